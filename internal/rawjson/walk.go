@@ -1,0 +1,159 @@
+package rawjson
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// skip returns the offset behind the value at pos of checked bytes.
+func skip(data []byte, pos int) int {
+	switch data[pos] {
+	case '"':
+		return skipString(data, pos)
+	case '{', '[':
+		return skipNested(data, pos)
+	}
+	for pos < len(data) {
+		switch data[pos] {
+		case ',', '}', ']', ' ', '\n', '\r', '\t':
+			return pos
+		}
+		pos++
+	}
+	return pos
+}
+
+func skipString(data []byte, pos int) int {
+	pos++
+	for {
+		next := bytes.IndexByte(data[pos:], '"')
+		if next < 0 {
+			return len(data)
+		}
+		end := pos + next
+		back := end
+		for back > pos && data[back-1] == '\\' {
+			back--
+		}
+		pos = end + 1
+		if (end-back)%2 == 0 {
+			return pos
+		}
+	}
+}
+
+func skipNested(data []byte, pos int) int {
+	depth := 0
+	for pos < len(data) {
+		switch data[pos] {
+		case '"':
+			pos = skipString(data, pos)
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return pos + 1
+			}
+		}
+		pos++
+	}
+	return pos
+}
+
+// Iterator walks the members of an object or the elements of an array of checked bytes, without allocating.
+//
+//	for it := rawjson.Object(raw); it.Next(); {
+//		use(it.Key, it.Value)
+//	}
+type Iterator struct {
+	Key   []byte // the member's name, unescaped; nil in an array
+	Value []byte // the raw value, aliasing the input
+	// Start and End are the offsets of the member (its name included) or element in the input.
+	Start, End int
+
+	data   []byte
+	pos    int
+	object bool
+}
+
+// Object iterates over the members of raw; over nothing if raw is no object.
+func Object(raw []byte) Iterator { return iterate(raw, '{') }
+
+// Array iterates over the elements of raw; over nothing if raw is no array.
+func Array(raw []byte) Iterator { return iterate(raw, '[') }
+
+func iterate(raw []byte, open byte) Iterator {
+	pos := Space(raw, 0)
+	if pos >= len(raw) || raw[pos] != open {
+		return Iterator{pos: len(raw)}
+	}
+	return Iterator{data: raw, pos: pos + 1, object: open == '{'}
+}
+
+// Next moves to the next member or element and reports whether there is one.
+func (it *Iterator) Next() bool {
+	pos := Space(it.data, it.pos)
+	if pos < len(it.data) && it.data[pos] == ',' {
+		pos = Space(it.data, pos+1)
+	}
+	if pos >= len(it.data) || it.data[pos] == '}' || it.data[pos] == ']' {
+		it.pos = len(it.data)
+		return false
+	}
+	it.Start = pos
+	if it.object {
+		end := skipString(it.data, pos)
+		it.Key = unescape(it.data[pos:end])
+		pos = Space(it.data, Space(it.data, end)+1)
+	}
+	it.End = skip(it.data, pos)
+	it.Value = it.data[pos:it.End]
+	it.pos = it.End
+	return true
+}
+
+func unescape(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	plain, err := jsontext.AppendUnquote(nil, quoted)
+	if err != nil {
+		return quoted[1 : len(quoted)-1]
+	}
+	return plain
+}
+
+// Lookup returns the raw value of the named member of an object, nil if there is none.
+func Lookup(object []byte, name string) []byte {
+	for it := Object(object); it.Next(); {
+		if string(it.Key) == name {
+			return it.Value
+		}
+	}
+	return nil
+}
+
+// String decodes a raw JSON string; ok is false if raw is none.
+func String(raw []byte) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), true
+	}
+	b, err := jsontext.AppendUnquote(nil, raw)
+	return string(b), err == nil
+}
+
+// IsObject reports whether raw holds an object.
+func IsObject(raw []byte) bool {
+	pos := Space(raw, 0)
+	return pos < len(raw) && raw[pos] == '{'
+}
+
+// IsNull reports whether raw holds null.
+func IsNull(raw []byte) bool {
+	return string(bytes.TrimSpace(raw)) == "null"
+}

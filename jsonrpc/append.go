@@ -1,0 +1,63 @@
+package jsonrpc
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+)
+
+const head = `{"jsonrpc":"2.0"`
+
+// AppendRequest appends a request. params is an object or nil.
+func AppendRequest(dst []byte, id ID, method string, params json.RawMessage) []byte {
+	dst = append(dst, head+`,"id":`...)
+	dst = append(id.Append(dst), `,"method":`...)
+	dst = rawjson.AppendString(dst, method)
+	return appendParams(dst, params)
+}
+
+// AppendNotification appends a notification. params is an object or nil.
+func AppendNotification(dst []byte, method string, params json.RawMessage) []byte {
+	dst = append(dst, head+`,"method":`...)
+	dst = rawjson.AppendString(dst, method)
+	return appendParams(dst, params)
+}
+
+func appendParams(dst []byte, params json.RawMessage) []byte {
+	if params != nil {
+		dst = append(dst, `,"params":`...)
+		dst = append(dst, params...)
+	}
+	return append(dst, '}')
+}
+
+// AppendResultHead appends a response up to its result, for a caller that writes the result's object and the closing
+// brace itself.
+func AppendResultHead(dst []byte, id ID) []byte {
+	dst = append(dst, head+`,"id":`...)
+	return append(id.Append(dst), `,"result":`...)
+}
+
+// AppendResult appends a response. result is an object.
+func AppendResult(dst []byte, id ID, result json.RawMessage) []byte {
+	return append(append(AppendResultHead(dst, id), result...), '}')
+}
+
+// AppendError appends an error response; a zero id is left out.
+func AppendError(dst []byte, id ID, e *Error) []byte {
+	dst = append(dst, head...)
+	if !id.IsZero() {
+		dst = append(dst, `,"id":`...)
+		dst = id.Append(dst)
+	}
+	dst = append(dst, `,"error":{"code":`...)
+	dst = strconv.AppendInt(dst, int64(e.Code), 10)
+	dst = append(dst, `,"message":`...)
+	dst = rawjson.AppendString(dst, e.Message)
+	if e.Data != nil {
+		dst = append(dst, `,"data":`...)
+		dst = append(dst, e.Data...)
+	}
+	return append(dst, "}}"...)
+}

@@ -1,0 +1,30 @@
+package jsonrpc
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// The error codes of JSON-RPC 2.0.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+)
+
+// Error is the error member of a response, and what a peer answered when a call fails with it.
+type Error struct {
+	Code    int
+	Message string
+	Data    json.RawMessage // may be nil
+}
+
+// Error implements error. It gives the message and the code; data is for programs.
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
+
+// Errorf returns an [*Error] with a formatted message.
+func Errorf(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,96 @@
+package mcp
+
+import (
+	"encoding/json"
+)
+
+// ClientCapabilities is what a client supports. A nil member is not supported.
+type ClientCapabilities struct {
+	Roots        *RootsCapability       `json:"roots,omitzero"`
+	Sampling     *SamplingCapability    `json:"sampling,omitzero"`
+	Elicitation  *ElicitationCapability `json:"elicitation,omitzero"`
+	Extensions   map[string]Object      `json:"extensions,omitempty"`
+	Experimental map[string]Object      `json:"experimental,omitempty"`
+}
+
+// RootsCapability declares roots. ListChanged belongs to the legacy era.
+type RootsCapability struct {
+	ListChanged bool `json:"listChanged,omitzero"`
+}
+
+// SamplingCapability declares sampling, with tools and with context where those are not nil.
+type SamplingCapability struct {
+	Tools   *struct{} `json:"tools,omitzero"`
+	Context *struct{} `json:"context,omitzero"`
+}
+
+// ElicitationCapability declares elicitation modes; neither means form.
+type ElicitationCapability struct {
+	Form *struct{} `json:"form,omitzero"`
+	URL  *struct{} `json:"url,omitzero"`
+}
+
+// ServerCapabilities is what a server offers. A nil member is not offered.
+type ServerCapabilities struct {
+	Tools        *ListCapability      `json:"tools,omitzero"`
+	Resources    *ResourcesCapability `json:"resources,omitzero"`
+	Prompts      *ListCapability      `json:"prompts,omitzero"`
+	Completions  *struct{}            `json:"completions,omitzero"`
+	Logging      *struct{}            `json:"logging,omitzero"`
+	Extensions   map[string]Object    `json:"extensions,omitempty"`
+	Experimental map[string]Object    `json:"experimental,omitempty"`
+}
+
+// ListCapability declares a kind of thing that can be listed.
+type ListCapability struct {
+	ListChanged bool `json:"listChanged,omitzero"`
+}
+
+// ResourcesCapability declares resources.
+type ResourcesCapability struct {
+	ListChanged bool `json:"listChanged,omitzero"`
+	Subscribe   bool `json:"subscribe,omitzero"`
+}
+
+// Capabilities decodes what the client declared. What cannot be decoded counts as not declared.
+func (r *Request) Capabilities() ClientCapabilities {
+	var c ClientCapabilities
+	if len(r.ClientCapabilities) > 2 {
+		_ = json.Unmarshal(r.ClientCapabilities, &c)
+	}
+	return c
+}
+
+// Missing returns the part of want that have lacks, and whether there is any.
+func Missing(have, want ClientCapabilities) (missing ClientCapabilities, any bool) {
+	if want.Roots != nil && have.Roots == nil {
+		missing.Roots, any = want.Roots, true
+	}
+	if want.Sampling != nil && !have.Sampling.covers(want.Sampling) {
+		missing.Sampling, any = want.Sampling, true
+	}
+	if want.Elicitation != nil && !have.Elicitation.covers(want.Elicitation) {
+		missing.Elicitation, any = want.Elicitation, true
+	}
+	for id, settings := range want.Extensions {
+		if _, ok := have.Extensions[id]; !ok {
+			if missing.Extensions == nil {
+				missing.Extensions = map[string]Object{}
+			}
+			missing.Extensions[id], any = settings, true
+		}
+	}
+	return missing, any
+}
+
+func (c *SamplingCapability) covers(want *SamplingCapability) bool {
+	return c != nil && (want.Tools == nil || c.Tools != nil) && (want.Context == nil || c.Context != nil)
+}
+
+func (c *ElicitationCapability) covers(want *ElicitationCapability) bool {
+	if c == nil {
+		return false
+	}
+	form := c.Form != nil || c.URL == nil
+	return (want.URL == nil || c.URL != nil) && (form || want.Form == nil && want.URL != nil)
+}

@@ -1,0 +1,325 @@
+package mcp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// object writes the members of a JSON object, remembering the first error.
+type object struct {
+	dst []byte
+	err error
+}
+
+func beginObject(dst []byte) object { return object{dst: append(dst, '{')} }
+
+func (o *object) key(name string) {
+	if o.dst[len(o.dst)-1] != '{' {
+		o.dst = append(o.dst, ',')
+	}
+	o.dst = append(o.dst, '"')
+	o.dst = append(o.dst, name...)
+	o.dst = append(o.dst, '"', ':')
+}
+
+func (o *object) string(name, value string) {
+	o.key(name)
+	o.dst = rawjson.AppendString(o.dst, value)
+}
+
+func (o *object) raw(name string, value json.RawMessage) {
+	if value != nil {
+		o.key(name)
+		o.dst = append(o.dst, value...)
+	}
+}
+
+func (o *object) base64(name string, data []byte) {
+	o.key(name)
+	o.dst = append(o.dst, '"')
+	o.dst = base64.StdEncoding.AppendEncode(o.dst, data)
+	o.dst = append(o.dst, '"')
+}
+
+func (o *object) value(name string, v any) {
+	o.key(name)
+	dst, err := AppendEncode(o.dst, v)
+	if err != nil {
+		o.err = err
+		return
+	}
+	o.dst = dst
+}
+
+func (o *object) end() ([]byte, error) { return append(o.dst, '}'), o.err }
+
+// AppendJSON appends the content's JSON.
+func (c *Content) AppendJSON(dst []byte) ([]byte, error) {
+	if c.Raw != nil {
+		return append(dst, c.Raw...), nil
+	}
+	if c.Type == ContentResourceLink && c.Link != nil {
+		return c.appendLink(dst)
+	}
+	o := beginObject(dst)
+	o.string("type", string(c.Type))
+	switch c.Type {
+	case ContentText:
+		o.string("text", c.Text)
+	case ContentImage, ContentAudio:
+		o.base64("data", c.Data)
+		o.string("mimeType", c.MIMEType)
+	case ContentResource:
+		o.embedded(c.Resource)
+	case ContentToolUse:
+		o.toolUse(c.ToolUse)
+	case ContentToolResult:
+		o.toolResult(c.ToolResult)
+	default:
+		return dst, fmt.Errorf("content of type %q cannot be encoded: use one of the constructors of package mcp", c.Type)
+	}
+	if c.Annotations != nil {
+		o.value("annotations", c.Annotations)
+	}
+	if len(c.Meta) > 0 {
+		o.value("_meta", c.Meta)
+	}
+	return o.end()
+}
+
+func (c *Content) appendLink(dst []byte) ([]byte, error) {
+	link := *c.Link
+	if link.Annotations == nil {
+		link.Annotations = c.Annotations
+	}
+	if link.Meta == nil {
+		link.Meta = c.Meta
+	}
+	dst = append(dst, `{"type":"resource_link",`...)
+	at := len(dst)
+	dst, err := AppendEncode(dst, &link)
+	if err != nil {
+		return dst, err
+	}
+	return append(dst[:at], dst[at+1:]...), nil // the encoded object without its opening brace
+}
+
+func (o *object) embedded(r *ResourceContents) {
+	if r == nil {
+		o.err = fmt.Errorf("content of type resource has no resource")
+		return
+	}
+	o.key("resource")
+	o.dst, o.err = r.AppendJSON(o.dst)
+}
+
+func (o *object) toolUse(u *ToolUse) {
+	if u == nil {
+		o.err = fmt.Errorf("content of type tool_use has no tool use")
+		return
+	}
+	input := u.Input
+	if input == nil {
+		input = json.RawMessage("{}")
+	}
+	o.string("id", u.ID)
+	o.string("name", u.Name)
+	o.raw("input", input)
+}
+
+func (o *object) toolResult(r *ToolResultContent) {
+	if r == nil {
+		o.err = fmt.Errorf("content of type tool_result has no result")
+		return
+	}
+	o.string("toolUseId", r.ToolUseID)
+	o.contents("content", r.Content)
+	o.raw("structuredContent", r.StructuredContent)
+	if r.IsError {
+		o.raw("isError", json.RawMessage("true"))
+	}
+}
+
+func (o *object) contents(name string, contents []Content) {
+	o.key(name)
+	o.dst = append(o.dst, '[')
+	for i := range contents {
+		if i > 0 {
+			o.dst = append(o.dst, ',')
+		}
+		dst, err := contents[i].AppendJSON(o.dst)
+		if err != nil {
+			o.err = err
+			return
+		}
+		o.dst = dst
+	}
+	o.dst = append(o.dst, ']')
+}
+
+// AppendJSON appends the contents' JSON.
+func (r *ResourceContents) AppendJSON(dst []byte) ([]byte, error) {
+	o := beginObject(dst)
+	o.string("uri", r.URI)
+	if r.MIMEType != "" {
+		o.string("mimeType", r.MIMEType)
+	}
+	if r.Blob != nil {
+		o.base64("blob", r.Blob)
+	} else {
+		o.string("text", r.Text)
+	}
+	if len(r.Meta) > 0 {
+		o.value("_meta", r.Meta)
+	}
+	return o.end()
+}
+
+// AppendJSON appends the result's JSON.
+func (r *CallToolResult) AppendJSON(dst []byte) ([]byte, error) {
+	o := beginObject(dst)
+	if len(r.Meta) > 0 {
+		o.value("_meta", r.Meta)
+	}
+	o.contents("content", r.Content)
+	o.raw("structuredContent", r.StructuredContent)
+	if r.IsError {
+		o.raw("isError", json.RawMessage("true"))
+	}
+	return o.end()
+}
+
+func (c *Content) parse(raw []byte) error {
+	*c = Content{}
+	typ := rawjson.Lookup(raw, "type")
+	name, ok := rawjson.String(typ)
+	if !ok {
+		return fmt.Errorf("content has no type")
+	}
+	switch c.Type = ContentType(name); c.Type {
+	case ContentText:
+		c.Type = ContentText // the constant keeps the frame from being held
+		return c.parseMembers(raw)
+	case ContentImage, ContentAudio, ContentResource, ContentToolUse, ContentToolResult:
+		return c.parseMembers(raw)
+	case ContentResourceLink:
+		c.Link = new(Resource)
+		return Decode(raw, c.Link)
+	}
+	c.Raw = append(json.RawMessage(nil), raw...)
+	return nil
+}
+
+func (c *Content) parseMembers(raw []byte) (err error) {
+	switch c.Type {
+	case ContentToolUse:
+		c.ToolUse = new(ToolUse)
+	case ContentToolResult:
+		c.ToolResult = new(ToolResultContent)
+	}
+	for it := rawjson.Object(raw); it.Next() && err == nil; {
+		err = c.parseMember(string(it.Key), it.Value)
+	}
+	if err == nil && c.Type == ContentResource && c.Resource == nil {
+		err = fmt.Errorf("content of type resource has no resource")
+	}
+	return err
+}
+
+func (c *Content) parseMember(key string, value []byte) (err error) {
+	switch key {
+	case "text":
+		c.Text, err = text(key, value)
+	case "data":
+		c.Data, err = bytes64(key, value)
+	case "mimeType":
+		c.MIMEType, err = text(key, value)
+	case "resource":
+		c.Resource = new(ResourceContents)
+		err = c.Resource.parse(value)
+	case "annotations":
+		c.Annotations = new(Annotations)
+		err = Decode(value, c.Annotations)
+	case "_meta":
+		err = Decode(value, &c.Meta)
+	default:
+		if c.ToolUse != nil {
+			err = c.ToolUse.parseMember(key, value)
+		} else if c.ToolResult != nil {
+			err = c.ToolResult.parseMember(key, value)
+		}
+	}
+	return err
+}
+
+func (u *ToolUse) parseMember(key string, value []byte) (err error) {
+	switch key {
+	case "id":
+		u.ID, err = text(key, value)
+	case "name":
+		u.Name, err = text(key, value)
+	case "input":
+		u.Input = append(json.RawMessage(nil), value...)
+	}
+	return err
+}
+
+func (r *ToolResultContent) parseMember(key string, value []byte) (err error) {
+	switch key {
+	case "toolUseId":
+		r.ToolUseID, err = text(key, value)
+	case "content":
+		err = Decode(value, &r.Content)
+	case "structuredContent":
+		r.StructuredContent = append(json.RawMessage(nil), value...)
+	case "isError":
+		r.IsError = string(value) == "true"
+	}
+	return err
+}
+
+func (r *ResourceContents) parse(raw []byte) (err error) {
+	*r = ResourceContents{}
+	for it := rawjson.Object(raw); it.Next() && err == nil; {
+		switch string(it.Key) {
+		case "uri":
+			r.URI, err = text("uri", it.Value)
+		case "mimeType":
+			r.MIMEType, err = text("mimeType", it.Value)
+		case "text":
+			r.Text, err = text("text", it.Value)
+		case "blob":
+			r.Blob, err = bytes64("blob", it.Value)
+		case "_meta":
+			err = Decode(it.Value, &r.Meta)
+		}
+	}
+	return err
+}
+
+func text(name string, raw []byte) (string, error) {
+	s, ok := rawjson.String(raw)
+	if !ok {
+		return "", fmt.Errorf("%s must be a string", name)
+	}
+	return s, nil
+}
+
+func bytes64(name string, raw []byte) ([]byte, error) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return nil, fmt.Errorf("%s must be a base64 string", name)
+	}
+	encoded := raw[1 : len(raw)-1]
+	if plain, err := jsontext.AppendUnquote(nil, raw); err == nil && len(plain) != len(encoded) {
+		encoded = plain
+	}
+	data, err := base64.StdEncoding.AppendDecode(make([]byte, 0, base64.StdEncoding.DecodedLen(len(encoded))), encoded)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
+}

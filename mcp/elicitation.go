@@ -1,0 +1,34 @@
+package mcp
+
+import "encoding/json"
+
+// Elicitation modes. An absent mode is form.
+const (
+	ElicitForm = "form"
+	ElicitURL  = "url"
+)
+
+// ElicitParams asks the user: to fill a form, or to visit a URL (client/elicitation).
+type ElicitParams struct {
+	Mode            string          `json:"mode,omitzero"`
+	Message         string          `json:"message"`
+	RequestedSchema json.RawMessage `json:"requestedSchema,omitempty"` // form: a flat object of primitives
+	URL             string          `json:"url,omitzero"`
+	// ElicitationID belongs to 2025-11-25; the edge writes it there.
+	ElicitationID string `json:"elicitationId,omitzero"`
+}
+
+// ElicitAction is what the user did with a question.
+type ElicitAction string
+
+const (
+	ElicitAccept  ElicitAction = "accept"
+	ElicitDecline ElicitAction = "decline" // said no
+	ElicitCancel  ElicitAction = "cancel"  // went away without a choice
+)
+
+// ElicitResult is the user's answer. Content is the filled form: an object, on accept only.
+type ElicitResult struct {
+	Action  ElicitAction    `json:"action"`
+	Content json.RawMessage `json:"content,omitempty"`
+}

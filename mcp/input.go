@@ -1,0 +1,35 @@
+package mcp
+
+import "encoding/json"
+
+// ResultType says how to read a result.
+type ResultType string
+
+const (
+	ResultComplete      ResultType = "complete"
+	ResultInputRequired ResultType = "input_required"
+)
+
+// InputRequest is a question to the client: an elicitation, a sampling request or a request for roots.
+type InputRequest struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// InputRequiredResult asks the client for input (basic/patterns/mrtr). At least one member is present.
+type InputRequiredResult struct {
+	Meta          Meta                    `json:"_meta,omitempty"`
+	InputRequests map[string]InputRequest `json:"inputRequests,omitempty"`
+	RequestState  *string                 `json:"requestState,omitzero"`
+}
+
+// InputResponseParams is the part of a request's parameters that answers an [InputRequiredResult].
+type InputResponseParams struct {
+	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
+	RequestState   *string                    `json:"requestState,omitzero"`
+}
+
+// MayAsk reports whether the method's results may be input_required.
+func MayAsk(method string) bool {
+	return method == MethodCallTool || method == MethodGetPrompt || method == MethodReadResource
+}

@@ -1,0 +1,48 @@
+package mcp
+
+import "encoding/json"
+
+// LoggingLevel is a severity, as in RFC 5424.
+type LoggingLevel string
+
+const (
+	LevelDebug     LoggingLevel = "debug"
+	LevelInfo      LoggingLevel = "info"
+	LevelNotice    LoggingLevel = "notice"
+	LevelWarning   LoggingLevel = "warning"
+	LevelError     LoggingLevel = "error"
+	LevelCritical  LoggingLevel = "critical"
+	LevelAlert     LoggingLevel = "alert"
+	LevelEmergency LoggingLevel = "emergency"
+)
+
+// LoggingLevels lists the levels, least severe first.
+var LoggingLevels = [...]LoggingLevel{
+	LevelDebug, LevelInfo, LevelNotice, LevelWarning, LevelError, LevelCritical, LevelAlert, LevelEmergency,
+}
+
+// Severity orders levels: 0 is debug, 7 is emergency, -1 is no level.
+func (l LoggingLevel) Severity() int {
+	for i, known := range LoggingLevels {
+		if l == known {
+			return i
+		}
+	}
+	return -1
+}
+
+// LoggingMessageParams is a log message (server/utilities/logging).
+type LoggingMessageParams struct {
+	Meta   Meta            `json:"_meta,omitempty"`
+	Level  LoggingLevel    `json:"level"`
+	Logger string          `json:"logger,omitzero"`
+	Data   json.RawMessage `json:"data"`
+}
+
+// SetLevelParams sets a legacy session's level.
+type SetLevelParams struct {
+	Level LoggingLevel `json:"level"`
+}
+
+// LogMessage is the notification of a log message.
+var LogMessage = NotificationMethod[LoggingMessageParams]{NotificationMessage}

@@ -1,0 +1,24 @@
+package mcp
+
+import "encoding/json"
+
+// ProgressParams reports how far a request has come (basic/patterns/progress). Progress increases with each report.
+type ProgressParams struct {
+	Meta          Meta            `json:"_meta,omitempty"`
+	ProgressToken json.RawMessage `json:"progressToken"`
+	Progress      float64         `json:"progress"`
+	Total         float64         `json:"total,omitzero"` // 0 is unknown
+	Message       string          `json:"message,omitzero"`
+}
+
+// CancelledParams cancels a request (basic/patterns/cancellation).
+type CancelledParams struct {
+	RequestID json.RawMessage `json:"requestId"`
+	Reason    string          `json:"reason,omitzero"`
+}
+
+// ProgressMade and Cancelled are the notifications with these parameters.
+var (
+	ProgressMade = NotificationMethod[ProgressParams]{NotificationProgress}
+	Cancelled    = NotificationMethod[CancelledParams]{NotificationCancelled}
+)

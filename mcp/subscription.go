@@ -1,0 +1,37 @@
+package mcp
+
+import "encoding/json"
+
+// SubscriptionFilter says which changes a subscription delivers (basic/patterns/subscriptions).
+type SubscriptionFilter struct {
+	ToolsListChanged      bool     `json:"toolsListChanged,omitzero"`
+	PromptsListChanged    bool     `json:"promptsListChanged,omitzero"`
+	ResourcesListChanged  bool     `json:"resourcesListChanged,omitzero"`
+	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"`
+	// Extensions holds the fields that extensions add.
+	Extensions map[string]json.RawMessage `json:",inline"`
+}
+
+// ListenParams opens a subscription.
+type ListenParams struct {
+	Meta          Meta               `json:"_meta,omitempty"`
+	Notifications SubscriptionFilter `json:"notifications"`
+}
+
+// AcknowledgedParams is the first message on a subscription: what the server agreed to deliver.
+type AcknowledgedParams struct {
+	Meta          Meta               `json:"_meta,omitempty"`
+	Notifications SubscriptionFilter `json:"notifications"`
+}
+
+// ResourceUpdatedParams names the resource that changed.
+type ResourceUpdatedParams struct {
+	Meta Meta   `json:"_meta,omitempty"`
+	URI  string `json:"uri"`
+}
+
+// Acknowledged and ResourceUpdated are the notifications with these parameters.
+var (
+	Acknowledged    = NotificationMethod[AcknowledgedParams]{NotificationAcknowledged}
+	ResourceUpdated = NotificationMethod[ResourceUpdatedParams]{NotificationResourceUpdated}
+)

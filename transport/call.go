@@ -1,0 +1,150 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// maxRounds bounds how often one legacy call may ask.
+const maxRounds = 16
+
+// errCancelled is the cause of a call's context when its client cancelled it.
+var errCancelled = errors.New("cancelled by the client")
+
+// call is one request being served, and the Peer of its handler.
+type call struct {
+	req    mcp.Request
+	id     jsonrpc.ID
+	era    era
+	server *server
+	batch  *batch // where the response is collected; nil sends it alone
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex // orders what is sent for the call: nothing comes behind its response
+	over    bool
+	acked   bool
+	changes map[string][]byte // encoded changes without params, by method; see modern.appendChange
+}
+
+// run serves the request and sends what it comes to.
+func (c *call) run() {
+	defer c.server.done(c)
+	res, err := c.serve()
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	if c.cancelled() { // then nothing is sent, and nobody misses the handler's error
+		if c.batch != nil {
+			c.batch.add(c.server, nil)
+		}
+		return
+	}
+	c.send(c.response(res, err))
+	if c.req.Method == mcp.MethodListen && err == nil {
+		if frame := c.era.ended(nil, c); frame != nil {
+			c.send(frame)
+		}
+	}
+}
+
+// cancelled reports whether nobody waits for the response any more.
+func (c *call) cancelled() bool {
+	cause := context.Cause(c.ctx)
+	return errors.Is(cause, errCancelled) || errors.Is(cause, mcp.ErrConnection)
+}
+
+func (c *call) send(frame []byte) {
+	if c.batch != nil {
+		c.batch.add(c.server, frame)
+		return
+	}
+	c.server.write(frame)
+}
+
+// serve calls the handler until its result is settled: once, but for a legacy client that is asked.
+func (c *call) serve() (*mcp.Result, error) {
+	if res, err, handled := c.era.own(c); handled {
+		return res, err
+	}
+	req := &c.req
+	for round := 0; ; round++ {
+		res, err := c.invoke(req)
+		if err != nil || res.Type != mcp.ResultInputRequired {
+			return res, err
+		}
+		if round == maxRounds {
+			return nil, fmt.Errorf("%s asked %d times: giving up", c.req.Method, maxRounds)
+		}
+		next, err := c.era.settle(c.ctx, c, round, res)
+		if next == nil || err != nil {
+			return res, err
+		}
+		req = next
+	}
+}
+
+// invoke is where a panic ends.
+func (c *call) invoke(req *mcp.Request) (res *mcp.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.server.logger.Error("the handler panicked", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
+			res, err = nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
+		}
+	}()
+	res, err = c.server.handler.ServeMCP(c.ctx, req)
+	if res == nil && err == nil {
+		err = errors.New("the handler returned neither a result nor an error")
+	}
+	return res, err
+}
+
+func (c *call) response(res *mcp.Result, err error) []byte {
+	var refused *mcp.Error
+	if err != nil {
+		res, refused = c.era.refuse(&c.req, err)
+	}
+	if res != nil {
+		frame, err := c.era.appendResult(make([]byte, 0, sizeHint(res)), c, res)
+		if err == nil {
+			return frame
+		}
+		c.server.logger.Error("a result could not be encoded", "method", c.req.Method, "err", err)
+		refused = mcp.Errorf(jsonrpc.CodeInternal, "the result could not be encoded")
+	}
+	return jsonrpc.AppendError(nil, c.id, refused)
+}
+
+// Notify implements [mcp.Peer].
+func (c *call) Notify(_ context.Context, n mcp.Notification) error {
+	params := mcp.AdaptParams(c.req.Revision, n.Method, n.Params)
+	return c.emit(func(dst []byte) []byte { return jsonrpc.AppendNotification(dst, n.Method, params) })
+}
+
+// Change implements [mcp.Peer].
+func (c *call) Change(_ context.Context, change mcp.Change) error {
+	if c.req.Method != mcp.MethodListen {
+		return fmt.Errorf("a change belongs on %s, not on %s", mcp.MethodListen, c.req.Method)
+	}
+	return c.emit(func(dst []byte) []byte { return c.era.appendChange(dst, c, change) })
+}
+
+// emit sends one frame before the response. The lock is held while it is sent, so that order is kept.
+func (c *call) emit(encode func([]byte) []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.cancelled() {
+		return mcp.ErrPeerGone
+	}
+	frame := encode(nil)
+	if frame == nil {
+		return nil
+	}
+	return c.server.write(frame)
+}

@@ -1,0 +1,345 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// caller is the calling side of one connection on which all messages share one channel.
+type caller struct {
+	conn   Conn
+	in     mcp.Inbound
+	opts   ClientOptions
+	logger *slog.Logger
+	parser jsonrpc.Parser
+	base   context.Context // of what the server asks
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the reading loop has ended
+	wg     sync.WaitGroup
+	turn   chan struct{} // held by a call, where calls run one at a time
+
+	mu      sync.Mutex
+	speak   dialect // nil until the era is known
+	lastID  int64
+	pending map[jsonrpc.ID]*exchange
+	asked   map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered
+	err     error                                  // why the connection is over
+	closed  bool
+}
+
+// exchange is a request in flight.
+type exchange struct {
+	id     jsonrpc.ID
+	method string
+	ctx    context.Context
+	logs   bool // whether it may have log messages
+	done   chan reply
+
+	answered bool // the reply has been read
+
+	notify func(mcp.Notification) // nil where nobody listens
+	queue  queue
+}
+
+// reply ends an exchange: a response, or the error of the connection.
+type reply struct {
+	msg jsonrpc.Message
+	err error
+}
+
+func (r reply) failure() error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.msg.Error != nil {
+		return r.msg.Error
+	}
+	return nil
+}
+
+func newCaller(conn Conn, in mcp.Inbound, opts ClientOptions) *caller {
+	c := &caller{
+		conn: conn, in: in, opts: opts, logger: opts.Logger, parser: jsonrpc.Parser{Methods: methodNames},
+		done: make(chan struct{}), pending: map[jsonrpc.ID]*exchange{}, asked: map[jsonrpc.ID]context.CancelCauseFunc{},
+	}
+	if c.logger == nil {
+		c.logger = slog.Default()
+	}
+	if c.opts.Vocabulary == nil {
+		c.opts.Vocabulary = mcp.NewVocabulary()
+	}
+	if c.opts.Info.Name == "" {
+		c.opts.Info = mcp.Implementation{Name: "dowel", Version: "0"}
+	}
+	if opts.SerializeAsks {
+		c.turn = make(chan struct{}, 1)
+	}
+	c.base, c.cancel = context.WithCancelCause(context.Background())
+	return c
+}
+
+func (c *caller) ready(speak dialect) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.speak = speak
+}
+
+func (c *caller) dialect() dialect {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.speak
+}
+
+// Close implements [mcp.Transport].
+func (c *caller) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	err := c.conn.Close()
+	<-c.done
+	c.wg.Wait()
+	return err
+}
+
+// read is the connection's reading loop; what ends it ends every exchange.
+func (c *caller) read() {
+	defer close(c.done)
+	for {
+		frame, err := c.conn.Read()
+		switch {
+		case errors.Is(err, ErrFrame):
+			c.stray(nil, err)
+		case err != nil:
+			c.down(err)
+			return
+		default:
+			c.frame(frame)
+		}
+	}
+}
+
+// down fails everything that waits, once, and tells the Inbound unless Close was called.
+func (c *caller) down(err error) {
+	c.mu.Lock()
+	closed := c.closed
+	switch {
+	case closed:
+		err = fmt.Errorf("%w: %w", mcp.ErrConnection, mcp.ErrClosed)
+	case errors.Is(err, mcp.ErrConnection):
+	case errors.Is(err, io.EOF):
+		err = fmt.Errorf("%w: the server ended the connection", mcp.ErrConnection)
+	default:
+		err = fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+	}
+	c.err = err
+	pending := c.pending
+	c.pending = map[jsonrpc.ID]*exchange{}
+	ready := c.speak != nil
+	c.mu.Unlock()
+	for _, x := range pending {
+		x.done <- reply{err: err}
+	}
+	c.cancel(err)
+	if ready && !closed {
+		c.in.Down(err)
+	}
+}
+
+func (c *caller) frame(frame []byte) {
+	if jsonrpc.IsBatch(frame) {
+		c.batch(frame)
+		return
+	}
+	msg, err := c.parser.Parse(frame)
+	switch {
+	case err != nil:
+		c.stray(frame, err)
+	case msg.IsResponse():
+		c.response(msg)
+	case msg.IsNotification():
+		c.notification(msg)
+	default:
+		c.question(msg)
+	}
+}
+
+// batch takes the messages of a batch one by one; a server of revision 2025-03-26 may send them.
+func (c *caller) batch(frame []byte) {
+	raws, err := jsonrpc.Batch(frame)
+	if speak := c.dialect(); err == nil && (speak == nil || !speak.revision().Batches()) {
+		err = fmt.Errorf("a batch, which belongs to revision %s only", mcp.Revision20250326)
+	}
+	if err != nil {
+		c.stray(frame, err)
+		return
+	}
+	for _, raw := range raws {
+		if !jsonrpc.IsBatch(raw) {
+			c.frame(raw)
+		}
+	}
+}
+
+// stray is what cannot be addressed to anybody: it is read past and shown.
+func (c *caller) stray(frame []byte, err error) {
+	const shown = 200
+	if c.opts.Tap != nil && frame != nil {
+		c.opts.Tap(Frame{Time: time.Now(), Kind: Stray, Data: frame})
+	}
+	c.logger.Warn("the server sent something that is no message", "err", err, "start", string(frame[:min(len(frame), shown)]))
+}
+
+func (c *caller) response(msg jsonrpc.Message) {
+	if x := c.take(msg.ID); x != nil {
+		x.done <- reply{msg: msg}
+		return
+	}
+	c.logger.Debug("a response came to nothing that is in flight", "id", msg.ID.String())
+}
+
+// take removes an exchange from those in flight: whoever takes it ends it.
+func (c *caller) take(id jsonrpc.ID) *exchange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x := c.pending[id]
+	delete(c.pending, id)
+	return x
+}
+
+func (c *caller) notification(msg jsonrpc.Message) {
+	n := mcp.Notification{Method: msg.Method, Params: msg.Params}
+	if msg.Method == mcp.NotificationCancelled && c.cancelled(msg.Params) {
+		return
+	}
+	speak := c.dialect()
+	if speak == nil {
+		return // nothing is owed before the handshake
+	}
+	takers := speak.notification(n)
+	for _, x := range takers {
+		if x.notify != nil {
+			x.queue.push(n)
+		}
+	}
+	if len(takers) == 0 {
+		c.in.Notify(n)
+	}
+}
+
+// cancelled takes the server's cancellation of a question, or of a subscription: that is its graceful end.
+func (c *caller) cancelled(params []byte) bool {
+	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
+	if err != nil {
+		return true
+	}
+	c.mu.Lock()
+	cancel := c.asked[id]
+	x := c.pending[id]
+	if x != nil && x.method == mcp.MethodListen {
+		delete(c.pending, id)
+	} else {
+		x = nil
+	}
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel(&cancelError{})
+	}
+	if x != nil {
+		x.done <- reply{msg: jsonrpc.Message{ID: id, Result: []byte("{}")}}
+	}
+	return true
+}
+
+// question answers a request of the server, in a goroutine of its own.
+func (c *caller) question(msg jsonrpc.Message) {
+	speak := c.dialect()
+	if msg.Method == mcp.MethodPing && (speak == nil || !speak.revision().Modern()) {
+		_ = c.conn.Write(jsonrpc.AppendResult(nil, msg.ID, []byte("{}")))
+		return
+	}
+	if speak == nil || speak.revision().Modern() {
+		c.logger.Warn("the server sent a request, which the protocol forbids here", "method", msg.Method)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(c.context())
+	c.mu.Lock()
+	c.asked[msg.ID] = cancel
+	c.mu.Unlock()
+	c.wg.Add(1)
+	go func() {
+		defer c.wg.Done()
+		frame := c.answer(ctx, speak, msg)
+		cancelled := ctx.Err() != nil
+		c.mu.Lock()
+		delete(c.asked, msg.ID)
+		c.mu.Unlock()
+		cancel(nil)
+		if !cancelled {
+			_ = c.conn.Write(frame)
+		}
+	}()
+}
+
+// Notify implements [mcp.Notifier].
+func (c *caller) Notify(_ context.Context, n mcp.Notification) error {
+	c.mu.Lock()
+	err := c.err
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return c.conn.Write(jsonrpc.AppendNotification(nil, n.Method, n.Params))
+}
+
+// context returns the context in which a question is answered: that of the call that caused it, where there is only one
+// that can have.
+func (c *caller) context() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ctx := c.base
+	n := 0
+	for _, x := range c.pending {
+		if mcp.MayAsk(x.method) {
+			if n++; x.ctx != nil {
+				ctx = x.ctx
+			}
+		}
+	}
+	if n != 1 {
+		return c.base
+	}
+	return ctx
+}
+
+func (c *caller) answer(ctx context.Context, speak dialect, msg jsonrpc.Message) (frame []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.logger.Error("the handler of a question panicked", "method", msg.Method, "panic", p, "stack", string(debug.Stack()))
+			frame = jsonrpc.AppendError(nil, msg.ID, mcp.Errorf(jsonrpc.CodeInternal, "internal error"))
+		}
+	}()
+	req := &mcp.Request{Method: msg.Method, Params: msg.Params, Revision: speak.revision(), Meta: rawjson.Lookup(msg.Params, "_meta")}
+	res, err := speak.request(ctx, req)
+	if err == nil && res != nil {
+		var raw []byte
+		if raw, err = rawBody(nil, res); err == nil {
+			return jsonrpc.AppendResult(nil, msg.ID, mcp.AdaptResult(speak.revision(), msg.Method, raw))
+		}
+	}
+	var protocol *mcp.Error
+	if !errors.As(err, &protocol) {
+		protocol = mcp.Errorf(jsonrpc.CodeInternal, "%s could not be answered", msg.Method)
+		c.logger.Error("a question of the server could not be answered", "method", msg.Method, "err", err)
+	}
+	return jsonrpc.AppendError(nil, msg.ID, protocol)
+}

@@ -1,0 +1,154 @@
+package transport
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// modernCaller speaks revisions that convey their metadata with each request.
+type modernCaller struct {
+	c       *caller
+	version mcp.Revision
+	meta    []byte // the members of _meta that every request carries
+
+	mu    sync.Mutex
+	first *mcp.Response // what the probe was answered: the first server/discover is
+}
+
+func newModernCaller(c *caller, version mcp.Revision) *modernCaller {
+	m := &modernCaller{c: c, version: version}
+	capabilities := c.opts.Capabilities
+	if declared := c.opts.Vocabulary.Declare(); declared != nil {
+		capabilities.Extensions = declared
+	}
+	m.meta = append(m.meta, `"`+mcp.MetaProtocolVersion+`":"`...)
+	m.meta = append(append(m.meta, version...), '"')
+	m.add(mcp.MetaClientInfo, c.opts.Info)
+	m.add(mcp.MetaClientCapabilities, capabilities)
+	return m
+}
+
+func (m *modernCaller) add(name string, v any) {
+	m.meta = append(append(append(m.meta, `,"`...), name...), `":`...)
+	meta, err := mcp.AppendEncode(m.meta, v)
+	if err != nil {
+		panic(err) // structs of strings and objects that options have been checked for
+	}
+	m.meta = meta
+}
+
+func (m *modernCaller) revision() mcp.Revision { return m.version }
+
+func (m *modernCaller) appendParams(dst []byte, req *mcp.Request, x *exchange) []byte {
+	dst = append(dst, `{"_meta":{`...)
+	dst = append(dst, m.meta...)
+	if req.LogLevel != "" {
+		dst = append(append(dst, `,"`+mcp.MetaLogLevel+`":"`...), req.LogLevel...)
+		dst = append(dst, '"')
+	}
+	if x.notify != nil && req.Method != mcp.MethodListen {
+		dst = x.id.Append(append(dst, `,"`+mcp.MetaProgressToken+`":`...))
+	}
+	return appendRest(dst, req.Params)
+}
+
+// appendRest closes _meta, with the keys of the params' own _meta that are not the protocol's, and appends the other
+// members and the closing brace.
+func appendRest(dst, params []byte) []byte {
+	own := rawjson.Lookup(params, "_meta")
+	if own == nil {
+		return appendMembers(append(dst, '}'), params, nil)
+	}
+	dst = appendMembers(dst, own, edgeKey)
+	dst = append(dst[:len(dst)-1], '}')
+	return appendMembers(dst, params, func(key []byte) bool { return string(key) == "_meta" })
+}
+
+// appendMembers appends the members of an object, each behind a comma, and a closing brace.
+func appendMembers(dst, object []byte, drop func([]byte) bool) []byte {
+	comma := len(dst)
+	dst, any := rawjson.AppendMembers(append(dst, ','), object, drop)
+	if !any {
+		dst = dst[:comma]
+	}
+	return append(dst, '}')
+}
+
+// edgeKey reports whether a key of a request's _meta is the edge's to write.
+func edgeKey(key []byte) bool {
+	return string(key) == mcp.MetaProgressToken || strings.HasPrefix(string(key), "io.modelcontextprotocol/") && edgeName(string(key))
+}
+
+func edgeName(key string) bool {
+	switch key {
+	case mcp.MetaProtocolVersion, mcp.MetaClientInfo, mcp.MetaClientCapabilities, mcp.MetaLogLevel, mcp.MetaSubscriptionID:
+		return true
+	}
+	return false
+}
+
+func (m *modernCaller) response(raw []byte) *mcp.Response { return readResult(raw, m.version) }
+
+func (m *modernCaller) roundTrip(_ context.Context, req *mcp.Request) (*mcp.Response, error, bool) {
+	if req.Method != mcp.MethodDiscover {
+		return nil, nil, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first := m.first
+	m.first = nil
+	return first, nil, first != nil
+}
+
+func (m *modernCaller) notification(n mcp.Notification) []*exchange {
+	m.c.mu.Lock()
+	defer m.c.mu.Unlock()
+	if x := m.c.progressing(n); x != nil {
+		return []*exchange{x}
+	}
+	if raw := rawjson.Lookup(rawjson.Lookup(n.Params, "_meta"), mcp.MetaSubscriptionID); raw != nil {
+		if id, err := jsonrpc.ParseID(raw); err == nil && m.c.pending[id] != nil {
+			return []*exchange{m.c.pending[id]}
+		}
+		return nil
+	}
+	return m.c.logging(n)
+}
+
+func (m *modernCaller) request(context.Context, *mcp.Request) (*mcp.Result, error) {
+	return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "servers send no requests in revision %s", m.version)
+}
+
+// progressing returns the exchange whose progress is reported. c.mu is held.
+func (c *caller) progressing(n mcp.Notification) *exchange {
+	if n.Method != mcp.NotificationProgress {
+		return nil
+	}
+	id, err := jsonrpc.ParseID(rawjson.Lookup(n.Params, "progressToken"))
+	if err != nil {
+		return nil
+	}
+	return c.pending[id]
+}
+
+// logging returns the one exchange that a log message can belong to: on a shared channel it names none. c.mu is held.
+func (c *caller) logging(n mcp.Notification) []*exchange {
+	if n.Method != mcp.NotificationMessage {
+		return nil
+	}
+	var one []*exchange
+	for _, x := range c.pending {
+		if x.logs && x.notify != nil {
+			one = append(one, x)
+		}
+	}
+	if len(one) != 1 {
+		return nil
+	}
+	return one
+}

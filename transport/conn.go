@@ -1,0 +1,25 @@
+package transport
+
+import "errors"
+
+// Conn carries frames both ways; a frame is one JSON-RPC message or batch. One goroutine reads, any number write.
+type Conn interface {
+	// Read returns the next frame, which is the caller's from then on. io.EOF says that the peer has ended the
+	// connection; an error that wraps [ErrFrame] concerns one frame only, and reading goes on.
+	Read() ([]byte, error)
+	// Write sends a frame, which is the Conn's from then on. It does not wait for the peer to act on it, but may wait
+	// for room.
+	Write(frame []byte) error
+	// Close ends the connection in both directions, and Read and Write that wait.
+	Close() error
+}
+
+// ErrFrame is wrapped by errors of Read about one frame, such as one over the limit. The frame is lost, not the
+// connection.
+var ErrFrame = errors.New("unusable frame")
+
+// Limits that hold where options do not say otherwise.
+const (
+	DefaultMaxMessage    = 16 << 20 // bytes of one frame on a stream
+	DefaultMaxConcurrent = 1024     // requests that one connection may have in flight
+)

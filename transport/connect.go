@@ -1,0 +1,216 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// ErrProbe is wrapped by the error of [Connect] when the connection ended while the server was asked for its era: an old
+// server that died of a method it does not know, most likely. Connect again with a legacy revision pinned.
+var ErrProbe = errors.New("the connection ended during the probe")
+
+// Connect makes a ready transport of a connection. It finds out which era the server speaks, unless the options pin a
+// revision or the endpoint's verdict is remembered, and remembers it. The transport owns conn from then on; where
+// Connect fails, it has closed it. ctx bounds Connect, not the transport.
+func Connect(ctx context.Context, conn Conn, in mcp.Inbound, endpoint string, opts ClientOptions) (mcp.Transport, error) {
+	c := newCaller(Tapped(conn, opts.Tap), in, opts)
+	go c.read()
+	speak, err := c.negotiate(ctx, endpoint)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	c.ready(speak)
+	c.opts.verdicts().Remember(endpoint, speak.revision())
+	return c, nil
+}
+
+// dialect is what the two eras do differently on the calling side.
+type dialect interface {
+	revision() mcp.Revision
+	// appendParams appends the request's params, with what the era puts into _meta.
+	appendParams(dst []byte, req *mcp.Request, x *exchange) []byte
+	// roundTrip serves methods that do not simply go over the wire; handled is false for all others.
+	roundTrip(ctx context.Context, req *mcp.Request) (res *mcp.Response, err error, handled bool)
+	// notification finds the exchanges that a notification belongs to.
+	notification(n mcp.Notification) []*exchange
+	// request answers what the server asks.
+	request(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
+}
+
+func (c *caller) negotiate(ctx context.Context, endpoint string) (dialect, error) {
+	known := c.opts.Revision
+	if known == "" {
+		known = c.opts.verdicts().Lookup(endpoint)
+	}
+	if known == "" || known.Modern() {
+		return c.probe(ctx, known)
+	}
+	speak, err := c.initialize(ctx, known)
+	if err == nil || c.opts.Revision != "" || ctx.Err() != nil {
+		return speak, err
+	}
+	c.opts.verdicts().Remember(endpoint, "")
+	if errors.Is(err, mcp.ErrConnection) {
+		return nil, err
+	}
+	return c.probe(ctx, "")
+}
+
+// probe asks for the server's era with server/discover, and the legacy way too when nothing comes back for a while.
+func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error) {
+	m := newModernCaller(c, mcp.LatestRevision)
+	discover, err := c.start(&mcp.Request{Method: mcp.MethodDiscover}, m)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProbe, err)
+	}
+	defer c.drop(discover)
+	var legacy *exchange
+	answer, handshake := discover.done, chan reply(nil) // nil where nothing is waited for
+	timer := time.NewTimer(orDefault(c.opts.ProbeTimeout, 3*time.Second))
+	defer timer.Stop()
+	for silent := timer.C; ; {
+		select {
+		case r := <-answer:
+			discover.answered, answer = true, nil
+			speak, again, err := c.judge(m, r)
+			if speak != nil || err != nil {
+				return speak, err
+			}
+			if again && c.opts.Revision.Modern() {
+				return nil, fmt.Errorf("the server does not speak revision %s, which is pinned: %w", c.opts.Revision, r.failure())
+			}
+			if legacy == nil {
+				return c.initialize(ctx, mcp.LatestLegacyRevision)
+			}
+			if handshake == nil {
+				return nil, errors.New("the server answers neither server/discover nor initialize as the protocol says")
+			}
+		case <-silent:
+			if c.opts.Revision.Modern() {
+				silent = nil
+				continue
+			}
+			if legacy, err = c.startInitialize(mcp.LatestLegacyRevision); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrProbe, err)
+			}
+			defer c.drop(legacy)
+			handshake, silent = legacy.done, nil
+		case r := <-handshake:
+			legacy.answered, handshake = true, nil
+			if err := r.failure(); err != nil {
+				if answer == nil {
+					return nil, fmt.Errorf("the server answers neither server/discover nor initialize: %w", err)
+				}
+				continue
+			}
+			return c.initialized(mcp.LatestLegacyRevision, r)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the server has not answered: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// judge reads the answer to the probe: a dialect, an error that ends the dial, or (again) a legacy server.
+func (c *caller) judge(m *modernCaller, r reply) (speak dialect, again bool, err error) {
+	switch {
+	case r.err != nil:
+		return nil, false, fmt.Errorf("%w: %w", ErrProbe, r.err)
+	case r.msg.Error == nil:
+		return c.discovered(m, r)
+	case r.msg.Error.Code == mcp.CodeUnsupportedProtocolVersion:
+		var data mcp.UnsupportedVersionData
+		if mcp.Decode(r.msg.Error.Data, &data) != nil || len(data.Supported) == 0 {
+			return nil, true, nil
+		}
+		return nil, slices.ContainsFunc(data.Supported, isLegacy), noCommonVersion(data.Supported)
+	case r.msg.Error.Code == mcp.CodeHeaderMismatch || r.msg.Error.Code == mcp.CodeMissingCapability:
+		return m, false, nil
+	}
+	return nil, true, nil
+}
+
+func isLegacy(r mcp.Revision) bool { return r.Known() && !r.Modern() }
+
+// noCommonVersion is an error unless a legacy revision is among those that the server speaks.
+func noCommonVersion(supported []mcp.Revision) error {
+	if slices.ContainsFunc(supported, isLegacy) {
+		return nil
+	}
+	return fmt.Errorf("no common protocol version: the server speaks %v, dowel %v", supported, mcp.Revisions())
+}
+
+func (c *caller) discovered(m *modernCaller, r reply) (speak dialect, again bool, err error) {
+	var d mcp.DiscoverResult
+	if mcp.Decode(r.msg.Result, &d) != nil || rawjson.Lookup(r.msg.Result, "supportedVersions") == nil {
+		return nil, true, nil // a legacy server that answers anything to anything
+	}
+	if slices.Contains(d.SupportedVersions, m.version) {
+		m.first = m.response(r.msg.Result)
+		return m, false, nil
+	}
+	return nil, true, noCommonVersion(d.SupportedVersions)
+}
+
+// initialize performs the legacy handshake.
+func (c *caller) initialize(ctx context.Context, revision mcp.Revision) (dialect, error) {
+	x, err := c.startInitialize(revision)
+	if err != nil {
+		return nil, err
+	}
+	defer c.drop(x)
+	select {
+	case r := <-x.done:
+		x.answered = true
+		if err := r.failure(); err != nil {
+			return nil, fmt.Errorf("initialize: %w", err)
+		}
+		return c.initialized(revision, r)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the server has not answered initialize: %w", context.Cause(ctx))
+	}
+}
+
+func (c *caller) startInitialize(revision mcp.Revision) (*exchange, error) {
+	capabilities := c.opts.Capabilities
+	if capabilities.Roots != nil {
+		capabilities.Roots = &mcp.RootsCapability{ListChanged: true}
+	}
+	encoded, err := mcp.Encode(capabilities)
+	if err != nil {
+		return nil, err
+	}
+	params, err := mcp.Encode(mcp.InitializeParams{ProtocolVersion: revision, Capabilities: encoded, ClientInfo: c.opts.Info})
+	if err != nil {
+		return nil, err
+	}
+	params = mcp.AdaptParams(revision, mcp.MethodInitialize, params)
+	return c.start(&mcp.Request{Method: mcp.MethodInitialize, Params: params}, plain{})
+}
+
+// initialized ends the handshake: the server's version has to be one that dowel speaks.
+func (c *caller) initialized(asked mcp.Revision, r reply) (dialect, error) {
+	var result mcp.InitializeResult
+	if err := mcp.Decode(r.msg.Result, &result); err != nil {
+		return nil, fmt.Errorf("the result of initialize is malformed: %w", err)
+	}
+	if !isLegacy(result.ProtocolVersion) {
+		return nil, fmt.Errorf("no common protocol version: the server answered %s with %q, dowel speaks %v", asked, result.ProtocolVersion, mcp.Revisions())
+	}
+	if pin := c.opts.Revision; pin != "" && result.ProtocolVersion != pin {
+		return nil, fmt.Errorf("the server speaks revision %s, but %s is pinned", result.ProtocolVersion, pin)
+	}
+	speak := newLegacyCaller(c, result, r.msg.Result)
+	c.ready(speak) // before the server may ask
+	if err := c.conn.Write(jsonrpc.AppendNotification(nil, mcp.NotificationInitialized, nil)); err != nil {
+		return nil, err
+	}
+	return speak, nil
+}

@@ -1,0 +1,96 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// era is what the protocol's two eras do differently on the serving side. Nothing behind it asks which one it is.
+type era interface {
+	// request fills r from the fields of its _meta, or refuses it.
+	request(r *mcp.Request, f metaFields) *mcp.Error
+	// own answers the methods that belong to the edge; handled is false for all others.
+	own(c *call) (res *mcp.Result, err error, handled bool)
+	// appendResult appends the response that holds a complete or unsettled result.
+	appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error)
+	// refuse gives a handler's error the era's form: a protocol error, or a result that a model can read.
+	refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error)
+	// appendChange appends the notification of a change on the subscription that c is.
+	appendChange(dst []byte, c *call, change mcp.Change) []byte
+	// settle turns a result that asks into the request to serve next; nil where the result goes out as it is.
+	settle(ctx context.Context, c *call, round int, res *mcp.Result) (next *mcp.Request, err error)
+	// ended follows the response of a subscription that the server ended.
+	ended(dst []byte, c *call) []byte
+}
+
+// metaFields are the raw values of the protocol's keys in a request's _meta.
+type metaFields struct {
+	version, clientInfo, capabilities, logLevel, progressToken []byte
+}
+
+func readMeta(meta json.RawMessage) (f metaFields) {
+	for it := rawjson.Object(meta); it.Next(); {
+		switch string(it.Key) {
+		case mcp.MetaProtocolVersion:
+			f.version = it.Value
+		case mcp.MetaClientInfo:
+			f.clientInfo = it.Value
+		case mcp.MetaClientCapabilities:
+			f.capabilities = it.Value
+		case mcp.MetaLogLevel:
+			f.logLevel = it.Value
+		case mcp.MetaProgressToken:
+			f.progressToken = it.Value
+		}
+	}
+	return f
+}
+
+// progress keeps a token that is a string or a number.
+func (f metaFields) progress(r *mcp.Request) *mcp.Error {
+	if f.progressToken == nil {
+		return nil
+	}
+	if _, err := jsonrpc.ParseID(f.progressToken); err != nil {
+		return mcp.InvalidParams("_meta.progressToken must be a string or a number")
+	}
+	r.ProgressToken = f.progressToken
+	return nil
+}
+
+// edgeMember reports whether a member of a result belongs to the edge.
+func edgeMember(key []byte) bool {
+	switch string(key) {
+	case "resultType", "ttlMs", "cacheScope", "_meta":
+		return true
+	}
+	return false
+}
+
+// rawBody encodes a result's object.
+func rawBody(dst []byte, res *mcp.Result) ([]byte, error) {
+	switch {
+	case res.Raw != nil:
+		return append(dst, res.Raw...), nil
+	case res.Value != nil:
+		return mcp.AppendEncode(dst, res.Value)
+	}
+	return append(dst, "{}"...), nil
+}
+
+// sizeHint estimates the bytes of a result's response, so that a large one is not copied while it grows.
+func sizeHint(res *mcp.Result) int {
+	const envelope = 384
+	n := envelope + len(res.Raw) + len(res.ServerInfo)
+	if r, ok := res.Value.(*mcp.CallToolResult); ok {
+		n += len(r.StructuredContent)
+		for i := range r.Content {
+			n += len(r.Content[i].Text) + len(r.Content[i].Text)/16 + len(r.Content[i].Data)*4/3 + 64
+		}
+	}
+	return n
+}

@@ -1,0 +1,115 @@
+// Package memory connects a client and a server in one process: every message is encoded and decoded as on any other
+// transport, and passes through a channel.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// room is how many frames wait in one direction before Write waits.
+const room = 64
+
+// Pipe returns the two ends of a connection. Closing one ends both; frames that were written before can still be read.
+func Pipe() (a, b transport.Conn) {
+	p := &pipe{done: make(chan struct{})}
+	there, back := make(chan []byte, room), make(chan []byte, room)
+	return &end{p, there, back}, &end{p, back, there}
+}
+
+// pipe is closed by its done channel, never by those of the data.
+type pipe struct {
+	once sync.Once
+	done chan struct{}
+}
+
+type end struct {
+	*pipe
+	in  <-chan []byte
+	out chan<- []byte
+}
+
+func (e *end) Read() ([]byte, error) {
+	select {
+	case frame := <-e.in:
+		return frame, nil
+	case <-e.done:
+	}
+	select {
+	case frame := <-e.in:
+		return frame, nil
+	default:
+		return nil, io.EOF
+	}
+}
+
+func (e *end) Write(frame []byte) error {
+	select {
+	case <-e.done:
+		return mcp.ErrClosed
+	default:
+	}
+	select {
+	case e.out <- frame:
+		return nil
+	case <-e.done:
+		return mcp.ErrClosed
+	}
+}
+
+func (e *end) Close() error {
+	e.once.Do(func() { close(e.done) })
+	return nil
+}
+
+// Dialer returns a dialer of h: each dial serves it on a connection of its own.
+func Dialer(h mcp.Handler, opts ...transport.ServerOptions) transport.Dialer {
+	d := &dialer{handler: h}
+	if len(opts) > 0 {
+		d.opts = opts[0]
+	}
+	return d
+}
+
+type dialer struct {
+	handler mcp.Handler
+	opts    transport.ServerOptions
+}
+
+func (d *dialer) Endpoint() string { return fmt.Sprintf("memory:%p", d) }
+
+func (d *dialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	near, far := Pipe()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = transport.Serve(context.WithoutCancel(ctx), far, d.handler, d.opts) // how it ends is the near end's to tell
+	}()
+	t, err := transport.Connect(ctx, near, in, d.Endpoint(), opts)
+	if err != nil {
+		<-served
+		return nil, err
+	}
+	return &connection{t, served}, nil
+}
+
+// connection waits for its server too.
+type connection struct {
+	mcp.Transport
+	served <-chan struct{}
+}
+
+func (c *connection) Close() error {
+	err := c.Transport.Close()
+	<-c.served
+	return err
+}
+
+func (c *connection) Notify(ctx context.Context, n mcp.Notification) error {
+	return c.Transport.(mcp.Notifier).Notify(ctx, n)
+}

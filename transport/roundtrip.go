@@ -1,0 +1,192 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// exchanges are used again once nobody can reach them any more.
+var exchanges = sync.Pool{New: func() any { return &exchange{done: make(chan reply, 1)} }}
+
+// RoundTrip implements [mcp.Transport].
+func (c *caller) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	speak := c.dialect()
+	if res, err, handled := speak.roundTrip(ctx, req); handled {
+		return res, err
+	}
+	if c.turn != nil && mcp.MayAsk(req.Method) {
+		select {
+		case c.turn <- struct{}{}:
+			defer func() { <-c.turn }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return c.exchange(ctx, req, speak)
+}
+
+// exchange sends a request and waits for its response.
+func (c *caller) exchange(ctx context.Context, req *mcp.Request, speak dialect) (*mcp.Response, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	x, err := c.startIn(ctx, req, speak)
+	if err != nil {
+		return nil, err
+	}
+	defer c.drop(x)
+	for {
+		select {
+		case r := <-x.done:
+			x.answered = true
+			if x.notify != nil {
+				x.queue.deliver(x.notify)
+			}
+			if err := r.failure(); err != nil {
+				return nil, err
+			}
+			return c.result(speak, r.msg.Result)
+		case <-x.queue.wake:
+			x.queue.deliver(x.notify)
+		case <-ctx.Done():
+			return c.giveUp(ctx, x)
+		}
+	}
+}
+
+// giveUp cancels the request at the server, if it still works on it.
+func (c *caller) giveUp(ctx context.Context, x *exchange) (*mcp.Response, error) {
+	cause := context.Cause(ctx)
+	if c.take(x.id) != nil && x.method != mcp.MethodInitialize {
+		params, err := mcp.Encode(mcp.CancelledParams{RequestID: x.id.Append(nil), Reason: cause.Error()})
+		if err == nil {
+			_ = c.conn.Write(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
+		}
+	}
+	return nil, cause
+}
+
+// start sends a request that nobody listens to.
+func (c *caller) start(req *mcp.Request, speak dialectParams) (*exchange, error) {
+	return c.startIn(nil, req, speak)
+}
+
+// dialectParams is the part of a dialect that a request needs before the era is known.
+type dialectParams interface {
+	appendParams(dst []byte, req *mcp.Request, x *exchange) []byte
+}
+
+// plain sends params as they are.
+type plain struct{}
+
+func (plain) appendParams(dst []byte, req *mcp.Request, _ *exchange) []byte {
+	return append(dst, req.Params...)
+}
+
+// startIn enters an exchange among those in flight and sends its request.
+func (c *caller) startIn(ctx context.Context, req *mcp.Request, speak dialectParams) (*exchange, error) {
+	x := exchanges.Get().(*exchange)
+	x.method, x.ctx, x.notify, x.logs = req.Method, ctx, req.Notify, req.LogLevel != ""
+	if x.notify != nil {
+		x.queue.wake = make(chan struct{}, 1)
+	}
+	if err := c.register(x); err != nil {
+		recycle(x)
+		return nil, err
+	}
+	frame := make([]byte, 0, 512+len(req.Params))
+	frame = append(frame, `{"jsonrpc":"2.0","id":`...)
+	frame = append(x.id.Append(frame), `,"method":`...)
+	frame = append(rawjson.AppendString(frame, req.Method), `,"params":`...)
+	frame = append(speak.appendParams(frame, req, x), '}')
+	if err := c.conn.Write(frame); err != nil {
+		c.drop(x)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.err != nil {
+			err = c.err
+		}
+		return nil, connectionError(err)
+	}
+	return x, nil
+}
+
+func (c *caller) register(x *exchange) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	c.lastID++
+	x.id = jsonrpc.IntID(c.lastID)
+	c.pending[x.id] = x
+	return nil
+}
+
+// drop forgets an exchange. One that was answered is used again: the reading loop, which sends the answer, cannot reach it
+// any more.
+func (c *caller) drop(x *exchange) {
+	if !x.answered {
+		c.take(x.id)
+		return
+	}
+	recycle(x)
+}
+
+func recycle(x *exchange) {
+	done := x.done
+	*x = exchange{done: done}
+	exchanges.Put(x)
+}
+
+// result takes a result apart: its type has to be one that is understood.
+func (c *caller) result(speak dialect, raw []byte) (*mcp.Response, error) {
+	res := readResult(raw, speak.revision())
+	if !c.opts.Vocabulary.ResultType(res.Type) {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the server answered with a result of type %q, which nobody here understands", res.Type)
+	}
+	return res, nil
+}
+
+// readResult finds what belongs to the edge in a result.
+func readResult(raw []byte, revision mcp.Revision) *mcp.Response {
+	res := &mcp.Response{Type: mcp.ResultComplete, Raw: raw, Revision: revision}
+	if !revision.Modern() {
+		return res
+	}
+	for it := rawjson.Object(raw); it.Next(); {
+		switch string(it.Key) {
+		case "resultType":
+			if string(it.Value) != `"complete"` {
+				t, _ := rawjson.String(it.Value)
+				res.Type = mcp.ResultType(t)
+			}
+		case "ttlMs":
+			if ms, err := strconv.ParseInt(string(it.Value), 10, 64); err == nil && ms > 0 {
+				res.Cache.TTL = time.Duration(min(ms, maxTTL)) * time.Millisecond
+			}
+		case "cacheScope":
+			if string(it.Value) == `"public"` {
+				res.Cache.Scope = mcp.CachePublic
+			}
+		}
+	}
+	return res
+}
+
+const maxTTL = 365 * 24 * 3600 * 1000 // milliseconds
+
+func connectionError(err error) error {
+	if errors.Is(err, mcp.ErrConnection) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+}

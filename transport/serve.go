@@ -1,0 +1,371 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Serve answers the requests that come on a connection, in both eras at the same time, until the peer ends it (then the
+// error is nil), ctx ends or the connection fails. Each request has a goroutine of its own; Serve waits for them, within
+// DrainTimeout, and closes the connection.
+//
+// A frame that cannot be used is answered where the protocol has a way to, logged otherwise, and the connection lives.
+func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) error {
+	s := newServer(ctx, Tapped(conn, opts.Tap), h, opts)
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	err := s.read()
+	s.drain(err)
+	conn.Close()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// server is the serving side of one connection on which all messages share one channel.
+type server struct {
+	conn    Conn
+	handler mcp.Handler
+	opts    ServerOptions
+	logger  *slog.Logger
+	parser  jsonrpc.Parser
+	modern  *modern
+	base    context.Context
+	cancel  context.CancelCauseFunc
+	wg      sync.WaitGroup
+
+	mu      sync.Mutex
+	calls   map[jsonrpc.ID]*call
+	session *session // of a legacy client; nil before initialize
+}
+
+var methodNames = mcp.MethodNames()
+
+func newServer(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) *server {
+	s := &server{
+		conn: conn, handler: h, opts: opts, logger: opts.Logger,
+		parser: jsonrpc.Parser{Methods: methodNames}, calls: map[jsonrpc.ID]*call{},
+	}
+	if s.logger == nil {
+		s.logger = slog.Default()
+	}
+	if s.opts.Revisions == nil {
+		s.opts.Revisions = mcp.Revisions()
+	}
+	if s.opts.Vocabulary == nil {
+		s.opts.Vocabulary = mcp.NewVocabulary()
+	}
+	s.opts.MaxConcurrent = orDefault(opts.MaxConcurrent, DefaultMaxConcurrent)
+	s.opts.DrainTimeout = orDefault(opts.DrainTimeout, 2*time.Second)
+	s.opts.AskTimeout = orDefault(opts.AskTimeout, 10*time.Minute)
+	s.modern = &modern{revisions: s.opts.Revisions, log: s.logFailure}
+	s.base, s.cancel = context.WithCancelCause(ctx)
+	return s
+}
+
+func orDefault[T comparable](v, byDefault T) T {
+	var zero T
+	if v == zero {
+		return byDefault
+	}
+	return v
+}
+
+func (s *server) logFailure(r *mcp.Request, err error) {
+	s.logger.Error("a request failed", "method", r.Method, "err", err)
+}
+
+// read is the connection's reading loop.
+func (s *server) read() error {
+	for {
+		frame, err := s.conn.Read()
+		switch {
+		case errors.Is(err, ErrFrame):
+			s.refuseFrame(jsonrpc.ID{}, &mcp.Error{Code: jsonrpc.CodeParse, Message: err.Error()})
+		case err != nil:
+			return err
+		default:
+			s.frame(frame)
+		}
+	}
+}
+
+// drain ends what is in flight: at once where the peer is gone, after a while where it only stopped sending.
+func (s *server) drain(err error) {
+	idle := make(chan struct{})
+	s.endSubscriptions()
+	go func() { defer close(idle); s.wg.Wait() }()
+	if errors.Is(err, io.EOF) && writable(s.conn) {
+		waitFor(idle, s.opts.DrainTimeout)
+	}
+	s.cancel(fmt.Errorf("%w: the client has gone", mcp.ErrConnection))
+	if !waitFor(idle, s.opts.DrainTimeout) {
+		s.logger.Error("handlers went on after their connection had ended; they were left behind")
+	}
+}
+
+// HalfOpener is a Conn whose other half may still be open when Read has reported io.EOF.
+type HalfOpener interface{ HalfOpen() bool }
+
+func writable(conn Conn) bool {
+	if t, ok := conn.(*tapped); ok {
+		conn = t.Conn
+	}
+	h, ok := conn.(HalfOpener)
+	return ok && h.HalfOpen()
+}
+
+// endSubscriptions cancels what would never end by itself.
+func (s *server) endSubscriptions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if c.req.Method == mcp.MethodListen {
+			c.cancel(errCancelled)
+		}
+	}
+	if s.session != nil {
+		s.session.end()
+	}
+}
+
+func waitFor(done <-chan struct{}, limit time.Duration) bool {
+	select {
+	case <-done:
+		return true
+	default:
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (s *server) write(frame []byte) error {
+	err := s.conn.Write(frame)
+	if err != nil && !errors.Is(err, mcp.ErrClosed) {
+		s.logger.Warn("a message could not be sent", "err", err)
+	}
+	return err
+}
+
+// frame takes one frame apart and acts on it. It never blocks on a handler.
+func (s *server) frame(frame []byte) {
+	if jsonrpc.IsBatch(frame) {
+		s.batch(frame)
+		return
+	}
+	msg, err := s.parser.Parse(frame)
+	if err != nil {
+		s.refuseFrame(msg.ID, err.(*mcp.Error))
+		return
+	}
+	s.message(msg, nil)
+}
+
+func (s *server) message(msg jsonrpc.Message, b *batch) {
+	switch {
+	case msg.IsRequest():
+		s.request(msg, b)
+	case msg.IsNotification():
+		s.notification(msg)
+	default:
+		s.response(msg)
+	}
+}
+
+// refuseFrame answers a frame that is no message. Without an id there is an answer only where the schema has one.
+func (s *server) refuseFrame(id jsonrpc.ID, e *mcp.Error) {
+	s.logger.Warn("an unusable message was received", "err", e)
+	if ss := s.legacySession(); id.IsZero() && ss != nil && ss.revision < mcp.Revision20251125 {
+		return
+	}
+	s.write(jsonrpc.AppendError(nil, id, e))
+}
+
+func (s *server) legacySession() *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.session
+}
+
+// batch serves a batch where the session's revision has them, and refuses it elsewhere.
+func (s *server) batch(frame []byte) {
+	ss := s.legacySession()
+	if ss == nil || !ss.revision.Batches() {
+		s.refuseFrame(jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
+		return
+	}
+	raws, err := jsonrpc.Batch(frame)
+	if err != nil {
+		s.refuseFrame(jsonrpc.ID{}, err.(*mcp.Error))
+		return
+	}
+	b := &batch{}
+	messages := make([]jsonrpc.Message, 0, len(raws))
+	for _, raw := range raws {
+		msg, err := s.parser.Parse(raw)
+		if err == nil && msg.Method == mcp.MethodInitialize {
+			err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
+		}
+		if err != nil {
+			s.refuseFrame(msg.ID, err.(*mcp.Error))
+			continue
+		}
+		if msg.IsRequest() {
+			b.open++
+		}
+		messages = append(messages, msg)
+	}
+	for _, msg := range messages {
+		s.message(msg, b)
+	}
+}
+
+// request admits a request and starts it.
+func (s *server) request(msg jsonrpc.Message, b *batch) {
+	c := &call{id: msg.ID, server: s, batch: b}
+	c.req = mcp.Request{Method: msg.Method, Params: msg.Params, Principal: s.opts.Principal, Peer: c}
+	c.req.Meta = rawjson.Lookup(msg.Params, "_meta")
+	if refused := s.admit(c); refused != nil {
+		c.send(jsonrpc.AppendError(nil, msg.ID, refused))
+		return
+	}
+	go c.run()
+}
+
+// admit decides the request's era, fills it and enters it among the calls in flight.
+func (s *server) admit(c *call) *mcp.Error {
+	fields := readMeta(c.req.Meta)
+	if refused := s.choose(c, fields); refused != nil {
+		return refused
+	}
+	if refused := c.era.request(&c.req, fields); refused != nil {
+		return refused
+	}
+	return s.enter(c)
+}
+
+// choose finds the era in which a request is spoken: a version in its _meta is modern, initialize opens a session.
+func (s *server) choose(c *call, fields metaFields) *mcp.Error {
+	ss := s.legacySession()
+	switch {
+	case fields.version != nil && !(ss != nil && string(fields.version) == `"`+string(ss.revision)+`"`):
+		c.era = s.modern
+	case ss != nil:
+		c.era = ss
+	case c.req.Method == mcp.MethodInitialize:
+		return s.open(c)
+	case c.req.Method == mcp.MethodPing:
+		c.era = &session{server: s, revision: mcp.LatestLegacyRevision}
+	default:
+		c.era = s.modern
+	}
+	return nil
+}
+
+// enter is where calls begin; done is where they end.
+func (s *server) enter(c *call) *mcp.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.calls[c.id]; taken {
+		s.logger.Warn("a request has the id of another one in flight and is not served", "id", c.id.String(), "method", c.req.Method)
+		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "id %s is in use by a request in flight", c.id)
+	}
+	if len(s.calls) >= s.opts.MaxConcurrent {
+		return mcp.Errorf(jsonrpc.CodeInternal, "more than %d requests are in flight: wait for responses and try again", s.opts.MaxConcurrent)
+	}
+	c.ctx, c.cancel = context.WithCancelCause(s.base)
+	s.calls[c.id] = c
+	s.wg.Add(1)
+	return nil
+}
+
+func (s *server) done(c *call) {
+	s.mu.Lock()
+	delete(s.calls, c.id)
+	s.mu.Unlock()
+	c.cancel(nil)
+	s.wg.Done()
+}
+
+func (s *server) notification(msg jsonrpc.Message) {
+	switch msg.Method {
+	case mcp.NotificationCancelled:
+		s.cancelCall(msg.Params)
+	case mcp.NotificationInitialized:
+		if ss := s.legacySession(); ss != nil {
+			ss.begin()
+		}
+	default:
+		s.notify(msg)
+	}
+}
+
+// notify passes a client's notification to a handler that takes them.
+func (s *server) notify(msg jsonrpc.Message) {
+	h, ok := s.handler.(mcp.NotificationHandler)
+	if !ok {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.logger.Error("the handler of a notification panicked", "method", msg.Method, "panic", p)
+		}
+	}()
+	h.NotifyMCP(s.base, mcp.Notification{Method: msg.Method, Params: msg.Params})
+}
+
+// cancelCall ends a call: its context with the client's reason, and its right to an answer.
+func (s *server) cancelCall(params []byte) {
+	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	c := s.calls[id]
+	s.mu.Unlock()
+	if c == nil || c.req.Method == mcp.MethodInitialize {
+		return
+	}
+	reason, _ := rawjson.String(rawjson.Lookup(params, "reason"))
+	c.cancel(&cancelError{reason})
+}
+
+// cancelError is the cause of a context whose client cancelled the request.
+type cancelError struct{ reason string }
+
+func (e *cancelError) Error() string {
+	if e.reason == "" {
+		return errCancelled.Error()
+	}
+	return errCancelled.Error() + ": " + e.reason
+}
+
+func (e *cancelError) Is(target error) bool {
+	return target == errCancelled || target == context.Canceled
+}
+
+func (s *server) response(msg jsonrpc.Message) {
+	if ss := s.legacySession(); ss != nil && ss.answer(msg) {
+		return
+	}
+	s.logger.Warn("a response to nothing was received", "id", msg.ID.String())
+}
