@@ -118,7 +118,7 @@ func (c *caller) read() {
 		frame, err := c.conn.Read()
 		switch {
 		case errors.Is(err, ErrFrame):
-			c.stray(nil, err)
+			c.lost(err)
 		case err != nil:
 			c.down(err)
 			return
@@ -164,6 +164,7 @@ func (c *caller) frame(frame []byte) {
 	switch {
 	case err != nil:
 		c.stray(frame, err)
+		c.fail(msg.ID, fmt.Errorf("the server answered with what is no JSON-RPC 2.0 message: %w", err))
 	case msg.IsResponse():
 		c.response(msg)
 	case msg.IsNotification():
@@ -199,12 +200,53 @@ func (c *caller) stray(frame []byte, err error) {
 	c.logger.Warn("the server sent something that is no message", "err", err, "start", string(frame[:min(len(frame), shown)]))
 }
 
+// lost is a frame that could not be read. The call that it may have answered fails, rather than wait for ever: the one
+// that it names, or the only one.
+func (c *caller) lost(err error) {
+	c.stray(nil, err)
+	var lost *FrameError
+	if errors.As(err, &lost) && !lost.ID.IsZero() {
+		c.fail(lost.ID, err)
+		return
+	}
+	c.mu.Lock()
+	var only jsonrpc.ID
+	for id := range c.pending {
+		only = id
+	}
+	if len(c.pending) != 1 {
+		only = jsonrpc.ID{}
+	}
+	c.mu.Unlock()
+	c.fail(only, err)
+}
+
+// fail ends the exchange with the id, if there is one.
+func (c *caller) fail(id jsonrpc.ID, err error) {
+	if x := c.take(id); x != nil {
+		x.done <- reply{err: err}
+	}
+}
+
 func (c *caller) response(msg jsonrpc.Message) {
-	if x := c.take(msg.ID); x != nil {
+	if x := c.take(unquoted(msg.ID)); x != nil {
 		x.done <- reply{msg: msg}
 		return
 	}
 	c.logger.Debug("a response came to nothing that is in flight", "id", msg.ID.String())
+}
+
+// unquoted takes an id such as "1" for 1: ids of this side are integers, and some servers answer with strings.
+func unquoted(id jsonrpc.ID) jsonrpc.ID {
+	if _, ok := id.Int(); ok {
+		return id
+	}
+	if s, ok := rawjson.String(id.Append(nil)); ok {
+		if n, err := jsonrpc.ParseID([]byte(s)); err == nil {
+			return n
+		}
+	}
+	return id
 }
 
 // take removes an exchange from those in flight: whoever takes it ends it.

@@ -1,6 +1,10 @@
 package transport
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+)
 
 // Conn carries frames both ways; a frame is one JSON-RPC message or batch. One goroutine reads, any number write.
 type Conn interface {
@@ -17,6 +21,18 @@ type Conn interface {
 // ErrFrame is wrapped by errors of Read about one frame, such as one over the limit. The frame is lost, not the
 // connection.
 var ErrFrame = errors.New("unusable frame")
+
+// FrameError is the error for a frame that was lost.
+type FrameError struct {
+	Reason string
+	// ID is that of the lost message, where it could be guessed from what was seen of it.
+	ID jsonrpc.ID
+}
+
+func (e *FrameError) Error() string { return ErrFrame.Error() + ": " + e.Reason }
+
+// Unwrap makes errors.Is find [ErrFrame].
+func (e *FrameError) Unwrap() error { return ErrFrame }
 
 // Limits that hold where options do not say otherwise.
 const (

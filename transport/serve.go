@@ -94,13 +94,23 @@ func (s *server) read() error {
 		frame, err := s.conn.Read()
 		switch {
 		case errors.Is(err, ErrFrame):
-			s.refuseFrame(jsonrpc.ID{}, &mcp.Error{Code: jsonrpc.CodeParse, Message: err.Error()})
+			s.lost(err)
 		case err != nil:
 			return err
 		default:
 			s.frame(frame)
 		}
 	}
+}
+
+// lost is a frame that could not be read.
+func (s *server) lost(err error) {
+	var id jsonrpc.ID
+	var lost *FrameError
+	if errors.As(err, &lost) {
+		id = lost.ID
+	}
+	s.refuseFrame(id, &mcp.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()})
 }
 
 // drain ends what is in flight: at once where the peer is gone, after a while where it only stopped sending.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -56,7 +58,7 @@ func (c *conn) line() ([]byte, error) {
 	for {
 		part, err := c.in.ReadSlice('\n')
 		if len(line)+len(part) > c.max+1 {
-			return nil, c.tooLong(len(line)+len(part), err)
+			return nil, c.tooLong(append(line, part...), err)
 		}
 		if line == nil && err == nil {
 			return bytes.Clone(part), nil
@@ -78,16 +80,41 @@ func appendLine(line, part []byte) []byte {
 	return append(line, part...)
 }
 
-func (c *conn) tooLong(n int, err error) error {
+// tooLong reads past a line, of which line is the beginning.
+func (c *conn) tooLong(line []byte, err error) error {
+	const ends = 256 // bytes at either end in which an id is looked for
+	n, head := len(line), bytes.Clone(line[:min(ends, len(line))])
+	tail := line[max(0, len(line)-ends):]
 	for errors.Is(err, bufio.ErrBufferFull) {
 		var part []byte
 		part, err = c.in.ReadSlice('\n')
 		n += len(part)
+		tail = append(bytes.Clone(tail), part...)
+		tail = tail[max(0, len(tail)-ends):]
 	}
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: a line of %d bytes is over the limit of %d", transport.ErrFrame, n, c.max)
+	return &transport.FrameError{
+		Reason: fmt.Sprintf("a message of %d bytes is over the limit of %d", n, c.max),
+		ID:     guessID(head, tail),
+	}
+}
+
+// An id comes first or last in a message; within params or result it would be preceded by their names.
+var idFirst = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*,`)
+var idLast = regexp.MustCompile(`\}\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+
+func guessID(head, tail []byte) jsonrpc.ID {
+	found := idFirst.FindSubmatch(head)
+	if found == nil {
+		found = idLast.FindSubmatch(tail)
+	}
+	if found == nil {
+		return jsonrpc.ID{}
+	}
+	id, _ := jsonrpc.ParseID(found[1]) // the zero ID is no guess
+	return id
 }
 
 // Write writes one line. Line breaks within the frame can only be white space of its JSON: they become spaces.

@@ -1,0 +1,281 @@
+// Package floor is the least code that does the wire work of an MCP call: what no implementation can beat by much. It
+// scans envelopes by hand, decodes arguments once, encodes a result once, checks nothing, and hands each message to
+// another goroutine through a channel. Benchmarks measure dowel as a ratio to it, in the same run.
+package floor
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Link carries frames both ways.
+type Link interface {
+	Read() ([]byte, error)
+	Write([]byte) error
+	Close() error
+}
+
+// Memory returns the two ends of a link of channels.
+func Memory() (a, b Link) {
+	there, back := make(chan []byte, 64), make(chan []byte, 64)
+	done := make(chan struct{})
+	var once sync.Once
+	stop := func() { once.Do(func() { close(done) }) }
+	return &channels{back, there, done, stop}, &channels{there, back, done, stop}
+}
+
+type channels struct {
+	in   <-chan []byte
+	out  chan<- []byte
+	done chan struct{}
+	stop func()
+}
+
+func (c *channels) Read() ([]byte, error) {
+	select {
+	case frame := <-c.in:
+		return frame, nil
+	case <-c.done:
+		return nil, io.EOF
+	}
+}
+
+func (c *channels) Write(frame []byte) error {
+	select {
+	case c.out <- frame:
+		return nil
+	case <-c.done:
+		return io.EOF
+	}
+}
+
+func (c *channels) Close() error { c.stop(); return nil }
+
+// Lines returns a link of newline-delimited frames over a stream.
+func Lines(rw io.ReadWriteCloser) Link {
+	return &lines{rw: rw, in: bufio.NewReaderSize(rw, 64<<10)}
+}
+
+type lines struct {
+	rw io.ReadWriteCloser
+	in *bufio.Reader
+	mu sync.Mutex
+}
+
+func (l *lines) Read() ([]byte, error) { return l.in.ReadBytes('\n') }
+
+func (l *lines) Write(frame []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.rw.Write(append(frame, '\n'))
+	return err
+}
+
+func (l *lines) Close() error { return l.rw.Close() }
+
+// Echo is the arguments of the tool that is called.
+type Echo struct {
+	Message string `json:"message"`
+}
+
+// Serve answers calls: each is handed to a worker.
+func Serve(l Link, workers int) {
+	work := make(chan []byte)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for frame := range work {
+				_ = l.Write(answer(frame))
+			}
+		})
+	}
+	for {
+		frame, err := l.Read()
+		if err != nil {
+			break
+		}
+		work <- frame
+	}
+	close(work)
+	wg.Wait()
+}
+
+func answer(frame []byte) []byte {
+	var id, params, args []byte
+	for it := rawjson.Object(frame); it.Next(); {
+		switch string(it.Key) {
+		case "id":
+			id = it.Value
+		case "params":
+			params = it.Value
+		}
+	}
+	for it := rawjson.Object(params); it.Next(); {
+		if string(it.Key) == "arguments" {
+			args = it.Value
+		}
+	}
+	var in Echo
+	if err := json.Unmarshal(args, &in); err != nil {
+		panic(err)
+	}
+	out := make([]byte, 0, 160+len(in.Message)+len(in.Message)/16)
+	out = append(append(append(out, `{"jsonrpc":"2.0","id":`...), id...), `,"result":{"resultType":"complete","content":[{"type":"text","text":`...)
+	out, _ = jsontext.AppendQuote(out, in.Message)
+	return append(out, `}]}}`...)
+}
+
+// Client calls.
+type Client struct {
+	l       Link
+	mu      sync.Mutex
+	last    int
+	pending map[int]chan []byte
+	free    sync.Pool
+	done    chan struct{}
+}
+
+// NewClient returns a client that reads the link in a goroutine.
+func NewClient(l Link) *Client {
+	c := &Client{l: l, pending: map[int]chan []byte{}, done: make(chan struct{})}
+	c.free.New = func() any { return make(chan []byte, 1) }
+	go c.read()
+	return c
+}
+
+func (c *Client) read() {
+	defer close(c.done)
+	for {
+		frame, err := c.l.Read()
+		if err != nil {
+			return
+		}
+		id, _ := strconv.Atoi(string(rawjson.Lookup(frame, "id")))
+		c.mu.Lock()
+		answer := c.pending[id]
+		delete(c.pending, id)
+		c.mu.Unlock()
+		answer <- frame
+	}
+}
+
+// Close ends the link and waits for the reading goroutine.
+func (c *Client) Close() {
+	c.l.Close()
+	<-c.done
+}
+
+const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"floor","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},`
+
+// Call sends one call and decodes the text of its result.
+func (c *Client) Call(message string) string {
+	frame := c.roundTrip(func(out []byte) []byte {
+		out = append(out, `,"method":"tools/call","params":{`+meta+`"name":"echo","arguments":{"message":`...)
+		out, _ = jsontext.AppendQuote(out, message)
+		return append(out, `}}}`...)
+	}, len(message)+len(message)/16)
+	content := rawjson.Lookup(rawjson.Lookup(frame, "result"), "content")
+	it := rawjson.Array(content)
+	it.Next()
+	text, _ := rawjson.String(rawjson.Lookup(it.Value, "text"))
+	return text
+}
+
+func (c *Client) roundTrip(rest func([]byte) []byte, size int) []byte {
+	answer := c.free.Get().(chan []byte)
+	c.mu.Lock()
+	c.last++
+	id := c.last
+	c.pending[id] = answer
+	c.mu.Unlock()
+	out := append(make([]byte, 0, 352+size), `{"jsonrpc":"2.0","id":`...)
+	_ = c.l.Write(rest(strconv.AppendInt(out, int64(id), 10)))
+	frame := <-answer
+	c.free.Put(answer)
+	return frame
+}
+
+// ServeList answers every request with a list that it encodes each time.
+func ServeList(l Link, list any) {
+	work := make(chan []byte)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for frame := range work {
+			out := append([]byte(`{"jsonrpc":"2.0","id":`), rawjson.Lookup(frame, "id")...)
+			b := bytes.NewBuffer(append(out, `,"result":`...))
+			if err := json.MarshalWrite(b, list); err != nil {
+				panic(err)
+			}
+			_ = l.Write(append(b.Bytes(), '}'))
+		}
+	})
+	for {
+		frame, err := l.Read()
+		if err != nil {
+			break
+		}
+		work <- frame
+	}
+	close(work)
+	wg.Wait()
+}
+
+// List asks for a list and decodes it into v.
+func (c *Client) List(v any) error {
+	frame := c.roundTrip(func(out []byte) []byte {
+		return append(out, `,"method":"tools/list","params":{`+meta[:len(meta)-1]+`}}`...)
+	}, 0)
+	return json.Unmarshal(rawjson.Lookup(frame, "result"), v)
+}
+
+// FanOut sends one change, encoded once, to each of the links; whoever reads a link scans it and hands it on.
+type FanOut struct{ links []Link }
+
+// NewFanOut returns n receivers, each of which hands on what it scanned.
+func NewFanOut(n int, received chan<- struct{}) (*FanOut, func()) {
+	f := &FanOut{}
+	var wg sync.WaitGroup
+	for range n {
+		near, far := Memory()
+		f.links = append(f.links, far)
+		hand := make(chan []byte, 1)
+		wg.Go(func() {
+			defer close(hand)
+			for {
+				frame, err := near.Read()
+				if err != nil {
+					return
+				}
+				if rawjson.Lookup(frame, "method") != nil {
+					hand <- frame
+				}
+			}
+		})
+		wg.Go(func() {
+			for range hand {
+				received <- struct{}{}
+			}
+		})
+	}
+	return f, func() {
+		for _, l := range f.links {
+			l.Close()
+		}
+		wg.Wait()
+	}
+}
+
+// Send sends the change to all.
+func (f *FanOut) Send() {
+	frame := []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`)
+	for _, l := range f.links {
+		_ = l.Write(frame)
+	}
+}

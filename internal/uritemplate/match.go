@@ -1,0 +1,173 @@
+package uritemplate
+
+import (
+	"strings"
+)
+
+// Match returns the variables for which the template expands to this URI, or
+// to one that says the same; false if there are none.
+//
+//   - {x} is one segment, not empty: anything but /, ? and #. Those and the
+//     rest may be percent-encoded; values are decoded.
+//   - {+x} is not empty and may span segments; ? and # too, unless the template
+//     goes on with them itself. {#x} is everything after a #.
+//   - {/x}, {.x}, {;x}, {?x}, {&x} and {#x} are undefined where their first
+//     character is missing. {/x} stays within a segment.
+//   - {?x,y}, {&x,y} and {;x,y} come in any order and number. A name that the
+//     template does not have, or twice where it is not exploded, is no match.
+//   - Of several variables in one expression ({x,y}, {/x,y}) the last ones
+//     may be missing.
+//   - {x*} is a list, of the items between the operator's separators ({/x*}:
+//     of segments) or of the parameters named x. Parameters of other names are
+//     the associative array of the first exploded variable that has no list.
+//     Without the star a list cannot be told from a string with commas.
+//   - {x:3} is at most 3 characters, and what there is of x. A variable that
+//     comes twice has one value.
+//
+// Where variables can share out the URI in several ways, an earlier one takes
+// as much as it can. What comes percent-encoded wrongly, or holds control
+// characters, matches nothing. A value can hold whatever can be encoded: see
+// [SafePath] before it names a file.
+func (t *Template) Match(uri string) (Values, bool) {
+	if len(uri) > MaxURI {
+		return nil, false
+	}
+	m := matcher{t: t, uri: uri}
+	bits := 2 * (len(t.parts) + 1) * (len(uri) + 1)
+	var few [64]uint64
+	if words := (bits + 63) / 64; words <= len(few) {
+		m.failed = few[:words]
+	} else if len(t.parts) > 0 && !t.begins(uri) {
+		return nil, false
+	} else {
+		m.failed = make([]uint64, words)
+	}
+	if !m.from(0, 0) {
+		return nil, false
+	}
+	return t.values(uri, &m.spans)
+}
+
+// begins spares the memory for a URI that cannot match.
+func (t *Template) begins(uri string) bool {
+	return !t.parts[0].isLiteral() || literalEnd(uri, 0, t.parts[0].literal) >= 0
+}
+
+// matcher finds where in the URI the parts are. It backtracks, but marks each
+// state in which it has been in vain, so that it takes none of them twice.
+// There are two states for each part and position: before the part, and in
+// the part's run.
+type matcher struct {
+	t      *Template
+	uri    string
+	failed []uint64
+	spans  [MaxVariables]span // by the parts' slots
+}
+
+// span is where the URI holds a part's run; end is 0 where the part is absent.
+// (No run ends at 0: it has a lead or is not empty.)
+type span struct{ start, end int }
+
+// visit reports whether a state is new, and marks it.
+func (m *matcher) visit(part, at, inRun int) bool {
+	state := uint((part*(len(m.uri)+1)+at)*2 + inRun)
+	if m.failed[state/64]&(1<<(state%64)) != 0 {
+		return false
+	}
+	m.failed[state/64] |= 1 << (state % 64)
+	return true
+}
+
+// from matches everything from a part on. Its recursion is as deep as there are parts.
+func (m *matcher) from(index, at int) bool {
+	for {
+		if index == len(m.t.parts) {
+			return at == len(m.uri)
+		}
+		p := &m.t.parts[index]
+		if !p.isLiteral() {
+			break
+		}
+		if at = literalEnd(m.uri, at, p.literal); at < 0 {
+			return false
+		}
+		index++
+	}
+	if !m.visit(index, at, 0) {
+		return false
+	}
+	p := &m.t.parts[index]
+	switch {
+	case p.lead == 0:
+		first := m.next(at, p.stops)
+		return first > 0 && m.run(index, at, first)
+	case at < len(m.uri) && m.uri[at] == p.lead && m.run(index, at+1, at+1):
+		return true
+	}
+	return m.from(p.absent, at)
+}
+
+// run tries the ends of a part's run, the longest first, down to least.
+func (m *matcher) run(index, start, least int) bool {
+	p := &m.t.parts[index]
+	longest := 0
+	for end := least; end > 0 && m.visit(index, end, 1); end = m.next(end, p.stops) {
+		longest = end
+	}
+	for end := longest; end >= least; end = m.previous(end) {
+		if m.from(index+1, end) {
+			m.spans[p.slot] = span{start, end}
+			return true
+		}
+	}
+	return false
+}
+
+// next returns where the character or triplet at a position ends, or 0 if it
+// cannot be in a run with these stops. No run ends within a triplet.
+func (m *matcher) next(at int, stops class) int {
+	switch {
+	case at == len(m.uri) || classes[m.uri[at]]&stops != 0:
+		return 0
+	case m.uri[at] != '%':
+		return at + 1
+	case isTriplet(m.uri[at:]):
+		return at + 3
+	}
+	return 0
+}
+
+// previous undoes next.
+func (m *matcher) previous(at int) int {
+	if at >= 3 && m.uri[at-3] == '%' {
+		return at - 3
+	}
+	return at - 1
+}
+
+// literalEnd returns where literal text that starts at a position ends, or -1
+// if it is not there. The hex digits of triplets may differ in case.
+func literalEnd(uri string, at int, literal string) int {
+	end := at + len(literal)
+	if end > len(uri) {
+		return -1
+	}
+	found := uri[at:end]
+	if found == literal {
+		return end
+	}
+	if strings.IndexByte(literal, '%') < 0 {
+		return -1
+	}
+	for i := 0; i < len(literal); i++ {
+		if isTriplet(literal[i:]) && isTriplet(found[i:]) {
+			if !strings.EqualFold(literal[i:i+3], found[i:i+3]) {
+				return -1
+			}
+			i += 2
+		} else if literal[i] != found[i] {
+			return -1
+		}
+	}
+	return end
+}

@@ -1,0 +1,104 @@
+// Package uritemplate implements URI templates (RFC 6570, all four levels) and
+// their reverse: a [Template] matches the URIs that it can expand to, and gives
+// the variables back, as resource templates need it.
+//
+// Matching takes time proportional to the template's length times the URI's,
+// and a quarter of a byte of memory for each part of the template times each of
+// the URI, whatever they hold: no state is looked at twice.
+package uritemplate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Limits. A longer template is refused by [Parse], a longer URI never matches.
+const (
+	MaxTemplate  = 4096  // bytes of a template
+	MaxVariables = 64    // variables in a template, repetitions counted
+	MaxURI       = 16384 // bytes of a URI to match
+)
+
+// Template is a parsed URI template. It is immutable and safe for concurrent use.
+type Template struct {
+	text     string
+	pieces   []piece
+	names    []string
+	parts    []part
+	literals int // bytes of literal text
+	spanning int // variables that may span what separates segments
+}
+
+// piece is either literal text, encoded as it appears in a URI, or an expression.
+type piece struct {
+	literal    string
+	expression *expression
+}
+
+type expression struct {
+	operator  operator
+	variables []variable
+}
+
+type variable struct {
+	name    string
+	explode bool
+	prefix  int // most characters; 0 for all
+}
+
+// String returns the text that the template was parsed from.
+func (t *Template) String() string { return t.text }
+
+// Names returns the names of the variables in the order of their first use.
+func (t *Template) Names() []string { return slices.Clone(t.names) }
+
+// Literal returns the one URI that a template without variables stands for.
+func (t *Template) Literal() (string, bool) {
+	if len(t.names) > 0 {
+		return "", false
+	}
+	if len(t.pieces) == 0 {
+		return "", true
+	}
+	return t.pieces[0].literal, true
+}
+
+// Compare orders templates by how specific they are, the most specific first,
+// so that of several matching templates the least in this order is to be
+// chosen: more literal text first, then fewer variables that span segments
+// ({+x}, {#x}, {x*}), then fewer variables, then the text's order. It returns 0
+// only for templates of the same text.
+func Compare(a, b *Template) int {
+	for _, difference := range []int{
+		b.literals - a.literals,
+		a.spanning - b.spanning,
+		a.variables() - b.variables(),
+	} {
+		if difference != 0 {
+			return difference
+		}
+	}
+	return strings.Compare(a.text, b.text)
+}
+
+func (t *Template) variables() int {
+	n := 0
+	for _, p := range t.pieces {
+		if p.expression != nil {
+			n += len(p.expression.variables)
+		}
+	}
+	return n
+}
+
+// ParseError says what is wrong with a template, and where.
+type ParseError struct {
+	Template string
+	Offset   int // in bytes
+	Problem  string
+}
+
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("uritemplate: %s at byte %d of %q", e.Problem, e.Offset, e.Template)
+}

@@ -1,0 +1,457 @@
+//go:build unix
+
+package stdio
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestEchoAndClose(t *testing.T) {
+	noLeaks(t)
+	child := start(t, self("echo"))
+	if _, err := io.WriteString(child, "hello\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(child).ReadString('\n'); line != "hello\n" || err != nil {
+		t.Fatalf("read %q, %v", line, err)
+	}
+	if err := child.ExitError(); err != nil {
+		t.Errorf("while it runs: ExitError = %v", err)
+	}
+	took(t, 0, time.Second, func() {
+		if err := child.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := child.Wait(); err != nil {
+		t.Errorf("Wait after Close = %v", err)
+	}
+	var exit *ExitError
+	if err := child.ExitError(); !errors.As(err, &exit) || exit.ExitCode() != 0 || !exit.Closed {
+		t.Errorf("ExitError = %#v", err)
+	}
+	if _, err := child.Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Read after Close: %v", err)
+	}
+	if _, err := child.Write([]byte("x")); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Write after Close: %v", err)
+	}
+}
+
+func TestCloseWriteLeavesTheAnswerReadable(t *testing.T) {
+	child := start(t, self("echo"))
+	io.WriteString(child, "last words")
+	if err := errors.Join(child.CloseWrite(), child.CloseWrite()); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := io.ReadAll(child); string(out) != "last words" || err != nil {
+		t.Errorf("read %q, %v", out, err)
+	}
+	if err := child.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestExitStatusAndStderrInErrors(t *testing.T) {
+	noLeaks(t)
+	for _, tt := range []struct {
+		name, script, want string
+		code               int
+	}{
+		{"status", `echo one >&2; echo two >&2; exit 3`, "/bin/sh ended: exit status 3; its last words on stderr:\n\tone\n\ttwo", 3},
+		{"success is an end too", `exit 0`, "/bin/sh ended: exit status 0", 0},
+		{"signal", `kill -KILL $$`, "/bin/sh ended: signal: killed", -1},
+		{"terminal codes", `printf '\033[31mred\033[0m\007 \033]0;title\007plain\n' >&2; exit 1`, "/bin/sh ended: exit status 1; its last words on stderr:\n\tred plain", 1},
+		{"only the last lines", `for i in 1 2 3 4 5 6 7 8 9 a b c; do echo $i >&2; done; exit 1`,
+			"/bin/sh ended: exit status 1; its last words on stderr:\n\t3\n\t4\n\t5\n\t6\n\t7\n\t8\n\t9\n\ta\n\tb\n\tc", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			child := start(t, sh(tt.script))
+			<-child.Exited()
+			var exit *ExitError
+			if !errors.As(child.ExitError(), &exit) {
+				t.Fatalf("ExitError = %v", child.ExitError())
+			}
+			if exit.Error() != tt.want || exit.ExitCode() != tt.code || exit.Closed {
+				t.Errorf("got %q, code %d, closed %v\nwant %q", exit, exit.ExitCode(), exit.Closed, tt.want)
+			}
+			if err := child.Wait(); (err == nil) != (tt.code == 0) {
+				t.Errorf("Wait = %v", err)
+			}
+			if _, err := child.Write(make([]byte, 1<<20)); !errors.As(err, &exit) {
+				t.Errorf("Write to a dead process: %v", err)
+			}
+		})
+	}
+}
+
+func TestOutputOfADeadProcessStaysReadable(t *testing.T) {
+	child := start(t, sh(`i=0; while [ $i -lt 2000 ]; do echo 12345678901234567890; i=$((i+1)); done`))
+	<-child.Exited()
+	time.Sleep(3 * lastWords) // the pipe's deadline has passed
+	if out, err := io.ReadAll(child); len(out) != 2000*21 || err != nil {
+		t.Errorf("read %d bytes, %v", len(out), err)
+	}
+}
+
+func TestCloseEndsTheWholeTree(t *testing.T) {
+	for name, script := range trees {
+		t.Run(name, func(t *testing.T) {
+			noLeaks(t)
+			c := sh(script)
+			c.Grace, c.KillAfter = 50*time.Millisecond, 300*time.Millisecond
+			child := start(t, c)
+			pids := append(pidsUntilUp(t, child), child.PID())
+			took(t, 0, 1500*time.Millisecond, func() {
+				if err := child.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			allGone(t, pids, 0)
+		})
+	}
+}
+
+func TestWhatAProcessLeavesRunningIsEnded(t *testing.T) {
+	noLeaks(t)
+	child := start(t, sh(trees["leader leaves"]))
+	pids := pidsUntilUp(t, child)
+	took(t, 0, time.Second, func() { // the sleeper holds stdout and stderr open
+		if rest, err := io.ReadAll(child); len(rest) > 0 || err != nil {
+			t.Errorf("read %q, %v", rest, err)
+		}
+	})
+	allGone(t, pids, time.Second)
+	if err := child.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A grandchild gets its SIGTERM once, and the time to act on it, though its parent leaves at once.
+func TestGrandchildrenCanCleanUp(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	script := `sh -c 'trap "echo TERM >>$LOG; sleep 0.3; echo clean >>$LOG; exit" TERM; echo up; while :; do sleep 0.05; done' & wait`
+	c := sh(script)
+	c.Env, c.Grace = map[string]string{"LOG": file}, 10*time.Millisecond
+	child := start(t, c)
+	pidsUntilUp(t, child)
+	child.Close()
+	if got, _ := os.ReadFile(file); string(got) != "TERM\nclean\n" {
+		t.Errorf("the grandchild wrote %q", got)
+	}
+}
+
+func TestEscapedGrandchildHoldsUpNobody(t *testing.T) {
+	noLeaks(t)
+	exe, _ := os.Executable()
+	c := Command{Path: "/bin/sh", Args: []string{"-c", `"$0" & read -r _`, exe}, Env: map[string]string{roleKey: "escaped"}, Grace: 100 * time.Millisecond}
+	child := start(t, c)
+	lines := bufio.NewReader(child)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err, child.StderrTail(5))
+	}
+	var pid int
+	if _, err := parse(line, &pid); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	child.CloseWrite() // the direct child exits; the escaped one keeps stdout and stderr
+	took(t, 0, 2*time.Second, func() {
+		if rest, err := io.ReadAll(lines); len(rest) > 0 || err != nil {
+			t.Errorf("read %q, %v", rest, err)
+		}
+	})
+	took(t, 0, time.Second, func() { child.Close() })
+	if !runs(pid) {
+		t.Error("the process did not escape: this test shows nothing")
+	}
+}
+
+func TestChildIgnoringEverything(t *testing.T) {
+	noLeaks(t)
+	c := self("stubborn")
+	c.Grace, c.KillAfter = 200*time.Millisecond, 300*time.Millisecond
+	child := start(t, c)
+	bufio.NewReader(child).ReadString('\n')
+	took(t, 500*time.Millisecond, 1500*time.Millisecond, func() {
+		if err := child.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var exit *ExitError
+	if !errors.As(child.ExitError(), &exit) || exit.State.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Errorf("ExitError = %v", child.ExitError())
+	}
+	if err := child.Wait(); err != nil {
+		t.Errorf("Wait after Close = %v", err)
+	}
+}
+
+// A child that still writes while it is being closed is neither stuck in a full pipe nor cut off.
+func TestCloseReadsOn(t *testing.T) {
+	noLeaks(t)
+	child := start(t, self("chatter"))
+	took(t, 0, 1500*time.Millisecond, func() { child.Close() })
+	var exit *ExitError
+	if !errors.As(child.ExitError(), &exit) || exit.ExitCode() != 0 || exit.Stderr != "left in peace" {
+		t.Errorf("ExitError = %v", child.ExitError())
+	}
+}
+
+func TestCloseInterruptsReadAndWrite(t *testing.T) {
+	noLeaks(t)
+	c := self("stubborn") // reads nothing
+	c.Grace, c.KillAfter = 300*time.Millisecond, -1
+	child := start(t, c)
+	bufio.NewReader(child).ReadString('\n')
+	var users sync.WaitGroup
+	users.Go(func() {
+		if _, err := child.Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Read: %v", err)
+		}
+	})
+	users.Go(func() {
+		if _, err := child.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Write: %v", err)
+		}
+	})
+	time.Sleep(50 * time.Millisecond)
+	var closers sync.WaitGroup
+	for range 4 {
+		closers.Go(func() {
+			if err := child.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	took(t, 0, 200*time.Millisecond, users.Wait) // at once, not only when the process is dead
+	closers.Wait()
+}
+
+func TestStderrFloodBlocksNobody(t *testing.T) {
+	noLeaks(t)
+	c := self("flood")
+	c.StderrRing = 3000
+	child := start(t, c)
+	if line, err := bufio.NewReader(child).ReadString('\n'); line != "done\n" || err != nil {
+		t.Fatalf("read %q, %v", line, err)
+	}
+	child.Close()
+	if got := child.Stderr(); len(got) != 3000 || bytes.Count(got, []byte("\n")) != 2 && bytes.Count(got, []byte("\n")) != 3 {
+		t.Errorf("kept %d bytes: %q", len(got), got)
+	}
+	if got := child.StderrTail(1); got != strings.Repeat("x", 1023) {
+		t.Errorf("tail %q", got)
+	}
+}
+
+func TestStuckStderrWriterBlocksNobody(t *testing.T) {
+	noLeaks(t)
+	stuck, release := io.Pipe()
+	defer release.Close()
+	c := self("flood")
+	c.Stderr = writerFunc(func(p []byte) (int, error) { stuck.Read(make([]byte, 1)); return len(p), nil })
+	child := start(t, c)
+	took(t, 0, 5*time.Second, func() { bufio.NewReader(child).ReadString('\n') })
+	took(t, flushBound, flushBound+2*time.Second, func() { child.Close() })
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func TestStderrIsCopiedInFull(t *testing.T) {
+	var copied bytes.Buffer
+	c := sh(`echo one >&2; echo two >&2`)
+	c.Stderr = &copied
+	child := start(t, c)
+	child.Wait()
+	child.Close() // the copying has ended with it
+	if copied.String() != "one\ntwo\n" || string(child.Stderr()) != "one\ntwo\n" {
+		t.Errorf("copied %q, kept %q", copied.String(), child.Stderr())
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("STDIO_TEST_INHERITED", "from the parent")
+	t.Setenv("STDIO_TEST_REPLACED", "old")
+	script := `echo "$STDIO_TEST_INHERITED|$STDIO_TEST_REPLACED|$STDIO_TEST_ADDED|${HOME:+home}${PATH:+path}"`
+	c := sh(script)
+	c.Env = map[string]string{"STDIO_TEST_REPLACED": "new", "STDIO_TEST_ADDED": "a=b c"}
+	for _, tt := range []struct {
+		clean bool
+		want  string
+	}{
+		{false, "from the parent|new|a=b c|homepath\n"},
+		{true, "|new|a=b c|homepath\n"},
+	} {
+		c.CleanEnv = tt.clean
+		if out, _ := io.ReadAll(start(t, c)); string(out) != tt.want {
+			t.Errorf("clean %v: %q, want %q", tt.clean, out, tt.want)
+		}
+	}
+	for _, bad := range []map[string]string{{"": "x"}, {"A=B": "x"}, {"A": "x\x00"}} {
+		c.Env = bad
+		if _, err := c.Start(t.Context()); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+func TestDir(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeScript(t, filepath.Join(dir, "here"), `pwd; echo "$PWD"`)
+	out, err := io.ReadAll(start(t, Command{Path: "./here", Dir: dir}))
+	if want := dir + "\n" + dir + "\n"; string(out) != want || err != nil {
+		t.Errorf("%q, %v; want %q", out, err, want)
+	}
+}
+
+func TestStartDoesNotEndWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	child, err := self("echo").Start(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	cancel()
+	if within(child.Exited(), 100*time.Millisecond) {
+		t.Fatal(child.ExitError())
+	}
+	if _, err := self("echo").Start(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start with a cancelled context: %v", err)
+	}
+}
+
+// The tree has no terminal and is not in our process group.
+func TestChildIsASessionOfItsOwn(t *testing.T) {
+	child := start(t, self("echo"))
+	group, err := syscall.Getpgid(child.PID())
+	session, err2 := unix.Getsid(child.PID())
+	if err := errors.Join(err, err2); err != nil || group != child.PID() || session != child.PID() {
+		t.Errorf("group %d and session %d of process %d, %v", group, session, child.PID(), err)
+	}
+}
+
+func TestHundredStartsLeakNothing(t *testing.T) {
+	noLeaks(t)
+	for range 100 {
+		child, err := self("echo").Start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(child, "x\n")
+		bufio.NewReader(child).ReadString('\n')
+		if err := child.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestConcurrentStarts(t *testing.T) {
+	noLeaks(t)
+	var starts sync.WaitGroup
+	for range 16 {
+		starts.Go(func() {
+			child, err := sh(`cat`).Start(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer child.Close()
+			io.WriteString(child, "x\n")
+			if line, err := bufio.NewReader(child).ReadString('\n'); line != "x\n" {
+				t.Errorf("%q, %v", line, err)
+			}
+		})
+	}
+	starts.Wait()
+	orphans.mu.Lock()
+	defer orphans.mu.Unlock()
+	if orphans.held != 0 || len(orphans.groups) != 0 || orphans.shell != nil {
+		t.Errorf("the watcher still holds %d children, groups %v", orphans.held, orphans.groups)
+	}
+}
+
+func TestStderrRing(t *testing.T) {
+	for _, tt := range []struct {
+		size   int
+		writes []string
+		want   string
+	}{
+		{5, []string{"abc"}, "abc"},
+		{5, []string{"abc", "de"}, "abcde"},
+		{5, []string{"abc", "defg"}, "cdefg"},
+		{5, []string{"abcdefghij"}, "fghij"},
+		{5, []string{"abcde", "f", "gh", "ijklmn", "o"}, "klmno"},
+		{-1, []string{"abc"}, ""},
+	} {
+		l := newStderrLog(tt.size, nil)
+		for _, w := range tt.writes {
+			l.Write([]byte(w))
+		}
+		if got := string(l.bytes()); got != tt.want {
+			t.Errorf("size %d after %q: %q, want %q", tt.size, tt.writes, got, tt.want)
+		}
+	}
+}
+
+func TestStderrTail(t *testing.T) {
+	l := newStderrLog(0, nil)
+	l.Write([]byte("one\ntwo\n\nthree\r\n"))
+	for lines, want := range []string{"", "three", "\nthree", "two\n\nthree", "one\ntwo\n\nthree", "one\ntwo\n\nthree"} {
+		if got := l.tail(lines); got != want {
+			t.Errorf("tail(%d) = %q, want %q", lines, got, want)
+		}
+	}
+}
+
+func TestSlowStderrCopyTellsOfGaps(t *testing.T) {
+	var copied bytes.Buffer
+	step := make(chan struct{})
+	l := newStderrLog(0, writerFunc(func(p []byte) (int, error) { <-step; return copied.Write(p) }))
+	l.Write([]byte("first"))
+	step <- struct{}{}
+	l.Write([]byte("held"))
+	for queued := 1; queued > 0; time.Sleep(time.Millisecond) { // until the writer is stuck on "held"
+		l.mu.Lock()
+		queued = len(l.queue)
+		l.mu.Unlock()
+	}
+	l.Write(make([]byte, backlog))
+	l.Write([]byte("lost"))
+	close(step)
+	l.close()
+	want := slices.Concat([]byte("firstheld"), make([]byte, backlog), []byte("\n[4 bytes of stderr left out: they came faster than they could be copied]\n"))
+	if !bytes.Equal(copied.Bytes(), want) {
+		t.Errorf("copied %d bytes, want %d: …%q", copied.Len(), len(want), copied.Bytes()[max(0, copied.Len()-100):])
+	}
+}
+
+func writeScript(t *testing.T, file, body string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}

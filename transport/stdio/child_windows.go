@@ -1,0 +1,182 @@
+package stdio
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// This file is untested: it compiles and is vetted, and nobody has run it.
+
+// tree is a process and its descendants: a Job Object, which Windows kills when its last handle is closed. Only this
+// process holds one, so the tree cannot outlive it.
+type tree struct {
+	pid   int
+	job   windows.Handle
+	left  chan struct{}    // closed once the direct child has exited
+	state *os.ProcessState // set before left is closed
+}
+
+func startTree(cmd *exec.Cmd) (*tree, error) {
+	job, err := newJob()
+	if err != nil {
+		return nil, err
+	}
+	// Suspended, so that the process is in the job before it can start others. Its window, if it opens a console, is
+	// hidden.
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_SUSPENDED,
+		HideWindow:    true,
+	}
+	if err = batch(cmd); err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		windows.CloseHandle(job)
+		return nil, err
+	}
+	t := &tree{pid: cmd.Process.Pid, job: job, left: make(chan struct{})}
+	if err := t.admit(); err != nil {
+		cmd.Process.Kill()
+		cmd.Process.Wait()
+		windows.CloseHandle(job)
+		return nil, fmt.Errorf("put the process into a job: %w", err)
+	}
+	go func() {
+		defer close(t.left)
+		t.state, _ = cmd.Process.Wait()
+	}()
+	return t, nil
+}
+
+// batch has cmd.exe run a batch file, by its full path: neither PATH nor ComSpec decides which.
+func batch(cmd *exec.Cmd) error {
+	if ext := strings.ToLower(filepath.Ext(cmd.Path)); ext != ".cmd" && ext != ".bat" {
+		return nil
+	}
+	system, err := windows.GetSystemDirectory()
+	if err != nil {
+		return err
+	}
+	shell := filepath.Join(system, "cmd.exe")
+	line, err := batchLine(shell, cmd.Args)
+	if err != nil {
+		return err
+	}
+	cmd.Path, cmd.Args, cmd.SysProcAttr.CmdLine = shell, nil, line
+	return nil
+}
+
+func newJob() (windows.Handle, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return 0, fmt.Errorf("create a job object: %w", err)
+	}
+	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
+	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err != nil {
+		windows.CloseHandle(job)
+		return 0, fmt.Errorf("set the limits of a job object: %w", err)
+	}
+	return job, nil
+}
+
+// admit puts the suspended process into the job and lets it run.
+func (t *tree) admit() error {
+	proc, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(t.pid))
+	if err != nil {
+		return err
+	}
+	defer windows.CloseHandle(proc)
+	if err := windows.AssignProcessToJobObject(t.job, proc); err != nil {
+		return err
+	}
+	return resume(uint32(t.pid))
+}
+
+// resume lets the one thread of a process run that was created suspended; os/exec keeps no handle to it.
+func resume(pid uint32) error {
+	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
+	if err != nil {
+		return err
+	}
+	defer windows.CloseHandle(all)
+	entry := windows.ThreadEntry32{}
+	entry.Size = uint32(unsafe.Sizeof(entry))
+	for err = windows.Thread32First(all, &entry); err == nil; err = windows.Thread32Next(all, &entry) {
+		if entry.OwnerProcessID != pid {
+			continue
+		}
+		thread, err := windows.OpenThread(windows.THREAD_SUSPEND_RESUME, false, entry.ThreadID)
+		if err != nil {
+			return err
+		}
+		defer windows.CloseHandle(thread)
+		_, err = windows.ResumeThread(thread)
+		return err
+	}
+	return fmt.Errorf("find the thread of process %d: %w", pid, err)
+}
+
+// end asks the tree to exit with CTRL_BREAK, which reaches the processes that share this one's console, and kills what
+// is left.
+func (t *tree) end(killAfter time.Duration) {
+	defer windows.CloseHandle(t.job)
+	if t.active() == 0 {
+		return
+	}
+	windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(t.pid))
+	if !t.gone(killAfter) {
+		windows.TerminateJobObject(t.job, 1)
+		t.gone(killBound)
+	}
+}
+
+func (t *tree) gone(d time.Duration) bool {
+	for end := time.Now().Add(d); ; time.Sleep(10 * time.Millisecond) {
+		if t.active() == 0 {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// accounting is JOBOBJECT_BASIC_ACCOUNTING_INFORMATION.
+type accounting struct {
+	totalUser, totalKernel, periodUser, periodKernel int64
+	pageFaults, total, active, terminated            uint32
+}
+
+const basicAccounting = 1 // JobObjectBasicAccountingInformation
+
+func (t *tree) active() uint32 {
+	var a accounting
+	err := windows.QueryInformationJobObject(t.job, basicAccounting, uintptr(unsafe.Pointer(&a)), uint32(unsafe.Sizeof(a)), nil)
+	if err != nil {
+		return 0
+	}
+	return a.active
+}
+
+// readAvailable ends the stream: whoever held the pipe open was in the job and is dead.
+func readAvailable(*os.File, []byte) (int, error) { return 0, io.EOF }
+
+func startError(p program, err error) error {
+	if errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) {
+		return fmt.Errorf("%q is not a program for this system: %w", p.file, err)
+	}
+	return err
+}

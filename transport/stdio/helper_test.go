@@ -1,0 +1,242 @@
+//go:build unix
+
+package stdio
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// roleKey makes the test binary, started once more, play a part instead of running tests.
+const roleKey = "DOWEL_STDIO_TEST_ROLE"
+
+var roles = map[string]func(){
+	"echo": func() { io.Copy(os.Stdout, os.Stdin) },
+	"stubborn": func() { // ignores everything that can be ignored
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
+	},
+	"flood": func() {
+		line := strings.Repeat("x", 1023) + "\n"
+		for range 4096 {
+			io.WriteString(os.Stderr, line)
+		}
+		fmt.Println("done")
+		io.Copy(io.Discard, os.Stdin)
+	},
+	"chatter": func() { // writes to stdout until that fails, then leaves
+		for {
+			if _, err := os.Stdout.WriteString(strings.Repeat("y", 1024) + "\n"); err != nil {
+				os.Exit(9)
+			}
+			select {
+			case <-stdinEnd():
+				fmt.Fprintln(os.Stderr, "left in peace")
+				os.Exit(0)
+			default:
+			}
+		}
+	},
+	"escaped":    func() { holdStreams() },
+	"parent":     playParent,
+	"suicide":    func() { playSuicide(`trap '' TERM HUP; sleep 1000; sleep 1000`, time.Hour) },
+	"suicide-at": func() { d, _ := time.ParseDuration(os.Args[1]); playSuicide(`exec sleep 1000`, d) },
+}
+
+func init() {
+	if role, ok := roles[os.Getenv(roleKey)]; ok {
+		role()
+		os.Exit(0)
+	}
+}
+
+var stdinClosed chan struct{}
+
+func stdinEnd() <-chan struct{} {
+	if stdinClosed == nil {
+		stdinClosed = make(chan struct{})
+		go func() { io.Copy(io.Discard, os.Stdin); close(stdinClosed) }()
+	}
+	return stdinClosed
+}
+
+// holdStreams is a daemon: a process that left its tree but not the pipes. It ends by itself after a while.
+func holdStreams() {
+	if _, err := syscall.Setsid(); err != nil {
+		os.Exit(1)
+	}
+	fmt.Println("escaped", os.Getpid())
+	time.Sleep(20 * time.Second)
+}
+
+// trees are scripts that print the ids of everything they start, one in a line, and then "up".
+var trees = map[string]string{
+	"two sleepers":  `sleep 1000 & echo $!; sleep 1000 & echo $!; echo up; wait`,
+	"nested":        `sh -c 'sh -c "sleep 1000 & echo \$!; wait" & echo $!; sleep 0.2; echo up; wait' & echo $!; wait`,
+	"deaf to TERM":  `trap '' TERM HUP; sleep 1000 & echo $!; echo up; while :; do wait; sleep 1; done`,
+	"leader leaves": `sleep 1000 </dev/null & echo $!; echo up`,
+	"stopped":       `sleep 1000 & echo $!; kill -STOP $!; echo up; wait`,
+}
+
+// playParent starts a few trees and prints all process ids, its watcher's included. It never ends by itself.
+func playParent() {
+	for name := range trees {
+		if name == "leader leaves" {
+			continue // would be ended at once
+		}
+		child, err := Command{Path: "/bin/sh", Args: []string{"-c", trees[name]}, Env: map[string]string{roleKey: ""}}.Start(context.Background())
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(child.PID())
+		lines := bufio.NewScanner(child)
+		for lines.Scan() && lines.Text() != "up" {
+			fmt.Println(lines.Text())
+		}
+	}
+	orphans.mu.Lock()
+	fmt.Println(orphans.shell.proc.Pid)
+	orphans.mu.Unlock()
+	fmt.Println("up")
+	time.Sleep(time.Hour)
+}
+
+// playSuicide kills itself after d, or right after Start has returned.
+func playSuicide(script string, d time.Duration) {
+	time.AfterFunc(d, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+	if _, err := (Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: map[string]string{roleKey: ""}}).Start(context.Background()); err != nil {
+		panic(err)
+	}
+	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+}
+
+// self is a Command for the test binary in a role.
+func self(role string, args ...string) Command {
+	exe, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return Command{Path: exe, Args: args, Env: map[string]string{roleKey: role, "GORACE": "atexit_sleep_ms=0"}}
+}
+
+func sh(script string) Command {
+	return Command{Path: "/bin/sh", Args: []string{"-c", script}}
+}
+
+// start starts c, and closes it at the test's end.
+func start(t *testing.T, c Command) *Child {
+	t.Helper()
+	child, err := c.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { child.Close() })
+	return child
+}
+
+// pidsUntilUp reads what a tree's script prints.
+func pidsUntilUp(t *testing.T, r io.Reader) []int {
+	t.Helper()
+	var pids []int
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if lines.Text() == "up" {
+			return pids
+		}
+		pid, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	t.Fatalf("the script ended early; pids so far %v, error %v", pids, lines.Err())
+	return nil
+}
+
+// allGone waits until none of the processes runs.
+func allGone(t *testing.T, pids []int, bound time.Duration) {
+	t.Helper()
+	if len(pids) == 0 {
+		t.Fatal("no processes to look at")
+	}
+	end := time.Now().Add(bound)
+	for {
+		var left []int
+		for _, pid := range pids {
+			if runs(pid) {
+				left = append(left, pid)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Errorf("after %v processes %v of %v still run", bound, left, pids)
+			for _, pid := range left {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// runs reports whether a process exists and is more than a zombie.
+func runs(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	if runtime.GOOS != "linux" {
+		return true
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	after := string(b[strings.LastIndexByte(string(b), ')')+1:])
+	return err == nil && !strings.HasPrefix(after, " Z")
+}
+
+// noLeaks fails the test if goroutines or descriptors that it opened outlive it.
+func noLeaks(t *testing.T) {
+	t.Helper()
+	goroutines, fds := runtime.NumGoroutine(), openFDs(t)
+	t.Cleanup(func() {
+		end := time.Now().Add(2 * time.Second)
+		for runtime.NumGoroutine() > goroutines || openFDs(t) > fds {
+			if time.Now().After(end) {
+				buf := make([]byte, 1<<20)
+				t.Errorf("goroutines %d → %d, descriptors %d → %d\n%s", goroutines, runtime.NumGoroutine(), fds, openFDs(t), buf[:runtime.Stack(buf, true)])
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+}
+
+func openFDs(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// took fails the test if f takes less than least or more than most.
+func took(t *testing.T, least, most time.Duration, f func()) {
+	t.Helper()
+	begin := time.Now()
+	f()
+	if d := time.Since(begin); d < least || d > most {
+		t.Errorf("took %v, want %v to %v", d, least, most)
+	}
+}

@@ -1,0 +1,87 @@
+package stdio
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A parent can die at any moment of Start: before the fork, between fork and exec, before the registration (when only
+// the direct child is covered, by the kernel), and after it.
+// Every process that it could have started is found by a variable in its environment.
+func TestParentDiesDuringStart(t *testing.T) {
+	const key = "STDIO_TEST_MARK"
+	mark := fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano())
+	t.Setenv(key, mark)
+	for i := range 60 {
+		role, args := "suicide", []string(nil)
+		if i%3 > 0 {
+			role, args = "suicide-at", []string{(time.Duration(i) * 100 * time.Microsecond).String()}
+		}
+		cmd, out := plainSelf(t, role, args...)
+		io.Copy(io.Discard, out)
+		cmd.Wait()
+	}
+	var pids []int
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if pids = marked(t, key+"="+mark); len(pids) == 0 {
+			return
+		}
+	}
+	for _, pid := range pids {
+		what, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		t.Errorf("process %d was left behind: %q", pid, what)
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// marked are the other processes with an environment that holds entry.
+func marked(t *testing.T, entry string) []int {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no processes to be seen", err)
+	}
+	var pids []int
+	for _, file := range files {
+		env, _ := os.ReadFile(file)
+		pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
+		if pid != os.Getpid() && strings.Contains(string(env), entry) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// A zombie that nobody reaps does not count as a member of the group.
+func TestGroupRuns(t *testing.T) {
+	cmd, out := plainSelf(t, "echo")
+	cmd.Process.Kill()
+	io.Copy(io.Discard, out)
+	own, err := syscall.Getpgid(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !groupRuns(own) {
+		t.Error("this process's own group does not run")
+	}
+	child, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "exit"}, &os.ProcAttr{Sys: &syscall.SysProcAttr{Setpgid: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	for end := time.Now().Add(time.Second); groupRuns(child.Pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a zombie keeps its group alive")
+		}
+	}
+	if syscall.Kill(-child.Pid, 0) != nil {
+		t.Error("the zombie was reaped: this test shows nothing")
+	}
+}

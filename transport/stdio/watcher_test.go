@@ -1,0 +1,169 @@
+//go:build unix
+
+package stdio
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func parse(line string, pid *int) (int, error) { return fmt.Sscanf(line, "escaped %d", pid) }
+
+// plainSelf starts the test binary in a role by plain means, so that what is tested is not also what ends it.
+func plainSelf(t *testing.T, role string, args ...string) (*exec.Cmd, io.Reader) {
+	t.Helper()
+	c := self(role, args...)
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Env = append(os.Environ(), roleKey+"="+role)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd, out
+}
+
+func TestNothingOutlivesAKilledParent(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			cmd, out := plainSelf(t, "parent")
+			pids := pidsUntilUp(t, out)
+			if want := 4 /* trees */ + 2 + 3 + 1 + 1 + 1; len(pids) != want {
+				t.Errorf("%d processes, want %d: %v", len(pids), want, pids)
+			}
+			for _, pid := range pids {
+				if !runs(pid) {
+					t.Errorf("process %d does not run: this test shows nothing of it", pid)
+				}
+			}
+			cmd.Process.Signal(sig)
+			allGone(t, pids, 2*time.Second)
+			// The watcher and the children are the only ones that could hold this pipe; its end is the proof.
+			if _, err := io.ReadAll(out); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The watcher lives through what ends others: a terminal's signals, and a hand that kills it is met by another watcher.
+func TestWatcherIsHardToKill(t *testing.T) {
+	noLeaks(t)
+	child := start(t, sh(trees["two sleepers"]))
+	pids := append(pidsUntilUp(t, child), child.PID())
+	first := watcherPID(t)
+	time.Sleep(1100 * time.Millisecond) // it counts as one that works
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		syscall.Kill(first, sig)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if watcherPID(t) != first || !runs(first) {
+		t.Fatal("the watcher did not live through the signals")
+	}
+	syscall.Kill(first, syscall.SIGKILL)
+	second := first
+	for end := time.Now().Add(2 * time.Second); second == first && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		second = watcherPID(t)
+	}
+	if second == first || second == 0 {
+		t.Fatalf("the watcher %d was not replaced", first)
+	}
+	for _, pid := range pids {
+		if !runs(pid) {
+			t.Errorf("process %d was ended with the watcher", pid)
+		}
+	}
+	// The new one knows the old groups: it ends them when its pipe does.
+	orphans.mu.Lock()
+	orphans.shell.pipe.Close()
+	orphans.mu.Unlock()
+	allGone(t, pids, 2*time.Second)
+	child.Close()
+}
+
+func watcherPID(t *testing.T) int {
+	t.Helper()
+	orphans.mu.Lock()
+	defer orphans.mu.Unlock()
+	if orphans.shell == nil {
+		return 0
+	}
+	return orphans.shell.proc.Pid
+}
+
+// The script does the same in every sh there is.
+func TestWatchScript(t *testing.T) {
+	var shells [][]string
+	for _, name := range []string{"sh", "dash", "bash", "ksh", "mksh", "yash", "busybox"} {
+		if path, err := exec.LookPath(name); err == nil {
+			args := []string{path}
+			if name == "busybox" {
+				args = append(args, "sh")
+			}
+			shells = append(shells, args)
+		}
+	}
+	for _, args := range shells {
+		t.Run(args[0], func(t *testing.T) {
+			watch := exec.Command(args[0], append(args[1:], "-c", watchScript)...)
+			watch.Env = []string{"PATH=/usr/bin:/bin"}
+			tell, err := watch.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said strings.Builder
+			watch.Stdout, watch.Stderr = &said, &said
+			if err := watch.Start(); err != nil {
+				t.Fatal(err)
+			}
+			groups := make([]*exec.Cmd, 5)
+			for i := range groups {
+				groups[i] = exec.Command("/bin/sh", "-c", "trap '' TERM; while :; do sleep 1000; done")
+				if i%2 == 0 {
+					groups[i] = exec.Command("/bin/sh", "-c", "sleep 1000; exit")
+				}
+				groups[i].SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+				if err := groups[i].Start(); err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(tell, "+ %d\n", groups[i].Process.Pid)
+			}
+			time.Sleep(50 * time.Millisecond)  // the traps are set
+			for _, i := range []int{0, 3, 3} { // one of each kind is let go, and one line is too many
+				fmt.Fprintf(tell, "- %d\n", groups[i].Process.Pid)
+			}
+			tell.Close()
+			took(t, 900*time.Millisecond, 1800*time.Millisecond, func() { watch.Wait() })
+			for i, g := range groups {
+				spared := i == 0 || i == 3
+				if spared {
+					if !runs(g.Process.Pid) {
+						t.Errorf("group %d was let go and ended all the same", i)
+					}
+					syscall.Kill(-g.Process.Pid, syscall.SIGKILL)
+				}
+				err := g.Wait().(*exec.ExitError)
+				want := map[bool]syscall.Signal{true: syscall.SIGKILL, false: syscall.SIGTERM}[spared || i%2 == 1]
+				if got := err.Sys().(syscall.WaitStatus).Signal(); got != want {
+					t.Errorf("group %d was ended by %v, want %v", i, got, want)
+				}
+			}
+			// A group that ended in time is missed by kill, which says so; nothing else may be wrong.
+			for line := range strings.Lines(said.String()) {
+				if !strings.Contains(strings.ToLower(line), "no such process") {
+					t.Errorf("the script said %q", line)
+				}
+			}
+		})
+	}
+}
