@@ -39,14 +39,14 @@ type Parser struct {
 // Parse reads one frame. The error is always an [*Error]: [CodeParse] for what is no JSON, [CodeInvalidRequest] for JSON
 // that is no message (a batch included, see [IsBatch]); then m.ID is the id, where one could be read.
 func (p Parser) Parse(frame []byte) (m Message, err error) {
-	if err := rawjson.CheckAll(frame); err != nil {
+	var e envelope
+	switch err := rawjson.CheckObject(frame, e.member); {
+	case errors.Is(err, rawjson.ErrNoObject):
+		return m, &Error{Code: CodeInvalidRequest, Message: "a message must be a JSON object"}
+	case err != nil:
 		return m, &Error{Code: CodeParse, Message: err.Error()}
 	}
-	if !rawjson.IsObject(frame) {
-		return m, &Error{Code: CodeInvalidRequest, Message: "a message must be a JSON object"}
-	}
-	var e envelope
-	if err := e.scan(frame); err != nil {
+	if err := e.check(); err != nil {
 		if id, idErr := ParseID(e.id); idErr == nil {
 			m.ID = id
 		}
@@ -56,23 +56,26 @@ func (p Parser) Parse(frame []byte) (m Message, err error) {
 }
 
 // envelope holds the raw members of a message; nil where a member is absent.
-type envelope struct{ jsonrpc, id, method, params, result, err []byte }
+type envelope struct {
+	jsonrpc, id, method, params, result, err []byte
 
-func (e *envelope) scan(frame []byte) error {
-	var twice string
-	for it := rawjson.Object(frame); it.Next(); {
-		field := e.field(it.Key)
-		if field == nil {
-			continue
-		}
-		if *field != nil {
-			twice = string(it.Key)
-			continue
-		}
-		*field = it.Value
+	twice string // a member that is there twice
+}
+
+func (e *envelope) member(key, value []byte) {
+	field := e.field(key)
+	switch {
+	case field == nil:
+	case *field != nil:
+		e.twice = string(key)
+	default:
+		*field = value
 	}
-	if twice != "" {
-		return Errorf(CodeInvalidRequest, "the message has two members %q", twice)
+}
+
+func (e *envelope) check() error {
+	if e.twice != "" {
+		return Errorf(CodeInvalidRequest, "the message has two members %q", e.twice)
 	}
 	if string(e.jsonrpc) != `"2.0"` {
 		return &Error{Code: CodeInvalidRequest, Message: `jsonrpc must be "2.0"`}

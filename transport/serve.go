@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -23,6 +24,7 @@ func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) er
 	s := newServer(ctx, Tapped(conn, opts.Tap), h, opts)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
+	defer s.sweeper.Stop()
 	err := s.read()
 	s.drain(err)
 	conn.Close()
@@ -45,11 +47,17 @@ type server struct {
 	modern  *modern
 	base    context.Context
 	cancel  context.CancelCauseFunc
-	wg      sync.WaitGroup
+	values  context.Context // base without its end
+	wg      sync.WaitGroup  // goroutines
+	busy    sync.WaitGroup  // calls in flight
+	work    chan *call      // takes a call where a worker is idle
+	sweeper *time.Timer
+	active  atomic.Bool // since the last sweep
 
 	mu      sync.Mutex
 	calls   map[jsonrpc.ID]*call
 	session *session // of a legacy client; nil before initialize
+	over    error    // why no call begins any more
 }
 
 var methodNames = mcp.MethodNames()
@@ -57,7 +65,7 @@ var methodNames = mcp.MethodNames()
 func newServer(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) *server {
 	s := &server{
 		conn: conn, handler: h, opts: opts, logger: opts.Logger,
-		parser: jsonrpc.Parser{Methods: methodNames}, calls: map[jsonrpc.ID]*call{},
+		parser: jsonrpc.Parser{Methods: methodNames}, calls: map[jsonrpc.ID]*call{}, work: make(chan *call),
 	}
 	if s.logger == nil {
 		s.logger = slog.Default()
@@ -73,6 +81,10 @@ func newServer(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions
 	s.opts.AskTimeout = orDefault(opts.AskTimeout, 10*time.Minute)
 	s.modern = &modern{revisions: s.opts.Revisions, log: s.logFailure}
 	s.base, s.cancel = context.WithCancelCause(ctx)
+	s.values = context.WithoutCancel(ctx)
+	s.mu.Lock() // sweep may run before AfterFunc has returned
+	defer s.mu.Unlock()
+	s.sweeper = time.AfterFunc(workerIdle, s.sweep)
 	return s
 }
 
@@ -115,16 +127,26 @@ func (s *server) lost(err error) {
 
 // drain ends what is in flight: at once where the peer is gone, after a while where it only stopped sending.
 func (s *server) drain(err error) {
-	idle := make(chan struct{})
 	s.endSubscriptions()
-	go func() { defer close(idle); s.wg.Wait() }()
 	if errors.Is(err, io.EOF) && writable(s.conn) {
-		waitFor(idle, s.opts.DrainTimeout)
+		waitFor(&s.busy, s.opts.DrainTimeout)
 	}
-	s.cancel(fmt.Errorf("%w: the client has gone", mcp.ErrConnection))
-	if !waitFor(idle, s.opts.DrainTimeout) {
+	s.end(fmt.Errorf("%w: the client has gone", mcp.ErrConnection))
+	if !waitFor(&s.wg, s.opts.DrainTimeout) {
 		s.logger.Error("handlers went on after their connection had ended; they were left behind")
 	}
+}
+
+// end cancels everything that runs for the connection.
+func (s *server) end(cause error) {
+	s.cancel(cause)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = cause
+	for _, c := range s.calls {
+		c.cancel(cause)
+	}
+	close(s.work) // the reading loop, which dispatches, has ended
 }
 
 // HalfOpener is a Conn whose other half may still be open when Read has reported io.EOF.
@@ -152,12 +174,10 @@ func (s *server) endSubscriptions() {
 	}
 }
 
-func waitFor(done <-chan struct{}, limit time.Duration) bool {
-	select {
-	case <-done:
-		return true
-	default:
-	}
+// waitFor reports whether the group was done within the limit. A goroutine waits on where it was not.
+func waitFor(group *sync.WaitGroup, limit time.Duration) bool {
+	done := make(chan struct{})
+	go func() { defer close(done); group.Wait() }()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -258,7 +278,7 @@ func (s *server) request(msg jsonrpc.Message, b *batch) {
 		c.send(jsonrpc.AppendError(nil, msg.ID, refused))
 		return
 	}
-	go c.run()
+	s.dispatch(c)
 }
 
 // admit decides the request's era, fills it and enters it among the calls in flight.
@@ -295,6 +315,9 @@ func (s *server) choose(c *call, fields metaFields) *mcp.Error {
 func (s *server) enter(c *call) *mcp.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over != nil {
+		return mcp.Errorf(jsonrpc.CodeInternal, "%s", s.over)
+	}
 	if _, taken := s.calls[c.id]; taken {
 		s.logger.Warn("a request has the id of another one in flight and is not served", "id", c.id.String(), "method", c.req.Method)
 		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "id %s is in use by a request in flight", c.id)
@@ -302,9 +325,9 @@ func (s *server) enter(c *call) *mcp.Error {
 	if len(s.calls) >= s.opts.MaxConcurrent {
 		return mcp.Errorf(jsonrpc.CodeInternal, "more than %d requests are in flight: wait for responses and try again", s.opts.MaxConcurrent)
 	}
-	c.ctx, c.cancel = context.WithCancelCause(s.base)
+	c.ctx, c.cancel = context.WithCancelCause(s.values) // end cancels what is in calls
 	s.calls[c.id] = c
-	s.wg.Add(1)
+	s.busy.Add(1)
 	return nil
 }
 
@@ -313,7 +336,7 @@ func (s *server) done(c *call) {
 	delete(s.calls, c.id)
 	s.mu.Unlock()
 	c.cancel(nil)
-	s.wg.Done()
+	s.busy.Done()
 }
 
 func (s *server) notification(msg jsonrpc.Message) {

@@ -18,6 +18,9 @@ const MaxDepth = 256
 // ErrDepth is wrapped by the error for a value nested deeper than [MaxDepth].
 var ErrDepth = errors.New("nested too deeply")
 
+// ErrNoObject is the error for JSON that is no object where one is needed.
+var ErrNoObject = errors.New("not an object")
+
 // SyntaxError says where bytes stop being JSON.
 type SyntaxError struct {
 	Offset int
@@ -42,6 +45,26 @@ func Check(data []byte, pos int) (int, error) { return check(data, pos, 0) }
 // CheckAll is [Check] for data that must hold one value and white space, nothing else.
 func CheckAll(data []byte) error {
 	end, err := Check(data, Space(data, 0))
+	if err != nil {
+		return err
+	}
+	if end = Space(data, end); end != len(data) {
+		_, err = syntax(end, "something follows the value")
+	}
+	return err
+}
+
+// CheckObject is [CheckAll] for data that must hold an object: member is called for each of its members, in order. The
+// error for another value is [ErrNoObject].
+func CheckObject(data []byte, member func(key, value []byte)) error {
+	pos := Space(data, 0)
+	if pos >= len(data) || data[pos] != '{' {
+		if err := CheckAll(data); err != nil {
+			return err
+		}
+		return ErrNoObject
+	}
+	end, err := checkMembers(data, pos, 1, member)
 	if err != nil {
 		return err
 	}
@@ -86,6 +109,11 @@ func tooDeep(pos int) (int, error) {
 }
 
 func checkObject(data []byte, pos, depth int) (int, error) {
+	return checkMembers(data, pos, depth, nil)
+}
+
+// checkMembers checks an object and gives each of its members to member, where that is not nil.
+func checkMembers(data []byte, pos, depth int, member func(key, value []byte)) (int, error) {
 	if depth > MaxDepth {
 		return tooDeep(pos)
 	}
@@ -101,12 +129,17 @@ func checkObject(data []byte, pos, depth int) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		key := data[pos:end]
 		pos = Space(data, end)
 		if pos >= len(data) || data[pos] != ':' {
 			return syntax(pos, "expected ':'")
 		}
-		if end, err = check(data, Space(data, pos+1), depth); err != nil {
+		pos = Space(data, pos+1)
+		if end, err = check(data, pos, depth); err != nil {
 			return 0, err
+		}
+		if member != nil {
+			member(unescape(key), data[pos:end])
 		}
 		pos = Space(data, end)
 		if pos < len(data) && data[pos] == '}' {

@@ -1,0 +1,61 @@
+# make test runs everything: it installs what it needs and says what it skipped. Plain `go test ./...` needs only Go.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+MAKEFLAGS += --no-print-directory
+
+FUZZTIME ?= 5s
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: test check vet unit allocations fuzz interop interop-deps redis bench build clean
+
+test: check vet interop-deps unit allocations fuzz interop ## everything
+	@echo "make test: all of it passed"
+
+build: ## the program, in bin/
+	@CGO_ENABLED=0 go build -trimpath -o bin/dowel ./cmd/dowel
+
+check: ## formatting
+	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l)
+	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
+
+vet: ## go vet for every platform: what is not Linux is compiled and vetted, not run
+	@for p in $(PLATFORMS); do
+		echo "vet $$p"
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go vet ./...
+	done
+	cd interop && go vet ./...
+
+# Tests that need a Redis get one of their own, on a socket in a temporary folder.
+unit: redis ## the module's own tests, with the race detector
+	@dir=$$(mktemp -d); trap 'kill $$(cat $$dir/pid) 2>/dev/null || true; sleep 0.2; rm -rf $$dir' EXIT
+	redis-server --port 0 --unixsocket $$dir/redis.sock --pidfile $$dir/pid --daemonize yes --save "" --dir $$dir >/dev/null
+	DOWEL_TEST_REDIS=unix://$$dir/redis.sock go test -race -timeout 10m -v ./... > $$dir/log 2>&1 || failed=1
+	grep -vE '^(=== |\s*--- PASS|PASS$$|\?)' $$dir/log | grep -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|---|\s+\S+_test\.go)' || true
+	if [ -n "$${failed:-}" ]; then grep -vE '^(=== |\s*--- PASS|PASS$$)' $$dir/log | tail -300; exit 1; fi
+
+allocations: ## allocation counts do not depend on the machine, but on the race detector
+	@go test -run 'Allocations' ./...  | grep -v 'no test'
+
+fuzz: ## each fuzz target for $(FUZZTIME)
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | grep -v '^./interop' | while read -r dir; do
+		for target in $$(grep -hoE '^func Fuzz\w+' $$dir/*_test.go | cut -c6-); do
+			echo "fuzz $$dir $$target for $(FUZZTIME)"
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$dir | grep -E '^(ok|FAIL|---|\s+\S+_test)'
+		done
+	done
+
+interop: interop-deps ## real peers: npm's reference servers, the SDKs' clients, the zoo
+	@cd interop && go test -timeout 20m ./...
+
+interop-deps:
+	@./interop/install.sh
+
+redis:
+	@command -v redis-server >/dev/null || { echo "installing redis-server"; apt-get update -qq && apt-get install -y -qq redis-server >/dev/null; }
+
+bench: ## dowel beside its floor, as ratios
+	@go test -run '^$$' -bench . -benchmem ./mcptest/...
+
+clean:
+	@rm -rf bin interop/node/node_modules
