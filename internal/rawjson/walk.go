@@ -2,6 +2,8 @@ package rawjson
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -25,29 +27,47 @@ func skip(data []byte, pos int) int {
 }
 
 func skipString(data []byte, pos int) int {
-	const short = 24 // bytes in which a loop is quicker than a call
+	end, _ := scanString(data, pos)
+	return end
+}
+
+// scanString returns the offset behind the string at pos of checked bytes, and whether it holds an escape.
+func scanString(data []byte, pos int) (end int, escaped bool) {
+	const short = 64 // bytes in which eight at a time are quicker than a call
 	pos++
-	for end := min(pos+short, len(data)); pos < end; pos++ {
-		switch data[pos] {
-		case '"':
-			return pos + 1
-		case '\\':
-			pos++
+	for limit := min(pos+short, len(data)-8); pos <= limit; {
+		w := binary.LittleEndian.Uint64(data[pos:])
+		quote, slash := w^('"'*ones), w^('\\'*ones)
+		special := ((quote-ones) & ^quote | (slash-ones) & ^slash) & highs
+		if special == 0 {
+			pos += 8
+			continue
 		}
+		pos += bits.TrailingZeros64(special) / 8
+		if data[pos] == '"' {
+			return pos + 1, escaped
+		}
+		escaped = true
+		pos += 2
 	}
+	return scanLong(data, pos, escaped)
+}
+
+func scanLong(data []byte, pos int, escaped bool) (int, bool) {
 	for {
 		next := bytes.IndexByte(data[pos:], '"')
 		if next < 0 {
-			return len(data)
+			return len(data), escaped
 		}
 		end := pos + next
 		back := end
 		for back > pos && data[back-1] == '\\' {
 			back--
 		}
+		escaped = escaped || end > pos && bytes.IndexByte(data[pos:end], '\\') >= 0
 		pos = end + 1
 		if (end-back)%2 == 0 {
-			return pos
+			return pos, escaped
 		}
 	}
 }
@@ -113,8 +133,11 @@ func (it *Iterator) Next() bool {
 	}
 	it.Start = pos
 	if it.object {
-		end := skipString(it.data, pos)
-		it.Key = unescape(it.data[pos:end])
+		end, escaped := scanString(it.data, pos)
+		it.Key = it.data[pos+1 : end-1]
+		if escaped {
+			it.Key = unescape(it.data[pos:end])
+		}
 		pos = Space(it.data, Space(it.data, end)+1)
 	}
 	it.End = skip(it.data, pos)

@@ -104,18 +104,21 @@ func rounds(b *testing.B, n int, dowel, least func(n int)) {
 	dowel(min(n, 100)) // warm
 	least(min(n, 100))
 	const count = 9
-	var ratios, times []float64
+	var ratios, cpus, times []float64
 	for b.Loop() {
-		ratios, times = ratios[:0], times[:0]
+		ratios, cpus, times = ratios[:0], cpus[:0], times[:0]
 		for range count {
-			f := timed(func() { least(n) })
-			d := timed(func() { dowel(n) })
+			f, fCPU := timed(func() { least(n) })
+			d, dCPU := timed(func() { dowel(n) })
 			ratios, times = append(ratios, float64(d)/float64(f)), append(times, float64(d)/float64(n))
+			cpus = append(cpus, float64(dCPU)/float64(max(fCPU, 1)))
 		}
 	}
 	slices.Sort(ratios)
+	slices.Sort(cpus)
 	slices.Sort(times)
 	b.ReportMetric(ratios[count/2], "x-floor")
+	b.ReportMetric(cpus[count/2], "x-floor-cpu") // steadier than time on a busy machine
 	b.ReportMetric(times[count/2], "ns/call")
 	allocs, bytes := perCall(func() { dowel(200) }, 200)
 	b.ReportMetric(allocs, "allocs/call")
@@ -123,10 +126,10 @@ func rounds(b *testing.B, n int, dowel, least func(n int)) {
 	b.ReportMetric(0, "ns/op")
 }
 
-func timed(f func()) time.Duration {
-	start := time.Now()
+func timed(f func()) (wall, cpu time.Duration) {
+	start, used := time.Now(), cpuTime()
 	f()
-	return time.Since(start)
+	return time.Since(start), cpuTime() - used
 }
 
 func perCall(f func(), n int) (allocs, bytes float64) {
