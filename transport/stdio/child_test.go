@@ -113,7 +113,10 @@ func TestCloseEndsTheWholeTree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			noLeaks(t)
 			c := sh(script)
-			c.Grace, c.KillAfter = 50*time.Millisecond, 300*time.Millisecond
+			c.Grace = 50 * time.Millisecond
+			if name == "deaf to TERM" {
+				c.KillAfter = 300 * time.Millisecond // for the others SIGTERM is enough
+			}
 			child := start(t, c)
 			pids := append(pidsUntilUp(t, child), child.PID())
 			took(t, 0, 1500*time.Millisecond, func() {
@@ -143,15 +146,25 @@ func TestWhatAProcessLeavesRunningIsEnded(t *testing.T) {
 
 // A grandchild gets its SIGTERM once, and the time to act on it, though its parent leaves at once.
 func TestGrandchildrenCanCleanUp(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "log")
-	script := `sh -c 'trap "echo TERM >>$LOG; sleep 0.3; echo clean >>$LOG; exit" TERM; echo up; while :; do sleep 0.05; done' & wait`
-	c := sh(script)
-	c.Env, c.Grace = map[string]string{"LOG": file}, 10*time.Millisecond
-	child := start(t, c)
-	pidsUntilUp(t, child)
-	child.Close()
-	if got, _ := os.ReadFile(file); string(got) != "TERM\nclean\n" {
-		t.Errorf("the grandchild wrote %q", got)
+	exe, _ := os.Executable()
+	for name, last := range map[string]string{"closed": "wait", "the parent leaves": "read -r _"} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "log")
+			child := start(t, Command{
+				Path: "/bin/sh", Args: []string{"-c", `"$0" </dev/null & ` + last, exe},
+				Env: map[string]string{roleKey: "cleaner", "LOG": file}, Grace: 10 * time.Millisecond,
+			})
+			pidsUntilUp(t, child)
+			if name == "closed" {
+				child.Close()
+			} else {
+				child.CloseWrite()
+				io.ReadAll(child)
+			}
+			if got, _ := os.ReadFile(file); string(got) != "cleaned up, 0 more" {
+				t.Errorf("the grandchild wrote %q", got)
+			}
+		})
 	}
 }
 
@@ -205,7 +218,7 @@ func TestChildIgnoringEverything(t *testing.T) {
 // A child that still writes while it is being closed is neither stuck in a full pipe nor cut off.
 func TestCloseReadsOn(t *testing.T) {
 	noLeaks(t)
-	child := start(t, self("chatter"))
+	child := start(t, self("talker"))
 	took(t, 0, 1500*time.Millisecond, func() { child.Close() })
 	var exit *ExitError
 	if !errors.As(child.ExitError(), &exit) || exit.ExitCode() != 0 || exit.Stderr != "left in peace" {

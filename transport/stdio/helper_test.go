@@ -35,18 +35,20 @@ var roles = map[string]func(){
 		fmt.Println("done")
 		io.Copy(io.Discard, os.Stdin)
 	},
-	"chatter": func() { // writes to stdout until that fails, then leaves
-		for {
-			if _, err := os.Stdout.WriteString(strings.Repeat("y", 1024) + "\n"); err != nil {
-				os.Exit(9)
-			}
-			select {
-			case <-stdinEnd():
-				fmt.Fprintln(os.Stderr, "left in peace")
-				os.Exit(0)
-			default:
-			}
+	"talker": func() { // says more than a pipe holds once its stdin is closed
+		io.Copy(io.Discard, os.Stdin)
+		if _, err := os.Stdout.Write(make([]byte, 1<<20)); err != nil {
+			os.Exit(9)
 		}
+		fmt.Fprintln(os.Stderr, "left in peace")
+	},
+	"cleaner": func() { // takes its time after SIGTERM, and tells a file of it
+		terms := make(chan os.Signal, 9)
+		signal.Notify(terms, syscall.SIGTERM)
+		fmt.Println("up")
+		<-terms
+		time.Sleep(300 * time.Millisecond)
+		os.WriteFile(os.Getenv("LOG"), fmt.Appendf(nil, "cleaned up, %d more", len(terms)), 0o644)
 	},
 	"escaped":    func() { holdStreams() },
 	"parent":     playParent,
@@ -59,16 +61,6 @@ func init() {
 		role()
 		os.Exit(0)
 	}
-}
-
-var stdinClosed chan struct{}
-
-func stdinEnd() <-chan struct{} {
-	if stdinClosed == nil {
-		stdinClosed = make(chan struct{})
-		go func() { io.Copy(io.Discard, os.Stdin); close(stdinClosed) }()
-	}
-	return stdinClosed
 }
 
 // holdStreams is a daemon: a process that left its tree but not the pipes. It ends by itself after a while.
@@ -208,6 +200,10 @@ func runs(pid int) bool {
 // noLeaks fails the test if goroutines or descriptors that it opened outlive it.
 func noLeaks(t *testing.T) {
 	t.Helper()
+	if r, w, err := os.Pipe(); err == nil { // the runtime's poller opens two descriptors of its own with the first pipe
+		r.Close()
+		w.Close()
+	}
 	goroutines, fds := runtime.NumGoroutine(), openFDs(t)
 	t.Cleanup(func() {
 		end := time.Now().Add(2 * time.Second)

@@ -295,6 +295,21 @@ func TestChildFindsTheSiblingsOfItsProgram(t *testing.T) {
 	}
 }
 
+// A program on PATH can need one that is not: its interpreter is looked for everywhere too, and the child finds it.
+func TestChildFindsItsInterpreter(t *testing.T) {
+	path := os.Getenv("PATH")
+	m := newMachine(t, "")
+	t.Setenv("PATH", m.onPath+":"+path)
+	writeScript(t, filepath.Join(m.usual, "node-of-mine"), `echo "node runs $(basename $1)"`)
+	if err := os.WriteFile(filepath.Join(m.onPath, "tool"), []byte("#!/usr/bin/env node-of-mine\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(start(t, Command{Path: "tool"}))
+	if string(out) != "node runs tool\n" || err != nil {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 func TestScripts(t *testing.T) {
 	path := os.Getenv("PATH")
 	m := newMachine(t, "")

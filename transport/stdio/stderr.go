@@ -47,10 +47,7 @@ func (l *stderrLog) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	l.keep(p)
 	if l.copyTo != nil {
-		fits := min(len(p), backlog-len(l.queue))
-		if l.omitted > 0 {
-			fits = 0 // nothing may follow a gap before the gap is told
-		}
+		fits := min(len(p), backlog-len(l.queue)) // 0 after a gap, until it has been told
 		l.queue = append(l.queue, p[:fits]...)
 		l.omitted += len(p) - fits
 		l.wake()
