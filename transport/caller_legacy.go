@@ -50,6 +50,8 @@ func orEmpty(raw []byte) []byte {
 
 func (l *legacyCaller) revision() mcp.Revision { return l.version }
 
+func (l *legacyCaller) overhead() int { return envelopeSize }
+
 func (l *legacyCaller) appendParams(dst []byte, req *mcp.Request, x *exchange) []byte {
 	params := mcp.AdaptParams(l.version, req.Method, req.Params)
 	own := rawjson.Lookup(params, "_meta")

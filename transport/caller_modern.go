@@ -44,6 +44,8 @@ func (m *modernCaller) add(name string, v any) {
 
 func (m *modernCaller) revision() mcp.Revision { return m.version }
 
+func (m *modernCaller) overhead() int { return envelopeSize + len(m.meta) }
+
 func (m *modernCaller) appendParams(dst []byte, req *mcp.Request, x *exchange) []byte {
 	dst = append(dst, `{"_meta":{`...)
 	dst = append(dst, m.meta...)

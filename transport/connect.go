@@ -34,9 +34,9 @@ func Connect(ctx context.Context, conn Conn, in mcp.Inbound, endpoint string, op
 
 // dialect is what the two eras do differently on the calling side.
 type dialect interface {
+	// dialectParams appends a request's params, with what the era puts into _meta.
+	dialectParams
 	revision() mcp.Revision
-	// appendParams appends the request's params, with what the era puts into _meta.
-	appendParams(dst []byte, req *mcp.Request, x *exchange) []byte
 	// roundTrip serves methods that do not simply go over the wire; handled is false for all others.
 	roundTrip(ctx context.Context, req *mcp.Request) (res *mcp.Response, err error, handled bool)
 	// notification finds the exchanges that a notification belongs to.

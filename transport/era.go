@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -30,6 +31,21 @@ type era interface {
 // metaFields are the raw values of the protocol's keys in a request's _meta.
 type metaFields struct {
 	version, clientInfo, capabilities, logLevel, progressToken []byte
+}
+
+// metaReader reads the _meta of requests that come one after the other. Clients send the same bytes each time: then what
+// they were read as is used again, which is the same for everybody who reads them.
+type metaReader struct {
+	last   json.RawMessage
+	fields metaFields
+}
+
+func (m *metaReader) read(meta json.RawMessage) metaFields {
+	if m.last == nil || !bytes.Equal(m.last, meta) {
+		m.last = bytes.Clone(meta)
+		m.fields = readMeta(m.last)
+	}
+	return m.fields
 }
 
 func readMeta(meta json.RawMessage) (f metaFields) {
@@ -84,7 +100,7 @@ func rawBody(dst []byte, res *mcp.Result) ([]byte, error) {
 
 // sizeHint estimates the bytes of a result's response, so that a large one is not copied while it grows.
 func sizeHint(res *mcp.Result) int {
-	const envelope = 384
+	const envelope = 176
 	n := envelope + len(res.Raw) + len(res.ServerInfo)
 	if r, ok := res.Value.(*mcp.CallToolResult); ok {
 		n += len(r.StructuredContent)

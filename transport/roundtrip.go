@@ -82,10 +82,16 @@ func (c *caller) start(req *mcp.Request, speak dialectParams) (*exchange, error)
 // dialectParams is the part of a dialect that a request needs before the era is known.
 type dialectParams interface {
 	appendParams(dst []byte, req *mcp.Request, x *exchange) []byte
+	// overhead is about how many bytes a request takes beside its method and params.
+	overhead() int
 }
+
+const envelopeSize = 128
 
 // plain sends params as they are.
 type plain struct{}
+
+func (plain) overhead() int { return envelopeSize }
 
 func (plain) appendParams(dst []byte, req *mcp.Request, _ *exchange) []byte {
 	return append(dst, req.Params...)
@@ -102,7 +108,7 @@ func (c *caller) startIn(ctx context.Context, req *mcp.Request, speak dialectPar
 		recycle(x)
 		return nil, err
 	}
-	frame := make([]byte, 0, 512+len(req.Params))
+	frame := make([]byte, 0, speak.overhead()+len(req.Method)+len(req.Params))
 	frame = append(frame, `{"jsonrpc":"2.0","id":`...)
 	frame = append(x.id.Append(frame), `,"method":`...)
 	frame = append(rawjson.AppendString(frame, req.Method), `,"params":`...)

@@ -50,6 +50,7 @@ type server struct {
 	values  context.Context // base without its end
 	wg      sync.WaitGroup  // goroutines
 	busy    sync.WaitGroup  // calls in flight
+	meta    metaReader      // of the reading loop
 	work    chan *call      // takes a call where a worker is idle
 	sweeper *time.Timer
 	active  atomic.Bool // since the last sweep
@@ -283,7 +284,7 @@ func (s *server) request(msg jsonrpc.Message, b *batch) {
 
 // admit decides the request's era, fills it and enters it among the calls in flight.
 func (s *server) admit(c *call) *mcp.Error {
-	fields := readMeta(c.req.Meta)
+	fields := s.meta.read(c.req.Meta)
 	if refused := s.choose(c, fields); refused != nil {
 		return refused
 	}

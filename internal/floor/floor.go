@@ -12,7 +12,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Link carries frames both ways.
@@ -91,8 +90,9 @@ func Serve(l Link, workers int) {
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
+			var w worker
 			for frame := range work {
-				_ = l.Write(answer(frame))
+				_ = l.Write(w.answer(frame))
 			}
 		})
 	}
@@ -107,7 +107,14 @@ func Serve(l Link, workers int) {
 	wg.Wait()
 }
 
-func answer(frame []byte) []byte {
+// worker holds what is used again from call to call.
+type worker struct {
+	in  Echo
+	out result
+	buf bytes.Buffer
+}
+
+func (w *worker) answer(frame []byte) []byte {
 	var id, params, args []byte
 	for it := rawjson.Object(frame); it.Next(); {
 		switch string(it.Key) {
@@ -122,14 +129,32 @@ func answer(frame []byte) []byte {
 			args = it.Value
 		}
 	}
-	var in Echo
-	if err := json.Unmarshal(args, &in); err != nil {
+	if err := json.Unmarshal(args, &w.in); err != nil {
 		panic(err)
 	}
-	out := make([]byte, 0, 160+len(in.Message)+len(in.Message)/16)
-	out = append(append(append(out, `{"jsonrpc":"2.0","id":`...), id...), `,"result":{"resultType":"complete","content":[{"type":"text","text":`...)
-	out, _ = jsontext.AppendQuote(out, in.Message)
-	return append(out, `}]}}`...)
+	w.buf = *bytes.NewBuffer(make([]byte, 0, 160+len(w.in.Message)+len(w.in.Message)/16))
+	w.buf.WriteString(`{"jsonrpc":"2.0","id":`)
+	w.buf.Write(id)
+	w.buf.WriteString(`,"result":`)
+	w.out = result{"complete", [1]content{{"text", w.in.Message}}}
+	encode(&w.buf, &w.out)
+	return append(w.buf.Bytes(), '}')
+}
+
+type result struct {
+	ResultType string     `json:"resultType"`
+	Content    [1]content `json:"content"`
+}
+
+type content struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+func encode(out *bytes.Buffer, v any) {
+	if err := json.MarshalWrite(out, v); err != nil {
+		panic(err)
+	}
 }
 
 // Client calls.
@@ -142,10 +167,17 @@ type Client struct {
 	done    chan struct{}
 }
 
+// caller holds what is used again from call to call.
+type caller struct {
+	answer chan []byte
+	in     Echo
+	buf    bytes.Buffer
+}
+
 // NewClient returns a client that reads the link in a goroutine.
 func NewClient(l Link) *Client {
 	c := &Client{l: l, pending: map[int]chan []byte{}, done: make(chan struct{})}
-	c.free.New = func() any { return make(chan []byte, 1) }
+	c.free.New = func() any { return &caller{answer: make(chan []byte, 1)} }
 	go c.read()
 	return c
 }
@@ -176,11 +208,10 @@ const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","i
 
 // Call sends one call and decodes the text of its result.
 func (c *Client) Call(message string) string {
-	frame := c.roundTrip(func(out []byte) []byte {
-		out = append(out, `,"method":"tools/call","params":{`+meta+`"name":"echo","arguments":{"message":`...)
-		out, _ = jsontext.AppendQuote(out, message)
-		return append(out, `}}}`...)
-	}, len(message)+len(message)/16)
+	x := c.free.Get().(*caller)
+	x.in.Message = message
+	frame := c.roundTrip(x, `,"method":"tools/call","params":{`+meta+`"name":"echo","arguments":`, &x.in, len(message)+len(message)/16)
+	c.free.Put(x)
 	content := rawjson.Lookup(rawjson.Lookup(frame, "result"), "content")
 	it := rawjson.Array(content)
 	it.Next()
@@ -188,18 +219,19 @@ func (c *Client) Call(message string) string {
 	return text
 }
 
-func (c *Client) roundTrip(rest func([]byte) []byte, size int) []byte {
-	answer := c.free.Get().(chan []byte)
+func (c *Client) roundTrip(x *caller, head string, in any, size int) []byte {
 	c.mu.Lock()
 	c.last++
 	id := c.last
-	c.pending[id] = answer
+	c.pending[id] = x.answer
 	c.mu.Unlock()
 	out := append(make([]byte, 0, 352+size), `{"jsonrpc":"2.0","id":`...)
-	_ = c.l.Write(rest(strconv.AppendInt(out, int64(id), 10)))
-	frame := <-answer
-	c.free.Put(answer)
-	return frame
+	x.buf = *bytes.NewBuffer(append(strconv.AppendInt(out, int64(id), 10), head...))
+	if in != nil {
+		encode(&x.buf, in)
+	}
+	_ = c.l.Write(append(x.buf.Bytes(), "}}"...))
+	return <-x.answer
 }
 
 // ServeList answers every request with a list that it encodes each time.
@@ -229,9 +261,9 @@ func ServeList(l Link, list any) {
 
 // List asks for a list and decodes it into v.
 func (c *Client) List(v any) error {
-	frame := c.roundTrip(func(out []byte) []byte {
-		return append(out, `,"method":"tools/list","params":{`+meta[:len(meta)-1]+`}}`...)
-	}, 0)
+	x := c.free.Get().(*caller)
+	frame := c.roundTrip(x, `,"method":"tools/list","params":{`+meta[:len(meta)-1], nil, 0)
+	c.free.Put(x)
 	return json.Unmarshal(rawjson.Lookup(frame, "result"), v)
 }
 
