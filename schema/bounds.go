@@ -1,0 +1,38 @@
+package schema
+
+import "errors"
+
+// What a schema and a validation may cost.
+const (
+	// MaxSchemaBytes bounds the text of one schema.
+	MaxSchemaBytes = 1 << 20
+	// MaxSubschemas bounds the subschemas of one schema.
+	MaxSubschemas = 8192
+	// MaxDepth bounds the nesting of arrays and objects, in values and in
+	// schemas alike.
+	MaxDepth = 128
+	// MaxSteps bounds the work of one validation, beside 4 steps for each byte
+	// of the value. It is in the order of a tenth of a second.
+	MaxSteps = 1 << 18
+	// MaxIssues bounds the issues in one [ValidationError].
+	MaxIssues = 10
+)
+
+// maxChain bounds how many subschemas can apply to one value through each
+// other ($ref, allOf and the like), which bounds the stack of a validation.
+const maxChain = 128
+
+// maxExponent bounds the exponent of numbers given to math/big, which would
+// otherwise write out 1e999999999 digit by digit.
+const maxExponent = 1000
+
+var (
+	// ErrUnsupported is wrapped by the errors of [Compile] for schemas that may
+	// be right, but that this package will not check: another dialect, a $ref
+	// that leaves the document, a pattern that Go's regexp cannot run, a schema
+	// beyond the bounds.
+	ErrUnsupported = errors.New("unsupported schema")
+	// ErrTooComplex is wrapped by the error of [Schema.Validate] when checking
+	// the value would cost more than the bound (see [MaxSteps]).
+	ErrTooComplex = errors.New("validation exceeds its work bound")
+)

@@ -1,0 +1,169 @@
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+)
+
+// The options that agree with the inference. Types without a time.Duration in
+// them need no functions of their own, which the decoder would look up for
+// every value.
+var (
+	plainOptions = json.JoinOptions(
+		json.Deterministic(true),
+		jsonv1.OmitEmptyWithLegacySemantics(true), // omitempty omits 0 and false, as in encoding/json
+	)
+	durationOptions = json.JoinOptions(plainOptions,
+		json.WithMarshalers(json.MarshalToFunc(encodeDuration)),
+		json.WithUnmarshalers(json.UnmarshalFromFunc(decodeDuration)),
+	)
+)
+
+func encodeDuration(e *jsontext.Encoder, d time.Duration) error {
+	return e.WriteToken(jsontext.String(d.String()))
+}
+
+func decodeDuration(d *jsontext.Decoder, to *time.Duration) error {
+	token, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	switch token.Kind() {
+	case 'n':
+		*to = 0
+		return nil
+	case '"':
+		if *to, err = time.ParseDuration(token.String()); err == nil {
+			return nil
+		}
+	}
+	return unfit(fmt.Sprintf("must be a duration such as \"1h30m\" (got %s)", quoted([]byte(token.String()))))
+}
+
+// unfit is an error about the value, not about the Go type.
+type unfit string
+
+func (u unfit) Error() string { return string(u) }
+
+// Decode reads one JSON value into v, a pointer. Names match exactly, unknown
+// members are ignored (validation is what refuses them), null clears.
+// The error is a [*SyntaxError] or, where the value does not fit v, a
+// [*ValidationError] of one issue.
+func Decode(data []byte, v any) error {
+	err := json.Unmarshal(data, v, optionsFor(reflect.TypeOf(v)))
+	if err == nil {
+		return nil
+	}
+	return decodeError(data, err)
+}
+
+func decodeError(data []byte, err error) error {
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) {
+		return &SyntaxError{Offset: int(syntactic.ByteOffset), Message: syntactic.Err.Error()}
+	}
+	var semantic *json.SemanticError
+	if !errors.As(err, &semantic) {
+		return fmt.Errorf("schema: %w", err)
+	}
+	issue := Issue{Path: string(semantic.JSONPointer), fault: faultType}
+	var bad unfit
+	var badTime *time.ParseError
+	switch {
+	case errors.As(err, &bad):
+		issue.Message = string(bad)
+	case errors.As(err, &badTime):
+		issue.Message = fmt.Sprintf("must be a time such as \"2006-01-02T15:04:05Z\" (got %s)", quoted([]byte(badTime.Value)))
+	case semantic.JSONKind == 0: // the Go type is at fault
+		return fmt.Errorf("schema: %w", err)
+	case semantic.Err != nil:
+		issue.Message = "must be what a Go " + semantic.GoType.String() + " can hold: " + semantic.Err.Error()
+	default:
+		issue.Message = fmt.Sprintf("must be what a Go %s can hold (got a JSON %s)", semantic.GoType, semantic.JSONKind)
+	}
+	return &ValidationError{Issues: []Issue{issue}}
+}
+
+// Encode writes v as one JSON value, without spaces. Nil slices are [], nil
+// maps {}, maps are sorted by name, durations are strings, bytes base64.
+func Encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v, optionsFor(reflect.TypeOf(v)))
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	return b, nil
+}
+
+var encodeBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// AppendEncode appends what [Encode] returns to dst. On an error it returns dst
+// as it was.
+func AppendEncode(dst []byte, v any) ([]byte, error) {
+	b := encodeBuffers.Get().(*bytes.Buffer)
+	*b = *bytes.NewBuffer(dst) // which the encoder appends to directly
+	err := json.MarshalWrite(b, v, optionsFor(reflect.TypeOf(v)))
+	encoded := b.Bytes()
+	*b = bytes.Buffer{}
+	encodeBuffers.Put(b)
+	if err != nil {
+		return dst, fmt.Errorf("schema: %w", err)
+	}
+	return encoded, nil
+}
+
+// optionsFor is plainOptions where they do.
+func optionsFor(t reflect.Type) json.Options {
+	if hasDuration(t) {
+		return durationOptions
+	}
+	return plainOptions
+}
+
+var durationTypes sync.Map // reflect.Type → bool
+
+// hasDuration reports whether values of t may hold a time.Duration. What an
+// interface holds cannot be known: it may.
+func hasDuration(t reflect.Type) bool {
+	if t == nil {
+		return false
+	}
+	if has, ok := durationTypes.Load(t); ok {
+		return has.(bool)
+	}
+	has := searchDuration(t, make(map[reflect.Type]bool))
+	durationTypes.Store(t, has)
+	return has
+}
+
+func searchDuration(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if t == durationType {
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return searchDuration(t.Elem(), seen)
+	case reflect.Map:
+		return searchDuration(t.Key(), seen) || searchDuration(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" && searchDuration(f.Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}

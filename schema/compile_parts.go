@@ -1,0 +1,223 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+)
+
+// schemas compiles a list of subschemas.
+func (k *compiler) schemas(v *tree) ([]*node, error) {
+	if v.kind != '[' || len(v.items) == 0 {
+		return nil, mustBe("an array of schemas, not empty", v)
+	}
+	nodes := make([]*node, len(v.items))
+	for i, item := range v.items {
+		var err error
+		if nodes[i], err = k.node(item); err != nil {
+			return nil, fmt.Errorf("%d: %w", i, err)
+		}
+	}
+	return nodes, nil
+}
+
+func (k *compiler) arrayKeyword(n *node, m member) (err error) {
+	if n.arr == nil {
+		n.arr = &arrayRule{minItems: -1, maxItems: -1, minContains: 1, maxContains: -1}
+	}
+	r := n.arr
+	switch m.name {
+	case "minItems":
+		r.minItems, err = length(m.value)
+	case "maxItems":
+		r.maxItems, err = length(m.value)
+	case "uniqueItems":
+		if m.value.kind != 't' && m.value.kind != 'f' {
+			return mustBe("a boolean", m.value)
+		}
+		r.unique = m.value.kind == 't'
+	case "items":
+		r.items, err = k.node(m.value)
+	case "prefixItems":
+		if k.dialect >= draft2020 {
+			r.prefix, err = k.schemas(m.value)
+		}
+	case "contains":
+		r.hasContains = true
+		r.contains, err = k.node(m.value)
+	case "minContains", "maxContains":
+		err = k.containsKeyword(r, m)
+	}
+	return err
+}
+
+func (k *compiler) containsKeyword(r *arrayRule, m member) error {
+	if k.dialect < draft2019 {
+		return nil
+	}
+	bound, err := length(m.value)
+	if m.name == "minContains" {
+		r.minContains = bound
+	} else {
+		r.maxContains = bound
+	}
+	return err
+}
+
+func (k *compiler) objectKeyword(n *node, m member) (err error) {
+	if n.obj == nil {
+		n.obj = &objectRule{minProperties: -1, maxProperties: -1}
+	}
+	o, v := n.obj, m.value
+	switch m.name {
+	case "minProperties":
+		o.minProperties, err = length(v)
+	case "maxProperties":
+		o.maxProperties, err = length(v)
+	case "additionalProperties":
+		o.additional, err = k.node(v)
+	case "propertyNames":
+		o.hasNames = true
+		o.names, err = k.node(v)
+	case "properties":
+		err = k.properties(o, v)
+	case "patternProperties":
+		err = k.patternProperties(o, v)
+	case "required":
+		err = o.require(v)
+	case "dependentRequired":
+		if k.dialect >= draft2019 {
+			err = o.depend(v)
+		}
+	}
+	return err
+}
+
+func (k *compiler) properties(o *objectRule, v *tree) error {
+	if v.kind != '{' {
+		return mustBe("an object", v)
+	}
+	for _, m := range v.members {
+		n, err := k.node(m.value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		f := o.field(m.name)
+		f.node, f.declared = n, true
+	}
+	return nil
+}
+
+// field is the field of that name, which is added if it is new.
+func (o *objectRule) field(name string) *field {
+	i := o.find([]byte(name))
+	if i < 0 {
+		i = len(o.fields)
+		f := field{name: name, literal: string(appendText(nil, name))}
+		if len(f.literal) > len(name)+len(`""`) {
+			f.literal = "" // it has escapes, which can be written in several ways
+		}
+		o.fields = append(o.fields, f)
+		if o.byName == nil && len(o.fields) > fewFields {
+			o.byName = make(map[string]int)
+			for j, f := range o.fields {
+				o.byName[f.name] = j
+			}
+		} else if o.byName != nil {
+			o.byName[name] = i
+		}
+	}
+	return &o.fields[i]
+}
+
+func (o *objectRule) isPlain() bool {
+	undeclared := slices.ContainsFunc(o.fields, func(f field) bool { return !f.declared })
+	return o.patterns == nil && !o.hasNames && (!undeclared || o.additional == nil)
+}
+
+func (k *compiler) patternProperties(o *objectRule, v *tree) error {
+	if v.kind != '{' {
+		return mustBe("an object", v)
+	}
+	for _, m := range v.members {
+		n, err := k.node(m.value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		re, err := compilePattern(m.name)
+		if err != nil {
+			return err
+		}
+		o.patterns = append(o.patterns, patternField{re, n})
+	}
+	return nil
+}
+
+// texts reads an array of distinct strings.
+func texts(v *tree) ([]string, error) {
+	if v.kind != '[' {
+		return nil, mustBe("an array of strings", v)
+	}
+	seen := make(map[string]bool)
+	var names []string
+	for _, item := range v.items {
+		if item.kind != '"' || seen[item.text] {
+			return nil, fmt.Errorf("must be an array of distinct strings (got %s in it)", shown(item.raw))
+		}
+		seen[item.text] = true
+		names = append(names, item.text)
+	}
+	return names, nil
+}
+
+func (o *objectRule) require(v *tree) error {
+	names, err := texts(v)
+	for _, name := range names {
+		o.field(name).required = true
+	}
+	o.required = len(names)
+	return err
+}
+
+func (o *objectRule) depend(v *tree) error {
+	if v.kind != '{' {
+		return mustBe("an object", v)
+	}
+	for _, m := range v.members {
+		names, err := texts(m.value)
+		if err != nil {
+			return err
+		}
+		o.dependent = append(o.dependent, dependency{m.name, names})
+	}
+	return nil
+}
+
+func (k *compiler) applyKeyword(n *node, m member) (err error) {
+	if n.apply == nil {
+		n.apply = new(applyRule)
+	}
+	a, v := n.apply, m.value
+	switch m.name {
+	case "$ref":
+		a.ref, err = k.ref(v)
+	case "allOf":
+		a.all, err = k.schemas(v)
+	case "anyOf":
+		a.hasAny = true
+		a.any, err = k.schemas(v)
+	case "oneOf":
+		a.hasOne = true
+		a.one, err = k.schemas(v)
+	case "not":
+		a.hasNot = true
+		a.not, err = k.node(v)
+	case "if":
+		a.hasCond = k.dialect >= draft7
+		a.cond, err = k.node(v)
+	case "then":
+		a.then, err = k.node(v)
+	case "else":
+		a.other, err = k.node(v)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Form is the schema of a form that a user is asked to fill in
+// (elicitation/create, requestedSchema). T is a struct of strings, numbers,
+// booleans, and slices of strings with an enum tag; any other field is an error
+// that names it. The schema has only what the specification allows there.
+func Form[T any]() (*Schema, error) { return FormOf(reflect.TypeFor[T]()) }
+
+// FormOf is [Form] for a type that is known at run time only.
+func FormOf(t reflect.Type) (*Schema, error) {
+	return cached(cacheKey{t, Options{}, true})
+}
+
+// formKeywords are the keywords of a field, by its type. Those of arrays hold
+// where items is an enumeration.
+var formKeywords = map[string][]string{
+	"string":  {"type", "title", "description", "default", "format", "minLength", "maxLength", "enum", "oneOf"},
+	"number":  {"type", "title", "description", "default", "minimum", "maximum"},
+	"integer": {"type", "title", "description", "default", "minimum", "maximum"},
+	"boolean": {"type", "title", "description", "default"},
+	"array":   {"type", "title", "description", "default", "minItems", "maxItems", "items"},
+}
+
+var formFormats = []string{`"email"`, `"uri"`, `"date"`, `"date-time"`}
+
+// checkForm holds the schema of a form's type to what forms can have.
+func (g *inference) checkForm(root *object, t reflect.Type, at where) error {
+	if t.Kind() != reflect.Struct || root.typ != "object" || root.get("properties") == nil {
+		return at.errorf("a form is made of a struct, not of %s", t)
+	}
+	if root.get("additionalProperties") != nil {
+		return at.errorf("a form cannot have an embedded map")
+	}
+	for _, p := range root.get("properties").named {
+		if err := formField(p.object); err != nil {
+			return fmt.Errorf("%s: %w", g.fieldPaths[p.name], err)
+		}
+	}
+	return nil
+}
+
+func formField(o *object) error {
+	allowed, ok := formKeywords[o.typ]
+	if !ok {
+		return fmt.Errorf("a form can ask for strings, numbers, booleans and choices among strings only")
+	}
+	for _, e := range o.entries {
+		if !slices.Contains(allowed, e.name) {
+			return fmt.Errorf("%s is not allowed in a form", e.name)
+		}
+	}
+	if format := o.get("format"); format != nil && !slices.Contains(formFormats, string(format.raw)) {
+		return fmt.Errorf("format %s is not allowed in a form: only email, uri, date and date-time are", format.raw)
+	}
+	if o.typ != "array" {
+		return nil
+	}
+	items := o.get("items").object
+	if items.typ != "string" || items.get("enum") == nil && items.get("anyOf") == nil {
+		return fmt.Errorf("a slice in a form must be one of strings with an enum tag")
+	}
+	for _, e := range items.entries {
+		if e.name != "type" && e.name != "enum" && e.name != "anyOf" {
+			return fmt.Errorf("%s is not allowed for the choices of a form", e.name)
+		}
+	}
+	return nil
+}
+
+// ApplyDefaults adds to content, a JSON object, the defaults of the schema's
+// root properties that it lacks. What it has stays as it is, byte for byte.
+func (s *Schema) ApplyDefaults(content []byte) ([]byte, error) {
+	t, err := parse(content)
+	if err != nil {
+		return nil, err
+	}
+	if t.kind != '{' {
+		return nil, &ValidationError{Issues: []Issue{{Message: fmt.Sprintf("must be an object (got %s)", shown(t.raw))}}}
+	}
+	filled := slices.Clone(t.raw[:len(t.raw)-1])
+	count := len(t.members)
+	for _, p := range s.Properties() {
+		fallback := propertyDefault(s.tree, p.Name)
+		if fallback == nil || t.get(p.Name) != nil {
+			continue
+		}
+		if count > 0 {
+			filled = append(filled, ',')
+		}
+		filled = append(append(appendText(filled, p.Name), ':'), fallback...)
+		count++
+	}
+	return append(filled, '}'), nil
+}
+
+func propertyDefault(root *tree, name string) []byte {
+	if fallback := root.get("properties").get(name).get("default"); fallback != nil {
+		return fallback.raw
+	}
+	return nil
+}

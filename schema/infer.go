@@ -1,0 +1,404 @@
+package schema
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Options say how a type's schema is inferred. The zero value is for input.
+type Options struct {
+	// Output infers the schema of what [Encode] writes, rather than of what
+	// [Decode] reads. Objects are left open for members that a later version
+	// adds, and the null that a nil pointer in a field, an item or a map becomes
+	// is allowed (anyOf). At the root, a nil pointer does not match.
+	Output bool
+}
+
+// Describer is implemented by types that describe themselves. The method is
+// called once per type, on the zero value, and returns a schema (an object, or
+// true) that stands by itself: without $ref, $defs and $id.
+type Describer interface {
+	JSONSchema() json.RawMessage
+}
+
+// For is the schema of T. See the package comment for the rules. The result is
+// inferred once for each type.
+func For[T any](opts ...Options) (*Schema, error) {
+	return Of(reflect.TypeFor[T](), opts...)
+}
+
+// Of is [For] for a type that is known at run time only.
+func Of(t reflect.Type, opts ...Options) (*Schema, error) {
+	var o Options
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	return cached(cacheKey{t, o, false})
+}
+
+type cacheKey struct {
+	typ     reflect.Type
+	options Options
+	form    bool
+}
+
+type inferred struct {
+	schema *Schema
+	err    error
+}
+
+var cache sync.Map // cacheKey → func() inferred
+
+func cached(key cacheKey) (*Schema, error) {
+	once, ok := cache.Load(key)
+	if !ok {
+		once, _ = cache.LoadOrStore(key, sync.OnceValue(func() inferred {
+			s, err := infer(key)
+			return inferred{s, err}
+		}))
+	}
+	r := once.(func() inferred)()
+	return r.schema, r.err
+}
+
+func infer(key cacheKey) (*Schema, error) {
+	t := deref(key.typ)
+	g := &inference{
+		options: key.options, form: key.form,
+		recursive: make(map[reflect.Type]bool), defs: make(map[reflect.Type]string), headers: make(map[string]string),
+		fieldPaths: make(map[string]string),
+	}
+	g.findRecursive(t, nil, make(map[reflect.Type]bool))
+	at := where{path: rootName(t), root: true, reachable: true}
+	root, err := g.schema(t, at)
+	if err == nil && key.form {
+		err = g.checkForm(root, t, at)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if len(g.definitions) > 0 {
+		root.set("$defs", entry{named: g.definitions})
+	}
+	s, err := compile(root.append(nil))
+	if err != nil {
+		return nil, fmt.Errorf("schema: %s: %w", at.path, err)
+	}
+	return s, nil
+}
+
+func rootName(t reflect.Type) string {
+	if t.Name() != "" {
+		return t.Name()
+	}
+	return t.Kind().String()
+}
+
+func deref(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// inference makes the schema of one type.
+type inference struct {
+	options     Options
+	form        bool
+	recursive   map[reflect.Type]bool
+	defs        map[reflect.Type]string // the name under $defs
+	definitions []namedSchema
+	headers     map[string]string // lower-case header → the field's path
+	fieldPaths  map[string]string // of the root's properties
+	count       int
+}
+
+// where is the place in the root type that is being looked at.
+type where struct {
+	path      string // "In.Filter.Callback"
+	root      bool
+	reachable bool // through properties alone, as x-mcp-header has to be
+}
+
+func (w where) field(name string) where {
+	return where{path: w.path + "." + name, reachable: w.reachable}
+}
+
+func (w where) below(suffix string) where { return where{path: w.path + suffix} }
+
+func (w where) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s: "+format, append([]any{w.path}, args...)...)
+}
+
+var (
+	durationType   = reflect.TypeFor[time.Duration]()
+	timeType       = reflect.TypeFor[time.Time]()
+	numberType     = reflect.TypeFor[json.Number]()
+	rawType        = reflect.TypeFor[json.RawMessage]()
+	valueType      = reflect.TypeFor[jsontext.Value]()
+	describerType  = reflect.TypeFor[Describer]()
+	marshalers     = []reflect.Type{reflect.TypeFor[jsonv2.MarshalerTo](), reflect.TypeFor[json.Marshaler]()}
+	unmarshalers   = []reflect.Type{reflect.TypeFor[jsonv2.UnmarshalerFrom](), reflect.TypeFor[json.Unmarshaler]()}
+	textMarshalers = []reflect.Type{reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextAppender]()}
+	textReaders    = []reflect.Type{reflect.TypeFor[encoding.TextUnmarshaler]()}
+)
+
+// implements looks at the methods of *t too.
+func implements(t reflect.Type, any []reflect.Type) bool {
+	for _, i := range any {
+		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// opaque reports whether methods say what the JSON is, so that nothing can be
+// inferred from t's kind; text that they say it is a string.
+func (g *inference) opaque(t reflect.Type) (opaque, text bool) {
+	own, texts := unmarshalers, textReaders
+	if g.options.Output {
+		own, texts = marshalers, textMarshalers
+	}
+	if implements(t, own) {
+		return true, false
+	}
+	text = implements(t, texts)
+	return text, text
+}
+
+// schema is the schema of t, at a place.
+func (g *inference) schema(t reflect.Type, at where) (*object, error) {
+	if g.count++; g.count > MaxSubschemas {
+		return nil, at.errorf("the schema has more than %d subschemas", MaxSubschemas)
+	}
+	if name, ok := g.defs[t]; ok {
+		return refTo(name), nil
+	}
+	if g.recursive[t] {
+		return g.definition(t, at)
+	}
+	return g.inline(t, at)
+}
+
+func (g *inference) inline(t reflect.Type, at where) (*object, error) {
+	switch {
+	case t.Kind() == reflect.Pointer: // before its methods, which are the element's
+		return g.pointer(t, at)
+	case implements(t, []reflect.Type{describerType}):
+		return described(t, at)
+	case t == timeType:
+		return typed("string").with("format", `"date-time"`), nil
+	case t == durationType:
+		return typed("string"), nil
+	case t == rawType || t == valueType:
+		return new(object), nil
+	case t == numberType:
+		return nil, at.errorf("json.Number is a string to the decoder; use a number, or json.RawMessage for any value")
+	}
+	switch opaque, text := g.opaque(t); {
+	case text:
+		return typed("string"), nil
+	case opaque:
+		return new(object), nil
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return typed("string"), nil
+	case reflect.Bool:
+		return typed("boolean"), nil
+	case reflect.Float32, reflect.Float64:
+		return typed("number"), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return g.integer(t), nil
+	case reflect.Slice, reflect.Array:
+		return g.array(t, at)
+	case reflect.Map:
+		return g.mapping(t, at)
+	case reflect.Struct:
+		return g.structure(t, at)
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			return new(object), nil
+		}
+		return nil, at.errorf("%s is an interface with methods, which cannot be expressed as JSON", t)
+	}
+	return nil, at.errorf("%s cannot be expressed as JSON", t)
+}
+
+func described(t reflect.Type, at where) (*object, error) {
+	raw := reflect.New(t).Interface().(Describer).JSONSchema()
+	tree, err := parse(raw)
+	if err != nil {
+		return nil, at.errorf("JSONSchema of %s: %w", t, err)
+	}
+	if tree.kind == 't' {
+		return new(object), nil
+	}
+	if tree.kind != '{' {
+		return nil, at.errorf("JSONSchema of %s: %w", t, mustBe("an object or true", tree))
+	}
+	o := new(object)
+	for _, m := range tree.members {
+		switch m.name {
+		case "$ref", "$defs", "$id", "$schema":
+			return nil, at.errorf("JSONSchema of %s: must not have %s", t, m.name)
+		case "type":
+			o.typ = m.value.text
+		}
+		o.set(m.name, entry{raw: m.value.raw})
+	}
+	return o, nil
+}
+
+// integer bounds the type to its width. 64 bits are beyond what JSON numbers
+// safely carry; there the sign is all that is said.
+func (g *inference) integer(t reflect.Type) *object {
+	o, bits := typed("integer"), t.Bits()
+	if t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uintptr {
+		o.with("minimum", "0")
+		if bits < 64 && t.Kind() != reflect.Uint && !(g.form && bits == 32) {
+			o.with("maximum", strconv.FormatUint(1<<bits-1, 10))
+		}
+		return o
+	}
+	if bits < 64 && t.Kind() != reflect.Int && !(g.form && bits == 32) {
+		o.with("minimum", strconv.FormatInt(-1<<(bits-1), 10))
+		o.with("maximum", strconv.FormatInt(1<<(bits-1)-1, 10))
+	}
+	return o
+}
+
+// pointer is a pointer that is not a field: an item, a map's value.
+func (g *inference) pointer(t reflect.Type, at where) (*object, error) {
+	o, err := g.schema(t.Elem(), at)
+	if err != nil || !g.options.Output {
+		return o, err
+	}
+	return nullable(o), nil
+}
+
+func nullable(o *object) *object {
+	if len(o.entries) == 0 {
+		return o // any value, null included
+	}
+	n := new(object)
+	for _, name := range []string{"title", "description"} {
+		if e := o.get(name); e != nil {
+			n.set(name, *e)
+			o.remove(name)
+		}
+	}
+	return n.put("anyOf", entry{list: []*object{o, typed("null")}})
+}
+
+func (g *inference) array(t reflect.Type, at where) (*object, error) {
+	if t.Elem().Kind() == reflect.Uint8 && t.Elem().PkgPath() == "" {
+		return typed("string").with("contentEncoding", `"base64"`), nil
+	}
+	items, err := g.schema(t.Elem(), at.below("[]"))
+	if err != nil {
+		return nil, err
+	}
+	o := typed("array").put("items", entry{object: items})
+	if t.Kind() == reflect.Array {
+		n := strconv.Itoa(t.Len())
+		o.with("minItems", n).with("maxItems", n)
+	}
+	return o, nil
+}
+
+func (g *inference) mapping(t reflect.Type, at where) (*object, error) {
+	_, text := g.opaque(t.Key())
+	if kind := t.Key().Kind(); kind != reflect.String && !text && (kind < reflect.Int || kind > reflect.Uintptr) {
+		return nil, at.errorf("%s cannot be expressed as JSON: its keys are neither strings nor integers", t)
+	}
+	values, err := g.schema(t.Elem(), at.below("[]"))
+	if err != nil {
+		return nil, err
+	}
+	o := typed("object").put("properties", entry{named: []namedSchema{}})
+	return o.put("additionalProperties", entry{object: values}), nil
+}
+
+// definition puts a type that contains itself under $defs. At the root, the
+// schema is written out once more, because a root has to show its type.
+func (g *inference) definition(t reflect.Type, at where) (*object, error) {
+	name := defName(t)
+	for i := 2; g.taken(name); i++ {
+		name = defName(t) + strconv.Itoa(i)
+	}
+	g.defs[t] = name
+	index := len(g.definitions)
+	g.definitions = append(g.definitions, namedSchema{name: name})
+	o, err := g.inline(t, where{path: at.path})
+	if err != nil {
+		return nil, err
+	}
+	g.definitions[index].object = o
+	if at.root {
+		return o.clone(), nil
+	}
+	return refTo(name), nil
+}
+
+func (g *inference) taken(name string) bool {
+	for _, d := range g.definitions {
+		if d.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// defName is the type's name, without what a $ref would have to escape.
+func defName(t reflect.Type) string {
+	name := []rune(t.Name())
+	for i, r := range name {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') {
+			name[i] = '_'
+		}
+	}
+	return string(name)
+}
+
+func refTo(name string) *object {
+	return new(object).with("$ref", strconv.Quote("#/$defs/"+name))
+}
+
+// findRecursive marks a type on each cycle, so that writing the others out
+// comes to an end. open are the named types that t is inside of.
+func (g *inference) findRecursive(t reflect.Type, open []reflect.Type, done map[reflect.Type]bool) {
+	if slices.Contains(open, t) {
+		g.recursive[t] = true
+		return
+	}
+	opaque, _ := g.opaque(t)
+	if done[t] || opaque || t == timeType || implements(t, []reflect.Type{describerType}) {
+		return
+	}
+	if t.Name() != "" {
+		open = append(open, t)
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		g.findRecursive(t.Elem(), open, done)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.Tag.Get("json") != "-" && (f.IsExported() || f.Anonymous) {
+				g.findRecursive(f.Type, open, done)
+			}
+		}
+	}
+	done[t] = true
+}

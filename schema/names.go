@@ -1,0 +1,117 @@
+package schema
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// names remembers the member names of the objects that a scan is inside of, as
+// a stack, so that duplicates are found. It also holds unescaped text.
+type names struct {
+	stack [][]byte
+	text  []byte
+}
+
+var namesPool = sync.Pool{New: func() any { return new(names) }}
+
+// mark is a point in the stack to which forget returns.
+type mark struct{ names, text int }
+
+func (s *scan) borrow() {
+	if s.names == nil {
+		s.names = namesPool.Get().(*names)
+	}
+}
+
+// release gives the memory back. The scan can go on and borrow anew.
+func (s *scan) release() {
+	const keep = 64 << 10 // larger ones are left to the garbage collector
+	if s.names == nil {
+		return
+	}
+	clear(s.names.stack)
+	s.names.stack, s.names.text = s.names.stack[:0], s.names.text[:0]
+	if cap(s.names.stack) <= keep/16 && cap(s.names.text) <= keep {
+		namesPool.Put(s.names)
+	}
+	s.names = nil
+}
+
+func (s *scan) mark() mark {
+	if s.names == nil {
+		return mark{}
+	}
+	return mark{len(s.names.stack), len(s.names.text)}
+}
+
+// fewNames is how many names of one object are compared one by one as they
+// come. The names of larger objects are sorted when the object ends.
+const fewNames = 16
+
+// remember adds a name of the object that began at m, and reports false when
+// it finds that the object has it already.
+func (s *scan) remember(m mark, name []byte) bool {
+	s.borrow()
+	if mine := s.names.stack[m.names:]; len(mine) < fewNames {
+		for _, other := range mine {
+			if bytes.Equal(other, name) {
+				return false
+			}
+		}
+	}
+	s.names.stack = append(s.names.stack, name)
+	return true
+}
+
+// forget ends the object that began at m, and reports false when its names
+// turn out to hold duplicates.
+func (s *scan) forget(m mark) bool {
+	if s.names == nil {
+		return true
+	}
+	mine := s.names.stack[m.names:]
+	unique := true
+	if len(mine) > fewNames {
+		slices.SortFunc(mine, bytes.Compare)
+		for i := 1; i < len(mine) && unique; i++ {
+			unique = !bytes.Equal(mine[i-1], mine[i])
+		}
+	}
+	clear(mine)
+	s.names.stack, s.names.text = s.names.stack[:m.names], s.names.text[:m.text]
+	return unique
+}
+
+// appendUnescaped decodes the inside of a well-formed string literal.
+func appendUnescaped(dst, text []byte) []byte {
+	s := scan{data: text}
+	for i := 0; i < len(text); {
+		if text[i] != '\\' {
+			j := bytes.IndexByte(text[i:], '\\')
+			if j < 0 {
+				return append(dst, text[i:]...)
+			}
+			dst = append(dst, text[i:i+j]...)
+			i += j
+			continue
+		}
+		switch b := text[i+1]; b {
+		case 'u':
+			r := s.hex(i + 2)
+			if i += 6; utf16.IsSurrogate(r) {
+				r = utf16.DecodeRune(r, s.hex(i+2))
+				i += 6
+			}
+			dst = utf8.AppendRune(dst, r)
+		default:
+			dst = append(dst, unescaped[b])
+			i += 2
+		}
+	}
+	return dst
+}
+
+var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

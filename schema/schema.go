@@ -1,0 +1,152 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Schema is a compiled JSON Schema. It never changes, and can be used by many
+// goroutines at once.
+type Schema struct {
+	raw     json.RawMessage
+	tree    *tree
+	root    *node
+	library *library // checks instead of root, if not nil
+}
+
+// Compile compiles a schema that was written by hand or by somebody else. The
+// bytes are copied. Errors that wrap [ErrUnsupported] say that the schema may
+// be right but will not be checked here.
+func Compile(raw json.RawMessage) (*Schema, error) {
+	if len(raw) > MaxSchemaBytes {
+		return nil, fmt.Errorf("schema: %w: it has %d bytes, more than %d", ErrUnsupported, len(raw), MaxSchemaBytes)
+	}
+	s, err := compile(append(json.RawMessage(nil), raw...))
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	return s, nil
+}
+
+// compile compiles raw, which it keeps.
+func compile(raw json.RawMessage) (*Schema, error) {
+	t, err := parse(raw)
+	if syntax, ok := err.(*SyntaxError); ok && syntax.Message == tooDeep {
+		return nil, fmt.Errorf("%w: it has more than %d levels", ErrUnsupported, MaxDepth)
+	} else if err != nil {
+		return nil, err
+	}
+	d, err := dialectOf(t)
+	if err != nil {
+		return nil, err
+	}
+	v := &survey{root: t, dialect: d, visited: make(map[*tree]bool)}
+	if err := v.visit(t); err != nil {
+		return nil, err
+	}
+	if v.outside != "" && !v.hasID {
+		return nil, outsideError(v.outside)
+	}
+	s := &Schema{raw: raw, tree: t}
+	if v.rare || d == draft4 {
+		s.library, err = newLibrary(v)
+		return s, err
+	}
+	k := &compiler{root: t, dialect: d, nodes: make(map[*tree]*node)}
+	s.root, err = k.compileAll(v.order)
+	return s, err
+}
+
+func outsideError(ref string) error {
+	return fmt.Errorf("%w: $ref %s leaves the document, and nothing is fetched; put its target under $defs", ErrUnsupported, quoted([]byte(ref)))
+}
+
+// JSON is the schema's text: as it was given to [Compile], or as it was
+// inferred. It must not be modified.
+func (s *Schema) JSON() json.RawMessage { return s.raw }
+
+// MarshalJSON is the schema's text.
+func (s *Schema) MarshalJSON() ([]byte, error) { return s.raw, nil }
+
+// Type is the type that the schema names at its root ("object"), or "" where
+// it names none, or several.
+func (s *Schema) Type() string {
+	if t := s.tree.get("type"); t != nil {
+		return t.text
+	}
+	return ""
+}
+
+// Property is what a schema says of one property of its root.
+type Property struct {
+	Name, Title, Description, Type string
+	Required                       bool
+	Schema                         json.RawMessage // the property's own schema; must not be modified
+}
+
+// Properties lists the properties at the schema's root, in their order.
+func (s *Schema) Properties() []Property {
+	properties, required := s.tree.get("properties"), s.tree.get("required")
+	if properties == nil {
+		return nil
+	}
+	var all []Property
+	for _, m := range properties.members {
+		p := Property{Name: m.name, Schema: m.value.raw}
+		for field, text := range map[string]*string{"title": &p.Title, "description": &p.Description, "type": &p.Type} {
+			if t := m.value.get(field); t != nil {
+				*text = t.text
+			}
+		}
+		if required != nil {
+			for _, name := range required.items {
+				p.Required = p.Required || name.text == m.name
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// Validate checks one JSON value. The error is a [*SyntaxError] where the bytes
+// are not well-formed, a [*ValidationError] where they do not match, and wraps
+// [ErrTooComplex] where finding out would cost more than the bound.
+func (s *Schema) Validate(data []byte) error {
+	return s.validate(data, MaxSteps+4*len(data))
+}
+
+func (s *Schema) validate(data []byte, steps int) error {
+	if s.library != nil {
+		return s.library.validate(data, steps)
+	}
+	c := check{scan: scan{data: data}, steps: steps}
+	ok := c.end(c.value(s.root, c.space(0)))
+	if c.names != nil {
+		c.release()
+	}
+	switch {
+	case c.steps < 0:
+		return ErrTooComplex
+	case ok:
+		return nil
+	}
+	return s.explain(data, steps)
+}
+
+// explain says why the value, which Validate refuses, is refused.
+func (s *Schema) explain(data []byte, steps int) error {
+	well := scan{data: data}
+	defer well.release()
+	if !well.whole() {
+		return well.err()
+	}
+	c := check{scan: scan{data: data, trusted: 1}, steps: steps, explaining: new(explanation)}
+	defer c.release()
+	c.value(s.root, c.space(0))
+	x := c.explaining
+	if len(x.issues) == 0 {
+		x.path = nil
+		x.add(faultOther, "must match the schema, but does not; finding out why exceeds the work bound")
+	}
+	return &ValidationError{Issues: x.issues, More: x.more}
+}

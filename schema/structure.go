@@ -1,0 +1,224 @@
+package schema
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// structField is a field of a struct, or of one embedded in it, that becomes a
+// property.
+type structField struct {
+	reflect.StructField
+	tag      jsonTag
+	at       where
+	depth    int  // how many embedded structs it is in
+	optional bool // one of those is a pointer
+}
+
+// jsonTag is what a json tag says.
+type jsonTag struct {
+	name   string // "" where the field's own is the name
+	omit   bool   // omitempty, omitzero
+	embed  bool
+	quoted bool // the string option
+}
+
+func parseTag(tag string) jsonTag {
+	name, rest, _ := strings.Cut(tag, ",")
+	t := jsonTag{name: name}
+	for _, option := range strings.Split(rest, ",") {
+		switch option {
+		case "omitempty", "omitzero":
+			t.omit = true
+		case "embed":
+			t.embed = true
+		case "string":
+			t.quoted = true
+		}
+	}
+	return t
+}
+
+// structure is the schema of a struct.
+func (g *inference) structure(t reflect.Type, at where) (*object, error) {
+	// The decoder knows which tags it refuses; it looks at a type's tags when it
+	// first meets the type.
+	if err := json.Unmarshal([]byte("{}"), reflect.New(t).Interface(), durationOptions); err != nil {
+		return nil, at.errorf("%w", reason(err))
+	}
+	w := &fieldWalk{inference: g, open: make(map[reflect.Type]bool)}
+	if err := w.walk(t, at, 0, false); err != nil {
+		return nil, err
+	}
+	fields, err := w.dominant()
+	if err != nil {
+		return nil, err
+	}
+	properties, required := []namedSchema{}, []string{}
+	for _, f := range fields {
+		o, err := g.field(f)
+		if err != nil {
+			return nil, err
+		}
+		properties = append(properties, namedSchema{f.property(), o})
+		if at.root {
+			g.fieldPaths[f.property()] = f.at.path
+		}
+		if !f.optional && !f.tag.omit && f.Type.Kind() != reflect.Pointer {
+			required = append(required, f.property())
+		}
+	}
+	o := typed("object").put("properties", entry{named: properties})
+	if len(required) > 0 {
+		o.with("required", string(appendTexts(nil, required)))
+	}
+	return o, g.additional(o, w)
+}
+
+// reason is what the decoder says of a type, without where it was.
+func reason(err error) error {
+	if semantic, ok := err.(*json.SemanticError); ok && semantic.Err != nil {
+		return semantic.Err
+	}
+	return err
+}
+
+func appendTexts(b []byte, texts []string) []byte {
+	b = append(b, '[')
+	for i, text := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(b, text)
+	}
+	return append(b, ']')
+}
+
+// additional says what other members an object may have: those of an embedded
+// map; else none in input, any in output.
+func (g *inference) additional(o *object, w *fieldWalk) error {
+	switch {
+	case w.fallback == valueType:
+		return nil
+	case w.fallback != nil:
+		values, err := g.schema(w.fallback.Elem(), w.fallbackAt.below("[]"))
+		if err == nil {
+			o.put("additionalProperties", entry{object: values})
+		}
+		return err
+	case !g.options.Output && !g.form:
+		o.with("additionalProperties", "false")
+	}
+	return nil
+}
+
+func (f structField) property() string {
+	if f.tag.name != "" {
+		return f.tag.name
+	}
+	return f.Name
+}
+
+// fieldWalk collects the fields of a struct and of those embedded in it.
+type fieldWalk struct {
+	inference  *inference
+	open       map[reflect.Type]bool // embedded structs that the walk is inside of
+	fields     []structField
+	fallback   reflect.Type // of an embedded map or jsontext.Value
+	fallbackAt where
+}
+
+func (w *fieldWalk) walk(t reflect.Type, at where, depth int, optional bool) error {
+	if w.open[t] {
+		return nil
+	}
+	w.open[t] = true
+	defer delete(w.open, t)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
+			continue
+		}
+		tag := parseTag(f.Tag.Get("json"))
+		if tag.embed || f.Anonymous && tag.name == "" {
+			if err := w.embedded(f, at.field(f.Name), depth, optional); err != nil {
+				return err
+			}
+			continue
+		}
+		w.fields = append(w.fields, structField{StructField: f, tag: tag, at: at.field(f.Name), depth: depth, optional: optional})
+	}
+	return nil
+}
+
+func (w *fieldWalk) embedded(f reflect.StructField, at where, depth int, optional bool) error {
+	t, pointer := f.Type, f.Type.Kind() == reflect.Pointer
+	if pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == valueType || t.Kind() == reflect.Map:
+		if w.fallback != nil {
+			return at.errorf("only one map can take up further members")
+		}
+		w.fallback, w.fallbackAt = t, at
+		return nil
+	case t.Kind() != reflect.Struct:
+		return at.errorf("%s cannot be embedded without a name", f.Type)
+	case pointer && !f.IsExported():
+		return at.errorf("a pointer to %s cannot be embedded, because decoding could not set it", t)
+	}
+	return w.walk(t, at, depth+1, optional || pointer)
+}
+
+// dominant leaves of the fields of one name the one that is embedded least
+// deeply. Two of them are an error: encoding/json would drop both.
+func (w *fieldWalk) dominant() ([]structField, error) {
+	best := make(map[string]int)
+	for i, f := range w.fields {
+		j, ok := best[f.property()]
+		switch {
+		case !ok || f.depth < w.fields[j].depth:
+			best[f.property()] = i
+		case f.depth == w.fields[j].depth && (f.tag.name == "") == (w.fields[j].tag.name == ""):
+			return nil, f.at.errorf("the name %q is also that of %s", f.property(), w.fields[j].at.path)
+		case f.depth == w.fields[j].depth && f.tag.name != "":
+			best[f.property()] = i
+		}
+	}
+	var fields []structField
+	for i, f := range w.fields {
+		if best[f.property()] == i {
+			fields = append(fields, f)
+		}
+	}
+	return fields, nil
+}
+
+// field is the schema of a field, with what its tags add.
+func (g *inference) field(f structField) (*object, error) {
+	t, pointer := f.Type, f.Type.Kind() == reflect.Pointer
+	if pointer {
+		t = t.Elem()
+	}
+	o, err := g.schema(t, f.at)
+	if err != nil {
+		return nil, err
+	}
+	if f.tag.quoted {
+		if o.typ != "integer" && o.typ != "number" {
+			return nil, f.at.errorf("json option string applies to numbers, not to %s", f.Type)
+		}
+		o = typed("string")
+	}
+	tags := &fieldTags{inference: g, field: f, typ: t, target: o}
+	if err := tags.apply(); err != nil {
+		return nil, err
+	}
+	if pointer && g.options.Output && !f.tag.omit {
+		o = nullable(o)
+	}
+	return o, nil
+}

@@ -1,0 +1,149 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxShown bounds how much of a value a message repeats.
+const maxShown = 48
+
+// shown is a value as messages show it.
+func shown(raw []byte) string {
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "the string " + clip(string(raw))
+	case 't', 'f', 'n':
+		return string(raw)
+	}
+	return clip(string(raw))
+}
+
+// quoted is a text as messages show it.
+func quoted(text []byte) string { return clip(fmt.Sprintf("%q", text)) }
+
+func clip(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	n := maxShown
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// count is "1 character", "2 characters".
+func count(n int, noun string) string { return plural(n, noun, noun+"s") }
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// list is `"a", "b" and "c"`.
+func list(words []string, last string) string {
+	var b strings.Builder
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			b.WriteString(" " + last + " ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(quoted([]byte(w)))
+	}
+	return b.String()
+}
+
+// String is "a string", or "a string or null".
+func (k kinds) String() string {
+	var words []string
+	for i, name := range kindNames {
+		switch bit := kinds(1) << i; {
+		case k&bit == 0 || bit == isInteger && k&isNumber != 0:
+		case bit == isNull:
+			words = append(words, name)
+		case bit&(isInteger|isArray|isObject) != 0:
+			words = append(words, "an "+name)
+		default:
+			words = append(words, "a "+name)
+		}
+	}
+	if len(words) > 1 && words[0] == "null" {
+		words = append(words[1:], "null")
+	}
+	return strings.Join(words, " or ")
+}
+
+// String is what the values of an enumeration are: `one of "a", "b"`.
+func (e *enumRule) String() string {
+	const most = 20
+	var b strings.Builder
+	if len(e.values) > 1 {
+		b.WriteString("one of ")
+	}
+	for i, v := range e.values {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if i == most {
+			fmt.Fprintf(&b, "… (%d in all)", len(e.values))
+			break
+		}
+		b.WriteString(clip(string(v.raw)))
+	}
+	return b.String()
+}
+
+// closest is the candidate that name is probably a slip of, or "".
+func closest(name string, candidates []string) string {
+	const longest = 64
+	best, bestDistance := "", 1+min(len(name)/3, 3)
+	if len(name) > longest {
+		return ""
+	}
+	for i, c := range candidates {
+		if i == 100 || len(c) > longest {
+			continue
+		}
+		if d := distance(fold(name), fold(c)); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// fold makes state_code, stateCode and State-Code one.
+func fold(name string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// distance is how many bytes have to be inserted, deleted or replaced to turn a
+// into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
