@@ -1,0 +1,52 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// answerLive answers what a legacy server asks while it handles a call. The calls that may wait for the answer do not
+// get older meanwhile.
+func (c *Client) answerLive(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	resume := c.clock.pause(ctx)
+	defer resume()
+	return c.answer(ctx, req)
+}
+
+// answer is the one place where questions of servers are answered, in either era. A panic becomes the answer's error.
+func (c *Client) answer(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.opts.Logger.Error("answering a server panicked", "server", c.name(), "method", req.Method, "panic", p,
+				"stack", string(debug.Stack()))
+			res, err = nil, fmt.Errorf("answering %s panicked: %v", req.Method, p)
+		}
+	}()
+	switch {
+	case req.Method == mcp.MethodElicit && c.opts.Elicit != nil:
+		return answerAs(req, func(p *mcp.ElicitParams) (any, error) { return c.elicit(ctx, p) })
+	case req.Method == mcp.MethodCreateMessage && c.opts.Sample != nil:
+		return answerAs(req, func(p *mcp.CreateMessageParams) (any, error) { return c.sample(ctx, p) })
+	case req.Method == mcp.MethodListRoots && c.opts.Roots != nil:
+		return answerAs(req, func(*mcp.None) (any, error) { return c.roots(ctx) })
+	case c.opts.Handler != nil:
+		return c.opts.Handler.ServeMCP(ctx, req)
+	}
+	return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "this client does not answer %s", req.Method)
+}
+
+func answerAs[P any](req *mcp.Request, f func(*P) (any, error)) (*mcp.Result, error) {
+	var p P
+	if err := mcp.Decode(req.Params, &p); err != nil {
+		return nil, mcp.InvalidParams("%s: %v", req.Method, err)
+	}
+	value, err := f(&p)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.Result{Value: value}, nil
+}

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/memory"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+)
+
+// Dial connects to a server and returns a client that is ready. ctx bounds the dial only, not the client's life: call
+// [Client.Close]. The target is one of
+//
+//   - a command: a [stdio.Command], or its words as a []string. The server is started, and again when it dies.
+//   - an [mcp.Handler], such as a server of this process: no process, no port.
+//   - a [transport.Dialer].
+//   - an [mcp.Transport] that is ready, or an [io.ReadWriteCloser] that carries one message a line, such as a
+//     net.Conn. They become the client's, and when they are lost they are not restored. Over a ready transport the
+//     client hears neither of questions of legacy servers nor of notifications that belong to no call.
+func Dial(ctx context.Context, target any, opts ...Options) (*Client, error) {
+	to, err := targetOf(target)
+	if err != nil {
+		return nil, err
+	}
+	o := only(opts)
+	o.complete(to)
+	c := newClient(to, o)
+	c.conn.enter(State{Status: Connecting})
+	if err := c.conn.open(ctx); err != nil {
+		err = fmt.Errorf("dial %s: %w", c.name(), err)
+		c.conn.enter(State{Status: Failed, Err: err})
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// target is a way to reach a server.
+type target struct {
+	dialer transport.Dialer
+	once   bool // it cannot be dialed again
+	own    bool // nobody else can dial it: what is learned of its era is of use to this client only
+}
+
+// targetOf is the one place that knows the ways to reach a server.
+func targetOf(to any) (t target, err error) {
+	switch to := to.(type) {
+	case nil:
+		return t, errors.New("dial: there is no target")
+	case string:
+		return t, dialString(to)
+	case []string:
+		if len(to) == 0 || to[0] == "" {
+			return t, errors.New("dial: the command is empty")
+		}
+		return target{dialer: stdio.Command{Path: to[0], Args: to[1:]}}, nil
+	case transport.Dialer:
+		return target{dialer: to}, nil
+	case mcp.Handler:
+		return target{dialer: memory.Dialer(to), own: true}, nil
+	case mcp.Transport:
+		return target{dialer: ready{to}, once: true, own: true}, nil
+	case io.ReadWriteCloser:
+		return target{dialer: stdio.Stream(to), once: true, own: true}, nil
+	}
+	return t, fmt.Errorf("dial: a %T is no target: pass a command ([]string or stdio.Command), an mcp.Handler, a "+
+		"transport.Dialer, an mcp.Transport or an io.ReadWriteCloser", to)
+}
+
+func dialString(target string) error {
+	lower := strings.ToLower(target)
+	if strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
+		return fmt.Errorf("dial %s: HTTP arrives with package transport/streamable, which this build does not have", target)
+	}
+	return fmt.Errorf("dial: %q is no URL; pass a command as its words, []string{\"npx\", \"-y\", …}, so that none has to be guessed", target)
+}
+
+// ready dials a transport that is there already.
+type ready struct{ transport mcp.Transport }
+
+func (r ready) Dial(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.Transport, error) {
+	return r.transport, nil
+}
+
+func (r ready) Endpoint() string { return fmt.Sprintf("%T", r.transport) }
+
+func newClient(to target, o Options) *Client {
+	c := &Client{opts: o, human: make(chan struct{}, 1)}
+	c.inbox.handle = c.deliver
+	c.inbox.logger = o.Logger
+	c.conn = &connection{
+		dialer:  to.dialer,
+		once:    to.once,
+		options: o.transport(),
+		restart: o.Restart,
+		connect: o.Connect,
+		answer:  mcp.HandlerFunc(c.answerLive),
+		notify:  c.notified,
+		reset:   c.unlearn,
+		onState: o.OnState,
+		kick:    make(chan struct{}, 1),
+		changed: make(chan struct{}),
+	}
+	c.conn.life, c.conn.end = context.WithCancel(context.Background())
+	return c
+}
+
+// unlearn forgets what a connection taught that is no more: changes may have been missed.
+func (c *Client) unlearn() {
+	c.cache.clear()
+	c.tools.clear()
+}

@@ -1,0 +1,103 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// ElicitRequest is a question to the user. Show which server asks; show a URL in full; let the user decline.
+type ElicitRequest struct {
+	// Server is how the user knows the server that asks.
+	Server string
+	// ElicitParams is the question: a form to fill, or, in the mode [mcp.ElicitURL], a URL to visit.
+	mcp.ElicitParams
+}
+
+// elicit asks the user, one question at a time. The content of an accepted form gets the schema's defaults for what it
+// leaves out, and must match the schema then.
+func (c *Client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	form, err := c.readForm(p)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case c.human <- struct{}{}:
+		defer func() { <-c.human }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	res, err := c.opts.Elicit(ctx, &ElicitRequest{Server: c.name(), ElicitParams: *p})
+	switch {
+	case err != nil:
+		return nil, err
+	case res == nil:
+		return &mcp.ElicitResult{Action: mcp.ElicitCancel}, nil
+	}
+	switch res.Action {
+	case mcp.ElicitDecline, mcp.ElicitCancel:
+		return &mcp.ElicitResult{Action: res.Action}, nil
+	case mcp.ElicitAccept:
+		if p.Mode == mcp.ElicitURL {
+			return &mcp.ElicitResult{Action: res.Action}, nil
+		}
+		content, err := fill(form, res.Content)
+		return &mcp.ElicitResult{Action: res.Action, Content: content}, err
+	}
+	return nil, fmt.Errorf("%q is no action: use mcp.ElicitAccept, ElicitDecline or ElicitCancel", res.Action)
+}
+
+// readForm refuses questions that this client did not offer to answer. It returns the schema that the answer must
+// match, nil if there is none to check it with.
+func (c *Client) readForm(p *mcp.ElicitParams) (*schema.Schema, error) {
+	switch {
+	case p.Mode == mcp.ElicitURL && c.opts.ElicitURL:
+		if u, err := url.Parse(p.URL); err != nil || !u.IsAbs() {
+			return nil, mcp.InvalidParams("url must be an absolute URL, and %q is none", p.URL)
+		}
+		return nil, nil
+	case p.Mode != "" && p.Mode != mcp.ElicitForm:
+		return nil, mcp.InvalidParams("this client did not declare the elicitation mode %q", p.Mode)
+	case p.RequestedSchema == nil:
+		return nil, nil
+	}
+	form, err := schema.Compile(p.RequestedSchema)
+	if errors.Is(err, schema.ErrUnsupported) {
+		c.opts.Logger.Warn("the answer to a server's question cannot be checked", "server", c.name(), "err", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, mcp.InvalidParams("requestedSchema: %v", err)
+	}
+	return form, nil
+}
+
+// fill completes and checks what the user entered.
+func fill(form *schema.Schema, content json.RawMessage) (json.RawMessage, error) {
+	if len(content) == 0 {
+		content = json.RawMessage("{}")
+	}
+	if !rawjson.IsObject(content) {
+		return nil, errors.New("the content of an accepted form must be an object")
+	}
+	if form == nil {
+		return content, rawjson.CheckAll(content)
+	}
+	if err := rawjson.CheckAll(content); err != nil {
+		return nil, err
+	}
+	content, err := form.ApplyDefaults(content)
+	if err != nil {
+		return nil, err
+	}
+	if err := form.Validate(content); err != nil {
+		return nil, fmt.Errorf("the answer does not match the form: %w", err)
+	}
+	return content, nil
+}

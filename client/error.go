@@ -1,0 +1,144 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// CallError says which call to which server failed; look into it with [errors.As] and [errors.Is].
+type CallError struct {
+	Server string
+	Method string
+	Name   string // the tool, prompt or URI; empty where the method has none
+	Err    error
+}
+
+func (e *CallError) Error() string {
+	if e.Name == "" {
+		return fmt.Sprintf("%s: %s: %v", e.Server, e.Method, e.Err)
+	}
+	return fmt.Sprintf("%s: %s %s: %v", e.Server, e.Method, e.Name, e.Err)
+}
+
+func (e *CallError) Unwrap() error { return e.Err }
+
+func (c *Client) failure(method, name string, err error) error {
+	return &CallError{Server: c.name(), Method: method, Name: name, Err: err}
+}
+
+// ToolError is what a tool reported as its failure, in words that a model can act on.
+type ToolError struct {
+	Server  string
+	Tool    string
+	Content []mcp.Content
+	Result  *mcp.CallToolResult
+}
+
+// Error gives the tool's words.
+func (e *ToolError) Error() string {
+	words := make([]string, 0, len(e.Content))
+	for _, c := range e.Content {
+		words = append(words, c.String())
+	}
+	if len(words) == 0 {
+		words = append(words, "the tool failed and does not say why")
+	}
+	return fmt.Sprintf("%s: %s: %s", e.Server, e.Tool, strings.Join(words, "\n"))
+}
+
+// OutputError says that a tool's structured result does not match the output schema that the tool declares. See
+// [Options.NoOutputCheck].
+type OutputError struct {
+	Tool   string
+	Result *mcp.CallToolResult
+	Err    error
+}
+
+func (e *OutputError) Error() string {
+	return fmt.Sprintf("the result of %s does not match its own output schema: %v", e.Tool, e.Err)
+}
+
+func (e *OutputError) Unwrap() error { return e.Err }
+
+// TimeoutKind says which limit was exceeded.
+type TimeoutKind string
+
+const (
+	TimeoutConnect TimeoutKind = "connect" // [Options.Connect]
+	TimeoutIdle    TimeoutKind = "idle"    // no sign of life
+	TimeoutTotal   TimeoutKind = "total"
+)
+
+// TimeoutError says that a limit of this client was exceeded; the call was cancelled at the server. It is a
+// [context.DeadlineExceeded].
+type TimeoutError struct {
+	Kind   TimeoutKind
+	After  time.Duration
+	Method string // empty on connect
+}
+
+func (e *TimeoutError) Error() string {
+	switch e.Kind {
+	case TimeoutConnect:
+		return fmt.Sprintf("no connection within %v", e.After)
+	case TimeoutIdle:
+		return fmt.Sprintf("timed out: no sign of life for %v", e.After)
+	}
+	return fmt.Sprintf("timed out: not done within %v", e.After)
+}
+
+// Is makes the error a [context.DeadlineExceeded].
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// Timeout reports true, as [net.Error] has it.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// ErrRounds is wrapped by the error of a call that asked for input more often than [Options.MaxRounds].
+var ErrRounds = errors.New("too many rounds of questions")
+
+// unreadable says that a peer's result does not have its method's form.
+func unreadable(err error) error { return fmt.Errorf("the result cannot be read: %w", err) }
+
+// connectionError returns err as one that wraps [mcp.ErrConnection].
+func connectionError(err error) error {
+	switch {
+	case err == nil:
+		return mcp.ErrConnection
+	case errors.Is(err, mcp.ErrConnection):
+		return err
+	}
+	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+}
+
+func gaveUp(tries int, err error) error {
+	err = connectionError(err)
+	if tries == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; gave up after %d attempts to restore it in a row", err, tries)
+}
+
+// overdue adds the limit that ended ctx to what was going on then.
+func overdue(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	cause := context.Cause(ctx)
+	if errors.Is(err, cause) || errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", cause, err)
+}
+
+// unavailable says why a call did not get a connection.
+func unavailable(cause error, s State) error {
+	if s.Err == nil {
+		return cause
+	}
+	return fmt.Errorf("%w, after this: %w", cause, s.Err)
+}

@@ -1,0 +1,203 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// TestMain looks for goroutines that outlive their client.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for deadline := time.Now().Add(5 * time.Second); code == 0; time.Sleep(10 * time.Millisecond) {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		_, others, _ := strings.Cut(string(stacks), "\n\n")
+		if !strings.Contains(others, "dowel-mcp/dowel") {
+			break
+		}
+		if time.Now().After(deadline) {
+			fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", others)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// handlers is a server: a function for each method. server/discover is answered if it has none.
+type handlers map[string]func(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
+
+func (h handlers) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if f := h[req.Method]; f != nil {
+		return f(ctx, req)
+	}
+	if req.Method == mcp.MethodDiscover {
+		return &mcp.Result{Raw: json.RawMessage(discovery)}, nil
+	}
+	return nil, mcp.MethodNotFound(req.Method)
+}
+
+const discovery = `{"supportedVersions":["2026-07-28","2025-11-25"],
+	"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}},
+	"instructions":"be kind","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`
+
+func raw(s string) *mcp.Result { return &mcp.Result{Raw: json.RawMessage(s)} }
+
+// returns makes a handler that always gives this result.
+func returns(s string) func(context.Context, *mcp.Request) (*mcp.Result, error) {
+	return func(context.Context, *mcp.Request) (*mcp.Result, error) { return raw(s), nil }
+}
+
+// connect dials h through the memory transport and closes the client when the test ends.
+func connect(t testing.TB, h mcp.Handler, opts ...client.Options) *client.Client {
+	t.Helper()
+	c, err := client.Dial(context.Background(), h, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// eras runs a test in both eras.
+func eras(t *testing.T, f func(t *testing.T, revision mcp.Revision)) {
+	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.LatestLegacyRevision} {
+		t.Run(string(r), func(t *testing.T) { f(t, r) })
+	}
+}
+
+// param returns a raw member of a request's params.
+func param(req *mcp.Request, name string) string { return string(rawjson.Lookup(req.Params, name)) }
+
+// line is a dialer whose connections can be cut. Without a handler's say nothing goes over a wire: the transport calls
+// it.
+type line struct {
+	name    string
+	handler mcp.Handler
+	// fails is asked before the nth dial, counted from 0.
+	fails    func(n int) error
+	revision mcp.Revision
+
+	mu    sync.Mutex
+	dials int
+	live  *wire
+}
+
+func (l *line) Endpoint() string { return "line:" + l.name }
+
+func (l *line) Dial(_ context.Context, in mcp.Inbound, _ transport.ClientOptions) (mcp.Transport, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.dials
+	l.dials++
+	if l.fails != nil {
+		if err := l.fails(n); err != nil {
+			return nil, err
+		}
+	}
+	w := &wire{line: l, in: in}
+	w.life, w.end = context.WithCancelCause(context.Background())
+	l.live = w
+	return w, nil
+}
+
+func (l *line) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dials
+}
+
+// cut loses the connection as a dead process does.
+func (l *line) cut(why string) {
+	l.mu.Lock()
+	w := l.live
+	l.mu.Unlock()
+	err := fmt.Errorf("%w: %s", mcp.ErrConnection, why)
+	w.end(err)
+	w.in.Down(err)
+}
+
+func (l *line) inbound() mcp.Inbound {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.live.in
+}
+
+type wire struct {
+	line *line
+	in   mcp.Inbound
+	life context.Context
+	end  context.CancelCauseFunc
+}
+
+func (w *wire) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	if w.life.Err() != nil {
+		return nil, context.Cause(w.life)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.life, func() { cancel(context.Cause(w.life)) })()
+	served := *req
+	served.Peer = peer{req}
+	res, err := w.line.handler.ServeMCP(ctx, &served)
+	if w.life.Err() != nil {
+		return nil, context.Cause(w.life)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	resp := &mcp.Response{Type: res.Type, Raw: res.Raw, Cache: res.Cache, Revision: w.line.revision}
+	if resp.Type == "" {
+		resp.Type = mcp.ResultComplete
+	}
+	if resp.Revision == "" {
+		resp.Revision = mcp.LatestRevision
+	}
+	return resp, nil
+}
+
+func (w *wire) Close() error {
+	w.end(mcp.ErrClosed)
+	return nil
+}
+
+type peer struct{ req *mcp.Request }
+
+func (p peer) Notify(_ context.Context, n mcp.Notification) error {
+	if p.req.Notify != nil {
+		p.req.Notify(n)
+	}
+	return nil
+}
+
+func (p peer) Change(_ context.Context, c mcp.Change) error {
+	p.req.Notify(mcp.Notification{Method: c.Method, Params: c.Params})
+	return nil
+}
+
+// tools is the handler of a server with tools/call alone.
+func tools(f func(ctx context.Context, req *mcp.Request) (*mcp.Result, error)) handlers {
+	return handlers{mcp.MethodCallTool: f}
+}
+
+func mustBe(t testing.TB, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Fatalf("got error %v, want %v", err, target)
+	}
+}

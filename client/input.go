@@ -1,0 +1,180 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// rounds follows one call through the results that ask for input (basic/patterns/mrtr). What one result brings goes
+// into the next request of this call and nowhere else.
+type rounds struct {
+	client   *Client
+	method   string
+	original json.RawMessage
+	clock    *clock
+
+	count   int
+	waiting int // rounds in a row that only brought a request state
+}
+
+// poll is how long to wait before a retry that brings the server nothing new.
+var poll = backoff{base: 100 * time.Millisecond, cap: 5 * time.Second}
+
+// question is an input_required result, taken apart. Its raw parts go back as they came.
+type question struct {
+	requests map[string]mcp.InputRequest
+	state    []byte // the JSON string; nil where none was sent
+}
+
+// answer returns the parameters of the retry: the original ones, byte for byte, with the answers and the state.
+func (r *rounds) answer(ctx context.Context, resp *mcp.Response) (json.RawMessage, error) {
+	if !mcp.MayAsk(r.method) {
+		return nil, fmt.Errorf("the server asks for input where the protocol has no way to: %s", r.method)
+	}
+	if err := r.next(); err != nil {
+		return nil, err
+	}
+	q, err := readQuestion(resp.Raw)
+	if err != nil {
+		return nil, err
+	}
+	if q.requests == nil {
+		r.waiting++
+		if !sleep(ctx, poll.delay(r.waiting), nil) {
+			return nil, context.Cause(ctx)
+		}
+		return retry(r.original, nil, q.state), nil
+	}
+	r.waiting = 0
+	r.clock.pause()
+	defer r.clock.resume()
+	answers, err := r.client.answerAll(ctx, resp.Revision, q.requests)
+	if err != nil {
+		return nil, err
+	}
+	return retry(r.original, answers, q.state), nil
+}
+
+// visit turns the legacy error that asks for visits of URLs into the parameters to try again with, once the user has
+// consented to all of them. Else it returns the error.
+func (r *rounds) visit(ctx context.Context, failed error) (json.RawMessage, error) {
+	var answered *mcp.Error
+	opts := &r.client.opts
+	if !errors.As(failed, &answered) || answered.Code != mcp.CodeURLElicitationRequired || !mcp.MayAsk(r.method) ||
+		opts.Elicit == nil || !opts.ElicitURL {
+		return nil, failed
+	}
+	var data struct {
+		Elicitations []mcp.ElicitParams `json:"elicitations"`
+	}
+	if mcp.Decode(answered.Data, &data) != nil || len(data.Elicitations) == 0 {
+		return nil, failed
+	}
+	if err := r.next(); err != nil {
+		return nil, err
+	}
+	r.clock.pause()
+	defer r.clock.resume()
+	for _, p := range data.Elicitations {
+		p.Mode = mcp.ElicitURL
+		res, err := r.client.elicit(ctx, &p)
+		if err != nil {
+			return nil, err
+		}
+		if res.Action != mcp.ElicitAccept {
+			return nil, failed
+		}
+	}
+	return r.original, nil
+}
+
+// next counts the rounds.
+func (r *rounds) next() error {
+	if r.count++; r.count > r.client.opts.MaxRounds {
+		return fmt.Errorf("%w: the server has asked %d times", ErrRounds, r.count)
+	}
+	return nil
+}
+
+func readQuestion(raw json.RawMessage) (q question, err error) {
+	if requests := rawjson.Lookup(raw, "inputRequests"); requests != nil && !rawjson.IsNull(requests) {
+		if err := mcp.Decode(requests, &q.requests); err != nil {
+			return q, fmt.Errorf("the server's questions cannot be read: %w", err)
+		}
+	}
+	if state := rawjson.Lookup(raw, "requestState"); state != nil && !rawjson.IsNull(state) {
+		if state[0] != '"' {
+			return q, errors.New("the server's requestState is no string")
+		}
+		q.state = state
+	}
+	if q.requests == nil && q.state == nil {
+		return q, errors.New("the server requires input and does not say which")
+	}
+	return q, nil
+}
+
+// answerAll answers the requests one after the other, in the order of their keys: a human can answer one at a time. It
+// returns an object.
+func (c *Client) answerAll(ctx context.Context, revision mcp.Revision, requests map[string]mcp.InputRequest) ([]byte, error) {
+	object := []byte{'{'}
+	for i, key := range slices.Sorted(maps.Keys(requests)) {
+		res, err := c.answer(ctx, &mcp.Request{
+			Method: requests[key].Method, Params: requests[key].Params, Revision: revision,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the server's question %q (%s) has no answer: %w", key, requests[key].Method, err)
+		}
+		if i > 0 {
+			object = append(object, ',')
+		}
+		object = append(rawjson.AppendString(object, key), ':')
+		if object, err = appendResult(object, res); err != nil {
+			return nil, fmt.Errorf("the answer to the server's question %q (%s): %w", key, requests[key].Method, err)
+		}
+	}
+	return append(object, '}'), nil
+}
+
+func appendResult(dst []byte, res *mcp.Result) ([]byte, error) {
+	switch {
+	case res == nil:
+		return dst, errors.New("there is none")
+	case res.Type != "" && res.Type != mcp.ResultComplete:
+		return dst, fmt.Errorf("it is of type %s: a client cannot ask back", res.Type)
+	case res.Raw != nil:
+		return append(dst, res.Raw...), nil
+	case res.Value == nil:
+		return append(dst, "{}"...), nil
+	}
+	return mcp.AppendEncode(dst, res.Value)
+}
+
+// retry returns the parameters with answers and state, where there are any, and without those of an earlier round.
+func retry(original json.RawMessage, answers, state []byte) json.RawMessage {
+	out := make([]byte, 0, len(original)+len(answers)+len(state)+48)
+	out, any := rawjson.AppendMembers(append(out, '{'), original, func(key []byte) bool {
+		return string(key) == "inputResponses" || string(key) == "requestState"
+	})
+	member := func(name string, value []byte) {
+		if value == nil {
+			return
+		}
+		if any {
+			out = append(out, ',')
+		}
+		any = true
+		out = append(append(append(append(out, '"'), name...), '"', ':'), value...)
+	}
+	member("inputResponses", answers)
+	member("requestState", state)
+	return append(out, '}')
+}

@@ -1,0 +1,90 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+func TestNotificationsOfNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		l := &line{handler: handlers{}}
+		c := dialLine(t, l, client.Options{
+			Logger: quiet,
+			OnLog:  func(p mcp.LoggingMessageParams) { got = append(got, "log "+string(p.Data)) },
+			Notifications: []client.NotificationHandler{
+				client.OnNotification(mcp.ResourceUpdated, func(p mcp.ResourceUpdatedParams) {
+					time.Sleep(time.Second) // holds up nobody but the handlers
+					got = append(got, p.URI)
+				}),
+				{Handle: func(n mcp.Notification) { got = append(got, n.Method) }},
+				client.OnNotification(mcp.NotificationMethod[mcp.None]{Name: "acme/panic"}, func(mcp.None) { panic("oh") }),
+			},
+		})
+		began := time.Now()
+		for _, n := range []mcp.Notification{
+			{Method: mcp.NotificationResourceUpdated, Params: []byte(`{"uri":"x://a"}`)},
+			{Method: mcp.NotificationMessage, Params: []byte(`{"level":"info","data":1}`)},
+			{Method: mcp.NotificationMessage, Params: []byte(`{"level":3}`)},
+			{Method: "acme/panic"},
+			{Method: "acme/other"},
+		} {
+			l.inbound().Notify(n)
+		}
+		if time.Since(began) != 0 {
+			t.Error("Notify blocks")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		want := []string{"x://a", mcp.NotificationResourceUpdated, "log 1", mcp.NotificationMessage, mcp.NotificationMessage, "acme/panic", "acme/other"}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		c.Close()
+		l.inbound().Notify(mcp.Notification{Method: "acme/late"})
+		if len(got) != len(want) {
+			t.Error("a notification is delivered after Close")
+		}
+	})
+}
+
+func TestTooManyNotifications(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		l := &line{handler: handlers{}}
+		dialLine(t, l, client.Options{Logger: quiet, Notifications: []client.NotificationHandler{{Handle: func(mcp.Notification) {
+			n++
+			time.Sleep(time.Second)
+		}}}})
+		for range 5000 {
+			l.inbound().Notify(mcp.Notification{Method: "acme/flood"})
+		}
+		time.Sleep(10000 * time.Second)
+		synctest.Wait()
+		if n < 1024 || n > 1025 {
+			t.Errorf("%d were delivered, want the last 1024", n)
+		}
+	})
+}
+
+func TestNotifyTheServer(t *testing.T) {
+	eras(t, func(t *testing.T, revision mcp.Revision) {
+		c := connect(t, handlers{}, client.Options{Revision: revision, Roots: client.FixedRoots()})
+		err := client.Notify(t.Context(), c, mcp.NotificationMethod[mcp.None]{Name: mcp.NotificationRootsChanged}, mcp.None{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	c := dialWire(t, handlers{}, client.Options{})
+	err := client.Notify(context.Background(), c, mcp.NotificationMethod[mcp.None]{Name: "acme/x"}, mcp.None{})
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,227 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// decodeOutput reads a tool's result into the value that out points to.
+func decodeOutput(raw json.RawMessage, out any) error {
+	switch out := out.(type) {
+	case *mcp.CallToolResult:
+		return readable(mcp.Decode(raw, out))
+	case **mcp.CallToolResult:
+		*out = new(mcp.CallToolResult)
+		return readable(mcp.Decode(raw, *out))
+	}
+	content, structured := parts(raw)
+	switch out := out.(type) {
+	case *[]mcp.Content:
+		return readable(mcp.Decode(orEmpty(content), out))
+	case *mcp.Content:
+		return firstContent(content, out)
+	case *string:
+		return decodeText(content, structured, out)
+	case *json.RawMessage:
+		*out = rawOutput(content, structured)
+		return nil
+	case *struct{}:
+		return nil
+	}
+	if structured != nil {
+		return readable(schema.Decode(structured, out))
+	}
+	return decodeFromText(content, out)
+}
+
+func readable(err error) error {
+	if err != nil {
+		return unreadable(err)
+	}
+	return nil
+}
+
+func orEmpty(content []byte) []byte {
+	if content == nil {
+		return []byte("[]")
+	}
+	return content
+}
+
+// parts finds the members of a result that hold output.
+func parts(raw json.RawMessage) (content, structured []byte) {
+	for it := rawjson.Object(raw); it.Next(); {
+		switch string(it.Key) {
+		case "content":
+			content = it.Value
+		case "structuredContent":
+			structured = it.Value
+		}
+	}
+	return content, structured
+}
+
+// textOf joins the blocks of text; blocks says how many there are, of any type.
+func textOf(content []byte) (text string, texts, blocks int) {
+	for it := rawjson.Array(content); it.Next(); blocks++ {
+		if typ, _ := rawjson.String(rawjson.Lookup(it.Value, "type")); typ != string(mcp.ContentText) {
+			continue
+		}
+		block, _ := rawjson.String(rawjson.Lookup(it.Value, "text"))
+		if texts++; texts == 1 {
+			text = block
+		} else {
+			text += "\n" + block
+		}
+	}
+	return text, texts, blocks
+}
+
+func firstContent(content []byte, out *mcp.Content) error {
+	for it := rawjson.Array(content); it.Next(); {
+		return readable(mcp.Decode(it.Value, out))
+	}
+	return errors.New("the result has no content")
+}
+
+// decodeText takes the text, which stands for structured content where there is both. A result that has content and no
+// text is no string.
+func decodeText(content, structured []byte, out *string) error {
+	text, texts, blocks := textOf(content)
+	switch {
+	case texts > 0 || structured == nil && blocks == 0:
+		*out = text
+	case structured != nil:
+		if s, ok := rawjson.String(structured); ok {
+			*out = s
+		} else {
+			*out = string(structured)
+		}
+	default:
+		return fmt.Errorf("the result holds no text but %d other blocks of content; take them as []mcp.Content", blocks)
+	}
+	return nil
+}
+
+func rawOutput(content, structured []byte) json.RawMessage {
+	if structured != nil {
+		return structured
+	}
+	text, _, _ := textOf(content)
+	if rawjson.CheckAll([]byte(text)) == nil {
+		return json.RawMessage(text)
+	}
+	return rawjson.AppendString(nil, text)
+}
+
+// decodeFromText reads what servers put into text: all before 2025-06-18, and what is no object before 2026-07-28.
+func decodeFromText(content []byte, out any) error {
+	text, texts, blocks := textOf(content)
+	if a, ok := out.(*any); ok && rawjson.CheckAll([]byte(text)) != nil {
+		*a = text
+		return nil
+	}
+	if texts == 0 && blocks == 0 {
+		return nil
+	}
+	if err := schema.Decode([]byte(text), out); err != nil {
+		return fmt.Errorf("the result has no structured content, and its text cannot be read as the wanted type: %w", err)
+	}
+	return nil
+}
+
+// toolbook holds the output schemas of the tools that were seen in lists. The zero toolbook is ready.
+type toolbook struct {
+	count atomic.Int32 // spares calls the lock where no tool has a schema
+	mu    sync.Mutex
+	tools map[string]*outputSchema
+}
+
+// maxToolbook bounds the tools whose schemas are held.
+const maxToolbook = 4096
+
+// outputSchema is compiled when a result first needs it.
+type outputSchema struct {
+	raw     json.RawMessage
+	once    sync.Once
+	checked *schema.Schema // nil where it cannot be checked here
+}
+
+func (b *toolbook) learn(t *mcp.Tool) {
+	if len(t.OutputSchema) == 0 && b.count.Load() == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := b.tools[t.Name]
+	switch {
+	case len(t.OutputSchema) == 0:
+		delete(b.tools, t.Name)
+	case known != nil && string(known.raw) == string(t.OutputSchema):
+	case known == nil && len(b.tools) >= maxToolbook:
+	default:
+		if b.tools == nil {
+			b.tools = map[string]*outputSchema{}
+		}
+		b.tools[t.Name] = &outputSchema{raw: t.OutputSchema}
+	}
+	b.count.Store(int32(len(b.tools)))
+}
+
+func (b *toolbook) clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.tools)
+	b.count.Store(0)
+}
+
+func (b *toolbook) find(tool string) *outputSchema {
+	if b.count.Load() == 0 {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.tools[tool]
+}
+
+// outputSchema returns the tool's compiled output schema, nil if there is none to check with.
+func (c *Client) outputSchema(tool string) *schema.Schema {
+	s := c.tools.find(tool)
+	if s == nil {
+		return nil
+	}
+	s.once.Do(func() {
+		var err error
+		if s.checked, err = schema.Compile(s.raw); err != nil {
+			c.opts.Logger.Warn("results of a tool cannot be checked", "server", c.name(), "tool", tool, "err", err)
+		}
+	})
+	return s.checked
+}
+
+// checkOutput checks structured content against the tool's output schema, where that is known (server/tools: clients
+// should).
+func (c *Client) checkOutput(tool string, raw json.RawMessage) error {
+	s := c.outputSchema(tool)
+	if s == nil {
+		return nil
+	}
+	_, structured := parts(raw)
+	if structured == nil {
+		return nil
+	}
+	err := s.Validate(structured)
+	if err == nil || errors.Is(err, schema.ErrTooComplex) {
+		return nil
+	}
+	res := new(mcp.CallToolResult)
+	_ = mcp.Decode(raw, res) // it may be beyond reading; the error says enough
+	return c.failure(mcp.MethodCallTool, tool, &OutputError{Tool: tool, Result: res, Err: err})
+}

@@ -1,0 +1,20 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// sample lets the client's model speak, within what was declared.
+func (c *Client) sample(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	if (p.Tools != nil || p.ToolChoice != nil) && !c.opts.SampleTools {
+		return nil, mcp.InvalidParams("this client did not declare sampling with tools")
+	}
+	res, err := c.opts.Sample(ctx, p)
+	if err == nil && res == nil {
+		err = errors.New("Options.Sample returned neither a message nor an error")
+	}
+	return res, err
+}

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// Call calls a tool with the arguments in, an object: a struct, a map, raw JSON, or nil for none. Arguments and results
+// are encoded as package schema does.
+//
+// Out is what to make of the result:
+//
+//   - string: its text
+//   - [mcp.CallToolResult], or a pointer to one: the whole
+//   - []mcp.Content or [mcp.Content]: its content, or the first block of it
+//   - struct{}: nothing
+//   - [json.RawMessage]: the structured content; without any, the text if it is JSON, else as a JSON string
+//   - anything else: decoded from the structured content; without any, from the text, which must be JSON
+//
+// What the tool reports as its failure is a [*ToolError], for every Out. Structured content that does not match the
+// tool's output schema is an [*OutputError], where the client has seen the tool in a list.
+func Call[Out any](ctx context.Context, c *Client, tool string, in any, opts ...CallOptions) (out Out, err error) {
+	raw, err := c.call(ctx, tool, in, only(opts))
+	if err != nil {
+		return out, err
+	}
+	if err := decodeOutput(raw, &out); err != nil {
+		return out, c.failure(mcp.MethodCallTool, tool, err)
+	}
+	return out, nil
+}
+
+// call returns the raw result of a tool that did not report a failure.
+func (c *Client) call(ctx context.Context, tool string, in any, o CallOptions) (json.RawMessage, error) {
+	params, err := toolParams(tool, in)
+	if err != nil {
+		return nil, c.failure(mcp.MethodCallTool, tool, err)
+	}
+	resp, err := c.do(ctx, mcp.MethodCallTool, tool, params, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := complete(resp); err != nil {
+		return nil, c.failure(mcp.MethodCallTool, tool, err)
+	}
+	if string(rawjson.Lookup(resp.Raw, "isError")) == "true" {
+		return nil, c.toolError(tool, resp.Raw)
+	}
+	return resp.Raw, c.checkOutput(tool, resp.Raw)
+}
+
+// CallTool calls a tool and returns its result, be it a failure (IsError) or not. With an [*OutputError] the result is
+// returned too.
+func (c *Client) CallTool(ctx context.Context, params mcp.CallToolParams, opts ...CallOptions) (*mcp.CallToolResult, error) {
+	raw, err := mcp.Encode(&params)
+	if err != nil {
+		return nil, c.failure(mcp.MethodCallTool, params.Name, err)
+	}
+	resp, err := c.do(ctx, mcp.MethodCallTool, params.Name, raw, only(opts))
+	if err != nil {
+		return nil, err
+	}
+	res := new(mcp.CallToolResult)
+	if err = complete(resp); err == nil {
+		err = mcp.Decode(resp.Raw, res)
+	}
+	if err != nil {
+		return nil, c.failure(mcp.MethodCallTool, params.Name, unreadable(err))
+	}
+	if res.IsError {
+		return res, nil
+	}
+	return res, c.checkOutput(params.Name, resp.Raw)
+}
+
+func toolParams(tool string, in any) (json.RawMessage, error) {
+	params := append(make([]byte, 0, 128), `{"name":`...)
+	params = append(rawjson.AppendString(params, tool), `,"arguments":`...)
+	at := len(params)
+	params, err := appendArguments(params, in)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the arguments: %w", err)
+	case string(params[at:]) == "null":
+		params = append(params[:at], "{}"...)
+	case !rawjson.IsObject(params[at:]):
+		return nil, fmt.Errorf("the arguments must be an object, and a %T is none", in)
+	}
+	return append(params, '}'), nil
+}
+
+// appendArguments appends raw JSON as it is.
+func appendArguments(dst []byte, in any) ([]byte, error) {
+	switch in := in.(type) {
+	case nil:
+		return append(dst, "{}"...), nil
+	case json.RawMessage:
+		if len(in) == 0 {
+			return append(dst, "{}"...), nil
+		}
+		return append(dst, in...), rawjson.CheckAll(in)
+	}
+	return schema.AppendEncode(dst, in)
+}
+
+func (c *Client) toolError(tool string, raw json.RawMessage) error {
+	res := new(mcp.CallToolResult)
+	if err := mcp.Decode(raw, res); err != nil {
+		return c.failure(mcp.MethodCallTool, tool, unreadable(err))
+	}
+	return &ToolError{Server: c.name(), Tool: tool, Content: res.Content, Result: res}
+}

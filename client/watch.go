@@ -1,0 +1,259 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Watch is a subscription to changes that survives interruptions.
+type Watch struct {
+	client *Client
+	filter mcp.SubscriptionFilter
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	done   chan struct{} // closed when no change will come any more
+	queue  *changeQueue
+
+	mu           sync.Mutex
+	acknowledged mcp.SubscriptionFilter
+	err          error
+}
+
+// ErrNothingToWatch is wrapped by the error of a Watch of which the server honours nothing.
+var ErrNothingToWatch = errors.New("the server offers none of these changes")
+
+// Watch subscribes to changes. It returns when the server has acknowledged the subscription; it is an error if that
+// honours nothing of the filter, see [Watch.Acknowledged] for how much it does.
+//
+// The watch lives until ctx ends, [Watch.Close] or [Client.Close]. When the connection is lost or the server ends the
+// subscription it listens again, with back-off, and reports a gap.
+func (c *Client) Watch(ctx context.Context, filter mcp.SubscriptionFilter) (*Watch, error) {
+	if !honours(filter, filter) {
+		return nil, c.failure(mcp.MethodListen, "", errors.New("the filter asks for no changes"))
+	}
+	w := &Watch{client: c, filter: filter, done: make(chan struct{}), queue: newChangeQueue()}
+	w.ctx, w.stop = context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(c.conn.life, func() { w.stop(mcp.ErrClosed) })
+	first := make(chan error, 1)
+	if !c.conn.spawn(func() { defer unhook(); w.run(first) }) {
+		w.stop(nil)
+		unhook()
+		return nil, c.failure(mcp.MethodListen, "", mcp.ErrClosed)
+	}
+	if err := w.established(first); err != nil {
+		w.stop(nil)
+		<-w.done
+		return nil, c.failure(mcp.MethodListen, "", err)
+	}
+	return w, nil
+}
+
+// established waits for the first acknowledgement.
+func (w *Watch) established(first <-chan error) error {
+	limit, cancel := w.client.conn.bounded(w.ctx)
+	defer cancel()
+	select {
+	case err := <-first:
+		return err
+	case <-limit.Done():
+	}
+	select {
+	case err := <-first: // it says why the watch has ended
+		return err
+	default:
+		return fmt.Errorf("the server did not acknowledge the subscription: %w", context.Cause(limit))
+	}
+}
+
+// Acknowledged returns the part of the filter that the server honours. It may change when the watch listens again.
+func (w *Watch) Acknowledged() mcp.SubscriptionFilter {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.acknowledged
+}
+
+// Changes iterates over the changes. Changes that say the same are reported once while the loop is busy. The loop ends
+// without an error when the watch is closed or its context has ended, and with one when the server refuses to go on or
+// the client has given up its connection. Leaving it closes the watch. It is for one loop.
+func (w *Watch) Changes() iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		defer w.Close()
+		for {
+			change, ok := w.queue.take(w.done)
+			if !ok {
+				break
+			}
+			if !yield(change, nil) {
+				return
+			}
+		}
+		if err := w.failed(); err != nil {
+			yield(Change{}, err)
+		}
+	}
+}
+
+// Close ends the watch and the subscription, and waits for that.
+func (w *Watch) Close() error {
+	w.stop(nil)
+	<-w.done
+	return nil
+}
+
+func (w *Watch) failed() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// steady is how long a subscription must last for its end to be no reason to wait longer: proxies cut streams every
+// minute or so.
+const steady = 10 * time.Second
+
+// run listens until the watch ends.
+func (w *Watch) run(first chan<- error) {
+	defer close(w.done)
+	defer w.stop(nil)
+	restart := w.client.opts.Restart
+	pauses := backoff{restart.Base, restart.Cap}
+	for tries := 0; ; {
+		began := time.Now()
+		s := &subscription{watch: w, first: first}
+		err := s.listen()
+		switch {
+		case w.ctx.Err() != nil || w.client.conn.life.Err() != nil:
+			return
+		case first != nil && !s.open:
+			first <- err
+			return
+		case s.open:
+			first = nil
+		}
+		if time.Since(began) >= steady {
+			tries = 0
+		}
+		if tries++; w.final(err, tries) {
+			w.mu.Lock()
+			w.err = w.client.failure(mcp.MethodListen, "", err)
+			w.mu.Unlock()
+			return
+		}
+		if !sleep(w.ctx, pauses.delay(tries), nil) {
+			return
+		}
+	}
+}
+
+// final reports whether listening again is in vain. Where the connection failed, that is for the connection to say:
+// then there is none to be had.
+func (w *Watch) final(err error, tries int) bool {
+	var answered *mcp.Error
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, ErrNothingToWatch), errors.Is(err, mcp.ErrClosed), w.client.State().Status == Failed:
+		return true
+	case errors.As(err, &answered):
+		return answered.Code == jsonrpc.CodeMethodNotFound || answered.Code == jsonrpc.CodeInvalidParams ||
+			tries > max(w.client.opts.Restart.Max, 1)
+	}
+	return false
+}
+
+// subscription is one subscriptions/listen request of a watch.
+type subscription struct {
+	watch *Watch
+	first chan<- error // told when the watch's first subscription is acknowledged
+	open  bool         // acknowledged, and honours something
+	end   context.CancelCauseFunc
+}
+
+// listen returns when the subscription has ended: with nil where the server ended it in order.
+func (s *subscription) listen() error {
+	w := s.watch
+	params, err := mcp.Encode(&mcp.ListenParams{Notifications: w.filter})
+	if err != nil {
+		return err
+	}
+	l, err := w.client.conn.acquire(w.ctx)
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancelCause(w.ctx)
+	defer end(nil)
+	s.end = end
+	_, err = l.transport.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: s.notify})
+	switch {
+	case err == nil && !s.open:
+		return errors.New("the server ended the subscription before it acknowledged it")
+	case err != nil && w.client.conn.distrust(l, err):
+		return connectionError(err)
+	}
+	return err
+}
+
+func (s *subscription) notify(n mcp.Notification) {
+	if n.Method == mcp.NotificationAcknowledged {
+		s.acknowledge(n)
+		return
+	}
+	if !s.open {
+		return
+	}
+	s.watch.client.changed(n)
+	s.watch.queue.put(n)
+}
+
+func (s *subscription) acknowledge(n mcp.Notification) {
+	w := s.watch
+	var p mcp.AcknowledgedParams
+	if err := mcp.Decode(n.Params, &p); err != nil {
+		s.end(fmt.Errorf("the acknowledgement cannot be read: %w", err))
+		return
+	}
+	if !honours(w.filter, p.Notifications) {
+		s.end(ErrNothingToWatch)
+		return
+	}
+	w.mu.Lock()
+	w.acknowledged = p.Notifications
+	w.mu.Unlock()
+	again := !s.open && s.first == nil
+	s.open = true
+	switch {
+	case s.first != nil:
+		s.first <- nil
+		s.first = nil
+	case again:
+		w.client.unlearn()
+		w.queue.gap()
+	}
+}
+
+// honours reports whether have grants anything of what want asks for.
+func honours(want, have mcp.SubscriptionFilter) bool {
+	if want.ToolsListChanged && have.ToolsListChanged || want.PromptsListChanged && have.PromptsListChanged ||
+		want.ResourcesListChanged && have.ResourcesListChanged {
+		return true
+	}
+	for _, uri := range want.ResourceSubscriptions {
+		if slices.Contains(have.ResourceSubscriptions, uri) {
+			return true
+		}
+	}
+	for field := range want.Extensions {
+		if granted, ok := have.Extensions[field]; ok && !rawjson.IsNull(granted) {
+			return true
+		}
+	}
+	return false
+}
