@@ -44,7 +44,7 @@ type shape struct {
 }
 
 // apply returns the adapted value and whether it differs; nil leaves it out.
-func (s *shape) apply(r Revision, raw []byte) (out []byte, changed bool) {
+func (s shape) apply(r Revision, raw []byte) (out []byte, changed bool) {
 	if s.turn != nil {
 		if out, ok := s.turn(r, raw); ok {
 			return out, true
@@ -61,7 +61,7 @@ func (s *shape) apply(r Revision, raw []byte) (out []byte, changed bool) {
 	return raw, false
 }
 
-func (s *shape) applyObject(r Revision, raw []byte) ([]byte, bool) {
+func (s shape) applyObject(r Revision, raw []byte) ([]byte, bool) {
 	b := rebuild{raw: raw, open: '{', close: '}'}
 	for it := rawjson.Object(raw); it.Next(); {
 		if since, ok := s.since[string(it.Key)]; ok && r < since {
@@ -73,15 +73,15 @@ func (s *shape) applyObject(r Revision, raw []byte) ([]byte, bool) {
 			b.keep(it)
 			continue
 		}
-		b.replace(it, r, &member)
+		b.replace(it, r, member)
 	}
 	return b.done()
 }
 
-func (s *shape) applyArray(r Revision, raw []byte) ([]byte, bool) {
+func (s shape) applyArray(r Revision, raw []byte) ([]byte, bool) {
 	b := rebuild{raw: raw, open: '[', close: ']'}
 	for it := rawjson.Array(raw); it.Next(); {
-		b.replace(it, r, s.elements)
+		b.replace(it, r, *s.elements)
 	}
 	return b.done()
 }
@@ -119,7 +119,7 @@ func (b *rebuild) start() {
 	}
 }
 
-func (b *rebuild) replace(it rawjson.Iterator, r Revision, s *shape) {
+func (b *rebuild) replace(it rawjson.Iterator, r Revision, s shape) {
 	value, changed := s.apply(r, it.Value)
 	if !changed {
 		b.keep(it)

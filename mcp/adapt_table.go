@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -13,7 +12,7 @@ var annotations = shape{since: map[string]Revision{"lastModified": Revision20250
 
 var resourceContents = shape{since: map[string]Revision{"_meta": Revision20250618}}
 
-// content: audio is text before 2025-03-26, a resource link before 2025-06-18.
+// content: audio is text before 2025-03-26, a resource link before 2025-06-18, the use of a tool before 2025-11-25.
 var content = shape{
 	turn:    contentAsText,
 	since:   map[string]Revision{"_meta": Revision20250618, "title": Revision20250618, "icons": Revision20251125},
@@ -78,6 +77,7 @@ var resultRules = map[string]shape{
 		},
 	},
 	MethodCreateMessage: {members: samplingMessage.members},
+	MethodListRoots:     list("roots", shape{since: map[string]Revision{"_meta": Revision20250618}}),
 }
 
 var paramRules = map[string]shape{
@@ -110,6 +110,8 @@ func contentAsText(r Revision, raw []byte) ([]byte, bool) {
 		since = Revision20250326
 	case `"resource_link"`:
 		since = Revision20250618
+	case `"tool_use"`, `"tool_result"`:
+		since = Revision20251125
 	}
 	if r >= since {
 		return nil, false
@@ -139,6 +141,12 @@ func oneBlock(r Revision, raw []byte) ([]byte, bool) {
 	if Decode(raw, &blocks) != nil {
 		return nil, false
 	}
+	if len(blocks) == 1 {
+		it := rawjson.Array(raw)
+		it.Next()
+		out, _ := content.apply(r, it.Value)
+		return out, true
+	}
 	texts := make([]string, len(blocks))
 	for i, b := range blocks {
 		texts[i] = b.String()
@@ -154,39 +162,45 @@ func plainForm(r Revision, raw []byte) ([]byte, bool) {
 	if r >= Revision20251125 {
 		return nil, false
 	}
-	var properties map[string]map[string]json.RawMessage
-	if Decode(raw, &properties) != nil {
-		return nil, false
+	b := rebuild{raw: raw, open: '{', close: '}'}
+	for it := rawjson.Object(raw); it.Next(); {
+		b.replace(it, r, shape{turn: plainProperty})
 	}
-	for _, p := range properties {
-		plainProperty(p)
-	}
-	out, err := Encode(properties)
-	return out, err == nil
+	return b.done()
 }
 
-func plainProperty(p map[string]json.RawMessage) {
-	if string(p["type"]) == `"array"` { // asked as text: the server's schema check of the answer will ask again
-		p["type"] = json.RawMessage(`"string"`)
+func plainProperty(_ Revision, raw []byte) ([]byte, bool) {
+	typ := string(rawjson.Lookup(raw, "type"))
+	out := raw
+	if typ == `"array"` { // asked as text: the server's schema check of the answer will ask again
+		out = rawjson.Set(out, "type", []byte(`"string"`))
 		for _, name := range []string{"items", "minItems", "maxItems"} {
-			delete(p, name)
+			out = rawjson.Set(out, name, nil)
 		}
 	}
-	if string(p["type"]) != `"boolean"` {
-		delete(p, "default")
+	if typ != `"boolean"` && rawjson.Lookup(raw, "default") != nil {
+		out = rawjson.Set(out, "default", nil)
 	}
+	if choices := rawjson.Lookup(raw, "oneOf"); choices != nil {
+		out = plainChoice(out, choices)
+	}
+	return out, &out[0] != &raw[0]
+}
+
+// plainChoice turns titled choices into enum and enumNames.
+func plainChoice(property, titled []byte) []byte {
 	var choices []struct {
 		Const string `json:"const"`
 		Title string `json:"title"`
 	}
-	if p["oneOf"] == nil || Decode(p["oneOf"], &choices) != nil {
-		return
+	if Decode(titled, &choices) != nil {
+		return property
 	}
 	values, titles := make([]string, len(choices)), make([]string, len(choices))
 	for i, c := range choices {
 		values[i], titles[i] = c.Const, c.Title
 	}
-	delete(p, "oneOf")
-	p["enum"], _ = Encode(values)
-	p["enumNames"], _ = Encode(titles)
+	enum, _ := Encode(values) // slices of strings
+	names, _ := Encode(titles)
+	return rawjson.Set(rawjson.Set(rawjson.Set(property, "oneOf", nil), "enum", enum), "enumNames", names)
 }

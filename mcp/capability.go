@@ -66,11 +66,11 @@ func Missing(have, want ClientCapabilities) (missing ClientCapabilities, any boo
 	if want.Roots != nil && have.Roots == nil {
 		missing.Roots, any = want.Roots, true
 	}
-	if want.Sampling != nil && !have.Sampling.covers(want.Sampling) {
-		missing.Sampling, any = want.Sampling, true
+	if missing.Sampling = have.Sampling.lacks(want.Sampling); missing.Sampling != nil {
+		any = true
 	}
-	if want.Elicitation != nil && !have.Elicitation.covers(want.Elicitation) {
-		missing.Elicitation, any = want.Elicitation, true
+	if missing.Elicitation = have.Elicitation.lacks(want.Elicitation); missing.Elicitation != nil {
+		any = true
 	}
 	for id, settings := range want.Extensions {
 		if _, ok := have.Extensions[id]; !ok {
@@ -83,14 +83,41 @@ func Missing(have, want ClientCapabilities) (missing ClientCapabilities, any boo
 	return missing, any
 }
 
-func (c *SamplingCapability) covers(want *SamplingCapability) bool {
-	return c != nil && (want.Tools == nil || c.Tools != nil) && (want.Context == nil || c.Context != nil)
+// lacks returns what of want is missing, nil if nothing is.
+func (c *SamplingCapability) lacks(want *SamplingCapability) *SamplingCapability {
+	if c == nil || want == nil {
+		return want
+	}
+	var missing SamplingCapability
+	if c.Tools == nil {
+		missing.Tools = want.Tools
+	}
+	if c.Context == nil {
+		missing.Context = want.Context
+	}
+	if missing == (SamplingCapability{}) {
+		return nil
+	}
+	return &missing
 }
 
-func (c *ElicitationCapability) covers(want *ElicitationCapability) bool {
-	if c == nil {
-		return false
+// lacks returns what of want is missing, nil if nothing is.
+func (c *ElicitationCapability) lacks(want *ElicitationCapability) *ElicitationCapability {
+	if c == nil || want == nil {
+		return want
 	}
-	form := c.Form != nil || c.URL == nil
-	return (want.URL == nil || c.URL != nil) && (form || want.Form == nil && want.URL != nil)
+	var missing ElicitationCapability
+	if c.URL != nil && c.Form == nil { // then form is not supported
+		missing.Form = want.Form
+		if want.URL == nil {
+			return want
+		}
+	}
+	if c.URL == nil {
+		missing.URL = want.URL
+	}
+	if missing == (ElicitationCapability{}) {
+		return nil
+	}
+	return &missing
 }

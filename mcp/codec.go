@@ -9,8 +9,9 @@ import (
 )
 
 // options are those of the protocol's own types: deterministic, nil slices and maps written as empty ones, and lenient
-// towards duplicate names, of which the first parser that cares has complained.
-var options = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.AllowDuplicateNames(true))
+// towards duplicate names, of which the first parser that cares has complained. Text that is no UTF-8, or half a surrogate
+// pair, as JavaScript writes cut text, becomes U+FFFD rather than an error.
+var options = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Encode returns the JSON of a value of this package's types.
 func Encode(v any) (json.RawMessage, error) { return AppendEncode(nil, v) }

@@ -118,16 +118,16 @@ func (c Content) String() string {
 }
 
 func (c Content) describe() string {
-	switch c.Type {
-	case ContentImage, ContentAudio:
+	switch {
+	case c.Type == ContentImage || c.Type == ContentAudio:
 		return fmt.Sprintf("[%s, %s, %d bytes]", c.Type, c.MIMEType, len(c.Data))
-	case ContentResource:
+	case c.Resource != nil:
 		return fmt.Sprintf("[resource %s, %s, %d bytes]", c.Resource.URI, c.Resource.MIMEType, len(c.Resource.Blob))
-	case ContentResourceLink:
+	case c.Link != nil:
 		return fmt.Sprintf("[link to %s: %s]", c.Link.Name, c.Link.URI)
-	case ContentToolUse:
+	case c.ToolUse != nil:
 		return fmt.Sprintf("[call of %s: %s]", c.ToolUse.Name, c.ToolUse.Input)
-	case ContentToolResult:
+	case c.ToolResult != nil:
 		return fmt.Sprintf("[result of %s]", c.ToolResult.ToolUseID)
 	}
 	return fmt.Sprintf("[%s]", c.Type)

@@ -12,7 +12,7 @@ const (
 type ElicitParams struct {
 	Mode            string          `json:"mode,omitzero"`
 	Message         string          `json:"message"`
-	RequestedSchema json.RawMessage `json:"requestedSchema,omitempty"` // form: a flat object of primitives
+	RequestedSchema json.RawMessage `json:"requestedSchema,omitzero"` // form: a flat object of primitives
 	URL             string          `json:"url,omitzero"`
 	// ElicitationID belongs to 2025-11-25; the edge writes it there.
 	ElicitationID string `json:"elicitationId,omitzero"`
@@ -30,5 +30,5 @@ const (
 // ElicitResult is the user's answer. Content is the filled form: an object, on accept only.
 type ElicitResult struct {
 	Action  ElicitAction    `json:"action"`
-	Content json.RawMessage `json:"content,omitempty"`
+	Content json.RawMessage `json:"content,omitzero"`
 }

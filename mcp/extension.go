@@ -106,7 +106,7 @@ func (v *Vocabulary) NameField(method string) string {
 	return ""
 }
 
-// Declare returns the extensions as capabilities declare them, nil if there are none.
+// Declare returns the extensions as capabilities declare them, in a map of the caller's own; nil if there are none.
 func (v *Vocabulary) Declare() map[string]Object {
 	if len(v.extensions) == 0 {
 		return nil

@@ -13,7 +13,7 @@ const (
 // InputRequest is a question to the client: an elicitation, a sampling request or a request for roots.
 type InputRequest struct {
 	Method string          `json:"method"`
-	Params json.RawMessage `json:"params,omitempty"`
+	Params json.RawMessage `json:"params,omitzero"`
 }
 
 // InputRequiredResult asks the client for input (basic/patterns/mrtr). At least one member is present.

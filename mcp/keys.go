@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
@@ -9,6 +10,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ErrSeal is what opening a sealed text fails with, whatever is wrong with it.
@@ -24,12 +26,14 @@ func NewKeys(secrets ...[]byte) (*Keys, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("at least one secret is needed")
 	}
+	k := &Keys{}
 	for i, s := range secrets {
 		if len(s) < 16 {
 			return nil, fmt.Errorf("secret %d has %d bytes, at least 16 are needed", i+1, len(s))
 		}
+		k.secrets = append(k.secrets, bytes.Clone(s))
 	}
-	return &Keys{secrets}, nil
+	return k, nil
 }
 
 // RandomKeys returns keys that only this process knows.
@@ -72,7 +76,7 @@ func (s *Sealer) Seal(plain, bound []byte) string {
 // Open returns what was sealed; [ErrSeal] if the text is anything else.
 func (s *Sealer) Open(sealed string, bound []byte) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
-	if err != nil {
+	if err != nil || strings.ContainsAny(sealed, "\r\n") { // which the decoder reads past
 		return nil, ErrSeal
 	}
 	for _, aead := range s.aeads {

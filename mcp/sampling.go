@@ -11,7 +11,7 @@ type CreateMessageParams struct {
 	Temperature      *float64          `json:"temperature,omitzero"`
 	MaxTokens        int               `json:"maxTokens"`
 	StopSequences    []string          `json:"stopSequences,omitempty"`
-	Metadata         json.RawMessage   `json:"metadata,omitempty"`
+	Metadata         json.RawMessage   `json:"metadata,omitzero"`
 	Tools            []Tool            `json:"tools,omitempty"`
 	ToolChoice       *ToolChoice       `json:"toolChoice,omitzero"`
 }

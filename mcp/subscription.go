@@ -9,7 +9,7 @@ type SubscriptionFilter struct {
 	ResourcesListChanged  bool     `json:"resourcesListChanged,omitzero"`
 	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"`
 	// Extensions holds the fields that extensions add.
-	Extensions map[string]json.RawMessage `json:",inline"`
+	Extensions map[string]json.RawMessage `json:",embed"`
 }
 
 // ListenParams opens a subscription.

@@ -9,7 +9,7 @@ type Tool struct {
 	Description  string           `json:"description,omitzero"`
 	Icons        []Icon           `json:"icons,omitempty"`
 	InputSchema  json.RawMessage  `json:"inputSchema"`
-	OutputSchema json.RawMessage  `json:"outputSchema,omitempty"`
+	OutputSchema json.RawMessage  `json:"outputSchema,omitzero"`
 	Annotations  *ToolAnnotations `json:"annotations,omitzero"`
 	Meta         Meta             `json:"_meta,omitempty"`
 }
@@ -45,7 +45,7 @@ type ListToolsResult struct {
 type CallToolParams struct {
 	Meta      Meta            `json:"_meta,omitempty"`
 	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments,omitempty"` // an object
+	Arguments json.RawMessage `json:"arguments,omitzero"` // an object
 	InputResponseParams
 }
 
@@ -53,6 +53,6 @@ type CallToolParams struct {
 type CallToolResult struct {
 	Meta              Meta            `json:"_meta,omitempty"`
 	Content           []Content       `json:"content"`
-	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
+	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
 	IsError           bool            `json:"isError,omitzero"`
 }

@@ -32,6 +32,7 @@ type caller struct {
 	speak   dialect // nil until the era is known
 	lastID  int64
 	pending map[jsonrpc.ID]*exchange
+	free    []*exchange                            // answered, and used again
 	asked   map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered
 	err     error                                  // why the connection is over
 	closed  bool
@@ -335,10 +336,13 @@ func (c *caller) question(msg jsonrpc.Message) {
 // Notify implements [mcp.Notifier].
 func (c *caller) Notify(_ context.Context, n mcp.Notification) error {
 	c.mu.Lock()
-	err := c.err
+	err, speak := c.err, c.speak
 	c.mu.Unlock()
 	if err != nil {
 		return err
+	}
+	if n.Method == mcp.NotificationRootsChanged && speak.revision().Modern() {
+		return nil // servers ask for roots each time
 	}
 	return c.conn.Write(jsonrpc.AppendNotification(nil, n.Method, n.Params))
 }

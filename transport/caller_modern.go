@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"sync"
 
@@ -24,6 +25,7 @@ func newModernCaller(c *caller, version mcp.Revision) *modernCaller {
 	m := &modernCaller{c: c, version: version}
 	capabilities := c.opts.Capabilities
 	if declared := c.opts.Vocabulary.Declare(); declared != nil {
+		maps.Copy(declared, capabilities.Extensions)
 		capabilities.Extensions = declared
 	}
 	m.meta = append(m.meta, `"`+mcp.MetaProtocolVersion+`":"`...)

@@ -28,7 +28,9 @@ func Connect(ctx context.Context, conn Conn, in mcp.Inbound, endpoint string, op
 		return nil, err
 	}
 	c.ready(speak)
-	c.opts.verdicts().Remember(endpoint, speak.revision())
+	if opts.Revision == "" {
+		c.opts.verdicts().Remember(endpoint, speak.revision())
+	}
 	return c, nil
 }
 

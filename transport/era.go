@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -87,13 +88,21 @@ func edgeMember(key []byte) bool {
 	return false
 }
 
-// rawBody encodes a result's object.
-func rawBody(dst []byte, res *mcp.Result) ([]byte, error) {
+// rawBody encodes a result's object. A value that cannot be encoded, panics or is no object is an error of that result.
+func rawBody(dst []byte, res *mcp.Result) (out []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("encoding %T panicked: %v", res.Value, p)
+		}
+	}()
 	switch {
 	case res.Raw != nil:
 		return append(dst, res.Raw...), nil
 	case res.Value != nil:
-		return mcp.AppendEncode(dst, res.Value)
+		if out, err = mcp.AppendEncode(dst, res.Value); err == nil && out[len(dst)] != '{' {
+			err = fmt.Errorf("%T is encoded as no object", res.Value)
+		}
+		return out, err
 	}
 	return append(dst, "{}"...), nil
 }
@@ -102,7 +111,7 @@ func rawBody(dst []byte, res *mcp.Result) ([]byte, error) {
 func sizeHint(res *mcp.Result) int {
 	const envelope = 176
 	n := envelope + len(res.Raw) + len(res.ServerInfo)
-	if r, ok := res.Value.(*mcp.CallToolResult); ok {
+	if r, ok := res.Value.(*mcp.CallToolResult); ok && r != nil {
 		n += len(r.StructuredContent)
 		for i := range r.Content {
 			n += len(r.Content[i].Text) + len(r.Content[i].Text)/16 + len(r.Content[i].Data)*4/3 + 64

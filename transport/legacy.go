@@ -65,7 +65,7 @@ func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, e
 		})
 		dst = append(append(dst[:at], clean...), '}')
 	}
-	if adapted := mcp.AdaptResult(ss.revision, c.req.Method, dst[at:]); len(adapted) != len(dst)-at {
+	if adapted := mcp.AdaptResult(ss.revision, c.req.Method, dst[at:]); len(adapted) == 0 || &adapted[0] != &dst[at] {
 		dst = append(dst[:at], adapted...)
 	}
 	return append(dst, '}'), nil
@@ -95,12 +95,18 @@ func (ss *session) incapable(r *mcp.Request, err *mcp.CapabilityError) (*mcp.Res
 // legacyError gives an error the code that legacy revisions have for it.
 func legacyError(r *mcp.Request, e *mcp.Error) *mcp.Error {
 	switch {
-	case e.Code == jsonrpc.CodeInvalidParams && r.Method == mcp.MethodReadResource && rawjson.Lookup(e.Data, "uri") != nil:
+	case e.Code == jsonrpc.CodeInvalidParams && namesResource(r.Method) && rawjson.Lookup(e.Data, "uri") != nil:
 		return &mcp.Error{Code: mcp.CodeResourceNotFound, Message: e.Message, Data: e.Data}
 	case e.Code <= mcp.CodeHeaderMismatch && e.Code >= mcp.CodeUnsupportedProtocolVersion:
 		return &mcp.Error{Code: jsonrpc.CodeInvalidRequest, Message: e.Message, Data: e.Data}
+	case e.Code == mcp.CodeURLElicitationRequired && r.Revision < mcp.Revision20251125:
+		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
 	}
 	return e
+}
+
+func namesResource(method string) bool {
+	return method == mcp.MethodReadResource || method == mcp.MethodSubscribe
 }
 
 func (ss *session) appendChange(dst []byte, _ *call, change mcp.Change) []byte {

@@ -58,6 +58,7 @@ type ClientOptions struct {
 type Dialer interface {
 	// Dial returns a transport that is ready. ctx bounds the dial, not the life of the transport.
 	Dial(ctx context.Context, in mcp.Inbound, opts ClientOptions) (mcp.Transport, error)
-	// Endpoint names what is dialed: the same name, the same server. Verdicts are remembered under it.
+	// Endpoint names what is dialed: the same name, the same server. Verdicts are remembered under it; empty, where what
+	// is dialed has no name that outlives the process, for none.
 	Endpoint() string
 }

@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
-
-// exchanges are used again once nobody can reach them any more.
-var exchanges = sync.Pool{New: func() any { return &exchange{done: make(chan reply, 1)} }}
 
 // RoundTrip implements [mcp.Transport].
 func (c *caller) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
@@ -99,13 +95,8 @@ func (plain) appendParams(dst []byte, req *mcp.Request, _ *exchange) []byte {
 
 // startIn enters an exchange among those in flight and sends its request.
 func (c *caller) startIn(ctx context.Context, req *mcp.Request, speak dialectParams) (*exchange, error) {
-	x := exchanges.Get().(*exchange)
-	x.method, x.ctx, x.notify, x.logs = req.Method, ctx, req.Notify, req.LogLevel != ""
-	if x.notify != nil {
-		x.queue.wake = make(chan struct{}, 1)
-	}
-	if err := c.register(x); err != nil {
-		recycle(x)
+	x, err := c.register(ctx, req)
+	if err != nil {
 		return nil, err
 	}
 	frame := make([]byte, 0, speak.overhead()+len(req.Method)+len(req.Params))
@@ -125,32 +116,43 @@ func (c *caller) startIn(ctx context.Context, req *mcp.Request, speak dialectPar
 	return x, nil
 }
 
-func (c *caller) register(x *exchange) error {
+// register enters an exchange among those in flight.
+func (c *caller) register(ctx context.Context, req *mcp.Request) (*exchange, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return c.err
+		return nil, c.err
+	}
+	var x *exchange
+	if n := len(c.free); n > 0 {
+		x, c.free = c.free[n-1], c.free[:n-1]
+	} else {
+		x = &exchange{done: make(chan reply, 1)}
 	}
 	c.lastID++
 	x.id = jsonrpc.IntID(c.lastID)
+	x.method, x.ctx, x.notify, x.logs = req.Method, ctx, req.Notify, req.LogLevel != ""
+	if x.notify != nil {
+		x.queue.wake = make(chan struct{}, 1)
+	}
 	c.pending[x.id] = x
-	return nil
+	return x, nil
 }
 
 // drop forgets an exchange. One that was answered is used again: the reading loop, which sends the answer, cannot reach it
 // any more.
 func (c *caller) drop(x *exchange) {
+	const kept = 64
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !x.answered {
-		c.take(x.id)
+		delete(c.pending, x.id)
 		return
 	}
-	recycle(x)
-}
-
-func recycle(x *exchange) {
-	done := x.done
-	*x = exchange{done: done}
-	exchanges.Put(x)
+	if len(c.free) < kept {
+		*x = exchange{done: x.done}
+		c.free = append(c.free, x)
+	}
 }
 
 // result takes a result apart: its type has to be one that is understood.

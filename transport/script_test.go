@@ -20,7 +20,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // play runs a script in the language of golden transcripts, with abbreviations:
 //
-//	$META   the members of a modern request's _meta, $M any message of an error
+//	$META   the _meta of a modern request whose client declares nothing, $FULL everything; $M any message of an error
 //	$INIT r the handshake of a client of revision r that declares everything
 //	$OK n t the result of a tool that returned text, of the revision that was initialized last
 func play(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script string) {
@@ -30,7 +30,13 @@ func play(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script stri
 		t.Fatal(err)
 	}
 	opts.Logger = quiet
-	mcptest.Transcript(t, file, func() mcp.Handler { return h }, opts)
+	t.Context().Done() // belongs to this test, not to the bubble that the transcript is played in
+	mcptest.Transcript(t, file, func() mcp.Handler {
+		if w, ok := h.(*world); ok {
+			w.gate = make(chan struct{}) // of the bubble
+		}
+		return h
+	}, opts)
 }
 
 var handshake = regexp.MustCompile(`(?m)^\s*\$INIT (\S+)$`)
@@ -53,11 +59,13 @@ func expand(script string) string {
 				line = strings.Replace(line, `"resultType":"complete",`, ``, 1)
 			}
 		}
-		for strings.Contains(line, "$M") && !strings.Contains(line, "$META") {
+		line = strings.ReplaceAll(line, "$META", modernMeta)
+		line = strings.ReplaceAll(line, "$FULL", strings.Replace(modernMeta, "{}", allCapabilities, 1))
+		for strings.Contains(line, "$M") {
 			any++
 			line = strings.Replace(line, "$M", fmt.Sprintf(`"${m%d}"`, any), 1)
 		}
-		lines = append(lines, strings.ReplaceAll(line, "$META", modernMeta))
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -205,7 +205,7 @@ func (s *server) frame(frame []byte) {
 	}
 	msg, err := s.parser.Parse(frame)
 	if err != nil {
-		s.refuseFrame(msg.ID, err.(*mcp.Error))
+		s.malformed(frame, msg.ID, err.(*mcp.Error))
 		return
 	}
 	s.message(msg, nil)
@@ -220,6 +220,16 @@ func (s *server) message(msg jsonrpc.Message, b *batch) {
 	default:
 		s.response(msg)
 	}
+}
+
+// malformed is a frame that is no message. One that was meant as a response is not answered: its id is that of a question
+// of this side, which fails.
+func (s *server) malformed(frame []byte, id jsonrpc.ID, e *mcp.Error) {
+	if rawjson.Lookup(frame, "result") == nil && rawjson.Lookup(frame, "error") == nil || rawjson.Lookup(frame, "method") != nil {
+		s.refuseFrame(id, e)
+		return
+	}
+	s.response(jsonrpc.Message{ID: id, Error: e})
 }
 
 // refuseFrame answers a frame that is no message. Without an id there is an answer only where the schema has one.
@@ -288,10 +298,14 @@ func (s *server) admit(c *call) *mcp.Error {
 	if refused := s.choose(c, fields); refused != nil {
 		return refused
 	}
-	if refused := c.era.request(&c.req, fields); refused != nil {
-		return refused
+	refused := c.era.request(&c.req, fields)
+	if refused == nil {
+		refused = s.enter(c)
 	}
-	return s.enter(c)
+	if o, ok := c.era.(opening); ok && refused != nil {
+		s.discard(o.session)
+	}
+	return refused
 }
 
 // choose finds the era in which a request is spoken: a version in its _meta is modern, initialize opens a session.
@@ -376,8 +390,11 @@ func (s *server) cancelCall(params []byte) {
 	s.mu.Lock()
 	c := s.calls[id]
 	s.mu.Unlock()
-	if c == nil || c.req.Method == mcp.MethodInitialize {
+	if c == nil {
 		return
+	}
+	if _, initialize := c.era.(opening); initialize {
+		return // it cannot be cancelled
 	}
 	reason, _ := rawjson.String(rawjson.Lookup(params, "reason"))
 	c.cancel(&cancelError{reason})

@@ -26,7 +26,8 @@ type session struct {
 
 	mu        sync.Mutex
 	logLevel  mcp.LoggingLevel
-	listening context.CancelFunc            // of the list changes; nil before initialized
+	listening context.CancelFunc            // ends lists
+	lists     *listener                     // to changes of lists; from initialize on
 	resources map[string]context.CancelFunc // by URI
 	questions map[jsonrpc.ID]chan jsonrpc.Message
 	lastID    int64
@@ -47,8 +48,10 @@ func (s *server) open(c *call) *mcp.Error {
 	if revision == "" {
 		return mcp.UnsupportedVersion(p.ProtocolVersion, s.opts.Revisions)
 	}
+	// What a revision does not have, its clients cannot declare.
+	known := mcp.AdaptParams(revision, mcp.MethodInitialize, c.req.Params)
 	ss := &session{
-		server: s, revision: revision, capabilities: p.Capabilities, clientInfo: p.ClientInfo, logLevel: mcp.LevelInfo,
+		server: s, revision: revision, capabilities: rawjson.Lookup(known, "capabilities"), clientInfo: p.ClientInfo, logLevel: mcp.LevelInfo,
 		resources: map[string]context.CancelFunc{}, questions: map[jsonrpc.ID]chan jsonrpc.Message{},
 	}
 	s.mu.Lock()
@@ -56,6 +59,16 @@ func (s *server) open(c *call) *mcp.Error {
 	s.mu.Unlock()
 	c.era = opening{ss}
 	return nil
+}
+
+// discard closes a session whose initialize has failed: the client may try again.
+func (s *server) discard(ss *session) {
+	s.mu.Lock()
+	if s.session == ss {
+		s.session = nil
+	}
+	s.mu.Unlock()
+	ss.end()
 }
 
 // negotiate returns the revision of a legacy session: the one asked for where it is spoken, else the newest.
@@ -74,7 +87,18 @@ func (s *server) negotiate(asked mcp.Revision) mcp.Revision {
 // opening is the session while it answers initialize: the request goes to the handler as server/discover.
 type opening struct{ *session }
 
-func (o opening) own(*call) (*mcp.Result, error, bool) { return nil, nil, false }
+// own listens to changes of lists before the client can cause one. The handler answers the rest.
+func (o opening) own(c *call) (*mcp.Result, error, bool) {
+	const patience = time.Second // a handler that takes longer may miss the first changes
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-o.watchLists():
+	case <-timer.C:
+	case <-c.ctx.Done():
+	}
+	return nil, nil, false
+}
 
 func (o opening) request(r *mcp.Request, f metaFields) *mcp.Error {
 	o.fill(r)
@@ -107,6 +131,11 @@ func (o opening) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 	return jsonrpc.AppendResult(dst, c.id, out), nil
 }
 
+func (o opening) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
+	o.server.discard(o.session)
+	return o.session.refuse(r, err)
+}
+
 func (ss *session) level() mcp.LoggingLevel {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -124,17 +153,30 @@ func (ss *session) setLevel(params []byte) *mcp.Error {
 	return nil
 }
 
-// begin starts to pass on changes of lists, once.
+// watchLists starts to listen to changes of lists, which are held back until the client has ended the handshake. What it
+// returns is ready once the handler listens, or does not.
+func (ss *session) watchLists() <-chan mcp.SubscriptionFilter {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	l := &listener{session: ss, acked: make(chan mcp.SubscriptionFilter, 1), holds: true}
+	if ss.closed {
+		close(l.acked)
+		return l.acked
+	}
+	ctx, cancel := context.WithCancel(ss.server.base)
+	ss.lists, ss.listening = l, cancel
+	ss.listen(ctx, l, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+	return l.acked
+}
+
+// begin passes on changes of lists from now on.
 func (ss *session) begin() {
 	ss.mu.Lock()
-	started := ss.listening != nil || ss.closed
-	if !started {
-		ctx, cancel := context.WithCancel(ss.server.base)
-		ss.listening = cancel
-		l := &listener{session: ss, acked: make(chan mcp.SubscriptionFilter, 1)}
-		ss.listen(ctx, l, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
-	}
+	l := ss.lists
 	ss.mu.Unlock()
+	if l != nil {
+		l.release()
+	}
 }
 
 // end stops the session's subscriptions and fails its questions.
@@ -148,6 +190,10 @@ func (ss *session) end() {
 	for _, cancel := range ss.resources {
 		cancel()
 	}
+	for id, answer := range ss.questions {
+		answer <- jsonrpc.Message{ID: id, Error: mcp.Errorf(jsonrpc.CodeInternal, "%s", errSessionOver)}
+		delete(ss.questions, id)
+	}
 }
 
 // listen runs a subscription against the handler, as a modern client would.
@@ -160,11 +206,12 @@ func (ss *session) listen(ctx context.Context, l *listener, f mcp.SubscriptionFi
 		Method: mcp.MethodListen, Params: params, Revision: ss.revision, ClientCapabilities: ss.capabilities,
 		ClientInfo: ss.clientInfo, Principal: ss.server.opts.Principal, Peer: l,
 	}
+	l.ctx = ctx
 	c := &call{req: *req, server: ss.server, ctx: ctx}
 	ss.server.wg.Add(1)
 	go func() {
 		defer ss.server.wg.Done()
-		defer close(l.acked)
+		defer l.end()
 		if _, err := c.invoke(req); err != nil && ctx.Err() == nil {
 			ss.server.logger.Debug("the server takes no subscriptions", "err", err)
 		}
@@ -175,23 +222,65 @@ func (ss *session) listen(ctx context.Context, l *listener, f mcp.SubscriptionFi
 type listener struct {
 	session *session
 	acked   chan mcp.SubscriptionFilter // the acknowledged filter; closed when the subscription has ended
+	ctx     context.Context             // of the subscription
+
+	mu    sync.Mutex // orders what is sent for the subscription
+	over  bool
+	holds bool // until the handshake has ended
+	held  []mcp.Change
+}
+
+func (l *listener) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	close(l.acked)
 }
 
 func (l *listener) Notify(context.Context, mcp.Notification) error { return nil }
 
-func (l *listener) Change(ctx context.Context, change mcp.Change) error {
+func (l *listener) Change(_ context.Context, change mcp.Change) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over || l.ctx.Err() != nil {
+		return mcp.ErrPeerGone
+	}
 	if change.Method == mcp.NotificationAcknowledged {
 		var p mcp.AcknowledgedParams
 		if err := mcp.Decode(change.Params, &p); err != nil {
 			return err
 		}
-		l.acked <- p.Notifications
+		select {
+		case l.acked <- p.Notifications:
+		default: // acknowledged again
+		}
 		return nil
 	}
-	if ctx.Err() != nil {
-		return mcp.ErrPeerGone
+	if l.holds {
+		l.hold(change)
+		return nil
 	}
 	return l.session.server.write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
+}
+
+// hold keeps one change of each kind.
+func (l *listener) hold(change mcp.Change) {
+	for _, held := range l.held {
+		if held.Method == change.Method {
+			return
+		}
+	}
+	l.held = append(l.held, change)
+}
+
+// release sends what was held back, and holds back no more.
+func (l *listener) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, change := range l.held {
+		_ = l.session.server.write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
+	}
+	l.holds, l.held = false, nil
 }
 
 // subscribe passes on changes of one resource, if the handler agrees.
@@ -315,11 +404,12 @@ func (ss *session) withdraw(id jsonrpc.ID, reason string) {
 func (ss *session) answer(msg jsonrpc.Message) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	answer, ok := ss.questions[msg.ID]
+	id := unquoted(msg.ID)
+	answer, ok := ss.questions[id]
 	if !ok {
 		return false
 	}
-	delete(ss.questions, msg.ID)
+	delete(ss.questions, id)
 	answer <- msg
 	return true
 }

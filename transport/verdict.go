@@ -29,8 +29,11 @@ func (v *Verdicts) Lookup(endpoint string) mcp.Revision {
 	return v.known[endpoint]
 }
 
-// Remember keeps the revision for the endpoint; an empty one forgets it.
+// Remember keeps the revision for the endpoint; an empty one forgets it. An endpoint without a name is not remembered.
 func (v *Verdicts) Remember(endpoint string, r mcp.Revision) {
+	if endpoint == "" {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.known == nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -27,7 +28,9 @@ type world struct {
 	broken bool          // server/discover fails
 }
 
-func newWorld() *world { return &world{listen: map[int]chan func(mcp.Peer) bool{}, gate: make(chan struct{})} }
+func newWorld() *world {
+	return &world{listen: map[int]chan func(mcp.Peer) bool{}, gate: make(chan struct{})}
+}
 
 func (w *world) saw(format string, args ...any) {
 	w.mu.Lock()
@@ -142,8 +145,10 @@ func (w *world) each(change func(mcp.Peer) bool) {
 	}
 	w.mu.Unlock()
 	for _, c := range channels {
+		time.Sleep(time.Millisecond) // of the bubble: until nothing else happens
 		c <- change
 	}
+	time.Sleep(time.Millisecond)
 }
 
 func (w *world) call(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -198,10 +203,16 @@ func init() {
 			w.saw("gate: %v", context.Cause(ctx))
 			return text("through")
 		},
-		"panic":       func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) { panic("boom secret") },
-		"plain error": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) { return nil, errors.New("secret") },
-		"nothing":     func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) { return nil, nil },
-		"empty":       func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) { return &mcp.Result{}, nil },
+		"panic": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			panic("boom secret")
+		},
+		"plain error": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			return nil, errors.New("secret")
+		},
+		"nothing": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) { return nil, nil },
+		"empty": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			return &mcp.Result{}, nil
+		},
 		"error": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			var e struct {
 				Code int
@@ -284,19 +295,13 @@ type panics struct{}
 
 func (panics) MarshalJSON() ([]byte, error) { panic("marshal secret") }
 
-type metaLast struct {
-	Content []mcp.Content `json:"content"`
-	Type    string        `json:"resultType"`
-	Meta    mcp.Meta      `json:"_meta"`
-}
-
 // values are what a handler may return as its Value, by name.
 var values = map[string]any{
-	"a panic": panics{}, "a nil pointer": (*mcp.CallToolResult)(nil), "a nil struct": (*metaLast)(nil), "text": "text", "a number": 5, "a list": []int{1}, "a channel": make(chan int),
+	"a panic": panics{}, "a nil pointer": (*mcp.CallToolResult)(nil), "a nil struct": (*mcp.DiscoverResult)(nil), "text": "text", "a number": 5, "a list": []int{1}, "a channel": make(chan int),
 	"half-made content": &mcp.CallToolResult{Content: []mcp.Content{{}}},
 	"a map":             map[string]any{"content": []any{}}, "an empty map": map[string]any{}, "raw": json.RawMessage(` { "content" : [ ] } `), "empty raw": json.RawMessage(`{ }`),
-	"meta first": &mcp.CallToolResult{Meta: mcp.Meta{"k": 1, mcp.MetaSubscriptionID: 9}}, "meta last": metaLast{Content: []mcp.Content{}, Type: "strange", Meta: mcp.Meta{"k": 1}},
-	"bad text": &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("a\xff")}},
+	"meta first": &mcp.CallToolResult{Meta: mcp.Meta{"k": 1, mcp.MetaSubscriptionID: 9}},
+	"bad text":   &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("a\xff")}},
 }
 
 type ctx = context.Context

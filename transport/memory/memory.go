@@ -4,7 +4,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
 
@@ -81,7 +80,7 @@ type dialer struct {
 	opts    transport.ServerOptions
 }
 
-func (d *dialer) Endpoint() string { return fmt.Sprintf("memory:%p", d) }
+func (d *dialer) Endpoint() string { return "" }
 
 func (d *dialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	near, far := Pipe()

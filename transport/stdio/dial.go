@@ -132,7 +132,7 @@ type stream struct {
 	used sync.Once
 }
 
-func (s *stream) Endpoint() string { return fmt.Sprintf("stream:%p", s) }
+func (s *stream) Endpoint() string { return "" }
 
 func (s *stream) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	err := errors.New("a stream can be dialed once: open a new one")

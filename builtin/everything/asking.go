@@ -1,0 +1,123 @@
+package everything
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// addAsking adds tools that ask the client's model and its user. Whether the question goes out as a request of the server
+// or as a result that requires input is up to the revision, and is nothing that a handler sees.
+func addAsking(s *server.Server) {
+	server.Tool(s, "test_sampling", "Asks the client's model.", sampling, hints)
+	server.Tool(s, "test_elicitation", "Asks the user for a name and an email address.", elicitation, hints)
+	server.Tool(s, "test_elicitation_sep1034_defaults", "Asks the user with a form that has defaults.", func(ctx context.Context, _ none) (string, error) {
+		return completed(server.AskRaw(ctx, "defaults", form[withDefaults]("Please review and update the form fields with defaults")))
+	}, hints)
+	server.Tool(s, "test_elicitation_sep1330_enums", "Asks the user with a form that has each kind of choice.", func(ctx context.Context, _ none) (string, error) {
+		return completed(server.AskRaw(ctx, "enums", mcp.ElicitParams{Message: "Please choose", RequestedSchema: json.RawMessage(enums)}))
+	}, hints)
+	server.Tool(s, "ask_url", "Asks the user to visit a web page.", askURL, hints)
+	server.Tool(s, "test_missing_capability", "Needs a client with a model.", missingCapability, hints)
+}
+
+func sampling(ctx context.Context, in struct {
+	Prompt string `json:"prompt" doc:"What to ask the model"`
+}) (string, error) {
+	answer, err := server.Sample(ctx, "sample", ask(in.Prompt, 100))
+	if err != nil {
+		return "", err
+	}
+	return "LLM response: " + answer.Text(), nil
+}
+
+// ask is a question of one message to the client's model.
+func ask(prompt string, maxTokens int) mcp.CreateMessageParams {
+	return mcp.CreateMessageParams{
+		Messages:  []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text(prompt)}}},
+		MaxTokens: maxTokens,
+	}
+}
+
+type user struct {
+	Username string `json:"username" doc:"User's response"`
+	Email    string `json:"email" doc:"User's email address"`
+}
+
+// elicitation uses AskRaw, since it is to tell a decline from a cancel; most tools will want Ask, which returns a user.
+func elicitation(ctx context.Context, in struct {
+	Message string `json:"message" doc:"What to ask the user"`
+}) (string, error) {
+	answer, err := server.AskRaw(ctx, "user", form[user](in.Message))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("User response: action: %s, content: %s", answer.Action, content(answer)), nil
+}
+
+type withDefaults struct {
+	Name     string  `json:"name" default:"John Doe"`
+	Age      int     `json:"age" default:"30"`
+	Score    float64 `json:"score" default:"95.5"`
+	Status   string  `json:"status" enum:"active,inactive,pending" default:"active"`
+	Verified bool    `json:"verified" default:"true"`
+}
+
+// form is the question whose form has the fields of T.
+func form[T any](message string) mcp.ElicitParams {
+	fields, err := schema.Form[T]()
+	if err != nil {
+		panic(err) // a mistake in the type
+	}
+	return mcp.ElicitParams{Message: message, RequestedSchema: fields.JSON()}
+}
+
+// enums is written by hand for enumNames, which came before titled choices and which types do not become.
+const enums = `{
+  "type": "object",
+  "properties": {
+    "untitledSingle": {"type": "string", "enum": ["option1", "option2", "option3"]},
+    "titledSingle": {"type": "string", "oneOf": [
+      {"const": "value1", "title": "First Option"}, {"const": "value2", "title": "Second Option"}, {"const": "value3", "title": "Third Option"}
+    ]},
+    "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["Option One", "Option Two", "Option Three"]},
+    "untitledMulti": {"type": "array", "items": {"type": "string", "enum": ["option1", "option2", "option3"]}},
+    "titledMulti": {"type": "array", "items": {"anyOf": [
+      {"const": "value1", "title": "First Choice"}, {"const": "value2", "title": "Second Choice"}, {"const": "value3", "title": "Third Choice"}
+    ]}}
+  }
+}`
+
+func completed(answer *mcp.ElicitResult, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Elicitation completed: action=%s, content=%s", answer.Action, content(answer)), nil
+}
+
+func content(answer *mcp.ElicitResult) string {
+	if answer.Content == nil {
+		return "{}"
+	}
+	return string(answer.Content)
+}
+
+func askURL(ctx context.Context, _ none) (string, error) {
+	// Nothing can be completed at this address, so consent is enough: the check of completion is nil.
+	if err := server.AskURL(ctx, "visit", "Please read this page.", "https://modelcontextprotocol.io/specification", nil); err != nil {
+		return "", err
+	}
+	return "The user agreed to visit the page.", nil
+}
+
+func missingCapability(ctx context.Context, _ none) (string, error) {
+	needs := mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{}}
+	if missing, any := mcp.Missing(server.RequestFrom(ctx).Capabilities(), needs); any {
+		return "", &mcp.CapabilityError{Required: missing}
+	}
+	return "The client has a model.", nil
+}

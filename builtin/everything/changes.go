@@ -1,0 +1,53 @@
+package everything
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// addChanges adds a resource that changes, and tools that change what the server offers, so that clients that listen are told.
+func addChanges(s *server.Server) {
+	var updates atomic.Int64
+	server.Resource(s, watchedURI, "Changes with each call of test_trigger_resource_update.", func(context.Context, none) (string, error) {
+		return fmt.Sprintf("Updated %d times.", updates.Load()), nil
+	}, server.ResourceOptions{Name: "watched-resource", Title: "Watched resource", MIMEType: "text/plain"})
+
+	server.Tool(s, "test_trigger_resource_update", "Changes the resource "+watchedURI+".", func(context.Context, none) (string, error) {
+		updates.Add(1)
+		s.Updated(watchedURI)
+		return "The resource has changed.", nil
+	})
+
+	server.Tool(s, "test_trigger_tool_change", "Adds a tool, or removes it again.", func(context.Context, none) (string, error) {
+		return toggle(s, server.KindTool, "dynamic_tool", func(name string) (server.Item, error) {
+			return server.NewTool(name, "Was added while the server ran.", constant("I was added."), hints)
+		})
+	})
+
+	server.Tool(s, "test_trigger_prompt_change", "Adds a prompt, or removes it again.", func(context.Context, none) (string, error) {
+		return toggle(s, server.KindPrompt, "dynamic_prompt", func(name string) (server.Item, error) {
+			return server.NewPrompt(name, "Was added while the server ran.", constant("I was added."))
+		})
+	})
+
+	server.Tool(s, "test_trigger_resource_change", "Adds a resource, or removes it again.", func(context.Context, none) (string, error) {
+		return toggle(s, server.KindResource, "test://dynamic-resource", func(uri string) (server.Item, error) {
+			return server.NewResource(uri, "Was added while the server ran.", constant("I was added."), server.ResourceOptions{Name: "dynamic-resource"})
+		})
+	})
+}
+
+// toggle removes an item where it is there, else adds it. Calls at the same time may make it fail, never wrong.
+func toggle(s *server.Server, kind server.Kind, name string, item func(name string) (server.Item, error)) (string, error) {
+	if s.Remove(kind, name) > 0 {
+		return fmt.Sprintf("Removed the %s %s.", kind, name), nil
+	}
+	added, err := item(name)
+	if err == nil {
+		err = s.Add(added)
+	}
+	return fmt.Sprintf("Added the %s %s.", kind, name), err
+}

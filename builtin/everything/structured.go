@@ -1,0 +1,45 @@
+package everything
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// Structured content is any JSON value from 2026-07-28 on; before, what is no object goes as text only. A named string
+// type is structured content, where string itself is text.
+type (
+	word   string
+	planet struct {
+		Name   string   `json:"name"`
+		Moons  []string `json:"moons"`
+		Radius float64  `json:"radius" doc:"Kilometres"`
+		Rings  *rings   `json:"rings,omitempty"`
+	}
+	rings struct {
+		Visible bool `json:"visible"`
+	}
+)
+
+var (
+	mars   = planet{Name: "Mars", Moons: []string{"Phobos", "Deimos"}, Radius: 3389.5}
+	saturn = planet{Name: "Saturn", Moons: []string{"Titan", "Rhea"}, Radius: 58232, Rings: &rings{Visible: true}}
+)
+
+// addStructured adds a tool for each kind of JSON value.
+func addStructured(s *server.Server) {
+	server.Tool(s, "structured_object", "Returns an object.", constant(saturn), hints)
+	server.Tool(s, "structured_array", "Returns an array of objects.", constant([]planet{mars, saturn}), hints)
+	server.Tool(s, "structured_map", "Returns an object with any members.", constant(map[string]int{"Mars": 2, "Saturn": 274}), hints)
+	server.Tool(s, "structured_string", "Returns a string.", constant(word("Saturn")), hints)
+	server.Tool(s, "structured_number", "Returns a number.", constant(58232.5), hints)
+	server.Tool(s, "structured_integer", "Returns an integer that a float cannot hold.", constant(9007199254740993), hints)
+	server.Tool(s, "structured_boolean", "Returns a boolean.", constant(true), hints)
+	server.Tool(s, "structured_null", "Returns null.", constant(json.RawMessage("null")), hints)
+}
+
+// constant returns a handler that returns the value.
+func constant[T any](value T) func(context.Context, none) (T, error) {
+	return func(context.Context, none) (T, error) { return value, nil }
+}

@@ -1,0 +1,110 @@
+package kv
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Memory returns a store that lives as long as the process.
+func Memory() Store {
+	m := &memory{pairs: map[string]pair{}}
+	m.sweeper = startSweeper(m.sweep)
+	return m
+}
+
+type memory struct {
+	watcher
+	sweeper *sweeper
+
+	mu    sync.RWMutex
+	pairs map[string]pair
+}
+
+type pair struct {
+	value   string
+	expires time.Time // zero: never
+}
+
+func (p pair) expired(now time.Time) bool { return !p.expires.IsZero() && !now.Before(p.expires) }
+
+func (m *memory) Get(_ context.Context, key string) (string, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	p, ok := m.pairs[key]
+	if !ok || p.expired(time.Now()) {
+		return "", fs.ErrNotExist
+	}
+	return p.value, nil
+}
+
+func (m *memory) Set(_ context.Context, key, value string, ttl time.Duration) (created bool, err error) {
+	p := pair{value: value}
+	if ttl > 0 {
+		p.expires = time.Now().Add(ttl)
+		defer m.sweeper.look()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old, ok := m.pairs[key]
+	created = !ok || old.expired(time.Now())
+	m.pairs[key] = p
+	m.report(stored(created), key)
+	return created, nil
+}
+
+func (m *memory) Delete(_ context.Context, key string) (existed bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, ok := m.pairs[key]
+	if !ok {
+		return false, nil
+	}
+	delete(m.pairs, key)
+	m.report(Removed, key)
+	return !p.expired(time.Now()), nil
+}
+
+func (m *memory) Keys(_ context.Context, prefix, after string, limit int) ([]string, error) {
+	now := time.Now()
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var keys []string
+	for key, p := range m.pairs {
+		if key > after && strings.HasPrefix(key, prefix) && !p.expired(now) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys[:min(len(keys), limit)], nil
+}
+
+func (m *memory) Watch(f func(Change)) error {
+	m.watch(f)
+	return nil
+}
+
+func (m *memory) Close() error {
+	m.sweeper.close()
+	m.watch(nil)
+	return nil
+}
+
+func (m *memory) sweep() (next time.Time, err error) {
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, p := range m.pairs {
+		switch {
+		case p.expired(now):
+			delete(m.pairs, key)
+			m.report(Removed, key)
+		case !p.expires.IsZero() && (next.IsZero() || p.expires.Before(next)):
+			next = p.expires
+		}
+	}
+	return next, nil
+}

@@ -1,0 +1,206 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// DefaultPrefix is what the names of everything in a Redis begin with.
+const DefaultPrefix = "dowel:kv:"
+
+// openWait bounds how long opening waits for a Redis.
+const openWait = 5 * time.Second
+
+// Redis opens the store in the Redis, or Valkey, at a URL such as redis://user:password@host:6379/0, rediss:// with TLS or
+// unix:///path/to/socket. Its names begin with prefix, default [DefaultPrefix]. All processes with the same database and prefix
+// share one store and hear of each other's changes. It needs no setting of the server; a cluster of Redis is not supported.
+func Redis(ctx context.Context, address, prefix string) (Store, error) {
+	opts, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, fmt.Errorf("kv: the Redis URL cannot be used (want redis://user:password@host:port/db): %w", withoutURL(err))
+	}
+	if prefix == "" {
+		prefix = DefaultPrefix
+	}
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	r := &redisStore{client: redis.NewClient(opts), prefix: prefix, db: opts.DB}
+	if err := r.client.Ping(ctx).Err(); err != nil {
+		r.client.Close()
+		return nil, fmt.Errorf("kv: no Redis answers at %s: check the address and the credentials, or leave out redis= to store on disk: %w", opts.Addr, err)
+	}
+	r.sweeper = startSweeper(r.sweep)
+	return r, nil
+}
+
+// withoutURL keeps the password in a URL out of the error that it cannot be parsed.
+func withoutURL(err error) error {
+	if parse, ok := errors.AsType[*url.Error](err); ok {
+		return parse.Err
+	}
+	return err
+}
+
+// redisStore keeps each value under a name of its own, with Redis's own expiry; all keys in a sorted set of one score, which
+// orders them by their bytes; and when keys expire in another sorted set, by which they are swept up and announced. Scripts
+// keep the three in agreement.
+type redisStore struct {
+	watcher
+	client  *redis.Client
+	prefix  string
+	db      int
+	sweeper *sweeper
+
+	changes  *redis.PubSub
+	listened chan struct{} // closed when the goroutine that listens has ended; nil where nobody watches
+}
+
+func (r *redisStore) value(key string) string { return r.prefix + "value:" + key }
+
+// names are the KEYS of every script.
+func (r *redisStore) names(key string) []string {
+	return []string{r.value(key), r.prefix + "keys", r.prefix + "expiries"}
+}
+
+// channel is that of the changes. Channels know no databases, so the database is in the name.
+func (r *redisStore) channel() string { return r.prefix + "changes:" + strconv.Itoa(r.db) }
+
+func (r *redisStore) Get(ctx context.Context, key string) (string, error) {
+	value, err := r.client.Get(ctx, r.value(key)).Result()
+	if errors.Is(err, redis.Nil) {
+		return "", fs.ErrNotExist
+	}
+	return value, redisError(err)
+}
+
+func (r *redisStore) Set(ctx context.Context, key, value string, ttl time.Duration) (created bool, err error) {
+	n, err := setScript.Run(ctx, r.client, r.names(key), key, value, ttl.Milliseconds(), r.channel()).Int()
+	return n == 1, redisError(err)
+}
+
+func (r *redisStore) Delete(ctx context.Context, key string) (existed bool, err error) {
+	n, err := deleteScript.Run(ctx, r.client, r.names(key), key, r.channel()).Int()
+	return n == 1, redisError(err)
+}
+
+func (r *redisStore) Keys(ctx context.Context, prefix, after string, limit int) ([]string, error) {
+	from := "(" + after
+	if prefix > after {
+		from = "[" + prefix
+	} else if after == "" {
+		from = "-"
+	}
+	keys, err := keysScript.Run(ctx, r.client, r.names(""), from, following(prefix), limit).StringSlice()
+	return keys, redisError(err)
+}
+
+// following is the end of the range of keys that begin with prefix.
+func following(prefix string) string {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] < 0xff {
+			return "(" + prefix[:i] + string([]byte{prefix[i] + 1})
+		}
+	}
+	return "+"
+}
+
+func (r *redisStore) Close() error {
+	r.sweeper.close()
+	if r.changes != nil {
+		r.changes.Close()
+		<-r.listened
+	}
+	return r.client.Close()
+}
+
+// sweep removes what Redis has let expire. All processes try; the one that comes first announces it.
+func (r *redisStore) sweep() (next time.Time, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), openWait)
+	defer cancel()
+	for {
+		left, err := sweepScript.Run(ctx, r.client, r.names(""), r.channel(), r.prefix+"value:", sweepBatch).Int64()
+		if err != nil || left < 0 {
+			return time.Time{}, redisError(err)
+		}
+		if left > 0 {
+			return time.Now().Add(time.Duration(left) * time.Millisecond), nil
+		}
+	}
+}
+
+func redisError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the Redis that holds the data failed: %w", err)
+}
+
+// Watch implements [Store]: every change, also one of this process, comes through Redis.
+func (r *redisStore) Watch(f func(Change)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), openWait)
+	defer cancel()
+	r.changes = r.client.Subscribe(ctx, r.channel())
+	if _, err := r.changes.Receive(ctx); err != nil {
+		r.changes.Close()
+		r.changes = nil
+		return fmt.Errorf("kv: cannot subscribe to changes in Redis: %w", err)
+	}
+	r.watch(f)
+	r.listened = make(chan struct{})
+	go r.listen(r.changes.ChannelWithSubscriptions(redis.WithChannelSize(1000)))
+	return nil
+}
+
+// listen reports changes until the subscription is closed.
+func (r *redisStore) listen(events <-chan any) {
+	defer close(r.listened)
+	for event := range events {
+		switch event := event.(type) {
+		case *redis.Message:
+			r.reportMessage(event.Payload)
+		case *redis.Subscription: // the connection was lost, and has come back
+			r.reportGap()
+		}
+	}
+}
+
+// reportMessage reports what a script has published: a sign and the key.
+func (r *redisStore) reportMessage(message string) {
+	if message == "" {
+		return
+	}
+	kinds := map[byte]ChangeKind{'+': Created, '=': Replaced, '-': Removed}
+	if kind, ok := kinds[message[0]]; ok {
+		r.report(kind, message[1:])
+	}
+	if message[0] != '-' {
+		r.sweeper.look() // it may expire before all others
+	}
+}
+
+func (r *redisStore) reportGap() {
+	r.report(Missed, "")
+	ctx, cancel := context.WithTimeout(context.Background(), openWait)
+	defer cancel()
+	after := ""
+	for {
+		keys, err := r.Keys(ctx, "", after, sweepBatch)
+		if err != nil {
+			slog.Warn("kv: Redis was away, and its keys cannot be listed", "err", err)
+			return
+		}
+		if len(keys) == 0 {
+			return
+		}
+		r.report(Replaced, keys...)
+		after = keys[len(keys)-1]
+	}
+}

@@ -1,0 +1,36 @@
+package kv
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// DefaultPath is where the embedded store lies: dowel/kv.db in the user's data folder, which is XDG_DATA_HOME where that is
+// set, else what the system has: ~/.local/share, ~/Library/Application Support, or %LocalAppData%.
+func DefaultPath() (string, error) {
+	folder, err := dataFolder()
+	if err != nil {
+		return "", fmt.Errorf("kv: no place for the data file is known: set XDG_DATA_HOME or give a file (path=…): %w", err)
+	}
+	return filepath.Join(folder, "dowel", "kv.db"), nil
+}
+
+func dataFolder() (string, error) {
+	// The XDG specification has relative paths ignored.
+	if folder := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(folder) {
+		return folder, nil
+	}
+	if runtime.GOOS == "windows" {
+		return os.UserCacheDir() // %LocalAppData%
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(home, "Library", "Application Support"), nil
+	}
+	return filepath.Join(home, ".local", "share"), nil
+}

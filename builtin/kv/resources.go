@@ -1,0 +1,81 @@
+package kv
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// Template is that of the resources' URIs.
+const Template = "kv://{key}"
+
+const scheme = "kv://"
+
+// mimeType is that of values, as far as the server knows.
+const mimeType = "text/plain"
+
+// URI returns the URI of a key's resource: the one that is listed, and that changes are announced under.
+func URI(key string) string {
+	// Form encoding has all characters encoded that a template does, but writes a space in a way of its own.
+	return scheme + strings.ReplaceAll(url.QueryEscape(key), "+", "%20")
+}
+
+// keyOf is the reverse of URI.
+func keyOf(uri string) (string, error) {
+	return url.PathUnescape(strings.TrimPrefix(uri, scheme))
+}
+
+func (s *Server) addResources() {
+	server.Resource(s.Server, Template, "The value stored under a key.", s.read, server.ResourceOptions{
+		Name: "pair", Title: "Stored value", MIMEType: mimeType,
+		Complete: map[string]server.CompleteFunc{"key": s.complete},
+	})
+	s.Provide(s.resources)
+}
+
+func (s *Server) read(ctx context.Context, in struct {
+	Key string `uri:"key"`
+}) (string, error) {
+	if checkKey(in.Key) != nil {
+		return "", mcp.ResourceNotFound(server.URI(ctx)) // no such key can have been stored
+	}
+	value, err := s.store.Get(ctx, in.Key)
+	if err != nil {
+		return "", err
+	}
+	return value, checkStored(in.Key, value)
+}
+
+// complete suggests keys that begin with what was typed.
+func (s *Server) complete(ctx context.Context, typed string, _ map[string]string) ([]string, error) {
+	return s.store.Keys(ctx, typed, "", MaxList)
+}
+
+// batch is how many keys are fetched from the store at once.
+const batch = 200
+
+// resources yields the keys as resources, in the order of the keys' bytes.
+func (s *Server) resources(ctx context.Context, after string) iter.Seq2[mcp.Resource, error] {
+	return func(yield func(mcp.Resource, error) bool) {
+		last, err := keyOf(after)
+		for err == nil {
+			var keys []string
+			if keys, err = s.store.Keys(ctx, "", last, batch); len(keys) == 0 {
+				break
+			}
+			for _, key := range keys {
+				if !yield(mcp.Resource{URI: URI(key), Name: key, MIMEType: mimeType}, nil) {
+					return
+				}
+			}
+			last = keys[len(keys)-1]
+		}
+		if err != nil {
+			yield(mcp.Resource{}, err)
+		}
+	}
+}

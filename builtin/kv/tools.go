@@ -1,0 +1,116 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+var (
+	reads  = &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(false)}
+	writes = &mcp.ToolAnnotations{DestructiveHint: new(true), IdempotentHint: new(true), OpenWorldHint: new(false)}
+)
+
+func (s *Server) addTools() {
+	server.Tool(s.Server, "get", "Returns the value stored under a key.", s.get,
+		server.ToolOptions{Title: "Get a value", Annotations: reads})
+	server.Tool(s.Server, "set", "Stores a value under a key, in place of the one that is there, if any. Values are text, of at most 1 MiB.", s.set,
+		server.ToolOptions{Title: "Store a value", Annotations: writes})
+	server.Tool(s.Server, "delete", "Deletes a key and its value.", s.delete,
+		server.ToolOptions{Title: "Delete a key", Annotations: writes})
+	server.Tool(s.Server, "list", "Lists the keys, in alphabetical order (by bytes), a page at a time.", s.list,
+		server.ToolOptions{Title: "List keys", Annotations: reads})
+}
+
+type keyIn struct {
+	Key string `json:"key" doc:"The key: text of 1 to 512 bytes" minLength:"1" maxLength:"512"`
+}
+
+func (s *Server) get(ctx context.Context, in keyIn) (string, error) {
+	if err := checkKey(in.Key); err != nil {
+		return "", err
+	}
+	value, err := s.store.Get(ctx, in.Key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no key %q: list shows which keys there are", in.Key)
+	}
+	if err != nil {
+		return "", err
+	}
+	return value, checkStored(in.Key, value)
+}
+
+// checkStored is about values that somebody else has put into a shared store.
+func checkStored(key, value string) error {
+	if err := checkText("value", value); err != nil {
+		return fmt.Errorf("the value of %q is binary data, which another program must have stored: it cannot be shown as text", key)
+	}
+	return nil
+}
+
+type setIn struct {
+	Key   string `json:"key" doc:"The key: text of 1 to 512 bytes" minLength:"1" maxLength:"512"`
+	Value string `json:"value" doc:"The value: text of at most 1048576 bytes" maxLength:"1048576"`
+	TTL   int    `json:"ttl,omitzero" doc:"Seconds after which the key is deleted; without it the key stays for good" minimum:"1" maximum:"315360000"`
+}
+
+func (s *Server) set(ctx context.Context, in setIn) (string, error) {
+	if err := errors.Join(checkKey(in.Key), checkValue(in.Value)); err != nil {
+		return "", err
+	}
+	ttl := time.Duration(in.TTL) * time.Second
+	created, err := s.store.Set(ctx, in.Key, in.Value, ttl)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("replaced the value of %q", in.Key)
+	if created {
+		text = fmt.Sprintf("stored the new key %q", in.Key)
+	}
+	if ttl > 0 {
+		text += fmt.Sprintf(", for %v", ttl)
+	}
+	return text, nil
+}
+
+func (s *Server) delete(ctx context.Context, in keyIn) (string, error) {
+	if err := checkKey(in.Key); err != nil {
+		return "", err
+	}
+	existed, err := s.store.Delete(ctx, in.Key)
+	switch {
+	case err != nil:
+		return "", err
+	case !existed:
+		return fmt.Sprintf("there was no key %q", in.Key), nil
+	}
+	return fmt.Sprintf("deleted %q", in.Key), nil
+}
+
+type listIn struct {
+	Prefix string `json:"prefix,omitzero" doc:"Only keys that begin with this" maxLength:"512"`
+	After  string `json:"after,omitzero" doc:"Only keys that come after this one: the last key of the page before" maxLength:"512"`
+	Limit  int    `json:"limit,omitzero" doc:"How many keys a page holds" default:"100" minimum:"1" maximum:"1000"`
+}
+
+// Page is what the tool list returns.
+type Page struct {
+	Keys []string `json:"keys" doc:"The keys, in the order of their bytes"`
+	More bool     `json:"more" doc:"Whether more keys follow: call list again, with the last key as after"`
+}
+
+func (s *Server) list(ctx context.Context, in listIn) (Page, error) {
+	keys, err := s.store.Keys(ctx, in.Prefix, in.After, in.Limit+1)
+	if err != nil {
+		return Page{}, err
+	}
+	if len(keys) > in.Limit {
+		return Page{Keys: keys[:in.Limit], More: true}, nil
+	}
+	return Page{Keys: keys}, nil
+}

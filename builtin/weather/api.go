@@ -1,0 +1,168 @@
+package weather
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	// maxBody bounds an answer of the API; the largest known, all alerts of a stormy state, stay below 2 MiB.
+	maxBody = 8 << 20
+	// maxRedirects is how often one request is sent elsewhere.
+	maxRedirects = 5
+	// geoJSON is the representation asked for: the API's default, and the one that [api] reads.
+	geoJSON = "application/geo+json"
+)
+
+// api asks the weather service.
+type api struct {
+	base      *url.URL
+	userAgent string
+	client    *http.Client
+}
+
+func newAPI(o Options) (*api, error) {
+	if o.BaseURL == "" {
+		o.BaseURL = DefaultBaseURL
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = DefaultUserAgent
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Transport == nil {
+		o.Transport = http.DefaultTransport
+	}
+	base, err := url.Parse(strings.TrimSuffix(o.BaseURL, "/"))
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil {
+		return nil, fmt.Errorf("weather: %q is not the URL of an API, such as %s", o.BaseURL, DefaultBaseURL)
+	}
+	a := &api{base: base, userAgent: o.UserAgent}
+	a.client = &http.Client{Transport: o.Transport, Timeout: o.Timeout, CheckRedirect: a.checkRedirect}
+	return a, nil
+}
+
+func (a *api) checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	if !a.home(req.URL) {
+		return fmt.Errorf("a redirect away from the weather service, to %s", req.URL.Host)
+	}
+	return nil
+}
+
+// home reports whether the URL is of the API's host.
+func (a *api) home(u *url.URL) bool { return u.Scheme == a.base.Scheme && u.Host == a.base.Host }
+
+// link returns the URL to follow a link from an answer by. It never leads to another host: whoever can change an answer must
+// not be able to have this process ask another server.
+func (a *api) link(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("the weather service's answer has no usable link (got %.200q)", raw)
+	}
+	if a.home(u) {
+		return u, nil
+	}
+	if u.Scheme+"://"+u.Host == DefaultBaseURL { // a mirror passes on the original's links
+		here := a.base.JoinPath(u.Path)
+		here.RawQuery = u.RawQuery
+		return here, nil
+	}
+	return nil, fmt.Errorf("the weather service's answer links to another host, %s: this is not followed", u.Host)
+}
+
+// get fetches u and decodes what it answers; what names it in errors.
+func (a *api) get(ctx context.Context, u *url.URL, what string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", geoJSON)
+	req.Header.Set("User-Agent", a.userAgent)
+	res, err := a.client.Do(req)
+	if err != nil {
+		return a.unreachable(ctx, err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return a.unreachable(ctx, err)
+	case len(body) > maxBody:
+		return fmt.Errorf("the weather service's answer about %s is larger than %d MiB: ask for less", what, maxBody>>20)
+	case res.StatusCode != http.StatusOK:
+		return newStatusError(res, body, what)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("the weather service's answer about %s cannot be read: %w; try again in a minute", what, err)
+	}
+	return nil
+}
+
+// unreachable says what to do where no answer came.
+func (a *api) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && timeout.Timeout() {
+		return fmt.Errorf("the weather service at %s did not answer within %v: try again in a minute", a.base.Host, a.client.Timeout.Round(time.Millisecond))
+	}
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err // without the URL, which says nothing to who asked
+	}
+	return fmt.Errorf("the weather service at %s cannot be reached: %w; check the connection to the internet", a.base.Host, err)
+}
+
+// statusError is an answer that is no success.
+type statusError struct {
+	status int
+	what   string
+	detail string // what the API says of it, if anything
+}
+
+// newStatusError reads the problem (RFC 9457) that the API describes.
+func newStatusError(res *http.Response, body []byte, what string) error {
+	e := &statusError{status: res.StatusCode, what: what}
+	var problem struct {
+		Title  string `json:"title"`
+		Detail string `json:"detail"`
+	}
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); strings.HasSuffix(kind, "json") && json.Unmarshal(body, &problem) == nil {
+		e.detail = problem.Detail
+		if e.detail == "" {
+			e.detail = problem.Title
+		}
+		e.detail = strings.TrimSuffix(e.detail, ".")
+	}
+	return e
+}
+
+func (e *statusError) Error() string {
+	says := ""
+	if e.detail != "" {
+		says = fmt.Sprintf(" It says: %.300s.", e.detail)
+	}
+	switch {
+	case e.status == http.StatusNotFound:
+		return fmt.Sprintf("the weather service knows nothing of %s.%s", e.what, says)
+	case e.status == http.StatusForbidden, e.status == http.StatusTooManyRequests:
+		return fmt.Sprintf("the weather service refuses to answer (HTTP %d), which it does where it is asked too often: wait a minute.%s", e.status, says)
+	case e.status >= 500:
+		return fmt.Sprintf("the weather service has a problem (HTTP %d): try again in a minute.%s", e.status, says)
+	}
+	return fmt.Sprintf("the weather service did not accept the question for %s (HTTP %d).%s", e.what, e.status, says)
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+	"github.com/spf13/cobra"
+)
+
+// calling holds the flags of a call.
+type calling struct {
+	args      string
+	output    string
+	unchecked bool
+}
+
+func (a *app) callCommand() *cobra.Command {
+	var k calling
+	c := a.command(&cobra.Command{
+		ValidArgsFunction: a.completeWords(listTools, "name"),
+
+		Use:   "call SERVER.TOOL [KEY=VALUE]…",
+		Short: "Call a tool",
+		Long: `Call a tool and print what it returns: text as it is, structured content as JSON where there is no text, a line about
+each image or sound. Progress is shown on a terminal. Ctrl-C cancels the call at the server.
+
+The tool's schema says what each VALUE is: a number, true or false, text as it stands. A list is a KEY given several
+times, or JSON; an object is JSON, or KEY.MEMBER=VALUE. What is missing, misspelt or of the wrong type is told before
+anything is called. --args takes all arguments as JSON: written out, from a @FILE, or from standard input with @-; single
+ones can be added to them.
+
+` + naming,
+		Example: `  dowel call everything.echo message=hello
+  dowel call everything.echo --args '{"message":"hello"}' --json
+  echo '{"message":"hello"}' | dowel call everything.echo --args @-
+  dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything`,
+	}, func(ctx context.Context, t target, rest []string) error { return a.call(ctx, t, rest, k) })
+	c.Flags().StringVar(&k.args, "args", "", "the arguments as a `JSON` object, or @FILE, or @- for standard input")
+	c.Flags().StringVarP(&k.output, "output", "o", "", "save images, sounds and other data, or else the text, in this `file`; - is stdout")
+	c.Flags().BoolVar(&k.unchecked, "unchecked", false, "do not look at the tool's schema: send JSON as JSON, all else as text")
+	return c
+}
+
+func (a *app) call(ctx context.Context, t target, rest []string, k calling) error {
+	if len(rest) == 0 {
+		return usagef("no tool is named: write SERVER.TOOL, or TOOL where the server is named by --url or behind --")
+	}
+	name := rest[0]
+	given, err := parseArguments(rest[1:])
+	if err != nil {
+		return err
+	}
+	base, err := readObject(k.args, a.stdin)
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, t, func(c *client.Client) error {
+		tool := mcp.Tool{Name: name}
+		if !k.unchecked {
+			if tool, _, err = findTool(ctx, c, name); err != nil {
+				return seeing(err, t.words("tools", ""))
+			}
+		}
+		params := mcp.CallToolParams{Name: name}
+		if params.Arguments, err = complete(newSpec(tool.InputSchema), base, given); err != nil {
+			return seeing(err, t.words("tools", name))
+		}
+		raw, err := request(ctx, c, mcp.MethodCallTool, name, params, a.callOptions())
+		a.stderr.show("")
+		if err != nil {
+			return err
+		}
+		return a.result(c, &tool, raw, k)
+	})
+}
+
+// result shows what a tool returned.
+func (a *app) result(c *client.Client, tool *mcp.Tool, raw json.RawMessage, k calling) error {
+	var r mcp.CallToolResult
+	if err := mcp.Decode(raw, &r); err != nil {
+		return unreadable(c, mcp.MethodCallTool, err)
+	}
+	if a.json {
+		if err := a.document(raw); err != nil {
+			return err
+		}
+	}
+	if r.IsError {
+		return failure{tool.Name, wordsOf(r.Content)}
+	}
+	if err := a.resultContent(&r, k); err != nil {
+		return err
+	}
+	return checkOutput(c, tool, r.StructuredContent)
+}
+
+func (a *app) resultContent(r *mcp.CallToolResult, k calling) error {
+	save := newSaver(k.output, r.Content)
+	switch {
+	case a.json && save == nil:
+		return nil
+	case a.json:
+		return saveAll(r.Content, save)
+	case r.StructuredContent != nil && !hasText(r.Content):
+		if err := a.savedText(string(indented(r.StructuredContent)), save); err != nil {
+			return err
+		}
+	}
+	return a.blocks(r.Content, save)
+}
+
+func hasText(content []mcp.Content) bool {
+	for _, c := range content {
+		if c.Type == mcp.ContentText {
+			return true
+		}
+	}
+	return false
+}
+
+// wordsOf are the words in which a tool says that it failed.
+func wordsOf(content []mcp.Content) string {
+	var words []string
+	for _, c := range content {
+		words = append(words, strings.TrimSpace(c.String()))
+	}
+	if len(words) == 0 {
+		return "the tool failed, and does not say why"
+	}
+	return strings.Join(words, "\n")
+}
+
+// checkOutput holds a result to the schema that the tool declares for it, where that can be used.
+func checkOutput(c *client.Client, tool *mcp.Tool, structured json.RawMessage) error {
+	if structured == nil || len(tool.OutputSchema) == 0 || rawjson.IsNull(tool.OutputSchema) {
+		return nil
+	}
+	compiled, err := schema.Compile(tool.OutputSchema)
+	if err != nil {
+		return nil // the tool's author has to hear of it elsewhere
+	}
+	if err := compiled.Validate(structured); err != nil {
+		return &client.CallError{Server: c.ServerInfo().Name, Method: mcp.MethodCallTool, Name: tool.Name,
+			Err: &client.OutputError{Tool: tool.Name, Err: err}}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/spf13/cobra"
+)
+
+// completionLimit is how long a shell waits for names that a server has to be asked for.
+const completionLimit = 3 * time.Second
+
+// completeWords offers a shell the names of servers and, behind one with a dot, of what it has; the member of each is the
+// name that counts.
+func (a *app) completeWords(l listing, member string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		server, _, dotted := strings.Cut(typed, ".")
+		if l.method == "" || !dotted || !slices.Contains(builtins(), server) {
+			return builtins(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return a.namesOf(server, l, member), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// namesOf asks a server; one that does not answer in time has no names.
+func (a *app) namesOf(server string, l listing, member string) (names []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), completionLimit)
+	defer cancel()
+	t, err := a.byName(server)
+	if err != nil {
+		return nil
+	}
+	_ = a.withOptions(ctx, t, client.Options{Restart: client.Restart{Max: -1}}, func(c *client.Client) error {
+		page, err := l.all(ctx, c)
+		for it := rawjson.Array(rawjson.Lookup(page, l.member)); it.Next(); {
+			name, _ := rawjson.String(rawjson.Lookup(it.Value, member))
+			names = append(names, server+"."+name)
+		}
+		return err
+	}) // a shell has no place for what went wrong
+	return names
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/spf13/cobra"
+)
+
+// connection holds the flags about how to talk to a server.
+type connection struct {
+	whence
+	wire       bool
+	revision   string
+	connect    time.Duration
+	idle       time.Duration
+	total      time.Duration
+	log        string
+	roots      []string
+	answers    []string
+	sampleText string
+}
+
+func (c *connection) register(cmd *cobra.Command) {
+	c.whence.register(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&c.wire, "wire", false, "show the frames on the wire on stderr, as they pass")
+	flags.StringVar(&c.revision, "revision", "", "speak this protocol `revision` (default: what the server speaks)")
+	flags.DurationVar(&c.connect, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
+	flags.DurationVar(&c.idle, "idle-timeout", 0, "how long a call may go on without a sign of life; 0: no limit")
+	flags.DurationVar(&c.total, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
+	flags.StringVar(&c.log, "log", "", "show the server's log messages from this `level` on (debug, info, warning, error …)")
+	flags.StringArrayVar(&c.roots, "root", nil, "a `folder` that the server may work on (repeatable)")
+	flags.StringArrayVar(&c.answers, "answer", nil, "answer a question of the server (`key=value`, repeatable)")
+	flags.StringVar(&c.sampleText, "sample-text", "", "answer the server's questions to a model with this `text`")
+}
+
+// options makes a client's options of the flags.
+func (a *app) options(t target) (client.Options, error) {
+	o := client.Options{
+		Name:     t.name,
+		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()},
+		Connect:  limit(a.connect),
+		Idle:     a.idle,
+		Total:    a.total,
+		Restart:  client.Restart{Max: -1},
+		Revision: mcp.Revision(a.revision),
+		LogLevel: mcp.LoggingLevel(a.log),
+		Verdicts: new(transport.Verdicts), // what a pinned revision comes to is no verdict for another run
+		Logger:   slog.New(a.notices()),
+	}
+	if a.revision != "" && !o.Revision.Known() {
+		return o, usagef("--revision %s: dowel speaks %v", a.revision, mcp.Revisions())
+	}
+	if a.log != "" {
+		if o.LogLevel.Severity() < 0 {
+			return o, usagef("--log %s: the levels are %v", a.log, mcp.LoggingLevels)
+		}
+		o.OnLog = a.showLog
+	}
+	if a.wire {
+		o.Tap = newWire(a.stderr, a.json).tap
+	}
+	if err := a.answerWith(&o, t); err != nil {
+		return o, err
+	}
+	return o, nil
+}
+
+// limit turns the flags' 0 into the options' "no limit".
+func limit(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+// answerWith sets what the server may ask: what cannot be answered here is not offered.
+func (a *app) answerWith(o *client.Options, t target) error {
+	answers, err := parseArguments(a.answers)
+	if err != nil {
+		return usagef("--answer: %w", err)
+	}
+	talk := terminal(a.stdin) != nil && a.stderr.file != nil
+	if talk || len(answers) > 0 {
+		q := &questions{out: a.stderr, origin: t.origin, answers: answers, warn: a.warn}
+		if talk {
+			q.in = newLines(a.stdin)
+		}
+		o.Elicit, o.ElicitURL = q.ask, talk
+	}
+	if a.sampleText != "" {
+		o.Sample = a.sample
+	}
+	if len(a.roots) > 0 {
+		roots, err := rootsOf(a.roots)
+		if err != nil {
+			return err
+		}
+		o.Roots = client.FixedRoots(roots...)
+	}
+	return nil
+}
+
+// sample answers for a model.
+func (a *app) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	return &mcp.CreateMessageResult{
+		Role: mcp.RoleAssistant, Model: "dowel --sample-text", StopReason: "endTurn",
+		Content: mcp.SamplingContent{mcp.Text(a.sampleText)},
+	}, nil
+}
+
+func rootsOf(folders []string) ([]mcp.Root, error) {
+	var roots []mcp.Root
+	for _, f := range folders {
+		path, err := folder(f)
+		if err != nil {
+			return nil, usagef("--root %s: %w", f, err)
+		}
+		slashed := filepath.ToSlash(path)
+		if !strings.HasPrefix(slashed, "/") {
+			slashed = "/" + slashed // C:/…
+		}
+		roots = append(roots, mcp.Root{URI: (&url.URL{Scheme: "file", Path: slashed}).String(), Name: filepath.Base(path)})
+	}
+	return roots, nil
+}
+
+// with connects to the server, does something there, and ends the connection with all that was started for it.
+func (a *app) with(ctx context.Context, t target, do func(*client.Client) error) error {
+	o, err := a.options(t)
+	if err != nil {
+		return err
+	}
+	return a.withOptions(ctx, t, o, do)
+}
+
+func (a *app) withOptions(ctx context.Context, t target, o client.Options, do func(*client.Client) error) error {
+	if command, ok := t.dial.(stdio.Command); ok && a.verbose {
+		command.Stderr = a.serverStderr()
+		t.dial = command
+	}
+	c, err := client.Dial(ctx, t.dial, o)
+	if err != nil {
+		return connectError{t.label(), bare(err)}
+	}
+	err = do(c)
+	a.stderr.show("")
+	if closing := c.Close(); err == nil && closing != nil {
+		a.warn("%v", closing)
+	}
+	return err
+}
+
+// bare is the error of a dial without its first words, which name the server as programs do.
+func bare(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// serverStderr takes what a server writes to its stderr.
+func (a *app) serverStderr() io.Writer {
+	if a.json {
+		return io.Discard // stderr is JSON lines then
+	}
+	return a.stderr
+}
+
+// request makes one request. name is what it is about, for errors.
+func request[P any](ctx context.Context, c *client.Client, method, name string, params P, o client.CallOptions) (json.RawMessage, error) {
+	resp, err := client.Do(ctx, c, mcp.Method[P, mcp.Response]{Name: method}, params, o)
+	var failed *client.CallError
+	if errors.As(err, &failed) && failed.Name == "" {
+		failed.Name = name
+	}
+	return resp.Raw, err
+}
+
+// unreadable says that a server's result does not have its method's form.
+func unreadable(c *client.Client, method string, err error) error {
+	return &client.CallError{Server: c.ServerInfo().Name, Method: method, Err: fmt.Errorf("the result cannot be read: %w", err)}
+}

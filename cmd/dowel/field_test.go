@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestEntered(t *testing.T) {
+	for _, test := range []struct{ field, answer, want, fails string }{
+		{"name", "Ada", `"Ada"`, ""},
+		{"name", " Ada ", `" Ada "`, ""},
+		{"name", "A", "", "at least 2"},
+		{"name", "", "", "an answer is needed"},
+		{"age", "31", "31", ""},
+		{"age", "", "30", ""},
+		{"age", "151", "", "150"},
+		{"age", "old", "", "must be a whole number"},
+		{"agree", "y", "true", ""},
+		{"agree", "No", "false", ""},
+		{"agree", "maybe", "", "yes or no"},
+		{"agree", "", "", ""},
+		{"colour", "1", `"#f00"`, ""},
+		{"colour", "green", `"#0f0"`, ""},
+		{"colour", "#0F0", `"#0f0"`, ""},
+		{"colour", "3", "", "from 1 to 2"},
+		{"days", "mon, 3", `["mon","wed"]`, ""},
+		{"days", "mon,", "", `"" is none of the choices`},
+		{"mail", "ada@example.com", `"ada@example.com"`, ""},
+		{"mail", "Ada <ada@example.com>", "", "of the format email"},
+		{"mail", "ada", "", "of the format email"},
+	} {
+		f, ok := newSpec(json.RawMessage(everyField)).property(test.field)
+		if !ok {
+			t.Fatalf("no field %s", test.field)
+		}
+		got, err := f.entered(test.answer)
+		switch {
+		case test.fails != "" && (err == nil || !strings.Contains(err.Error(), test.fails)):
+			t.Errorf("%s %q: got %s, %v, want an error with %q", test.field, test.answer, got, err, test.fails)
+		case test.fails == "" && (err != nil || string(got) != test.want):
+			t.Errorf("%s %q: got %s, %v, want %s", test.field, test.answer, got, err, test.want)
+		}
+	}
+}
+
+// A choice that looks like a number is found by its value before its place.
+func TestPickByValueFirst(t *testing.T) {
+	choices := []choice{{value: json.RawMessage(`"2"`)}, {value: json.RawMessage(`"1"`)}}
+	if got, err := pick(choices, "1"); err != nil || string(got) != `"1"` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for _, test := range []struct {
+		format, text string
+		ok           bool
+	}{
+		{"uri", "https://example.com/x", true},
+		{"uri", "example.com", false},
+		{"date", "2026-02-28", true},
+		{"date", "2026-02-30", false},
+		{"date-time", "2026-02-28T10:00:00+01:00", true},
+		{"date-time", "2026-02-28", false},
+		{"unknown", "anything", true},
+		{"", "anything", true},
+	} {
+		if err := formatted(test.format, test.text); (err == nil) != test.ok {
+			t.Errorf("%s %q: got %v", test.format, test.text, err)
+		}
+	}
+}
+
+func TestDemands(t *testing.T) {
+	for field, want := range map[string]string{
+		"name":   "text, at least 2 characters, required",
+		"age":    "integer, 0 to 150, Enter takes 30",
+		"agree":  "yes or no, Enter leaves it out",
+		"colour": "number or name, required",
+		"days":   "numbers or names, with commas between them, at least 1 of them, Enter leaves it out",
+		"mail":   "email, Enter leaves it out",
+	} {
+		f, _ := newSpec(json.RawMessage(everyField)).property(field)
+		if got := f.demands(); got != want {
+			t.Errorf("%s: got %q, want %q", field, got, want)
+		}
+	}
+}
+
+func TestURLsAreShownWhole(t *testing.T) {
+	for _, test := range []struct{ url, host string }{
+		{"https://example.com/login?next=https://evil.com", "example.com"},
+		{"https://bank.com@evil.com/", "evil.com"},
+		{"https://bank.com:pw@evil.com:8443/", "evil.com:8443"},
+		{"https://evil.com\\@bank.com/", "evil.com"},
+		{"https://[::1]:80/x", "[::1]:80"},
+		{"https://b\u0430nk.com/", `b\u{430}nk.com`},
+		{"https://example.com", "example.com"},
+	} {
+		before, host, after := splitURL(test.url)
+		if host != test.host {
+			t.Errorf("%s: the host is %q, want %q", test.url, host, test.host)
+		}
+		if whole := before + host + after; whole != visible(test.url) {
+			t.Errorf("%s: shown as %s", test.url, whole)
+		}
+	}
+}
+
+func TestDoubts(t *testing.T) {
+	for _, test := range []struct{ url, want string }{
+		{"https://example.com/xn--path", ""},
+		{"http://localhost:8080/", ""},
+		{"http://127.0.0.1/", ""},
+		{"https://xn--bnk-5cd.com/", "punycode"},
+		{"https://login.xn--bnk-5cd.com/", "punycode"},
+		{"https://b\u0430nk.com/", "imitate"},
+		{"https://bank.com@evil.com/", "before @"},
+		{"http://example.com/", "not protected"},
+	} {
+		u, err := url.Parse(test.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(doubts(u), "; ")
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.url, got, test.want)
+		}
+	}
+}

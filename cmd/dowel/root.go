@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// app is one run of dowel.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr *screen
+
+	connection
+	json    bool
+	verbose bool
+
+	began bool // the command line was understood
+}
+
+// run runs dowel with the given words and streams, and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	a := &app{stdin: stdin, stderr: newScreen(stderr, func() {})}
+	a.stdout = newScreen(stdout, func() { gone(errReaderGone) })
+	ctx, stop := interruptible(ctx, a.notice)
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	command, err := root.ExecuteContextC(ctx)
+	if err != nil && !a.began {
+		err = usageError{err: err}
+	}
+	a.report(command, err)
+	return exitCode(err)
+}
+
+const about = `dowel talks to servers of the Model Context Protocol (MCP), of every revision.
+
+` + naming + `
+
+--json gives what the server sent, --wire shows how it came about.
+Exit codes: 0 ok, 1 the tool failed, 2 usage, 3 no connection, 4 protocol error,
+124 timeout, 130 interrupted; see dowel help exit-codes.`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dowel",
+		Short: "The Model Context Protocol on the command line",
+		Long:  about,
+		Example: `  dowel tools everything
+  dowel call everything.echo message=hello
+  dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything
+  dowel discover everything --wire`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetVersionTemplate("dowel {{.Version}} (" + runtime.Version() + ")\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "write JSON: one document, or a line for each event")
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
+	const look, use, serve = "look", "use", "serve"
+	root.AddGroup(&cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
+		&cobra.Group{ID: serve, Title: "Serving:"})
+	for group, commands := range map[string][]*cobra.Command{
+		look:  {a.discoverCommand(), a.toolsCommand(), a.resourcesCommand(), a.promptsCommand()},
+		use:   {a.callCommand(), a.readCommand(), a.promptCommand(), a.completeCommand(), a.watchCommand()},
+		serve: {a.serveCommand()},
+	} {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(exitCodesTopic())
+	return root
+}
+
+// command makes a subcommand that talks to a server.
+func (a *app) command(c *cobra.Command, do func(ctx context.Context, t target, rest []string) error) *cobra.Command {
+	a.connection.register(c)
+	c.Args = cobra.ArbitraryArgs
+	if c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = a.completeWords(listing{}, "")
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		a.began = true
+		t, rest, err := a.aim(cmd, args)
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), t, rest)
+	}
+	return c
+}
+
+// flagError helps those who write an argument of a tool as a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	if flag, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown && (cmd.Name() == "call" || cmd.Name() == "prompt") {
+		return fmt.Errorf("%w; what a tool or prompt takes is written without dashes: %s=…", err, flag)
+	}
+	return err
+}
+
+// version is the version of the module, or of the commit that it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}
+
+// report says what went wrong, to what, and what to do.
+func (a *app) report(cmd *cobra.Command, err error) {
+	code := exitCode(err)
+	if _, ended := err.(*interruption); ended || code == exitOK {
+		return // what has no end of its own was ended, or all went well
+	}
+	a.stderr.show("")
+	advice := advice(err)
+	var usage usageError
+	switch {
+	case !errors.As(err, &usage):
+	case usage.see != "":
+		advice = "see " + usage.see
+	case cmd != nil:
+		advice = "see " + cmd.CommandPath() + " --help"
+	}
+	if a.json {
+		encodeLine(a.stderr, map[string]any{"error": errorObject(err, code, advice)})
+		return
+	}
+	text := a.stderr.clean(err.Error())
+	fmt.Fprintf(a.stderr, "%s %s\n", a.stderr.red("dowel:"), strings.ReplaceAll(text, "\n", "\n  "))
+	if advice != "" {
+		fmt.Fprintf(a.stderr, "  %s\n", advice)
+	}
+}
+
+// notice says something on a terminal; programs have no use for it.
+func (a *app) notice(text string) {
+	if a.stderr.file != nil {
+		fmt.Fprintf(a.stderr, "\n%s\n", a.stderr.dim(text))
+	}
+}
+
+// warn says what the user should know although the command goes on.
+func (a *app) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if a.json {
+		encodeLine(a.stderr, map[string]any{"warning": text})
+		return
+	}
+	fmt.Fprintf(a.stderr, "%s %s\n", a.stderr.yellow("dowel: warning:"), a.stderr.clean(text))
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// screen is an output stream with what is known of who reads it. It is safe for concurrent use.
+type screen struct {
+	file   *os.File // where the writer is a terminal, else nil
+	colour bool
+	gone   func() // called once, when nobody reads any more
+
+	mu      sync.Mutex
+	w       io.Writer
+	status  string // the line that stands for now, on a terminal
+	held    bool   // no status is shown meanwhile
+	closed  bool   // nobody reads any more
+	scratch []byte
+}
+
+func newScreen(w io.Writer, gone func()) *screen {
+	s := &screen{w: w, gone: gone, file: terminal(w)}
+	s.colour = s.file != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return s
+}
+
+// terminal returns the terminal that a stream is, nil if it is none.
+func terminal(stream any) *os.File {
+	if file, ok := stream.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return file
+	}
+	return nil
+}
+
+// Write writes above the status line. What nobody reads any more is swallowed: that is no failure of a command.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return len(p), nil
+	}
+	out := p
+	if s.status != "" {
+		s.scratch = append(append(append(s.scratch[:0], clearLine...), p...), s.status...)
+		out = s.scratch
+		if !strings.HasSuffix(string(p), "\n") {
+			out = out[:len(out)-len(s.status)]
+			s.status = ""
+		}
+	}
+	if _, err := s.w.Write(out); err != nil {
+		if !errors.Is(err, syscall.EPIPE) {
+			return 0, err
+		}
+		s.closed = true
+		s.gone()
+	}
+	return len(p), nil
+}
+
+const clearLine = "\r\x1b[K"
+
+// show replaces the status line, which stands below everything else; an empty one removes it. It is shown on terminals.
+func (s *screen) show(status string) {
+	if s.file == nil {
+		return
+	}
+	status = shorten(status, s.columns()-1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held || s.closed || status == s.status {
+		return
+	}
+	s.status = status
+	_, _ = io.WriteString(s.w, clearLine+status) // it is for show
+}
+
+// hold removes the status line, and keeps it away until it is let go: for questions.
+func (s *screen) hold(held bool) {
+	if held {
+		s.show("")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = held
+}
+
+// columns is the width to fit things into.
+func (s *screen) columns() int {
+	if s.file != nil {
+		if width, _, err := term.GetSize(int(s.file.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
+// The styles are plain text where nobody would see them.
+func (s *screen) bold(text string) string   { return s.styled("1", text) }
+func (s *screen) dim(text string) string    { return s.styled("2", text) }
+func (s *screen) red(text string) string    { return s.styled("31", text) }
+func (s *screen) green(text string) string  { return s.styled("32", text) }
+func (s *screen) yellow(text string) string { return s.styled("33", text) }
+func (s *screen) cyan(text string) string   { return s.styled("36", text) }
+
+func (s *screen) styled(code, text string) string {
+	if !s.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// clean returns foreign text as a terminal may be given it. What goes elsewhere stays as it is.
+func (s *screen) clean(text string) string {
+	if s.file == nil {
+		return text
+	}
+	return printable(text)
+}
+
+var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?)`)
+
+// printable drops what a terminal would obey, and what turns text around.
+func printable(text string) string {
+	if !strings.ContainsFunc(text, obeyed) && utf8.ValidString(text) {
+		return text
+	}
+	text = escapeSequence.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
+	return strings.Map(func(r rune) rune {
+		if obeyed(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func obeyed(r rune) bool {
+	const bidi = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+	return unicode.IsControl(r) && r != '\n' && r != '\t' || strings.ContainsRune(bidi, r)
+}
+
+// line returns foreign text as one line.
+func line(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
+
+// firstLine returns the first line of foreign text that says something.
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line(first)
+}
+
+// shorten cuts text to so many characters.
+func shorten(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:max(width-1, 0)]) + "…"
+}
+
+// wrap breaks words into lines of at most width characters; a longer word has a line of its own.
+func wrap(words []string, width int) []string {
+	var lines []string
+	current, length := "", 0
+	for _, word := range words {
+		size := utf8.RuneCountInString(word)
+		switch {
+		case current == "":
+			current, length = word, size
+		case length+1+size > width:
+			lines = append(lines, current)
+			current, length = word, size
+		default:
+			current, length = current+" "+word, length+1+size
+		}
+	}
+	if current != "" {
+		lines = append(lines, current)
+	}
+	return lines
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/builtin"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/spf13/cobra"
+)
+
+// builtins are the names of the servers in this binary.
+func builtins() []string { return builtin.Names() }
+
+func (a *app) serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve SERVER [OPTION=VALUE]…",
+		Short: "Serve a built-in server over standard input and output",
+		Long: `Serve a built-in server over standard input and output, as the child of a client, in every protocol revision, until the
+client closes standard input.
+
+` + described(),
+		Example: `  dowel serve everything
+  dowel serve kv memory=true
+  dowel tools -- dowel serve kv path=notes.db`,
+		Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return offered(args), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.began = true
+			return a.serve(cmd.Context(), args)
+		},
+	}
+}
+
+// described tells of the servers and their options.
+func described() string {
+	var b strings.Builder
+	for _, d := range builtin.Describe() {
+		fmt.Fprintf(&b, "%s: %s\n", d.Name, d.Description)
+		for _, o := range d.Options {
+			fmt.Fprintf(&b, "  %-12s %s\n", o.Name+"=", o.Description)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// offered completes the words behind dowel serve.
+func offered(args []string) []string {
+	if len(args) == 0 {
+		return builtins()
+	}
+	var all []string
+	for _, d := range builtin.Describe() {
+		for _, o := range d.Options {
+			if d.Name == args[0] {
+				all = append(all, o.Name+"=")
+			}
+		}
+	}
+	return all
+}
+
+func (a *app) serve(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return usagef("no server is named: there are %s", strings.Join(builtins(), ", "))
+	}
+	options, err := builtin.ParseOptions(args[1:])
+	if err != nil {
+		return usageError{err: err}
+	}
+	s, err := builtin.New(args[0], options)
+	if err != nil {
+		return usageError{err: err}
+	}
+	defer s.Close()
+	if terminal(a.stdin) != nil {
+		a.notice("Serving " + args[0] + " to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel tools " + args[0])
+	}
+	return stdio.Serve(ctx, s, stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(a.notices())}})
+}

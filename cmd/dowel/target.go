@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/spf13/cobra"
+)
+
+// target is a server that a command line names.
+type target struct {
+	// name is how the user knows the server; empty where only the server knows its name.
+	name string
+	// origin says where the server comes from.
+	origin string
+	// dial is what package client dials.
+	dial any
+}
+
+// label is how to call the server while it has not said its name.
+func (t target) label() string {
+	if t.name != "" {
+		return t.name
+	}
+	return shorten(t.origin, 60)
+}
+
+// words is the command line that does something with a thing of the server, for advice.
+func (t target) words(do, thing string) string {
+	switch {
+	case t.name == "":
+		return strings.TrimSpace("dowel "+do+" "+thing) + " -- …"
+	case thing == "":
+		return "dowel " + do + " " + t.name
+	}
+	return "dowel " + do + " " + t.name + "." + thing
+}
+
+// whence holds the flags that say which server, and how it is started.
+type whence struct {
+	url     string
+	env     []string
+	dir     string
+	options []string
+}
+
+func (w *whence) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&w.url, "url", "", "the server's `URL`")
+	flags.StringArrayVarP(&w.env, "env", "e", nil, "set a variable in the server's environment (`KEY=VALUE`, repeatable)")
+	flags.StringArrayVarP(&w.options, "option", "O", nil, "an option of a built-in server (`NAME=VALUE`, repeatable; see dowel serve --help)")
+	flags.StringVar(&w.dir, "dir", "", "the `folder` to start the server in")
+}
+
+const naming = `The server is named in one of three ways, the same in every command:
+
+  everything.echo        by its name: one of the built-in servers (dowel serve --help)
+  --url URL              by its URL
+  … -- npx -y @acme/mcp  by the command that starts it, behind --
+
+Without --url and --, the first word names it: SERVER.THING or SERVER THING.`
+
+// aim finds the server that a command line names. rest are the words about what to do there.
+func (w *whence) aim(cmd *cobra.Command, args []string) (t target, rest []string, err error) {
+	words, command := args, []string(nil)
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		words, command = args[:dash], args[dash:]
+		if len(command) == 0 {
+			return t, nil, usagef("there is no command behind --: write the server's command there")
+		}
+	}
+	switch {
+	case len(w.options) > 0 && (w.url != "" || command != nil):
+		return t, nil, usagef("--option is for built-in servers; write what the server takes behind its command")
+	case w.url != "" && command != nil:
+		return t, nil, usagef("the server is named twice: by --url and by the command behind --")
+	case w.url != "":
+		t, err = w.byURL()
+		return t, words, err
+	case command != nil:
+		t, err = w.started(command)
+		return t, words, err
+	case len(words) == 0:
+		return t, nil, usagef("no server is named: write one of the built-in ones (%s), --url URL, or its command behind --",
+			strings.Join(builtins(), ", "))
+	}
+	name, thing, err := splitName(words[0], builtins())
+	if err != nil {
+		return t, nil, err
+	}
+	if thing != "" {
+		rest = []string{thing}
+	}
+	t, err = w.byName(name)
+	return t, append(rest, words[1:]...), err
+}
+
+// splitName splits SERVER.THING, or takes SERVER alone. A server's name may hold dots, so the longest one counts.
+func splitName(word string, known []string) (name, thing string, err error) {
+	for _, k := range known {
+		if (word == k || strings.HasPrefix(word, k+".")) && len(k) > len(name) {
+			name = k
+		}
+	}
+	if name != "" {
+		return name, strings.TrimPrefix(word[len(name):], "."), nil
+	}
+	wanted, _, _ := strings.Cut(word, ".")
+	return "", "", usagef("no server is called %s%s; a server that has no name here is given by its command: dowel … -- COMMAND",
+		wanted, suggestion(wanted, known))
+}
+
+// byName is the one place that knows what servers have names.
+func (w *whence) byName(name string) (target, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return target{}, fmt.Errorf("dowel cannot find itself to start %s: %w", name, err)
+	}
+	t, err := w.started(append([]string{self, "serve", name}, w.options...))
+	t.name, t.origin = name, "built into dowel"
+	return t, err
+}
+
+// byURL is the one place that knows how to reach a URL.
+func (w *whence) byURL() (target, error) {
+	if len(w.env) > 0 || w.dir != "" {
+		return target{}, usagef("--env and --dir are for servers that are started; %s runs already", w.url)
+	}
+	return target{}, connectError{w.url, errors.New("this dowel does not speak HTTP yet; give the server's command behind -- instead")}
+}
+
+// started is a server that is started by its command.
+func (w *whence) started(command []string) (target, error) {
+	env := map[string]string{}
+	for _, setting := range w.env {
+		key, value, ok := strings.Cut(setting, "=")
+		if !ok || key == "" {
+			return target{}, usagef("--env %s: write KEY=VALUE", setting)
+		}
+		env[key] = value
+	}
+	return target{
+		origin: line(strings.Join(command, " ")),
+		dial:   stdio.Command{Path: command[0], Args: slices.Clone(command[1:]), Env: env, Dir: w.dir},
+	}, nil
+}
+
+// folder returns the absolute path of a folder that exists.
+func folder(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(absolute)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is no folder")
+	}
+	return absolute, err
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/spf13/cobra"
+)
+
+// watching holds the flags of a watch.
+type watching struct {
+	uris  []string
+	count int
+}
+
+func (a *app) watchCommand() *cobra.Command {
+	var w watching
+	c := a.command(&cobra.Command{
+		Use:   "watch SERVER [URI]…",
+		Short: "Print what changes at a server, until Ctrl-C",
+		Long: `Print a line for each change: of the lists of tools, prompts and resources, and of the resources with the given URIs.
+A lost connection is restored, and a server that was started is started again; what may have been missed meanwhile is
+printed as a gap. With --json each change is a line with time, method and params, or gap.
+
+` + naming,
+		Example: `  dowel watch everything
+  dowel watch everything test://watched-resource --json
+  dowel watch --count 1 -- npx -y @modelcontextprotocol/server-everything`,
+	}, func(ctx context.Context, t target, rest []string) error {
+		w.uris = append(w.uris, rest...)
+		return a.watch(ctx, t, w)
+	})
+	c.Flags().StringArrayVar(&w.uris, "uri", nil, "a resource to watch (`URI`, repeatable; the same as a word)")
+	c.Flags().IntVarP(&w.count, "count", "n", 0, "end after so many changes; 0: never")
+	return c
+}
+
+func (a *app) watch(ctx context.Context, t target, w watching) error {
+	o, err := a.options(t)
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	show := &changes{app: a, count: w.count, enough: func() { end(errEnough) }}
+	failed := make(chan error, 1)
+	o.Restart = client.Restart{}
+	o.OnState = func(s client.State) { a.watchState(s, failed) }
+	// Some servers announce changes without saying for which subscription.
+	o.Notifications = []client.NotificationHandler{{Handle: show.stray}}
+	err = a.withOptions(ctx, t, o, func(c *client.Client) error {
+		filter := mcp.SubscriptionFilter{
+			ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: w.uris,
+		}
+		subscription, err := c.Watch(ctx, filter)
+		if errors.Is(err, client.ErrNothingToWatch) && len(w.uris) == 0 {
+			return a.waitIdle(ctx, c, failed)
+		}
+		if err != nil {
+			return err
+		}
+		a.tellRefused(w.uris, subscription.Acknowledged().ResourceSubscriptions)
+		for change, err := range subscription.Changes() {
+			if err != nil {
+				return err
+			}
+			show.change(change)
+		}
+		return context.Cause(ctx)
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// errEnough is the cause of a context that ended because --count was reached.
+var errEnough = errors.New("all changes that were asked for have come")
+
+// waitIdle watches a server that announces no changes: it may come and go, and log.
+func (a *app) waitIdle(ctx context.Context, c *client.Client, failed <-chan error) error {
+	a.warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.ServerInfo().Name)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-failed:
+		return err
+	}
+}
+
+// changes shows changes, whoever brings them, until they are enough.
+type changes struct {
+	app    *app
+	enough func()
+
+	mu    sync.Mutex
+	count int // 0: they are never enough
+	seen  int
+}
+
+func (s *changes) change(c client.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count > 0 && s.seen == s.count {
+		return
+	}
+	s.app.change(c)
+	if s.seen++; s.seen == s.count {
+		s.enough()
+	}
+}
+
+// stray takes a notification that belongs to no subscription.
+func (s *changes) stray(n mcp.Notification) {
+	switch n.Method {
+	case mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged, mcp.NotificationResourceUpdated:
+		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
+		s.change(client.Change{Method: n.Method, URI: uri, Params: n.Params})
+	}
+}
+
+// changeLine is a change as a program reads it.
+type changeLine struct {
+	Time   time.Time       `json:"time"`
+	Method string          `json:"method,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
+	Gap    bool            `json:"gap,omitempty"`
+}
+
+func (a *app) change(c client.Change) {
+	now := time.Now()
+	if a.json {
+		encodeLine(a.stdout, changeLine{now, c.Method, c.Params, c.Gap})
+		return
+	}
+	fmt.Fprintf(a.stdout, "%s %s\n", a.stdout.dim(now.Format(time.TimeOnly)), changeText(c))
+}
+
+func changeText(c client.Change) string {
+	switch {
+	case c.Gap:
+		return "gap: changes may have been missed"
+	case c.Method == mcp.NotificationToolsChanged:
+		return "tools changed"
+	case c.Method == mcp.NotificationPromptsChanged:
+		return "prompts changed"
+	case c.Method == mcp.NotificationResourcesChanged:
+		return "resources changed"
+	case c.Method == mcp.NotificationResourceUpdated:
+		return "updated " + line(c.URI)
+	}
+	return line(c.Method)
+}
+
+// tellRefused names the resources that the server does not watch.
+func (a *app) tellRefused(wanted, granted []string) {
+	known := map[string]bool{}
+	for _, uri := range granted {
+		known[uri] = true
+	}
+	for _, uri := range wanted {
+		if !known[uri] {
+			a.warn("the server does not announce changes of %s", uri)
+		}
+	}
+}
+
+// watchState tells of a connection that comes and goes.
+func (a *app) watchState(s client.State, failed chan<- error) {
+	switch {
+	case s.Status == client.Failed && s.Err != nil:
+		failed <- s.Err
+	case s.Status == client.Lost:
+		a.warn("%v", s)
+	case s.Status == client.Ready && s.Attempt > 0:
+		a.warn("the connection is restored")
+	}
+}

@@ -1,0 +1,171 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Errors of asking, for errors.Is.
+var (
+	// ErrInputRequired says that a question goes out. The handler passes it up, and runs again with the answer. A call with
+	// an open question asks it, whatever its handler returns.
+	ErrInputRequired = errors.New("input required")
+	// ErrDeclined says that the user said no.
+	ErrDeclined = errors.New("the user declined")
+	// ErrCancelled says that the user went away without a choice.
+	ErrCancelled = errors.New("the user dismissed the question")
+	// ErrCannotAsk says that the context is not that of a tool, prompt or resource at work: nothing else can ask.
+	ErrCannotAsk = errors.New("only the handlers of tools, prompts and resources can ask, before they return")
+	// ErrStateTooLarge says that answers and remembered steps exceed what a client is asked to carry, [MaxState].
+	ErrStateTooLarge = errors.New("the answers and remembered steps of the call are too large")
+)
+
+// AskOptions refine a question. The zero value is ready.
+type AskOptions struct {
+	// Title names the field where T is a single value.
+	Title string
+	// Schema replaces the form that is inferred from T, which must be able to hold what it accepts: a flat object of
+	// primitives.
+	Schema json.RawMessage
+}
+
+// Ask asks the user to fill a form, whose fields are those of the struct T; a T that is a string, bool, number or named type
+// of these is a form of one field. Package schema says which tags form fields have.
+//
+// The error is [ErrInputRequired] until the answer is there, [ErrDeclined] or [ErrCancelled] if there is none, an
+// [*mcp.CapabilityError] if the client cannot ask its user, and says what is wrong with a T that is no form. A question is
+// known by its key, unique within the call, and asked again if the answer does not match the form or the question has
+// changed. Do not ask for secrets: use [AskURL].
+func Ask[T any](ctx context.Context, key, message string, opts ...AskOptions) (T, error) {
+	var answer T
+	err := AskAll(ctx, FormQuestion(key, message, &answer, opts...))
+	return answer, err
+}
+
+// AskURL asks the user to visit a URL, for what must not pass through the client: credentials, payments, a third party's
+// consent. The user's yes is consent, not completion: done says whether what the visit is for has happened. It is called
+// first, so that nothing is asked where nothing is missing, and while it is false the question is asked again. Where it is
+// nil the consent is enough. The URL must hold no secret, and whoever opens it must be checked to be the user who was asked.
+// Errors are those of [Ask] and of done.
+func AskURL(ctx context.Context, key, message, url string, done func(ctx context.Context) (bool, error)) error {
+	return AskAll(ctx, URLQuestion(key, message, url, done))
+}
+
+// AskRaw is [Ask] for a question as the protocol has it. The answer's content matches the schema where the action is accept;
+// decline and cancel are no errors here.
+func AskRaw(ctx context.Context, key string, params mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	var answer *mcp.ElicitResult
+	err := AskAll(ctx, rawQuestion(key, params, &answer))
+	return answer, err
+}
+
+// AskAll asks several questions in one round. It returns nil once all are answered; a question without a proper answer, such
+// as one that is declined, is an error at once.
+func AskAll(ctx context.Context, questions ...Question) error {
+	c := callFrom(ctx)
+	if c == nil || !mcp.MayAsk(c.req.Method) {
+		return ErrCannotAsk
+	}
+	var asked []openQuestion
+	var failed error
+	for _, q := range questions {
+		open, err := c.put(ctx, q)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		if open != nil {
+			asked = append(asked, *open)
+		}
+	}
+	if failed != nil || len(asked) == 0 {
+		return failed
+	}
+	return c.open(asked)
+}
+
+// openQuestion is one that the client has yet to answer.
+type openQuestion struct {
+	key, digest string
+	request     mcp.InputRequest
+}
+
+// put looks for the answer to a question: nil and nil mean that there is one. A question that the client can be asked is
+// returned, one that it cannot be is an error.
+func (c *call) put(ctx context.Context, q Question) (*openQuestion, error) {
+	if q.key == "" {
+		return nil, errors.New("a question needs a key")
+	}
+	if q.err != nil {
+		return nil, fmt.Errorf("question %s: %w", q.key, q.err)
+	}
+	if q.done != nil {
+		if done, err := q.done(ctx); done || err != nil {
+			return nil, err
+		}
+	}
+	open := &openQuestion{q.key, questionDigest(q.request), q.request}
+	err := c.answer(q, open.digest)
+	if !errors.Is(err, errAskAgain) {
+		return nil, err
+	}
+	needs, known := c.server.vocabulary.InputRequest(q.request)
+	if !known {
+		return nil, fmt.Errorf("no extension of the server knows the input request %s", q.request.Method)
+	}
+	if missing, any := mcp.Missing(c.req.Capabilities(), needs); any {
+		return nil, &mcp.CapabilityError{Required: missing}
+	}
+	return open, nil
+}
+
+// answer reads the answer to a question: errAskAgain if there is none that fits.
+func (c *call) answer(q Question, digest string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return ErrCannotAsk
+	}
+	a := c.asking()
+	if other, used := a.used[q.key]; used && other != digest {
+		return fmt.Errorf("the key %q is used for two questions of one call", q.key)
+	}
+	a.used[q.key] = digest
+	given, ok := a.answers[q.key]
+	if !ok || given.Digest != "" && given.Digest != digest {
+		return errAskAgain
+	}
+	err := q.read(given.Raw)
+	if errors.Is(err, errAskAgain) {
+		delete(a.answers, q.key)
+		return err
+	}
+	a.answers[q.key] = answer{Digest: digest, Raw: given.Raw}
+	if err != nil {
+		return fmt.Errorf("%s: %w", q.key, err)
+	}
+	return nil
+}
+
+func (c *call) open(asked []openQuestion) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return ErrCannotAsk
+	}
+	for _, q := range asked {
+		c.asks.open[q.key] = q
+	}
+	return fmt.Errorf("%w: %s", ErrInputRequired, asked[0].key)
+}
+
+// questionDigest tells a question from another one of the same key.
+func questionDigest(r mcp.InputRequest) string {
+	sum := sha256.Sum256(append(append([]byte(r.Method), 0), r.Params...))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// subscriptions are those that are open.
+type subscriptions struct {
+	mu    sync.RWMutex
+	all   map[*listener]struct{}
+	byURI map[string]map[*listener]struct{}
+
+	done  chan struct{} // closed when the server closes
+	close func()
+}
+
+func (s *subscriptions) init() {
+	s.all, s.byURI = map[*listener]struct{}{}, map[string]map[*listener]struct{}{}
+	s.done = make(chan struct{})
+	s.close = sync.OnceFunc(func() { close(s.done) })
+}
+
+func (s *subscriptions) add(l *listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[l] = struct{}{}
+	for _, uri := range l.uris {
+		if s.byURI[uri] == nil {
+			s.byURI[uri] = map[*listener]struct{}{}
+		}
+		s.byURI[uri][l] = struct{}{}
+	}
+}
+
+func (s *subscriptions) remove(l *listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, l)
+	for _, uri := range l.uris {
+		delete(s.byURI[uri], l)
+		if len(s.byURI[uri]) == 0 {
+			delete(s.byURI, uri)
+		}
+	}
+}
+
+// listChanged notes a change of the items' lists; with filtered, for those who see one of them only.
+func (s *subscriptions) listChanged(filtered bool, items []Item) {
+	var changed lists
+	for _, item := range items {
+		changed |= kindBit(item.Kind)
+	}
+	if changed == 0 {
+		return
+	}
+	if !filtered {
+		items = nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for l := range s.all {
+		l.listChanged(changed, items)
+	}
+}
+
+// Updated tells clients that listen that a resource has changed: those that subscribed to its URI, or to one above it in the
+// hierarchy of its path, with or without a slash at the end. It does not wait for them. Changes of one resource that come
+// faster than a client takes them are one.
+func (s *Server) Updated(uri string) { s.subscriptions.updated(uri) }
+
+func (s *subscriptions) updated(uri string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.byURI) == 0 {
+		return
+	}
+	var u *update
+	ancestors(uri, func(subscribed string) {
+		for l := range s.byURI[subscribed] {
+			if u == nil {
+				u = newUpdate(uri)
+			}
+			l.updated(u, subscribed)
+		}
+	})
+}
+
+// ancestors calls fn with the URI and those above it, the nearest first.
+func ancestors(uri string, fn func(string)) {
+	fn(uri)
+	path := uri
+	if end := strings.IndexAny(path, "?#"); end >= 0 {
+		path = path[:end]
+	}
+	root := strings.Index(path, "://")
+	if root < 0 {
+		return
+	}
+	root += len("://")
+	for at := len(path) - 1; at >= root-1; at-- {
+		if path[at] != '/' {
+			continue
+		}
+		if at+1 < len(uri) {
+			fn(path[:at+1])
+		}
+		if at >= root {
+			fn(path[:at])
+		}
+	}
+}
+
+// Change sends a change that an extension defines to the subscriptions that have asked for its method by a filter field of
+// the extension, and whose filter, as it was sent, matches; a nil match is all. match is called before Change returns, for
+// one subscription after another. Of changes that come faster than a client takes them it misses the oldest.
+func (s *Server) Change(c mcp.Change, match func(p mcp.Principal, filter json.RawMessage) bool) {
+	for _, l := range s.subscriptions.wanting(c.Method) {
+		for _, x := range l.extensions {
+			if x.method == c.Method && (match == nil || match(l.principal, x.filter)) {
+				l.changed(c)
+				break
+			}
+		}
+	}
+}
+
+func (s *subscriptions) wanting(method string) (all []*listener) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for l := range s.all {
+		for _, x := range l.extensions {
+			if x.method == method {
+				all = append(all, l)
+				break
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// CompleteFunc suggests values for an argument of a prompt or a variable of a template, best first. value is what has
+// been typed so far, settled the arguments that are known already. Any number may be returned: the client gets the first
+// [mcp.MaxCompletions] of them, and how many there are.
+type CompleteFunc func(ctx context.Context, value string, settled map[string]string) ([]string, error)
+
+// CompleteFrom returns a CompleteFunc that suggests those of the values that begin with what was typed, then those that
+// contain it, in any case.
+func CompleteFrom(values ...string) CompleteFunc {
+	return func(_ context.Context, value string, _ map[string]string) ([]string, error) {
+		typed := strings.ToLower(value)
+		var begins, contains []string
+		for _, v := range values {
+			if lower := strings.ToLower(v); strings.HasPrefix(lower, typed) {
+				begins = append(begins, v)
+			} else if strings.Contains(lower, typed) {
+				contains = append(contains, v)
+			}
+		}
+		return append(begins, contains...), nil
+	}
+}
+
+// completers holds how each of the known arguments is completed, nil where it is not.
+type completers map[string]CompleteFunc
+
+func completersOf(fields []field, names []string, given map[string]CompleteFunc) (completers, error) {
+	all := completers{}
+	for _, name := range names {
+		all[name] = nil
+	}
+	for _, f := range fields {
+		if f.enum != nil {
+			all[f.name] = CompleteFrom(f.enum...)
+		}
+	}
+	for name, fn := range given {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("Complete: there is no %q", name)
+		}
+		all[name] = fn
+	}
+	return all, nil
+}
+
+func (c completers) any() bool {
+	for _, fn := range c {
+		if fn != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// complete answers completion/complete. It is offered once something that can be completed was added; until then it is
+// not declared, and not found.
+func (s *Server) complete(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if !s.catalog.completes() {
+		return nil, mcp.MethodNotFound(req.Method)
+	}
+	var p mcp.CompleteParams
+	if err := mcp.Decode(req.Params, &p); err != nil {
+		return nil, mcp.InvalidParams("completion/complete: %v", err)
+	}
+	all, err := s.completersOf(ctx, req, p.Ref)
+	if err != nil {
+		return nil, err
+	}
+	fn, known := all[p.Argument.Name]
+	if !known {
+		return nil, mcp.InvalidParams("%s has no argument %q", p.Ref.Name+p.Ref.URI, p.Argument.Name)
+	}
+	if err := s.limiter.allow(req.Principal); err != nil {
+		return nil, mcp.Errorf(codeInternal, "%v", err)
+	}
+	if fn == nil {
+		return s.completed(nil), nil
+	}
+	var settled map[string]string
+	if p.Context != nil {
+		settled = p.Context.Arguments
+	}
+	c := s.newCall(ctx, req, params{name: []byte(p.Ref.Name + p.Ref.URI)})
+	defer c.close()
+	values, err := fn(c, p.Argument.Value, settled)
+	if err != nil {
+		return nil, c.failed(err)
+	}
+	c.flush()
+	return s.completed(values), nil
+}
+
+func (s *Server) completed(values []string) *mcp.Result {
+	total := len(values)
+	if total > mcp.MaxCompletions {
+		values = values[:mcp.MaxCompletions]
+	}
+	return s.result(&mcp.CompleteResult{Completion: mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}})
+}
+
+// completersOf returns those of what a completion refers to: a prompt, a template, or a resource, which has none.
+func (s *Server) completersOf(ctx context.Context, req *mcp.Request, ref mcp.CompletionRef) (completers, error) {
+	switch ref.Type {
+	case mcp.RefPrompt:
+		if item, ok := s.find(ctx, req, KindPrompt, []byte(ref.Name)); ok {
+			return item.entry.(*prompt).completers, nil
+		}
+		return nil, mcp.InvalidParams("Unknown prompt: %s", ref.Name)
+	case mcp.RefResource:
+		if item, ok := s.find(ctx, req, KindResourceTemplate, []byte(ref.URI)); ok {
+			return item.entry.(*template).completers, nil
+		}
+		if _, ok := s.find(ctx, req, KindResource, []byte(ref.URI)); ok {
+			return nil, nil
+		}
+		return nil, mcp.ResourceNotFound(ref.URI)
+	}
+	return nil, mcp.InvalidParams("ref.type must be %s or %s (got %q)", mcp.RefPrompt, mcp.RefResource, ref.Type)
+}
+
+// completes reports whether anything was added that can be completed.
+func (c *catalog) completes() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.completable
+}

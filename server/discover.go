@@ -1,0 +1,36 @@
+package server
+
+import "github.com/dowel-mcp/dowel/mcp"
+
+// discover answers server/discover.
+func (s *Server) discover() (*mcp.Result, error) {
+	result := s.result(&mcp.DiscoverResult{
+		SupportedVersions: mcp.Revisions(), Capabilities: s.capabilities(), Instructions: s.opts.Instructions,
+	})
+	result.Cache = s.opts.Cache.Discover
+	if result.Cache.Scope == "" {
+		result.Cache.Scope = mcp.CachePublic
+	}
+	return result, nil
+}
+
+// capabilities are what the server offers now.
+func (s *Server) capabilities() mcp.ServerCapabilities {
+	c := mcp.ServerCapabilities{Extensions: s.vocabulary.Declare()}
+	if s.catalog.offers(KindTool) {
+		c.Tools = &mcp.ListCapability{ListChanged: true}
+	}
+	if s.catalog.offers(KindPrompt) {
+		c.Prompts = &mcp.ListCapability{ListChanged: true}
+	}
+	if s.catalog.offers(KindResource) {
+		c.Resources = &mcp.ResourcesCapability{ListChanged: true, Subscribe: true}
+	}
+	if s.catalog.completes() {
+		c.Completions = &struct{}{}
+	}
+	if !s.opts.NoLogging {
+		c.Logging = &struct{}{}
+	}
+	return c
+}

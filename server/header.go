@@ -1,0 +1,113 @@
+package server
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/textproto"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// header is an argument that is mirrored into an HTTP header field (server/tools: x-mcp-header).
+type header struct {
+	schema.Header
+	field string // canonical: Mcp-Param-Region
+}
+
+func newHeaders(input *schema.Schema) ([]header, error) {
+	declared, err := input.Headers()
+	if err != nil {
+		return nil, err
+	}
+	var all []header
+	for _, h := range declared {
+		all = append(all, header{h, textproto.CanonicalMIMEHeaderKey("Mcp-Param-" + h.Name)})
+	}
+	return all, nil
+}
+
+// checkHeaders holds the header fields of a modern request over HTTP against its arguments, so that whoever routed it by
+// them and who runs it mean the same.
+func checkHeaders(headers []header, req *mcp.Request, arguments json.RawMessage) error {
+	if req.Header == nil || !req.Revision.Modern() {
+		return nil
+	}
+	for _, h := range headers {
+		if problem := h.check(req.Header[h.field], arguments); problem != "" {
+			return mcp.Errorf(mcp.CodeHeaderMismatch, "Header mismatch: %s %s", h.field, problem)
+		}
+	}
+	return nil
+}
+
+// check returns what is wrong with the field's values; empty if nothing is.
+func (h *header) check(values []string, arguments json.RawMessage) string {
+	body := h.argument(arguments)
+	switch {
+	case body == nil && len(values) == 0:
+		return ""
+	case body == nil:
+		return "is present, but the arguments have no such value"
+	case len(values) == 0:
+		return "is missing"
+	case len(values) > 1:
+		return "occurs more than once"
+	}
+	value, ok := decodeHeader(values[0])
+	if !ok {
+		return "is malformed"
+	}
+	if !h.matches(value, body) {
+		return "does not match the value in the arguments"
+	}
+	return ""
+}
+
+// argument returns the raw value at the header's path, nil if it is absent or null.
+func (h *header) argument(arguments json.RawMessage) []byte {
+	value := []byte(arguments)
+	for _, name := range h.Path {
+		if value = rawjson.Lookup(value, name); value == nil {
+			return nil
+		}
+	}
+	if rawjson.IsNull(value) {
+		return nil
+	}
+	return value
+}
+
+// matches compares strings and booleans as they are, integers by their value. A body value of another type matches
+// nothing: what it is mirrored as is not defined.
+func (h *header) matches(value string, body []byte) bool {
+	switch h.Type {
+	case "string":
+		text, ok := text(body)
+		return ok && string(text) == value
+	case "integer":
+		sent, ok := canonicalNumber([]byte(value))
+		meant, valid := canonicalNumber(bytes.TrimSpace(body))
+		return ok && valid && bytes.Equal(sent, meant)
+	}
+	return string(body) == value
+}
+
+// decodeHeader undoes the encoding of a value (basic/transports/streamable-http: Value Encoding).
+func decodeHeader(value string) (string, bool) {
+	const prefix, suffix = "=?base64?", "?="
+	if len(value) >= len(prefix)+len(suffix) && strings.HasPrefix(value, prefix) && strings.HasSuffix(value, suffix) {
+		decoded, err := base64.StdEncoding.Strict().DecodeString(value[len(prefix) : len(value)-len(suffix)])
+		return string(decoded), err == nil && utf8.Valid(decoded) && !strings.ContainsAny(value, "\r\n")
+	}
+	for _, c := range []byte(value) {
+		if c != '\t' && (c < ' ' || c > '~') {
+			return "", false
+		}
+	}
+	return value, true
+}

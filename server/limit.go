@@ -1,0 +1,81 @@
+package server
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"golang.org/x/time/rate"
+)
+
+// Limit bounds how often something happens: PerSecond times in the long run, Burst times at once (at least 1). The zero
+// Limit is none. On transports that know no principals all callers share one.
+type Limit struct {
+	PerSecond float64
+	Burst     int
+}
+
+// limiter applies a Limit to each principal.
+type limiter struct {
+	limit Limit
+
+	mu    sync.Mutex
+	by    map[string]*rate.Limiter
+	sweep int // the number of limiters at which those that are full are dropped: a new one is full as well
+}
+
+const firstSweep = 1024
+
+func newLimiter(l Limit) *limiter {
+	if l.PerSecond <= 0 {
+		return nil
+	}
+	l.Burst = max(l.Burst, 1)
+	return &limiter{limit: l, by: map[string]*rate.Limiter{}, sweep: firstSweep}
+}
+
+// allow takes one from what the principal has left. The error says when to try again.
+func (l *limiter) allow(p mcp.Principal) error {
+	if l == nil {
+		return nil
+	}
+	now := time.Now()
+	r := l.of(p.ID, now).ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait == 0 {
+		return nil
+	}
+	r.CancelAt(now)
+	return fmt.Errorf("rate limit exceeded: try again in %v", roundUp(wait))
+}
+
+func roundUp(d time.Duration) time.Duration {
+	if d < time.Second {
+		return max(d.Truncate(time.Millisecond)+time.Millisecond, time.Millisecond)
+	}
+	return (d + time.Second - 1).Truncate(time.Second)
+}
+
+func (l *limiter) of(id string, now time.Time) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.by[id]
+	if r == nil {
+		if len(l.by) >= l.sweep {
+			l.drop(now)
+		}
+		r = rate.NewLimiter(rate.Limit(l.limit.PerSecond), l.limit.Burst)
+		l.by[id] = r
+	}
+	return r
+}
+
+func (l *limiter) drop(now time.Time) {
+	for id, r := range l.by {
+		if r.TokensAt(now) >= float64(l.limit.Burst) {
+			delete(l.by, id)
+		}
+	}
+	l.sweep = max(firstSweep, 2*len(l.by))
+}

@@ -1,0 +1,154 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+const (
+	// maxSubscriptions is how many resources one subscription follows; the acknowledgement leaves out the others.
+	maxSubscriptions = 4096
+	// listInterval is the least time between two rounds of list changes on a subscription: the first of a burst is
+	// delivered at once, the others together.
+	listInterval = 10 * time.Millisecond
+)
+
+// listen answers subscriptions/listen: it acknowledges, and delivers changes until the request or the server ends. The
+// goroutine of the request is the only one there is, so that a peer that does not read holds up itself alone.
+func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.Peer == nil {
+		return nil, mcp.Errorf(codeInternal, "nobody to notify")
+	}
+	var p mcp.ListenParams
+	if err := mcp.Decode(req.Params, &p); err != nil {
+		return nil, mcp.InvalidParams("%s: %v", req.Method, err)
+	}
+	agreed := s.agree(p.Notifications)
+	l := newListener(agreed, s.vocabulary, req.Principal)
+	s.subscriptions.add(l) // before the acknowledgement, after which no change is missed
+	defer s.subscriptions.remove(l)
+	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: agreed})
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: ack}); err != nil {
+		return nil, err
+	}
+	return s.deliver(ctx, req, l)
+}
+
+// deliver passes on what concerns the listener.
+func (s *Server) deliver(ctx context.Context, req *mcp.Request, l *listener) (*mcp.Result, error) {
+	var pause *time.Timer // after a round of list changes
+	var paused <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-s.subscriptions.done:
+			return s.result(nil), nil
+		case <-l.wake:
+		case <-paused:
+			paused = nil
+		}
+		lists, err := s.pass(ctx, req, l.take(paused == nil))
+		if err != nil {
+			return nil, err
+		}
+		if !lists {
+			continue
+		}
+		if pause == nil {
+			pause = time.NewTimer(listInterval)
+			defer pause.Stop()
+		} else {
+			pause.Reset(listInterval)
+		}
+		paused = pause.C
+	}
+}
+
+// pass sends what has come together, as far as who listens may know of it, and reports whether there were list changes.
+func (s *Server) pass(ctx context.Context, req *mcp.Request, d due) (lists bool, err error) {
+	for _, item := range d.items {
+		if bit := kindBit(item.Kind); d.lists&bit == 0 && s.visible(ctx, req, item) {
+			d.lists |= bit
+		}
+	}
+	for _, change := range d.changes {
+		if err := req.Peer.Change(ctx, change); err != nil {
+			return false, err
+		}
+	}
+	for _, known := range listChanges {
+		if d.lists&known.bit == 0 {
+			continue
+		}
+		if err := req.Peer.Change(ctx, mcp.Change{Method: known.method}); err != nil {
+			return false, err
+		}
+	}
+	for _, u := range d.updates {
+		if !s.readable(ctx, req, u.uri) {
+			continue
+		}
+		if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: u.params}); err != nil {
+			return false, err
+		}
+	}
+	return d.lists != 0, nil
+}
+
+// agree returns the part of a filter that the server delivers.
+func (s *Server) agree(f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
+	agreed := mcp.SubscriptionFilter{
+		ToolsListChanged:     f.ToolsListChanged && s.catalog.offers(KindTool),
+		PromptsListChanged:   f.PromptsListChanged && s.catalog.offers(KindPrompt),
+		ResourcesListChanged: f.ResourcesListChanged && s.catalog.offers(KindResource),
+	}
+	if s.catalog.offers(KindResource) {
+		seen := map[string]bool{}
+		for _, uri := range f.ResourceSubscriptions {
+			if uri != "" && !seen[uri] && len(seen) < maxSubscriptions {
+				seen[uri] = true
+				agreed.ResourceSubscriptions = append(agreed.ResourceSubscriptions, uri)
+			}
+		}
+	}
+	for field, filter := range f.Extensions {
+		if _, known := s.vocabulary.ListenFilter(field); known {
+			if agreed.Extensions == nil {
+				agreed.Extensions = map[string]json.RawMessage{}
+			}
+			agreed.Extensions[field] = filter
+		}
+	}
+	return agreed
+}
+
+// readable reports whether who listens may know of the resource: it is in the catalog and visible, or else a visible
+// template, or none at all, has the URI.
+func (s *Server) readable(ctx context.Context, req *mcp.Request, uri string) bool {
+	if s.opts.Visible == nil {
+		return true
+	}
+	if item, ok := s.catalog.item(KindResource, []byte(uri)); ok {
+		return s.visible(ctx, req, item)
+	}
+	if !s.visibleURI(ctx, req, uri) {
+		return false
+	}
+	hidden := false
+	for _, t := range s.catalog.templates() {
+		if _, ok := t.parsed.Match(uri); ok {
+			if s.visible(ctx, req, t.item) {
+				return true
+			}
+			hidden = true
+		}
+	}
+	return !hidden
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// methods are those beside the protocol's own.
+type methods struct {
+	mu       sync.RWMutex
+	byName   map[string]mcp.Handler
+	fallback mcp.Handler
+}
+
+// Handle answers a method of an extension, or of the server's own. Its context is that of a handler, but nothing can be asked.
+// It panics if the method is the protocol's or has a handler: wrap the server in middleware to change those.
+func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) {
+	HandleRaw(s, method.Name, func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		var p P
+		if err := mcp.Decode(req.Params, &p); err != nil {
+			return nil, mcp.InvalidParams("%s: %v", method.Name, err)
+		}
+		r, err := fn(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return s.result(r), nil
+	})
+}
+
+// HandleRaw is [Handle] for a handler that reads its parameters itself.
+func HandleRaw(s *Server, method string, h mcp.HandlerFunc) {
+	if err := s.methods.add(method, h); err != nil {
+		panic(err)
+	}
+}
+
+// Fallback answers all methods that the server does not have, and would otherwise say so. It gets the request as the
+// server did.
+func (s *Server) Fallback(h mcp.Handler) {
+	s.methods.mu.Lock()
+	defer s.methods.mu.Unlock()
+	s.methods.fallback = h
+}
+
+func (m *methods) add(method string, h mcp.Handler) error {
+	switch method {
+	case mcp.MethodCallTool, mcp.MethodListTools, mcp.MethodReadResource, mcp.MethodListResources, mcp.MethodListResourceTemplates,
+		mcp.MethodGetPrompt, mcp.MethodListPrompts, mcp.MethodComplete, mcp.MethodListen, mcp.MethodDiscover:
+		return fmt.Errorf("server: %s is the server's own method", method)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byName[method] != nil {
+		return fmt.Errorf("server: %s has a handler already", method)
+	}
+	if m.byName == nil {
+		m.byName = map[string]mcp.Handler{}
+	}
+	m.byName[method] = h
+	return nil
+}
+
+func (m *methods) serve(ctx context.Context, s *Server, req *mcp.Request) (*mcp.Result, error) {
+	m.mu.RLock()
+	h, fallback := m.byName[req.Method], m.fallback
+	m.mu.RUnlock()
+	if h == nil {
+		if fallback == nil {
+			return nil, mcp.MethodNotFound(req.Method)
+		}
+		return fallback.ServeMCP(ctx, req)
+	}
+	c := s.newCall(ctx, req, params{})
+	defer c.close()
+	res, err := h.ServeMCP(c, req)
+	c.flush()
+	if err != nil {
+		return nil, c.failed(err)
+	}
+	return res, nil
+}

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// OnceOptions refine [Once]. The zero value is ready.
+type OnceOptions struct {
+	// Store keeps the result on the server as well.
+	Store Store
+}
+
+// Store remembers the results of steps that must not happen twice. Replicas of one server share one.
+type Store interface {
+	// Do returns what is remembered under the key; where nothing is, it runs fn and remembers what that returns. Calls with
+	// one key run fn one at a time. An error is not remembered. What is remembered must outlast [Options.StateTTL].
+	Do(ctx context.Context, key string, fn func() ([]byte, error)) ([]byte, error)
+}
+
+// Once runs fn and remembers its result along the rounds of one call, so that it does not run again when an answer comes.
+// The key is unique within the call; errors are not remembered. The result travels in the request state, as JSON: see
+// [ErrStateTooLarge].
+//
+// A client can send an old round again, and then fn runs again, unless a store is given: what a round of the same call
+// has done once is then never done twice. Where nothing can be asked, fn just runs.
+func Once[T any](ctx context.Context, key string, fn func(context.Context) (T, error), opts ...OnceOptions) (T, error) {
+	o := only(opts)
+	c := callFrom(ctx)
+	if c == nil || !mcp.MayAsk(c.req.Method) {
+		return fn(ctx)
+	}
+	var result T
+	chain, memo := c.recall(key)
+	if memo != nil {
+		return result, schema.Decode(memo, &result)
+	}
+	ran := false
+	run := func() (raw []byte, err error) {
+		ran = true
+		if result, err = fn(ctx); err != nil {
+			return nil, err
+		}
+		return schema.Encode(result)
+	}
+	raw, err := c.do(ctx, o.Store, chain+"/"+key, run)
+	if err != nil {
+		return result, err
+	}
+	c.remember(key, raw)
+	if !ran {
+		err = schema.Decode(raw, &result)
+	}
+	return result, err
+}
+
+func (c *call) do(ctx context.Context, store Store, key string, run func() ([]byte, error)) ([]byte, error) {
+	if store == nil {
+		return run()
+	}
+	return store.Do(ctx, key, run)
+}
+
+// recall returns the call's chain, and what is remembered under the key.
+func (c *call) recall(key string) (chain string, memo json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.asking()
+	return a.chain, a.memos[key]
+}
+
+func (c *call) remember(key string, memo json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.asks.memos[key] = memo
+	}
+}
+
+// MemoryStore is a [Store] in memory, for one process. The zero value is ready.
+type MemoryStore struct {
+	// TTL is how long results are kept, default an hour.
+	TTL time.Duration
+
+	mu    sync.Mutex
+	steps map[string]*step
+	sweep int
+}
+
+type step struct {
+	turn    chan struct{} // holds a token while nobody runs the step
+	done    bool          // guarded by the turn, as is the result
+	result  []byte
+	expires time.Time
+	waiting int // guarded by the store's lock
+}
+
+// Do implements [Store].
+func (m *MemoryStore) Do(ctx context.Context, key string, fn func() ([]byte, error)) ([]byte, error) {
+	st := m.enter(key)
+	defer m.leave(key, st)
+	select {
+	case <-st.turn:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { st.turn <- struct{}{} }()
+	if st.done {
+		return st.result, nil
+	}
+	result, err := fn()
+	if err != nil {
+		return nil, err
+	}
+	st.result, st.done = result, true
+	return result, nil
+}
+
+func (m *MemoryStore) enter(key string) *step {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.steps == nil {
+		m.steps, m.sweep = map[string]*step{}, firstSweep
+	}
+	now := time.Now()
+	if len(m.steps) >= m.sweep {
+		m.drop(now)
+	}
+	st := m.steps[key]
+	if st == nil || st.waiting == 0 && !now.Before(st.expires) {
+		st = &step{expires: now.Add(m.ttl()), turn: make(chan struct{}, 1)}
+		st.turn <- struct{}{}
+		m.steps[key] = st
+	}
+	st.waiting++
+	return st
+}
+
+func (m *MemoryStore) leave(key string, st *step) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st.waiting--
+	st.expires = time.Now().Add(m.ttl())
+	if st.waiting == 0 && !st.done {
+		delete(m.steps, key)
+	}
+}
+
+func (m *MemoryStore) ttl() time.Duration {
+	if m.TTL <= 0 {
+		return time.Hour
+	}
+	return m.TTL
+}
+
+func (m *MemoryStore) drop(now time.Time) {
+	for key, st := range m.steps {
+		if st.waiting == 0 && !now.Before(st.expires) {
+			delete(m.steps, key)
+		}
+	}
+	m.sweep = max(firstSweep, 2*len(m.steps))
+}

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// toolResult is the result of a call in one piece of memory.
+type toolResult struct {
+	mcp.Result
+	call  mcp.CallToolResult
+	block [1]mcp.Content
+}
+
+func newToolResult(s *Server) *toolResult {
+	r := &toolResult{}
+	r.Value, r.ServerInfo = &r.call, s.info
+	return r
+}
+
+// toolError returns the result that says to a model what went wrong.
+func (s *Server) toolError(text string) *mcp.Result {
+	r := newToolResult(s)
+	r.call.IsError = true
+	r.setText(text)
+	return &r.Result
+}
+
+func (r *toolResult) setText(text string) { r.setContent(mcp.Text(text)) }
+
+func (r *toolResult) setContent(c mcp.Content) {
+	r.block[0] = c
+	r.call.Content = r.block[:]
+}
+
+// structured reports whether a handler's output of the type is structured content with a schema.
+func structured(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[string](), reflect.TypeFor[struct{}](), reflect.TypeFor[any](), reflect.TypeFor[mcp.Content](),
+		reflect.TypeFor[[]mcp.Content](), reflect.TypeFor[*mcp.CallToolResult](), reflect.TypeFor[mcp.CallToolResult]():
+		return false
+	}
+	return true
+}
+
+// set fills the result with what a handler returned; out points to it.
+func (r *toolResult) set(out any) error {
+	switch out := out.(type) {
+	case *string:
+		r.setText(*out)
+	case *struct{}:
+	case *mcp.Content:
+		r.setContent(*out)
+	case *[]mcp.Content:
+		r.call.Content = *out
+	case **mcp.CallToolResult:
+		if *out != nil {
+			r.call = **out
+		}
+	case *mcp.CallToolResult:
+		r.call = *out
+	case *any:
+		return r.setAny(*out)
+	default:
+		return r.setStructured(out)
+	}
+	return nil
+}
+
+// setAny fills the result with a value whose type only the handler knows.
+func (r *toolResult) setAny(out any) error {
+	switch out := out.(type) {
+	case nil, struct{}:
+	case string:
+		r.setText(out)
+	case mcp.Content:
+		r.setContent(out)
+	case []mcp.Content:
+		r.call.Content = out
+	case *mcp.CallToolResult:
+		return r.set(&out)
+	case mcp.CallToolResult:
+		r.call = out
+	default:
+		return r.setStructured(out)
+	}
+	return nil
+}
+
+func (r *toolResult) setStructured(out any) error {
+	raw, err := schema.Encode(out)
+	if err != nil {
+		return invalidOutput{err}
+	}
+	r.call.StructuredContent = raw
+	r.setText(string(raw))
+	return nil
+}
+
+// invalidOutput is a fault of the handler of which the caller learns no details.
+type invalidOutput struct{ err error }
+
+func (e invalidOutput) Error() string {
+	return "the tool's output was invalid: this is a fault of the server, not of the arguments"
+}
+func (e invalidOutput) Unwrap() error { return e.err }
+
+var errNoStructure = errors.New("an output schema is declared, and there is no structured content")
+
+// check holds the result against what the tool declares.
+func (r *toolResult) check(t *tool) error {
+	if t.output == nil || r.call.IsError {
+		return nil
+	}
+	err := errNoStructure
+	if r.call.StructuredContent != nil {
+		err = t.output.Validate(r.call.StructuredContent)
+	}
+	if err == nil {
+		return nil
+	}
+	return invalidOutput{err}
+}

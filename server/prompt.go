@@ -1,0 +1,209 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// PromptOptions describe a prompt further. The zero value is ready.
+type PromptOptions struct {
+	Title string
+	Icons []mcp.Icon
+	Meta  mcp.Meta
+	// Arguments describes the arguments where Args is a map.
+	Arguments []mcp.PromptArgument
+	// Complete completes arguments by name. Those with an enum tag complete by themselves.
+	Complete map[string]CompleteFunc
+}
+
+// Prompt adds a prompt whose arguments are an Args, and panics where [NewPrompt] returns an error.
+func Prompt[Args, Out any](s *Server, name, description string, fn func(context.Context, Args) (Out, error), opts ...PromptOptions) {
+	s.mustAdd(NewPrompt(name, description, fn, opts...))
+}
+
+// NewPrompt makes a prompt for [Server.Add].
+//
+// Args is a struct whose fields are strings, numbers, bools, durations or [encoding.TextUnmarshaler]s, named by the json
+// tag and described by the tags title, doc and enum; struct{} for none, or map[string]string for arguments as they come. An
+// argument is required unless its field is a pointer or tagged omitempty or omitzero.
+//
+// Out is one of
+//
+//	string                                     one message of the user
+//	mcp.Content                                one message of the user
+//	mcp.PromptMessage, []mcp.PromptMessage     these messages
+//	*mcp.GetPromptResult                       the whole result
+func NewPrompt[Args, Out any](name, description string, fn func(context.Context, Args) (Out, error), opts ...PromptOptions) (Item, error) {
+	o := only(opts)
+	p := &prompt{}
+	fail := func(err error) (Item, error) { return Item{}, fmt.Errorf("server: prompt %q: %w", name, err) }
+	if name == "" {
+		return fail(fmt.Errorf("the name is empty"))
+	}
+	var out Out
+	if !promptOutput(any(&out)) {
+		return fail(fmt.Errorf("a prompt cannot return %T: use string, mcp.Content, mcp.PromptMessage, []mcp.PromptMessage or *mcp.GetPromptResult", out))
+	}
+	described := mcp.Prompt{Name: name, Title: o.Title, Description: description, Icons: o.Icons, Meta: o.Meta, Arguments: o.Arguments}
+	read, err := p.describe(reflect.TypeFor[Args](), &described)
+	if err == nil {
+		p.completers, err = completersOf(p.fields, argumentNames(described.Arguments), o.Complete)
+	}
+	if err == nil {
+		p.item, err = newItem(KindPrompt, name, o.Meta, &described, p)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	p.description = description
+	p.run = func(c *call) (*mcp.GetPromptResult, error) {
+		var args Args
+		if err := read(c.params.arguments, reflect.ValueOf(&args).Elem()); err != nil {
+			return nil, err
+		}
+		out, err := fn(c, args)
+		if err != nil {
+			return nil, err
+		}
+		return promptResult(any(&out), description), nil
+	}
+	return p.item, nil
+}
+
+type prompt struct {
+	item        Item
+	description string
+	fields      []field
+	completers  completers
+	run         func(c *call) (*mcp.GetPromptResult, error)
+}
+
+// describe fills in the arguments, and returns how they are read.
+func (p *prompt) describe(t reflect.Type, d *mcp.Prompt) (read func(json.RawMessage, reflect.Value) error, err error) {
+	if t == reflect.TypeFor[map[string]string]() {
+		return readArgumentMap(d.Arguments), nil
+	}
+	if d.Arguments != nil {
+		return nil, fmt.Errorf("PromptOptions.Arguments describes the arguments of a map, not of %s", t)
+	}
+	if p.fields, err = fieldsOf(t, "json"); err != nil {
+		return nil, err
+	}
+	for _, f := range p.fields {
+		if f.list {
+			return nil, fmt.Errorf("%s: an argument is one text, so it cannot be a list", f.name)
+		}
+		d.Arguments = append(d.Arguments, mcp.PromptArgument{Name: f.name, Title: f.title, Description: f.doc, Required: f.required})
+	}
+	return p.readArguments, nil
+}
+
+func (p *prompt) readArguments(raw json.RawMessage, into reflect.Value) error {
+	for i := range p.fields {
+		f := &p.fields[i]
+		value := rawjson.Lookup(raw, f.name)
+		if value == nil {
+			if f.required {
+				return mcp.InvalidParams("missing required argument %q", f.name)
+			}
+			continue
+		}
+		text, ok := rawjson.String(value)
+		if !ok {
+			return mcp.InvalidParams("argument %q must be a string", f.name)
+		}
+		if err := f.fill(into, text); err != nil {
+			return mcp.InvalidParams("argument %q %v", f.name, err)
+		}
+	}
+	return nil
+}
+
+func readArgumentMap(described []mcp.PromptArgument) func(json.RawMessage, reflect.Value) error {
+	return func(raw json.RawMessage, into reflect.Value) error {
+		args := map[string]string{}
+		for it := rawjson.Object(raw); it.Next(); {
+			text, ok := rawjson.String(it.Value)
+			if !ok {
+				return mcp.InvalidParams("argument %q must be a string", it.Key)
+			}
+			args[string(it.Key)] = text
+		}
+		for _, a := range described {
+			if _, given := args[a.Name]; a.Required && !given {
+				return mcp.InvalidParams("missing required argument %q", a.Name)
+			}
+		}
+		into.Set(reflect.ValueOf(args))
+		return nil
+	}
+}
+
+func argumentNames(arguments []mcp.PromptArgument) (names []string) {
+	for _, a := range arguments {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+func promptOutput(out any) bool {
+	switch out.(type) {
+	case *string, *mcp.Content, *mcp.PromptMessage, *[]mcp.PromptMessage, **mcp.GetPromptResult:
+		return true
+	}
+	return false
+}
+
+// promptResult turns what a handler returned into the result; out points to it.
+func promptResult(out any, description string) *mcp.GetPromptResult {
+	r := &mcp.GetPromptResult{Description: description}
+	switch out := out.(type) {
+	case *string:
+		r.Messages = []mcp.PromptMessage{{Role: mcp.RoleUser, Content: mcp.Text(*out)}}
+	case *mcp.Content:
+		r.Messages = []mcp.PromptMessage{{Role: mcp.RoleUser, Content: *out}}
+	case *mcp.PromptMessage:
+		r.Messages = []mcp.PromptMessage{*out}
+	case *[]mcp.PromptMessage:
+		r.Messages = *out
+	case **mcp.GetPromptResult:
+		if *out != nil {
+			r = *out
+		}
+	}
+	return r
+}
+
+// getPrompt answers prompts/get.
+func (s *Server) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if !s.catalog.offers(KindPrompt) {
+		return nil, mcp.MethodNotFound(req.Method)
+	}
+	p, err := readParams(req, "name")
+	if err != nil {
+		return nil, err
+	}
+	item, ok := s.find(ctx, req, KindPrompt, p.name)
+	if !ok {
+		return nil, mcp.InvalidParams("Unknown prompt: %s", p.name)
+	}
+	c := s.newCall(ctx, req, p)
+	defer c.close()
+	if err := c.resume(); err != nil {
+		return nil, err
+	}
+	out, err := item.entry.(*prompt).run(c)
+	asking, err := c.end(err)
+	if asking != nil {
+		return asking, nil
+	}
+	if err != nil {
+		return nil, c.failed(err)
+	}
+	return s.result(out), nil
+}

@@ -1,0 +1,195 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// Question is something to ask with [AskAll]. Make one with [FormQuestion], [URLQuestion], [SampleQuestion],
+// [RootsQuestion] or [InputQuestion].
+type Question struct {
+	key     string
+	request mcp.InputRequest
+	read    func(raw json.RawMessage) error // errAskAgain where raw is no answer
+	done    func(context.Context) (bool, error)
+	err     error // what is wrong with the question
+}
+
+// errAskAgain says that there is no answer, or none that fits.
+var errAskAgain = errors.New("no proper answer")
+
+func newQuestion(key, method string, params any, read func(json.RawMessage) error) Question {
+	raw, err := mcp.Encode(params)
+	return Question{key: key, request: mcp.InputRequest{Method: method, Params: raw}, read: read, err: err}
+}
+
+// InputQuestion asks what an extension, or the protocol, defines. The answer is what the client sends, unchecked.
+func InputQuestion(key string, request mcp.InputRequest, into *json.RawMessage) Question {
+	return Question{key: key, request: request, read: func(raw json.RawMessage) error {
+		*into = append(json.RawMessage(nil), raw...)
+		return nil
+	}}
+}
+
+// FormQuestion is the question of [Ask]; the answer goes into the variable.
+func FormQuestion[T any](key, message string, into *T, opts ...AskOptions) Question {
+	f, err := formOf[T](only(opts))
+	if err != nil {
+		return Question{key: key, err: err}
+	}
+	params := &mcp.ElicitParams{Mode: mcp.ElicitForm, Message: message, RequestedSchema: f.described}
+	return newQuestion(key, mcp.MethodElicit, params, func(raw json.RawMessage) error {
+		r, err := readElicitation(raw, f.schema)
+		if err != nil {
+			return err
+		}
+		switch r.Action {
+		case mcp.ElicitDecline:
+			return ErrDeclined
+		case mcp.ElicitCancel:
+			return ErrCancelled
+		}
+		return decodeForm(f, r.Content, into)
+	})
+}
+
+func decodeForm[T any](f form, content json.RawMessage, into *T) error {
+	var answer single[T] // fresh, so that nothing of an earlier answer stays
+	var err error
+	if f.single {
+		err = schema.Decode(content, &answer)
+	} else {
+		err = schema.Decode(content, &answer.Value)
+	}
+	if err != nil {
+		return errAskAgain
+	}
+	*into = answer.Value
+	return nil
+}
+
+// URLQuestion is the question of [AskURL].
+func URLQuestion(key, message, link string, done func(ctx context.Context) (bool, error)) Question {
+	if u, err := url.Parse(link); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return Question{key: key, err: fmt.Errorf("%q is no URL that a browser opens", link)}
+	}
+	params := &mcp.ElicitParams{Mode: mcp.ElicitURL, Message: message, URL: link}
+	q := newQuestion(key, mcp.MethodElicit, params, func(raw json.RawMessage) error {
+		r, err := readElicitation(raw, nil)
+		switch {
+		case err != nil:
+			return err
+		case r.Action == mcp.ElicitDecline:
+			return ErrDeclined
+		case r.Action == mcp.ElicitCancel:
+			return ErrCancelled
+		case done != nil:
+			return errAskAgain // done has just said that it is not
+		}
+		return nil
+	})
+	q.done = done
+	return q
+}
+
+func rawQuestion(key string, params mcp.ElicitParams, into **mcp.ElicitResult) Question {
+	var form *schema.Schema
+	if params.Mode != mcp.ElicitURL {
+		var err error
+		if form, err = compileForm(params.RequestedSchema); err != nil {
+			return Question{key: key, err: err}
+		}
+	}
+	return newQuestion(key, mcp.MethodElicit, &params, func(raw json.RawMessage) (err error) {
+		*into, err = readElicitation(raw, form)
+		return err
+	})
+}
+
+// readElicitation reads an answer, whose content has to match the form where there is one.
+func readElicitation(raw json.RawMessage, form *schema.Schema) (*mcp.ElicitResult, error) {
+	var r mcp.ElicitResult
+	if !rawjson.IsObject(raw) || mcp.Decode(raw, &r) != nil {
+		return nil, errAskAgain
+	}
+	switch r.Action {
+	case mcp.ElicitDecline, mcp.ElicitCancel:
+		return &r, nil
+	case mcp.ElicitAccept:
+	default:
+		return nil, errAskAgain
+	}
+	if form == nil {
+		return &r, nil
+	}
+	if r.Content == nil {
+		r.Content = json.RawMessage("{}")
+	}
+	if form.Validate(r.Content) != nil {
+		return nil, errAskAgain
+	}
+	return &r, nil
+}
+
+// form is what a user is asked to fill in.
+type form struct {
+	schema    *schema.Schema
+	described json.RawMessage
+	single    bool // of one field, for a T that is no struct
+}
+
+// single is the form of a value that is no struct.
+type single[T any] struct {
+	Value T `json:"value"`
+}
+
+func formOf[T any](o AskOptions) (f form, err error) {
+	if o.Schema != nil {
+		f.schema, err = compileForm(o.Schema)
+		f.described = o.Schema
+		return f, err
+	}
+	if t := reflect.TypeFor[T](); t.Kind() == reflect.Struct && !isText(t) {
+		f.schema, err = schema.Form[T]()
+	} else {
+		f.single = true
+		f.schema, err = schema.Form[single[T]]()
+	}
+	if err != nil {
+		return f, err
+	}
+	f.described = f.schema.JSON()
+	if f.single && o.Title != "" {
+		properties := rawjson.Lookup(f.described, "properties")
+		value := rawjson.Set(rawjson.Lookup(properties, "value"), "title", rawjson.AppendString(nil, o.Title))
+		f.described = rawjson.Set(f.described, "properties", rawjson.Set(properties, "value", value))
+	}
+	return f, nil
+}
+
+// compileForm compiles a schema that was written by hand, which must be that of a flat object.
+func compileForm(raw json.RawMessage) (*schema.Schema, error) {
+	s, err := schema.Compile(raw)
+	if err != nil {
+		return nil, err
+	}
+	if s.Type() != "object" || rawjson.Lookup(raw, "properties") == nil {
+		return nil, errors.New("a form's schema must be an object with properties")
+	}
+	for _, p := range s.Properties() {
+		switch p.Type {
+		case "string", "number", "integer", "boolean", "array":
+		default:
+			return nil, fmt.Errorf("%s: a form can ask for strings, numbers, booleans and choices among strings only", p.Name)
+		}
+	}
+	return s, nil
+}

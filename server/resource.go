@@ -1,0 +1,176 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/uritemplate"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// ResourceOptions describe a resource or resource template further. The zero value is ready.
+type ResourceOptions struct {
+	Name        string // default the URI or the template's text
+	Title       string
+	MIMEType    string // also of the contents; the default follows from what the handler returns
+	Size        *int64 // bytes; not for templates
+	Icons       []mcp.Icon
+	Annotations *mcp.Annotations
+	Meta        mcp.Meta
+	// Cache replaces the server's hint for this resource; nil does not.
+	Cache *mcp.Cache
+	// Complete completes variables of a template by name. Those with an enum tag complete by themselves.
+	Complete map[string]CompleteFunc
+}
+
+// Resource adds a resource or resource template, and panics where [NewResource] returns an error.
+func Resource[V, Out any](s *Server, uriOrTemplate, description string, fn func(context.Context, V) (Out, error), opts ...ResourceOptions) {
+	s.mustAdd(NewResource(uriOrTemplate, description, fn, opts...))
+}
+
+// NewResource makes a resource for [Server.Add], or a resource template if the URI has expressions (RFC 6570).
+//
+// V is a struct with a field for each variable of the template, named by the uri tag: strings, numbers, bools,
+// durations, [encoding.TextUnmarshaler]s, and slices of these for lists such as {path*}; struct{} for a fixed URI. A variable that
+// is absent leaves its field zero. A URI whose variables do not fit is not of this template. Variables are decoded, and come from
+// the client: one may hold "..", a slash or a NUL, so open files through an [os.Root].
+//
+// Where several templates match a URI the most specific is read: that with the most literal text, then with fewer variables
+// that span segments, then with fewer variables.
+//
+// Out is one of
+//
+//	string                                         text
+//	[]byte                                         binary data
+//	mcp.Content                                    text, an image, a sound or an embedded resource
+//	mcp.ResourceContents, []mcp.ResourceContents   these; a URI or MIME type that is empty is filled in
+//	*mcp.ReadResourceResult                        the whole result
+//	any other type                                 its JSON as text
+//
+// An error that is [fs.ErrNotExist], and a nil result, say that there is no such resource.
+func NewResource[V, Out any](uriOrTemplate, description string, fn func(context.Context, V) (Out, error), opts ...ResourceOptions) (Item, error) {
+	o := only(opts)
+	if o.Name == "" {
+		o.Name = uriOrTemplate
+	}
+	r := &resource{cache: o.Cache, mimeType: o.MIMEType}
+	fields, err := fieldsOf(reflect.TypeFor[V](), "uri")
+	if err != nil {
+		return Item{}, fmt.Errorf("server: resource %q: %w", uriOrTemplate, err)
+	}
+	r.read = func(c *call, vars uritemplate.Values) (*mcp.ReadResourceResult, error) {
+		var v V
+		if err := fillVariables(fields, vars, reflect.ValueOf(&v).Elem()); err != nil {
+			return nil, errNoMatch
+		}
+		out, err := fn(c, v)
+		if err != nil {
+			return nil, err
+		}
+		return r.contents(any(&out), string(c.params.name))
+	}
+	var item Item
+	if strings.Contains(uriOrTemplate, "{") {
+		item, err = r.template(uriOrTemplate, description, fields, o)
+	} else {
+		item, err = r.fixed(uriOrTemplate, description, fields, o)
+	}
+	if err != nil {
+		return Item{}, fmt.Errorf("server: resource %q: %w", uriOrTemplate, err)
+	}
+	return item, nil
+}
+
+type resource struct {
+	cache    *mcp.Cache
+	mimeType string
+	read     func(c *call, vars uritemplate.Values) (*mcp.ReadResourceResult, error)
+}
+
+// template is a resource with variables.
+type template struct {
+	*resource
+	item       Item
+	parsed     *uritemplate.Template
+	completers completers
+}
+
+// errNoMatch says that the URI's variables do not fit their fields.
+var errNoMatch = errors.New("the variables do not fit")
+
+func (r *resource) fixed(uri, description string, fields []field, o ResourceOptions) (Item, error) {
+	if len(fields) > 0 || len(o.Complete) > 0 {
+		return Item{}, fmt.Errorf("a fixed URI has no variables: use struct{}")
+	}
+	if u, err := url.Parse(uri); err != nil || u.Scheme == "" {
+		return Item{}, fmt.Errorf("not an absolute URI, such as scheme://name")
+	}
+	described := mcp.Resource{
+		URI: uri, Name: o.Name, Title: o.Title, Description: description, MIMEType: o.MIMEType, Size: o.Size, Icons: o.Icons,
+		Annotations: o.Annotations, Meta: o.Meta,
+	}
+	return newItem(KindResource, uri, o.Meta, &described, r)
+}
+
+func (r *resource) template(text, description string, fields []field, o ResourceOptions) (item Item, err error) {
+	t := &template{resource: r}
+	if t.parsed, err = uritemplate.Parse(text); err != nil {
+		return item, err
+	}
+	if scheme, _, ok := strings.Cut(text, ":"); !ok || strings.ContainsAny(scheme, "{/") {
+		return item, fmt.Errorf("not the template of an absolute URI, such as scheme://{name}")
+	}
+	if o.Size != nil {
+		return item, fmt.Errorf("a template has no size")
+	}
+	if err := sameNames(fields, t.parsed.Names()); err != nil {
+		return item, err
+	}
+	if t.completers, err = completersOf(fields, t.parsed.Names(), o.Complete); err != nil {
+		return item, err
+	}
+	described := mcp.ResourceTemplate{
+		URITemplate: text, Name: o.Name, Title: o.Title, Description: description, MIMEType: o.MIMEType, Icons: o.Icons,
+		Annotations: o.Annotations, Meta: o.Meta,
+	}
+	t.item, err = newItem(KindResourceTemplate, text, o.Meta, &described, t)
+	return t.item, err
+}
+
+func sameNames(fields []field, variables []string) error {
+	for _, f := range fields {
+		if !slices.Contains(variables, f.name) {
+			return fmt.Errorf("the template has no variable {%s}", f.name)
+		}
+	}
+	for _, v := range variables {
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == v }) {
+			return fmt.Errorf("no field is tagged uri:%q", v)
+		}
+	}
+	return nil
+}
+
+// fillVariables fills a struct with what a URI says.
+func fillVariables(fields []field, vars uritemplate.Values, into reflect.Value) error {
+	for i := range fields {
+		f := &fields[i]
+		v := vars[f.name]
+		if !v.Defined() {
+			continue
+		}
+		texts := []string{v.String()}
+		if f.list {
+			texts = v.Items()
+		}
+		if err := f.fill(into, texts...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

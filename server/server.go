@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Server is an MCP server: an [mcp.Handler] that answers for the tools, resources and prompts added to it. One Server
+// serves any number of clients of every revision, on any number of transports, at the same time.
+type Server struct {
+	opts       Options
+	info       json.RawMessage // the encoded Implementation
+	vocabulary *mcp.Vocabulary
+	cursors    *mcp.Sealer
+	states     *mcp.Sealer
+	instance   [8]byte // tells cursors of this Server from those of replicas
+	limiter    *limiter
+
+	catalog       catalog
+	methods       methods
+	subscriptions subscriptions
+
+	using   sync.Mutex // held while the chain is extended
+	chained []mcp.Middleware
+	chain   atomic.Pointer[mcp.Handler] // nil without middleware
+}
+
+// New returns a server that offers nothing yet.
+func New(name, version string, opts ...Options) *Server {
+	o := only(opts).withDefaults()
+	o.Info.Name, o.Info.Version = name, version
+	info, err := mcp.Encode(&o.Info)
+	if err != nil {
+		panic(fmt.Sprintf("server: Options.Info: %v", err))
+	}
+	s := &Server{
+		opts: o, info: info, vocabulary: mcp.NewVocabulary(o.Extensions...),
+		cursors: o.Keys.For("cursor"), states: o.Keys.For("state"), limiter: newLimiter(o.Limit),
+	}
+	_, _ = rand.Read(s.instance[:]) // never fails (crypto/rand)
+	s.catalog.init(o.Declare)
+	s.subscriptions.init()
+	return s
+}
+
+// Use wraps the server in middleware, of which the first sees a request first, after those of earlier calls.
+func (s *Server) Use(mws ...mcp.Middleware) {
+	s.using.Lock()
+	defer s.using.Unlock()
+	s.chained = append(s.chained, mws...)
+	h := mcp.Chain(mcp.HandlerFunc(s.dispatch), s.chained...)
+	s.chain.Store(&h)
+}
+
+// Close ends all subscriptions with a result, which tells clients that the end is meant, and every one that is opened from
+// now on. Other requests are still answered. It does not wait, and always returns nil.
+func (s *Server) Close() error {
+	s.subscriptions.close()
+	return nil
+}
+
+// ServeMCP implements [mcp.Handler].
+func (s *Server) ServeMCP(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
+	if !s.opts.NoRecover {
+		defer func() {
+			if p := recover(); p != nil {
+				res, err = nil, s.panicked(ctx, req, p)
+			}
+		}()
+	}
+	if chain := s.chain.Load(); chain != nil {
+		res, err = (*chain).ServeMCP(ctx, req)
+	} else {
+		res, err = s.dispatch(ctx, req)
+	}
+	if res != nil && res.ServerInfo == nil {
+		signed := *res // it may be shared
+		signed.ServerInfo = s.info
+		res = &signed
+	}
+	return res, err
+}
+
+func (s *Server) panicked(ctx context.Context, req *mcp.Request, p any) error {
+	s.opts.Logger.ErrorContext(ctx, "a handler panicked", "method", req.Method, "name", requestName(req), "panic", p, "stack", string(debug.Stack()))
+	return mcp.Errorf(codeInternal, "internal error")
+}
+
+func (s *Server) dispatch(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.LogLevel != "" && req.LogLevel.Severity() < 0 {
+		return nil, mcp.InvalidParams("unknown log level %q: use one of %v", req.LogLevel, mcp.LoggingLevels)
+	}
+	switch req.Method {
+	case mcp.MethodCallTool:
+		return s.callTool(ctx, req)
+	case mcp.MethodListTools:
+		return s.listTools(ctx, req)
+	case mcp.MethodReadResource:
+		return s.readResource(ctx, req)
+	case mcp.MethodListResources:
+		return s.listResources(ctx, req)
+	case mcp.MethodListResourceTemplates:
+		return s.listResourceTemplates(ctx, req)
+	case mcp.MethodGetPrompt:
+		return s.getPrompt(ctx, req)
+	case mcp.MethodListPrompts:
+		return s.listPrompts(ctx, req)
+	case mcp.MethodComplete:
+		return s.complete(ctx, req)
+	case mcp.MethodListen:
+		return s.listen(ctx, req)
+	case mcp.MethodDiscover:
+		return s.discover()
+	}
+	return s.methods.serve(ctx, s, req)
+}
+
+// result returns a complete result of this server.
+func (s *Server) result(value any) *mcp.Result {
+	return &mcp.Result{Value: value, ServerInfo: s.info}
+}

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// MaxState bounds the request state that a client is asked to carry, in bytes.
+const MaxState = 16 << 10
+
+// asks is what a call has asked, knows from its earlier rounds, and remembers for later ones.
+type asks struct {
+	chain   string // the same in all rounds, and in no other chain
+	answers map[string]answer
+	memos   map[string]json.RawMessage
+	floor   *floor
+	used    map[string]string // digests of the questions of this round, by key
+	open    map[string]openQuestion
+}
+
+// answer is what a client said to the question with the digest. Without a digest it came unasked, without state, and is
+// taken as given.
+type answer struct {
+	Digest string          `json:"d"`
+	Raw    json.RawMessage `json:"r"`
+}
+
+// floor is the progress that was reported under a token, below which later rounds under the same token stay silent.
+type floor struct {
+	Token json.RawMessage `json:"t"`
+	Value float64         `json:"v"`
+}
+
+// state is what a request state holds, sealed.
+type state struct {
+	Expires int64                      `json:"e"` // Unix seconds
+	Chain   string                     `json:"c"`
+	Asked   map[string]string          `json:"q,omitempty"` // digests of the open questions, by key
+	Answers map[string]answer          `json:"a,omitempty"`
+	Memos   map[string]json.RawMessage `json:"m,omitempty"`
+	Floor   *floor                     `json:"p,omitempty"`
+}
+
+// asking returns the call's asks. The call must be locked.
+func (c *call) asking() *asks {
+	if c.asks == nil {
+		c.asks = newAsks(rand.Text())
+	}
+	return c.asks
+}
+
+func newAsks(chain string) *asks {
+	return &asks{
+		chain: chain, answers: map[string]answer{}, memos: map[string]json.RawMessage{}, used: map[string]string{},
+		open: map[string]openQuestion{},
+	}
+}
+
+// resume takes up the state and the answers that the request carries. State that is not this request's is an error.
+func (c *call) resume() error {
+	if !c.params.retry {
+		return nil
+	}
+	if c.params.state == nil {
+		a := c.asking()
+		for it := rawjson.Object(c.params.responses); it.Next(); {
+			a.give(string(it.Key), "", it.Value)
+		}
+		return nil
+	}
+	st, err := c.openState()
+	if err != nil {
+		return err
+	}
+	a := newAsks(st.Chain)
+	for key, given := range st.Answers {
+		a.answers[key] = given
+	}
+	for key, memo := range st.Memos {
+		a.memos[key] = memo
+	}
+	for it := rawjson.Object(c.params.responses); it.Next(); {
+		if digest, asked := st.Asked[string(it.Key)]; asked {
+			a.give(string(it.Key), digest, it.Value)
+		}
+	}
+	a.floor = st.Floor
+	c.asks = a
+	return nil
+}
+
+func (a *asks) give(key, digest string, raw []byte) {
+	if !rawjson.IsNull(raw) {
+		a.answers[key] = answer{digest, raw}
+	}
+}
+
+// openState opens the request's state. Forged state and another request's cannot be told apart, and need not be.
+func (c *call) openState() (st state, err error) {
+	if len(c.params.state) > MaxState {
+		return st, errForeignState()
+	}
+	plain, err := c.server.states.Open(string(c.params.state), c.bound())
+	if err != nil || mcp.Decode(plain, &st) != nil {
+		return st, errForeignState()
+	}
+	if time.Now().Unix() >= st.Expires {
+		return st, mcp.InvalidParams("requestState has expired: begin the request anew")
+	}
+	return st, nil
+}
+
+func errForeignState() error {
+	return mcp.InvalidParams("requestState is not valid for this request: begin it anew")
+}
+
+// bound is what state is sealed together with: the principal, the method, what it is about, and the arguments.
+func (c *call) bound() []byte {
+	digest := sha256.Sum256(appendCanonical(nil, c.params.arguments))
+	var bound []byte
+	for _, part := range [][]byte{[]byte(c.req.Principal.ID), []byte(c.req.Method), c.params.name, digest[:]} {
+		bound = append(binary.AppendUvarint(bound, uint64(len(part))), part...)
+	}
+	return bound
+}
+
+// inputRequired returns the result that asks the open questions.
+func (c *call) inputRequired() (*mcp.Result, error) {
+	sealed, err := c.sealState()
+	if err != nil {
+		return nil, err
+	}
+	requests := make(map[string]mcp.InputRequest, len(c.asks.open))
+	for key, q := range c.asks.open {
+		requests[key] = q.request
+	}
+	result := c.server.result(&mcp.InputRequiredResult{InputRequests: requests, RequestState: &sealed})
+	result.Type = mcp.ResultInputRequired
+	return result, nil
+}
+
+func (c *call) sealState() (string, error) {
+	a := c.asks
+	st := state{
+		Expires: time.Now().Add(c.server.opts.StateTTL).Unix(), Chain: a.chain, Asked: map[string]string{},
+		Answers: map[string]answer{}, Memos: a.memos, Floor: c.progressFloor(),
+	}
+	for key, given := range a.answers {
+		if given.Digest != "" {
+			st.Answers[key] = given
+		}
+	}
+	for key, q := range a.open {
+		st.Asked[key] = q.digest
+		delete(st.Answers, key)
+	}
+	plain, err := mcp.Encode(&st)
+	if err != nil {
+		return "", err
+	}
+	sealed := c.server.states.Seal(plain, c.bound())
+	if len(sealed) > MaxState {
+		return "", fmt.Errorf("%w: %d bytes, at most %d can be carried", ErrStateTooLarge, len(sealed), MaxState)
+	}
+	return sealed, nil
+}

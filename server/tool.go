@@ -1,0 +1,275 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// ToolOptions describe a tool further. The zero value is ready.
+type ToolOptions struct {
+	Title       string
+	Icons       []mcp.Icon
+	Annotations *mcp.ToolAnnotations
+	Meta        mcp.Meta
+	// InputSchema replaces the schema that is inferred from In, which must be able to hold what it accepts.
+	InputSchema json.RawMessage
+	// OutputSchema replaces the schema that is inferred from Out.
+	OutputSchema json.RawMessage
+	// NoOutputSchema declares no output schema, and leaves the output unchecked.
+	NoOutputSchema bool
+}
+
+// Tool adds a tool whose arguments are an In and whose result is an Out, and panics where [NewTool] returns an error.
+func Tool[In, Out any](s *Server, name, description string, fn func(context.Context, In) (Out, error), opts ...ToolOptions) {
+	s.mustAdd(NewTool(name, description, fn, opts...))
+}
+
+// NewTool makes a tool for [Server.Add].
+//
+// In is a struct or a map; package schema says what its tags mean. The arguments are checked against its schema before fn
+// runs: what is wrong with them is a tool error for the model. Optional fields that are absent get the default of their tag.
+//
+// Out is one of
+//
+//	string                      text
+//	mcp.Content, []mcp.Content  that content
+//	*mcp.CallToolResult         the whole result
+//	struct{}                    nothing
+//	any                         one of these, or JSON without a schema
+//	any other type              structured content with its schema, and the same JSON as text
+//
+// Structured content is checked against the schema before it is sent: what does not match goes to the log, and the caller
+// gets a tool error.
+//
+// A name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'.
+func NewTool[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...ToolOptions) (Item, error) {
+	o := only(opts)
+	described, err := describeTool[In, Out](name, description, o)
+	if err != nil {
+		return Item{}, fmt.Errorf("server: tool %q: %w", name, err)
+	}
+	t, err := newTool(described)
+	if err != nil {
+		return Item{}, err
+	}
+	if o.InputSchema == nil {
+		t.defaults = defaults(t.input)
+	}
+	empty := reflect.TypeFor[In]() == reflect.TypeFor[struct{}]()
+	t.run = func(c *call, r *toolResult) error {
+		var in In
+		if !empty {
+			if err := t.decode(c.params.arguments, &in); err != nil {
+				return err
+			}
+		}
+		out, err := fn(c, in)
+		if err != nil {
+			return err
+		}
+		if text, ok := any(&out).(*string); ok {
+			r.setText(*text)
+			return nil
+		}
+		kept := out
+		return r.set(&kept)
+	}
+	return t.item, nil
+}
+
+// RawTool adds a tool that is described as it is, and panics where [NewRawTool] returns an error.
+func RawTool(s *Server, described mcp.Tool, fn func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error)) {
+	s.mustAdd(NewRawTool(described, fn))
+}
+
+// NewRawTool makes a tool for [Server.Add] that is described as it is and gets its arguments as JSON: an object that matches
+// the input schema. The arguments must not be changed, nor kept after fn returns.
+func NewRawTool(described mcp.Tool, fn func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error)) (Item, error) {
+	t, err := newTool(described)
+	if err != nil {
+		return Item{}, err
+	}
+	t.run = func(c *call, r *toolResult) error {
+		out, err := fn(c, c.params.arguments)
+		if err == nil {
+			err = r.set(&out)
+		}
+		return err
+	}
+	return t.item, nil
+}
+
+type tool struct {
+	item     Item
+	input    *schema.Schema
+	output   *schema.Schema // nil where nothing is declared
+	headers  []header
+	defaults json.RawMessage // of optional arguments; nil where there are none
+	run      func(c *call, r *toolResult) error
+}
+
+func describeTool[In, Out any](name, description string, o ToolOptions) (mcp.Tool, error) {
+	described := mcp.Tool{
+		Name: name, Description: description, Title: o.Title, Icons: o.Icons, Annotations: o.Annotations, Meta: o.Meta,
+		InputSchema: o.InputSchema, OutputSchema: o.OutputSchema,
+	}
+	if described.InputSchema == nil {
+		in, err := schema.For[In]()
+		if err != nil {
+			return described, err
+		}
+		described.InputSchema = in.JSON()
+	}
+	if o.NoOutputSchema {
+		described.OutputSchema = nil
+	} else if described.OutputSchema == nil && structured(reflect.TypeFor[Out]()) {
+		out, err := schema.For[Out](schema.Options{Output: true})
+		if err != nil {
+			return described, err
+		}
+		described.OutputSchema = out.JSON()
+	}
+	return described, nil
+}
+
+func newTool(described mcp.Tool) (t *tool, err error) {
+	t = &tool{}
+	fail := func(err error) (*tool, error) { return nil, fmt.Errorf("server: tool %q: %w", described.Name, err) }
+	if !validToolName(described.Name) {
+		return fail(fmt.Errorf("a name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'"))
+	}
+	if t.input, err = schema.Compile(described.InputSchema); err != nil {
+		return fail(fmt.Errorf("input: %w", err))
+	}
+	if t.input.Type() != "object" {
+		return fail(fmt.Errorf("input: the schema must have type object (got %.80s)", described.InputSchema))
+	}
+	if t.headers, err = newHeaders(t.input); err != nil {
+		return fail(fmt.Errorf("input: %w", err))
+	}
+	if described.OutputSchema != nil {
+		if t.output, err = schema.Compile(described.OutputSchema); err != nil {
+			return fail(fmt.Errorf("output: %w", err))
+		}
+	}
+	if t.item, err = newItem(KindTool, described.Name, described.Meta, &described, t); err != nil {
+		return fail(err)
+	}
+	return t, nil
+}
+
+func validToolName(name string) bool {
+	for _, c := range []byte(name) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.') {
+			return false
+		}
+	}
+	return len(name) >= 1 && len(name) <= 128
+}
+
+// defaults returns an object of the defaults of optional properties, nil where there are none.
+func defaults(s *schema.Schema) json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for _, p := range s.Properties() {
+		var property struct {
+			Default json.RawMessage `json:"default"`
+		}
+		if !p.Required && mcp.Decode(p.Schema, &property) == nil && property.Default != nil {
+			all[p.Name] = property.Default
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	raw, _ := mcp.Encode(all) // of raw JSON that was read from a schema
+	return raw
+}
+
+// decode reads arguments that have passed validation.
+func (t *tool) decode(arguments json.RawMessage, in any) error {
+	if t.defaults != nil {
+		if err := schema.Decode(t.defaults, in); err != nil {
+			return invalidArguments{err}
+		}
+	}
+	if err := schema.Decode(arguments, in); err != nil {
+		return invalidArguments{err}
+	}
+	return nil
+}
+
+// callTool answers tools/call.
+func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if !s.catalog.offers(KindTool) {
+		return nil, mcp.MethodNotFound(req.Method)
+	}
+	p, err := readParams(req, "name")
+	if err != nil {
+		return nil, err
+	}
+	item, ok := s.find(ctx, req, KindTool, p.name)
+	if !ok {
+		return nil, mcp.InvalidParams("Unknown tool: %s", p.name)
+	}
+	t := item.entry.(*tool)
+	if err := s.limiter.allow(req.Principal); err != nil {
+		return s.toolError(err.Error()), nil
+	}
+	if t.headers != nil {
+		if err := checkHeaders(t.headers, req, p.arguments); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.input.Validate(p.arguments); err != nil {
+		return s.toolError(invalidArguments{err}.Error()), nil
+	}
+	return s.runTool(s.newCall(ctx, req, p), t)
+}
+
+func (s *Server) runTool(c *call, t *tool) (*mcp.Result, error) {
+	defer c.close()
+	if err := c.resume(); err != nil {
+		return nil, err
+	}
+	r := newToolResult(s)
+	err := t.run(c, r)
+	asking, err := c.end(err)
+	switch {
+	case asking != nil:
+		return asking, nil
+	case err == nil:
+		err = r.check(t)
+	}
+	if err == nil {
+		return &r.Result, nil
+	}
+	return s.toolFailed(c, err)
+}
+
+// toolFailed gives the error of a tool's handler the form in which the peer learns of it.
+func (s *Server) toolFailed(c *call, err error) (*mcp.Result, error) {
+	if passing := passes(c.Context, err); passing != nil {
+		return nil, passing
+	}
+	if invalid, ok := errors.AsType[invalidOutput](err); ok {
+		s.opts.Logger.ErrorContext(c.Context, "a tool's output was invalid", "tool", string(c.params.name), "err", invalid.err)
+		return s.toolError(invalid.Error()), nil
+	}
+	if s.opts.RedactErrors {
+		s.opts.Logger.WarnContext(c.Context, "a tool failed", "tool", string(c.params.name), "err", err)
+		return s.toolError("the tool failed"), nil
+	}
+	return s.toolError(err.Error()), nil
+}
+
+// invalidArguments are what a model can correct.
+type invalidArguments struct{ err error }
+
+func (e invalidArguments) Error() string { return "invalid arguments: " + e.err.Error() }
+func (e invalidArguments) Unwrap() error { return e.err }
