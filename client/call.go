@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -120,7 +121,7 @@ func (c *Client) listener(o *CallOptions, k *clock) func(mcp.Notification) {
 	if o.OnProgress == nil && onLog == nil && (k == nil || k.idle == 0) {
 		return nil
 	}
-	onProgress, logger := o.OnProgress, c.opts.Logger
+	onProgress, logger := rising(o.OnProgress), c.opts.Logger
 	return func(n mcp.Notification) {
 		k.touch()
 		var err error
@@ -132,6 +133,21 @@ func (c *Client) listener(o *CallOptions, k *clock) func(mcp.Notification) {
 		}
 		if err != nil {
 			logger.Warn("a notification cannot be read", "server", c.name(), "method", n.Method, "err", err)
+		}
+	}
+}
+
+// rising leaves out progress that falls behind what was reported: a call that is retried with answers starts again at the
+// server, and not for the user.
+func rising(f func(mcp.ProgressParams)) func(mcp.ProgressParams) {
+	if f == nil {
+		return nil
+	}
+	last := math.Inf(-1)
+	return func(p mcp.ProgressParams) {
+		if p.Progress > last {
+			last = p.Progress
+			f(p)
 		}
 	}
 }

@@ -62,6 +62,9 @@ func Decode(data []byte, v any) error {
 	if err == nil {
 		return nil
 	}
+	if plain, changed := plainIntegers(data); changed && json.Unmarshal(plain, v, optionsFor(reflect.TypeOf(v))) == nil {
+		return nil
+	}
 	return decodeError(data, err)
 }
 

@@ -25,6 +25,7 @@ type Server struct {
 
 	catalog       catalog
 	methods       methods
+	notices       notices
 	subscriptions subscriptions
 
 	using   sync.Mutex // held while the chain is extended

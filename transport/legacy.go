@@ -41,8 +41,10 @@ func (ss *session) own(c *call) (*mcp.Result, error, bool) {
 	case mcp.MethodSubscribe:
 		refused = ss.subscribe(c.ctx, c.req.Params)
 	case mcp.MethodUnsubscribe:
-		uri, _ := rawjson.String(rawjson.Lookup(c.req.Params, "uri"))
-		ss.unsubscribe(uri)
+		uri, bad := uriOf(c.req.Params)
+		if refused = bad; refused == nil {
+			ss.unsubscribe(uri)
+		}
 	default:
 		return nil, nil, false
 	}

@@ -205,7 +205,9 @@ func (s *server) frame(frame []byte) {
 	}
 	msg, err := s.parser.Parse(frame)
 	if err != nil {
-		s.malformed(frame, msg.ID, err.(*mcp.Error))
+		if answer := s.malformed(frame, msg.ID, err.(*mcp.Error)); answer != nil {
+			s.write(answer)
+		}
 		return
 	}
 	s.message(msg, nil)
@@ -222,23 +224,29 @@ func (s *server) message(msg jsonrpc.Message, b *batch) {
 	}
 }
 
-// malformed is a frame that is no message. One that was meant as a response is not answered: its id is that of a question
-// of this side, which fails.
-func (s *server) malformed(frame []byte, id jsonrpc.ID, e *mcp.Error) {
+// malformed returns the answer to a frame that is no message, nil for none. One that was meant as a response is not
+// answered: its id is that of a question of this side, which fails.
+func (s *server) malformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
 	if rawjson.Lookup(frame, "result") == nil && rawjson.Lookup(frame, "error") == nil || rawjson.Lookup(frame, "method") != nil {
-		s.refuseFrame(id, e)
-		return
+		return s.refusal(id, e)
 	}
 	s.response(jsonrpc.Message{ID: id, Error: e})
+	return nil
 }
 
-// refuseFrame answers a frame that is no message. Without an id there is an answer only where the schema has one.
-func (s *server) refuseFrame(id jsonrpc.ID, e *mcp.Error) {
+// refusal is the answer to what is no message. Without an id there is one only where the schema has it.
+func (s *server) refusal(id jsonrpc.ID, e *mcp.Error) []byte {
 	s.logger.Warn("an unusable message was received", "err", e)
 	if ss := s.legacySession(); id.IsZero() && ss != nil && ss.revision < mcp.Revision20251125 {
-		return
+		return nil
 	}
-	s.write(jsonrpc.AppendError(nil, id, e))
+	return jsonrpc.AppendError(nil, id, e)
+}
+
+func (s *server) refuseFrame(id jsonrpc.ID, e *mcp.Error) {
+	if answer := s.refusal(id, e); answer != nil {
+		s.write(answer)
+	}
 }
 
 func (s *server) legacySession() *session {
@@ -260,6 +268,7 @@ func (s *server) batch(frame []byte) {
 		return
 	}
 	b := &batch{}
+	var refused [][]byte
 	messages := make([]jsonrpc.Message, 0, len(raws))
 	for _, raw := range raws {
 		msg, err := s.parser.Parse(raw)
@@ -267,13 +276,19 @@ func (s *server) batch(frame []byte) {
 			err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
 		}
 		if err != nil {
-			s.refuseFrame(msg.ID, err.(*mcp.Error))
+			if answer := s.malformed(raw, msg.ID, err.(*mcp.Error)); answer != nil {
+				b.open++
+				refused = append(refused, answer)
+			}
 			continue
 		}
 		if msg.IsRequest() {
 			b.open++
 		}
 		messages = append(messages, msg)
+	}
+	for _, answer := range refused {
+		b.add(s, answer)
 	}
 	for _, msg := range messages {
 		s.message(msg, b)

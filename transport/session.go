@@ -283,11 +283,19 @@ func (l *listener) release() {
 	l.holds, l.held = false, nil
 }
 
-// subscribe passes on changes of one resource, if the handler agrees.
-func (ss *session) subscribe(ctx context.Context, params []byte) *mcp.Error {
+func uriOf(params []byte) (string, *mcp.Error) {
 	uri, _ := rawjson.String(rawjson.Lookup(params, "uri"))
 	if uri == "" {
-		return mcp.InvalidParams("uri must be a non-empty string")
+		return "", mcp.InvalidParams("uri must be a non-empty string")
+	}
+	return uri, nil
+}
+
+// subscribe passes on changes of one resource, if the handler agrees.
+func (ss *session) subscribe(ctx context.Context, params []byte) *mcp.Error {
+	uri, refused := uriOf(params)
+	if refused != nil {
+		return refused
 	}
 	l, refused := ss.reserve(uri)
 	if l == nil {
