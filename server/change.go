@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -14,20 +15,30 @@ type subscriptions struct {
 	all   map[*listener]struct{}
 	byURI map[string]map[*listener]struct{}
 
-	done  chan struct{} // closed when the server closes
-	close func()
+	closed atomic.Bool // by the server
 }
 
 func (s *subscriptions) init() {
 	s.all, s.byURI = map[*listener]struct{}{}, map[string]map[*listener]struct{}{}
-	s.done = make(chan struct{})
-	s.close = sync.OnceFunc(func() { close(s.done) })
+}
+
+// close ends all subscriptions, those to come included.
+func (s *subscriptions) close() {
+	s.closed.Store(true)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for l := range s.all {
+		l.rouse()
+	}
 }
 
 func (s *subscriptions) add(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[l] = struct{}{}
+	if s.closed.Load() {
+		l.rouse()
+	}
 	for _, uri := range l.uris {
 		if s.byURI[uri] == nil {
 			s.byURI[uri] = map[*listener]struct{}{}

@@ -8,13 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-const (
-	// maxSubscriptions is how many resources one subscription follows; the acknowledgement leaves out the others.
-	maxSubscriptions = 4096
-	// listInterval is the least time between two rounds of list changes on a subscription: the first of a burst is
-	// delivered at once, the others together.
-	listInterval = 10 * time.Millisecond
-)
+// maxSubscriptions is how many resources one subscription follows; the acknowledgement leaves out the others.
+const maxSubscriptions = 4096
 
 // listen answers subscriptions/listen: it acknowledges, and delivers changes until the request or the server ends. The
 // goroutine of the request is the only one there is, so that a peer that does not read holds up itself alone.
@@ -40,35 +35,36 @@ func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 	return s.deliver(ctx, req, l)
 }
 
-// deliver passes on what concerns the listener.
+// deliver passes on what concerns the listener. It waits on one channel that is the listener's own: the locks of channels
+// that a thousand subscriptions wait on would be what a change costs.
 func (s *Server) deliver(ctx context.Context, req *mcp.Request, l *listener) (*mcp.Result, error) {
-	var pause *time.Timer // after a round of list changes
-	var paused <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
+	defer context.AfterFunc(ctx, l.rouse)()
+	var held *time.Timer // of list changes that have to wait
+	var quiet time.Time  // until when they have to
+	for range l.wake {
+		switch {
+		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case <-s.subscriptions.done:
+		case s.subscriptions.closed.Load():
 			return s.result(nil), nil
-		case <-l.wake:
-		case <-paused:
-			paused = nil
 		}
-		lists, err := s.pass(ctx, req, l.take(paused == nil))
+		wait := time.Until(quiet)
+		due, holds := l.take(wait <= 0)
+		if holds && held == nil {
+			held = time.AfterFunc(wait, l.rouse)
+			defer held.Stop()
+		} else if holds {
+			held.Reset(wait)
+		}
+		lists, err := s.pass(ctx, req, due)
 		if err != nil {
 			return nil, err
 		}
-		if !lists {
-			continue
+		if lists {
+			quiet = time.Now().Add(s.opts.ListInterval)
 		}
-		if pause == nil {
-			pause = time.NewTimer(listInterval)
-			defer pause.Stop()
-		} else {
-			pause.Reset(listInterval)
-		}
-		paused = pause.C
 	}
+	return s.result(nil), nil
 }
 
 // pass sends what has come together, as far as who listens may know of it, and reports whether there were list changes.

@@ -176,9 +176,9 @@ func (l *listener) changed(c mcp.Change) {
 	l.rouse()
 }
 
-// take returns what is due and leaves nothing, or only list changes where they have to wait. What it returned before is
-// void.
-func (l *listener) take(lists bool) due {
+// take returns what is due and leaves nothing, or only list changes where they have to wait; then it holds some. What it
+// returned before is void.
+func (l *listener) take(lists bool) (d due, holds bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fresh := l.taken.emptied()
@@ -188,7 +188,7 @@ func (l *listener) take(lists bool) due {
 		l.taken.lists, l.taken.items = 0, nil
 	}
 	l.due = fresh
-	return l.taken
+	return l.taken, fresh.lists != 0 || len(fresh.items) > 0
 }
 
 // emptied returns nothing that is due, in the same memory.

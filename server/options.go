@@ -30,6 +30,9 @@ type Options struct {
 	// calls, reads, completions and changes alike. It may depend on the principal alone, never on the connection, is
 	// called often and concurrently, and must be quick.
 	Visible func(ctx context.Context, p mcp.Principal, item Item) bool
+	// ListInterval is the least time between two rounds of list changes on a subscription, default [DefaultListInterval]: the
+	// first of a burst is delivered at once, the others together. Negative: no time.
+	ListInterval time.Duration
 	// StateTTL is how long a client may take to answer before it has to begin anew, default [DefaultStateTTL].
 	StateTTL time.Duration
 	// Limit bounds how often a principal may call tools and complete arguments. The default is no limit.
@@ -55,6 +58,8 @@ type CacheOptions struct {
 const (
 	DefaultPageSize = 1000
 	DefaultStateTTL = 15 * time.Minute
+
+	DefaultListInterval = 10 * time.Millisecond
 )
 
 // only returns the one options struct that may be given.
@@ -74,6 +79,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.PageSize <= 0 {
 		o.PageSize = DefaultPageSize
+	}
+	if o.ListInterval == 0 {
+		o.ListInterval = DefaultListInterval
 	}
 	if o.StateTTL <= 0 {
 		o.StateTTL = DefaultStateTTL
