@@ -56,6 +56,9 @@ func (c *call) run() {
 
 // cancelled reports whether nobody waits for the response any more.
 func (c *call) cancelled() bool {
+	if c.ctx.Err() == nil {
+		return false
+	}
 	cause := context.Cause(c.ctx)
 	return errors.Is(cause, errCancelled) || errors.Is(cause, mcp.ErrConnection)
 }

@@ -26,6 +26,7 @@ type caller struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the reading loop has ended
 	wg     sync.WaitGroup
+	takers []*exchange   // of the notification at hand; of the reading loop
 	turn   chan struct{} // held by a call, where calls run one at a time
 
 	mu      sync.Mutex
@@ -50,6 +51,16 @@ type exchange struct {
 
 	notify func(mcp.Notification) // nil where nobody listens
 	queue  queue
+}
+
+// end gives an exchange, which has been taken, its reply. Who waits for it may use the exchange again from then on.
+func (x *exchange) end(r reply) {
+	wake := x.queue.wake
+	x.done <- r
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
 }
 
 // reply ends an exchange: a response, or the error of the connection.
@@ -148,7 +159,7 @@ func (c *caller) down(err error) {
 	ready := c.speak != nil
 	c.mu.Unlock()
 	for _, x := range pending {
-		x.done <- reply{err: err}
+		x.end(reply{err: err})
 	}
 	c.cancel(err)
 	if ready && !closed {
@@ -225,13 +236,13 @@ func (c *caller) lost(err error) {
 // fail ends the exchange with the id, if there is one.
 func (c *caller) fail(id jsonrpc.ID, err error) {
 	if x := c.take(id); x != nil {
-		x.done <- reply{err: err}
+		x.end(reply{err: err})
 	}
 }
 
 func (c *caller) response(msg jsonrpc.Message) {
 	if x := c.take(unquoted(msg.ID)); x != nil {
-		x.done <- reply{msg: msg}
+		x.end(reply{msg: msg})
 		return
 	}
 	c.logger.Debug("a response came to nothing that is in flight", "id", msg.ID.String())
@@ -268,13 +279,13 @@ func (c *caller) notification(msg jsonrpc.Message) {
 	if speak == nil {
 		return // nothing is owed before the handshake
 	}
-	takers := speak.notification(n)
-	for _, x := range takers {
+	c.takers = speak.notification(n, c.takers[:0])
+	for _, x := range c.takers {
 		if x.notify != nil {
 			x.queue.push(n)
 		}
 	}
-	if len(takers) == 0 {
+	if len(c.takers) == 0 {
 		c.in.Notify(n)
 	}
 }
@@ -298,7 +309,7 @@ func (c *caller) cancelled(params []byte) bool {
 		cancel(&cancelError{})
 	}
 	if x != nil {
-		x.done <- reply{msg: jsonrpc.Message{ID: id, Result: []byte("{}")}}
+		x.end(reply{msg: jsonrpc.Message{ID: id, Result: []byte("{}")}})
 	}
 	return true
 }

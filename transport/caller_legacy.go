@@ -108,26 +108,25 @@ func (l *legacyCaller) setLevel(ctx context.Context, level mcp.LoggingLevel) err
 	return nil
 }
 
-func (l *legacyCaller) notification(n mcp.Notification) []*exchange {
+func (l *legacyCaller) notification(n mcp.Notification, takers []*exchange) []*exchange {
 	l.c.mu.Lock()
-	x := l.c.progressing(n)
-	logs := l.c.logging(n)
+	if x := l.c.progressing(n); x != nil {
+		takers = append(takers, x)
+	}
+	takers = l.c.logging(n, takers)
 	l.c.mu.Unlock()
-	if x != nil {
-		return []*exchange{x}
+	if len(takers) > 0 {
+		return takers
 	}
-	if logs != nil {
-		return logs
-	}
-	return l.listening(n)
+	return l.listening(n, takers)
 }
 
 func (l *legacyCaller) request(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	return l.c.in.ServeMCP(ctx, req)
 }
 
-// listening returns the subscriptions that a change belongs to.
-func (l *legacyCaller) listening(n mcp.Notification) (takers []*exchange) {
+// listening appends the subscriptions that a change belongs to.
+func (l *legacyCaller) listening(n mcp.Notification, takers []*exchange) []*exchange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for x, f := range l.listeners {

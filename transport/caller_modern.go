@@ -109,19 +109,19 @@ func (m *modernCaller) roundTrip(_ context.Context, req *mcp.Request) (*mcp.Resp
 	return first, nil, first != nil
 }
 
-func (m *modernCaller) notification(n mcp.Notification) []*exchange {
+func (m *modernCaller) notification(n mcp.Notification, takers []*exchange) []*exchange {
 	m.c.mu.Lock()
 	defer m.c.mu.Unlock()
 	if x := m.c.progressing(n); x != nil {
-		return []*exchange{x}
+		return append(takers, x)
 	}
 	if raw := rawjson.Lookup(rawjson.Lookup(n.Params, "_meta"), mcp.MetaSubscriptionID); raw != nil {
 		if id, err := jsonrpc.ParseID(raw); err == nil && m.c.pending[id] != nil {
-			return []*exchange{m.c.pending[id]}
+			return append(takers, m.c.pending[id])
 		}
-		return nil
+		return takers
 	}
-	return m.c.logging(n)
+	return m.c.logging(n, takers)
 }
 
 func (m *modernCaller) request(context.Context, *mcp.Request) (*mcp.Result, error) {
@@ -140,19 +140,19 @@ func (c *caller) progressing(n mcp.Notification) *exchange {
 	return c.pending[id]
 }
 
-// logging returns the one exchange that a log message can belong to: on a shared channel it names none. c.mu is held.
-func (c *caller) logging(n mcp.Notification) []*exchange {
+// logging appends the one exchange that a log message can belong to: on a shared channel it names none. c.mu is held.
+func (c *caller) logging(n mcp.Notification, takers []*exchange) []*exchange {
 	if n.Method != mcp.NotificationMessage {
-		return nil
+		return takers
 	}
-	var one []*exchange
+	one := takers
 	for _, x := range c.pending {
 		if x.logs && x.notify != nil {
 			one = append(one, x)
 		}
 	}
-	if len(one) != 1 {
-		return nil
+	if len(one) != len(takers)+1 {
+		return takers
 	}
 	return one
 }

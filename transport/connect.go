@@ -41,8 +41,8 @@ type dialect interface {
 	revision() mcp.Revision
 	// roundTrip serves methods that do not simply go over the wire; handled is false for all others.
 	roundTrip(ctx context.Context, req *mcp.Request) (res *mcp.Response, err error, handled bool)
-	// notification finds the exchanges that a notification belongs to.
-	notification(n mcp.Notification) []*exchange
+	// notification appends the exchanges that a notification belongs to.
+	notification(n mcp.Notification, takers []*exchange) []*exchange
 	// request answers what the server asks.
 	request(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
 }

@@ -17,6 +17,7 @@ type queue struct {
 
 	mu    sync.Mutex
 	items []mcp.Notification
+	spare []mcp.Notification // memory that has been delivered; of who delivers
 }
 
 func (q *queue) push(n mcp.Notification) {
@@ -28,6 +29,10 @@ func (q *queue) push(n mcp.Notification) {
 		q.items = append(q.items, n)
 	}
 	q.mu.Unlock()
+	q.rouse()
+}
+
+func (q *queue) rouse() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -48,7 +53,9 @@ func (q *queue) deliver(notify func(mcp.Notification)) {
 	for {
 		q.mu.Lock()
 		items := q.items
-		q.items = nil
+		if len(items) > 0 {
+			q.items, q.spare = q.spare[:0], nil
+		}
 		q.mu.Unlock()
 		if len(items) == 0 {
 			return
@@ -56,5 +63,7 @@ func (q *queue) deliver(notify func(mcp.Notification)) {
 		for _, n := range items {
 			notify(n)
 		}
+		clear(items)
+		q.spare = items
 	}
 }

@@ -39,20 +39,51 @@ func (c *caller) exchange(ctx context.Context, req *mcp.Request, speak dialect) 
 		return nil, err
 	}
 	defer c.drop(x)
+	if req.Method == mcp.MethodListen && x.notify != nil {
+		return c.subscription(ctx, x, speak)
+	}
 	for {
 		select {
 		case r := <-x.done:
-			x.answered = true
-			if x.notify != nil {
-				x.queue.deliver(x.notify)
-			}
-			if err := r.failure(); err != nil {
-				return nil, err
-			}
-			return c.result(speak, r.msg.Result)
+			return c.finish(x, speak, r)
 		case <-x.queue.wake:
 			x.queue.deliver(x.notify)
 		case <-ctx.Done():
+			return c.giveUp(ctx, x)
+		}
+	}
+}
+
+// finish delivers what came before the reply, and the reply.
+func (c *caller) finish(x *exchange, speak dialect, r reply) (*mcp.Response, error) {
+	x.answered = true
+	if x.notify != nil {
+		x.queue.deliver(x.notify)
+	}
+	if err := r.failure(); err != nil {
+		return nil, err
+	}
+	return c.result(speak, r.msg.Result)
+}
+
+// subscription is exchange for a request that lives long: it waits on one channel, not on three.
+func (c *caller) subscription(ctx context.Context, x *exchange, speak dialect) (*mcp.Response, error) {
+	wake := x.queue.wake // the exchange may be used again when this is called
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})()
+	for {
+		<-wake
+		x.queue.deliver(x.notify)
+		select {
+		case r := <-x.done:
+			return c.finish(x, speak, r)
+		default:
+		}
+		if ctx.Err() != nil {
 			return c.giveUp(ctx, x)
 		}
 	}

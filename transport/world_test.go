@@ -183,10 +183,10 @@ const form = `elicitation/create {"mode":"form","message":"Who?","requestedSchem
 
 type tool func(w *world, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error)
 
-var tools map[string]tool
+var tools = map[string]tool{}
 
 func init() {
-	tools = map[string]tool{
+	maps.Copy(tools, map[string]tool{
 		"echo": func(w *world, _ context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			return text("%s", p.Arguments)
 		},
@@ -288,7 +288,7 @@ func init() {
 			}
 			return ask(&state, nil)
 		},
-	}
+	})
 }
 
 type panics struct{}

@@ -285,7 +285,8 @@ func NewFanOut(n int, received chan<- struct{}) (*FanOut, func()) {
 				if err != nil {
 					return
 				}
-				if rawjson.Lookup(frame, "method") != nil {
+				meta := rawjson.Lookup(rawjson.Lookup(frame, "params"), "_meta")
+				if rawjson.Lookup(meta, "io.modelcontextprotocol/subscriptionId") != nil {
 					hand <- frame
 				}
 			}

@@ -261,7 +261,9 @@ func BenchmarkFanOut1000(b *testing.B) {
 			b.Fatal(err)
 		}
 		wg.Go(func() {
-			_, _ = t.RoundTrip(ctx, &mcp.Request{
+			own, done := context.WithCancel(ctx) // as each client has
+			defer done()
+			_, _ = t.RoundTrip(own, &mcp.Request{
 				Method: mcp.MethodListen, Params: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`),
 				Notify: func(n mcp.Notification) {
 					if n.Method == mcp.NotificationAcknowledged {

@@ -1,0 +1,22 @@
+package transport_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// losing is a Conn that loses each frame "lose", with the id behind it.
+type losing struct{ transport.Conn }
+
+func (l *losing) Read() ([]byte, error) {
+	frame, err := l.Conn.Read()
+	id, lose := strings.CutPrefix(string(frame), "lose")
+	if err != nil || !lose {
+		return frame, err
+	}
+	guess, _ := jsonrpc.ParseID([]byte(strings.TrimSpace(id)))
+	return nil, fmt.Errorf("wrapped: %w", &transport.FrameError{Reason: "too long", ID: guess})
+}
