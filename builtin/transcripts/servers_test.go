@@ -139,9 +139,13 @@ func failing() mcp.Handler {
 	server.Prompt(s, "complete", "", func(_ context.Context, in map[string]string) (string, error) { return in["many"], nil }, server.PromptOptions{
 		Arguments: []mcp.PromptArgument{{Name: "many"}, {Name: "error"}, {Name: "plain"}, {Name: "settled"}},
 		Complete: map[string]server.CompleteFunc{
-			"many":    func(context.Context, string, map[string]string) ([]string, error) { return slices.Repeat([]string{"x"}, 101), nil },
-			"error":   func(context.Context, string, map[string]string) ([]string, error) { return nil, secret },
-			"settled": func(_ context.Context, value string, settled map[string]string) ([]string, error) { return []string{settled["plain"] + value}, nil },
+			"many": func(context.Context, string, map[string]string) ([]string, error) {
+				return slices.Repeat([]string{"x"}, 101), nil
+			},
+			"error": func(context.Context, string, map[string]string) ([]string, error) { return nil, secret },
+			"settled": func(_ context.Context, value string, settled map[string]string) ([]string, error) {
+				return []string{settled["plain"] + value}, nil
+			},
 		},
 	})
 	return s

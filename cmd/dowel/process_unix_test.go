@@ -162,3 +162,31 @@ func waitFor(t *testing.T, file, text string) string {
 	t.Fatalf("%s never held %q", file, text)
 	return ""
 }
+
+// What the help shows works, as far as it needs nothing but dowel.
+func TestExamples(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Symlink(self(t), filepath.Join(folder, "dowel")); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{stdout: newScreen(&bytes.Buffer{}, nil), stderr: newScreen(&bytes.Buffer{}, nil)}
+	ran := 0
+	for _, c := range append(a.root().Commands(), a.root()) {
+		for line := range strings.Lines(c.Example) {
+			words := strings.Fields(line)
+			if len(words) < 2 || strings.Contains(line, "npx") || strings.Contains(line, "jq") || words[1] == "watch" || words[1] == "serve" {
+				continue // they need something, or never end
+			}
+			ran++
+			cmd := process(t)
+			cmd.Path, cmd.Args, cmd.Dir = "/bin/sh", []string{"sh", "-c", line}, folder
+			cmd.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) == 0 {
+				t.Errorf("%s: %v\n%s", strings.TrimSpace(line), err, out)
+			}
+		}
+	}
+	if ran < 12 {
+		t.Errorf("only %d examples were run", ran)
+	}
+}
