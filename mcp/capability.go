@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 )
 
 // ClientCapabilities is what a client supports. A nil member is not supported.
@@ -59,6 +61,46 @@ func (r *Request) Capabilities() ClientCapabilities {
 		_ = json.Unmarshal(r.ClientCapabilities, &c)
 	}
 	return c
+}
+
+// And returns the capabilities of both.
+func (c ClientCapabilities) And(other ClientCapabilities) ClientCapabilities {
+	if c.Roots == nil {
+		c.Roots = other.Roots
+	}
+	c.Sampling = c.Sampling.and(other.Sampling)
+	c.Elicitation = c.Elicitation.and(other.Elicitation)
+	c.Extensions = union(c.Extensions, other.Extensions)
+	c.Experimental = union(c.Experimental, other.Experimental)
+	return c
+}
+
+func (c *SamplingCapability) and(other *SamplingCapability) *SamplingCapability {
+	if c == nil || other == nil {
+		return cmp.Or(c, other)
+	}
+	return &SamplingCapability{Tools: cmp.Or(c.Tools, other.Tools), Context: cmp.Or(c.Context, other.Context)}
+}
+
+// and makes explicit that neither mode means form.
+func (c *ElicitationCapability) and(other *ElicitationCapability) *ElicitationCapability {
+	if c == nil || other == nil {
+		return cmp.Or(c, other)
+	}
+	both := &ElicitationCapability{Form: cmp.Or(c.Form, other.Form), URL: cmp.Or(c.URL, other.URL)}
+	if both.URL != nil && (c.URL == nil || other.URL == nil) {
+		both.Form = &struct{}{}
+	}
+	return both
+}
+
+func union(a, b map[string]Object) map[string]Object {
+	if len(a) == 0 {
+		return b
+	}
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	return both
 }
 
 // Missing returns the part of want that have lacks, and whether there is any.

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -42,7 +44,23 @@ func Decode(raw []byte, v any) error {
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}
-	return jsonv2.Unmarshal(raw, v, options)
+	return readable(jsonv2.Unmarshal(raw, v, options))
+}
+
+// readable words what does not fit for whoever sent it, without the names of Go types.
+func readable(err error) error {
+	var semantic *jsonv2.SemanticError
+	if !errors.As(err, &semantic) || semantic.JSONKind == 0 {
+		return err
+	}
+	where := string(semantic.JSONPointer)
+	if where == "" {
+		where = "the value"
+	}
+	if semantic.Err != nil {
+		return fmt.Errorf("%s: %w", where, semantic.Err)
+	}
+	return fmt.Errorf("%s must not be a JSON %s", where, semantic.JSONKind)
 }
 
 // The JSON of content is written by hand, for encoding/json and for its successor.

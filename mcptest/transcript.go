@@ -43,7 +43,10 @@ func Transcript(t *testing.T, file string, handler func() mcp.Handler, opts ...t
 		p.opts = opts[0]
 	}
 	lines := strings.Split(strings.TrimRight(string(script), "\n"), "\n")
-	synctest.Test(t, func(t *testing.T) { p.run(lines, handler()) })
+	synctest.Test(t, func(t *testing.T) {
+		p.t = t // whose context belongs to the bubble
+		p.run(lines, handler())
+	})
 	if *update && !t.Failed() {
 		if err := os.WriteFile(file, []byte(strings.Join(p.out, "\n")+"\n"), 0o644); err != nil {
 			t.Fatal(err)
@@ -111,7 +114,8 @@ func (p *play) step(lines []string, number int) int {
 		p.out = append(p.out, line)
 		p.wait(d, number)
 	} else if strings.HasPrefix(line, "< ") {
-		return 1 // compared where the line above was sent
+		p.t.Errorf("%s:%d: nothing was sent, and no time has passed, that this could answer", p.file, number)
+		return 1
 	} else {
 		p.out = append(p.out, line)
 		return 1

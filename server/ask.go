@@ -74,8 +74,9 @@ func AskAll(ctx context.Context, questions ...Question) error {
 	}
 	var asked []openQuestion
 	var failed error
+	var needs mcp.ClientCapabilities // of all questions
 	for _, q := range questions {
-		open, err := c.put(ctx, q)
+		open, err := c.put(ctx, q, &needs)
 		if err != nil && failed == nil {
 			failed = err
 		}
@@ -85,6 +86,9 @@ func AskAll(ctx context.Context, questions ...Question) error {
 	}
 	if failed != nil || len(asked) == 0 {
 		return failed
+	}
+	if missing, any := mcp.Missing(c.req.Capabilities(), needs); any {
+		return &mcp.CapabilityError{Required: missing}
 	}
 	return c.open(asked)
 }
@@ -96,8 +100,8 @@ type openQuestion struct {
 }
 
 // put looks for the answer to a question: nil and nil mean that there is one. A question that the client can be asked is
-// returned, one that it cannot be is an error.
-func (c *call) put(ctx context.Context, q Question) (*openQuestion, error) {
+// returned, and what the client must declare to be asked it is added to needs.
+func (c *call) put(ctx context.Context, q Question, needs *mcp.ClientCapabilities) (*openQuestion, error) {
 	if q.key == "" {
 		return nil, errors.New("a question needs a key")
 	}
@@ -114,13 +118,11 @@ func (c *call) put(ctx context.Context, q Question) (*openQuestion, error) {
 	if !errors.Is(err, errAskAgain) {
 		return nil, err
 	}
-	needs, known := c.server.vocabulary.InputRequest(q.request)
+	own, known := c.server.vocabulary.InputRequest(q.request)
 	if !known {
 		return nil, fmt.Errorf("no extension of the server knows the input request %s", q.request.Method)
 	}
-	if missing, any := mcp.Missing(c.req.Capabilities(), needs); any {
-		return nil, &mcp.CapabilityError{Required: missing}
-	}
+	*needs = needs.And(own)
 	return open, nil
 }
 

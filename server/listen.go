@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -20,6 +21,9 @@ func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 	var p mcp.ListenParams
 	if err := mcp.Decode(req.Params, &p); err != nil {
 		return nil, mcp.InvalidParams("%s: %v", req.Method, err)
+	}
+	if !rawjson.IsObject(rawjson.Lookup(req.Params, "notifications")) {
+		return nil, mcp.InvalidParams("%s needs params.notifications, an object that says what to listen to", req.Method)
 	}
 	agreed := s.agree(p.Notifications)
 	l := newListener(agreed, s.vocabulary, req.Principal)

@@ -37,6 +37,7 @@ type caller struct {
 	asked   map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered
 	err     error                                  // why the connection is over
 	closed  bool
+	live    bool // Connect has returned: the Inbound hears of the connection's end
 }
 
 // exchange is a request in flight.
@@ -106,6 +107,14 @@ func (c *caller) ready(speak dialect) {
 	c.speak = speak
 }
 
+// connected ends Connect, with the error of a connection that is lost already.
+func (c *caller) connected() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live = c.err == nil
+	return c.err
+}
+
 func (c *caller) dialect() dialect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,13 +165,13 @@ func (c *caller) down(err error) {
 	c.err = err
 	pending := c.pending
 	c.pending = map[jsonrpc.ID]*exchange{}
-	ready := c.speak != nil
+	live := c.live
 	c.mu.Unlock()
 	for _, x := range pending {
 		x.end(reply{err: err})
 	}
 	c.cancel(err)
-	if ready && !closed {
+	if live && !closed {
 		c.in.Down(err)
 	}
 }
@@ -176,7 +185,10 @@ func (c *caller) frame(frame []byte) {
 	switch {
 	case err != nil:
 		c.stray(frame, err)
-		c.fail(msg.ID, fmt.Errorf("the server answered with what is no JSON-RPC 2.0 message: %w", err))
+		if msg.ID.IsZero() || rawjson.Lookup(frame, "method") != nil {
+			return // the id of a question is none of this side's
+		}
+		c.fail(unquoted(msg.ID), fmt.Errorf("the server answered with what is no JSON-RPC 2.0 message: %w", err))
 	case msg.IsResponse():
 		c.response(msg)
 	case msg.IsNotification():
@@ -326,12 +338,14 @@ func (c *caller) question(msg jsonrpc.Message) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(c.context())
+	stop := context.AfterFunc(c.base, func() { cancel(context.Cause(c.base)) })
 	c.mu.Lock()
 	c.asked[msg.ID] = cancel
 	c.mu.Unlock()
 	c.wg.Add(1)
 	go func() {
 		defer c.wg.Done()
+		defer stop()
 		frame := c.answer(ctx, speak, msg)
 		cancelled := ctx.Err() != nil
 		c.mu.Lock()

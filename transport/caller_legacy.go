@@ -163,12 +163,12 @@ func (l *legacyCaller) listen(ctx context.Context, req *mcp.Request) (*mcp.Respo
 		return nil, mcp.InvalidParams("%s: %v", req.Method, err)
 	}
 	x := &exchange{method: req.Method, notify: req.Notify, queue: queue{wake: make(chan struct{}, 1)}}
-	f := l.agree(p.Notifications)
-	defer l.leave(ctx, x)
-	f.ResourceSubscriptions = l.subscribe(ctx, x, f)
 	if x.notify == nil {
 		x.notify = func(mcp.Notification) {}
 	}
+	f := l.agree(p.Notifications)
+	defer l.leave(ctx, x)
+	f.ResourceSubscriptions = l.subscribe(ctx, x, f)
 	acknowledged, err := mcp.Encode(mcp.AcknowledgedParams{Notifications: f})
 	if err != nil {
 		return nil, err

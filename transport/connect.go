@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,10 @@ func Connect(ctx context.Context, conn Conn, in mcp.Inbound, endpoint string, op
 		return nil, err
 	}
 	c.ready(speak)
+	if err := c.connected(); err != nil {
+		c.Close()
+		return nil, err
+	}
 	if opts.Revision == "" {
 		c.opts.verdicts().Remember(endpoint, speak.revision())
 	}
@@ -87,10 +92,11 @@ func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error)
 				return speak, err
 			}
 			if again && c.opts.Revision.Modern() {
-				return nil, fmt.Errorf("the server does not speak revision %s, which is pinned: %w", c.opts.Revision, r.failure())
+				return nil, fmt.Errorf("the server does not speak revision %s, which is pinned: %w", c.opts.Revision, cmp.Or(r.failure(), errUndiscovered))
 			}
 			if legacy == nil {
-				return c.initialize(ctx, mcp.LatestLegacyRevision)
+				speak, err := c.initialize(ctx, mcp.LatestLegacyRevision)
+				return speak, diedOfProbe(err)
 			}
 			if handshake == nil {
 				return nil, errors.New("the server answers neither server/discover nor initialize as the protocol says")
@@ -109,7 +115,7 @@ func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error)
 			legacy.answered, handshake = true, nil
 			if err := r.failure(); err != nil {
 				if answer == nil {
-					return nil, fmt.Errorf("the server answers neither server/discover nor initialize: %w", err)
+					return nil, diedOfProbe(fmt.Errorf("the server answers neither server/discover nor initialize: %w", err))
 				}
 				continue
 			}
@@ -120,11 +126,24 @@ func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error)
 	}
 }
 
+var errUndiscovered = errors.New("it answers server/discover with something else")
+
+// diedOfProbe marks the error of a handshake that the connection did not survive: some servers refuse what they do not
+// know and exit.
+func diedOfProbe(err error) error {
+	if errors.Is(err, mcp.ErrConnection) {
+		return fmt.Errorf("%w: %w", ErrProbe, err)
+	}
+	return err
+}
+
 // judge reads the answer to the probe: a dialect, an error that ends the dial, or (again) a legacy server.
 func (c *caller) judge(m *modernCaller, r reply) (speak dialect, again bool, err error) {
 	switch {
-	case r.err != nil:
+	case errors.Is(r.err, mcp.ErrConnection):
 		return nil, false, fmt.Errorf("%w: %w", ErrProbe, r.err)
+	case r.err != nil: // no message of JSON-RPC 2.0
+		return nil, true, nil
 	case r.msg.Error == nil:
 		return c.discovered(m, r)
 	case r.msg.Error.Code == mcp.CodeUnsupportedProtocolVersion:
@@ -212,7 +231,7 @@ func (c *caller) initialized(asked mcp.Revision, r reply) (dialect, error) {
 	speak := newLegacyCaller(c, result, r.msg.Result)
 	c.ready(speak) // before the server may ask
 	if err := c.conn.Write(jsonrpc.AppendNotification(nil, mcp.NotificationInitialized, nil)); err != nil {
-		return nil, err
+		return nil, connectionError(err)
 	}
 	return speak, nil
 }

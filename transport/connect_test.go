@@ -68,8 +68,8 @@ var probes = []probe{
 	named("unsupported, none named", legacyAnswer(unsupported(``))),
 	named("unsupported, without data", legacyAnswer(`"error":{"code":-32022,"message":"m"}`)),
 	named("unsupported, data that is none", legacyAnswer(`"error":{"code":-32022,"message":"m","data":"x"}`)),
-	{name: "another modern error: header", discover: `"error":{"code":-32020,"message":"m"}`, want: r26, methods: modernOnly},
-	{name: "another modern error: capability", discover: `"error":{"code":-32021,"message":"m","data":{"requiredCapabilities":{}}}`, want: r26, methods: modernOnly},
+	{name: "another modern error: header", discover: `"error":{"code":-32020,"message":"m"}`, want: r26, methods: "server/discover server/discover"},
+	{name: "another modern error: capability", discover: `"error":{"code":-32021,"message":"m","data":{"requiredCapabilities":{}}}`, want: r26, methods: "server/discover server/discover"},
 	named("method not found", legacyAnswer(methodNotFound)),
 	named("invalid params", legacyAnswer(`"error":{"code":-32602,"message":"Invalid request parameters","data":""}`)),
 	named("not initialized", legacyAnswer(`"error":{"code":-32000,"message":"Server not initialized"}`)),
@@ -230,6 +230,7 @@ func TestConnectReadsPastRubbish(t *testing.T) {
 			}
 			f.send(`Server started on stdio`)
 			f.send(`{"level":"info"}`)
+			f.send(`{"id":1,"result":`)
 			f.send(`[{"jsonrpc":"2.0","method":"x"}]`)
 			f.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"up"}}`)
 			f.send(`{"jsonrpc":"2.0","id":99,"result":{}}`)
@@ -247,7 +248,7 @@ func TestConnectReadsPastRubbish(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Close()
-		if got := strings.Join(strays, "|"); got != `Server started on stdio|{"level":"info"}|[{"jsonrpc":"2.0","method":"x"}]|{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":[]}` {
+		if got := strings.Join(strays, "|"); got != `Server started on stdio|{"level":"info"}|{"id":1,"result":|[{"jsonrpc":"2.0","method":"x"}]|{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":[]}` {
 			t.Errorf("strays: %s", got)
 		}
 		if got := f.methods(); got != `server/discover {"jsonrpc":"2.0","id":1,"result":{}}` {

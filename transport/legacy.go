@@ -75,10 +75,13 @@ func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, e
 
 func (ss *session) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	var capability *mcp.CapabilityError
+	var unanswered *askError
 	var protocol *mcp.Error
 	switch {
 	case errors.As(err, &capability):
-		return ss.incapable(r, capability)
+		return tellModel(r, capability)
+	case errors.As(err, &unanswered):
+		return tellModel(r, unanswered)
 	case errors.As(err, &protocol):
 		return nil, legacyError(r, protocol)
 	}
@@ -86,8 +89,8 @@ func (ss *session) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
 }
 
-// incapable tells a model that its client cannot do what a tool needs; legacy revisions have no code for it.
-func (ss *session) incapable(r *mcp.Request, err *mcp.CapabilityError) (*mcp.Result, *mcp.Error) {
+// tellModel gives a model an error for which legacy revisions have no code.
+func tellModel(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	if r.Method == mcp.MethodCallTool {
 		return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(err.Error())}, IsError: true}}, nil
 	}

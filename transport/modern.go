@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -79,8 +80,22 @@ func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 	if mcp.Cacheable(c.req.Method) && (res.Type == "" || res.Type == mcp.ResultComplete) {
 		dst = appendCache(dst, res.Cache)
 	}
-	dst, err := appendBody(dst, res, c)
+	dst, err := appendBody(dst, m.spoken(res), c)
 	return append(dst, '}', '}'), err
+}
+
+// spoken leaves out of what a server says of itself the revisions that this edge does not speak.
+func (m *modern) spoken(res *mcp.Result) *mcp.Result {
+	d, ok := res.Value.(*mcp.DiscoverResult)
+	if !ok {
+		return res
+	}
+	limited, told := *res, *d
+	told.SupportedVersions = slices.DeleteFunc(slices.Clone(d.SupportedVersions), func(r mcp.Revision) bool {
+		return !slices.Contains(m.revisions, r)
+	})
+	limited.Value = &told
+	return &limited
 }
 
 func appendCache(dst []byte, cache mcp.Cache) []byte {

@@ -190,7 +190,7 @@ func (c *caller) drop(x *exchange) {
 func (c *caller) result(speak dialect, raw []byte) (*mcp.Response, error) {
 	res := readResult(raw, speak.revision())
 	if !c.opts.Vocabulary.ResultType(res.Type) {
-		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the server answered with a result of type %q, which nobody here understands", res.Type)
+		return nil, fmt.Errorf("the server answered with a result of type %q, which nobody here understands", res.Type)
 	}
 	return res, nil
 }

@@ -227,7 +227,7 @@ func (s *server) message(msg jsonrpc.Message, b *batch) {
 // malformed returns the answer to a frame that is no message, nil for none. One that was meant as a response is not
 // answered: its id is that of a question of this side, which fails.
 func (s *server) malformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
-	if rawjson.Lookup(frame, "result") == nil && rawjson.Lookup(frame, "error") == nil || rawjson.Lookup(frame, "method") != nil {
+	if e.Code == jsonrpc.CodeParse || rawjson.Lookup(frame, "method") != nil || rawjson.Lookup(frame, "result") == nil && rawjson.Lookup(frame, "error") == nil {
 		return s.refusal(id, e)
 	}
 	s.response(jsonrpc.Message{ID: id, Error: e})
@@ -259,7 +259,7 @@ func (s *server) legacySession() *session {
 func (s *server) batch(frame []byte) {
 	ss := s.legacySession()
 	if ss == nil || !ss.revision.Batches() {
-		s.refuseFrame(jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
+		s.refuseBatch(frame, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
 		return
 	}
 	raws, err := jsonrpc.Batch(frame)
@@ -292,6 +292,21 @@ func (s *server) batch(frame []byte) {
 	}
 	for _, msg := range messages {
 		s.message(msg, b)
+	}
+}
+
+// refuseBatch answers each request of a batch that is not served, or the batch as a whole where it holds none.
+func (s *server) refuseBatch(frame []byte, e *mcp.Error) {
+	raws, _ := jsonrpc.Batch(frame) // what cannot be split holds none
+	answered := false
+	for _, raw := range raws {
+		if msg, err := s.parser.Parse(raw); err == nil && msg.IsRequest() {
+			s.refuseFrame(msg.ID, e)
+			answered = true
+		}
+	}
+	if !answered {
+		s.refuseFrame(jsonrpc.ID{}, e)
 	}
 }
 

@@ -25,6 +25,7 @@ type session struct {
 	clientInfo   mcp.Object
 
 	mu        sync.Mutex
+	offers    mcp.ServerCapabilities // what initialize told the client
 	logLevel  mcp.LoggingLevel
 	listening context.CancelFunc            // ends lists
 	lists     *listener                     // to changes of lists; from initialize on
@@ -117,9 +118,9 @@ func (o opening) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 			info = mcp.Object(`{"name":"unknown","version":"unknown"}`)
 		}
 	}
-	capabilities := rawjson.Lookup(raw, "capabilities")
-	if capabilities == nil {
-		capabilities = []byte("{}")
+	capabilities := orEmpty(rawjson.Lookup(raw, "capabilities"))
+	if err := o.told(capabilities); err != nil {
+		return dst, err
 	}
 	out := append([]byte(`{"protocolVersion":"`), o.revision...)
 	out = append(append(out, `","capabilities":`...), capabilities...)
@@ -129,6 +130,13 @@ func (o opening) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 	}
 	out = mcp.AdaptResult(o.revision, mcp.MethodInitialize, append(out, '}'))
 	return jsonrpc.AppendResult(dst, c.id, out), nil
+}
+
+// told remembers what the server offers.
+func (ss *session) told(capabilities []byte) error {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return mcp.Decode(capabilities, &ss.offers)
 }
 
 func (o opening) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
@@ -324,6 +332,9 @@ func (ss *session) reserve(uri string) (*listener, *mcp.Error) {
 	if _, subscribed := ss.resources[uri]; subscribed || ss.closed {
 		return nil, nil
 	}
+	if ss.offers.Resources == nil || !ss.offers.Resources.Subscribe {
+		return nil, mcp.MethodNotFound(mcp.MethodSubscribe)
+	}
 	if len(ss.resources) >= maxSubscriptions {
 		return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "more than %d resources are subscribed to", maxSubscriptions)
 	}
@@ -358,7 +369,7 @@ func (ss *session) ask(ctx context.Context, q mcp.InputRequest) (mcp.Object, err
 	select {
 	case msg := <-answer:
 		if msg.Error != nil {
-			return nil, fmt.Errorf("the client refused %s: %s", q.Method, msg.Error.Message)
+			return nil, &askError{fmt.Sprintf("the client refused %s: %s", q.Method, msg.Error.Message)}
 		}
 		return msg.Result, nil
 	case <-ctx.Done():
@@ -366,9 +377,14 @@ func (ss *session) ask(ctx context.Context, q mcp.InputRequest) (mcp.Object, err
 		return nil, context.Cause(ctx)
 	case <-timer.C:
 		ss.withdraw(id, "nobody answered in time")
-		return nil, fmt.Errorf("the client did not answer %s within %v", q.Method, ss.server.opts.AskTimeout)
+		return nil, &askError{fmt.Sprintf("the client did not answer %s within %v", q.Method, ss.server.opts.AskTimeout)}
 	}
 }
+
+// askError says why a question has no answer: to the client, which knows, and to its model.
+type askError struct{ reason string }
+
+func (e *askError) Error() string { return e.reason }
 
 var errSessionOver = errors.New("the session is over")
 

@@ -1,0 +1,100 @@
+package interop
+
+import (
+	"bufio"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/interop/peers/contract"
+)
+
+// dowel as the client of servers on the Go SDKs. They speak both eras, so dowel must find the modern one.
+
+const modernRevision = "2026-07-28"
+
+func TestGoServers(t *testing.T) {
+	for _, name := range []string{"gosdk-server", "mcpgo-server"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCLI(t)
+			server := []string{built(t, name)}
+
+			discovered := c.json(server, "discover")
+			has(t, discovered, "name", name)
+			if !strings.Contains(c.ok(server, words("discover", "--json")).stdout, modernRevision) {
+				t.Errorf("discover does not name %s", modernRevision)
+			}
+			// The servers' pages hold four entries, and echo is not on the first.
+			for _, tool := range []string{contract.SimpleText, contract.Echo, contract.Add, contract.ToolChange} {
+				has(t, c.json(server, "tools"), "name", tool)
+			}
+			has(t, c.json(server, "prompts"), "name", contract.ArgsPrompt)
+			has(t, c.json(server, "resources"), "uri", contract.TextURI)
+
+			c.ok(server, words("call", contract.Echo, "message=grüße"), "grüße")
+			has(t, c.json(server, "call", contract.Add, "a=19", "b=23"), "sum", 42.0)
+			c.ok(server, words("call", contract.Progress), "done")
+			c.ok(server, words("read", contract.TextURI), contract.TextContent)
+			has(t, c.json(server, "read", contract.BinaryURI), "blob", contract.PNG)
+			c.ok(server, words("read", "test://template/123/data"), "Data for ID: 123")
+			c.ok(server, words("prompt", contract.ArgsPrompt, "arg1=one", "arg2=two"), contract.Greeting("one", "two"))
+			c.ok(server, words("complete", contract.ArgsPrompt, "arg1=al"), "alpha")
+
+			c.fails(server, words("call", contract.Failing), contract.FailingAnswer)
+			c.fails(server, words("call", "no_such_tool"), "no_such_tool")
+			c.fails(server, words("read", contract.MissingURI), contract.MissingURI)
+			// Nobody can answer here: there is no terminal.
+			c.fails(server, words("call", contract.AskUser, "message=Who are you?"))
+		})
+	}
+}
+
+func TestGoSDKEverythingServer(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	server := []string{built(t, "everything-server")}
+
+	has(t, c.json(server, "tools"), "name", contract.SimpleText)
+	c.ok(server, words("call", contract.SimpleText), contract.SimpleAnswer)
+	has(t, c.json(server, "call", "test_audio_content"), "mimeType", "audio/wav")
+	has(t, c.json(server, "call", "test_embedded_resource"), "uri", "test://embedded-resource")
+	has(t, c.json(server, "call", "test_multiple_content_types"), "type", "resource")
+	c.ok(server, words("call", contract.Progress))
+	c.ok(server, words("read", contract.TextURI), contract.TextContent)
+	c.ok(server, words("prompt", contract.ArgsPrompt, "arg1=one", "arg2=two"), contract.Greeting("one", "two"))
+	c.fails(server, words("call", contract.Failing), "intentionally returns an error")
+}
+
+// A watch prints what changes, and ends with dowel.
+func TestWatch(t *testing.T) {
+	for _, name := range []string{"gosdk-server", "mcpgo-server"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCLI(t)
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			cmd := c.command(ctx, []string{built(t, name)}, "watch", contract.WatchedURI, "--json")
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			updates := 0
+			for lines := bufio.NewScanner(stdout); updates < 2 && lines.Scan(); {
+				if strings.Contains(lines.Text(), contract.WatchedURI) {
+					updates++
+				}
+			}
+			if updates < 2 {
+				t.Errorf("%d updates of %s, want two", updates, contract.WatchedURI)
+			}
+			cancel()
+			_ = cmd.Wait() // it was killed
+			noneLeft(t, c.mark)
+		})
+	}
+}

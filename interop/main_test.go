@@ -1,0 +1,83 @@
+package interop
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// A binary is built once, before the tests; what went wrong is told by the tests that need it.
+type binary struct {
+	folder, pkg string // the package, as go build run in folder names it
+	path        string
+	err         error
+}
+
+var binaries = map[string]*binary{
+	"dowel":        {folder: "..", pkg: "./cmd/dowel"},
+	"gosdk-server": {folder: ".", pkg: "./peers/gosdk-server"},
+	"gosdk-client": {folder: ".", pkg: "./peers/gosdk-client"},
+	"mcpgo-server": {folder: ".", pkg: "./peers/mcpgo-server"},
+	"mcpgo-client": {folder: ".", pkg: "./peers/mcpgo-client"},
+	// The official Go SDK's own server for the conformance suite.
+	"everything-server": {folder: ".", pkg: "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"},
+}
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "dowel-interop")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for name, b := range binaries {
+		b.path = filepath.Join(folder, name)
+		build := exec.Command("go", "build", "-o", b.path, b.pkg)
+		build.Dir = b.folder
+		if output, err := build.CombinedOutput(); err != nil {
+			b.err = fmt.Errorf("building %s: %w\n%s", b.pkg, err, output)
+		}
+	}
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// built returns the path of a binary of this run.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	b := binaries[name]
+	if b == nil {
+		t.Fatalf("nothing builds %s", name)
+	}
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return b.path
+}
+
+// npm returns the path of a program of the packages from npm.
+func npm(t *testing.T, program string) string {
+	t.Helper()
+	return existing(t, filepath.Join("node", "node_modules", ".bin", program))
+}
+
+// script returns the path of one of the Node clients.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	existing(t, filepath.Join("node", "node_modules"))
+	return existing(t, filepath.Join("node", name))
+}
+
+func existing(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		t.Fatalf("the npm packages are missing: run make -C .. interop-deps (%v)", err)
+	}
+	return path
+}

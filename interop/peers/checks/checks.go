@@ -1,0 +1,348 @@
+// Package checks is what the Go clients of this module try on a server, whatever SDK they are written with.
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/interop/peers/contract"
+	"github.com/dowel-mcp/dowel/interop/peers/report"
+)
+
+// The roots, the model's words and the form's content that a client answers when it is asked.
+const (
+	RootURI   = "file:///srv/interop-root"
+	ModelSaid = "Paris"
+	UserName  = "ada"
+)
+
+// Form is the content that a client accepts a form with: something for each field that the servers here ask for.
+var Form = map[string]any{
+	"username": UserName, "email": "ada@example.com", "name": UserName, "color": "blue", "ok": true, "context": "a test",
+}
+
+// Client is an SDK's client, reduced to what the checks need.
+type Client interface {
+	// Version is the revision that was negotiated.
+	Version() string
+	// List returns the names or URIs of all pages of a list: tools, prompts, resources, templates.
+	List(ctx context.Context, kind string) ([]string, error)
+	// Call calls a tool. progress, where it is not nil, is told of each progress notification.
+	Call(ctx context.Context, tool string, args map[string]any, progress func(done float64)) (Result, error)
+	// Read reads a resource of one part.
+	Read(ctx context.Context, uri string) (Part, error)
+	// Prompt returns the text of a prompt.
+	Prompt(ctx context.Context, name string, args map[string]string) (string, error)
+	// Complete completes an argument of a prompt.
+	Complete(ctx context.Context, prompt, argument, value string) ([]string, error)
+	// Watch asks to be told when a resource is updated.
+	Watch(ctx context.Context, uri string) error
+	// Ping pings a legacy server.
+	Ping(ctx context.Context) error
+	// IsCode says whether err is the server's error with this JSON-RPC code.
+	IsCode(err error, code int) bool
+	// Close ends the connection.
+	Close() error
+}
+
+// Result is a tool's result.
+type Result struct {
+	Text    string
+	Kinds   []string // the type of each content block
+	IsError bool
+}
+
+// Part is one part of a resource.
+type Part struct {
+	URI, MIMEType, Text string
+	Blob                string // base64
+}
+
+// Heard counts what a server told or asked its client, by method. It is safe for concurrent use.
+type Heard struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+// Add counts one.
+func (h *Heard) Add(method string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.count == nil {
+		h.count = map[string]int{}
+	}
+	h.count[method]++
+}
+
+// Count returns how often a method was heard.
+func (h *Heard) Count(method string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count[method]
+}
+
+// wait waits until a method has been heard more often than before.
+func (h *Heard) wait(method string, before int, limit time.Duration) error {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if h.Count(method) > before {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s was not heard within %v", method, limit)
+}
+
+const (
+	invalidParams    = -32602
+	resourceNotFound = -32002
+	modern           = "2026-07-28"
+)
+
+// Run runs all checks. heard is where the client counts notifications and the server's questions.
+func Run(r *report.Report, c Client, heard *Heard) {
+	s := suite{r, c, heard}
+	s.lists()
+	s.contents()
+	s.calls()
+	s.errors()
+	s.reads()
+	s.questions()
+	s.changes()
+}
+
+type suite struct {
+	*report.Report
+	c     Client
+	heard *Heard
+}
+
+// run runs a check with a context that ends with the check's time.
+func (s suite) run(name string, check func(ctx context.Context) error) {
+	s.Run(name, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), report.Limit)
+		defer cancel()
+		return check(ctx)
+	})
+}
+
+func same[T comparable](what string, got, want T) error {
+	if got != want {
+		return fmt.Errorf("%s: got %v, want %v", what, got, want)
+	}
+	return nil
+}
+
+func contains(what, got, want string) error {
+	if !strings.Contains(got, want) {
+		return fmt.Errorf("%s: %q is not in %q", what, want, got)
+	}
+	return nil
+}
+
+func (s suite) lists() {
+	for _, list := range [][2]string{
+		{"tools", contract.Echo}, {"prompts", contract.ArgsPrompt}, {"resources", contract.TextURI}, {"templates", contract.DataURI},
+	} {
+		kind, want := list[0], list[1]
+		s.run("list "+kind, func(ctx context.Context) error {
+			names, err := s.c.List(ctx, kind)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(names, want) {
+				return fmt.Errorf("%s is not among %v", want, names)
+			}
+			slices.Sort(names)
+			return same("names that come once", len(slices.Compact(names)), len(names))
+		})
+	}
+}
+
+// call checks that a tool answers without error and that its text contains want.
+func (s suite) call(name, tool string, args map[string]any, want string) {
+	s.run(name, func(ctx context.Context) error {
+		result, err := s.c.Call(ctx, tool, args, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(same("isError", result.IsError, false), contains("text", result.Text, want))
+	})
+}
+
+func (s suite) contents() {
+	s.call("text", contract.SimpleText, nil, contract.SimpleAnswer)
+	for _, block := range [][2]string{
+		{"image", "test_image_content"}, {"audio", "test_audio_content"}, {"resource", "test_embedded_resource"},
+	} {
+		name, tool := block[0], block[1]
+		s.run(name, func(ctx context.Context) error {
+			result, err := s.c.Call(ctx, tool, nil, nil)
+			return errors.Join(err, same("kinds", strings.Join(result.Kinds, " "), name))
+		})
+	}
+	s.run("mixed content", func(ctx context.Context) error {
+		result, err := s.c.Call(ctx, "test_multiple_content_types", nil, nil)
+		slices.Sort(result.Kinds)
+		return errors.Join(err, same("kinds", strings.Join(result.Kinds, " "), "image resource text"))
+	})
+	s.run("tool error", func(ctx context.Context) error {
+		result, err := s.c.Call(ctx, contract.Failing, nil, nil)
+		return errors.Join(err, same("isError", result.IsError, true),
+			contains("text", strings.ToLower(result.Text), strings.ToLower(contract.FailingAnswer)))
+	})
+}
+
+func (s suite) calls() {
+	s.call("echo", contract.Echo, map[string]any{"message": "grüße, 世界, 𝄞"}, "grüße, 世界, 𝄞")
+	big := strings.Repeat("x", 1<<20)
+	s.call("echo 1 MiB", contract.Echo, map[string]any{"message": big}, big)
+	s.call("add", contract.Add, map[string]any{"a": 19, "b": 23}, "42")
+	s.run("echo 50 at once", func(ctx context.Context) error {
+		errs := make([]error, 50)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() {
+				message := fmt.Sprintf("message %d.", i)
+				result, err := s.c.Call(ctx, contract.Echo, map[string]any{"message": message}, nil)
+				errs[i] = errors.Join(err, contains("text", result.Text, message))
+			})
+		}
+		wg.Wait()
+		return errors.Join(errs...)
+	})
+	s.run("progress", func(ctx context.Context) error {
+		var mu sync.Mutex
+		var steps []float64
+		_, err := s.c.Call(ctx, contract.Progress, nil, func(done float64) {
+			mu.Lock()
+			defer mu.Unlock()
+			steps = append(steps, done)
+		})
+		time.Sleep(100 * time.Millisecond) // an SDK may deliver notifications beside the result
+		mu.Lock()
+		defer mu.Unlock()
+		return errors.Join(err, same("progress", fmt.Sprint(steps), fmt.Sprint([]float64{0, 50, 100})))
+	})
+	s.run("cancel a call", func(ctx context.Context) error {
+		short, cancel := context.WithCancel(ctx)
+		defer cancel()
+		_, err := s.c.Call(short, contract.Progress, nil, func(float64) { cancel() })
+		if err == nil {
+			return errors.New("the call was answered")
+		}
+		result, err := s.c.Call(ctx, contract.SimpleText, nil, nil)
+		return errors.Join(err, contains("the next call", result.Text, contract.SimpleAnswer))
+	})
+	s.run("completion", func(ctx context.Context) error {
+		values, err := s.c.Complete(ctx, contract.ArgsPrompt, "arg1", "")
+		if err == nil && len(values) == 0 {
+			return errors.New("no value for an empty argument")
+		}
+		return err
+	})
+	if s.c.Version() < modern {
+		s.run("ping", s.c.Ping)
+	}
+}
+
+func (s suite) refused(name string, ask func(ctx context.Context) error, codes ...int) {
+	s.run(name, func(ctx context.Context) error {
+		err := ask(ctx)
+		if err == nil {
+			return errors.New("it was answered")
+		}
+		if !slices.ContainsFunc(codes, func(code int) bool { return s.c.IsCode(err, code) }) {
+			return fmt.Errorf("got %w, want one of the codes %v", err, codes)
+		}
+		return nil
+	})
+}
+
+func (s suite) errors() {
+	s.refused("unknown tool", func(ctx context.Context) error {
+		_, err := s.c.Call(ctx, "no_such_tool", nil, nil)
+		return err
+	}, invalidParams)
+	s.refused("unknown prompt", func(ctx context.Context) error {
+		_, err := s.c.Prompt(ctx, "no_such_prompt", nil)
+		return err
+	}, invalidParams)
+	s.refused("unknown resource", func(ctx context.Context) error {
+		_, err := s.c.Read(ctx, contract.MissingURI)
+		return err
+	}, invalidParams, resourceNotFound)
+	s.run("invalid arguments", func(ctx context.Context) error {
+		result, err := s.c.Call(ctx, contract.Add, map[string]any{"a": "nineteen", "b": 23}, nil)
+		return errors.Join(err, same("isError", result.IsError, true))
+	})
+}
+
+func (s suite) reads() {
+	for _, want := range []Part{
+		{URI: contract.TextURI, MIMEType: "text/plain", Text: contract.TextContent},
+		{URI: contract.BinaryURI, MIMEType: "image/png", Blob: contract.PNG},
+		{URI: "test://template/123/data", MIMEType: "application/json", Text: contract.Data("123")},
+	} {
+		s.run("read "+want.URI, func(ctx context.Context) error {
+			got, err := s.c.Read(ctx, want.URI)
+			if err == nil && want.MIMEType == "application/json" {
+				got.Text = strings.NewReplacer(`": `, `":`, `, "`, `,"`).Replace(got.Text) // spaces do not matter
+			}
+			return errors.Join(err, same("part", got, want))
+		})
+	}
+	s.run("prompt", func(ctx context.Context) error {
+		text, err := s.c.Prompt(ctx, contract.ArgsPrompt, map[string]string{"arg1": "one", "arg2": "two"})
+		return errors.Join(err, same("text", text, contract.Greeting("one", "two")))
+	})
+}
+
+// asks checks a tool that asks the client something by method.
+func (s suite) asks(name, method, tool string, args map[string]any, want string) {
+	s.run(name, func(ctx context.Context) error {
+		before := s.heard.Count(method)
+		result, err := s.c.Call(ctx, tool, args, nil)
+		if err == nil && s.heard.Count(method) == before {
+			err = fmt.Errorf("the client was not asked (%s)", method)
+		}
+		return errors.Join(err, same("isError", result.IsError, false), contains("text", result.Text, want))
+	})
+}
+
+func (s suite) questions() {
+	s.asks("elicitation", "elicitation/create", contract.AskUser, map[string]any{"message": "Who are you?"}, UserName)
+	s.asks("sampling", "sampling/createMessage", contract.AskModel, map[string]any{"prompt": "Name a city."}, "LLM response: "+ModelSaid)
+	s.call("roots", contract.AskRoots, nil, RootURI)
+	s.asks("several questions", "sampling/createMessage", "test_input_required_result_multiple_inputs", nil, "")
+	s.asks("several rounds", "elicitation/create", "test_input_required_result_multi_round", nil, "")
+	s.asks("question with state", "elicitation/create", "test_input_required_result_request_state", nil, "state-ok")
+	s.run("prompt that asks", func(ctx context.Context) error {
+		before := s.heard.Count("elicitation/create")
+		_, err := s.c.Prompt(ctx, "test_input_required_result_prompt", nil)
+		if err == nil && s.heard.Count("elicitation/create") == before {
+			err = errors.New("the client was not asked")
+		}
+		return err
+	})
+}
+
+func (s suite) changes() {
+	s.run("tool list changed", func(ctx context.Context) error {
+		const method = "notifications/tools/list_changed"
+		before := s.heard.Count(method)
+		if _, err := s.c.Call(ctx, contract.ToolChange, nil, nil); err != nil {
+			return err
+		}
+		return s.heard.wait(method, before, 2*time.Second)
+	})
+	s.run("watched resource", func(ctx context.Context) error {
+		if err := s.c.Watch(ctx, contract.WatchedURI); err != nil {
+			return err
+		}
+		return s.heard.wait("notifications/resources/updated", 0, 8*time.Second)
+	})
+}

@@ -1,0 +1,90 @@
+// Package contract holds what the servers and clients of this module agree on: a part of the everything server's contract,
+// under the same names, so that one set of checks serves them all.
+package contract
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The tools. Echo takes message, Add takes a and b, AskUser takes message, AskModel takes prompt; the others take nothing.
+const (
+	SimpleText = "test_simple_text"
+	Echo       = "echo"
+	Add        = "add"
+	Failing    = "test_error_handling"
+	Progress   = "test_tool_with_progress"
+	AskUser    = "test_elicitation"
+	AskModel   = "test_sampling"
+	AskRoots   = "test_input_required_result_list_roots"
+	ToolChange = "test_trigger_tool_change"
+)
+
+// The prompts.
+const (
+	SimplePrompt = "test_simple_prompt"
+	ArgsPrompt   = "test_prompt_with_arguments"
+)
+
+// The resources.
+const (
+	TextURI     = "test://static-text"
+	BinaryURI   = "test://static-binary"
+	WatchedURI  = "test://watched-resource"
+	DataURI     = "test://template/{id}/data"
+	MissingURI  = "test://nonexistent-resource-for-conformance-testing"
+	WatchPeriod = 500 * time.Millisecond // how often a server says that WatchedURI has changed
+)
+
+// What the servers answer.
+const (
+	SimpleAnswer  = "This is a simple text response for testing."
+	FailingAnswer = "This tool intentionally returns an error for testing"
+	TextContent   = "This is the content of the static text resource."
+	PNG           = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+)
+
+// ProgressStep is the time between the three progress notifications of Progress.
+const ProgressStep = 50 * time.Millisecond
+
+// UserSchema is the form that AskUser asks for.
+var UserSchema = map[string]any{
+	"type": "object",
+	"properties": map[string]any{
+		"username": map[string]any{"type": "string", "description": "A name"},
+		"email":    map[string]any{"type": "string", "description": "An address"},
+	},
+	"required": []string{"username", "email"},
+}
+
+// Data is the content of a resource of the template DataURI.
+func Data(id string) string {
+	return fmt.Sprintf(`{"id":%q,"templateTest":true,"data":"Data for ID: %s"}`, id, id)
+}
+
+// DataID is the id in a URI of the template DataURI, empty where the URI is not of it.
+func DataID(uri string) string {
+	rest, ok := strings.CutPrefix(uri, "test://template/")
+	id, found := strings.CutSuffix(rest, "/data")
+	if !ok || !found {
+		return ""
+	}
+	return id
+}
+
+// Greeting is the text of ArgsPrompt.
+func Greeting(arg1, arg2 string) string {
+	return fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", arg1, arg2)
+}
+
+// Completions are the values that arg1 of ArgsPrompt completes to.
+func Completions(prefix string) []string {
+	values := []string{}
+	for _, value := range []string{"alpha", "beta", "testValue1"} {
+		if strings.HasPrefix(value, prefix) {
+			values = append(values, value)
+		}
+	}
+	return values
+}

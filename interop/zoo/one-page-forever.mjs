@@ -1,0 +1,8 @@
+// A server whose list of tools never ends: each page names the same next one.
+import { answer, legacy, serve } from './server.mjs';
+
+serve(message => {
+    const reply = legacy(message);
+    if (message.method === 'tools/list') reply.result.nextCursor = 'again';
+    answer(reply);
+});

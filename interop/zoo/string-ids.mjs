@@ -1,0 +1,7 @@
+// A server that answers with the id as a string, whatever it was.
+import { answer, legacy, serve } from './server.mjs';
+
+serve(message => {
+    const reply = legacy(message);
+    answer(reply && { ...reply, id: String(reply.id) });
+});

@@ -1,0 +1,4 @@
+// A server that answers initialize with a revision that nobody knows.
+import { answer, legacy, serve } from './server.mjs';
+
+serve(message => answer(legacy(message, '1999-12-31')));

@@ -1,0 +1,4 @@
+// The modern server with nothing changed. It refuses initialize.
+import { answer, modern, serve } from './server.mjs';
+
+serve(message => answer(modern(message)));
