@@ -136,7 +136,8 @@ func openEverything(opts map[string]string) (Server, error) {
 		}
 		o.PageSize = n
 	}
-	return everything.New(o), nil
+	e := everything.New(o)
+	return ticking{e, everything.Tick(e, 3*time.Second)}, nil
 }
 
 func openWeather(opts map[string]string) (Server, error) {
@@ -195,4 +196,15 @@ func closer[S Server](s S, err error) (Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// ticking is a server that something happens at.
+type ticking struct {
+	*server.Server
+	stop func()
+}
+
+func (t ticking) Close() error {
+	t.stop()
+	return t.Server.Close()
 }

@@ -63,5 +63,5 @@ func (c *Client) name() string {
 	if s := c.server(); s.Info.Name != "" {
 		return s.Info.Name
 	}
-	return c.conn.dialer.Endpoint()
+	return c.conn.dialer.String()
 }

@@ -87,7 +87,9 @@ func (r ready) Dial(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.
 	return r.transport, nil
 }
 
-func (r ready) Endpoint() string { return fmt.Sprintf("%T", r.transport) }
+func (r ready) Endpoint() string { return "" }
+
+func (r ready) String() string { return fmt.Sprintf("a server behind a %T", r.transport) }
 
 func newClient(to target, o Options) *Client {
 	c := &Client{opts: o, human: make(chan struct{}, 1)}

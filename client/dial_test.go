@@ -115,7 +115,7 @@ func TestAServerThatDoesNotSayWhoItIs(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := c.Discover(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), "line:mute: server/discover: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "line mute: server/discover: ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -97,6 +97,8 @@ type line struct {
 
 func (l *line) Endpoint() string { return "line:" + l.name }
 
+func (l *line) String() string { return "line " + l.name }
+
 func (l *line) Dial(_ context.Context, in mcp.Inbound, _ transport.ClientOptions) (mcp.Transport, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -182,13 +181,17 @@ func (c *caller) frame(frame []byte) {
 		return
 	}
 	msg, err := c.parser.Parse(frame)
+	if err != nil {
+		c.opts.Tap.show(Stray, frame)
+		c.malformed(frame, msg.ID, err)
+		return
+	}
+	c.opts.Tap.show(Received, frame)
+	c.message(msg)
+}
+
+func (c *caller) message(msg jsonrpc.Message) {
 	switch {
-	case err != nil:
-		c.stray(frame, err)
-		if msg.ID.IsZero() || rawjson.Lookup(frame, "method") != nil {
-			return // the id of a question is none of this side's
-		}
-		c.fail(unquoted(msg.ID), fmt.Errorf("the server answered with what is no JSON-RPC 2.0 message: %w", err))
 	case msg.IsResponse():
 		c.response(msg)
 	case msg.IsNotification():
@@ -205,22 +208,32 @@ func (c *caller) batch(frame []byte) {
 		err = fmt.Errorf("a batch, which belongs to revision %s only", mcp.Revision20250326)
 	}
 	if err != nil {
+		c.opts.Tap.show(Stray, frame)
 		c.stray(frame, err)
 		return
 	}
+	c.opts.Tap.show(Received, frame)
 	for _, raw := range raws {
-		if !jsonrpc.IsBatch(raw) {
-			c.frame(raw)
+		if msg, err := c.parser.Parse(raw); err != nil {
+			c.malformed(raw, msg.ID, err)
+		} else {
+			c.message(msg)
 		}
 	}
 }
 
-// stray is what cannot be addressed to anybody: it is read past and shown.
+// malformed is a frame that is no message. The call that it was meant to answer fails, rather than wait for ever.
+func (c *caller) malformed(frame []byte, id jsonrpc.ID, err error) {
+	c.stray(frame, err)
+	if id.IsZero() || rawjson.Lookup(frame, "method") != nil {
+		return // the id of a question is none of this side's
+	}
+	c.fail(unquoted(id), fmt.Errorf("the server answered with what is no JSON-RPC 2.0 message: %w", err))
+}
+
+// stray is what cannot be addressed to anybody: it is read past, and the log has it.
 func (c *caller) stray(frame []byte, err error) {
 	const shown = 200
-	if c.opts.Tap != nil && frame != nil {
-		c.opts.Tap(Frame{Time: time.Now(), Kind: Stray, Data: frame})
-	}
 	c.logger.Warn("the server sent something that is no message", "err", err, "start", string(frame[:min(len(frame), shown)]))
 }
 

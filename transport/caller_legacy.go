@@ -18,7 +18,7 @@ type legacyCaller struct {
 	discovery    mcp.Object // what the handshake told, as server/discover would
 	capabilities mcp.ServerCapabilities
 
-	levelMu sync.Mutex // held while the level is set
+	setting chan struct{} // has room for the call that sets the level
 	level   mcp.LoggingLevel
 
 	mu        sync.Mutex
@@ -29,6 +29,7 @@ type legacyCaller struct {
 func newLegacyCaller(c *caller, result mcp.InitializeResult, raw []byte) *legacyCaller {
 	l := &legacyCaller{
 		c: c, version: result.ProtocolVersion, listeners: map[*exchange]mcp.SubscriptionFilter{}, resources: map[string]int{},
+		setting: make(chan struct{}, 1),
 	}
 	_ = mcp.Decode(result.Capabilities, &l.capabilities) // what cannot be read is not offered
 	out := append([]byte(`{"supportedVersions":["`), l.version...)
@@ -92,8 +93,12 @@ func (l *legacyCaller) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Re
 
 // setLevel makes the session's level that of the request: legacy revisions have one for all.
 func (l *legacyCaller) setLevel(ctx context.Context, level mcp.LoggingLevel) error {
-	l.levelMu.Lock()
-	defer l.levelMu.Unlock()
+	select {
+	case l.setting <- struct{}{}:
+		defer func() { <-l.setting }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if l.level == level {
 		return nil
 	}

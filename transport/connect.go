@@ -21,7 +21,7 @@ var ErrProbe = errors.New("the connection ended during the probe")
 // revision or the endpoint's verdict is remembered, and remembers it. The transport owns conn from then on; where
 // Connect fails, it has closed it. ctx bounds Connect, not the transport.
 func Connect(ctx context.Context, conn Conn, in mcp.Inbound, endpoint string, opts ClientOptions) (mcp.Transport, error) {
-	c := newCaller(Tapped(conn, opts.Tap), in, opts)
+	c := newCaller(tapSent(conn, opts.Tap), in, opts)
 	go c.read()
 	speak, err := c.negotiate(ctx, endpoint)
 	if err != nil {

@@ -248,6 +248,7 @@ func TestConnectReadsPastRubbish(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Close()
+		<-f.ended
 		if got := strings.Join(strays, "|"); got != `Server started on stdio|{"level":"info"}|{"id":1,"result":|[{"jsonrpc":"2.0","method":"x"}]|{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":[]}` {
 			t.Errorf("strays: %s", got)
 		}

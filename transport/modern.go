@@ -87,7 +87,7 @@ func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 // spoken leaves out of what a server says of itself the revisions that this edge does not speak.
 func (m *modern) spoken(res *mcp.Result) *mcp.Result {
 	d, ok := res.Value.(*mcp.DiscoverResult)
-	if !ok {
+	if !ok || d == nil {
 		return res
 	}
 	limited, told := *res, *d

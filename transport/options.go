@@ -61,4 +61,6 @@ type Dialer interface {
 	// Endpoint names what is dialed: the same name, the same server. Verdicts are remembered under it; empty, where what
 	// is dialed has no name that outlives the process, for none.
 	Endpoint() string
+	// String names what is dialed to a user, without its secrets.
+	String() string
 }

@@ -21,7 +21,7 @@ import (
 //
 // A frame that cannot be used is answered where the protocol has a way to, logged otherwise, and the connection lives.
 func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) error {
-	s := newServer(ctx, Tapped(conn, opts.Tap), h, opts)
+	s := newServer(ctx, tapSent(conn, opts.Tap), h, opts)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	defer s.sweeper.Stop()
@@ -205,11 +205,13 @@ func (s *server) frame(frame []byte) {
 	}
 	msg, err := s.parser.Parse(frame)
 	if err != nil {
+		s.opts.Tap.show(Stray, frame)
 		if answer := s.malformed(frame, msg.ID, err.(*mcp.Error)); answer != nil {
 			s.write(answer)
 		}
 		return
 	}
+	s.opts.Tap.show(Received, frame)
 	s.message(msg, nil)
 }
 
@@ -259,14 +261,17 @@ func (s *server) legacySession() *session {
 func (s *server) batch(frame []byte) {
 	ss := s.legacySession()
 	if ss == nil || !ss.revision.Batches() {
+		s.opts.Tap.show(Stray, frame)
 		s.refuseBatch(frame, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
 		return
 	}
 	raws, err := jsonrpc.Batch(frame)
 	if err != nil {
+		s.opts.Tap.show(Stray, frame)
 		s.refuseFrame(jsonrpc.ID{}, err.(*mcp.Error))
 		return
 	}
+	s.opts.Tap.show(Received, frame)
 	b := &batch{}
 	var refused [][]byte
 	messages := make([]jsonrpc.Message, 0, len(raws))

@@ -40,7 +40,8 @@ func TestUnusableFrames(t *testing.T) {
 		{"a member twice", `{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/list"}`, one},
 		{"a method and a result", `{"jsonrpc":"2.0","id":1,"method":"tools/list","result":{}}`, one},
 		{"params of a notification are a list", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`, invalid},
-		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`, invalid},
+		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","method":"x"}]`, one},
+		{"a batch of notifications", `[{"jsonrpc":"2.0","method":"x"}]`, invalid},
 		{"an empty batch", `[]`, invalid},
 		// what is no request has no answer
 		{"a response to nothing", `{"jsonrpc":"2.0","id":77,"result":{}}`, ``},
@@ -106,7 +107,7 @@ func TestBatches(t *testing.T) {
 			< [{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":$M}},` + ok("2") + "]" + next},
 		{name: "before initialize", script: `
 			> [{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}]
-			< {"jsonrpc":"2.0","error":{"code":-32600,"message":$M}}`},
+			< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":$M}}`},
 		{name: "the same id twice", script: start + `> [` + strings.Replace(echo("2"), "echo", "hang", 1) + "," + echo("2") + "]\n" +
 			`> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}
 			< [{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":$M}}]` + next},
@@ -117,7 +118,7 @@ func TestBatches(t *testing.T) {
 		{name: "answers to questions", script: start + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask twice","arguments":{}}}
 			< {"jsonrpc":"2.0","id":1,"method":"roots/list"}
 			> [{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}]
-			< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":$M}}` + next},
+			< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"the client refused roots/list: no"}],"isError":true}}` + next},
 		{name: "too many", opts: transport.ServerOptions{MaxConcurrent: 1}, script: start + `> [{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hang"}},{"jsonrpc":"2.0","id":2,"method":"ping"}]
 			> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
 			< [{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":$M}}]` + next},

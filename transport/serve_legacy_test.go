@@ -272,6 +272,9 @@ func TestLegacyAsking(t *testing.T) {
 	accept := `,"result":{"action":"accept","content":{"name":"Ada"}}}` + "\n"
 	next := "\n" + `> {"jsonrpc":"2.0","id":9,"method":"ping"}` + "\n" + `< {"jsonrpc":"2.0","id":9,"result":{}}`
 	failed := `< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":$M}}`
+	refused := func(why string) string {
+		return `< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"the client ` + why + `"}],"isError":true}}`
+	}
 	sampled := `{"role":"assistant","content":{"type":"text","text":"ho"},"model":"m"}`
 	playAll(t, []row{
 		{name: "2025-11-25", script: call("2025-11-25", "ask") + question("1", `"mode":"form",`) + `> {"jsonrpc":"2.0","id":1` + accept + `$OK 1 "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}, true"` + next},
@@ -281,11 +284,11 @@ func TestLegacyAsking(t *testing.T) {
 			` + question("2", ``) + `> {"jsonrpc":"2.0","id":2` + accept + `< {"jsonrpc":"2.0","id":3,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}}
 			> {"jsonrpc":"2.0","id":3,"result":` + sampled + `}
 			$OK 1 "2 c {\"x\":1}"` + next},
-		{name: "refused", script: call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"User rejected"}}` + "\n" + failed + next},
+		{name: "refused", script: call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"User rejected"}}` + "\n" + refused("refused elicitation/create: User rejected") + next},
 		{name: "nobody answers", opts: transport.ServerOptions{AskTimeout: 5e9}, script: "@lenient after-end\n" + call("2025-06-18", "ask") + question("1", ``) + `@wait 4s
 			@wait 2s
 			< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"nobody answered in time"}}
-			` + failed + `
+			` + refused("did not answer elicitation/create within 5s") + `
 			# an answer that comes too late is nothing
 			> {"jsonrpc":"2.0","id":1` + accept + next},
 		{name: "cancelled while it asks", script: call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
@@ -293,13 +296,14 @@ func TestLegacyAsking(t *testing.T) {
 		{name: "URL mode has an elicitationId on 2025-11-25", script: call("2025-11-25", "ask url") + `< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"url","message":"Go","url":"https://x.test","elicitationId":"${e}"}}
 			> {"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}
 			$OK 1 "{\"action\":\"accept\"}"` + next},
-		{name: "a prompt asks", script: "$INIT 2025-06-18\n" + `> {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x://ask"}}
-			` + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}` + "\n" + failed + next},
+		{name: "a resource asks", script: "$INIT 2025-06-18\n" + `> {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x://ask"}}
+			` + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}
+			< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the client refused elicitation/create: no"}}` + next},
 		{name: "state alone is tried again by and by", script: call("2025-06-18", "later") + `@wait 40ms
 			@wait 400ms
 			$OK 1 "done"` + next},
-		{name: "an answer that is no message", script: "@lenient schema framing\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"result":"yes"}` + "\n" + failed + next},
-		{name: "an answer with neither result nor error", script: "@lenient schema framing\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"error":{"message":"no"}}` + "\n" + failed + next},
+		{name: "an answer that is no message", script: "@lenient schema framing\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"result":"yes"}` + "\n" + refused("refused elicitation/create: result must be an object") + next},
+		{name: "an answer with neither result nor error", script: "@lenient schema framing\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"error":{"message":"no"}}` + "\n" + refused("refused elicitation/create: error must have an integer code and a message") + next},
 		{name: "an answer with a string for the number", script: "@lenient response-id\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":"1"` + accept + `$OK 1 "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}, true"` + next},
 		{name: "two answers", script: "@lenient after-end\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1` + accept + `$OK 1 "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}, true"
 			> {"jsonrpc":"2.0","id":1` + accept + next},

@@ -27,28 +27,28 @@ func (k FrameKind) String() string { return [...]string{"sent", "received", "str
 // and must be quick: the connection waits.
 type Tap func(Frame)
 
-// Tapped returns a Conn that shows each frame to tap; conn itself where tap is nil.
-func Tapped(conn Conn, tap Tap) Conn {
+// show gives a tap, which may be nil, a frame that has been received. It is called once the frame has been looked at, and
+// before anything comes of it.
+func (tap Tap) show(kind FrameKind, frame []byte) {
+	if tap != nil {
+		tap(Frame{Time: time.Now(), Kind: kind, Data: frame})
+	}
+}
+
+// tapped is a Conn that shows each frame that is sent.
+type tapped struct {
+	Conn
+	tap Tap
+}
+
+func tapSent(conn Conn, tap Tap) Conn {
 	if tap == nil {
 		return conn
 	}
 	return &tapped{conn, tap}
 }
 
-type tapped struct {
-	Conn
-	tap Tap
-}
-
-func (t *tapped) Read() ([]byte, error) {
-	frame, err := t.Conn.Read()
-	if err == nil {
-		t.tap(Frame{Time: time.Now(), Kind: Received, Data: frame})
-	}
-	return frame, err
-}
-
 func (t *tapped) Write(frame []byte) error {
-	t.tap(Frame{Time: time.Now(), Kind: Sent, Data: frame})
+	t.tap.show(Sent, frame)
 	return t.Conn.Write(frame)
 }

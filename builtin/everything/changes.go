@@ -3,7 +3,9 @@ package everything
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -38,6 +40,26 @@ func addChanges(s *server.Server) {
 			return server.NewResource(uri, "Was added while the server ran.", constant("I was added."), server.ResourceOptions{Name: "dynamic-resource"})
 		})
 	})
+}
+
+// Tick says again and again that the watched resource has changed, so that a client that subscribes to it hears something.
+// stop ends it and waits for the end.
+func Tick(s *server.Server, every time.Duration) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				s.Updated(watchedURI)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(done); <-ended })
 }
 
 // toggle removes an item where it is there, else adds it. Calls at the same time may make it fail, never wrong.

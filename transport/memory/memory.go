@@ -82,6 +82,8 @@ type dialer struct {
 
 func (d *dialer) Endpoint() string { return "" }
 
+func (d *dialer) String() string { return "a server in this process" }
+
 func (d *dialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	near, far := Pipe()
 	served := make(chan struct{})

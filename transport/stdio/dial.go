@@ -24,6 +24,9 @@ func (c Command) Endpoint() string {
 	return "stdio:" + c.Dir + ":" + strings.Join(parts, " ")
 }
 
+// String is the program as it was named; arguments are left out because they carry secrets.
+func (c Command) String() string { return c.Path }
+
 // Dial starts the command and connects to it. An old server that dies of the question for its era is started again and
 // asked the old way. Closing the transport ends the process tree. ctx bounds the dial, not the life of the process.
 func (c Command) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
@@ -133,6 +136,8 @@ type stream struct {
 }
 
 func (s *stream) Endpoint() string { return "" }
+
+func (s *stream) String() string { return "a server at the other end of a stream" }
 
 func (s *stream) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	err := errors.New("a stream can be dialed once: open a new one")
