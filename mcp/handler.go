@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
 // Handler answers requests. A server is a Handler, and so are a middleware around it, a gateway that forwards, and a
@@ -63,6 +65,16 @@ type Request struct {
 	Peer Peer
 }
 
+const metaFirst = `{"_meta":`
+
+// Fields iterates over the members of Params, without _meta where that comes first, as it mostly does.
+func (r *Request) Fields() rawjson.Iterator {
+	if n := len(metaFirst); len(r.Meta) > 0 && len(r.Params) > n && &r.Params[n] == &r.Meta[0] {
+		return rawjson.ObjectFrom(r.Params, n+len(r.Meta))
+	}
+	return rawjson.Object(r.Params)
+}
+
 // Principal is a verified identity. The zero Principal is nobody in particular.
 type Principal struct {
 	ID     string   // stable and unique among the server's users
@@ -77,6 +89,12 @@ type Peer interface {
 	// Change sends a change on a subscriptions/listen request, whose first change is the acknowledgement. On any other
 	// request it is an error.
 	Change(ctx context.Context, c Change) error
+}
+
+// Announcer is a [Peer] that can often send a change without waiting for anything. TryChange reports whether it did; where it
+// did not, Change will.
+type Announcer interface {
+	TryChange(c Change) bool
 }
 
 // Notification is a one-way message.

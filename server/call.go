@@ -63,7 +63,7 @@ var noArguments = json.RawMessage("{}")
 // readParams finds the shared members; field is that which names the item.
 func readParams(req *mcp.Request, field string) (p params, err error) {
 	named := false
-	for it := rawjson.Object(req.Params); it.Next(); {
+	for it := req.Fields(); it.Next(); {
 		switch {
 		case string(it.Key) == field:
 			if named {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -15,10 +16,12 @@ type subscriptions struct {
 	all   map[*listener]struct{}
 	byURI map[string]map[*listener]struct{}
 
-	closed atomic.Bool // by the server
+	closed   atomic.Bool   // by the server
+	interval time.Duration // between rounds of list changes
 }
 
-func (s *subscriptions) init() {
+func (s *subscriptions) init(interval time.Duration) {
+	s.interval = interval
 	s.all, s.byURI = map[*listener]struct{}{}, map[string]map[*listener]struct{}{}
 }
 
@@ -61,6 +64,7 @@ func (s *subscriptions) remove(l *listener) {
 
 // listChanged notes a change of the items' lists; with filtered, for those who see one of them only.
 func (s *subscriptions) listChanged(filtered bool, items []Item) {
+	now := time.Now()
 	var changed lists
 	for _, item := range items {
 		changed |= kindBit(item.Kind)
@@ -74,7 +78,7 @@ func (s *subscriptions) listChanged(filtered bool, items []Item) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for l := range s.all {
-		l.listChanged(changed, items)
+		l.listChanged(changed, items, now, s.interval)
 	}
 }
 

@@ -26,7 +26,7 @@ func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 		return nil, mcp.InvalidParams("%s needs params.notifications, an object that says what to listen to", req.Method)
 	}
 	agreed := s.agree(p.Notifications)
-	l := newListener(agreed, s.vocabulary, req.Principal)
+	l := newListener(agreed, s.vocabulary, req)
 	s.subscriptions.add(l) // before the acknowledgement, after which no change is missed
 	defer s.subscriptions.remove(l)
 	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: agreed})
@@ -43,8 +43,9 @@ func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 // that a thousand subscriptions wait on would be what a change costs.
 func (s *Server) deliver(ctx context.Context, req *mcp.Request, l *listener) (*mcp.Result, error) {
 	defer context.AfterFunc(ctx, l.rouse)()
+	defer l.rest(false, 0, false)
 	var held *time.Timer // of list changes that have to wait
-	var quiet time.Time  // until when they have to
+	l.rest(false, 0, true)
 	for range l.wake {
 		switch {
 		case ctx.Err() != nil:
@@ -52,21 +53,18 @@ func (s *Server) deliver(ctx context.Context, req *mcp.Request, l *listener) (*m
 		case s.subscriptions.closed.Load():
 			return s.result(nil), nil
 		}
-		wait := time.Until(quiet)
-		due, holds := l.take(wait <= 0)
-		if holds && held == nil {
+		due, wait := l.take(time.Now())
+		if wait > 0 && held == nil {
 			held = time.AfterFunc(wait, l.rouse)
 			defer held.Stop()
-		} else if holds {
+		} else if wait > 0 {
 			held.Reset(wait)
 		}
 		lists, err := s.pass(ctx, req, due)
 		if err != nil {
 			return nil, err
 		}
-		if lists {
-			quiet = time.Now().Add(s.opts.ListInterval)
-		}
+		l.rest(lists, s.opts.ListInterval, true)
 	}
 	return s.result(nil), nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -51,9 +52,12 @@ type listener struct {
 	uris       []string
 	extensions []extensionFilter
 	principal  mcp.Principal
+	quick      mcp.Announcer // sends without waiting; nil where the peer cannot
 	wake       chan struct{} // holds one token while something is due
 
 	mu    sync.Mutex
+	idle  bool      // nothing is being delivered, and the subscription is acknowledged
+	quiet time.Time // until when list changes wait
 	due   due
 	taken due             // what is being delivered, whose memory is used again
 	seen  map[string]bool // URIs in due.updates, where these are many
@@ -86,8 +90,9 @@ func newUpdate(uri string) *update {
 	return &update{uri, params}
 }
 
-func newListener(f mcp.SubscriptionFilter, v *mcp.Vocabulary, p mcp.Principal) *listener {
-	l := &listener{uris: f.ResourceSubscriptions, principal: p, wake: make(chan struct{}, 1)}
+func newListener(f mcp.SubscriptionFilter, v *mcp.Vocabulary, req *mcp.Request) *listener {
+	l := &listener{uris: f.ResourceSubscriptions, principal: req.Principal, wake: make(chan struct{}, 1)}
+	l.quick, _ = req.Peer.(mcp.Announcer)
 	if f.ToolsListChanged {
 		l.wanted |= toolList
 	}
@@ -111,23 +116,50 @@ func (l *listener) rouse() {
 	}
 }
 
-// listChanged notes that lists have changed, for everybody or for those who see one of the items.
-func (l *listener) listChanged(changed lists, items []Item) {
+// listChanged notes that lists have changed, for everybody or for those who see one of the items. Where nothing is in the way
+// the change is sent at once, without the cost of waking a goroutine.
+func (l *listener) listChanged(changed lists, items []Item, now time.Time, interval time.Duration) {
 	if changed &= l.wanted; changed == 0 {
 		return
 	}
 	l.mu.Lock()
-	if items == nil || len(l.due.items)+len(items) > maxItems {
+	defer l.mu.Unlock()
+	switch {
+	case items == nil && l.announce(changed, now):
+		l.quiet = now.Add(interval)
+		return
+	case items == nil || len(l.due.items)+len(items) > maxItems:
 		l.due.lists |= changed
-	} else {
+	default:
 		for _, item := range items {
 			if kindBit(item.Kind)&l.wanted != 0 {
 				l.due.items = append(l.due.items, item)
 			}
 		}
 	}
-	l.mu.Unlock()
 	l.rouse()
+}
+
+// announce sends the change of one list without waiting, if it can.
+func (l *listener) announce(changed lists, now time.Time) bool {
+	if l.quick == nil || !l.idle || l.due.any() || now.Before(l.quiet) {
+		return false
+	}
+	for _, known := range listChanges {
+		if changed == known.bit {
+			return l.quick.TryChange(mcp.Change{Method: known.method})
+		}
+	}
+	return false
+}
+
+// rest says that what was due has been delivered, and whether list changes were among it.
+func (l *listener) rest(lists bool, interval time.Duration, idle bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle = idle; lists {
+		l.quiet = time.Now().Add(interval)
+	}
 }
 
 // updated notes that a resource has changed; subscribed is the URI that the subscription follows it by.
@@ -176,19 +208,25 @@ func (l *listener) changed(c mcp.Change) {
 	l.rouse()
 }
 
-// take returns what is due and leaves nothing, or only list changes where they have to wait; then it holds some. What it
+// take returns what is due and leaves nothing, or only list changes where they have to wait: then wait says how long. What it
 // returned before is void.
-func (l *listener) take(lists bool) (d due, holds bool) {
+func (l *listener) take(now time.Time) (d due, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.idle = false
 	fresh := l.taken.emptied()
 	l.taken, l.seen = l.due, nil
-	if !lists {
+	if now.Before(l.quiet) && (l.taken.lists != 0 || len(l.taken.items) > 0) {
 		fresh.lists, fresh.items = l.taken.lists, l.taken.items
 		l.taken.lists, l.taken.items = 0, nil
+		wait = l.quiet.Sub(now)
 	}
 	l.due = fresh
-	return l.taken, fresh.lists != 0 || len(fresh.items) > 0
+	return l.taken, wait
+}
+
+func (d *due) any() bool {
+	return d.lists != 0 || len(d.items) > 0 || len(d.updates) > 0 || len(d.changes) > 0
 }
 
 // emptied returns nothing that is due, in the same memory.

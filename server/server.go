@@ -47,7 +47,7 @@ func New(name, version string, opts ...Options) *Server {
 	}
 	_, _ = rand.Read(s.instance[:]) // never fails (crypto/rand)
 	s.catalog.init(o.Declare)
-	s.subscriptions.init()
+	s.subscriptions.init(o.ListInterval)
 	return s
 }
 

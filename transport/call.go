@@ -138,6 +138,16 @@ func (c *call) Change(_ context.Context, change mcp.Change) error {
 	return c.emit(func(dst []byte) []byte { return c.era.appendChange(dst, c, change) })
 }
 
+// TryChange implements [mcp.Announcer].
+func (c *call) TryChange(change mcp.Change) bool {
+	w, ok := c.server.conn.(TryWriter)
+	if !ok || c.req.Method != mcp.MethodListen || !c.mu.TryLock() {
+		return false
+	}
+	defer c.mu.Unlock()
+	return !c.over && !c.cancelled() && w.TryWrite(c.era.appendChange(nil, c, change))
+}
+
 // emit sends one frame before the response. The lock is held while it is sent, so that order is kept.
 func (c *call) emit(encode func([]byte) []byte) error {
 	c.mu.Lock()

@@ -242,8 +242,11 @@ func (c *caller) stray(frame []byte, err error) {
 func (c *caller) lost(err error) {
 	c.stray(nil, err)
 	var lost *FrameError
-	if errors.As(err, &lost) && !lost.ID.IsZero() {
-		c.fail(lost.ID, err)
+	if errors.As(err, &lost) && lost.Method {
+		return // a question or notification answers nothing
+	}
+	if lost != nil && !lost.ID.IsZero() {
+		c.fail(unquoted(lost.ID), err)
 		return
 	}
 	c.mu.Lock()

@@ -18,6 +18,12 @@ type Conn interface {
 	Close() error
 }
 
+// TryWriter is a Conn that can often send a frame without waiting. Where TryWrite reports false, the frame is the caller's
+// still.
+type TryWriter interface {
+	TryWrite(frame []byte) bool
+}
+
 // ErrFrame is wrapped by errors of Read about one frame, such as one over the limit. The frame is lost, not the
 // connection.
 var ErrFrame = errors.New("unusable frame")
@@ -27,6 +33,9 @@ type FrameError struct {
 	Reason string
 	// ID is that of the lost message, where it could be guessed from what was seen of it.
 	ID jsonrpc.ID
+	// Method and Response say what the message began like: a request or notification, or a response. Neither is known
+	// where both are false.
+	Method, Response bool
 }
 
 func (e *FrameError) Error() string { return ErrFrame.Error() + ": " + e.Reason }

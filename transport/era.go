@@ -41,6 +41,17 @@ type metaReader struct {
 	fields metaFields
 }
 
+// find returns the _meta of params, nil if there is none. Where the params begin with the bytes that came last, it is
+// found without a look at its members.
+func (m *metaReader) find(params json.RawMessage) json.RawMessage {
+	const first = `{"_meta":`
+	end := len(first) + len(m.last)
+	if m.last != nil && len(params) > end && string(params[:len(first)]) == first && bytes.Equal(params[len(first):end], m.last) {
+		return params[len(first):end]
+	}
+	return rawjson.Lookup(params, "_meta")
+}
+
 func (m *metaReader) read(meta json.RawMessage) metaFields {
 	if m.last == nil || !bytes.Equal(m.last, meta) {
 		m.last = bytes.Clone(meta)

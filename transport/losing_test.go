@@ -8,7 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// losing is a Conn that loses each frame "lose", with the id behind it.
+// losing is a Conn that loses each frame "lose", with the id and the kind behind it.
 type losing struct{ transport.Conn }
 
 func (l *losing) Read() ([]byte, error) {
@@ -17,6 +17,9 @@ func (l *losing) Read() ([]byte, error) {
 	if err != nil || !lose {
 		return frame, err
 	}
-	guess, _ := jsonrpc.ParseID([]byte(strings.TrimSpace(id)))
-	return nil, fmt.Errorf("wrapped: %w", &transport.FrameError{Reason: "too long", ID: guess})
+	lost := &transport.FrameError{Reason: "too long"}
+	id, lost.Method = strings.CutSuffix(id, " method")
+	id, lost.Response = strings.CutSuffix(id, " response")
+	lost.ID, _ = jsonrpc.ParseID([]byte(strings.TrimSpace(id)))
+	return nil, fmt.Errorf("wrapped: %w", lost)
 }

@@ -48,11 +48,12 @@ func TestResponses(t *testing.T) {
 		{"the id as text, and malformed", `{"jsonrpc":"2.0","id":"ID","result":[]}`, `error: no JSON-RPC 2.0 message`, ``},
 		{"too long, and its id was seen", `lose ID`, `error: unusable frame: too long`, ``},
 		{"too long, and the only call", `lose`, `error: unusable frame: too long`, ``},
+		{"a response, too long, the id as text", `lose "ID" response`, `error: unusable frame: too long`, ``},
 	} {
 		for _, r := range []mcp.Revision{r26, r25} {
 			t.Run(tt.name+"/"+string(r), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					c, f := lossy(t, r, func(f *fake, m jsonrpc.Message) { f.send("%s", strings.ReplaceAll(tt.frame, "ID", m.ID.String())) })
+					c, f := lossy(t, r, &recorder{}, func(f *fake, m jsonrpc.Message) { f.send("%s", strings.ReplaceAll(tt.frame, "ID", m.ID.String())) })
 					defer c.Close()
 					want := tt.modern
 					if r == r25 && tt.legacy != "" {
@@ -72,7 +73,7 @@ func TestResponses(t *testing.T) {
 }
 
 // lossy is connected, on a connection that loses frames when it is told to.
-func lossy(t *testing.T, r mcp.Revision, answer func(f *fake, m jsonrpc.Message)) (mcp.Transport, *fake) {
+func lossy(t *testing.T, r mcp.Revision, in *recorder, answer func(f *fake, m jsonrpc.Message)) (mcp.Transport, *fake) {
 	t.Helper()
 	f := newFake(t, func(f *fake, m jsonrpc.Message) {
 		switch m.Method {
@@ -85,7 +86,7 @@ func lossy(t *testing.T, r mcp.Revision, answer func(f *fake, m jsonrpc.Message)
 			answer(f, m)
 		}
 	})
-	c, err := transport.Connect(t.Context(), &losing{f.near}, &recorder{}, "", transport.ClientOptions{Revision: r, Logger: quiet})
+	c, err := transport.Connect(t.Context(), &losing{f.near}, in, "", transport.ClientOptions{Revision: r, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +271,8 @@ func TestProgressRouting(t *testing.T) {
 			}
 			wg.Wait()
 			synctest.Wait()
-			if got := in.noted(); got != `notifications/progress{"progressToken":99,"progress":1} notifications/progress{"progress":1} notifications/progress{"progressToken":2,"progress":9}` {
+			want := `notifications/progress{"progressToken":99,"progress":1} notifications/progress{"progress":1} notifications/progress{"progressToken":` + asked[0].ID.String() + `,"progress":9}`
+			if got := in.noted(); got != want {
 				t.Errorf("to nobody: %s", got)
 			}
 		})
@@ -503,13 +505,15 @@ func TestCancellationRacesOfCalls(t *testing.T) {
 func TestAnswersToNothing(t *testing.T) {
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		in := &recorder{}
-		c, _ := connected(t, r, in, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) {
+		c, _ := lossy(t, r, in, func(f *fake, m jsonrpc.Message) {
 			f.send(`{"jsonrpc":"2.0","id":77,"result":{}}`)
 			f.send(`{"jsonrpc":"2.0","id":"x","result":{}}`)
 			f.send(`{"jsonrpc":"2.0","id":%s.0,"result":{"wrong":1}}`, m.ID)
 			f.send(`{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"m"}}`)
 			f.send(`{"jsonrpc":"2.0","id":77,"result":[]}`)
 			f.send(`garbage`)
+			f.send(`lose %s method`, m.ID)
+			f.send(`lose method`)
 			f.send("\x00\xff")
 			f.send(`{"jsonrpc":"2.0","id":%s,"method":"roots/list","params":[]}`, m.ID) // a question of the same id, malformed
 			f.send(`{"jsonrpc":"1.0","id":%s,"method":"roots/list"}`, m.ID)

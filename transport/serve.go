@@ -118,12 +118,16 @@ func (s *server) read() error {
 
 // lost is a frame that could not be read.
 func (s *server) lost(err error) {
-	var id jsonrpc.ID
+	refused := &mcp.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	var lost *FrameError
-	if errors.As(err, &lost) {
-		id = lost.ID
+	switch {
+	case !errors.As(err, &lost):
+		s.refuseFrame(jsonrpc.ID{}, refused)
+	case lost.Response:
+		s.response(jsonrpc.Message{ID: lost.ID, Error: refused})
+	default:
+		s.refuseFrame(lost.ID, refused)
 	}
-	s.refuseFrame(id, &mcp.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()})
 }
 
 // drain ends what is in flight: at once where the peer is gone, after a while where it only stopped sending.
@@ -319,7 +323,7 @@ func (s *server) refuseBatch(frame []byte, e *mcp.Error) {
 func (s *server) request(msg jsonrpc.Message, b *batch) {
 	c := &call{id: msg.ID, server: s, batch: b}
 	c.req = mcp.Request{Method: msg.Method, Params: msg.Params, Principal: s.opts.Principal, Peer: c}
-	c.req.Meta = rawjson.Lookup(msg.Params, "_meta")
+	c.req.Meta = s.meta.find(msg.Params)
 	if refused := s.admit(c); refused != nil {
 		c.send(jsonrpc.AppendError(nil, msg.ID, refused))
 		return

@@ -373,9 +373,11 @@ func TestLostFrames(t *testing.T) {
 		}()
 		for _, tt := range []struct{ frame, want string }{
 			{`lose 7`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"${m}"}}`},
+			{`lose 8 method`, `{"jsonrpc":"2.0","id":8,"error":{"code":-32600,"message":"${m}"}}`},
 			{`lose`, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"${m}"}}`},
 			{strings.Replace(hangCall, "hang", "echo", 1), `{"jsonrpc":"2.0","id":2,"result":"${r}"}`},
 		} {
+			_ = near.Write([]byte(`lose 5 response`)) // has no answer
 			_ = near.Write([]byte(tt.frame))
 			if got, err := near.Read(); err != nil || !matches(tt.want, got) {
 				t.Errorf("%s is answered by %s, %v", tt.frame, got, err)

@@ -1,6 +1,10 @@
 package rawjson
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // AppendString appends s as a JSON string; invalid UTF-8 becomes U+FFFD.
 func AppendString[S ~string | ~[]byte](dst []byte, s S) []byte {
@@ -9,8 +13,11 @@ func AppendString[S ~string | ~[]byte](dst []byte, s S) []byte {
 }
 
 // AppendMembers appends the members of an object (without its braces) except those that drop names, and reports
-// whether there were any. Their bytes stay as they are.
+// whether there were any. Their bytes stay as they are; a nil drop drops none, and keeps the space between them too.
 func AppendMembers(dst, object []byte, drop func(key []byte) bool) ([]byte, bool) {
+	if drop == nil {
+		return appendAll(dst, object)
+	}
 	any := false
 	for it := Object(object); it.Next(); {
 		if drop != nil && drop(it.Key) {
@@ -23,6 +30,22 @@ func AppendMembers(dst, object []byte, drop func(key []byte) bool) ([]byte, bool
 		any = true
 	}
 	return dst, any
+}
+
+func appendAll(dst, object []byte) ([]byte, bool) {
+	pos := Space(object, 0)
+	if pos >= len(object) || object[pos] != '{' {
+		return dst, false
+	}
+	first := Space(object, pos+1)
+	if object[first] == '}' {
+		return dst, false
+	}
+	end := len(object) - 1
+	for object[end] != '}' {
+		end--
+	}
+	return append(dst, bytes.TrimRight(object[first:end], " \t\r\n")...), true
 }
 
 // Set returns a copy of object in which the named member has the given raw value; a nil value removes it.

@@ -110,6 +110,11 @@ type Iterator struct {
 // Object iterates over the members of raw; over nothing if raw is no object.
 func Object(raw []byte) Iterator { return iterate(raw, '{') }
 
+// ObjectFrom iterates over the members of an object from the offset on at which a member has ended.
+func ObjectFrom(raw []byte, offset int) Iterator {
+	return Iterator{data: raw, pos: offset, object: true}
+}
+
 // Array iterates over the elements of raw; over nothing if raw is no array.
 func Array(raw []byte) Iterator { return iterate(raw, '[') }
 

@@ -136,7 +136,8 @@ func TestAppendMembers(t *testing.T) {
 		want   string
 		any    bool
 	}{
-		{`{}`, nil, ``, false}, {`{"a":1}`, nil, `"a":1`, true}, {` { "a" : 1 , "b" : [ 2 ] } `, nil, `"a" : 1,"b" : [ 2 ]`, true},
+		{`{}`, nil, ``, false}, {`{"a":1}`, nil, `"a":1`, true}, {` { "a" : 1 , "b" : [ 2 ] } `, nil, `"a" : 1 , "b" : [ 2 ]`, true},
+		{` { "a" : 1 , "b" : [ 2 ] } `, only("c"), `"a" : 1,"b" : [ 2 ]`, true},
 		{`{"a":1,"b":2,"c":3}`, only("a"), `"b":2,"c":3`, true}, {`{"a":1,"b":2,"c":3}`, only("b"), `"a":1,"c":3`, true}, {`{"a":1,"b":2,"c":3}`, only("c"), `"a":1,"b":2`, true},
 		{`{"a":1}`, only("a"), ``, false}, {`{"\u0061":1,"a":2,"x":3}`, only("a"), `"x":3`, true}, {`[1]`, nil, ``, false}, {`null`, nil, ``, false},
 	} {

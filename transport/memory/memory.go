@@ -61,6 +61,21 @@ func (e *end) Write(frame []byte) error {
 	}
 }
 
+// TryWrite implements [transport.TryWriter].
+func (e *end) TryWrite(frame []byte) bool {
+	select {
+	case <-e.done:
+		return false
+	default:
+	}
+	select {
+	case e.out <- frame:
+		return true
+	default:
+		return false
+	}
+}
+
 func (e *end) Close() error {
 	e.once.Do(func() { close(e.done) })
 	return nil

@@ -57,7 +57,7 @@ func (c *conn) line() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := c.in.ReadSlice('\n')
-		if len(line)+len(part) > c.max+1 {
+		if content(line, part) > c.max {
 			return nil, c.tooLong(append(line, part...), err)
 		}
 		if line == nil && err == nil {
@@ -68,6 +68,19 @@ func (c *conn) line() ([]byte, error) {
 			return line, err
 		}
 	}
+}
+
+// content is the length of a line without its end, as far as it has been read.
+func content(line, part []byte) int {
+	if n := len(part); n > 0 && part[n-1] == '\n' {
+		part = part[:n-1]
+	}
+	if n := len(part); n > 0 && part[n-1] == '\r' {
+		part = part[:n-1]
+	} else if n := len(line); len(part) == 0 && n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return len(line) + len(part)
 }
 
 // appendLine grows in steps of four, since a line that fills the reader's buffer is likely to be much longer.
@@ -92,14 +105,19 @@ func (c *conn) tooLong(line []byte, err error) error {
 		tail = append(bytes.Clone(tail), part...)
 		tail = tail[max(0, len(tail)-ends):]
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, io.EOF) { // which the next Read meets again
 		return err
 	}
+	begins := firstMember.FindSubmatch(head)
 	return &transport.FrameError{
 		Reason: fmt.Sprintf("a message of %d bytes is over the limit of %d", n, c.max),
 		ID:     guessID(head, tail),
+		Method: begins != nil && begins[1] != nil, Response: begins != nil && begins[2] != nil,
 	}
 }
+
+// firstMember is the first member of a message that tells its kind.
+var firstMember = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)
 
 // An id comes first or last in a message; within params or result it would be preceded by their names.
 var idFirst = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*,`)
@@ -119,12 +137,8 @@ func guessID(head, tail []byte) jsonrpc.ID {
 
 // Write writes one line. Line breaks within the frame can only be white space of its JSON: they become spaces.
 func (c *conn) Write(frame []byte) error {
-	for i := bytes.IndexByte(frame, '\n'); i >= 0; i = bytes.IndexByte(frame, '\n') {
-		frame[i] = ' '
-	}
-	for i := bytes.IndexByte(frame, '\r'); i >= 0; i = bytes.IndexByte(frame, '\r') {
-		frame[i] = ' '
-	}
+	blank(frame, '\n')
+	blank(frame, '\r')
 	frame = append(frame, '\n')
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,6 +146,17 @@ func (c *conn) Write(frame []byte) error {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
 	}
 	return nil
+}
+
+func blank(frame []byte, c byte) {
+	for {
+		i := bytes.IndexByte(frame, c)
+		if i < 0 {
+			return
+		}
+		frame[i] = ' '
+		frame = frame[i+1:]
+	}
 }
 
 // Close closes the stream.

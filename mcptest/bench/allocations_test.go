@@ -1,0 +1,47 @@
+//go:build !race
+
+package bench
+
+import (
+	"testing"
+
+	"github.com/dowel-mcp/dowel/client"
+)
+
+// TestAllocations holds what a call allocates, client and server together, to what was measured when it was last made
+// better. The race detector would count its own.
+func TestAllocations(t *testing.T) {
+	for name, tt := range map[string]struct {
+		call          func()
+		allocs, bytes float64
+	}{
+		"small call, memory":  {func() { callEcho(t, dowelFor(t, "memory"), "hello") }, 17, 2400},
+		"struct call, memory": {func() { callStruct(t, dowelFor(t, "memory")) }, 17, 2600},
+		"small call, pipes":   {func() { callEcho(t, dowelFor(t, "pipes"), "hello") }, 19, 2900},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = 2000
+			for range n {
+				tt.call() // pools and stacks fill
+			}
+			allocs, bytes := perCall(func() {
+				for range n {
+					tt.call()
+				}
+			}, n)
+			if allocs > tt.allocs || bytes > tt.bytes {
+				t.Errorf("%.2f allocations and %.0f bytes a call, at most %.0f and %.0f are allowed", allocs, bytes, tt.allocs, tt.bytes)
+			}
+		})
+	}
+}
+
+var dialed = map[string]*client.Client{}
+
+// dowelFor dials each medium once.
+func dowelFor(t *testing.T, medium string) *client.Client {
+	if dialed[medium] == nil {
+		dialed[medium] = dowelOver(t, medium)
+	}
+	return dialed[medium]
+}
