@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -257,18 +258,20 @@ func TestListen(t *testing.T) {
 }
 
 func TestCloseFailsCalls(t *testing.T) {
-	c, in := dial(t, transport.ClientOptions{})
-	failed := make(chan error)
-	go func() {
-		_, _, err := call(t.Context(), c, "hang", nil)
-		failed <- err
-	}()
-	time.Sleep(10 * time.Millisecond)
-	c.Close()
-	if err := <-failed; !errors.Is(err, mcp.ErrClosed) || !errors.Is(err, mcp.ErrConnection) {
-		t.Errorf("got %v", err)
-	}
-	if len(in.down) != 0 {
-		t.Error("Down was called for Close")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c, in := dial(t, transport.ClientOptions{})
+		failed := make(chan error)
+		go func() {
+			_, _, err := call(t.Context(), c, "hang", nil)
+			failed <- err
+		}()
+		synctest.Wait()
+		c.Close()
+		if err := <-failed; !errors.Is(err, mcp.ErrClosed) || !errors.Is(err, mcp.ErrConnection) {
+			t.Errorf("got %v", err)
+		}
+		if len(in.down) != 0 {
+			t.Error("Down was called for Close")
+		}
+	})
 }
