@@ -23,7 +23,7 @@ type Inbound interface {
 	Handler
 	// Notify takes what belongs to no RoundTrip. It must not block.
 	Notify(n Notification)
-	// Down is called once, when the connection is lost by anything but Close.
+	// Down is called once, when the connection is lost by anything but Close. It must not call Close, which waits for it.
 	Down(err error)
 }
 

@@ -37,6 +37,9 @@ type call struct {
 func (c *call) run() {
 	defer c.server.done(c)
 	res, err := c.serve()
+	if context.Cause(c.ctx) == errShutdown {
+		res, err = &mcp.Result{}, nil
+	}
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()

@@ -249,16 +249,18 @@ func (c *caller) lost(err error) {
 		c.fail(unquoted(lost.ID), err)
 		return
 	}
+	c.fail(c.only(), err)
+}
+
+// only returns the id of the one exchange in flight; the zero ID where there are none or several.
+func (c *caller) only() (id jsonrpc.ID) {
 	c.mu.Lock()
-	var only jsonrpc.ID
-	for id := range c.pending {
-		only = id
+	defer c.mu.Unlock()
+	if len(c.pending) == 1 {
+		for id = range c.pending {
+		}
 	}
-	if len(c.pending) != 1 {
-		only = jsonrpc.ID{}
-	}
-	c.mu.Unlock()
-	c.fail(only, err)
+	return id
 }
 
 // fail ends the exchange with the id, if there is one.
@@ -269,7 +271,11 @@ func (c *caller) fail(id jsonrpc.ID, err error) {
 }
 
 func (c *caller) response(msg jsonrpc.Message) {
-	if x := c.take(unquoted(msg.ID)); x != nil {
+	id := unquoted(msg.ID)
+	if id.IsZero() {
+		id = c.only() // an error without id answers what could not be read
+	}
+	if x := c.take(id); x != nil {
 		x.end(reply{msg: msg})
 		return
 	}

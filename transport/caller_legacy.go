@@ -153,12 +153,18 @@ func wants(f mcp.SubscriptionFilter, n mcp.Notification) bool {
 	case mcp.NotificationResourceUpdated:
 		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
 		for _, subscribed := range f.ResourceSubscriptions {
-			if strings.HasPrefix(uri, subscribed) { // it may be a part of what was subscribed to
+			if uri == subscribed || within(uri, subscribed) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// within reports whether a URI is a part of the resource that was subscribed to, which servers may say has changed.
+func within(uri, subscribed string) bool {
+	rest, ok := strings.CutPrefix(uri, subscribed)
+	return ok && (strings.HasSuffix(subscribed, "/") || strings.ContainsRune("/?#", rune(rest[0])))
 }
 
 // listen gives a session's notifications the form of a subscription, until ctx or the connection ends.

@@ -34,7 +34,7 @@ func Connect(ctx context.Context, conn Conn, in mcp.Inbound, endpoint string, op
 		return nil, err
 	}
 	if opts.Revision == "" {
-		c.opts.verdicts().Remember(endpoint, speak.revision())
+		c.opts.Memory().Remember(endpoint, speak.revision())
 	}
 	return c, nil
 }
@@ -55,7 +55,7 @@ type dialect interface {
 func (c *caller) negotiate(ctx context.Context, endpoint string) (dialect, error) {
 	known := c.opts.Revision
 	if known == "" {
-		known = c.opts.verdicts().Lookup(endpoint)
+		known = c.opts.Memory().Lookup(endpoint)
 	}
 	if known == "" || known.Modern() {
 		return c.probe(ctx, known)
@@ -64,7 +64,7 @@ func (c *caller) negotiate(ctx context.Context, endpoint string) (dialect, error
 	if err == nil || c.opts.Revision != "" || ctx.Err() != nil {
 		return speak, err
 	}
-	c.opts.verdicts().Remember(endpoint, "")
+	c.opts.Memory().Remember(endpoint, "")
 	if errors.Is(err, mcp.ErrConnection) {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ var probes = []probe{
 	named("an error without code", legacyAnswer(`"error":{"message":"m"}`)),
 	named("neither result nor error", legacyAnswer(`"foo":1`)),
 	{name: "the id as text", discover: `{"jsonrpc":"2.0","id":"1",` + discovered + `}`, want: r26, methods: modernOnly},
-	{name: "an error without id", discover: `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m"}}`, initialize: initialized(r18), want: r18, methods: fallback, took: 3 * time.Second},
+	{name: "an error without id", discover: `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m"}}`, initialize: initialized(r18), want: r18, methods: fallback},
 
 	{name: "silence, then initialize", initialize: initialized(r25), want: r25, methods: fallback, took: 3 * time.Second},
 	{name: "silence of another length", opts: transport.ClientOptions{ProbeTimeout: 7 * time.Second}, initialize: initialized(r25), want: r25, methods: fallback, took: 7 * time.Second},

@@ -98,6 +98,18 @@ func (m *modern) spoken(res *mcp.Result) *mcp.Result {
 	return &limited
 }
 
+// protocolType reports whether a value is of a type of package mcp, whose _meta is encoded first and which has no members
+// that belong to the edge.
+func protocolType(v any) bool {
+	switch v.(type) {
+	case nil, *mcp.CallToolResult, *mcp.ListToolsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult,
+		*mcp.ReadResourceResult, *mcp.ListPromptsResult, *mcp.GetPromptResult, *mcp.CompleteResult, *mcp.DiscoverResult,
+		*mcp.InputRequiredResult:
+		return true
+	}
+	return false
+}
+
 func appendCache(dst []byte, cache mcp.Cache) []byte {
 	dst = append(dst, `,"ttlMs":`...)
 	dst = strconv.AppendInt(dst, max(0, cache.TTL.Milliseconds()), 10)
@@ -119,6 +131,9 @@ func appendBody(dst []byte, res *mcp.Result, c *call) ([]byte, error) {
 	switch {
 	case err != nil:
 		return dst, err
+	case !protocolType(res.Value):
+		own := bytes.Clone(dst[bodyAt:])
+		return appendForeign(dst[:metaAt], own, res, c), nil
 	case bytes.HasPrefix(dst[bodyAt:], []byte(`{"_meta":`)):
 		own := bytes.Clone(dst[bodyAt:])
 		return appendForeign(dst[:metaAt], own, res, c), nil
@@ -199,12 +214,17 @@ func (m *modern) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
 }
 
+const lastReserved = -32099
+
 // modernError replaces codes that revision 2026-07-28 forbids to send.
 func modernError(e *mcp.Error) *mcp.Error {
 	switch e.Code {
 	case mcp.CodeResourceNotFound:
 		return &mcp.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Message, Data: e.Data}
 	case mcp.CodeURLElicitationRequired:
+		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
+	}
+	if e.Code < mcp.CodeUnsupportedProtocolVersion && e.Code >= lastReserved { // the specification's, and not defined
 		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
 	}
 	return e

@@ -22,7 +22,10 @@ import (
 // A frame that cannot be used is answered where the protocol has a way to, logged otherwise, and the connection lives.
 func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) error {
 	s := newServer(ctx, tapSent(conn, opts.Tap), h, opts)
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() {
+		s.sayGoodbye()
+		conn.Close()
+	})
 	defer stop()
 	defer s.sweeper.Stop()
 	err := s.read()
@@ -35,6 +38,22 @@ func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) er
 		return nil
 	}
 	return err
+}
+
+// errShutdown is the cause of a subscription's context when the server ends it.
+var errShutdown = errors.New("the server is shutting down")
+
+// sayGoodbye ends subscriptions with a result, which tells clients that the end is meant. It waits a moment for that.
+func (s *server) sayGoodbye() {
+	const moment = 250 * time.Millisecond
+	s.mu.Lock()
+	for _, c := range s.calls {
+		if c.req.Method == mcp.MethodListen {
+			c.cancel(errShutdown)
+		}
+	}
+	s.mu.Unlock()
+	waitFor(&s.subscriptions, moment)
 }
 
 // server is the serving side of one connection on which all messages share one channel.
@@ -50,10 +69,12 @@ type server struct {
 	values  context.Context // base without its end
 	wg      sync.WaitGroup  // goroutines
 	busy    sync.WaitGroup  // calls in flight
-	meta    metaReader      // of the reading loop
-	work    chan *call      // takes a call where a worker is idle
-	sweeper *time.Timer
-	active  atomic.Bool // since the last sweep
+	// subscriptions are the calls in flight that last until somebody ends them.
+	subscriptions sync.WaitGroup
+	meta          metaReader // of the reading loop
+	work          chan *call // takes a call where a worker is idle
+	sweeper       *time.Timer
+	active        atomic.Bool // since the last sweep
 
 	mu      sync.Mutex
 	calls   map[jsonrpc.ID]*call
@@ -382,6 +403,9 @@ func (s *server) enter(c *call) *mcp.Error {
 	c.ctx, c.cancel = context.WithCancelCause(s.values) // end cancels what is in calls
 	s.calls[c.id] = c
 	s.busy.Add(1)
+	if c.req.Method == mcp.MethodListen {
+		s.subscriptions.Add(1)
+	}
 	return nil
 }
 
@@ -391,6 +415,9 @@ func (s *server) done(c *call) {
 	s.mu.Unlock()
 	c.cancel(nil)
 	s.busy.Done()
+	if c.req.Method == mcp.MethodListen {
+		s.subscriptions.Done()
+	}
 }
 
 func (s *server) notification(msg jsonrpc.Message) {

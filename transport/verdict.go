@@ -14,8 +14,8 @@ type Verdicts struct {
 
 var processVerdicts = &Verdicts{}
 
-// verdicts returns the memory that the options name.
-func (o *ClientOptions) verdicts() *Verdicts {
+// Memory returns the verdicts that the options name: Verdicts, or else those that the process shares.
+func (o *ClientOptions) Memory() *Verdicts {
 	if o.Verdicts != nil {
 		return o.Verdicts
 	}

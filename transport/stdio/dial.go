@@ -34,13 +34,10 @@ func (c Command) Dial(ctx context.Context, in mcp.Inbound, opts transport.Client
 	if !errors.Is(err, transport.ErrProbe) || opts.Revision != "" || ctx.Err() != nil {
 		return t, err
 	}
-	if opts.Verdicts == nil {
-		opts.Verdicts = &transport.Verdicts{}
-	}
-	opts.Verdicts.Remember(c.Endpoint(), mcp.LatestLegacyRevision)
+	opts.Memory().Remember(c.Endpoint(), mcp.LatestLegacyRevision)
 	t, again := c.dial(ctx, in, opts)
 	if again != nil {
-		opts.Verdicts.Remember(c.Endpoint(), "")
+		opts.Memory().Remember(c.Endpoint(), "")
 		return nil, again
 	}
 	return t, nil

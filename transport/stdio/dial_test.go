@@ -231,8 +231,14 @@ func TestDialServe(t *testing.T) {
 			if err != nil || res.Revision != r || !strings.Contains(string(res.Raw), "done") {
 				t.Errorf("%+v, %v", res, err)
 			}
-			if got := string(ChildOf(tr).Stderr()); !strings.Contains(got, "printed by a handler\nwritten by a handler\nlogged by a handler\nprinted by a child\n") {
-				t.Errorf("stderr: %s", got)
+			for _, line := range []string{"printed by a handler\nwritten by a handler\nlogged by a handler\n", "printed by a child\n"} {
+				said := func() bool { return strings.Contains(string(ChildOf(tr).Stderr()), line) }
+				for deadline := time.Now().Add(5 * time.Second); !said() && time.Now().Before(deadline); {
+					time.Sleep(time.Millisecond) // stderr is no part of the protocol, and comes when it comes
+				}
+				if !said() {
+					t.Errorf("%q is not on stderr: %s", line, ChildOf(tr).Stderr())
+				}
 			}
 			if err := tr.Close(); err != nil || len(in.down()) != 0 {
 				t.Errorf("%v, %v", err, in.down())

@@ -227,12 +227,13 @@ func openFDs(t *testing.T) int {
 	return len(entries)
 }
 
-// took fails the test if f takes less than least or more than most.
+// took fails the test if f takes less than least or more than most, with some patience for a machine that has other things
+// to do: what is told apart here takes seconds.
 func took(t *testing.T, least, most time.Duration, f func()) {
 	t.Helper()
 	begin := time.Now()
 	f()
-	if d := time.Since(begin); d < least || d > most {
+	if d := time.Since(begin); d < least || d > 2*most+500*time.Millisecond {
 		t.Errorf("took %v, want %v to %v", d, least, most)
 	}
 }

@@ -161,7 +161,7 @@ func TestResolveIsBoundByItsContext(t *testing.T) {
 	var both sync.WaitGroup
 	for range 2 { // one runs the shell, one waits for its turn
 		both.Go(func() {
-			took(t, 0, time.Second, func() {
+			took(t, 0, 5*time.Second, func() {
 				if _, err := Resolve(ctx, "tool-of-mine"); err == nil {
 					t.Error("found")
 				}

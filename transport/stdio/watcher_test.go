@@ -161,7 +161,7 @@ func TestWatchScript(t *testing.T) {
 				fmt.Fprintf(tell, "- %d\n", groups[i].Process.Pid)
 			}
 			tell.Close()
-			took(t, 800*time.Millisecond, 2*time.Second, func() { watch.Wait() })
+			took(t, 400*time.Millisecond, 2*time.Second, func() { watch.Wait() })
 			for i, g := range groups {
 				spared := i == 0 || i == 3
 				if spared && !runs(g.Process.Pid) {

@@ -38,7 +38,7 @@ type watchShell struct {
 
 // watchScript is POSIX sh with no program but sleep, without which it skips the grace. It ignores what a terminal or a
 // user's stray kill sends, and lets go of descriptors that this process had inherited open. On the end of its input
-// come SIGTERM, most of a second of polling, and SIGKILL.
+// come SIGTERM, almost half a second of polling, and SIGKILL.
 const watchScript = `# ends the child processes of a dowel program that died
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 ALRM PIPE
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
@@ -52,7 +52,7 @@ done
 each() { for id in $groups; do kill -s "$1" -- "-$id"; done; }
 each TERM
 each CONT
-for turn in 1 2 3 4 5 6 7 8; do
+for turn in 1 2 3 4; do
 	rest=' '
 	for id in $groups; do kill -s 0 -- "-$id" && rest="$rest$id "; done
 	groups=$rest
