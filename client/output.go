@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -70,6 +71,7 @@ func parts(raw json.RawMessage) (content, structured []byte) {
 
 // textOf joins the blocks of text; blocks says how many there are, of any type.
 func textOf(content []byte) (text string, texts, blocks int) {
+	var more strings.Builder // beyond the first, which is mostly the only one
 	for it := rawjson.Array(content); it.Next(); blocks++ {
 		if typ, _ := rawjson.String(rawjson.Lookup(it.Value, "type")); typ != string(mcp.ContentText) {
 			continue
@@ -78,10 +80,11 @@ func textOf(content []byte) (text string, texts, blocks int) {
 		if texts++; texts == 1 {
 			text = block
 		} else {
-			text += "\n" + block
+			more.WriteByte('\n')
+			more.WriteString(block)
 		}
 	}
-	return text, texts, blocks
+	return text + more.String(), texts, blocks
 }
 
 func firstContent(content []byte, out *mcp.Content) error {

@@ -69,7 +69,7 @@ func refused(t *testing.T, frame []byte, m Message, err error) {
 	if !IsBatch(frame) {
 		return
 	}
-	messages, err := Batch(frame)
+	messages, err := Batch(frame, 1000)
 	if err == nil && len(messages) == 0 {
 		t.Fatal("an empty batch")
 	}

@@ -37,13 +37,18 @@ type Parser struct {
 }
 
 // Parse reads one frame. The error is always an [*Error]: [CodeParse] for what is no JSON, [CodeInvalidRequest] for JSON
-// that is no message (a batch included, see [IsBatch]); then m.ID is the id, where one could be read.
+// that is no message (a batch included, see [IsBatch]) or is nested too deeply. Then m.ID is the id, where one could be
+// read; for a syntax error, where one could be guessed.
 func (p Parser) Parse(frame []byte) (m Message, err error) {
 	var e envelope
 	switch err := rawjson.CheckObject(frame, e.member); {
 	case errors.Is(err, rawjson.ErrNoObject):
 		return m, &Error{Code: CodeInvalidRequest, Message: "a message must be a JSON object"}
 	case err != nil:
+		m.ID = e.guess(frame)
+		if errors.Is(err, rawjson.ErrDepth) { // it is JSON, and more than can be asked of a reader
+			return m, &Error{Code: CodeInvalidRequest, Message: err.Error()}
+		}
 		return m, &Error{Code: CodeParse, Message: err.Error()}
 	}
 	if err := e.check(); err != nil {
@@ -71,6 +76,15 @@ func (e *envelope) member(key, value []byte) {
 	default:
 		*field = value
 	}
+}
+
+// guess returns the id of a frame that is no JSON, as far as it was read or can be made out.
+func (e *envelope) guess(frame []byte) ID {
+	const ends = 256 // bytes at either end that are looked at
+	if id, err := ParseID(e.id); err == nil {
+		return id
+	}
+	return GuessID(frame[:min(ends, len(frame))], frame[max(0, len(frame)-ends):])
 }
 
 func (e *envelope) check() error {
@@ -187,12 +201,16 @@ func IsBatch(frame []byte) bool {
 // ErrEmptyBatch is the error for a batch without messages.
 var ErrEmptyBatch = errors.New("the batch is empty")
 
-// Batch splits a batch into its messages. A syntax error is an [*Error] with [CodeParse].
-func Batch(frame []byte) (messages []json.RawMessage, err error) {
+// Batch splits a batch into its messages, of which there may be at most most. A syntax error is an [*Error] with
+// [CodeParse], any other has [CodeInvalidRequest].
+func Batch(frame []byte, most int) (messages []json.RawMessage, err error) {
 	if err := rawjson.CheckAll(frame); err != nil {
 		return nil, &Error{Code: CodeParse, Message: err.Error()}
 	}
 	for it := rawjson.Array(frame); it.Next(); {
+		if len(messages) == most {
+			return nil, Errorf(CodeInvalidRequest, "the batch holds more than %d messages", most)
+		}
 		messages = append(messages, it.Value)
 	}
 	if len(messages) == 0 {

@@ -66,9 +66,10 @@ func TestParseRefuses(t *testing.T) {
 		id    string // null where none can be read
 	}{
 		// no JSON
-		{``, CodeParse, `null`}, {`x`, CodeParse, `null`}, {`{"jsonrpc":"2.0","id":1,"method":"m"`, CodeParse, `null`}, {`{"jsonrpc":"2.0","id":1,"method":"m"}}`, CodeParse, `null`},
-		{`{"jsonrpc":"2.0","id":1,"method":"m"}{}`, CodeParse, `null`}, {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", CodeParse, `null`},
-		{`{"jsonrpc":"2.0","id":1,"method":"m","params":` + strings.Repeat(`{"a":`, 300) + `1` + strings.Repeat(`}`, 300) + `}`, CodeParse, `null`},
+		{``, CodeParse, `null`}, {`x`, CodeParse, `null`}, {`{"jsonrpc":"2.0","id":1,"method":"m"`, CodeParse, `1`}, {`{"jsonrpc":"2.0","id":1,"method":"m"}}`, CodeParse, `1`},
+		{`{"jsonrpc":"2.0","id":1,"method":"m"}{}`, CodeParse, `1`}, {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", CodeParse, `1`},
+		{"{\"result\":{\"text\":\"\xff\"},\"jsonrpc\":\"2.0\",\"id\":7}", CodeParse, `7`}, {"{\"result\":{\"id\":7,\"text\":\"\xff\"}}", CodeParse, `null`},
+		{`{"jsonrpc":"2.0","id":1,"method":"m","params":` + strings.Repeat(`{"a":`, 300) + `1` + strings.Repeat(`}`, 300) + `}`, CodeInvalidRequest, `1`},
 		{"\ufeff{}", CodeParse, `null`}, {`{'id':1}`, CodeParse, `null`}, {`{"id":01}`, CodeParse, `null`},
 		// no object
 		{`null`, CodeInvalidRequest, `null`}, {`1`, CodeInvalidRequest, `null`}, {`"{}"`, CodeInvalidRequest, `null`}, {`[]`, CodeInvalidRequest, `null`},
@@ -134,7 +135,7 @@ func TestBatch(t *testing.T) {
 		{`[]`, ``, CodeInvalidRequest}, {` [ ] `, ``, CodeInvalidRequest}, {`[1,]`, ``, CodeParse}, {`[1`, ``, CodeParse}, {`[1][2]`, ``, CodeParse}, {"[\"\xff\"]", ``, CodeParse},
 		{`[` + strings.Repeat(`[`, rawjson.MaxDepth) + strings.Repeat(`]`, rawjson.MaxDepth) + `]`, ``, CodeParse},
 	} {
-		messages, err := Batch([]byte(tt.frame))
+		messages, err := Batch([]byte(tt.frame), 1000)
 		got := make([]string, len(messages))
 		for i, m := range messages {
 			got[i] = string(m)

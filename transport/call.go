@@ -49,7 +49,9 @@ func (c *call) run() {
 		}
 		return
 	}
-	c.send(c.response(res, err))
+	frame := c.response(res, err)
+	c.server.leave(c)
+	c.send(frame)
 	if c.req.Method == mcp.MethodListen && err == nil {
 		if frame := c.era.ended(nil, c); frame != nil {
 			c.send(frame)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -26,6 +28,7 @@ type caller struct {
 	done   chan struct{} // closed when the reading loop has ended
 	wg     sync.WaitGroup
 	takers []*exchange   // of the notification at hand; of the reading loop
+	writes atomic.Int64  // frames that are being written
 	turn   chan struct{} // held by a call, where calls run one at a time
 
 	mu      sync.Mutex
@@ -203,7 +206,7 @@ func (c *caller) message(msg jsonrpc.Message) {
 
 // batch takes the messages of a batch one by one; a server of revision 2025-03-26 may send them.
 func (c *caller) batch(frame []byte) {
-	raws, err := jsonrpc.Batch(frame)
+	raws, err := jsonrpc.Batch(frame, maxBatch)
 	if speak := c.dialect(); err == nil && (speak == nil || !speak.revision().Batches()) {
 		err = fmt.Errorf("a batch, which belongs to revision %s only", mcp.Revision20250326)
 	}
@@ -225,8 +228,11 @@ func (c *caller) batch(frame []byte) {
 // malformed is a frame that is no message. The call that it was meant to answer fails, rather than wait for ever.
 func (c *caller) malformed(frame []byte, id jsonrpc.ID, err error) {
 	c.stray(frame, err)
-	if id.IsZero() || rawjson.Lookup(frame, "method") != nil {
-		return // the id of a question is none of this side's
+	if bytes.Contains(frame, []byte(`"method"`)) || !bytes.Contains(frame, []byte(`"jsonrpc"`)) {
+		return // the id of a question is none of this side's, and rubbish answers nothing
+	}
+	if id.IsZero() {
+		id = c.only()
 	}
 	c.fail(unquoted(id), fmt.Errorf("the server answered with what is no JSON-RPC 2.0 message: %w", err))
 }
@@ -249,16 +255,27 @@ func (c *caller) lost(err error) {
 		c.fail(unquoted(lost.ID), err)
 		return
 	}
-	c.fail(c.only(), err)
+	for _, id := range c.waiting() {
+		c.fail(id, fmt.Errorf("a response was lost, and it may have been this call's: %w", err))
+	}
 }
 
-// only returns the id of the one exchange in flight; the zero ID where there are none or several.
-func (c *caller) only() (id jsonrpc.ID) {
+// waiting returns the ids of the exchanges in flight that a response may come for at any time.
+func (c *caller) waiting() (ids []jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.pending) == 1 {
-		for id = range c.pending {
+	for id, x := range c.pending {
+		if x.method != mcp.MethodListen {
+			ids = append(ids, id)
 		}
+	}
+	return ids
+}
+
+// only returns the id of the one exchange in flight that waits for a response; the zero ID where there are none or several.
+func (c *caller) only() (id jsonrpc.ID) {
+	if ids := c.waiting(); len(ids) == 1 {
+		return ids[0]
 	}
 	return id
 }
@@ -352,7 +369,7 @@ func (c *caller) cancelled(params []byte) bool {
 func (c *caller) question(msg jsonrpc.Message) {
 	speak := c.dialect()
 	if msg.Method == mcp.MethodPing && (speak == nil || !speak.revision().Modern()) {
-		_ = c.conn.Write(jsonrpc.AppendResult(nil, msg.ID, []byte("{}")))
+		c.sendLater(jsonrpc.AppendResult(nil, msg.ID, []byte("{}")))
 		return
 	}
 	if speak == nil || speak.revision().Modern() {
@@ -360,11 +377,12 @@ func (c *caller) question(msg jsonrpc.Message) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(c.context())
+	if refused := c.ask(msg.ID, cancel); refused != nil {
+		cancel(nil)
+		c.sendLater(jsonrpc.AppendError(nil, msg.ID, refused))
+		return
+	}
 	stop := context.AfterFunc(c.base, func() { cancel(context.Cause(c.base)) })
-	c.mu.Lock()
-	c.asked[msg.ID] = cancel
-	c.mu.Unlock()
-	c.wg.Add(1)
 	go func() {
 		defer c.wg.Done()
 		defer stop()
@@ -380,8 +398,28 @@ func (c *caller) question(msg jsonrpc.Message) {
 	}()
 }
 
+// maxQuestions bounds what a server may ask at the same time.
+const maxQuestions = 64
+
+// ask enters a question among those that are being answered.
+func (c *caller) ask(id jsonrpc.ID, cancel context.CancelCauseFunc) *mcp.Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch _, taken := c.asked[id]; {
+	case taken:
+		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "id %s is in use by a request in flight", id)
+	case len(c.asked) >= maxQuestions:
+		return mcp.Errorf(jsonrpc.CodeInternal, "more than %d requests are in flight: wait for responses and try again", maxQuestions)
+	case c.closed:
+		return mcp.Errorf(jsonrpc.CodeInternal, "%s", mcp.ErrClosed)
+	}
+	c.asked[id] = cancel
+	c.wg.Add(1)
+	return nil
+}
+
 // Notify implements [mcp.Notifier].
-func (c *caller) Notify(_ context.Context, n mcp.Notification) error {
+func (c *caller) Notify(ctx context.Context, n mcp.Notification) error {
 	c.mu.Lock()
 	err, speak := c.err, c.speak
 	c.mu.Unlock()
@@ -391,7 +429,7 @@ func (c *caller) Notify(_ context.Context, n mcp.Notification) error {
 	if n.Method == mcp.NotificationRootsChanged && speak.revision().Modern() {
 		return nil // servers ask for roots each time
 	}
-	return c.conn.Write(jsonrpc.AppendNotification(nil, n.Method, n.Params))
+	return c.send(ctx, jsonrpc.AppendNotification(nil, n.Method, n.Params))
 }
 
 // context returns the context in which a question is answered: that of the call that caused it, where there is only one

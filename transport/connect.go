@@ -113,6 +113,14 @@ func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error)
 			handshake, silent = legacy.done, nil
 		case r := <-handshake:
 			legacy.answered, handshake = true, nil
+			select { // a modern answer that came before wins, whichever the runtime picks first
+			case first := <-answer:
+				discover.answered, answer = true, nil
+				if speak, _, err := c.judge(m, first); speak != nil || err != nil {
+					return speak, err
+				}
+			default:
+			}
 			if err := r.failure(); err != nil {
 				if answer == nil {
 					return nil, diedOfProbe(fmt.Errorf("the server answers neither server/discover nor initialize: %w", err))

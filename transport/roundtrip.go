@@ -95,7 +95,7 @@ func (c *caller) giveUp(ctx context.Context, x *exchange) (*mcp.Response, error)
 	if c.take(x.id) != nil && x.method != mcp.MethodInitialize {
 		params, err := mcp.Encode(mcp.CancelledParams{RequestID: x.id.Append(nil), Reason: cause.Error()})
 		if err == nil {
-			_ = c.conn.Write(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
+			c.sendLater(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
 		}
 	}
 	return nil, cause
@@ -135,7 +135,10 @@ func (c *caller) startIn(ctx context.Context, req *mcp.Request, speak dialectPar
 	frame = append(x.id.Append(frame), `,"method":`...)
 	frame = append(rawjson.AppendString(frame, req.Method), `,"params":`...)
 	frame = append(speak.appendParams(frame, req, x), '}')
-	if err := c.conn.Write(frame); err != nil {
+	if err := c.send(ctx, frame); errors.Is(err, errUnsent) {
+		_, err := c.giveUp(ctx, x)
+		return nil, err
+	} else if err != nil {
 		c.drop(x)
 		c.mu.Lock()
 		defer c.mu.Unlock()

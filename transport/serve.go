@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,6 +232,9 @@ func (s *server) frame(frame []byte) {
 	msg, err := s.parser.Parse(frame)
 	if err != nil {
 		s.opts.Tap.show(Stray, frame)
+		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
+			msg.ID = jsonrpc.ID{} // a guess is no id to answer
+		}
 		if answer := s.malformed(frame, msg.ID, err.(*mcp.Error)); answer != nil {
 			s.write(answer)
 		}
@@ -282,6 +286,9 @@ func (s *server) legacySession() *session {
 	return s.session
 }
 
+// maxBatch bounds the messages of a batch: each costs far more than the bytes that it takes on the wire.
+const maxBatch = 1000
+
 // batch serves a batch where the session's revision has them, and refuses it elsewhere.
 func (s *server) batch(frame []byte) {
 	ss := s.legacySession()
@@ -290,7 +297,7 @@ func (s *server) batch(frame []byte) {
 		s.refuseBatch(frame, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
 		return
 	}
-	raws, err := jsonrpc.Batch(frame)
+	raws, err := jsonrpc.Batch(frame, maxBatch)
 	if err != nil {
 		s.opts.Tap.show(Stray, frame)
 		s.refuseFrame(jsonrpc.ID{}, err.(*mcp.Error))
@@ -327,7 +334,7 @@ func (s *server) batch(frame []byte) {
 
 // refuseBatch answers each request of a batch that is not served, or the batch as a whole where it holds none.
 func (s *server) refuseBatch(frame []byte, e *mcp.Error) {
-	raws, _ := jsonrpc.Batch(frame) // what cannot be split holds none
+	raws, _ := jsonrpc.Batch(frame, maxBatch) // what cannot be split holds none
 	answered := false
 	for _, raw := range raws {
 		if msg, err := s.parser.Parse(raw); err == nil && msg.IsRequest() {
@@ -409,10 +416,17 @@ func (s *server) enter(c *call) *mcp.Error {
 	return nil
 }
 
-func (s *server) done(c *call) {
+// leave gives the call's id free: from its response on the client may use it again.
+func (s *server) leave(c *call) {
 	s.mu.Lock()
-	delete(s.calls, c.id)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.calls[c.id] == c {
+		delete(s.calls, c.id)
+	}
+}
+
+func (s *server) done(c *call) {
+	s.leave(c)
 	c.cancel(nil)
 	s.busy.Done()
 	if c.req.Method == mcp.MethodListen {
@@ -441,7 +455,7 @@ func (s *server) notify(msg jsonrpc.Message) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			s.logger.Error("the handler of a notification panicked", "method", msg.Method, "panic", p)
+			s.logger.Error("the handler of a notification panicked", "method", msg.Method, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	h.NotifyMCP(s.base, mcp.Notification{Method: msg.Method, Params: msg.Params})

@@ -21,8 +21,8 @@ func TestUnusableFrames(t *testing.T) {
 		{"a brace", `{`, parse}, {"half a name", `{"a`, parse}, {"no value", `{"a":`, parse}, {"half a result", `{"id":1,"result":`, parse}, {"half an error", `{"method":"m","error":"`, parse},
 		{"two messages", `{"jsonrpc":"2.0","method":"a"}{"jsonrpc":"2.0","method":"b"}`, parse},
 		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", parse},
-		{"nested too deeply", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":` + strings.Repeat(`{"a":`, 300) + `1` + strings.Repeat(`}`, 300) + `}`, parse},
-		{"a bomb", strings.Repeat(`{"a":`, 100_000), parse},
+		{"nested too deeply", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":` + strings.Repeat(`{"a":`, 300) + `1` + strings.Repeat(`}`, 300) + `}`, one},
+		{"a bomb", strings.Repeat(`{"a":`, 100_000), invalid},
 		{"a bomb of lists is a batch", strings.Repeat("[", 100_000), invalid},
 		{"text", `"x"`, invalid},
 		{"null", `null`, invalid},
@@ -122,6 +122,7 @@ func TestBatches(t *testing.T) {
 		{name: "too many", opts: transport.ServerOptions{MaxConcurrent: 1}, script: start + `> [{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hang"}},{"jsonrpc":"2.0","id":2,"method":"ping"}]
 			> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
 			< [{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":$M}}]` + next},
+		{name: "more messages than a batch may hold", script: start + `> [` + strings.Repeat("0,", 2000) + "0]" + next},
 		{name: "progress goes out at once", script: start + `> [{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","_meta":{"progressToken":1}}}]
 			< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1,"message":"m"}}
 			< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":2,"message":"m"}}

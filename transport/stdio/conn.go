@@ -111,29 +111,13 @@ func (c *conn) tooLong(line []byte, err error) error {
 	begins := firstMember.FindSubmatch(head)
 	return &transport.FrameError{
 		Reason: fmt.Sprintf("a message of %d bytes is over the limit of %d", n, c.max),
-		ID:     guessID(head, tail),
+		ID:     jsonrpc.GuessID(head, tail),
 		Method: begins != nil && begins[1] != nil, Response: begins != nil && begins[2] != nil,
 	}
 }
 
 // firstMember is the first member of a message that tells its kind.
 var firstMember = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)
-
-// An id comes first or last in a message; within params or result it would be preceded by their names.
-var idFirst = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*,`)
-var idLast = regexp.MustCompile(`\}\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
-
-func guessID(head, tail []byte) jsonrpc.ID {
-	found := idFirst.FindSubmatch(head)
-	if found == nil {
-		found = idLast.FindSubmatch(tail)
-	}
-	if found == nil {
-		return jsonrpc.ID{}
-	}
-	id, _ := jsonrpc.ParseID(found[1]) // the zero ID is no guess
-	return id
-}
 
 // Write writes one line. Line breaks within the frame can only be white space of its JSON: they become spaces.
 func (c *conn) Write(frame []byte) error {

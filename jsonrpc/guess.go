@@ -1,0 +1,23 @@
+package jsonrpc
+
+import "regexp"
+
+// An id comes first or last in a message; within params or result it would be preceded by their names.
+var (
+	idFirst = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*,`)
+	idLast  = regexp.MustCompile(`\}\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+)
+
+// GuessID finds the id of a message that cannot be read in what is known of it: its beginning and its end. The zero ID is
+// no guess.
+func GuessID(head, tail []byte) ID {
+	found := idFirst.FindSubmatch(head)
+	if found == nil {
+		found = idLast.FindSubmatch(tail)
+	}
+	if found == nil {
+		return ID{}
+	}
+	id, _ := ParseID(found[1]) // the zero ID is no guess
+	return id
+}

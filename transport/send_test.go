@@ -1,0 +1,185 @@
+package transport_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/memory"
+)
+
+// stuck is a connection to a server that answers the probe and then reads no more.
+type stuck struct {
+	in     chan []byte
+	closed chan struct{}
+	sent   atomic.Int32
+}
+
+func (s *stuck) Read() ([]byte, error) {
+	select {
+	case frame := <-s.in:
+		return frame, nil
+	case <-s.closed:
+		return nil, io.EOF
+	}
+}
+
+func (s *stuck) Write([]byte) error {
+	if s.sent.Add(1) == 1 {
+		s.in <- []byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"public"}}`)
+		return nil
+	}
+	<-s.closed
+	return mcp.ErrClosed
+}
+
+func (s *stuck) Close() error { close(s.closed); return nil }
+
+func TestACallEndsThoughTheServerDoesNotRead(t *testing.T) {
+	conn := &stuck{in: make(chan []byte, 1), closed: make(chan struct{})}
+	c, err := transport.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: discarded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := json.RawMessage(`{"name":"echo","arguments":{"m":"` + strings.Repeat("x", 1<<20) + `"}}`)
+	for range 3 {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, errors.New("enough"))
+		if _, err := c.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodCallTool, Params: params}); err == nil || err.Error() != "enough" {
+			t.Errorf("got %v", err)
+		}
+		cancel()
+	}
+	c.Close()
+}
+
+var discarded = slog.New(slog.DiscardHandler)
+
+type deaf struct{}
+
+func (deaf) ServeMCP(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+	return nil, mcp.MethodNotFound(req.Method)
+}
+func (deaf) Notify(mcp.Notification) {}
+func (deaf) Down(error)              {}
+
+// An answer that cannot be read ends its call, rather than let it wait for ever.
+func TestAnUnreadableAnswerEndsItsCall(t *testing.T) {
+	for name, answer := range map[string]string{
+		"Latin-1":             "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff\"}]}}",
+		"Latin-1, id last":    "{\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff\"}]},\"jsonrpc\":\"2.0\",\"id\":2}",
+		"too deep":            `{"jsonrpc":"2.0","id":2,"result":{"content":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}}`,
+		"cut short":           `{"jsonrpc":"2.0","result":{"content":[]`,
+		"an error without id": `{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := memory.Pipe()
+			go answerOnce(far, answer)
+			c, err := transport.Connect(t.Context(), near, deaf{}, "", transport.ClientOptions{Logger: discarded})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			if _, err := c.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListTools}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// answerOnce answers the probe, and the next request with what it is given.
+func answerOnce(far transport.Conn, answer string) {
+	for i := 0; ; i++ {
+		if _, err := far.Read(); err != nil {
+			return
+		}
+		if i == 0 {
+			_ = far.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"public"}}`))
+		} else {
+			_ = far.Write([]byte(answer))
+		}
+	}
+}
+
+// An id is free again once its response has come.
+func TestAnIDIsFreeAfterItsResponse(t *testing.T) {
+	near, far := memory.Pipe()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = transport.Serve(t.Context(), far, mcp.HandlerFunc(func(context.Context, *mcp.Request) (*mcp.Result, error) {
+			return &mcp.Result{}, nil
+		}), transport.ServerOptions{Logger: discarded})
+	}()
+	for i := range 5000 {
+		_ = near.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+		frame, err := near.Read()
+		if err != nil || bytes.Contains(frame, []byte("error")) {
+			t.Fatalf("call %d: %s, %v", i, frame, err)
+		}
+	}
+	near.Close()
+	<-served
+}
+
+// A server that asks without end is answered with errors beyond a bound.
+func TestQuestionsAreBounded(t *testing.T) {
+	near, far := memory.Pipe()
+	asking := make(chan struct{})
+	refused := make(chan struct{})
+	go floodQuestions(far, asking, refused)
+	c, err := transport.Connect(t.Context(), near, patient{asking}, "", transport.ClientOptions{Logger: discarded, Revision: mcp.Revision20251125})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-refused:
+	case <-time.After(5 * time.Second):
+		t.Error("a thousand questions were taken")
+	}
+	c.Close()
+}
+
+// patient answers when the connection ends.
+type patient struct{ asking chan struct{} }
+
+func (p patient) ServeMCP(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+func (patient) Notify(mcp.Notification) {}
+func (patient) Down(error)              {}
+
+func floodQuestions(far transport.Conn, asking, refused chan struct{}) {
+	defer close(asking)
+	if _, err := far.Read(); err != nil {
+		return
+	}
+	_ = far.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`))
+	for i := range 1000 {
+		if far.Write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i))) != nil {
+			return
+		}
+	}
+	for {
+		frame, err := far.Read()
+		if err != nil {
+			return
+		}
+		if bytes.Contains(frame, []byte(`"error"`)) {
+			close(refused)
+			return
+		}
+	}
+}
