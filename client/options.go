@@ -102,9 +102,6 @@ type CallOptions struct {
 	NoCache bool
 }
 
-// processVerdicts is the memory shared by all clients of the process.
-var processVerdicts transport.Verdicts
-
 // only returns the one options struct that may be given.
 func only[T any](opts []T) (o T) {
 	if len(opts) > 1 {
@@ -131,7 +128,7 @@ func (o *Options) complete(to target) {
 		o.MaxRounds = DefaultMaxRounds
 	}
 	if o.Verdicts == nil {
-		o.Verdicts = &processVerdicts
+		o.Verdicts = new(transport.ClientOptions).Memory()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

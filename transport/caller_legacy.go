@@ -21,15 +21,17 @@ type legacyCaller struct {
 	setting chan struct{} // has room for the call that sets the level
 	level   mcp.LoggingLevel
 
+	subscribing chan struct{}  // holds a token while somebody subscribes or unsubscribes
+	resources   map[string]int // subscriptions of listeners, by URI; of who holds the token
+
 	mu        sync.Mutex
 	listeners map[*exchange]mcp.SubscriptionFilter
-	resources map[string]int // subscriptions of listeners, by URI
 }
 
 func newLegacyCaller(c *caller, result mcp.InitializeResult, raw []byte) *legacyCaller {
 	l := &legacyCaller{
 		c: c, version: result.ProtocolVersion, listeners: map[*exchange]mcp.SubscriptionFilter{}, resources: map[string]int{},
-		setting: make(chan struct{}, 1),
+		setting: make(chan struct{}, 1), subscribing: make(chan struct{}, 1),
 	}
 	_ = mcp.Decode(result.Capabilities, &l.capabilities) // what cannot be read is not offered
 	out := append([]byte(`{"supportedVersions":["`), l.version...)
@@ -178,8 +180,8 @@ func (l *legacyCaller) listen(ctx context.Context, req *mcp.Request) (*mcp.Respo
 		x.notify = func(mcp.Notification) {}
 	}
 	f := l.agree(p.Notifications)
-	defer l.leave(ctx, x)
 	f.ResourceSubscriptions = l.subscribe(ctx, x, f)
+	defer l.leave(ctx, x, f.ResourceSubscriptions)
 	acknowledged, err := mcp.Encode(mcp.AcknowledgedParams{Notifications: f})
 	if err != nil {
 		return nil, err
@@ -214,28 +216,40 @@ func (l *legacyCaller) agree(f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
 
 // subscribe enters the listener and subscribes to its resources; it returns those that the server agreed to.
 func (l *legacyCaller) subscribe(ctx context.Context, x *exchange, f mcp.SubscriptionFilter) (agreed []string) {
-	l.mu.Lock()
-	l.listeners[x] = f
-	l.mu.Unlock()
+	l.listener(x, f)
+	if len(f.ResourceSubscriptions) == 0 || l.take(ctx) != nil {
+		return nil
+	}
+	defer l.give()
 	for _, uri := range f.ResourceSubscriptions {
-		l.mu.Lock()
-		l.resources[uri]++
-		first := l.resources[uri] == 1
-		l.mu.Unlock()
-		if !first || l.tell(ctx, mcp.MethodSubscribe, uri) == nil {
-			agreed = append(agreed, uri)
+		if l.resources[uri] == 0 && l.tell(ctx, mcp.MethodSubscribe, uri) != nil {
 			continue
 		}
-		l.mu.Lock()
-		delete(l.resources, uri)
-		l.mu.Unlock()
+		l.resources[uri]++
+		agreed = append(agreed, uri)
 	}
-	l.mu.Lock()
 	f.ResourceSubscriptions = agreed
-	l.listeners[x] = f
-	l.mu.Unlock()
+	l.listener(x, f)
 	return agreed
 }
+
+func (l *legacyCaller) listener(x *exchange, f mcp.SubscriptionFilter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.listeners[x] = f
+}
+
+// take makes the caller the only one that subscribes and unsubscribes, until give: what is counted is what was agreed to.
+func (l *legacyCaller) take(ctx context.Context) error {
+	select {
+	case l.subscribing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *legacyCaller) give() { <-l.subscribing }
 
 func (l *legacyCaller) tell(ctx context.Context, method, uri string) error {
 	params, err := mcp.Encode(mcp.ReadResourceParams{URI: uri})
@@ -247,27 +261,24 @@ func (l *legacyCaller) tell(ctx context.Context, method, uri string) error {
 }
 
 // leave removes the listener and the subscriptions that nobody else has.
-func (l *legacyCaller) leave(ctx context.Context, x *exchange) {
+func (l *legacyCaller) leave(ctx context.Context, x *exchange, agreed []string) {
 	const patience = 2 * time.Second
 	l.mu.Lock()
-	f := l.listeners[x]
 	delete(l.listeners, x)
-	var unused []string
-	for _, uri := range f.ResourceSubscriptions {
-		if l.resources[uri]--; l.resources[uri] <= 0 {
-			delete(l.resources, uri)
-			unused = append(unused, uri)
-		}
-	}
 	l.mu.Unlock()
-	if len(unused) == 0 || l.c.base.Err() != nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	for _, uri := range unused {
-		if l.tell(ctx, mcp.MethodUnsubscribe, uri) != nil {
-			return
+	if len(agreed) == 0 || l.take(ctx) != nil {
+		return
+	}
+	defer l.give()
+	for _, uri := range agreed {
+		if l.resources[uri]--; l.resources[uri] > 0 {
+			continue
+		}
+		delete(l.resources, uri)
+		if l.c.base.Err() == nil && ctx.Err() == nil {
+			_ = l.tell(ctx, mcp.MethodUnsubscribe, uri) // a server that refuses goes on sending what nobody takes
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Serve answers the requests that come on a connection, in both eras at the same time, until the peer ends it (then the
-// error is nil), ctx ends or the connection fails. Each request has a goroutine of its own; Serve waits for them, within
+// error is nil), ctx ends or the connection fails. When ctx ends, calls in flight have DrainTimeout to be answered. Each request has a goroutine of its own; Serve waits for them, within
 // DrainTimeout, and closes the connection.
 //
 // A frame that cannot be used is answered where the protocol has a way to, logged otherwise, and the connection lives.
@@ -44,17 +44,18 @@ func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) er
 // errShutdown is the cause of a subscription's context when the server ends it.
 var errShutdown = errors.New("the server is shutting down")
 
-// sayGoodbye ends subscriptions with a result, which tells clients that the end is meant. It waits a moment for that.
+// sayGoodbye ends subscriptions with a result, which tells clients that the end is meant, takes no further calls, and gives
+// those in flight DrainTimeout to be answered.
 func (s *server) sayGoodbye() {
-	const moment = 250 * time.Millisecond
 	s.mu.Lock()
+	s.over = errShutdown
 	for _, c := range s.calls {
 		if c.req.Method == mcp.MethodListen {
 			c.cancel(errShutdown)
 		}
 	}
 	s.mu.Unlock()
-	waitFor(&s.subscriptions, moment)
+	waitFor(&s.busy, s.opts.DrainTimeout)
 }
 
 // server is the serving side of one connection on which all messages share one channel.
@@ -70,12 +71,10 @@ type server struct {
 	values  context.Context // base without its end
 	wg      sync.WaitGroup  // goroutines
 	busy    sync.WaitGroup  // calls in flight
-	// subscriptions are the calls in flight that last until somebody ends them.
-	subscriptions sync.WaitGroup
-	meta          metaReader // of the reading loop
-	work          chan *call // takes a call where a worker is idle
-	sweeper       *time.Timer
-	active        atomic.Bool // since the last sweep
+	meta    metaReader      // of the reading loop
+	work    chan *call      // takes a call where a worker is idle
+	sweeper *time.Timer
+	active  atomic.Bool // since the last sweep
 
 	mu      sync.Mutex
 	calls   map[jsonrpc.ID]*call
@@ -410,9 +409,6 @@ func (s *server) enter(c *call) *mcp.Error {
 	c.ctx, c.cancel = context.WithCancelCause(s.values) // end cancels what is in calls
 	s.calls[c.id] = c
 	s.busy.Add(1)
-	if c.req.Method == mcp.MethodListen {
-		s.subscriptions.Add(1)
-	}
 	return nil
 }
 
@@ -429,9 +425,6 @@ func (s *server) done(c *call) {
 	s.leave(c)
 	c.cancel(nil)
 	s.busy.Done()
-	if c.req.Method == mcp.MethodListen {
-		s.subscriptions.Done()
-	}
 }
 
 func (s *server) notification(msg jsonrpc.Message) {

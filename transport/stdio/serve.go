@@ -54,8 +54,8 @@ func takeStdout() *os.File {
 		return nil
 	}
 	stdout.taken = true
-	out := os.Stdout
-	os.Stdout = os.Stderr
+	out := divertStdout()
+	os.Stdout = os.Stderr // for what reads the variable from now on
 	return out
 }
 
