@@ -1,6 +1,11 @@
 package transport
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
 
 // batch collects the responses to a batch of requests (revision 2025-03-26) and sends them as one.
 type batch struct {
@@ -23,5 +28,66 @@ func (b *batch) add(s *server, frame []byte) {
 	}
 	if b.open--; b.open == 0 && b.out != nil {
 		s.write(append(b.out, ']'))
+	}
+}
+
+// maxBatch bounds the messages of a batch: each costs far more than the bytes that it takes on the wire.
+const maxBatch = 1000
+
+// batch serves a batch where the session's revision has them, and refuses it elsewhere.
+func (s *server) batch(frame []byte) {
+	ss := s.legacySession()
+	if ss == nil || !ss.revision.Batches() {
+		s.opts.Tap.show(Stray, frame)
+		s.refuseBatch(frame, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
+		return
+	}
+	raws, err := jsonrpc.Batch(frame, maxBatch)
+	if err != nil {
+		s.opts.Tap.show(Stray, frame)
+		s.refuseFrame(jsonrpc.ID{}, err.(*mcp.Error))
+		return
+	}
+	s.opts.Tap.show(Received, frame)
+	b := &batch{}
+	var refused [][]byte
+	messages := make([]jsonrpc.Message, 0, len(raws))
+	for _, raw := range raws {
+		msg, err := s.parser.Parse(raw)
+		if err == nil && msg.Method == mcp.MethodInitialize {
+			err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
+		}
+		if err != nil {
+			if answer := s.malformed(raw, msg.ID, err.(*mcp.Error)); answer != nil {
+				b.open++
+				refused = append(refused, answer)
+			}
+			continue
+		}
+		if msg.IsRequest() {
+			b.open++
+		}
+		messages = append(messages, msg)
+	}
+	for _, answer := range refused {
+		b.add(s, answer)
+	}
+	for _, msg := range messages {
+		s.message(msg, b)
+	}
+}
+
+// refuseBatch answers each request of a batch that is not served, or the batch as a whole where it holds none.
+func (s *server) refuseBatch(frame []byte, e *mcp.Error) {
+	raws, _ := jsonrpc.Batch(frame, maxBatch) // what cannot be split holds none
+	answered := false
+	for _, raw := range raws {
+		if msg, err := s.parser.Parse(raw); err == nil && msg.IsRequest() {
+			s.refuseFrame(msg.ID, e)
+			answered = true
+		}
+	}
+	if !answered {
+		s.refuseFrame(jsonrpc.ID{}, e)
 	}
 }

@@ -167,6 +167,9 @@ func floodQuestions(far transport.Conn, asking, refused chan struct{}) {
 		return
 	}
 	_ = far.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`))
+	if _, err := far.Read(); err != nil { // the handshake has ended
+		return
+	}
 	for i := range 1000 {
 		if far.Write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i))) != nil {
 			return

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"runtime/debug"
@@ -39,23 +38,6 @@ func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) er
 		return nil
 	}
 	return err
-}
-
-// errShutdown is the cause of a subscription's context when the server ends it.
-var errShutdown = errors.New("the server is shutting down")
-
-// sayGoodbye ends subscriptions with a result, which tells clients that the end is meant, takes no further calls, and gives
-// those in flight DrainTimeout to be answered.
-func (s *server) sayGoodbye() {
-	s.mu.Lock()
-	s.over = errShutdown
-	for _, c := range s.calls {
-		if c.req.Method == mcp.MethodListen {
-			c.cancel(errShutdown)
-		}
-	}
-	s.mu.Unlock()
-	waitFor(&s.busy, s.opts.DrainTimeout)
 }
 
 // server is the serving side of one connection on which all messages share one channel.
@@ -151,69 +133,6 @@ func (s *server) lost(err error) {
 	}
 }
 
-// drain ends what is in flight: at once where the peer is gone, after a while where it only stopped sending.
-func (s *server) drain(err error) {
-	s.endSubscriptions()
-	if errors.Is(err, io.EOF) && writable(s.conn) {
-		waitFor(&s.busy, s.opts.DrainTimeout)
-	}
-	s.end(fmt.Errorf("%w: the client has gone", mcp.ErrConnection))
-	if !waitFor(&s.wg, s.opts.DrainTimeout) {
-		s.logger.Error("handlers went on after their connection had ended; they were left behind")
-	}
-}
-
-// end cancels everything that runs for the connection.
-func (s *server) end(cause error) {
-	s.cancel(cause)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = cause
-	for _, c := range s.calls {
-		c.cancel(cause)
-	}
-	close(s.work) // the reading loop, which dispatches, has ended
-}
-
-// HalfOpener is a Conn whose other half may still be open when Read has reported io.EOF.
-type HalfOpener interface{ HalfOpen() bool }
-
-func writable(conn Conn) bool {
-	if t, ok := conn.(*tapped); ok {
-		conn = t.Conn
-	}
-	h, ok := conn.(HalfOpener)
-	return ok && h.HalfOpen()
-}
-
-// endSubscriptions cancels what would never end by itself.
-func (s *server) endSubscriptions() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.calls {
-		if c.req.Method == mcp.MethodListen {
-			c.cancel(errCancelled)
-		}
-	}
-	if s.session != nil {
-		s.session.end()
-	}
-}
-
-// waitFor reports whether the group was done within the limit. A goroutine waits on where it was not.
-func waitFor(group *sync.WaitGroup, limit time.Duration) bool {
-	done := make(chan struct{})
-	go func() { defer close(done); group.Wait() }()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
 func (s *server) write(frame []byte) error {
 	err := s.conn.Write(frame)
 	if err != nil && !errors.Is(err, mcp.ErrClosed) {
@@ -283,67 +202,6 @@ func (s *server) legacySession() *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.session
-}
-
-// maxBatch bounds the messages of a batch: each costs far more than the bytes that it takes on the wire.
-const maxBatch = 1000
-
-// batch serves a batch where the session's revision has them, and refuses it elsewhere.
-func (s *server) batch(frame []byte) {
-	ss := s.legacySession()
-	if ss == nil || !ss.revision.Batches() {
-		s.opts.Tap.show(Stray, frame)
-		s.refuseBatch(frame, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
-		return
-	}
-	raws, err := jsonrpc.Batch(frame, maxBatch)
-	if err != nil {
-		s.opts.Tap.show(Stray, frame)
-		s.refuseFrame(jsonrpc.ID{}, err.(*mcp.Error))
-		return
-	}
-	s.opts.Tap.show(Received, frame)
-	b := &batch{}
-	var refused [][]byte
-	messages := make([]jsonrpc.Message, 0, len(raws))
-	for _, raw := range raws {
-		msg, err := s.parser.Parse(raw)
-		if err == nil && msg.Method == mcp.MethodInitialize {
-			err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
-		}
-		if err != nil {
-			if answer := s.malformed(raw, msg.ID, err.(*mcp.Error)); answer != nil {
-				b.open++
-				refused = append(refused, answer)
-			}
-			continue
-		}
-		if msg.IsRequest() {
-			b.open++
-		}
-		messages = append(messages, msg)
-	}
-	for _, answer := range refused {
-		b.add(s, answer)
-	}
-	for _, msg := range messages {
-		s.message(msg, b)
-	}
-}
-
-// refuseBatch answers each request of a batch that is not served, or the batch as a whole where it holds none.
-func (s *server) refuseBatch(frame []byte, e *mcp.Error) {
-	raws, _ := jsonrpc.Batch(frame, maxBatch) // what cannot be split holds none
-	answered := false
-	for _, raw := range raws {
-		if msg, err := s.parser.Parse(raw); err == nil && msg.IsRequest() {
-			s.refuseFrame(msg.ID, e)
-			answered = true
-		}
-	}
-	if !answered {
-		s.refuseFrame(jsonrpc.ID{}, e)
-	}
 }
 
 // request admits a request and starts it.

@@ -48,6 +48,16 @@ func tapSent(conn Conn, tap Tap) Conn {
 	return &tapped{conn, tap}
 }
 
+// TryWrite implements [TryWriter] as far as the Conn does.
+func (t *tapped) TryWrite(frame []byte) bool {
+	w, ok := t.Conn.(TryWriter)
+	if !ok || !w.TryWrite(frame) {
+		return false
+	}
+	t.tap.show(Sent, frame)
+	return true
+}
+
 func (t *tapped) Write(frame []byte) error {
 	t.tap.show(Sent, frame)
 	return t.Conn.Write(frame)

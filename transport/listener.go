@@ -1,0 +1,189 @@
+package transport
+
+import (
+	"context"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// maxSubscriptions bounds the resources that one legacy session may subscribe to.
+const maxSubscriptions = 1024
+
+// listener is the peer of a session's own subscription.
+type listener struct {
+	session *session
+	acked   chan mcp.SubscriptionFilter // the acknowledged filter; closed when the subscription has ended
+	ctx     context.Context             // of the subscription
+
+	mu    sync.Mutex // orders what is sent for the subscription
+	over  bool
+	holds bool // until the handshake has ended
+	held  []mcp.Change
+}
+
+// watchLists starts to listen to changes of lists, which are held back until the client has ended the handshake. What it
+// returns is ready once the handler listens, or does not.
+func (ss *session) watchLists() <-chan mcp.SubscriptionFilter {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	l := &listener{session: ss, acked: make(chan mcp.SubscriptionFilter, 1), holds: true}
+	if ss.closed {
+		close(l.acked)
+		return l.acked
+	}
+	ctx, cancel := context.WithCancel(ss.server.base)
+	ss.lists, ss.listening = l, cancel
+	ss.listen(ctx, l, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+	return l.acked
+}
+
+// begin passes on changes of lists from now on.
+func (ss *session) begin() {
+	ss.mu.Lock()
+	l := ss.lists
+	ss.mu.Unlock()
+	if l != nil {
+		l.release()
+	}
+}
+
+// listen runs a subscription against the handler, as a modern client would.
+func (ss *session) listen(ctx context.Context, l *listener, f mcp.SubscriptionFilter) {
+	params, err := mcp.Encode(mcp.ListenParams{Notifications: f})
+	if err != nil {
+		panic(err) // a filter made of booleans and strings
+	}
+	req := &mcp.Request{
+		Method: mcp.MethodListen, Params: params, Revision: ss.revision, ClientCapabilities: ss.capabilities,
+		ClientInfo: ss.clientInfo, Principal: ss.server.opts.Principal, Peer: l,
+	}
+	l.ctx = ctx
+	c := &call{req: *req, server: ss.server, ctx: ctx}
+	ss.server.wg.Add(1)
+	go func() {
+		defer ss.server.wg.Done()
+		defer l.end()
+		if _, err := c.invoke(req); err != nil && ctx.Err() == nil {
+			ss.server.logger.Debug("the server takes no subscriptions", "err", err)
+		}
+	}()
+}
+
+func (l *listener) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	close(l.acked)
+}
+
+func (l *listener) Notify(context.Context, mcp.Notification) error { return nil }
+
+func (l *listener) Change(_ context.Context, change mcp.Change) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over || l.ctx.Err() != nil {
+		return mcp.ErrPeerGone
+	}
+	if change.Method == mcp.NotificationAcknowledged {
+		var p mcp.AcknowledgedParams
+		if err := mcp.Decode(change.Params, &p); err != nil {
+			return err
+		}
+		select {
+		case l.acked <- p.Notifications:
+		default: // acknowledged again
+		}
+		return nil
+	}
+	if l.holds {
+		l.hold(change)
+		return nil
+	}
+	return l.session.server.write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
+}
+
+// hold keeps one change of each kind.
+func (l *listener) hold(change mcp.Change) {
+	for _, held := range l.held {
+		if held.Method == change.Method {
+			return
+		}
+	}
+	l.held = append(l.held, change)
+}
+
+// release sends what was held back, and holds back no more.
+func (l *listener) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, change := range l.held {
+		_ = l.session.server.write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
+	}
+	l.holds, l.held = false, nil
+}
+
+func uriOf(params []byte) (string, *mcp.Error) {
+	uri, _ := rawjson.String(rawjson.Lookup(params, "uri"))
+	if uri == "" {
+		return "", mcp.InvalidParams("uri must be a non-empty string")
+	}
+	return uri, nil
+}
+
+// subscribe passes on changes of one resource, if the handler agrees.
+func (ss *session) subscribe(ctx context.Context, params []byte) *mcp.Error {
+	uri, refused := uriOf(params)
+	if refused != nil {
+		return refused
+	}
+	l, refused := ss.reserve(uri)
+	if l == nil {
+		return refused
+	}
+	select {
+	case f, ok := <-l.acked:
+		if ok && len(f.ResourceSubscriptions) > 0 {
+			return nil
+		}
+		ss.unsubscribe(uri)
+		if !ok {
+			return mcp.MethodNotFound(mcp.MethodSubscribe)
+		}
+		return mcp.ResourceNotFound(uri)
+	case <-ctx.Done():
+		ss.unsubscribe(uri)
+		return mcp.Errorf(jsonrpc.CodeInternal, "cancelled")
+	}
+}
+
+// reserve starts the subscription to a resource; nil without an error means that there is one.
+func (ss *session) reserve(uri string) (*listener, *mcp.Error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if _, subscribed := ss.resources[uri]; subscribed || ss.closed {
+		return nil, nil
+	}
+	if ss.offers.Resources == nil || !ss.offers.Resources.Subscribe {
+		return nil, mcp.MethodNotFound(mcp.MethodSubscribe)
+	}
+	if len(ss.resources) >= maxSubscriptions {
+		return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "more than %d resources are subscribed to", maxSubscriptions)
+	}
+	ctx, cancel := context.WithCancel(ss.server.base)
+	ss.resources[uri] = cancel
+	l := &listener{session: ss, acked: make(chan mcp.SubscriptionFilter, 1)}
+	ss.listen(ctx, l, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+	return l, nil
+}
+
+func (ss *session) unsubscribe(uri string) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if cancel, ok := ss.resources[uri]; ok {
+		cancel()
+		delete(ss.resources, uri)
+	}
+}
