@@ -40,7 +40,7 @@ func (c *Client) exchange(ctx context.Context, method string, params json.RawMes
 	req := &mcp.Request{Method: method, Params: params, LogLevel: c.logLevel(o), Notify: c.listener(o, k)}
 	r := rounds{client: c, method: method, original: params, clock: k}
 	for {
-		resp, err := c.send(ctx, req, k)
+		resp, err := c.send(ctx, req, k, o.Connect)
 		switch {
 		case err == nil && resp.Type != mcp.ResultInputRequired:
 			return resp, r.count > 0, c.understood(resp)
@@ -59,9 +59,9 @@ func (c *Client) exchange(ctx context.Context, method string, params json.RawMes
 }
 
 // send makes one round trip. It is made again once where that is safe.
-func (c *Client) send(ctx context.Context, req *mcp.Request, k *clock) (*mcp.Response, error) {
+func (c *Client) send(ctx context.Context, req *mcp.Request, k *clock, connect time.Duration) (*mcp.Response, error) {
 	for first := true; ; first = false {
-		l, err := c.conn.acquire(ctx)
+		l, err := c.conn.acquire(ctx, connect)
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ var (
 // RoundTrip sends a request as it is and returns the response as it is: an input_required result is returned, nothing
 // is cached, and no limit of [Options] but Connect holds. So a Client is an [mcp.Transport] that heals.
 func (c *Client) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
-	l, err := c.conn.acquire(ctx)
+	l, err := c.conn.acquire(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

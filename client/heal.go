@@ -87,7 +87,7 @@ func (l *link) Down(err error) { l.owner.lost(l, err) }
 
 // open connects once; twice where what was remembered of the server's era proves wrong.
 func (c *connection) open(ctx context.Context) error {
-	ctx, cancel := c.bounded(ctx)
+	ctx, cancel := c.bounded(ctx, 0)
 	defer cancel()
 	verdict := c.verdict()
 	l, err := c.dial(ctx, verdict != "")
@@ -102,11 +102,14 @@ func (c *connection) open(ctx context.Context) error {
 }
 
 // bounded returns ctx with the limit for connecting.
-func (c *connection) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.connect < 0 {
+func (c *connection) bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		limit = c.connect
+	}
+	if limit < 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, c.connect, &TimeoutError{Kind: TimeoutConnect, After: c.connect})
+	return context.WithTimeoutCause(ctx, limit, &TimeoutError{Kind: TimeoutConnect, After: limit})
 }
 
 func (c *connection) dial(ctx context.Context, strict bool) (*link, error) {
@@ -201,11 +204,11 @@ func (c *connection) next(err error) (wait time.Duration, again bool) {
 }
 
 // acquire returns the link to use, and waits for one within the limit for connecting.
-func (c *connection) acquire(ctx context.Context) (*link, error) {
+func (c *connection) acquire(ctx context.Context, limit time.Duration) (*link, error) {
 	if l := c.live.Load(); l != nil {
 		return l, nil
 	}
-	bound, cancel := c.bounded(ctx)
+	bound, cancel := c.bounded(ctx, limit)
 	defer cancel()
 	for {
 		c.mu.Lock()
@@ -234,7 +237,7 @@ func (c *Client) Reconnect(ctx context.Context) error {
 		return errors.New("this connection was made by the caller of Dial and cannot be made again")
 	}
 	c.conn.again()
-	_, err := c.conn.acquire(ctx)
+	_, err := c.conn.acquire(ctx, 0)
 	return err
 }
 

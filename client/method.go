@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,7 +57,7 @@ func (c *Client) read(resp *mcp.Response, out any) error {
 		return err
 	}
 	if out, ok := out.(*json.RawMessage); ok {
-		*out = resp.Raw
+		*out = bytes.Clone(resp.Raw) // the cache may hold it too
 		return nil
 	}
 	return readable(mcp.Decode(resp.Raw, out))
@@ -77,7 +78,7 @@ func Notify[P any](ctx context.Context, c *Client, method mcp.NotificationMethod
 
 // Notify implements [mcp.Notifier]: it is the raw form of the function [Notify].
 func (c *Client) Notify(ctx context.Context, n mcp.Notification) error {
-	l, err := c.conn.acquire(ctx)
+	l, err := c.conn.acquire(ctx, 0)
 	if err != nil {
 		return err
 	}

@@ -96,6 +96,9 @@ type CallOptions struct {
 	LogLevel mcp.LoggingLevel
 	// Idle and Total are limits like those of [Options]. 0: the client's; negative: no limit.
 	Idle, Total time.Duration
+	// Connect bounds how long the call waits for a connection, a restart of the server included. 0: the client's; negative:
+	// no limit.
+	Connect time.Duration
 	// Meta is added to the request's _meta.
 	Meta mcp.Meta
 	// NoCache neither takes the result from the cache nor keeps it.

@@ -59,7 +59,7 @@ func (c *Client) Watch(ctx context.Context, filter mcp.SubscriptionFilter) (*Wat
 
 // established waits for the first acknowledgement.
 func (w *Watch) established(first <-chan error) error {
-	limit, cancel := w.client.conn.bounded(w.ctx)
+	limit, cancel := w.client.conn.bounded(w.ctx, 0)
 	defer cancel()
 	select {
 	case err := <-first:
@@ -184,7 +184,7 @@ func (s *subscription) listen() error {
 	if err != nil {
 		return err
 	}
-	l, err := w.client.conn.acquire(w.ctx)
+	l, err := w.client.conn.acquire(w.ctx, 0)
 	if err != nil {
 		return err
 	}

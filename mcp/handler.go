@@ -3,8 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-
-	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
 // Handler answers requests. A server is a Handler, and so are a middleware around it, a gateway that forwards, and a
@@ -63,16 +61,6 @@ type Request struct {
 	Header map[string][]string
 	// Peer sends notifications to the requester. It is dead once ServeMCP has returned.
 	Peer Peer
-}
-
-const metaFirst = `{"_meta":`
-
-// Fields iterates over the members of Params, without _meta where that comes first, as it mostly does.
-func (r *Request) Fields() rawjson.Iterator {
-	if n := len(metaFirst); len(r.Meta) > 0 && len(r.Params) > n && &r.Params[n] == &r.Meta[0] {
-		return rawjson.ObjectFrom(r.Params, n+len(r.Meta))
-	}
-	return rawjson.Object(r.Params)
 }
 
 // Principal is a verified identity. The zero Principal is nobody in particular.

@@ -63,7 +63,7 @@ var noArguments = json.RawMessage("{}")
 // readParams finds the shared members; field is that which names the item.
 func readParams(req *mcp.Request, field string) (p params, err error) {
 	named := false
-	for it := req.Fields(); it.Next(); {
+	for it := rawjson.Params(req.Params, req.Meta); it.Next(); {
 		switch {
 		case string(it.Key) == field:
 			if named {

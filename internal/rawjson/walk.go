@@ -115,6 +115,16 @@ func ObjectFrom(raw []byte, offset int) Iterator {
 	return Iterator{data: raw, pos: offset, object: true}
 }
 
+// Params iterates over the members of a request's params, without the _meta that was found in them where that comes first,
+// as it mostly does.
+func Params(params, meta []byte) Iterator {
+	const first = `{"_meta":`
+	if n := len(first); len(meta) > 0 && len(params) > n && &params[n] == &meta[0] {
+		return ObjectFrom(params, n+len(meta))
+	}
+	return Object(params)
+}
+
 // Array iterates over the elements of raw; over nothing if raw is no array.
 func Array(raw []byte) Iterator { return iterate(raw, '[') }
 
