@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -26,8 +27,9 @@ type caller struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the reading loop has ended
 	wg     sync.WaitGroup
-	takers []*exchange   // of the notification at hand; of the reading loop
-	writes atomic.Int64  // frames that are being written
+	takers []*exchange  // of the notification at hand; of the reading loop
+	writes atomic.Int64 // frames that are being written
+	strays strays
 	turn   chan struct{} // held by a call, where calls run one at a time
 
 	mu      sync.Mutex
@@ -239,7 +241,9 @@ func (c *caller) malformed(frame []byte, id jsonrpc.ID, err error) {
 // stray is what cannot be addressed to anybody: it is read past, and the log has it.
 func (c *caller) stray(frame []byte, err error) {
 	const shown = 200
-	c.logger.Warn("the server sent something that is no message", "err", err, "start", string(frame[:min(len(frame), shown)]))
+	if n, log := c.strays.note(); log {
+		c.logger.Warn("the server sent something that is no message", "err", err, "count", n, "start", strconv.Quote(string(frame[:min(len(frame), shown)])))
+	}
 }
 
 // lost is a frame that could not be read. The call that it may have answered fails, rather than wait for ever: the one
@@ -286,6 +290,9 @@ func (c *caller) fail(id jsonrpc.ID, err error) {
 	}
 }
 
+// Strays is what [Strays] returns.
+func (c *caller) Strays() int64 { return c.strays.n.Load() }
+
 func (c *caller) response(msg jsonrpc.Message) {
 	id := unquoted(msg.ID)
 	if id.IsZero() {
@@ -295,6 +302,7 @@ func (c *caller) response(msg jsonrpc.Message) {
 		x.end(reply{msg: msg})
 		return
 	}
+	c.strays.note()
 	c.logger.Debug("a response came to nothing that is in flight", "id", msg.ID.String())
 }
 

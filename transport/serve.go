@@ -53,8 +53,9 @@ type server struct {
 	values  context.Context // base without its end
 	wg      sync.WaitGroup  // goroutines
 	busy    sync.WaitGroup  // calls in flight
-	meta    metaReader      // of the reading loop
-	work    chan *call      // takes a call where a worker is idle
+	strays  strays
+	meta    metaReader // of the reading loop
+	work    chan *call // takes a call where a worker is idle
 	sweeper *time.Timer
 	active  atomic.Bool // since the last sweep
 
@@ -185,7 +186,9 @@ func (s *server) malformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
 
 // refusal is the answer to what is no message. Without an id there is one only where the schema has it.
 func (s *server) refusal(id jsonrpc.ID, e *mcp.Error) []byte {
-	s.logger.Warn("an unusable message was received", "err", e)
+	if n, log := s.strays.note(); log {
+		s.logger.Warn("an unusable message was received", "err", e, "count", n)
+	}
 	if ss := s.legacySession(); id.IsZero() && ss != nil && ss.revision < mcp.Revision20251125 {
 		return nil
 	}
@@ -349,5 +352,7 @@ func (s *server) response(msg jsonrpc.Message) {
 	if ss := s.legacySession(); ss != nil && ss.answer(msg) {
 		return
 	}
-	s.logger.Warn("a response to nothing was received", "id", msg.ID.String())
+	if n, log := s.strays.note(); log {
+		s.logger.Warn("a response to nothing was received", "id", msg.ID.String(), "count", n)
+	}
 }

@@ -126,6 +126,9 @@ func (c *connection) Close() error {
 	return err
 }
 
+// Strays is what [transport.Strays] returns.
+func (c *connection) Strays() int64 { return transport.Strays(c.Transport) }
+
 func (c *connection) Notify(ctx context.Context, n mcp.Notification) error {
 	return c.Transport.(mcp.Notifier).Notify(ctx, n)
 }

@@ -74,6 +74,9 @@ type process struct {
 // Child is the process behind the transport, for those who want to see its id or stderr.
 func (p *process) Child() *Child { return p.child }
 
+// Strays is what [transport.Strays] returns.
+func (p *process) Strays() int64 { return transport.Strays(p.Transport) }
+
 func (p *process) Notify(ctx context.Context, n mcp.Notification) error {
 	return p.Transport.(mcp.Notifier).Notify(ctx, n)
 }
