@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -131,7 +132,10 @@ func (c *caller) Close() error {
 	c.mu.Unlock()
 	err := c.conn.Close()
 	<-c.done
-	c.wg.Wait()
+	const patience = 2 * time.Second // for handlers of questions, whose contexts have ended
+	if !waitFor(&c.wg, patience) {
+		c.logger.Error("answers to the server's questions went on after Close; they were left behind")
+	}
 	return err
 }
 

@@ -17,6 +17,8 @@ type listener struct {
 	session *session
 	acked   chan mcp.SubscriptionFilter // the acknowledged filter; closed when the subscription has ended
 	ctx     context.Context             // of the subscription
+	uri     string                      // of the resource; empty for lists
+	cancel  context.CancelFunc          // of the subscription to a resource
 
 	mu    sync.Mutex // orders what is sent for the subscription
 	over  bool
@@ -65,6 +67,7 @@ func (ss *session) listen(ctx context.Context, l *listener, f mcp.SubscriptionFi
 	ss.server.wg.Add(1)
 	go func() {
 		defer ss.server.wg.Done()
+		defer ss.over(l)
 		defer l.end()
 		if _, err := c.invoke(req); err != nil && ctx.Err() == nil {
 			ss.server.logger.Debug("the server takes no subscriptions", "err", err)
@@ -173,8 +176,8 @@ func (ss *session) reserve(uri string) (*listener, *mcp.Error) {
 		return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "more than %d resources are subscribed to", maxSubscriptions)
 	}
 	ctx, cancel := context.WithCancel(ss.server.base)
-	ss.resources[uri] = cancel
-	l := &listener{session: ss, acked: make(chan mcp.SubscriptionFilter, 1)}
+	l := &listener{session: ss, acked: make(chan mcp.SubscriptionFilter, 1), uri: uri, cancel: cancel}
+	ss.resources[uri] = l
 	ss.listen(ctx, l, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
 	return l, nil
 }
@@ -182,8 +185,18 @@ func (ss *session) reserve(uri string) (*listener, *mcp.Error) {
 func (ss *session) unsubscribe(uri string) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if cancel, ok := ss.resources[uri]; ok {
-		cancel()
+	if l := ss.resources[uri]; l != nil {
+		l.cancel()
 		delete(ss.resources, uri)
+	}
+}
+
+// over forgets the subscription that l was, which the handler has ended: the client may subscribe again.
+func (ss *session) over(l *listener) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if l.uri != "" && ss.resources[l.uri] == l {
+		l.cancel()
+		delete(ss.resources, l.uri)
 	}
 }

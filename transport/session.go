@@ -24,9 +24,9 @@ type session struct {
 	mu        sync.Mutex
 	offers    mcp.ServerCapabilities // what initialize told the client
 	logLevel  mcp.LoggingLevel
-	listening context.CancelFunc            // ends lists
-	lists     *listener                     // to changes of lists; from initialize on
-	resources map[string]context.CancelFunc // by URI
+	listening context.CancelFunc   // ends lists
+	lists     *listener            // to changes of lists; from initialize on
+	resources map[string]*listener // by URI
 	questions map[jsonrpc.ID]chan jsonrpc.Message
 	lastID    int64
 	closed    bool
@@ -50,7 +50,7 @@ func (s *server) open(c *call) *mcp.Error {
 	known := mcp.AdaptParams(revision, mcp.MethodInitialize, c.req.Params)
 	ss := &session{
 		server: s, revision: revision, capabilities: rawjson.Lookup(known, "capabilities"), clientInfo: p.ClientInfo, logLevel: mcp.LevelInfo,
-		resources: map[string]context.CancelFunc{}, questions: map[jsonrpc.ID]chan jsonrpc.Message{},
+		resources: map[string]*listener{}, questions: map[jsonrpc.ID]chan jsonrpc.Message{},
 	}
 	s.mu.Lock()
 	s.session = ss
@@ -166,8 +166,8 @@ func (ss *session) end() {
 	if ss.listening != nil {
 		ss.listening()
 	}
-	for _, cancel := range ss.resources {
-		cancel()
+	for _, l := range ss.resources {
+		l.cancel()
 	}
 	for id, answer := range ss.questions {
 		answer <- jsonrpc.Message{ID: id, Error: mcp.Errorf(jsonrpc.CodeInternal, "%s", errSessionOver)}

@@ -45,6 +45,7 @@ var Animals = []Animal{
 	{Script: "answers-twice.mjs", Limit: quick, Why: "an answer that nobody waits for is dropped"},
 	{Script: "string-ids.mjs", Limit: slow, Why: "an id of the wrong type is still recognised"},
 	{Script: "wrong-jsonrpc-version.mjs", Limit: slow, Fails: `(?i)json-?rpc`, Why: "what is not JSON-RPC 2.0 is named, not waited for"},
+	{Script: "latin-1.mjs", Limit: quick, Fails: `(?i)UTF-8`, Why: "an answer that cannot be read ends its call"},
 	{Script: "drips.mjs", Limit: quick, Why: "a message may come in many pieces"},
 	{Script: "crlf.mjs", Limit: quick, Why: "a carriage return is white space"},
 	{Script: "huge-line.mjs", Limit: slow, Fails: `(?i)16 ?MiB|(line|message|frame).*(too (large|long|big)|exceeds|limit)`, Why: "a line is bounded, and the bound is named"},
