@@ -56,7 +56,7 @@ func FuzzObject(f *testing.F) {
 	f.Add([]byte(`[{"a":1},[2],"]"]`), "a", []byte(`null`))
 	f.Fuzz(func(t *testing.T, data []byte, name string, value []byte) {
 		if CheckAll(data) != nil || CheckAll(value) != nil {
-			t.Skip() // the functions trust checked bytes
+			return // the functions trust checked bytes
 		}
 		name = eachReplaced(name)
 		if !IsObject(data) {
