@@ -95,7 +95,7 @@ func (c *caller) giveUp(ctx context.Context, x *exchange) (*mcp.Response, error)
 	if c.take(x.id) != nil && x.method != mcp.MethodInitialize {
 		params, err := mcp.Encode(mcp.CancelledParams{RequestID: x.id.Append(nil), Reason: cause.Error()})
 		if err == nil {
-			c.sendLater(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
+			c.sendSoon(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
 		}
 	}
 	return nil, cause

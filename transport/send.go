@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -47,6 +48,23 @@ func (c *caller) sendLater(frame []byte) {
 		return
 	}
 	_, _ = c.sendAside(frame) // a lost connection is the reading loop's to see
+}
+
+// sendSoon writes a frame that is of use only if it goes out before what comes next, a Close perhaps. It waits a moment for
+// that.
+func (c *caller) sendSoon(frame []byte) {
+	const moment = 100 * time.Millisecond
+	c.writes.Add(1)
+	done, err := c.sendAside(frame)
+	if err != nil {
+		return
+	}
+	timer := time.NewTimer(moment)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
 }
 
 // sendAside writes a frame in a goroutine of its own, which Close waits for.

@@ -73,11 +73,17 @@ func (a *app) options(t target) (client.Options, error) {
 	if a.wire {
 		o.Tap = newWire(a.stderr, a.json).tap
 	}
+	if watchWire != nil {
+		o.Tap = watchWire(o.Tap)
+	}
 	if err := a.answerWith(&o, t); err != nil {
 		return o, err
 	}
 	return o, nil
 }
+
+// watchWire, where it is not nil, puts a tap in front of another, which may be nil: tests check what dowel sends with it.
+var watchWire func(transport.Tap) transport.Tap
 
 // limit turns the flags' 0 into the options' "no limit".
 func limit(d time.Duration) time.Duration {

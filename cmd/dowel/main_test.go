@@ -30,13 +30,14 @@ func TestMain(m *testing.M) {
 	case os.Getenv(childVariable) == "":
 		os.Setenv(childVariable, "1")
 		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each child of a -race run sleeps for a second
-		os.Exit(m.Run())
+		os.Exit(wireChecked(m.Run))
 	case len(os.Args) > 1 && os.Args[1] == serverWord:
 		if err := stdio.Serve(context.Background(), testServer()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	default:
+		watchWire = checkWire
 		main()
 	}
 }
