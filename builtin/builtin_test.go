@@ -21,7 +21,7 @@ func TestEachServerWorks(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		c, err := client.Dial(t.Context(), s)
+		c, err := client.Dial(t.Context(), s, client.Options{Tap: mcptest.ClientTap(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -126,6 +126,9 @@ func (ss *session) settle(ctx context.Context, c *call, round int, res *mcp.Resu
 		return nil, fmt.Errorf("the handler asked for input where the protocol has no way to: %s", c.req.Method)
 	}
 	asked, err := inputRequired(res)
+	if err == nil {
+		err = askable(c, asked)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +142,22 @@ func (ss *session) settle(ctx context.Context, c *call, round int, res *mcp.Resu
 		}
 	}
 	return retry(&c.req, answers, asked.RequestState)
+}
+
+// askable refuses questions that the client has not declared that it answers, whoever forgot to look.
+func askable(c *call, asked *mcp.InputRequiredResult) error {
+	var needs mcp.ClientCapabilities
+	for key, q := range asked.InputRequests {
+		own, known := c.server.opts.Vocabulary.InputRequest(q)
+		if !known {
+			return fmt.Errorf("the input request %s is %s, which no extension of the server knows", key, q.Method)
+		}
+		needs = needs.And(own)
+	}
+	if missing, any := mcp.Missing(c.req.Capabilities(), needs); any {
+		return &mcp.CapabilityError{Required: missing}
+	}
+	return nil
 }
 
 func inputRequired(res *mcp.Result) (*mcp.InputRequiredResult, error) {

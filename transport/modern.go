@@ -230,11 +230,15 @@ func modernError(e *mcp.Error) *mcp.Error {
 	return e
 }
 
-func (m *modern) settle(_ context.Context, c *call, _ int, _ *mcp.Result) (*mcp.Request, error) {
+func (m *modern) settle(_ context.Context, c *call, _ int, res *mcp.Result) (*mcp.Request, error) {
 	if !mcp.MayAsk(c.req.Method) {
 		return nil, errors.New("the handler asked for input where the protocol has no way to: " + c.req.Method)
 	}
-	return nil, nil
+	asked, err := inputRequired(res)
+	if err != nil {
+		return nil, err
+	}
+	return nil, askable(c, asked)
 }
 
 // appendChange encodes a change without params once per subscription: it differs from the next one in nothing.

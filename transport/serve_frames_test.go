@@ -115,7 +115,7 @@ func TestBatches(t *testing.T) {
 			< [{"jsonrpc":"2.0","id":1,"result":{}}]` + next},
 		{name: "all of it cancelled", script: start + `> [{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hang"}}]
 			> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}` + next},
-		{name: "answers to questions", script: start + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask twice","arguments":{}}}
+		{name: "answers to questions", script: start + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask roots","arguments":{}}}
 			< {"jsonrpc":"2.0","id":1,"method":"roots/list"}
 			> [{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}]
 			< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"the client refused roots/list: no"}],"isError":true}}` + next},

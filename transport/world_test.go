@@ -269,6 +269,11 @@ func init() {
 			keys := slices.Sorted(maps.Keys(p.InputResponses))
 			return text("%s %s %s", *p.RequestState, strings.Join(keys, ","), p.Arguments)
 		},
+		"ask roots": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{
+				InputRequests: map[string]mcp.InputRequest{"roots": {Method: mcp.MethodListRoots}},
+			}}, nil
+		},
 		"ask url": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			if len(p.InputResponses) == 0 {
 				return ask(nil, map[string]string{"u": `elicitation/create {"mode":"url","message":"Go","url":"https://x.test"}`})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
 )
 
@@ -43,6 +44,7 @@ func forRevisions(t *testing.T, opts server.Options, test func(t *testing.T, s *
 
 func dial(t *testing.T, s *Server, opts client.Options) *client.Client {
 	t.Helper()
+	opts.Tap = mcptest.ClientTap(t)
 	c, err := client.Dial(t.Context(), s, opts)
 	if err != nil {
 		t.Fatal(err)

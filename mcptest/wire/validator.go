@@ -68,6 +68,8 @@ func load(revision string) (*Validator, error) {
 	}
 	v.compiler.AssertFormat()
 	v.compiler.RegisterFormat(&jsonschema.Format{Name: "byte", Validate: base64Text})
+	v.compiler.RegisterFormat(&jsonschema.Format{Name: "uri", Validate: uriText})
+	v.compiler.RegisterFormat(&jsonschema.Format{Name: "uri-template", Validate: templateText})
 	if err := v.compiler.AddResource(v.location(), document); err != nil {
 		return nil, fmt.Errorf("wire: schema of %s: %w", revision, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
 )
@@ -126,6 +127,7 @@ func dial(t *testing.T, opts transport.ClientOptions) (mcp.Transport, *inbound) 
 	t.Helper()
 	in := newInbound()
 	opts.Capabilities.Elicitation = &mcp.ElicitationCapability{}
+	opts.Tap = mcptest.ClientTap(t)
 	c, err := memory.Dialer(mcp.HandlerFunc(fixture)).Dial(t.Context(), in, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -192,6 +194,10 @@ func TestAskingIsLiveOrInputRequired(t *testing.T) {
 		if r.Modern() {
 			if res.Type != mcp.ResultInputRequired {
 				t.Errorf("the type is %q", res.Type)
+			}
+		} else if r < mcp.Revision20250618 { // which have no elicitation
+			if !strings.Contains(text, `{"elicitation":{}}`) {
+				t.Errorf("got %q", text)
 			}
 		} else if text != `hello "Ada"` {
 			t.Errorf("got %q", text)
