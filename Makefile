@@ -5,7 +5,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # A count, not a time: the fuzzer's own deadline is now and then reported as a failure of the target.
-FUZZTIME ?= 10000x
+FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: test check vet unit allocations fuzz interop interop-deps redis bench build clean
