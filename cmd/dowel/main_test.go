@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -30,7 +32,12 @@ func TestMain(m *testing.M) {
 	case os.Getenv(childVariable) == "":
 		os.Setenv(childVariable, "1")
 		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each child of a -race run sleeps for a second
-		os.Exit(wireChecked(m.Run))
+		code := wireChecked(m.Run)
+		if err := goleak.Find(); err != nil && code == 0 {
+			fmt.Println("goroutines are left behind:", err)
+			code = 1
+		}
+		os.Exit(code)
 	case len(os.Args) > 1 && os.Args[1] == serverWord:
 		if err := stdio.Serve(context.Background(), testServer()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
