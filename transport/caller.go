@@ -230,16 +230,27 @@ func (c *caller) batch(frame []byte) {
 	}
 }
 
-// malformed is a frame that is no message. The call that it was meant to answer fails, rather than wait for ever.
+// malformed is a frame that is no message. The call that it was meant to answer fails, rather than wait for ever; but where
+// the frame was cut short, the end of the connection says more about it, and is given a moment to come.
 func (c *caller) malformed(frame []byte, id jsonrpc.ID, err error) {
+	const moment = time.Second
 	c.stray(frame, err)
-	if bytes.Contains(frame, []byte(`"method"`)) || !bytes.Contains(frame, []byte(`"jsonrpc"`)) {
+	response := bytes.Contains(frame, []byte(`"result"`)) || bytes.Contains(frame, []byte(`"error"`))
+	if bytes.Contains(frame, []byte(`"method"`)) || id.IsZero() && !response {
 		return // the id of a question is none of this side's, and rubbish answers nothing
 	}
 	if id.IsZero() {
 		id = c.only()
 	}
-	c.fail(unquoted(id), fmt.Errorf("the server answered with what is no JSON-RPC 2.0 message: %w", err))
+	fail := func() {
+		c.fail(unquoted(id), fmt.Errorf("the server answered with what is no JSON-RPC 2.0 message: %w", err))
+	}
+	var e *jsonrpc.Error
+	if errors.As(err, &e) && e.Code == jsonrpc.CodeParse {
+		time.AfterFunc(moment, fail)
+		return
+	}
+	fail()
 }
 
 // stray is what cannot be addressed to anybody: it is read past, and the log has it.
