@@ -13,33 +13,52 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// decodeOutput reads a tool's result into the value that out points to.
-func decodeOutput(raw json.RawMessage, out any) error {
+// output is a tool's result with the members that hold what it put out; nil where they are absent.
+type output struct {
+	raw                 json.RawMessage
+	content, structured []byte
+	failed              bool // the tool reports a failure
+}
+
+func readOutput(raw json.RawMessage) output {
+	o := output{raw: raw}
+	for it := rawjson.Object(raw); it.Next(); {
+		switch string(it.Key) {
+		case "content":
+			o.content = it.Value
+		case "structuredContent":
+			o.structured = it.Value
+		case "isError":
+			o.failed = string(it.Value) == "true"
+		}
+	}
+	return o
+}
+
+// decode reads the result into the value that out points to.
+func (o *output) decode(out any) error {
 	switch out := out.(type) {
+	case *string:
+		return decodeText(o.content, o.structured, out)
 	case *mcp.CallToolResult:
-		return readable(mcp.Decode(raw, out))
+		return readable(mcp.Decode(o.raw, out))
 	case **mcp.CallToolResult:
 		*out = new(mcp.CallToolResult)
-		return readable(mcp.Decode(raw, *out))
-	}
-	content, structured := parts(raw)
-	switch out := out.(type) {
+		return readable(mcp.Decode(o.raw, *out))
 	case *[]mcp.Content:
-		return readable(mcp.Decode(orEmpty(content), out))
+		return readable(mcp.Decode(orEmpty(o.content), out))
 	case *mcp.Content:
-		return firstContent(content, out)
-	case *string:
-		return decodeText(content, structured, out)
+		return firstContent(o.content, out)
 	case *json.RawMessage:
-		*out = rawOutput(content, structured)
+		*out = rawOutput(o.content, o.structured)
 		return nil
 	case *struct{}:
 		return nil
 	}
-	if structured != nil {
-		return readable(schema.Decode(structured, out))
+	if o.structured != nil {
+		return readable(schema.Decode(o.structured, out))
 	}
-	return decodeFromText(content, out)
+	return decodeFromText(o.content, out)
 }
 
 func readable(err error) error {
@@ -56,27 +75,14 @@ func orEmpty(content []byte) []byte {
 	return content
 }
 
-// parts finds the members of a result that hold output.
-func parts(raw json.RawMessage) (content, structured []byte) {
-	for it := rawjson.Object(raw); it.Next(); {
-		switch string(it.Key) {
-		case "content":
-			content = it.Value
-		case "structuredContent":
-			structured = it.Value
-		}
-	}
-	return content, structured
-}
-
 // textOf joins the blocks of text; blocks says how many there are, of any type.
 func textOf(content []byte) (text string, texts, blocks int) {
 	var more strings.Builder // beyond the first, which is mostly the only one
 	for it := rawjson.Array(content); it.Next(); blocks++ {
-		if typ, _ := rawjson.String(rawjson.Lookup(it.Value, "type")); typ != string(mcp.ContentText) {
+		block, ok := textBlock(it.Value)
+		if !ok {
 			continue
 		}
-		block, _ := rawjson.String(rawjson.Lookup(it.Value, "text"))
 		if texts++; texts == 1 {
 			text = block
 		} else {
@@ -85,6 +91,24 @@ func textOf(content []byte) (text string, texts, blocks int) {
 		}
 	}
 	return text + more.String(), texts, blocks
+}
+
+// textBlock returns the text of a block that is one.
+func textBlock(block []byte) (text string, ok bool) {
+	var raw []byte
+	for it := rawjson.Object(block); it.Next(); {
+		switch string(it.Key) {
+		case "type":
+			ok = rawjson.Is(it.Value, string(mcp.ContentText))
+		case "text":
+			raw = it.Value
+		}
+	}
+	if !ok {
+		return "", false
+	}
+	text, _ = rawjson.String(raw)
+	return text, true
 }
 
 func firstContent(content []byte, out *mcp.Content) error {
@@ -211,20 +235,16 @@ func (c *Client) outputSchema(tool string) *schema.Schema {
 
 // checkOutput checks structured content against the tool's output schema, where that is known (server/tools: clients
 // should).
-func (c *Client) checkOutput(tool string, raw json.RawMessage) error {
+func (c *Client) checkOutput(tool string, o output) error {
 	s := c.outputSchema(tool)
-	if s == nil {
+	if s == nil || o.structured == nil {
 		return nil
 	}
-	_, structured := parts(raw)
-	if structured == nil {
-		return nil
-	}
-	err := s.Validate(structured)
+	err := s.Validate(o.structured)
 	if err == nil || errors.Is(err, schema.ErrTooComplex) {
 		return nil
 	}
 	res := new(mcp.CallToolResult)
-	_ = mcp.Decode(raw, res) // it may be beyond reading; the error says enough
+	_ = mcp.Decode(o.raw, res) // it may be beyond reading; the error says enough
 	return c.failure(mcp.MethodCallTool, tool, &OutputError{Tool: tool, Result: res, Err: err})
 }

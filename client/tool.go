@@ -25,33 +25,33 @@ import (
 // What the tool reports as its failure is a [*ToolError], for every Out. Structured content that does not match the
 // tool's output schema is an [*OutputError], where the client has seen the tool in a list.
 func Call[Out any](ctx context.Context, c *Client, tool string, in any, opts ...CallOptions) (out Out, err error) {
-	raw, err := c.call(ctx, tool, in, only(opts))
+	result, err := c.call(ctx, tool, in, only(opts))
 	if err != nil {
 		return out, err
 	}
-	if err := decodeOutput(raw, &out); err != nil {
+	if err := result.decode(&out); err != nil {
 		return out, c.failure(mcp.MethodCallTool, tool, err)
 	}
 	return out, nil
 }
 
-// call returns the raw result of a tool that did not report a failure.
-func (c *Client) call(ctx context.Context, tool string, in any, o CallOptions) (json.RawMessage, error) {
+// call returns the result of a tool that did not report a failure.
+func (c *Client) call(ctx context.Context, tool string, in any, o CallOptions) (result output, err error) {
 	params, err := toolParams(tool, in)
 	if err != nil {
-		return nil, c.failure(mcp.MethodCallTool, tool, err)
+		return result, c.failure(mcp.MethodCallTool, tool, err)
 	}
 	resp, err := c.do(ctx, mcp.MethodCallTool, tool, params, o)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
 	if err := complete(resp); err != nil {
-		return nil, c.failure(mcp.MethodCallTool, tool, err)
+		return result, c.failure(mcp.MethodCallTool, tool, err)
 	}
-	if string(rawjson.Lookup(resp.Raw, "isError")) == "true" {
-		return nil, c.toolError(tool, resp.Raw)
+	if result = readOutput(resp.Raw); result.failed {
+		return result, c.toolError(tool, resp.Raw)
 	}
-	return resp.Raw, c.checkOutput(tool, resp.Raw)
+	return result, c.checkOutput(tool, result)
 }
 
 // CallTool calls a tool and returns its result, be it a failure (IsError) or not. With an [*OutputError] the result is
@@ -75,7 +75,7 @@ func (c *Client) CallTool(ctx context.Context, params mcp.CallToolParams, opts .
 	if res.IsError {
 		return res, nil
 	}
-	return res, c.checkOutput(params.Name, resp.Raw)
+	return res, c.checkOutput(params.Name, readOutput(resp.Raw))
 }
 
 func toolParams(tool string, in any) (json.RawMessage, error) {

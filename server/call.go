@@ -136,8 +136,8 @@ func (s *Server) newCall(ctx context.Context, req *mcp.Request, p params) *call 
 // end closes the call after its handler has returned: what was held back is sent, nothing is sent any more. Where
 // questions are open the result is the one that asks them, whatever the handler said.
 func (c *call) end(err error) (*mcp.Result, error) {
-	c.flush()
 	c.mu.Lock()
+	c.flush()
 	c.over = true
 	asked := c.asks != nil && len(c.asks.open) > 0
 	c.mu.Unlock()
@@ -147,9 +147,13 @@ func (c *call) end(err error) (*mcp.Result, error) {
 	return nil, err
 }
 
-// close makes the call send nothing any more. It waits for a notification that is on its way.
+// close makes the call send nothing any more, after what was held back. It waits for a notification that is on its way.
 func (c *call) close() {
+	if c.over { // only the goroutine that is here sets it
+		return
+	}
 	c.mu.Lock()
+	c.flush()
 	c.over = true
 	c.mu.Unlock()
 }

@@ -96,7 +96,6 @@ func (s *Server) complete(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	if err != nil {
 		return nil, c.failed(err)
 	}
-	c.flush()
 	return s.completed(values), nil
 }
 

@@ -77,7 +77,6 @@ func (m *methods) serve(ctx context.Context, s *Server, req *mcp.Request) (*mcp.
 	c := s.newCall(ctx, req, params{})
 	defer c.close()
 	res, err := h.ServeMCP(c, req)
-	c.flush()
 	if err != nil {
 		return nil, c.failed(err)
 	}

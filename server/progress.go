@@ -77,10 +77,8 @@ func (c *call) progressFloor() *floor {
 	return nil
 }
 
-// flush sends what was held back.
+// flush sends what was held back. The call must be locked.
 func (c *call) flush() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if p := c.progress; p != nil && p.held != nil {
 		c.notify(mcp.NotificationProgress, *p.held)
 		p.held = nil

@@ -26,6 +26,7 @@ type call struct {
 	batch  *batch // where the response is collected; nil sends it alone
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	left   bool // its id is free; of who runs the call
 
 	mu      sync.Mutex // orders what is sent for the call: nothing comes behind its response
 	over    bool

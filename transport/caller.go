@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ type caller struct {
 	mu      sync.Mutex
 	speak   dialect // nil until the era is known
 	lastID  int64
-	pending map[jsonrpc.ID]*exchange
+	pending map[int64]*exchange                    // by number: ids of this side are integers
 	free    []*exchange                            // answered, and used again
 	asked   map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered
 	err     error                                  // why the connection is over
@@ -70,16 +71,17 @@ func (x *exchange) end(r reply) {
 
 // reply ends an exchange: a response, or the error of the connection.
 type reply struct {
-	msg jsonrpc.Message
-	err error
+	result  json.RawMessage
+	refused *jsonrpc.Error
+	err     error
 }
 
 func (r reply) failure() error {
 	if r.err != nil {
 		return r.err
 	}
-	if r.msg.Error != nil {
-		return r.msg.Error
+	if r.refused != nil {
+		return r.refused
 	}
 	return nil
 }
@@ -87,7 +89,7 @@ func (r reply) failure() error {
 func newCaller(conn Conn, in mcp.Inbound, opts ClientOptions) *caller {
 	c := &caller{
 		conn: conn, in: in, opts: opts, logger: opts.Logger, parser: jsonrpc.Parser{Methods: methodNames},
-		done: make(chan struct{}), pending: map[jsonrpc.ID]*exchange{}, asked: map[jsonrpc.ID]context.CancelCauseFunc{},
+		done: make(chan struct{}), pending: map[int64]*exchange{}, asked: map[jsonrpc.ID]context.CancelCauseFunc{},
 	}
 	if c.logger == nil {
 		c.logger = slog.Default()
@@ -171,7 +173,7 @@ func (c *caller) down(err error) {
 	}
 	c.err = err
 	pending := c.pending
-	c.pending = map[jsonrpc.ID]*exchange{}
+	c.pending = map[int64]*exchange{}
 	live := c.live
 	c.mu.Unlock()
 	for _, x := range pending {
@@ -282,9 +284,9 @@ func (c *caller) lost(err error) {
 func (c *caller) waiting() (ids []jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id, x := range c.pending {
+	for _, x := range c.pending {
 		if x.method != mcp.MethodListen {
-			ids = append(ids, id)
+			ids = append(ids, x.id)
 		}
 	}
 	return ids
@@ -314,7 +316,7 @@ func (c *caller) response(msg jsonrpc.Message) {
 		id = c.only() // an error without id answers what could not be read
 	}
 	if x := c.take(id); x != nil {
-		x.end(reply{msg: msg})
+		x.end(reply{result: msg.Result, refused: msg.Error})
 		return
 	}
 	c.strays.note()
@@ -338,9 +340,20 @@ func unquoted(id jsonrpc.ID) jsonrpc.ID {
 func (c *caller) take(id jsonrpc.ID) *exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	x := c.pending[id]
-	delete(c.pending, id)
+	x := c.inFlight(id)
+	c.forget(id)
 	return x
+}
+
+// inFlight returns the exchange with the id, or nil. c.mu is held, as it is for forget.
+func (c *caller) inFlight(id jsonrpc.ID) *exchange {
+	n, _ := id.Int() // 0, which is never given, for anything else
+	return c.pending[n]
+}
+
+func (c *caller) forget(id jsonrpc.ID) {
+	n, _ := id.Int()
+	delete(c.pending, n)
 }
 
 func (c *caller) notification(msg jsonrpc.Message) {
@@ -371,9 +384,9 @@ func (c *caller) cancelled(params []byte) bool {
 	}
 	c.mu.Lock()
 	cancel := c.asked[id]
-	x := c.pending[id]
+	x := c.inFlight(id)
 	if x != nil && x.method == mcp.MethodListen {
-		delete(c.pending, id)
+		c.forget(id)
 	} else {
 		x = nil
 	}
@@ -382,7 +395,7 @@ func (c *caller) cancelled(params []byte) bool {
 		cancel(&cancelError{})
 	}
 	if x != nil {
-		x.end(reply{msg: jsonrpc.Message{ID: id, Result: []byte("{}")}})
+		x.end(reply{result: []byte("{}")})
 	}
 	return true
 }

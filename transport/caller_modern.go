@@ -116,8 +116,8 @@ func (m *modernCaller) notification(n mcp.Notification, takers []*exchange) []*e
 		return append(takers, x)
 	}
 	if raw := rawjson.Lookup(rawjson.Lookup(n.Params, "_meta"), mcp.MetaSubscriptionID); raw != nil {
-		if id, err := jsonrpc.ParseID(raw); err == nil && m.c.pending[id] != nil {
-			return append(takers, m.c.pending[id])
+		if id, err := jsonrpc.ParseID(raw); err == nil && m.c.inFlight(id) != nil {
+			return append(takers, m.c.inFlight(id))
 		}
 		return takers
 	}
@@ -137,7 +137,7 @@ func (c *caller) progressing(n mcp.Notification) *exchange {
 	if err != nil {
 		return nil
 	}
-	return c.pending[id]
+	return c.inFlight(id)
 }
 
 // logging appends the one exchange that a log message can belong to: on a shared channel it names none. c.mu is held.

@@ -152,15 +152,15 @@ func (c *caller) judge(m *modernCaller, r reply) (speak dialect, again bool, err
 		return nil, false, fmt.Errorf("%w: %w", ErrProbe, r.err)
 	case r.err != nil: // no message of JSON-RPC 2.0
 		return nil, true, nil
-	case r.msg.Error == nil:
+	case r.refused == nil:
 		return c.discovered(m, r)
-	case r.msg.Error.Code == mcp.CodeUnsupportedProtocolVersion:
+	case r.refused.Code == mcp.CodeUnsupportedProtocolVersion:
 		var data mcp.UnsupportedVersionData
-		if mcp.Decode(r.msg.Error.Data, &data) != nil || len(data.Supported) == 0 {
+		if mcp.Decode(r.refused.Data, &data) != nil || len(data.Supported) == 0 {
 			return nil, true, nil
 		}
 		return nil, slices.ContainsFunc(data.Supported, isLegacy), noCommonVersion(data.Supported)
-	case r.msg.Error.Code == mcp.CodeHeaderMismatch || r.msg.Error.Code == mcp.CodeMissingCapability:
+	case r.refused.Code == mcp.CodeHeaderMismatch || r.refused.Code == mcp.CodeMissingCapability:
 		return m, false, nil
 	}
 	return nil, true, nil
@@ -178,11 +178,11 @@ func noCommonVersion(supported []mcp.Revision) error {
 
 func (c *caller) discovered(m *modernCaller, r reply) (speak dialect, again bool, err error) {
 	var d mcp.DiscoverResult
-	if mcp.Decode(r.msg.Result, &d) != nil || rawjson.Lookup(r.msg.Result, "supportedVersions") == nil {
+	if mcp.Decode(r.result, &d) != nil || rawjson.Lookup(r.result, "supportedVersions") == nil {
 		return nil, true, nil // a legacy server that answers anything to anything
 	}
 	if slices.Contains(d.SupportedVersions, m.version) {
-		m.first = m.response(r.msg.Result)
+		m.first = m.response(r.result)
 		return m, false, nil
 	}
 	return nil, true, noCommonVersion(d.SupportedVersions)
@@ -227,7 +227,7 @@ func (c *caller) startInitialize(revision mcp.Revision) (*exchange, error) {
 // initialized ends the handshake: the server's version has to be one that dowel speaks.
 func (c *caller) initialized(asked mcp.Revision, r reply) (dialect, error) {
 	var result mcp.InitializeResult
-	if err := mcp.Decode(r.msg.Result, &result); err != nil {
+	if err := mcp.Decode(r.result, &result); err != nil {
 		return nil, fmt.Errorf("the result of initialize is malformed: %w", err)
 	}
 	if !isLegacy(result.ProtocolVersion) {
@@ -236,7 +236,7 @@ func (c *caller) initialized(asked mcp.Revision, r reply) (dialect, error) {
 	if pin := c.opts.Revision; pin != "" && result.ProtocolVersion != pin {
 		return nil, fmt.Errorf("the server speaks revision %s, but %s is pinned", result.ProtocolVersion, pin)
 	}
-	speak := newLegacyCaller(c, result, r.msg.Result)
+	speak := newLegacyCaller(c, result, r.result)
 	c.ready(speak) // before the server may ask
 	if err := c.conn.Write(jsonrpc.AppendNotification(nil, mcp.NotificationInitialized, nil)); err != nil {
 		return nil, connectionError(err)

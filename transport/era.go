@@ -120,7 +120,7 @@ func rawBody(dst []byte, res *mcp.Result) (out []byte, err error) {
 
 // sizeHint estimates the bytes of a result's response, so that a large one is not copied while it grows.
 func sizeHint(res *mcp.Result) int {
-	const envelope = 176
+	const envelope = 104 // and the keys of _meta
 	n := envelope + len(res.Raw) + len(res.ServerInfo)
 	if r, ok := res.Value.(*mcp.CallToolResult); ok && r != nil {
 		n += len(r.StructuredContent)

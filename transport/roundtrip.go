@@ -42,6 +42,9 @@ func (c *caller) exchange(ctx context.Context, req *mcp.Request, speak dialect) 
 	if req.Method == mcp.MethodListen && x.notify != nil {
 		return c.subscription(ctx, x, speak)
 	}
+	if x.notify == nil && ctx.Done() == nil {
+		return c.finish(x, speak, <-x.done)
+	}
 	for {
 		select {
 		case r := <-x.done:
@@ -63,7 +66,7 @@ func (c *caller) finish(x *exchange, speak dialect, r reply) (*mcp.Response, err
 	if err := r.failure(); err != nil {
 		return nil, err
 	}
-	return c.result(speak, r.msg.Result)
+	return c.result(speak, r.result)
 }
 
 // subscription is exchange for a request that lives long: it waits on one channel, not on three.
@@ -113,7 +116,7 @@ type dialectParams interface {
 	overhead() int
 }
 
-const envelopeSize = 128
+const envelopeSize = 80
 
 // plain sends params as they are.
 type plain struct{}
@@ -169,7 +172,7 @@ func (c *caller) register(ctx context.Context, req *mcp.Request) (*exchange, err
 	if x.notify != nil {
 		x.queue.wake = make(chan struct{}, 1)
 	}
-	c.pending[x.id] = x
+	c.pending[c.lastID] = x
 	return x, nil
 }
 
@@ -180,7 +183,7 @@ func (c *caller) drop(x *exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !x.answered {
-		delete(c.pending, x.id)
+		c.forget(x.id)
 		return
 	}
 	if len(c.free) < kept {

@@ -277,13 +277,14 @@ func (s *server) enter(c *call) *mcp.Error {
 func (s *server) leave(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.calls[c.id] == c {
-		delete(s.calls, c.id)
-	}
+	delete(s.calls, c.id)
+	c.left = true
 }
 
 func (s *server) done(c *call) {
-	s.leave(c)
+	if !c.left {
+		s.leave(c)
+	}
 	c.cancel(nil)
 	s.busy.Done()
 }

@@ -8,7 +8,7 @@ const workerIdle = 5 * time.Second
 
 // dispatch runs a call on an idle worker, or on a new one: never later than now.
 func (s *server) dispatch(c *call) {
-	if !s.active.Swap(true) {
+	if !s.active.Load() && !s.active.Swap(true) { // mostly it is, and reading is cheap
 		s.sweeper.Reset(workerIdle)
 	}
 	select {

@@ -192,6 +192,15 @@ func String(raw []byte) (s string, ok bool) {
 	return string(b), true
 }
 
+// Is reports whether raw is the JSON string s, without decoding it where it has no escapes.
+func Is(raw []byte, s string) bool {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s
+	}
+	text, ok := String(raw)
+	return ok && text == s
+}
+
 // IsObject reports whether raw holds an object.
 func IsObject(raw []byte) bool {
 	pos := Space(raw, 0)
