@@ -9,13 +9,15 @@ import (
 
 // batch collects the responses to a batch of requests (revision 2025-03-26) and sends them as one.
 type batch struct {
+	to Writer
+
 	mu   sync.Mutex
 	open int // requests not answered yet
 	out  []byte
 }
 
 // add takes one response, nil for a request that is not answered.
-func (b *batch) add(s *server, frame []byte) {
+func (b *batch) add(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if frame != nil {
@@ -27,7 +29,7 @@ func (b *batch) add(s *server, frame []byte) {
 		b.out = append(b.out, frame...)
 	}
 	if b.open--; b.open == 0 && b.out != nil {
-		s.write(append(b.out, ']'))
+		_ = b.to.Write(append(b.out, ']')) // who cannot be written to has been told of
 	}
 }
 
@@ -37,7 +39,7 @@ const maxBatch = 1000
 // batch serves a batch where the session's revision has them, and refuses it elsewhere.
 func (s *server) batch(frame []byte) {
 	ss := s.legacySession()
-	if ss == nil || !ss.revision.Batches() {
+	if ss == nil || !ss.Revision.Batches() {
 		s.opts.Tap.show(Stray, frame)
 		s.refuseBatch(frame, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
 		return
@@ -49,7 +51,7 @@ func (s *server) batch(frame []byte) {
 		return
 	}
 	s.opts.Tap.show(Received, frame)
-	b := &batch{}
+	b := &batch{to: s}
 	var refused [][]byte
 	messages := make([]jsonrpc.Message, 0, len(raws))
 	for _, raw := range raws {
@@ -70,7 +72,7 @@ func (s *server) batch(frame []byte) {
 		messages = append(messages, msg)
 	}
 	for _, answer := range refused {
-		b.add(s, answer)
+		b.add(answer)
 	}
 	for _, msg := range messages {
 		s.message(msg, b)

@@ -14,15 +14,13 @@ import (
 // maxRounds bounds how often one legacy call may ask.
 const maxRounds = 16
 
-// errCancelled is the cause of a call's context when its client cancelled it.
-var errCancelled = errors.New("cancelled by the client")
-
 // call is one request being served, and the Peer of its handler.
 type call struct {
 	req    mcp.Request
 	id     jsonrpc.ID
 	era    era
-	server *server
+	edge   *edge
+	out    Writer
 	batch  *batch // where the response is collected; nil sends it alone
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -34,9 +32,8 @@ type call struct {
 	changes map[string][]byte // encoded changes without params, by method; see modern.appendChange
 }
 
-// run serves the request and sends what it comes to.
-func (c *call) run() {
-	defer c.server.done(c)
+// answer serves the request. The response is nil where nobody waits for it any more; refused is the error that it holds.
+func (c *call) answer() (frame []byte, refused *mcp.Error) {
 	res, err := c.serve()
 	if context.Cause(c.ctx) == errShutdown {
 		res, err = &mcp.Result{}, nil
@@ -44,20 +41,18 @@ func (c *call) run() {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
-	if c.cancelled() { // then nothing is sent, and nobody misses the handler's error
-		if c.batch != nil {
-			c.batch.add(c.server, nil)
-		}
-		return
+	if c.cancelled() {
+		return nil, nil
 	}
-	frame := c.response(res, err)
-	c.server.leave(c)
-	c.send(frame)
-	if c.req.Method == mcp.MethodListen && err == nil {
-		if frame := c.era.ended(nil, c); frame != nil {
-			c.send(frame)
-		}
+	return c.response(res, err)
+}
+
+// ended is what follows the response of a subscription that has ended well; nil for nothing.
+func (c *call) ended(refused *mcp.Error) []byte {
+	if c.req.Method != mcp.MethodListen || refused != nil {
+		return nil
 	}
+	return c.era.ended(nil, c)
 }
 
 // cancelled reports whether nobody waits for the response any more.
@@ -71,10 +66,10 @@ func (c *call) cancelled() bool {
 
 func (c *call) send(frame []byte) {
 	if c.batch != nil {
-		c.batch.add(c.server, frame)
+		c.batch.add(frame)
 		return
 	}
-	c.server.write(frame)
+	_ = c.out.Write(frame) // who cannot be written to has been told of
 }
 
 // serve calls the handler until its result is settled: once, but for a legacy client that is asked.
@@ -103,31 +98,30 @@ func (c *call) serve() (*mcp.Result, error) {
 func (c *call) invoke(req *mcp.Request) (res *mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.server.logger.Error("the handler panicked", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
+			c.edge.logger.Error("the handler panicked", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
 			res, err = nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
 		}
 	}()
-	res, err = c.server.handler.ServeMCP(c.ctx, req)
+	res, err = c.edge.handler.ServeMCP(c.ctx, req)
 	if res == nil && err == nil {
 		err = errors.New("the handler returned neither a result nor an error")
 	}
 	return res, err
 }
 
-func (c *call) response(res *mcp.Result, err error) []byte {
-	var refused *mcp.Error
+func (c *call) response(res *mcp.Result, err error) (frame []byte, refused *mcp.Error) {
 	if err != nil {
 		res, refused = c.era.refuse(&c.req, err)
 	}
 	if res != nil {
 		frame, err := c.era.appendResult(make([]byte, 0, sizeHint(res)), c, res)
 		if err == nil {
-			return frame
+			return frame, nil
 		}
-		c.server.logger.Error("a result could not be encoded", "method", c.req.Method, "err", err)
+		c.edge.logger.Error("a result could not be encoded", "method", c.req.Method, "err", err)
 		refused = mcp.Errorf(jsonrpc.CodeInternal, "the result could not be encoded")
 	}
-	return jsonrpc.AppendError(nil, c.id, refused)
+	return jsonrpc.AppendError(nil, c.id, refused), refused
 }
 
 // Notify implements [mcp.Peer].
@@ -146,7 +140,7 @@ func (c *call) Change(_ context.Context, change mcp.Change) error {
 
 // TryChange implements [mcp.Announcer].
 func (c *call) TryChange(change mcp.Change) bool {
-	w, ok := c.server.conn.(TryWriter)
+	w, ok := c.out.(TryWriter)
 	if !ok || c.req.Method != mcp.MethodListen || !c.mu.TryLock() {
 		return false
 	}
@@ -165,5 +159,5 @@ func (c *call) emit(encode func([]byte) []byte) error {
 	if frame == nil {
 		return nil
 	}
-	return c.server.write(frame)
+	return c.out.Write(frame)
 }

@@ -16,22 +16,16 @@ var errShutdown = errors.New("the server is shutting down")
 // sayGoodbye ends subscriptions with a result, which tells clients that the end is meant, takes no further calls, and gives
 // those in flight DrainTimeout to be answered.
 func (s *server) sayGoodbye() {
-	s.mu.Lock()
-	s.over = errShutdown
-	for _, c := range s.calls {
-		if c.req.Method == mcp.MethodListen {
-			c.cancel(errShutdown)
-		}
-	}
-	s.mu.Unlock()
-	waitFor(&s.busy, s.opts.DrainTimeout)
+	s.calls.close(errShutdown)
+	s.calls.endSubscriptions(errShutdown)
+	waitFor(&s.calls.busy, s.opts.DrainTimeout)
 }
 
 // drain ends what is in flight: at once where the peer is gone, after a while where it only stopped sending.
 func (s *server) drain(err error) {
 	s.endSubscriptions()
 	if errors.Is(err, io.EOF) && writable(s.conn) {
-		waitFor(&s.busy, s.opts.DrainTimeout)
+		waitFor(&s.calls.busy, s.opts.DrainTimeout)
 	}
 	s.end(fmt.Errorf("%w: the client has gone", mcp.ErrConnection))
 	if !waitFor(&s.wg, s.opts.DrainTimeout) {
@@ -42,12 +36,10 @@ func (s *server) drain(err error) {
 // end cancels everything that runs for the connection.
 func (s *server) end(cause error) {
 	s.cancel(cause)
+	s.calls.end(cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = cause
-	for _, c := range s.calls {
-		c.cancel(cause)
-	}
+	s.over = true
 	close(s.work) // the reading loop, which dispatches, has ended
 }
 
@@ -62,17 +54,10 @@ func writable(conn Conn) bool {
 	return ok && h.HalfOpen()
 }
 
-// endSubscriptions cancels what would never end by itself.
 func (s *server) endSubscriptions() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.calls {
-		if c.req.Method == mcp.MethodListen {
-			c.cancel(errCancelled)
-		}
-	}
-	if s.session != nil {
-		s.session.end()
+	s.calls.endSubscriptions(errCancelled)
+	if ss := s.legacySession(); ss != nil {
+		ss.end()
 	}
 }
 

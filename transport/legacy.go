@@ -17,7 +17,7 @@ import (
 
 // fill gives a request what the session knows of its client.
 func (ss *session) fill(r *mcp.Request) {
-	r.Revision, r.ClientCapabilities, r.ClientInfo = ss.revision, ss.capabilities, ss.clientInfo
+	r.Revision, r.ClientCapabilities, r.ClientInfo = ss.Revision, ss.Capabilities, ss.ClientInfo
 	r.LogLevel = ss.level()
 }
 
@@ -67,7 +67,7 @@ func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, e
 		})
 		dst = append(append(dst[:at], clean...), '}')
 	}
-	if adapted := mcp.AdaptResult(ss.revision, c.req.Method, dst[at:]); len(adapted) == 0 || &adapted[0] != &dst[at] {
+	if adapted := mcp.AdaptResult(ss.Revision, c.req.Method, dst[at:]); len(adapted) == 0 || &adapted[0] != &dst[at] {
 		dst = append(dst[:at], adapted...)
 	}
 	return append(dst, '}'), nil
@@ -85,7 +85,7 @@ func (ss *session) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	case errors.As(err, &protocol):
 		return nil, legacyError(r, protocol)
 	}
-	ss.server.logFailure(r, err)
+	ss.edge.logFailure(r, err)
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
 }
 
@@ -132,7 +132,7 @@ func (ss *session) settle(ctx context.Context, c *call, round int, res *mcp.Resu
 	if err != nil {
 		return nil, err
 	}
-	answers, err := ss.askAll(ctx, asked.InputRequests)
+	answers, err := ss.askAll(ctx, c, asked.InputRequests)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (ss *session) settle(ctx context.Context, c *call, round int, res *mcp.Resu
 func askable(c *call, asked *mcp.InputRequiredResult) error {
 	var needs mcp.ClientCapabilities
 	for key, q := range asked.InputRequests {
-		own, known := c.server.opts.Vocabulary.InputRequest(q)
+		own, known := c.edge.opts.Vocabulary.InputRequest(q)
 		if !known {
 			return fmt.Errorf("the input request %s is %s, which no extension of the server knows", key, q.Method)
 		}
@@ -173,10 +173,10 @@ func inputRequired(res *mcp.Result) (*mcp.InputRequiredResult, error) {
 }
 
 // askAll asks one question after the other, in the order of their keys: a human answers.
-func (ss *session) askAll(ctx context.Context, questions map[string]mcp.InputRequest) (map[string]mcp.Object, error) {
+func (ss *session) askAll(ctx context.Context, c *call, questions map[string]mcp.InputRequest) (map[string]mcp.Object, error) {
 	answers := map[string]mcp.Object{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
-		answer, err := ss.ask(ctx, questions[key])
+		answer, err := ss.ask(ctx, c, questions[key])
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func (ss *session) watchLists() <-chan mcp.SubscriptionFilter {
 		close(l.acked)
 		return l.acked
 	}
-	ctx, cancel := context.WithCancel(ss.server.base)
+	ctx, cancel := context.WithCancel(ss.base)
 	ss.lists, ss.listening = l, cancel
 	ss.listen(ctx, l, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
 	return l.acked
@@ -59,18 +59,18 @@ func (ss *session) listen(ctx context.Context, l *listener, f mcp.SubscriptionFi
 		panic(err) // a filter made of booleans and strings
 	}
 	req := &mcp.Request{
-		Method: mcp.MethodListen, Params: params, Revision: ss.revision, ClientCapabilities: ss.capabilities,
-		ClientInfo: ss.clientInfo, Principal: ss.server.opts.Principal, Peer: l,
+		Method: mcp.MethodListen, Params: params, Revision: ss.Revision, ClientCapabilities: ss.Capabilities,
+		ClientInfo: ss.ClientInfo, Principal: ss.principal, Peer: l,
 	}
 	l.ctx = ctx
-	c := &call{req: *req, server: ss.server, ctx: ctx}
-	ss.server.wg.Add(1)
+	c := &call{req: *req, edge: ss.edge, ctx: ctx}
+	ss.wg.Add(1)
 	go func() {
-		defer ss.server.wg.Done()
+		defer ss.wg.Done()
 		defer ss.over(l)
 		defer l.end()
 		if _, err := c.invoke(req); err != nil && ctx.Err() == nil {
-			ss.server.logger.Debug("the server takes no subscriptions", "err", err)
+			ss.edge.logger.Debug("the server takes no subscriptions", "err", err)
 		}
 	}()
 }
@@ -105,7 +105,7 @@ func (l *listener) Change(_ context.Context, change mcp.Change) error {
 		l.hold(change)
 		return nil
 	}
-	return l.session.server.write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
+	return l.session.out.Write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
 }
 
 // hold keeps one change of each kind.
@@ -123,7 +123,7 @@ func (l *listener) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, change := range l.held {
-		_ = l.session.server.write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
+		_ = l.session.out.Write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
 	}
 	l.holds, l.held = false, nil
 }
@@ -169,14 +169,17 @@ func (ss *session) reserve(uri string) (*listener, *mcp.Error) {
 	if _, subscribed := ss.resources[uri]; subscribed || ss.closed {
 		return nil, nil
 	}
-	if ss.offers.Resources == nil || !ss.offers.Resources.Subscribe {
+	if ss.offers != nil && (ss.offers.Resources == nil || !ss.offers.Resources.Subscribe) {
 		return nil, mcp.MethodNotFound(mcp.MethodSubscribe)
 	}
 	if len(ss.resources) >= maxSubscriptions {
 		return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "more than %d resources are subscribed to", maxSubscriptions)
 	}
-	ctx, cancel := context.WithCancel(ss.server.base)
+	ctx, cancel := context.WithCancel(ss.base)
 	l := &listener{session: ss, acked: make(chan mcp.SubscriptionFilter, 1), uri: uri, cancel: cancel}
+	if ss.resources == nil {
+		ss.resources = map[string]*listener{}
+	}
 	ss.resources[uri] = l
 	ss.listen(ctx, l, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
 	return l, nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,17 +40,13 @@ func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) er
 
 // server is the serving side of one connection on which all messages share one channel.
 type server struct {
+	*edge
 	conn    Conn
-	handler mcp.Handler
-	opts    ServerOptions
-	logger  *slog.Logger
-	parser  jsonrpc.Parser
-	modern  *modern
 	base    context.Context
 	cancel  context.CancelCauseFunc
 	values  context.Context // base without its end
 	wg      sync.WaitGroup  // goroutines
-	busy    sync.WaitGroup  // calls in flight
+	calls   inFlight
 	strays  strays
 	meta    metaReader // of the reading loop
 	work    chan *call // takes a call where a worker is idle
@@ -60,49 +54,19 @@ type server struct {
 	active  atomic.Bool // since the last sweep
 
 	mu      sync.Mutex
-	calls   map[jsonrpc.ID]*call
 	session *session // of a legacy client; nil before initialize
-	over    error    // why no call begins any more
+	over    bool     // nothing is dispatched any more
 }
 
-var methodNames = mcp.MethodNames()
-
 func newServer(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) *server {
-	s := &server{
-		conn: conn, handler: h, opts: opts, logger: opts.Logger,
-		parser: jsonrpc.Parser{Methods: methodNames}, calls: map[jsonrpc.ID]*call{}, work: make(chan *call),
-	}
-	if s.logger == nil {
-		s.logger = slog.Default()
-	}
-	if s.opts.Revisions == nil {
-		s.opts.Revisions = mcp.Revisions()
-	}
-	if s.opts.Vocabulary == nil {
-		s.opts.Vocabulary = mcp.NewVocabulary()
-	}
-	s.opts.MaxConcurrent = orDefault(opts.MaxConcurrent, DefaultMaxConcurrent)
-	s.opts.DrainTimeout = orDefault(opts.DrainTimeout, 2*time.Second)
-	s.opts.AskTimeout = orDefault(opts.AskTimeout, 10*time.Minute)
-	s.modern = &modern{revisions: s.opts.Revisions, log: s.logFailure}
+	s := &server{edge: newEdge(h, opts), conn: conn, work: make(chan *call)}
+	s.calls.most = s.opts.MaxConcurrent
 	s.base, s.cancel = context.WithCancelCause(ctx)
 	s.values = context.WithoutCancel(ctx)
 	s.mu.Lock() // sweep may run before AfterFunc has returned
 	defer s.mu.Unlock()
 	s.sweeper = time.AfterFunc(workerIdle, s.sweep)
 	return s
-}
-
-func orDefault[T comparable](v, byDefault T) T {
-	var zero T
-	if v == zero {
-		return byDefault
-	}
-	return v
-}
-
-func (s *server) logFailure(r *mcp.Request, err error) {
-	s.logger.Error("a request failed", "method", r.Method, "err", err)
 }
 
 // read is the connection's reading loop.
@@ -134,12 +98,19 @@ func (s *server) lost(err error) {
 	}
 }
 
-func (s *server) write(frame []byte) error {
+// Write implements [Writer]: calls of all kinds share the connection.
+func (s *server) Write(frame []byte) error {
 	err := s.conn.Write(frame)
 	if err != nil && !errors.Is(err, mcp.ErrClosed) {
 		s.logger.Warn("a message could not be sent", "err", err)
 	}
 	return err
+}
+
+// TryWrite implements [TryWriter] as far as the connection does.
+func (s *server) TryWrite(frame []byte) bool {
+	w, ok := s.conn.(TryWriter)
+	return ok && w.TryWrite(frame)
 }
 
 // frame takes one frame apart and acts on it. It never blocks on a handler.
@@ -155,7 +126,7 @@ func (s *server) frame(frame []byte) {
 			msg.ID = jsonrpc.ID{} // a guess is no id to answer
 		}
 		if answer := s.malformed(frame, msg.ID, err.(*mcp.Error)); answer != nil {
-			s.write(answer)
+			s.Write(answer)
 		}
 		return
 	}
@@ -189,7 +160,7 @@ func (s *server) refusal(id jsonrpc.ID, e *mcp.Error) []byte {
 	if n, log := s.strays.note(); log {
 		s.logger.Warn("an unusable message was received", "err", e, "count", n)
 	}
-	if ss := s.legacySession(); id.IsZero() && ss != nil && ss.revision < mcp.Revision20251125 {
+	if ss := s.legacySession(); id.IsZero() && ss != nil && ss.Revision < mcp.Revision20251125 {
 		return nil
 	}
 	return jsonrpc.AppendError(nil, id, e)
@@ -197,7 +168,7 @@ func (s *server) refusal(id jsonrpc.ID, e *mcp.Error) []byte {
 
 func (s *server) refuseFrame(id jsonrpc.ID, e *mcp.Error) {
 	if answer := s.refusal(id, e); answer != nil {
-		s.write(answer)
+		s.Write(answer)
 	}
 }
 
@@ -209,7 +180,7 @@ func (s *server) legacySession() *session {
 
 // request admits a request and starts it.
 func (s *server) request(msg jsonrpc.Message, b *batch) {
-	c := &call{id: msg.ID, server: s, batch: b}
+	c := &call{id: msg.ID, edge: s.edge, out: s, batch: b}
 	c.req = mcp.Request{Method: msg.Method, Params: msg.Params, Principal: s.opts.Principal, Peer: c}
 	c.req.Meta = s.meta.find(msg.Params)
 	if refused := s.admit(c); refused != nil {
@@ -227,10 +198,10 @@ func (s *server) admit(c *call) *mcp.Error {
 	}
 	refused := c.era.request(&c.req, fields)
 	if refused == nil {
-		refused = s.enter(c)
+		refused = s.calls.enter(s.values, c)
 	}
 	if o, ok := c.era.(opening); ok && refused != nil {
-		s.discard(o.session)
+		o.discard()
 	}
 	return refused
 }
@@ -239,114 +210,31 @@ func (s *server) admit(c *call) *mcp.Error {
 func (s *server) choose(c *call, fields metaFields) *mcp.Error {
 	ss := s.legacySession()
 	switch {
-	case fields.version != nil && !(ss != nil && string(fields.version) == `"`+string(ss.revision)+`"`):
+	case fields.version != nil && !(ss != nil && string(fields.version) == `"`+string(ss.Revision)+`"`):
 		c.era = s.modern
 	case ss != nil:
 		c.era = ss
 	case c.req.Method == mcp.MethodInitialize:
 		return s.open(c)
 	case c.req.Method == mcp.MethodPing:
-		c.era = &session{server: s, revision: mcp.LatestLegacyRevision}
+		c.era = newSession(s.edge, SessionState{Revision: mcp.LatestLegacyRevision})
 	default:
 		c.era = s.modern
 	}
 	return nil
 }
 
-// enter is where calls begin; done is where they end.
-func (s *server) enter(c *call) *mcp.Error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over != nil {
-		return mcp.Errorf(jsonrpc.CodeInternal, "%s", s.over)
-	}
-	if _, taken := s.calls[c.id]; taken {
-		s.logger.Warn("a request has the id of another one in flight and is not served", "id", c.id.String(), "method", c.req.Method)
-		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "id %s is in use by a request in flight", c.id)
-	}
-	if len(s.calls) >= s.opts.MaxConcurrent {
-		return mcp.Errorf(jsonrpc.CodeInternal, "more than %d requests are in flight: wait for responses and try again", s.opts.MaxConcurrent)
-	}
-	c.ctx, c.cancel = context.WithCancelCause(s.values) // end cancels what is in calls
-	s.calls[c.id] = c
-	s.busy.Add(1)
-	return nil
-}
-
-// leave gives the call's id free: from its response on the client may use it again.
-func (s *server) leave(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.calls, c.id)
-	c.left = true
-}
-
-func (s *server) done(c *call) {
-	if !c.left {
-		s.leave(c)
-	}
-	c.cancel(nil)
-	s.busy.Done()
-}
-
 func (s *server) notification(msg jsonrpc.Message) {
 	switch msg.Method {
 	case mcp.NotificationCancelled:
-		s.cancelCall(msg.Params)
+		s.calls.cancelled(msg.Params)
 	case mcp.NotificationInitialized:
 		if ss := s.legacySession(); ss != nil {
 			ss.begin()
 		}
 	default:
-		s.notify(msg)
+		s.notify(s.base, msg)
 	}
-}
-
-// notify passes a client's notification to a handler that takes them.
-func (s *server) notify(msg jsonrpc.Message) {
-	h, ok := s.handler.(mcp.NotificationHandler)
-	if !ok {
-		return
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			s.logger.Error("the handler of a notification panicked", "method", msg.Method, "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
-	h.NotifyMCP(s.base, mcp.Notification{Method: msg.Method, Params: msg.Params})
-}
-
-// cancelCall ends a call: its context with the client's reason, and its right to an answer.
-func (s *server) cancelCall(params []byte) {
-	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	c := s.calls[id]
-	s.mu.Unlock()
-	if c == nil {
-		return
-	}
-	if _, initialize := c.era.(opening); initialize {
-		return // it cannot be cancelled
-	}
-	reason, _ := rawjson.String(rawjson.Lookup(params, "reason"))
-	c.cancel(&cancelError{reason})
-}
-
-// cancelError is the cause of a context whose client cancelled the request.
-type cancelError struct{ reason string }
-
-func (e *cancelError) Error() string {
-	if e.reason == "" {
-		return errCancelled.Error()
-	}
-	return errCancelled.Error() + ": " + e.reason
-}
-
-func (e *cancelError) Is(target error) bool {
-	return target == errCancelled || target == context.Canceled
 }
 
 func (s *server) response(msg jsonrpc.Message) {

@@ -16,13 +16,16 @@ import (
 // session is what a legacy handshake opened: the client's identity and capabilities, its log level, its subscriptions,
 // and the questions it has been asked.
 type session struct {
-	server       *server
-	revision     mcp.Revision
-	capabilities mcp.Object
-	clientInfo   mcp.Object
+	SessionState
+	edge      *edge
+	out       Writer          // takes what belongs to no call; nil where nothing does before somebody listens
+	base      context.Context // of its subscriptions
+	wg        *sync.WaitGroup // of their goroutines
+	principal mcp.Principal
+	discard   func() // closes it because initialize has failed: the client may try again
 
 	mu        sync.Mutex
-	offers    mcp.ServerCapabilities // what initialize told the client
+	offers    *mcp.ServerCapabilities // what initialize told the client; nil where that is not known here
 	logLevel  mcp.LoggingLevel
 	listening context.CancelFunc   // ends lists
 	lists     *listener            // to changes of lists; from initialize on
@@ -32,26 +35,45 @@ type session struct {
 	closed    bool
 }
 
-// open begins a session with the initialize request that c is, unless there is one.
-func (s *server) open(c *call) *mcp.Error {
+// SessionState is what a legacy session is from its handshake on: what is said with every request in later revisions.
+type SessionState struct {
+	Revision     mcp.Revision
+	Capabilities mcp.Object // of the client
+	ClientInfo   mcp.Object // for display only; nil where the client does not name itself
+}
+
+// handshake reads the params of initialize.
+func (e *edge) handshake(params []byte) (st SessionState, refused *mcp.Error) {
 	var p struct {
 		ProtocolVersion string     `json:"protocolVersion"`
 		Capabilities    mcp.Object `json:"capabilities"`
 		ClientInfo      mcp.Object `json:"clientInfo"`
 	}
-	if err := mcp.Decode(c.req.Params, &p); err != nil || p.ProtocolVersion == "" {
-		return mcp.InvalidParams("initialize needs protocolVersion, capabilities and clientInfo")
+	if err := mcp.Decode(params, &p); err != nil || p.ProtocolVersion == "" {
+		return st, mcp.InvalidParams("initialize needs protocolVersion, capabilities and clientInfo")
 	}
-	revision := s.negotiate(mcp.Revision(p.ProtocolVersion))
+	revision := e.negotiate(mcp.Revision(p.ProtocolVersion))
 	if revision == "" {
-		return mcp.UnsupportedVersion(p.ProtocolVersion, s.opts.Revisions)
+		return st, mcp.UnsupportedVersion(p.ProtocolVersion, e.opts.Revisions)
 	}
 	// What a revision does not have, its clients cannot declare.
-	known := mcp.AdaptParams(revision, mcp.MethodInitialize, c.req.Params)
-	ss := &session{
-		server: s, revision: revision, capabilities: rawjson.Lookup(known, "capabilities"), clientInfo: p.ClientInfo, logLevel: mcp.LevelInfo,
-		resources: map[string]*listener{}, questions: map[jsonrpc.ID]chan jsonrpc.Message{},
+	known := mcp.AdaptParams(revision, mcp.MethodInitialize, params)
+	return SessionState{revision, rawjson.Lookup(known, "capabilities"), p.ClientInfo}, nil
+}
+
+func newSession(e *edge, st SessionState) *session {
+	return &session{edge: e, SessionState: st, logLevel: mcp.LevelInfo}
+}
+
+// open begins a session with the initialize request that c is, unless there is one.
+func (s *server) open(c *call) *mcp.Error {
+	st, refused := s.handshake(c.req.Params)
+	if refused != nil {
+		return refused
 	}
+	ss := newSession(s.edge, st)
+	ss.out, ss.base, ss.wg, ss.principal = s, s.base, &s.wg, s.opts.Principal
+	ss.discard = func() { s.discard(ss) }
 	s.mu.Lock()
 	s.session = ss
 	s.mu.Unlock()
@@ -70,11 +92,11 @@ func (s *server) discard(ss *session) {
 }
 
 // negotiate returns the revision of a legacy session: the one asked for where it is spoken, else the newest.
-func (s *server) negotiate(asked mcp.Revision) mcp.Revision {
-	if !asked.Modern() && speaks(s.opts.Revisions, asked) {
+func (e *edge) negotiate(asked mcp.Revision) mcp.Revision {
+	if !asked.Modern() && speaks(e.opts.Revisions, asked) {
 		return asked
 	}
-	for _, r := range s.opts.Revisions {
+	for _, r := range e.opts.Revisions {
 		if !r.Modern() {
 			return r
 		}
@@ -88,6 +110,9 @@ type opening struct{ *session }
 // own listens to changes of lists before the client can cause one. The handler answers the rest.
 func (o opening) own(c *call) (*mcp.Result, error, bool) {
 	const patience = time.Second // a handler that takes longer may miss the first changes
+	if o.out == nil {
+		return nil, nil, false
+	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -119,25 +144,30 @@ func (o opening) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 	if err := o.told(capabilities); err != nil {
 		return dst, err
 	}
-	out := append([]byte(`{"protocolVersion":"`), o.revision...)
+	out := append([]byte(`{"protocolVersion":"`), o.Revision...)
 	out = append(append(out, `","capabilities":`...), capabilities...)
 	out = append(append(out, `,"serverInfo":`...), info...)
 	if instructions := rawjson.Lookup(raw, "instructions"); instructions != nil {
 		out = append(append(out, `,"instructions":`...), instructions...)
 	}
-	out = mcp.AdaptResult(o.revision, mcp.MethodInitialize, append(out, '}'))
+	out = mcp.AdaptResult(o.Revision, mcp.MethodInitialize, append(out, '}'))
 	return jsonrpc.AppendResult(dst, c.id, out), nil
 }
 
 // told remembers what the server offers.
 func (ss *session) told(capabilities []byte) error {
+	offers := new(mcp.ServerCapabilities)
+	if err := mcp.Decode(capabilities, offers); err != nil {
+		return err
+	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return mcp.Decode(capabilities, &ss.offers)
+	ss.offers = offers
+	return nil
 }
 
 func (o opening) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
-	o.server.discard(o.session)
+	o.discard()
 	return o.session.refuse(r, err)
 }
 
@@ -175,17 +205,17 @@ func (ss *session) end() {
 	}
 }
 
-// ask sends the client a question and waits for its answer.
-func (ss *session) ask(ctx context.Context, q mcp.InputRequest) (mcp.Object, error) {
+// ask sends the client a question of a call, and waits for its answer.
+func (ss *session) ask(ctx context.Context, c *call, q mcp.InputRequest) (mcp.Object, error) {
 	id, answer, err := ss.question()
 	if err != nil {
 		return nil, err
 	}
 	defer ss.forget(id)
-	if err := ss.server.write(jsonrpc.AppendRequest(nil, id, q.Method, ss.questionParams(id, q))); err != nil {
+	if err := c.out.Write(jsonrpc.AppendRequest(nil, id, q.Method, ss.questionParams(id, q))); err != nil {
 		return nil, err
 	}
-	timer := time.NewTimer(ss.server.opts.AskTimeout)
+	timer := time.NewTimer(ss.edge.opts.AskTimeout)
 	defer timer.Stop()
 	select {
 	case msg := <-answer:
@@ -194,11 +224,11 @@ func (ss *session) ask(ctx context.Context, q mcp.InputRequest) (mcp.Object, err
 		}
 		return msg.Result, nil
 	case <-ctx.Done():
-		ss.withdraw(id, "the request that asked is over")
+		ss.withdraw(c, id, "the request that asked is over")
 		return nil, context.Cause(ctx)
 	case <-timer.C:
-		ss.withdraw(id, "nobody answered in time")
-		return nil, &askError{fmt.Sprintf("the client did not answer %s within %v", q.Method, ss.server.opts.AskTimeout)}
+		ss.withdraw(c, id, "nobody answered in time")
+		return nil, &askError{fmt.Sprintf("the client did not answer %s within %v", q.Method, ss.edge.opts.AskTimeout)}
 	}
 }
 
@@ -218,6 +248,9 @@ func (ss *session) question() (jsonrpc.ID, chan jsonrpc.Message, error) {
 	ss.lastID++
 	id := jsonrpc.IntID(ss.lastID)
 	answer := make(chan jsonrpc.Message, 1)
+	if ss.questions == nil {
+		ss.questions = map[jsonrpc.ID]chan jsonrpc.Message{}
+	}
 	ss.questions[id] = answer
 	return id, answer, nil
 }
@@ -229,7 +262,7 @@ func (ss *session) questionParams(id jsonrpc.ID, q mcp.InputRequest) mcp.Object 
 		n, _ := id.Int()
 		params = rawjson.Set(params, "elicitationId", strconv.AppendQuote(nil, "elicitation-"+strconv.FormatInt(n, 10)))
 	}
-	return mcp.AdaptParams(ss.revision, q.Method, params)
+	return mcp.AdaptParams(ss.Revision, q.Method, params)
 }
 
 func (ss *session) forget(id jsonrpc.ID) {
@@ -238,10 +271,10 @@ func (ss *session) forget(id jsonrpc.ID) {
 	delete(ss.questions, id)
 }
 
-func (ss *session) withdraw(id jsonrpc.ID, reason string) {
+func (ss *session) withdraw(c *call, id jsonrpc.ID, reason string) {
 	params, err := mcp.Encode(mcp.CancelledParams{RequestID: id.Append(nil), Reason: reason})
 	if err == nil {
-		_ = ss.server.write(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
+		_ = c.out.Write(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
 	}
 }
 

@@ -19,10 +19,27 @@ func (s *server) dispatch(c *call) {
 	}
 }
 
+// run serves a call and sends what it comes to.
+func (s *server) run(c *call) {
+	defer s.calls.done(c)
+	frame, refused := c.answer()
+	if frame == nil { // nothing is sent, and nobody misses the handler's error
+		if c.batch != nil {
+			c.batch.add(nil)
+		}
+		return
+	}
+	s.calls.leave(c)
+	c.send(frame)
+	if frame := c.ended(refused); frame != nil {
+		c.send(frame)
+	}
+}
+
 func (s *server) worker(c *call) {
 	defer s.wg.Done()
 	for c != nil {
-		c.run()
+		s.run(c)
 		c = <-s.work // nil sends the worker home
 	}
 }
@@ -32,7 +49,7 @@ func (s *server) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.over != nil:
+	case s.over:
 		return
 	case s.active.Swap(false):
 		s.sweeper.Reset(workerIdle)

@@ -1,0 +1,73 @@
+package transport
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// edge is what all serving has in common, whatever carries the messages.
+type edge struct {
+	handler mcp.Handler
+	opts    ServerOptions // complete
+	logger  *slog.Logger
+	parser  jsonrpc.Parser
+	modern  *modern
+}
+
+// Writer is where the messages of a call go, or those of a session that belong to no call.
+type Writer interface {
+	// Write sends a frame, which is the Writer's from then on. It may wait for room, and fails when nobody can read the
+	// frame any more.
+	Write(frame []byte) error
+}
+
+var methodNames = mcp.MethodNames()
+
+func newEdge(h mcp.Handler, opts ServerOptions) *edge {
+	e := &edge{handler: h, opts: opts, logger: opts.Logger, parser: jsonrpc.Parser{Methods: methodNames}}
+	if e.logger == nil {
+		e.logger = slog.Default()
+	}
+	if e.opts.Revisions == nil {
+		e.opts.Revisions = mcp.Revisions()
+	}
+	if e.opts.Vocabulary == nil {
+		e.opts.Vocabulary = mcp.NewVocabulary()
+	}
+	e.opts.MaxConcurrent = orDefault(opts.MaxConcurrent, DefaultMaxConcurrent)
+	e.opts.DrainTimeout = orDefault(opts.DrainTimeout, 2*time.Second)
+	e.opts.AskTimeout = orDefault(opts.AskTimeout, 10*time.Minute)
+	e.modern = &modern{revisions: e.opts.Revisions, log: e.logFailure}
+	return e
+}
+
+func orDefault[T comparable](v, byDefault T) T {
+	var zero T
+	if v == zero {
+		return byDefault
+	}
+	return v
+}
+
+func (e *edge) logFailure(r *mcp.Request, err error) {
+	e.logger.Error("a request failed", "method", r.Method, "err", err)
+}
+
+// notify passes a client's notification to a handler that takes them.
+func (e *edge) notify(ctx context.Context, msg jsonrpc.Message) {
+	h, ok := e.handler.(mcp.NotificationHandler)
+	if !ok {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			e.logger.Error("the handler of a notification panicked", "method", msg.Method, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	h.NotifyMCP(ctx, mcp.Notification{Method: msg.Method, Params: msg.Params})
+}

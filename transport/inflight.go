@@ -1,0 +1,126 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// inFlight holds the calls in flight of one client: of a connection, or of a session. The zero value takes calls once most
+// is set.
+type inFlight struct {
+	most int
+	busy sync.WaitGroup // until their handlers have returned
+
+	mu    sync.Mutex
+	calls map[jsonrpc.ID]*call
+	over  error // why no call begins any more
+}
+
+// enter is where calls begin; done is where they end.
+func (f *inFlight) enter(ctx context.Context, c *call) *mcp.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over != nil {
+		return mcp.Errorf(jsonrpc.CodeInternal, "%s", f.over)
+	}
+	if _, taken := f.calls[c.id]; taken {
+		c.edge.logger.Warn("a request has the id of another one in flight and is not served", "id", c.id.String(), "method", c.req.Method)
+		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "id %s is in use by a request in flight", c.id)
+	}
+	if len(f.calls) >= f.most {
+		return mcp.Errorf(jsonrpc.CodeInternal, "more than %d requests are in flight: wait for responses and try again", f.most)
+	}
+	if f.calls == nil {
+		f.calls = map[jsonrpc.ID]*call{}
+	}
+	c.ctx, c.cancel = context.WithCancelCause(ctx) // end cancels what is in calls
+	f.calls[c.id] = c
+	f.busy.Add(1)
+	return nil
+}
+
+// leave gives the call's id free: from its response on the client may use it again.
+func (f *inFlight) leave(c *call) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.calls, c.id)
+	c.left = true
+}
+
+func (f *inFlight) done(c *call) {
+	if !c.left {
+		f.leave(c)
+	}
+	c.cancel(nil)
+	f.busy.Done()
+}
+
+// cancelled ends the call that the params of notifications/cancelled name: its context with the client's reason, and its
+// right to an answer.
+func (f *inFlight) cancelled(params []byte) {
+	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
+	if err != nil {
+		return
+	}
+	f.mu.Lock()
+	c := f.calls[id]
+	f.mu.Unlock()
+	if c == nil {
+		return
+	}
+	if _, initialize := c.era.(opening); initialize {
+		return // it cannot be cancelled
+	}
+	reason, _ := rawjson.String(rawjson.Lookup(params, "reason"))
+	c.cancel(&cancelError{reason})
+}
+
+// endSubscriptions cancels what would never end by itself.
+func (f *inFlight) endSubscriptions(cause error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.calls {
+		if c.req.Method == mcp.MethodListen {
+			c.cancel(cause)
+		}
+	}
+}
+
+// close takes no further calls, for the reason given.
+func (f *inFlight) close(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = why
+}
+
+// end cancels all calls and takes no further ones.
+func (f *inFlight) end(cause error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = cause
+	for _, c := range f.calls {
+		c.cancel(cause)
+	}
+}
+
+// errCancelled is the cause of a call's context when its client cancelled it.
+var errCancelled = errors.New("cancelled by the client")
+
+// cancelError is the cause of a context whose client cancelled the request.
+type cancelError struct{ reason string }
+
+func (e *cancelError) Error() string {
+	if e.reason == "" {
+		return errCancelled.Error()
+	}
+	return errCancelled.Error() + ": " + e.reason
+}
+
+func (e *cancelError) Is(target error) bool {
+	return target == errCancelled || target == context.Canceled
+}
