@@ -1,0 +1,239 @@
+package eventstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serve serves h over HTTP/1.1 in the clear, or HTTP/2 with TLS.
+func serve(t testing.TB, http2 bool, h http.Handler, change ...func(*http.Server)) *httptest.Server {
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for _, f := range change {
+		f(s.Config)
+	}
+	if s.EnableHTTP2 = http2; http2 {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// proxied puts a reverse proxy with default settings in front of a server.
+func proxied(t testing.TB, http2 bool, s *httptest.Server) *httptest.Server {
+	to, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, http2, &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: s.Client().Transport, ErrorLog: log.New(io.Discard, "", 0),
+	})
+}
+
+// each runs a test for every way to a server.
+func each(t *testing.T, test func(t *testing.T, serve func(h http.Handler, change ...func(*http.Server)) *httptest.Server)) {
+	for _, http2 := range []bool{false, true} {
+		name := map[bool]string{false: "HTTP1", true: "HTTP2"}[http2]
+		t.Run(name, func(t *testing.T) {
+			test(t, func(h http.Handler, change ...func(*http.Server)) *httptest.Server {
+				return serve(t, http2, h, change...)
+			})
+		})
+		for _, front := range []bool{false, true} {
+			t.Run(name+" behind "+map[bool]string{false: "HTTP1", true: "HTTP2"}[front], func(t *testing.T) {
+				test(t, func(h http.Handler, change ...func(*http.Server)) *httptest.Server {
+					return proxied(t, front, serve(t, http2, h, change...))
+				})
+			})
+		}
+	}
+}
+
+func get(t testing.TB, s *httptest.Server) *http.Response {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatal(res.Status, res.Header)
+	}
+	return res
+}
+
+// The header comes before any event, and each event before the next one is sent, whatever is in between.
+func TestAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, serve func(http.Handler, ...func(*http.Server)) *httptest.Server) {
+		next := make(chan Event)
+		s := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			stream := NewWriter(w, WriterOptions{})
+			defer stream.Close()
+			if err := stream.Open(); err != nil {
+				t.Error(err)
+			}
+			i := 0
+			for e := range next {
+				if i++; i%2 == 0 && stream.TrySend(e) {
+					continue
+				}
+				if err := stream.Send(e); err != nil {
+					t.Error(err)
+				}
+			}
+		}))
+		res := get(t, s)
+		events := NewReader(res.Body, 0)
+		for _, size := range []int{1, 10, 100, 5000, 20_000, 1 << 20, 1, 2} {
+			sent := Event{ID: fmt.Sprint(size), HasID: true, Data: []byte(strings.Repeat("x", size))}
+			next <- sent
+			if e, err := events.Next(); err != nil || text(e) != text(sent) {
+				t.Fatalf("%.100s %v", text(e), err)
+			}
+		}
+		close(next)
+		if _, err := events.Next(); err != io.EOF {
+			t.Error("the stream was not ended properly:", err)
+		}
+	})
+}
+
+// A server's write timeout is for answers that end.
+func TestOutlivesWriteTimeout(t *testing.T) {
+	each(t, func(t *testing.T, serve func(http.Handler, ...func(*http.Server)) *httptest.Server) {
+		const limit = 100 * time.Millisecond
+		s := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			stream := NewWriter(w, WriterOptions{KeepAlive: limit})
+			defer stream.Close()
+			_ = stream.Open()
+			for range 5 {
+				time.Sleep(limit)
+				if err := stream.Send(Event{Data: []byte("a")}); err != nil {
+					t.Error(err)
+				}
+			}
+		}), func(s *http.Server) { s.WriteTimeout = limit; s.ReadTimeout = limit })
+		events := NewReader(get(t, s).Body, 0)
+		for range 5 {
+			if _, err := events.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := events.Next(); err != io.EOF {
+			t.Error(err)
+		}
+	})
+}
+
+// A stream that has ended leaves a connection that is as good as before, its deadlines included.
+func TestConnectionIsUsedAgain(t *testing.T) {
+	s := serve(t, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stream := NewWriter(w, WriterOptions{WriteTimeout: 50 * time.Millisecond})
+		_ = stream.Send(Event{Data: []byte(r.RemoteAddr)})
+		_ = stream.Close()
+	}))
+	var addr string
+	for i := range 2 {
+		all, err := io.ReadAll(get(t, s).Body)
+		if err != nil || i > 0 && string(all) != addr {
+			t.Errorf("%q behind %q: %v", all, addr, err)
+		}
+		addr = string(all)
+		time.Sleep(150 * time.Millisecond)
+	}
+}
+
+// A reader that reads nothing is cut off, and meanwhile holds up nobody else; it can tell that the stream was cut.
+func TestSlowReaderOverHTTP(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
+		t.Run(name, func(t *testing.T) {
+			writers := make(chan *Writer)
+			s := serve(t, http2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				stream := NewWriter(w, WriterOptions{WriteTimeout: 2 * time.Second, MaxQueue: 256 << 10})
+				_ = stream.Open()
+				writers <- stream
+				<-stream.Done()
+				_ = stream.Close()
+			}))
+			slow, stuck := get(t, s), <-writers
+			quick, fine := get(t, s), <-writers
+			events := NewReader(quick.Body, 0)
+			encoded := Encode(Event{Data: []byte(strings.Repeat("x", 10_000))})
+			alive := true
+			began := time.Now()
+			for alive {
+				if time.Since(began) > 15*time.Second {
+					t.Fatal("a stream that nobody reads lives on")
+				}
+				stuck.TrySendEncoded(encoded)
+				if err := fine.SendEncoded(encoded); err != nil {
+					t.Fatal(err)
+				}
+				sent := time.Now()
+				if _, err := events.Next(); err != nil || time.Since(sent) > 1500*time.Millisecond {
+					t.Fatalf("%v after %v", err, time.Since(sent))
+				}
+				select {
+				case <-stuck.Done():
+					alive = false
+				default:
+				}
+			}
+			if err := stuck.Err(); !errors.Is(err, ErrCutOff) {
+				t.Error(err)
+			}
+			rest := NewReader(slow.Body, 0)
+			var err error
+			for err == nil {
+				_, err = rest.Next()
+			}
+			if err == io.EOF {
+				t.Error("what was cut looks as if it had ended")
+			}
+			if err := fine.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A client that goes away ends the stream with the next write, of a keep-alive at the latest.
+func TestClientGoes(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan error)
+			s := serve(t, http2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				stream := NewWriter(w, WriterOptions{KeepAlive: 10 * time.Millisecond})
+				_ = stream.Open()
+				<-stream.Done()
+				ended <- stream.Close()
+			}))
+			get(t, s).Body.Close()
+			select {
+			case err := <-ended:
+				if err == nil {
+					t.Error("the stream ended well")
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("the stream lives on")
+			}
+		})
+	}
+}

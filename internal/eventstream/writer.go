@@ -1,0 +1,237 @@
+package eventstream
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// WriterOptions configure a [Writer]. The zero value is ready.
+type WriterOptions struct {
+	// KeepAlive is the idle time after which a comment is sent, 0: 15 seconds; negative: never.
+	KeepAlive time.Duration
+	// MaxQueue bounds the bytes that wait for the socket, 0: 1 MiB. One event may always wait, whatever its size.
+	MaxQueue int
+	// WriteTimeout bounds how long the reader may take for what is written, or for each 256 KiB of it; 0: 30 seconds.
+	WriteTimeout time.Duration
+}
+
+func (o *WriterOptions) complete() {
+	if o.KeepAlive == 0 {
+		o.KeepAlive = 15 * time.Second
+	}
+	if o.MaxQueue <= 0 {
+		o.MaxQueue = 1 << 20
+	}
+	if o.WriteTimeout <= 0 {
+		o.WriteTimeout = 30 * time.Second
+	}
+}
+
+// Errors of a [Writer] whose stream is dead.
+var (
+	ErrClosed = errors.New("the event stream is closed")
+	ErrCutOff = errors.New("the event stream was cut off")
+)
+
+// Writer owns a response that is an event stream. All its methods are safe for concurrent use.
+//
+// A stream that is not written to holds no goroutine and no buffer. What is sent goes out at once: who finds nobody writing
+// writes what waits, the others leave theirs with it. The policy for a reader that is slow: up to MaxQueue bytes wait; a
+// sender that can wait ([Writer.Send]) then waits for room, one that cannot ([Writer.TrySend]) is told so and loses nothing.
+// A stream of which next to nothing is taken for WriteTimeout is cut off, in the middle of an event perhaps, and not ended as
+// it should: the reader can tell.
+type Writer struct {
+	rw      http.ResponseWriter // of the one who flushes
+	control *http.ResponseController
+	opts    WriterOptions
+	done    chan struct{}
+
+	mu       sync.Mutex
+	changed  sync.Cond
+	pending  *buffer   // encoded events that wait; nil for none, unless somebody flushes
+	flushing bool      // somebody is using rw
+	began    time.Time // when that began, the last time
+	bound    time.Time // when a flush that goes on is cut off
+	opened   bool      // the header has been written, or will be by who is flushing
+	closing  bool
+	err      error // why the stream is dead
+	timer    *time.Timer
+	armed    bool
+}
+
+// NewWriter returns a writer of the stream that w becomes. It sends nothing yet: until the stream is opened, the caller
+// may answer otherwise.
+func NewWriter(w http.ResponseWriter, o WriterOptions) *Writer {
+	o.complete()
+	s := &Writer{rw: w, control: http.NewResponseController(w), opts: o, done: make(chan struct{})}
+	s.changed.L = &s.mu
+	return s
+}
+
+// Open sends the header, and a comment with it, since some proxies hold a header back until there is data. It clears the
+// server's write deadline. On a stream that is open it does nothing.
+func (w *Writer) Open() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.unusable(); err != nil || w.opened || w.flushing {
+		return err
+	}
+	w.add(opening)
+	w.flushOnce(nil)
+	return w.err
+}
+
+const (
+	opening   = ": open\n\n"
+	keepAlive = ": keep-alive\n\n"
+)
+
+// Send sends an event, behind those that were sent before, and opens the stream if need be. It may wait for the reader,
+// until the stream is cut off. It returns without an error when the event has been written or waits for others to write it.
+func (w *Writer) Send(e Event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.room(e.size()); err != nil {
+		return err
+	}
+	const large = 16 << 10 // from here on a copy costs more than another write
+	b := w.take()
+	if !w.flushing && len(e.Data) >= large && lineBreak(e.Data) < 0 {
+		b.bytes = append(e.appendHead(b.bytes), dataField...)
+		w.flushOnce(e.Data)
+		return w.err
+	}
+	b.bytes = e.Append(b.bytes)
+	return w.sent()
+}
+
+// SendEncoded is [Writer.Send] of what [Encode] returned, which stays the caller's.
+func (w *Writer) SendEncoded(event []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.room(len(event)); err != nil {
+		return err
+	}
+	b := w.take()
+	b.bytes = append(b.bytes, event...)
+	return w.sent()
+}
+
+// sent sees to it that somebody writes what was added.
+func (w *Writer) sent() error {
+	if w.flushing {
+		return nil
+	}
+	w.flushOnce(nil)
+	return w.err
+}
+
+// TrySend sends an event if that needs no waiting: what it adds is written by others. It reports false where too much waits,
+// or the stream is dead.
+func (w *Writer) TrySend(e Event) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unusable() != nil || w.full(e.size()) {
+		return false
+	}
+	b := w.take()
+	b.bytes = e.Append(b.bytes)
+	w.sendAside()
+	return true
+}
+
+// TrySendEncoded is [Writer.TrySend] of what [Encode] returned, which stays the caller's.
+func (w *Writer) TrySendEncoded(event []byte) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unusable() != nil || w.full(len(event)) {
+		return false
+	}
+	b := w.take()
+	b.bytes = append(b.bytes, event...)
+	w.sendAside()
+	return true
+}
+
+// Done is closed once the stream is dead: a write failed, or it was cut off or closed.
+func (w *Writer) Done() <-chan struct{} { return w.done }
+
+// Err says why the stream is dead; nil while it is not.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// CutOff ends the stream at once, whatever waits, with the reason. It does not wait, and is not instead of Close.
+func (w *Writer) CutOff(reason error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cutOff(reason)
+}
+
+// Close writes what waits, for at most WriteTimeout, and ends the stream. When it returns nobody uses the ResponseWriter any
+// more. The error is that of a stream which died before; closing again returns the same. A stream that was never opened is
+// not opened.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closing {
+		w.closing = true
+		w.bound = time.Now().Add(w.opts.WriteTimeout)
+		w.changed.Broadcast()
+		w.arm(w.opts.WriteTimeout)
+	}
+	for w.flushing {
+		w.changed.Wait()
+	}
+	if w.err == nil {
+		w.die(ErrClosed)
+	}
+	if errors.Is(w.err, ErrClosed) {
+		return nil
+	}
+	return w.err
+}
+
+// unusable is the error of what is sent to a stream that is dead or ending.
+func (w *Writer) unusable() error {
+	if w.err == nil && w.closing {
+		return ErrClosed
+	}
+	return w.err
+}
+
+func (w *Writer) full(n int) bool {
+	return w.pending != nil && len(w.pending.bytes)+n > w.opts.MaxQueue
+}
+
+// room waits until n bytes may wait.
+func (w *Writer) room(n int) error {
+	for w.unusable() == nil && w.full(n) {
+		w.changed.Wait()
+	}
+	return w.unusable()
+}
+
+func (w *Writer) die(err error) {
+	w.err = err
+	w.pending = nil
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	close(w.done)
+	w.changed.Broadcast()
+}
+
+// cutOff ends the stream under the hands of who is writing.
+func (w *Writer) cutOff(reason error) {
+	if w.err != nil {
+		return
+	}
+	w.die(fmt.Errorf("%w: %w", ErrCutOff, reason))
+	_ = w.control.SetWriteDeadline(time.Unix(1, 0)) // what has no deadlines cannot be cut off
+}

@@ -1,0 +1,426 @@
+package eventstream
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestEncode(t *testing.T) {
+	for _, tt := range []struct {
+		e    Event
+		want string
+	}{
+		{Event{Data: []byte("a")}, "data: a\n\n"},
+		{Event{}, "data: \n\n"},
+		{Event{Name: "message", ID: "1", HasID: true, Data: []byte("a"), Retry: 1500 * time.Millisecond}, "event: message\nid: 1\nretry: 1500\ndata: a\n\n"},
+		{Event{ID: "1"}, "data: \n\n"},
+		{Event{HasID: true}, "id: \ndata: \n\n"},
+		{Event{ID: "1", HasID: true, Retry: 1}, "id: 1\nretry: 0\ndata: \n\n"},
+		{Event{Retry: time.Second}, "retry: 1000\n\n"},
+		{Event{Data: []byte("a\nb\r\nc\rd\n\ne\r\n")}, "data: a\ndata: b\ndata: c\ndata: d\ndata: \ndata: e\ndata: \n\n"},
+		{Event{Name: "a\ndata: x", ID: "1\r\n\x002", HasID: true, Data: []byte("a")}, "event: adata: x\nid: 12\ndata: a\n\n"},
+	} {
+		if got := string(Encode(tt.e)); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.e, got, tt.want)
+		}
+	}
+}
+
+func TestWriter(t *testing.T) {
+	f := newFake()
+	w := NewWriter(f, WriterOptions{})
+	if f.status != 0 || len(f.header) != 0 {
+		t.Error("NewWriter has begun the response")
+	}
+	for range 2 {
+		if err := w.Open(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := opening
+	if f.text() != want || f.status != 200 || f.header.Get("Content-Type") != "text/event-stream" || f.header.Get("Cache-Control") != "no-store, no-transform" || f.header.Get("X-Accel-Buffering") != "no" {
+		t.Errorf("%q %d %v", f.text(), f.status, f.header)
+	}
+	if len(f.deadline) != 1 || !f.deadline[0].IsZero() {
+		t.Errorf("the server's write deadline was not cleared: %v", f.deadline)
+	}
+	for i, send := range []func(Event) error{w.Send, func(e Event) error { return w.SendEncoded(Encode(e)) }} {
+		if err := send(Event{Data: fmt.Appendf(nil, "%d", i)}); err != nil {
+			t.Fatal(err)
+		}
+		if want += fmt.Sprintf("data: %d\n\n", i); f.text() != want {
+			t.Errorf("%q, want %q", f.text(), want)
+		}
+	}
+	large := strings.Repeat("x", 1<<20)
+	for _, e := range []Event{{Data: []byte(large)}, {HasID: true, Data: []byte(large + "\n" + large)}} {
+		if err := w.Send(e); err != nil {
+			t.Fatal(err)
+		}
+		if want += string(Encode(e)); f.text() != want {
+			t.Error("a large event is not what was sent")
+		}
+	}
+	select {
+	case <-w.Done():
+		t.Error("Done before Close")
+	default:
+	}
+	for range 2 {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	f.close()
+	<-w.Done()
+	if err := w.Send(Event{}); !errors.Is(err, ErrClosed) || w.TrySend(Event{}) || w.TrySendEncoded([]byte("x")) || !errors.Is(w.SendEncoded(nil), ErrClosed) || !errors.Is(w.Open(), ErrClosed) || !errors.Is(w.Err(), ErrClosed) {
+		t.Error("a closed stream takes events:", err)
+	}
+	w.CutOff(errors.New("too late"))
+	if f.text() != want || f.misused() != "" || len(f.deadline) != 1 {
+		t.Error(f.misused())
+	}
+}
+
+// Send and TrySend open the stream: the event is data enough.
+func TestWriterOpensByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, send := range map[string]func(*Writer) bool{
+			"Send":    func(w *Writer) bool { return w.Send(Event{Data: []byte("a")}) == nil },
+			"TrySend": func(w *Writer) bool { return w.TrySend(Event{Data: []byte("a")}) },
+		} {
+			f := newFake()
+			w := NewWriter(f, WriterOptions{})
+			if !send(w) {
+				t.Error(name, w.Err())
+			}
+			synctest.Wait()
+			if f.text() != "data: a\n\n" || f.status != 200 {
+				t.Errorf("%s: %q %d", name, f.text(), f.status)
+			}
+			_ = w.Open()
+			_ = w.Close()
+			if f.text() != "data: a\n\n" {
+				t.Errorf("%s: %q", name, f.text())
+			}
+		}
+	})
+}
+
+// Where the stream was never opened, the caller may answer otherwise.
+func TestWriterUnused(t *testing.T) {
+	f := newFake()
+	if err := NewWriter(f, WriterOptions{}).Close(); err != nil || f.status != 0 || len(f.deadline) != 0 {
+		t.Error(err, f.status, f.deadline)
+	}
+}
+
+func TestKeepAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{KeepAlive: 10 * time.Second, WriteTimeout: 7 * time.Second})
+		_ = w.Open()
+		want := opening
+		step := func(wait time.Duration, more string) {
+			t.Helper()
+			time.Sleep(wait)
+			synctest.Wait()
+			if want += more; f.text() != want {
+				t.Fatalf("after %v: %q, want %q", wait, f.text(), want)
+			}
+		}
+		step(9999*time.Millisecond, "")
+		step(time.Millisecond, keepAlive)
+		step(10*time.Second, keepAlive)
+		step(6*time.Second, "")
+		_ = w.Send(Event{Data: []byte("a")})
+		step(9999*time.Millisecond, "data: a\n\n")
+		step(time.Millisecond, keepAlive)
+		step(time.Minute, strings.Repeat(keepAlive, 6))
+		_ = w.Close()
+		step(time.Minute, "")
+	})
+}
+
+func TestNoKeepAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{KeepAlive: -1, WriteTimeout: time.Second})
+		_ = w.Open()
+		time.Sleep(time.Hour)
+		if f.text() != opening {
+			t.Errorf("%q", f.text())
+		}
+		f.stop() // and still nobody may wait for ever
+		began := time.Now()
+		if err := w.Send(Event{}); !errors.Is(err, ErrCutOff) || time.Since(began) != time.Second {
+			t.Error(err, time.Since(began))
+		}
+		_ = w.Close()
+	})
+}
+
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{KeepAlive: 4 * time.Second, WriteTimeout: 10 * time.Second, MaxQueue: 100})
+		_ = w.Open()
+		f.stop()
+		data := []byte(strings.Repeat("x", 42)) // 50 bytes as an event
+		began := time.Now()
+		if !w.TrySend(Event{Data: data}) {
+			t.Fatal("an open stream takes nothing")
+		}
+		synctest.Wait() // it is being written
+		took := 0
+		for w.TrySend(Event{Data: data}) || w.TrySendEncoded(Encode(Event{Data: data})) {
+			took++
+		}
+		if took != 2 {
+			t.Errorf("%d events of 50 bytes wait, the queue holds 100", took)
+		}
+		if time.Since(began) != 0 {
+			t.Error("TrySend waited")
+		}
+		waited := make(chan error)
+		go func() { waited <- w.Send(Event{Data: data}) }()
+		time.Sleep(3 * time.Second)
+		select {
+		case err := <-waited:
+			t.Fatal("Send did not wait for room:", err)
+		default:
+		}
+		f.resume()
+		if err := <-waited; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if want := opening + strings.Repeat("data: "+string(data)+"\n\n", 4); f.text() != want {
+			t.Errorf("%q, want %q", f.text(), want)
+		}
+		f.stop()
+		began = time.Now()
+		if err := w.Send(Event{Data: data}); !errors.Is(err, ErrCutOff) || time.Since(began) != 10*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		<-w.Done()
+		if err := w.Close(); !errors.Is(err, ErrCutOff) || !errors.Is(w.Send(Event{}), ErrCutOff) {
+			t.Error(err)
+		}
+		f.close()
+		if f.misused() != "" {
+			t.Error(f.misused())
+		}
+	})
+}
+
+// An event that is larger than the queue passes where nothing waits.
+func TestLargerThanTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{MaxQueue: 10})
+		large := Event{Data: []byte(strings.Repeat("x", 1000))}
+		f.stop()
+		if !w.TrySend(large) {
+			t.Error("the first was refused")
+		}
+		synctest.Wait()
+		if !w.TrySend(large) || w.TrySend(Event{}) {
+			t.Error("one may wait, and only one")
+		}
+		f.resume()
+		if err := w.Close(); err != nil || f.text() != strings.Repeat(string(Encode(large)), 2) {
+			t.Error(err)
+		}
+	})
+}
+
+// A reader that takes a large event slowly goes on getting it.
+func TestSlowButReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{WriteTimeout: 10 * time.Second})
+		_ = w.Open()
+		f.stop()
+		sent := make(chan error)
+		e := Event{Data: []byte(strings.Repeat("x", 3<<20))}
+		go func() { sent <- w.Send(e) }()
+		go func() {
+			for range 14 { // the head, 12 pieces, the end
+				time.Sleep(9 * time.Second)
+				f.allow()
+			}
+		}()
+		if err := <-sent; err != nil || f.text() != opening+string(Encode(e)) {
+			t.Error(err)
+		}
+		_ = w.Close()
+	})
+}
+
+func TestCloseIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{WriteTimeout: 10 * time.Second, MaxQueue: 1 << 30})
+		_ = w.Open()
+		f.stop()
+		w.TrySend(Event{})
+		time.Sleep(8 * time.Second)
+		w.TrySend(Event{Data: make([]byte, 5<<20)})
+		began := time.Now()
+		go func() { time.Sleep(time.Second); f.allow() }()
+		if err := w.Close(); !errors.Is(err, ErrCutOff) || time.Since(began) != 10*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		f.close()
+		if f.misused() != "" {
+			t.Error(f.misused())
+		}
+	})
+}
+
+func TestCloseSendsWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{})
+		_ = w.Open()
+		f.stop()
+		want := opening
+		for i := range 10 {
+			e := Event{Data: fmt.Appendf(nil, "%d", i)}
+			want += string(Encode(e))
+			w.TrySend(e)
+		}
+		go func() { time.Sleep(5 * time.Second); f.resume() }()
+		if err := w.Close(); err != nil || f.text() != want {
+			t.Errorf("%v %q", err, f.text())
+		}
+	})
+}
+
+func TestCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{})
+		_ = w.Open()
+		f.stop()
+		failed := make(chan error)
+		go func() { failed <- w.Send(Event{}) }()
+		synctest.Wait()
+		reason := errors.New("the reason")
+		w.CutOff(reason)
+		if err := <-failed; !errors.Is(err, ErrCutOff) || !errors.Is(err, reason) {
+			t.Error(err)
+		}
+		if err := w.Close(); !errors.Is(err, reason) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWriteFails(t *testing.T) {
+	f := newFake()
+	w := NewWriter(f, WriterOptions{})
+	_ = w.Open()
+	f.dead = true
+	err := w.Send(Event{})
+	if err == nil || errors.Is(err, ErrCutOff) {
+		t.Error(err)
+	}
+	<-w.Done()
+	if again := w.Close(); again != err {
+		t.Error(again)
+	}
+}
+
+// What cannot flush cannot carry a stream.
+func TestNoFlush(t *testing.T) {
+	w := NewWriter(struct{ http.ResponseWriter }{httptest.NewRecorder()}, WriterOptions{})
+	if err := w.Open(); !errors.Is(err, http.ErrNotSupported) {
+		t.Error(err)
+	}
+	_ = w.Close()
+}
+
+// Each sender's events come in its order, nobody uses the response together with somebody else, or after Close.
+func TestManySenders(t *testing.T) {
+	f := newFake()
+	w := NewWriter(f, WriterOptions{KeepAlive: time.Microsecond})
+	var wg sync.WaitGroup
+	const senders, each = 8, 500
+	for i := range senders {
+		wg.Go(func() {
+			for n := range each {
+				e := Event{Data: fmt.Appendf(nil, "%d %d", i, n)}
+				if n%7 == 0 {
+					e.Data = append(e.Data, strings.Repeat(" ", 20<<10)...)
+				}
+				switch {
+				case n%3 == 0 && w.TrySend(e):
+				case w.Send(e) != nil:
+					t.Error(w.Err())
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	f.close()
+	r := NewReader(strings.NewReader(f.text()), 0)
+	var next [senders]int
+	for range senders * each {
+		e, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var i, n int
+		if _, err := fmt.Sscan(string(e.Data), &i, &n); err != nil || next[i] != n {
+			t.Fatalf("%.20q, want number %d of %d: %v", e.Data, next[i], i, err)
+		}
+		next[i]++
+	}
+	if f.misused() != "" {
+		t.Error(f.misused())
+	}
+}
+
+// Close among senders: what is refused is not written, and what is written was not refused.
+func TestCloseAmongSenders(t *testing.T) {
+	for range 200 {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{KeepAlive: 50 * time.Microsecond})
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		taken := 0
+		for range 4 {
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					if n%2 == 0 && !w.TrySend(Event{Data: []byte("a")}) || n%2 == 1 && w.Send(Event{Data: []byte("a")}) != nil {
+						return
+					}
+					mu.Lock()
+					taken++
+					mu.Unlock()
+				}
+			})
+		}
+		time.Sleep(100 * time.Microsecond)
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		f.close()
+		wg.Wait()
+		if got := strings.Count(f.text(), "data: a\n\n"); got != taken || f.misused() != "" {
+			t.Fatalf("%d events, %d were taken; %s", got, taken, f.misused())
+		}
+	}
+}
