@@ -85,6 +85,12 @@ type Announcer interface {
 	TryChange(c Change) bool
 }
 
+// Disconnecter is a [Peer] whose connection can be ended while its request goes on: the client comes back for what is sent
+// from then on. Disconnect reports whether that was done.
+type Disconnecter interface {
+	Disconnect() bool
+}
+
 // Notification is a one-way message.
 type Notification struct {
 	Method string

@@ -2,11 +2,8 @@ package server
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"net/textproto"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -26,7 +23,7 @@ func newHeaders(input *schema.Schema) ([]header, error) {
 	}
 	var all []header
 	for _, h := range declared {
-		all = append(all, header{h, textproto.CanonicalMIMEHeaderKey("Mcp-Param-" + h.Name)})
+		all = append(all, header{h, textproto.CanonicalMIMEHeaderKey(mcp.HeaderParamPrefix + h.Name)})
 	}
 	return all, nil
 }
@@ -58,7 +55,7 @@ func (h *header) check(values []string, arguments json.RawMessage) string {
 	case len(values) > 1:
 		return "occurs more than once"
 	}
-	value, ok := decodeHeader(values[0])
+	value, ok := mcp.DecodeHeaderValue(values[0])
 	if !ok {
 		return "is malformed"
 	}
@@ -95,19 +92,4 @@ func (h *header) matches(value string, body []byte) bool {
 		return ok && valid && bytes.Equal(sent, meant)
 	}
 	return string(body) == value
-}
-
-// decodeHeader undoes the encoding of a value (basic/transports/streamable-http: Value Encoding).
-func decodeHeader(value string) (string, bool) {
-	const prefix, suffix = "=?base64?", "?="
-	if len(value) >= len(prefix)+len(suffix) && strings.HasPrefix(value, prefix) && strings.HasSuffix(value, suffix) {
-		decoded, err := base64.StdEncoding.Strict().DecodeString(value[len(prefix) : len(value)-len(suffix)])
-		return string(decoded), err == nil && utf8.Valid(decoded) && !strings.ContainsAny(value, "\r\n")
-	}
-	for _, c := range []byte(value) {
-		if c != '\t' && (c < ' ' || c > '~') {
-			return "", false
-		}
-	}
-	return value, true
 }

@@ -60,6 +60,9 @@ func (s *Server) Use(mws ...mcp.Middleware) {
 	s.chain.Store(&h)
 }
 
+// Keys returns what seals the server's state and cursors: transports that need keys take the same.
+func (s *Server) Keys() *mcp.Keys { return s.opts.Keys }
+
 // Close ends all subscriptions with a result, which tells clients that the end is meant, and every one that is opened from
 // now on. Other requests are still answered. It does not wait, and always returns nil.
 func (s *Server) Close() error {

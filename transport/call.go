@@ -61,7 +61,12 @@ func (c *call) cancelled() bool {
 		return false
 	}
 	cause := context.Cause(c.ctx)
-	return errors.Is(cause, errCancelled) || errors.Is(cause, mcp.ErrConnection)
+	for _, gone := range []error{errCancelled, mcp.ErrConnection, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(cause, gone) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *call) send(frame []byte) {
@@ -146,6 +151,12 @@ func (c *call) TryChange(change mcp.Change) bool {
 	}
 	defer c.mu.Unlock()
 	return !c.over && !c.cancelled() && w.TryWrite(c.era.appendChange(nil, c, change))
+}
+
+// Disconnect implements [mcp.Disconnecter] as far as what carries the call does.
+func (c *call) Disconnect() bool {
+	d, ok := c.out.(mcp.Disconnecter)
+	return ok && d.Disconnect()
 }
 
 // emit sends one frame before the response. The lock is held while it is sent, so that order is kept.

@@ -20,19 +20,20 @@ import (
 
 // caller is the calling side of one connection on which all messages share one channel.
 type caller struct {
-	conn   Conn
-	in     mcp.Inbound
-	opts   ClientOptions
-	logger *slog.Logger
-	parser jsonrpc.Parser
-	base   context.Context // of what the server asks
-	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when the reading loop has ended
-	wg     sync.WaitGroup
-	takers []*exchange  // of the notification at hand; of the reading loop
-	writes atomic.Int64 // frames that are being written
-	strays strays
-	turn   chan struct{} // held by a call, where calls run one at a time
+	conn    Conn
+	carrier Carrier // carries requests; nil where they share the conn
+	in      mcp.Inbound
+	opts    ClientOptions
+	logger  *slog.Logger
+	parser  jsonrpc.Parser
+	base    context.Context // of what the server asks
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when the reading loop has ended
+	wg      sync.WaitGroup
+	takers  []*exchange  // of the notification at hand; of the reading loop
+	writes  atomic.Int64 // frames that are being written
+	strays  strays
+	turn    chan struct{} // held by a call, where calls run one at a time
 
 	mu      sync.Mutex
 	speak   dialect // nil until the era is known

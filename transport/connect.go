@@ -23,20 +23,28 @@ var ErrProbe = errors.New("the connection ended during the probe")
 func Connect(ctx context.Context, conn Conn, in mcp.Inbound, endpoint string, opts ClientOptions) (mcp.Transport, error) {
 	c := newCaller(tapSent(conn, opts.Tap), in, opts)
 	go c.read()
+	if err := c.connect(ctx, endpoint); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect makes the caller ready; where it fails, the caller is closed.
+func (c *caller) connect(ctx context.Context, endpoint string) error {
 	speak, err := c.negotiate(ctx, endpoint)
 	if err != nil {
 		c.Close()
-		return nil, err
+		return err
 	}
 	c.ready(speak)
 	if err := c.connected(); err != nil {
 		c.Close()
-		return nil, err
+		return err
 	}
-	if opts.Revision == "" {
+	if c.opts.Revision == "" {
 		c.opts.Memory().Remember(endpoint, speak.revision())
 	}
-	return c, nil
+	return nil
 }
 
 // dialect is what the two eras do differently on the calling side.
@@ -148,6 +156,8 @@ func diedOfProbe(err error) error {
 // judge reads the answer to the probe: a dialect, an error that ends the dial, or (again) a legacy server.
 func (c *caller) judge(m *modernCaller, r reply) (speak dialect, again bool, err error) {
 	switch {
+	case r.err != nil && c.carrier != nil:
+		return nil, true, outrightly(r.err)
 	case errors.Is(r.err, mcp.ErrConnection):
 		return nil, false, fmt.Errorf("%w: %w", ErrProbe, r.err)
 	case r.err != nil: // no message of JSON-RPC 2.0
@@ -164,6 +174,16 @@ func (c *caller) judge(m *modernCaller, r reply) (speak dialect, again bool, err
 		return m, false, nil
 	}
 	return nil, true, nil
+}
+
+// outrightly returns the error of a probe over HTTP that says nothing of the server's era: the server cannot be reached, or
+// it refuses for reasons of its own. What is left means a legacy server.
+func outrightly(err error) error {
+	var answered *HTTPError
+	if errors.Is(err, mcp.ErrConnection) || errors.As(err, &answered) && !answered.MeansLegacy() {
+		return err
+	}
+	return nil
 }
 
 func isLegacy(r mcp.Revision) bool { return r.Known() && !r.Modern() }

@@ -123,7 +123,9 @@ func sizeHint(res *mcp.Result) int {
 	const envelope = 104 // and the keys of _meta
 	n := envelope + len(res.Raw) + len(res.ServerInfo)
 	if r, ok := res.Value.(*mcp.CallToolResult); ok && r != nil {
-		n += len(r.StructuredContent)
+		if r.StructuredContent != nil {
+			n += len(`,"structuredContent":`) + len(r.StructuredContent)
+		}
 		for i := range r.Content {
 			n += len(r.Content[i].Text) + len(r.Content[i].Text)/16 + len(r.Content[i].Data)*4/3 + 64
 		}

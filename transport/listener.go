@@ -42,6 +42,16 @@ func (ss *session) watchLists() <-chan mcp.SubscriptionFilter {
 	return l.acked
 }
 
+// unwatchLists stops to listen to changes of lists.
+func (ss *session) unwatchLists() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.listening != nil {
+		ss.listening()
+	}
+	ss.lists, ss.listening = nil, nil
+}
+
 // begin passes on changes of lists from now on.
 func (ss *session) begin() {
 	ss.mu.Lock()

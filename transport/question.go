@@ -14,7 +14,10 @@ import (
 const maxQuestions = 64
 
 // question answers a request of the server, in a goroutine of its own.
-func (c *caller) question(msg jsonrpc.Message) {
+func (c *caller) question(msg jsonrpc.Message) { c.questionIn(nil, msg) }
+
+// questionIn is question for one that came on the way of a call, whose context is known; nil where it is not.
+func (c *caller) questionIn(of context.Context, msg jsonrpc.Message) {
 	speak := c.dialect()
 	if msg.Method == mcp.MethodPing && (speak == nil || !speak.revision().Modern()) {
 		c.sendLater(jsonrpc.AppendResult(nil, msg.ID, []byte("{}")))
@@ -24,7 +27,10 @@ func (c *caller) question(msg jsonrpc.Message) {
 		c.logger.Warn("the server sent a request, which the protocol forbids here", "method", msg.Method)
 		return
 	}
-	ctx, cancel := context.WithCancelCause(c.context())
+	if of == nil {
+		of = c.context()
+	}
+	ctx, cancel := context.WithCancelCause(of)
 	if refused := c.ask(msg.ID, cancel); refused != nil {
 		cancel(nil)
 		c.sendLater(jsonrpc.AppendError(nil, msg.ID, refused))

@@ -34,6 +34,9 @@ func (c *caller) exchange(ctx context.Context, req *mcp.Request, speak dialect) 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if c.carrier != nil {
+		return c.carry(ctx, req, speak)
+	}
 	x, err := c.startIn(ctx, req, speak)
 	if err != nil {
 		return nil, err
@@ -133,12 +136,10 @@ func (c *caller) startIn(ctx context.Context, req *mcp.Request, speak dialectPar
 	if err != nil {
 		return nil, err
 	}
-	frame := make([]byte, 0, speak.overhead()+len(req.Method)+len(req.Params))
-	frame = append(frame, `{"jsonrpc":"2.0","id":`...)
-	frame = append(x.id.Append(frame), `,"method":`...)
-	frame = append(rawjson.AppendString(frame, req.Method), `,"params":`...)
-	frame = append(speak.appendParams(frame, req, x), '}')
-	if err := c.send(ctx, frame); errors.Is(err, errUnsent) {
+	if c.carrier != nil {
+		return x, c.carryAside(ctx, req, speak, x)
+	}
+	if err := c.send(ctx, c.request(req, speak, x)); errors.Is(err, errUnsent) {
 		_, err := c.giveUp(ctx, x)
 		return nil, err
 	} else if err != nil {
@@ -151,6 +152,15 @@ func (c *caller) startIn(ctx context.Context, req *mcp.Request, speak dialectPar
 		return nil, connectionError(err)
 	}
 	return x, nil
+}
+
+// request encodes a request.
+func (c *caller) request(req *mcp.Request, speak dialectParams, x *exchange) []byte {
+	frame := make([]byte, 0, speak.overhead()+len(req.Method)+len(req.Params))
+	frame = append(frame, `{"jsonrpc":"2.0","id":`...)
+	frame = append(x.id.Append(frame), `,"method":`...)
+	frame = append(rawjson.AppendString(frame, req.Method), `,"params":`...)
+	return append(speak.appendParams(frame, req, x), '}')
 }
 
 // register enters an exchange among those in flight.

@@ -18,7 +18,8 @@ import (
 type session struct {
 	SessionState
 	edge      *edge
-	out       Writer          // takes what belongs to no call; nil where nothing does before somebody listens
+	out       Writer          // takes what belongs to no call
+	eager     bool            // listens to changes of lists from the handshake on
 	base      context.Context // of its subscriptions
 	wg        *sync.WaitGroup // of their goroutines
 	principal mcp.Principal
@@ -72,7 +73,7 @@ func (s *server) open(c *call) *mcp.Error {
 		return refused
 	}
 	ss := newSession(s.edge, st)
-	ss.out, ss.base, ss.wg, ss.principal = s, s.base, &s.wg, s.opts.Principal
+	ss.out, ss.base, ss.wg, ss.principal, ss.eager = s, s.base, &s.wg, s.opts.Principal, true
 	ss.discard = func() { s.discard(ss) }
 	s.mu.Lock()
 	s.session = ss
@@ -110,7 +111,7 @@ type opening struct{ *session }
 // own listens to changes of lists before the client can cause one. The handler answers the rest.
 func (o opening) own(c *call) (*mcp.Result, error, bool) {
 	const patience = time.Second // a handler that takes longer may miss the first changes
-	if o.out == nil {
+	if !o.eager {
 		return nil, nil, false
 	}
 	timer := time.NewTimer(patience)

@@ -1,6 +1,9 @@
 package transport
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Frame is what a tap sees: the bytes as they pass, in the order in which they pass.
 type Frame struct {
@@ -33,6 +36,33 @@ func (tap Tap) show(kind FrameKind, frame []byte) {
 	if tap != nil {
 		tap(Frame{Time: time.Now(), Kind: kind, Data: frame})
 	}
+}
+
+// Show gives a tap, which may be nil, a frame of a transport that carries messages separately, with the header fields sent
+// along; secrets among them are masked.
+func (tap Tap) Show(kind FrameKind, frame []byte, header map[string][]string) {
+	if tap != nil {
+		tap(Frame{Time: time.Now(), Kind: kind, Data: frame, Header: masked(header)})
+	}
+}
+
+// masked hides what lets its holder in: credentials, and session ids but for their beginning.
+func masked(header map[string][]string) map[string][]string {
+	if header == nil {
+		return nil
+	}
+	shown := maps.Clone(header)
+	for name, values := range header {
+		switch name {
+		case "Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Mcp-Session-Id":
+			hidden := make([]string, len(values))
+			for i, v := range values {
+				hidden[i] = v[:min(len(v), 6)] + "…"
+			}
+			shown[name] = hidden
+		}
+	}
+	return shown
 }
 
 // tapped is a Conn that shows each frame that is sent.

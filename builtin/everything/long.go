@@ -17,7 +17,7 @@ func addLong(s *server.Server) {
 		server.Log(ctx).Info("Logged by test_logging_tool", "answer", 42, server.LoggerKey, "everything")
 		return "Logged.", nil
 	}, hints)
-	server.Tool(s, "test_reconnection", "Takes a second, long enough for a stream to be cut and resumed.", reconnection, hints)
+	server.Tool(s, "test_reconnection", "Ends the connection where the client can come back, and takes a second.", reconnection, hints)
 }
 
 type slowIn struct {
@@ -67,6 +67,7 @@ func withLogging(ctx context.Context, _ none) (string, error) {
 // reconnection is to cut the stream of its own call, so that the client resumes it. A stream is the transport's, and a handler has
 // no way to reach it: so far it only takes long enough for somebody else, such as a proxy, to cut it.
 func reconnection(ctx context.Context, _ none) (string, error) {
+	server.Disconnect(ctx) // where the client does not come back, the connection stays
 	if err := pause(ctx, time.Second); err != nil {
 		return "", err
 	}

@@ -1,0 +1,234 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Carrier sends messages separately, each on a way of its own, as HTTP does.
+type Carrier interface {
+	// Carry sends a message. For a request it gives receive every frame that comes back on its way, one after the other, until
+	// receive says that the response was among them; for other messages it returns when they were accepted. When ctx ends,
+	// it returns at once: the way is given up. The error is an [*HTTPError] where the server answered with no message; it wraps
+	// [mcp.ErrConnection] where the server could not be reached.
+	Carry(ctx context.Context, m *Outbound, receive func(frame []byte) (done bool)) error
+	// Close ends what goes on, and returns when it has ended.
+	Close() error
+}
+
+// Outbound is a message on its way to a server.
+type Outbound struct {
+	Frame []byte
+	// Method and Params are those of a request or a notification; Method is empty for a response.
+	Method string
+	Params []byte
+	// Revision is what is spoken; empty while that is not known.
+	Revision mcp.Revision
+	// Request says that a response is waited for.
+	Request bool
+}
+
+// Separate is the calling side of a server whose messages are carried separately. Its zero value is of no use.
+type Separate struct{ *caller }
+
+// NewSeparate returns the calling side; Connect makes it ready. It owns the carrier from then on.
+func NewSeparate(carrier Carrier, in mcp.Inbound, opts ClientOptions) Separate {
+	opts.Tap = nil // the carrier shows what passes, with its header fields
+	post := &posting{carrier: carrier, closed: make(chan struct{})}
+	c := newCaller(post, in, opts)
+	post.caller, c.carrier = c, carrier
+	go c.read()
+	return Separate{c}
+}
+
+// Connect finds out which era the server speaks; see the function [Connect].
+func (s Separate) Connect(ctx context.Context, endpoint string) error {
+	return s.connect(ctx, endpoint)
+}
+
+// Receive takes a frame that came on no request's way.
+func (s Separate) Receive(frame []byte) { s.frame(frame) }
+
+// Down says that what was agreed with the server is lost: every request fails with the error.
+func (s Separate) Down(err error) { s.conn.(*posting).end(err) }
+
+// Speaks returns what is spoken; empty while that is not known.
+func (s Separate) Speaks() mcp.Revision { return s.spoken() }
+
+func (c *caller) spoken() mcp.Revision {
+	if speak := c.dialect(); speak != nil {
+		return speak.revision()
+	}
+	return ""
+}
+
+// posting makes a Conn of a carrier, for messages that nothing comes back for.
+type posting struct {
+	carrier Carrier
+	caller  *caller
+	once    sync.Once
+	closed  chan struct{}
+	err     error // why; set before closed is
+}
+
+func (p *posting) Read() ([]byte, error) {
+	<-p.closed
+	return nil, p.err
+}
+
+func (p *posting) Write(frame []byte) error {
+	m := &Outbound{Frame: frame, Revision: p.caller.spoken()}
+	if msg, err := p.caller.parser.Parse(frame); err == nil {
+		m.Method, m.Params = msg.Method, msg.Params
+	}
+	return p.carrier.Carry(p.caller.base, m, nil)
+}
+
+func (p *posting) end(err error) {
+	p.once.Do(func() { p.err = err; close(p.closed) })
+}
+
+func (p *posting) Close() error {
+	err := p.carrier.Close()
+	p.end(mcp.ErrClosed)
+	return err
+}
+
+// carry sends a request on a way of its own and waits for its response. Notifications are delivered as they come, by the
+// goroutine that waits.
+func (c *caller) carry(ctx context.Context, req *mcp.Request, speak dialect) (*mcp.Response, error) {
+	x, err := c.register(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer c.drop(x)
+	w := way{caller: c, id: x.id, x: x, ctx: ctx}
+	err = c.carrier.Carry(ctx, c.outbound(req, speak, x), w.receive)
+	select {
+	case w.reply = <-x.done: // it came on another way, or the caller is down
+		w.answered = true
+	default:
+	}
+	switch {
+	case w.answered:
+		return c.finish(x, speak, w.reply)
+	case ctx.Err() != nil && speak.revision().Modern():
+		c.take(x.id)
+		return nil, context.Cause(ctx) // the server has seen the way end
+	case ctx.Err() != nil:
+		return c.giveUp(ctx, x)
+	case err == nil:
+		err = errUnanswered
+	}
+	c.take(x.id)
+	return nil, err
+}
+
+var errUnanswered = errors.New("the server ended its answer without a response")
+
+// carryAside is carry for a request of the handshake: the reply goes to x.done.
+func (c *caller) carryAside(ctx context.Context, req *mcp.Request, speak dialectParams, x *exchange) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return mcp.ErrClosed
+	}
+	c.wg.Add(1)
+	m, w := c.outbound(req, speak, x), way{caller: c, id: x.id, ctx: ctx} // x is used again once it has its reply
+	go func() {
+		defer c.wg.Done()
+		err := c.carrier.Carry(c.base, m, w.receive)
+		if err == nil {
+			err = errUnanswered
+		}
+		c.fail(w.id, err)
+	}()
+	return nil
+}
+
+func (c *caller) outbound(req *mcp.Request, speak dialectParams, x *exchange) *Outbound {
+	m := &Outbound{
+		Frame: c.request(req, speak, x), Method: req.Method, Params: req.Params, Request: true,
+	}
+	if d, ok := speak.(dialect); ok {
+		m.Revision = d.revision()
+	}
+	return m
+}
+
+// way is what one request is carried on, and its response comes back on.
+type way struct {
+	caller   *caller
+	id       jsonrpc.ID
+	x        *exchange // nil where whoever waits does so elsewhere
+	ctx      context.Context
+	answered bool
+	reply    reply
+}
+
+func (w *way) receive(frame []byte) (done bool) {
+	c := w.caller
+	if jsonrpc.IsBatch(frame) {
+		c.batch(frame)
+		return w.done()
+	}
+	msg, err := c.parser.Parse(frame)
+	if err != nil {
+		c.malformed(frame, msg.ID, err)
+		return w.done()
+	}
+	switch {
+	case msg.IsResponse():
+		w.response(msg)
+	case msg.IsNotification():
+		w.notification(msg)
+	default:
+		c.questionIn(w.ctx, msg)
+	}
+	return w.done()
+}
+
+// done reports whether the request has its response, on this way or another.
+func (w *way) done() bool {
+	if w.answered {
+		return true
+	}
+	w.caller.mu.Lock()
+	defer w.caller.mu.Unlock()
+	return w.caller.inFlight(w.id) == nil
+}
+
+// response takes a response. An error without id answers what could not be read: this request.
+func (w *way) response(msg jsonrpc.Message) {
+	if id := unquoted(msg.ID); w.x == nil || !id.IsZero() && id != w.id {
+		if id.IsZero() {
+			msg.ID = w.id
+		}
+		w.caller.response(msg)
+		return
+	}
+	if w.caller.take(w.id) != nil {
+		w.answered, w.reply = true, reply{result: msg.Result, refused: msg.Error}
+	}
+}
+
+// notification delivers what belongs to the request: all that comes on its way in the modern era, and in the legacy one what
+// is said to.
+func (w *way) notification(msg jsonrpc.Message) {
+	own := msg.Method == mcp.NotificationProgress || msg.Method == mcp.NotificationMessage
+	if modern := w.caller.spoken().Modern(); w.x == nil || !own && !(modern && w.x.method == mcp.MethodListen) {
+		w.caller.notification(msg)
+		return
+	}
+	n := mcp.Notification{Method: msg.Method, Params: msg.Params}
+	if w.x.notify == nil {
+		w.caller.in.Notify(n)
+		return
+	}
+	w.x.queue.deliver(w.x.notify) // what came on another way before
+	w.x.notify(n)
+}

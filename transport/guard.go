@@ -1,0 +1,114 @@
+package transport
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Guard keeps web pages away from servers that were not meant for them: it checks the Host and Origin of requests, answers
+// preflights, and gives the pages that are allowed the fields that a browser asks for (basic/transports: security). The
+// zero Guard is ready.
+type Guard struct {
+	// Hosts are the names under which the server is reached, each with or without a port: "mcp.example.com". Empty: a
+	// connection to a loopback address must name a loopback host (localhost, 127.0.0.0/8, ::1), which stops DNS rebinding;
+	// on any other address every name will do.
+	Hosts []string
+	// AllowOrigin reports whether pages of an origin ("https://app.example.com") may use the server. nil: only those of
+	// the host that the request names, and of loopback hosts where that is one.
+	AllowOrigin func(origin string) bool
+	// Off leaves it all to somebody in front.
+	Off bool
+}
+
+// Check reports whether a request may go on. One that may not, and a preflight, has been answered.
+func (g *Guard) Check(w http.ResponseWriter, r *http.Request) bool {
+	if g.Off {
+		return true
+	}
+	if !g.host(r) {
+		Refuse(w, http.StatusForbidden, "the Host "+quote(r.Host)+" is not one of this server")
+		return false
+	}
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return g.fetched(w, r)
+	}
+	if len(origins) > 1 || !g.origin(r, origins[0]) {
+		Refuse(w, http.StatusForbidden, "pages of the origin "+quote(origins[0])+" may not use this server")
+		return false
+	}
+	return allow(w, r, origins[0])
+}
+
+// fetched refuses what a browser says to come from a page of somewhere else, though it names no origin.
+func (g *Guard) fetched(w http.ResponseWriter, r *http.Request) bool {
+	var standard http.CrossOriginProtection
+	if err := standard.Check(r); err != nil {
+		Refuse(w, http.StatusForbidden, err.Error())
+		return false
+	}
+	return true
+}
+
+func (g *Guard) host(r *http.Request) bool {
+	if len(g.Hosts) > 0 {
+		return slices.ContainsFunc(g.Hosts, func(known string) bool {
+			return strings.EqualFold(known, r.Host) || strings.EqualFold(known, hostname(r.Host))
+		})
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return true
+	}
+	addr, err := netip.ParseAddrPort(local.String())
+	return err != nil || !addr.Addr().Unmap().IsLoopback() || loopback(hostname(r.Host))
+}
+
+func (g *Guard) origin(r *http.Request, origin string) bool {
+	if g.AllowOrigin != nil && g.AllowOrigin(origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" {
+		return false // "null" too: a page without an origin of its own
+	}
+	return strings.EqualFold(u.Host, r.Host) || loopback(u.Hostname()) && loopback(hostname(r.Host))
+}
+
+// allow tells the browser that the page may go on; a preflight ends here.
+func allow(w http.ResponseWriter, r *http.Request, origin string) bool {
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, Retry-After, WWW-Authenticate")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return true
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	if asked := r.Header.Values("Access-Control-Request-Headers"); len(asked) > 0 { // Mcp-Param-* have names of any kind
+		h.Set("Access-Control-Allow-Headers", strings.Join(asked, ", "))
+		h.Add("Vary", "Access-Control-Request-Headers")
+	}
+	h.Set("Access-Control-Max-Age", "7200") // seconds; browsers take no more
+	w.WriteHeader(http.StatusNoContent)
+	return false
+}
+
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}
+
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
