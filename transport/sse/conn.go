@@ -1,0 +1,217 @@
+package sse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// conn is the client's end of a session: a [transport.Conn].
+type conn struct {
+	client *http.Client
+	header func(ctx context.Context) (http.Header, error)
+	tap    transport.Tap
+	idle   func() // gives up connections that are not used
+	post   *url.URL
+
+	life   context.Context
+	end    context.CancelCauseFunc
+	work   sync.WaitGroup // the stream's reader and POSTs
+	in     chan incoming
+	stream http.Header // that it came with
+	begun  atomic.Bool // the server has sent a message
+
+	revision atomic.Pointer[mcp.Revision] // what initialize came to; nil before
+}
+
+// incoming is what Read returns.
+type incoming struct {
+	frame []byte
+	err   error
+}
+
+// openTimeout bounds how long a server may take to open a stream and tell its endpoint.
+const openTimeout = 30 * time.Second
+
+// openAt opens the stream at a URL and waits for its endpoint.
+func (u URL) openAt(ctx context.Context, at *url.URL, tap transport.Tap) (*conn, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, fmt.Errorf("the server has told no endpoint in %v", openTimeout))
+	defer cancel()
+	c := u.newConn(ctx, tap)
+	stop := context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })
+	err := c.open(ctx, at, u.MaxMessage)
+	if !stop() && err == nil {
+		err = context.Cause(c.life)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (u URL) newConn(ctx context.Context, tap transport.Tap) *conn {
+	c := &conn{header: u.Header, tap: tap, in: make(chan incoming), idle: func() {}}
+	c.life, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	client := u.Client
+	if client == nil {
+		client = &http.Client{}
+		if own, ok := http.DefaultTransport.(*http.Transport); ok {
+			const perHost = 64 // calls at the same time that use a connection again
+			own = own.Clone()
+			own.MaxIdleConnsPerHost = perHost
+			client.Transport, c.idle = own, own.CloseIdleConnections
+		}
+	}
+	c.client = guarded(client)
+	return c
+}
+
+func (c *conn) open(ctx context.Context, at *url.URL, limit int) error {
+	r, err := c.request(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	client := *c.client
+	client.Timeout = 0
+	resp, err := client.Do(r)
+	if err != nil {
+		return c.failed(c.life, err)
+	}
+	if resp.StatusCode != http.StatusOK || !isStream(resp.Header) {
+		defer resp.Body.Close()
+		return notAStream(resp)
+	}
+	if limit <= 0 {
+		limit = transport.DefaultMaxMessage
+	}
+	c.stream = resp.Header
+	events := eventstream.NewReader(resp.Body, limit)
+	if c.post, err = c.endpoint(events, resp.Request.URL); err != nil {
+		resp.Body.Close()
+		return err
+	}
+	c.work.Go(func() {
+		defer resp.Body.Close()
+		c.read(events)
+	})
+	return nil
+}
+
+// notAStream is the error of an answer to GET that is none.
+func notAStream(resp *http.Response) error {
+	err := transport.NewHTTPError(resp)
+	if resp.StatusCode == http.StatusOK {
+		return fmt.Errorf("the server's answer to GET is no event stream but %q: %w", resp.Header.Get("Content-Type"), err)
+	}
+	return err
+}
+
+// endpoint reads up to the event that tells it.
+func (c *conn) endpoint(events *eventstream.Reader, stream *url.URL) (*url.URL, error) {
+	for {
+		e, err := events.Next()
+		switch {
+		case errors.Is(err, eventstream.ErrTooLarge):
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("%w: the server has ended the stream and told no endpoint", mcp.ErrConnection)
+		case err != nil:
+			return nil, c.failed(c.life, err)
+		case e.Name == "endpoint":
+			return resolve(stream, string(e.Data))
+		}
+	}
+}
+
+// read takes the messages of the stream.
+func (c *conn) read(events *eventstream.Reader) {
+	for {
+		e, err := events.Next()
+		var large *eventstream.TooLargeError
+		switch {
+		case errors.As(err, &large):
+			c.deliver(incoming{err: lost(large)})
+		case err != nil:
+			c.deliver(incoming{err: ended(err)})
+			return
+		case e.Name == "" && len(e.Data) > 0:
+			c.note(e.Data)
+			c.deliver(incoming{frame: e.Data})
+		}
+	}
+}
+
+// ended is the error of a stream that is over.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: the server has ended the stream", mcp.ErrConnection)
+	}
+	return fmt.Errorf("%w: the stream was cut off: %w", mcp.ErrConnection, err)
+}
+
+// deliver has Read return something, unless the connection ends.
+func (c *conn) deliver(i incoming) {
+	select {
+	case c.in <- i:
+	case <-c.life.Done():
+	}
+}
+
+// note learns the revision that is spoken from the answer to initialize, which comes before any other.
+func (c *conn) note(frame []byte) {
+	c.begun.Store(true)
+	if c.revision.Load() != nil || rawjson.CheckAll(frame) != nil || !rawjson.IsObject(frame) {
+		return
+	}
+	result := rawjson.Lookup(frame, "result")
+	if result == nil || !rawjson.IsObject(result) {
+		return
+	}
+	if spoken, ok := rawjson.String(rawjson.Lookup(result, "protocolVersion")); ok {
+		c.revision.Store(new(mcp.Revision(spoken)))
+	}
+}
+
+// received is the tap of what the stream brings; what is sent is shown with its POST.
+func (c *conn) received(f transport.Frame) {
+	if f.Kind != transport.Sent {
+		c.tap.Show(f.Kind, f.Data, c.stream)
+	}
+}
+
+// Read implements [transport.Conn].
+func (c *conn) Read() ([]byte, error) {
+	select {
+	case i := <-c.in:
+		return i.frame, i.err
+	case <-c.life.Done():
+		return nil, c.over()
+	}
+}
+
+// over is why the connection has ended.
+func (c *conn) over() error {
+	if cause := context.Cause(c.life); !errors.Is(cause, mcp.ErrClosed) {
+		return cause
+	}
+	return mcp.ErrClosed
+}
+
+// Close implements [transport.Conn].
+func (c *conn) Close() error {
+	c.end(mcp.ErrClosed)
+	c.work.Wait()
+	c.idle()
+	return nil
+}

@@ -1,0 +1,447 @@
+package sse_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/sse"
+)
+
+// carried is one way between both ends.
+type carried struct {
+	name          string
+	back, front   bool // HTTP/2 with TLS
+	proxy         bool
+	writeDeadline time.Duration
+}
+
+func (c carried) serve(t *testing.T, h http.Handler) *httptest.Server {
+	web := start(t, c.back, c.writeDeadline, h)
+	if !c.proxy {
+		return web
+	}
+	to, _ := url.Parse(web.URL)
+	return start(t, c.front, 0, &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: web.Client().Transport, ErrorLog: log.New(io.Discard, "", 0),
+	})
+}
+
+func start(t *testing.T, http2 bool, deadline time.Duration, h http.Handler) *httptest.Server {
+	web := httptest.NewUnstartedServer(h)
+	web.Config.ErrorLog, web.Config.WriteTimeout = log.New(io.Discard, "", 0), deadline
+	if web.EnableHTTP2 = http2; http2 {
+		web.StartTLS()
+	} else {
+		web.Start()
+	}
+	t.Cleanup(web.Close)
+	return web
+}
+
+// Both ends together, with every message checked, over all that may be in between.
+func TestBothEnds(t *testing.T) {
+	for _, c := range []carried{
+		{name: "HTTP1"}, {name: "HTTP2", back: true}, {name: "a proxy", proxy: true}, {name: "a proxy in front of HTTP2", proxy: true, back: true},
+		{name: "a proxy over HTTP2", proxy: true, front: true, back: true}, {name: "a server with a write timeout", writeDeadline: 100 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld()
+			s := sse.Handler(w, sse.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)}})
+			web := c.serve(t, s)
+			t.Cleanup(func() { _ = s.Shutdown(within(t)) })
+			in := newInbound()
+			tr := dial(t, sse.URL{URL: web.URL, Client: web.Client()}, in, transport.ClientOptions{Capabilities: elicits, Tap: mcptest.ClientTap(t)})
+			ctx := within(t)
+			for tool, want := range map[string]string{"echo": "a\nb", "ask": "hello Ada", "progress": "done"} {
+				var notes []string
+				got, err := call(ctx, tr, tool, map[string]string{"echo": `{"text":"a\nb"}`, "ask": `{}`, "progress": `{}`}[tool], func(n mcp.Notification) { notes = append(notes, n.Method) })
+				if err != nil || got != want {
+					t.Errorf("%s: %q %v", tool, got, err)
+				}
+				if tool == "progress" && len(notes) != 3 {
+					t.Errorf("progress: %v", notes)
+				}
+			}
+			if got, err := call(ctx, tr, "big", `{"size":1000000}`, nil); err != nil || len(got) != 1_000_000 {
+				t.Error(len(got), err)
+			}
+			server.Tool(w.Server, "late", "", func(context.Context, struct{}) (string, error) { return "", nil })
+			if n := <-in.notes; n.Method != mcp.NotificationToolsChanged {
+				t.Error(n)
+			}
+			cancelled, cancel := context.WithCancelCause(ctx)
+			go func() { <-w.entered; cancel(errors.New("enough")) }()
+			if _, err := call(cancelled, tr, "wait", `{}`, nil); err == nil || err.Error() != "enough" {
+				t.Error(err)
+			}
+			if err := <-w.ended; err == nil {
+				t.Error("the server did not hear of the cancellation")
+			}
+		})
+	}
+}
+
+func TestManyCalls(t *testing.T) {
+	_, web := serve(t, newWorld(), sse.Options{})
+	tr := dial(t, sse.URL{URL: web.URL}, newInbound(), transport.ClientOptions{})
+	ctx := within(t)
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			for n := range 20 {
+				want := fmt.Sprintf("%d %d", i, n)
+				if got, err := call(ctx, tr, "echo", fmt.Sprintf(`{"text":%q}`, want), nil); err != nil || got != want {
+					t.Errorf("%q, want %q: %v", got, want, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Sessions that come and go leave nothing behind: the leak check sees to the goroutines.
+func TestManySessions(t *testing.T) {
+	w := newWorld()
+	s, web := serve(t, w, sse.Options{})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 12 {
+				tr, err := sse.URL{URL: web.URL + "/sse"}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got, err := call(within(t), tr, "echo", `{"text":"a"}`, nil); err != nil || got != "a" {
+					t.Error(got, err)
+				}
+				if err := tr.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.Shutdown(within(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCloseFailsCalls(t *testing.T) {
+	w := newWorld()
+	_, web := serve(t, w, sse.Options{})
+	in := newInbound()
+	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{})
+	go func() { <-w.entered; _ = tr.Close() }()
+	if _, err := call(within(t), tr, "wait", `{}`, nil); !errors.Is(err, mcp.ErrClosed) {
+		t.Error(err)
+	}
+	<-w.ended
+	if _, err := call(within(t), tr, "echo", `{}`, nil); !errors.Is(err, mcp.ErrClosed) {
+		t.Error(err)
+	}
+	select {
+	case err := <-in.down:
+		t.Error("Down after Close:", err)
+	default:
+	}
+}
+
+// The ways in which a stream is lost: each ends the connection with its reason, and the call in flight.
+func TestLostStream(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		lose func(f *fake)
+		want string
+	}{
+		{"it ends", func(f *fake) { close(f.out) }, "has ended the stream"},
+		{"it is cut", func(f *fake) { close(f.cut) }, "cut off"},
+		{"it is cut in an event", func(f *fake) { f.out <- "data: {\"jsonrpc\":"; close(f.cut) }, "cut off"},
+		{"it ends in an event", func(f *fake) { f.out <- "data: {}\n"; close(f.out) }, "cut off"},
+	} {
+		f := newFake(t)
+		in := newInbound()
+		tr := dial(t, sse.URL{URL: f.url()}, in, transport.ClientOptions{})
+		f.post = func(f *fake, w http.ResponseWriter, _ *http.Request, _ jsonrpc.Message) {
+			w.WriteHeader(200)
+			tt.lose(f)
+		}
+		_, err := call(within(t), tr, "echo", `{}`, nil)
+		if !errors.Is(err, mcp.ErrConnection) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if err := <-in.down; !errors.Is(err, mcp.ErrConnection) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: Down: %v", tt.name, err)
+		}
+	}
+}
+
+// reply answers a call.
+func (f *fake) reply(m jsonrpc.Message, text string) {
+	f.message(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%q}]}}`, m.ID, text)
+}
+
+// Servers differ in what they say to a POST.
+func TestAcceptance(t *testing.T) {
+	for _, status := range []int{200, 202, 204} {
+		f := newFake(t)
+		tr := dial(t, sse.URL{URL: f.url()}, newInbound(), transport.ClientOptions{})
+		f.post = func(f *fake, w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) {
+			w.WriteHeader(status)
+			if status != 204 {
+				_, _ = io.WriteString(w, "Accepted")
+			}
+			f.reply(m, "a")
+		}
+		if got, err := call(within(t), tr, "echo", `{}`, nil); err != nil || got != "a" {
+			t.Errorf("%d: %q %v", status, got, err)
+		}
+	}
+}
+
+// A refused POST is the error of its call, with the status; the connection lives.
+func TestRefusedCall(t *testing.T) {
+	f := newFake(t)
+	in := newInbound()
+	tr := dial(t, sse.URL{URL: f.url()}, in, transport.ClientOptions{})
+	for _, late := range []time.Duration{0, 800 * time.Millisecond} {
+		f.post = func(f *fake, w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) {
+			time.Sleep(late)
+			http.Error(w, "too many", 429)
+		}
+		_, err := call(within(t), tr, "echo", `{}`, nil)
+		var answered *transport.HTTPError
+		if !errors.As(err, &answered) || answered.Status != 429 || string(answered.Body) != "too many\n" {
+			t.Errorf("after %v: %v", late, err)
+		}
+	}
+	f.post = func(f *fake, w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) { f.reply(m, "a") }
+	if got, err := call(within(t), tr, "echo", `{}`, nil); err != nil || got != "a" {
+		t.Error(got, err)
+	}
+	if len(in.down) > 0 {
+		t.Error(<-in.down)
+	}
+}
+
+// A session that the server does not know any more is a connection that is lost.
+func TestUnknownSession(t *testing.T) {
+	f := newFake(t)
+	in := newInbound()
+	tr := dial(t, sse.URL{URL: f.url()}, in, transport.ClientOptions{})
+	f.post = func(_ *fake, w http.ResponseWriter, _ *http.Request, _ jsonrpc.Message) {
+		http.Error(w, "Session not found", 404)
+	}
+	_, err := call(within(t), tr, "echo", `{}`, nil)
+	var answered *transport.HTTPError
+	if !errors.Is(err, mcp.ErrConnection) || !errors.As(err, &answered) || answered.Status != 404 {
+		t.Error(err)
+	}
+	if err := <-in.down; !errors.As(err, &answered) {
+		t.Error(err)
+	}
+}
+
+// A server that serves a request before it accepts it: its questions, and the client's cancellation, pass meanwhile.
+func TestServedBeforeAccepted(t *testing.T) {
+	f := newFake(t)
+	tr := dial(t, sse.URL{URL: f.url()}, newInbound(), transport.ClientOptions{Capabilities: elicits})
+	answered, cancelled := make(chan struct{}), make(chan struct{})
+	f.post = func(f *fake, w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) {
+		switch {
+		case m.IsResponse():
+			close(answered)
+		case m.Method == mcp.NotificationCancelled:
+			close(cancelled)
+		case strings.Contains(string(m.Params), "ask"):
+			f.message(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}`)
+			<-answered
+			time.Sleep(800 * time.Millisecond) // longer than the client waits for the POST
+			f.reply(m, "asked")
+		default:
+			<-cancelled
+		}
+		w.WriteHeader(200)
+	}
+	if got, err := call(within(t), tr, "ask", `{}`, nil); err != nil || got != "asked" {
+		t.Error(got, err)
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("enough"))
+	defer cancel()
+	began := time.Now()
+	if _, err := call(ctx, tr, "wait", `{}`, nil); err == nil || err.Error() != "enough" || time.Since(began) > 5*time.Second {
+		t.Error(err, time.Since(began))
+	}
+	select {
+	case <-cancelled:
+	case <-time.After(10 * time.Second):
+		t.Error("the server has not heard of it")
+	}
+}
+
+// A message over the limit fails the call that it answers; what comes behind it is read.
+func TestHugeMessage(t *testing.T) {
+	f := newFake(t)
+	in := newInbound()
+	tr := dial(t, sse.URL{URL: f.url(), MaxMessage: 100_000}, in, transport.ClientOptions{})
+	f.post = func(f *fake, w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) {
+		f.message(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"x":%q}}`, strings.Repeat("x", 200_000)) // a question, whose ids are its own
+		if strings.Contains(string(m.Params), "huge") {
+			f.reply(m, strings.Repeat("x", 200_000))
+		} else {
+			f.reply(m, "a")
+		}
+	}
+	if _, err := call(within(t), tr, "huge", `{}`, nil); !errors.Is(err, transport.ErrFrame) || !strings.Contains(err.Error(), "limit of 100000") {
+		t.Error(err)
+	}
+	if got, err := call(within(t), tr, "echo", `{}`, nil); err != nil || got != "a" {
+		t.Error(got, err)
+	}
+	if len(in.down) > 0 {
+		t.Error(<-in.down)
+	}
+}
+
+// What is no message on the stream is passed over.
+func TestOtherEvents(t *testing.T) {
+	f := newFake(t)
+	tr := dial(t, sse.URL{URL: f.url()}, newInbound(), transport.ClientOptions{})
+	f.post = func(f *fake, w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) {
+		f.out <- ": ping\n\nevent: ping\ndata: 2026-01-01\n\ndata:\n\nid: 7\nretry: 10\n\nevent: endpoint\ndata: https://evil.example/\n\ndata: rubbish\n\n"
+		f.out <- fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\r\ndata: \"id\":%s,\rdata:\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"split\"}]}}\n\n", m.ID)
+	}
+	for range 2 {
+		if got, err := call(within(t), tr, "echo", `{}`, nil); err != nil || got != "split" {
+			t.Error(got, err)
+		}
+	}
+	if n := transport.Strays(tr); n != 2 {
+		t.Errorf("%d strays, want the rubbish", n)
+	}
+}
+
+// Taps see every message once, with the header fields that went along, and no secret.
+func TestTap(t *testing.T) {
+	var mu sync.Mutex
+	shown := map[string][]string{}
+	tap := func(side string) transport.Tap {
+		return func(f transport.Frame) {
+			mu.Lock()
+			defer mu.Unlock()
+			h := http.Header(f.Header)
+			m, _ := jsonrpc.Parser{}.Parse(append([]byte(nil), f.Data...))
+			shown[side] = append(shown[side], fmt.Sprintf("%s %s %s %s", f.Kind, m.Method, h.Get("Content-Type"), h.Get("Authorization")))
+		}
+	}
+	_, web := serve(t, newWorld(), sse.Options{ServerOptions: transport.ServerOptions{Tap: tap("server")}})
+	u := sse.URL{URL: web.URL, Header: func(context.Context) (http.Header, error) {
+		return http.Header{"Authorization": {"Bearer secret"}}, nil
+	}}
+	tr := dial(t, u, newInbound(), transport.ClientOptions{Tap: tap("client")})
+	if _, err := call(within(t), tr, "echo", `{"text":"a"}`, nil); err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for side, want := range map[string]string{
+		"client": "sent initialize application/json Bearer…|received  text/event-stream |sent notifications/initialized application/json Bearer…|sent tools/call application/json Bearer…|received  text/event-stream ",
+		"server": "received initialize application/json Bearer…|sent   |received notifications/initialized application/json Bearer…|received tools/call application/json Bearer…|sent   ",
+	} {
+		if got := strings.Join(shown[side], "|"); got != want {
+			t.Errorf("%s: %s\nwant %s", side, got, want)
+		}
+	}
+}
+
+// Header is asked for each request, and its failure is that of the call.
+func TestHeaderFails(t *testing.T) {
+	_, web := serve(t, newWorld(), sse.Options{})
+	var asked atomic.Int64
+	u := sse.URL{URL: web.URL, Header: func(context.Context) (http.Header, error) {
+		if asked.Add(1) == 4 {
+			return nil, errors.New("no token")
+		}
+		return nil, nil
+	}}
+	u.URL += "/sse"
+	tr := dial(t, u, newInbound(), transport.ClientOptions{})
+	if _, err := call(within(t), tr, "echo", `{"text":"a"}`, nil); err == nil || !strings.Contains(err.Error(), "no token") {
+		t.Error(err)
+	}
+	if got, err := call(within(t), tr, "echo", `{"text":"a"}`, nil); err != nil || got != "a" {
+		t.Error(got, err)
+	}
+}
+
+// The server's end reaches the client as one that is meant, after what was in flight.
+func TestServerShutsDown(t *testing.T) {
+	w := newWorld()
+	s, web := serve(t, w, sse.Options{})
+	in := newInbound()
+	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{})
+	done := make(chan error)
+	go func() {
+		<-w.entered
+		time.AfterFunc(100*time.Millisecond, func() { close(w.release) })
+		done <- s.Shutdown(within(t))
+	}()
+	if got, err := call(within(t), tr, "wait", `{}`, nil); err != nil || got != "released" {
+		t.Error(got, err)
+	}
+	if err := <-in.down; !strings.Contains(err.Error(), "has ended the stream") {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// An answer to what a call asked is taken during a shutdown: the call can be finished.
+func TestShutdownWaitsForAnswers(t *testing.T) {
+	w := newWorld()
+	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: 10 * time.Second}})
+	in := &slowInbound{newInbound(), make(chan struct{}), make(chan struct{})}
+	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{Capabilities: elicits})
+	done := make(chan error)
+	go func() {
+		<-in.asked
+		time.AfterFunc(200*time.Millisecond, func() { close(in.answer) })
+		done <- s.Shutdown(within(t))
+	}()
+	if got, err := call(within(t), tr, "ask", `{}`, nil); err != nil || got != "hello Ada" {
+		t.Error(got, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// slowInbound answers when it is told to.
+type slowInbound struct {
+	*inbound
+	asked, answer chan struct{}
+}
+
+func (in *slowInbound) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	close(in.asked)
+	<-in.answer
+	return in.inbound.ServeMCP(ctx, req)
+}

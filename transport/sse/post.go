@@ -1,0 +1,100 @@
+package sse
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// post takes a message of a session. What comes of it goes out on the stream.
+func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+	id := r.URL.Query().Get(sessionParameter)
+	if id == "" {
+		transport.Refuse(w, http.StatusBadRequest, "the query names no "+sessionParameter+": open a stream with GET, and POST to the endpoint that it tells")
+		return
+	}
+	ss := s.session(id)
+	if ss == nil {
+		s.refuseUnknown(w)
+		return
+	}
+	if s.opts.Principal(r).ID != ss.principal.ID {
+		transport.Refuse(w, http.StatusForbidden, "the session is somebody else's")
+		return
+	}
+	frame, ok := s.body(w, r)
+	if !ok || !s.acceptable(w, r, frame) {
+		return
+	}
+	ss.idle.use()
+	if !ss.deliver(r.Context(), message{frame, r.Header}) {
+		s.refuseUnknown(w)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+func (s *Server) refuseUnknown(w http.ResponseWriter) {
+	if s.isClosing() {
+		refuseBusy(w, shuttingDown)
+		return
+	}
+	transport.Refuse(w, http.StatusNotFound, "there is no such session, or its stream has ended: open a stream with GET and initialize again")
+}
+
+// acceptable reports whether a body can be given to the session. What is no JSON at all is refused here, since its answer on
+// the stream would have no id; so are requests during a shutdown, while the answers that calls in flight wait for pass.
+func (s *Server) acceptable(w http.ResponseWriter, r *http.Request, frame []byte) bool {
+	request := true
+	if !jsonrpc.IsBatch(frame) {
+		msg, err := jsonrpc.Parser{}.Parse(frame)
+		var refused *jsonrpc.Error
+		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
+			s.opts.Tap.Show(transport.Stray, frame, r.Header)
+			transport.Refuse(w, http.StatusBadRequest, "the body is no JSON: "+refused.Message)
+			return false
+		}
+		request = err != nil || msg.IsRequest()
+	}
+	if request && s.isClosing() {
+		refuseBusy(w, shuttingDown)
+		return false
+	}
+	return true
+}
+
+// body reads the message of a POST. Where it cannot, the request has been answered.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) (frame []byte, ok bool) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		transport.Refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
+		return nil, false
+	}
+	control := http.NewResponseController(w)
+	bounded := control.SetReadDeadline(time.Now().Add(s.opts.BodyTimeout)) == nil
+	var err error
+	if r.ContentLength <= s.opts.MaxBody {
+		frame, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
+	} else {
+		err = &http.MaxBytesError{Limit: s.opts.MaxBody}
+	}
+	if err == nil {
+		if bounded {
+			_ = control.SetReadDeadline(time.Time{}) // or the connection would be taken for dead
+		}
+		return frame, true
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		w.Header().Set("Connection", "close") // the rest is not read
+		transport.Refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.opts.MaxBody))
+	} else {
+		transport.Refuse(w, http.StatusBadRequest, "the body could not be read: "+err.Error())
+	}
+	return nil, false
+}
