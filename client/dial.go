@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -16,6 +15,7 @@ import (
 // Dial connects to a server and returns a client that is ready. ctx bounds the dial only, not the client's life: call
 // [Client.Close]. The target is one of
 //
+//   - a URL of http or https: Streamable HTTP, of every revision, or the older HTTP+SSE, whichever the server speaks.
 //   - a command: a [stdio.Command], or its words as a []string. The server is started, and again when it dies.
 //   - an [mcp.Handler], such as a server of this process: no process, no port.
 //   - a [transport.Dialer].
@@ -23,11 +23,11 @@ import (
 //     net.Conn. They become the client's, and when they are lost they are not restored. Over a ready transport the
 //     client hears neither of questions of legacy servers nor of notifications that belong to no call.
 func Dial(ctx context.Context, target any, opts ...Options) (*Client, error) {
-	to, err := targetOf(target)
+	o := only(opts)
+	to, err := targetOf(target, o)
 	if err != nil {
 		return nil, err
 	}
-	o := only(opts)
 	o.complete(to)
 	c := newClient(to, o)
 	c.conn.enter(State{Status: Connecting})
@@ -48,12 +48,15 @@ type target struct {
 }
 
 // targetOf is the one place that knows the ways to reach a server.
-func targetOf(to any) (t target, err error) {
+func targetOf(to any, o Options) (t target, err error) {
 	switch to := to.(type) {
 	case nil:
 		return t, errors.New("dial: there is no target")
 	case string:
-		return t, dialString(to)
+		if !isURL(to) {
+			return t, fmt.Errorf("dial: %q is no URL; pass a command as its words, []string{\"npx\", \"-y\", …}, so that none has to be guessed", to)
+		}
+		return target{dialer: newEndpoint(to, o)}, nil
 	case []string:
 		if len(to) == 0 || to[0] == "" {
 			return t, errors.New("dial: the command is empty")
@@ -68,16 +71,8 @@ func targetOf(to any) (t target, err error) {
 	case io.ReadWriteCloser:
 		return target{dialer: stdio.Stream(to), once: true, own: true}, nil
 	}
-	return t, fmt.Errorf("dial: a %T is no target: pass a command ([]string or stdio.Command), an mcp.Handler, a "+
+	return t, fmt.Errorf("dial: a %T is no target: pass a URL, a command ([]string or stdio.Command), an mcp.Handler, a "+
 		"transport.Dialer, an mcp.Transport or an io.ReadWriteCloser", to)
-}
-
-func dialString(target string) error {
-	lower := strings.ToLower(target)
-	if strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
-		return fmt.Errorf("dial %s: HTTP arrives with package transport/streamable, which this build does not have", target)
-	}
-	return fmt.Errorf("dial: %q is no URL; pass a command as its words, []string{\"npx\", \"-y\", …}, so that none has to be guessed", target)
 }
 
 // ready dials a transport that is there already.

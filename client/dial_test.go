@@ -63,8 +63,8 @@ func TestNoTargets(t *testing.T) {
 		want   string
 	}{
 		{nil, "no target"},
-		{"https://example.com/mcp", "streamable"},
-		{"HTTP://example.com", "streamable"},
+		{"http://127.0.0.1:1/mcp", "refused"},
+		{"HTTP://%zz", "no URL"},
 		{"npx -y server", "[]string"},
 		{[]string{}, "empty"},
 		{3, "a int is no target"},

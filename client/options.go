@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -53,6 +54,11 @@ type Options struct {
 	LogLevel mcp.LoggingLevel
 	// OnState is told of every state of the connection: in order, one at a time.
 	OnState func(State)
+
+	// HTTPClient makes the requests to a URL; see [streamable.URL].
+	HTTPClient *http.Client
+	// Header returns fields that go along with each request to a URL, credentials for one.
+	Header func(ctx context.Context) (http.Header, error)
 
 	// Connect bounds connecting, starting the server included, and how long calls wait for a connection. 0:
 	// [DefaultConnect]; negative: no limit.

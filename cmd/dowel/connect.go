@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,9 @@ func (a *app) options(t target) (client.Options, error) {
 		LogLevel: mcp.LoggingLevel(a.log),
 		Verdicts: new(transport.Verdicts), // what a pinned revision comes to is no verdict for another run
 		Logger:   slog.New(a.notices()),
+	}
+	if len(t.header) > 0 {
+		o.Header = func(context.Context) (http.Header, error) { return t.header, nil }
 	}
 	if a.revision != "" && !o.Revision.Known() {
 		return o, usagef("--revision %s: dowel speaks %v", a.revision, mcp.Revisions())

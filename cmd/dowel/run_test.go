@@ -176,13 +176,6 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestURLIsForLater(t *testing.T) {
-	out := dowel(t, "", "tools", "--url", "http://localhost/mcp")
-	if out.code != exitConnection || !strings.Contains(out.stderr, "does not speak HTTP yet") {
-		t.Errorf("exit code %d, stderr: %s", out.code, out.stderr)
-	}
-}
-
 func TestErrorAsJSON(t *testing.T) {
 	out := dowel(t, "", onServer(t, "read", "test://nothing", "--json")...)
 	var line struct {

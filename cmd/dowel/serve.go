@@ -16,15 +16,17 @@ import (
 func builtins() []string { return builtin.Names() }
 
 func (a *app) serveCommand() *cobra.Command {
-	return &cobra.Command{
+	var address string
+	cmd := &cobra.Command{
 		Use:   "serve SERVER [OPTION=VALUE]…",
-		Short: "Serve a built-in server over standard input and output",
-		Long: `Serve a built-in server over standard input and output, as the child of a client, in every protocol revision, until the
-client closes standard input.
+		Short: "Serve a built-in server over standard input and output, or over HTTP",
+		Long: `Serve a built-in server, in every protocol revision: over standard input and output, as the child of a client, until the
+client closes standard input; or with --http over HTTP, for any number of clients, until Ctrl-C. Then it is at /mcp
+(Streamable HTTP), and for clients of 2024 at /sse (HTTP+SSE).
 
 ` + described(),
 		Example: `  dowel serve everything
-  dowel serve kv memory=true
+  dowel serve everything --http 8080
   dowel tools -- dowel serve kv path=notes.db`,
 		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -32,9 +34,11 @@ client closes standard input.
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
-			return a.serve(cmd.Context(), args)
+			return a.serve(cmd.Context(), args, address)
 		},
 	}
+	cmd.Flags().StringVar(&address, "http", "", "serve over HTTP at an `address`: 8080, or 0.0.0.0:8080 for other machines too")
+	return cmd
 }
 
 // described tells of the servers and their options.
@@ -65,7 +69,7 @@ func offered(args []string) []string {
 	return all
 }
 
-func (a *app) serve(ctx context.Context, args []string) error {
+func (a *app) serve(ctx context.Context, args []string, address string) error {
 	if len(args) == 0 {
 		return usagef("no server is named: there are %s", strings.Join(builtins(), ", "))
 	}
@@ -78,6 +82,9 @@ func (a *app) serve(ctx context.Context, args []string) error {
 		return usageError{err: err}
 	}
 	defer s.Close()
+	if address != "" {
+		return a.serveHTTP(ctx, args[0], s, address)
+	}
 	if terminal(a.stdin) != nil {
 		a.notice("Serving " + args[0] + " to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel tools " + args[0])
 	}

@@ -3,10 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/spf13/cobra"
@@ -20,6 +23,8 @@ type target struct {
 	origin string
 	// dial is what package client dials.
 	dial any
+	// header goes along with each request to a URL.
+	header http.Header
 }
 
 // label is how to call the server while it has not said its name.
@@ -44,6 +49,7 @@ func (t target) words(do, thing string) string {
 // whence holds the flags that say which server, and how it is started.
 type whence struct {
 	url     string
+	headers []string
 	env     []string
 	dir     string
 	options []string
@@ -52,6 +58,7 @@ type whence struct {
 func (w *whence) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&w.url, "url", "", "the server's `URL`")
+	flags.StringArrayVarP(&w.headers, "header", "H", nil, "send a header field with each request to the --url (`'Name: value'`, repeatable)")
 	flags.StringArrayVarP(&w.env, "env", "e", nil, "set a variable in the server's environment (`KEY=VALUE`, repeatable)")
 	flags.StringArrayVarP(&w.options, "option", "O", nil, "an option of a built-in server (`NAME=VALUE`, repeatable; see dowel serve --help)")
 	flags.StringVar(&w.dir, "dir", "", "the `folder` to start the server in")
@@ -75,6 +82,8 @@ func (w *whence) aim(cmd *cobra.Command, args []string) (t target, rest []string
 		}
 	}
 	switch {
+	case len(w.headers) > 0 && w.url == "":
+		return t, nil, usagef("--header is for servers at a --url")
 	case len(w.options) > 0 && (w.url != "" || command != nil):
 		return t, nil, usagef("--option is for built-in servers; write what the server takes behind its command")
 	case w.url != "" && command != nil:
@@ -131,7 +140,26 @@ func (w *whence) byURL() (target, error) {
 	if len(w.env) > 0 || w.dir != "" {
 		return target{}, usagef("--env and --dir are for servers that are started; %s runs already", w.url)
 	}
-	return target{}, connectError{w.url, errors.New("this dowel does not speak HTTP yet; give the server's command behind -- instead")}
+	u, err := url.Parse(w.url)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return target{}, usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", w.url)
+	}
+	header, err := w.header()
+	return target{origin: u.Redacted(), dial: w.url, header: header}, err
+}
+
+// header reads the fields that are sent along.
+func (w *whence) header() (http.Header, error) {
+	h := http.Header{}
+	for _, field := range w.headers {
+		name, value, ok := strings.Cut(field, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" || strings.ContainsFunc(name, unicode.IsSpace) || strings.ContainsFunc(value, unicode.IsControl) {
+			return nil, usagef("--header %q: write 'Name: value'", field)
+		}
+		h.Add(name, value)
+	}
+	return h, nil
 }
 
 // started is a server that is started by its command.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	schemas "github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -31,13 +32,17 @@ func wireChecked(tests func() int) int {
 	return code
 }
 
-// checkWire follows one connection in both directions. What servers for tests do wrong, they do on purpose.
+// checkWire follows the connections of one dowel in both directions, one after the other: each begins with the request 1.
+// What servers for tests do wrong, they do on purpose.
 func checkWire(next transport.Tap) transport.Tap {
 	check := schemas.NewChecker()
 	return func(f transport.Frame) {
 		from := schemas.Client
 		if f.Kind == transport.Received {
 			from = schemas.Server
+		}
+		if from == schemas.Client && string(rawjson.Lookup(f.Data, "id")) == "1" && rawjson.Lookup(f.Data, "method") != nil {
+			check = schemas.NewChecker()
 		}
 		if f.Kind != transport.Stray {
 			for _, err := range check.Frame(from, bytes.Clone(f.Data)) {

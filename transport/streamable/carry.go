@@ -1,0 +1,297 @@
+package streamable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// ErrSessionLost is wrapped by the errors of requests whose session the server does not know any more. A client dials
+// anew, and makes again what is safe to.
+var ErrSessionLost = fmt.Errorf("%w: the server has lost the session", mcp.ErrConnection)
+
+// carrier carries the messages of one client.
+type carrier struct {
+	url    string
+	client *http.Client
+	header func(context.Context) (http.Header, error)
+	max    int
+	names  nameFields
+	tap    transport.Tap
+	logger *slog.Logger
+	caller transport.Separate
+	params paramBook
+	life   context.Context // ends with Close
+	end    context.CancelFunc
+	work   sync.WaitGroup // the standing stream
+
+	mu       sync.Mutex
+	session  string // id; empty where there is none
+	standing bool   // the stream is being read
+	closed   bool
+}
+
+func newCarrier(to *url.URL, u URL, opts transport.ClientOptions) *carrier {
+	c := &carrier{
+		url: to.String(), client: guarded(u.Client), header: u.Header, max: u.MaxMessage, names: newNameFields(opts.Vocabulary),
+		tap: opts.Tap, logger: opts.Logger,
+	}
+	if c.max <= 0 {
+		c.max = DefaultMaxMessage
+	}
+	if c.logger == nil {
+		c.logger = slog.Default()
+	}
+	c.life, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+// Carry implements [transport.Carrier].
+func (c *carrier) Carry(ctx context.Context, m *transport.Outbound, receive func([]byte) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	r, err := c.request(ctx, http.MethodPost, m)
+	if err != nil {
+		return err
+	}
+	c.tap.Show(transport.Sent, m.Frame, r.Header)
+	resp, err := c.client.Do(r)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	defer resp.Body.Close()
+	if err := c.check(m, r, resp); err != nil {
+		return err
+	}
+	switch media := mediaType(resp.Header); {
+	case receive == nil:
+		return c.accepted(m, resp)
+	case media == "text/event-stream" && resp.StatusCode < 300:
+		return c.stream(ctx, m, resp, receive)
+	case media == "application/json" || media == "":
+		return c.document(m, resp, receive)
+	}
+	return transport.NewHTTPError(resp)
+}
+
+// request makes a request with the header fields of the protocol and those of the user.
+func (c *carrier) request(ctx context.Context, method string, m *transport.Outbound) (*http.Request, error) {
+	var body io.Reader
+	if m.Frame != nil {
+		body = bytes.NewReader(m.Frame)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.url, body)
+	if err != nil {
+		return nil, err
+	}
+	if c.header != nil {
+		more, err := c.header(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("the header of a request: %w", err)
+		}
+		for name, values := range more {
+			r.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	switch method {
+	case http.MethodPost:
+		r.Header["Content-Type"] = postType
+		r.Header["Accept"] = postAccept
+	case http.MethodGet:
+		r.Header["Accept"] = getAccept
+	}
+	c.metadata(r.Header, m)
+	return r, nil
+}
+
+// Shared by all requests, which do not change them.
+var (
+	postType   = []string{"application/json"}
+	postAccept = []string{"application/json, text/event-stream"}
+	getAccept  = []string{"text/event-stream"}
+)
+
+// metadata sets the fields that mirror the message, or name the session (basic/transports: request metadata).
+func (c *carrier) metadata(h http.Header, m *transport.Outbound) {
+	if m.Revision != "" {
+		h[mcp.HeaderProtocolVersion] = []string{string(m.Revision)}
+	}
+	if !m.Revision.Modern() {
+		if id := c.sessionID(); id != "" && m.Method != mcp.MethodInitialize {
+			h[mcp.HeaderSessionID] = []string{id}
+		}
+		return
+	}
+	if m.Method != "" {
+		h[mcp.HeaderMethod] = []string{m.Method}
+	}
+	if field := c.names.vocabulary.NameField(m.Method); field != "" {
+		if name, ok := rawjson.String(rawjson.Lookup(m.Params, field)); ok {
+			h[mcp.HeaderName] = []string{mcp.EncodeHeaderValue(name)}
+		}
+	}
+	if m.Method == mcp.MethodCallTool {
+		c.params.fields(h, m.Params)
+	}
+}
+
+func (c *carrier) sessionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// check looks at what an answer says of the session.
+func (c *carrier) check(m *transport.Outbound, r *http.Request, resp *http.Response) error {
+	switch sent := r.Header[mcp.HeaderSessionID]; {
+	case m.Method == mcp.MethodInitialize && resp.StatusCode < 300:
+		id := resp.Header.Get(mcp.HeaderSessionID)
+		for _, b := range []byte(id) {
+			if b < 0x21 || b > 0x7e {
+				return errors.New("the server's session id holds more than visible ASCII characters")
+			}
+		}
+		c.mu.Lock()
+		c.session = id
+		c.mu.Unlock()
+	case resp.StatusCode == http.StatusNotFound && len(sent) > 0:
+		c.lost(sent[0])
+		return ErrSessionLost
+	}
+	return nil
+}
+
+// lost says once that a session is not there any more.
+func (c *carrier) lost(id string) {
+	c.mu.Lock()
+	first := c.session == id
+	if first {
+		c.session = ""
+	}
+	c.mu.Unlock()
+	if first {
+		c.caller.Down(ErrSessionLost)
+	}
+}
+
+// failed is the error of a request that has no answer.
+func (c *carrier) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil && c.life.Err() == nil {
+		return context.Cause(ctx)
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // without the URL, which may hold secrets
+	}
+	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+}
+
+// accepted ends a message that nothing comes back for.
+func (c *carrier) accepted(m *transport.Outbound, resp *http.Response) error {
+	if resp.StatusCode >= 300 {
+		return transport.NewHTTPError(resp)
+	}
+	if m.Method == mcp.NotificationInitialized {
+		c.stand()
+	}
+	return nil
+}
+
+// document reads an answer that is one message. An error of HTTP that holds one of the protocol is that; where it speaks of
+// credentials, rates or the server's state it stays what it is.
+func (c *carrier) document(m *transport.Outbound, resp *http.Response, receive func([]byte) bool) error {
+	if resp.StatusCode >= 300 {
+		failed := transport.NewHTTPError(resp)
+		msg, err := jsonrpc.Parser{}.Parse(failed.Body)
+		if err == nil {
+			c.tap.Show(transport.Received, failed.Body, resp.Header)
+		}
+		if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
+			return failed // where even initialize is refused, the status says whether to try the older transport
+		}
+		if !receive(failed.Body) {
+			return failed
+		}
+		return nil
+	}
+	frame, err := readAll(io.LimitReader(resp.Body, int64(c.max)+1), resp.ContentLength)
+	switch {
+	case err != nil:
+		return c.failed(resp.Request.Context(), err)
+	case len(frame) > c.max:
+		return fmt.Errorf("the answer is larger than %d bytes", c.max)
+	case len(bytes.TrimSpace(frame)) == 0:
+		return fmt.Errorf("the server answered %s with HTTP status %d and no message", m.Method, resp.StatusCode)
+	}
+	c.deliver(m, frame, resp.Header, receive)
+	return nil
+}
+
+// deliver gives a frame to who waits for it, without the tools that must not be used.
+func (c *carrier) deliver(m *transport.Outbound, frame []byte, header http.Header, receive func([]byte) bool) (done bool) {
+	c.tap.Show(transport.Received, frame, header)
+	if m.Method == mcp.MethodListTools && m.Revision.Modern() {
+		frame = c.learn(frame)
+	}
+	return receive(frame)
+}
+
+// learn takes what a list of tools says of header fields, and leaves out the tools that say it wrongly.
+func (c *carrier) learn(frame []byte) []byte {
+	result := rawjson.Lookup(frame, "result")
+	if result == nil {
+		return frame
+	}
+	clean, rejected := c.params.learn(result)
+	if len(rejected) == 0 {
+		return frame
+	}
+	for _, tool := range rejected {
+		c.logger.Warn("a tool of the server is left out: its x-mcp-header is invalid", "tool", tool.name, "reason", tool.reason)
+	}
+	return rawjson.Set(frame, "result", clean)
+}
+
+func mediaType(h http.Header) string {
+	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
+// Close implements [transport.Carrier]: it ends the session, as far as the server can be reached.
+func (c *carrier) Close() error {
+	const patience = 2 * time.Second
+	c.mu.Lock()
+	id := c.session
+	c.session, c.closed = "", true
+	c.mu.Unlock()
+	c.end()
+	c.work.Wait()
+	if id == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	r, err := c.request(ctx, http.MethodDelete, &transport.Outbound{Revision: c.caller.Speaks()})
+	if err != nil {
+		return err
+	}
+	r.Header[mcp.HeaderSessionID] = []string{id}
+	if resp, err := c.client.Do(r); err == nil { // a server that is gone has ended it
+		resp.Body.Close()
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// DefaultMaxMessage bounds one message of a server, in bytes.
+const DefaultMaxMessage = transport.DefaultMaxMessage
+
+// URL is an MCP endpoint to dial: a [transport.Dialer].
+type URL struct {
+	// URL is where the endpoint is: http or https.
+	URL string
+	// Client makes the requests; nil is one of the package's own, without a limit of time. Its CheckRedirect is asked first,
+	// and redirects to another origin are not followed whatever it says.
+	Client *http.Client
+	// Header returns fields that go along with a request, credentials for one; nil for none. The protocol's own win.
+	Header func(ctx context.Context) (http.Header, error)
+	// MaxMessage bounds one message of the server, default [DefaultMaxMessage] bytes.
+	MaxMessage int
+}
+
+var _ transport.Dialer = URL{}
+
+// Endpoint implements [transport.Dialer].
+func (u URL) Endpoint() string { return u.URL }
+
+// String names the endpoint without its secrets.
+func (u URL) String() string {
+	parsed, err := url.Parse(u.URL)
+	if err != nil {
+		return "an endpoint whose URL is malformed"
+	}
+	parsed.User, parsed.RawQuery, parsed.Fragment = nil, "", ""
+	return parsed.String()
+}
+
+// Dial implements [transport.Dialer].
+func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	parsed, err := url.Parse(u.URL)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no URL of http or https", u.URL)
+	}
+	c := newCarrier(parsed, u, opts)
+	t := transport.NewSeparate(c, in, opts)
+	c.caller = t
+	if err := t.Connect(ctx, u.Endpoint()); err != nil {
+		return nil, err
+	}
+	return &connection{t, c}, nil
+}
+
+// defaultClient keeps a connection for each of many calls at the same time.
+var defaultClient = &http.Client{Transport: newTransport()}
+
+func newTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = 256, 128, 90*time.Second
+	return t
+}
+
+// guarded returns the client with the rule for redirects.
+func guarded(client *http.Client) *http.Client {
+	if client == nil {
+		client = defaultClient
+	}
+	own := *client
+	own.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		const most = 10
+		if client.CheckRedirect != nil {
+			if err := client.CheckRedirect(next, via); err != nil {
+				return err
+			}
+		}
+		first := via[0].URL
+		switch upgrade := first.Scheme == "http" && next.URL.Scheme == "https" && first.Hostname() == next.URL.Hostname(); {
+		case len(via) >= most:
+			return errors.New("the server redirects for ever")
+		case !upgrade && (first.Scheme != next.URL.Scheme || first.Host != next.URL.Host):
+			return fmt.Errorf("the server redirects to another origin, %s://%s: dial that if you trust it", next.URL.Scheme, next.URL.Host)
+		}
+		return nil
+	}
+	return &own
+}
+
+// connection is a transport over HTTP.
+type connection struct {
+	transport.Separate
+	carrier *carrier
+}
+
+// RoundTrip implements [mcp.Transport]. A call that the server refuses for the header fields that mirror its arguments is
+// made again once, with the tool as it is now.
+func (c *connection) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	res, err := c.Separate.RoundTrip(ctx, req)
+	var refused *mcp.Error
+	if req.Method != mcp.MethodCallTool || !errors.As(err, &refused) || refused.Code != mcp.CodeHeaderMismatch {
+		return res, err
+	}
+	if c.refresh(ctx) != nil {
+		return nil, err
+	}
+	return c.Separate.RoundTrip(ctx, req)
+}
+
+// refresh asks for the list of tools, from which the carrier learns.
+func (c *connection) refresh(ctx context.Context) error {
+	const most = 1000 // pages
+	var cursor *string
+	for range most {
+		params, err := mcp.Encode(mcp.ListParams{Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		res, err := c.Separate.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListTools, Params: params})
+		if err != nil {
+			return err
+		}
+		var page struct {
+			NextCursor *string `json:"nextCursor"`
+		}
+		if err := mcp.Decode(res.Raw, &page); err != nil || page.NextCursor == nil {
+			return err
+		}
+		cursor = page.NextCursor
+	}
+	return nil
+}

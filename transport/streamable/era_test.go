@@ -1,0 +1,172 @@
+package streamable_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// httpRevisions are those that have Streamable HTTP, and "" for what a client finds out by itself.
+var httpRevisions = append([]mcp.Revision{""}, slices.DeleteFunc(mcp.Revisions(), func(r mcp.Revision) bool { return r == mcp.Revision20241105 })...)
+
+func eachRevision(t *testing.T, test func(t *testing.T, r mcp.Revision)) {
+	for _, r := range httpRevisions {
+		name := string(r)
+		if name == "" {
+			name = "found out"
+		}
+		t.Run(name, func(t *testing.T) { test(t, r) })
+	}
+}
+
+func TestCalls(t *testing.T) {
+	_, web := serve(t, world(nil))
+	eachRevision(t, func(t *testing.T, r mcp.Revision) {
+		c := dial(t, web.URL+"/mcp", r, client.Options{})
+		for _, text := range []string{"hi", "", "äöü\r\n\u2028"} {
+			if got, err := client.Call[string](t.Context(), c, "echo", message{text}); err != nil || got != text {
+				t.Errorf("echo: %q, %v", got, err)
+			}
+		}
+		var steps []float64
+		_, err := client.Call[string](t.Context(), c, "progress", message{"x"}, client.CallOptions{OnProgress: func(p mcp.ProgressParams) { steps = append(steps, p.Progress) }})
+		if err != nil || len(steps) == 0 || !slices.IsSorted(steps) {
+			t.Errorf("progress: %v, %v", steps, err)
+		}
+		if _, err := client.Call[string](t.Context(), c, "nothing", nil); err == nil {
+			t.Error("an unknown tool was called")
+		}
+	})
+}
+
+func TestAsks(t *testing.T) {
+	_, web := serve(t, world(nil))
+	eachRevision(t, func(t *testing.T, r mcp.Revision) {
+		if r == mcp.Revision20250326 {
+			return // has no elicitation
+		}
+		type key struct{}
+		var own atomic.Bool
+		c := dial(t, web.URL+"/mcp", r, client.Options{Elicit: func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+			own.Store(ctx.Value(key{}) == "the call's")
+			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: []byte(`{"name":"Ada"}`)}, nil
+		}})
+		got, err := client.Call[string](context.WithValue(t.Context(), key{}, "the call's"), c, "ask", nil)
+		if err != nil || got != "hello Ada" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if !own.Load() {
+			t.Error("the question was not asked in the context of its call")
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	s := world(nil)
+	ended := make(chan error, 1)
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+			res, err := next.ServeMCP(ctx, req)
+			if req.Method == mcp.MethodCallTool {
+				ended <- context.Cause(ctx)
+			}
+			return res, err
+		})
+	})
+	_, web := serve(t, s)
+	eachRevision(t, func(t *testing.T, r mcp.Revision) {
+		c := dial(t, web.URL+"/mcp", r, client.Options{})
+		enough := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(50*time.Millisecond, func() { cancel(enough) })
+		if _, err := client.Call[string](ctx, c, "wait", nil); !errors.Is(err, enough) {
+			t.Errorf("the call ended with %v", err)
+		}
+		select {
+		case cause := <-ended:
+			if cause == nil {
+				t.Error("the handler's context had not ended")
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("the handler goes on")
+		}
+	})
+}
+
+func TestWatch(t *testing.T) {
+	eachRevision(t, func(t *testing.T, r mcp.Revision) {
+		_, web := serve(t, world(nil))
+		c := dial(t, web.URL+"/mcp", r, client.Options{})
+		w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if _, err := client.Call[string](t.Context(), c, "grow", nil); err != nil {
+			t.Fatal(err)
+		}
+		defer time.AfterFunc(5*time.Second, func() { w.Close() }).Stop()
+		for change, err := range w.Changes() {
+			if err != nil || change.Method != mcp.NotificationToolsChanged {
+				t.Errorf("%v, %v", change, err)
+			}
+			return
+		}
+		t.Error("nobody was told")
+	})
+}
+
+// A call that takes longer than JSONFor is answered by a stream, so that nobody in between gives up.
+func TestSlowCall(t *testing.T) {
+	gate := make(chan struct{})
+	_, web := serve(t, world(gate), streamable.Options{JSONFor: 20 * time.Millisecond, KeepAlive: 10 * time.Millisecond})
+	eachRevision(t, func(t *testing.T, r mcp.Revision) {
+		c := dial(t, web.URL+"/mcp", r, client.Options{})
+		time.AfterFunc(100*time.Millisecond, func() { gate <- struct{}{} })
+		if got, err := client.Call[string](t.Context(), c, "wait", nil); err != nil || got != "let go" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// The server ends the connection in the middle of a call; the client comes back for the rest.
+func TestDisconnect(t *testing.T) {
+	_, web := serve(t, world(nil), streamable.Options{Retry: 20 * time.Millisecond})
+	eachRevision(t, func(t *testing.T, r mcp.Revision) {
+		want := "not cut"
+		if r == mcp.Revision20251125 {
+			want = "cut"
+		}
+		c := dial(t, web.URL+"/mcp", r, client.Options{})
+		logs := 0
+		got, err := client.Call[string](t.Context(), c, "cut", nil, client.CallOptions{
+			OnProgress: func(mcp.ProgressParams) {}, OnLog: func(mcp.LoggingMessageParams) { logs++ },
+		})
+		if err != nil || got != want {
+			t.Errorf("%q, %v", got, err)
+		}
+		if want == "cut" && logs != 1 {
+			t.Errorf("%d log messages came through the cut", logs)
+		}
+	})
+}
+
+// Arguments that are mirrored into header fields are, whether the tool was listed or not.
+func TestParameters(t *testing.T) {
+	_, web := serve(t, world(nil))
+	eachRevision(t, func(t *testing.T, r mcp.Revision) {
+		c := dial(t, web.URL+"/mcp", r, client.Options{})
+		for _, region := range []string{"eu", " padded ", "日本", "=?base64?x?="} {
+			if _, err := client.Call[string](t.Context(), c, "route", routed{Region: region, Level: 3}); err != nil {
+				t.Errorf("%q: %v", region, err)
+			}
+		}
+	})
+}

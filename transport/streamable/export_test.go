@@ -1,0 +1,17 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+)
+
+// Forget ends all sessions, as a restart without a store would.
+func (s *Server) Forget() {
+	s.sessions.mu.Lock()
+	all := s.sessions.sessions
+	s.sessions.sessions = map[string]*session{}
+	s.sessions.mu.Unlock()
+	for _, ss := range all {
+		_ = ss.end(context.Background(), errors.New("forgotten")) // the store is memory
+	}
+}

@@ -1,0 +1,166 @@
+package streamable
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// get opens the standing stream of a session, or goes on with one that was cut off.
+func (s *Server) get(w http.ResponseWriter, r *http.Request) {
+	if s.opts.NoLegacy || s.modernVersion(r) {
+		s.refuseMethod(w, "GET belongs to legacy sessions: changes come on subscriptions/listen")
+		return
+	}
+	if !accepted(r.Header).stream {
+		transport.Refuse(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
+		return
+	}
+	ss := s.session(w, r)
+	if ss == nil {
+		return
+	}
+	last := r.Header.Get(mcp.HeaderLastEventID)
+	if last == "" {
+		ss.standing.attach(w, r, "")
+		return
+	}
+	name, ok := s.opts.Events.Stream(last)
+	if !ok || name != ss.key && !strings.HasPrefix(name, ss.key+".") {
+		transport.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
+		return
+	}
+	l := ss.lane(name)
+	if l == nil { // it is over, and its events may be there still
+		l = &lane{session: ss, name: name, over: true}
+	}
+	l.attach(w, r, last)
+}
+
+// delete ends a session.
+func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
+	if s.opts.NoLegacy || s.modernVersion(r) {
+		s.refuseMethod(w, "DELETE belongs to legacy sessions: there are none in this revision")
+		return
+	}
+	ss := s.session(w, r)
+	if ss == nil {
+		return
+	}
+	if err := s.sessions.remove(r.Context(), ss, errDeleted); err != nil {
+		s.opts.Logger.Error("the end of a session could not be stored", "err", err)
+		refuseBusy(w, "the session has ended here, and that could not be stored", retryShutdown)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+var errDeleted = errors.New("the client has ended the session")
+
+// attach sends the lane over a new connection: what the client has missed, and what is to come. A connection that it had
+// before is let go.
+func (l *lane) attach(w http.ResponseWriter, r *http.Request, last string) {
+	if l.standing {
+		l.listen() // before the client can cause a change
+	}
+	stream := l.session.server.newStream(w)
+	released := l.connect(stream, r, last)
+	if released != nil {
+		forget := l.session.server.onShutdown(func() { l.drop(stream) })
+		select {
+		case <-released:
+		case <-stream.Done():
+		case <-r.Context().Done():
+		}
+		forget()
+		l.drop(stream)
+	}
+	_ = stream.Close() // who has gone comes back for the rest
+}
+
+// connect makes stream the lane's connection; nil where there is nothing to wait for.
+func (l *lane) connect(stream *eventstream.Writer, r *http.Request, last string) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.release()
+	if stream.Open() != nil || !l.replay(stream, r, last) || l.over {
+		return nil
+	}
+	l.stream = stream
+	l.released = make(chan struct{})
+	if last == "" {
+		l.prime()
+	}
+	waiting := l.waiting
+	l.waiting = nil
+	for _, frame := range waiting {
+		l.send(frame)
+	}
+	return l.released
+}
+
+// listen begins to listen to changes of lists, unless it does.
+func (l *lane) listen() {
+	l.mu.Lock()
+	begin := l.stop == nil && !l.over
+	if begin {
+		l.stop = l.session.edge.StopListening
+	}
+	l.mu.Unlock()
+	if begin {
+		l.session.edge.Listen()
+	}
+}
+
+// replay sends what came behind an event. What is not there any more cannot be sent: the client asks again for what it
+// needs.
+func (l *lane) replay(stream *eventstream.Writer, r *http.Request, last string) bool {
+	if last == "" {
+		return true
+	}
+	missed, err := l.session.server.opts.Events.After(r.Context(), last)
+	if err != nil {
+		l.session.server.opts.Logger.Warn("events could not be sent again", "err", err)
+	}
+	for _, e := range missed {
+		l.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
+		if stream.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// drop takes the lane off a connection, if it is still the lane's.
+func (l *lane) drop(stream *eventstream.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream == stream {
+		l.stream, l.left = nil, time.Now()
+		l.release()
+	}
+}
+
+// attached reports whether a client is connected.
+func (l *lane) attached() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stream != nil
+}
+
+// listening reports whether the lane listens to changes of lists; one that nobody has come back to stops.
+func (l *lane) listening() bool {
+	const patience = 2 * time.Minute
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stop != nil && l.stream == nil && time.Since(l.left) > patience {
+		l.stop()
+		l.stop = nil
+	}
+	return l.stop != nil
+}

@@ -1,0 +1,225 @@
+package streamable
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// lane is one stream of a legacy session: the answer to a request, or the standing one. It outlives the connection that
+// carries it: what it has sent is kept, and a client that was cut off comes back for the rest (basic/transports:
+// resumability).
+type lane struct {
+	session  *session
+	name     string // in the event store; no other session has it
+	standing bool
+
+	mu       sync.Mutex
+	idle     http.ResponseWriter // of a client that waits, while the answer may still be one document
+	stream   *eventstream.Writer // the connection; nil while there is none
+	released chan struct{}       // closed when the connection's request may return
+	accept   accepts
+	waiting  [][]byte // what came for the standing lane while nobody was there
+	stop     func()   // ends the standing lane's listening to lists; nil while it does not
+	left     time.Time
+	numbered bool // something was sent that a client can name to come back
+	over     bool
+}
+
+// newLane returns the lane of the answer to a request.
+func (ss *session) newLane(w http.ResponseWriter, accept accepts) *lane {
+	return &lane{session: ss, idle: w, accept: accept, released: make(chan struct{})}
+}
+
+// serve runs a request, which goes on when the client has gone, and sends what comes of it. It returns when the client has
+// the answer, or will come back for it, or has gone.
+func (l *lane) serve(r *http.Request, answer func() []byte) {
+	w, released := l.idle, l.released
+	var timer *time.Timer
+	if wait := l.session.server.opts.JSONFor; wait > 0 && l.accept.stream {
+		timer = time.AfterFunc(wait, l.open)
+		defer timer.Stop()
+	}
+	if !l.accept.json {
+		l.open()
+	}
+	document := make(chan []byte, 1)
+	go func() { document <- l.finish(answer()) }()
+	select {
+	case frame := <-document:
+		if frame != nil {
+			l.session.server.respond(w, http.StatusOK, frame)
+		}
+	case <-released:
+	case <-r.Context().Done():
+	}
+	l.detach()
+}
+
+// open turns the answer into a stream, if the client waits for it.
+func (l *lane) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begin()
+}
+
+// begin is open with l.mu held.
+func (l *lane) begin() {
+	if l.idle == nil || l.stream != nil || l.over || !l.accept.stream {
+		return
+	}
+	l.name = l.session.key + "." + strconv.FormatUint(l.session.server.lanes.Add(1), 36)
+	l.session.enter(l)
+	l.stream = l.session.server.newStream(l.idle)
+	if l.stream.Open() == nil {
+		l.prime()
+	}
+}
+
+// prime gives the client an event to come back to, before there is any, where its revision knows such events.
+func (l *lane) prime() {
+	if l.session.edge.Revision < mcp.Revision20251125 {
+		return
+	}
+	if id := l.keep(nil); id != "" {
+		_ = l.stream.Send(eventstream.Event{ID: id, HasID: true, Retry: l.session.server.opts.Retry})
+	}
+}
+
+// keep stores an event and returns its id; without one the client cannot come back to it.
+func (l *lane) keep(frame []byte) string {
+	id, err := l.session.server.opts.Events.Append(context.Background(), l.name, frame)
+	if err != nil {
+		l.session.server.opts.Logger.Warn("an event could not be stored", "err", err)
+		return ""
+	}
+	l.numbered = true
+	return id
+}
+
+// Write implements [transport.Writer].
+func (l *lane) Write(frame []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.over:
+		return mcp.ErrPeerGone
+	case l.standing && l.stream == nil:
+		return l.wait(frame)
+	case !l.standing && !l.accept.stream:
+		return l.elsewhere(frame)
+	}
+	l.begin()
+	l.send(frame)
+	return nil
+}
+
+// send stores a frame and sends it, if the client is there; l.mu is held.
+func (l *lane) send(frame []byte) {
+	if l.name == "" {
+		return // the client has gone before it could have come back
+	}
+	l.session.server.opts.Tap.Show(transport.Sent, frame, nil)
+	id := l.keep(frame)
+	if l.stream != nil {
+		_ = l.stream.Send(eventstream.Event{ID: id, HasID: id != "", Data: frame}) // else it comes back for it
+	}
+}
+
+const maxWaiting = 64
+
+// wait keeps what came for the standing lane while nobody was there, each message once; l.mu is held. Questions cannot
+// wait: the call that asks would.
+func (l *lane) wait(frame []byte) error {
+	if rawjson.Lookup(frame, "id") != nil {
+		return mcp.ErrPeerGone
+	}
+	for _, there := range l.waiting {
+		if string(there) == string(frame) {
+			return nil
+		}
+	}
+	if len(l.waiting) < maxWaiting {
+		l.waiting = append(l.waiting, frame)
+	}
+	return nil
+}
+
+// elsewhere takes what comes before an answer that cannot be a stream: a question goes to the standing lane.
+func (l *lane) elsewhere(frame []byte) error {
+	if rawjson.Lookup(frame, "id") == nil {
+		return nil
+	}
+	return l.session.standing.Write(frame)
+}
+
+// finish ends the lane with the last frame, which is returned where it is to be the answer as one document.
+func (l *lane) finish(frame []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream == nil && l.idle != nil && frame != nil {
+		l.over = true
+		return frame
+	}
+	if frame != nil {
+		l.send(frame)
+	}
+	l.end()
+	return nil
+}
+
+// end lets no more be written; l.mu is held.
+func (l *lane) end() {
+	l.over = true
+	l.session.forget(l)
+	l.release()
+}
+
+func (l *lane) release() {
+	if l.released != nil {
+		close(l.released)
+		l.released = nil
+	}
+}
+
+// close ends the lane because its session has ended.
+func (l *lane) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stop != nil {
+		l.stop()
+		l.stop = nil
+	}
+	l.end()
+}
+
+// detach takes the lane off its connection, which nobody uses any more when it returns.
+func (l *lane) detach() {
+	l.mu.Lock()
+	stream := l.stream
+	l.idle, l.stream = nil, nil
+	l.mu.Unlock()
+	if stream != nil {
+		_ = stream.Close() // who has gone comes back for the rest
+	}
+}
+
+// Disconnect ends the connection that carries the lane while its request goes on; the client comes back for the rest. It
+// reports false where the client would not know to.
+func (l *lane) Disconnect() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begin()
+	if l.stream == nil || l.over || l.session.edge.Revision < mcp.Revision20251125 {
+		return false
+	}
+	l.release()
+	return true
+}

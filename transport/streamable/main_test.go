@@ -1,0 +1,180 @@
+package streamable_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+func TestMain(m *testing.M) { mcptest.Main(m) }
+
+type message struct {
+	Message string `json:"message"`
+}
+
+type routed struct {
+	Region string `json:"region"`
+	Level  int    `json:"level,omitempty"`
+}
+
+type person struct {
+	Name string `json:"name"`
+}
+
+// world is a server with a tool for each thing that a transport has to carry. gate, where it is not nil, holds "wait".
+func world(gate chan struct{}) *server.Server {
+	s := server.New("world", "1", server.Options{Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
+	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in message) (string, error) { return in.Message, nil })
+	server.Tool(s, "progress", "Reports.", func(ctx context.Context, in message) (string, error) {
+		for i := range 3 {
+			server.Progress(ctx, float64(i), 3, in.Message)
+		}
+		return "done", nil
+	})
+	server.Tool(s, "ask", "Asks.", func(ctx context.Context, _ struct{}) (string, error) {
+		who, err := server.Ask[person](ctx, "who", "Who are you?")
+		return "hello " + who.Name, err
+	})
+	server.Tool(s, "wait", "Waits to be let go.", func(ctx context.Context, _ struct{}) (string, error) {
+		select {
+		case <-gate:
+			return "let go", nil
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	})
+	server.Tool(s, "cut", "Ends the connection and goes on.", func(ctx context.Context, _ struct{}) (string, error) {
+		server.Progress(ctx, 1, 2, "before")
+		if !server.Disconnect(ctx) {
+			return "not cut", nil
+		}
+		server.Log(ctx).Info("after")
+		return "cut", nil
+	})
+	server.RawTool(s, mcp.Tool{Name: "route", InputSchema: json.RawMessage(`{"type":"object","properties":{` +
+		`"region":{"type":"string","x-mcp-header":"Region"},"level":{"type":"integer","x-mcp-header":"Level"}}}`)},
+		func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(arguments))}}, nil
+		})
+	server.Tool(s, "grow", "Adds a tool.", func(context.Context, struct{}) (string, error) {
+		server.Tool(s, "grown", "New.", func(context.Context, struct{}) (string, error) { return "", nil })
+		return "", nil
+	})
+	return s
+}
+
+// serve serves the handler at /mcp until the test ends.
+func serve(t testing.TB, h mcp.Handler, opts ...streamable.Options) (*streamable.Server, *httptest.Server) {
+	t.Helper()
+	endpoint := streamable.Handler(h, opts...)
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", endpoint)
+	web := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := endpoint.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		web.CloseClientConnections()
+		web.Close()
+	})
+	return endpoint, web
+}
+
+// dial connects to the server in a revision; the frames that pass are checked against its schema.
+func dial(t testing.TB, url string, revision mcp.Revision, opts client.Options) *client.Client {
+	t.Helper()
+	own := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	opts.Revision, opts.HTTPClient, opts.Verdicts = revision, own, new(transport.Verdicts)
+	if opts.Tap == nil {
+		opts.Tap = mcptest.ClientTap(t)
+	}
+	c, err := client.Dial(t.Context(), url, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); own.CloseIdleConnections() })
+	return c
+}
+
+// answer is what a raw request was answered.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send makes a raw request.
+func send(t testing.TB, method, url, body string, fields ...string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+	}
+	for i := 0; i < len(fields); i += 2 {
+		switch name, value := fields[i], fields[i+1]; {
+		case name == "Host":
+			r.Host = value
+		case value == "":
+			r.Header.Del(name)
+		default:
+			r.Header[name] = append(r.Header[name], value) // as it is spelt
+		}
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	return answer{resp.StatusCode, resp.Header, string(got)}
+}
+
+// code is the code of the error that a body holds; 0 for none.
+func code(t testing.TB, body string) int {
+	t.Helper()
+	var m struct {
+		Error struct {
+			Code int `json:"code"`
+		} `json:"error"`
+	}
+	if body == "" {
+		return 0
+	}
+	if err := json.Unmarshal([]byte(body), &m); err != nil {
+		t.Errorf("the body is no JSON: %q", body)
+	}
+	return m.Error.Code
+}
+
+// within waits for f to become true.
+func within(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 5 seconds", what)
+		}
+	}
+}

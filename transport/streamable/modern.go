@@ -1,0 +1,112 @@
+package streamable
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// postModern serves a message of the modern era: stateless, the response is its own.
+func (s *Server) postModern(w http.ResponseWriter, r *http.Request, msg jsonrpc.Message, accept accepts) {
+	switch {
+	case msg.IsResponse():
+		s.refuse(w, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "clients send no responses in revision %s", mcp.LatestRevision))
+		return
+	case msg.IsNotification():
+		s.edge.Notify(r.Context(), msg)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if mismatch := s.names.check(r.Header, msg, s.edge.Revisions()); mismatch != nil {
+		s.refuse(w, msg.ID, mismatch)
+		return
+	}
+	ctx, cancel := s.listening(r.Context(), msg.Method)
+	defer cancel()
+	out := &response{server: s, w: w, accept: accept}
+	out.begin()
+	answer := s.edge.Serve(ctx, transport.Incoming{
+		Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out,
+	})
+	out.finish(answer)
+}
+
+// listening returns the context of a request: that of a subscription ends well at Shutdown.
+func (s *Server) listening(ctx context.Context, method string) (context.Context, func()) {
+	if method != mcp.MethodListen {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	forget := s.onShutdown(func() { cancel(transport.Shutdown()) })
+	return ctx, func() { forget(); cancel(nil) }
+}
+
+// nameFields says which member of the params of a method Mcp-Name mirrors.
+type nameFields struct{ vocabulary *mcp.Vocabulary }
+
+func newNameFields(v *mcp.Vocabulary) nameFields {
+	if v == nil {
+		v = mcp.NewVocabulary()
+	}
+	return nameFields{v}
+}
+
+// check holds the header fields of a request against its body, so that whoever routed it by them and who serves it mean
+// the same (basic/transports/streamable-http: Server Validation).
+func (n nameFields) check(h http.Header, msg jsonrpc.Message, spoken []mcp.Revision) *mcp.Error {
+	version, known := rawjson.String(rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcp.MetaProtocolVersion))
+	if !known {
+		return nil // the edge says what is missing
+	}
+	if e := match(h, mcp.HeaderProtocolVersion, version, false); e != nil {
+		return e
+	}
+	if !mcp.Revision(version).Modern() {
+		return nil // the edge says what is spoken
+	}
+	if e := match(h, mcp.HeaderMethod, msg.Method, false); e != nil {
+		return e
+	}
+	field := n.vocabulary.NameField(msg.Method)
+	if field == "" {
+		return nil
+	}
+	name, there := rawjson.String(rawjson.Lookup(msg.Params, field))
+	if !there {
+		if len(h[mcp.HeaderName]) > 0 {
+			return mismatch("%s is present, but params.%s is not", mcp.HeaderName, field)
+		}
+		return nil // the handler says what is missing
+	}
+	return match(h, mcp.HeaderName, name, true)
+}
+
+// match compares the one value of a field with that of the body.
+func match(h http.Header, field, body string, encoded bool) *mcp.Error {
+	values := h[field]
+	switch {
+	case len(values) == 0:
+		return mismatch("%s is missing", field)
+	case len(values) > 1:
+		return mismatch("%s occurs more than once", field)
+	}
+	value, ok := values[0], true
+	if encoded {
+		value, ok = mcp.DecodeHeaderValue(value)
+	}
+	switch {
+	case !ok:
+		return mismatch("%s is malformed", field)
+	case value != body:
+		return mismatch("the %s header value %q does not match the body value %q", field, value, body)
+	}
+	return nil
+}
+
+func mismatch(format string, args ...any) *mcp.Error {
+	return mcp.Errorf(mcp.CodeHeaderMismatch, "Header mismatch: "+format, args...)
+}

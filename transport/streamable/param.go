@@ -1,0 +1,124 @@
+package streamable
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// paramBook holds which arguments of tools are mirrored into header fields, as the server's lists tell. The zero paramBook
+// is ready; it is safe for concurrent use.
+type paramBook struct {
+	mu    sync.RWMutex
+	tools map[string][]schema.Header
+}
+
+// maxParamBook bounds the tools that are remembered.
+const maxParamBook = 4096
+
+// rejectedTool is a tool whose x-mcp-header annotations break the rules: it must not be used over HTTP.
+type rejectedTool struct {
+	name   string
+	reason error
+}
+
+// learn remembers what the result of tools/list says, and returns it without the tools that must not be used.
+func (b *paramBook) learn(result json.RawMessage) (clean json.RawMessage, rejected []rejectedTool) {
+	if !b.known() && !bytes.Contains(result, []byte("x-mcp-header")) {
+		return result, nil
+	}
+	list := rawjson.Lookup(result, "tools")
+	kept := []byte{'['}
+	for it := rawjson.Array(list); it.Next(); {
+		name, _ := rawjson.String(rawjson.Lookup(it.Value, "name"))
+		if err := b.learnTool(name, rawjson.Lookup(it.Value, "inputSchema")); err != nil {
+			rejected = append(rejected, rejectedTool{name, err})
+			continue
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(kept, it.Value...)
+	}
+	if rejected == nil {
+		return result, nil
+	}
+	return rawjson.Set(result, "tools", append(kept, ']')), rejected
+}
+
+func (b *paramBook) known() bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return len(b.tools) > 0
+}
+
+func (b *paramBook) learnTool(name string, input json.RawMessage) error {
+	var headers []schema.Header
+	var err error
+	if bytes.Contains(input, []byte("x-mcp-header")) {
+		headers, err = schema.Headers(input)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch _, there := b.tools[name]; {
+	case len(headers) == 0:
+		delete(b.tools, name)
+	case there || len(b.tools) < maxParamBook:
+		if b.tools == nil {
+			b.tools = map[string][]schema.Header{}
+		}
+		b.tools[name] = headers
+	}
+	return err
+}
+
+// fields adds the header fields that mirror the arguments of a tools/call.
+func (b *paramBook) fields(h http.Header, params json.RawMessage) {
+	if !b.known() {
+		return
+	}
+	name, _ := rawjson.String(rawjson.Lookup(params, "name"))
+	b.mu.RLock()
+	headers := b.tools[name]
+	b.mu.RUnlock()
+	arguments := rawjson.Lookup(params, "arguments")
+	for _, header := range headers {
+		if value, ok := mirrored(header, arguments); ok {
+			h.Set(mcp.HeaderParamPrefix+header.Name, mcp.EncodeHeaderValue(value))
+		}
+	}
+}
+
+// mirrored returns the value of a field; false where the arguments have none, or none of the type.
+func mirrored(header schema.Header, arguments []byte) (string, bool) {
+	raw := arguments
+	for _, name := range header.Path {
+		if raw = rawjson.Lookup(raw, name); raw == nil {
+			return "", false
+		}
+	}
+	switch raw = bytes.TrimSpace(raw); header.Type {
+	case "string":
+		return rawjson.String(raw)
+	case "boolean":
+		return string(raw), string(raw) == "true" || string(raw) == "false"
+	}
+	return integer(raw)
+}
+
+// integer returns the decimal form of an integer; false for one that JavaScript could not hold, which no server can expect.
+func integer(raw []byte) (string, bool) {
+	const most = 1<<53 - 1
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > most {
+		return "", false
+	}
+	return strconv.FormatInt(int64(f), 10), true
+}

@@ -1,0 +1,80 @@
+package streamable
+
+import (
+	"net/http"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// post takes one message, of either era.
+func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+	accept := accepted(r.Header)
+	if !accept.json && !accept.stream {
+		transport.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
+		return
+	}
+	frame, ok := s.body(w, r)
+	if !ok {
+		return
+	}
+	tap := s.opts.Tap
+	if jsonrpc.IsBatch(frame) {
+		s.legacyBatch(w, r, frame, accept)
+		return
+	}
+	msg, err := s.edge.Parse(frame)
+	if err != nil {
+		tap.Show(transport.Stray, frame, r.Header)
+		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
+			msg.ID = jsonrpc.ID{} // a guess is no id to answer
+		}
+		s.refuse(w, msg.ID, err.(*mcp.Error))
+		return
+	}
+	tap.Show(transport.Received, frame, r.Header)
+	if s.modern(r, msg) {
+		s.postModern(w, r, msg, accept)
+		return
+	}
+	s.postLegacy(w, r, msg, accept)
+}
+
+// modern reports whether a message is spoken in the modern era: it says so in its _meta, or its header does.
+func (s *Server) modern(r *http.Request, msg jsonrpc.Message) bool {
+	if s.opts.NoLegacy {
+		return true
+	}
+	session := r.Header.Get(mcp.HeaderSessionID) != ""
+	if raw := rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcp.MetaProtocolVersion); raw != nil {
+		said, _ := rawjson.String(raw)
+		return !legacy(said) || !session
+	}
+	if s.modernVersion(r) {
+		return true
+	}
+	said := r.Header.Get(mcp.HeaderProtocolVersion)
+	return said != "" && !legacy(said) && !session
+}
+
+// modernVersion reports whether the header names a revision that has no sessions.
+func (s *Server) modernVersion(r *http.Request) bool {
+	return mcp.Revision(r.Header.Get(mcp.HeaderProtocolVersion)).Modern()
+}
+
+func legacy(version string) bool {
+	r := mcp.Revision(version)
+	return r.Known() && !r.Modern()
+}
+
+// refuse answers a message that is not served.
+func (s *Server) refuse(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Error) {
+	s.respond(w, max(status(e), http.StatusBadRequest), jsonrpc.AppendError(nil, id, e))
+}
+
+func (s *Server) respond(w http.ResponseWriter, status int, frame []byte) {
+	s.opts.Tap.Show(transport.Sent, frame, nil)
+	transport.Respond(w, status, frame)
+}

@@ -1,0 +1,140 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// registry holds the legacy sessions of this process, and ends those that are not used.
+type registry struct {
+	server *Server
+	sealer *mcp.Sealer
+
+	mu       sync.Mutex
+	sessions map[string]*session // by key
+	timer    *time.Timer         // sweeps; nil where there is nothing to
+	closed   bool
+}
+
+const sweepEvery = time.Minute
+
+var (
+	errUnknownSession = errors.New("there is no such session, or it has ended: initialize again")
+	errTooMany        = errors.New("there are too many sessions")
+)
+
+func (g *registry) init(s *Server) {
+	g.server, g.sealer, g.sessions = s, s.opts.Keys.For("session"), map[string]*session{}
+}
+
+// room reports whether one more session may be opened.
+func (g *registry) room() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.sessions) < g.server.opts.MaxSessions && !g.closed
+}
+
+// add enters a session that was opened or rebuilt. Where it is there already, that one is returned and the other ended.
+func (g *registry) add(ss *session) (*session, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if there := g.sessions[ss.key]; there != nil {
+		ss.edge.End(errUnknownSession)
+		return there, nil
+	}
+	if len(g.sessions) >= g.server.opts.MaxSessions || g.closed {
+		ss.edge.End(errTooMany)
+		return nil, errTooMany
+	}
+	g.sessions[ss.key] = ss
+	if g.timer == nil {
+		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweep)
+	}
+	return ss, nil
+}
+
+// find returns the session that an id stands for, from memory or rebuilt.
+func (g *registry) find(ctx context.Context, id string, p mcp.Principal) (*session, error) {
+	t, ok := openToken(id, g.sealer, p)
+	if !ok || time.Since(t.opened()) > g.server.opts.SessionLife {
+		return nil, errUnknownSession
+	}
+	g.mu.Lock()
+	ss := g.sessions[t.Key]
+	g.mu.Unlock()
+	if ss != nil {
+		return ss, ss.use(ctx)
+	}
+	record, err := g.server.opts.Sessions.Load(ctx, t.Key)
+	switch {
+	case err != nil:
+		return nil, err
+	case record.Ended, !record.Used.IsZero() && time.Since(record.Used) > g.server.opts.SessionIdle+sweepEvery:
+		return nil, errUnknownSession
+	}
+	ss = g.server.newSession(t.Key, record)
+	ss.opened = t.opened()
+	ss.edge = g.server.edge.NewSession(t.state(), p, &ss.standing)
+	if record.LogLevel != "" {
+		ss.edge.SetLogLevel(record.LogLevel)
+	}
+	if ss, err = g.add(ss); err != nil {
+		return nil, err
+	}
+	return ss, ss.use(ctx)
+}
+
+// remove ends a session, for all replicas.
+func (g *registry) remove(ctx context.Context, ss *session, why error) error {
+	g.mu.Lock()
+	delete(g.sessions, ss.key)
+	g.mu.Unlock()
+	return ss.end(ctx, why)
+}
+
+var errIdle = errors.New("the session was not used for a while")
+
+// sweep ends the sessions that were not used, and what was kept for streams that nobody came back to.
+func (g *registry) sweep() {
+	var idle []*session
+	g.mu.Lock()
+	for _, ss := range g.sessions {
+		if ss.idle(g.server.opts.SessionIdle, g.server.opts.SessionLife) {
+			delete(g.sessions, ss.key)
+			idle = append(idle, ss)
+		}
+	}
+	g.timer = nil
+	if len(g.sessions) > 0 && !g.closed {
+		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweep)
+	}
+	g.mu.Unlock()
+	for _, ss := range idle {
+		if err := ss.end(context.Background(), errIdle); err != nil {
+			g.server.opts.Logger.Warn("the end of a session could not be stored", "err", err)
+		}
+	}
+}
+
+// close ends the sessions of this process, which other replicas may go on with.
+func (g *registry) close() {
+	g.mu.Lock()
+	g.closed = true
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	all := g.sessions
+	g.sessions = map[string]*session{}
+	g.mu.Unlock()
+	for _, ss := range all {
+		ss.leave(transport.Shutdown())
+	}
+	for _, ss := range all {
+		ss.edge.Wait()
+	}
+}

@@ -1,0 +1,123 @@
+package streamable
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// session is a legacy session in this process.
+type session struct {
+	server   *Server
+	key      string
+	opened   time.Time
+	edge     *transport.Session
+	standing lane // of what belongs to no call: the client reads it with GET
+
+	mu    sync.Mutex
+	used  time.Time
+	saved SessionRecord
+	lanes map[string]*lane // of calls that a client may come back to, by name
+	ended bool
+}
+
+func (s *Server) newSession(key string, r SessionRecord) *session {
+	now := time.Now()
+	ss := &session{server: s, key: key, opened: now, used: now, saved: r}
+	ss.standing = lane{session: ss, name: key, standing: true}
+	return ss
+}
+
+// use marks the session as used, in the store once a minute.
+func (ss *session) use(ctx context.Context) error {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.used = time.Now()
+	if ss.used.Sub(ss.saved.Used) < time.Minute {
+		return nil
+	}
+	ss.saved.Used = ss.used
+	return ss.save(ctx)
+}
+
+// changed stores what the client has set.
+func (ss *session) changed(ctx context.Context) error {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if level := ss.edge.LogLevel(); level != ss.saved.LogLevel {
+		ss.saved.LogLevel = level
+		return ss.save(ctx)
+	}
+	return nil
+}
+
+// save stores the record; ss.mu is held.
+func (ss *session) save(ctx context.Context) error {
+	return ss.server.opts.Sessions.Save(ctx, ss.key, ss.saved, ss.opened.Add(ss.server.opts.SessionLife))
+}
+
+// idle reports whether the session has not been used for so long, or is too old.
+func (ss *session) idle(limit, life time.Duration) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if time.Since(ss.opened) > life {
+		return true
+	}
+	if ss.standing.attached() || !ss.edge.Idle() && !ss.standing.listening() {
+		ss.used = time.Now()
+		return false
+	}
+	return time.Since(ss.used) > limit
+}
+
+// end ends the session for good.
+func (ss *session) end(ctx context.Context, why error) error {
+	ss.leave(why)
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.saved.Ended = true
+	return ss.save(ctx)
+}
+
+// leave ends what this process has of the session.
+func (ss *session) leave(why error) {
+	ss.mu.Lock()
+	lanes := ss.lanes
+	ss.lanes, ss.ended = nil, true
+	ss.mu.Unlock()
+	ss.edge.End(why)
+	ss.standing.close()
+	for _, l := range lanes {
+		l.close()
+	}
+}
+
+// enter keeps a lane that the client may come back to.
+func (ss *session) enter(l *lane) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.ended {
+		return
+	}
+	if ss.lanes == nil {
+		ss.lanes = map[string]*lane{}
+	}
+	ss.lanes[l.name] = l
+}
+
+func (ss *session) forget(l *lane) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	delete(ss.lanes, l.name)
+}
+
+func (ss *session) lane(name string) *lane {
+	if name == ss.standing.name {
+		return &ss.standing
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.lanes[name]
+}

@@ -1,0 +1,338 @@
+package streamable_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+func initializeBody(r mcp.Revision, more string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{%s},"clientInfo":{"name":"raw","version":"1"}}}`, r, more)
+}
+
+// open opens a session by hand and returns its id.
+func open(t testing.TB, url string, r mcp.Revision, fields ...string) string {
+	t.Helper()
+	got := send(t, "POST", url, initializeBody(r, `"elicitation":{}`), fields...)
+	id := got.header.Get("Mcp-Session-Id")
+	if got.status != 200 || id == "" || len(id) > 1024 {
+		t.Fatalf("initialize: %d %q %s", got.status, id, got.body)
+	}
+	for _, b := range []byte(id) {
+		if b < 0x21 || b > 0x7e {
+			t.Fatalf("the session id holds %q", b)
+		}
+	}
+	return id
+}
+
+const pingBody = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+
+func inSession(id string, r mcp.Revision) []string {
+	return []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", string(r)}
+}
+
+func TestSession(t *testing.T) {
+	_, web := serve(t, world(nil))
+	url := web.URL + "/mcp"
+	id := open(t, url, mcp.Revision20251125)
+	in := inSession(id, mcp.Revision20251125)
+	batch := `[` + pingBody + `,{"jsonrpc":"2.0","method":"notifications/x"}]`
+	old := inSession(open(t, url, mcp.Revision20250326), mcp.Revision20250326)
+	for _, test := range []struct {
+		name, body string
+		fields     []string
+		status     int
+		code       int
+	}{
+		{"ping", pingBody, in, 200, 0},
+		{"ping without a version", pingBody, in[:2], 200, 0},
+		{"ping with an unknown version", pingBody, []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "1999-01-01"}, 400, -32600},
+		{"ping without a session", pingBody, in[2:], 400, -32600},
+		{"ping with two sessions", pingBody, append([]string{"Mcp-Session-Id", id}, in...), 400, -32600},
+		{"a forged session", pingBody, inSession(id[:len(id)-2]+"xx", mcp.Revision20251125), 404, -32600},
+		{"initialized", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, in, 202, 0},
+		{"initialize again", initializeBody(mcp.Revision20251125, ""), in, 200, 0},
+		{"a response to nothing", `{"jsonrpc":"2.0","id":99,"result":{}}`, in, 400, -32600},
+		{"a batch where there is none", batch, in, 400, -32600},
+		{"a batch", batch, old, 200, 0},
+		{"a batch of notifications", `[{"jsonrpc":"2.0","method":"notifications/x"}]`, old, 202, 0},
+		{"an empty batch", `[]`, old, 400, -32600},
+		{"a batch with initialize", `[` + initializeBody(mcp.Revision20250326, "") + `]`, old, 200, 0},
+		{"an unknown method", `{"jsonrpc":"2.0","id":3,"method":"a/b"}`, in, 200, -32601},
+		{"a modern method", `{"jsonrpc":"2.0","id":3,"method":"server/discover"}`, in, 200, -32601},
+		{"a null id", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, in, 400, -32600},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := send(t, "POST", url, test.body, test.fields...)
+			if got.status != test.status || !strings.HasPrefix(got.body, "[") && code(t, got.body) != test.code {
+				t.Errorf("got %d, want %d, %d: %s", got.status, test.status, test.code, got.body)
+			}
+		})
+	}
+	if got := send(t, "DELETE", url, "", in...); got.status != 204 {
+		t.Errorf("DELETE: %d %s", got.status, got.body)
+	}
+	for _, method := range []string{"POST", "GET", "DELETE"} {
+		if got := send(t, method, url, pingBody, append(in, "Accept", "text/event-stream")...); got.status != 404 {
+			t.Errorf("%s after DELETE: %d %s", method, got.status, got.body)
+		}
+	}
+}
+
+// A session belongs to the principal that opened it.
+func TestSessionOfAnother(t *testing.T) {
+	_, web := serve(t, world(nil), streamable.Options{Principal: func(r *http.Request) mcp.Principal {
+		return mcp.Principal{ID: r.Header.Get("X-User")}
+	}})
+	id := open(t, web.URL+"/mcp", mcp.Revision20251125, "X-User", "ada")
+	for user, status := range map[string]int{"ada": 200, "bob": 404, "": 404} {
+		fields := append(inSession(id, mcp.Revision20251125), "X-User", user)
+		if user == "" {
+			fields = fields[:4]
+		}
+		if got := send(t, "POST", web.URL+"/mcp", pingBody, fields...); got.status != status {
+			t.Errorf("%q: %d, want %d", user, got.status, status)
+		}
+	}
+}
+
+// Any replica that holds the key serves a session, and those that share a store agree on its end.
+func TestReplicas(t *testing.T) {
+	keys := mcp.RandomKeys()
+	store := &sharedSessions{}
+	replica := func() string {
+		s := server.New("replica", "1", server.Options{Keys: keys})
+		server.Tool(s, "ask", "Asks.", func(ctx context.Context, _ struct{}) (string, error) {
+			_, err := server.Ask[person](ctx, "who", "Who?")
+			return "", err
+		})
+		_, web := serve(t, s, streamable.Options{Sessions: store})
+		return web.URL + "/mcp"
+	}
+	one, two := replica(), replica()
+	in := inSession(open(t, one, mcp.Revision20250618), mcp.Revision20250618)
+	level := `{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"error"}}`
+	for _, step := range []struct{ url, body string }{{two, pingBody}, {one, level}, {two, listOf("tools/list")}, {one, listOf("tools/list")}} {
+		if got := send(t, "POST", step.url, step.body, in...); got.status != 200 || code(t, got.body) != 0 {
+			t.Errorf("%s: %d %s", step.body, got.status, got.body)
+		}
+	}
+	if got := send(t, "DELETE", two, "", in...); got.status != 204 {
+		t.Fatalf("DELETE: %d", got.status)
+	}
+	three := replica()
+	if got := send(t, "POST", three, pingBody, in...); got.status != 404 {
+		t.Errorf("a replica that is new goes on with a session that has ended: %d", got.status)
+	}
+	_, foreign := serve(t, world(nil))
+	if got := send(t, "POST", foreign.URL+"/mcp", pingBody, in...); got.status != 404 {
+		t.Errorf("a server with another key: %d", got.status)
+	}
+}
+
+func listOf(method string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":4,"method":%q}`, method)
+}
+
+func TestSessionLimits(t *testing.T) {
+	_, web := serve(t, world(nil), streamable.Options{MaxSessions: 2})
+	url := web.URL + "/mcp"
+	first := open(t, url, mcp.Revision20251125)
+	open(t, url, mcp.Revision20251125)
+	got := send(t, "POST", url, initializeBody(mcp.Revision20251125, ""))
+	if got.status != 503 || got.header.Get("Retry-After") == "" {
+		t.Errorf("the third session: %d %v", got.status, got.header)
+	}
+	send(t, "DELETE", url, "", inSession(first, mcp.Revision20251125)...)
+	open(t, url, mcp.Revision20251125)
+}
+
+func TestIdleSession(t *testing.T) {
+	_, web := serve(t, world(nil), streamable.Options{SessionIdle: 50 * time.Millisecond})
+	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
+	time.Sleep(20 * time.Millisecond)
+	if got := send(t, "POST", web.URL+"/mcp", pingBody, in...); got.status != 200 {
+		t.Fatalf("%d", got.status)
+	}
+	within(t, "the session ends", func() bool {
+		time.Sleep(150 * time.Millisecond)
+		return send(t, "POST", web.URL+"/mcp", pingBody, in...).status == 404
+	})
+}
+
+// stream opens a GET stream and gives its lines to the test.
+func stream(t *testing.T, url string, fields ...string) (lines <-chan string, cut func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, _ := http.NewRequestWithContext(ctx, "GET", url, nil)
+	r.Header.Set("Accept", "text/event-stream")
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	own := &http.Transport{}
+	resp, err := (&http.Client{Transport: own}).Do(r)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("GET: %v %v", resp, err)
+	}
+	out := make(chan string, 100)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(out)
+		for in := bufio.NewScanner(resp.Body); in.Scan(); {
+			out <- in.Text()
+		}
+	}()
+	cut = func() { cancel(); <-done; resp.Body.Close(); own.CloseIdleConnections() }
+	t.Cleanup(cut)
+	return out, cut
+}
+
+// until reads lines up to one that begins with a prefix, and returns the rest of it.
+func until(t *testing.T, lines <-chan string, prefix string) string {
+	t.Helper()
+	timeout := time.After(5 * time.Second)
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				t.Fatalf("the stream ended before %q", prefix)
+			}
+			if rest, ok := strings.CutPrefix(line, prefix); ok {
+				return strings.TrimPrefix(rest, " ")
+			}
+		case <-timeout:
+			t.Fatalf("no line begins with %q", prefix)
+		}
+	}
+}
+
+// What is sent on a stream that was cut comes again to who names the last event, and nothing twice.
+func TestResume(t *testing.T) {
+	s := world(nil)
+	_, web := serve(t, s)
+	url := web.URL + "/mcp"
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	lines, cut := stream(t, url, in...)
+	primed := until(t, lines, "id:")
+	until(t, lines, "retry:")
+	grow := func(name string) {
+		server.Tool(s, name, "New.", func(context.Context, struct{}) (string, error) { return "", nil })
+	}
+	grow("one")
+	first := until(t, lines, "id:")
+	until(t, lines, "data:")
+	cut()
+	grow("two") // while nobody listens
+	again, _ := stream(t, url, append(in, "Last-Event-ID", primed)...)
+	if id := until(t, again, "id:"); id != first {
+		t.Errorf("the first event that comes again is %q, want %q", id, first)
+	}
+	if second := until(t, again, "id:"); second == first || second == primed {
+		t.Errorf("the second event has the id %q", second)
+	}
+	if got := send(t, "GET", url, "", append(in, "Accept", "text/event-stream", "Last-Event-ID", "forged")...); got.status != 400 {
+		t.Errorf("a forged event id: %d", got.status)
+	}
+	foreign := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	if got := send(t, "GET", url, "", append(foreign, "Accept", "text/event-stream", "Last-Event-ID", first)...); got.status != 400 {
+		t.Errorf("an event of another session: %d", got.status)
+	}
+}
+
+// A session that the server has forgotten is opened again, and what is safe is asked again.
+func TestSessionLost(t *testing.T) {
+	endpoint, web := serve(t, world(nil))
+	c := dial(t, web.URL+"/mcp", mcp.Revision20251125, client.Options{
+		Restart: client.Restart{Base: time.Millisecond},
+		Tap:     func(transport.Frame) {}, // what passes is that of several connections
+	})
+	for range 2 {
+		endpoint.Forget()
+		for _, err := range c.Tools(t.Context()) {
+			if err != nil {
+				t.Errorf("a list, after the session was lost: %v", err)
+			}
+		}
+	}
+	endpoint.Forget()
+	_, err := client.Call[string](t.Context(), c, "echo", message{"x"})
+	if err == nil || !strings.Contains(err.Error(), "session") {
+		t.Errorf("a call, after the session was lost: %v", err)
+	}
+	within(t, "the client heals", func() bool {
+		_, err := client.Call[string](t.Context(), c, "echo", message{"x"})
+		return err == nil
+	})
+}
+
+// Shutdown answers what is in flight, ends streams well and refuses what comes.
+func TestShutdown(t *testing.T) {
+	gate := make(chan struct{})
+	s := world(gate)
+	endpoint, web := serve(t, s)
+	url := web.URL + "/mcp"
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	lines, _ := stream(t, url, in...)
+	called := make(chan answer, 1)
+	body := modernBody("tools/call", `"name":"wait","arguments":{}`)
+	listened := make(chan answer, 1)
+	go func() { called <- send(t, "POST", url, body, modernFields("tools/call", "Mcp-Name", "wait")...) }()
+	go func() {
+		listened <- send(t, "POST", url, modernBody("subscriptions/listen", `"notifications":{"toolsListChanged":true}`), modernFields("subscriptions/listen")...)
+	}()
+	until(t, lines, "id:")
+	time.Sleep(50 * time.Millisecond) // both requests are on their way
+	shut := make(chan error, 1)
+	go func() { shut <- endpoint.Shutdown(t.Context()) }()
+	within(t, "new requests are refused", func() bool {
+		got := send(t, "POST", url, listBody, modernFields("tools/list")...)
+		return got.status == 503 && got.header.Get("Retry-After") != ""
+	})
+	if got := <-listened; got.status != 200 || !strings.Contains(got.body, `"result":{"resultType":"complete"`) {
+		t.Errorf("the subscription ended with %d %s", got.status, got.body)
+	}
+	gate <- struct{}{}
+	if got := <-called; got.status != 200 || !strings.Contains(got.body, "let go") {
+		t.Errorf("the call in flight: %d %s", got.status, got.body)
+	}
+	if err := <-shut; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	for range lines { // until the stream ends
+	}
+}
+
+// sharedSessions is a store that several replicas have.
+type sharedSessions struct {
+	mu      sync.Mutex
+	records map[string]streamable.SessionRecord
+}
+
+func (s *sharedSessions) Load(_ context.Context, key string) (streamable.SessionRecord, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.records[key], nil
+}
+
+func (s *sharedSessions) Save(_ context.Context, key string, r streamable.SessionRecord, _ time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.records == nil {
+		s.records = map[string]streamable.SessionRecord{}
+	}
+	s.records[key] = r
+	return nil
+}

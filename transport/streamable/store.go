@@ -1,0 +1,70 @@
+package streamable
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// SessionStore keeps what changes in the life of a legacy session; what a session is stands in its id. Replicas that share a
+// store agree on it. Without a shared one, another replica honours the id of a session that has ended here until its life
+// is over (Options.SessionLife). It is called concurrently, and with the requests that need it: its errors fail them.
+type SessionStore interface {
+	// Load returns the record of a session; the zero record for one that has none.
+	Load(ctx context.Context, key string) (SessionRecord, error)
+	// Save keeps the record until the time given, at least.
+	Save(ctx context.Context, key string, r SessionRecord, until time.Time) error
+}
+
+// SessionRecord is what changes in the life of a session.
+type SessionRecord struct {
+	LogLevel mcp.LoggingLevel `json:"logLevel,omitempty"` // empty: never set
+	Used     time.Time        `json:"used"`               // last; to the minute
+	Ended    bool             `json:"ended,omitempty"`
+}
+
+// memorySessions is the store of one process.
+type memorySessions struct {
+	life time.Duration
+
+	mu      sync.Mutex
+	records map[string]keptRecord
+	sweep   int // the number of records at which those that are over are dropped
+}
+
+type keptRecord struct {
+	SessionRecord
+	until time.Time
+}
+
+func newMemorySessions(life time.Duration) *memorySessions {
+	return &memorySessions{life: life, records: map[string]keptRecord{}, sweep: 1024}
+}
+
+func (m *memorySessions) Load(_ context.Context, key string) (SessionRecord, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.records[key].SessionRecord, nil
+}
+
+func (m *memorySessions) Save(_ context.Context, key string, r SessionRecord, until time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.records) >= m.sweep {
+		m.drop(time.Now())
+	}
+	m.records[key] = keptRecord{r, until}
+	return nil
+}
+
+// drop forgets what is over; m.mu is held.
+func (m *memorySessions) drop(now time.Time) {
+	for key, r := range m.records {
+		if r.until.Before(now) {
+			delete(m.records, key)
+		}
+	}
+	m.sweep = max(1024, 2*len(m.records))
+}
