@@ -8,9 +8,9 @@ MAKEFLAGS += --no-print-directory
 FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: test check vet unit allocations fuzz interop interop-deps redis bench build clean
+.PHONY: test check vet unit allocations fuzz interop interop-deps conformance conformance-deps redis bench build clean
 
-test: check vet interop-deps unit allocations fuzz interop ## everything
+test: check vet interop-deps conformance-deps unit allocations fuzz interop conformance ## everything
 	@echo "make test: all of it passed"
 
 build: ## the program, in bin/
@@ -53,6 +53,12 @@ interop: interop-deps ## real peers: npm's reference servers, the SDKs' clients,
 interop-deps:
 	@./interop/install.sh
 
+conformance: conformance-deps ## the official suite, both roles, every revision; docs/conformance.md is what came out
+	@go run ./conformance -table docs/conformance.md
+
+conformance-deps:
+	@./conformance/install.sh
+
 redis:
 	@command -v redis-server >/dev/null || { echo "installing redis-server"; apt-get update -qq && apt-get install -y -qq redis-server >/dev/null; }
 
@@ -60,4 +66,4 @@ bench: ## dowel beside its floor, as ratios
 	@go test -run '^$$' -bench . -benchmem ./mcptest/...
 
 clean:
-	@rm -rf bin .fuzz.log interop/node/node_modules
+	@rm -rf bin .fuzz.log interop/node/node_modules conformance/suite/node_modules

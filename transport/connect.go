@@ -169,6 +169,9 @@ func (c *caller) judge(m *modernCaller, r reply) (speak dialect, again bool, err
 		if mcp.Decode(r.refused.Data, &data) != nil || len(data.Supported) == 0 {
 			return nil, true, nil
 		}
+		if slices.Contains(data.Supported, m.version) { // it was in the course of becoming so, perhaps
+			return m, false, nil
+		}
 		return nil, slices.ContainsFunc(data.Supported, isLegacy), noCommonVersion(data.Supported)
 	case r.refused.Code == mcp.CodeHeaderMismatch || r.refused.Code == mcp.CodeMissingCapability:
 		return m, false, nil

@@ -1,0 +1,54 @@
+// Command server is what the official conformance suite tests as a server: the built-in server everything, at /mcp, in both
+// eras.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/dowel-mcp/dowel/builtin/everything"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+func main() {
+	address := flag.String("http", "127.0.0.1:0", "the `address` to serve at")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx, *address); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func serve(ctx context.Context, address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	s := everything.New()
+	defer s.Close()
+	endpoint := streamable.Handler(s)
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", endpoint)
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	fmt.Fprintf(os.Stderr, "http://%s/mcp\n", listener.Addr())
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(endpoint.Shutdown(end), web.Shutdown(end))
+}
