@@ -54,6 +54,8 @@ type exchange struct {
 	logs   bool // whether it may have log messages
 	done   chan reply
 
+	from io.Closer // what its way back is read from; nil where there is none of its own
+
 	answered bool // the reply has been read
 
 	notify func(mcp.Notification) // nil where nobody listens
@@ -317,7 +319,11 @@ func (c *caller) response(msg jsonrpc.Message) {
 		id = c.only() // an error without id answers what could not be read
 	}
 	if x := c.take(id); x != nil {
+		from := x.from
 		x.end(reply{result: msg.Result, refused: msg.Error})
+		if from != nil {
+			from.Close()
+		}
 		return
 	}
 	c.strays.note()
@@ -412,5 +418,9 @@ func (c *caller) Notify(ctx context.Context, n mcp.Notification) error {
 	if n.Method == mcp.NotificationRootsChanged && speak.revision().Modern() {
 		return nil // servers ask for roots each time
 	}
-	return c.send(ctx, jsonrpc.AppendNotification(nil, n.Method, n.Params))
+	frame := jsonrpc.AppendNotification(nil, n.Method, n.Params)
+	if c.carrier != nil {
+		return c.post(ctx, frame)
+	}
+	return c.send(ctx, frame)
 }

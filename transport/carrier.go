@@ -3,7 +3,9 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
+	"time"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -11,13 +13,21 @@ import (
 
 // Carrier sends messages separately, each on a way of its own, as HTTP does.
 type Carrier interface {
-	// Carry sends a message. For a request it gives receive every frame that comes back on its way, one after the other, until
-	// receive says that the response was among them; for other messages it returns when they were accepted. When ctx ends,
-	// it returns at once: the way is given up. The error is an [*HTTPError] where the server answered with no message; it wraps
+	// Carry sends a message. For a request it gives back every frame that comes on its way, one after the other, until that
+	// is done; for other messages, where back is nil, it returns when they were accepted. When ctx ends, it returns at once:
+	// the way is given up. The error is an [*HTTPError] where the server answered with no message; it wraps
 	// [mcp.ErrConnection] where the server could not be reached.
-	Carry(ctx context.Context, m *Outbound, receive func(frame []byte) (done bool)) error
+	Carry(ctx context.Context, m *Outbound, back Receiver) error
 	// Close ends what goes on, and returns when it has ended.
 	Close() error
+}
+
+// Receiver takes the frames that come back for a request.
+type Receiver interface {
+	// Began is told what the frames are read from. It is closed when the response has come on another way.
+	Began(from io.Closer)
+	// Receive takes a frame, and reports whether the response was among those that it has taken.
+	Receive(frame []byte) (done bool)
 }
 
 // Outbound is a message on its way to a server.
@@ -81,11 +91,19 @@ func (p *posting) Read() ([]byte, error) {
 }
 
 func (p *posting) Write(frame []byte) error {
-	m := &Outbound{Frame: frame, Revision: p.caller.spoken()}
-	if msg, err := p.caller.parser.Parse(frame); err == nil {
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(p.caller.base, patience)
+	defer cancel()
+	return p.caller.post(ctx, frame)
+}
+
+// post sends a message that nothing comes back for.
+func (c *caller) post(ctx context.Context, frame []byte) error {
+	m := &Outbound{Frame: frame, Revision: c.spoken()}
+	if msg, err := c.parser.Parse(frame); err == nil {
 		m.Method, m.Params = msg.Method, msg.Params
 	}
-	return p.carrier.Carry(p.caller.base, m, nil)
+	return c.carrier.Carry(ctx, m, nil)
 }
 
 func (p *posting) end(err error) {
@@ -107,7 +125,7 @@ func (c *caller) carry(ctx context.Context, req *mcp.Request, speak dialect) (*m
 	}
 	defer c.drop(x)
 	w := way{caller: c, id: x.id, x: x, ctx: ctx}
-	err = c.carrier.Carry(ctx, c.outbound(req, speak, x), w.receive)
+	err = c.carrier.Carry(ctx, c.outbound(req, speak, x), &w)
 	select {
 	case w.reply = <-x.done: // it came on another way, or the caller is down
 		w.answered = true
@@ -141,7 +159,7 @@ func (c *caller) carryAside(ctx context.Context, req *mcp.Request, speak dialect
 	m, w := c.outbound(req, speak, x), way{caller: c, id: x.id, ctx: ctx} // x is used again once it has its reply
 	go func() {
 		defer c.wg.Done()
-		err := c.carrier.Carry(c.base, m, w.receive)
+		err := c.carrier.Carry(c.base, m, &w)
 		if err == nil {
 			err = errUnanswered
 		}
@@ -170,7 +188,8 @@ type way struct {
 	reply    reply
 }
 
-func (w *way) receive(frame []byte) (done bool) {
+// Receive implements [Receiver].
+func (w *way) Receive(frame []byte) (done bool) {
 	c := w.caller
 	if jsonrpc.IsBatch(frame) {
 		c.batch(frame)
@@ -190,6 +209,20 @@ func (w *way) receive(frame []byte) (done bool) {
 		c.questionIn(w.ctx, msg)
 	}
 	return w.done()
+}
+
+// Began implements [Receiver].
+func (w *way) Began(from io.Closer) {
+	c := w.caller
+	c.mu.Lock()
+	answered := c.inFlight(w.id) == nil
+	if !answered && w.x != nil {
+		w.x.from = from
+	}
+	c.mu.Unlock()
+	if answered {
+		from.Close()
+	}
 }
 
 // done reports whether the request has its response, on this way or another.

@@ -135,7 +135,7 @@ func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error)
 				}
 				continue
 			}
-			return c.initialized(mcp.LatestLegacyRevision, r)
+			return c.initialized(ctx, mcp.LatestLegacyRevision, r)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the server has not answered: %w", context.Cause(ctx))
 		}
@@ -224,7 +224,7 @@ func (c *caller) initialize(ctx context.Context, revision mcp.Revision) (dialect
 		if err := r.failure(); err != nil {
 			return nil, fmt.Errorf("initialize: %w", err)
 		}
-		return c.initialized(revision, r)
+		return c.initialized(ctx, revision, r)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("the server has not answered initialize: %w", context.Cause(ctx))
 	}
@@ -248,7 +248,7 @@ func (c *caller) startInitialize(revision mcp.Revision) (*exchange, error) {
 }
 
 // initialized ends the handshake: the server's version has to be one that dowel speaks.
-func (c *caller) initialized(asked mcp.Revision, r reply) (dialect, error) {
+func (c *caller) initialized(ctx context.Context, asked mcp.Revision, r reply) (dialect, error) {
 	var result mcp.InitializeResult
 	if err := mcp.Decode(r.result, &result); err != nil {
 		return nil, fmt.Errorf("the result of initialize is malformed: %w", err)
@@ -261,7 +261,11 @@ func (c *caller) initialized(asked mcp.Revision, r reply) (dialect, error) {
 	}
 	speak := newLegacyCaller(c, result, r.result)
 	c.ready(speak) // before the server may ask
-	if err := c.conn.Write(jsonrpc.AppendNotification(nil, mcp.NotificationInitialized, nil)); err != nil {
+	done := jsonrpc.AppendNotification(nil, mcp.NotificationInitialized, nil)
+	if c.carrier != nil {
+		return speak, c.post(ctx, done)
+	}
+	if err := c.conn.Write(done); err != nil {
 		return nil, connectionError(err)
 	}
 	return speak, nil

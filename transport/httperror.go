@@ -26,6 +26,9 @@ func NewHTTPError(r *http.Response) *HTTPError {
 
 func (e *HTTPError) Error() string {
 	said := fmt.Sprintf("the server answered with HTTP status %d %s", e.Status, http.StatusText(e.Status))
+	if to := e.Header.Get("Location"); to != "" && e.Status < 400 {
+		return said + ", a redirect that makes a GET of a POST; dial where it leads: " + to
+	}
 	if text := e.excerpt(); text != "" {
 		said += ": " + text
 	}

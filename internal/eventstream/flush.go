@@ -158,3 +158,48 @@ var (
 	noStore     = []string{"no-store, no-transform"}
 	noBuffering = []string{"no"} // nginx
 )
+
+// End sends a last event and closes the stream. The caller must return from the request's handler next: a small event goes
+// out with the end of the response, in one piece.
+func (w *Writer) End(e Event) error {
+	if last, err := w.last(e); last {
+		return err
+	}
+	if err := w.Send(e); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// last writes the event without a flush, where nothing else waits and the server holds it back until the handler returns.
+func (w *Writer) last(e Event) (done bool, err error) {
+	const small = 1 << 10
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.size() > small || w.flushing || w.pending != nil || w.unusable() != nil {
+		return false, nil
+	}
+	w.flushing, w.closing = true, true
+	first, batch := !w.opened, w.take()
+	w.pending, w.opened = nil, true
+	batch.bytes = e.Append(batch.bytes)
+	w.mu.Unlock()
+	if first {
+		writeHeader(w.rw)
+	}
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.opts.WriteTimeout)) // nobody watches the end
+	_, err = w.rw.Write(batch.bytes)
+	w.mu.Lock()
+	batch.giveBack()
+	w.rest()
+	if err == nil {
+		err = ErrClosed
+	}
+	if w.err == nil {
+		w.die(err)
+	}
+	if err == ErrClosed {
+		return true, nil
+	}
+	return true, err
+}

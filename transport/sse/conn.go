@@ -74,7 +74,7 @@ func (u URL) newConn(ctx context.Context, tap transport.Tap) *conn {
 			client.Transport, c.idle = own, own.CloseIdleConnections
 		}
 	}
-	c.client = guarded(client)
+	c.client = transport.Guarded(client)
 	return c
 }
 

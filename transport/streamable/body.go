@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,11 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (frame []byte, ok 
 	}
 	control := http.NewResponseController(w)
 	slow := control.SetReadDeadline(time.Now().Add(s.opts.BodyTimeout)) == nil
-	frame, err := readAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody), r.ContentLength)
+	body := r.Body
+	if r.ContentLength < 0 {
+		body = http.MaxBytesReader(w, body, s.opts.MaxBody)
+	}
+	frame, err := readAll(body, r.ContentLength)
 	if err == nil {
 		if slow {
 			_ = control.SetReadDeadline(time.Time{}) // or the connection would be taken for dead
@@ -47,11 +52,11 @@ func (s *Server) refuseSize(w http.ResponseWriter) {
 
 // readAll is io.ReadAll for a body that is mostly as long as it says.
 func readAll(r io.Reader, length int64) ([]byte, error) {
-	const first, most = 512, 64 << 10 // what a length is believed for before the bytes have come
+	const first, believed = 512, 64 << 10 // what is believed of a length before so many bytes have come
 	if length < 0 {
 		length = first
 	}
-	buf := make([]byte, 0, min(length, most)+1)
+	buf := make([]byte, 0, min(length, believed)+1)
 	for {
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -61,7 +66,7 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case len(buf) == cap(buf):
-			buf = append(buf, 0)[:len(buf)]
+			buf = slices.Grow(buf, max(1, int(length)+1-len(buf)))
 		}
 	}
 }

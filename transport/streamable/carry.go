@@ -46,7 +46,7 @@ type carrier struct {
 
 func newCarrier(to *url.URL, u URL, opts transport.ClientOptions) *carrier {
 	c := &carrier{
-		url: to.String(), client: guarded(u.Client), header: u.Header, max: u.MaxMessage, names: newNameFields(opts.Vocabulary),
+		url: to.String(), client: transport.Guarded(u.client()), header: u.Header, max: u.MaxMessage, names: newNameFields(opts.Vocabulary),
 		tap: opts.Tap, logger: opts.Logger,
 	}
 	if c.max <= 0 {
@@ -60,16 +60,23 @@ func newCarrier(to *url.URL, u URL, opts transport.ClientOptions) *carrier {
 }
 
 // Carry implements [transport.Carrier].
-func (c *carrier) Carry(ctx context.Context, m *transport.Outbound, receive func([]byte) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.life, cancel)()
+func (c *carrier) Carry(ctx context.Context, m *transport.Outbound, back transport.Receiver) error {
+	err := c.carry(ctx, m, back)
+	if err != nil && c.life.Err() != nil {
+		return fmt.Errorf("%w: %w", mcp.ErrConnection, mcp.ErrClosed)
+	}
+	return err
+}
+
+func (c *carrier) carry(ctx context.Context, m *transport.Outbound, back transport.Receiver) error {
+	ctx, done := c.during(ctx)
+	defer done()
 	r, err := c.request(ctx, http.MethodPost, m)
 	if err != nil {
 		return err
 	}
 	c.tap.Show(transport.Sent, m.Frame, r.Header)
-	resp, err := c.client.Do(r)
+	resp, err := c.do(r)
 	if err != nil {
 		return c.failed(ctx, err)
 	}
@@ -78,14 +85,61 @@ func (c *carrier) Carry(ctx context.Context, m *transport.Outbound, receive func
 		return err
 	}
 	switch media := mediaType(resp.Header); {
-	case receive == nil:
+	case back == nil:
 		return c.accepted(m, resp)
 	case media == "text/event-stream" && resp.StatusCode < 300:
-		return c.stream(ctx, m, resp, receive)
+		return c.stream(ctx, m, resp, back)
 	case media == "application/json" || media == "":
-		return c.document(m, resp, receive)
+		return c.document(m, resp, back)
 	}
 	return transport.NewHTTPError(resp)
+}
+
+// do makes a request. Mostly there is nothing for the http.Client to do beyond its transport, and what it does costs a tenth
+// of a call.
+func (c *carrier) do(r *http.Request) (*http.Response, error) {
+	if c.client.Jar != nil || c.client.Timeout != 0 || r.URL.User != nil {
+		return c.client.Do(r)
+	}
+	way := c.client.Transport
+	if way == nil {
+		way = http.DefaultTransport
+	}
+	resp, err := way.RoundTrip(r)
+	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 || resp.Header.Get("Location") == "" {
+		return resp, err
+	}
+	resp.Body.Close()
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return c.client.Do(again)
+}
+
+// during returns ctx, that ends with the carrier too.
+func (c *carrier) during(ctx context.Context) (context.Context, func()) {
+	if ctx.Done() == nil {
+		return lasting{c.life, ctx}, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// lasting is a context with the end of another one: it costs less than to wait for two.
+type lasting struct {
+	context.Context
+	values context.Context
+}
+
+func (l lasting) Value(key any) any {
+	if v := l.values.Value(key); v != nil {
+		return v
+	}
+	return l.Context.Value(key)
 }
 
 // request makes a request with the header fields of the protocol and those of the user.
@@ -125,10 +179,29 @@ var (
 	getAccept  = []string{"text/event-stream"}
 )
 
+// ones are the values of fields that are the same in most requests.
+var ones = func() map[string][]string {
+	all := map[string][]string{}
+	for _, r := range mcp.Revisions() {
+		all[string(r)] = []string{string(r)}
+	}
+	for method := range mcp.MethodNames() {
+		all[method] = []string{method}
+	}
+	return all
+}()
+
+func one(value string) []string {
+	if shared, ok := ones[value]; ok {
+		return shared
+	}
+	return []string{value}
+}
+
 // metadata sets the fields that mirror the message, or name the session (basic/transports: request metadata).
 func (c *carrier) metadata(h http.Header, m *transport.Outbound) {
 	if m.Revision != "" {
-		h[mcp.HeaderProtocolVersion] = []string{string(m.Revision)}
+		h[mcp.HeaderProtocolVersion] = one(string(m.Revision))
 	}
 	if !m.Revision.Modern() {
 		if id := c.sessionID(); id != "" && m.Method != mcp.MethodInitialize {
@@ -137,7 +210,7 @@ func (c *carrier) metadata(h http.Header, m *transport.Outbound) {
 		return
 	}
 	if m.Method != "" {
-		h[mcp.HeaderMethod] = []string{m.Method}
+		h[mcp.HeaderMethod] = one(m.Method)
 	}
 	if field := c.names.vocabulary.NameField(m.Method); field != "" {
 		if name, ok := rawjson.String(rawjson.Lookup(m.Params, field)); ok {
@@ -213,7 +286,7 @@ func (c *carrier) accepted(m *transport.Outbound, resp *http.Response) error {
 
 // document reads an answer that is one message. An error of HTTP that holds one of the protocol is that; where it speaks of
 // credentials, rates or the server's state it stays what it is.
-func (c *carrier) document(m *transport.Outbound, resp *http.Response, receive func([]byte) bool) error {
+func (c *carrier) document(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
 	if resp.StatusCode >= 300 {
 		failed := transport.NewHTTPError(resp)
 		msg, err := jsonrpc.Parser{}.Parse(failed.Body)
@@ -223,12 +296,16 @@ func (c *carrier) document(m *transport.Outbound, resp *http.Response, receive f
 		if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
 			return failed // where even initialize is refused, the status says whether to try the older transport
 		}
-		if !receive(failed.Body) {
+		if !back.Receive(failed.Body) {
 			return failed
 		}
 		return nil
 	}
-	frame, err := readAll(io.LimitReader(resp.Body, int64(c.max)+1), resp.ContentLength)
+	body := io.Reader(resp.Body)
+	if resp.ContentLength < 0 || resp.ContentLength > int64(c.max) {
+		body = io.LimitReader(body, int64(c.max)+1)
+	}
+	frame, err := readAll(body, resp.ContentLength)
 	switch {
 	case err != nil:
 		return c.failed(resp.Request.Context(), err)
@@ -237,17 +314,17 @@ func (c *carrier) document(m *transport.Outbound, resp *http.Response, receive f
 	case len(bytes.TrimSpace(frame)) == 0:
 		return fmt.Errorf("the server answered %s with HTTP status %d and no message", m.Method, resp.StatusCode)
 	}
-	c.deliver(m, frame, resp.Header, receive)
+	c.deliver(m, frame, resp.Header, back)
 	return nil
 }
 
 // deliver gives a frame to who waits for it, without the tools that must not be used.
-func (c *carrier) deliver(m *transport.Outbound, frame []byte, header http.Header, receive func([]byte) bool) (done bool) {
+func (c *carrier) deliver(m *transport.Outbound, frame []byte, header http.Header, back transport.Receiver) (done bool) {
 	c.tap.Show(transport.Received, frame, header)
 	if m.Method == mcp.MethodListTools && m.Revision.Modern() {
 		frame = c.learn(frame)
 	}
-	return receive(frame)
+	return back.Receive(frame)
 }
 
 // learn takes what a list of tools says of header fields, and leaves out the tools that say it wrongly.
@@ -290,7 +367,7 @@ func (c *carrier) Close() error {
 		return err
 	}
 	r.Header[mcp.HeaderSessionID] = []string{id}
-	if resp, err := c.client.Do(r); err == nil { // a server that is gone has ended it
+	if resp, err := c.do(r); err == nil { // a server that is gone has ended it
 		resp.Body.Close()
 	}
 	return nil

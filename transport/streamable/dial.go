@@ -58,6 +58,13 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 	return &connection{t, c}, nil
 }
 
+func (u URL) client() *http.Client {
+	if u.Client != nil {
+		return u.Client
+	}
+	return defaultClient
+}
+
 // defaultClient keeps a connection for each of many calls at the same time.
 var defaultClient = &http.Client{Transport: newTransport()}
 
@@ -65,31 +72,6 @@ func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = 256, 128, 90*time.Second
 	return t
-}
-
-// guarded returns the client with the rule for redirects.
-func guarded(client *http.Client) *http.Client {
-	if client == nil {
-		client = defaultClient
-	}
-	own := *client
-	own.CheckRedirect = func(next *http.Request, via []*http.Request) error {
-		const most = 10
-		if client.CheckRedirect != nil {
-			if err := client.CheckRedirect(next, via); err != nil {
-				return err
-			}
-		}
-		first := via[0].URL
-		switch upgrade := first.Scheme == "http" && next.URL.Scheme == "https" && first.Hostname() == next.URL.Hostname(); {
-		case len(via) >= most:
-			return errors.New("the server redirects for ever")
-		case !upgrade && (first.Scheme != next.URL.Scheme || first.Host != next.URL.Host):
-			return fmt.Errorf("the server redirects to another origin, %s://%s: dial that if you trust it", next.URL.Scheme, next.URL.Host)
-		}
-		return nil
-	}
-	return &own
 }
 
 // connection is a transport over HTTP.
@@ -102,14 +84,15 @@ type connection struct {
 // made again once, with the tool as it is now.
 func (c *connection) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
 	res, err := c.Separate.RoundTrip(ctx, req)
-	var refused *mcp.Error
-	if req.Method != mcp.MethodCallTool || !errors.As(err, &refused) || refused.Code != mcp.CodeHeaderMismatch {
+	if err == nil || req.Method != mcp.MethodCallTool || !mismatched(err) || c.refresh(ctx) != nil {
 		return res, err
 	}
-	if c.refresh(ctx) != nil {
-		return nil, err
-	}
 	return c.Separate.RoundTrip(ctx, req)
+}
+
+func mismatched(err error) bool {
+	refused, ok := errors.AsType[*mcp.Error](err)
+	return ok && refused.Code == mcp.CodeHeaderMismatch
 }
 
 // refresh asks for the list of tools, from which the carrier learns.

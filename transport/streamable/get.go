@@ -95,6 +95,7 @@ func (l *lane) connect(stream *eventstream.Writer, r *http.Request, last string)
 	l.released = make(chan struct{})
 	if last == "" {
 		l.prime()
+		l.flush()
 	}
 	waiting := l.waiting
 	l.waiting = nil

@@ -20,18 +20,25 @@ type lane struct {
 	session  *session
 	name     string // in the event store; no other session has it
 	standing bool
+	request  *http.Request // what brought it, and what serves it; nil for the standing one
+	answer   answerer
 
 	mu       sync.Mutex
 	idle     http.ResponseWriter // of a client that waits, while the answer may still be one document
 	stream   *eventstream.Writer // the connection; nil while there is none
 	released chan struct{}       // closed when the connection's request may return
 	accept   accepts
+	prefix   []byte   // what goes before the next event on the connection
+	document []byte   // the answer, where it is one document
 	waiting  [][]byte // what came for the standing lane while nobody was there
 	stop     func()   // ends the standing lane's listening to lists; nil while it does not
 	left     time.Time
 	numbered bool // something was sent that a client can name to come back
 	over     bool
 }
+
+// answerer serves the request of a lane: one message, or a batch.
+type answerer interface{ answer(l *lane) []byte }
 
 // newLane returns the lane of the answer to a request.
 func (ss *session) newLane(w http.ResponseWriter, accept accepts) *lane {
@@ -40,37 +47,48 @@ func (ss *session) newLane(w http.ResponseWriter, accept accepts) *lane {
 
 // serve runs a request, which goes on when the client has gone, and sends what comes of it. It returns when the client has
 // the answer, or will come back for it, or has gone.
-func (l *lane) serve(r *http.Request, answer func() []byte) {
+func (l *lane) serve(r *http.Request, answer answerer) {
 	w, released := l.idle, l.released
+	l.request, l.answer = r, answer
 	var timer *time.Timer
-	if wait := l.session.server.opts.JSONFor; wait > 0 && l.accept.stream {
+	if wait := l.session.server.jsonFor(l.accept); wait > 0 {
 		timer = time.AfterFunc(wait, l.open)
 		defer timer.Stop()
 	}
-	if !l.accept.json {
-		l.open()
-	}
-	document := make(chan []byte, 1)
-	go func() { document <- l.finish(answer()) }()
+	l.session.server.workers.start(l)
 	select {
-	case frame := <-document:
-		if frame != nil {
-			l.session.server.respond(w, http.StatusOK, frame)
-		}
 	case <-released:
 	case <-r.Context().Done():
 	}
-	l.detach()
+	if document := l.detach(); document != nil {
+		l.session.server.respond(w, http.StatusOK, document)
+	}
 }
+
+// run serves the request, for a worker.
+func (l *lane) run() { l.finish(l.answer.answer(l)) }
 
 // open turns the answer into a stream, if the client waits for it.
 func (l *lane) open() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begin()
+	l.flush()
 }
 
-// begin is open with l.mu held.
+// flush sends the first bytes of a stream; l.mu is held.
+func (l *lane) flush() {
+	switch {
+	case l.stream == nil:
+	case l.prefix != nil:
+		_ = l.stream.SendEncoded(l.prefix) // who has gone comes back for the rest
+		l.prefix = nil
+	default:
+		_ = l.stream.Open()
+	}
+}
+
+// begin makes the answer a stream, whose first bytes are still to be sent; l.mu is held.
 func (l *lane) begin() {
 	if l.idle == nil || l.stream != nil || l.over || !l.accept.stream {
 		return
@@ -78,18 +96,16 @@ func (l *lane) begin() {
 	l.name = l.session.key + "." + strconv.FormatUint(l.session.server.lanes.Add(1), 36)
 	l.session.enter(l)
 	l.stream = l.session.server.newStream(l.idle)
-	if l.stream.Open() == nil {
-		l.prime()
-	}
+	l.prime()
 }
 
-// prime gives the client an event to come back to, before there is any, where its revision knows such events.
+// prime prepares an event for the client to come back to, before there is any, where its revision knows such events.
 func (l *lane) prime() {
 	if l.session.edge.Revision < mcp.Revision20251125 {
 		return
 	}
 	if id := l.keep(nil); id != "" {
-		_ = l.stream.Send(eventstream.Event{ID: id, HasID: true, Retry: l.session.server.opts.Retry})
+		l.prefix = eventstream.Encode(eventstream.Event{ID: id, HasID: true, Retry: l.session.server.opts.Retry})
 	}
 }
 
@@ -129,7 +145,8 @@ func (l *lane) send(frame []byte) {
 	l.session.server.opts.Tap.Show(transport.Sent, frame, nil)
 	id := l.keep(frame)
 	if l.stream != nil {
-		_ = l.stream.Send(eventstream.Event{ID: id, HasID: id != "", Data: frame}) // else it comes back for it
+		_ = l.stream.SendEncoded(eventstream.Event{ID: id, HasID: id != "", Data: frame}.Append(l.prefix)) // else it comes back for it
+		l.prefix = nil
 	}
 }
 
@@ -160,19 +177,33 @@ func (l *lane) elsewhere(frame []byte) error {
 	return l.session.standing.Write(frame)
 }
 
-// finish ends the lane with the last frame, which is returned where it is to be the answer as one document.
-func (l *lane) finish(frame []byte) []byte {
+// finish ends the lane with the last frame, which is the answer as one document where the client still waits for that.
+func (l *lane) finish(frame []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stream == nil && l.idle != nil && frame != nil {
-		l.over = true
-		return frame
-	}
-	if frame != nil {
-		l.send(frame)
+	switch {
+	case l.stream == nil && l.idle != nil && l.accept.json:
+		l.document = frame
+	case l.stream == nil && l.idle != nil && frame != nil: // nothing was sent that the client could come back to
+		l.stream = l.session.server.newStream(l.idle)
+		l.last(eventstream.Event{Data: frame})
+	case l.name != "" && frame != nil:
+		id := l.keep(frame)
+		l.last(eventstream.Event{ID: id, HasID: id != "", Data: frame})
 	}
 	l.end()
-	return nil
+}
+
+// last sends what ends the stream, if the client is there; l.mu is held.
+func (l *lane) last(e eventstream.Event) {
+	l.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
+	switch {
+	case l.stream == nil: // it comes back for it
+	case l.prefix != nil:
+		_ = l.stream.SendEncoded(e.Append(l.prefix))
+	default:
+		_ = l.stream.End(e)
+	}
 }
 
 // end lets no more be written; l.mu is held.
@@ -200,15 +231,17 @@ func (l *lane) close() {
 	l.end()
 }
 
-// detach takes the lane off its connection, which nobody uses any more when it returns.
-func (l *lane) detach() {
+// detach takes the lane off its connection, which nobody uses any more when it returns. The answer is returned where it is
+// to be one document.
+func (l *lane) detach() (document []byte) {
 	l.mu.Lock()
-	stream := l.stream
-	l.idle, l.stream = nil, nil
+	stream, document := l.stream, l.document
+	l.idle, l.stream, l.document, l.prefix = nil, nil, nil, nil
 	l.mu.Unlock()
 	if stream != nil {
 		_ = stream.Close() // who has gone comes back for the rest
 	}
+	return document
 }
 
 // Disconnect ends the connection that carries the lane while its request goes on; the client comes back for the rest. It
@@ -216,10 +249,13 @@ func (l *lane) detach() {
 func (l *lane) Disconnect() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.begin()
-	if l.stream == nil || l.over || l.session.edge.Revision < mcp.Revision20251125 {
+	if l.session.edge.Revision < mcp.Revision20251125 {
 		return false
 	}
+	if l.begin(); l.stream == nil || l.over {
+		return false
+	}
+	l.flush()
 	l.release()
 	return true
 }

@@ -25,7 +25,7 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 		return
 	}
 	l := ss.newLane(w, accept)
-	l.serve(r, func() []byte { return ss.answer(r, msg, l) })
+	l.serve(r, single(msg))
 }
 
 // initialize opens a session.
@@ -35,7 +35,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 		return
 	}
 	p := s.opts.Principal(r)
-	ss := s.newSession(newKey(), SessionRecord{})
+	ss := s.newSession(newKey(), p, SessionRecord{})
 	answer, opened := s.edge.Initialize(r.Context(), transport.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discard{}}, &ss.standing)
 	if opened == nil {
 		if answer.Frame != nil {
@@ -44,11 +44,12 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 		return
 	}
 	ss.edge = opened
+	ss.id = newToken(ss.key, ss.opened, opened.SessionState).seal(s.sessions.sealer, p)
 	if _, err := s.sessions.add(ss); err != nil {
 		refuseBusy(w, err.Error(), sweepEvery)
 		return
 	}
-	w.Header()[mcp.HeaderSessionID] = []string{newToken(ss.key, ss.opened, opened.SessionState).seal(s.sessions.sealer, p)}
+	w.Header()[mcp.HeaderSessionID] = []string{ss.id}
 	s.respond(w, http.StatusOK, answer.Frame)
 }
 
@@ -102,8 +103,14 @@ func (s *Server) receive(w http.ResponseWriter, ss *session, msg jsonrpc.Message
 	w.WriteHeader(http.StatusAccepted)
 }
 
+// single is one request.
+type single jsonrpc.Message
+
+func (s single) answer(l *lane) []byte { return l.session.answer(jsonrpc.Message(s), l) }
+
 // answer serves a request whose messages go to l.
-func (ss *session) answer(r *http.Request, msg jsonrpc.Message, l *lane) []byte {
+func (ss *session) answer(msg jsonrpc.Message, l *lane) []byte {
+	r := l.request
 	answer := ss.edge.Serve(r.Context(), transport.Incoming{
 		Message: msg, Principal: ss.server.opts.Principal(r), Header: r.Header, Out: l,
 	})
@@ -146,7 +153,7 @@ func (s *Server) legacyBatch(w http.ResponseWriter, r *http.Request, frame []byt
 		return
 	}
 	l := ss.newLane(w, accept)
-	l.serve(r, func() []byte { return b.serve(r, l) })
+	l.serve(r, &b)
 }
 
 const maxBatch = 1000 // messages; each costs far more than the bytes that it takes on the wire
@@ -173,12 +180,12 @@ func (b *batch) take(raw []byte) {
 	}
 }
 
-// serve serves the requests at the same time, and returns their responses as one batch.
-func (b *batch) serve(r *http.Request, l *lane) []byte {
+// answer serves the requests at the same time, and returns their responses as one batch.
+func (b *batch) answer(l *lane) []byte {
 	frames := make([][]byte, len(b.requests))
 	var wg sync.WaitGroup
 	for i, msg := range b.requests {
-		wg.Go(func() { frames[i] = b.session.answer(r, msg, l) })
+		wg.Go(func() { frames[i] = b.session.answer(msg, l) })
 	}
 	wg.Wait()
 	var out []byte

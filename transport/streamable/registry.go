@@ -16,7 +16,7 @@ type registry struct {
 	sealer *mcp.Sealer
 
 	mu       sync.Mutex
-	sessions map[string]*session // by key
+	sessions map[string]*session // by id
 	timer    *time.Timer         // sweeps; nil where there is nothing to
 	closed   bool
 }
@@ -43,7 +43,7 @@ func (g *registry) room() bool {
 func (g *registry) add(ss *session) (*session, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if there := g.sessions[ss.key]; there != nil {
+	if there := g.sessions[ss.id]; there != nil {
 		ss.edge.End(errUnknownSession)
 		return there, nil
 	}
@@ -51,7 +51,7 @@ func (g *registry) add(ss *session) (*session, error) {
 		ss.edge.End(errTooMany)
 		return nil, errTooMany
 	}
-	g.sessions[ss.key] = ss
+	g.sessions[ss.id] = ss
 	if g.timer == nil {
 		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweep)
 	}
@@ -60,15 +60,15 @@ func (g *registry) add(ss *session) (*session, error) {
 
 // find returns the session that an id stands for, from memory or rebuilt.
 func (g *registry) find(ctx context.Context, id string, p mcp.Principal) (*session, error) {
+	g.mu.Lock()
+	ss := g.sessions[id]
+	g.mu.Unlock()
+	if ss != nil && ss.principal == p.ID && time.Since(ss.opened) <= g.server.opts.SessionLife {
+		return ss, ss.use(ctx)
+	}
 	t, ok := openToken(id, g.sealer, p)
 	if !ok || time.Since(t.opened()) > g.server.opts.SessionLife {
 		return nil, errUnknownSession
-	}
-	g.mu.Lock()
-	ss := g.sessions[t.Key]
-	g.mu.Unlock()
-	if ss != nil {
-		return ss, ss.use(ctx)
 	}
 	record, err := g.server.opts.Sessions.Load(ctx, t.Key)
 	switch {
@@ -77,8 +77,8 @@ func (g *registry) find(ctx context.Context, id string, p mcp.Principal) (*sessi
 	case record.Ended, !record.Used.IsZero() && time.Since(record.Used) > g.server.opts.SessionIdle+sweepEvery:
 		return nil, errUnknownSession
 	}
-	ss = g.server.newSession(t.Key, record)
-	ss.opened = t.opened()
+	ss = g.server.newSession(t.Key, p, record)
+	ss.id, ss.opened = id, t.opened()
 	ss.edge = g.server.edge.NewSession(t.state(), p, &ss.standing)
 	if record.LogLevel != "" {
 		ss.edge.SetLogLevel(record.LogLevel)
@@ -92,7 +92,7 @@ func (g *registry) find(ctx context.Context, id string, p mcp.Principal) (*sessi
 // remove ends a session, for all replicas.
 func (g *registry) remove(ctx context.Context, ss *session, why error) error {
 	g.mu.Lock()
-	delete(g.sessions, ss.key)
+	delete(g.sessions, ss.id)
 	g.mu.Unlock()
 	return ss.end(ctx, why)
 }
@@ -105,7 +105,7 @@ func (g *registry) sweep() {
 	g.mu.Lock()
 	for _, ss := range g.sessions {
 		if ss.idle(g.server.opts.SessionIdle, g.server.opts.SessionLife) {
-			delete(g.sessions, ss.key)
+			delete(g.sessions, ss.id)
 			idle = append(idle, ss)
 		}
 	}

@@ -25,15 +25,23 @@ type response struct {
 
 // begin arms the timer that turns the response into a stream.
 func (r *response) begin() {
-	switch wait := r.server.opts.JSONFor; {
-	case !r.accept.stream:
-	case !r.accept.json:
-		r.open()
-	case wait > 0:
+	if wait := r.server.jsonFor(r.accept); wait > 0 {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.timer = time.AfterFunc(wait, r.open)
 	}
+}
+
+// jsonFor returns how long an answer may be one document; 0 for as long as it likes. What cannot be one has to be opened
+// all the same.
+func (s *Server) jsonFor(a accepts) time.Duration {
+	switch {
+	case !a.stream:
+		return 0
+	case !a.json && s.opts.JSONFor < 0:
+		return DefaultJSONFor
+	}
+	return max(0, s.opts.JSONFor)
 }
 
 func (r *response) open() {
@@ -92,6 +100,9 @@ func (r *response) live() *eventstream.Writer {
 func (r *response) finish(answer transport.Outgoing) {
 	r.mu.Lock()
 	r.over = true
+	if !r.accept.json && answer.Frame != nil {
+		r.events()
+	}
 	stream := r.stream
 	if r.timer != nil {
 		r.timer.Stop()
@@ -100,11 +111,10 @@ func (r *response) finish(answer transport.Outgoing) {
 	switch {
 	case stream == nil && answer.Frame != nil:
 		r.server.respond(r.w, status(answer.Error), answer.Frame)
+	case stream != nil && answer.Frame != nil:
+		r.server.opts.Tap.Show(transport.Sent, answer.Frame, nil)
+		_ = stream.End(eventstream.Event{Data: answer.Frame}) // who has gone needs no answer
 	case stream != nil:
-		if answer.Frame != nil {
-			r.server.opts.Tap.Show(transport.Sent, answer.Frame, nil)
-			_ = stream.Send(eventstream.Event{Data: answer.Frame}) // who has gone needs no answer
-		}
 		_ = stream.Close()
 	}
 }

@@ -5,16 +5,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
 // session is a legacy session in this process.
 type session struct {
-	server   *Server
-	key      string
-	opened   time.Time
-	edge     *transport.Session
-	standing lane // of what belongs to no call: the client reads it with GET
+	server    *Server
+	id        string // what the client names it by
+	key       string // what the stores name it by
+	principal string // who opened it
+	opened    time.Time
+	edge      *transport.Session
+	standing  lane // of what belongs to no call: the client reads it with GET
 
 	mu    sync.Mutex
 	used  time.Time
@@ -23,9 +26,9 @@ type session struct {
 	ended bool
 }
 
-func (s *Server) newSession(key string, r SessionRecord) *session {
+func (s *Server) newSession(key string, p mcp.Principal, r SessionRecord) *session {
 	now := time.Now()
-	ss := &session{server: s, key: key, opened: now, used: now, saved: r}
+	ss := &session{server: s, key: key, principal: p.ID, opened: now, used: now, saved: r}
 	ss.standing = lane{session: ss, name: key, standing: true}
 	return ss
 }

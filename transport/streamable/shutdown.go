@@ -39,6 +39,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = context.Cause(ctx)
 	}
 	s.sessions.close()
+	s.workers.close()
 	return err
 }
 

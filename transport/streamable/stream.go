@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,16 +23,20 @@ type cursor struct {
 	events int // that were messages
 }
 
-// read gives the events of a body to take, until that is done or the body ends.
-func (c *carrier) read(at *cursor, resp *http.Response, take func(frame []byte) bool) (done bool, err error) {
+// read gives the events of a body to take, until that is done or the body ends. An event that is too large is left out, and
+// is the error where it may have been the response to a request.
+func (c *carrier) read(at *cursor, resp *http.Response, request bool, take func(frame []byte) bool) (done bool, err error) {
 	events := eventstream.NewReader(resp.Body, c.max)
 	for {
 		e, err := events.Next()
-		switch {
-		case errors.Is(err, eventstream.ErrTooLarge):
+		if large, ok := errors.AsType[*eventstream.TooLargeError](err); ok {
+			if request && !bytes.Contains(large.DataHead, []byte(`"method"`)) {
+				return false, fmt.Errorf("the server's answer is larger than %d bytes: %w", c.max, errLarge)
+			}
 			c.logger.Warn("the server sent an event that is too large; it is left out", "limit", c.max)
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return false, err
 		}
 		if e.HasID {
@@ -51,6 +56,9 @@ func (c *carrier) read(at *cursor, resp *http.Response, take func(frame []byte) 
 	}
 }
 
+// errLarge is the error for what is not read to its end.
+var errLarge = errors.New("it was not read")
+
 // drain reads the end of a stream that has said all, so that the connection can be used again.
 func drain(resp *http.Response) {
 	const patience, most = 50 * time.Millisecond, 4 << 10
@@ -61,44 +69,53 @@ func drain(resp *http.Response) {
 
 // stream reads the answer to a request that is an event stream. One that is cut off is gone on with, where the server has
 // numbered its events.
-func (c *carrier) stream(ctx context.Context, m *transport.Outbound, resp *http.Response, receive func([]byte) bool) error {
+func (c *carrier) stream(ctx context.Context, m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
 	at := &cursor{retry: DefaultRetry}
-	take := func(frame []byte) bool { return c.deliver(m, frame, resp.Header, receive) }
-	done, err := c.read(at, resp, take)
-	for failures := 0; !done; {
-		if ctx.Err() != nil {
+	take := func(frame []byte) bool { return c.deliver(m, frame, resp.Header, back) }
+	back.Began(resp.Body)
+	done, err := c.read(at, resp, true, take)
+	resp.Body.Close()
+	for failures := 0; !done; failures++ {
+		switch {
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		}
-		if at.last == "" || m.Revision.Modern() || failures == maxResume {
+		case permanent(err):
+			return err
+		case at.last == "" || m.Revision.Modern() || failures == maxResume:
 			return fmt.Errorf("%w: the event stream ended before the response: %w", mcp.ErrConnection, err)
 		}
-		resp.Body.Close()
 		seen := at.events
 		if !sleep(ctx, pause(at.retry, failures)) {
 			return context.Cause(ctx)
 		}
-		if resp, err = c.get(ctx, at.last, m.Revision); err == nil {
-			done, err = c.read(at, resp, take)
-			resp.Body.Close()
-		} else if lasting(err) {
-			return err
-		}
-		if failures++; at.events > seen || err == io.EOF { // a server that is polled ends each stream well
-			failures = 0
+		done, err = c.resume(ctx, m.Revision, at, back, take)
+		if at.events > seen || err == io.EOF { // a server that is polled ends each stream well
+			failures = -1
 		}
 	}
 	return nil
+}
+
+// resume asks for the rest of a stream.
+func (c *carrier) resume(ctx context.Context, revision mcp.Revision, at *cursor, back transport.Receiver, take func([]byte) bool) (done bool, err error) {
+	resp, err := c.get(ctx, at.last, revision)
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	back.Began(resp.Body)
+	return c.read(at, resp, true, take)
 }
 
 const maxResume = 8 // attempts in a row that bring nothing
 
 // pause is how long to wait before a stream is asked for again: what the server says, and longer where it was to no avail.
 func pause(retry time.Duration, failures int) time.Duration {
-	const most = 30 * time.Second
+	const least, most = 20 * time.Millisecond, 30 * time.Second
 	if failures == 0 {
-		return retry
+		return max(retry, least)
 	}
-	wait := min(max(retry, 100*time.Millisecond)<<min(failures, 10), most)
+	wait := min(max(min(retry, most), 100*time.Millisecond)<<min(failures, 10), most)
 	return wait/2 + rand.N(wait/2+1)
 }
 
@@ -113,10 +130,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// lasting reports whether an error will not go away by itself.
-func lasting(err error) bool {
+// permanent reports whether an error will not go away by itself.
+func permanent(err error) bool {
 	var answered *transport.HTTPError
-	return errors.Is(err, ErrSessionLost) || errors.As(err, &answered) && answered.Status < 500 && answered.Status != http.StatusTooManyRequests
+	return errors.Is(err, ErrSessionLost) || errors.Is(err, errLarge) || errors.As(err, &answered) && answered.Status < 500 && answered.Status != http.StatusTooManyRequests
 }
 
 // get asks for a stream of the session.
@@ -128,13 +145,14 @@ func (c *carrier) get(ctx context.Context, last string, revision mcp.Revision) (
 	if last != "" {
 		r.Header[mcp.HeaderLastEventID] = []string{last}
 	}
-	resp, err := c.client.Do(r)
+	resp, err := c.do(r)
 	if err != nil {
 		return nil, c.failed(ctx, err)
 	}
-	if err := c.check(&transport.Outbound{}, r, resp); err != nil {
+	if sent := r.Header[mcp.HeaderSessionID]; resp.StatusCode == http.StatusNotFound && last != "" && len(sent) > 0 {
 		resp.Body.Close()
-		return nil, err
+		c.lost(sent[0])
+		return nil, ErrSessionLost
 	}
 	if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != "text/event-stream" {
 		defer resp.Body.Close()
@@ -169,13 +187,14 @@ func (c *carrier) stand() {
 func (c *carrier) readStanding(ready func()) {
 	defer ready()
 	at := &cursor{retry: DefaultRetry}
+	opened := false
 	for failures := 0; ; {
-		seen := at.events
+		seen, id := at.events, c.sessionID()
 		resp, err := c.get(c.life, at.last, c.caller.Speaks())
 		ready()
 		if err == nil {
-			failures = 0
-			_, err = c.read(at, resp, func(frame []byte) bool {
+			failures, opened = 0, true
+			_, err = c.read(at, resp, false, func(frame []byte) bool {
 				c.tap.Show(transport.Received, frame, resp.Header)
 				c.caller.Receive(frame)
 				return false
@@ -186,11 +205,14 @@ func (c *carrier) readStanding(ready func()) {
 		switch {
 		case c.life.Err() != nil || errors.Is(err, ErrSessionLost):
 			return
-		case errors.As(err, &answered) && answered.Status == http.StatusMethodNotAllowed:
+		case errors.As(err, &answered) && (answered.Status == http.StatusMethodNotAllowed || answered.Status == http.StatusNotFound && !opened):
 			return // the server has no such stream
-		case lasting(err) && at.last != "":
+		case errors.As(err, &answered) && answered.Status == http.StatusNotFound:
+			c.lost(id)
+			return
+		case permanent(err) && at.last != "":
 			at.last = "" // the server does not know the event any more
-		case lasting(err):
+		case permanent(err):
 			c.logger.Warn("the server's stream of notifications cannot be read", "err", err)
 			return
 		}

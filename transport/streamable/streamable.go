@@ -107,6 +107,7 @@ type Server struct {
 	edge     *transport.Edge
 	names    nameFields
 	sessions registry
+	workers  *workers
 	lanes    atomic.Uint64 // that were opened, which names them
 
 	mu       sync.Mutex
@@ -117,7 +118,7 @@ type Server struct {
 
 // Handler returns the endpoint of h. Mount it under any path; call [Server.Shutdown] before the program ends.
 func Handler(h mcp.Handler, opts ...Options) *Server {
-	s := &Server{streams: map[*func()]struct{}{}}
+	s := &Server{streams: map[*func()]struct{}{}, workers: newWorkers()}
 	if len(opts) > 0 {
 		s.opts = opts[0]
 	}
