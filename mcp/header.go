@@ -19,15 +19,19 @@ const (
 const sentinelStart, sentinelEnd = "=?base64?", "?="
 
 // EncodeHeaderValue returns the value of a header field that mirrors s (basic/transports/streamable-http: Value Encoding):
-// s itself where it is plain ASCII, else its UTF-8 in base64 between marks.
+// s itself where it is plain ASCII, else its UTF-8 in base64 between marks. What comes out is always a legal field value;
+// what is not UTF-8 is refused by who decodes it.
 func EncodeHeaderValue(s string) string {
-	if plainValue(s) && !marked(s) && s == strings.Trim(s, " \t") {
+	// "=?base64?=" begins and ends as marked values do, though its marks share a byte: receivers may differ on it.
+	looksMarked := strings.HasPrefix(s, sentinelStart) && strings.HasSuffix(s, sentinelEnd)
+	if plainValue(s) && !looksMarked && s == strings.Trim(s, " \t") {
 		return s
 	}
 	return sentinelStart + base64.StdEncoding.EncodeToString([]byte(s)) + sentinelEnd
 }
 
-// DecodeHeaderValue returns what a header field mirrors. ok is false for what no client may send.
+// DecodeHeaderValue returns what a header field mirrors. ok is false for what no client may send: characters that fields
+// cannot hold, base64 that is not strictly that, and text in it that is not UTF-8.
 func DecodeHeaderValue(v string) (s string, ok bool) {
 	if !marked(v) {
 		return v, plainValue(v)

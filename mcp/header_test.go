@@ -20,7 +20,8 @@ func TestHeaderValue(t *testing.T) {
 		"\ta":                "=?base64?CWE=?=",
 		"=?base64?":          "=?base64?",
 		"=?BASE64?eA==?=":    "=?BASE64?eA==?=",
-		"=?base64?=":         "=?base64?=",
+		"=?base64?=":         "=?base64?PT9iYXNlNjQ/PQ==?=",
+		"=?base64??=":        "=?base64?PT9iYXNlNjQ/Pz0=?=",
 		"\x7f":               "=?base64?fw==?=",
 	} {
 		if got := mcp.EncodeHeaderValue(value); got != want {
@@ -30,7 +31,12 @@ func TestHeaderValue(t *testing.T) {
 			t.Errorf("%q is decoded as %q, %v, want %q", want, got, ok, value)
 		}
 	}
-	for _, malformed := range []string{"=?base64?x?=", "=?base64?eA=?=", "=?base64?eA?=", "=?base64?eB==?=", "=?base64?e\r\nA==?=", "=?base64?/w==?=", "ä", "a\x00", "a\nb"} {
+	for _, literal := range []string{"=?base64?=", "=?base64?eA==", "eA==?=", " x"} {
+		if got, ok := mcp.DecodeHeaderValue(literal); !ok || got != literal {
+			t.Errorf("%q, which has not both marks, is decoded as %q, %v", literal, got, ok)
+		}
+	}
+	for _, malformed := range []string{"=?base64?x?=", "=?base64?eA=?=", "=?base64?eA?=", "=?base64?eB==?=", "=?base64?e\r\nA==?=", "=?base64?/w==?=", "=?base64?=eA=?=", "=?base64?e-A=?=", "ä", "a\x00", "a\nb", "\x7f"} {
 		if got, ok := mcp.DecodeHeaderValue(malformed); ok {
 			t.Errorf("%q is decoded as %q", malformed, got)
 		}

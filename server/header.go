@@ -79,17 +79,18 @@ func (h *header) argument(arguments json.RawMessage) []byte {
 	return value
 }
 
-// matches compares strings and booleans as they are, integers by their value. A body value of another type matches
-// nothing: what it is mirrored as is not defined.
+// matches compares strings and booleans as they are, and numbers by their value. It goes by the type of the value in the
+// body: one that is not of the declared type is for the validation of the arguments to refuse. Arrays and objects have no
+// form in a field, and match nothing.
 func (h *header) matches(value string, body []byte) bool {
-	switch h.Type {
-	case "string":
+	switch body = bytes.TrimSpace(body); body[0] {
+	case '"':
 		text, ok := text(body)
 		return ok && string(text) == value
-	case "integer":
-		sent, ok := canonicalNumber([]byte(value))
-		meant, valid := canonicalNumber(bytes.TrimSpace(body))
-		return ok && valid && bytes.Equal(sent, meant)
+	case 't', 'f':
+		return string(body) == value
 	}
-	return string(body) == value
+	sent, ok := canonicalNumber([]byte(value))
+	meant, valid := canonicalNumber(body)
+	return ok && valid && bytes.Equal(sent, meant)
 }

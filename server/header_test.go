@@ -76,6 +76,34 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s, legacy: %s", c.arguments, got)
 		}
 	}
+	// What is mirrored rightly but does not fit the tool is refused in words for the model.
+	for arguments, header := range map[string]map[string][]string{
+		`{"region":7}`:              region("7"),
+		`{"region":7.0}`:            region("7"),
+		`{"region":true}`:           region("true"),
+		`{"loud":"true"}`:           {"Mcp-Param-Loud": {"true"}},
+		`{"inner":{"level":"4 2"}}`: {"Mcp-Param-Level": {"4 2"}},
+		`{"inner":{"level":" 42"},"region":"\u00e9"}`: {"Mcp-Param-Level": {"=?base64?IDQy?="}, "Mcp-Param-Region": {"=?base64?w6k=?="}},
+	} {
+		req := request(mcp.MethodCallTool, `{"name":"t","arguments":`+arguments+`}`)
+		req.Header = header
+		if got := serve(t, s, req); !strings.Contains(got, `"isError":true`) {
+			t.Errorf("%s with %v: %s", arguments, header, got)
+		}
+	}
+	for arguments, header := range map[string]map[string][]string{
+		`{"region":7}`:       region("8"),
+		`{"region":true}`:    region("True"),
+		`{"loud":"true"}`:    {"Mcp-Param-Loud": {"false"}},
+		`{"region":["a"]}`:   region(`["a"]`),
+		`{"region":{"a":1}}`: region(`{"a":1}`),
+	} {
+		req := request(mcp.MethodCallTool, `{"name":"t","arguments":`+arguments+`}`)
+		req.Header = header
+		if got := serve(t, s, req); !strings.HasPrefix(got, "error -32020") {
+			t.Errorf("%s with %v: %s", arguments, header, got)
+		}
+	}
 	req := request(mcp.MethodCallTool, `{"name":"t","arguments":{"region":null}}`)
 	req.Header = map[string][]string{}
 	if got := serve(t, s, req); strings.HasPrefix(got, "error -32020") {

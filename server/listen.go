@@ -13,60 +13,92 @@ import (
 const maxSubscriptions = 4096
 
 // listen answers subscriptions/listen: it acknowledges, and delivers changes until the request or the server ends. The
-// goroutine of the request is the only one there is, so that a peer that does not read holds up itself alone.
+// goroutine of the request is the only one there is, so that a peer that does not read holds up itself alone. It waits for
+// long: what is on its stack is kept small.
 func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	if req.Peer == nil {
-		return nil, mcp.Errorf(codeInternal, "nobody to notify")
-	}
-	var p mcp.ListenParams
-	if err := mcp.Decode(req.Params, &p); err != nil {
-		return nil, mcp.InvalidParams("%s: %v", req.Method, err)
-	}
-	if !rawjson.IsObject(rawjson.Lookup(req.Params, "notifications")) {
-		return nil, mcp.InvalidParams("%s needs params.notifications, an object that says what to listen to", req.Method)
-	}
-	agreed := s.agree(p.Notifications)
-	l := newListener(agreed, s.vocabulary, req)
-	s.subscriptions.add(l) // before the acknowledgement, after which no change is missed
-	defer s.subscriptions.remove(l)
-	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: agreed})
+	l, ack, err := s.subscribe(req)
 	if err != nil {
 		return nil, err
 	}
+	defer s.subscriptions.remove(l)
 	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: ack}); err != nil {
 		return nil, err
 	}
 	return s.deliver(ctx, req, l)
 }
 
+// subscribe enters a listener, before the acknowledgement, after which no change is missed.
+func (s *Server) subscribe(req *mcp.Request) (l *listener, ack json.RawMessage, err error) {
+	if req.Peer == nil {
+		return nil, nil, mcp.Errorf(codeInternal, "nobody to notify")
+	}
+	var p mcp.ListenParams
+	if err := mcp.Decode(req.Params, &p); err != nil {
+		return nil, nil, mcp.InvalidParams("%s: %v", req.Method, err)
+	}
+	if !rawjson.IsObject(rawjson.Lookup(req.Params, "notifications")) {
+		return nil, nil, mcp.InvalidParams("%s needs params.notifications, an object that says what to listen to", req.Method)
+	}
+	agreed := s.agree(p.Notifications)
+	if ack, err = mcp.Encode(&mcp.AcknowledgedParams{Notifications: agreed}); err != nil {
+		return nil, nil, err
+	}
+	l = newListener(agreed, s.vocabulary, req)
+	s.subscriptions.add(l)
+	return l, ack, nil
+}
+
 // deliver passes on what concerns the listener. It waits on one channel that is the listener's own: the locks of channels
 // that a thousand subscriptions wait on would be what a change costs.
 func (s *Server) deliver(ctx context.Context, req *mcp.Request, l *listener) (*mcp.Result, error) {
+	d := delivery{ctx: ctx, req: req, listener: l}
 	defer context.AfterFunc(ctx, l.rouse)()
 	defer l.rest(false, 0, false)
-	var held *time.Timer // of list changes that have to wait
+	defer d.stop()
 	l.rest(false, 0, true)
 	for range l.wake {
-		switch {
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case s.subscriptions.closed.Load():
-			return s.result(nil), nil
-		}
-		due, wait := l.take(time.Now())
-		if wait > 0 && held == nil {
-			held = time.AfterFunc(wait, l.rouse)
-			defer held.Stop()
-		} else if wait > 0 {
-			held.Reset(wait)
-		}
-		lists, err := s.pass(ctx, req, due)
-		if err != nil {
+		if over, err := s.wake(&d); err != nil {
 			return nil, err
+		} else if over {
+			break
 		}
-		l.rest(lists, s.opts.ListInterval, true)
 	}
 	return s.result(nil), nil
+}
+
+// delivery is what one subscription waits with.
+type delivery struct {
+	ctx      context.Context
+	req      *mcp.Request
+	listener *listener
+	held     *time.Timer // of list changes that have to wait
+}
+
+func (d *delivery) stop() {
+	if d.held != nil {
+		d.held.Stop()
+	}
+}
+
+// wake passes on what is due, and reports whether the server has ended the subscription.
+func (s *Server) wake(d *delivery) (over bool, err error) {
+	switch {
+	case d.ctx.Err() != nil:
+		return false, context.Cause(d.ctx)
+	case s.subscriptions.closed.Load():
+		return true, nil
+	}
+	due, wait := d.listener.take(time.Now())
+	if wait > 0 && d.held == nil {
+		d.held = time.AfterFunc(wait, d.listener.rouse)
+	} else if wait > 0 {
+		d.held.Reset(wait)
+	}
+	lists, err := s.pass(d.ctx, d.req, due)
+	if err == nil {
+		d.listener.rest(lists, s.opts.ListInterval, true)
+	}
+	return false, err
 }
 
 // pass sends what has come together, as far as who listens may know of it, and reports whether there were list changes.

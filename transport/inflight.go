@@ -17,8 +17,9 @@ type inFlight struct {
 	busy sync.WaitGroup // until their handlers have returned
 
 	mu    sync.Mutex
-	calls map[jsonrpc.ID]*call
-	over  error // why no call begins any more
+	one   *call                // mostly there is one at a time
+	calls map[jsonrpc.ID]*call // beside it
+	over  error                // why no call begins any more
 }
 
 // enter is where calls begin; done is where they end.
@@ -28,27 +29,59 @@ func (f *inFlight) enter(ctx context.Context, c *call) *mcp.Error {
 	if f.over != nil {
 		return mcp.Errorf(jsonrpc.CodeInternal, "%s", f.over)
 	}
-	if _, taken := f.calls[c.id]; taken {
+	if f.find(c.id) != nil {
 		c.edge.logger.Warn("a request has the id of another one in flight and is not served", "id", c.id.String(), "method", c.req.Method)
 		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "id %s is in use by a request in flight", c.id)
 	}
-	if len(f.calls) >= f.most {
+	if f.count() >= f.most {
 		return mcp.Errorf(jsonrpc.CodeInternal, "more than %d requests are in flight: wait for responses and try again", f.most)
 	}
-	if f.calls == nil {
-		f.calls = map[jsonrpc.ID]*call{}
+	c.ctx, c.cancel = context.WithCancelCause(ctx) // end cancels what is in flight
+	switch {
+	case f.one == nil:
+		f.one = c
+	case f.calls == nil:
+		f.calls = map[jsonrpc.ID]*call{c.id: c}
+	default:
+		f.calls[c.id] = c
 	}
-	c.ctx, c.cancel = context.WithCancelCause(ctx) // end cancels what is in calls
-	f.calls[c.id] = c
 	f.busy.Add(1)
 	return nil
+}
+
+// find returns the call with the id, or nil; f.mu is held, as it is for count and each.
+func (f *inFlight) find(id jsonrpc.ID) *call {
+	if f.one != nil && f.one.id == id {
+		return f.one
+	}
+	return f.calls[id]
+}
+
+func (f *inFlight) count() int {
+	if f.one != nil {
+		return len(f.calls) + 1
+	}
+	return len(f.calls)
+}
+
+func (f *inFlight) each(do func(*call)) {
+	if f.one != nil {
+		do(f.one)
+	}
+	for _, c := range f.calls {
+		do(c)
+	}
 }
 
 // leave gives the call's id free: from its response on the client may use it again.
 func (f *inFlight) leave(c *call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.calls, c.id)
+	if f.one == c {
+		f.one = nil
+	} else {
+		delete(f.calls, c.id)
+	}
 	c.left = true
 }
 
@@ -68,7 +101,7 @@ func (f *inFlight) cancelled(params []byte) {
 		return
 	}
 	f.mu.Lock()
-	c := f.calls[id]
+	c := f.find(id)
 	f.mu.Unlock()
 	if c == nil {
 		return
@@ -84,11 +117,11 @@ func (f *inFlight) cancelled(params []byte) {
 func (f *inFlight) endSubscriptions(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, c := range f.calls {
+	f.each(func(c *call) {
 		if c.req.Method == mcp.MethodListen {
 			c.cancel(cause)
 		}
-	}
+	})
 }
 
 // close takes no further calls, for the reason given.
@@ -103,9 +136,7 @@ func (f *inFlight) end(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.over = cause
-	for _, c := range f.calls {
-		c.cancel(cause)
-	}
+	f.each(func(c *call) { c.cancel(cause) })
 }
 
 // errCancelled is the cause of a call's context when its client cancelled it.

@@ -46,9 +46,9 @@ func refusal(id jsonrpc.ID, e *mcp.Error) Outgoing {
 }
 
 // Serve serves a request of the modern era, until it is settled or ctx ends: that cancels it.
-func (e *Edge) Serve(ctx context.Context, in Incoming) Outgoing {
-	c := e.call(in, e.modern)
-	if refused := c.era.request(&c.req, readMeta(c.req.Meta)); refused != nil {
+func (e *Edge) Serve(ctx context.Context, in *Incoming) Outgoing {
+	c, refused := e.admit(in)
+	if refused != nil {
 		return refusal(in.ID, refused)
 	}
 	c.ctx = ctx
@@ -56,7 +56,13 @@ func (e *Edge) Serve(ctx context.Context, in Incoming) Outgoing {
 	return Outgoing{frame, refused}
 }
 
-func (e *Edge) call(in Incoming, speak era) *call {
+// admit is not part of Serve, on whose stack a subscription waits.
+func (e *Edge) admit(in *Incoming) (*call, *mcp.Error) {
+	c := e.call(in, e.modern)
+	return c, c.era.request(&c.req, readMeta(c.req.Meta))
+}
+
+func (e *Edge) call(in *Incoming, speak era) *call {
 	c := &call{id: in.ID, edge: &e.edge, out: in.Out, era: speak}
 	c.req = mcp.Request{
 		Method: in.Method, Params: in.Params, Principal: in.Principal, Header: in.Header, Peer: c,
@@ -91,7 +97,7 @@ func (e *Edge) NewSession(st SessionState, p mcp.Principal, out Writer) *Session
 }
 
 // Initialize answers initialize. The session is nil where it was refused.
-func (e *Edge) Initialize(ctx context.Context, in Incoming, out Writer) (Outgoing, *Session) {
+func (e *Edge) Initialize(ctx context.Context, in *Incoming, out Writer) (Outgoing, *Session) {
 	st, refused := e.handshake(in.Params)
 	if refused != nil {
 		return refusal(in.ID, refused), nil
@@ -111,11 +117,11 @@ func (e *Edge) Initialize(ctx context.Context, in Incoming, out Writer) (Outgoin
 func kept(raw mcp.Object) mcp.Object { return append(mcp.Object(nil), raw...) }
 
 // Serve serves a request of the session. The end of ctx does not cancel it: the client's word does, and the session's end.
-func (s *Session) Serve(ctx context.Context, in Incoming) Outgoing {
+func (s *Session) Serve(ctx context.Context, in *Incoming) Outgoing {
 	return s.serve(ctx, in, &s.session)
 }
 
-func (s *Session) serve(ctx context.Context, in Incoming, speak era) Outgoing {
+func (s *Session) serve(ctx context.Context, in *Incoming, speak era) Outgoing {
 	c := s.edge.call(in, speak)
 	refused := speak.request(&c.req, readMeta(c.req.Meta))
 	if refused == nil {
@@ -161,7 +167,7 @@ func (s *Session) StopListening() { s.unwatchLists() }
 // Idle reports whether nothing is going on for the session.
 func (s *Session) Idle() bool {
 	s.calls.mu.Lock()
-	calls := len(s.calls.calls)
+	calls := s.calls.count()
 	s.calls.mu.Unlock()
 	s.session.mu.Lock()
 	defer s.session.mu.Unlock()

@@ -11,15 +11,17 @@ import (
 )
 
 // EventStore keeps what streams of legacy sessions have sent, so that a client whose connection was cut can go on where it
-// was, at any replica that shares the store. It is called concurrently.
+// was, at any replica that shares the store. It is called concurrently. Its methods may take their time, which the stream
+// waits for, and fail: then the client cannot come back to that event, and nothing else is lost.
 type EventStore interface {
-	// Append keeps an event of a stream and returns its id, which names the stream too. Data is nil for an event that only
-	// gives the client something to come back to.
+	// Append keeps an event of a stream and returns its id, which names the stream too, is no other event's, and has no
+	// characters but visible ASCII. Data is nil for an event that only gives the client something to come back to. Data is
+	// also being sent: the store may keep it, but not change it.
 	Append(ctx context.Context, stream string, data []byte) (id string, err error)
 	// After returns the events of the same stream behind the one with the id, in order, without those that have no data.
-	// The error wraps [ErrEventGone] where they are not known any more.
+	// The error wraps [ErrEventGone] where they are not known any more, or never were: the id comes from the client.
 	After(ctx context.Context, id string) ([]StoredEvent, error)
-	// Stream returns the stream that an id names; false for what is no id of an event.
+	// Stream returns the stream that an id names, without asking whether there is such an event; false for what is no id.
 	Stream(id string) (stream string, ok bool)
 }
 
@@ -32,78 +34,98 @@ type StoredEvent struct {
 // ErrEventGone is the error for an event that is not kept, or not any more.
 var ErrEventGone = errors.New("the event is not known any more")
 
-// Limits of [NewMemoryEvents].
-const (
-	maxEventBytes = 16 << 20 // of all streams
-	maxEventsEach = 1024     // of one stream
-	maxEventAge   = 10 * time.Minute
-)
+// MemoryEventsOptions bound what [NewMemoryEvents] keeps. Zero values stand for the defaults.
+type MemoryEventsOptions struct {
+	MaxBytes  int           // of all streams together, default 16 MiB
+	MaxEvents int           // of one stream, default 1,024
+	MaxAge    time.Duration // default ten minutes
+}
 
 // memoryEvents is a store of one process.
 type memoryEvents struct {
+	opts MemoryEventsOptions
+
 	mu      sync.Mutex
 	streams map[string]*keptStream
 	all     list.List // of *keptEvent, oldest first
 	bytes   int
+	last    uint64 // the highest number of any event
 }
 
 type keptStream struct {
-	next   uint64 // number of the next event
-	events []*keptEvent
+	name   string
+	next   uint64       // number of the next event
+	events []*keptEvent // oldest first, and at least one
 }
 
 type keptEvent struct {
-	stream string
+	stream *keptStream
 	number uint64
 	data   []byte
 	at     time.Time
+	place  *list.Element
 }
 
-// NewMemoryEvents returns a store in the memory of this process. It holds at most 16 MiB, 1,024 events of a stream, and for
-// at most ten minutes; what is more is forgotten, oldest first.
-func NewMemoryEvents() EventStore { return &memoryEvents{streams: map[string]*keptStream{}} }
+// NewMemoryEvents returns a store in the memory of this process. What is beyond its limits is forgotten, oldest first, at
+// the next call; it needs no closing.
+func NewMemoryEvents(opts ...MemoryEventsOptions) EventStore {
+	m := &memoryEvents{streams: map[string]*keptStream{}}
+	if len(opts) > 0 {
+		m.opts = opts[0]
+	}
+	set(&m.opts.MaxBytes, 16<<20)
+	set(&m.opts.MaxEvents, 1024)
+	set(&m.opts.MaxAge, 10*time.Minute)
+	return m
+}
 
 func (m *memoryEvents) Append(_ context.Context, stream string, data []byte) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.streams[stream]
 	if s == nil {
-		s = &keptStream{next: uint64(time.Now().UnixMicro())} // numbers of a stream that was forgotten do not come again
+		// The time, as sessions outlive processes; and numbers of a stream that was forgotten must not come again.
+		s = &keptStream{name: stream, next: max(uint64(time.Now().UnixMicro()), m.last+1)}
 		m.streams[stream] = s
 	}
-	e := &keptEvent{stream, s.next, data, time.Now()}
+	e := &keptEvent{stream: s, number: s.next, data: data, at: time.Now()}
 	s.next++
+	m.last = max(m.last, e.number)
 	s.events = append(s.events, e)
-	m.all.PushBack(e)
+	e.place = m.all.PushBack(e)
 	m.bytes += e.size()
-	m.evict(s)
+	if len(s.events) > m.opts.MaxEvents {
+		m.forget(s.events[0])
+	}
+	m.evict()
 	return eventID(stream, e.number), nil
 }
 
-// size is about what an event takes.
+// size is about what an event takes, with its share of its stream.
 func (e *keptEvent) size() int {
-	const overhead = 160
-	return overhead + len(e.data)
+	const overhead = 256
+	return overhead + cap(e.data)
 }
 
-// evict drops what is beyond the limits, oldest first; m.mu is held. The stream that has just grown is s.
-func (m *memoryEvents) evict(s *keptStream) {
-	if len(s.events) > maxEventsEach {
-		m.bytes -= len(s.events[0].data)
-		s.events[0].data, s.events = nil, s.events[1:] // its entry in all goes with the others
-	}
+// evict forgets what is too old or too much; m.mu is held.
+func (m *memoryEvents) evict() {
 	for front := m.all.Front(); front != nil; front = m.all.Front() {
 		e := front.Value.(*keptEvent)
-		if m.bytes <= maxEventBytes && time.Since(e.at) <= maxEventAge {
+		if m.bytes <= m.opts.MaxBytes && time.Since(e.at) <= m.opts.MaxAge {
 			return
 		}
-		m.all.Remove(front)
-		m.bytes -= e.size()
-		if of := m.streams[e.stream]; of != nil && len(of.events) > 0 && of.events[0] == e {
-			if of.events = of.events[1:]; len(of.events) == 0 {
-				delete(m.streams, e.stream)
-			}
-		}
+		m.forget(e)
+	}
+}
+
+// forget drops the oldest event of a stream, and the stream with its last; m.mu is held.
+func (m *memoryEvents) forget(e *keptEvent) {
+	m.all.Remove(e.place)
+	m.bytes -= e.size()
+	s := e.stream
+	s.events[0] = nil // the array stays
+	if s.events = s.events[1:]; len(s.events) == 0 {
+		delete(m.streams, s.name)
 	}
 }
 
@@ -114,6 +136,7 @@ func (m *memoryEvents) After(_ context.Context, id string) ([]StoredEvent, error
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.evict()
 	s := m.streams[stream]
 	if s == nil || number >= s.next || number+1 < s.events[0].number {
 		return nil, ErrEventGone

@@ -2,9 +2,12 @@ package streamable_test
 
 import (
 	"errors"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -52,6 +55,92 @@ func TestEvents(t *testing.T) {
 			t.Errorf("behind %q: %q, want %q", id, got, want)
 		}
 	}
+}
+
+func TestEventsOfOthers(t *testing.T) {
+	s := streamable.NewMemoryEvents()
+	primed := appended(t, s, "quiet", "")
+	appended(t, s, "quiet", "x")
+	for range 200_000 {
+		appended(t, s, "busy", "y")
+	}
+	if got := behind(t, s, primed); got != "x" {
+		t.Errorf("a stream that sends much, and keeps little of it, has cost another its events: %s", got)
+	}
+}
+
+func TestEventsLetGo(t *testing.T) {
+	s := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxBytes: 4 << 10})
+	data := new([1 << 10]byte)
+	weakly := weak.Make(data)
+	for _, d := range [][]byte{data[:], make([]byte, 1<<10), make([]byte, 1<<10), make([]byte, 1<<10)} {
+		if _, err := s.Append(t.Context(), "s", d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data = nil; weakly.Value() == nil {
+		t.Fatal("it went before it was forgotten")
+	}
+	runtime.GC()
+	if weakly.Value() != nil {
+		t.Error("what was forgotten is still in memory")
+	}
+	runtime.KeepAlive(s)
+}
+
+func TestEventNumbersDoNotComeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the clock stands still
+		s := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxBytes: 1})
+		seen := map[string]bool{}
+		for range 3 {
+			id := appended(t, s, "s", "too large")
+			if seen[id] {
+				t.Errorf("%s came again", id)
+			}
+			seen[id] = true
+		}
+	})
+}
+
+func TestEventOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxEvents: 2, MaxAge: time.Minute})
+		first := appended(t, s, "s", "1")
+		appended(t, s, "s", "2")
+		third := appended(t, s, "s", "3")
+		if got := behind(t, s, first); got != "23" { // it is gone itself, and nothing behind it is
+			t.Errorf("behind the first: %s", got)
+		}
+		appended(t, s, "s", "4")
+		if got := behind(t, s, first); got != streamable.ErrEventGone.Error() {
+			t.Errorf("behind the first, without the second: %s", got)
+		}
+		time.Sleep(time.Minute + 1)
+		if got := behind(t, s, third); got != streamable.ErrEventGone.Error() { // though nothing came since
+			t.Errorf("behind an old event: %s", got)
+		}
+	})
+}
+
+func TestEventsBesideEachOther(t *testing.T) {
+	s := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxEvents: 8, MaxBytes: 8 << 10})
+	var work sync.WaitGroup
+	for i := range 8 {
+		work.Go(func() {
+			stream := string(rune('a' + i))
+			for range 500 {
+				id, err := s.Append(t.Context(), stream, []byte(stream))
+				if err != nil {
+					t.Error(err)
+				}
+				events, err := s.After(t.Context(), id)
+				if err != nil && !errors.Is(err, streamable.ErrEventGone) || len(events) > 0 {
+					t.Errorf("behind the last of %s: %v, %v", stream, events, err)
+				}
+			}
+		})
+	}
+	work.Wait()
 }
 
 func TestEventsAreBounded(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 func (s *Server) Forget() {
 	s.sessions.mu.Lock()
 	all := s.sessions.sessions
-	s.sessions.sessions = map[string]*session{}
+	s.sessions.sessions = map[fingerprint]*session{}
 	s.sessions.mu.Unlock()
 	for _, ss := range all {
 		_ = ss.end(context.Background(), errors.New("forgotten")) // the store is memory

@@ -27,7 +27,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	}
 	last := r.Header.Get(mcp.HeaderLastEventID)
 	if last == "" {
-		ss.standing.attach(w, r, "")
+		ss.standing().attach(w, r, "")
 		return
 	}
 	name, ok := s.opts.Events.Stream(last)

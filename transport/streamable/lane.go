@@ -26,6 +26,7 @@ type lane struct {
 	mu       sync.Mutex
 	idle     http.ResponseWriter // of a client that waits, while the answer may still be one document
 	stream   *eventstream.Writer // the connection; nil while there is none
+	first    *eventstream.Writer // that of the request which brought the lane
 	released chan struct{}       // closed when the connection's request may return
 	accept   accepts
 	prefix   []byte   // what goes before the next event on the connection
@@ -93,9 +94,10 @@ func (l *lane) begin() {
 	if l.idle == nil || l.stream != nil || l.over || !l.accept.stream {
 		return
 	}
-	l.name = l.session.key + "." + strconv.FormatUint(l.session.server.lanes.Add(1), 36)
+	l.name = l.session.key + "." + l.session.server.instance + strconv.FormatUint(l.session.server.lanes.Add(1), 36)
 	l.session.enter(l)
-	l.stream = l.session.server.newStream(l.idle)
+	l.first = l.session.server.newStream(l.idle)
+	l.stream = l.first
 	l.prime()
 }
 
@@ -174,7 +176,7 @@ func (l *lane) elsewhere(frame []byte) error {
 	if rawjson.Lookup(frame, "id") == nil {
 		return nil
 	}
-	return l.session.standing.Write(frame)
+	return l.session.Write(frame)
 }
 
 // finish ends the lane with the last frame, which is the answer as one document where the client still waits for that.
@@ -185,7 +187,8 @@ func (l *lane) finish(frame []byte) {
 	case l.stream == nil && l.idle != nil && l.accept.json:
 		l.document = frame
 	case l.stream == nil && l.idle != nil && frame != nil: // nothing was sent that the client could come back to
-		l.stream = l.session.server.newStream(l.idle)
+		l.first = l.session.server.newStream(l.idle)
+		l.stream = l.first
 		l.last(eventstream.Event{Data: frame})
 	case l.name != "" && frame != nil:
 		id := l.keep(frame)
@@ -231,15 +234,18 @@ func (l *lane) close() {
 	l.end()
 }
 
-// detach takes the lane off its connection, which nobody uses any more when it returns. The answer is returned where it is
-// to be one document.
+// detach takes the lane off its first connection, which nobody uses any more when it returns; the client may be back already
+// on another. The answer is returned where it is to be one document.
 func (l *lane) detach() (document []byte) {
 	l.mu.Lock()
-	stream, document := l.stream, l.document
-	l.idle, l.stream, l.document, l.prefix = nil, nil, nil, nil
+	first, document := l.first, l.document
+	l.idle, l.first, l.document = nil, nil, nil
+	if l.stream == first {
+		l.stream, l.prefix = nil, nil
+	}
 	l.mu.Unlock()
-	if stream != nil {
-		_ = stream.Close() // who has gone comes back for the rest
+	if first != nil {
+		_ = first.Close() // who has gone comes back for the rest
 	}
 	return document
 }

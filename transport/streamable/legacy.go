@@ -36,7 +36,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 	}
 	p := s.opts.Principal(r)
 	ss := s.newSession(newKey(), p, SessionRecord{})
-	answer, opened := s.edge.Initialize(r.Context(), transport.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discard{}}, &ss.standing)
+	answer, opened := s.edge.Initialize(r.Context(), &transport.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discard{}}, ss)
 	if opened == nil {
 		if answer.Frame != nil {
 			s.respond(w, max(status(answer.Error), http.StatusOK), answer.Frame)
@@ -44,12 +44,13 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 		return
 	}
 	ss.edge = opened
-	ss.id = newToken(ss.key, ss.opened, opened.SessionState).seal(s.sessions.sealer, p)
+	id := newToken(ss.key, ss.opened, opened.SessionState).seal(s.sessions.sealer, p)
+	ss.id = s.sessions.fingerprint(id)
 	if _, err := s.sessions.add(ss); err != nil {
 		refuseBusy(w, err.Error(), sweepEvery)
 		return
 	}
-	w.Header()[mcp.HeaderSessionID] = []string{ss.id}
+	w.Header()[mcp.HeaderSessionID] = []string{id}
 	s.respond(w, http.StatusOK, answer.Frame)
 }
 
@@ -111,7 +112,7 @@ func (s single) answer(l *lane) []byte { return l.session.answer(jsonrpc.Message
 // answer serves a request whose messages go to l.
 func (ss *session) answer(msg jsonrpc.Message, l *lane) []byte {
 	r := l.request
-	answer := ss.edge.Serve(r.Context(), transport.Incoming{
+	answer := ss.edge.Serve(r.Context(), &transport.Incoming{
 		Message: msg, Principal: ss.server.opts.Principal(r), Header: r.Header, Out: l,
 	})
 	if msg.Method == mcp.MethodSetLevel && answer.Error == nil {

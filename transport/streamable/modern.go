@@ -11,28 +11,32 @@ import (
 )
 
 // postModern serves a message of the modern era: stateless, the response is its own.
-func (s *Server) postModern(w http.ResponseWriter, r *http.Request, msg jsonrpc.Message, accept accepts) {
-	switch {
-	case msg.IsResponse():
-		s.refuse(w, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "clients send no responses in revision %s", mcp.LatestRevision))
-		return
-	case msg.IsNotification():
-		s.edge.Notify(r.Context(), msg)
-		w.WriteHeader(http.StatusAccepted)
+func (s *Server) postModern(out *response) {
+	if !s.servable(out) {
 		return
 	}
-	if mismatch := s.names.check(r.Header, msg, s.edge.Revisions()); mismatch != nil {
-		s.refuse(w, msg.ID, mismatch)
-		return
-	}
-	ctx, cancel := s.listening(r.Context(), msg.Method)
+	ctx, cancel := s.listening(out.request.Context(), out.in.Method)
 	defer cancel()
-	out := &response{server: s, w: w, accept: accept}
 	out.begin()
-	answer := s.edge.Serve(ctx, transport.Incoming{
-		Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out,
-	})
-	out.finish(answer)
+	out.finish(s.edge.Serve(ctx, &out.in))
+}
+
+// servable reports whether there is a request to serve. What is none has been answered.
+func (s *Server) servable(out *response) bool {
+	switch msg := &out.in.Message; {
+	case msg.IsResponse():
+		s.refuse(out.w, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "clients send no responses in revision %s", mcp.LatestRevision))
+		return false
+	case msg.IsNotification():
+		s.edge.Notify(out.request.Context(), *msg)
+		out.w.WriteHeader(http.StatusAccepted)
+		return false
+	}
+	if mismatch := s.names.check(out.request.Header, &out.in.Message, s.edge.Revisions()); mismatch != nil {
+		s.refuse(out.w, out.in.ID, mismatch)
+		return false
+	}
+	return true
 }
 
 // listening returns the context of a request: that of a subscription ends well at Shutdown.
@@ -57,7 +61,7 @@ func newNameFields(v *mcp.Vocabulary) nameFields {
 
 // check holds the header fields of a request against its body, so that whoever routed it by them and who serves it mean
 // the same (basic/transports/streamable-http: Server Validation).
-func (n nameFields) check(h http.Header, msg jsonrpc.Message, spoken []mcp.Revision) *mcp.Error {
+func (n nameFields) check(h http.Header, msg *jsonrpc.Message, spoken []mcp.Revision) *mcp.Error {
 	version, known := rawjson.String(rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcp.MetaProtocolVersion))
 	if !known {
 		return nil // the edge says what is missing

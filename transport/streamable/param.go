@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -70,13 +71,23 @@ func (b *paramBook) learnTool(name string, input json.RawMessage) error {
 	switch _, there := b.tools[name]; {
 	case len(headers) == 0:
 		delete(b.tools, name)
-	case there || len(b.tools) < maxParamBook:
-		if b.tools == nil {
-			b.tools = map[string][]schema.Header{}
+	case b.tools == nil:
+		b.tools = map[string][]schema.Header{name: headers}
+	default:
+		if !there && len(b.tools) >= maxParamBook {
+			b.forgetOne()
 		}
 		b.tools[name] = headers
 	}
 	return err
+}
+
+// forgetOne makes room for a tool, so that the names of the past do not keep out those of today; b.mu is held.
+func (b *paramBook) forgetOne() {
+	for name := range b.tools {
+		delete(b.tools, name)
+		return
+	}
 }
 
 // fields adds the header fields that mirror the arguments of a tools/call.
@@ -96,7 +107,9 @@ func (b *paramBook) fields(h http.Header, params json.RawMessage) {
 	}
 }
 
-// mirrored returns the value of a field; false where the arguments have none, or none of the type.
+// mirrored returns the value of a field; false where the arguments have none, or one that is mirrored as nothing. It goes by
+// the type of the value and not by the declared one: what does not fit is the tool's to refuse, in words that a model can
+// read, and not a mismatch of the fields.
 func mirrored(header schema.Header, arguments []byte) (string, bool) {
 	raw := arguments
 	for _, name := range header.Path {
@@ -104,21 +117,43 @@ func mirrored(header schema.Header, arguments []byte) (string, bool) {
 			return "", false
 		}
 	}
-	switch raw = bytes.TrimSpace(raw); header.Type {
-	case "string":
+	switch raw = bytes.TrimSpace(raw); raw[0] {
+	case '"':
 		return rawjson.String(raw)
-	case "boolean":
-		return string(raw), string(raw) == "true" || string(raw) == "false"
+	case 't', 'f':
+		return string(raw), true
+	case '{', '[', 'n':
+		return "", false
 	}
 	return integer(raw)
 }
 
-// integer returns the decimal form of an integer; false for one that JavaScript could not hold, which no server can expect.
+// integer returns the decimal form of a number that is an integer, however it is written; false for another one, and for one
+// beyond ±(2⁵³−1), which must not be mirrored (basic/transports/streamable-http: schema extension). Nothing is rounded:
+// 9007199254740990.5 is no integer.
 func integer(raw []byte) (string, bool) {
 	const most = 1<<53 - 1
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > most {
+	if f, err := strconv.ParseFloat(string(raw), 64); err != nil || math.Abs(f) > most {
 		return "", false
 	}
-	return strconv.FormatInt(int64(f), 10), true
+	mantissa, exponent := string(raw), int64(0)
+	if e := strings.IndexAny(mantissa, "eE"); e >= 0 {
+		exponent, _ = strconv.ParseInt(mantissa[e+1:], 10, 32) // the nearest where it is out of range
+		mantissa = mantissa[:e]
+	}
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(mantissa, "-"), ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	significant := strings.TrimRight(digits, "0")
+	zeros := exponent + int64(len(digits)-len(significant)-len(fraction))
+	switch {
+	case significant == "":
+		return "0", true
+	case zeros < 0:
+		return "", false
+	}
+	decimal := significant + strings.Repeat("0", int(zeros)) // few: the value is in range
+	if raw[0] == '-' {
+		decimal = "-" + decimal
+	}
+	return decimal, true
 }

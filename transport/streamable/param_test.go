@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,9 @@ func TestRejectedTools(t *testing.T) {
 		"newline":   `"a":{"type":"string","x-mcp-header":"a\nb"}`,
 		"non-ASCII": `"a":{"type":"string","x-mcp-header":"ä"}`,
 		"number":    `"a":{"type":"number","x-mcp-header":"A"}`,
+		"null":      `"a":{"type":"null","x-mcp-header":"A"}`,
+		"control":   `"a":{"type":"string","x-mcp-header":"a\tb"}`,
+		"same":      `"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"A"}`,
 		"object":    `"a":{"type":"object","x-mcp-header":"A"}`,
 		"array":     `"a":{"type":"array","x-mcp-header":"A"}`,
 		"twice":     `"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}`,
@@ -42,6 +46,11 @@ func TestRejectedTools(t *testing.T) {
 	want := tools(map[string]string{"plain": list["plain"], "valid": list["valid"]})
 	if string(clean) != string(want) {
 		t.Errorf("what is left is\n%s, want\n%s", clean, want)
+	}
+	for _, r := range rejected {
+		if list[r.name] == "" || r.reason == nil {
+			t.Errorf("rejected without a name or a reason: %v", r)
+		}
 	}
 	if same, rejected := new(paramBook).learn(want); string(same) != string(want) || rejected != nil {
 		t.Errorf("a list without faults became %s, %v", same, rejected)
@@ -60,7 +69,12 @@ func TestParamFields(t *testing.T) {
 		`{"i":42.0}`:                       {"Mcp-Param-I": {"42"}},
 		`{"i":-1e2}`:                       {"Mcp-Param-I": {"-100"}},
 		`{"i":9007199254740992}`:           {},
-		`{"i":1.5,"s":7,"b":"true"}`:       {},
+		`{"i":-9007199254740991}`:          {"Mcp-Param-I": {"-9007199254740991"}},
+		`{"i":-9007199254740992}`:          {},
+		`{"s":7,"b":"true","i":true}`:      {"Mcp-Param-S": {"7"}, "Mcp-Param-B": {"true"}, "Mcp-Param-I": {"true"}}, // the tool refuses them
+		`{"s":[1],"b":{"a":1},"i":1.5}`:    {},
+		`{"o":{"s":null}}`:                 {},
+		`{"o":"s"}`:                        {},
 		`{"s":" padded ","b":  true  }`:    {"Mcp-Param-S": {"=?base64?IHBhZGRlZCA=?="}, "Mcp-Param-B": {"true"}},
 		`{"other":"x","s":"=?base64?x?="}`: {"Mcp-Param-S": {"=?base64?PT9iYXNlNjQ/eD89?="}},
 	} {
@@ -70,9 +84,74 @@ func TestParamFields(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", arguments, got, want)
 		}
 	}
-	book.learn(tools(map[string]string{"t": `"s":{"type":"string"}`}))
+	rejecting := tools(map[string]string{"t": `"s":{"type":"string","x-mcp-header":""}`})
+	for _, list := range []json.RawMessage{tools(map[string]string{"t": `"s":{"type":"string"}`}), rejecting} {
+		book.learn(tools(map[string]string{"t": `"s":{"type":"string","x-mcp-header":"S"}`}))
+		book.learn(list)
+		got := http.Header{}
+		if book.fields(got, json.RawMessage(`{"name":"t","arguments":{"s":"x"}}`)); len(got) > 0 {
+			t.Errorf("a tool without annotations any more: %v", got)
+		}
+	}
+}
+
+// What the conformance suite's scenario http-custom-headers calls for.
+func TestConformanceFields(t *testing.T) {
+	arguments := `{"region":"us-west1","priority":42,"verbose":false,"debug":true,"empty":"","method":"test-method","float":3.14159,` +
+		`"nonASCII":"Hello, 世界","around":" padded ","leading":" us-west1","trailing":"us-west1 ","internal":"us west 1",` +
+		`"control":"line1\nline2","crlf":"line1\r\nline2","tab":"\tindented","query":"SELECT 1"}`
+	want := http.Header{
+		"Mcp-Param-Region": {"us-west1"}, "Mcp-Param-Priority": {"42"}, "Mcp-Param-Verbose": {"false"}, "Mcp-Param-Debug": {"true"},
+		"Mcp-Param-Empty": {""}, "Mcp-Param-Method": {"test-method"}, "Mcp-Param-Nonascii": {"=?base64?SGVsbG8sIOS4lueVjA==?="},
+		"Mcp-Param-Around": {"=?base64?IHBhZGRlZCA=?="}, "Mcp-Param-Leading": {"=?base64?IHVzLXdlc3Qx?="},
+		"Mcp-Param-Trailing": {"=?base64?dXMtd2VzdDEg?="}, "Mcp-Param-Internal": {"us west 1"},
+		"Mcp-Param-Control": {"=?base64?bGluZTEKbGluZTI=?="}, "Mcp-Param-Crlf": {"=?base64?bGluZTENCmxpbmUy?="},
+		"Mcp-Param-Tab": {"=?base64?CWluZGVudGVk?="},
+	}
+	properties := []string{`"float":{"type":"number"}`, `"query":{"type":"string"}`}
+	for name, kind := range map[string]string{
+		"region": "string", "priority": "integer", "verbose": "boolean", "debug": "boolean", "empty": "string", "method": "string",
+		"nonASCII": "string", "around": "string", "leading": "string", "trailing": "string", "internal": "string",
+		"control": "string", "crlf": "string", "tab": "string",
+	} {
+		properties = append(properties, `"`+name+`":{"type":"`+kind+`","x-mcp-header":"`+name+`"}`)
+	}
+	var book paramBook
+	if _, rejected := book.learn(tools(map[string]string{"t": strings.Join(properties, ",")})); rejected != nil {
+		t.Fatal(rejected)
+	}
 	got := http.Header{}
-	if book.fields(got, json.RawMessage(`{"name":"t","arguments":{"s":"x"}}`)); len(got) > 0 {
-		t.Errorf("a tool without annotations any more: %v", got)
+	book.fields(got, json.RawMessage(`{"name":"t","arguments":`+arguments+`}`))
+	if !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestInteger(t *testing.T) {
+	for raw, want := range map[string]string{
+		"0": "0", "-0": "0", "0.0": "0", "0e99999999999999999999": "0", "-7": "-7", "10": "10", "42.0": "42", "4.20e1": "42",
+		"1e2": "100", "1E+2": "100", "100e-2": "1", "0.05e2": "5", "9007199254740991": "9007199254740991",
+		"90071992547409910e-1": "9007199254740991", "9007199254740992": "", "9007199254740991.4": "", "9007199254740991.6": "",
+		"1.0000000000000000001": "", "0.5": "", "1e-400": "", "1.5e-99999999999999999999": "", "1e400": "", "1e99999999999999999999": "",
+		"12345678901234567890": "",
+	} {
+		if got, ok := integer([]byte(raw)); got != want || ok != (want != "") {
+			t.Errorf("%s is %q, %v, want %q", raw, got, ok, want)
+		}
+	}
+}
+
+func TestParamBookIsBounded(t *testing.T) {
+	var book paramBook
+	for i := range maxParamBook + 2 {
+		book.learn(tools(map[string]string{"t" + strconv.Itoa(i): `"s":{"type":"string","x-mcp-header":"S"}`}))
+	}
+	if len(book.tools) != maxParamBook {
+		t.Errorf("%d tools are remembered", len(book.tools))
+	}
+	got := http.Header{}
+	book.fields(got, json.RawMessage(`{"name":"t`+strconv.Itoa(maxParamBook+1)+`","arguments":{"s":"x"}}`))
+	if got.Get("Mcp-Param-S") != "x" {
+		t.Errorf("the last tool is not remembered: %v", got)
 	}
 }

@@ -9,21 +9,33 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// post takes one message, of either era.
+// post takes one message, of either era. An open stream rests on the frames of these functions: they are kept small.
 func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+	out := s.read(w, r)
+	switch {
+	case out == nil:
+	case s.modern(r, out.in.Params):
+		s.postModern(out)
+	default:
+		s.postLegacy(w, r, out.in.Message, out.accept)
+	}
+}
+
+// read reads the message of a POST. Where it is nil, the request has been answered.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) *response {
 	accept := accepted(r.Header)
 	if !accept.json && !accept.stream {
 		transport.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
-		return
+		return nil
 	}
 	frame, ok := s.body(w, r)
 	if !ok {
-		return
+		return nil
 	}
 	tap := s.opts.Tap
 	if jsonrpc.IsBatch(frame) {
 		s.legacyBatch(w, r, frame, accept)
-		return
+		return nil
 	}
 	msg, err := s.edge.Parse(frame)
 	if err != nil {
@@ -32,23 +44,21 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 			msg.ID = jsonrpc.ID{} // a guess is no id to answer
 		}
 		s.refuse(w, msg.ID, err.(*mcp.Error))
-		return
+		return nil
 	}
 	tap.Show(transport.Received, frame, r.Header)
-	if s.modern(r, msg) {
-		s.postModern(w, r, msg, accept)
-		return
-	}
-	s.postLegacy(w, r, msg, accept)
+	out := &response{server: s, w: w, request: r, accept: accept}
+	out.in = transport.Incoming{Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out}
+	return out
 }
 
 // modern reports whether a message is spoken in the modern era: it says so in its _meta, or its header does.
-func (s *Server) modern(r *http.Request, msg jsonrpc.Message) bool {
+func (s *Server) modern(r *http.Request, params []byte) bool {
 	if s.opts.NoLegacy {
 		return true
 	}
 	session := r.Header.Get(mcp.HeaderSessionID) != ""
-	if raw := rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcp.MetaProtocolVersion); raw != nil {
+	if raw := rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcp.MetaProtocolVersion); raw != nil {
 		said, _ := rawjson.String(raw)
 		return !legacy(said) || !session
 	}

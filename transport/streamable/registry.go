@@ -3,6 +3,7 @@ package streamable
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -16,8 +17,9 @@ type registry struct {
 	sealer *mcp.Sealer
 
 	mu       sync.Mutex
-	sessions map[string]*session // by id
-	timer    *time.Timer         // sweeps; nil where there is nothing to
+	sessions map[fingerprint]*session
+	seeds    [2]maphash.Seed
+	timer    *time.Timer // sweeps; nil where there is nothing to
 	closed   bool
 }
 
@@ -29,7 +31,15 @@ var (
 )
 
 func (g *registry) init(s *Server) {
-	g.server, g.sealer, g.sessions = s, s.opts.Keys.For("session"), map[string]*session{}
+	g.server, g.sealer, g.sessions = s, s.opts.Keys.For("session"), map[fingerprint]*session{}
+	g.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+}
+
+// fingerprint stands for a session id, which is long: it is found by 128 bits that nobody outside can predict.
+type fingerprint [2]uint64
+
+func (g *registry) fingerprint(id string) fingerprint {
+	return fingerprint{maphash.String(g.seeds[0], id), maphash.String(g.seeds[1], id)}
 }
 
 // room reports whether one more session may be opened.
@@ -60,8 +70,9 @@ func (g *registry) add(ss *session) (*session, error) {
 
 // find returns the session that an id stands for, from memory or rebuilt.
 func (g *registry) find(ctx context.Context, id string, p mcp.Principal) (*session, error) {
+	print := g.fingerprint(id)
 	g.mu.Lock()
-	ss := g.sessions[id]
+	ss := g.sessions[print]
 	g.mu.Unlock()
 	if ss != nil && ss.principal == p.ID && time.Since(ss.opened) <= g.server.opts.SessionLife {
 		return ss, ss.use(ctx)
@@ -78,8 +89,8 @@ func (g *registry) find(ctx context.Context, id string, p mcp.Principal) (*sessi
 		return nil, errUnknownSession
 	}
 	ss = g.server.newSession(t.Key, p, record)
-	ss.id, ss.opened = id, t.opened()
-	ss.edge = g.server.edge.NewSession(t.state(), p, &ss.standing)
+	ss.id, ss.opened = print, t.opened()
+	ss.edge = g.server.edge.NewSession(t.state(), p, ss)
 	if record.LogLevel != "" {
 		ss.edge.SetLogLevel(record.LogLevel)
 	}
@@ -99,7 +110,7 @@ func (g *registry) remove(ctx context.Context, ss *session, why error) error {
 
 var errIdle = errors.New("the session was not used for a while")
 
-// sweep ends the sessions that were not used, and what was kept for streams that nobody came back to.
+// sweep ends the sessions that were not used.
 func (g *registry) sweep() {
 	var idle []*session
 	g.mu.Lock()
@@ -129,7 +140,7 @@ func (g *registry) close() {
 		g.timer.Stop()
 	}
 	all := g.sessions
-	g.sessions = map[string]*session{}
+	g.sessions = map[fingerprint]*session{}
 	g.mu.Unlock()
 	for _, ss := range all {
 		ss.leave(transport.Shutdown())

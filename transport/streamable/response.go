@@ -13,9 +13,11 @@ import (
 // response is the answer to a modern request: one JSON document, or an event stream from the first notification on, or
 // from when the call has taken a while.
 type response struct {
-	server *Server
-	w      http.ResponseWriter
-	accept accepts
+	server  *Server
+	w       http.ResponseWriter
+	request *http.Request
+	accept  accepts
+	in      transport.Incoming
 
 	mu     sync.Mutex
 	stream *eventstream.Writer // nil while the answer may still be one document

@@ -12,16 +12,16 @@ import (
 // session is a legacy session in this process.
 type session struct {
 	server    *Server
-	id        string // what the client names it by
-	key       string // what the stores name it by
-	principal string // who opened it
+	id        fingerprint // of what the client names it by
+	key       string      // what the stores name it by
+	principal string      // who opened it
 	opened    time.Time
 	edge      *transport.Session
-	standing  lane // of what belongs to no call: the client reads it with GET
 
 	mu    sync.Mutex
 	used  time.Time
 	saved SessionRecord
+	stand *lane            // of what belongs to no call; nil until there is any
 	lanes map[string]*lane // of calls that a client may come back to, by name
 	ended bool
 }
@@ -29,9 +29,21 @@ type session struct {
 func (s *Server) newSession(key string, p mcp.Principal, r SessionRecord) *session {
 	now := time.Now()
 	ss := &session{server: s, key: key, principal: p.ID, opened: now, used: now, saved: r}
-	ss.standing = lane{session: ss, name: key, standing: true}
 	return ss
 }
+
+// standing returns the lane of what belongs to no call, which the client reads with GET. Many sessions never need one.
+func (ss *session) standing() *lane {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.stand == nil {
+		ss.stand = &lane{session: ss, name: ss.key, standing: true, over: ss.ended}
+	}
+	return ss.stand
+}
+
+// Write implements [transport.Writer] for what belongs to no call.
+func (ss *session) Write(frame []byte) error { return ss.standing().Write(frame) }
 
 // use marks the session as used, in the store once a minute.
 func (ss *session) use(ctx context.Context) error {
@@ -68,7 +80,7 @@ func (ss *session) idle(limit, life time.Duration) bool {
 	if time.Since(ss.opened) > life {
 		return true
 	}
-	if ss.standing.attached() || !ss.edge.Idle() && !ss.standing.listening() {
+	if stand := ss.stand; stand != nil && stand.attached() || !ss.edge.Idle() && (stand == nil || !stand.listening()) {
 		ss.used = time.Now()
 		return false
 	}
@@ -87,11 +99,13 @@ func (ss *session) end(ctx context.Context, why error) error {
 // leave ends what this process has of the session.
 func (ss *session) leave(why error) {
 	ss.mu.Lock()
-	lanes := ss.lanes
+	lanes, stand := ss.lanes, ss.stand
 	ss.lanes, ss.ended = nil, true
 	ss.mu.Unlock()
 	ss.edge.End(why)
-	ss.standing.close()
+	if stand != nil {
+		stand.close()
+	}
 	for _, l := range lanes {
 		l.close()
 	}
@@ -117,8 +131,8 @@ func (ss *session) forget(l *lane) {
 }
 
 func (ss *session) lane(name string) *lane {
-	if name == ss.standing.name {
-		return &ss.standing
+	if name == ss.key {
+		return ss.standing()
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()

@@ -108,6 +108,7 @@ type Server struct {
 	names    nameFields
 	sessions registry
 	workers  *workers
+	instance string        // tells lanes of this Server from those of replicas
 	lanes    atomic.Uint64 // that were opened, which names them
 
 	mu       sync.Mutex
@@ -118,7 +119,7 @@ type Server struct {
 
 // Handler returns the endpoint of h. Mount it under any path; call [Server.Shutdown] before the program ends.
 func Handler(h mcp.Handler, opts ...Options) *Server {
-	s := &Server{streams: map[*func()]struct{}{}, workers: newWorkers()}
+	s := &Server{streams: map[*func()]struct{}{}, workers: newWorkers(), instance: newKey()[:8] + "-"}
 	if len(opts) > 0 {
 		s.opts = opts[0]
 	}
