@@ -22,10 +22,10 @@ import (
 const module = "github.com/dowel-mcp/dowel/"
 
 // usual are the packages that blocks may use without importing them, by name.
-var usual = byName("context", "encoding/json", "errors", "fmt", "io/fs", "log", "log/slog", "net", "os", "strings", "sync",
+var usual = byName("context", "encoding/json", "errors", "fmt", "io/fs", "log", "log/slog", "net", "net/http", "os", "strings", "sync",
 	"testing", "time",
 	module+"client", module+"mcp", module+"mcptest", module+"schema", module+"server", module+"transport",
-	module+"transport/memory", module+"transport/stdio")
+	module+"transport/memory", module+"transport/sse", module+"transport/stdio", module+"transport/streamable")
 
 func byName(paths ...string) map[string]string {
 	all := map[string]string{}

@@ -160,14 +160,14 @@ func TestSessionLimits(t *testing.T) {
 }
 
 func TestIdleSession(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{SessionIdle: 50 * time.Millisecond})
+	_, web := serve(t, world(nil), streamable.Options{SessionIdle: 400 * time.Millisecond})
 	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
 	time.Sleep(20 * time.Millisecond)
 	if got := send(t, "POST", web.URL+"/mcp", pingBody, in...); got.status != 200 {
 		t.Fatalf("%d", got.status)
 	}
 	within(t, "the session ends", func() bool {
-		time.Sleep(150 * time.Millisecond)
+		time.Sleep(600 * time.Millisecond)
 		return send(t, "POST", web.URL+"/mcp", pingBody, in...).status == 404
 	})
 }
