@@ -1,11 +1,11 @@
 // Command conformance runs the official conformance suite against dowel, as a server and as a client, in every protocol
 // revision that the suite knows, and judges by what the suite has written down: a check that failed or warned, a scenario
-// without a success or one that did not run is red, and a skipped check is, unless it is listed with its reason.
+// without a success, one that did not run and a client that did not end well are red, and a skipped check is, unless it is
+// listed with its reason. What is expected to be red and is not is red too.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,16 +15,31 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 )
 
-const usage = `Run the official conformance suite against dowel.
+const usage = `Run the official conformance suite against dowel. It needs Go, and npm once: ./conformance/install.sh
 
-  go run ./conformance                                  everything, as make conformance does
-  go run ./conformance -role client -revision 2025-11-25
-  go run ./conformance -only tools_call -keep /tmp/checks
+  go run ./conformance                                    everything, and compare it with docs/conformance.md
+  go run ./conformance -write                             everything, and write docs/conformance.md anew
+  go run ./conformance -role client -revision 2025-11-25  a part
+  go run ./conformance -only tools_call -keep checks      one scenario; what the suite has seen stays in ./checks
+  go run ./conformance -json | jq -c 'select(.red)'       for machines
 
-What is expected to be red, and why, stands in conformance/expected/REVISION.txt; what passes although it is
-listed there is red too. Install the suite first: ./conformance/install.sh (npm).
+A scenario is red, and the exit status 1, where a check is a FAILURE or a WARNING, or SKIPPED without a listed reason;
+where no check is a SUCCESS; where it did not run; and where the client ended with an error or not at all.
+
+What is expected of a revision stands in conformance/expected/REVISION.txt, a line each:
+
+  red ROLE SCENARIO: reason              it is not green yet; SCENARIO may end in *
+  skipped ROLE SCENARIO CHECK: reason    CHECK is the check's name, which a red line shows in parentheses
+  error client SCENARIO: reason          the client is right to end with an error
+
+What is listed there and turns out otherwise is red as well.
+
+In the folder of -keep, ROLE-REVISION/SCENARIO-TIME/checks.json holds the checks, beside it stdout.txt and stderr.txt
+what the client printed; ROLE-REVISION/suite.log is what the suite printed, server.log what the server did.
 
 `
 
@@ -36,19 +51,20 @@ type options struct {
 	only      string
 	keep      string
 	json      bool
-	table     string // a file that is to hold the table
+	table     string // the file that holds the table
 	write     bool   // it is written, not compared
+	whole     bool   // everything runs, so that there is a table
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o, err := parse(os.Args[1:])
+	o, err := parse(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
 	}
 	if err == nil {
-		err = run(ctx, o, os.Stdout)
+		err = run(ctx, o, os.Stdout, os.Stderr)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
@@ -56,25 +72,35 @@ func main() {
 	}
 }
 
-func parse(args []string) (o options, err error) {
+func parse(args []string, help io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage); flags.PrintDefaults() }
-	role := flags.String("role", "", "server or client; both without it")
+	flags.SetOutput(help)
+	flags.Usage = func() { fmt.Fprint(help, usage); flags.PrintDefaults() }
+	role := flags.String("role", "", "one `role`: server or client; both without it")
 	revision := flags.String("revision", "", "one `revision`; all without it")
-	flags.StringVar(&o.only, "only", "", "one `scenario`")
-	flags.StringVar(&o.keep, "keep", "", "a `folder` for what the suite writes down; none is kept without it")
-	flags.StringVar(&o.folder, "folder", "conformance", "the `folder` of the suite")
-	flags.BoolVar(&o.json, "json", false, "one JSON object a scenario")
-	flags.StringVar(&o.table, "table", "", "compare the table in this `file` with what came out")
-	flags.BoolVar(&o.write, "write", false, "write the -table instead")
+	flags.StringVar(&o.only, "only", "", "one `scenario`, in every revision that has it")
+	flags.StringVar(&o.keep, "keep", "", "a new `folder` for what the suite writes down; none is kept without it")
+	flags.StringVar(&o.folder, "folder", "conformance", "the `folder` of this program's source")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object a scenario")
+	flags.StringVar(&o.table, "table", filepath.Join("docs", "conformance.md"), "the `file` with the table of what came out")
+	flags.BoolVar(&o.write, "write", false, "write the table instead of comparing it")
 	if err := flags.Parse(args); err != nil {
 		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag; -help shows them", flags.Arg(0))
 	}
 	if o.roles, err = choice("role", *role, roles); err != nil {
 		return o, err
 	}
-	o.revisions, err = choice("revision", *revision, revisions)
-	return o, err
+	if o.revisions, err = choice("revision", *revision, revisions); err != nil {
+		return o, err
+	}
+	o.whole = *role == "" && *revision == "" && o.only == ""
+	if o.write && !o.whole {
+		return o, errors.New("-write needs everything to run: leave out -role, -revision and -only")
+	}
+	return o, nil
 }
 
 func choice(name, chosen string, all []string) ([]string, error) {
@@ -87,94 +113,70 @@ func choice(name, chosen string, all []string) ([]string, error) {
 	return nil, fmt.Errorf("-%s %s: there are %s", name, chosen, strings.Join(all, ", "))
 }
 
-func run(ctx context.Context, o options, out io.Writer) error {
-	results := o.keep
-	if results == "" {
-		folder, err := os.MkdirTemp("", "conformance")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(folder)
-		results = folder
-	}
-	results, err := filepath.Abs(results)
+// run runs what is wanted. Results go to out, progress to progress.
+func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
+	begun := time.Now()
+	s, err := openSuite(ctx, o.folder)
 	if err != nil {
 		return err
 	}
-	s, err := openSuite(ctx, o.folder, results)
+	if o.only != "" && !s.has(o.only) {
+		return fmt.Errorf("-only %s: the suite has no such scenario; docs/conformance.md names all", o.only)
+	}
+	r, remove, err := newRunner(ctx, s, o)
+	defer remove()
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	if r.server != nil {
+		defer func() { err = errors.Join(err, r.server.close()) }()
+	}
 	var all []verdict
 	for _, role := range o.roles {
 		for _, revision := range o.revisions {
-			verdicts, err := s.judge(ctx, role, revision, o.only)
-			if err != nil {
-				return err
+			p := s.plan(role, revision, o.only)
+			if len(p.scenarios) == 0 {
+				continue
 			}
-			report(out, role, revision, verdicts, o.json)
+			fmt.Fprintf(progress, "%s %s: running %s …\n", role, revision, scenarios(len(p.scenarios)))
+			since := time.Now()
+			verdicts, err := r.judge(ctx, p)
+			if err != nil {
+				return fmt.Errorf("%s %s: %w", role, revision, err)
+			}
+			report(out, p, verdicts, time.Since(since), o.json)
 			all = append(all, verdicts...)
 		}
 	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
-	return conclude(o, all)
+	fmt.Fprintf(progress, "%s in %.0f s\n", scenarios(len(all)), time.Since(begun).Seconds())
+	return conclude(o, s.version, all)
 }
 
-// conclude says what the run comes to.
-func conclude(o options, all []verdict) error {
-	red := 0
-	for _, v := range all {
-		if v.Red {
-			red++
-		}
-	}
-	switch {
-	case len(all) == 0:
-		return errors.New("no scenario ran")
-	case red > 0:
-		return fmt.Errorf("%d of %d scenarios are red", red, len(all))
-	case o.table == "":
-		return nil
-	}
-	table := tableOf(all)
-	if o.write {
-		return os.WriteFile(o.table, table, 0o644)
-	}
-	there, err := os.ReadFile(o.table)
+// newRunner builds the fixtures and starts the server, if a server is tested. What it has made is gone after remove.
+func newRunner(ctx context.Context, s *suite, o options) (r *runner, remove func(), err error) {
+	remove = func() {}
+	fixtures, err := os.MkdirTemp("", "conformance")
 	if err != nil {
-		return err
+		return nil, remove, err
 	}
-	if string(there) != string(table) {
-		return fmt.Errorf("%s is not what came out; write it anew with -table %s -write", o.table, o.table)
-	}
-	return nil
-}
-
-// report tells of the scenarios of one role and revision.
-func report(out io.Writer, role, revision string, verdicts []verdict, asJSON bool) {
-	if asJSON {
-		lines := json.NewEncoder(out)
-		for _, v := range verdicts {
-			_ = lines.Encode(v) // who does not read needs none
+	remove = func() { os.RemoveAll(fixtures) }
+	r = &runner{suite: s, fixtures: fixtures, results: filepath.Join(fixtures, "results")}
+	if o.keep != "" {
+		if r.results, err = filepath.Abs(o.keep); err != nil {
+			return nil, remove, err
 		}
-		return
-	}
-	green, expected := 0, 0
-	for _, v := range verdicts {
-		switch {
-		case v.Red:
-			fmt.Fprintf(out, "  RED  %s\n", v.Scenario)
-			for _, reason := range v.Reasons {
-				fmt.Fprintf(out, "         %s\n", reason)
-			}
-		case v.Expected != "":
-			expected++
-		default:
-			green++
+		if there, err := os.ReadDir(r.results); err == nil && len(there) > 0 {
+			return nil, remove, fmt.Errorf("-keep %s: there is something in it, which would be taken for results of this run", o.keep)
 		}
 	}
-	fmt.Fprintf(out, "%-6s %s: %d green, %d expected red, %d red\n", role, revision, green, expected, len(verdicts)-green-expected)
+	if err := os.MkdirAll(r.results, 0o755); err != nil {
+		return nil, remove, err
+	}
+	if err := buildFixtures(ctx, s.folder, fixtures); err != nil {
+		return nil, remove, err
+	}
+	if slices.Contains(o.roles, "server") {
+		r.server, err = startServer(ctx, filepath.Join(fixtures, "server"), filepath.Join(r.results, "server.log"))
+	}
+	return r, remove, err
 }

@@ -86,7 +86,7 @@ var paramRules = map[string]shape{
 	NotificationProgress: {since: map[string]Revision{"message": Revision20250326}},
 	MethodElicit: {
 		since:   map[string]Revision{"mode": Revision20251125, "elicitationId": Revision20251125, "url": Revision20251125},
-		members: map[string]shape{"requestedSchema": {members: map[string]shape{"properties": {turn: plainForm}}}},
+		members: map[string]shape{"requestedSchema": {turn: plainForm}},
 	},
 	MethodCreateMessage: {
 		since:   map[string]Revision{"tools": Revision20251125, "toolChoice": Revision20251125},
@@ -154,53 +154,4 @@ func oneBlock(r Revision, raw []byte) ([]byte, bool) {
 	t := Text(strings.Join(texts, "\n"))
 	out, err := t.AppendJSON(nil)
 	return out, err == nil
-}
-
-// plainForm rewrites a form's properties for 2025-06-18, which has one shape of choice (enum with enumNames), no choice
-// of several, and defaults for booleans only.
-func plainForm(r Revision, raw []byte) ([]byte, bool) {
-	if r >= Revision20251125 {
-		return nil, false
-	}
-	b := rebuild{raw: raw, open: '{', close: '}'}
-	for it := rawjson.Object(raw); it.Next(); {
-		b.replace(it, r, shape{turn: plainProperty})
-	}
-	return b.done()
-}
-
-func plainProperty(_ Revision, raw []byte) ([]byte, bool) {
-	typ := string(rawjson.Lookup(raw, "type"))
-	out := raw
-	if typ == `"array"` { // asked as text: the server's schema check of the answer will ask again
-		out = rawjson.Set(out, "type", []byte(`"string"`))
-		for _, name := range []string{"items", "minItems", "maxItems"} {
-			out = rawjson.Set(out, name, nil)
-		}
-	}
-	if typ != `"boolean"` && rawjson.Lookup(raw, "default") != nil {
-		out = rawjson.Set(out, "default", nil)
-	}
-	if choices := rawjson.Lookup(raw, "oneOf"); choices != nil {
-		out = plainChoice(out, choices)
-	}
-	return out, &out[0] != &raw[0]
-}
-
-// plainChoice turns titled choices into enum and enumNames.
-func plainChoice(property, titled []byte) []byte {
-	var choices []struct {
-		Const string `json:"const"`
-		Title string `json:"title"`
-	}
-	if Decode(titled, &choices) != nil {
-		return property
-	}
-	values, titles := make([]string, len(choices)), make([]string, len(choices))
-	for i, c := range choices {
-		values[i], titles[i] = c.Const, c.Title
-	}
-	enum, _ := Encode(values) // slices of strings
-	names, _ := Encode(titles)
-	return rawjson.Set(rawjson.Set(rawjson.Set(property, "oneOf", nil), "enum", enum), "enumNames", names)
 }

@@ -184,10 +184,9 @@ var params = []adaptation{
 			`"t":{"type":"string","title":"T","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}],"default":"b"},` +
 			`"s":{"type":"array","title":"S","minItems":1,"maxItems":2,"items":{"type":"string","enum":["a","b"]},"default":["a"]},` +
 			`"r":{"type":"array","items":{"anyOf":[{"const":"a","title":"A"}]}}}}}`,
-		lost: also(upTo(r3, "mode requestedSchema.properties.z.default requestedSchema.properties.y.default requestedSchema.properties.x.default requestedSchema.properties.v.default "+
-			"requestedSchema.properties.t.default requestedSchema.properties.t.oneOf requestedSchema.properties.s.default requestedSchema.properties.s.items requestedSchema.properties.s.maxItems "+
-			"requestedSchema.properties.s.minItems requestedSchema.properties.r.items")),
-		changed: upTo(r3, "requestedSchema.properties.s.type requestedSchema.properties.r.type"),
+		lost: upTo(r3, "mode requestedSchema.required requestedSchema.properties.z.default requestedSchema.properties.y.default requestedSchema.properties.x.default "+
+			"requestedSchema.properties.v.default requestedSchema.properties.t.default requestedSchema.properties.t.oneOf requestedSchema.properties.s requestedSchema.properties.r"),
+		changed: upTo(r3, "requestedSchema.properties.z.description"),
 	},
 	{
 		method: "elicitation/create", // nothing to change before 2025-11-25 either, but for the mode
@@ -390,7 +389,7 @@ func TestAdaptURLElicitation(t *testing.T) {
 // The fields of a form are shown in the order in which they are written.
 func TestAdaptKeepsTheOrderOfMembers(t *testing.T) {
 	full := []byte(`{"message":"m","requestedSchema":{"type":"object","properties":{"z":{"title":"Z","type":"string","default":"x"},"a":{"type":"array","items":{"type":"string","enum":["q"]},"title":"A"},"m":{"type":"string"}}}}`)
-	want := `{"message":"m","requestedSchema":{"type":"object","properties":{"z":{"title":"Z","type":"string"},"a":{"title":"A","type":"string"},"m":{"type":"string"}}}}`
+	want := `{"message":"m","requestedSchema":{"type":"object","properties":{"z":{"title":"Z","type":"string","description":"(default: x)"},"a.q":{"type":"boolean","title":"A: q"},"m":{"type":"string"}}}}`
 	if got := mcp.AdaptParams(r3, mcp.MethodElicit, full); string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -10,6 +10,7 @@ const (
 
 // ElicitParams asks the user: to fill a form, or to visit a URL (client/elicitation).
 type ElicitParams struct {
+	Meta            Meta            `json:"_meta,omitempty"` // up to 2025-11-25; later schemas do not name it
 	Mode            string          `json:"mode,omitzero"`
 	Message         string          `json:"message"`
 	RequestedSchema json.RawMessage `json:"requestedSchema,omitzero"` // form: a flat object of primitives
@@ -29,6 +30,7 @@ const (
 
 // ElicitResult is the user's answer. Content is the filled form: an object, on accept only.
 type ElicitResult struct {
+	Meta    Meta            `json:"_meta,omitempty"` // up to 2025-11-25; later schemas do not name it
 	Action  ElicitAction    `json:"action"`
 	Content json.RawMessage `json:"content,omitzero"`
 }

@@ -25,14 +25,18 @@ func (f HandlerFunc) ServeMCP(ctx context.Context, req *Request) (*Result, error
 type Middleware func(next Handler) Handler
 
 // Chain wraps h so that the first middleware sees a request first.
+//
+// What the middleware does not take passes it by: where h is a [NotificationHandler] the chain is one, and notifications go
+// to the outermost Handler of the chain that is one itself. A middleware that wants to see them returns such a Handler,
+// and passes them on to next where that is a NotificationHandler. So it is with [Keyed] and [Versed].
 func Chain(h Handler, mws ...Middleware) Handler {
 	for i := len(mws) - 1; i >= 0; i-- {
-		h = mws[i](h)
+		h = around(mws[i](h), h)
 	}
 	return h
 }
 
-// Request is one request, in either era. The fields up to Notify are the caller's; the edge fills the others on the
+// Request is one request, in either era. The fields up to NoProgress are the caller's; the edge fills the others on the
 // serving side. A Handler may change a copy, never the original: the raw fields alias the frame that was received.
 type Request struct {
 	Method string
@@ -42,6 +46,8 @@ type Request struct {
 	// Notify takes the notifications of this request on the calling side: in order, never concurrently, never after
 	// RoundTrip has returned. Where it is nil, no progress token is sent.
 	Notify func(Notification)
+	// NoProgress says that Notify has no use for progress: then no progress token is sent either.
+	NoProgress bool
 
 	// Revision is the protocol revision that the request is spoken in.
 	Revision Revision
@@ -110,8 +116,8 @@ type Result struct {
 	Type ResultType
 	// Value is encoded by the edge as the result's object.
 	Value any
-	// Raw is the result's object as it is; unknown fields survive. What belongs to the edge (resultType, ttlMs,
-	// cacheScope, the protocol's keys of _meta) is replaced there.
+	// Raw is the result's object as it is; unknown fields survive. What belongs to the edge is replaced there: resultType,
+	// the protocol's keys of _meta and, in the core's results of the core's methods, ttlMs and cacheScope.
 	Raw json.RawMessage
 	// Cache says how long and by whom a complete result may be reused, where the method's result is cacheable.
 	Cache Cache

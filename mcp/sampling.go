@@ -4,6 +4,7 @@ import "encoding/json"
 
 // CreateMessageParams asks the client's model for a message (client/sampling).
 type CreateMessageParams struct {
+	Meta             Meta              `json:"_meta,omitempty"` // up to 2025-11-25; later schemas do not name it
 	Messages         []SamplingMessage `json:"messages"`
 	ModelPreferences *ModelPreferences `json:"modelPreferences,omitzero"`
 	SystemPrompt     string            `json:"systemPrompt,omitzero"`

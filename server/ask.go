@@ -22,7 +22,8 @@ var (
 	ErrCancelled = errors.New("the user dismissed the question")
 	// ErrCannotAsk says that the context is not that of a tool, prompt or resource at work: nothing else can ask.
 	ErrCannotAsk = errors.New("only the handlers of tools, prompts and resources can ask, before they return")
-	// ErrStateTooLarge says that answers and remembered steps exceed what a client is asked to carry, [MaxState].
+	// ErrStateTooLarge says that answers and remembered steps exceed what a client is asked to carry,
+	// Options.MaxState.
 	ErrStateTooLarge = errors.New("the answers and remembered steps of the call are too large")
 )
 
@@ -48,15 +49,6 @@ func Ask[T any](ctx context.Context, key, message string, opts ...AskOptions) (T
 	return answer, err
 }
 
-// AskURL asks the user to visit a URL, for what must not pass through the client: credentials, payments, a third party's
-// consent. The user's yes is consent, not completion: done says whether what the visit is for has happened. It is called
-// first, so that nothing is asked where nothing is missing, and while it is false the question is asked again. Where it is
-// nil the consent is enough. The URL must hold no secret, and whoever opens it must be checked to be the user who was asked.
-// Errors are those of [Ask] and of done.
-func AskURL(ctx context.Context, key, message, url string, done func(ctx context.Context) (bool, error)) error {
-	return AskAll(ctx, URLQuestion(key, message, url, done))
-}
-
 // AskRaw is [Ask] for a question as the protocol has it. The answer's content matches the schema where the action is accept;
 // decline and cancel are no errors here.
 func AskRaw(ctx context.Context, key string, params mcp.ElicitParams) (*mcp.ElicitResult, error) {
@@ -73,19 +65,25 @@ func AskAll(ctx context.Context, questions ...Question) error {
 		return ErrCannotAsk
 	}
 	var asked []openQuestion
+	var visits []Question
 	var failed error
 	var needs mcp.ClientCapabilities // of all questions
 	for _, q := range questions {
 		open, err := c.put(ctx, q, &needs)
-		if err != nil && failed == nil {
+		switch {
+		case errors.Is(err, errNotDone):
+			visits = append(visits, q)
+		case err != nil && failed == nil:
 			failed = err
-		}
-		if open != nil {
+		case open != nil:
 			asked = append(asked, *open)
 		}
 	}
-	if failed != nil || len(asked) == 0 {
+	switch {
+	case failed != nil:
 		return failed
+	case len(asked) == 0:
+		return c.await(ctx, visits)
 	}
 	if missing, any := mcp.Missing(c.req.Capabilities(), needs); any {
 		return &mcp.CapabilityError{Required: missing}
@@ -100,7 +98,8 @@ type openQuestion struct {
 }
 
 // put looks for the answer to a question: nil and nil mean that there is one. A question that the client can be asked is
-// returned, and what the client must declare to be asked it is added to needs.
+// returned, and what the client must declare to be asked it is added to needs. The error is errNotDone for a visit that the
+// user has consented to and that has not happened.
 func (c *call) put(ctx context.Context, q Question, needs *mcp.ClientCapabilities) (*openQuestion, error) {
 	if q.key == "" {
 		return nil, errors.New("a question needs a key")
@@ -122,6 +121,9 @@ func (c *call) put(ctx context.Context, q Question, needs *mcp.ClientCapabilitie
 	if !known {
 		return nil, fmt.Errorf("no extension of the server knows the input request %s", q.request.Method)
 	}
+	if own.Sampling != nil && c.legacy() && c.req.Revision < mcp.Revision20251125 {
+		own.Sampling.Context = nil // any client with sampling may be asked for context: there was nothing to declare
+	}
 	*needs = needs.And(own)
 	return open, nil
 }
@@ -142,16 +144,17 @@ func (c *call) answer(q Question, digest string) error {
 	if !ok || given.Digest != "" && given.Digest != digest {
 		return errAskAgain
 	}
-	err := q.read(given.Raw)
+	raw := mcp.AdaptAnswer(c.req.Revision, q.request, given.Raw)
+	err := q.read(raw)
 	if errors.Is(err, errAskAgain) {
 		delete(a.answers, q.key)
 		return err
 	}
-	a.answers[q.key] = answer{Digest: digest, Raw: given.Raw}
-	if err != nil {
+	a.answers[q.key] = answer{Digest: digest, Raw: raw}
+	if err != nil && !errors.Is(err, errNotDone) {
 		return fmt.Errorf("%s: %w", q.key, err)
 	}
-	return nil
+	return err
 }
 
 func (c *call) open(asked []openQuestion) error {

@@ -134,12 +134,12 @@ func (s *Server) newCall(ctx context.Context, req *mcp.Request, p params) *call 
 }
 
 // end closes the call after its handler has returned: what was held back is sent, nothing is sent any more. Where
-// questions are open the result is the one that asks them, whatever the handler said.
+// questions are open, or a visit is waited for, the result is the one that says so, whatever the handler said.
 func (c *call) end(err error) (*mcp.Result, error) {
 	c.mu.Lock()
 	c.flush()
 	c.over = true
-	asked := c.asks != nil && len(c.asks.open) > 0
+	asked := c.asks != nil && (len(c.asks.open) > 0 || c.asks.waits)
 	c.mu.Unlock()
 	if asked && c.Err() == nil {
 		return c.inputRequired()

@@ -66,7 +66,7 @@ func (c completers) any() bool {
 // not declared, and not found.
 func (s *Server) complete(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.completes() {
-		return nil, mcp.MethodNotFound(req.Method)
+		return s.methods.serve(ctx, s, req)
 	}
 	var p mcp.CompleteParams
 	if err := mcp.Decode(req.Params, &p); err != nil {

@@ -16,7 +16,7 @@ func (s *Server) discover() (*mcp.Result, error) {
 
 // capabilities are what the server offers now.
 func (s *Server) capabilities() mcp.ServerCapabilities {
-	c := mcp.ServerCapabilities{Extensions: s.vocabulary.Declare()}
+	c := mcp.ServerCapabilities{Extensions: s.vocabulary.Declare(), Experimental: s.opts.Experimental}
 	if s.catalog.offers(KindTool) {
 		c.Tools = &mcp.ListCapability{ListChanged: true}
 	}

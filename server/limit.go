@@ -27,6 +27,23 @@ type limiter struct {
 
 const firstSweep = 1024
 
+// roundsPerCall is how many more rounds than calls a principal gets: clients give up a call after as many.
+const roundsPerCall = 16
+
+// times returns the limit widened by n.
+func (l Limit) times(n int) Limit {
+	return Limit{PerSecond: l.PerSecond * float64(n), Burst: max(l.Burst, 1) * n}
+}
+
+// admit takes the call from what its principal has left. The rounds of a call that has begun, as its state proves, are no
+// calls.
+func (s *Server) admit(c *call) error {
+	if c.params.state != nil {
+		return s.rounds.allow(c.req.Principal)
+	}
+	return s.limiter.allow(c.req.Principal)
+}
+
 func newLimiter(l Limit) *limiter {
 	if l.PerSecond <= 0 {
 		return nil

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +55,57 @@ func TestLimiterForgets(t *testing.T) {
 		}
 		if err := l.allow(mcp.Principal{ID: fmt.Sprint(10*firstSweep - 1)}); err == nil {
 			t.Error("one in use was forgotten")
+		}
+	})
+}
+
+// TestRoundsAreNoCalls: what a call asks does not count as calls, but for a client that repeats a round.
+func TestRoundsAreNoCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New("test", "1", Options{Limit: Limit{PerSecond: 0.001, Burst: 1}})
+		Tool(s, "t", "", func(ctx context.Context, _ struct{}) (string, error) {
+			for i := range 12 {
+				if _, err := Ask[string](ctx, fmt.Sprint("k", i), "?"); err != nil {
+					return "", err
+				}
+			}
+			return "done", nil
+		})
+		call := func(params string) *mcp.Result {
+			res, err := s.ServeMCP(t.Context(), &mcp.Request{
+				Method: mcp.MethodCallTool, Params: json.RawMessage(params), Revision: mcp.LatestRevision, ClientCapabilities: json.RawMessage(`{"elicitation":{}}`),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res
+		}
+		refused := func(res *mcp.Result) bool {
+			r, ok := res.Value.(*mcp.CallToolResult)
+			return ok && r.IsError && strings.HasPrefix(r.Content[0].Text, "rate limit exceeded")
+		}
+		res, params := call(`{"name":"t"}`), ""
+		for i := range 12 {
+			asked, ok := res.Value.(*mcp.InputRequiredResult)
+			if !ok {
+				t.Fatalf("round %d: %+v", i, res.Value)
+			}
+			params = fmt.Sprintf(`{"name":"t","inputResponses":{"k%d":{"action":"accept","content":{"value":"x"}}},"requestState":%q}`, i, *asked.RequestState)
+			res = call(params)
+		}
+		if r, ok := res.Value.(*mcp.CallToolResult); !ok || r.IsError || r.Content[0].Text != "done" {
+			t.Errorf("the end: %+v", res.Value)
+		}
+		if !refused(call(`{"name":"t"}`)) || !refused(call(`{"name":"t","inputResponses":{}}`)) {
+			t.Error("a second call was allowed")
+		}
+		for range roundsPerCall - 12 {
+			if refused(call(params)) {
+				t.Fatal("a round was refused")
+			}
+		}
+		if !refused(call(params)) {
+			t.Error("a round can be repeated without end")
 		}
 	})
 }

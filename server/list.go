@@ -30,7 +30,7 @@ func (s *Server) listResourceTemplates(ctx context.Context, req *mcp.Request) (*
 // list answers with the page that the request's cursor asks for. What everybody sees is put together once.
 func (s *Server) list(ctx context.Context, req *mcp.Request, kind Kind, member string, cache mcp.Cache) (*mcp.Result, error) {
 	if !s.catalog.offers(kind) {
-		return nil, mcp.MethodNotFound(req.Method)
+		return s.methods.serve(ctx, s, req)
 	}
 	view := s.catalog.view(kind)
 	computed := len(view.providers) > 0

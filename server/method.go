@@ -8,6 +8,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
+// protocolNames are the methods and notifications of all revisions.
+var protocolNames = mcp.MethodNames()
+
 // methods are those beside the protocol's own.
 type methods struct {
 	mu       sync.RWMutex
@@ -16,7 +19,8 @@ type methods struct {
 }
 
 // Handle answers a method of an extension, or of the server's own. Its context is that of a handler, but nothing can be asked.
-// It panics if the method is the protocol's or has a handler: wrap the server in middleware to change those.
+// It panics if the method is the protocol's, in any revision, or has a handler: wrap the server in middleware to change what
+// the server answers; the others never come here.
 func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) {
 	HandleRaw(s, method.Name, func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		var p P
@@ -38,8 +42,10 @@ func HandleRaw(s *Server, method string, h mcp.HandlerFunc) {
 	}
 }
 
-// Fallback answers all methods that the server does not have, and would otherwise say so. It gets the request as the
-// server did.
+// Fallback answers all methods that the server does not have, and would otherwise say so: those that nobody knows, and the
+// protocol's own for what the server does not offer, such as tools/list before there is a tool (see [Options].Declare). It
+// gets the request as the server did. What it answers is not declared: a client asks for the protocol's own only where a
+// middleware has put them into the answer to server/discover.
 func (s *Server) Fallback(h mcp.Handler) {
 	s.methods.mu.Lock()
 	defer s.methods.mu.Unlock()
@@ -47,10 +53,8 @@ func (s *Server) Fallback(h mcp.Handler) {
 }
 
 func (m *methods) add(method string, h mcp.Handler) error {
-	switch method {
-	case mcp.MethodCallTool, mcp.MethodListTools, mcp.MethodReadResource, mcp.MethodListResources, mcp.MethodListResourceTemplates,
-		mcp.MethodGetPrompt, mcp.MethodListPrompts, mcp.MethodComplete, mcp.MethodListen, mcp.MethodDiscover:
-		return fmt.Errorf("server: %s is the server's own method", method)
+	if _, taken := protocolNames[method]; taken {
+		return fmt.Errorf("server: %s is a method of the protocol", method)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -32,4 +35,92 @@ func TestOnNotification(t *testing.T) {
 		}
 	}()
 	OnNotification(s, ping, func(context.Context, params) {})
+}
+
+// notes is a peer that keeps notifications.
+type notes struct {
+	mcp.Peer
+	got []string
+}
+
+func (n *notes) Notify(_ context.Context, note mcp.Notification) error {
+	n.got = append(n.got, note.Method+" "+string(note.Params))
+	return nil
+}
+
+func TestNotify(t *testing.T) {
+	type params struct {
+		N int `json:"n"`
+	}
+	own := mcp.NotificationMethod[params]{Name: "notifications/acme"}
+	s := New("test", "1")
+	var kept context.Context
+	var failed []error
+	work := func(ctx context.Context) {
+		kept = ctx
+		failed = []error{
+			Notify(ctx, own, params{1}), Notify(ctx, mcp.NotificationMethod[json.RawMessage]{Name: "notifications/raw"}, json.RawMessage(`{"a":1.0}`)),
+			Notify(ctx, mcp.NotificationMethod[int]{Name: "notifications/int"}, 1), Notify(ctx, mcp.NotificationMethod[mcp.None]{Name: mcp.NotificationMessage}, mcp.None{}),
+		}
+	}
+	Tool(s, "t", "", func(ctx context.Context, _ struct{}) (string, error) { work(ctx); return "", nil })
+	Handle(s, mcp.Method[mcp.None, mcp.None]{Name: "acme/x"}, func(ctx context.Context, _ mcp.None) (mcp.None, error) { work(ctx); return mcp.None{}, nil })
+	for _, method := range []string{mcp.MethodCallTool, "acme/x"} {
+		peer := &notes{}
+		if _, err := s.ServeMCP(t.Context(), &mcp.Request{Method: method, Params: json.RawMessage(`{"name":"t"}`), Peer: peer}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(peer.got, ", "); got != `notifications/acme {"n":1}, notifications/raw {"a":1.0}` {
+			t.Errorf("%s: %s", method, got)
+		}
+		for i, part := range []string{"", "", "must be an object", "is a notification of the protocol"} {
+			if (failed[i] == nil) != (part == "") || failed[i] != nil && !strings.Contains(failed[i].Error(), part) {
+				t.Errorf("%s, notification %d: %v", method, i, failed[i])
+			}
+		}
+		if err := Notify(kept, own, params{}); !errors.Is(err, mcp.ErrPeerGone) {
+			t.Errorf("after the handler: %v", err)
+		}
+	}
+	if err := Notify(t.Context(), own, params{}); err == nil || !strings.Contains(err.Error(), "only a handler") {
+		t.Errorf("outside: %v", err)
+	}
+}
+
+// hearer is a middleware that wants to see notifications.
+type hearer struct {
+	mcp.Handler
+	heard *[]string
+}
+
+func (h hearer) NotifyMCP(ctx context.Context, n mcp.Notification) {
+	*h.heard = append(*h.heard, n.Method)
+	h.Handler.(mcp.NotificationHandler).NotifyMCP(ctx, n)
+}
+
+// TestNotificationsPassMiddleware, that of Use and that around the server.
+func TestNotificationsPassMiddleware(t *testing.T) {
+	s := New("test", "1")
+	taken := 0
+	OnNotification(s, mcp.NotificationMethod[mcp.None]{Name: "notifications/acme"}, func(context.Context, mcp.None) { taken++ })
+	deaf := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }
+	var heard []string
+	hears := func(next mcp.Handler) mcp.Handler { return hearer{next, &heard} }
+	s.Use(deaf, hears, deaf)
+	h := mcp.Chain(s, deaf, hears)
+	for n, h := range []mcp.Handler{s, h} {
+		h.(mcp.NotificationHandler).NotifyMCP(t.Context(), mcp.Notification{Method: "notifications/acme"})
+		if taken != n+1 {
+			t.Errorf("taken %d times", taken)
+		}
+	}
+	if len(heard) != 3 {
+		t.Errorf("heard %v", heard)
+	}
+	if k, ok := h.(mcp.Keyed); !ok || k.Keys() != s.Keys() {
+		t.Error("the chain has not the server's keys")
+	}
+	if v, ok := h.(mcp.Versed); !ok || v.Vocabulary() != s.Vocabulary() {
+		t.Error("the chain has not the server's vocabulary")
+	}
 }

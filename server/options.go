@@ -19,6 +19,8 @@ type Options struct {
 	Keys *mcp.Keys
 	// Extensions are declared, and their listen filters and input requests understood.
 	Extensions []mcp.Extension
+	// Experimental is declared as the server's experimental capabilities: a name and an object each.
+	Experimental map[string]mcp.Object
 	// Declare names kinds that are offered though there are none yet. A kind is also offered from the moment on that
 	// the first of it is added. What is not offered is not declared, and its methods are not found.
 	Declare []Kind
@@ -33,9 +35,14 @@ type Options struct {
 	// ListInterval is the least time between two rounds of list changes on a subscription, default [DefaultListInterval]: the
 	// first of a burst is delivered at once, the others together. Negative: no time.
 	ListInterval time.Duration
-	// StateTTL is how long a client may take to answer before it has to begin anew, default [DefaultStateTTL].
+	// StateTTL is how long a client may take to answer before it has to begin anew, default [DefaultStateTTL]. In the legacy
+	// era, where a call waits for its answers, the transport's AskTimeout says so instead.
 	StateTTL time.Duration
-	// Limit bounds how often a principal may call tools and complete arguments. The default is no limit.
+	// MaxState bounds the request state that a client is asked to carry, in bytes, default [DefaultMaxState].
+	MaxState int
+	// Limit bounds how often a principal may call tools and complete arguments. The default is no limit. A call that asks
+	// counts once, however many rounds it takes; its further rounds have a limit of their own, 16 times as wide, because a
+	// client could repeat one.
 	Limit Limit
 	// NoLogging withdraws the logging capability; [Log] then discards everything.
 	NoLogging bool
@@ -49,7 +56,8 @@ type Options struct {
 
 // CacheOptions are the caching hints per method; a resource can have its own. The zero value makes every result stale at
 // once. An empty scope is public for lists and discovery, but private for lists where [Options.Visible] is set or a
-// provider computes resources, and for resources/read. Results of a retry are never cacheable.
+// provider computes resources, and for resources/read. With [Options.Visible] no list and no resource is public, whatever a
+// hint says. Results of a retry are never cacheable.
 type CacheOptions struct {
 	Discover, Tools, Prompts, Resources, ResourceTemplates, ReadResource mcp.Cache
 }
@@ -58,6 +66,7 @@ type CacheOptions struct {
 const (
 	DefaultPageSize = 1000
 	DefaultStateTTL = 15 * time.Minute
+	DefaultMaxState = 16 << 10
 
 	DefaultListInterval = 10 * time.Millisecond
 )
@@ -85,6 +94,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.StateTTL <= 0 {
 		o.StateTTL = DefaultStateTTL
+	}
+	if o.MaxState <= 0 {
+		o.MaxState = DefaultMaxState
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -13,6 +14,8 @@ type toolResult struct {
 	mcp.Result
 	call  mcp.CallToolResult
 	block [1]mcp.Content
+	// absent is the type of the nil pointer that the handler returned; nil for anything else.
+	absent reflect.Type
 }
 
 func newToolResult(s *Server) *toolResult {
@@ -95,6 +98,9 @@ func (r *toolResult) setStructured(out any) error {
 	if err != nil {
 		return invalidOutput{err}
 	}
+	if v := reflect.ValueOf(out); v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil() {
+		r.absent = v.Type().Elem()
+	}
 	r.call.StructuredContent = raw
 	r.setText(string(raw))
 	return nil
@@ -121,6 +127,9 @@ func (r *toolResult) check(t *tool) error {
 	}
 	if err == nil {
 		return nil
+	}
+	if r.absent != nil {
+		err = fmt.Errorf("the handler returned a nil %s, which its output schema has no room for: %w", r.absent, err)
 	}
 	return invalidOutput{err}
 }

@@ -182,7 +182,7 @@ func promptResult(out any, description string) *mcp.GetPromptResult {
 // getPrompt answers prompts/get.
 func (s *Server) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.offers(KindPrompt) {
-		return nil, mcp.MethodNotFound(req.Method)
+		return s.methods.serve(ctx, s, req)
 	}
 	p, err := readParams(req, "name")
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"reflect"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -14,7 +13,7 @@ import (
 )
 
 // Question is something to ask with [AskAll]. Make one with [FormQuestion], [URLQuestion], [SampleQuestion],
-// [RootsQuestion] or [InputQuestion].
+// [RootsQuestion], [MethodQuestion] or [InputQuestion].
 type Question struct {
 	key     string
 	request mcp.InputRequest
@@ -37,6 +36,19 @@ func InputQuestion(key string, request mcp.InputRequest, into *json.RawMessage) 
 		*into = append(json.RawMessage(nil), raw...)
 		return nil
 	}}
+}
+
+// MethodQuestion asks by a method that an extension of the server declares as an input request (see [mcp.Extension]); the
+// answer goes into the variable. One that is no R is asked for again.
+func MethodQuestion[P, R any](key string, method mcp.Method[P, R], params P, into *R) Question {
+	return newQuestion(key, method.Name, &params, func(raw json.RawMessage) error {
+		var answer R // fresh, so that nothing of an earlier answer stays
+		if !rawjson.IsObject(raw) || mcp.Decode(raw, &answer) != nil {
+			return errAskAgain
+		}
+		*into = answer
+		return nil
+	})
 }
 
 // FormQuestion is the question of [Ask]; the answer goes into the variable.
@@ -74,30 +86,6 @@ func decodeForm[T any](f form, content json.RawMessage, into *T) error {
 	}
 	*into = answer.Value
 	return nil
-}
-
-// URLQuestion is the question of [AskURL].
-func URLQuestion(key, message, link string, done func(ctx context.Context) (bool, error)) Question {
-	if u, err := url.Parse(link); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return Question{key: key, err: fmt.Errorf("%q is no URL that a browser opens", link)}
-	}
-	params := &mcp.ElicitParams{Mode: mcp.ElicitURL, Message: message, URL: link}
-	q := newQuestion(key, mcp.MethodElicit, params, func(raw json.RawMessage) error {
-		r, err := readElicitation(raw, nil)
-		switch {
-		case err != nil:
-			return err
-		case r.Action == mcp.ElicitDecline:
-			return ErrDeclined
-		case r.Action == mcp.ElicitCancel:
-			return ErrCancelled
-		case done != nil:
-			return errAskAgain // done has just said that it is not
-		}
-		return nil
-	})
-	q.done = done
-	return q
 }
 
 func rawQuestion(key string, params mcp.ElicitParams, into **mcp.ElicitResult) Question {
@@ -185,11 +173,39 @@ func compileForm(raw json.RawMessage) (*schema.Schema, error) {
 		return nil, errors.New("a form's schema must be an object with properties")
 	}
 	for _, p := range s.Properties() {
-		switch p.Type {
-		case "string", "number", "integer", "boolean", "array":
-		default:
+		if !formField(p) {
 			return nil, fmt.Errorf("%s: a form can ask for strings, numbers, booleans and choices among strings only", p.Name)
 		}
 	}
 	return s, nil
+}
+
+func formField(p schema.Property) bool {
+	switch p.Type {
+	case "string", "number", "integer", "boolean":
+		return true
+	case "array":
+		return choiceOfStrings(rawjson.Lookup(p.Schema, "items"))
+	}
+	return false
+}
+
+// choiceOfStrings reports whether a schema allows some strings and nothing else.
+func choiceOfStrings(items []byte) bool {
+	var choice struct {
+		Type  string   `json:"type"`
+		Enum  []string `json:"enum"`
+		AnyOf []struct {
+			Const *string `json:"const"`
+		} `json:"anyOf"`
+	}
+	if mcp.Decode(items, &choice) != nil || choice.Type != "string" && choice.Type != "" {
+		return false
+	}
+	for _, c := range choice.AnyOf {
+		if c.Const == nil {
+			return false
+		}
+	}
+	return len(choice.Enum)+len(choice.AnyOf) > 0
 }

@@ -11,7 +11,7 @@ import (
 // readResource answers resources/read.
 func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.offers(KindResource) {
-		return nil, mcp.MethodNotFound(req.Method)
+		return s.methods.serve(ctx, s, req)
 	}
 	p, err := readParams(req, "uri")
 	if err != nil {
@@ -37,6 +37,9 @@ func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	hint := s.opts.Cache.ReadResource
 	if r.cache != nil {
 		hint = *r.cache
+	}
+	if s.opts.Visible != nil {
+		hint.Scope = mcp.CachePrivate // who else may read it, a shared cache cannot know
 	}
 	result.Cache = c.cache(hint)
 	return result, nil

@@ -20,8 +20,9 @@ type Server struct {
 	vocabulary *mcp.Vocabulary
 	cursors    *mcp.Sealer
 	states     *mcp.Sealer
-	instance   [8]byte // tells cursors of this Server from those of replicas
-	limiter    *limiter
+	instance   [8]byte  // tells cursors of this Server from those of replicas
+	limiter    *limiter // of calls
+	rounds     *limiter // of the further rounds of calls that ask
 
 	catalog       catalog
 	methods       methods
@@ -44,6 +45,7 @@ func New(name, version string, opts ...Options) *Server {
 	s := &Server{
 		opts: o, info: info, vocabulary: mcp.NewVocabulary(o.Extensions...),
 		cursors: o.Keys.For("cursor"), states: o.Keys.For("state"), limiter: newLimiter(o.Limit),
+		rounds: newLimiter(o.Limit.times(roundsPerCall)),
 	}
 	_, _ = rand.Read(s.instance[:]) // never fails (crypto/rand)
 	s.catalog.init(o.Declare)
@@ -51,17 +53,30 @@ func New(name, version string, opts ...Options) *Server {
 	return s
 }
 
-// Use wraps the server in middleware, of which the first sees a request first, after those of earlier calls.
+// core is the server without middleware.
+type core struct{ *Server }
+
+func (c core) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	return c.dispatch(ctx, req)
+}
+
+func (c core) NotifyMCP(ctx context.Context, n mcp.Notification) { c.take(ctx, n) }
+
+// Use wraps the server in middleware, of which the first sees a request first, after those of earlier calls. What
+// [mcp.Chain] says of notifications holds.
 func (s *Server) Use(mws ...mcp.Middleware) {
 	s.using.Lock()
 	defer s.using.Unlock()
 	s.chained = append(s.chained, mws...)
-	h := mcp.Chain(mcp.HandlerFunc(s.dispatch), s.chained...)
+	h := mcp.Chain(core{s}, s.chained...)
 	s.chain.Store(&h)
 }
 
 // Keys returns what seals the server's state and cursors: transports that need keys take the same.
 func (s *Server) Keys() *mcp.Keys { return s.opts.Keys }
+
+// Vocabulary returns what the server understands: transports that are given no other take this one.
+func (s *Server) Vocabulary() *mcp.Vocabulary { return s.vocabulary }
 
 // Close ends all subscriptions with a result, which tells clients that the end is meant, and every one that is opened from
 // now on. Other requests are still answered. It does not wait, and always returns nil.

@@ -172,9 +172,10 @@ func TestDiscover(t *testing.T) {
 
 	declared := newServer(server.Options{
 		Declare: []server.Kind{server.KindPrompt}, NoLogging: true,
-		Extensions: []mcp.Extension{{ID: "example.org/x", Settings: mcp.Object(`{"a":1}`)}},
+		Extensions:   []mcp.Extension{{ID: "example.org/x", Settings: mcp.Object(`{"a":1}`)}},
+		Experimental: map[string]mcp.Object{"try": mcp.Object(`{"b":2}`)},
 	})
-	wantPart(t, serve(t, declared, discover), `"capabilities":{"prompts":{"listChanged":true},"extensions":{"example.org/x":{"a":1}}}`)
+	wantPart(t, serve(t, declared, discover), `"capabilities":{"prompts":{"listChanged":true},"extensions":{"example.org/x":{"a":1}},"experimental":{"try":{"b":2}}}`)
 
 	full := newServer()
 	server.Tool(full, "t", "", none)

@@ -12,9 +12,6 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// MaxState bounds the request state that a client is asked to carry, in bytes.
-const MaxState = 16 << 10
-
 // asks is what a call has asked, knows from its earlier rounds, and remembers for later ones.
 type asks struct {
 	chain   string // the same in all rounds, and in no other chain
@@ -23,6 +20,7 @@ type asks struct {
 	floor   *floor
 	used    map[string]string // digests of the questions of this round, by key
 	open    map[string]openQuestion
+	waits   bool // has the client come back, whether or not anything is asked
 }
 
 // answer is what a client said to the question with the digest. Without a digest it came unasked, without state, and is
@@ -104,14 +102,14 @@ func (a *asks) give(key, digest string, raw []byte) {
 
 // openState opens the request's state. Forged state and another request's cannot be told apart, and need not be.
 func (c *call) openState() (st state, err error) {
-	if len(c.params.state) > MaxState {
+	if len(c.params.state) > c.server.opts.MaxState {
 		return st, errForeignState()
 	}
 	plain, err := c.server.states.Open(string(c.params.state), c.bound())
 	if err != nil || mcp.Decode(plain, &st) != nil {
 		return st, errForeignState()
 	}
-	if time.Now().Unix() >= st.Expires {
+	if !c.legacy() && time.Now().Unix() >= st.Expires {
 		return st, mcp.InvalidParams("requestState has expired: begin the request anew")
 	}
 	return st, nil
@@ -121,17 +119,25 @@ func errForeignState() error {
 	return mcp.InvalidParams("requestState is not valid for this request: begin it anew")
 }
 
-// bound is what state is sealed together with: the principal, the method, what it is about, and the arguments.
+// legacy reports whether the request is of the era in which the edge asks, and runs the handler again itself. Its state
+// never leaves the process, and lives as long as the request: how long a human takes to answer is the edge's to bound.
+func (c *call) legacy() bool { return c.req.Revision != "" && !c.req.Revision.Modern() }
+
+// bound is what state is sealed together with: the era, the principal, the method, what it is about, and the arguments.
+// Without the era a client could show state that has expired in a legacy session.
 func (c *call) bound() []byte {
 	digest := sha256.Sum256(appendCanonical(nil, c.params.arguments))
-	var bound []byte
+	bound := []byte{0}
+	if c.legacy() {
+		bound[0] = 1
+	}
 	for _, part := range [][]byte{[]byte(c.req.Principal.ID), []byte(c.req.Method), c.params.name, digest[:]} {
 		bound = append(binary.AppendUvarint(bound, uint64(len(part))), part...)
 	}
 	return bound
 }
 
-// inputRequired returns the result that asks the open questions.
+// inputRequired returns the result that asks the open questions; with none, the client just comes back.
 func (c *call) inputRequired() (*mcp.Result, error) {
 	sealed, err := c.sealState()
 	if err != nil {
@@ -166,8 +172,8 @@ func (c *call) sealState() (string, error) {
 		return "", err
 	}
 	sealed := c.server.states.Seal(plain, c.bound())
-	if len(sealed) > MaxState {
-		return "", fmt.Errorf("%w: %d bytes, at most %d can be carried", ErrStateTooLarge, len(sealed), MaxState)
+	if most := c.server.opts.MaxState; len(sealed) > most {
+		return "", fmt.Errorf("%w: %d bytes, at most %d can be carried", ErrStateTooLarge, len(sealed), most)
 	}
 	return sealed, nil
 }

@@ -100,8 +100,40 @@ func TestExpiredState(t *testing.T) {
 	}
 }
 
+// TestLegacyStateDoesNotExpire: the edge waits for the answer itself, and no client sees the state.
+func TestLegacyStateDoesNotExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(server.Options{StateTTL: time.Second})
+		askName(s)
+		in := func(r mcp.Revision, req *mcp.Request) *mcp.Request { req.Revision = r; return req }
+		retried := func(r mcp.Revision, state string) *mcp.Request {
+			req := in(r, request(mcp.MethodCallTool, ""))
+			req.Params = retry(t, json.RawMessage(`{"name":"t"}`), map[string]json.RawMessage{"name": json.RawMessage(accept(`{"value":"Ann"}`))}, state)
+			return req
+		}
+		legacy := stateOf(t, s, in(mcp.Revision20251125, request(mcp.MethodCallTool, `{"name":"t"}`)))
+		modern := stateOf(t, s, request(mcp.MethodCallTool, `{"name":"t"}`))
+		time.Sleep(time.Hour)
+		want(t, serve(t, s, retried(mcp.Revision20241105, legacy)), textResult("Ann"))
+		want(t, serve(t, s, retried(mcp.LatestRevision, modern)), "error -32602: requestState has expired: begin the request anew")
+		const foreign = "error -32602: requestState is not valid for this request: begin it anew"
+		want(t, serve(t, s, retried(mcp.Revision20251125, modern)), foreign) // expired state finds no other door
+		want(t, serve(t, s, retried(mcp.LatestRevision, legacy)), foreign)
+	})
+}
+
 func TestStateTooLarge(t *testing.T) {
-	s := newServer()
+	for most, fits := range map[int]int{0: 11 << 10, 4 << 10: 5 << 9, 64 << 10: 45 << 10} {
+		stateTooLarge(t, most, fits)
+	}
+}
+
+// stateTooLarge asks twice: an answer of so many bytes fits into the state, and one of a fifth more does not.
+func stateTooLarge(t *testing.T, most, fits int) {
+	s := newServer(server.Options{MaxState: most})
+	if most == 0 {
+		most = server.DefaultMaxState
+	}
 	server.Tool(s, "t", "", func(ctx context.Context, _ anyArgs) (string, error) {
 		if _, err := server.Ask[string](ctx, "long", "?"); err != nil {
 			return "", err
@@ -111,12 +143,12 @@ func TestStateTooLarge(t *testing.T) {
 	answer := func(n int) map[string]string {
 		return map[string]string{"long": accept(fmt.Sprintf(`{"value":%q}`, strings.Repeat("x", n))), "more": accept(`{"value":"y"}`)}
 	}
-	got, a := ask(t, s, "t", answer(11<<10))
+	got, a := ask(t, s, "t", answer(fits))
 	want(t, got, textResult("y"))
-	if n := len(a.states[1]); n > server.MaxState || n < server.MaxState*8/10 {
+	if n := len(a.states[1]); n > most || n < most*8/10 {
 		t.Errorf("the state has %d bytes", n)
 	}
-	got, _ = ask(t, s, "t", answer(13<<10))
+	got, _ = ask(t, s, "t", answer(fits*6/5+1024))
 	wantPart(t, got, server.ErrStateTooLarge.Error())
 	wantPart(t, got, `"isError":true`)
 }

@@ -45,7 +45,8 @@ func Tool[In, Out any](s *Server, name, description string, fn func(context.Cont
 //	any other type              structured content with its schema, and the same JSON as text
 //
 // Structured content is checked against the schema before it is sent: what does not match goes to the log, and the caller
-// gets a tool error.
+// gets a tool error. So it is with a nil *T: the schema of a tool's output is that of T, without null, because older
+// revisions have objects only. Return an error, or a struct that says that there is nothing.
 //
 // A name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'.
 func NewTool[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...ToolOptions) (Item, error) {
@@ -207,7 +208,7 @@ func (t *tool) decode(arguments json.RawMessage, in any) error {
 // callTool answers tools/call.
 func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.offers(KindTool) {
-		return nil, mcp.MethodNotFound(req.Method)
+		return s.methods.serve(ctx, s, req)
 	}
 	p, err := readParams(req, "name")
 	if err != nil {
@@ -218,7 +219,12 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		return nil, mcp.InvalidParams("Unknown tool: %s", p.name)
 	}
 	t := item.entry.(*tool)
-	if err := s.limiter.allow(req.Principal); err != nil {
+	c := s.newCall(ctx, req, p)
+	defer c.close()
+	if err := c.resume(); err != nil {
+		return nil, err
+	}
+	if err := s.admit(c); err != nil {
 		return s.toolError(err.Error()), nil
 	}
 	if t.headers != nil {
@@ -229,14 +235,10 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	if err := t.input.Validate(p.arguments); err != nil {
 		return s.toolError(invalidArguments{err}.Error()), nil
 	}
-	return s.runTool(s.newCall(ctx, req, p), t)
+	return s.runTool(c, t)
 }
 
 func (s *Server) runTool(c *call, t *tool) (*mcp.Result, error) {
-	defer c.close()
-	if err := c.resume(); err != nil {
-		return nil, err
-	}
 	r := newToolResult(s)
 	err := t.run(c, r)
 	asking, err := c.end(err)

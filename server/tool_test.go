@@ -136,6 +136,8 @@ func TestInvalidOutput(t *testing.T) {
 	server.Tool(s, "unchecked", "", func(context.Context, struct{}) (point, error) { return point{X: 10}, nil }, server.ToolOptions{NoOutputSchema: true})
 	server.Tool(s, "promised", "", func(context.Context, struct{}) (string, error) { return "x", nil },
 		server.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object"}`)})
+	server.Tool(s, "nil", "", func(context.Context, struct{}) (*point, error) { return nil, nil })
+	server.Tool(s, "unchecked-nil", "", func(context.Context, struct{}) (*point, error) { return nil, nil }, server.ToolOptions{NoOutputSchema: true})
 	server.Tool(s, "failed", "", func(context.Context, struct{}) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{IsError: true}, nil
 	}, server.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object"}`)})
@@ -143,6 +145,9 @@ func TestInvalidOutput(t *testing.T) {
 	want(t, call(t, s, "struct", `{}`), fault)
 	wantPart(t, log.String(), "must be at most 9")
 	want(t, call(t, s, "promised", `{}`), fault)
+	want(t, call(t, s, "nil", `{}`), fault)
+	wantPart(t, log.String(), "the handler returned a nil *server_test.point, which its output schema has no room for")
+	wantPart(t, call(t, s, "unchecked-nil", `{}`), `"text":"null"`)
 	wantPart(t, call(t, s, "unchecked", `{}`), `"structuredContent":{"x":10,"l":[]}`)
 	want(t, call(t, s, "failed", `{}`), `{"content":[],"isError":true}`)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -75,4 +76,30 @@ func TestHiddenTemplateGivesWay(t *testing.T) {
 	server.Resource(s, "x://a/{id}", "", id("special"))
 	wantPart(t, serve(t, s, request(mcp.MethodReadResource, `{"uri":"x://a/1"}`)), "general")
 	wantPart(t, serve(t, s, as("admin", request(mcp.MethodReadResource, `{"uri":"x://a/1"}`))), "special")
+}
+
+// TestVisibleIsPrivate: what not everybody sees, no shared cache may keep.
+func TestVisibleIsPrivate(t *testing.T) {
+	public := mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}
+	for _, visible := range []bool{false, true} {
+		o := server.Options{Cache: server.CacheOptions{Tools: public, Resources: public, ReadResource: public}}
+		wanted := public
+		if visible {
+			o.Visible = scoped
+			wanted.Scope = mcp.CachePrivate
+		}
+		s := newServer(o)
+		add(t, s, "a")
+		fixed := func(context.Context, struct{}) (string, error) { return "r", nil }
+		server.Resource(s, "x://a", "", fixed)
+		server.Resource(s, "x://b", "", fixed, server.ResourceOptions{Cache: &public})
+		for _, req := range []*mcp.Request{
+			request(mcp.MethodListTools, `{}`), request(mcp.MethodListResources, `{}`),
+			request(mcp.MethodReadResource, `{"uri":"x://a"}`), request(mcp.MethodReadResource, `{"uri":"x://b"}`),
+		} {
+			if res, err := s.ServeMCP(t.Context(), req); err != nil || res.Cache != wanted {
+				t.Errorf("%s with Visible %v: %+v, %v", req.Method, visible, res, err)
+			}
+		}
+	}
 }

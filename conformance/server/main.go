@@ -50,5 +50,7 @@ func serve(ctx context.Context, address string) error {
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return errors.Join(endpoint.Shutdown(end), web.Shutdown(end))
+	err = errors.Join(endpoint.Shutdown(end), web.Shutdown(end))
+	<-served // http.ErrServerClosed
+	return err
 }

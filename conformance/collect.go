@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// stamp is what the suite appends to a scenario's name.
+var stamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
+
+// collect reads what the suite has written down, by scenario: DIR/NAME-TIME/checks.json, and beside it what a client has
+// printed. A scenario without checks.json is not among them, since the suite writes that last.
+func collect(folder, role string) (map[string]*outcome, error) {
+	all := map[string]*outcome{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "checks.json" {
+			return err
+		}
+		name, err := filepath.Rel(folder, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		name = stamp.ReplaceAllString(filepath.ToSlash(name), "")
+		if role == "server" {
+			name = strings.TrimPrefix(name, "server-")
+		}
+		if all[name] != nil {
+			return fmt.Errorf("%s: %s ran twice", path, name)
+		}
+		all[name], err = read(path, role)
+		return err
+	})
+	return all, err
+}
+
+func read(path, role string) (*outcome, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var o outcome
+	if err := json.Unmarshal(raw, &o.checks); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if role == "client" {
+		o.failure = failureIn(filepath.Dir(path))
+	}
+	return &o, nil
+}
+
+// failureIn says how the client fixture ended, where it did not say that it is done: it failed, fell over, or was ended
+// after the suite's 30 seconds.
+func failureIn(folder string) string {
+	if out, err := os.ReadFile(filepath.Join(folder, "stdout.txt")); err == nil && strings.HasSuffix(string(out), "done\n") {
+		return ""
+	}
+	said, _ := os.ReadFile(filepath.Join(folder, "stderr.txt"))
+	text := strings.TrimSpace(string(said))
+	if at := strings.Index(text, "panic: "); at >= 0 {
+		return text[at:]
+	}
+	if last := text[strings.LastIndexByte(text, '\n')+1:]; last != "" {
+		return last
+	}
+	return "it did not finish, and said nothing"
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rules writes expectations to a file and reads them.
+func rules(t *testing.T, text string) *expectations {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rules.txt")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := readExpectations(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestStaleRules(t *testing.T) {
+	e := rules(t, "red server a: x\nred client b: x\nskipped server c d e: x\n")
+	judge(verdict{Role: "server", Scenario: "a"}, nil, e)
+	got := e.stale("server", "2025-11-25")
+	if len(got) != 1 || !got[0].Red || got[0].Scenario != "c" || !strings.Contains(got[0].Reasons[0], `expected/2025-11-25.txt says "skipped server c d e"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestMalformedRules(t *testing.T) {
+	for _, text := range []string{
+		"red server x",               // no reason
+		"red server x: ",             // an empty one
+		"red server: y",              // no scenario
+		"red cleint x: y",            // a role that there is not
+		"red server x check: y",      // a check is not red of itself
+		"skipped server x: y",        // no check
+		"error server x: y",          // the server is no fixture that ends
+		"error client x check: y",    // a check does not end
+		"green server x: y",          // a kind that there is not
+		"skipped server x check: \t", // an empty reason
+	} {
+		path := filepath.Join(t.TempDir(), "rules.txt")
+		if err := os.WriteFile(path, []byte("# first\n"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readExpectations(path); err == nil || !strings.Contains(err.Error(), "rules.txt:2: ") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// The lists that are there can be read, and there is one for each revision.
+func TestExpected(t *testing.T) {
+	for _, revision := range revisions {
+		if _, err := readExpectations(filepath.Join("expected", revision+".txt")); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// buildFixtures builds the server and the client that the suite talks to.
+func buildFixtures(ctx context.Context, folder, into string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-o", into+string(filepath.Separator), "./client", "./server")
+	build.Dir = folder
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("the fixtures cannot be built: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// serverFixture is the server while it runs.
+type serverFixture struct {
+	url    string
+	stop   context.CancelFunc
+	ended  chan struct{}
+	err    error // set before ended is closed
+	output string
+}
+
+// startServer starts the server fixture and waits until it has said where it is. What it prints goes to the file output.
+func startServer(ctx context.Context, program, output string) (*serverFixture, error) {
+	file, err := os.Create(output)
+	if err != nil {
+		return nil, err
+	}
+	life, stop := context.WithCancel(ctx)
+	f := &serverFixture{stop: stop, ended: make(chan struct{}), output: output}
+	first := &firstLine{also: file, found: make(chan string, 1)}
+	cmd := exec.CommandContext(life, program, "-http", "127.0.0.1:0")
+	cmd.Stderr = first
+	ownGroup(cmd)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	go func() {
+		defer close(f.ended)
+		defer file.Close()
+		f.err = cmd.Run()
+	}()
+	select {
+	case f.url = <-first.found:
+	case <-f.ended:
+	}
+	if strings.HasPrefix(f.url, "http://") {
+		return f, nil
+	}
+	select { // it has complained, and is about to end
+	case <-f.ended:
+	case <-time.After(5 * time.Second):
+	}
+	stop()
+	<-f.ended
+	return nil, f.died()
+}
+
+// alive returns an error once the server has ended.
+func (f *serverFixture) alive() error {
+	select {
+	case <-f.ended:
+		return f.died()
+	default:
+		return nil
+	}
+}
+
+// close ends the server as Ctrl-C does, and returns an error where it has not ended well, or earlier.
+func (f *serverFixture) close() error {
+	f.stop()
+	<-f.ended
+	if errors.Is(f.err, context.Canceled) { // it was told to end, and its exit status is 0
+		return nil
+	}
+	return f.died()
+}
+
+func (f *serverFixture) died() error {
+	said, _ := os.ReadFile(f.output)
+	return fmt.Errorf("the server fixture ended: %v\n%s", f.err, said)
+}
+
+// firstLine passes on what is written, and tells of the first line.
+type firstLine struct {
+	also  io.Writer
+	begun []byte
+	told  bool
+	found chan string // has room for it
+}
+
+func (w *firstLine) Write(p []byte) (int, error) {
+	if !w.told {
+		w.begun = append(w.begun, p...)
+		if line, _, whole := bytes.Cut(w.begun, []byte("\n")); whole {
+			w.found <- strings.TrimSpace(string(line))
+			w.told = true
+		}
+	}
+	return w.also.Write(p)
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package main
+
+func standInProcess(string) int { return 2 }

@@ -1,0 +1,129 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func standInProcess(as string) int {
+	switch as {
+	case "hang":
+		return standInHang()
+	case "server":
+		return standInServer()
+	case "server that fails":
+		fmt.Fprintln(os.Stderr, "address in use")
+		return 1
+	}
+	return 2
+}
+
+// standInHang starts a child, as the suite does clients, notes its process id and hangs.
+func standInHang() int {
+	child := exec.Command("sleep", "600")
+	if child.Start() != nil {
+		return 2
+	}
+	path := os.Getenv("CONFORMANCE_STAND_IN_PIDS")
+	if os.WriteFile(path+".new", []byte(strconv.Itoa(child.Process.Pid)), 0o600) != nil || os.Rename(path+".new", path) != nil {
+		return 2
+	}
+	_ = child.Wait()
+	return 0
+}
+
+// standInServer says where it is, and more than a pipe holds, and ends well when it is interrupted.
+func standInServer() int {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, os.Interrupt)
+	fmt.Fprintln(os.Stderr, "http://127.0.0.1:1/mcp")
+	fmt.Fprintln(os.Stderr, strings.Repeat("more than a pipe holds ", 10_000))
+	select {
+	case <-told:
+		return 0
+	case <-time.After(time.Minute):
+		return 2
+	}
+}
+
+func awaitPid(t *testing.T, path string) int {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if raw, err := os.ReadFile(path); err == nil {
+			pid, err := strconv.Atoi(string(raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	t.Fatal("the stand-in did not start")
+	return 0
+}
+
+// running reports whether a process lives; one that nobody has reaped yet does not.
+func running(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || !strings.Contains(string(stat), ") Z ")
+}
+
+func TestServerFixture(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := filepath.Join(t.TempDir(), "server.log")
+	t.Setenv("CONFORMANCE_STAND_IN", "server")
+	f, err := startServer(t.Context(), program, output)
+	if err != nil || f.url != "http://127.0.0.1:1/mcp" || f.alive() != nil {
+		t.Fatalf("%v, %v", f, err)
+	}
+	if err := f.close(); err != nil {
+		t.Error(err)
+	}
+	if said, err := os.ReadFile(output); err != nil || len(said) < 200_000 {
+		t.Errorf("%d bytes of what it printed, %v", len(said), err)
+	}
+
+	t.Setenv("CONFORMANCE_STAND_IN", "server that fails")
+	if f, err := startServer(t.Context(), program, output); err == nil || !strings.Contains(err.Error(), "exit status 1\naddress in use") {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	r := standInRunner(t, "hang", "")
+	pids := filepath.Join(t.TempDir(), "pids")
+	t.Setenv("CONFORMANCE_STAND_IN_PIDS", pids)
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.judge(ctx, r.plan("client", "2026-07-28", ""))
+		ended <- err
+	}()
+	child := awaitPid(t, pids)
+	interrupt()
+	if err := <-ended; !errors.Is(err, errInterrupted) {
+		t.Error(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); running(child); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("what the suite had started (%d) outlives it", child)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// report tells of the scenarios of one role and revision.
+func report(out io.Writer, p plan, verdicts []verdict, took time.Duration, asJSON bool) {
+	if asJSON {
+		lines := json.NewEncoder(out)
+		for _, v := range verdicts {
+			_ = lines.Encode(v) // who does not read needs none
+		}
+		return
+	}
+	green, expected := 0, 0
+	for _, v := range verdicts {
+		switch {
+		case v.Red:
+			fmt.Fprintf(out, "  RED  %s\n", v.Scenario)
+			for _, reason := range v.Reasons {
+				fmt.Fprintf(out, "         %s\n", reason)
+			}
+		case v.Expected != "":
+			expected++
+		default:
+			green++
+		}
+	}
+	fmt.Fprintf(out, "%-6s %s: %d green, %d expected red, %d red (%.1f s)\n", p.role, p.revision, green, expected,
+		len(verdicts)-green-expected, took.Seconds())
+}
+
+// conclude says what the run comes to, and writes the table or compares it.
+func conclude(o options, version string, all []verdict) error {
+	red := 0
+	for _, v := range all {
+		if v.Red {
+			red++
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return errors.New("no scenario ran: the suite has none for what is asked")
+	case red > 0:
+		return fmt.Errorf("red: %d of %s", red, scenarios(len(all)))
+	case !o.whole:
+		return nil
+	}
+	table := tableOf(version, all)
+	if o.write {
+		return os.WriteFile(o.table, table, 0o644)
+	}
+	there, err := os.ReadFile(o.table)
+	if err != nil {
+		return err
+	}
+	if line, is, was := differ(string(table), string(there)); line > 0 {
+		return fmt.Errorf("%s:%d is not what came out; -write writes it anew\n  it says:  %s\n  came out: %s", o.table, line, was, is)
+	}
+	return nil
+}
+
+// differ returns the first line, counted from 1, in which two texts differ, and 0 where none does.
+func differ(a, b string) (line int, inA, inB string) {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	at := func(lines []string, i int) string {
+		if i < len(lines) {
+			return lines[i]
+		}
+		return "(the end)"
+	}
+	for i := range max(len(as), len(bs)) {
+		if at(as, i) != at(bs, i) {
+			return i + 1, at(as, i), at(bs, i)
+		}
+	}
+	return 0, "", ""
+}
+
+func scenarios(n int) string {
+	if n == 1 {
+		return "1 scenario"
+	}
+	return fmt.Sprintf("%d scenarios", n)
+}

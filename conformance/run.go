@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// runner runs scenarios of the suite with the fixtures as its peer.
+type runner struct {
+	*suite
+	fixtures string         // where the fixtures' programs are
+	server   *serverFixture // nil where only clients are tested
+	results  string
+}
+
+// plan is what runs of one role in one revision.
+type plan struct {
+	role, revision string
+	only           string   // the one scenario, if not all
+	scenarios      []string // by name, extensions included
+	extensions     []string
+}
+
+func (s *suite) plan(role, revision, only string) plan {
+	p := plan{role: role, revision: revision, only: only, extensions: s.extensions(role, revision)}
+	p.scenarios = slices.Concat(s.scenarios[role+" "+revision], p.extensions)
+	if only != "" {
+		other := func(name string) bool { return name != only }
+		p.scenarios, p.extensions = slices.DeleteFunc(p.scenarios, other), slices.DeleteFunc(p.extensions, other)
+	}
+	slices.Sort(p.scenarios)
+	return p
+}
+
+// judge runs what is planned and judges what came of it. An error means that nothing can be said.
+func (r *runner) judge(ctx context.Context, p plan) ([]verdict, error) {
+	e, err := readExpectations(filepath.Join(r.folder, "expected", p.revision+".txt"))
+	if err != nil {
+		return nil, err
+	}
+	results := filepath.Join(r.results, p.role+"-"+p.revision)
+	if err := r.run(ctx, p, results); err != nil {
+		return nil, err
+	}
+	outcomes, err := collect(results, p.role)
+	if err != nil {
+		return nil, err
+	}
+	return verdicts(p, outcomes, e), nil
+}
+
+// verdicts judges everything that should have run, what ran without being listed, and the list of what is expected.
+func verdicts(p plan, outcomes map[string]*outcome, e *expectations) (all []verdict) {
+	for _, name := range p.scenarios {
+		all = append(all, judge(verdict{Role: p.role, Revision: p.revision, Scenario: name}, outcomes[name], e))
+	}
+	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
+		if !slices.Contains(p.scenarios, name) {
+			all = append(all, verdict{Role: p.role, Revision: p.revision, Scenario: name, Red: true,
+				Reasons: []string{"it ran, and the suite does not list it for this revision"}})
+		}
+	}
+	if p.only == "" {
+		all = append(all, e.stale(p.role, p.revision)...)
+	}
+	return all
+}
+
+// run lets the suite write down what it sees. Without --force it runs an extension's scenario in no revision, or in one of
+// its own choice.
+func (r *runner) run(ctx context.Context, p plan, results string) error {
+	if err := os.MkdirAll(results, 0o755); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(results, "suite.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	common := []string{p.role, "--spec-version", p.revision, "-o", results}
+	if p.role == "server" {
+		common = append(common, "--url", r.server.url)
+	} else {
+		common = append(common, "--command", clientCommand)
+	}
+	var calls [][]string
+	switch {
+	case p.only == "":
+		calls = append(calls, []string{"--suite", "all"})
+	case len(p.extensions) == 0:
+		calls = append(calls, []string{"--scenario", p.only})
+	}
+	for _, name := range p.extensions {
+		calls = append(calls, []string{"--scenario", name, "--force"})
+	}
+	for _, call := range calls {
+		if err := r.invoke(ctx, log, append(slices.Clone(common), call...)); err != nil {
+			return err
+		}
+		if p.role == "server" {
+			if err := r.server.alive(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// patience bounds one run of the suite, which takes a few seconds.
+const patience = 10 * time.Minute
+
+// invoke runs the suite once. Its exit status says less than what it writes down.
+func (r *runner) invoke(ctx context.Context, log *os.File, args []string) error {
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, r.node, append([]string{r.program}, args...)...)
+	cmd.Dir = r.fixtures
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(r.node)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Stdout, cmd.Stderr = log, log
+	ownGroup(cmd)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case bounded.Err() != nil:
+		return fmt.Errorf("the suite did not end in %v: -keep shows how far it came", patience)
+	case err != nil && !errors.As(err, &exit):
+		return fmt.Errorf("the suite could not be run: %w", err)
+	}
+	return nil
+}
+
+var errInterrupted = errors.New("interrupted")

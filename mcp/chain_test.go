@@ -1,0 +1,116 @@
+package mcp_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+type inner struct{ mcp.HandlerFunc }
+
+type noticing struct {
+	mcp.Handler
+	heard *int
+}
+
+func (n noticing) NotifyMCP(context.Context, mcp.Notification) { *n.heard++ }
+
+type versed struct {
+	mcp.Handler
+	words *mcp.Vocabulary
+}
+
+func (v versed) Vocabulary() *mcp.Vocabulary { return v.words }
+
+type keyed struct {
+	mcp.Handler
+	keys *mcp.Keys
+}
+
+func (k keyed) Keys() *mcp.Keys { return k.keys }
+
+// TestChainKeeps what the handler within has, in every combination, unless a middleware has it itself.
+func TestChainKeeps(t *testing.T) {
+	plain := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }
+	one, other := mcp.RandomKeys(), mcp.RandomKeys()
+	for _, c := range []struct {
+		name           string
+		notices, keys  bool // of the handler
+		middle         *mcp.Keys
+		hears          bool // the middleware
+		wantKeys       *mcp.Keys
+		atHandler, own int
+	}{
+		{name: "nothing"},
+		{name: "notices", notices: true, atHandler: 1},
+		{name: "keys", keys: true, wantKeys: one},
+		{name: "both", notices: true, keys: true, wantKeys: one, atHandler: 1},
+		{name: "the middleware hears", notices: true, keys: true, hears: true, wantKeys: one, own: 1},
+		{name: "the middleware alone hears", hears: true, own: 1},
+		{name: "the middleware's keys", notices: true, keys: true, middle: other, wantKeys: other, atHandler: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var atHandler, own int
+			var h mcp.Handler = inner{func(context.Context, *mcp.Request) (*mcp.Result, error) { return nil, nil }}
+			n, k := noticing{h, &atHandler}, keyed{h, one}
+			switch {
+			case c.notices && c.keys:
+				h = struct {
+					mcp.Handler
+					mcp.NotificationHandler
+					mcp.Keyed
+				}{h, n, k}
+			case c.notices:
+				h = n
+			case c.keys:
+				h = k
+			}
+			chain := mcp.Chain(h, plain, func(next mcp.Handler) mcp.Handler {
+				switch {
+				case c.hears:
+					return noticing{next, &own}
+				case c.middle != nil:
+					return keyed{next, c.middle}
+				}
+				return next
+			}, plain)
+			if hears, ok := chain.(mcp.NotificationHandler); ok {
+				hears.NotifyMCP(t.Context(), mcp.Notification{})
+			}
+			if atHandler != c.atHandler || own != c.own {
+				t.Errorf("the handler heard %d, the middleware %d", atHandler, own)
+			}
+			var keys *mcp.Keys
+			if has, ok := chain.(mcp.Keyed); ok {
+				keys = has.Keys()
+			}
+			if keys != c.wantKeys {
+				t.Error("other keys")
+			}
+		})
+	}
+}
+
+// TestChainKeepsTheVocabulary where the handler has one, with and without anything else.
+func TestChainKeepsTheVocabulary(t *testing.T) {
+	plain := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }
+	words := mcp.NewVocabulary(mcp.Extension{ID: "x/e"})
+	h := versed{inner{}, words}
+	for name, h := range map[string]mcp.Handler{
+		"alone": h,
+		"with keys": struct {
+			versed
+			mcp.Keyed
+		}{h, keyed{keys: mcp.RandomKeys()}},
+	} {
+		chain := mcp.Chain(h, plain, plain)
+		if v, ok := chain.(mcp.Versed); !ok || v.Vocabulary() != words {
+			t.Errorf("%s: other words", name)
+		}
+		_, before := h.(mcp.Keyed)
+		if _, after := chain.(mcp.Keyed); before != after {
+			t.Errorf("%s: keys %v, then %v", name, before, after)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// How long one round waits for a visit that the user has consented to, and how often it looks. Clients may come back at
+// once where nothing is asked, and give up after some rounds: what a round waits is what makes the rounds long enough for a
+// human.
+const (
+	visitWait = 10 * time.Second
+	visitPoll = time.Second
+)
+
+// errNotDone says that the user has consented to a visit that has not happened yet.
+var errNotDone = errors.New("the visit has not happened yet")
+
+// AskURL asks the user to visit a URL, for what must not pass through the client: credentials, payments, a third party's
+// consent. The user's yes is consent, not completion: done says whether what the visit is for has happened. Where it is nil
+// the consent is enough.
+//
+// done is called first, so that nothing is asked where nothing is missing. While it is false after the consent, the user is
+// not asked again: done is called once a second for ten seconds, and then the client is told to come back without a
+// question, which it does until it gives up. Then the call fails at the client; a new call asks again, unless the visit has
+// happened meanwhile. ctx may end meanwhile, as in any handler.
+//
+// The URL must hold no secret, and whoever opens it must be checked to be the user who was asked. It is part of the
+// question: one that is made anew in each round, with a random token in it, is asked anew in each round, so make it in a
+// [Once]. Errors are those of [Ask] and of done.
+func AskURL(ctx context.Context, key, message, url string, done func(ctx context.Context) (bool, error)) error {
+	return AskAll(ctx, URLQuestion(key, message, url, done))
+}
+
+// URLQuestion is the question of [AskURL]. Beside questions that are open, a visit that has not happened is not waited for.
+func URLQuestion(key, message, link string, done func(ctx context.Context) (bool, error)) Question {
+	if u, err := url.Parse(link); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return Question{key: key, err: fmt.Errorf("%q is no URL that a browser opens", link)}
+	}
+	params := &mcp.ElicitParams{Mode: mcp.ElicitURL, Message: message, URL: link}
+	q := newQuestion(key, mcp.MethodElicit, params, func(raw json.RawMessage) error {
+		r, err := readElicitation(raw, nil)
+		switch {
+		case err != nil:
+			return err
+		case r.Action == mcp.ElicitDecline:
+			return ErrDeclined
+		case r.Action == mcp.ElicitCancel:
+			return ErrCancelled
+		case done != nil:
+			return errNotDone // done has just said so
+		}
+		return nil
+	})
+	q.done = done
+	return q
+}
+
+// await gives visits that the user has consented to some time to happen. If that is not enough the client comes back.
+func (c *call) await(ctx context.Context, visits []Question) error {
+	if len(visits) == 0 {
+		return nil
+	}
+	enough, look := time.NewTimer(visitWait), time.NewTicker(visitPoll)
+	defer enough.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-enough.C:
+			return c.comeBack(visits[0].key)
+		case <-look.C:
+		}
+		var err error
+		if visits, err = notDone(ctx, visits); err != nil || len(visits) == 0 {
+			return err
+		}
+	}
+}
+
+func notDone(ctx context.Context, visits []Question) (left []Question, err error) {
+	for _, q := range visits {
+		done, err := q.done(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !done {
+			left = append(left, q)
+		}
+	}
+	return left, nil
+}
+
+// comeBack makes the call's result one that asks nothing, and has the client call again.
+func (c *call) comeBack(key string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return ErrCannotAsk
+	}
+	c.asks.waits = true
+	return fmt.Errorf("%w: %s: %w", ErrInputRequired, key, errNotDone)
+}
