@@ -20,10 +20,11 @@ check: ## formatting
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l)
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 
-vet: ## go vet for every platform: what is not Linux is compiled and vetted, not run
+vet: ## go vet and build for every platform: what is not Linux is not run
 	@for p in $(PLATFORMS); do
 		echo "vet $$p"
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go vet ./...
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -o /dev/null ./cmd/dowel
 	done
 	cd interop && go vet ./...
 

@@ -84,31 +84,53 @@ func Describe() []Description {
 	return all
 }
 
+// OptionError is the error for a server that there is not, and for options that it cannot use: what who names them can put
+// right. Any other error of New is that of the server.
+type OptionError struct{ reason string }
+
+func (e *OptionError) Error() string { return e.reason }
+
+func optionf(format string, args ...any) error { return &OptionError{fmt.Sprintf(format, args...)} }
+
 // New opens the server of that name. An option that the server does not have is an error, and so is a value that it cannot
 // use; one with an empty value counts as absent. An unknown name's error names the nearest one.
 func New(name string, opts ...map[string]string) (Server, error) {
-	i := slices.IndexFunc(table, func(e entry) bool { return e.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("there is no built-in server %q: %s", name, suggest(name, Names()))
-	}
 	given := map[string]string{}
 	for _, o := range opts {
 		maps.Copy(given, o)
+	}
+	e, err := lookup(name, given)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.open(given)
+	if err != nil {
+		return nil, fmt.Errorf("the built-in server %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// Check reports whether there is a server of that name with options of these names.
+func Check(name string, opts map[string]string) error {
+	_, err := lookup(name, opts)
+	return err
+}
+
+func lookup(name string, opts map[string]string) (e entry, err error) {
+	i := slices.IndexFunc(table, func(e entry) bool { return e.Name == name })
+	if i < 0 {
+		return e, optionf("there is no built-in server %q: %s", name, suggest(name, Names()))
 	}
 	var known []string
 	for _, o := range table[i].Options {
 		known = append(known, o.Name)
 	}
-	for _, option := range slices.Sorted(maps.Keys(given)) {
+	for _, option := range slices.Sorted(maps.Keys(opts)) {
 		if !slices.Contains(known, option) {
-			return nil, fmt.Errorf("the built-in server %s has no option %q: %s", name, option, suggest(option, known))
+			return e, optionf("the built-in server %s has no option %q: %s", name, option, suggest(option, known))
 		}
 	}
-	s, err := table[i].open(given)
-	if err != nil {
-		return nil, fmt.Errorf("the built-in server %s: %w", name, err)
-	}
-	return s, nil
+	return table[i], nil
 }
 
 // ParseOptions reads options written as name=value, such as the words of a command line.
@@ -117,10 +139,10 @@ func ParseOptions(words []string) (map[string]string, error) {
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("%q is no option: write it as name=value", word)
+			return nil, optionf("%q is no option: write it as name=value", word)
 		}
 		if _, twice := opts[name]; twice {
-			return nil, fmt.Errorf("the option %s is given twice", name)
+			return nil, optionf("the option %s is given twice", name)
 		}
 		opts[name] = value
 	}
@@ -132,7 +154,7 @@ func openEverything(opts map[string]string) (Server, error) {
 	if text := opts["page-size"]; text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("page-size=%s: write a number from 1", text)
+			return nil, optionf("page-size=%s: write a number from 1", text)
 		}
 		o.PageSize = n
 	}
@@ -145,7 +167,7 @@ func openWeather(opts map[string]string) (Server, error) {
 	if text := opts["timeout"]; text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return nil, fmt.Errorf("timeout=%s: write a duration such as 30s", text)
+			return nil, optionf("timeout=%s: write a duration such as 30s", text)
 		}
 		o.Timeout = d
 	}
@@ -163,14 +185,14 @@ func openKV(opts map[string]string) (Server, error) {
 func openStore(opts map[string]string) (kv.Store, error) {
 	inMemory, err := strconv.ParseBool(orDefault(opts["memory"], "false"))
 	if err != nil {
-		return nil, fmt.Errorf("memory=%s: write true or false", opts["memory"])
+		return nil, optionf("memory=%s: write true or false", opts["memory"])
 	}
 	path, redis := opts["path"], opts["redis"]
 	switch {
 	case path != "" && redis != "" || inMemory && (path != "" || redis != ""):
-		return nil, fmt.Errorf("give one of the options path, redis and memory: they are different places for the data")
+		return nil, optionf("give one of the options path, redis and memory: they are different places for the data")
 	case opts["prefix"] != "" && redis == "":
-		return nil, fmt.Errorf("the option prefix is about names in a Redis: give redis as well")
+		return nil, optionf("the option prefix is about names in a Redis: give redis as well")
 	case inMemory:
 		return kv.Memory(), nil
 	case redis != "":

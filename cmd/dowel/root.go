@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil && !a.began {
 		err = usageError{err: err}
 	}
+	if unwritten := a.stdout.err(); err == nil && unwritten != nil {
+		err = fmt.Errorf("the output could not be written: %w", unwritten)
+	}
+	a.json = a.json || err != nil && !a.began && slices.Contains(args, "--json") // the flags were not read
 	a.report(command, err)
 	return exitCode(err)
 }

@@ -25,6 +25,7 @@ type screen struct {
 	status  string // the line that stands for now, on a terminal
 	held    bool   // no status is shown meanwhile
 	closed  bool   // nobody reads any more
+	failed  error  // why something could not be written
 	scratch []byte
 }
 
@@ -60,12 +61,20 @@ func (s *screen) Write(p []byte) (int, error) {
 	}
 	if _, err := s.w.Write(out); err != nil {
 		if !errors.Is(err, syscall.EPIPE) {
+			s.failed = err
 			return 0, err
 		}
 		s.closed = true
 		s.gone()
 	}
 	return len(p), nil
+}
+
+// err is why something could not be written; nil if all was.
+func (s *screen) err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
 }
 
 const clearLine = "\r\x1b[K"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -79,7 +80,10 @@ func (a *app) serve(ctx context.Context, args []string, address string) error {
 	}
 	s, err := builtin.New(args[0], options)
 	if err != nil {
-		return usageError{err: err}
+		if _, ok := errors.AsType[*builtin.OptionError](err); ok {
+			return usageError{err: err}
+		}
+		return err
 	}
 	defer s.Close()
 	if address != "" {

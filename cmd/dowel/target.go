@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/dowel-mcp/dowel/builtin"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/spf13/cobra"
 )
@@ -129,6 +130,13 @@ func (w *whence) byName(name string) (target, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return target{}, fmt.Errorf("dowel cannot find itself to start %s: %w", name, err)
+	}
+	options, err := builtin.ParseOptions(w.options)
+	if err == nil {
+		err = builtin.Check(name, options)
+	}
+	if err != nil {
+		return target{}, usageError{err: err}
 	}
 	t, err := w.started(append([]string{self, "serve", name}, w.options...))
 	t.name, t.origin = name, "built into dowel"
