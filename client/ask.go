@@ -33,7 +33,13 @@ func (c *Client) answer(ctx context.Context, req *mcp.Request) (res *mcp.Result,
 		return answerAs(req, func(p *mcp.CreateMessageParams) (any, error) { return c.sample(ctx, p) })
 	case req.Method == mcp.MethodListRoots && c.opts.Roots != nil:
 		return answerAs(req, func(*mcp.None) (any, error) { return c.roots(ctx) })
-	case c.opts.Handler != nil:
+	}
+	for _, h := range c.opts.Requests {
+		if h.Method == req.Method {
+			return h.Handle(ctx, req)
+		}
+	}
+	if c.opts.Handler != nil {
 		return c.opts.Handler.ServeMCP(ctx, req)
 	}
 	return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "this client does not answer %s", req.Method)
@@ -49,4 +55,20 @@ func answerAs[P any](req *mcp.Request, f func(*P) (any, error)) (*mcp.Result, er
 		return nil, err
 	}
 	return &mcp.Result{Value: value}, nil
+}
+
+// RequestHandler answers what servers ask with one method. Make a typed one with [OnRequest].
+type RequestHandler struct {
+	Method string
+	// Handle is called concurrently. Its ctx ends when the call that led to the question does.
+	Handle func(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
+}
+
+// OnRequest returns a handler of one method that servers ask with, of an extension or agreed on with the server: live in the
+// legacy era, as an input request in the modern one. The result must be an object. An [*mcp.Error] reaches the server with
+// its code. Say what has to be declared for it in Extensions or Capabilities of [Options].
+func OnRequest[P, R any](method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) RequestHandler {
+	return RequestHandler{Method: method.Name, Handle: func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		return answerAs(req, func(p *P) (any, error) { return fn(ctx, *p) })
+	}}
 }

@@ -38,9 +38,10 @@ func (c *Client) do(ctx context.Context, method, name string, params json.RawMes
 // exchange sends the request until its result asks for nothing more. asked says that an earlier one did.
 func (c *Client) exchange(ctx context.Context, method string, params json.RawMessage, o *CallOptions, k *clock) (res *mcp.Response, asked bool, err error) {
 	req := &mcp.Request{Method: method, Params: params, LogLevel: c.logLevel(o), Notify: c.listener(o, k)}
+	req.NoProgress = o.OnProgress == nil && !k.listens()
 	r := rounds{client: c, method: method, original: params, clock: k}
 	for {
-		resp, err := c.send(ctx, req, k, o.Connect)
+		resp, err := c.send(ctx, req, k, c.conn.limit(o.Connect, o.Start))
 		switch {
 		case err == nil && resp.Type != mcp.ResultInputRequired:
 			return resp, r.count > 0, c.understood(resp)
@@ -59,9 +60,9 @@ func (c *Client) exchange(ctx context.Context, method string, params json.RawMes
 }
 
 // send makes one round trip. It is made again once where that is safe.
-func (c *Client) send(ctx context.Context, req *mcp.Request, k *clock, connect time.Duration) (*mcp.Response, error) {
+func (c *Client) send(ctx context.Context, req *mcp.Request, k *clock, reach time.Duration) (*mcp.Response, error) {
 	for first := true; ; first = false {
-		l, err := c.conn.acquire(ctx, connect)
+		l, err := c.conn.acquire(ctx, reach)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +119,7 @@ func (c *Client) listener(o *CallOptions, k *clock) func(mcp.Notification) {
 	if onLog == nil {
 		onLog = c.opts.OnLog
 	}
-	if o.OnProgress == nil && onLog == nil && (k == nil || k.idle == 0) {
+	if o.OnProgress == nil && onLog == nil && !k.listens() {
 		return nil
 	}
 	onProgress, logger := rising(o.OnProgress), c.opts.Logger

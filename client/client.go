@@ -17,6 +17,7 @@ type Client struct {
 	human chan struct{} // held while a question is with the user: there is one of them
 	clock clocks
 
+	visits  visits
 	closing sync.Once
 	closed  error
 }

@@ -28,6 +28,9 @@ func Dial(ctx context.Context, target any, opts ...Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := (&transport.ClientOptions{Revision: o.Revision}).Check(); err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
 	o.complete(to)
 	c := newClient(to, o)
 	c.conn.enter(State{Status: Connecting})
@@ -44,6 +47,7 @@ func Dial(ctx context.Context, target any, opts ...Options) (*Client, error) {
 type target struct {
 	dialer transport.Dialer
 	once   bool // it cannot be dialed again
+	starts bool // it is a command
 	own    bool // nobody else can dial it: what is learned of its era is of use to this client only
 }
 
@@ -61,7 +65,9 @@ func targetOf(to any, o Options) (t target, err error) {
 		if len(to) == 0 || to[0] == "" {
 			return t, errors.New("dial: the command is empty")
 		}
-		return target{dialer: stdio.Command{Path: to[0], Args: to[1:]}}, nil
+		return target{dialer: stdio.Command{Path: to[0], Args: to[1:]}, starts: true}, nil
+	case stdio.Command:
+		return target{dialer: to, starts: true}, nil
 	case transport.Dialer:
 		return target{dialer: to}, nil
 	case mcp.Handler:
@@ -95,7 +101,7 @@ func newClient(to target, o Options) *Client {
 		once:    to.once,
 		options: o.transport(),
 		restart: o.Restart,
-		connect: o.Connect,
+		starts:  to.starts,
 		answer:  mcp.HandlerFunc(c.answerLive),
 		notify:  c.notified,
 		reset:   c.unlearn,
@@ -103,6 +109,7 @@ func newClient(to target, o Options) *Client {
 		kick:    make(chan struct{}, 1),
 		changed: make(chan struct{}),
 	}
+	c.conn.connect = c.conn.limit(o.Connect, o.Start)
 	c.conn.life, c.conn.end = context.WithCancel(context.Background())
 	return c
 }

@@ -17,7 +17,8 @@ type Server struct {
 	mcp.DiscoverResult
 }
 
-// Discover asks the server what it is and offers, or takes that from the cache.
+// Discover asks the server what it is and offers, or takes that from the cache. A legacy server says so once, in the
+// handshake: that is what is returned then, whatever the options say.
 func (c *Client) Discover(ctx context.Context, opts ...CallOptions) (*Server, error) {
 	resp, err := c.do(ctx, mcp.MethodDiscover, "", nil, only(opts))
 	if err != nil {

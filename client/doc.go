@@ -8,8 +8,9 @@
 //	sum, err := client.Call[string](ctx, c, "get-sum", map[string]int{"a": 2, "b": 3})
 //
 // [Dial] returns a [Client] that is ready. It keeps the connection alive: when that is lost, calls in flight fail with
-// an error that wraps [mcp.ErrConnection], nothing is silently replayed, and the server is dialed again with back-off
-// ([Restart]). Calls made meanwhile wait. [Options.OnState] and [Client.State] tell how it goes.
+// an error that wraps [mcp.ErrConnection], and the server is dialed again with back-off ([Restart]). Only lists and
+// server/discover, which change nothing, are sent once more over the new connection; nothing else is replayed. Calls made
+// meanwhile wait. [Options.OnState] and [Client.State] tell how it goes.
 //
 // What a server asks (elicitation, sampling, roots) is answered by the functions in [Options], in both eras; only what
 // has a function is declared to the server.

@@ -69,7 +69,7 @@ func (e *OutputError) Unwrap() error { return e.Err }
 type TimeoutKind string
 
 const (
-	TimeoutConnect TimeoutKind = "connect" // [Options.Connect]
+	TimeoutConnect TimeoutKind = "connect" // [Options.Connect], or Start
 	TimeoutIdle    TimeoutKind = "idle"    // no sign of life
 	TimeoutTotal   TimeoutKind = "total"
 )

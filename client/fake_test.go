@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -18,8 +19,12 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// TestMain looks for goroutines that outlive their client.
+// TestMain looks for goroutines that outlive their client. As a child that is to be silent it is a server that says nothing.
 func TestMain(m *testing.M) {
+	if os.Getenv("DOWEL_TEST_SILENT") != "" {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
 	code := m.Run()
 	for deadline := time.Now().Add(5 * time.Second); code == 0; time.Sleep(10 * time.Millisecond) {
 		stacks := make([]byte, 1<<20)

@@ -45,6 +45,7 @@ type connection struct {
 	dialer  transport.Dialer
 	options transport.ClientOptions
 	once    bool // it cannot be dialed again
+	starts  bool // it is a command
 	restart Restart
 	connect time.Duration
 
@@ -99,6 +100,14 @@ func (c *connection) open(ctx context.Context) error {
 		return overdue(ctx, err)
 	}
 	return c.adopt(l)
+}
+
+// limit returns which of the two limits holds for reaching the server.
+func (c *connection) limit(connect, start time.Duration) time.Duration {
+	if c.starts && start != 0 {
+		return start
+	}
+	return connect
 }
 
 // bounded returns ctx with the limit for connecting.

@@ -22,7 +22,9 @@ type rounds struct {
 	clock    *clock
 
 	count   int
-	waiting int // rounds in a row that only brought a request state
+	waiting int             // rounds in a row that only brought a request state
+	visited map[string]bool // URLs that the user has consented to visit
+	visits  int             // rounds that sent the user to URLs
 }
 
 // poll is how long to wait before a retry that brings the server nothing new.
@@ -61,39 +63,6 @@ func (r *rounds) answer(ctx context.Context, resp *mcp.Response) (json.RawMessag
 		return nil, err
 	}
 	return retry(r.original, answers, q.state), nil
-}
-
-// visit turns the legacy error that asks for visits of URLs into the parameters to try again with, once the user has
-// consented to all of them. Else it returns the error.
-func (r *rounds) visit(ctx context.Context, failed error) (json.RawMessage, error) {
-	var answered *mcp.Error
-	opts := &r.client.opts
-	if !errors.As(failed, &answered) || answered.Code != mcp.CodeURLElicitationRequired || !mcp.MayAsk(r.method) ||
-		opts.Elicit == nil || !opts.ElicitURL {
-		return nil, failed
-	}
-	var data struct {
-		Elicitations []mcp.ElicitParams `json:"elicitations"`
-	}
-	if mcp.Decode(answered.Data, &data) != nil || len(data.Elicitations) == 0 {
-		return nil, failed
-	}
-	if err := r.next(); err != nil {
-		return nil, err
-	}
-	r.clock.pause()
-	defer r.clock.resume()
-	for _, p := range data.Elicitations {
-		p.Mode = mcp.ElicitURL
-		res, err := r.client.elicit(ctx, &p)
-		if err != nil {
-			return nil, err
-		}
-		if res.Action != mcp.ElicitAccept {
-			return nil, failed
-		}
-	}
-	return r.original, nil
 }
 
 // next counts the rounds.

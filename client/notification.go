@@ -24,6 +24,9 @@ func OnNotification[P any](method mcp.NotificationMethod[P], f func(P)) Notifica
 // notified takes what the transport has no other place for.
 func (c *Client) notified(n mcp.Notification) {
 	c.changed(n)
+	if n.Method == mcp.NotificationElicitationCompleted {
+		c.visits.completed(n)
+	}
 	if len(c.opts.Notifications) > 0 || c.opts.OnLog != nil && n.Method == mcp.NotificationMessage {
 		c.inbox.put(n)
 	}

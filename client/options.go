@@ -38,10 +38,13 @@ type Options struct {
 	SampleTools bool
 	// Roots tells the server what it may work on ([FixedRoots]). nil: the server is told that there are none to ask for.
 	Roots func(ctx context.Context) ([]mcp.Root, error)
-	// Handler answers what servers ask beyond the three above: methods of extensions, or everything, raw, where Elicit,
-	// Sample and Roots are nil. It is not consulted for a method that has its own function.
+	// Requests answer what servers ask beyond the three above ([OnRequest]): the first one of the method does.
+	Requests []RequestHandler
+	// Handler answers what is left, raw: everything, where Elicit, Sample, Roots and Requests are nil. It is not consulted
+	// for a method that has its own function.
 	Handler mcp.Handler
-	// Capabilities are declared beside those of Elicit, Sample, Roots and Extensions: what Handler answers.
+	// Capabilities are declared beside those of Elicit, Sample, Roots and Extensions: what Requests and Handler answer, or
+	// what those functions understand further, such as sampling with context.
 	Capabilities mcp.ClientCapabilities
 	// Extensions are what the client understands beyond the core.
 	Extensions []mcp.Extension
@@ -60,9 +63,11 @@ type Options struct {
 	// Header returns fields that go along with each request to a URL, credentials for one.
 	Header func(ctx context.Context) (http.Header, error)
 
-	// Connect bounds connecting, starting the server included, and how long calls wait for a connection. 0:
-	// [DefaultConnect]; negative: no limit.
+	// Connect bounds connecting, and how long calls wait for a connection. 0: [DefaultConnect]; negative: no limit.
 	Connect time.Duration
+	// Start takes the place of Connect where the target is a command: it bounds the time from the start of the server's
+	// process until the server is ready, and how long calls wait for that. 0: Connect.
+	Start time.Duration
 	// Idle bounds how long a call may stay without a sign of life: a notification of the call is one. 0: no limit.
 	Idle time.Duration
 	// Total bounds a call. 0: no limit. Neither limit counts the time that answering a question of the server takes.
@@ -77,7 +82,7 @@ type Options struct {
 	// NoOutputCheck accepts structured results that do not match the tool's output schema.
 	NoOutputCheck bool
 
-	// Revision pins the protocol revision. Empty finds out.
+	// Revision pins the protocol revision, one of [mcp.Revisions]. Empty finds out.
 	Revision mcp.Revision
 	// ProbeTimeout is how long a server may be silent about the probe for its era; see [transport.ClientOptions].
 	ProbeTimeout time.Duration
@@ -102,9 +107,9 @@ type CallOptions struct {
 	LogLevel mcp.LoggingLevel
 	// Idle and Total are limits like those of [Options]. 0: the client's; negative: no limit.
 	Idle, Total time.Duration
-	// Connect bounds how long the call waits for a connection, a restart of the server included. 0: the client's; negative:
-	// no limit.
-	Connect time.Duration
+	// Connect bounds how long the call waits for a connection, and Start for one to a command, which may have to be started
+	// again. 0: the client's, and for Start first Connect; negative: no limit.
+	Connect, Start time.Duration
 	// Meta is added to the request's _meta.
 	Meta mcp.Meta
 	// NoCache neither takes the result from the cache nor keeps it.
@@ -165,7 +170,7 @@ func (o *Options) transport() transport.ClientOptions {
 
 // capabilities declares what is answered and nothing else.
 func (o *Options) capabilities(v *mcp.Vocabulary) mcp.ClientCapabilities {
-	c := o.Capabilities
+	c := mcp.ClientCapabilities{Extensions: v.Declare()}
 	if o.Elicit != nil {
 		c.Elicitation = &mcp.ElicitationCapability{Form: &struct{}{}}
 		if o.ElicitURL {
@@ -181,13 +186,5 @@ func (o *Options) capabilities(v *mcp.Vocabulary) mcp.ClientCapabilities {
 	if o.Roots != nil {
 		c.Roots = &mcp.RootsCapability{}
 	}
-	extensions := v.Declare()
-	for id, settings := range o.Capabilities.Extensions {
-		if extensions == nil {
-			extensions = map[string]mcp.Object{}
-		}
-		extensions[id] = settings
-	}
-	c.Extensions = extensions
-	return c
+	return c.And(o.Capabilities)
 }

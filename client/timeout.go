@@ -118,6 +118,9 @@ func (k *clock) set(sent bool) {
 	k.mu.Unlock()
 }
 
+// listens reports whether a sign of life makes a difference.
+func (k *clock) listens() bool { return k != nil && k.idle > 0 }
+
 // touch is a sign of life. The timer is left alone: it looks when it fires.
 func (k *clock) touch() {
 	if k == nil {

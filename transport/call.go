@@ -89,7 +89,7 @@ func (c *call) serve() (*mcp.Result, error) {
 			return res, err
 		}
 		if round == maxRounds {
-			return nil, fmt.Errorf("%s asked %d times: giving up", c.req.Method, maxRounds)
+			return nil, &askError{fmt.Sprintf("%s has asked for input %d times without coming to an end, which is as often as one call may", c.req.Method, maxRounds)}
 		}
 		next, err := c.era.settle(c.ctx, c, round, res)
 		if next == nil || err != nil {
@@ -124,7 +124,9 @@ func (c *call) response(res *mcp.Result, err error) (frame []byte, refused *mcp.
 			return frame, nil
 		}
 		c.edge.logger.Error("a result could not be encoded", "method", c.req.Method, "err", err)
-		refused = mcp.Errorf(jsonrpc.CodeInternal, "the result could not be encoded")
+		if !errors.As(err, &refused) {
+			refused = mcp.Errorf(jsonrpc.CodeInternal, "the result could not be encoded")
+		}
 	}
 	return jsonrpc.AppendError(nil, c.id, refused), refused
 }

@@ -58,12 +58,12 @@ func (l *legacyCaller) overhead() int { return envelopeSize }
 func (l *legacyCaller) appendParams(dst []byte, req *mcp.Request, x *exchange) []byte {
 	params := mcp.AdaptParams(l.version, req.Method, req.Params)
 	own := rawjson.Lookup(params, "_meta")
-	if x.notify == nil && own == nil {
+	if !x.steps && own == nil {
 		return append(dst, orEmpty(params)...)
 	}
 	dst = append(dst, `{"_meta":{`...)
 	at := len(dst)
-	if x.notify != nil {
+	if x.steps {
 		dst = x.id.Append(append(dst, `"`+mcp.MetaProgressToken+`":`...))
 	}
 	comma := len(dst)

@@ -55,7 +55,7 @@ func (m *modernCaller) appendParams(dst []byte, req *mcp.Request, x *exchange) [
 		dst = append(append(dst, `,"`+mcp.MetaLogLevel+`":"`...), req.LogLevel...)
 		dst = append(dst, '"')
 	}
-	if x.notify != nil && req.Method != mcp.MethodListen {
+	if x.steps {
 		dst = x.id.Append(append(dst, `,"`+mcp.MetaProgressToken+`":`...))
 	}
 	return appendRest(dst, req.Params)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -31,7 +32,11 @@ func Connect(ctx context.Context, conn Conn, in mcp.Inbound, endpoint string, op
 
 // connect makes the caller ready; where it fails, the caller is closed.
 func (c *caller) connect(ctx context.Context, endpoint string) error {
-	speak, err := c.negotiate(ctx, endpoint)
+	err := c.opts.Check()
+	var speak dialect
+	if err == nil {
+		speak, err = c.negotiate(ctx, endpoint)
+	}
 	if err != nil {
 		c.Close()
 		return err
@@ -43,6 +48,9 @@ func (c *caller) connect(ctx context.Context, endpoint string) error {
 	}
 	if c.opts.Revision == "" {
 		c.opts.Memory().Remember(endpoint, speak.revision())
+	}
+	if c.late != nil {
+		c.wg.Go(func() { c.heed(endpoint, *c.late) })
 	}
 	return nil
 }
@@ -86,7 +94,11 @@ func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProbe, err)
 	}
-	defer c.drop(discover)
+	defer func() {
+		if c.late == nil {
+			c.drop(discover)
+		}
+	}()
 	var legacy *exchange
 	answer, handshake := discover.done, chan reply(nil) // nil where nothing is waited for
 	timer := time.NewTimer(orDefault(c.opts.ProbeTimeout, 3*time.Second))
@@ -135,11 +147,35 @@ func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error)
 				}
 				continue
 			}
+			if answer != nil {
+				c.mu.Lock()
+				c.late, discover.late = &lateAnswer{m, discover}, true
+				c.mu.Unlock()
+			}
 			return c.initialized(ctx, mcp.LatestLegacyRevision, r)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the server has not answered: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// lateAnswer is a probe whose answer was not waited for any more, since the server had taken the handshake.
+type lateAnswer struct {
+	speak    *modernCaller
+	discover *exchange
+}
+
+// heed remembers that the server is modern after all: this connection stays what it is, and the next one is modern.
+func (c *caller) heed(endpoint string, late lateAnswer) {
+	select {
+	case r := <-late.discover.done:
+		late.discover.answered = true
+		if speak, _, _ := c.judge(late.speak, r); speak != nil {
+			c.opts.Memory().Remember(endpoint, speak.revision())
+		}
+	case <-c.base.Done():
+	}
+	c.drop(late.discover)
 }
 
 var errUndiscovered = errors.New("it answers server/discover with something else")
@@ -189,6 +225,17 @@ func outrightly(err error) error {
 	return nil
 }
 
+// speaksOthers adds the revisions that a server names in the data of its refusal.
+func speaksOthers(err error) error {
+	var refused *mcp.Error
+	var data mcp.UnsupportedVersionData
+	if !errors.As(err, &refused) || mcp.Decode(refused.Data, &data) != nil || len(data.Supported) == 0 ||
+		strings.Contains(refused.Message, string(data.Supported[0])) {
+		return err
+	}
+	return fmt.Errorf("%w: the server speaks %v", err, data.Supported)
+}
+
 func isLegacy(r mcp.Revision) bool { return r.Known() && !r.Modern() }
 
 // noCommonVersion is an error unless a legacy revision is among those that the server speaks.
@@ -222,7 +269,7 @@ func (c *caller) initialize(ctx context.Context, revision mcp.Revision) (dialect
 	case r := <-x.done:
 		x.answered = true
 		if err := r.failure(); err != nil {
-			return nil, fmt.Errorf("initialize: %w", err)
+			return nil, fmt.Errorf("initialize: %w", speaksOthers(err))
 		}
 		return c.initialized(ctx, revision, r)
 	case <-ctx.Done():

@@ -117,6 +117,9 @@ var probes = []probe{
 	{name: "pinned, legacy", opts: transport.ClientOptions{Revision: r24}, initialize: initialized(r24), want: r24, methods: legacyOnly, remember: "none"},
 	{name: "pinned, legacy, another answered", opts: transport.ClientOptions{Revision: r24}, initialize: initialized(r25), err: "speaks revision 2025-11-25, but 2024-11-05 is pinned", methods: "initialize"},
 	{name: "pinned, legacy, refused", opts: transport.ClientOptions{Revision: r24}, discover: discovered, initialize: methodNotFound, err: "initialize: no such method", methods: "initialize"},
+	{name: "pinned, to come", opts: transport.ClientOptions{Revision: "2027-01-01"}, discover: discovered, err: `revision "2027-01-01" is pinned, and dowel speaks [2026-07-28 2025-11-25`},
+	{name: "pinned, no revision", opts: transport.ClientOptions{Revision: "foo"}, discover: discovered, err: `revision "foo" is pinned`},
+	{name: "pinned, legacy, and the server says what it speaks", opts: transport.ClientOptions{Revision: r24}, initialize: `"error":{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2099-01-01"],"requested":"2024-11-05"}}`, err: "Unsupported protocol version (-32602): the server speaks [2099-01-01]", methods: "initialize"},
 	{name: "pinned wins over what is known", opts: transport.ClientOptions{Revision: r24}, known: r26, initialize: initialized(r24), want: r24, methods: legacyOnly, remember: r26},
 
 	{name: "known to be legacy", known: r18, discover: discovered, initialize: initialized(r18), want: r18, methods: legacyOnly},

@@ -37,13 +37,23 @@ func newEdge(h mcp.Handler, opts ServerOptions) *edge {
 		e.opts.Revisions = mcp.Revisions()
 	}
 	if e.opts.Vocabulary == nil {
-		e.opts.Vocabulary = mcp.NewVocabulary()
+		e.opts.Vocabulary = vocabularyOf(h)
 	}
 	e.opts.MaxConcurrent = orDefault(opts.MaxConcurrent, DefaultMaxConcurrent)
 	e.opts.DrainTimeout = orDefault(opts.DrainTimeout, 2*time.Second)
 	e.opts.AskTimeout = orDefault(opts.AskTimeout, 10*time.Minute)
 	e.modern = &modern{revisions: e.opts.Revisions, log: e.logFailure}
 	return e
+}
+
+// vocabularyOf returns what a handler says that it understands; the core alone if it does not say.
+func vocabularyOf(h mcp.Handler) *mcp.Vocabulary {
+	if own, ok := h.(interface{ Vocabulary() *mcp.Vocabulary }); ok {
+		if v := own.Vocabulary(); v != nil {
+			return v
+		}
+	}
+	return mcp.NewVocabulary()
 }
 
 func orDefault[T comparable](v, byDefault T) T {

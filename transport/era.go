@@ -90,10 +90,40 @@ func (f metaFields) progress(r *mcp.Request) *mcp.Error {
 	return nil
 }
 
-// edgeMember reports whether a member of a result belongs to the edge.
-func edgeMember(key []byte) bool {
-	switch string(key) {
-	case "resultType", "ttlMs", "cacheScope", "_meta":
+// edgeMembers returns which members of a result belong to the edge. Those of caching do where the protocol says what a result
+// holds, and belong to the handler in results of methods or types that are not the core's.
+func edgeMembers(method string, t mcp.ResultType) func(key []byte) bool {
+	_, protocol := methodNames[method]
+	cached := protocol && coreType(t)
+	return func(key []byte) bool {
+		switch string(key) {
+		case "resultType", "_meta":
+			return true
+		case "ttlMs", "cacheScope":
+			return cached
+		}
+		return false
+	}
+}
+
+func coreType(t mcp.ResultType) bool {
+	return complete(t) || t == mcp.ResultInputRequired
+}
+
+func complete(t mcp.ResultType) bool { return t == "" || t == mcp.ResultComplete }
+
+// foreign reports whether the body of a result may hold what belongs to the edge.
+func foreign(res *mcp.Result, body []byte) bool {
+	return res.Raw != nil || !protocolType(res.Value) || bytes.HasPrefix(body, []byte(`{"_meta":`))
+}
+
+// protocolType reports whether a value is of a type of package mcp, whose _meta is encoded first and which has no members
+// that belong to the edge.
+func protocolType(v any) bool {
+	switch v.(type) {
+	case nil, *mcp.CallToolResult, *mcp.ListToolsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult,
+		*mcp.ReadResourceResult, *mcp.ListPromptsResult, *mcp.GetPromptResult, *mcp.CompleteResult, *mcp.DiscoverResult,
+		*mcp.InputRequiredResult:
 		return true
 	}
 	return false

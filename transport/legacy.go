@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,15 +37,8 @@ func (ss *session) own(c *call) (*mcp.Result, error, bool) {
 	var refused *mcp.Error
 	switch c.req.Method {
 	case mcp.MethodPing:
-	case mcp.MethodSetLevel:
-		refused = ss.setLevel(c.req.Params)
-	case mcp.MethodSubscribe:
-		refused = ss.subscribe(c.ctx, c.req.Params)
-	case mcp.MethodUnsubscribe:
-		uri, bad := uriOf(c.req.Params)
-		if refused = bad; refused == nil {
-			ss.unsubscribe(uri)
-		}
+	case mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+		refused = ss.change(c)
 	default:
 		return nil, nil, false
 	}
@@ -54,23 +48,73 @@ func (ss *session) own(c *call) (*mcp.Result, error, bool) {
 	return &mcp.Result{}, nil, true
 }
 
+// change is what a client asks of the session itself, where it was offered.
+func (ss *session) change(c *call) (refused *mcp.Error) {
+	switch method := c.req.Method; {
+	case !ss.offered(method):
+		refused = mcp.MethodNotFound(method)
+	case method == mcp.MethodSetLevel:
+		refused = ss.setLevel(c.req.Params)
+	case method == mcp.MethodSubscribe:
+		refused = ss.subscribe(c.ctx, c.req.Params)
+	default:
+		var uri string
+		if uri, refused = uriOf(c.req.Params); refused == nil {
+			ss.unsubscribe(uri)
+		}
+	}
+	return refused
+}
+
+// offered reports whether initialize told the client of a capability that the method belongs to, as far as that is known.
+func (ss *session) offered(method string) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	switch {
+	case ss.offers == nil:
+		return true
+	case method == mcp.MethodSetLevel:
+		return ss.offers.Logging != nil
+	}
+	return ss.offers.Resources != nil && ss.offers.Resources.Subscribe
+}
+
 func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error) {
+	if !complete(res.Type) {
+		return dst, mcp.Errorf(jsonrpc.CodeInternal, "the result is of type %q, which revision %s does not have", res.Type, ss.Revision)
+	}
 	dst = jsonrpc.AppendResultHead(dst, c.id)
 	at := len(dst)
 	dst, err := rawBody(dst, res)
 	if err != nil {
 		return dst, err
 	}
-	if res.Raw != nil {
-		clean, _ := rawjson.AppendMembers([]byte{'{'}, res.Raw, func(key []byte) bool {
-			return edgeMember(key) && string(key) != "_meta"
-		})
-		dst = append(append(dst[:at], clean...), '}')
+	if foreign(res, dst[at:]) {
+		dst = appendPlain(dst[:at], bytes.Clone(dst[at:]), edgeMembers(c.req.Method, res.Type))
 	}
 	if adapted := mcp.AdaptResult(ss.Revision, c.req.Method, dst[at:]); len(adapted) == 0 || &adapted[0] != &dst[at] {
 		dst = append(dst[:at], adapted...)
 	}
 	return append(dst, '}'), nil
+}
+
+// appendPlain appends a result without what only later revisions put into one: the members that drop names, and the
+// protocol's keys of its _meta.
+func appendPlain(dst, raw []byte, drop func(key []byte) bool) []byte {
+	at := len(dst)
+	dst, _ = rawjson.AppendMembers(append(dst, '{'), raw, func(key []byte) bool { return string(key) != "_meta" && drop(key) })
+	dst = append(dst, '}')
+	own := rawjson.Lookup(dst[at:], "_meta")
+	if rawjson.Lookup(own, mcp.MetaServerInfo) == nil && rawjson.Lookup(own, mcp.MetaSubscriptionID) == nil {
+		return dst
+	}
+	kept, any := rawjson.AppendMembers([]byte{'{'}, own, func(key []byte) bool {
+		return string(key) == mcp.MetaServerInfo || string(key) == mcp.MetaSubscriptionID
+	})
+	if kept = append(kept, '}'); !any {
+		kept = nil
+	}
+	return append(dst[:at], rawjson.Set(dst[at:], "_meta", kept)...)
 }
 
 func (ss *session) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
@@ -151,6 +195,9 @@ func askable(c *call, asked *mcp.InputRequiredResult) error {
 		own, known := c.edge.opts.Vocabulary.InputRequest(q)
 		if !known {
 			return fmt.Errorf("the input request %s is %s, which no extension of the server knows", key, q.Method)
+		}
+		if q.Method == mcp.MethodCreateMessage && c.req.Revision < mcp.Revision20251125 {
+			own.Sampling.Context = nil // any client with sampling may be asked for context: there was nothing to declare
 		}
 		needs = needs.And(own)
 	}

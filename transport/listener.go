@@ -179,9 +179,6 @@ func (ss *session) reserve(uri string) (*listener, *mcp.Error) {
 	if _, subscribed := ss.resources[uri]; subscribed || ss.closed {
 		return nil, nil
 	}
-	if ss.offers != nil && (ss.offers.Resources == nil || !ss.offers.Resources.Subscribe) {
-		return nil, mcp.MethodNotFound(mcp.MethodSubscribe)
-	}
 	if len(ss.resources) >= maxSubscriptions {
 		return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "more than %d resources are subscribed to", maxSubscriptions)
 	}

@@ -77,7 +77,7 @@ func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 		dst = append(dst, res.Type...)
 	}
 	dst = append(dst, '"')
-	if mcp.Cacheable(c.req.Method) && (res.Type == "" || res.Type == mcp.ResultComplete) {
+	if mcp.Cacheable(c.req.Method) && complete(res.Type) {
 		dst = appendCache(dst, res.Cache)
 	}
 	dst, err := appendBody(dst, m.spoken(res), c)
@@ -96,18 +96,6 @@ func (m *modern) spoken(res *mcp.Result) *mcp.Result {
 	})
 	limited.Value = &told
 	return &limited
-}
-
-// protocolType reports whether a value is of a type of package mcp, whose _meta is encoded first and which has no members
-// that belong to the edge.
-func protocolType(v any) bool {
-	switch v.(type) {
-	case nil, *mcp.CallToolResult, *mcp.ListToolsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult,
-		*mcp.ReadResourceResult, *mcp.ListPromptsResult, *mcp.GetPromptResult, *mcp.CompleteResult, *mcp.DiscoverResult,
-		*mcp.InputRequiredResult:
-		return true
-	}
-	return false
 }
 
 func appendCache(dst []byte, cache mcp.Cache) []byte {
@@ -131,10 +119,7 @@ func appendBody(dst []byte, res *mcp.Result, c *call) ([]byte, error) {
 	switch {
 	case err != nil:
 		return dst, err
-	case !protocolType(res.Value):
-		own := bytes.Clone(dst[bodyAt:])
-		return appendForeign(dst[:metaAt], own, res, c), nil
-	case bytes.HasPrefix(dst[bodyAt:], []byte(`{"_meta":`)):
+	case foreign(res, dst[bodyAt:]):
 		own := bytes.Clone(dst[bodyAt:])
 		return appendForeign(dst[:metaAt], own, res, c), nil
 	case dst[bodyAt+1] == '}':
@@ -192,7 +177,7 @@ func appendForeign(dst, raw []byte, res *mcp.Result, c *call) []byte {
 		dst = append(dst, '}')
 	}
 	comma := len(dst)
-	dst, any := rawjson.AppendMembers(append(dst, ','), raw, edgeMember)
+	dst, any := rawjson.AppendMembers(append(dst, ','), raw, edgeMembers(c.req.Method, res.Type))
 	if !any {
 		dst = dst[:comma]
 	}
@@ -262,13 +247,9 @@ func appendTagged(dst []byte, id jsonrpc.ID, change mcp.Change) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	dst = rawjson.AppendString(dst, change.Method)
 	dst = append(dst, `,"params":{"_meta":{"`+mcp.MetaSubscriptionID+`":`...)
-	dst = append(id.Append(dst), '}')
-	comma := len(dst)
-	dst, any := rawjson.AppendMembers(append(dst, ','), change.Params, func(key []byte) bool { return string(key) == "_meta" })
-	if !any {
-		dst = dst[:comma]
-	}
-	return append(dst, "}}"...)
+	dst = appendMembers(id.Append(dst), rawjson.Lookup(change.Params, "_meta"), func(key []byte) bool { return string(key) == mcp.MetaSubscriptionID })
+	dst = appendMembers(dst, change.Params, func(key []byte) bool { return string(key) == "_meta" })
+	return append(dst, '}')
 }
 
 func (m *modern) ended(dst []byte, c *call) []byte {

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 
 // ServerOptions configure the serving edge. The zero value is ready.
 type ServerOptions struct {
-	// Vocabulary holds the extensions; nil is the core alone.
+	// Vocabulary holds the extensions. nil asks the handler, where it has a method Vocabulary() *mcp.Vocabulary, as a
+	// server.Server does and one wrapped in middleware does not; else it is the core alone.
 	Vocabulary *mcp.Vocabulary
 	// Revisions are those that are spoken, newest first; nil is all of them.
 	Revisions []mcp.Revision
@@ -38,7 +40,7 @@ type ClientOptions struct {
 	Capabilities mcp.ClientCapabilities
 	// Vocabulary holds the extensions; nil is the core alone.
 	Vocabulary *mcp.Vocabulary
-	// Revision pins what is spoken; empty finds out.
+	// Revision pins what is spoken, one of [mcp.Revisions]; empty finds out.
 	Revision mcp.Revision
 	// ProbeTimeout is how long a server may be silent about the probe before it is also asked the legacy way, default 3
 	// seconds. A modern answer that comes later still wins.
@@ -52,6 +54,14 @@ type ClientOptions struct {
 	Logger *slog.Logger
 	// Tap sees the raw frames; nil for none.
 	Tap Tap
+}
+
+// Check refuses a Revision that dowel does not speak. [Connect] does so too; a dialer that starts something asks before.
+func (o *ClientOptions) Check() error {
+	if o.Revision == "" || o.Revision.Known() {
+		return nil
+	}
+	return fmt.Errorf("revision %q is pinned, and dowel speaks %v", o.Revision, mcp.Revisions())
 }
 
 // Dialer opens transports to one endpoint: a command, a URL, a handler in this process.

@@ -180,6 +180,7 @@ func (c *caller) register(ctx context.Context, req *mcp.Request) (*exchange, err
 	x.id = jsonrpc.IntID(c.lastID)
 	x.method, x.ctx, x.notify, x.logs = req.Method, ctx, req.Notify, req.LogLevel != ""
 	if x.notify != nil {
+		x.steps = !req.NoProgress && req.Method != mcp.MethodListen
 		x.queue.wake = make(chan struct{}, 1)
 	}
 	c.pending[c.lastID] = x

@@ -144,6 +144,7 @@ func TestRequests(t *testing.T) {
 		{"bare", mcp.Request{}, `{` + meta(``) + `}`, `{}`},
 		{"params", mcp.Request{Params: json.RawMessage(`{"name":"n","arguments":{"n":9007199254740993,"f":1.0}}`)}, `{` + meta(``) + `,"name":"n","arguments":{"n":9007199254740993,"f":1.0}}`, `{"name":"n","arguments":{"n":9007199254740993,"f":1.0}}`},
 		{"somebody listens", mcp.Request{Notify: notify}, `{` + meta(`,"progressToken":2`) + `}`, `{"_meta":{"progressToken":2}}`},
+		{"somebody listens, and not to progress", mcp.Request{Notify: notify, NoProgress: true}, `{` + meta(``) + `}`, `{}`},
 		{"params, and somebody listens", mcp.Request{Notify: notify, Params: json.RawMessage(`{"name":"n"}`)}, `{` + meta(`,"progressToken":2`) + `,"name":"n"}`, `{"_meta":{"progressToken":2},"name":"n"}`},
 		{"a log level", mcp.Request{LogLevel: mcp.LevelError}, `{` + meta(`,"io.modelcontextprotocol/logLevel":"error"`) + `}`, `{}`},
 		{"trace context passes", mcp.Request{Params: json.RawMessage(`{"_meta":{"traceparent":"t","x/y":[1.0]}}`)}, `{` + meta(`,"traceparent":"t","x/y":[1.0]`) + `}`, `{"_meta":{"traceparent":"t","x/y":[1.0]}}`},

@@ -271,7 +271,6 @@ func TestLegacyAsking(t *testing.T) {
 	}
 	accept := `,"result":{"action":"accept","content":{"name":"Ada"}}}` + "\n"
 	next := "\n" + `> {"jsonrpc":"2.0","id":9,"method":"ping"}` + "\n" + `< {"jsonrpc":"2.0","id":9,"result":{}}`
-	failed := `< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":$M}}`
 	refused := func(why string) string {
 		return `< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"the client ` + why + `"}],"isError":true}}`
 	}
@@ -312,7 +311,7 @@ func TestLegacyAsking(t *testing.T) {
 	for i := range 16 {
 		script += fmt.Sprintf("< {\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"roots/list\"}\n> {\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"roots\":[]}}\n", i+1, i+1)
 	}
-	play(t, newWorld(), transport.ServerOptions{}, script+failed+next)
+	play(t, newWorld(), transport.ServerOptions{}, script+`< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"tools/call has asked for input 16 times without coming to an end, which is as often as one call may"}],"isError":true}}`+next)
 }
 
 func TestBothErasAtOnce(t *testing.T) {

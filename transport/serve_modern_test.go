@@ -141,7 +141,7 @@ func TestModernSubscriptions(t *testing.T) {
 	tools["publish"] = func(w *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		w.each(func(peer mcp.Peer) bool {
 			_ = peer.Change(background, mcp.Change{Method: mcp.NotificationToolsChanged})
-			_ = peer.Change(background, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: []byte(`{"uri":"x://a","_meta":{"theirs":1}}`)})
+			_ = peer.Change(background, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: []byte(`{"uri":"x://a","_meta":{"io.modelcontextprotocol/subscriptionId":99,"theirs":1}}`)})
 			return true
 		})
 		return text("published")
@@ -153,6 +153,9 @@ func TestModernSubscriptions(t *testing.T) {
 	tagged := func(method, id, more string) string {
 		return `< {"jsonrpc":"2.0","method":"notifications/` + method + `","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":` + id + `}` + more + `}}`
 	}
+	updated := func(id string) string {
+		return strings.Replace(tagged("resources/updated", id, `,"uri":"x://a"`), `}`, `,"theirs":1}`, 1)
+	}
 	publish := `> {"jsonrpc":"2.0","id":"p","method":"tools/call","params":{"name":"publish",$META}}
 		@wait 1s`
 	play(t, w, transport.ServerOptions{}, `
@@ -162,21 +165,21 @@ func TestModernSubscriptions(t *testing.T) {
 		`+tagged("subscriptions/acknowledged", `"two"`, `,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x://b"]}`)+`
 		`+publish+`
 		`+tagged("tools/list_changed", "1", ``)+`
-		`+tagged("resources/updated", "1", `,"uri":"x://a"`)+`
+		`+updated("1")+`
 		`+tagged("tools/list_changed", `"two"`, ``)+`
-		`+tagged("resources/updated", `"two"`, `,"uri":"x://a"`)+`
+		`+updated(`"two"`)+`
 		$OK "p" "published"
 		`+publish+`
 		`+tagged("tools/list_changed", "1", ``)+`
-		`+tagged("resources/updated", "1", `,"uri":"x://a"`)+`
+		`+updated("1")+`
 		`+tagged("tools/list_changed", `"two"`, ``)+`
-		`+tagged("resources/updated", `"two"`, `,"uri":"x://a"`)+`
+		`+updated(`"two"`)+`
 		$OK "p" "published"
 		# the client ends one: nothing more comes for it, no response either
 		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
 		`+publish+`
 		`+tagged("tools/list_changed", `"two"`, ``)+`
-		`+tagged("resources/updated", `"two"`, `,"uri":"x://a"`)+`
+		`+updated(`"two"`)+`
 		$OK "p" "published"
 		# the server ends the other: its result, then the cancellation
 		> {"jsonrpc":"2.0","id":"s","method":"tools/call","params":{"name":"shut",$META}}

@@ -55,7 +55,9 @@ func (e *edge) handshake(params []byte) (st SessionState, refused *mcp.Error) {
 	}
 	revision := e.negotiate(mcp.Revision(p.ProtocolVersion))
 	if revision == "" {
-		return st, mcp.UnsupportedVersion(p.ProtocolVersion, e.opts.Revisions)
+		refused = mcp.UnsupportedVersion(p.ProtocolVersion, e.opts.Revisions)
+		refused.Message = fmt.Sprintf("%s %q: this server speaks %v", refused.Message, p.ProtocolVersion, e.opts.Revisions)
+		return st, refused
 	}
 	// What a revision does not have, its clients cannot declare.
 	known := mcp.AdaptParams(revision, mcp.MethodInitialize, params)

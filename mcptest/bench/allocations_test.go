@@ -29,7 +29,8 @@ func TestAllocations(t *testing.T) {
 					tt.call()
 				}
 			}, n)
-			if allocs > tt.allocs || bytes > tt.bytes {
+			const emptied = 0.5 // what a garbage collection takes out of pools
+			if allocs > tt.allocs+emptied || bytes > tt.bytes {
 				t.Errorf("%.2f allocations and %.0f bytes a call, at most %.0f and %.0f are allowed", allocs, bytes, tt.allocs, tt.bytes)
 			}
 		})

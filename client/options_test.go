@@ -1,0 +1,124 @@
+package client_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+)
+
+// What Options.Capabilities adds to what has a function is declared too.
+func TestCapabilitiesAreAdded(t *testing.T) {
+	sample := func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }
+	withContext := mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{Context: &struct{}{}}}
+	for _, test := range []struct {
+		name           string
+		opts           client.Options
+		modern, legacy string
+	}{
+		{"nothing", client.Options{}, `{}`, `{}`},
+		{"sampling", client.Options{Sample: sample, SampleTools: true}, `{"sampling":{"tools":{}}}`, `{"sampling":{"tools":{}}}`},
+		{"sampling with context", client.Options{Sample: sample, Capabilities: withContext}, `{"sampling":{"context":{}}}`, `{"sampling":{"context":{}}}`},
+		{"sampling with both", client.Options{Sample: sample, SampleTools: true, Capabilities: withContext}, `{"sampling":{"tools":{},"context":{}}}`, `{"sampling":{"tools":{},"context":{}}}`},
+		{"elicitation", client.Options{Elicit: accept(`{}`), Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{URL: &struct{}{}}}},
+			`{"elicitation":{"form":{},"url":{}}}`, `{"elicitation":{"form":{},"url":{}}}`},
+		{"extensions", client.Options{Extensions: []mcp.Extension{{ID: "a/b"}, {ID: "c/d"}}, Capabilities: mcp.ClientCapabilities{Extensions: map[string]mcp.Object{"c/d": mcp.Object(`{"x":1}`)}}},
+			`{"extensions":{"a/b":{},"c/d":{"x":1}}}`, `{"extensions":{"a/b":{},"c/d":{"x":1}}}`},
+		{"roots", client.Options{Roots: client.FixedRoots()}, `{"roots":{}}`, `{"roots":{"listChanged":true}}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			eras(t, func(t *testing.T, revision mcp.Revision) {
+				want := test.modern
+				if !revision.Modern() {
+					want = test.legacy
+				}
+				opts, got := test.opts, ""
+				opts.Revision = revision
+				c := connect(t, tools(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+					got = string(req.ClientCapabilities)
+					return raw(done), nil
+				}), opts)
+				if _, err := client.Call[string](context.Background(), c, "t", nil); err != nil || got != want {
+					t.Errorf("declared %s, %v; want %s", got, err, want)
+				}
+			})
+		})
+	}
+}
+
+// A pin that means nothing is refused before anything is started.
+func TestPinOnAnUnknownRevision(t *testing.T) {
+	for _, pin := range []mcp.Revision{"2027-01-01", "foo", "2024-11-06"} {
+		l := &line{handler: handlers{}}
+		_, err := client.Dial(context.Background(), l, client.Options{Revision: pin})
+		if err == nil || !strings.Contains(err.Error(), `"`+string(pin)+`" is pinned, and dowel speaks [2026-07-28 `) || l.count() != 0 {
+			t.Errorf("%s: %v after %d dials", pin, err, l.count())
+		}
+	}
+}
+
+// A server is asked for progress where that makes a difference, and for no more.
+func TestProgressTokens(t *testing.T) {
+	onLog, onProgress := func(mcp.LoggingMessageParams) {}, func(mcp.ProgressParams) {}
+	for _, test := range []struct {
+		name  string
+		opts  client.Options
+		call  client.CallOptions
+		token bool
+	}{
+		{"nobody", client.Options{}, client.CallOptions{}, false},
+		{"the client's log", client.Options{OnLog: onLog}, client.CallOptions{}, false},
+		{"the call's log", client.Options{}, client.CallOptions{OnLog: onLog}, false},
+		{"progress", client.Options{}, client.CallOptions{OnProgress: onProgress}, true},
+		{"both", client.Options{OnLog: onLog}, client.CallOptions{OnProgress: onProgress}, true},
+		{"a limit on silence", client.Options{Idle: time.Minute}, client.CallOptions{}, true},
+		{"a limit on silence, and not for this call", client.Options{Idle: time.Minute, OnLog: onLog}, client.CallOptions{Idle: -1}, false},
+		{"another limit", client.Options{Total: time.Minute, OnLog: onLog}, client.CallOptions{}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			eras(t, func(t *testing.T, revision mcp.Revision) {
+				token := ""
+				test.opts.Revision = revision
+				c := connect(t, tools(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+					token = string(req.ProgressToken)
+					return raw(done), nil
+				}), test.opts)
+				if _, err := client.Call[string](context.Background(), c, "t", nil, test.call); err != nil || (token != "") != test.token {
+					t.Errorf("the token is %q, %v", token, err)
+				}
+			})
+		})
+	}
+}
+
+// Start is the limit for commands, Connect for what is only connected to.
+func TestStartLimit(t *testing.T) {
+	silent := func(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := client.Dial(t.Context(), handlers{mcp.MethodDiscover: silent}, client.Options{Connect: time.Second, Start: time.Minute})
+		mustBe(t, err, context.DeadlineExceeded)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("connecting took %v", took)
+		}
+	})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_, err = client.Dial(t.Context(), stdio.Command{Path: self, Env: map[string]string{"DOWEL_TEST_SILENT": "1"}}, client.Options{Connect: time.Minute, Start: 100 * time.Millisecond})
+	mustBe(t, err, context.DeadlineExceeded)
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("starting took %v", took)
+	}
+}
