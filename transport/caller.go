@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -259,8 +260,8 @@ func unquoted(id jsonrpc.ID) jsonrpc.ID {
 		return id
 	}
 	if s, ok := rawjson.String(id.Append(nil)); ok {
-		if n, err := jsonrpc.ParseID([]byte(s)); err == nil {
-			return n
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return jsonrpc.IntID(n)
 		}
 	}
 	return id

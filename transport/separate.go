@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"time"
@@ -13,10 +14,15 @@ import (
 
 // Edge serves requests that are carried separately, each with a way back of its own, as HTTP does. What shares one channel is
 // served by [Serve]. An Edge is safe for concurrent use.
-type Edge struct{ edge }
+type Edge struct {
+	edge
+	place string // of questions: another process must not take their answers for those to its own
+}
 
 // NewEdge returns the edge of h. MaxConcurrent bounds the requests in flight of one legacy session; Principal is not used.
-func NewEdge(h mcp.Handler, opts ServerOptions) *Edge { return &Edge{*newEdge(h, opts)} }
+func NewEdge(h mcp.Handler, opts ServerOptions) *Edge {
+	return &Edge{*newEdge(h, opts), rand.Text()[:10]}
+}
 
 // Parse reads one frame; see [jsonrpc.Parser.Parse].
 func (e *Edge) Parse(frame []byte) (jsonrpc.Message, error) { return e.parser.Parse(frame) }
@@ -89,7 +95,7 @@ type Session struct {
 // NewSession returns the session of a handshake that is over, here or elsewhere. What belongs to no call goes to out. The
 // session lives until End.
 func (e *Edge) NewSession(st SessionState, p mcp.Principal, out Writer) *Session {
-	s := &Session{session: session{edge: &e.edge, SessionState: st, logLevel: mcp.LevelInfo, principal: p, out: out}, edge: e}
+	s := &Session{session: session{edge: &e.edge, SessionState: st, logLevel: mcp.LevelInfo, principal: p, out: out, place: e.place}, edge: e}
 	s.calls.most = e.opts.MaxConcurrent
 	s.base, s.stop = context.WithCancelCause(context.Background())
 	s.wg = &s.work

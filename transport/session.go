@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type session struct {
 	wg        *sync.WaitGroup // of their goroutines
 	principal mcp.Principal
 	discard   func() // closes it because initialize has failed: the client may try again
+	place     string // goes into the ids of its questions, where other processes may ask in the same session; else empty
 
 	mu        sync.Mutex
 	offers    *mcp.ServerCapabilities // what initialize told the client; nil where that is not known here
@@ -250,6 +252,9 @@ func (ss *session) question() (jsonrpc.ID, chan jsonrpc.Message, error) {
 	}
 	ss.lastID++
 	id := jsonrpc.IntID(ss.lastID)
+	if ss.place != "" {
+		id = jsonrpc.StringID(ss.place + "-" + strconv.FormatInt(ss.lastID, 10))
+	}
 	answer := make(chan jsonrpc.Message, 1)
 	if ss.questions == nil {
 		ss.questions = map[jsonrpc.ID]chan jsonrpc.Message{}
@@ -262,8 +267,8 @@ func (ss *session) question() (jsonrpc.ID, chan jsonrpc.Message, error) {
 func (ss *session) questionParams(id jsonrpc.ID, q mcp.InputRequest) mcp.Object {
 	params := q.Params
 	if q.Method == mcp.MethodElicit && string(rawjson.Lookup(params, "mode")) == `"url"` && rawjson.Lookup(params, "elicitationId") == nil {
-		n, _ := id.Int()
-		params = rawjson.Set(params, "elicitationId", strconv.AppendQuote(nil, "elicitation-"+strconv.FormatInt(n, 10)))
+		name := "elicitation-" + strings.Trim(id.String(), `"`)
+		params = rawjson.Set(params, "elicitationId", strconv.AppendQuote(nil, name))
 	}
 	return mcp.AdaptParams(ss.Revision, q.Method, params)
 }

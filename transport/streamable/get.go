@@ -83,15 +83,44 @@ func (l *lane) attach(w http.ResponseWriter, r *http.Request, last string) {
 	_ = stream.Close() // who has gone comes back for the rest
 }
 
-// connect makes stream the lane's connection; nil where there is nothing to wait for.
+// connect makes stream the lane's connection, once the client has what it missed; nil where there is nothing to wait for.
 func (l *lane) connect(stream *eventstream.Writer, r *http.Request, last string) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.release()
-	if stream.Open() != nil || !l.replay(stream, r, last) || l.over {
+	if stream.Open() != nil {
 		return nil
 	}
-	l.stream = stream
+	l.leave()
+	for {
+		released, missed := l.join(stream, r, last)
+		if len(missed) == 0 {
+			return released
+		}
+		for _, e := range missed { // the client may take its time: what comes meanwhile is kept, and is missed in the next round
+			l.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
+			if stream.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
+				return nil
+			}
+			last = e.ID
+		}
+	}
+}
+
+// leave lets the connection go that the lane has, if it has one.
+func (l *lane) leave() {
+	l.lock()
+	defer l.mu.Unlock()
+	l.carry(nil)
+	l.release()
+}
+
+// join makes stream the lane's connection if nothing was missed; else it returns that.
+func (l *lane) join(stream *eventstream.Writer, r *http.Request, last string) (<-chan struct{}, []StoredEvent) {
+	l.lock()
+	defer l.mu.Unlock()
+	if missed := l.missed(r, last); len(missed) > 0 || l.over {
+		return nil, missed
+	}
+	l.release()
+	l.carry(stream)
 	l.released = make(chan struct{})
 	if last == "" {
 		l.prime()
@@ -102,12 +131,12 @@ func (l *lane) connect(stream *eventstream.Writer, r *http.Request, last string)
 	for _, frame := range waiting {
 		l.send(frame)
 	}
-	return l.released
+	return l.released, nil
 }
 
 // listen begins to listen to changes of lists, unless it does.
 func (l *lane) listen() {
-	l.mu.Lock()
+	l.lock()
 	begin := l.stop == nil && !l.over
 	if begin {
 		l.stop = l.session.edge.StopListening
@@ -118,46 +147,41 @@ func (l *lane) listen() {
 	}
 }
 
-// replay sends what came behind an event. What is not there any more cannot be sent: the client asks again for what it
+// missed returns what came behind an event. What is not there any more cannot be sent: the client asks again for what it
 // needs.
-func (l *lane) replay(stream *eventstream.Writer, r *http.Request, last string) bool {
+func (l *lane) missed(r *http.Request, last string) []StoredEvent {
 	if last == "" {
-		return true
+		return nil
 	}
 	missed, err := l.session.server.opts.Events.After(r.Context(), last)
 	if err != nil {
 		l.session.server.opts.Logger.Warn("events could not be sent again", "err", err)
 	}
-	for _, e := range missed {
-		l.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
-		if stream.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
-			return false
-		}
-	}
-	return true
+	return missed
 }
 
 // drop takes the lane off a connection, if it is still the lane's.
 func (l *lane) drop(stream *eventstream.Writer) {
-	l.mu.Lock()
+	l.lock()
 	defer l.mu.Unlock()
 	if l.stream == stream {
-		l.stream, l.left = nil, time.Now()
+		l.carry(nil)
+		l.left = time.Now()
 		l.release()
 	}
 }
 
 // attached reports whether a client is connected.
 func (l *lane) attached() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stream != nil
+	return l.current.Load() != nil
 }
 
 // listening reports whether the lane listens to changes of lists; one that nobody has come back to stops.
 func (l *lane) listening() bool {
 	const patience = 2 * time.Minute
-	l.mu.Lock()
+	if !l.mu.TryLock() {
+		return true // something is being sent, or about to be
+	}
 	defer l.mu.Unlock()
 	if l.stop != nil && l.stream == nil && time.Since(l.left) > patience {
 		l.stop()

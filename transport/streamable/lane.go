@@ -2,9 +2,11 @@ package streamable
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
@@ -23,7 +25,9 @@ type lane struct {
 	request  *http.Request // what brought it, and what serves it; nil for the standing one
 	answer   answerer
 
-	mu       sync.Mutex
+	current atomic.Pointer[eventstream.Writer] // is stream, for those who cannot wait for mu
+
+	mu       sync.Mutex          // held while something is sent, which a client that does not read makes long: see lock
 	idle     http.ResponseWriter // of a client that waits, while the answer may still be one document
 	stream   *eventstream.Writer // the connection; nil while there is none
 	first    *eventstream.Writer // that of the request which brought the lane
@@ -66,6 +70,28 @@ func (l *lane) serve(r *http.Request, answer answerer) {
 	}
 }
 
+// lock is for those who must not wait for a client that does not read: what is being sent to it is cut off. It comes back
+// for the rest.
+func (l *lane) lock() {
+	const patience = 100 * time.Millisecond
+	if l.mu.TryLock() {
+		return
+	}
+	cut := time.AfterFunc(patience, func() {
+		if stream := l.current.Load(); stream != nil {
+			stream.CutOff(errSlow)
+		}
+	})
+	l.mu.Lock()
+	cut.Stop()
+}
+
+// carry makes stream the lane's connection, nil none; l.mu is held.
+func (l *lane) carry(stream *eventstream.Writer) {
+	l.stream = stream
+	l.current.Store(stream)
+}
+
 // run serves the request, for a worker.
 func (l *lane) run() { l.finish(l.answer.answer(l)) }
 
@@ -97,7 +123,7 @@ func (l *lane) begin() {
 	l.name = l.session.key + "." + l.session.server.instance + strconv.FormatUint(l.session.server.lanes.Add(1), 36)
 	l.session.enter(l)
 	l.first = l.session.server.newStream(l.idle)
-	l.stream = l.first
+	l.carry(l.first)
 	l.prime()
 }
 
@@ -146,11 +172,23 @@ func (l *lane) send(frame []byte) {
 	}
 	l.session.server.opts.Tap.Show(transport.Sent, frame, nil)
 	id := l.keep(frame)
-	if l.stream != nil {
-		_ = l.stream.SendEncoded(eventstream.Event{ID: id, HasID: id != "", Data: frame}.Append(l.prefix)) // else it comes back for it
-		l.prefix = nil
+	if l.stream == nil {
+		return // it comes back for it
+	}
+	event := eventstream.Event{ID: id, HasID: id != "", Data: frame}.Append(l.prefix)
+	l.prefix = nil
+	switch {
+	case !l.standing:
+		_ = l.stream.SendEncoded(event) // the handler waits for its own client
+	case !l.stream.TrySendEncoded(event): // nobody waits for who does not read: it is cut off, and comes back for the rest
+		l.stream.CutOff(errSlow)
+		l.carry(nil)
+		l.left = time.Now()
+		l.release()
 	}
 }
+
+var errSlow = errors.New("the client does not read its stream")
 
 const maxWaiting = 64
 
@@ -188,7 +226,7 @@ func (l *lane) finish(frame []byte) {
 		l.document = frame
 	case l.stream == nil && l.idle != nil && frame != nil: // nothing was sent that the client could come back to
 		l.first = l.session.server.newStream(l.idle)
-		l.stream = l.first
+		l.carry(l.first)
 		l.last(eventstream.Event{Data: frame})
 	case l.name != "" && frame != nil:
 		id := l.keep(frame)
@@ -225,7 +263,7 @@ func (l *lane) release() {
 
 // close ends the lane because its session has ended.
 func (l *lane) close() {
-	l.mu.Lock()
+	l.lock()
 	defer l.mu.Unlock()
 	if l.stop != nil {
 		l.stop()
@@ -237,11 +275,12 @@ func (l *lane) close() {
 // detach takes the lane off its first connection, which nobody uses any more when it returns; the client may be back already
 // on another. The answer is returned where it is to be one document.
 func (l *lane) detach() (document []byte) {
-	l.mu.Lock()
+	l.lock()
 	first, document := l.first, l.document
 	l.idle, l.first, l.document = nil, nil, nil
 	if l.stream == first {
-		l.stream, l.prefix = nil, nil
+		l.carry(nil)
+		l.prefix = nil
 	}
 	l.mu.Unlock()
 	if first != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,15 +112,17 @@ func (g *registry) remove(ctx context.Context, ss *session, why error) error {
 
 var errIdle = errors.New("the session was not used for a while")
 
-// sweep ends the sessions that were not used.
+// sweep ends the sessions that were not used. Which they are is found out without the lock: a session may be busy storing.
 func (g *registry) sweep() {
-	var idle []*session
 	g.mu.Lock()
-	for _, ss := range g.sessions {
-		if ss.idle(g.server.opts.SessionIdle, g.server.opts.SessionLife) {
-			delete(g.sessions, ss.id)
-			idle = append(idle, ss)
-		}
+	all := slices.Collect(maps.Values(g.sessions))
+	g.mu.Unlock()
+	idle := slices.DeleteFunc(all, func(ss *session) bool {
+		return !ss.idle(g.server.opts.SessionIdle, g.server.opts.SessionLife)
+	})
+	g.mu.Lock()
+	for _, ss := range idle {
+		delete(g.sessions, ss.id)
 	}
 	g.timer = nil
 	if len(g.sessions) > 0 && !g.closed {

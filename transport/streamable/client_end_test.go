@@ -1,0 +1,175 @@
+package streamable_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// A server that never answers holds up nobody longer than their context lasts, whichever message it is.
+func TestServerNeverAnswers(t *testing.T) {
+	for _, test := range []struct {
+		on       string
+		revision mcp.Revision
+		dials    bool // all the same
+	}{
+		{mcp.MethodDiscover, mcp.LatestRevision, false},
+		{mcp.MethodDiscover, "", false}, // nor initialize
+		{mcp.MethodInitialize, mcp.Revision20251125, false},
+		{mcp.NotificationInitialized, mcp.Revision20251125, false},
+		{mcp.MethodListTools, mcp.LatestRevision, true},
+		{mcp.MethodCallTool, mcp.LatestRevision, true},
+		{mcp.MethodCallTool, mcp.Revision20251125, true},
+	} {
+		for _, how := range []string{"nothing", "a header", "half a line", "comments"} {
+			t.Run(test.on+" "+string(test.revision)+" with "+how, func(t *testing.T) {
+				t.Parallel()
+				b := &badServer{session: "s"}
+				b.post = func(w http.ResponseWriter, r *http.Request, m posted) bool {
+					if m.Method != test.on && (test.revision != "" || m.Method != mcp.MethodInitialize) {
+						return false
+					}
+					b.stall(w, r, how)
+					return true
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				begun := time.Now()
+				c, err := dialFor(ctx, t, b.begin(t), test.revision)
+				if err == nil && test.dials {
+					if test.on == mcp.MethodListTools {
+						_, err = client.All(c.Tools(ctx))
+					} else {
+						_, err = client.Call[string](ctx, c, "t", nil)
+					}
+				}
+				if !errors.Is(err, context.DeadlineExceeded) {
+					// A notification is accepted with the header.
+					if accepted := test.on == mcp.NotificationInitialized && how != "nothing"; !accepted || err != nil {
+						t.Errorf("%v", err)
+					}
+				}
+				if took := time.Since(begun); took > 4*time.Second {
+					t.Errorf("it took %v", took)
+				}
+			})
+		}
+	}
+}
+
+// stall begins an answer, and never ends it.
+func (b *badServer) stall(w http.ResponseWriter, r *http.Request, how string) {
+	switch how {
+	case "a header":
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+	case "half a line":
+		beginStream(w, "data: {")
+	case "comments":
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			beginStream(w, ": alive\n\n")
+			select {
+			case <-tick.C:
+			case <-r.Context().Done():
+				return
+			case <-b.gone:
+				return
+			}
+		}
+	}
+	b.silent(r)
+}
+
+// dialFor dials while ctx lasts, and fails the test where that takes far longer.
+func dialFor(ctx context.Context, t *testing.T, url string, r mcp.Revision) (*client.Client, error) {
+	t.Helper()
+	type dialed struct {
+		c   *client.Client
+		err error
+	}
+	done := make(chan dialed, 1)
+	own := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(own.CloseIdleConnections)
+	go func() {
+		c, err := client.Dial(ctx, url, client.Options{Revision: r, HTTPClient: own, Connect: -1})
+		done <- dialed{c, err}
+	}()
+	select {
+	case d := <-done:
+		if d.err == nil {
+			t.Cleanup(func() { d.c.Close() })
+		}
+		return d.c, d.err
+	case <-time.After(8 * time.Second):
+		t.Fatal("the dial goes on though its context has ended")
+		return nil, nil
+	}
+}
+
+// Close ends calls in flight, whatever they wait for, with ErrClosed; promptly, even where the server does not take note of
+// the end of the session. TestMain sees that no goroutine is left.
+func TestCloseWithCallsInFlight(t *testing.T) {
+	inBothEras(t, func(t *testing.T, r mcp.Revision) {
+		for _, how := range []string{"nothing", "a header", "half a line", "comments", "a cut"} {
+			t.Run(how, func(t *testing.T) {
+				t.Parallel()
+				const calls = 20
+				b := &badServer{session: "s"}
+				b.post = onCall(func(w http.ResponseWriter, r *http.Request, _ posted) {
+					if how == "a cut" && r.Header.Get("Mcp-Method") == "" {
+						beginStream(w, "id: 1\nretry: 60000\ndata:\n\n") // the client waits to come back
+						return
+					}
+					b.stall(w, r, how)
+				})
+				b.get = func(w http.ResponseWriter, r *http.Request) { beginStream(w, ": open\n\n"); b.silent(r) }
+				c := dialBad(t, b.begin(t), r, client.Options{})
+				failed := make(chan error, calls)
+				for range calls {
+					go func() {
+						_, err := client.Call[string](t.Context(), c, "t", nil)
+						failed <- err
+					}()
+				}
+				within(t, "the calls arrive", func() bool { return b.count(mcp.MethodCallTool) == calls })
+				begun := time.Now()
+				c.Close()
+				if took := time.Since(begun); took > time.Second {
+					t.Errorf("Close took %v", took)
+				}
+				for range calls {
+					select {
+					case err := <-failed:
+						if !errors.Is(err, mcp.ErrClosed) && !errors.Is(err, mcp.ErrConnection) {
+							t.Errorf("%v", err)
+						}
+					case <-time.After(5 * time.Second):
+						t.Fatal("a call goes on")
+					}
+				}
+				if got := b.count("DELETE"); got != 1 && !r.Modern() {
+					t.Errorf("the session was ended %d times", got)
+				}
+			})
+		}
+	})
+}
+
+// A server that does not answer the end of a session holds Close up for a moment only.
+func TestCloseWhereTheServerIsSilent(t *testing.T) {
+	b := &badServer{session: "s", silence: "DELETE"}
+	c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{})
+	begun := time.Now()
+	c.Close()
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+}

@@ -1,0 +1,121 @@
+package streamable_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// elsewhere is a server of another origin, which counts what arrives.
+func elsewhere(t *testing.T) (url string, arrived *atomic.Int32) {
+	arrived = new(atomic.Int32)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived.Add(1)
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	t.Cleanup(web.Close)
+	return web.URL, arrived
+}
+
+var redirects = []int{301, 302, 303, 307, 308}
+
+// A server that redirects to another origin gets an error, and the other origin no request: neither when it is dialed, nor
+// by a call, nor for the stream of a session.
+func TestRedirectToAnotherOrigin(t *testing.T) {
+	secret := func(context.Context) (http.Header, error) {
+		return http.Header{"Authorization": {"Bearer secret"}, "X-Api-Key": {"secret"}}, nil
+	}
+	for _, status := range redirects {
+		for _, on := range []string{mcp.MethodDiscover, mcp.MethodInitialize, mcp.NotificationInitialized, mcp.MethodCallTool, "GET"} {
+			t.Run(on+" "+strconv.Itoa(status), func(t *testing.T) {
+				other, arrived := elsewhere(t)
+				redirect := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/mcp", status) }
+				b := &badServer{session: "s"}
+				revision := mcp.Revision20251125
+				switch on {
+				case mcp.MethodDiscover:
+					revision = mcp.LatestRevision
+				case "GET":
+					b.get = redirect
+				}
+				b.post = func(w http.ResponseWriter, r *http.Request, m posted) bool {
+					if m.Method == on {
+						redirect(w, r)
+					}
+					return m.Method == on
+				}
+				c, err := dialBadly(t, b.begin(t), revision, client.Options{Header: secret})
+				if err == nil && on != "GET" {
+					_, err = called(t, c)
+				}
+				if on != "GET" && (err == nil || !strings.Contains(err.Error(), "another origin")) {
+					t.Errorf("%v", err)
+				}
+				if n := arrived.Load(); n > 0 {
+					t.Errorf("%d requests went to the other origin", n)
+				}
+				if b.last("GET").Get("X-Api-Key") != "secret" && on == "GET" {
+					t.Error("the stream was not asked for with credentials")
+				}
+			})
+		}
+	}
+}
+
+// A redirect within the origin is followed where it keeps the message. One that would make a GET of it is an error that
+// says so, not a sign of an older server.
+func TestRedirectWithinTheOrigin(t *testing.T) {
+	for _, status := range redirects {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			inBothEras(t, func(t *testing.T, r mcp.Revision) {
+				b := &badServer{session: "s"}
+				b.post = func(w http.ResponseWriter, r *http.Request, _ posted) bool {
+					if r.URL.Path == "/moved" {
+						return false
+					}
+					http.Redirect(w, r, "/moved", status)
+					return true
+				}
+				c, err := dialBadly(t, b.begin(t), r, client.Options{Header: func(context.Context) (http.Header, error) {
+					return http.Header{"X-Api-Key": {"secret"}}, nil
+				}})
+				if status < 307 {
+					if err == nil || !strings.Contains(err.Error(), "redirect") {
+						t.Errorf("%v", err)
+					}
+					if n := b.count("GET"); n > 0 {
+						t.Errorf("%d messages became GETs", n)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := called(t, c); err != nil || got != "fine" {
+					t.Errorf("%q, %v", got, err)
+				}
+				if h := b.last(mcp.MethodCallTool); h.Get("X-Api-Key") != "secret" || h.Get("Mcp-Protocol-Version") != string(r) {
+					t.Errorf("%v", h)
+				}
+			})
+		})
+	}
+}
+
+// A server that redirects in a circle is given up.
+func TestRedirectForEver(t *testing.T) {
+	b := &badServer{post: func(w http.ResponseWriter, r *http.Request, _ posted) bool {
+		http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
+		return true
+	}}
+	if _, err := dialBadly(t, b.begin(t), mcp.LatestRevision, client.Options{}); err == nil || !strings.Contains(err.Error(), "for ever") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,349 @@
+package streamable_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+const (
+	// nginxEnv names the nginx for the tests, which plain go test does without.
+	nginxEnv = "DOWEL_TEST_NGINX"
+	// replicaEnv makes the test binary a server: the key that it shares with the other ones.
+	replicaEnv = "DOWEL_TEST_REPLICA"
+
+	replicas   = 3
+	askTimeout = time.Second // of the replicas
+)
+
+func nginxPath(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv(nginxEnv)
+	if path == "" {
+		t.Skipf("%s is not set: set it to the path of nginx to test behind it", nginxEnv)
+	}
+	return path
+}
+
+// TestReplica is no test: it is what a process of a replica runs.
+func TestReplica(t *testing.T) {
+	secret, err := hex.DecodeString(os.Getenv(replicaEnv))
+	if err != nil || len(secret) == 0 {
+		return
+	}
+	keys, err := mcp.NewKeys(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := server.New("replica", "1", server.Options{Keys: keys, Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
+	server.Tool(s, "which", "Says which replica it is.", func(context.Context, struct{}) (string, error) { return fmt.Sprint(os.Getpid()), nil })
+	server.Tool(s, "ask", "Asks for a name.", func(ctx context.Context, in message) (string, error) {
+		who, err := server.Ask[person](ctx, "who", in.Message)
+		return in.Message + who.Name, err
+	})
+	server.Tool(s, "progress", "Reports, with pauses.", func(ctx context.Context, _ struct{}) (string, error) {
+		for i := range 3 {
+			server.Progress(ctx, float64(i+1), 3, "")
+			time.Sleep(20 * time.Millisecond)
+		}
+		return "done", nil
+	})
+	var grown atomic.Int32
+	server.Tool(s, "grow", "Adds a tool.", func(context.Context, struct{}) (string, error) {
+		server.Tool(s, fmt.Sprintf("grown%d", grown.Add(1)), "New.", func(context.Context, struct{}) (string, error) { return "", nil })
+		return "", nil
+	})
+	endpoint := streamable.Handler(s, streamable.Options{
+		ServerOptions: transport.ServerOptions{AskTimeout: askTimeout}, JSONFor: 100 * time.Millisecond,
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := &http.Server{Handler: endpoint}
+	go func() { _ = web.Serve(listener) }()
+	fmt.Printf("serving %s\n", listener.Addr())
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends it
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = endpoint.Shutdown(ctx)
+	_ = web.Close()
+}
+
+// startReplica starts a server process and returns its address.
+func startReplica(t *testing.T, secret string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestReplica$")
+	cmd.Env = append(os.Environ(), replicaEnv+"="+secret)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	t.Cleanup(func() {
+		in.Close()
+		for lines.Scan() { // until it has ended
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("a replica: %v", err)
+		}
+	})
+	for lines.Scan() {
+		if addr, ok := strings.CutPrefix(lines.Text(), "serving "); ok {
+			return addr
+		}
+	}
+	t.Fatal("a replica does not serve")
+	return ""
+}
+
+// nginxConfig has one listener as most configurations are, with a round robin over the replicas, and one that brings what
+// belongs to a session to the same replica always. Everything nginx does to streams by default it does here.
+var nginxConfig = template.Must(template.New("").Parse(`
+daemon off;
+worker_processes 1;
+pid {{.Dir}}/pid;
+error_log {{.Dir}}/error.log;
+events { worker_connections 256; }
+http {
+	access_log off;
+	client_body_temp_path {{.Dir}}/body;
+	proxy_temp_path {{.Dir}}/proxy;
+	fastcgi_temp_path {{.Dir}}/fastcgi;
+	uwsgi_temp_path {{.Dir}}/uwsgi;
+	scgi_temp_path {{.Dir}}/scgi;
+	upstream robin {
+{{range .Replicas}}		server {{.}};
+{{end}}	}
+	upstream sticky {
+		hash $http_mcp_session_id consistent;
+{{range .Replicas}}		server {{.}};
+{{end}}	}
+	server {
+		listen {{.Robin}};
+		location / {
+			proxy_pass http://robin;
+			proxy_set_header Host $http_host;
+		}
+	}
+	server {
+		listen {{.Sticky}};
+		location / {
+			proxy_pass http://sticky;
+			proxy_set_header Host $http_host;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+		}
+	}
+}
+`))
+
+// freeAddress is a loopback address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startNginx starts three replicas and nginx in front of them; robin and sticky are URLs.
+func startNginx(t *testing.T) (robin, sticky string) {
+	t.Helper()
+	path := nginxPath(t)
+	secret := hex.EncodeToString([]byte("a secret of thirty-two bytes, or"))
+	conf := struct {
+		Dir, Robin, Sticky string
+		Replicas           []string
+	}{Dir: t.TempDir(), Robin: freeAddress(t), Sticky: freeAddress(t)}
+	for range replicas {
+		conf.Replicas = append(conf.Replicas, startReplica(t, secret))
+	}
+	var text bytes.Buffer
+	if err := nginxConfig.Execute(&text, conf); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(conf.Dir, "nginx.conf")
+	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-p", conf.Dir, "-c", file, "-e", filepath.Join(conf.Dir, "error.log"))
+	if os.Geteuid() == 0 { // else its workers would be nobody, who cannot write here
+		cmd.Args = append(cmd.Args, "-g", "user root;")
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		if said, _ := os.ReadFile(filepath.Join(conf.Dir, "error.log")); t.Failed() {
+			t.Logf("nginx: %s", said)
+		}
+	})
+	for _, addr := range []string{conf.Robin, conf.Sticky} {
+		within(t, "nginx listens", func() bool {
+			conn, err := net.Dial("tcp", addr)
+			if err == nil {
+				conn.Close()
+			}
+			return err == nil
+		})
+	}
+	return "http://" + conf.Robin + "/mcp", "http://" + conf.Sticky + "/mcp"
+}
+
+// answerName answers a question with what it asks.
+func answerName(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+	return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: fmt.Appendf(nil, `{"name":%q}`, strings.ToUpper(q.Message))}, nil
+}
+
+// Replicas behind nginx that share a key serve clients of every revision as one server does: everything but what needs a
+// live stream of a legacy session, since that is at one of them.
+func TestNginx(t *testing.T) {
+	robin, sticky := startNginx(t)
+	eachRevision(t, func(t *testing.T, r mcp.Revision) {
+		c := dial(t, robin, r, client.Options{Elicit: answerName})
+		t.Run("every replica answers", func(t *testing.T) {
+			seen := map[string]bool{}
+			for range 4 * replicas {
+				which, err := client.Call[string](t.Context(), c, "which", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen[which] = true
+			}
+			if len(seen) != replicas {
+				t.Errorf("%d of %d replicas have answered", len(seen), replicas)
+			}
+		})
+		t.Run("progress", func(t *testing.T) {
+			var came []time.Time
+			if got, err := client.Call[string](t.Context(), c, "progress", nil, client.CallOptions{OnProgress: func(mcp.ProgressParams) { came = append(came, time.Now()) }}); err != nil || got != "done" {
+				t.Errorf("%q, %v", got, err)
+			}
+			if len(came) < 2 || came[len(came)-1].Sub(came[0]) < 10*time.Millisecond {
+				t.Errorf("steps came at once: %v", came)
+			}
+		})
+		t.Run("many at once", func(t *testing.T) {
+			var wg sync.WaitGroup
+			for range 50 {
+				wg.Go(func() {
+					if _, err := client.Call[string](t.Context(), c, "which", nil); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		})
+		t.Run("cancel", func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			if _, err := client.Call[string](ctx, c, "progress", nil); err == nil {
+				t.Error("the call was not cancelled")
+			}
+		})
+	})
+	t.Run("asks", func(t *testing.T) { asksBehindNginx(t, robin, sticky) })
+	t.Run("watch", func(t *testing.T) {
+		inBothEras(t, func(t *testing.T, r mcp.Revision) { watchBehindNginx(t, robin, r) })
+	})
+}
+
+// A watch hears of the changes of the replica that it is at: each replica is changed here.
+func watchBehindNginx(t *testing.T, url string, r mcp.Revision) {
+	c := dial(t, url, r, client.Options{})
+	w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(5*time.Second, func() { w.Close() }).Stop()
+	for range 3 * replicas {
+		if _, err := client.Call[string](t.Context(), c, "grow", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for change, err := range w.Changes() {
+		if err != nil || change.Method != mcp.NotificationToolsChanged {
+			t.Errorf("%v, %v", change, err)
+		}
+		return
+	}
+	t.Error("nobody was told")
+}
+
+// A modern question is asked by one replica, and its answer taken by whichever the retry comes to: its state is sealed. A
+// legacy one is open at the replica that has asked, and the answer that comes to another one is refused (400): the tool
+// says after AskTimeout that nobody has answered. With an nginx that keeps sessions together it works.
+func asksBehindNginx(t *testing.T, robin, sticky string) {
+	for _, test := range []struct {
+		url      string
+		revision mcp.Revision
+		all      bool // every question is answered
+	}{
+		{robin, mcp.LatestRevision, true}, {sticky, mcp.LatestRevision, true},
+		{sticky, mcp.Revision20251125, true}, {sticky, mcp.Revision20250618, true},
+		{robin, mcp.Revision20251125, false}, {robin, mcp.Revision20250618, false},
+	} {
+		c := dial(t, test.url, test.revision, client.Options{Elicit: answerName})
+		const questions = 6
+		outcomes := make(chan string, questions)
+		for i := range questions {
+			go func() {
+				name := fmt.Sprintf("n%d", i)
+				got, err := client.Call[string](t.Context(), c, "ask", message{name}, client.CallOptions{Total: 20 * askTimeout})
+				switch {
+				case err == nil && got == name+strings.ToUpper(name):
+					outcomes <- "answered"
+				case err != nil && strings.Contains(err.Error(), "did not answer"):
+					outcomes <- "unanswered"
+				default:
+					outcomes <- fmt.Sprintf("%s: %q, %v", name, got, err)
+				}
+			}()
+		}
+		var got []string
+		for range questions {
+			got = append(got, <-outcomes)
+		}
+		for _, outcome := range slices.Compact(slices.Sorted(slices.Values(got))) {
+			if outcome != "answered" && (outcome != "unanswered" || test.all) {
+				t.Errorf("%s %s: %s", test.url, test.revision, outcome)
+			}
+		}
+		if !test.all && !slices.Contains(got, "unanswered") {
+			t.Errorf("%s %s: a round robin has answered all, which this test says it cannot", test.url, test.revision)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package streamable_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// idleLimit is how long a proxy with little patience lets a connection be silent.
+const idleLimit = 2 * time.Second
+
+// proxied is a server behind httputil.ReverseProxy, as it is by default.
+type proxied struct {
+	name  string
+	http2 bool // with TLS, at both ends of the proxy
+	idle  bool // connections on which nothing comes for idleLimit are closed
+	opts  streamable.Options
+}
+
+var proxies = []proxied{
+	{name: "HTTP/1.1"},
+	{name: "HTTP/2", http2: true},
+	{name: "HTTP/1.1 with an idle timeout", idle: true, opts: streamable.Options{KeepAlive: idleLimit / 4}},
+	{name: "HTTP/2 with an idle timeout", http2: true, idle: true, opts: streamable.Options{KeepAlive: idleLimit / 4}},
+}
+
+// begin serves h behind the proxy. Both are gone when the test has ended.
+func (p proxied) begin(t *testing.T, h mcp.Handler) (url string, own *http.Client) {
+	t.Helper()
+	opts := p.opts
+	opts.Guard = transport.Guard{Hosts: []string{"127.0.0.1"}}
+	endpoint := streamable.Handler(h, opts)
+	origin := p.web(t, endpoint)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := endpoint.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+	front := p.web(t, p.reverse(t, origin))
+	p.idle = false // the patience of the client is its own
+	return front.URL + "/mcp", p.client(t, front)
+}
+
+func (p proxied) web(t *testing.T, h http.Handler) *httptest.Server {
+	web := httptest.NewUnstartedServer(h)
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if p.http2 {
+		web.EnableHTTP2 = true
+		web.StartTLS()
+	} else {
+		web.Start()
+	}
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+	})
+	return web
+}
+
+// client makes requests to a server of web's.
+func (p proxied) client(t *testing.T, web *httptest.Server) *http.Client {
+	way := &http.Transport{MaxIdleConnsPerHost: 64}
+	if p.http2 {
+		way.ForceAttemptHTTP2 = true
+		way.TLSClientConfig = &tls.Config{RootCAs: web.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+	}
+	if p.idle {
+		way.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return impatient{conn}, err
+		}
+	}
+	t.Cleanup(way.CloseIdleConnections)
+	return &http.Client{Transport: way}
+}
+
+func (p proxied) reverse(t *testing.T, origin *httptest.Server) http.Handler {
+	to, err := url.Parse(origin.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport: p.client(t, origin).Transport,
+		ErrorLog:  log.New(io.Discard, "", 0),
+	}
+}
+
+// impatient is a connection that ends when nothing comes for a while.
+type impatient struct{ net.Conn }
+
+func (c impatient) Read(b []byte) (int, error) {
+	_ = c.SetReadDeadline(time.Now().Add(idleLimit))
+	return c.Conn.Read(b)
+}
+
+// dial connects through the proxy.
+func (p proxied) dial(t *testing.T, h mcp.Handler, r mcp.Revision, opts client.Options) *client.Client {
+	t.Helper()
+	opts.Revision, opts.Verdicts, opts.Tap = r, new(transport.Verdicts), mcptest.ClientTap(t)
+	var url string
+	url, opts.HTTPClient = p.begin(t, h)
+	c, err := client.Dial(t.Context(), url, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// stepping is a world with a tool that reports its next step when the one before has been heard of.
+func stepping(heard chan struct{}) *server.Server {
+	s := world(nil)
+	server.Tool(s, "step", "Goes on step by step.", func(ctx context.Context, _ struct{}) (string, error) {
+		for i := range 3 {
+			server.Progress(ctx, float64(i+1), 3, "")
+			select {
+			case <-heard:
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		}
+		return "done", nil
+	})
+	return s
+}
+
+func throughProxies(t *testing.T, test func(t *testing.T, p proxied, r mcp.Revision)) {
+	for _, p := range proxies {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			inBothEras(t, func(t *testing.T, r mcp.Revision) {
+				t.Parallel()
+				test(t, p, r)
+			})
+		})
+	}
+}
+
+// Progress, questions and answers come through at once, not when a buffer is full or the call is over.
+func TestCallsThroughProxies(t *testing.T) {
+	throughProxies(t, func(t *testing.T, p proxied, r mcp.Revision) {
+		gate := make(chan struct{})
+		c := p.dial(t, stepping(gate), r, client.Options{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: []byte(`{"name":"Ada"}`)}, nil
+		}})
+		if got, err := client.Call[string](t.Context(), c, "ask", nil); err != nil || got != "hello Ada" {
+			t.Errorf("ask: %q, %v", got, err)
+		}
+		steps := 0
+		got, err := client.Call[string](t.Context(), c, "step", nil, client.CallOptions{Total: 10 * time.Second, OnProgress: func(mcp.ProgressParams) {
+			steps++
+			gate <- struct{}{} // the server goes on when its step has come
+		}})
+		if err != nil || got != "done" || steps != 3 {
+			t.Errorf("step: %q, %v, %d steps", got, err, steps)
+		}
+	})
+}
+
+// A call that is cancelled by the client ends at the server, and so does a watch; the connection can be used on.
+func TestCancelThroughProxies(t *testing.T) {
+	throughProxies(t, func(t *testing.T, p proxied, r mcp.Revision) {
+		s, begun, ended := watched(nil)
+		c := p.dial(t, s, r, client.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-begun; cancel() }()
+		if _, err := client.Call[string](ctx, c, "wait", nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		select {
+		case cause := <-ended:
+			if cause == nil {
+				t.Error("the handler's context had not ended")
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("the handler goes on")
+		}
+		if got, err := client.Call[string](t.Context(), c, "echo", message{"x"}); err != nil || got != "x" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// Changes come, also behind a silence that a proxy would not bear without the comments that keep a stream alive; a call is
+// answered behind one too. Nothing is lost on the way, nor made twice.
+func TestSilenceThroughProxies(t *testing.T) {
+	throughProxies(t, func(t *testing.T, p proxied, r mcp.Revision) {
+		gate := make(chan struct{})
+		p.opts.JSONFor = idleLimit / 4
+		s := world(gate)
+		c := p.dial(t, s, r, client.Options{})
+		w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		timer := time.AfterFunc(idleLimit+idleLimit/2, func() { gate <- struct{}{} })
+		defer timer.Stop()
+		if got, err := client.Call[string](t.Context(), c, "wait", nil); err != nil || got != "let go" {
+			t.Errorf("wait: %q, %v", got, err)
+		}
+		if _, err := client.Call[string](t.Context(), c, "grow", nil); err != nil {
+			t.Fatal(err)
+		}
+		defer time.AfterFunc(5*time.Second, func() { w.Close() }).Stop()
+		for change, err := range w.Changes() {
+			if err != nil || change.Method != mcp.NotificationToolsChanged {
+				t.Errorf("%v, %v", change, err)
+			}
+			return
+		}
+		t.Error("nobody was told")
+	})
+}
+
+// Without the comments a proxy with an idle timeout does cut a silent call: the test above can fail.
+func TestSilenceThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	p := proxied{idle: true, opts: streamable.Options{KeepAlive: -1}}
+	c := p.dial(t, world(gate), mcp.LatestRevision, client.Options{})
+	timer := time.AfterFunc(2*idleLimit, func() {
+		select {
+		case gate <- struct{}{}:
+		case <-t.Context().Done():
+		}
+	})
+	defer timer.Stop()
+	if got, err := client.Call[string](t.Context(), c, "wait", nil); !errors.Is(err, mcp.ErrConnection) {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -1,0 +1,114 @@
+package streamable_test
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// Sessions that were opened, used and dropped, in each way that there is, leave no goroutine and next to no bytes.
+func TestManySessions(t *testing.T) {
+	const many, bytesEach = 2000, 1 << 10
+	begun := time.Now()
+	// The limit is far more than passes between two requests of a session, and far less than the test may take.
+	endpoint, web := serve(t, world(nil), streamable.Options{SessionIdle: time.Second, SessionLife: time.Hour})
+	c := &crowd{t, web.URL + "/mcp", &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	measure := func(sessions int) (heap, goroutines int) {
+		c.live(sessions)
+		c.client.CloseIdleConnections()
+		for endpoint.Sessions() > 0 && time.Since(begun) < time.Minute {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if n := endpoint.Sessions(); n > 0 {
+			t.Fatalf("%d sessions are kept", n)
+		}
+		var m runtime.MemStats
+		for range 3 {
+			runtime.GC()
+		}
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc), runtime.NumGoroutine()
+	}
+	heap, goroutines := measure(many / 20)
+	after, _ := measure(many)
+	if grown := after - heap; grown > many*bytesEach {
+		t.Errorf("%d sessions that are over hold %d bytes", many, grown)
+	}
+	within(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines+5 })
+}
+
+// crowd is many clients at the same time, each with a session of its own.
+type crowd struct {
+	t      *testing.T
+	url    string
+	client *http.Client
+}
+
+func (c *crowd) live(sessions int) {
+	todo := make(chan int)
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			for i := range todo {
+				if err := c.life(i); err != nil {
+					c.t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range sessions {
+		todo <- i
+	}
+	close(todo)
+	wg.Wait()
+}
+
+// life is one session. Every fourth has a stream that is dropped; every other is ended, the rest forgotten.
+func (c *crowd) life(i int) error {
+	header, err := c.do("POST", initializeBody(mcp.Revision20251125, ""))
+	if err != nil {
+		return err
+	}
+	in := inSession(header.Get("Mcp-Session-Id"), mcp.Revision20251125)
+	steps := [][2]string{{"POST", listOf("tools/list")}, {"POST", pingBody}}
+	if i%4 == 0 {
+		steps = append(steps, [2]string{"GET", ""})
+	}
+	if i%2 == 0 {
+		steps = append(steps, [2]string{"DELETE", ""})
+	}
+	for _, step := range steps {
+		if _, err := c.do(step[0], step[1], in...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *crowd) do(method, body string, fields ...string) (http.Header, error) {
+	r, err := http.NewRequestWithContext(c.t.Context(), method, c.url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	resp, err := c.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return nil, fmt.Errorf("%s %s: %d", method, body, resp.StatusCode)
+	}
+	return resp.Header, nil
+}

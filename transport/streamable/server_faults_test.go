@@ -1,0 +1,361 @@
+package streamable_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+const flood = 6 << 20 // bytes: more than what sockets take where the reader has asked for little
+
+// flooding is a server whose tools say far more than a client that does not read can take.
+func flooding() *server.Server {
+	s := world(nil)
+	server.Tool(s, "much", "Says much.", func(context.Context, struct{}) (string, error) { return strings.Repeat("x", flood), nil })
+	server.Tool(s, "ask-much", "Asks much.", func(ctx context.Context, _ struct{}) (string, error) {
+		who, err := server.Ask[person](ctx, "who", strings.Repeat("x", flood))
+		return who.Name, err
+	})
+	return s
+}
+
+// alive reports whether the server answers others while a client holds it up.
+func alive(t *testing.T, url string, fields ...string) {
+	t.Helper()
+	body := pingBody
+	if len(fields) == 0 {
+		body, fields = listBody, modernFields("tools/list")
+	}
+	for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); {
+		begun := time.Now()
+		got := send(t, "POST", url, body, fields...)
+		if took := time.Since(begun); got.status != 200 || took > 2*time.Second {
+			t.Fatalf("another client got %d after %v", got.status, took)
+		}
+	}
+}
+
+// Clients that do not read their answers hold up nobody else, and when they go, nothing of them is left.
+func TestAnswerThatIsNeverRead(t *testing.T) {
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		t.Run(accept, func(t *testing.T) {
+			endpoint, web := serve(t, flooding())
+			url := web.URL + "/mcp"
+			in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+			body := modernBody("tools/call", `"name":"much","arguments":{}`)
+			legacy := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"much","arguments":{}}}`
+			var stuck []*rawClient
+			for range 3 {
+				c := dialRaw(t, web)
+				lines := modernLines("tools/call", "Mcp-Name: much", length(len(body)))
+				c.write(strings.Replace(head("POST", lines...), "application/json, text/event-stream", accept, 1) + body)
+				c.until("HTTP/1.1 200")
+				l := dialRaw(t, web)
+				other := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+				l.write(strings.Replace(head("POST", "Mcp-Session-Id: "+other[1], length(len(legacy))), "application/json, text/event-stream", accept, 1) + legacy)
+				l.until("HTTP/1.1 200")
+				stuck = append(stuck, c, l)
+			}
+			alive(t, url)
+			alive(t, url, in...)
+			for _, c := range stuck {
+				c.conn.Close()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			if err := endpoint.Shutdown(ctx); err != nil {
+				t.Errorf("something is left: %v", err)
+			}
+		})
+	}
+}
+
+// stuckStream opens the standing stream of a session with a client that does not read it, and has the server send more
+// than fits. It returns the fields of the session, and what has the client go.
+func stuckStream(t *testing.T, web *httptest.Server) (session []string, leave func()) {
+	t.Helper()
+	id := open(t, web.URL+"/mcp", mcp.Revision20251125)
+	c := dialRaw(t, web)
+	c.write(head("GET", "Mcp-Session-Id: "+id))
+	c.until("retry:")
+	asking := dialRaw(t, web)
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask-much","arguments":{}}}`
+	// Its answer cannot be a stream: the question goes to the standing one.
+	asking.write(strings.Replace(head("POST", "Mcp-Session-Id: "+id, length(len(body))), ", text/event-stream", "", 1) + body)
+	c.until("id:") // the question begins to come
+	return inSession(id, mcp.Revision20251125), func() { c.conn.Close(); asking.conn.Close() }
+}
+
+// soon fails the test where f takes longer than a stuck client may make it.
+func soon(t *testing.T, what string, f func()) {
+	t.Helper()
+	begun := time.Now()
+	f()
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("%s took %v", what, took)
+	}
+}
+
+// A client that does not read the stream of its session holds up neither other sessions, nor its own end, nor who comes
+// back over another connection, nor Shutdown.
+func TestStandingStreamThatIsNeverRead(t *testing.T) {
+	t.Run("others", func(t *testing.T) {
+		_, web := serve(t, flooding(), streamable.Options{SessionIdle: 200 * time.Millisecond}) // and so sessions are looked through all the time
+		_, leave := stuckStream(t, web)
+		defer leave()
+		alive(t, web.URL+"/mcp")
+		soon(t, "another session", func() {
+			alive(t, web.URL+"/mcp", inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)...)
+		})
+	})
+	t.Run("its own requests", func(t *testing.T) {
+		_, web := serve(t, flooding(), streamable.Options{SessionIdle: 200 * time.Millisecond})
+		in, leave := stuckStream(t, web)
+		defer leave()
+		alive(t, web.URL+"/mcp", in...)
+	})
+	t.Run("coming back", func(t *testing.T) {
+		_, web := serve(t, flooding())
+		in, leave := stuckStream(t, web)
+		defer leave()
+		soon(t, "coming back", func() {
+			lines, _ := stream(t, web.URL+"/mcp", in...)
+			until(t, lines, ":")
+		})
+	})
+	t.Run("the end of the session", func(t *testing.T) {
+		_, web := serve(t, flooding())
+		in, leave := stuckStream(t, web)
+		defer leave()
+		soon(t, "DELETE", func() {
+			if got := send(t, "DELETE", web.URL+"/mcp", "", in...); got.status != 204 {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
+	})
+	t.Run("Shutdown", func(t *testing.T) {
+		endpoint, web := serve(t, flooding())
+		_, leave := stuckStream(t, web)
+		defer leave()
+		soon(t, "Shutdown", func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			_ = endpoint.Shutdown(ctx) // an error, most likely: the stream cannot be ended well
+		})
+	})
+}
+
+// watched is a world in which "wait" tells when it begins, and how its context has ended.
+func watched(gate chan struct{}) (s *server.Server, begun chan struct{}, ended chan error) {
+	s = world(gate)
+	begun, ended = make(chan struct{}, 10), make(chan error, 10)
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+			if req.Method != mcp.MethodCallTool {
+				return next.ServeMCP(ctx, req)
+			}
+			begun <- struct{}{}
+			res, err := next.ServeMCP(ctx, req)
+			ended <- context.Cause(ctx)
+			return res, err
+		})
+	})
+	return s, begun, ended
+}
+
+// A modern client that goes away cancels its call, whether a stream has begun or not.
+func TestModernClientGoesAway(t *testing.T) {
+	s, begun, ended := watched(nil)
+	_, web := serve(t, s)
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		c := dialRaw(t, web)
+		c.write(strings.Replace(modernCall("wait"), "application/json, text/event-stream", accept, 1))
+		<-begun
+		if accept == "text/event-stream" {
+			c.until(":")
+		}
+		c.conn.Close()
+		select {
+		case cause := <-ended:
+			if cause == nil {
+				t.Errorf("%s: the handler has ended, and its context had not", accept)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatalf("%s: the handler goes on", accept)
+		}
+	}
+}
+
+// A legacy client that goes away cancels nothing: the call runs on, and where the client was given an event to come back
+// to, the answer waits for it; over any connection, as often as it asks, and for nobody else.
+func TestLegacyClientGoesAway(t *testing.T) {
+	gate := make(chan struct{})
+	s, begun, ended := watched(gate)
+	_, web := serve(t, s, streamable.Options{JSONFor: 10 * time.Millisecond})
+	url := web.URL + "/mcp"
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	body := `{"jsonrpc":"2.0","id":"the call","method":"tools/call","params":{"name":"wait","arguments":{}}}`
+	c := dialRaw(t, web)
+	c.write(head("POST", "Mcp-Session-Id: "+in[1], length(len(body))) + body)
+	<-begun
+	last := c.until("id:")
+	c.conn.Close()
+	early, _ := stream(t, url, append(in, "Last-Event-ID", last)...) // before the answer is there
+	until(t, early, ":")
+	select {
+	case cause := <-ended:
+		t.Fatalf("the handler has ended: %v", cause)
+	case <-time.After(100 * time.Millisecond):
+	}
+	gate <- struct{}{}
+	if cause := <-ended; cause != nil {
+		t.Errorf("the handler's context had ended: %v", cause)
+	}
+	if got := until(t, early, "data:"); !strings.Contains(got, "the call") || !strings.Contains(got, "let go") {
+		t.Errorf("got %s", got)
+	}
+	for range 2 {
+		late, _ := stream(t, url, append(in, "Last-Event-ID", last)...)
+		if got := until(t, late, "data:"); !strings.Contains(got, "let go") {
+			t.Errorf("later: %s", got)
+		}
+		for range late { // until it ends
+		}
+	}
+	other := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	if got := send(t, "GET", url, "", append(other, "Accept", "text/event-stream", "Last-Event-ID", last)...); got.status != 400 {
+		t.Errorf("another session: %d %s", got.status, got.body)
+	}
+}
+
+// A client that comes back for an answer while its first connection is still there, dead for all that the server can tell,
+// gets it on the new one. The first one is let go, and nothing is sent on it any more.
+func TestLegacyClientComesBackEarly(t *testing.T) {
+	gate := make(chan struct{})
+	s, begun, _ := watched(gate)
+	_, web := serve(t, s, streamable.Options{JSONFor: time.Millisecond, KeepAlive: 2 * time.Millisecond})
+	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{}}}`
+	for range 5 {
+		first := dialRaw(t, web)
+		first.write(head("POST", "Mcp-Session-Id: "+in[1], length(len(body))) + body)
+		<-begun
+		last := first.until("id:")
+		second := dialRaw(t, web)
+		second.write(head("GET", "Mcp-Session-Id: "+in[1], "Last-Event-ID: "+last))
+		for range 10 {
+			second.until(": keep-alive")
+		}
+		first.until("0\r\n") // its end, which leaves the connection usable
+		first.until("\r\n")
+		first.write(listRequest())
+		if got := first.read(); got.status != 200 {
+			t.Errorf("the first connection, afterwards: %d %s", got.status, got.body)
+		}
+		gate <- struct{}{}
+		if got := second.until("data:"); !strings.Contains(got, "let go") {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
+// A legacy call ends with the client's word, and with its session.
+func TestLegacyCallEnds(t *testing.T) {
+	s, begun, ended := watched(nil)
+	_, web := serve(t, s)
+	url := web.URL + "/mcp"
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	for _, end := range []func(){
+		func() {
+			send(t, "POST", url, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}`, in...)
+		},
+		func() { send(t, "DELETE", url, "", in...) },
+	} {
+		c := dialRaw(t, web)
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{}}}`
+		c.write(head("POST", "Mcp-Session-Id: "+in[1], length(len(body))) + body)
+		<-begun
+		end()
+		select {
+		case cause := <-ended:
+			if cause == nil {
+				t.Error("the handler has ended, and its context had not")
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("the handler goes on")
+		}
+		c.conn.Close()
+	}
+}
+
+// MaxConcurrent bounds the calls of one session. Those of others, and what is not a call, go on.
+func TestMaxConcurrent(t *testing.T) {
+	gate := make(chan struct{})
+	s, begun, _ := watched(gate)
+	_, web := serve(t, s, streamable.Options{ServerOptions: transport.ServerOptions{MaxConcurrent: 2}})
+	url := web.URL + "/mcp"
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	wait := func(id int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","arguments":{}}}`, id)
+	}
+	answers := make(chan answer, 2)
+	for id := range 2 {
+		go func() { answers <- send(t, "POST", url, wait(id), in...) }()
+		<-begun
+	}
+	if got := send(t, "POST", url, wait(3), in...); got.status != 200 || code(t, got.body) != -32603 {
+		t.Errorf("the third call: %d %s", got.status, got.body)
+	}
+	if got := send(t, "POST", url, `{"jsonrpc":"2.0","method":"notifications/x"}`, in...); got.status != 202 {
+		t.Errorf("a notification: %d %s", got.status, got.body)
+	}
+	other := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	if got := send(t, "POST", url, pingBody, other...); code(t, got.body) != 0 {
+		t.Errorf("another session: %d %s", got.status, got.body)
+	}
+	for range 2 {
+		gate <- struct{}{}
+		if got := <-answers; got.status != 200 || !strings.Contains(got.body, "let go") {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	if got := send(t, "POST", url, pingBody, in...); got.status != 200 || code(t, got.body) != 0 {
+		t.Errorf("afterwards: %d %s", got.status, got.body)
+	}
+}
+
+// MaxSessions holds where many are opened at the same time.
+func TestMaxSessions(t *testing.T) {
+	const most, tried = 10, 60
+	endpoint, web := serve(t, world(nil), streamable.Options{MaxSessions: most})
+	url := web.URL + "/mcp"
+	var opened atomic.Int32
+	var wg sync.WaitGroup
+	for range tried {
+		wg.Go(func() {
+			switch got := send(t, "POST", url, initializeBody(mcp.Revision20251125, "")); {
+			case got.status == 200 && got.header.Get("Mcp-Session-Id") != "":
+				opened.Add(1)
+			case got.status != 503 || got.header.Get("Retry-After") == "" || got.header.Get("Mcp-Session-Id") != "":
+				t.Errorf("%d %v %s", got.status, got.header, got.body)
+			}
+		})
+	}
+	wg.Wait()
+	if n := opened.Load(); n != most || endpoint.Sessions() != most {
+		t.Errorf("%d sessions were opened, and %d are kept", n, endpoint.Sessions())
+	}
+	if got := send(t, "POST", url, listBody, modernFields("tools/list")...); got.status != 200 {
+		t.Errorf("a modern request, which needs none: %d", got.status)
+	}
+}
