@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: test check vet unit allocations fuzz interop interop-deps conformance conformance-deps redis bench build clean
+.PHONY: test check vet unit allocations fuzz interop interop-deps conformance conformance-deps redis nginx bench build clean
 
 test: check vet interop-deps conformance-deps unit allocations fuzz interop conformance ## everything
 	@echo "make test: all of it passed"
@@ -29,10 +29,10 @@ vet: ## go vet and build for every platform: what is not Linux is not run
 	cd interop && go vet ./...
 
 # Tests that need a Redis get one of their own, on a socket in a temporary folder.
-unit: redis ## the module's own tests, with the race detector
+unit: redis nginx ## the module's own tests, with the race detector
 	@dir=$$(mktemp -d); trap 'kill $$(cat $$dir/pid) 2>/dev/null || true; sleep 0.2; rm -rf $$dir' EXIT
 	redis-server --port 0 --unixsocket $$dir/redis.sock --pidfile $$dir/pid --daemonize yes --save "" --dir $$dir >/dev/null
-	DOWEL_TEST_REDIS=unix://$$dir/redis.sock go test -race -timeout 10m -v ./... > $$dir/log 2>&1 || failed=1
+	DOWEL_TEST_REDIS=unix://$$dir/redis.sock DOWEL_TEST_NGINX=$$(command -v nginx || echo /usr/sbin/nginx) go test -race -timeout 10m -v ./... > $$dir/log 2>&1 || failed=1
 	grep -vE '^(=== |\s*--- PASS|PASS$$|\?)' $$dir/log | grep -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|---|\s+\S+_test\.go)' || true
 	if [ -n "$${failed:-}" ]; then grep -vE '^(=== |\s*--- PASS|PASS$$)' $$dir/log | tail -300; exit 1; fi
 
@@ -62,6 +62,10 @@ conformance-deps:
 
 redis:
 	@command -v redis-server >/dev/null || { echo "installing redis-server"; apt-get update -qq && apt-get install -y -qq redis-server >/dev/null; }
+
+# nginx-light is the server alone; a service that the package starts is none of the tests' business, so it is not started.
+nginx:
+	@PATH=$$PATH:/usr/sbin command -v nginx >/dev/null || { echo "installing nginx-light"; apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq nginx-light >/dev/null; }
 
 bench: ## dowel beside its floor, as ratios
 	@go test -run '^$$' -bench . -benchmem ./mcptest/...

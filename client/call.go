@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
 // do makes one call of a user: from the cache, or from the server with everything that a call may bring. name is what
@@ -59,9 +61,10 @@ func (c *Client) exchange(ctx context.Context, method string, params json.RawMes
 	}
 }
 
-// send makes one round trip. It is made again once where that is safe.
+// send makes one round trip. It is made again where that is safe.
 func (c *Client) send(ctx context.Context, req *mcp.Request, k *clock, reach time.Duration) (*mcp.Response, error) {
-	for first := true; ; first = false {
+	var failed attempts
+	for {
 		l, err := c.conn.acquire(ctx, reach)
 		if err != nil {
 			return nil, err
@@ -69,21 +72,52 @@ func (c *Client) send(ctx context.Context, req *mcp.Request, k *clock, reach tim
 		k.send()
 		resp, err := l.transport.RoundTrip(ctx, req)
 		k.received()
-		if err == nil || !first || !c.again(ctx, l, req.Method, err) {
+		if err == nil || !c.again(ctx, l, req.Method, reach, &failed, err) {
 			return resp, err
 		}
 	}
 }
 
-// again reports whether a request that failed may be sent again, when it is time to.
-func (c *Client) again(ctx context.Context, l *link, method string, err error) bool {
-	if c.conn.distrust(l, err) {
+// attempts are those of one request that have failed.
+type attempts struct {
+	since time.Time
+	unmet int // before the request was sent
+	cut   int // after that
+}
+
+// again reports whether a request that failed may be sent again, when it is time to. What was never sent, since the server
+// could not be reached, may be any request.
+func (c *Client) again(ctx context.Context, l *link, method string, reach time.Duration, failed *attempts, err error) bool {
+	if failed.since.IsZero() {
+		failed.since = time.Now()
+	}
+	if failed.cut == 0 && c.conn.distrust(l, err) {
+		failed.cut++
 		return true // the server refused to look at the request
 	}
-	if !repeatable(method) || !errors.Is(err, mcp.ErrConnection) || c.opts.Restart.Max == 0 {
+	most := c.opts.Restart.Max
+	switch {
+	case !errors.Is(err, mcp.ErrConnection) || most == 0 || !c.conn.patient(failed.since, reach):
 		return false
+	case unreached(err):
+		failed.unmet++
+		return failed.unmet <= most && sleep(ctx, c.pause(failed.unmet), nil)
+	case repeatable(method):
+		failed.cut++
+		return failed.cut == 1 && sleep(ctx, c.pause(1), nil)
 	}
-	return sleep(ctx, backoff{c.opts.Restart.Base, c.opts.Restart.Cap}.delay(1), nil)
+	return false
+}
+
+// pause is how long to wait before a try.
+func (c *Client) pause(try int) time.Duration {
+	return backoff{c.opts.Restart.Base, c.opts.Restart.Cap}.delay(try)
+}
+
+// unreached reports whether nothing was sent, since there was no connection to be had.
+func unreached(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial" || errors.Is(err, transport.ErrUnsent)
 }
 
 // understood refuses results of a type that nobody registered.

@@ -9,7 +9,8 @@
 //
 // [Dial] returns a [Client] that is ready. It keeps the connection alive: when that is lost, calls in flight fail with
 // an error that wraps [mcp.ErrConnection], and the server is dialed again with back-off ([Restart]). Only lists and
-// server/discover, which change nothing, are sent once more over the new connection; nothing else is replayed. Calls made
+// server/discover, which change nothing, are sent once more over the new connection; nothing else is replayed. What could not
+// be sent, since an HTTP server did not accept connections, is tried as often as Restart says. Calls made
 // meanwhile wait. [Options.OnState] and [Client.State] tell how it goes.
 //
 // What a server asks (elicitation, sampling, roots) is answered by the functions in [Options], in both eras; only what

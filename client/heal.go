@@ -121,6 +121,14 @@ func (c *connection) bounded(ctx context.Context, limit time.Duration) (context.
 	return context.WithTimeoutCause(ctx, limit, &TimeoutError{Kind: TimeoutConnect, After: limit})
 }
 
+// patient reports whether the time since a moment is within the limit for connecting.
+func (c *connection) patient(since time.Time, limit time.Duration) bool {
+	if limit == 0 {
+		limit = c.connect
+	}
+	return limit < 0 || time.Since(since) < limit
+}
+
 func (c *connection) dial(ctx context.Context, strict bool) (*link, error) {
 	l := &link{owner: c}
 	t, err := c.dialer.Dial(ctx, l, c.options)

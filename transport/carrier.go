@@ -63,8 +63,19 @@ func (s Separate) Connect(ctx context.Context, endpoint string) error {
 // Receive takes a frame that came on no request's way.
 func (s Separate) Receive(frame []byte) { s.frame(frame) }
 
-// Down says that what was agreed with the server is lost: every request fails with the error.
-func (s Separate) Down(err error) { s.conn.(*posting).end(err) }
+// Down says that what was agreed with the server is lost: every request fails with the error. When it returns, the Inbound
+// knows.
+func (s Separate) Down(err error) {
+	s.conn.(*posting).end(err)
+	<-s.done
+}
+
+// Interrupted says that changes may have been lost which a legacy server tells of by itself: who listens to them is told.
+func (s Separate) Interrupted() {
+	if l, ok := s.dialect().(*legacyCaller); ok {
+		l.interrupted()
+	}
+}
 
 // Speaks returns what is spoken; empty while that is not known.
 func (s Separate) Speaks() mcp.Revision { return s.spoken() }

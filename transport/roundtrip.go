@@ -168,7 +168,7 @@ func (c *caller) register(ctx context.Context, req *mcp.Request) (*exchange, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return nil, c.err
+		return nil, fmt.Errorf("%w: %w", ErrUnsent, c.err)
 	}
 	var x *exchange
 	if n := len(c.free); n > 0 {

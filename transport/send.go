@@ -8,6 +8,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
+// ErrUnsent is wrapped by the error of a request that was not sent, since the connection was lost before.
+var ErrUnsent = errors.New("not sent")
+
 // smallFrame is what a pipe takes at once, if it takes anything.
 const smallFrame = 16 << 10
 

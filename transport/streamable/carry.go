@@ -85,9 +85,11 @@ func (c *carrier) carry(ctx context.Context, m *transport.Outbound, back transpo
 		return err
 	}
 	switch media := mediaType(resp.Header); {
+	case resp.StatusCode >= 300:
+		return c.refused(m, resp, back)
 	case back == nil:
-		return c.accepted(m, resp)
-	case media == "text/event-stream" && resp.StatusCode < 300:
+		return c.accepted(m)
+	case media == "text/event-stream":
 		return c.stream(ctx, m, resp, back)
 	case media == "application/json" || media == "":
 		return c.document(m, resp, back)
@@ -106,6 +108,9 @@ func (c *carrier) do(r *http.Request) (*http.Response, error) {
 		way = http.DefaultTransport
 	}
 	resp, err := way.RoundTrip(r)
+	if err == nil && resp.Request == nil {
+		resp.Request = r
+	}
 	if err != nil || resp.StatusCode < 300 || resp.StatusCode >= 400 || resp.Header.Get("Location") == "" {
 		return resp, err
 	}
@@ -248,6 +253,17 @@ func (c *carrier) check(m *transport.Outbound, r *http.Request, resp *http.Respo
 	return nil
 }
 
+// deniesSession reports whether an answer to a request of a session says that there is none. It should be 404; servers made
+// after an example of the TypeScript SDK, the reference servers among them, answer 400.
+func deniesSession(e *transport.HTTPError) bool {
+	if e.Status != http.StatusBadRequest || !bytes.Contains(bytes.ToLower(e.Body), []byte("session")) {
+		return false
+	}
+	const serverError = -32000
+	msg, err := jsonrpc.Parser{}.Parse(e.Body)
+	return err != nil || msg.Error != nil && msg.Error.Code == serverError
+}
+
 // lost says once that a session is not there any more.
 func (c *carrier) lost(id string) {
 	c.mu.Lock()
@@ -274,33 +290,39 @@ func (c *carrier) failed(ctx context.Context, err error) error {
 }
 
 // accepted ends a message that nothing comes back for.
-func (c *carrier) accepted(m *transport.Outbound, resp *http.Response) error {
-	if resp.StatusCode >= 300 {
-		return transport.NewHTTPError(resp)
-	}
+func (c *carrier) accepted(m *transport.Outbound) error {
 	if m.Method == mcp.NotificationInitialized {
 		c.stand()
 	}
 	return nil
 }
 
-// document reads an answer that is one message. An error of HTTP that holds one of the protocol is that; where it speaks of
+// refused reads an answer that is an error of HTTP. One that holds an error of the protocol is that; where it speaks of
 // credentials, rates or the server's state it stays what it is.
-func (c *carrier) document(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
-	if resp.StatusCode >= 300 {
-		failed := transport.NewHTTPError(resp)
-		msg, err := jsonrpc.Parser{}.Parse(failed.Body)
-		if err == nil {
-			c.tap.Show(transport.Received, failed.Body, resp.Header)
-		}
-		if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
-			return failed // where even initialize is refused, the status says whether to try the older transport
-		}
-		if !back.Receive(failed.Body) {
-			return failed
-		}
-		return nil
+func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
+	failed := transport.NewHTTPError(resp)
+	if sent := resp.Request.Header[mcp.HeaderSessionID]; len(sent) > 0 && deniesSession(failed) {
+		c.lost(sent[0])
+		return ErrSessionLost
 	}
+	if media := mediaType(resp.Header); back == nil || media != "application/json" && media != "" {
+		return failed
+	}
+	msg, err := jsonrpc.Parser{}.Parse(failed.Body)
+	if err == nil {
+		c.tap.Show(transport.Received, failed.Body, resp.Header)
+	}
+	if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
+		return failed // where even initialize is refused, the status says whether to try the older transport
+	}
+	if !back.Receive(failed.Body) {
+		return failed
+	}
+	return nil
+}
+
+// document reads an answer that is one message.
+func (c *carrier) document(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
 	body := io.Reader(resp.Body)
 	if resp.ContentLength < 0 || resp.ContentLength > int64(c.max) {
 		body = io.LimitReader(body, int64(c.max)+1)

@@ -189,10 +189,13 @@ func (c *carrier) readStanding(ready func()) {
 	at := &cursor{retry: DefaultRetry}
 	opened := false
 	for failures := 0; ; {
-		seen, id := at.events, c.sessionID()
+		seen, id, resumed := at.events, c.sessionID(), at.last != ""
 		resp, err := c.get(c.life, at.last, c.caller.Speaks())
 		ready()
 		if err == nil {
+			if opened && !resumed {
+				c.caller.Interrupted()
+			}
 			failures, opened = 0, true
 			_, err = c.read(at, resp, false, func(frame []byte) bool {
 				c.tap.Show(transport.Received, frame, resp.Header)
@@ -207,7 +210,7 @@ func (c *carrier) readStanding(ready func()) {
 			return
 		case errors.As(err, &answered) && (answered.Status == http.StatusMethodNotAllowed || answered.Status == http.StatusNotFound && !opened):
 			return // the server has no such stream
-		case errors.As(err, &answered) && answered.Status == http.StatusNotFound:
+		case answered != nil && (answered.Status == http.StatusNotFound || opened && deniesSession(answered)):
 			c.lost(id)
 			return
 		case permanent(err) && at.last != "":

@@ -1,0 +1,60 @@
+package streamable_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// A stream of notifications that was cut, and that cannot be gone on with where it was cut, has a gap. A watch tells of it.
+func TestStandingStreamWithAGap(t *testing.T) {
+	for name, test := range map[string]struct {
+		head string
+		gap  bool
+	}{
+		"events without ids": {"", true},
+		"events with ids":    {"id: 1\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin, streams := make(chan struct{}), 0
+			b := &badServer{session: "s"}
+			b.get = func(w http.ResponseWriter, r *http.Request) {
+				if streams++; streams == 1 {
+					beginStream(w, ": open\n\n")
+					<-begin
+					beginStream(w, "retry: 1\n"+test.head+changedEvent)
+					abort()
+				}
+				beginStream(w, changedEvent)
+				b.silent(r)
+			}
+			c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			w, err := c.Watch(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			close(begin)
+			gap, enough := false, time.AfterFunc(time.Second, cancel)
+			defer enough.Stop()
+			for change, err := range w.Changes() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				gap = gap || change.Gap
+			}
+			if gap != test.gap {
+				t.Errorf("a gap: %v", gap)
+			}
+			if n := b.count(mcp.MethodInitialize); n != 1 {
+				t.Errorf("%d sessions", n)
+			}
+		})
+	}
+}
