@@ -51,9 +51,10 @@ type exchange struct {
 	id     jsonrpc.ID
 	method string
 	ctx    context.Context
-	logs   bool // whether it may have log messages
-	steps  bool // whether progress is asked for
-	late   bool // a probe that nobody waits for; what names no request does not answer it
+	logs   bool                    // whether it may have log messages
+	steps  bool                    // whether progress is asked for
+	filter *mcp.SubscriptionFilter // of a subscription
+	late   bool                    // a probe that nobody waits for; what names no request does not answer it
 	done   chan reply
 
 	from io.Closer // what its way back is read from; nil where there is none of its own

@@ -121,7 +121,18 @@ func (m *modernCaller) notification(n mcp.Notification, takers []*exchange) []*e
 		}
 		return takers
 	}
-	return m.c.logging(n, takers)
+	return m.c.logging(n, m.c.unlabelled(n, takers))
+}
+
+// unlabelled appends the subscriptions that a change belongs to where the server does not say which, as it must: mcp-go does
+// not, on stdio. c.mu is held.
+func (c *caller) unlabelled(n mcp.Notification, takers []*exchange) []*exchange {
+	for _, x := range c.pending {
+		if x.filter != nil && wants(*x.filter, n) {
+			takers = append(takers, x)
+		}
+	}
+	return takers
 }
 
 func (m *modernCaller) request(context.Context, *mcp.Request) (*mcp.Result, error) {

@@ -127,8 +127,8 @@ func (p *posting) Close() error {
 	return err
 }
 
-// carry sends a request on a way of its own and waits for its response. Notifications are delivered as they come, by the
-// goroutine that waits.
+// carry sends a request on a way of its own and waits for its response. Notifications are delivered as they come: those that
+// come on that way by the goroutine that waits.
 func (c *caller) carry(ctx context.Context, req *mcp.Request, speak dialect) (*mcp.Response, error) {
 	x, err := c.register(ctx, req)
 	if err != nil {
@@ -136,7 +136,9 @@ func (c *caller) carry(ctx context.Context, req *mcp.Request, speak dialect) (*m
 	}
 	defer c.drop(x)
 	w := way{caller: c, id: x.id, x: x, ctx: ctx}
+	listened := w.listenElsewhere(speak)
 	err = c.carrier.Carry(ctx, c.outbound(req, speak, x), &w)
+	listened()
 	select {
 	case w.reply = <-x.done: // it came on another way, or the caller is down
 		w.answered = true
@@ -197,6 +199,39 @@ type way struct {
 	ctx      context.Context
 	answered bool
 	reply    reply
+
+	delivering sync.Mutex // one notification after the other
+}
+
+// listenElsewhere delivers notifications of the request that come on another way, such as the standing stream of a legacy
+// session, until the function that it returns is called.
+func (w *way) listenElsewhere(speak dialect) (stop func()) {
+	if w.x.notify == nil || speak.revision().Modern() {
+		return func() {}
+	}
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-w.x.queue.wake:
+				w.deliver(nil)
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+// deliver hands over what came on other ways, and then n, if it is not nil.
+func (w *way) deliver(n *mcp.Notification) {
+	w.delivering.Lock()
+	defer w.delivering.Unlock()
+	w.x.queue.deliver(w.x.notify)
+	if n != nil {
+		w.x.notify(*n)
+	}
 }
 
 // Receive implements [Receiver].
@@ -273,6 +308,5 @@ func (w *way) notification(msg jsonrpc.Message) {
 		w.caller.in.Notify(n)
 		return
 	}
-	w.x.queue.deliver(w.x.notify) // what came on another way before
-	w.x.notify(n)
+	w.deliver(&n)
 }

@@ -183,8 +183,20 @@ func (c *caller) register(ctx context.Context, req *mcp.Request) (*exchange, err
 		x.steps = !req.NoProgress && req.Method != mcp.MethodListen
 		x.queue.wake = make(chan struct{}, 1)
 	}
+	if req.Method == mcp.MethodListen {
+		x.filter = filterOf(req.Params)
+	}
 	c.pending[c.lastID] = x
 	return x, nil
+}
+
+// filterOf returns the filter of a subscription; nil where it cannot be read, which is the server's to refuse.
+func filterOf(params []byte) *mcp.SubscriptionFilter {
+	var p mcp.ListenParams
+	if mcp.Decode(params, &p) != nil {
+		return nil
+	}
+	return &p.Notifications
 }
 
 // drop forgets an exchange. One that was answered is used again: the reading loop, which sends the answer, cannot reach it
