@@ -3,7 +3,6 @@ package streamable
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
@@ -27,19 +26,25 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	}
 	last := r.Header.Get(mcp.HeaderLastEventID)
 	if last == "" {
-		ss.standing().attach(w, r, "")
+		ss.standing().attach(w, r, "", "")
 		return
 	}
 	name, ok := s.opts.Events.Stream(last)
-	if !ok || name != ss.key && !strings.HasPrefix(name, ss.key+".") {
+	if !ok || !ss.named(name) {
 		transport.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
 		return
 	}
 	l := ss.lane(name)
 	if l == nil { // it is over, and its events may be there still
 		l = &lane{session: ss, name: name, over: true}
+		if len(l.missed(r, last)) == 0 {
+			// A client that got an empty stream would come back for more, some without a name for what: then it has one stream too
+			// many. The status is the one that the TypeScript SDK takes for an end without complaint.
+			s.refuseMethod(w, "the stream has ended, and nothing of it is left to send")
+			return
+		}
 	}
-	l.attach(w, r, last)
+	l.attach(w, r, name, last)
 }
 
 // delete ends a session.
@@ -62,14 +67,13 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
 
 var errDeleted = errors.New("the client has ended the session")
 
-// attach sends the lane over a new connection: what the client has missed, and what is to come. A connection that it had
-// before is let go.
-func (l *lane) attach(w http.ResponseWriter, r *http.Request, last string) {
+// attach sends the lane over a new connection: what the client has missed, and what is to come.
+func (l *lane) attach(w http.ResponseWriter, r *http.Request, name, last string) {
 	if l.standing {
 		l.listen() // before the client can cause a change
 	}
 	stream := l.session.server.newStream(w)
-	released := l.connect(stream, r, last)
+	released := l.connect(stream, r, name, last)
 	if released != nil {
 		forget := l.session.server.onShutdown(func() { l.drop(stream) })
 		select {
@@ -84,13 +88,15 @@ func (l *lane) attach(w http.ResponseWriter, r *http.Request, last string) {
 }
 
 // connect makes stream the lane's connection, once the client has what it missed; nil where there is nothing to wait for.
-func (l *lane) connect(stream *eventstream.Writer, r *http.Request, last string) <-chan struct{} {
+func (l *lane) connect(stream *eventstream.Writer, r *http.Request, name, last string) <-chan struct{} {
 	if stream.Open() != nil {
 		return nil
 	}
-	l.leave()
+	if !l.standing {
+		l.leave()
+	}
 	for {
-		released, missed := l.join(stream, r, last)
+		released, missed := l.join(stream, r, name, last)
 		if len(missed) == 0 {
 			return released
 		}
@@ -104,7 +110,7 @@ func (l *lane) connect(stream *eventstream.Writer, r *http.Request, last string)
 	}
 }
 
-// leave lets the connection go that the lane has, if it has one.
+// leave lets the connection go that the lane has, if it has one: its client is here.
 func (l *lane) leave() {
 	l.lock()
 	defer l.mu.Unlock()
@@ -113,15 +119,17 @@ func (l *lane) leave() {
 }
 
 // join makes stream the lane's connection if nothing was missed; else it returns that.
-func (l *lane) join(stream *eventstream.Writer, r *http.Request, last string) (<-chan struct{}, []StoredEvent) {
+func (l *lane) join(stream *eventstream.Writer, r *http.Request, name, last string) (<-chan struct{}, []StoredEvent) {
 	l.lock()
 	defer l.mu.Unlock()
 	if missed := l.missed(r, last); len(missed) > 0 || l.over {
 		return nil, missed
 	}
-	l.release()
-	l.carry(stream)
-	l.released = make(chan struct{})
+	if !l.standing {
+		l.release()
+		l.carry(nil)
+	}
+	l.give(stream, name)
 	if last == "" {
 		l.prime()
 		l.flush()
@@ -164,11 +172,7 @@ func (l *lane) missed(r *http.Request, last string) []StoredEvent {
 func (l *lane) drop(stream *eventstream.Writer) {
 	l.lock()
 	defer l.mu.Unlock()
-	if l.stream == stream {
-		l.carry(nil)
-		l.left = time.Now()
-		l.release()
-	}
+	l.lose(stream)
 }
 
 // attached reports whether a client is connected.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +34,7 @@ type lane struct {
 	accept   accepts
 	prefix   []byte   // what goes before the next event on the connection
 	document []byte   // the answer, where it is one document
+	spares   []spare  // further connections of the standing lane
 	waiting  [][]byte // what came for the standing lane while nobody was there
 	stop     func()   // ends the standing lane's listening to lists; nil while it does not
 	left     time.Time
@@ -120,7 +120,7 @@ func (l *lane) begin() {
 	if l.idle == nil || l.stream != nil || l.over || !l.accept.stream {
 		return
 	}
-	l.name = l.session.key + "." + l.session.server.instance + strconv.FormatUint(l.session.server.lanes.Add(1), 36)
+	l.name = l.session.newName(answerStream)
 	l.session.enter(l)
 	l.first = l.session.server.newStream(l.idle)
 	l.carry(l.first)
@@ -181,10 +181,9 @@ func (l *lane) send(frame []byte) {
 	case !l.standing:
 		_ = l.stream.SendEncoded(event) // the handler waits for its own client
 	case !l.stream.TrySendEncoded(event): // nobody waits for who does not read: it is cut off, and comes back for the rest
-		l.stream.CutOff(errSlow)
-		l.carry(nil)
-		l.left = time.Now()
-		l.release()
+		slow := l.stream
+		slow.CutOff(errSlow)
+		l.lose(slow)
 	}
 }
 
@@ -251,7 +250,7 @@ func (l *lane) last(e eventstream.Event) {
 func (l *lane) end() {
 	l.over = true
 	l.session.forget(l)
-	l.release()
+	l.letGo()
 }
 
 func (l *lane) release() {

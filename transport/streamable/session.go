@@ -2,6 +2,8 @@ package streamable
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,8 +132,24 @@ func (ss *session) forget(l *lane) {
 	delete(ss.lanes, l.name)
 }
 
+// The kinds of streams that a session has beside its first standing one, which is named by its key.
+const (
+	answerStream = "." // the answer to a request
+	secondStream = "~" // a further standing one
+)
+
+// newName returns a name for a stream that no other has, of any replica.
+func (ss *session) newName(kind string) string {
+	return ss.key + kind + ss.server.instance + strconv.FormatUint(ss.server.lanes.Add(1), 36)
+}
+
+// named reports whether a name is that of a stream of the session.
+func (ss *session) named(name string) bool {
+	return name == ss.key || strings.HasPrefix(name, ss.key+answerStream) || strings.HasPrefix(name, ss.key+secondStream)
+}
+
 func (ss *session) lane(name string) *lane {
-	if name == ss.key {
+	if name == ss.key || strings.HasPrefix(name, ss.key+secondStream) {
 		return ss.standing()
 	}
 	ss.mu.Lock()
