@@ -35,10 +35,13 @@ func newCLI(t *testing.T) cli {
 	return cli{t, newMark(t), t.TempDir()}
 }
 
-// command is dowel with words, and with a server's command behind them unless server is empty.
+// command is dowel with words, and with a server behind them unless it is empty: its command, or its URL alone.
 func (c cli) command(ctx context.Context, server []string, words ...string) *exec.Cmd {
 	c.t.Helper()
-	if len(server) > 0 {
+	switch {
+	case len(server) == 1 && strings.HasPrefix(server[0], "http://"):
+		words = append(slices.Clone(words), "--url", server[0])
+	case len(server) > 0:
 		words = append(append(slices.Clone(words), "--"), withMark(c.mark, server...)...)
 	}
 	cmd := exec.CommandContext(ctx, built(c.t, "dowel"), words...)
@@ -48,7 +51,7 @@ func (c cli) command(ctx context.Context, server []string, words ...string) *exe
 	return cmd
 }
 
-// on runs dowel on a server given by its command, and fails the test when a process is left behind.
+// on runs dowel on a server given by its command or URL, and fails the test when a process is left behind.
 func (c cli) on(server []string, words ...string) output {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)

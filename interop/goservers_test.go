@@ -10,22 +10,48 @@ import (
 	"github.com/dowel-mcp/dowel/interop/peers/contract"
 )
 
-// dowel as the client of servers on the Go SDKs. They speak both eras, so dowel must find the modern one.
+// dowel as the client of servers on the Go SDKs.
 
 const modernRevision = "2026-07-28"
 
+// peerServers are the ways to the servers that offer package contract, with the revision that dowel must find: the modern
+// one, unless the SDK does not offer that there.
+var peerServers = map[string]struct{ path, revision string }{
+	"gosdk-server":            {"", modernRevision},
+	"gosdk-server /mcp":       {"/mcp", "2025-11-25"},
+	"gosdk-server /stateless": {"/stateless", modernRevision},
+	"gosdk-server /json":      {"/json", modernRevision},
+	"gosdk-server /sse":       {"/sse", "2025-11-25"},
+	"mcpgo-server":            {"", modernRevision},
+	"mcpgo-server /mcp":       {"/mcp", modernRevision},
+	"mcpgo-server /stateless": {"/stateless", modernRevision},
+	"mcpgo-server /sse":       {"/sse", "2025-11-25"},
+	"server-v2 /mcp":          {"/mcp", modernRevision},
+}
+
+// peerServer starts a server that serves over HTTP and returns its URL, or returns the command of one on stdio.
+func peerServer(t *testing.T, name, path string) string {
+	t.Helper()
+	switch {
+	case path == "":
+		return built(t, name)
+	case name == "server-v2":
+		return serve(t, typeScriptService(t)).at(path)
+	}
+	return serve(t, goService(t, name)).at(path)
+}
+
 func TestGoServers(t *testing.T) {
-	for _, name := range []string{"gosdk-server", "mcpgo-server"} {
-		t.Run(name, func(t *testing.T) {
+	for title, test := range peerServers {
+		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			c := newCLI(t)
-			server := []string{built(t, name)}
+			name, _, _ := strings.Cut(title, " ")
+			server := []string{peerServer(t, name, test.path)}
 
 			discovered := c.json(server, "discover")
 			has(t, discovered, "name", name)
-			if !strings.Contains(c.ok(server, words("discover", "--json")).stdout, modernRevision) {
-				t.Errorf("discover does not name %s", modernRevision)
-			}
+			has(t, discovered, "revision", test.revision)
 			// The servers' pages hold four entries, and echo is not on the first.
 			for _, tool := range []string{contract.SimpleText, contract.Echo, contract.Add, contract.ToolChange} {
 				has(t, c.json(server, "tools"), "name", tool)
@@ -69,13 +95,24 @@ func TestGoSDKEverythingServer(t *testing.T) {
 
 // A watch prints what changes, and ends with dowel.
 func TestWatch(t *testing.T) {
-	for _, name := range []string{"gosdk-server", "mcpgo-server"} {
-		t.Run(name, func(t *testing.T) {
+	for title, words := range map[string][]string{
+		"gosdk-server":            nil,
+		"gosdk-server /mcp":       nil,
+		"gosdk-server /stateless": nil,
+		"gosdk-server /sse":       nil,
+		"mcpgo-server":            nil,
+		"mcpgo-server /mcp":       {"--revision", "2025-11-25"}, // over HTTP its modern era tells of no updates
+		"mcpgo-server /sse":       nil,
+		"server-v2 /mcp":          nil,
+	} {
+		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			c := newCLI(t)
+			name, path, _ := strings.Cut(title, " ")
+			server := []string{peerServer(t, name, path)}
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
-			cmd := c.command(ctx, []string{built(t, name)}, "watch", contract.WatchedURI, "--json")
+			cmd := c.command(ctx, server, append([]string{"watch", contract.WatchedURI, "--json"}, words...)...)
 			stdout, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

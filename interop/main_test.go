@@ -1,10 +1,13 @@
 package interop
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -21,6 +24,7 @@ var binaries = map[string]*binary{
 	"gosdk-client": {folder: ".", pkg: "./peers/gosdk-client"},
 	"mcpgo-server": {folder: ".", pkg: "./peers/mcpgo-server"},
 	"mcpgo-client": {folder: ".", pkg: "./peers/mcpgo-client"},
+	"dowel-client": {folder: ".", pkg: "./peers/dowel-client"},
 	// The official Go SDK's own server for the conformance suite.
 	"everything-server": {folder: ".", pkg: "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"},
 }
@@ -38,6 +42,10 @@ func TestMain(m *testing.M) {
 		if output, err := build.CombinedOutput(); err != nil {
 			b.err = fmt.Errorf("building %s: %w\n%s", b.pkg, err, output)
 		}
+	}
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = parallel.Value.Set("8") // the tests wait more than they work
 	}
 	code := m.Run()
 	os.RemoveAll(folder)

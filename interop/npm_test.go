@@ -9,14 +9,31 @@ import (
 // dowel as the client of the reference servers from npm.
 
 func TestServerEverything(t *testing.T) {
-	t.Parallel()
-	c := newCLI(t)
-	server := []string{npm(t, "mcp-server-everything")}
+	for name, server := range map[string]func(t *testing.T) string{
+		"stdio":            func(t *testing.T) string { return npm(t, "mcp-server-everything") },
+		"streamableHttp":   func(t *testing.T) string { return serve(t, everythingService(t, "streamableHttp")).at("/mcp") },
+		"sse":              func(t *testing.T) string { return serve(t, everythingService(t, "sse")).at("/sse") },
+		"sse without /sse": func(t *testing.T) string { return serve(t, everythingService(t, "sse")).at("") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			useServerEverything(t, server(t))
+		})
+	}
+}
 
+func useServerEverything(t *testing.T, to string) {
+	c, server := newCLI(t), []string{to}
 	has(t, c.json(server, "tools"), "name", "echo")
 	has(t, c.json(server, "prompts"), "name", "args-prompt")
 	has(t, c.json(server, "resources"), "uriTemplate", "demo://resource/dynamic/text/{resourceId}")
 	has(t, c.json(server, "discover"), "name", "mcp-servers/everything")
+
+	// What it asks of its client.
+	c.ok(server, words("call", "trigger-elicitation-request", "--answer", "name=Ada"), "Ada")
+	c.ok(server, words("call", "trigger-sampling-request", "prompt=Name a city.", "--sample-text", "Paris"), "Paris")
+	folder := t.TempDir()
+	c.ok(server, words("call", "get-roots-list", "--root", folder), filepath.Base(folder))
 
 	c.ok(server, words("call", "echo", "message=grüße & <world>"), "Echo: grüße & <world>")
 	c.ok(server, words("call", "get-sum", "a=19", "b=23"), "42")

@@ -1,12 +1,13 @@
-// A modern client, the TypeScript SDK v2 at revision 2026-07-28, against a server on stdio. Prints one JSON line per check.
+// A modern client, the TypeScript SDK v2 at revision 2026-07-28, against a server on stdio or HTTP. Prints one JSON line per check.
 // The SDK speaks the modern era only when it is told to: --era modern pins the revision, --era auto lets it probe.
 
-import { Client, LOG_LEVEL_META_KEY } from '@modelcontextprotocol/client';
+import { Client, LOG_LEVEL_META_KEY, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { checkContract, invalidParams } from './contract.mjs';
+import { checkLegacy } from './legacy.mjs';
 import { checkInputRequired, checkPromptInput, checkQuestions } from './questions.mjs';
 import { checkReference } from './reference.mjs';
-import { main, Peer } from './peer.mjs';
+import { main, Peer, transportOf } from './peer.mjs';
 import { must, pause, refused, same, textOf, until } from './report.mjs';
 
 const revision = '2026-07-28';
@@ -44,18 +45,18 @@ class ModernPeer extends Peer {
     }
 }
 
-const everything = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} };
+const everything = { sampling: {}, elicitation: { form: { applyDefaults: true }, url: {} }, roots: { listChanged: true } };
 
-async function connect({ command, args, era }, capabilities = everything) {
+async function connect(line, capabilities = everything) {
     const client = new Client({ name: 'interop-client-v2', version: '1.0.0' }, {
         capabilities,
-        versionNegotiation: { mode: era === 'auto' ? 'auto' : { pin: revision }, probe: { timeoutMs: 10_000 } }
+        versionNegotiation: { mode: line.era === 'auto' ? 'auto' : { pin: revision }, probe: { timeoutMs: 10_000 } }
     });
     const peer = new ModernPeer(client, 'modern');
     if (capabilities.elicitation) client.setRequestHandler('elicitation/create', request => peer.answers.elicit(request.params));
     if (capabilities.sampling) client.setRequestHandler('sampling/createMessage', request => peer.answers.sample(request.params));
     if (capabilities.roots) client.setRequestHandler('roots/list', request => peer.answers.roots(request.params));
-    await peer.connect(new StdioClientTransport({ command, args, env: process.env, stderr: 'ignore' }));
+    await peer.connect(transportOf({ StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport }, line));
     // An automatic client may find a legacy server; the checks that depend on the era follow what it found.
     peer.era = client.getProtocolEra();
     return peer;
@@ -198,6 +199,7 @@ await main('client-v2.mjs', 'v2', connect, {
     async contract(report, peer, line) {
         await checkContract(report, peer);
         await checkQuestions(report, peer);
+        if (peer.era === 'legacy') return checkLegacy(report, peer);
         await checkInputRequired(report, peer, 'input required');
         await checkPromptInput(report, peer, 'prompt input');
         await checkModern(report, peer, line);

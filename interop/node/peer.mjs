@@ -1,26 +1,38 @@
 // What both clients have in common: the command line, what they collect, and the order of the checks.
 
 import { servers } from './servers.mjs';
-import { Report } from './report.mjs';
+import { must, Report, same } from './report.mjs';
 import { willing } from './questions.mjs';
 
-/** Reads `[--server NAME] [--era modern|auto] COMMAND ARG…`. */
+const synopsis = '[--server NAME] [--era modern|auto] [--carrier stdio] COMMAND ARG… | … --carrier http|sse URL';
+
+/** Reads the synopsis. */
 export function commandLine(script) {
     const [, , ...words] = process.argv;
-    const options = { server: 'dowel', era: 'modern' };
+    const options = { server: 'dowel', era: 'modern', carrier: 'stdio' };
     while (words[0]?.startsWith('--')) {
         const name = words.shift().slice(2);
         if (!(name in options)) usage(script, `unknown option --${name}`);
         options[name] = words.shift();
     }
-    if (words.length === 0) usage(script, 'no server command');
+    if (words.length === 0) usage(script, 'no server');
+    if (!['stdio', 'http', 'sse'].includes(options.carrier)) usage(script, '--carrier is stdio, http or sse');
     if (!servers[options.server]) usage(script, `--server is one of ${Object.keys(servers).join(', ')}`);
     return { ...options, ...servers[options.server], command: words[0], args: words.slice(1) };
 }
 
 function usage(script, problem) {
-    process.stderr.write(`${script}: ${problem}\nusage: node ${script} [--server NAME] [--era modern|auto] COMMAND ARG…\n`);
+    process.stderr.write(`${script}: ${problem}\nusage: node ${script} ${synopsis}\n`);
     process.exit(2);
+}
+
+/** The transport of an SDK that the command line asks for; both SDKs call theirs the same. */
+export function transportOf({ StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport }, line) {
+    switch (line.carrier) {
+        case 'http': return new StreamableHTTPClientTransport(new URL(line.command));
+        case 'sse': return new SSEClientTransport(new URL(line.command));
+        default: return new StdioClientTransport({ command: line.command, args: line.args, env: process.env, stderr: 'ignore' });
+    }
 }
 
 /** A peer that is not connected yet: what arrives is collected in it, what is asked is answered from it. */
@@ -36,6 +48,7 @@ export class Peer {
     }
 
     async connect(transport) {
+        this.transport = transport;
         await this.client.connect(transport);
         const receive = transport.onmessage;
         transport.onmessage = (message, extra) => {
@@ -49,14 +62,33 @@ export class Peer {
     }
 }
 
+/** Ends the session, and sees that the server has forgotten it; the modern era has none. */
+async function endSession({ transport, era }, url) {
+    const { sessionId, protocolVersion } = transport;
+    if (era === 'modern') return same(sessionId ?? null, null, 'session');
+    must(sessionId, 'the server gave no session');
+    await transport.terminateSession();
+    const response = await fetch(url, {
+        method: 'POST',
+        headers: {
+            'content-type': 'application/json', accept: 'application/json, text/event-stream',
+            'mcp-session-id': sessionId, 'mcp-protocol-version': protocolVersion
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 'after the end', method: 'ping' })
+    });
+    await response.body?.cancel();
+    same(response.status, 404, 'status of a request in a session that has ended');
+}
+
 /** Connects, runs the checks, closes, and ends the process with the report's exit code. */
 export async function main(script, era, connect, checks) {
     const line = commandLine(script);
-    const report = new Report(line.without[era]);
+    const report = new Report([...line.without[era] ?? [], ...line.without[`${era} ${line.carrier}`] ?? []]);
     let peer;
     await report.check('connect', async () => { peer = await connect(line); });
     if (peer) {
         await checks[line.checks](report, peer, line);
+        if (line.carrier === 'http') await report.check('session end', () => endSession(peer, line.command));
         await report.check('close', () => peer.close());
     }
     process.exitCode = report.finish(peer !== undefined);

@@ -34,6 +34,8 @@ type Client interface {
 	List(ctx context.Context, kind string) ([]string, error)
 	// Call calls a tool. progress, where it is not nil, is told of each progress notification.
 	Call(ctx context.Context, tool string, args map[string]any, progress func(done float64)) (Result, error)
+	// SetLevel asks for log messages of a level and above, for the calls that follow.
+	SetLevel(ctx context.Context, level string) error
 	// Read reads a resource of one part.
 	Read(ctx context.Context, uri string) (Part, error)
 	// Prompt returns the text of a prompt.
@@ -55,6 +57,8 @@ type Result struct {
 	Text    string
 	Kinds   []string // the type of each content block
 	IsError bool
+	// Structured is the structured content as JSON, empty where there is none.
+	Structured string
 }
 
 // Part is one part of a resource.
@@ -99,6 +103,7 @@ func (h *Heard) wait(method string, before int, limit time.Duration) error {
 const (
 	invalidParams    = -32602
 	resourceNotFound = -32002
+	withStructured   = "2025-06-18" // the first revision with structured content
 	modern           = "2026-07-28"
 )
 
@@ -201,6 +206,12 @@ func (s suite) calls() {
 	big := strings.Repeat("x", 1<<20)
 	s.call("echo 1 MiB", contract.Echo, map[string]any{"message": big}, big)
 	s.call("add", contract.Add, map[string]any{"a": 19, "b": 23}, "42")
+	if s.c.Version() >= withStructured {
+		s.run("structured content", func(ctx context.Context) error {
+			result, err := s.c.Call(ctx, contract.Add, map[string]any{"a": 19, "b": 23}, nil)
+			return errors.Join(err, contains("structured content", result.Structured, "42"))
+		})
+	}
 	s.run("echo 50 at once", func(ctx context.Context) error {
 		errs := make([]error, 50)
 		var wg sync.WaitGroup
@@ -237,6 +248,8 @@ func (s suite) calls() {
 		result, err := s.c.Call(ctx, contract.SimpleText, nil, nil)
 		return errors.Join(err, contains("the next call", result.Text, contract.SimpleAnswer))
 	})
+	s.run("cancel reaches the server", s.cancelled)
+	s.run("logging", s.logging)
 	s.run("completion", func(ctx context.Context) error {
 		values, err := s.c.Complete(ctx, contract.ArgsPrompt, "arg1", "")
 		if err == nil && len(values) == 0 {
@@ -247,6 +260,43 @@ func (s suite) calls() {
 	if s.c.Version() < modern {
 		s.run("ping", s.c.Ping)
 	}
+}
+
+// cancelled cancels a call that waits for nothing else, and asks the server whether it has noticed.
+func (s suite) cancelled(ctx context.Context) error {
+	before, err := s.c.Call(ctx, contract.Cancelled, nil, nil)
+	if err != nil {
+		return err
+	}
+	short, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if _, err := s.c.Call(short, contract.Wait, nil, func(float64) { cancel() }); err == nil {
+		return errors.New("the call was answered")
+	}
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		after, err := s.c.Call(ctx, contract.Cancelled, nil, nil)
+		if err != nil || after.Text != before.Text {
+			return err
+		}
+	}
+	return errors.New("the server's call goes on")
+}
+
+// logging expects the three messages of the tool from the level info on, and none of them from error on.
+func (s suite) logging(ctx context.Context) error {
+	const method = "notifications/message"
+	count := func(level string) (int, error) {
+		if err := s.c.SetLevel(ctx, level); err != nil {
+			return 0, err
+		}
+		before := s.heard.Count(method)
+		_, err := s.c.Call(ctx, contract.Logging, nil, nil)
+		time.Sleep(200 * time.Millisecond) // they may come beside the result
+		return s.heard.Count(method) - before, err
+	}
+	loud, err := count("info")
+	quiet, quietErr := count("error")
+	return errors.Join(err, quietErr, same("messages from info on", loud, 3), same("messages from error on", quiet, 0))
 }
 
 func (s suite) refused(name string, ask func(ctx context.Context) error, codes ...int) {

@@ -19,6 +19,9 @@ const (
 	AskModel   = "test_sampling"
 	AskRoots   = "test_input_required_result_list_roots"
 	ToolChange = "test_trigger_tool_change"
+	Logging    = "test_tool_with_logging"
+	Wait       = "wait_for_cancel" // reports progress, and then waits until it is cancelled, up to WaitLimit
+	Cancelled  = "count_cancelled" // answers how many calls of Wait were cancelled
 )
 
 // The prompts.
@@ -47,6 +50,12 @@ const (
 
 // ProgressStep is the time between the three progress notifications of Progress.
 const ProgressStep = 50 * time.Millisecond
+
+// WaitLimit is how long Wait waits at most.
+const WaitLimit = 15 * time.Second
+
+// LogMessages are the messages of Logging, of level info.
+var LogMessages = []string{"Tool execution started", "Tool processing data", "Tool execution completed"}
 
 // UserSchema is the form that AskUser asks for.
 var UserSchema = map[string]any{

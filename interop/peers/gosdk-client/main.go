@@ -1,20 +1,15 @@
-// Command gosdk-client is a client written with the official Go SDK. It starts the server given as its arguments, runs the
-// checks of package checks over stdio, and prints one JSON line for each.
-//
-//	gosdk-client [-version REVISION] [-without NAME,NAME] COMMAND ARG...
+// Command gosdk-client is a client written with the official Go SDK. It runs the checks of package checks on a server and
+// prints one JSON line for each; see [checks.Main] for its command line.
 package main
 
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"iter"
-	"log"
-	"os"
 	"os/exec"
-	"strings"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/interop/peers/checks"
@@ -23,31 +18,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func main() {
-	version := flag.String("version", "", "the revision to ask for; the newest where it is empty")
-	without := flag.String("without", "", "comma-separated names of checks to leave out")
-	flag.Parse()
-	if flag.NArg() == 0 {
-		log.Fatal("usage: gosdk-client [-version REVISION] [-without NAME,NAME] COMMAND ARG...")
-	}
-	r := report.New(os.Stdout, strings.FieldsFunc(*without, func(c rune) bool { return c == ',' }))
-	p := &peer{heard: &checks.Heard{}, progress: map[any]func(float64){}}
-	r.Run("connect", func() error { return p.connect(*version, flag.Args()) })
-	if p.session == nil {
-		os.Exit(1)
-	}
-	if *version != "" {
-		r.Run("version", func() error {
-			if got := p.Version(); got != *version {
-				return fmt.Errorf("got %s, want %s", got, *version)
-			}
-			return nil
-		})
-	}
-	checks.Run(r, p, p.heard)
-	r.Run("close", p.Close)
-	os.Exit(r.Finish())
-}
+func main() { checks.Main("gosdk-client", connect) }
+
+// modern is the first revision without sessions.
+const modern = "2026-07-28"
 
 type peer struct {
 	session *mcp.ClientSession
@@ -56,9 +30,11 @@ type peer struct {
 	mu       sync.Mutex
 	progress map[any]func(float64) // by token
 	tokens   int
+	level    string // of log messages, in the modern era
 }
 
-func (p *peer) connect(version string, command []string) error {
+func connect(line checks.Line, heard *checks.Heard) (checks.Client, error) {
+	p := &peer{heard: heard, progress: map[any]func(float64){}}
 	client := mcp.NewClient(&mcp.Implementation{Name: "gosdk-client", Version: "1.0.0"}, &mcp.ClientOptions{
 		ElicitationHandler:   p.elicit,
 		CreateMessageHandler: p.sample,
@@ -68,15 +44,33 @@ func (p *peer) connect(version string, command []string) error {
 		ResourceUpdatedHandler: func(context.Context, *mcp.ResourceUpdatedNotificationRequest) {
 			p.heard.Add("notifications/resources/updated")
 		},
+		LoggingMessageHandler: func(context.Context, *mcp.LoggingMessageRequest) {
+			p.heard.Add("notifications/message")
+		},
 		ProgressNotificationHandler: p.onProgress,
 	})
 	client.AddRoots(&mcp.Root{URI: checks.RootURI, Name: "interop root"})
 	ctx, cancel := context.WithTimeout(context.Background(), report.Limit)
 	defer cancel()
-	transport := &mcp.CommandTransport{Command: exec.Command(command[0], command[1:]...)}
-	session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if line.Carrier == checks.SSE {
+		ctx = context.Background() // to the SDK it is the life of the stream; that the check of connecting ends is the report's work
+	}
+	session, err := client.Connect(ctx, transport(line), &mcp.ClientSessionOptions{ProtocolVersion: line.Version})
+	if err != nil {
+		return nil, err
+	}
 	p.session = session
-	return err
+	return p, nil
+}
+
+func transport(line checks.Line) mcp.Transport {
+	switch line.Carrier {
+	case checks.HTTP:
+		return &mcp.StreamableClientTransport{Endpoint: line.URL, HTTPClient: line.Web.Client()}
+	case checks.SSE:
+		return &mcp.SSEClientTransport{Endpoint: line.URL, HTTPClient: line.Web.Client()}
+	}
+	return &mcp.CommandTransport{Command: exec.Command(line.Command[0], line.Command[1:]...)}
 }
 
 func (p *peer) elicit(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -101,6 +95,16 @@ func (p *peer) onProgress(_ context.Context, req *mcp.ProgressNotificationClient
 func (p *peer) Version() string                { return p.session.InitializeResult().ProtocolVersion }
 func (p *peer) Ping(ctx context.Context) error { return p.session.Ping(ctx, nil) }
 func (p *peer) Close() error                   { return p.session.Close() }
+
+func (p *peer) SetLevel(ctx context.Context, level string) error {
+	if p.Version() >= modern {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.level = level
+		return nil
+	}
+	return p.session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
+}
 
 func (p *peer) Watch(ctx context.Context, uri string) error {
 	return p.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
@@ -141,19 +145,29 @@ func (p *peer) Call(ctx context.Context, tool string, args map[string]any, progr
 	if args != nil {
 		params.Arguments = args
 	}
+	p.mu.Lock()
+	if p.level != "" {
+		params.Meta = mcp.Meta{mcp.MetaKeyLogLevel: p.level}
+	}
 	if progress != nil {
-		p.mu.Lock()
 		p.tokens++
 		token := fmt.Sprintf("progress-%d", p.tokens)
 		p.progress[token] = progress
-		p.mu.Unlock()
 		params.SetProgressToken(token)
 	}
+	p.mu.Unlock()
 	result, err := p.session.CallTool(ctx, params)
 	if err != nil {
 		return checks.Result{}, err
 	}
 	out := checks.Result{IsError: result.IsError}
+	if result.StructuredContent != nil {
+		data, err := json.Marshal(result.StructuredContent)
+		if err != nil {
+			return out, err
+		}
+		out.Structured = string(data)
+	}
 	for _, content := range result.Content {
 		switch content := content.(type) {
 		case *mcp.TextContent:

@@ -1,4 +1,6 @@
-// Command gosdk-server is a server on stdio, written with the official Go SDK; it offers what package contract names.
+// Command gosdk-server is a server written with the official Go SDK; it offers what package contract names, on stdio, or with
+// -http at an address: at /mcp with sessions (which makes it legacy), at /stateless without, at
+// /json without and without event streams, and at /sse in the way of 2024-11-05.
 // It speaks both eras: what it asks its client, it asks by input requests, which the SDK asks live in the legacy era.
 package main
 
@@ -6,8 +8,11 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
+	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/interop/peers/contract"
@@ -16,6 +21,8 @@ import (
 )
 
 func main() {
+	address := flag.String("http", "", "serve over HTTP at this address")
+	flag.Parse()
 	server := mcp.NewServer(&mcp.Implementation{Name: "gosdk-server", Version: "1.0.0"}, &mcp.ServerOptions{
 		CompletionHandler:  complete,
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
@@ -30,9 +37,24 @@ func main() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go touch(ctx, server)
+	if *address != "" {
+		log.Fatal(http.ListenAndServe(*address, web(server)))
+	}
 	if err := server.Run(ctx, &mcp.StdioTransport{}); err != nil {
 		log.Printf("serving on stdio: %v", err)
 	}
+}
+
+func web(server *mcp.Server) http.Handler {
+	same := func(*http.Request) *mcp.Server { return server }
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(same, &mcp.StreamableHTTPOptions{PropagateRequestCancellation: true}))
+	mux.Handle("/stateless", mcp.NewStreamableHTTPHandler(same, &mcp.StreamableHTTPOptions{
+		Stateless: true, PropagateRequestCancellation: true,
+	}))
+	mux.Handle("/json", mcp.NewStreamableHTTPHandler(same, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true}))
+	mux.Handle("/sse", mcp.NewSSEHandler(same, nil))
+	return mux
 }
 
 // touch says again and again that the watched resource has changed.
@@ -80,6 +102,12 @@ func addTools(server *mcp.Server) {
 		return answer("the list has changed"), nil
 	})
 
+	tool(server, contract.Logging, "Logs three messages.", logging)
+	tool(server, contract.Wait, "Waits until it is cancelled.", wait)
+	tool(server, contract.Cancelled, "Counts calls that were cancelled.", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return answer(fmt.Sprint(cancelled.Load())), nil
+	})
+
 	type echoIn struct {
 		Message string `json:"message" jsonschema:"what to say"`
 	}
@@ -117,6 +145,34 @@ func progress(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResul
 		}
 	}
 	return answer("done"), nil
+}
+
+func logging(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	for _, message := range contract.LogMessages {
+		if err := req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: message}); err != nil {
+			return nil, err
+		}
+	}
+	return answer("logged"), nil
+}
+
+// cancelled counts the calls of wait that were cancelled.
+var cancelled atomic.Int64
+
+func wait(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if token := req.Params.GetProgressToken(); token != nil {
+		params := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: 1}
+		if err := req.Session.NotifyProgress(ctx, params); err != nil {
+			return nil, err
+		}
+	}
+	select {
+	case <-ctx.Done():
+		cancelled.Add(1)
+		return nil, ctx.Err()
+	case <-time.After(contract.WaitLimit):
+		return answer("nobody cancelled"), nil
+	}
 }
 
 func addAsking(server *mcp.Server) {

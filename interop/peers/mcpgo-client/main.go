@@ -1,17 +1,13 @@
-// Command mcpgo-client is a client written with mark3labs/mcp-go. It starts the server given as its arguments, runs the
-// checks of package checks over stdio, and prints one JSON line for each.
-//
-//	mcpgo-client [-version REVISION] [-without NAME,NAME] COMMAND ARG...
+// Command mcpgo-client is a client written with mark3labs/mcp-go. It runs the checks of package checks on a server and
+// prints one JSON line for each; see [checks.Main] for its command line.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log"
-	"os"
-	"strings"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/interop/peers/checks"
@@ -21,36 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-func main() {
-	version := flag.String("version", "", "the revision to ask for; the newest where it is empty")
-	without := flag.String("without", "", "comma-separated names of checks to leave out")
-	flag.Parse()
-	if flag.NArg() == 0 {
-		log.Fatal("usage: mcpgo-client [-version REVISION] [-without NAME,NAME] COMMAND ARG...")
-	}
-	r := report.New(os.Stdout, strings.FieldsFunc(*without, func(c rune) bool { return c == ',' }))
-	p := &peer{heard: &checks.Heard{}, progress: map[string]func(float64){}}
-	connected := false
-	r.Run("connect", func() error {
-		err := p.connect(*version, flag.Args())
-		connected = err == nil
-		return err
-	})
-	if !connected {
-		os.Exit(1)
-	}
-	if *version != "" {
-		r.Run("version", func() error {
-			if got := p.Version(); got != *version {
-				return fmt.Errorf("got %s, want %s", got, *version)
-			}
-			return nil
-		})
-	}
-	checks.Run(r, p, p.heard)
-	r.Run("close", p.Close)
-	os.Exit(r.Finish())
-}
+func main() { checks.Main("mcpgo-client", connect) }
 
 type peer struct {
 	client  *client.Client
@@ -63,24 +30,42 @@ type peer struct {
 	tokens   int
 }
 
-func (p *peer) connect(version string, command []string) error {
-	stdio := transport.NewStdioWithOptions(command[0], nil, command[1:])
-	p.client = client.NewClient(stdio,
+func connect(line checks.Line, heard *checks.Heard) (checks.Client, error) {
+	p := &peer{heard: heard, progress: map[string]func(float64){}}
+	carrier, err := carrier(line)
+	if err != nil {
+		return nil, err
+	}
+	p.client = client.NewClient(carrier,
 		client.WithElicitationHandler(p), client.WithSamplingHandler(p), client.WithRootsHandler(p))
 	p.client.OnNotification(p.onNotification)
-	// The context of Start is the life of the process.
+	// The context of Start is the life of the connection.
 	if err := p.client.Start(context.Background()); err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), report.Limit)
 	defer cancel()
 	request := mcp.InitializeRequest{}
 	request.Params.ClientInfo = mcp.Implementation{Name: "mcpgo-client", Version: "1.0.0"}
-	request.Params.ProtocolVersion = version
+	request.Params.ProtocolVersion = line.Version
 	if _, err := p.client.Initialize(ctx, request); err != nil {
-		return err
+		return nil, err
 	}
-	return p.relisten()
+	return p, p.relisten()
+}
+
+func carrier(line checks.Line) (transport.Interface, error) {
+	switch line.Carrier {
+	case checks.HTTP:
+		options := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(line.Web.Client())}
+		if line.Version != "" && !mcp.IsModernProtocol(line.Version) {
+			options = append(options, transport.WithContinuousListening()) // the GET stream
+		}
+		return transport.NewStreamableHTTP(line.URL, options...)
+	case checks.SSE:
+		return transport.NewSSE(line.URL, transport.WithHTTPClient(line.Web.Client()))
+	}
+	return transport.NewStdioWithOptions(line.Command[0], nil, line.Command[1:]), nil
 }
 
 // relisten opens the modern stream of changes, in place of the one before; a legacy server tells unasked.
@@ -139,6 +124,12 @@ func (p *peer) Close() error {
 		p.listen()
 	}
 	return p.client.Close()
+}
+
+func (p *peer) SetLevel(ctx context.Context, level string) error {
+	request := mcp.SetLevelRequest{}
+	request.Params.Level = mcp.LoggingLevel(level)
+	return p.client.SetLevel(ctx, request)
 }
 
 func (p *peer) Watch(ctx context.Context, uri string) error {
@@ -219,6 +210,13 @@ func (p *peer) Call(ctx context.Context, tool string, args map[string]any, progr
 		return checks.Result{}, err
 	}
 	out := checks.Result{IsError: result.IsError}
+	if result.StructuredContent != nil {
+		data, err := json.Marshal(result.StructuredContent)
+		if err != nil {
+			return out, err
+		}
+		out.Structured = string(data)
+	}
 	for _, content := range result.Content {
 		switch content := content.(type) {
 		case mcp.TextContent:

@@ -1,12 +1,16 @@
-// Command mcpgo-server is a server on stdio, written with mark3labs/mcp-go; it offers what package contract names.
+// Command mcpgo-server is a server written with mark3labs/mcp-go; it offers what package contract names, on stdio, or with
+// -http at an address: at /mcp with sessions, at /stateless without, and at /sse in the way of 2024-11-05.
 // It speaks both eras: what it asks its client, it asks by input requests, which the SDK asks live in the legacy era.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/interop/peers/contract"
@@ -15,6 +19,8 @@ import (
 )
 
 func main() {
+	address := flag.String("http", "", "serve over HTTP at this address")
+	flag.Parse()
 	s := server.NewMCPServer("mcpgo-server", "1.0.0",
 		server.WithToolCapabilities(true),
 		server.WithPromptCapabilities(true),
@@ -29,13 +35,27 @@ func main() {
 	)
 	s.EnableSampling()
 	addTools(s)
+	addStates(s)
 	addAsking(s)
 	addResources(s)
 	addPrompts(s)
 	go touch(s)
+	if *address != "" {
+		log.Fatal(http.ListenAndServe(*address, web(s)))
+	}
 	if err := server.ServeStdio(s, server.WithErrorLogger(log.New(os.Stderr, "", 0))); err != nil {
 		log.Printf("serving on stdio: %v", err)
 	}
+}
+
+func web(s *server.MCPServer) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", server.NewStreamableHTTPServer(s, server.WithStateful(true)))
+	mux.Handle("/stateless", server.NewStreamableHTTPServer(s, server.WithStateLess(true)))
+	old := server.NewSSEServer(s)
+	mux.Handle("/sse", old)
+	mux.Handle("/message", old)
+	return mux
 }
 
 // touch says again and again that the watched resource has changed.
@@ -76,6 +96,45 @@ func addTools(s *server.MCPServer) {
 				})
 			return mcp.NewToolResultText("the list has changed"), nil
 		})
+}
+
+func addStates(s *server.MCPServer) {
+	s.AddTool(mcp.NewTool(contract.Logging, mcp.WithDescription("Logs three messages.")), logging)
+	s.AddTool(mcp.NewTool(contract.Wait, mcp.WithDescription("Waits until it is cancelled.")), wait)
+	s.AddTool(mcp.NewTool(contract.Cancelled, mcp.WithDescription("Counts calls that were cancelled.")),
+		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText(fmt.Sprint(cancelled.Load())), nil
+		})
+}
+
+func logging(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s := server.ServerFromContext(ctx)
+	for _, message := range contract.LogMessages {
+		if err := s.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(mcp.LoggingLevelInfo, "mcpgo-server", message)); err != nil {
+			return nil, err
+		}
+		time.Sleep(contract.ProgressStep) // what the SDK has not sent when the result comes is lost now and then
+	}
+	return mcp.NewToolResultText("logged"), nil
+}
+
+// cancelled counts the calls of wait that were cancelled.
+var cancelled atomic.Int64
+
+func wait(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if meta := req.Params.Meta; meta != nil && meta.ProgressToken != nil {
+		params := map[string]any{"progressToken": meta.ProgressToken, "progress": 1.0}
+		if err := server.ServerFromContext(ctx).SendNotificationToClient(ctx, "notifications/progress", params); err != nil {
+			return nil, err
+		}
+	}
+	select {
+	case <-ctx.Done():
+		cancelled.Add(1)
+		return nil, ctx.Err()
+	case <-time.After(contract.WaitLimit):
+		return mcp.NewToolResultText("nobody cancelled"), nil
+	}
 }
 
 func progress(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -1,0 +1,123 @@
+package interop
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// serviceLimit is the longest that a peer may take until it serves.
+const serviceLimit = 30 * time.Second
+
+// service is a server's process that serves over HTTP, at one port for all of its life.
+type service struct {
+	t       *testing.T
+	mark    string
+	port    string
+	command []string
+	process *exec.Cmd // nil while it is stopped
+	output  bytes.Buffer
+}
+
+// serve starts a server, whose command may depend on the port, and waits until it serves. It ends with the test.
+func serve(t *testing.T, command func(port string) []string) *service {
+	t.Helper()
+	port := freePort(t)
+	s := &service{t: t, mark: newMark(t), port: port, command: command(port)}
+	s.start()
+	t.Cleanup(func() {
+		s.stop()
+		if t.Failed() {
+			t.Logf("%s said: %s", strings.Join(s.command, " "), short(s.output.String()))
+		}
+	})
+	return s
+}
+
+// at is the URL of a path of the service.
+func (s *service) at(path string) string { return "http://127.0.0.1:" + s.port + path }
+
+func (s *service) start() {
+	s.t.Helper()
+	words := withMark(s.mark, s.command...)
+	s.process = exec.Command(words[0], words[1:]...)
+	s.process.Dir = s.t.TempDir()
+	s.process.Stdout, s.process.Stderr = &s.output, &s.output
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	for end := time.Now().Add(serviceLimit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if c, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
+			c.Close()
+			return
+		}
+	}
+	s.stop()
+	s.t.Fatalf("%s does not serve within %v: %s", strings.Join(s.command, " "), serviceLimit, short(s.output.String()))
+}
+
+// stop kills the process, so that nothing is said to its clients.
+func (s *service) stop() {
+	s.t.Helper()
+	if s.process == nil {
+		return
+	}
+	if err := s.process.Process.Kill(); err != nil {
+		s.t.Errorf("ending %s: %v", strings.Join(s.command, " "), err)
+	}
+	_ = s.process.Wait() // it was killed
+	s.process = nil
+	noneLeft(s.t, s.mark)
+}
+
+// ports are those that this run has given away.
+var ports sync.Map
+
+// freePort returns a port that nobody uses. It lies below those that systems give to connections, so that it stays free
+// while a service is stopped.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		port := strconv.Itoa(20000 + rand.IntN(10000))
+		if _, given := ports.LoadOrStore(port, true); given {
+			continue
+		}
+		var config net.ListenConfig
+		if l, err := config.Listen(context.Background(), "tcp", "127.0.0.1:"+port); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
+// The servers that are served over HTTP, by the name that their tests have.
+
+func dowelService(t *testing.T) func(string) []string {
+	return func(port string) []string { return []string{built(t, "dowel"), "serve", "everything", "--http", port} }
+}
+
+// goService is a server on a Go SDK: gosdk-server or mcpgo-server.
+func goService(t *testing.T, name string) func(string) []string {
+	return func(port string) []string { return []string{built(t, name), "-http", "127.0.0.1:" + port} }
+}
+
+// everythingService is the reference server from npm; mode is streamableHttp or sse.
+func everythingService(t *testing.T, mode string) func(string) []string {
+	return func(port string) []string {
+		return []string{"env", "PORT=" + port, npm(t, "mcp-server-everything"), mode}
+	}
+}
+
+// typeScriptService is the server on the TypeScript SDK v2.
+func typeScriptService(t *testing.T) func(string) []string {
+	return func(port string) []string { return []string{"env", "PORT=" + port, "node", script(t, "server-v2.mjs")} }
+}
