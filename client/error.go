@@ -129,7 +129,10 @@ func overdue(ctx context.Context, err error) error {
 		return err
 	}
 	cause := context.Cause(ctx)
-	if errors.Is(err, cause) || errors.Is(cause, err) {
+	switch {
+	case errors.Is(err, cause): // and says more: what the server had to say, for one
+		return err
+	case errors.Is(cause, err):
 		return cause
 	}
 	return fmt.Errorf("%w: %w", cause, err)

@@ -38,13 +38,21 @@ func (c *call) answer() (frame []byte, refused *mcp.Error) {
 	if context.Cause(c.ctx) == errShutdown {
 		res, err = &mcp.Result{}, nil
 	}
-	c.mu.Lock()
-	c.over = true
-	c.mu.Unlock()
-	if c.cancelled() {
+	if !c.close() || c.cancelled() {
 		return nil, nil
 	}
 	return c.response(res, err)
+}
+
+// close lets nothing more be sent for the call but its response; false where it was closed before.
+func (c *call) close() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return false
+	}
+	c.over = true
+	return true
 }
 
 // ended is what follows the response of a subscription that has ended well; nil for nothing.

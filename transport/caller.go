@@ -226,6 +226,7 @@ func (c *caller) batch(frame []byte) {
 	if err != nil {
 		c.opts.Tap.show(Stray, frame)
 		c.stray(frame, err)
+		c.failAll(raws, fmt.Errorf("the server answered with %w", err))
 		return
 	}
 	c.opts.Tap.show(Received, frame)
@@ -312,6 +313,7 @@ func (c *caller) notification(msg jsonrpc.Message) {
 func (c *caller) cancelled(params []byte) bool {
 	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
 	if err != nil {
+		c.stray(params, fmt.Errorf("%s without a requestId: %w", mcp.NotificationCancelled, err))
 		return true
 	}
 	c.mu.Lock()

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -79,6 +80,15 @@ func (c *caller) only() (id jsonrpc.ID) {
 		return ids[0]
 	}
 	return id
+}
+
+// failAll fails the calls that are answered in a batch which may not be.
+func (c *caller) failAll(batch []json.RawMessage, err error) {
+	for _, raw := range batch {
+		if msg, bad := c.parser.Parse(raw); bad == nil && msg.IsResponse() {
+			c.fail(unquoted(msg.ID), err)
+		}
+	}
 }
 
 // fail ends the exchange with the id, if there is one.

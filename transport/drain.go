@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -18,14 +19,25 @@ var errShutdown = errors.New("the server is shutting down")
 func (s *server) sayGoodbye() {
 	s.calls.close(errShutdown)
 	s.calls.endSubscriptions(errShutdown)
-	waitFor(&s.calls.busy, s.opts.DrainTimeout)
+	s.finish()
+}
+
+// finish gives the calls in flight DrainTimeout, and answers those in their place that need longer.
+func (s *server) finish() {
+	if waitFor(&s.calls.busy, s.opts.DrainTimeout) {
+		return
+	}
+	refused := mcp.Errorf(jsonrpc.CodeInternal, "the connection ends, and the call was not done within %v", s.opts.DrainTimeout)
+	if n := s.calls.abandon(refused); n > 0 {
+		s.logger.Warn("calls were not done when their connection ended", "calls", n, "after", s.opts.DrainTimeout)
+	}
 }
 
 // drain ends what is in flight: at once where the peer is gone, after a while where it only stopped sending.
 func (s *server) drain(err error) {
 	s.endSubscriptions()
 	if errors.Is(err, io.EOF) && writable(s.conn) {
-		waitFor(&s.calls.busy, s.opts.DrainTimeout)
+		s.finish()
 	}
 	s.end(fmt.Errorf("%w: the client has gone", mcp.ErrConnection))
 	if !waitFor(&s.wg, s.opts.DrainTimeout) {

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -94,23 +95,24 @@ func (f *inFlight) done(c *call) {
 }
 
 // cancelled ends the call that the params of notifications/cancelled name: its context with the client's reason, and its
-// right to an answer.
-func (f *inFlight) cancelled(params []byte) {
+// right to an answer. The error is for params that name none, and not for one that is over.
+func (f *inFlight) cancelled(params []byte) error {
 	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
 	if err != nil {
-		return
+		return fmt.Errorf("%s without a requestId: %w", mcp.NotificationCancelled, err)
 	}
 	f.mu.Lock()
 	c := f.find(id)
 	f.mu.Unlock()
 	if c == nil {
-		return
+		return nil
 	}
 	if _, initialize := c.era.(opening); initialize {
-		return // it cannot be cancelled
+		return nil // it cannot be cancelled
 	}
 	reason, _ := rawjson.String(rawjson.Lookup(params, "reason"))
 	c.cancel(&cancelError{reason})
+	return nil
 }
 
 // endSubscriptions cancels what would never end by itself.
@@ -137,6 +139,21 @@ func (f *inFlight) end(cause error) {
 	defer f.mu.Unlock()
 	f.over = cause
 	f.each(func(c *call) { c.cancel(cause) })
+}
+
+// abandon answers the calls in flight with an error, whatever becomes of them, and returns how many that were.
+func (f *inFlight) abandon(refused *mcp.Error) (n int) {
+	var waiting []*call
+	f.mu.Lock()
+	f.each(func(c *call) { waiting = append(waiting, c) })
+	f.mu.Unlock()
+	for _, c := range waiting {
+		if c.ctx.Err() == nil && c.close() {
+			c.send(jsonrpc.AppendError(nil, c.id, refused))
+			n++
+		}
+	}
+	return n
 }
 
 // errCancelled is the cause of a call's context when its client cancelled it.

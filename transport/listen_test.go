@@ -66,8 +66,8 @@ func TestModernListen(t *testing.T) {
 		three := listen(c, t.Context(), `{}`)
 		tagged(f, "tools/list_changed", "2", ``)
 		tagged(f, "resources/updated", "3", `,"uri":"x://a"`)
-		tagged(f, "tools/list_changed", "77", ``)         // nobody's
-		tagged(f, "tools/list_changed", "null", `,"a":1`) // nobody's
+		tagged(f, "tools/list_changed", "77", ``)                               // nobody's
+		tagged(f, "tools/list_changed", "null", `,"a":1`)                       // nobody's
 		f.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`) // theirs who have asked for it
 		synctest.Wait()
 		if got := one.heard(); got != `ack{"toolsListChanged":true} tools/list_changed tools/list_changed` {

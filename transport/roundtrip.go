@@ -97,11 +97,16 @@ func (c *caller) subscription(ctx context.Context, x *exchange, speak dialect) (
 
 // giveUp cancels the request at the server, if it still works on it.
 func (c *caller) giveUp(ctx context.Context, x *exchange) (*mcp.Response, error) {
+	return c.giveUpBehind(ctx, x, nil)
+}
+
+// giveUpBehind is giveUp of a request that may still be on its way, which the cancellation must not overtake.
+func (c *caller) giveUpBehind(ctx context.Context, x *exchange, pending *pendingError) (*mcp.Response, error) {
 	cause := context.Cause(ctx)
 	if c.take(x.id) != nil && x.method != mcp.MethodInitialize {
 		params, err := mcp.Encode(mcp.CancelledParams{RequestID: x.id.Append(nil), Reason: cause.Error()})
 		if err == nil {
-			c.sendSoon(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
+			c.sendSoon(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params), pending)
 		}
 	}
 	return nil, cause
@@ -139,10 +144,11 @@ func (c *caller) startIn(ctx context.Context, req *mcp.Request, speak dialectPar
 	if c.carrier != nil {
 		return x, c.carryAside(ctx, req, speak, x)
 	}
-	if err := c.send(ctx, c.request(req, speak, x)); errors.Is(err, errUnsent) {
-		_, err := c.giveUp(ctx, x)
-		return nil, err
-	} else if err != nil {
+	if err := c.send(ctx, c.request(req, speak, x)); err != nil {
+		if pending, ok := errors.AsType[*pendingError](err); ok {
+			_, err := c.giveUpBehind(ctx, x, pending)
+			return nil, err
+		}
 		c.drop(x)
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -29,7 +29,9 @@ func play(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script stri
 	if err := os.WriteFile(file, []byte(expand(script)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opts.Logger = quiet
+	if opts.Logger == nil {
+		opts.Logger = quiet
+	}
 	t.Context().Done() // belongs to this test, not to the bubble that the transcript is played in
 	mcptest.Transcript(t, file, func() mcp.Handler {
 		if w, ok := h.(*world); ok {

@@ -33,12 +33,14 @@ func (c *caller) send(ctx context.Context, frame []byte) error {
 	case err := <-done:
 		return err
 	case <-ended:
-		return errUnsent
+		return &pendingError{done}
 	}
 }
 
-// errUnsent is the error of a frame that could not be written while its context lasted.
-var errUnsent = errors.New("the peer has not read it")
+// pendingError is the error of a frame that could not be written while its context lasted. It still may be.
+type pendingError struct{ written <-chan error }
+
+func (*pendingError) Error() string { return "the peer has not read it" }
 
 // sendLater writes a frame that nobody waits for, least of all the reading loop: two sides that both wait for room would
 // wait for ever. Where too many frames wait, it is left out.
@@ -54,11 +56,11 @@ func (c *caller) sendLater(frame []byte) {
 }
 
 // sendSoon writes a frame that is of use only if it goes out before what comes next, a Close perhaps. It waits a moment for
-// that.
-func (c *caller) sendSoon(frame []byte) {
+// that. It goes behind another frame that is still being written, if that is not nil.
+func (c *caller) sendSoon(frame []byte, behind *pendingError) {
 	const moment = 100 * time.Millisecond
 	c.writes.Add(1)
-	done, err := c.sendAside(frame)
+	done, err := c.sendBehind(frame, behind)
 	if err != nil {
 		return
 	}
@@ -71,7 +73,10 @@ func (c *caller) sendSoon(frame []byte) {
 }
 
 // sendAside writes a frame in a goroutine of its own, which Close waits for.
-func (c *caller) sendAside(frame []byte) (<-chan error, error) {
+func (c *caller) sendAside(frame []byte) (<-chan error, error) { return c.sendBehind(frame, nil) }
+
+// sendBehind is sendAside once another frame, if it is not nil, has been written. Where that fails, so does this.
+func (c *caller) sendBehind(frame []byte, behind *pendingError) (<-chan error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -83,6 +88,12 @@ func (c *caller) sendAside(frame []byte) (<-chan error, error) {
 	go func() {
 		defer c.wg.Done()
 		defer c.writes.Add(-1)
+		if behind != nil {
+			if err := <-behind.written; err != nil {
+				done <- err
+				return
+			}
+		}
 		done <- c.conn.Write(frame)
 	}()
 	return done, nil

@@ -9,10 +9,13 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
@@ -80,6 +83,7 @@ func TestAnUnreadableAnswerEndsItsCall(t *testing.T) {
 		"too deep":            `{"jsonrpc":"2.0","id":2,"result":{"content":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}}`,
 		"cut short":           `{"jsonrpc":"2.0","result":{"content":[]`,
 		"an error without id": `{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}`,
+		"in a batch":          `[{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			near, far := memory.Pipe()
@@ -108,6 +112,78 @@ func answerOnce(far transport.Conn, answer string) {
 			_ = far.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"public"}}`))
 		} else {
 			_ = far.Write([]byte(answer))
+		}
+	}
+}
+
+// slow is a connection whose peer reads one frame whenever the test lets it.
+type slow struct {
+	stuck
+	turn chan struct{}
+
+	mu   sync.Mutex
+	wire []string
+}
+
+func (s *slow) Write(frame []byte) error {
+	if s.sent.Add(1) == 1 {
+		s.sent.Store(0)
+		return s.stuck.Write(frame)
+	}
+	select {
+	case <-s.turn:
+	case <-s.closed:
+		return mcp.ErrClosed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wire = append(s.wire, string(frame))
+	return nil
+}
+
+// A request that is given up while it waits to be written is written before its cancellation.
+func TestACancellationDoesNotOvertakeItsRequest(t *testing.T) {
+	for range 20 {
+		conn := &slow{stuck: stuck{in: make(chan []byte, 1), closed: make(chan struct{})}, turn: make(chan struct{})}
+		c, err := transport.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: discarded})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls sync.WaitGroup
+		for i := range 4 {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				params := fmt.Sprintf(`{"name":"%d","arguments":{"m":"%s"}}`, i, strings.Repeat("x", 1<<15))
+				if _, err := c.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodCallTool, Params: json.RawMessage(params)}); err == nil {
+					t.Error("the call was answered")
+				}
+			})
+		}
+		time.Sleep(5 * time.Millisecond) // by now all wait, and are given up
+		for quiet := false; !quiet; {
+			select {
+			case conn.turn <- struct{}{}:
+			case <-time.After(20 * time.Millisecond):
+				quiet = true
+			}
+		}
+		calls.Wait()
+		c.Close()
+		if len(conn.wire) < 4 {
+			t.Errorf("only %d frames were written", len(conn.wire))
+		}
+		seen := map[string]bool{}
+		for _, frame := range conn.wire {
+			msg, err := (jsonrpc.Parser{}).Parse([]byte(frame))
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case msg.IsRequest():
+				seen[msg.ID.String()] = true
+			case !seen[string(rawjson.Lookup(msg.Params, "requestId"))]:
+				t.Fatalf("%s came before its request", frame)
+			}
 		}
 	}
 }

@@ -147,7 +147,9 @@ func (s *Session) Receive(msg jsonrpc.Message) bool {
 	case msg.IsResponse():
 		return s.answer(msg)
 	case msg.Method == mcp.NotificationCancelled:
-		s.calls.cancelled(msg.Params)
+		if err := s.calls.cancelled(msg.Params); err != nil {
+			s.edge.logger.Warn("an unusable message was received", "err", err)
+		}
 	case msg.Method != mcp.NotificationInitialized:
 		s.edge.notify(s.base, msg)
 	}

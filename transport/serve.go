@@ -3,7 +3,9 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,9 +159,7 @@ func (s *server) malformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
 
 // refusal is the answer to what is no message. Without an id there is one only where the schema has it.
 func (s *server) refusal(id jsonrpc.ID, e *mcp.Error) []byte {
-	if n, log := s.strays.note(); log {
-		s.logger.Warn("an unusable message was received", "err", e, "count", n)
-	}
+	s.unusable(e)
 	if ss := s.legacySession(); id.IsZero() && ss != nil && ss.Revision < mcp.Revision20251125 {
 		return nil
 	}
@@ -227,13 +227,26 @@ func (s *server) choose(c *call, fields metaFields) *mcp.Error {
 func (s *server) notification(msg jsonrpc.Message) {
 	switch msg.Method {
 	case mcp.NotificationCancelled:
-		s.calls.cancelled(msg.Params)
+		if err := s.calls.cancelled(msg.Params); err != nil {
+			s.unusable(err)
+		}
 	case mcp.NotificationInitialized:
 		if ss := s.legacySession(); ss != nil {
 			ss.begin()
 		}
 	default:
+		if _, known := methodNames[msg.Method]; known && !strings.HasPrefix(msg.Method, "notifications/") {
+			s.unusable(fmt.Errorf("%s without an id, which nobody can be answered", msg.Method))
+			return
+		}
 		s.notify(s.base, msg)
+	}
+}
+
+// unusable counts what cannot be used and answered to nobody, and logs it.
+func (s *server) unusable(err error) {
+	if n, log := s.strays.note(); log {
+		s.logger.Warn("an unusable message was received", "err", err, "count", n)
 	}
 }
 

@@ -1,6 +1,8 @@
 package transport_test
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -194,5 +196,24 @@ func TestNotificationsReachTheHandler(t *testing.T) {
 	}
 	if s := strings.Join(got, " "); s != `notifications/roots/list_changed notifications/panic{"a":1} x/y` {
 		t.Errorf("got %s", s)
+	}
+}
+
+// What nobody can be answered is logged, and the connection lives.
+func TestUnusableNotificationsAreLogged(t *testing.T) {
+	for frame, want := range map[string]string{
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":null}}`: "notifications/cancelled without a requestId",
+		`{"jsonrpc":"2.0","method":"notifications/cancelled"}`:                             "notifications/cancelled without a requestId",
+		`{"jsonrpc":"2.0","method":"tools/list","params":{}}`:                              "tools/list without an id",
+	} {
+		var log bytes.Buffer
+		play(t, newWorld(), transport.ServerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, `@lenient schema direction cancellation
+			$INIT 2025-06-18
+			> `+frame+`
+			> {"jsonrpc":"2.0","id":9,"method":"ping"}
+			< {"jsonrpc":"2.0","id":9,"result":{}}`)
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%s: the log says %q", frame, log.String())
+		}
 	}
 }

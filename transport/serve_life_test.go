@@ -102,8 +102,11 @@ func TestHalfOpenDrain(t *testing.T) {
 			t.Errorf("Serve took %v", d)
 		}
 		frames := conn.sent()
-		if len(frames) != 2 || !strings.Contains(strings.Join(frames, ""), "slept") || !strings.Contains(strings.Join(frames, ""), "acknowledged") {
-			t.Errorf("sent %q", frames)
+		all := strings.Join(frames, "\n")
+		for _, want := range []string{"slept", "acknowledged", `"id":2,"error":{"code":-32603,"message":"the connection ends, and the call was not done within 3s"}`} {
+			if len(frames) != 3 || !strings.Contains(all, want) {
+				t.Errorf("sent %s, want %s", all, want)
+			}
 		}
 		if got := w.seen(); !strings.Contains(got, "slept: <nil>") || !strings.Contains(got, "hang: the connection failed: the client has gone") || !strings.Contains(got, "listen: cancelled by the client") {
 			t.Errorf("the handlers saw\n%s", got)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -159,7 +158,12 @@ func (a *app) with(ctx context.Context, t target, do func(*client.Client) error)
 
 func (a *app) withOptions(ctx context.Context, t target, o client.Options, do func(*client.Client) error) error {
 	if command, ok := t.dial.(stdio.Command); ok && a.verbose {
-		command.Stderr = a.serverStderr()
+		command.Stderr = a.stderr
+		if a.json {
+			lines := &stderrLines{screen: a.stderr}
+			defer lines.flush()
+			command.Stderr = lines
+		}
 		t.dial = command
 	}
 	c, err := client.Dial(ctx, t.dial, o)
@@ -180,14 +184,6 @@ func bare(err error) error {
 		return inner
 	}
 	return err
-}
-
-// serverStderr takes what a server writes to its stderr.
-func (a *app) serverStderr() io.Writer {
-	if a.json {
-		return io.Discard // stderr is JSON lines then
-	}
-	return a.stderr
 }
 
 // request makes one request. name is what it is about, for errors.
