@@ -42,13 +42,13 @@ func (c *Client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitRe
 	}
 	switch res.Action {
 	case mcp.ElicitDecline, mcp.ElicitCancel:
-		return &mcp.ElicitResult{Action: res.Action}, nil
+		return &mcp.ElicitResult{Action: res.Action, Meta: res.Meta}, nil
 	case mcp.ElicitAccept:
 		if p.Mode == mcp.ElicitURL {
-			return &mcp.ElicitResult{Action: res.Action}, nil
+			return &mcp.ElicitResult{Action: res.Action, Meta: res.Meta}, nil
 		}
 		content, err := fill(form, res.Content)
-		return &mcp.ElicitResult{Action: res.Action, Content: content}, err
+		return &mcp.ElicitResult{Action: res.Action, Content: content, Meta: res.Meta}, err
 	}
 	return nil, fmt.Errorf("%q is no action: use mcp.ElicitAccept, ElicitDecline or ElicitCancel", res.Action)
 }

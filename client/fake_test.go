@@ -22,6 +22,7 @@ import (
 // TestMain looks for goroutines that outlive their client. As a child that is to be silent it is a server that says nothing.
 func TestMain(m *testing.M) {
 	if os.Getenv("DOWEL_TEST_SILENT") != "" {
+		fmt.Fprintln(os.Stderr, "a silent server")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}

@@ -121,4 +121,7 @@ func TestStartLimit(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("starting took %v", took)
 	}
+	if !strings.Contains(err.Error(), "a silent server") {
+		t.Errorf("the error does not say what the server said: %v", err)
+	}
 }

@@ -2,6 +2,8 @@ package transport
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
@@ -42,6 +44,27 @@ func (e *FrameError) Error() string { return ErrFrame.Error() + ": " + e.Reason 
 
 // Unwrap makes errors.Is find [ErrFrame].
 func (e *FrameError) Unwrap() error { return ErrFrame }
+
+// HeaderConn is a Conn whose frames come with header fields.
+type HeaderConn interface {
+	Conn
+	// Header returns those of the frame that Read returned last, canonically named. It is called by who reads.
+	Header() map[string][]string
+}
+
+// TooLarge is the error for a frame of size bytes, over the limit, of which no more was kept than its ends. What it was is
+// guessed from these.
+func TooLarge(size int64, limit int, head, tail []byte) *FrameError {
+	begins := firstMember.FindSubmatch(head)
+	return &FrameError{
+		Reason: fmt.Sprintf("a message of %d bytes is over the limit of %d", size, limit),
+		ID:     jsonrpc.GuessID(head, tail),
+		Method: begins != nil && begins[1] != nil, Response: begins != nil && begins[2] != nil,
+	}
+}
+
+// firstMember is the first member of a message that tells its kind.
+var firstMember = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)
 
 // Limits that hold where options do not say otherwise.
 const (

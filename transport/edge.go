@@ -48,7 +48,7 @@ func newEdge(h mcp.Handler, opts ServerOptions) *edge {
 
 // vocabularyOf returns what a handler says that it understands; the core alone if it does not say.
 func vocabularyOf(h mcp.Handler) *mcp.Vocabulary {
-	if own, ok := h.(interface{ Vocabulary() *mcp.Vocabulary }); ok {
+	if own, ok := h.(mcp.Versed); ok {
 		if v := own.Vocabulary(); v != nil {
 			return v
 		}

@@ -11,8 +11,8 @@ import (
 
 // ServerOptions configure the serving edge. The zero value is ready.
 type ServerOptions struct {
-	// Vocabulary holds the extensions. nil asks the handler, where it has a method Vocabulary() *mcp.Vocabulary, as a
-	// server.Server does and one wrapped in middleware does not; else it is the core alone.
+	// Vocabulary holds the extensions. nil asks the handler, where it is an [mcp.Versed], as a server.Server is, and one in an
+	// [mcp.Chain]; else it is the core alone.
 	Vocabulary *mcp.Vocabulary
 	// Revisions are those that are spoken, newest first; nil is all of them.
 	Revisions []mcp.Revision

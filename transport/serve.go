@@ -16,12 +16,13 @@ import (
 )
 
 // Serve answers the requests that come on a connection, in both eras at the same time, until the peer ends it (then the
-// error is nil), ctx ends or the connection fails. When ctx ends, calls in flight have DrainTimeout to be answered. Each request has a goroutine of its own; Serve waits for them, within
-// DrainTimeout, and closes the connection.
+// error is nil), ctx ends or the connection fails. When ctx ends, calls in flight have DrainTimeout to be answered. Each
+// request has a goroutine of its own; Serve waits for them, within DrainTimeout, and closes the connection.
 //
 // A frame that cannot be used is answered where the protocol has a way to, logged otherwise, and the connection lives.
 func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) error {
 	s := newServer(ctx, tapSent(conn, opts.Tap), h, opts)
+	s.header, _ = conn.(HeaderConn)
 	stop := context.AfterFunc(ctx, func() {
 		s.sayGoodbye()
 		conn.Close()
@@ -44,6 +45,7 @@ func Serve(ctx context.Context, conn Conn, h mcp.Handler, opts ServerOptions) er
 type server struct {
 	*edge
 	conn    Conn
+	header  HeaderConn // is the connection, where its frames have header fields
 	base    context.Context
 	cancel  context.CancelCauseFunc
 	values  context.Context // base without its end
@@ -183,6 +185,9 @@ func (s *server) request(msg jsonrpc.Message, b *batch) {
 	c := &call{id: msg.ID, edge: s.edge, out: s, batch: b}
 	c.req = mcp.Request{Method: msg.Method, Params: msg.Params, Principal: s.opts.Principal, Peer: c}
 	c.req.Meta = s.meta.find(msg.Params)
+	if s.header != nil {
+		c.req.Header = s.header.Header()
+	}
 	if refused := s.admit(c); refused != nil {
 		c.send(jsonrpc.AppendError(nil, msg.ID, refused))
 		return

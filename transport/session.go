@@ -227,7 +227,7 @@ func (ss *session) ask(ctx context.Context, c *call, q mcp.InputRequest) (mcp.Ob
 		if msg.Error != nil {
 			return nil, &askError{fmt.Sprintf("the client refused %s: %s", q.Method, msg.Error.Message)}
 		}
-		return msg.Result, nil
+		return mcp.AdaptAnswer(ss.Revision, q, msg.Result), nil
 	case <-ctx.Done():
 		ss.withdraw(c, id, "the request that asked is over")
 		return nil, context.Cause(ctx)

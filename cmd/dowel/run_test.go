@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -199,6 +200,22 @@ func TestToolFailureAsJSON(t *testing.T) {
 	out := dowel(t, "", onServer(t, "call", "fail", "--json")...)
 	if out.code != exitFailed || !strings.Contains(out.stdout, `"isError":true`) || !strings.Contains(out.stderr, `"exit":1`) {
 		t.Errorf("exit code %d, stdout %s, stderr %s", out.code, out.stdout, out.stderr)
+	}
+}
+
+// With --json all of stderr is JSON, what the server has to say there too.
+func TestStderrOfTheServerAsJSON(t *testing.T) {
+	out := dowel(t, "", "tools", "--json", "-v", "--", "sh", "-c", "echo 'two words' >&2; printf rest >&2; exec \"$@\"", "sh", self(t), serverWord)
+	var said []string
+	for _, line := range strings.Split(strings.TrimSpace(out.stderr), "\n") {
+		var l struct{ Stderr string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+		said = append(said, l.Stderr)
+	}
+	if out.code != 0 || !slices.Contains(said, "two words") || !slices.Contains(said, "rest") {
+		t.Errorf("exit code %d, stderr %s", out.code, out.stderr)
 	}
 }
 

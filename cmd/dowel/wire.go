@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,8 +63,10 @@ func (w *wire) line(f transport.Frame, data []byte, again bool) {
 		}
 	}
 	fmt.Fprintf(w.out, "%s %s %s%s\n", paint(arrow), w.out.dim(fmt.Sprintf("%8.1fms", w.since(f))), paint(note), w.out.clean(string(data)))
-	for name, values := range f.Header {
-		fmt.Fprintf(w.out, "             %s\n", w.out.dim(fmt.Sprintf("%s: %s", name, values)))
+	for _, name := range slices.Sorted(maps.Keys(f.Header)) {
+		for _, value := range f.Header[name] {
+			fmt.Fprintf(w.out, "             %s\n", w.out.dim(w.out.clean(name+": "+value)))
+		}
 	}
 }
 

@@ -2,11 +2,7 @@ package sse
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"mime"
 	"net/http"
-	"time"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/transport"
@@ -28,7 +24,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		transport.Refuse(w, http.StatusForbidden, "the session is somebody else's")
 		return
 	}
-	frame, ok := s.body(w, r)
+	frame, ok := transport.ReadBody(w, r, s.opts.MaxBody, s.opts.BodyTimeout)
 	if !ok || !s.acceptable(w, r, frame) {
 		return
 	}
@@ -67,34 +63,4 @@ func (s *Server) acceptable(w http.ResponseWriter, r *http.Request, frame []byte
 		return false
 	}
 	return true
-}
-
-// body reads the message of a POST. Where it cannot, the request has been answered.
-func (s *Server) body(w http.ResponseWriter, r *http.Request) (frame []byte, ok bool) {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		transport.Refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
-		return nil, false
-	}
-	control := http.NewResponseController(w)
-	bounded := control.SetReadDeadline(time.Now().Add(s.opts.BodyTimeout)) == nil
-	var err error
-	if r.ContentLength <= s.opts.MaxBody {
-		frame, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
-	} else {
-		err = &http.MaxBytesError{Limit: s.opts.MaxBody}
-	}
-	if err == nil {
-		if bounded {
-			_ = control.SetReadDeadline(time.Time{}) // or the connection would be taken for dead
-		}
-		return frame, true
-	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		w.Header().Set("Connection", "close") // the rest is not read
-		transport.Refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.opts.MaxBody))
-	} else {
-		transport.Refuse(w, http.StatusBadRequest, "the body could not be read: "+err.Error())
-	}
-	return nil, false
 }

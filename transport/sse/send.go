@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
@@ -160,13 +159,5 @@ func isStream(h http.Header) bool {
 
 // lost is what is known of a message that was over the limit.
 func lost(e *eventstream.TooLargeError) error {
-	begins := firstMember.FindSubmatch(e.DataHead)
-	return &transport.FrameError{
-		Reason: fmt.Sprintf("a message of %d bytes is over the limit of %d", e.Size, e.Limit),
-		ID:     jsonrpc.GuessID(e.DataHead, e.DataTail),
-		Method: begins != nil && begins[1] != nil, Response: begins != nil && begins[2] != nil,
-	}
+	return transport.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
 }
-
-// firstMember is the first member of a message that tells its kind.
-var firstMember = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)

@@ -371,3 +371,26 @@ func TestNothingModern(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A handler sees the header fields of the POST that brought its request.
+func TestHeaderOfARequest(t *testing.T) {
+	h := newWorld()
+	seen := make(chan string, 1)
+	h.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+			if req.Method == mcp.MethodCallTool {
+				seen <- http.Header(req.Header).Get("X-Tenant")
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	_, web := serve(t, h, sse.Options{})
+	header := func(context.Context) (http.Header, error) { return http.Header{"X-Tenant": {"one"}}, nil }
+	tr := dial(t, sse.URL{URL: web.URL + "/sse", Header: header}, newInbound(), transport.ClientOptions{})
+	if _, err := call(within(t), tr, "echo", `{"text":"x"}`, nil); err != nil {
+		t.Error(err)
+	}
+	if got := <-seen; got != "one" {
+		t.Errorf("the handler saw %q", got)
+	}
+}

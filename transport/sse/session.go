@@ -116,6 +116,9 @@ func (ss *session) Read() ([]byte, error) {
 // knows that.
 const messageEvent = "message"
 
+// Header implements [transport.HeaderConn].
+func (ss *session) Header() map[string][]string { return ss.header }
+
 // Write implements [transport.Conn].
 func (ss *session) Write(frame []byte) error {
 	err := ss.events.Send(eventstream.Event{Name: messageEvent, Data: frame})

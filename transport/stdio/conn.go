@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"sync"
 
-	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -108,16 +106,8 @@ func (c *conn) tooLong(line []byte, err error) error {
 	if err != nil && !errors.Is(err, io.EOF) { // which the next Read meets again
 		return err
 	}
-	begins := firstMember.FindSubmatch(head)
-	return &transport.FrameError{
-		Reason: fmt.Sprintf("a message of %d bytes is over the limit of %d", n, c.max),
-		ID:     jsonrpc.GuessID(head, tail),
-		Method: begins != nil && begins[1] != nil, Response: begins != nil && begins[2] != nil,
-	}
+	return transport.TooLarge(int64(n), c.max, head, tail)
 }
-
-// firstMember is the first member of a message that tells its kind.
-var firstMember = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)
 
 // Write writes one line. Line breaks within the frame can only be white space of its JSON: they become spaces.
 func (c *conn) Write(frame []byte) error {

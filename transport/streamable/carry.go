@@ -327,7 +327,7 @@ func (c *carrier) document(m *transport.Outbound, resp *http.Response, back tran
 	if resp.ContentLength < 0 || resp.ContentLength > int64(c.max) {
 		body = io.LimitReader(body, int64(c.max)+1)
 	}
-	frame, err := readAll(body, resp.ContentLength)
+	frame, err := transport.ReadAll(body, resp.ContentLength)
 	switch {
 	case err != nil:
 		return c.failed(resp.Request.Context(), err)

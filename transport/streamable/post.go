@@ -28,7 +28,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) *response {
 		transport.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
 		return nil
 	}
-	frame, ok := s.body(w, r)
+	frame, ok := transport.ReadBody(w, r, s.opts.MaxBody, s.opts.BodyTimeout)
 	if !ok {
 		return nil
 	}
