@@ -66,7 +66,7 @@ func TestBadAnswers(t *testing.T) {
 		{"invalid UTF-8", answering(200, "application/json", strings.Replace(result, "fine", "\xff", 1)), other, ""},
 		{"a response to another id", answering(200, "application/json", strings.Replace(result, "%s", "12345", 1)), other, "without a response"},
 		{"a notification", answering(200, "application/json", `{"jsonrpc":"2.0","method":"notifications/x"}`), other, "without a response"},
-		{"a batch", answering(200, "application/json", "["+result+"]"), other, "without a response"},
+		{"a batch", answering(200, "application/json", "["+result+"]"), other, "with a batch"},
 		{"a truncated body", truncated, connection, ""},
 		{"a body over the limit", answering(200, "application/json", strings.Replace(result, "fine", strings.Repeat("x", smallMessage), 1)), other, "larger than"},
 		{"a body over the limit that never ends", endless, other, "larger than"},
