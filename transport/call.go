@@ -132,7 +132,8 @@ func (c *call) response(res *mcp.Result, err error) (frame []byte, refused *mcp.
 			return frame, nil
 		}
 		c.edge.logger.Error("a result could not be encoded", "method", c.req.Method, "err", err)
-		if !errors.As(err, &refused) {
+		var own bool
+		if refused, own = errors.AsType[*mcp.Error](err); !own {
 			refused = mcp.Errorf(jsonrpc.CodeInternal, "the result could not be encoded")
 		}
 	}
