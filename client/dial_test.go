@@ -11,6 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
@@ -33,7 +34,7 @@ func TestTargets(t *testing.T) {
 		{"stream", near},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, err := client.Dial(t.Context(), test.target)
+			c, err := client.Dial(t.Context(), test.target, client.Options{Tap: mcptest.ClientSentTap(t)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
@@ -66,10 +67,18 @@ func returns(s string) func(context.Context, *mcp.Request) (*mcp.Result, error) 
 	return func(context.Context, *mcp.Request) (*mcp.Result, error) { return raw(s), nil }
 }
 
-// connect dials h through the memory transport and closes the client when the test ends.
+// connect dials h through the memory transport and closes the client when the test ends. Only what the client sends is
+// checked: the handlers of these tests leave out what they do not need.
 func connect(t testing.TB, h mcp.Handler, opts ...client.Options) *client.Client {
 	t.Helper()
-	c, err := client.Dial(context.Background(), h, opts...)
+	var o client.Options
+	if len(opts) > 0 {
+		o = opts[0]
+	}
+	if o.Tap == nil {
+		o.Tap = mcptest.ClientSentTap(t)
+	}
+	c, err := client.Dial(context.Background(), h, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -105,7 +106,7 @@ func TestStartLimit(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		_, err := client.Dial(t.Context(), handlers{mcp.MethodDiscover: silent}, client.Options{Connect: time.Second, Start: time.Minute})
+		_, err := client.Dial(t.Context(), handlers{mcp.MethodDiscover: silent}, client.Options{Connect: time.Second, Start: time.Minute, Tap: mcptest.ClientSentTap(t)})
 		mustBe(t, err, context.DeadlineExceeded)
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("connecting took %v", took)
@@ -116,7 +117,7 @@ func TestStartLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	_, err = client.Dial(t.Context(), stdio.Command{Path: self, Env: map[string]string{"DOWEL_TEST_SILENT": "1"}}, client.Options{Connect: time.Minute, Start: 100 * time.Millisecond})
+	_, err = client.Dial(t.Context(), stdio.Command{Path: self, Env: map[string]string{"DOWEL_TEST_SILENT": "1"}}, client.Options{Connect: time.Minute, Start: 100 * time.Millisecond, Tap: mcptest.ClientSentTap(t)})
 	mustBe(t, err, context.DeadlineExceeded)
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("starting took %v", took)

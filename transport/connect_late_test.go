@@ -7,6 +7,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
@@ -36,7 +37,7 @@ func TestALateDiscoveryIsRemembered(t *testing.T) {
 					}
 				})
 				v := &transport.Verdicts{}
-				c, err := transport.Connect(t.Context(), f.near, &recorder{}, "e", transport.ClientOptions{Logger: quiet, Verdicts: v})
+				c, err := transport.Connect(t.Context(), f.near, &recorder{}, "e", transport.ClientOptions{Logger: quiet, Verdicts: v, Tap: mcptest.ClientSentTap(t)})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -242,7 +242,7 @@ func TestConnectReadsPastRubbish(t *testing.T) {
 			f.send(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":[]}`) // malformed, and its id is its own
 			f.reply(m, discovered)
 		})
-		c, err := transport.Connect(t.Context(), f.near, &recorder{}, "", transport.ClientOptions{Logger: quiet, Tap: func(fr transport.Frame) {
+		c, err := transport.Connect(t.Context(), f.near, &recorder{}, "", transport.ClientOptions{Logger: quiet, Tap: func(fr transport.Frame) { // what is sent is compared below
 			if fr.Kind == transport.Stray {
 				strays = append(strays, string(fr.Data))
 			}
@@ -277,7 +277,7 @@ func TestConnectionLostWhileConnecting(t *testing.T) {
 				}
 			})
 			in := &recorder{}
-			c, err := transport.Connect(t.Context(), f.near, in, "", transport.ClientOptions{Logger: quiet})
+			c, err := transport.Connect(t.Context(), f.near, in, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
 			if err != nil {
 				if len(in.down()) != 0 || !errors.Is(err, mcp.ErrConnection) {
 					t.Fatalf("Connect failed with %v, and Down was told %v", err, in.down())

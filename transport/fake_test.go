@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
 )
@@ -141,6 +142,9 @@ func connected(t testing.TB, r mcp.Revision, in *recorder, opts transport.Client
 		in = &recorder{}
 	}
 	opts.Revision, opts.Logger = r, quiet
+	if opts.Tap == nil {
+		opts.Tap = mcptest.ClientSentTap(t)
+	}
 	c, err := transport.Connect(context.Background(), f.near, in, "", opts)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
@@ -227,7 +228,7 @@ func TestLegacyListenToNothing(t *testing.T) {
 				f.reply(m, `"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)
 			}
 		})
-		c, err := transport.Connect(t.Context(), f.near, &recorder{}, "", transport.ClientOptions{Revision: r18, Logger: quiet})
+		c, err := transport.Connect(t.Context(), f.near, &recorder{}, "", transport.ClientOptions{Revision: r18, Logger: quiet, Tap: mcptest.ClientSentTap(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

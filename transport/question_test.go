@@ -123,7 +123,7 @@ func TestContextOfQuestions(t *testing.T) {
 	for calls, want := range []string{"<nil>", "call 0", "<nil>"} {
 		synctest.Test(t, func(t *testing.T) {
 			in := &recorder{answer: func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-				return &mcp.Result{Raw: fmt.Appendf(nil, `{"of":%q}`, fmt.Sprint(ctx.Value(key{})))}, nil
+				return &mcp.Result{Raw: fmt.Appendf(nil, `{"roots":[],"of":%q}`, fmt.Sprint(ctx.Value(key{})))}, nil
 			}}
 			c, f := connected(t, r25, in, transport.ClientOptions{}, nil)
 			goCall(c, context.WithValue(t.Context(), key{}, "list"), &mcp.Request{Method: mcp.MethodListTools}) // which cannot ask
@@ -136,7 +136,7 @@ func TestContextOfQuestions(t *testing.T) {
 			c.Close()
 			<-f.ended
 			frames := f.received()
-			if last := frames[len(frames)-1]; last != fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"of":%q}}`, want) {
+			if last := frames[len(frames)-1]; last != fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"roots":[],"of":%q}}`, want) {
 				t.Errorf("with %d calls: %s", calls, last)
 			}
 		})

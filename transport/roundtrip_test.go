@@ -86,7 +86,7 @@ func lossy(t *testing.T, r mcp.Revision, in *recorder, answer func(f *fake, m js
 			answer(f, m)
 		}
 	})
-	c, err := transport.Connect(t.Context(), &losing{f.near}, in, "", transport.ClientOptions{Revision: r, Logger: quiet})
+	c, err := transport.Connect(t.Context(), &losing{f.near}, in, "", transport.ClientOptions{Revision: r, Logger: quiet, Tap: mcptest.ClientSentTap(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,10 +157,12 @@ func TestRequests(t *testing.T) {
 		for r, want := range map[mcp.Revision]string{r26: tt.modern, r18: tt.legacy} {
 			t.Run(tt.name+"/"+string(r), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					c, f := connected(t, r, nil, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) { f.reply(m, okResult) })
+					// Answers and state in a legacy request are its caller's fault.
+					tap := mcptest.ClientSentTap(t, wire.Options{Off: []wire.Check{wire.Legacy}})
+					c, f := connected(t, r, nil, transport.ClientOptions{Tap: tap}, func(f *fake, m jsonrpc.Message) { f.reply(m, okResult) })
 					defer c.Close()
 					req := tt.req
-					req.Method = "tools/call"
+					req.Method = "tools/list"
 					if r == r18 {
 						req.LogLevel = "" // it has a request of its own there
 					}
@@ -170,7 +172,7 @@ func TestRequests(t *testing.T) {
 					}
 					frames := f.received()
 					last := frames[len(frames)-1]
-					if !matches(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":`+want+`}`, []byte(last)) {
+					if !matches(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":`+want+`}`, []byte(last)) {
 						t.Errorf("got  %s\nwant %s", last, want)
 					}
 					if err := rawjson.CheckAll([]byte(last)); err != nil || string(req.Params) != before {
@@ -187,7 +189,7 @@ func TestLegacyLogLevel(t *testing.T) {
 	c, f := connected(t, r18, nil, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) { f.reply(m, `"result":{}`) })
 	defer c.Close()
 	for _, level := range []mcp.LoggingLevel{"", "error", "error", "debug", "", "error"} {
-		if _, err := c.RoundTrip(t.Context(), &mcp.Request{Method: "tools/call", LogLevel: level}); err != nil {
+		if _, err := c.RoundTrip(t.Context(), &mcp.Request{Method: "tools/call", Params: []byte(`{"name":"x"}`), LogLevel: level}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -456,8 +458,8 @@ func TestCancellationRacesOfCalls(t *testing.T) {
 				_ = req.Peer.Notify(c, mcp.Notification{Method: mcp.NotificationProgress, Params: fmt.Appendf(nil, `{"progressToken":%s,"progress":1,"message":%s}`, req.ProgressToken, rawjson.Lookup(req.Params, "name"))})
 			}
 			return &mcp.Result{Raw: fmt.Appendf(nil, `{"content":[],"of":%s}`, rawjson.Lookup(req.Params, "name"))}, nil
-		}), transport.ServerOptions{Logger: quiet})
-		c, err := dialer.Dial(t.Context(), &recorder{}, transport.ClientOptions{Revision: r, Logger: quiet})
+		}), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)})
+		c, err := dialer.Dial(t.Context(), &recorder{}, transport.ClientOptions{Revision: r, Logger: quiet, Tap: mcptest.ClientSentTap(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -560,7 +562,7 @@ func TestConnectionLost(t *testing.T) {
 					})
 					conn := &failing{Conn: f.near, fail: make(chan error, 1)}
 					in := &recorder{}
-					c, err := transport.Connect(t.Context(), conn, in, "", transport.ClientOptions{Revision: r, Logger: quiet})
+					c, err := transport.Connect(t.Context(), conn, in, "", transport.ClientOptions{Revision: r, Logger: quiet, Tap: mcptest.ClientSentTap(t)})
 					if err != nil {
 						t.Fatal(err)
 					}

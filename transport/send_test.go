@@ -17,6 +17,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
 )
@@ -50,7 +51,7 @@ func (s *stuck) Close() error { close(s.closed); return nil }
 
 func TestACallEndsThoughTheServerDoesNotRead(t *testing.T) {
 	conn := &stuck{in: make(chan []byte, 1), closed: make(chan struct{})}
-	c, err := transport.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: discarded})
+	c, err := transport.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: discarded, Tap: mcptest.ClientSentTap(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestAnUnreadableAnswerEndsItsCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			near, far := memory.Pipe()
 			go answerOnce(far, answer)
-			c, err := transport.Connect(t.Context(), near, deaf{}, "", transport.ClientOptions{Logger: discarded})
+			c, err := transport.Connect(t.Context(), near, deaf{}, "", transport.ClientOptions{Logger: discarded, Tap: mcptest.ClientSentTap(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,34 +146,29 @@ func (s *slow) Write(frame []byte) error {
 func TestACancellationDoesNotOvertakeItsRequest(t *testing.T) {
 	for range 20 {
 		conn := &slow{stuck: stuck{in: make(chan []byte, 1), closed: make(chan struct{})}, turn: make(chan struct{})}
-		c, err := transport.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: discarded})
+		c, err := transport.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: discarded}) // a tap would take longer than the calls do
 		if err != nil {
 			t.Fatal(err)
 		}
+		ctx, cancel := context.WithCancel(t.Context())
 		var calls sync.WaitGroup
 		for i := range 4 {
 			calls.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
 				params := fmt.Sprintf(`{"name":"%d","arguments":{"m":"%s"}}`, i, strings.Repeat("x", 1<<15))
 				if _, err := c.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodCallTool, Params: json.RawMessage(params)}); err == nil {
 					t.Error("the call was answered")
 				}
 			})
 		}
-		time.Sleep(5 * time.Millisecond) // by now all wait, and are given up
-		for quiet := false; !quiet; {
-			select {
-			case conn.turn <- struct{}{}:
-			case <-time.After(20 * time.Millisecond):
-				quiet = true
-			}
+		for conn.sent.Load() < 1+4 { // the probe, and all of them
+			time.Sleep(time.Millisecond)
 		}
+		cancel()
 		calls.Wait()
-		c.Close()
-		if len(conn.wire) < 4 {
-			t.Errorf("only %d frames were written", len(conn.wire))
+		for range 8 {
+			conn.turn <- struct{}{}
 		}
+		c.Close()
 		seen := map[string]bool{}
 		for _, frame := range conn.wire {
 			msg, err := (jsonrpc.Parser{}).Parse([]byte(frame))
@@ -196,7 +192,7 @@ func TestAnIDIsFreeAfterItsResponse(t *testing.T) {
 		defer close(served)
 		_ = transport.Serve(t.Context(), far, mcp.HandlerFunc(func(context.Context, *mcp.Request) (*mcp.Result, error) {
 			return &mcp.Result{}, nil
-		}), transport.ServerOptions{Logger: discarded})
+		}), transport.ServerOptions{Logger: discarded, Tap: mcptest.ServerSentTap(t)})
 	}()
 	for i := range 5000 {
 		_ = near.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
@@ -215,7 +211,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	asking := make(chan struct{})
 	refused := make(chan struct{})
 	go floodQuestions(far, asking, refused)
-	c, err := transport.Connect(t.Context(), near, patient{asking}, "", transport.ClientOptions{Logger: discarded, Revision: mcp.Revision20251125})
+	c, err := transport.Connect(t.Context(), near, patient{asking}, "", transport.ClientOptions{Logger: discarded, Revision: mcp.Revision20251125, Tap: mcptest.ClientSentTap(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,9 +55,10 @@ func TestResultsThatAreNotTheCores(t *testing.T) {
 	} {
 		h := foreign{world: newWorld(), result: tt.result}
 		t.Run(tt.name, func(t *testing.T) {
-			talk(t, h, transport.ServerOptions{}, `> {"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{"name":"t",$META}}
+			talk(t, h, transport.ServerOptions{}, `@lenient result-type
+				> {"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{"name":"t",$META}}
 				< {"jsonrpc":"2.0","id":1,`+tt.modern+`}`)
-			talk(t, h, transport.ServerOptions{}, "$INIT 2025-06-18\n"+`> {"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{"name":"t"}}
+			talk(t, h, transport.ServerOptions{}, "@lenient legacy\n$INIT 2025-06-18\n"+`> {"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{"name":"t"}}
 				< {"jsonrpc":"2.0","id":1,`+tt.legacy+`}`)
 		})
 	}
@@ -72,7 +73,7 @@ func TestVocabularyOfTheHandler(t *testing.T) {
 		return text("%s", p.InputResponses["q"])
 	}
 	known := mcp.NewVocabulary(mcp.Extension{ID: "com.acme/ask", InputRequests: map[string]mcp.ClientCapabilities{"acme/ask": {}}})
-	modern := `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask acme",$META}}` + "\n"
+	modern := "@lenient schema\n" + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask acme",$META}}` + "\n" // which has no questions of extensions
 	legacy := "$INIT 2025-11-25\n" + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask acme"}}` + "\n"
 	failed := `< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}`
 	asked := `< {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"q":{"method":"acme/ask","params":{}}}}}`

@@ -120,7 +120,7 @@ func TestDrainIsOverWhenNothingIsInFlight(t *testing.T) {
 		conn.in <- []byte(sleepCall)
 		close(conn.in)
 		begin := time.Now()
-		if err := transport.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet}); err != nil || time.Since(begin) != time.Second {
+		if err := transport.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}); err != nil || time.Since(begin) != time.Second {
 			t.Errorf("Serve took %v, %v", time.Since(begin), err)
 		}
 		if frames := conn.sent(); len(frames) != 1 {
@@ -136,7 +136,7 @@ func TestDrainGivesUp(t *testing.T) {
 		_ = near.Write([]byte(strings.Replace(sleepCall, `"sleep"`, `"sleep long"`, 1)))
 		go func() { time.Sleep(time.Second); near.Close() }()
 		begin := time.Now()
-		if err := transport.Serve(background, far, newWorld(), transport.ServerOptions{Logger: quiet}); err != nil || time.Since(begin) != 3*time.Second {
+		if err := transport.Serve(background, far, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}); err != nil || time.Since(begin) != 3*time.Second {
 			t.Errorf("Serve took %v, %v", time.Since(begin), err)
 		}
 		time.Sleep(time.Hour)
@@ -163,7 +163,9 @@ func TestServeEnds(t *testing.T) {
 				c, cancel := context.WithCancelCause(background)
 				defer cancel(nil)
 				ended := make(chan error, 1)
-				go func() { ended <- transport.Serve(c, conn, w, transport.ServerOptions{Logger: quiet}) }()
+				go func() {
+					ended <- transport.Serve(c, conn, w, transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)})
+				}()
 				_ = near.Write([]byte(hangCall))
 				_ = near.Write([]byte(listenCall))
 				synctest.Wait()
@@ -331,7 +333,9 @@ func TestCancellationRaces(t *testing.T) {
 	h := mcp.HandlerFunc(func(c ctx, req *mcp.Request) (*mcp.Result, error) { return text("done") })
 	near, far := memory.Pipe()
 	served := make(chan error)
-	go func() { served <- transport.Serve(background, far, h, transport.ServerOptions{Logger: quiet}) }()
+	go func() {
+		served <- transport.Serve(background, far, h, transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)})
+	}()
 	answers := make(chan string, 10_000)
 	go func() {
 		defer close(answers)
@@ -372,7 +376,7 @@ func TestLostFrames(t *testing.T) {
 		conn := &losing{Conn: far}
 		ended := make(chan error, 1)
 		go func() {
-			ended <- transport.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet})
+			ended <- transport.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)})
 		}()
 		for _, tt := range []struct{ frame, want string }{
 			{`lose 7`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"${m}"}}`},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
 )
@@ -26,7 +27,7 @@ func TestStraysAreCounted(t *testing.T) {
 		_ = far.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"public"}}`))
 	}()
 	var log bytes.Buffer
-	opts := transport.ClientOptions{Revision: mcp.LatestRevision, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	opts := transport.ClientOptions{Revision: mcp.LatestRevision, Logger: slog.New(slog.NewTextHandler(&log, nil)), Tap: mcptest.ClientSentTap(t)}
 	c, err := transport.Connect(t.Context(), near, deaf{}, "", opts)
 	if err != nil {
 		t.Fatal(err)

@@ -11,15 +11,19 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
+	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
 )
 
-// talk is play for clients that break the protocol in ways that a checker cannot follow: only what is expected is compared.
+// talk is play for clients that break the protocol in ways that a checker cannot follow: what is expected is compared, and
+// only what the server sends is checked. Here @lenient is for its lines.
 func talk(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script string) {
 	t.Helper()
 	opts.Logger = quiet
 	synctest.Test(t, func(t *testing.T) {
+		opts.Tap = mcptest.ServerSentTap(t, lenient(script))
 		if w, ok := h.(*world); ok {
 			w.gate = make(chan struct{})
 		}
@@ -63,6 +67,17 @@ func talk(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script stri
 			t.Errorf("sent, and not expected: %s", frame)
 		}
 	})
+}
+
+func lenient(script string) (o wire.Options) {
+	for line := range strings.Lines(script) {
+		if names, ok := strings.CutPrefix(strings.TrimSpace(line), "@lenient "); ok {
+			for name := range strings.FieldsSeq(names) {
+				o.OffServer = append(o.OffServer, wire.Check(name))
+			}
+		}
+	}
+	return o
 }
 
 func talkAll(t *testing.T, rows []row) {

@@ -32,9 +32,11 @@ var must = []struct {
 	{oldest, latest, "unknown/method", "-32601"},
 	{oldest, latest, "roots/list", "-32601"},
 	{oldest, latest, "sampling/createMessage", "-32601"},
+	{oldest, latest, "elicitation/create", "-32601"},
 	{oldest, latest, "no message", "-32600"},
 	{oldest, latest, "notifications/cancelled", "taken|sent"},
 	{oldest, latest, "notifications/unknown", "taken"},
+	{oldest, latest, "notifications/elicitation/complete", "taken"},
 	{oldest, latest, "notifications/progress", "sent"},
 	{oldest, latest, "notifications/message", "sent"},
 	{oldest, latest, "notifications/tools/list_changed", "sent"},
@@ -56,6 +58,7 @@ var must = []struct {
 	{mcp.Revision20250618, latestLegacy, "initialize", "ok, another revision"},
 	{oldest, latestLegacy, "notifications/initialized", "taken"},
 	{oldest, latestLegacy, "notifications/roots/list_changed", "taken"},
+	{oldest, latestLegacy, "notifications/subscriptions/acknowledged", "taken"},
 	{oldest, latestLegacy, "ping", "ok"},
 	{oldest, latestLegacy, "logging/setLevel", "ok|-32602"},
 	{oldest, latestLegacy, "resources/subscribe", "ok|-32601|-32602"},
@@ -67,6 +70,7 @@ var must = []struct {
 	{oldest, latestLegacy, "roots/list", "answered|refused"},
 	{mcp.Revision20250618, latestLegacy, "elicitation/create", "accept|decline|cancel|refused|withdrawn"},
 	{latestLegacy, latestLegacy, "elicitation/create (url)", "accept|decline"},
+	{latestLegacy, latestLegacy, "notifications/elicitation/complete", "sent"},
 	{latestLegacy, latestLegacy, "sampling/createMessage (tools)", "answered"},
 	{latestLegacy, latestLegacy, "tools/call", "-32042"},
 	{latestLegacy, latestLegacy, "tasks/get", "-32601"},
@@ -86,6 +90,8 @@ var must = []struct {
 	{latest, latest, "roots/list", "asked"},
 	{latest, latest, "subscriptions/listen", "ok|left open|cancelled|-32602"},
 	{latest, latest, "notifications/subscriptions/acknowledged", "sent"},
+	{latest, latest, "notifications/initialized", "taken"},
+	{latest, latest, "notifications/roots/list_changed", "taken"},
 	{latest, latest, "initialize", "-32022|-32601"},
 	{latest, latest, "ping", "-32601"},
 	{latest, latest, "logging/setLevel", "-32601"},
@@ -176,6 +182,26 @@ func TestMembersAreSentSinceTheirRevision(t *testing.T) {
 				case revision >= s.from && !tl.members[member]:
 					t.Errorf("no transcript of %s has %s", revision, member)
 				}
+			}
+		}
+	}
+}
+
+// A method or notification of the protocol has rows for every revision: where it does not belong, it is refused or ignored.
+func TestEveryMethodHasRows(t *testing.T) {
+	for method := range mcp.MethodNames() {
+		rows := map[mcp.Revision]bool{}
+		for _, m := range must {
+			if name, _, _ := strings.Cut(m.method, " "); name != method {
+				continue
+			}
+			for _, revision := range mcp.Revisions() {
+				rows[revision] = rows[revision] || m.from <= revision && revision <= m.to
+			}
+		}
+		for _, revision := range mcp.Revisions() {
+			if !rows[revision] {
+				t.Errorf("must has no row for %s in %s", method, revision)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
@@ -30,6 +31,7 @@ var servers = map[string]played{
 	"pages":       {handler: pages},
 	"failing":     {handler: failing},
 	"asking":      {handler: asking},
+	"completing":  {handler: completing},
 	"changing":    {handler: changing},
 	"bare":        {handler: func() mcp.Handler { return server.New("bare", "1", server.Options{NoLogging: true}) }},
 	"modern-only": {handler: catalog, revisions: []mcp.Revision{mcp.Revision20260728}},
@@ -186,6 +188,32 @@ func asking() mcp.Handler {
 			return "", err
 		}
 		return answer.Content[0].String(), nil
+	})
+	return s
+}
+
+// completing tells the client that a visit is over. A handler does so by hand: package server sends no such notification,
+// which is one of 2025-11-25 alone.
+func completing() mcp.Handler {
+	s := server.New("completing", "1", quiet)
+	server.Tool(s, "visit", "", func(context.Context, none) (string, error) { return "Signed in.", nil })
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+			if req.Method != mcp.MethodCallTool {
+				return next.ServeMCP(ctx, req)
+			}
+			if rawjson.Lookup(req.Params, "inputResponses") == nil {
+				ask := json.RawMessage(`{"mode":"url","message":"Sign in.","url":"https://example.com","elicitationId":"visit"}`)
+				return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{
+					InputRequests: map[string]mcp.InputRequest{"visit": {Method: mcp.MethodElicit, Params: ask}},
+				}}, nil
+			}
+			err := req.Peer.Notify(ctx, mcp.Notification{Method: mcp.NotificationElicitationCompleted, Params: json.RawMessage(`{"elicitationId":"visit"}`)})
+			if err != nil {
+				return nil, err
+			}
+			return next.ServeMCP(ctx, req)
+		})
 	})
 	return s
 }

@@ -109,6 +109,9 @@ func TestCheckerLegacy(t *testing.T) {
 			> {#,"method":"notifications/initialized"}
 			> {#,"id":3,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 			! lifecycle`},
+		{"a ping before the handshake", Options{}, `
+			> {#,"id":"p","method":"ping"}
+			< {#,"id":"p","result":{}}` + opening("2025-06-18")},
 		{"modern revision negotiated", Options{}, `
 			> {#,"id":0,"method":"initialize","params":{"protocolVersion":"2026-07-28","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 			< {#,"id":0,"result":{"protocolVersion":"2026-07-28","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}

@@ -76,6 +76,8 @@ func (c *Checker) requestRevision(r *report, m *message) string {
 			return requested
 		}
 		return latestLegacy
+	case m.method == "ping" && !c.session.begun() && len(c.exchanges[Client]) == 0:
+		return latestLegacy // which needs no handshake, and is of that era only
 	}
 	return c.eraOf()
 }

@@ -138,16 +138,16 @@ func TestPipeUnderRace(t *testing.T) {
 // A dial that fails leaves nothing behind; each dial has a connection of its own.
 func TestDialer(t *testing.T) {
 	d := memory.Dialer(mcp.HandlerFunc(fixture), transport.ServerOptions{Revisions: []mcp.Revision{mcp.LatestRevision}, Logger: quiet, Tap: mcptest.ServerTap(t)})
-	if _, err := d.Dial(t.Context(), newInbound(), transport.ClientOptions{Revision: mcp.Revision20250618, Logger: quiet}); err == nil || !strings.Contains(err.Error(), "Unsupported protocol version") {
+	if _, err := d.Dial(t.Context(), newInbound(), transport.ClientOptions{Revision: mcp.Revision20250618, Logger: quiet, Tap: mcptest.ClientSentTap(t)}); err == nil || !strings.Contains(err.Error(), "Unsupported protocol version") {
 		t.Errorf("a revision that is not spoken: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	one, err := d.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet})
+	one, err := d.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel() // bounds the dial only
-	two, err := d.Dial(t.Context(), newInbound(), transport.ClientOptions{Logger: quiet})
+	two, err := d.Dial(t.Context(), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestDialer(t *testing.T) {
 		t.Error(err)
 	}
 	two.Close()
-	if _, err := d.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet}); !errors.Is(err, context.Canceled) {
+	if _, err := d.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 }

@@ -124,7 +124,7 @@ func TestManySessions(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 12 {
-				tr, err := sse.URL{URL: web.URL + "/sse"}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet})
+				tr, err := sse.URL{URL: web.URL + "/sse"}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
 				if err != nil {
 					t.Error(err)
 					return

@@ -16,6 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
+	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/sse"
@@ -74,6 +76,10 @@ func serve(t testing.TB, h mcp.Handler, opts sse.Options) (*sse.Server, *httptes
 	if opts.Logger == nil {
 		opts.Logger = quiet
 	}
+	if opts.Tap == nil {
+		// What comes before initialize, and from a client that leaves it out, is legacy here.
+		opts.Tap = mcptest.ServerSentTap(t, wire.Options{Revision: string(mcp.Revision20241105)})
+	}
 	s := sse.Handler(h, opts)
 	mux := http.NewServeMux()
 	mux.Handle("/sse", s)
@@ -128,6 +134,9 @@ func dial(t testing.TB, u sse.URL, in mcp.Inbound, opts transport.ClientOptions)
 	t.Helper()
 	if opts.Logger == nil {
 		opts.Logger = quiet
+	}
+	if opts.Tap == nil {
+		opts.Tap = mcptest.ClientSentTap(t)
 	}
 	tr, err := u.Dial(within(t), in, opts)
 	if err != nil {

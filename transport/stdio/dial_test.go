@@ -94,7 +94,7 @@ func TestDial(t *testing.T) {
 			c, starts := dialed(t, legacy(tt.cases))
 			in := &inbound{}
 			verdicts := &transport.Verdicts{}
-			tr, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: verdicts})
+			tr, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: verdicts, Tap: mcptest.ClientSentTap(t)})
 			if got := starts(); got != tt.starts {
 				t.Errorf("started %d times", got)
 			}
@@ -120,7 +120,7 @@ func TestDial(t *testing.T) {
 				t.Error(err)
 			}
 			// the next dial knows
-			again, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: verdicts})
+			again, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: verdicts, Tap: mcptest.ClientSentTap(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestDial(t *testing.T) {
 func TestDialErrors(t *testing.T) {
 	t.Run("no such program", func(t *testing.T) {
 		var missing *NotFoundError
-		if _, err := (Command{Path: "no-such-program-here"}).Dial(t.Context(), &inbound{}, transport.ClientOptions{Logger: discard}); !errors.As(err, &missing) {
+		if _, err := (Command{Path: "no-such-program-here"}).Dial(t.Context(), &inbound{}, transport.ClientOptions{Logger: discard, Tap: mcptest.ClientSentTap(t)}); !errors.As(err, &missing) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -147,14 +147,14 @@ func TestDialErrors(t *testing.T) {
 		c, starts := dialed(t, `echo "waiting for a licence" >&2;`+legacy(silence))
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		_, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, ProbeTimeout: 100 * time.Millisecond, Verdicts: &transport.Verdicts{}})
+		_, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, ProbeTimeout: 100 * time.Millisecond, Verdicts: &transport.Verdicts{}, Tap: mcptest.ClientSentTap(t)})
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "waiting for a licence") || starts() != 1 {
 			t.Errorf("started %d times, got %v", starts(), err)
 		}
 	})
 	t.Run("pinned to the modern era", func(t *testing.T) {
 		c, starts := dialed(t, legacy(`  *server/discover*) exit 3;;`))
-		_, err := c.Dial(t.Context(), &inbound{}, transport.ClientOptions{Logger: discard, Revision: mcp.LatestRevision})
+		_, err := c.Dial(t.Context(), &inbound{}, transport.ClientOptions{Logger: discard, Revision: mcp.LatestRevision, Tap: mcptest.ClientSentTap(t)})
 		var exit *ExitError
 		if !errors.Is(err, transport.ErrProbe) || !errors.As(err, &exit) || exit.ExitCode() != 3 || starts() != 1 {
 			t.Errorf("started %d times, got %v", starts(), err)
@@ -164,7 +164,7 @@ func TestDialErrors(t *testing.T) {
 		c, starts := dialed(t, legacy(``))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard}); !errors.Is(err, context.Canceled) || starts() != 0 {
+		if _, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, Tap: mcptest.ClientSentTap(t)}); !errors.Is(err, context.Canceled) || starts() != 0 {
 			t.Errorf("started %d times, got %v", starts(), err)
 		}
 	})
@@ -182,7 +182,7 @@ func TestDeathOfADialedServer(t *testing.T) {
   *'"name":"die"'*) `+death+`;;
   *tools/call*) ;;`))
 			in := &inbound{}
-			tr, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: &transport.Verdicts{}})
+			tr, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: &transport.Verdicts{}, Tap: mcptest.ClientSentTap(t)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strconv"
@@ -236,4 +237,14 @@ func took(t *testing.T, least, most time.Duration, f func()) {
 	if d := time.Since(begin); d < least || d > 2*most+500*time.Millisecond {
 		t.Errorf("took %v, want %v to %v", d, least, most)
 	}
+}
+
+// installed is the path of a shell, without which the test is skipped.
+func installed(t *testing.T, shell string) string {
+	t.Helper()
+	path, err := exec.LookPath(shell)
+	if err != nil {
+		t.Skipf("the shell %s is not installed", shell)
+	}
+	return path
 }

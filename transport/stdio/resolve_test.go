@@ -179,11 +179,8 @@ func TestResolveIsBoundByItsContext(t *testing.T) {
 // Real shells understand how they are asked, and read their startup files.
 func TestRealLoginShells(t *testing.T) {
 	for name, rc := range map[string]string{"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/config.fish", "sh": ".profile"} {
-		shell, err := exec.LookPath(name)
-		if err != nil {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
+			shell := installed(t, name)
 			path := os.Getenv("PATH")
 			m := newMachine(t, "")
 			loginPaths.patience = shellAnswers

@@ -121,19 +121,14 @@ func TestWatcherIsToldOfEachGroup(t *testing.T) {
 
 // The script does the same in every sh there is.
 func TestWatchScript(t *testing.T) {
-	var shells [][]string
 	for _, name := range []string{"sh", "dash", "bash", "ksh", "mksh", "yash", "busybox"} {
-		if path, err := exec.LookPath(name); err == nil {
-			args := []string{path}
+		t.Run(name, func(t *testing.T) {
+			path := installed(t, name)
+			args := []string{"-c", watchScript}
 			if name == "busybox" {
-				args = append(args, "sh")
+				args = append([]string{"sh"}, args...)
 			}
-			shells = append(shells, args)
-		}
-	}
-	for _, args := range shells {
-		t.Run(args[0], func(t *testing.T) {
-			watch := exec.Command(args[0], append(args[1:], "-c", watchScript)...)
+			watch := exec.Command(path, args...)
 			watch.Env = []string{"PATH=/usr/bin:/bin"}
 			tell, err := watch.StdinPipe()
 			if err != nil {

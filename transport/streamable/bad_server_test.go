@@ -13,6 +13,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -159,7 +160,7 @@ func abort() { panic(http.ErrAbortHandler) }
 
 const smallMessage = 2000 // bytes, the limit of the clients that dialBad makes
 
-// dialBad dials a bad server. Nothing checks what it sends, and little is logged.
+// dialBad dials a bad server. What it sends is not checked, what the client sends is; little is logged.
 func dialBad(t testing.TB, url string, r mcp.Revision, opts client.Options) *client.Client {
 	t.Helper()
 	c, err := dialBadly(t, url, r, opts)
@@ -174,6 +175,9 @@ func dialBadly(t testing.TB, url string, r mcp.Revision, opts client.Options) (*
 	own := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(own.CloseIdleConnections)
 	opts.Revision, opts.Logger = r, slog.New(slog.DiscardHandler)
+	if opts.Tap == nil {
+		opts.Tap = mcptest.ClientSentTap(t)
+	}
 	if opts.Verdicts == nil {
 		opts.Verdicts = new(transport.Verdicts)
 	}

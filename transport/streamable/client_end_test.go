@@ -9,6 +9,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 )
 
 // A server that never answers holds up nobody longer than their context lasts, whichever message it is.
@@ -99,7 +100,7 @@ func dialFor(ctx context.Context, t *testing.T, url string, r mcp.Revision) (*cl
 	own := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(own.CloseIdleConnections)
 	go func() {
-		c, err := client.Dial(ctx, url, client.Options{Revision: r, HTTPClient: own, Connect: -1})
+		c, err := client.Dial(ctx, url, client.Options{Revision: r, HTTPClient: own, Connect: -1, Tap: mcptest.ClientSentTap(t)})
 		done <- dialed{c, err}
 	}()
 	select {

@@ -76,12 +76,12 @@ func world(gate chan struct{}) *server.Server {
 	return s
 }
 
-// serve serves the handler at /mcp until the test ends.
+// serve serves the handler at /mcp until the test ends. What it answers is checked.
 func serve(t testing.TB, h mcp.Handler, opts ...streamable.Options) (*streamable.Server, *httptest.Server) {
 	t.Helper()
 	endpoint := streamable.Handler(h, opts...)
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", endpoint)
+	mux.Handle("/mcp", checked(t, endpoint))
 	web := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -13,7 +13,6 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
-	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -257,7 +256,6 @@ func TestSessionLost(t *testing.T) {
 	endpoint, web := serve(t, world(nil))
 	c := dial(t, web.URL+"/mcp", mcp.Revision20251125, client.Options{
 		Restart: client.Restart{Base: time.Millisecond},
-		Tap:     func(transport.Frame) {}, // what passes is that of several connections
 	})
 	for range 2 {
 		endpoint.Forget()

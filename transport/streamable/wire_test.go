@@ -1,0 +1,114 @@
+package streamable_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest/wire"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// checked passes requests on to a server and fails the test for each message in an answer that the protocol does not allow
+// there. An exchange is judged alone, because a tap of the server sees those of all clients at once.
+func checked(t testing.TB, h http.Handler) http.Handler {
+	sessions := new(sync.Map) // their revisions, by id
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > streamable.DefaultMaxBody { // after which net/http closes gently only if it sees its own ResponseWriter
+			h.ServeHTTP(w, r)
+			return
+		}
+		x := &exchange{ResponseWriter: w, ReadCloser: r.Body}
+		r.Body = x
+		defer func() { x.judge(t, r, sessions) }()
+		h.ServeHTTP(x, r)
+	})
+}
+
+// exchange keeps a request's body, as far as it is read, and the answer.
+type exchange struct {
+	http.ResponseWriter
+	io.ReadCloser
+	asked, answer bytes.Buffer
+}
+
+// most is how many bytes of an answer are kept: floods are not worth more.
+const most = 1 << 20
+
+func (x *exchange) Read(p []byte) (int, error) {
+	n, err := x.ReadCloser.Read(p)
+	x.asked.Write(p[:n])
+	return n, err
+}
+
+func (x *exchange) Write(p []byte) (int, error) {
+	if x.answer.Len() <= most {
+		x.answer.Write(p)
+	}
+	return x.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController].
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+func (x *exchange) judge(t testing.TB, r *http.Request, sessions *sync.Map) {
+	check, ok := x.checker(r, sessions)
+	if !ok {
+		return
+	}
+	if r.Method == http.MethodPost {
+		check.Frame(wire.Client, x.asked.Bytes()) // whose faults are on purpose
+	}
+	for _, frame := range x.frames() {
+		for _, err := range check.Frame(wire.Server, frame) {
+			t.Errorf("%s: %v", r.Method, err)
+		}
+		version := strings.Trim(string(rawjson.Lookup(rawjson.Lookup(frame, "result"), "protocolVersion")), `"`)
+		if id := x.Header().Get("Mcp-Session-Id"); id != "" && version != "" {
+			sessions.Store(id, version)
+		}
+	}
+}
+
+// checker is one for the exchange; none, where the revision of its session is not known. Rules that need more than the
+// exchange are off.
+func (x *exchange) checker(r *http.Request, sessions *sync.Map) (check *wire.Checker, ok bool) {
+	o := wire.Options{Off: []wire.Check{wire.ResponseID, wire.AfterEnd}}
+	if id := r.Header.Get("Mcp-Session-Id"); id != "" {
+		revision, known := sessions.Load(id)
+		if !known {
+			return nil, false
+		}
+		o.Revision = revision.(string)
+		o.Off = append(o.Off, wire.Progress, wire.Cancellation)
+	} else if version := mcp.Revision(r.Header.Get("Mcp-Protocol-Version")); version.Known() && !version.Modern() {
+		o.Revision = string(version)
+	}
+	return wire.NewChecker(o), true
+}
+
+func (x *exchange) frames() (frames [][]byte) {
+	switch kind, _, _ := strings.Cut(x.Header().Get("Content-Type"), ";"); {
+	case x.answer.Len() > most:
+	case kind == "application/json":
+		frames = append(frames, bytes.TrimSpace(x.answer.Bytes()))
+	case kind == "text/event-stream":
+		events := eventstream.NewReader(&x.answer, 0)
+		for {
+			e, err := events.Next()
+			if err != nil {
+				return frames
+			}
+			if len(e.Data) > 0 {
+				frames = append(frames, bytes.Clone(e.Data))
+			}
+		}
+	}
+	return frames
+}
