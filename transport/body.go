@@ -6,12 +6,13 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"time"
 )
 
 // ReadBody reads the message of a POST: JSON of at most limit bytes, which may take so long to come. Where it cannot, it has
-// answered the request, with 415, 413 or 400, and reports false.
+// answered the request, with 415, 413, 408 or 400, and reports false.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) (frame []byte, ok bool) {
 	if !isJSON(r.Header.Get("Content-Type")) {
 		Refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
@@ -35,10 +36,14 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.
 		return frame, true
 	}
 	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	switch { // the error itself may name addresses that are nobody's business
+	case errors.As(err, &large):
 		refuseSize(w, limit)
-	} else {
-		Refuse(w, http.StatusBadRequest, "the body could not be read: "+err.Error())
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		Refuse(w, http.StatusRequestTimeout, fmt.Sprintf("the body did not come within %v", timeout))
+	default:
+		Refuse(w, http.StatusBadRequest, "the body could not be read to its end")
 	}
 	return nil, false
 }

@@ -13,9 +13,9 @@ import (
 // preflights, and gives the pages that are allowed the fields that a browser asks for (basic/transports: security). The
 // zero Guard is ready.
 type Guard struct {
-	// Hosts are the names under which the server is reached, each with or without a port: "mcp.example.com". Empty: a
-	// connection to a loopback address must name a loopback host (localhost, 127.0.0.0/8, ::1), which stops DNS rebinding;
-	// on any other address every name will do.
+	// Hosts are the names under which the server is reached, each with or without a port: "mcp.example.com"; "*" is any. Empty:
+	// a connection to a loopback address must name a loopback host (localhost, 127.0.0.0/8, ::1), one to another address an
+	// IP address. Any name may be made to lead here, which is DNS rebinding; list those that are meant to.
 	Hosts []string
 	// AllowOrigin reports whether pages of an origin ("https://app.example.com") may use the server. nil: only those of
 	// the host that the request names, and of loopback hosts where that is one.
@@ -30,7 +30,7 @@ func (g *Guard) Check(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if !g.host(r) {
-		Refuse(w, http.StatusForbidden, "the Host "+quote(r.Host)+" is not one of this server")
+		Refuse(w, http.StatusForbidden, "the Host "+quote(r.Host)+" is not one that this server is known by: list it with its hosts")
 		return false
 	}
 	origins := r.Header.Values("Origin")
@@ -59,15 +59,19 @@ func (g *Guard) fetched(w http.ResponseWriter, r *http.Request) bool {
 func (g *Guard) host(r *http.Request) bool {
 	if len(g.Hosts) > 0 {
 		return slices.ContainsFunc(g.Hosts, func(known string) bool {
-			return strings.EqualFold(known, r.Host) || strings.EqualFold(known, hostname(r.Host))
+			return known == "*" || strings.EqualFold(known, r.Host) || strings.EqualFold(known, hostname(r.Host))
 		})
 	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
 		return true
 	}
-	addr, err := netip.ParseAddrPort(local.String())
-	return err != nil || !addr.Addr().Unmap().IsLoopback() || loopback(hostname(r.Host))
+	name := hostname(r.Host)
+	if addr, err := netip.ParseAddrPort(local.String()); err == nil && !addr.Addr().Unmap().IsLoopback() {
+		_, err := netip.ParseAddr(name)
+		return err == nil || loopback(name)
+	}
+	return loopback(name) || local.Network() == "unix"
 }
 
 func (g *Guard) origin(r *http.Request, origin string) bool {

@@ -19,9 +19,17 @@ type HTTPError struct {
 
 // NewHTTPError makes an error of a response, and reads what it keeps of the body; closing it is the caller's.
 func NewHTTPError(r *http.Response) *HTTPError {
-	const kept = 4 << 10
-	body, _ := io.ReadAll(io.LimitReader(r.Body, kept)) // what could be read of it
-	return &HTTPError{Status: r.StatusCode, Header: r.Header, Body: body}
+	failed, _ := ReadHTTPError(r, keptBody)
+	return failed
+}
+
+const keptBody = 4 << 10
+
+// ReadHTTPError is [NewHTTPError] of an answer that may be an error of the protocol all the same: body is all of it, up to a
+// limit of at least 4 KiB.
+func ReadHTTPError(r *http.Response, limit int) (failed *HTTPError, body []byte) {
+	body, _ = io.ReadAll(io.LimitReader(r.Body, int64(max(limit, keptBody)))) // what could be read of it
+	return &HTTPError{Status: r.StatusCode, Header: r.Header, Body: body[:min(len(body), keptBody)]}, body
 }
 
 func (e *HTTPError) Error() string {

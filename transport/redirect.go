@@ -41,11 +41,13 @@ func Guarded(client *http.Client) *http.Client {
 	return &own
 }
 
-// redirect is the rule: never to another origin, but from http to https of the same host, and a message stays one.
+// redirect is the rule: never to another origin, but from http to https of the same host, each at its usual port, and a
+// message stays one.
 func redirect(next *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
-	upgrade := first.URL.Scheme == "http" && next.URL.Scheme == "https" && strings.EqualFold(first.URL.Hostname(), next.URL.Hostname())
+	upgrade := first.URL.Scheme == "http" && next.URL.Scheme == "https" &&
+		strings.EqualFold(first.URL.Hostname(), next.URL.Hostname()) && usual(first.URL, "80") && usual(next.URL, "443")
 	switch {
 	case len(via) >= most:
 		return errors.New("the server redirects for ever")
@@ -56,3 +58,5 @@ func redirect(next *http.Request, via []*http.Request) error {
 	}
 	return nil
 }
+
+func usual(u *url.URL, port string) bool { return u.Port() == "" || u.Port() == port }

@@ -3,6 +3,7 @@ package transport
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
@@ -21,7 +22,26 @@ func Respond(w http.ResponseWriter, status int, body []byte) {
 	h["Cache-Control"] = noStore
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
+	if len(body) > small {
+		patiently(w, body)
+		return
+	}
 	_, _ = w.Write(body) // who has gone needs no answer
+}
+
+// small is what a socket takes at once.
+const small = 16 << 10
+
+// patiently writes what a client has to read before it is written, for as long as it reads some of it now and then.
+func patiently(w http.ResponseWriter, body []byte) {
+	const piece, patience = 256 << 10, 30 * time.Second
+	control := http.NewResponseController(w)
+	for err := error(nil); err == nil && len(body) > 0; body = body[min(piece, len(body)):] {
+		_ = control.SetWriteDeadline(time.Now().Add(patience))
+		_, err = w.Write(body[:min(piece, len(body))])
+	}
+	_ = control.Flush()
+	_ = control.SetWriteDeadline(time.Time{}) // or the connection could not be used again
 }
 
 // Shared by all responses, which do not change them.

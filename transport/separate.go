@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -172,14 +174,33 @@ func (s *Session) Listen() {
 // StopListening passes on changes of lists no more.
 func (s *Session) StopListening() { s.unwatchLists() }
 
-// Idle reports whether nothing is going on for the session.
-func (s *Session) Idle() bool {
+// Busy reports whether calls are in flight.
+func (s *Session) Busy() bool {
 	s.calls.mu.Lock()
-	calls := s.calls.count()
-	s.calls.mu.Unlock()
+	defer s.calls.mu.Unlock()
+	return s.calls.count() > 0
+}
+
+// Subscriptions returns the URIs of the resources that the client has subscribed to, in order.
+func (s *Session) Subscriptions() []string {
 	s.session.mu.Lock()
 	defer s.session.mu.Unlock()
-	return calls == 0 && len(s.resources) == 0 && s.lists == nil
+	return slices.Sorted(maps.Keys(s.resources))
+}
+
+// Subscribe makes the subscriptions those that the client has made elsewhere. What the handler does not agree to any more is
+// left out.
+func (s *Session) Subscribe(ctx context.Context, uris []string) {
+	for _, uri := range s.Subscriptions() {
+		if !slices.Contains(uris, uri) {
+			s.unsubscribe(uri)
+		}
+	}
+	for _, uri := range uris {
+		if params, err := mcp.Encode(mcp.ReadResourceParams{URI: uri}); err == nil {
+			_ = s.subscribe(ctx, params) // a URI that is gone has no changes
+		}
+	}
 }
 
 // LogLevel returns the level that the client has set.

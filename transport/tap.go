@@ -2,6 +2,8 @@ package transport
 
 import (
 	"maps"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -46,23 +48,40 @@ func (tap Tap) Show(kind FrameKind, frame []byte, header map[string][]string) {
 	}
 }
 
-// masked hides what lets its holder in: credentials, and session ids but for their beginning.
+// masked hides what may let its holder in: credentials, and session ids but for their beginning.
 func masked(header map[string][]string) map[string][]string {
 	if header == nil {
 		return nil
 	}
 	shown := maps.Clone(header)
 	for name, values := range header {
-		switch name {
-		case "Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Mcp-Session-Id":
-			hidden := make([]string, len(values))
-			for i, v := range values {
-				hidden[i] = v[:min(len(v), 6)] + "…"
-			}
-			shown[name] = hidden
+		switch {
+		case name == "Mcp-Session-Id":
+			shown[name] = hidden(values, func(v string) string { return v[:min(len(v), 6)] })
+		case strings.HasSuffix(name, "Authorization"):
+			shown[name] = hidden(values, func(v string) string {
+				scheme, _, ok := strings.Cut(v, " ")
+				if !ok {
+					scheme = ""
+				}
+				return scheme
+			})
+		case secret.MatchString(name):
+			shown[name] = hidden(values, func(string) string { return "" })
 		}
 	}
 	return shown
+}
+
+// secret are the names of fields that people put secrets into.
+var secret = regexp.MustCompile(`(?i)key|token|secret|auth|cookie|passw|credential|signature|session`)
+
+func hidden(values []string, begin func(string) string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = begin(v) + "…"
+	}
+	return out
 }
 
 // tapped is a Conn that shows each frame that is sent.

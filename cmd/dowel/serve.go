@@ -17,13 +17,15 @@ import (
 func builtins() []string { return builtin.Names() }
 
 func (a *app) serveCommand() *cobra.Command {
-	var address string
+	var f webFlags
 	cmd := &cobra.Command{
 		Use:   "serve SERVER [OPTION=VALUE]…",
 		Short: "Serve a built-in server over standard input and output, or over HTTP",
 		Long: `Serve a built-in server, in every protocol revision: over standard input and output, as the child of a client, until the
 client closes standard input; or with --http over HTTP, for any number of clients, until Ctrl-C. Then it is at /mcp
-(Streamable HTTP), and for clients of 2024 at /sse (HTTP+SSE).
+(Streamable HTTP), and for clients of 2024 at /sse (HTTP+SSE). Over HTTP nobody has to say who they are: serve other
+machines only where all of them may use it. Requests must name this machine, by an IP address or localhost; name it
+otherwise with --host, or web pages could reach it by a name of their own.
 
 ` + described(),
 		Example: `  dowel serve everything
@@ -35,10 +37,12 @@ client closes standard input; or with --http over HTTP, for any number of client
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
-			return a.serve(cmd.Context(), args, address)
+			return a.serve(cmd.Context(), args, f)
 		},
 	}
-	cmd.Flags().StringVar(&address, "http", "", "serve over HTTP at an `address`: 8080, or 0.0.0.0:8080 for other machines too")
+	cmd.Flags().StringVar(&f.address, "http", "", "serve over HTTP at an `address`: 8080, or 0.0.0.0:8080 for other machines too")
+	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "with --http, a `name` under which the server is reached; * is any")
+	cmd.Flags().StringSliceVar(&f.origins, "origin", nil, "with --http, an `origin` whose web pages may use the server, such as https://app.example.com; * is any")
 	return cmd
 }
 
@@ -70,7 +74,7 @@ func offered(args []string) []string {
 	return all
 }
 
-func (a *app) serve(ctx context.Context, args []string, address string) error {
+func (a *app) serve(ctx context.Context, args []string, f webFlags) error {
 	if len(args) == 0 {
 		return usagef("no server is named: there are %s", strings.Join(builtins(), ", "))
 	}
@@ -86,8 +90,11 @@ func (a *app) serve(ctx context.Context, args []string, address string) error {
 		return err
 	}
 	defer s.Close()
-	if address != "" {
-		return a.serveHTTP(ctx, args[0], s, address)
+	switch {
+	case f.address != "":
+		return a.serveHTTP(ctx, args[0], s, f)
+	case len(f.hosts)+len(f.origins) > 0:
+		return usagef("--host and --origin are for --http")
 	}
 	if terminal(a.stdin) != nil {
 		a.notice("Serving " + args[0] + " to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel tools " + args[0])

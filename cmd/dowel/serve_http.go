@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -19,14 +21,33 @@ import (
 // patience is how long calls in flight may take when the server is told to end.
 const patience = 5 * time.Second
 
+// webFlags say where and for whom a server is served.
+type webFlags struct {
+	address        string
+	hosts, origins []string
+}
+
+func (f *webFlags) guard() transport.Guard {
+	g := transport.Guard{}
+	if len(f.hosts) > 0 {
+		g.Hosts = append(g.Hosts, f.hosts...)
+		g.Hosts = append(g.Hosts, "localhost", "127.0.0.1", "::1")
+	}
+	if len(f.origins) > 0 {
+		g.AllowOrigin = func(origin string) bool { return slices.Contains(f.origins, origin) || slices.Contains(f.origins, "*") }
+	}
+	return g
+}
+
 // serveHTTP serves at an address until ctx ends.
-func (a *app) serveHTTP(ctx context.Context, name string, h mcp.Handler, address string) error {
-	listener, err := net.Listen("tcp", local(address))
+func (a *app) serveHTTP(ctx context.Context, name string, h mcp.Handler, f webFlags) error {
+	listener, err := net.Listen("tcp", local(f.address))
 	if err != nil {
-		return fmt.Errorf("--http %s: %w", address, err)
+		return fmt.Errorf("--http %s: %w", f.address, err)
 	}
 	shared := transport.ServerOptions{Logger: slog.New(a.notices())}
-	now, old := streamable.Handler(h, streamable.Options{ServerOptions: shared}), sse.Handler(h, sse.Options{ServerOptions: shared})
+	now := streamable.Handler(h, streamable.Options{ServerOptions: shared, Guard: f.guard()})
+	old := sse.Handler(h, sse.Options{ServerOptions: shared, Guard: f.guard()})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", now)
 	mux.Handle("/sse", old)
@@ -46,7 +67,26 @@ func (a *app) serveHTTP(ctx context.Context, name string, h mcp.Handler, address
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	return errors.Join(now.Shutdown(end), old.Shutdown(end), web.Shutdown(end))
+	err = shutdown(end, now.Shutdown, old.Shutdown)
+	if end.Err() != nil {
+		a.warn("calls were not done within %v, and were cut off", patience)
+	}
+	return errors.Join(err, shutdown(end, web.Shutdown), web.Close())
+}
+
+// shutdown runs all at the same time: each refuses new work at once. That the time was up is no error: it was said.
+func shutdown(ctx context.Context, all ...func(context.Context) error) error {
+	failed := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, end := range all {
+		wg.Go(func() {
+			if err := end(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				failed[i] = err
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(failed...)
 }
 
 // local makes an address of a port, or of one without a host, that of this machine alone.

@@ -38,7 +38,7 @@ func (w *Writer) tick() {
 	now := time.Now()
 	if w.flushing {
 		if left := w.bound.Sub(now); left > 0 {
-			w.arm(left)
+			w.arm(min(left, w.period())) // the flush may be over at once, and the stream idle from then on
 			return
 		}
 		w.cutOff(errNotRead)

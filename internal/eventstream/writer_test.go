@@ -424,3 +424,23 @@ func TestCloseAmongSenders(t *testing.T) {
 		}
 	}
 }
+
+// A look of the timer that falls into a flush puts the next comment off by no more than KeepAlive.
+func TestKeepAliveAfterAFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := NewWriter(f, WriterOptions{KeepAlive: 10 * time.Second})
+		_ = w.Open()
+		time.Sleep(9 * time.Second)
+		f.stop()
+		go func() { _ = w.Send(Event{Data: []byte("a")}) }()
+		time.Sleep(2 * time.Second)
+		f.resume()
+		time.Sleep(18 * time.Second)
+		synctest.Wait()
+		if want := opening + "data: a\n\n" + keepAlive; f.text() != want {
+			t.Errorf("%q, want %q", f.text(), want)
+		}
+		_ = w.Close()
+	})
+}

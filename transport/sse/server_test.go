@@ -141,7 +141,7 @@ func TestSlowBody(t *testing.T) {
 	resp, err := web.Client().Post(p.endpoint, "application/json", in)
 	if err == nil {
 		resp.Body.Close()
-		if resp.StatusCode != 400 {
+		if resp.StatusCode != 408 {
 			t.Error(resp.Status)
 		}
 	}

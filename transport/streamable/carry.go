@@ -300,22 +300,26 @@ func (c *carrier) accepted(m *transport.Outbound) error {
 // refused reads an answer that is an error of HTTP. One that holds an error of the protocol is that; where it speaks of
 // credentials, rates or the server's state it stays what it is.
 func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
-	failed := transport.NewHTTPError(resp)
+	limit, media := 0, mediaType(resp.Header)
+	if media == "application/json" || media == "" {
+		limit = c.max
+	}
+	failed, body := transport.ReadHTTPError(resp, limit)
 	if sent := resp.Request.Header[mcp.HeaderSessionID]; len(sent) > 0 && deniesSession(failed) {
 		c.lost(sent[0])
 		return ErrSessionLost
 	}
-	if media := mediaType(resp.Header); back == nil || media != "application/json" && media != "" {
+	if back == nil || limit == 0 {
 		return failed
 	}
-	msg, err := jsonrpc.Parser{}.Parse(failed.Body)
+	msg, err := jsonrpc.Parser{}.Parse(body)
 	if err == nil {
-		c.tap.Show(transport.Received, failed.Body, resp.Header)
+		c.tap.Show(transport.Received, body, resp.Header)
 	}
 	if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
 		return failed // where even initialize is refused, the status says whether to try the older transport
 	}
-	if !back.Receive(failed.Body) {
+	if !back.Receive(body) {
 		return failed
 	}
 	return nil

@@ -235,3 +235,21 @@ func TestQuestionOnTheStream(t *testing.T) {
 		}
 	})
 }
+
+// An error of the protocol is one whatever its size; only an HTTPError keeps no more than 4 KiB.
+func TestLargeProtocolError(t *testing.T) {
+	b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad","data":%q}}`, m.ID, strings.Repeat("x", 10_000))
+	})}
+	c, err := client.Dial(t.Context(), b.begin(t), client.Options{Verdicts: new(transport.Verdicts)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var refused *mcp.Error
+	if _, err := called(t, c); !errors.As(err, &refused) || refused.Code != -32602 {
+		t.Errorf("%v", err)
+	}
+}

@@ -13,11 +13,13 @@ import (
 // A stream of notifications that was cut, and that cannot be gone on with where it was cut, has a gap. A watch tells of it.
 func TestStandingStreamWithAGap(t *testing.T) {
 	for name, test := range map[string]struct {
-		head string
-		gap  bool
+		head  string
+		again string // what the stream begins with when it is come back to
+		gap   bool
 	}{
-		"events without ids": {"", true},
-		"events with ids":    {"id: 1\n", false},
+		"events without ids":         {"", "", true},
+		"events with ids":            {"id: 1\n", "", false},
+		"an event that is forgotten": {"id: 1\n", "id: 7\ndata:\n\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			begin, streams := make(chan struct{}), 0
@@ -29,7 +31,7 @@ func TestStandingStreamWithAGap(t *testing.T) {
 					beginStream(w, "retry: 1\n"+test.head+changedEvent)
 					abort()
 				}
-				beginStream(w, changedEvent)
+				beginStream(w, test.again+changedEvent)
 				b.silent(r)
 			}
 			c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})

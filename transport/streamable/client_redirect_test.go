@@ -11,6 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
 // elsewhere is a server of another origin, which counts what arrives.
@@ -118,4 +119,24 @@ func TestRedirectForEver(t *testing.T) {
 	if _, err := dialBadly(t, b.begin(t), mcp.LatestRevision, client.Options{}); err == nil || !strings.Contains(err.Error(), "for ever") {
 		t.Errorf("%v", err)
 	}
+}
+
+// From http to https is another origin unless both ports are the usual ones: credentials do not go there.
+func TestRedirectToAnotherPort(t *testing.T) {
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the redirect was followed, with %q", r.Header.Get("Authorization"))
+	}))
+	defer secure.Close()
+	plain := httptest.NewServer(http.RedirectHandler(secure.URL, http.StatusTemporaryRedirect))
+	defer plain.Close()
+	_, err := client.Dial(t.Context(), plain.URL, client.Options{
+		HTTPClient: secure.Client(), Verdicts: new(transport.Verdicts),
+		Header: func(context.Context) (http.Header, error) {
+			return http.Header{"Authorization": {"Bearer secret"}}, nil
+		},
+	})
+	if err == nil || !strings.Contains(err.Error(), "another origin") {
+		t.Errorf("%v", err)
+	}
+	secure.Client().CloseIdleConnections()
 }

@@ -69,7 +69,10 @@ func (u URL) client() *http.Client {
 var defaultClient = &http.Client{Transport: newTransport()}
 
 func newTransport() *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	if own, ok := http.DefaultTransport.(*http.Transport); ok { // others may have put something else there
+		t = own.Clone()
+	}
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = 256, 128, 90*time.Second
 	return t
 }

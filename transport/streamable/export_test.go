@@ -12,6 +12,7 @@ func (s *Server) Forget() {
 	s.sessions.sessions = map[fingerprint]*session{}
 	s.sessions.mu.Unlock()
 	for _, ss := range all {
-		_ = ss.end(context.Background(), errors.New("forgotten")) // the store is memory
+		_ = ss.close(context.Background()) // the store is memory
+		ss.leave(errors.New("forgotten"))
 	}
 }

@@ -34,6 +34,10 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		transport.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
 		return
 	}
+	if _, err := s.opts.Events.After(r.Context(), last); errors.Is(err, ErrEventGone) && ss.lane(name) == ss.standing() {
+		ss.standing().attach(w, r, "", "") // a new stream, which begins as such
+		return
+	}
 	l := ss.lane(name)
 	if l == nil { // it is over, and its events may be there still
 		l = &lane{session: ss, name: name, over: true}
@@ -180,16 +184,15 @@ func (l *lane) attached() bool {
 	return l.current.Load() != nil
 }
 
-// listening reports whether the lane listens to changes of lists; one that nobody has come back to stops.
-func (l *lane) listening() bool {
+// lapse ends the listening of a lane that nobody has come back to.
+func (l *lane) lapse() {
 	const patience = 2 * time.Minute
 	if !l.mu.TryLock() {
-		return true // something is being sent, or about to be
+		return // something is being sent, or about to be
 	}
 	defer l.mu.Unlock()
 	if l.stop != nil && l.stream == nil && time.Since(l.left) > patience {
 		l.stop()
 		l.stop = nil
 	}
-	return l.stop != nil
 }

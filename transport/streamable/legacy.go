@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -49,6 +50,14 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 	if _, err := s.sessions.add(ss); err != nil {
 		refuseBusy(w, err.Error(), sweepEvery)
 		return
+	}
+	if !s.alone() { // so that it is idle one day, even if it is never used
+		if err := ss.stored(r.Context()); err != nil {
+			s.opts.Logger.Error("a session could not be stored", "err", err)
+			s.sessions.drop(ss, errUnknownSession)
+			refuseBusy(w, "sessions cannot be stored at the moment", retryShutdown)
+			return
+		}
 	}
 	w.Header()[mcp.HeaderSessionID] = []string{id}
 	s.respond(w, http.StatusOK, answer.Frame)
@@ -115,9 +124,10 @@ func (ss *session) answer(msg jsonrpc.Message, l *lane) []byte {
 	answer := ss.edge.Serve(r.Context(), &transport.Incoming{
 		Message: msg, Principal: ss.server.opts.Principal(r), Header: r.Header, Out: l,
 	})
-	if msg.Method == mcp.MethodSetLevel && answer.Error == nil {
-		if err := ss.changed(r.Context()); err != nil {
-			ss.server.opts.Logger.Warn("the log level of a session could not be stored", "err", err)
+	switch msg.Method {
+	case mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+		if err := ss.changed(context.WithoutCancel(r.Context())); err != nil {
+			ss.server.opts.Logger.Warn("what a client has set could not be stored", "method", msg.Method, "err", err)
 		}
 	}
 	return answer.Frame
@@ -126,6 +136,10 @@ func (ss *session) answer(msg jsonrpc.Message, l *lane) []byte {
 // legacyBatch serves a batch where the session's revision has them.
 func (s *Server) legacyBatch(w http.ResponseWriter, r *http.Request, frame []byte, accept accepts) {
 	refused := mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326)
+	if s.isClosed() {
+		refuseBusy(w, "the server is shutting down", retryShutdown)
+		return
+	}
 	if s.opts.NoLegacy || len(r.Header[mcp.HeaderSessionID]) == 0 {
 		s.opts.Tap.Show(transport.Stray, frame, r.Header)
 		s.refuse(w, jsonrpc.ID{}, refused)
@@ -172,6 +186,8 @@ func (b *batch) take(raw []byte) {
 		err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
 	}
 	switch {
+	case err != nil && msg.ID.IsZero():
+		b.session.server.opts.Logger.Warn("an unusable message was received", "err", err) // batches have no errors without an id
 	case err != nil:
 		b.refused = append(b.refused, jsonrpc.AppendError(nil, msg.ID, err.(*mcp.Error)))
 	case msg.IsRequest():

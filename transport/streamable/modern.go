@@ -15,8 +15,8 @@ func (s *Server) postModern(out *response) {
 	if !s.servable(out) {
 		return
 	}
-	ctx, cancel := s.listening(out.request.Context(), out.in.Method)
-	defer cancel()
+	ctx, done := s.context(out)
+	defer done()
 	out.begin()
 	out.finish(s.edge.Serve(ctx, &out.in))
 }
@@ -39,14 +39,24 @@ func (s *Server) servable(out *response) bool {
 	return true
 }
 
-// listening returns the context of a request: that of a subscription ends well at Shutdown.
-func (s *Server) listening(ctx context.Context, method string) (context.Context, func()) {
-	if method != mcp.MethodListen {
-		return ctx, func() {}
+// context returns the context of a request: that of a subscription ends well at Shutdown, that of a call when Shutdown waits
+// no longer.
+func (s *Server) context(out *response) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(out.request.Context())
+	if out.in.Method == mcp.MethodListen {
+		forget := s.onShutdown(func() { cancel(transport.Shutdown()) })
+		return ctx, func() { forget(); cancel(nil) }
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	forget := s.onShutdown(func() { cancel(transport.Shutdown()) })
-	return ctx, func() { forget(); cancel(nil) }
+	out.cancel = cancel
+	s.mu.Lock()
+	s.calls[out] = struct{}{}
+	s.mu.Unlock()
+	return ctx, func() {
+		s.mu.Lock()
+		delete(s.calls, out)
+		s.mu.Unlock()
+		cancel(nil)
+	}
 }
 
 // nameFields says which member of the params of a method Mcp-Name mirrors.

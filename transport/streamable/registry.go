@@ -76,9 +76,42 @@ func (g *registry) find(ctx context.Context, id string, p mcp.Principal) (*sessi
 	g.mu.Lock()
 	ss := g.sessions[print]
 	g.mu.Unlock()
-	if ss != nil && ss.principal == p.ID && time.Since(ss.opened) <= g.server.opts.SessionLife {
-		return ss, ss.use(ctx)
+	if ss == nil || ss.principal != p.ID || time.Since(ss.opened) > g.server.opts.SessionLife {
+		return g.rebuild(ctx, id, print, p)
 	}
+	if ss.over() {
+		return nil, errUnknownSession
+	}
+	if err := g.agree(ctx, ss); err != nil {
+		return nil, err
+	}
+	return ss, ss.use(ctx)
+}
+
+// agree asks a store that replicas may share what has become of a session.
+func (g *registry) agree(ctx context.Context, ss *session) error {
+	if g.server.alone() {
+		return nil
+	}
+	record, err := g.server.opts.Sessions.Load(ctx, ss.key)
+	if err == nil && record.Ended {
+		g.drop(ss, errUnknownSession)
+		err = errUnknownSession
+	}
+	if err == nil {
+		ss.adopt(ctx, record)
+	}
+	return err
+}
+
+// alone reports whether no other process knows of what changes in the life of a session.
+func (s *Server) alone() bool {
+	_, own := s.opts.Sessions.(*memorySessions)
+	return own
+}
+
+// rebuild makes a session of its id, and of what the store has of it.
+func (g *registry) rebuild(ctx context.Context, id string, print fingerprint, p mcp.Principal) (*session, error) {
 	t, ok := openToken(id, g.sealer, p)
 	if !ok || time.Since(t.opened()) > g.server.opts.SessionLife {
 		return nil, errUnknownSession
@@ -90,54 +123,74 @@ func (g *registry) find(ctx context.Context, id string, p mcp.Principal) (*sessi
 	case record.Ended, !record.Used.IsZero() && time.Since(record.Used) > g.server.opts.SessionIdle+sweepEvery:
 		return nil, errUnknownSession
 	}
-	ss = g.server.newSession(t.Key, p, record)
+	ss := g.server.newSession(t.Key, p, SessionRecord{})
 	ss.id, ss.opened = print, t.opened()
 	ss.edge = g.server.edge.NewSession(t.state(), p, ss)
-	if record.LogLevel != "" {
-		ss.edge.SetLogLevel(record.LogLevel)
-	}
+	ss.adopt(ctx, record)
 	if ss, err = g.add(ss); err != nil {
 		return nil, err
 	}
 	return ss, ss.use(ctx)
 }
 
-// remove ends a session, for all replicas.
+// remove ends a session, for all replicas: first it is found no more, and then it is gone here.
 func (g *registry) remove(ctx context.Context, ss *session, why error) error {
+	err := ss.close(ctx)
+	g.drop(ss, why)
+	return err
+}
+
+// drop ends what this process has of a session.
+func (g *registry) drop(ss *session, why error) {
 	g.mu.Lock()
 	delete(g.sessions, ss.id)
 	g.mu.Unlock()
-	return ss.end(ctx, why)
+	ss.leave(why)
 }
 
 var errIdle = errors.New("the session was not used for a while")
 
 // sweep ends the sessions that were not used. Which they are is found out without the lock: a session may be busy storing.
+// Another replica may go on with one that is only idle here; the store says when it was used.
 func (g *registry) sweep() {
 	g.mu.Lock()
 	all := slices.Collect(maps.Values(g.sessions))
 	g.mu.Unlock()
-	idle := slices.DeleteFunc(all, func(ss *session) bool {
-		return !ss.idle(g.server.opts.SessionIdle, g.server.opts.SessionLife)
-	})
-	g.mu.Lock()
-	for _, ss := range idle {
-		delete(g.sessions, ss.id)
+	ctx, cancel := context.WithTimeout(context.Background(), sweepEvery)
+	defer cancel()
+	for _, ss := range all {
+		idle := ss.idle(g.server.opts.SessionIdle, g.server.opts.SessionLife)
+		if idle {
+			g.drop(ss, errIdle)
+		}
+		if err := g.keep(ctx, ss, idle); err != nil && !errors.Is(err, errUnknownSession) {
+			g.server.opts.Logger.Warn("the last use of a session could not be stored", "err", err)
+		}
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.timer = nil
 	if len(g.sessions) > 0 && !g.closed {
 		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweep)
 	}
-	g.mu.Unlock()
-	for _, ss := range idle {
-		if err := ss.end(context.Background(), errIdle); err != nil {
-			g.server.opts.Logger.Warn("the end of a session could not be stored", "err", err)
-		}
-	}
 }
 
-// close ends the sessions of this process, which other replicas may go on with.
-func (g *registry) close() {
+// keep stores when a session was used that does not say so by requests, since it has a stream open; or that it is over.
+func (g *registry) keep(ctx context.Context, ss *session, idle bool) error {
+	switch {
+	case idle && g.server.alone():
+		return ss.close(ctx) // nobody else goes on with it
+	case idle || !ss.due():
+		return nil
+	}
+	if err := g.agree(ctx, ss); err != nil {
+		return err
+	}
+	return ss.stored(ctx)
+}
+
+// close ends the sessions of this process, which other replicas may go on with, and waits for that no longer than ctx lasts.
+func (g *registry) close(ctx context.Context) {
 	g.mu.Lock()
 	g.closed = true
 	if g.timer != nil {
@@ -149,7 +202,14 @@ func (g *registry) close() {
 	for _, ss := range all {
 		ss.leave(transport.Shutdown())
 	}
+	var ending sync.WaitGroup
 	for _, ss := range all {
-		ss.edge.Wait()
+		ending.Go(func() { ss.edge.Wait() })
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); ending.Wait() }()
+	select {
+	case <-done:
+	case <-ctx.Done():
 	}
 }

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type response struct {
 	request *http.Request
 	accept  accepts
 	in      transport.Incoming
+	cancel  context.CancelCauseFunc // ends the call
 
 	mu     sync.Mutex
 	stream *eventstream.Writer // nil while the answer may still be one document

@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,24 +56,54 @@ func (ss *session) use(ctx context.Context) error {
 	if ss.used.Sub(ss.saved.Used) < time.Minute {
 		return nil
 	}
-	ss.saved.Used = ss.used
+	return ss.save(ctx)
+}
+
+// due reports whether the session was used since the store was told.
+func (ss *session) due() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.used.Sub(ss.saved.Used) >= time.Minute
+}
+
+// stored tells the store when the session was used.
+func (ss *session) stored(ctx context.Context) error {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
 	return ss.save(ctx)
 }
 
 // changed stores what the client has set.
 func (ss *session) changed(ctx context.Context) error {
+	level, subscriptions := ss.edge.LogLevel(), ss.edge.Subscriptions()
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if level := ss.edge.LogLevel(); level != ss.saved.LogLevel {
-		ss.saved.LogLevel = level
-		return ss.save(ctx)
+	if level == ss.saved.LogLevel && slices.Equal(subscriptions, ss.saved.Subscriptions) {
+		return nil
 	}
-	return nil
+	ss.saved.LogLevel, ss.saved.Subscriptions = level, subscriptions
+	return ss.save(ctx)
 }
 
 // save stores the record; ss.mu is held.
 func (ss *session) save(ctx context.Context) error {
+	ss.saved.Used = ss.used
 	return ss.server.opts.Sessions.Save(ctx, ss.key, ss.saved, ss.opened.Add(ss.server.opts.SessionLife))
+}
+
+// adopt takes over what the client has set elsewhere.
+func (ss *session) adopt(ctx context.Context, r SessionRecord) {
+	ss.mu.Lock()
+	level := r.LogLevel != "" && r.LogLevel != ss.saved.LogLevel
+	subscriptions := !slices.Equal(r.Subscriptions, ss.saved.Subscriptions)
+	ss.saved = r
+	ss.mu.Unlock()
+	if level {
+		ss.edge.SetLogLevel(r.LogLevel)
+	}
+	if subscriptions {
+		ss.edge.Subscribe(ctx, r.Subscriptions)
+	}
 }
 
 // idle reports whether the session has not been used for so long, or is too old.
@@ -82,20 +113,28 @@ func (ss *session) idle(limit, life time.Duration) bool {
 	if time.Since(ss.opened) > life {
 		return true
 	}
-	if stand := ss.stand; stand != nil && stand.attached() || !ss.edge.Idle() && (stand == nil || !stand.listening()) {
+	if stand := ss.stand; stand != nil {
+		stand.lapse()
+	}
+	if ss.stand != nil && ss.stand.attached() || ss.edge.Busy() {
 		ss.used = time.Now()
 		return false
 	}
 	return time.Since(ss.used) > limit
 }
 
-// end ends the session for good.
-func (ss *session) end(ctx context.Context, why error) error {
-	ss.leave(why)
+// close ends the session for good, for all replicas. It is not found any more, whether its end could be stored or not.
+func (ss *session) close(ctx context.Context) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	ss.saved.Ended = true
+	ss.ended, ss.saved.Ended = true, true
 	return ss.save(ctx)
+}
+
+func (ss *session) over() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.ended
 }
 
 // leave ends what this process has of the session.

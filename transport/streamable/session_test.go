@@ -331,6 +331,8 @@ func (s *sharedSessions) Save(_ context.Context, key string, r streamable.Sessio
 	if s.records == nil {
 		s.records = map[string]streamable.SessionRecord{}
 	}
-	s.records[key] = r
+	if !s.records[key].Ended {
+		s.records[key] = r
+	}
 	return nil
 }

@@ -2,12 +2,14 @@ package streamable
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
@@ -25,8 +27,10 @@ func (s *Server) begin() bool {
 }
 
 // Shutdown takes no further requests (503 with Retry-After), ends subscriptions with a result and the streams of sessions,
-// waits for calls in flight and then ends the sessions. When ctx ends first, calls are cancelled; the error is its cause.
+// waits for calls in flight and then ends the sessions. The answers to what those calls have asked still come in. When ctx
+// ends first, calls are cancelled and have half a second to say so; the error is the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
+	const grace = 500 * time.Millisecond
 	for _, end := range s.close() {
 		(*end)()
 	}
@@ -37,10 +41,57 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-done:
 	case <-ctx.Done():
 		err = context.Cause(ctx)
+		s.cancelCalls()
 	}
-	s.sessions.close()
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(grace, s.drain(err)))
+	defer cancel()
+	s.sessions.close(limit)
+	select {
+	case <-done:
+	case <-limit.Done():
+	}
 	s.workers.close()
 	return err
+}
+
+// drain is how long what runs without a request, since its client has gone, may take to end.
+func (s *Server) drain(late error) time.Duration {
+	if late != nil {
+		return 0
+	}
+	return 2 * time.Second
+}
+
+var errEnding = errors.New("the server is shutting down, and the call has not been done in time")
+
+// cancelCalls ends the calls of the modern era; those of sessions end with these.
+func (s *Server) cancelCalls() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for out := range s.calls {
+		out.cancel(errEnding)
+	}
+}
+
+// late answers what comes during a shutdown. What a call in flight waits for is still taken.
+func (s *Server) late(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost && r.Header.Get(mcp.HeaderSessionID) != "" && !s.modernVersion(r) {
+		out := s.read(w, r)
+		if out == nil {
+			return
+		}
+		if !out.in.Message.IsRequest() && !s.modern(r, out.in.Params) {
+			s.postLegacy(w, r, out.in.Message, out.accept)
+			return
+		}
+	}
+	refuseBusy(w, "the server is shutting down", retryShutdown)
+}
+
+func (s *Server) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // close takes no further requests and returns what ends the streams.

@@ -14,33 +14,38 @@ import (
 type SessionStore interface {
 	// Load returns the record of a session; the zero record for one that has none.
 	Load(ctx context.Context, key string) (SessionRecord, error)
-	// Save keeps the record until the time given, at least.
+	// Save keeps the record until the time given, at least. It must not bring back a session whose record has ended.
 	Save(ctx context.Context, key string, r SessionRecord, until time.Time) error
 }
 
 // SessionRecord is what changes in the life of a session.
 type SessionRecord struct {
-	LogLevel mcp.LoggingLevel `json:"logLevel,omitempty"` // empty: never set
-	Used     time.Time        `json:"used"`               // last; to the minute
-	Ended    bool             `json:"ended,omitempty"`
+	LogLevel      mcp.LoggingLevel `json:"logLevel,omitempty"`      // empty: never set
+	Subscriptions []string         `json:"subscriptions,omitempty"` // URIs of resources, in order
+	Used          time.Time        `json:"used"`                    // last; to the minute
+	Ended         bool             `json:"ended,omitempty"`
 }
 
-// memorySessions is the store of one process.
+// memorySessions is the store of one process. What it keeps of sessions that have ended is bounded: the id of one that is
+// forgotten would be honoured again, until its life is over.
 type memorySessions struct {
-	life time.Duration
-
 	mu      sync.Mutex
 	records map[string]keptRecord
 	sweep   int // the number of records at which those that are over are dropped
 }
+
+const (
+	fewRecords = 1024
+	maxRecords = 100_000 // some 20 MiB
+)
 
 type keptRecord struct {
 	SessionRecord
 	until time.Time
 }
 
-func newMemorySessions(life time.Duration) *memorySessions {
-	return &memorySessions{life: life, records: map[string]keptRecord{}, sweep: 1024}
+func newMemorySessions() *memorySessions {
+	return &memorySessions{records: map[string]keptRecord{}, sweep: fewRecords}
 }
 
 func (m *memorySessions) Load(_ context.Context, key string) (SessionRecord, error) {
@@ -55,16 +60,28 @@ func (m *memorySessions) Save(_ context.Context, key string, r SessionRecord, un
 	if len(m.records) >= m.sweep {
 		m.drop(time.Now())
 	}
-	m.records[key] = keptRecord{r, until}
+	if !m.records[key].Ended {
+		m.records[key] = keptRecord{r, until}
+	}
 	return nil
 }
 
-// drop forgets what is over; m.mu is held.
+// drop forgets what is over, and where that is not enough a tenth of those that have ended; m.mu is held.
 func (m *memorySessions) drop(now time.Time) {
 	for key, r := range m.records {
 		if r.until.Before(now) {
 			delete(m.records, key)
 		}
 	}
-	m.sweep = max(1024, 2*len(m.records))
+	excess := len(m.records) - maxRecords*9/10
+	for key, r := range m.records {
+		if excess <= 0 {
+			break
+		}
+		if r.Ended {
+			delete(m.records, key)
+			excess--
+		}
+	}
+	m.sweep = min(max(fewRecords, 2*len(m.records)), max(maxRecords, len(m.records)+fewRecords))
 }

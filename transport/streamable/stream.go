@@ -20,14 +20,15 @@ import (
 type cursor struct {
 	last   string
 	retry  time.Duration
-	events int // that were messages
+	events int    // that were messages
+	begun  func() // called where the first event is that of a stream which begins: an id without data; nil for nobody
 }
 
 // read gives the events of a body to take, until that is done or the body ends. An event that is too large is left out, and
 // is the error where it may have been the response to a request.
 func (c *carrier) read(at *cursor, resp *http.Response, request bool, take func(frame []byte) bool) (done bool, err error) {
 	events := eventstream.NewReader(resp.Body, c.max)
-	for {
+	for first := true; ; {
 		e, err := events.Next()
 		if large, ok := errors.AsType[*eventstream.TooLargeError](err); ok {
 			if request && !bytes.Contains(large.DataHead, []byte(`"method"`)) {
@@ -39,6 +40,10 @@ func (c *carrier) read(at *cursor, resp *http.Response, request bool, take func(
 		if err != nil {
 			return false, err
 		}
+		if first && e.HasID && len(e.Data) == 0 && at.begun != nil {
+			at.begun()
+		}
+		first = false
 		if e.HasID {
 			at.last = e.ID
 		}
@@ -196,7 +201,10 @@ func (c *carrier) readStanding(ready func()) {
 			if opened && !resumed {
 				c.caller.Interrupted()
 			}
-			failures, opened = 0, true
+			failures, opened, at.begun = 0, true, nil
+			if resumed {
+				at.begun = c.caller.Interrupted // the server does not know the event any more
+			}
 			_, err = c.read(at, resp, false, func(frame []byte) bool {
 				c.tap.Show(transport.Received, frame, resp.Header)
 				c.caller.Receive(frame)

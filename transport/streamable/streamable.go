@@ -49,14 +49,15 @@ type Options struct {
 	// Keys seal session ids. Replicas behind one address need the same. nil: those of the handler, if it has a method Keys as
 	// a server.Server does, else random ones.
 	Keys *mcp.Keys
-	// SessionIdle is how long a legacy session may stay without a request or an open stream, default [DefaultSessionIdle].
+	// SessionIdle is how long a legacy session may stay without a request or an open stream, default [DefaultSessionIdle];
+	// negative: all its life.
 	SessionIdle time.Duration
 	// SessionLife bounds the life of a legacy session, default [DefaultSessionLife].
 	SessionLife time.Duration
 	// MaxSessions bounds the legacy sessions that are kept, default [DefaultMaxSessions]: the next one is answered with 503.
 	MaxSessions int
-	// Sessions keeps what changes in the life of a session. nil: the memory of this process; replicas that share a store
-	// agree on the end of a session.
+	// Sessions keeps what changes in the life of a session. nil: the memory of this process. Replicas that share a store agree
+	// on the log level, the subscriptions and the end of a session: it is asked with each request.
 	Sessions SessionStore
 	// Events keeps what legacy streams have sent, for clients that lost their connection. nil: bounded memory.
 	Events EventStore
@@ -70,6 +71,9 @@ func (o *Options) complete(h mcp.Handler) {
 	set(&o.JSONFor, DefaultJSONFor)
 	set(&o.SessionIdle, DefaultSessionIdle)
 	set(&o.SessionLife, DefaultSessionLife)
+	if o.SessionIdle < 0 {
+		o.SessionIdle = o.SessionLife
+	}
 	set(&o.MaxSessions, DefaultMaxSessions)
 	set(&o.Retry, DefaultRetry)
 	if o.Keys == nil {
@@ -83,7 +87,7 @@ func (o *Options) complete(h mcp.Handler) {
 		o.Principal = func(*http.Request) mcp.Principal { return o.ServerOptions.Principal }
 	}
 	if o.Sessions == nil {
-		o.Sessions = newMemorySessions(o.SessionLife)
+		o.Sessions = newMemorySessions()
 	}
 	if o.Events == nil {
 		o.Events = NewMemoryEvents()
@@ -113,13 +117,14 @@ type Server struct {
 
 	mu       sync.Mutex
 	requests sync.WaitGroup
-	streams  map[*func()]struct{} // what ends those that would never end by themselves
+	streams  map[*func()]struct{}   // what ends those that would never end by themselves
+	calls    map[*response]struct{} // of the modern era
 	closed   bool
 }
 
 // Handler returns the endpoint of h. Mount it under any path; call [Server.Shutdown] before the program ends.
 func Handler(h mcp.Handler, opts ...Options) *Server {
-	s := &Server{streams: map[*func()]struct{}{}, workers: newWorkers(), instance: newKey()[:8] + "-"}
+	s := &Server{streams: map[*func()]struct{}{}, calls: map[*response]struct{}{}, workers: newWorkers(), instance: newKey()[:8] + "-"}
 	if len(opts) > 0 {
 		s.opts = opts[0]
 	}
@@ -136,7 +141,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.begin() {
-		refuseBusy(w, "the server is shutting down", retryShutdown)
+		s.late(w, r)
 		return
 	}
 	defer s.requests.Done()

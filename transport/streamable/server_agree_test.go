@@ -1,0 +1,114 @@
+package streamable_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// slowSessions is a store that takes its time.
+type slowSessions struct{ sharedSessions }
+
+func (s *slowSessions) Save(ctx context.Context, key string, r streamable.SessionRecord, until time.Time) error {
+	time.Sleep(20 * time.Millisecond)
+	return s.sharedSessions.Save(ctx, key, r, until)
+}
+
+// twoReplicas serve the same, with one store; the servers are returned to change what they have.
+func twoReplicas(t *testing.T, opts streamable.Options) (servers [2]*server.Server, urls [2]string) {
+	opts.Keys, opts.Sessions = mcp.RandomKeys(), &sharedSessions{}
+	for i := range servers {
+		s := world(nil)
+		server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
+		_, web := serve(t, s, opts)
+		servers[i], urls[i] = s, web.URL+"/mcp"
+	}
+	return servers, urls
+}
+
+const subscribeBody = `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://a"}}`
+
+// A replica that knows a session asks the store whether it has ended.
+func TestReplicasAgreeOnTheEnd(t *testing.T) {
+	_, urls := twoReplicas(t, streamable.Options{})
+	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
+	if got := send(t, "POST", urls[1], pingBody, in...); got.status != 200 {
+		t.Fatalf("the other replica: %d", got.status)
+	}
+	send(t, "DELETE", urls[0], "", in...)
+	for _, url := range urls {
+		if got := send(t, "POST", url, pingBody, in...); got.status != 404 {
+			t.Errorf("after the end: %d", got.status)
+		}
+	}
+}
+
+// A session that is idle at one replica, and in use at another, goes on everywhere.
+func TestReplicasAgreeOnUse(t *testing.T) {
+	_, urls := twoReplicas(t, streamable.Options{SessionIdle: 300 * time.Millisecond})
+	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
+	for range 10 {
+		if got := send(t, "POST", urls[1], pingBody, in...); got.status != 200 {
+			t.Fatalf("the replica where it is used: %d", got.status)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if got := send(t, "POST", urls[0], pingBody, in...); got.status != 200 {
+		t.Errorf("the replica where it was opened: %d", got.status)
+	}
+}
+
+// What a client has subscribed to at one replica it is told of by another.
+func TestReplicasAgreeOnSubscriptions(t *testing.T) {
+	servers, urls := twoReplicas(t, streamable.Options{})
+	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
+	if got := send(t, "POST", urls[0], subscribeBody, in...); got.status != 200 {
+		t.Fatalf("%d", got.status)
+	}
+	lines, _ := stream(t, urls[1], in...)
+	until(t, lines, "id:")
+	servers[1].Updated("test://a")
+	for got := ""; !strings.Contains(got, "resources/updated"); {
+		got = until(t, lines, "data:")
+	}
+}
+
+// A session whose client is gone ends, subscribed or not.
+func TestIdleSessionWithASubscription(t *testing.T) {
+	s := world(nil)
+	server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
+	endpoint, web := serve(t, s, streamable.Options{SessionIdle: 100 * time.Millisecond})
+	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
+	if got := send(t, "POST", web.URL+"/mcp", subscribeBody, in...); got.status != 200 {
+		t.Fatalf("%d", got.status)
+	}
+	within(t, "the session ends", func() bool { return endpoint.Sessions() == 0 })
+}
+
+// What is asked while a session is being ended finds it, or does not, and brings it back in no case.
+func TestEndOfASessionInUse(t *testing.T) {
+	_, web := serve(t, world(nil), streamable.Options{Sessions: &slowSessions{}})
+	url := web.URL + "/mcp"
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	var asking sync.WaitGroup
+	for i := range 10 {
+		asking.Go(func() {
+			time.Sleep(time.Duration(i) * 5 * time.Millisecond)
+			send(t, "POST", url, pingBody, in...)
+		})
+	}
+	time.Sleep(10 * time.Millisecond)
+	if got := send(t, "DELETE", url, "", in...); got.status != 204 {
+		t.Errorf("DELETE: %d", got.status)
+	}
+	asking.Wait()
+	if got := send(t, "POST", url, pingBody, in...); got.status != 404 {
+		t.Errorf("afterwards: %d", got.status)
+	}
+}

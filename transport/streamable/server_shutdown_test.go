@@ -1,0 +1,127 @@
+package streamable_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// The answer to what a call in flight has asked is taken during a shutdown; new work is not.
+func TestAnswerDuringShutdown(t *testing.T) {
+	endpoint, web := serve(t, world(nil))
+	url := web.URL + "/mcp"
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	lines, question := beginAsk(t, url, in)
+	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	go func() { done <- endpoint.Shutdown(ctx) }()
+	within(t, "nothing new is taken", func() bool { return send(t, "POST", url, pingBody, in...).status == 503 })
+	answer := `{"jsonrpc":"2.0","id":` + question + `,"result":{"action":"accept","content":{"name":"Ada"}}}`
+	if got := send(t, "POST", url, answer, in...); got.status != 202 {
+		t.Errorf("the answer: %d %s", got.status, got.body)
+	}
+	if got := until(t, lines, "data:"); !strings.Contains(got, "hello Ada") {
+		t.Errorf("got %s", got)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A shutdown that has no more time cancels what goes on, in both eras, and does not wait for handlers that do not care.
+func TestShutdownIsBounded(t *testing.T) {
+	gate, begun, ended := make(chan struct{}), make(chan struct{}, 10), make(chan error, 10)
+	s := server.New("stubborn", "1", server.Options{})
+	server.Tool(s, "deaf", "Does not care.", func(context.Context, struct{}) (string, error) {
+		begun <- struct{}{}
+		<-gate
+		return "", nil
+	})
+	server.Tool(s, "wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return "", context.Cause(ctx)
+	})
+	endpoint, web := serve(t, s)
+	defer web.CloseClientConnections()
+	defer close(gate)
+	answers := make(chan error, 10)
+	for _, r := range bothEras {
+		for _, tool := range []string{"deaf", "wait", "deaf"} {
+			c := dial(t, web.URL+"/mcp", r, client.Options{})
+			go func() {
+				_, err := client.Call[string](t.Context(), c, tool, nil)
+				answers <- err
+			}()
+			<-begun
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if err := endpoint.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	for range bothEras {
+		if err := <-ended; err == nil {
+			t.Error("a call was not cancelled")
+		}
+	}
+	if err := <-answers; err == nil {
+		t.Error("a call that was cancelled has a result")
+	}
+}
+
+// Under an address that other machines reach, a name that nobody has listed is one that a page may have made lead here.
+func TestNamesOfAPublicAddress(t *testing.T) {
+	listener, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := streamable.Handler(world(nil))
+	public := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80} // loopback is all that a test can count on
+		endpoint.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(at))))
+	})}
+	go func() { _ = public.Serve(listener) }()
+	t.Cleanup(func() {
+		_ = public.Close()
+		_ = endpoint.Shutdown(context.Background())
+	})
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	for host, status := range map[string]int{"192.0.2.1:" + port: 200, "[2001:db8::1]": 200, "localhost": 200, "evil.example:" + port: 403} {
+		got := send(t, "POST", "http://127.0.0.1:"+port+"/mcp", listBody, append(modernFields("tools/list"), "Host", host)...)
+		if got.status != status {
+			t.Errorf("%s: %d, want %d", host, got.status, status)
+		}
+	}
+}
+
+// Arguments of a wrong type are the tool's to refuse, though a field should have mirrored them.
+func TestMirroredArgumentOfAWrongType(t *testing.T) {
+	_, web := serve(t, world(nil))
+	c := dial(t, web.URL+"/mcp", mcp.LatestRevision, client.Options{})
+	if _, err := client.All(c.Tools(t.Context())); err != nil { // so that the client knows what to mirror
+		t.Fatal(err)
+	}
+	for _, arguments := range []string{`{"region":{"a":1}}`, `{"level":1.5}`, `{"level":[1]}`} {
+		res, err := c.CallTool(t.Context(), mcp.CallToolParams{Name: "route", Arguments: []byte(arguments)})
+		if err != nil || !res.IsError {
+			t.Errorf("%s: %+v, %v", arguments, res, err)
+		}
+	}
+}
