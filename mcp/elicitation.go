@@ -34,3 +34,8 @@ type ElicitResult struct {
 	Action  ElicitAction    `json:"action"`
 	Content json.RawMessage `json:"content,omitzero"`
 }
+
+// ElicitationCompletedParams tell a client of 2025-11-25 that what the user has been asked to do at a URL is done.
+type ElicitationCompletedParams struct {
+	ElicitationID string `json:"elicitationId"`
+}

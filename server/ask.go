@@ -108,11 +108,15 @@ func (c *call) put(ctx context.Context, q Question, needs *mcp.ClientCapabilitie
 		return nil, fmt.Errorf("question %s: %w", q.key, q.err)
 	}
 	if q.done != nil {
-		if done, err := q.done(ctx); done || err != nil {
+		done, err := q.done(ctx)
+		if done {
+			c.visited(ctx, q)
+		}
+		if done || err != nil {
 			return nil, err
 		}
 	}
-	open := &openQuestion{q.key, questionDigest(q.request), q.request}
+	open := &openQuestion{q.key, questionDigest(q.request), c.named(q)}
 	err := c.answer(q, open.digest)
 	if !errors.Is(err, errAskAgain) {
 		return nil, err

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -79,13 +81,13 @@ func (c *call) await(ctx context.Context, visits []Question) error {
 		case <-look.C:
 		}
 		var err error
-		if visits, err = notDone(ctx, visits); err != nil || len(visits) == 0 {
+		if visits, err = c.notDone(ctx, visits); err != nil || len(visits) == 0 {
 			return err
 		}
 	}
 }
 
-func notDone(ctx context.Context, visits []Question) (left []Question, err error) {
+func (c *call) notDone(ctx context.Context, visits []Question) (left []Question, err error) {
 	for _, q := range visits {
 		done, err := q.done(ctx)
 		if err != nil {
@@ -93,9 +95,54 @@ func notDone(ctx context.Context, visits []Question) (left []Question, err error
 		}
 		if !done {
 			left = append(left, q)
+			continue
 		}
+		c.visited(ctx, q)
 	}
 	return left, nil
+}
+
+// named returns the request of a question, with an id where the client's revision has one for what is done elsewhere.
+func (c *call) named(q Question) mcp.InputRequest {
+	r := q.request
+	if q.done != nil && c.req.Revision == mcp.Revision20251125 && c.legacy() {
+		r.Params = rawjson.Set(r.Params, "elicitationId", strconv.AppendQuote(nil, c.visitID(q)))
+	}
+	return r
+}
+
+// visitID is the same in all rounds of a call, and that of no other.
+func (c *call) visitID(q Question) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return questionDigest(mcp.InputRequest{Method: c.asking().chain, Params: []byte(q.key)})
+}
+
+// visited tells the client that a visit which the user has consented to has happened, once, where its revision has a way to
+// (client/elicitation: completion notifications).
+func (c *call) visited(ctx context.Context, q Question) {
+	if c.req.Revision != mcp.Revision20251125 || !c.legacy() || c.req.Peer == nil {
+		return
+	}
+	id, told := c.visitID(q), "\x00visited "+q.key
+	c.mu.Lock()
+	_, consented := c.asks.answers[q.key]
+	_, again := c.asks.memos[told]
+	tell := consented && !again
+	if tell {
+		c.asks.memos[told] = []byte("true")
+	}
+	c.mu.Unlock()
+	if !tell {
+		return
+	}
+	params, err := mcp.Encode(mcp.ElicitationCompletedParams{ElicitationID: id})
+	if err == nil {
+		err = c.req.Peer.Notify(ctx, mcp.Notification{Method: mcp.NotificationElicitationCompleted, Params: params})
+	}
+	if err != nil {
+		c.server.opts.Logger.Debug("a client was not told that a visit has happened", "err", err)
+	}
 }
 
 // comeBack makes the call's result one that asks nothing, and has the client call again.

@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
 )
 
@@ -115,4 +117,42 @@ func TestVisitBesideAQuestion(t *testing.T) {
 		want(t, a.run(), textResult("Ann"))
 		want(t, fmt.Sprint(a.rounds), "[login+name name]")
 	})
+}
+
+// A client of the one revision that has a notification for it is told that the visit has happened, by the id that it was asked
+// with; others are not.
+func TestVisitIsReported(t *testing.T) {
+	for _, r := range []mcp.Revision{mcp.Revision20251125, mcp.LatestRevision} {
+		t.Run(string(r), func(t *testing.T) {
+			s, visited := newServer(), false
+			login(s, func(context.Context) (bool, error) { return visited, nil })
+			var asked string
+			told := make(chan string, 9)
+			c, err := client.Dial(t.Context(), s, client.Options{
+				Revision: r, Tap: mcptest.ClientTap(t), ElicitURL: true,
+				Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked, visited = q.ElicitationID, true
+					return &mcp.ElicitResult{Action: mcp.ElicitAccept}, nil
+				},
+				Notifications: []client.NotificationHandler{{Method: mcp.NotificationElicitationCompleted, Handle: func(n mcp.Notification) { told <- string(n.Params) }}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := client.Call[string](t.Context(), c, "login", nil); err != nil || got != "in" {
+				t.Errorf("%q, %v", got, err)
+			}
+			c.Close()
+			close(told)
+			switch got := <-told; {
+			case r.Modern() && (got != "" || asked != ""):
+				t.Errorf("the client was told %s of %q", got, asked)
+			case !r.Modern() && (asked == "" || got != `{"elicitationId":"`+asked+`"}`):
+				t.Errorf("the client was told %s of %q", got, asked)
+			}
+			if got := <-told; got != "" {
+				t.Errorf("the client was told %s too", got)
+			}
+		})
+	}
 }
