@@ -32,12 +32,15 @@ func Respond(w http.ResponseWriter, status int, body []byte) {
 // small is what a socket takes at once.
 const small = 16 << 10
 
+// unread is how long a client may take for each piece of what is not small; a variable for tests.
+var unread = 30 * time.Second
+
 // patiently writes what a client has to read before it is written, for as long as it reads some of it now and then.
 func patiently(w http.ResponseWriter, body []byte) {
-	const piece, patience = 256 << 10, 30 * time.Second
+	const piece = 256 << 10
 	control := http.NewResponseController(w)
 	for err := error(nil); err == nil && len(body) > 0; body = body[min(piece, len(body)):] {
-		_ = control.SetWriteDeadline(time.Now().Add(patience))
+		_ = control.SetWriteDeadline(time.Now().Add(unread))
 		_, err = w.Write(body[:min(piece, len(body))])
 	}
 	_ = control.Flush()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -393,4 +394,25 @@ func TestHeaderOfARequest(t *testing.T) {
 	if got := <-seen; got != "one" {
 		t.Errorf("the handler saw %q", got)
 	}
+}
+
+// The stream and its POSTs go through a reverse proxy, under another path than the server's.
+func TestBehindAProxy(t *testing.T) {
+	_, web := serve(t, newWorld(), sse.Options{})
+	origin, err := url.Parse(web.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := listen(t, &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(origin)
+			r.Out.URL.Path = strings.TrimPrefix(r.Out.URL.Path, "/tools")
+		},
+		ErrorLog: log.New(io.Discard, "", 0),
+	})
+	tr := dial(t, sse.URL{URL: front.URL + "/tools/sse"}, newInbound(), transport.ClientOptions{})
+	if got, err := call(within(t), tr, "echo", `{"text":"through"}`, nil); err != nil || got != "through" {
+		t.Errorf("%q, %v", got, err)
+	}
+	_ = tr.Close() // before the proxy, which would cut the stream
 }

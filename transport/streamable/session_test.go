@@ -68,6 +68,7 @@ func TestSession(t *testing.T) {
 		{"a batch", batch, old, 200, 0},
 		{"a batch of notifications", `[{"jsonrpc":"2.0","method":"notifications/x"}]`, old, 202, 0},
 		{"an empty batch", `[]`, old, 400, -32600},
+		{"a batch of too many", "[" + strings.Repeat(pingBody+",", 1000) + pingBody + "]", old, 400, -32600},
 		{"a batch with initialize", `[` + initializeBody(mcp.Revision20250326, "") + `]`, old, 200, 0},
 		{"an unknown method", `{"jsonrpc":"2.0","id":3,"method":"a/b"}`, in, 200, -32601},
 		{"a modern method", `{"jsonrpc":"2.0","id":3,"method":"server/discover"}`, in, 200, -32601},

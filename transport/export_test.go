@@ -1,0 +1,10 @@
+package transport
+
+import "time"
+
+// SetUnread sets how long a client may leave unread what it is sent, until restore is called.
+func SetUnread(d time.Duration) (restore func()) {
+	before := unread
+	unread = d
+	return func() { unread = before }
+}
