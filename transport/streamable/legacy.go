@@ -44,8 +44,8 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 		}
 		return
 	}
-	ss.edge = opened
-	id := newToken(ss.key, ss.opened, opened.SessionState).seal(s.sessions.sealer, p)
+	ss.edge, ss.own = opened, true
+	id := s.newToken(ss, opened.SessionState).seal(s.sessions.sealer, p)
 	ss.id = s.sessions.fingerprint(id)
 	if _, err := s.sessions.add(ss); err != nil {
 		refuseBusy(w, err.Error(), sweepEvery)

@@ -113,7 +113,7 @@ func (s *Server) alone() bool {
 // rebuild makes a session of its id, and of what the store has of it.
 func (g *registry) rebuild(ctx context.Context, id string, print fingerprint, p mcp.Principal) (*session, error) {
 	t, ok := openToken(id, g.sealer, p)
-	if !ok || time.Since(t.opened()) > g.server.opts.SessionLife {
+	if !ok || time.Since(t.opened()) > g.server.opts.SessionLife || t.Server == g.server.instance && g.server.alone() {
 		return nil, errUnknownSession
 	}
 	record, err := g.server.opts.Sessions.Load(ctx, t.Key)

@@ -1,8 +1,10 @@
 package streamable_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,12 +15,20 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// Sessions that were opened, used and dropped, in each way that there is, leave no goroutine and next to no bytes.
+// Sessions that are open at the same time, and were used and dropped, in each way that there is, leave no goroutine and no
+// bytes, once the event store has forgotten the streams that some of them had; maps stay as large as they were.
 func TestManySessions(t *testing.T) {
-	const many, bytesEach = 2000, 1 << 10
+	const many, bytesEach = 2000, 100
 	begun := time.Now()
 	// The limit is far more than passes between two requests of a session, and far less than the test may take.
-	endpoint, web := serve(t, world(nil), streamable.Options{SessionIdle: time.Second, SessionLife: time.Hour})
+	events := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxAge: time.Second})
+	endpoint := streamable.Handler(world(nil), streamable.Options{SessionIdle: 5 * time.Second, SessionLife: time.Hour, Events: events})
+	web := httptest.NewServer(endpoint) // without what looks at all answers, and remembers sessions
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		_ = endpoint.Shutdown(context.Background())
+		web.Close()
+	})
 	c := &crowd{t, web.URL + "/mcp", &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	measure := func(sessions int) (heap, goroutines int) {
 		c.live(sessions)
@@ -29,6 +39,8 @@ func TestManySessions(t *testing.T) {
 		if n := endpoint.Sessions(); n > 0 {
 			t.Fatalf("%d sessions are kept", n)
 		}
+		c.live(1) // which has the store look for what is too old
+		c.client.CloseIdleConnections()
 		var m runtime.MemStats
 		for range 3 {
 			runtime.GC()
@@ -52,12 +64,23 @@ type crowd struct {
 }
 
 func (c *crowd) live(sessions int) {
+	ids := make([]string, sessions)
+	c.each(sessions, func(i int) error {
+		header, err := c.do("POST", initializeBody(mcp.Revision20251125, ""))
+		ids[i] = header.Get("Mcp-Session-Id")
+		return err
+	})
+	c.each(sessions, func(i int) error { return c.life(i, ids[i]) })
+}
+
+// each does something for each session, 32 at a time.
+func (c *crowd) each(sessions int, do func(i int) error) {
 	todo := make(chan int)
 	var wg sync.WaitGroup
 	for range 32 {
 		wg.Go(func() {
 			for i := range todo {
-				if err := c.life(i); err != nil {
+				if err := do(i); err != nil {
 					c.t.Error(err)
 				}
 			}
@@ -70,13 +93,10 @@ func (c *crowd) live(sessions int) {
 	wg.Wait()
 }
 
-// life is one session. Every fourth has a stream that is dropped; every other is ended, the rest forgotten.
-func (c *crowd) life(i int) error {
-	header, err := c.do("POST", initializeBody(mcp.Revision20251125, ""))
-	if err != nil {
-		return err
-	}
-	in := inSession(header.Get("Mcp-Session-Id"), mcp.Revision20251125)
+// life is that of one session that is open. Every fourth has a stream that is dropped; every other is ended, the rest
+// forgotten.
+func (c *crowd) life(i int, id string) error {
+	in := inSession(id, mcp.Revision20251125)
 	steps := [][2]string{{"POST", listOf("tools/list")}, {"POST", pingBody}}
 	if i%4 == 0 {
 		steps = append(steps, [2]string{"GET", ""})

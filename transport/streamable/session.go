@@ -19,6 +19,7 @@ type session struct {
 	key       string      // what the stores name it by
 	principal string      // who opened it
 	opened    time.Time
+	own       bool // this process has minted its id
 	edge      *transport.Session
 
 	mu    sync.Mutex
@@ -85,9 +86,13 @@ func (ss *session) changed(ctx context.Context) error {
 	return ss.save(ctx)
 }
 
-// save stores the record; ss.mu is held.
+// save stores the record; ss.mu is held. Nobody asks for that of a session which this process has minted and no other process
+// shares: it is in memory, or over.
 func (ss *session) save(ctx context.Context) error {
 	ss.saved.Used = ss.used
+	if ss.own && ss.server.alone() {
+		return nil
+	}
 	return ss.server.opts.Sessions.Save(ctx, ss.key, ss.saved, ss.opened.Add(ss.server.opts.SessionLife))
 }
 

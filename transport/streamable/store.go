@@ -26,8 +26,8 @@ type SessionRecord struct {
 	Ended         bool             `json:"ended,omitempty"`
 }
 
-// memorySessions is the store of one process. What it keeps of sessions that have ended is bounded: the id of one that is
-// forgotten would be honoured again, until its life is over.
+// memorySessions is the store of one process, of sessions whose ids others have minted. What it keeps of those that have ended
+// is bounded: the id of one that is forgotten would be honoured again, until its life is over.
 type memorySessions struct {
 	mu      sync.Mutex
 	records map[string]keptRecord

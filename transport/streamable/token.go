@@ -14,6 +14,7 @@ import (
 // bound to the principal that opened the session.
 type token struct {
 	Key          string       `json:"k"` // under which the session is kept
+	Server       string       `json:"s"` // that minted it: the instance of one process
 	Opened       int64        `json:"t"` // Unix seconds
 	Revision     mcp.Revision `json:"v"`
 	Capabilities mcp.Object   `json:"c"`
@@ -29,8 +30,8 @@ func newKey() string {
 	return base64.RawURLEncoding.EncodeToString(key)
 }
 
-func newToken(key string, opened time.Time, st transport.SessionState) token {
-	return token{key, opened.Unix(), st.Revision, st.Capabilities, st.ClientInfo}
+func (s *Server) newToken(ss *session, st transport.SessionState) token {
+	return token{ss.key, s.instance, ss.opened.Unix(), st.Revision, st.Capabilities, st.ClientInfo}
 }
 
 // seal returns the session id. What is too long for one is left out, dearest first: how the client names itself, the
