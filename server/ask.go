@@ -110,7 +110,7 @@ func (c *call) put(ctx context.Context, q Question, needs *mcp.ClientCapabilitie
 	if q.done != nil {
 		done, err := q.done(ctx)
 		if done {
-			c.visited(ctx, q)
+			c.visited(q)
 		}
 		if done || err != nil {
 			return nil, err

@@ -167,8 +167,9 @@ func (c *call) cache(hint mcp.Cache) mcp.Cache {
 }
 
 // notify sends a notification of the call, which must be locked.
-func (c *call) notify(method string, params json.RawMessage) {
-	if !c.over && c.req.Peer != nil {
-		_ = c.req.Peer.Notify(c.Context, mcp.Notification{Method: method, Params: params}) // a peer that is gone needs none
+func (c *call) notify(method string, params json.RawMessage) error {
+	if c.over || c.req.Peer == nil {
+		return mcp.ErrPeerGone
 	}
+	return c.req.Peer.Notify(c.Context, mcp.Notification{Method: method, Params: params})
 }

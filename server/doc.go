@@ -26,13 +26,14 @@
 //
 // [Ask], [AskAll], [AskURL], [AskRaw], [Sample] and [Roots] return [ErrInputRequired] where the answer is not there yet. The
 // handler passes it up like any error; the question goes out, and with the answer the handler runs again from the top. What
-// it does before a question is therefore done once per round: wrap what must not be repeated in [Once]. [AskURL] alone waits within a round, up to ten seconds.
+// it does before a question is therefore done once per round: wrap what must not be repeated in [Once]. [AskURL] alone waits
+// within a round, up to ten seconds.
 //
 // # Limits
 //
-// A page of a list holds 1,000 items, a request state 16 KiB and 15 minutes (in a legacy session as long as the call), a completion 100 values, one request sends 100
-// log messages and 50 progress notifications a second after a burst. A subscription holds 4,096 resource URIs and queues
-// 1,024 changes. [Options] names those that can be changed.
+// A page of a list holds 1,000 items, a request state 16 KiB and 15 minutes (in a legacy session as long as the call), a
+// completion 100 values, one request sends 100 log messages and 50 progress notifications a second after a burst. A
+// subscription holds 4,096 resource URIs and queues 1,024 changes. [Options] names those that can be changed.
 //
 // All functions and methods of this package are safe for concurrent use unless they say otherwise.
 package server

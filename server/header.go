@@ -3,9 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"net/textproto"
-	"strconv"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -52,10 +50,11 @@ func (h *header) check(values []string, arguments json.RawMessage) string {
 		return ""
 	case body == nil:
 		return "is present, but the arguments have no such value"
-	case len(values) == 0 && !mirrored(body):
-		return "" // for the validation of the arguments to refuse, in words that a model can read
 	case len(values) == 0:
-		return "is missing"
+		if _, mirrored := mcp.HeaderArgument(body); mirrored {
+			return "is missing"
+		}
+		return "" // for the validation of the arguments to refuse, in words that a model can read
 	case len(values) > 1:
 		return "occurs more than once"
 	}
@@ -97,16 +96,4 @@ func (h *header) matches(value string, body []byte) bool {
 	sent, ok := canonicalNumber([]byte(value))
 	meant, valid := canonicalNumber(body)
 	return ok && valid && bytes.Equal(sent, meant)
-}
-
-// mirrored reports whether a value has a form in a field: strings, booleans, and integers that no client rounds.
-func mirrored(body []byte) bool {
-	switch body = bytes.TrimSpace(body); body[0] {
-	case '"', 't', 'f':
-		return true
-	}
-	const most = 1<<53 - 1
-	digits, ok := canonicalNumber(body)
-	f, err := strconv.ParseFloat(string(body), 64)
-	return ok && err == nil && math.Abs(f) <= most && !bytes.Contains(digits, []byte("e-"))
 }

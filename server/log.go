@@ -192,7 +192,7 @@ func (c *call) message(params json.RawMessage) {
 		c.messages.dropped++
 		return
 	}
-	c.notify(mcp.NotificationMessage, params)
+	_ = c.notify(mcp.NotificationMessage, params) // a peer that is gone needs none
 }
 
 // flush says how many messages were dropped.
@@ -208,6 +208,6 @@ func (m *messages) flush(c *call) {
 	params, err := mcp.Encode(&mcp.LoggingMessageParams{Level: mcp.LevelWarning, Data: data})
 	if err == nil {
 		m.dropped = 0
-		c.notify(mcp.NotificationMessage, params)
+		_ = c.notify(mcp.NotificationMessage, params) // a peer that is gone needs none
 	}
 }

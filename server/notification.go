@@ -64,10 +64,7 @@ func Notify[P any](ctx context.Context, method mcp.NotificationMethod[P], params
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.req.Peer == nil {
-		return mcp.ErrPeerGone
-	}
-	return c.req.Peer.Notify(c.Context, mcp.Notification{Method: method.Name, Params: raw})
+	return c.notify(method.Name, raw)
 }
 
 // NotifyMCP implements [mcp.NotificationHandler]. A notification that nobody takes, or that cannot be read, is left alone:

@@ -49,7 +49,7 @@ func Progress(ctx context.Context, done, total float64, message string) {
 		return
 	}
 	p.held = nil
-	c.notify(mcp.NotificationProgress, report)
+	_ = c.notify(mcp.NotificationProgress, report) // a peer that is gone needs none
 }
 
 func notFinite(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) }
@@ -80,7 +80,7 @@ func (c *call) progressFloor() *floor {
 // flush sends what was held back. The call must be locked.
 func (c *call) flush() {
 	if p := c.progress; p != nil && p.held != nil {
-		c.notify(mcp.NotificationProgress, *p.held)
+		_ = c.notify(mcp.NotificationProgress, *p.held) // a peer that is gone needs none
 		p.held = nil
 	}
 	if c.messages != nil {

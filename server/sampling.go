@@ -11,9 +11,9 @@ import (
 )
 
 // Sample asks the client's model for a message. MaxTokens must be positive; a message with tool results holds nothing else,
-// and a message in which the model uses tools is followed by one with the results of all of them. The errors are those of [Ask]; a client may
-// refuse by not answering at all. A long answer travels in the request state where further questions follow: see
-// [ErrStateTooLarge].
+// and a message in which the model uses tools is followed by one with the results of all of them. The errors are those of
+// [Ask]; a client may refuse by not answering at all. A long answer travels in the request state where further questions
+// follow: see [ErrStateTooLarge].
 func Sample(ctx context.Context, key string, params mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	var answer *mcp.CreateMessageResult
 	err := AskAll(ctx, SampleQuestion(key, params, &answer))

@@ -97,7 +97,7 @@ func (c *call) notDone(ctx context.Context, visits []Question) (left []Question,
 			left = append(left, q)
 			continue
 		}
-		c.visited(ctx, q)
+		c.visited(q)
 	}
 	return left, nil
 }
@@ -105,7 +105,7 @@ func (c *call) notDone(ctx context.Context, visits []Question) (left []Question,
 // named returns the request of a question, with an id where the client's revision has one for what is done elsewhere.
 func (c *call) named(q Question) mcp.InputRequest {
 	r := q.request
-	if q.done != nil && c.req.Revision == mcp.Revision20251125 && c.legacy() {
+	if q.done != nil && c.req.Revision == mcp.Revision20251125 {
 		r.Params = rawjson.Set(r.Params, "elicitationId", strconv.AppendQuote(nil, c.visitID(q)))
 	}
 	return r
@@ -120,25 +120,21 @@ func (c *call) visitID(q Question) string {
 
 // visited tells the client that a visit which the user has consented to has happened, once, where its revision has a way to
 // (client/elicitation: completion notifications).
-func (c *call) visited(ctx context.Context, q Question) {
-	if c.req.Revision != mcp.Revision20251125 || !c.legacy() || c.req.Peer == nil {
+func (c *call) visited(q Question) {
+	if c.req.Revision != mcp.Revision20251125 {
 		return
 	}
 	id, told := c.visitID(q), "\x00visited "+q.key
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	_, consented := c.asks.answers[q.key]
-	_, again := c.asks.memos[told]
-	tell := consented && !again
-	if tell {
-		c.asks.memos[told] = []byte("true")
-	}
-	c.mu.Unlock()
-	if !tell {
+	if _, again := c.asks.memos[told]; again || !consented {
 		return
 	}
+	c.asks.memos[told] = []byte("true")
 	params, err := mcp.Encode(mcp.ElicitationCompletedParams{ElicitationID: id})
 	if err == nil {
-		err = c.req.Peer.Notify(ctx, mcp.Notification{Method: mcp.NotificationElicitationCompleted, Params: params})
+		err = c.notify(mcp.NotificationElicitationCompleted, params)
 	}
 	if err != nil {
 		c.server.opts.Logger.Debug("a client was not told that a visit has happened", "err", err)

@@ -47,7 +47,7 @@ func redirect(next *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
 	upgrade := first.URL.Scheme == "http" && next.URL.Scheme == "https" &&
-		strings.EqualFold(first.URL.Hostname(), next.URL.Hostname()) && usual(first.URL, "80") && usual(next.URL, "443")
+		strings.EqualFold(first.URL.Hostname(), next.URL.Hostname()) && port(first.URL) == "80" && port(next.URL) == "443"
 	switch {
 	case len(via) >= most:
 		return errors.New("the server redirects for ever")
@@ -58,5 +58,3 @@ func redirect(next *http.Request, via []*http.Request) error {
 	}
 	return nil
 }
-
-func usual(u *url.URL, port string) bool { return u.Port() == "" || u.Port() == port }

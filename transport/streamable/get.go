@@ -34,14 +34,10 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		transport.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
 		return
 	}
-	if _, err := s.opts.Events.After(r.Context(), last); errors.Is(err, ErrEventGone) && ss.lane(name) == ss.standing() {
-		ss.standing().attach(w, r, "", "") // a new stream, which begins as such
-		return
-	}
 	l := ss.lane(name)
 	if l == nil { // it is over, and its events may be there still
 		l = &lane{session: ss, name: name, over: true}
-		if len(l.missed(r, last)) == 0 {
+		if missed, _ := l.missed(r, last); len(missed) == 0 {
 			// A client that got an empty stream would come back for more, some without a name for what: then it has one stream too
 			// many. The status is the one that the TypeScript SDK takes for an end without complaint.
 			s.refuseMethod(w, "the stream has ended, and nothing of it is left to send")
@@ -122,12 +118,17 @@ func (l *lane) leave() {
 	l.release()
 }
 
-// join makes stream the lane's connection if nothing was missed; else it returns that.
+// join makes stream the lane's connection if nothing was missed; else it returns that. A standing stream that comes back for
+// what is not known any more is a new one.
 func (l *lane) join(stream *eventstream.Writer, r *http.Request, name, last string) (<-chan struct{}, []StoredEvent) {
 	l.lock()
 	defer l.mu.Unlock()
-	if missed := l.missed(r, last); len(missed) > 0 || l.over {
+	missed, gone := l.missed(r, last)
+	switch {
+	case len(missed) > 0 || l.over:
 		return nil, missed
+	case gone && l.standing:
+		name, last = "", ""
 	}
 	if !l.standing {
 		l.release()
@@ -161,15 +162,15 @@ func (l *lane) listen() {
 
 // missed returns what came behind an event. What is not there any more cannot be sent: the client asks again for what it
 // needs.
-func (l *lane) missed(r *http.Request, last string) []StoredEvent {
+func (l *lane) missed(r *http.Request, last string) (missed []StoredEvent, gone bool) {
 	if last == "" {
-		return nil
+		return nil, false
 	}
 	missed, err := l.session.server.opts.Events.After(r.Context(), last)
 	if err != nil {
 		l.session.server.opts.Logger.Warn("events could not be sent again", "err", err)
 	}
-	return missed
+	return missed, errors.Is(err, ErrEventGone)
 }
 
 // drop takes the lane off a connection, if it is still the lane's.

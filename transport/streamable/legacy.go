@@ -36,7 +36,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 		return
 	}
 	p := s.opts.Principal(r)
-	ss := s.newSession(newKey(), p, SessionRecord{})
+	ss := s.newSession(newKey(), p)
 	answer, opened := s.edge.Initialize(r.Context(), &transport.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discard{}}, ss)
 	if opened == nil {
 		if answer.Frame != nil {

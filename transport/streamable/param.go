@@ -3,10 +3,7 @@ package streamable
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -107,9 +104,7 @@ func (b *paramBook) fields(h http.Header, params json.RawMessage) {
 	}
 }
 
-// mirrored returns the value of a field; false where the arguments have none, or one that is mirrored as nothing. It goes by
-// the type of the value and not by the declared one: what does not fit is the tool's to refuse, in words that a model can
-// read, and not a mismatch of the fields.
+// mirrored returns the value of a field; false where the arguments have none, or one that is mirrored as nothing.
 func mirrored(header schema.Header, arguments []byte) (string, bool) {
 	raw := arguments
 	for _, name := range header.Path {
@@ -117,43 +112,5 @@ func mirrored(header schema.Header, arguments []byte) (string, bool) {
 			return "", false
 		}
 	}
-	switch raw = bytes.TrimSpace(raw); raw[0] {
-	case '"':
-		return rawjson.String(raw)
-	case 't', 'f':
-		return string(raw), true
-	case '{', '[', 'n':
-		return "", false
-	}
-	return integer(raw)
-}
-
-// integer returns the decimal form of a number that is an integer, however it is written; false for another one, and for one
-// beyond ±(2⁵³−1), which must not be mirrored (basic/transports/streamable-http: schema extension). Nothing is rounded:
-// 9007199254740990.5 is no integer.
-func integer(raw []byte) (string, bool) {
-	const most = 1<<53 - 1
-	if f, err := strconv.ParseFloat(string(raw), 64); err != nil || math.Abs(f) > most {
-		return "", false
-	}
-	mantissa, exponent := string(raw), int64(0)
-	if e := strings.IndexAny(mantissa, "eE"); e >= 0 {
-		exponent, _ = strconv.ParseInt(mantissa[e+1:], 10, 32) // the nearest where it is out of range
-		mantissa = mantissa[:e]
-	}
-	whole, fraction, _ := strings.Cut(strings.TrimPrefix(mantissa, "-"), ".")
-	digits := strings.TrimLeft(whole+fraction, "0")
-	significant := strings.TrimRight(digits, "0")
-	zeros := exponent + int64(len(digits)-len(significant)-len(fraction))
-	switch {
-	case significant == "":
-		return "0", true
-	case zeros < 0:
-		return "", false
-	}
-	decimal := significant + strings.Repeat("0", int(zeros)) // few: the value is in range
-	if raw[0] == '-' {
-		decimal = "-" + decimal
-	}
-	return decimal, true
+	return mcp.HeaderArgument(raw)
 }

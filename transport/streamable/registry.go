@@ -123,7 +123,7 @@ func (g *registry) rebuild(ctx context.Context, id string, print fingerprint, p 
 	case record.Ended, !record.Used.IsZero() && time.Since(record.Used) > g.server.opts.SessionIdle+sweepEvery:
 		return nil, errUnknownSession
 	}
-	ss := g.server.newSession(t.Key, p, SessionRecord{})
+	ss := g.server.newSession(t.Key, p)
 	ss.id, ss.opened = print, t.opened()
 	ss.edge = g.server.edge.NewSession(t.state(), p, ss)
 	ss.adopt(ctx, record)

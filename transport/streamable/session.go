@@ -30,10 +30,9 @@ type session struct {
 	ended bool
 }
 
-func (s *Server) newSession(key string, p mcp.Principal, r SessionRecord) *session {
+func (s *Server) newSession(key string, p mcp.Principal) *session {
 	now := time.Now()
-	ss := &session{server: s, key: key, principal: p.ID, opened: now, used: now, saved: r}
-	return ss
+	return &session{server: s, key: key, principal: p.ID, opened: now, used: now}
 }
 
 // standing returns the lane of what belongs to no call, which the client reads with GET. Many sessions never need one.
@@ -118,8 +117,8 @@ func (ss *session) idle(limit, life time.Duration) bool {
 	if time.Since(ss.opened) > life {
 		return true
 	}
-	if stand := ss.stand; stand != nil {
-		stand.lapse()
+	if ss.stand != nil {
+		ss.stand.lapse()
 	}
 	if ss.stand != nil && ss.stand.attached() || ss.edge.Busy() {
 		ss.used = time.Now()

@@ -30,7 +30,7 @@ func (s *Server) begin() bool {
 // waits for calls in flight and then ends the sessions. The answers to what those calls have asked still come in. When ctx
 // ends first, calls are cancelled and have half a second to say so; the error is the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
-	const grace = 500 * time.Millisecond
+	grace := 2 * time.Second // for what runs without a request, since its client has gone
 	for _, end := range s.close() {
 		(*end)()
 	}
@@ -40,10 +40,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		err, grace = context.Cause(ctx), 500*time.Millisecond
 		s.cancelCalls()
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(grace, s.drain(err)))
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	s.sessions.close(limit)
 	select {
@@ -52,14 +52,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.workers.close()
 	return err
-}
-
-// drain is how long what runs without a request, since its client has gone, may take to end.
-func (s *Server) drain(late error) time.Duration {
-	if late != nil {
-		return 0
-	}
-	return 2 * time.Second
 }
 
 var errEnding = errors.New("the server is shutting down, and the call has not been done in time")

@@ -46,8 +46,8 @@ type Options struct {
 
 	// NoLegacy refuses clients of revisions before 2026-07-28, which open sessions.
 	NoLegacy bool
-	// Keys seal session ids. Replicas behind one address need the same. nil: those of the handler, if it has a method Keys as
-	// a server.Server does, else random ones.
+	// Keys seal session ids. Replicas behind one address need the same. nil: those of the handler, if it is an
+	// [mcp.Keyed] as a server.Server is, else random ones.
 	Keys *mcp.Keys
 	// SessionIdle is how long a legacy session may stay without a request or an open stream, default [DefaultSessionIdle];
 	// negative: all its life.
@@ -77,7 +77,7 @@ func (o *Options) complete(h mcp.Handler) {
 	set(&o.MaxSessions, DefaultMaxSessions)
 	set(&o.Retry, DefaultRetry)
 	if o.Keys == nil {
-		if k, ok := h.(interface{ Keys() *mcp.Keys }); ok {
+		if k, ok := h.(mcp.Keyed); ok {
 			o.Keys = k.Keys()
 		} else {
 			o.Keys = mcp.RandomKeys()
