@@ -8,44 +8,89 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/timeout"
 )
 
-// ReadBody reads the message of a POST: JSON of at most limit bytes, which may take so long to come. Where it cannot, it has
-// answered the request, with 415, 413, 408 or 400, and reports false.
-func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) (frame []byte, ok bool) {
+// Bodies reads the messages that are POSTed to an endpoint. It is safe for concurrent use.
+type Bodies struct {
+	limit   int64
+	timeout time.Duration
+	late    *timeout.Queue
+}
+
+// NewBodies returns what reads bodies of at most limit bytes, each of which may take so long to come.
+func NewBodies(limit int64, patience time.Duration) *Bodies {
+	return &Bodies{limit, patience, timeout.New(patience)}
+}
+
+// Read reads the message of a POST, which must be JSON. Where it cannot, it has answered the request, with 415, 413, 408 or
+// 400, and reports false.
+func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (frame []byte, ok bool) {
 	if !isJSON(r.Header.Get("Content-Type")) {
 		Refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 		return nil, false
 	}
-	if r.ContentLength > limit {
-		refuseSize(w, limit)
+	if r.ContentLength > b.limit {
+		refuseSize(w, b.limit)
 		return nil, false
 	}
-	control := http.NewResponseController(w)
-	bounded := control.SetReadDeadline(time.Now().Add(timeout)) == nil
+	deadline := &bodyDeadline{w: w}
+	b.late.Start(&deadline.entry, deadline)
 	body := r.Body
 	if r.ContentLength < 0 {
-		body = http.MaxBytesReader(w, body, limit)
+		body = http.MaxBytesReader(w, body, b.limit)
 	}
 	frame, err := ReadAll(body, r.ContentLength)
-	if err == nil {
-		if bounded {
-			_ = control.SetReadDeadline(time.Time{}) // or the connection would be taken for dead
-		}
+	b.late.Stop(&deadline.entry)
+	if deadline.lift(); err == nil {
 		return frame, true
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(b.timeout)) // for the rest, which net/http reads past
+	b.refuse(w, err)
+	return nil, false
+}
+
+func (b *Bodies) refuse(w http.ResponseWriter, err error) {
 	var large *http.MaxBytesError
 	switch { // the error itself may name addresses that are nobody's business
 	case errors.As(err, &large):
-		refuseSize(w, limit)
+		refuseSize(w, b.limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		Refuse(w, http.StatusRequestTimeout, fmt.Sprintf("the body did not come within %v", timeout))
+		Refuse(w, http.StatusRequestTimeout, fmt.Sprintf("the body did not come within %v", b.timeout))
 	default:
 		Refuse(w, http.StatusBadRequest, "the body could not be read to its end")
 	}
-	return nil, false
+}
+
+// bodyDeadline ends the reading of a body that is late.
+type bodyDeadline struct {
+	entry timeout.Entry
+	w     http.ResponseWriter
+
+	mu        sync.Mutex
+	set, over bool
+}
+
+// Expire implements [timeout.Expirer].
+func (d *bodyDeadline) Expire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.over {
+		d.set = http.NewResponseController(d.w).SetReadDeadline(time.Unix(1, 0)) == nil
+	}
+}
+
+// lift lets the connection be read again, which would be taken for dead otherwise.
+func (d *bodyDeadline) lift() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over = true; d.set {
+		_ = http.NewResponseController(d.w).SetReadDeadline(time.Time{})
+	}
 }
 
 func isJSON(contentType string) bool {

@@ -67,7 +67,7 @@ func (g *Guard) host(r *http.Request) bool {
 		return true
 	}
 	name := hostname(r.Host)
-	if addr, err := netip.ParseAddrPort(local.String()); err == nil && !addr.Addr().Unmap().IsLoopback() {
+	if public(local) {
 		_, err := netip.ParseAddr(name)
 		return err == nil || loopback(name)
 	}
@@ -109,6 +109,15 @@ func hostname(host string) string {
 		return name
 	}
 	return strings.Trim(host, "[]")
+}
+
+// public reports whether an address is an IP address that other machines reach.
+func public(a net.Addr) bool {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return !tcp.IP.IsLoopback()
+	}
+	addr, err := netip.ParseAddrPort(a.String())
+	return err == nil && !addr.Addr().Unmap().IsLoopback()
 }
 
 func loopback(host string) bool {

@@ -24,7 +24,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		transport.Refuse(w, http.StatusForbidden, "the session is somebody else's")
 		return
 	}
-	frame, ok := transport.ReadBody(w, r, s.opts.MaxBody, s.opts.BodyTimeout)
+	frame, ok := s.bodies.Read(w, r)
 	if !ok || !s.acceptable(w, r, frame) {
 		return
 	}

@@ -19,6 +19,7 @@ import (
 type Server struct {
 	handler mcp.Handler
 	opts    Options
+	bodies  *transport.Bodies
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -35,6 +36,7 @@ func Handler(h mcp.Handler, opts ...Options) *Server {
 		s.opts = opts[0]
 	}
 	s.opts.complete()
+	s.bodies = transport.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
 	return s
 }
 

@@ -25,18 +25,18 @@ var ErrSessionLost = fmt.Errorf("%w: the server has lost the session", mcp.ErrCo
 
 // carrier carries the messages of one client.
 type carrier struct {
-	url    string
-	client *http.Client
-	header func(context.Context) (http.Header, error)
-	max    int
-	names  nameFields
-	tap    transport.Tap
-	logger *slog.Logger
-	caller transport.Separate
-	params paramBook
-	life   context.Context // ends with Close
-	end    context.CancelFunc
-	work   sync.WaitGroup // the standing stream
+	template *http.Request // of all requests, so that the URL is read once
+	client   *http.Client
+	header   func(context.Context) (http.Header, error)
+	max      int
+	names    nameFields
+	tap      transport.Tap
+	logger   *slog.Logger
+	caller   transport.Separate
+	params   paramBook
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	work     sync.WaitGroup // the standing stream
 
 	mu       sync.Mutex
 	session  string // id; empty where there is none
@@ -44,10 +44,10 @@ type carrier struct {
 	closed   bool
 }
 
-func newCarrier(to *url.URL, u URL, opts transport.ClientOptions) *carrier {
+func newCarrier(template *http.Request, u URL, opts transport.ClientOptions) *carrier {
 	c := &carrier{
-		url: to.String(), client: transport.Guarded(u.client()), header: u.Header, max: u.MaxMessage, names: newNameFields(opts.Vocabulary),
-		tap: opts.Tap, logger: opts.Logger,
+		template: template, client: transport.Guarded(u.client()), header: u.Header, max: u.MaxMessage,
+		names: newNameFields(opts.Vocabulary), tap: opts.Tap, logger: opts.Logger,
 	}
 	if c.max <= 0 {
 		c.max = DefaultMaxMessage
@@ -149,13 +149,12 @@ func (l lasting) Value(key any) any {
 
 // request makes a request with the header fields of the protocol and those of the user.
 func (c *carrier) request(ctx context.Context, method string, m *transport.Outbound) (*http.Request, error) {
-	var body io.Reader
+	r := c.template.WithContext(ctx)
+	r.Method, r.Header = method, make(http.Header, 8)
 	if m.Frame != nil {
-		body = bytes.NewReader(m.Frame)
-	}
-	r, err := http.NewRequestWithContext(ctx, method, c.url, body)
-	if err != nil {
-		return nil, err
+		r.ContentLength = int64(len(m.Frame))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(m.Frame)), nil }
+		r.Body, _ = r.GetBody()
 	}
 	if c.header != nil {
 		more, err := c.header(ctx)

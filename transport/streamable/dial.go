@@ -45,11 +45,11 @@ func (u URL) String() string {
 
 // Dial implements [transport.Dialer].
 func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
-	parsed, err := url.Parse(u.URL)
-	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+	template, err := http.NewRequest(http.MethodPost, u.URL, nil)
+	if err != nil || template.URL.Host == "" || template.URL.Scheme != "http" && template.URL.Scheme != "https" {
 		return nil, fmt.Errorf("%q is no URL of http or https", u.URL)
 	}
-	c := newCarrier(parsed, u, opts)
+	c := newCarrier(template, u, opts)
 	t := transport.NewSeparate(c, in, opts)
 	c.caller = t
 	if err := t.Connect(ctx, u.Endpoint()); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -23,6 +24,7 @@ type lane struct {
 	standing bool
 	request  *http.Request // what brought it, and what serves it; nil for the standing one
 	answer   answerer
+	slow     timeout.Entry // until the answer becomes a stream
 
 	current atomic.Pointer[eventstream.Writer] // is stream, for those who cannot wait for mu
 
@@ -55,10 +57,9 @@ func (ss *session) newLane(w http.ResponseWriter, accept accepts) *lane {
 func (l *lane) serve(r *http.Request, answer answerer) {
 	w, released := l.idle, l.released
 	l.request, l.answer = r, answer
-	var timer *time.Timer
-	if wait := l.session.server.jsonFor(l.accept); wait > 0 {
-		timer = time.AfterFunc(wait, l.open)
-		defer timer.Stop()
+	if server := l.session.server; server.opens(l.accept) {
+		server.slow.Start(&l.slow, l)
+		defer server.slow.Stop(&l.slow)
 	}
 	l.session.server.workers.start(l)
 	select {
@@ -95,8 +96,8 @@ func (l *lane) carry(stream *eventstream.Writer) {
 // run serves the request, for a worker.
 func (l *lane) run() { l.finish(l.answer.answer(l)) }
 
-// open turns the answer into a stream, if the client waits for it.
-func (l *lane) open() {
+// Expire implements [timeout.Expirer]: an answer becomes a stream, if the client waits for it.
+func (l *lane) Expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begin()

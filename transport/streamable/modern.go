@@ -42,12 +42,11 @@ func (s *Server) servable(out *response) bool {
 // context returns the context of a request: that of a subscription ends well at Shutdown, that of a call when Shutdown waits
 // no longer.
 func (s *Server) context(out *response) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(out.request.Context())
+	ctx := &out.ctx
 	if out.in.Method == mcp.MethodListen {
-		forget := s.onShutdown(func() { cancel(transport.Shutdown()) })
-		return ctx, func() { forget(); cancel(nil) }
+		forget := s.onShutdown(func() { ctx.cancel(transport.Shutdown()) })
+		return ctx, func() { forget(); ctx.release() }
 	}
-	out.cancel = cancel
 	s.mu.Lock()
 	s.calls[out] = struct{}{}
 	s.mu.Unlock()
@@ -55,7 +54,7 @@ func (s *Server) context(out *response) (context.Context, func()) {
 		s.mu.Lock()
 		delete(s.calls, out)
 		s.mu.Unlock()
-		cancel(nil)
+		ctx.release()
 	}
 }
 

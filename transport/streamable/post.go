@@ -28,7 +28,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) *response {
 		transport.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
 		return nil
 	}
-	frame, ok := transport.ReadBody(w, r, s.opts.MaxBody, s.opts.BodyTimeout)
+	frame, ok := s.bodies.Read(w, r)
 	if !ok {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) *response {
 		return nil
 	}
 	tap.Show(transport.Received, frame, r.Header)
-	out := &response{server: s, w: w, request: r, accept: accept}
+	out := &response{server: s, w: w, request: r, accept: accept, ctx: callContext{Context: r.Context()}}
 	out.in = transport.Incoming{Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out}
 	return out
 }

@@ -1,12 +1,11 @@
 package streamable
 
 import (
-	"context"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -19,36 +18,26 @@ type response struct {
 	request *http.Request
 	accept  accepts
 	in      transport.Incoming
-	cancel  context.CancelCauseFunc // ends the call
+	ctx     callContext
+	slow    timeout.Entry
 
 	mu     sync.Mutex
 	stream *eventstream.Writer // nil while the answer may still be one document
-	timer  *time.Timer
 	over   bool
 }
 
-// begin arms the timer that turns the response into a stream.
+// begin starts the time after which the response becomes a stream.
 func (r *response) begin() {
-	if wait := r.server.jsonFor(r.accept); wait > 0 {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.timer = time.AfterFunc(wait, r.open)
+	if r.server.opens(r.accept) {
+		r.server.slow.Start(&r.slow, r)
 	}
 }
 
-// jsonFor returns how long an answer may be one document; 0 for as long as it likes. What cannot be one has to be opened
-// all the same.
-func (s *Server) jsonFor(a accepts) time.Duration {
-	switch {
-	case !a.stream:
-		return 0
-	case !a.json && s.opts.JSONFor < 0:
-		return DefaultJSONFor
-	}
-	return max(0, s.opts.JSONFor)
-}
+// opens reports whether a slow answer becomes a stream. What cannot be one document has to be opened in any case.
+func (s *Server) opens(a accepts) bool { return a.stream && (s.opts.JSONFor > 0 || !a.json) }
 
-func (r *response) open() {
+// Expire implements [timeout.Expirer].
+func (r *response) Expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over {
@@ -108,10 +97,8 @@ func (r *response) finish(answer transport.Outgoing) {
 		r.events()
 	}
 	stream := r.stream
-	if r.timer != nil {
-		r.timer.Stop()
-	}
 	r.mu.Unlock()
+	r.server.slow.Stop(&r.slow)
 	switch {
 	case stream == nil && answer.Frame != nil:
 		r.server.respond(r.w, status(answer.Error), answer.Frame)

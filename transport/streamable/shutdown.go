@@ -61,7 +61,7 @@ func (s *Server) cancelCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for out := range s.calls {
-		out.cancel(errEnding)
+		out.ctx.cancel(errEnding)
 	}
 }
 

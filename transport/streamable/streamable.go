@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -110,6 +111,8 @@ type Server struct {
 	opts     Options
 	edge     *transport.Edge
 	names    nameFields
+	bodies   *transport.Bodies
+	slow     *timeout.Queue // of answers that become streams
 	sessions registry
 	workers  *workers
 	instance string        // tells lanes of this Server from those of replicas
@@ -129,6 +132,11 @@ func Handler(h mcp.Handler, opts ...Options) *Server {
 		s.opts = opts[0]
 	}
 	s.opts.complete(h)
+	s.bodies = transport.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
+	s.slow = timeout.New(s.opts.JSONFor)
+	if s.opts.JSONFor < 0 {
+		s.slow = timeout.New(DefaultJSONFor) // of answers that cannot be documents
+	}
 	s.edge = transport.NewEdge(h, s.opts.ServerOptions)
 	s.names = newNameFields(s.opts.Vocabulary)
 	s.sessions.init(s)
