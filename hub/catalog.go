@@ -1,0 +1,215 @@
+package hub
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Catalog is what all upstreams offered at one moment. It does not change.
+type Catalog struct {
+	lists   [kinds][]*Item
+	caches  [kinds]mcp.Cache
+	missing []Missing
+
+	byWire   [kinds]map[string]*Item
+	byFolded [kinds]map[string]*Item // nil where several have the name
+	byBare   [kinds]map[string]*Item // the same, without the server's name
+	shared   map[string]bool         // URIs and templates that several upstreams have
+	servers  map[string]*Upstream    // by their names on the wire
+}
+
+// Missing is an upstream whose things are not in the catalog.
+type Missing struct {
+	Upstream string
+	State    State
+}
+
+// catalogue holds the present Catalog; it is made when somebody wants it.
+type catalogue struct {
+	hub     *Hub
+	making  sync.Mutex
+	present atomic.Pointer[Catalog] // nil while it has to be made
+	version atomic.Uint64
+}
+
+// invalidate makes the next look make a new catalog. It may be called under any lock.
+func (c *catalogue) invalidate() {
+	c.version.Add(1)
+	c.present.Store(nil)
+}
+
+// Catalog returns what the upstreams offer now.
+func (h *Hub) Catalog() *Catalog {
+	c := &h.catalog
+	if present := c.present.Load(); present != nil {
+		return present
+	}
+	c.making.Lock()
+	defer c.making.Unlock()
+	for {
+		if present := c.present.Load(); present != nil {
+			return present
+		}
+		version := c.version.Load()
+		made := newCatalog(h.Upstreams())
+		c.present.Store(made)
+		if c.version.Load() == version {
+			return made
+		}
+		c.present.CompareAndSwap(made, nil) // something has changed meanwhile
+	}
+}
+
+// offered reports whether what an upstream with that status offers is in the catalog: while it is started again, too.
+func offered(s Status) bool { return s == Ready || s == Starting || s == Stopped }
+
+func newCatalog(upstreams []*Upstream) *Catalog {
+	c := &Catalog{shared: map[string]bool{}, servers: map[string]*Upstream{}}
+	for k := range kinds {
+		c.byWire[k] = map[string]*Item{}
+		c.byFolded[k], c.byBare[k] = map[string]*Item{}, map[string]*Item{}
+		c.caches[k] = mcp.Cache{TTL: 1 << 62, Scope: mcp.CachePublic}
+	}
+	for _, u := range upstreams {
+		c.servers[wireServer(u.name)] = u
+		u.mu.Lock()
+		o, state := u.offer, u.state
+		u.mu.Unlock()
+		if !offered(state.Status) || o == nil {
+			if state.Status != Disabled && state.Status != Removed {
+				c.missing = append(c.missing, Missing{u.name, state})
+			}
+			continue
+		}
+		c.add(o)
+	}
+	c.share()
+	return c
+}
+
+func (c *Catalog) add(o *offer) {
+	for k := range kinds {
+		if len(o.items[k]) > 0 {
+			c.caches[k] = c.caches[k].Narrowest(o.cache[k])
+		}
+		for _, item := range o.items[k] {
+			c.lists[k] = append(c.lists[k], item)
+		}
+	}
+}
+
+// share gives each thing its names, and those of several upstreams qualified ones.
+func (c *Catalog) share() {
+	for _, k := range []Kind{Resource, Template} {
+		owner := map[string]*Upstream{}
+		for _, item := range c.lists[k] {
+			if other := owner[item.Name]; other != nil && other != item.Upstream {
+				c.shared[item.Name] = true
+			}
+			owner[item.Name] = item.Upstream
+		}
+		for i, item := range c.lists[k] {
+			if c.shared[item.Name] {
+				c.lists[k][i] = item.qualified()
+			}
+		}
+	}
+	for k := range kinds {
+		for _, item := range c.lists[k] {
+			c.enter(k, item)
+		}
+	}
+}
+
+func (c *Catalog) enter(k Kind, item *Item) {
+	if _, taken := c.byWire[k][item.Wire]; !taken {
+		c.byWire[k][item.Wire] = item
+	}
+	if k == Resource || k == Template {
+		return // a URI means what it says
+	}
+	once(c.byFolded[k], folded(item.Wire), item)
+	once(c.byFolded[k], folded(item.Qualified), item)
+	once(c.byBare[k], folded(strings.TrimPrefix(item.Qualified, item.Upstream.name+".")), item)
+}
+
+// once gives an item a name, which is nobody's any more where another one has it.
+func once(names map[string]*Item, name string, item *Item) {
+	if other, taken := names[name]; taken && other != item {
+		item = nil
+	}
+	names[name] = item
+}
+
+// qualifiedScheme begins URIs that say which upstream they are of.
+const qualifiedScheme = "dowel://"
+
+// qualified returns the resource or template under a URI that no other upstream has.
+func (item *Item) qualified() *Item {
+	q := *item
+	q.Wire = qualify(item.Upstream.name, item.Name)
+	q.Raw = replace(item.Own, kindTable[item.Kind].key, q.Wire)
+	return &q
+}
+
+// qualify returns the URI under which a resource can be read of one upstream, whoever else has one of that URI.
+func qualify(upstream, uri string) string {
+	return qualifiedScheme + wireServer(upstream) + "/" + uri
+}
+
+// Items returns the things of a kind in the order of the upstreams. The slice must not be changed.
+func (c *Catalog) Items(k Kind) []*Item { return c.lists[k] }
+
+// Cache returns for how long, and by whom, a list may be kept: the narrowest of what the upstreams allow.
+func (c *Catalog) Cache(k Kind) mcp.Cache {
+	if len(c.lists[k]) == 0 {
+		return mcp.Cache{}
+	}
+	return c.caches[k]
+}
+
+// Missing returns the upstreams of which nothing is in the catalog, although it should be.
+func (c *Catalog) Missing() []Missing { return c.missing }
+
+// Find returns the tool or prompt that a name means: its name on the wire, else its qualified name, else what it can only
+// be when the usual mistakes of models are mended: - for _, another case, a missing prefix. nil if there is none.
+func (c *Catalog) Find(k Kind, name string) *Item {
+	if item := c.byWire[k][name]; item != nil {
+		return item
+	}
+	if item := c.byFolded[k][folded(name)]; item != nil {
+		return item
+	}
+	return c.byBare[k][folded(name)]
+}
+
+// Resource returns the upstream that has the resource of a URI, and the URI that it knows it by. It is nil where nobody lists
+// it, nor a template that it matches.
+func (c *Catalog) Resource(uri string) (*Upstream, string) {
+	if rest, ok := strings.CutPrefix(uri, qualifiedScheme); ok {
+		server, own, _ := strings.Cut(rest, "/")
+		if u := c.servers[server]; u != nil {
+			return u, own
+		}
+	}
+	if item := c.byWire[Resource][uri]; item != nil {
+		return item.Upstream, item.Name
+	}
+	for _, item := range c.lists[Resource] {
+		if item.Name == uri {
+			return item.Upstream, uri
+		}
+	}
+	for _, item := range c.lists[Template] {
+		if item.template == nil {
+			continue
+		}
+		if _, ok := item.template.Match(uri); ok {
+			return item.Upstream, uri
+		}
+	}
+	return nil, uri
+}

@@ -1,0 +1,130 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/transport/stdio"
+)
+
+// scripts are the extensions that have an interpreter; see [stdio.Command].
+var scripts = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".py", ".rb", ".php", ".sh", ".jar"}
+
+func isScript(name string) bool { return slices.Contains(scripts, strings.ToLower(filepath.Ext(name))) }
+
+// find returns the file that a command's Path names. What it says of a program that is not found is what the start of the
+// command says.
+func find(ctx context.Context, c *stdio.Command) (string, error) {
+	if filepath.Base(c.Path) != c.Path || c.Path == "." || c.Path == ".." {
+		return check(ctx, within(c.Dir, c.Path))
+	}
+	for _, dir := range searchPath(c) {
+		if file, err := stdio.Resolve(ctx, filepath.Join(dir, c.Path)); err == nil {
+			return file, nil
+		}
+	}
+	if isScript(c.Path) {
+		if file, err := check(ctx, within(c.Dir, c.Path)); err == nil {
+			return file, nil
+		}
+	}
+	return stdio.Resolve(ctx, c.Path)
+}
+
+// check returns a path where there is something that can be run.
+func check(ctx context.Context, path string) (string, error) {
+	file, err := stdio.Resolve(ctx, path)
+	if errors.Is(err, fs.ErrPermission) && isScript(path) {
+		if info, bad := os.Stat(path); bad == nil && info.Mode().IsRegular() {
+			return path, nil // an interpreter reads it
+		}
+	}
+	return file, err
+}
+
+// within returns a path relative to a folder as an absolute one.
+func within(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	if abs, err := filepath.Abs(filepath.Join(dir, path)); err == nil {
+		return abs
+	}
+	return path
+}
+
+// searchPath returns the folders in which the child's environment looks for programs.
+func searchPath(c *stdio.Command) []string {
+	path := os.Getenv("PATH")
+	for name, value := range c.Env {
+		if name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH") {
+			path = value
+		}
+	}
+	var dirs []string
+	for _, dir := range filepath.SplitList(path) {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// nearest returns the programs whose names are like a name that is not there, the most alike first.
+func nearest(name string, dirs []string) []string {
+	type candidate struct {
+		name string
+		far  int
+	}
+	const shown = 3
+	most := min(2, max(1, len(name)/3))
+	var near []candidate
+	for _, dir := range dirs {
+		entries, _ := os.ReadDir(dir) // a folder that is not there has no programs
+		for _, e := range entries {
+			far := distance(name, e.Name())
+			if far <= most && !slices.ContainsFunc(near, func(c candidate) bool { return c.name == e.Name() }) {
+				near = append(near, candidate{e.Name(), far})
+			}
+		}
+	}
+	slices.SortStableFunc(near, func(a, b candidate) int { return a.far - b.far })
+	var names []string
+	for _, c := range near[:min(shown, len(near))] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// distance counts the letters to insert, drop, replace or swap with the next one; more than 2 is as good as any.
+func distance(a, b string) int {
+	const far = 9
+	if d := len(a) - len(b); d > 2 || d < -2 {
+		return far
+	}
+	before, last, row := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, make([]int, len(b)+1)
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,231 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"go.uber.org/goleak"
+)
+
+// TestMain makes the test binary a server too: as a child of the tests it does what its first argument says.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
+		roles[os.Args[1]]()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// roles are what children do.
+var roles = map[string]func(){
+	"serve": func() { _ = stdio.Serve(context.Background(), echo("child")) },
+	"exit":  func() { fmt.Fprintln(os.Stderr, "no such database"); os.Exit(3) },
+}
+
+// child is a command that runs a role.
+func child(role string) stdio.Command {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return stdio.Command{Path: self, Args: []string{role}}
+}
+
+// echo is a server with a tool and a prompt.
+func echo(name string) *server.Server {
+	s := server.New(name, "1")
+	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct{ Text string }) (string, error) { return in.Text, nil })
+	server.Prompt(s, "greet", "Greets.", func(context.Context, struct{}) (string, error) { return "hello", nil })
+	return s
+}
+
+func start(t *testing.T, opts hub.Options, definitions ...hub.Definition) *hub.Hub {
+	t.Helper()
+	h := hub.New(opts)
+	t.Cleanup(func() { h.Close() })
+	h.Apply(definitions, "the test begins")
+	return h
+}
+
+func settled(t *testing.T, h *hub.Hub) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if !h.Settle(ctx) {
+		for _, u := range h.Upstreams() {
+			t.Log(u.Name(), u.State().Status, u.State().Err)
+		}
+		t.Fatal("not settled")
+	}
+}
+
+func wires(items []*hub.Item) (names []string) {
+	for _, item := range items {
+		names = append(names, item.Wire)
+	}
+	return names
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never happened: " + what)
+		}
+	}
+}
+
+func call(t *testing.T, u *hub.Upstream, text string) (string, error) {
+	t.Helper()
+	resp, err := u.RoundTrip(t.Context(), hub.Caller{}, &mcp.Request{
+		Method: mcp.MethodCallTool, Params: fmt.Appendf(nil, `{"name":"echo","arguments":{"Text":%q}}`, text),
+	})
+	if err != nil {
+		return "", err
+	}
+	return string(resp.Raw), nil
+}
+
+func TestUpstreams(t *testing.T) {
+	h := start(t, hub.Options{},
+		hub.Definition{Name: "one", Target: echo("first")},
+		hub.Definition{Name: "two", Target: child("serve")},
+		hub.Definition{Name: "gone", Target: child("exit")},
+		hub.Definition{Name: "absent", Target: []string{"no-such-program-anywhere"}},
+		hub.Definition{Name: "off", Target: child("exit"), Hold: hub.Hold{Status: hub.Disabled, Reason: "switched off"}},
+	)
+	settled(t, h)
+	c := h.Catalog()
+	if got := wires(c.Items(hub.Tool)); !slices.Equal(got, []string{"one__echo", "two__echo"}) {
+		t.Errorf("tools: %v", got)
+	}
+	if got := wires(c.Items(hub.Prompt)); !slices.Equal(got, []string{"one__greet", "two__greet"}) {
+		t.Errorf("prompts: %v", got)
+	}
+	var missing []string
+	for _, m := range c.Missing() {
+		missing = append(missing, m.Upstream+" "+m.State.Status.String())
+	}
+	if !slices.Equal(missing, []string{"gone failed", "absent failed"}) {
+		t.Errorf("missing: %v", missing)
+	}
+	if got, err := call(t, h.Upstream("two"), "hi"); err != nil || !strings.Contains(got, "hi") {
+		t.Errorf("%s, %v", got, err)
+	}
+	_, err := call(t, h.Upstream("off"), "hi")
+	var down *hub.DownError
+	if !errors.As(err, &down) || err.Error() != "the server off is disabled: switched off" {
+		t.Errorf("calling what is disabled: %v", err)
+	}
+	if lines := h.Upstream("gone").Stderr(); !slices.Contains(lines, "no such database") {
+		t.Errorf("stderr: %q", lines)
+	}
+	if info := h.Upstream("one").Info(); info.Server.Name != "first" || info.Revision != mcp.LatestRevision {
+		t.Errorf("%+v", info)
+	}
+}
+
+// Applying restarts exactly the servers whose fingerprint has changed.
+func TestApply(t *testing.T) {
+	h := start(t, hub.Options{},
+		hub.Definition{Name: "same", Target: echo("a"), Fingerprint: "1"},
+		hub.Definition{Name: "changed", Target: echo("b"), Fingerprint: "1"},
+		hub.Definition{Name: "removed", Target: echo("c"), Fingerprint: "1"},
+	)
+	settled(t, h)
+	since := h.Upstream("same").State().Since
+	ctx, cancel := context.WithCancel(t.Context())
+	events := h.Events(ctx)
+	h.Apply([]hub.Definition{
+		{Name: "new", Target: echo("d"), Fingerprint: "1"},
+		{Name: "changed", Target: echo("b2"), Fingerprint: "2"},
+		{Name: "same", Target: echo("a2"), Fingerprint: "1", Rules: hub.Rules{Rename: map[string]string{"echo": "say"}}},
+	}, "the file changed")
+	settled(t, h)
+	until(t, "it is removed", func() bool { return h.Upstream("removed") == nil })
+	if got := h.Upstream("changed").Info().Server.Name; got != "b2" {
+		until(t, "the changed one is started again", func() bool { return h.Upstream("changed").Info().Server.Name == "b2" })
+	}
+	if s := h.Upstream("same"); s.State().Since != since || s.Info().Server.Name != "a" {
+		t.Error("a server was restarted that has not changed")
+	}
+	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"new__echo", "changed__echo", "same__say"}) {
+		t.Errorf("%v", got)
+	}
+	cancel()
+	for e := range events {
+		t.Errorf("an event after the end: %v", e)
+	}
+}
+
+// A server that dies is started again, and the calls that come meanwhile wait for it.
+func TestRestarts(t *testing.T) {
+	h := start(t, hub.Options{Base: 10 * time.Millisecond}, hub.Definition{Name: "child", Target: child("serve")})
+	settled(t, h)
+	u := h.Upstream("child")
+	for range 3 {
+		since := u.State().Since
+		u.Restart("the test wants it")
+		until(t, "it is ready again", func() bool { s := u.State(); return s.Status == hub.Ready && s.Since != since })
+		if _, err := call(t, u, "hi"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestLazyAndIdle(t *testing.T) {
+	cache := memoryCache{}
+	d := hub.Definition{Name: "lazy", Target: echo("lazy"), Fingerprint: "1", Lazy: true, IdleStop: 50 * time.Millisecond}
+	h := start(t, hub.Options{Cache: cache}, d)
+	settled(t, h) // what it offers is not known yet
+	u := h.Upstream("lazy")
+	until(t, "it stops", func() bool { return u.State().Status == hub.Stopped })
+	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
+		t.Errorf("%v", got)
+	}
+	if _, err := call(t, u, "hi"); err != nil {
+		t.Error(err)
+	}
+	h.Close()
+	h = start(t, hub.Options{Cache: cache}, d)
+	if s := h.Upstream("lazy").State(); s.Status != hub.Stopped {
+		t.Errorf("%+v", s)
+	}
+	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
+		t.Errorf("%v", got)
+	}
+	if _, err := call(t, h.Upstream("lazy"), "hi"); err != nil {
+		t.Error(err)
+	}
+}
+
+type memoryCache map[string][]byte
+
+func (c memoryCache) Load(name, fingerprint string) ([]byte, bool) {
+	raw, ok := c[name+fingerprint]
+	return raw, ok
+}
+
+func (c memoryCache) Save(name, fingerprint string, raw []byte) { c[name+fingerprint] = raw }
+
+// What a server says that it offers is followed.
+func TestFollows(t *testing.T) {
+	s := echo("s")
+	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s})
+	settled(t, h)
+	server.Tool(s, "more", "More.", func(context.Context, struct{}) (string, error) { return "", nil })
+	until(t, "the new tool is there", func() bool {
+		return slices.Equal(wires(h.Catalog().Items(hub.Tool)), []string{"s__echo", "s__more"})
+	})
+}

@@ -1,0 +1,206 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+)
+
+// instance is one connection to an upstream, of all or of one client.
+type instance struct {
+	upstream *Upstream
+	client   *client.Client
+	lost     chan error // told once
+	opened   chan struct{}
+	err      error // of opening; read after opened is closed
+
+	mu    sync.Mutex
+	used  time.Time
+	calls int
+}
+
+// open connects. The instance lives until close, or until it is lost.
+func (u *Upstream) open(ctx context.Context) (*instance, error) {
+	u.mu.Lock()
+	d := u.def
+	u.mu.Unlock()
+	in := &instance{upstream: u, lost: make(chan error, 1), used: time.Now()}
+	options := u.options(d)
+	options.OnState = in.changed
+	c, err := client.Dial(ctx, u.target(d), options)
+	if err != nil {
+		return nil, err
+	}
+	in.client = c
+	return in, nil
+}
+
+// options are those of a connection: the hub's own in what it does itself.
+func (u *Upstream) options(d Definition) client.Options {
+	o := d.Options
+	o.Name = d.Name
+	o.Info = u.hub.opts.Info
+	o.Handler = asked{u}
+	o.Elicit, o.Sample, o.Roots, o.Requests = nil, nil, nil, nil
+	o.Capabilities = bridged.And(o.Capabilities)
+	o.Restart = client.Restart{Max: -1} // run does it
+	o.NoCache, o.NoOutputCheck = true, true
+	if o.Logger == nil {
+		o.Logger = u.hub.opts.Logger.With("server", d.Name)
+	}
+	return o
+}
+
+// target is that of the definition, with the server's stderr where it is shown.
+func (u *Upstream) target(d Definition) any {
+	var command stdio.Command
+	switch t := d.Target.(type) {
+	case []string:
+		if len(t) == 0 {
+			return t
+		}
+		command = stdio.Command{Path: t[0], Args: t[1:]}
+	case stdio.Command:
+		command = t
+	default:
+		return d.Target
+	}
+	if command.Stderr == nil {
+		command.Stderr = &u.log
+	}
+	return command
+}
+
+// changed hears of the connection's states.
+func (in *instance) changed(s client.State) {
+	if s.Status != client.Failed && s.Status != client.Lost {
+		return
+	}
+	select {
+	case in.lost <- s.Err:
+	default:
+	}
+}
+
+// enter counts a call, and returns what ends it.
+func (in *instance) enter() func() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.calls++
+	in.used = time.Now()
+	return func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.calls--
+		in.used = time.Now()
+	}
+}
+
+// idle returns how long there has been no call; 0 while there is one.
+func (in *instance) idle() time.Duration {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.calls > 0 {
+		return 0
+	}
+	return time.Since(in.used)
+}
+
+// errIdle is why a server has been stopped that nobody needed.
+var errIdle = errors.New("nobody has called it for a while; the next call starts it")
+
+// connect opens the connection that all share, and returns why it has ended.
+func (u *Upstream) connect(ctx context.Context, began time.Time) error {
+	in, err := u.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer in.client.Close()
+	var work sync.WaitGroup
+	defer work.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	f := u.follow(ctx, in, &work)
+	if err := u.learn(ctx, in); err != nil {
+		return err
+	}
+	u.ready(in, time.Since(began))
+	close(f.learned)
+	work.Go(func() { u.watchPaths(ctx) })
+	return u.attend(ctx, in)
+}
+
+// ready makes in the connection of all.
+func (u *Upstream) ready(in *instance, took time.Duration) {
+	server := in.client.ServerInfo()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.main = in
+	u.info = Info{
+		Server: server, Revision: in.client.Revision(), Instructions: in.client.Instructions(),
+		Capabilities: in.client.Capabilities(), Took: took,
+	}
+	u.enter(State{Status: Ready, Cause: fmt.Sprintf("connected in %v", took.Round(time.Millisecond)), Attempt: u.state.Attempt})
+}
+
+// attend waits until the connection is lost, or is of no use any more, and returns why.
+func (u *Upstream) attend(ctx context.Context, in *instance) error {
+	look := time.NewTimer(u.look())
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case err := <-in.lost:
+			return err
+		case <-look.C:
+		}
+		if limit := u.Definition().IdleStop; limit > 0 && in.idle() >= limit && u.unused(limit) {
+			return errIdle
+		}
+		if err := u.ping(ctx, in); err != nil {
+			return err
+		}
+		look.Reset(u.look())
+	}
+}
+
+// look returns how long to wait before looking at the connection again.
+func (u *Upstream) look() time.Duration {
+	often := u.hub.opts.Ping
+	if often < 0 {
+		often = time.Hour
+	}
+	if limit := u.Definition().IdleStop; limit > 0 {
+		often = min(often, max(limit/4, 10*time.Millisecond))
+	}
+	return often
+}
+
+// pingLimit is how long a server may take for a pong, while it has nothing else to do.
+const pingLimit = 10 * time.Second
+
+// ping tries an idle connection, where its era has pings.
+func (u *Upstream) ping(ctx context.Context, in *instance) error {
+	every := u.hub.opts.Ping
+	if every < 0 || in.client.Revision().Modern() || in.idle() < every/2 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	defer cancel()
+	_, err := in.client.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodPing})
+	var answered *mcp.Error
+	switch {
+	case err == nil, errors.As(err, &answered):
+		return nil // an error is a sign of life too
+	case in.idle() == 0:
+		return nil // it has other things to do now
+	}
+	return fmt.Errorf("it did not answer a ping within %v: %w", pingLimit, err)
+}

@@ -1,0 +1,225 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Bounds of a server's lists.
+const (
+	maxPages = 1000
+	maxItems = 20000 // of a kind
+)
+
+// learn reads what the server offers. A list that cannot be read is empty, and its problem is kept; the error is that of a
+// connection that is lost.
+func (u *Upstream) learn(ctx context.Context, in *instance) error {
+	o := &offer{}
+	var wg sync.WaitGroup
+	var errs [kinds]error
+	for k := range kinds {
+		wg.Go(func() { errs[k] = o.read(ctx, in, k) })
+	}
+	wg.Wait()
+	for k, err := range errs {
+		if err == nil {
+			continue
+		}
+		if lost(err) || ctx.Err() != nil {
+			return err
+		}
+		o.problems[k] = err.Error()
+		u.hub.opts.Logger.Warn("a list cannot be read", "server", u.name, "of", Kind(k).List(), "err", err)
+	}
+	u.keep(o, nil)
+	return nil
+}
+
+func lost(err error) bool { return errors.Is(err, mcp.ErrConnection) || errors.Is(err, mcp.ErrClosed) }
+
+// read reads one list of an offer that is being made.
+func (o *offer) read(ctx context.Context, in *instance, k Kind) error {
+	if !lists(in.client.Capabilities(), k) {
+		return nil
+	}
+	cursor, seen := json.RawMessage(nil), map[string]bool{}
+	for range maxPages {
+		params := json.RawMessage(nil)
+		if cursor != nil {
+			params = fmt.Appendf(nil, `{"cursor":%s}`, cursor)
+		}
+		resp, err := in.client.RoundTrip(ctx, &mcp.Request{Method: kindTable[k].method, Params: params})
+		if none(err) && k == Template {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if resp.Type != mcp.ResultComplete {
+			return fmt.Errorf("%s: its result is of type %s", kindTable[k].method, resp.Type)
+		}
+		if o.told[k] == nil {
+			o.cache[k] = resp.Cache
+		}
+		o.cache[k] = o.cache[k].Narrowest(resp.Cache)
+		for it := rawjson.Array(rawjson.Lookup(resp.Raw, kindTable[k].list)); it.Next(); {
+			o.told[k] = append(o.told[k], bytes.Clone(it.Value))
+		}
+		cursor = rawjson.Lookup(resp.Raw, "nextCursor")
+		switch {
+		case cursor == nil || rawjson.IsNull(cursor):
+			return nil
+		case seen[string(cursor)]:
+			return fmt.Errorf("%s: the cursor %s comes again and again", kindTable[k].method, cursor)
+		case len(o.told[k]) > maxItems:
+			return fmt.Errorf("%s: there are more than %d", kindTable[k].method, maxItems)
+		}
+		cursor = bytes.Clone(cursor)
+		seen[string(cursor)] = true
+	}
+	return fmt.Errorf("%s: there are more than %d pages", kindTable[k].method, maxPages)
+}
+
+// lists reports whether the server has lists of the kind.
+func lists(c mcp.ServerCapabilities, k Kind) bool {
+	switch k {
+	case Tool:
+		return c.Tools != nil
+	case Prompt:
+		return c.Prompts != nil
+	}
+	return c.Resources != nil
+}
+
+// none reports whether a server does not have the method: templates are often left out.
+func none(err error) bool {
+	var answered *mcp.Error
+	return errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound
+}
+
+// keep makes what was learned the upstream's offer. Of changed, nil stands for all kinds.
+func (u *Upstream) keep(o *offer, changed []Kind) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.offer = o.derive(u, u.def.Rules)
+	for _, q := range u.offer.quarantined {
+		u.hub.opts.Logger.Warn("it is left out of what is offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
+	}
+	u.remember()
+	u.announce(changed)
+}
+
+// reoffer makes the offer anew, with other rules; u.mu is held.
+func (u *Upstream) reoffer() {
+	if u.offer != nil {
+		u.offer = u.offer.derive(u, u.def.Rules)
+		u.announce(nil)
+	}
+}
+
+// announce says that the catalog has changed; u.mu is held.
+func (u *Upstream) announce(changed []Kind) {
+	if changed == nil {
+		changed = []Kind{Tool, Prompt, Resource, Template}
+	}
+	u.hub.catalog.invalidate()
+	u.hub.bus.publish(Event{Upstream: u.name, Kind: CatalogChanged, Changed: changed})
+}
+
+// subscribing is how long to wait for a subscription before the lists are read: what changes between the two would be missed,
+// and has to be read again.
+const subscribing = time.Second
+
+// follower keeps the offer up to date while the server says what changes.
+type follower struct {
+	upstream *Upstream
+	in       *instance
+	learned  chan struct{} // closed when the lists have been read once
+	early    chan struct{} // closed when the subscription has begun, or there is none to wait for
+}
+
+// follow begins to follow a connection, and returns when the lists may be read. Close learned after that.
+func (u *Upstream) follow(ctx context.Context, in *instance, work *sync.WaitGroup) *follower {
+	f := &follower{u, in, make(chan struct{}), make(chan struct{})}
+	c := in.client.Capabilities()
+	filter := mcp.SubscriptionFilter{
+		ToolsListChanged:     c.Tools != nil && c.Tools.ListChanged,
+		PromptsListChanged:   c.Prompts != nil && c.Prompts.ListChanged,
+		ResourcesListChanged: c.Resources != nil && c.Resources.ListChanged,
+	}
+	if !filter.ToolsListChanged && !filter.PromptsListChanged && !filter.ResourcesListChanged {
+		return f
+	}
+	work.Go(func() { f.run(ctx, filter) })
+	timer := time.NewTimer(subscribing)
+	defer timer.Stop()
+	select {
+	case <-f.early:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return f
+}
+
+func (f *follower) run(ctx context.Context, filter mcp.SubscriptionFilter) {
+	began := time.Now()
+	w, err := f.in.client.Watch(ctx, filter)
+	late := time.Since(began) >= subscribing
+	close(f.early)
+	if err != nil {
+		if ctx.Err() == nil {
+			f.upstream.hub.opts.Logger.Warn("changes of what it offers cannot be followed", "server", f.upstream.name, "err", err)
+		}
+		return
+	}
+	defer w.Close()
+	select {
+	case <-f.learned:
+	case <-ctx.Done():
+		return
+	}
+	if late {
+		f.upstream.relearn(ctx, f.in, "")
+	}
+	for change, err := range w.Changes() {
+		if err != nil {
+			return // the connection is lost, or says no more
+		}
+		f.upstream.relearn(ctx, f.in, change.Method)
+	}
+}
+
+// relearn reads the lists again that a change is about: all of them for a gap.
+func (u *Upstream) relearn(ctx context.Context, in *instance, method string) {
+	u.mu.Lock()
+	was := u.offer
+	u.mu.Unlock()
+	o := &offer{told: was.told, cache: was.cache, problems: was.problems}
+	var changed []Kind
+	for k := range kinds {
+		if method != "" && kindTable[k].changed != method {
+			continue
+		}
+		fresh := &offer{}
+		err := fresh.read(ctx, in, k)
+		if ctx.Err() != nil || lost(err) {
+			return
+		}
+		o.told[k], o.cache[k], o.problems[k] = fresh.told[k], fresh.cache[k], ""
+		if err != nil {
+			o.problems[k] = err.Error()
+			u.hub.opts.Logger.Warn("a list cannot be read", "server", u.name, "of", k.List(), "err", err)
+		}
+		changed = append(changed, k)
+	}
+	u.keep(o, changed)
+}

@@ -1,0 +1,37 @@
+package hub
+
+import (
+	"encoding/json"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// memory is the form in which an offer is kept from one run to the next.
+type memory struct {
+	Told  [kinds][]json.RawMessage `json:"told"`
+	Cache [kinds]mcp.Cache         `json:"cache"`
+}
+
+// remembered returns what the server offered in an earlier run; nil where that is not known. u.mu is held.
+func (u *Upstream) remembered() *offer {
+	if u.hub.opts.Cache == nil || u.def.Fingerprint == "" {
+		return nil
+	}
+	raw, ok := u.hub.opts.Cache.Load(u.name, u.def.Fingerprint)
+	var m memory
+	if !ok || json.Unmarshal(raw, &m) != nil {
+		return nil // as if it had never been started
+	}
+	return (&offer{told: m.Told, cache: m.Cache}).derive(u, u.def.Rules)
+}
+
+// remember keeps the offer for a later run; u.mu is held.
+func (u *Upstream) remember() {
+	if u.hub.opts.Cache == nil || u.def.Fingerprint == "" {
+		return
+	}
+	raw, err := json.Marshal(memory{u.offer.told, u.offer.cache})
+	if err == nil {
+		u.hub.opts.Cache.Save(u.name, u.def.Fingerprint, raw)
+	}
+}

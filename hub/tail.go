@@ -1,0 +1,63 @@
+package hub
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxTail bounds the lines of stderr that are kept, and maxLine their bytes.
+const (
+	maxTail = 500
+	maxLine = 4 << 10
+)
+
+// tail keeps the last lines that a server wrote to stderr, and tells of each.
+type tail struct {
+	upstream *Upstream
+
+	mu    sync.Mutex
+	lines []string
+	part  []byte // of the line that has not ended
+}
+
+// Write implements [io.Writer]; it never fails.
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			t.add(p, false)
+			break
+		}
+		t.add(p[:end], true)
+		p = p[end+1:]
+	}
+	return n, nil
+}
+
+func (t *tail) add(p []byte, whole bool) {
+	t.mu.Lock()
+	t.part = append(t.part, p[:min(len(p), max(0, maxLine-len(t.part)))]...)
+	if !whole {
+		t.mu.Unlock()
+		return
+	}
+	d := t.upstream.Definition()
+	line := d.mask(strings.ToValidUTF8(strings.TrimRight(string(t.part), "\r"), "\uFFFD"))
+	t.part = t.part[:0]
+	if len(t.lines) == maxTail {
+		t.lines = slices.Delete(t.lines, 0, 1)
+	}
+	t.lines = append(t.lines, line)
+	t.mu.Unlock()
+	t.upstream.hub.bus.publish(Event{Upstream: t.upstream.name, Kind: Wrote, Line: line})
+}
+
+// Stderr returns the last lines that the server wrote to stderr, over all its restarts: at most 500.
+func (u *Upstream) Stderr() []string {
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	return slices.Clone(u.log.lines)
+}
