@@ -15,10 +15,18 @@ type Catalog struct {
 	missing []Missing
 
 	byWire   [kinds]map[string]*Item
+	byOwn    map[ownName]*Item
 	byFolded [kinds]map[string]*Item // nil where several have the name
 	byBare   [kinds]map[string]*Item // the same, without the server's name
 	shared   map[string]bool         // URIs and templates that several upstreams have
 	servers  map[string]*Upstream    // by their names on the wire
+}
+
+// ownName is what one upstream offers a thing as.
+type ownName struct {
+	upstream *Upstream
+	kind     Kind
+	name     string
 }
 
 // Missing is an upstream whose things are not in the catalog.
@@ -67,7 +75,7 @@ func (h *Hub) Catalog() *Catalog {
 func offered(s Status) bool { return s == Ready || s == Starting || s == Stopped }
 
 func newCatalog(upstreams []*Upstream) *Catalog {
-	c := &Catalog{shared: map[string]bool{}, servers: map[string]*Upstream{}}
+	c := &Catalog{shared: map[string]bool{}, servers: map[string]*Upstream{}, byOwn: map[ownName]*Item{}}
 	for k := range kinds {
 		c.byWire[k] = map[string]*Item{}
 		c.byFolded[k], c.byBare[k] = map[string]*Item{}, map[string]*Item{}
@@ -128,12 +136,13 @@ func (c *Catalog) enter(k Kind, item *Item) {
 	if _, taken := c.byWire[k][item.Wire]; !taken {
 		c.byWire[k][item.Wire] = item
 	}
+	c.byOwn[ownName{item.Upstream, k, item.Offered}] = item
 	if k == Resource || k == Template {
 		return // a URI means what it says
 	}
 	once(c.byFolded[k], folded(item.Wire), item)
 	once(c.byFolded[k], folded(item.Qualified), item)
-	once(c.byBare[k], folded(strings.TrimPrefix(item.Qualified, item.Upstream.name+".")), item)
+	once(c.byBare[k], folded(item.Offered), item)
 }
 
 // once gives an item a name, which is nobody's any more where another one has it.
@@ -184,6 +193,17 @@ func (c *Catalog) Find(k Kind, name string) *Item {
 		return item
 	}
 	return c.byBare[k][folded(name)]
+}
+
+// Of returns the tool or prompt that one upstream offers under a name of its own, nil if there is none.
+func (c *Catalog) Of(u *Upstream, k Kind, name string) *Item { return c.byOwn[ownName{u, k, name}] }
+
+// URI returns the URI that the resource of an upstream has among those of all.
+func (c *Catalog) URI(u *Upstream, uri string) string {
+	if c.shared[uri] {
+		return qualify(u.name, uri)
+	}
+	return uri
 }
 
 // Resource returns the upstream that has the resource of a URI, and the URI that it knows it by. It is nil where nobody lists

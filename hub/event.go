@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 )
@@ -41,6 +42,7 @@ type bus struct {
 }
 
 type listener struct {
+	kinds  []EventKind // nil: all
 	queue  []Event
 	missed int
 	some   chan struct{} // holds a token while events may wait
@@ -51,7 +53,9 @@ func (b *bus) publish(e Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for l := range b.listeners {
-		l.put(e)
+		if l.kinds == nil || slices.Contains(l.kinds, e.Kind) {
+			l.put(e)
+		}
 	}
 }
 
@@ -68,10 +72,10 @@ func (l *listener) put(e Event) {
 	}
 }
 
-// Events iterates over what happens from the call on, until ctx ends. A listener that is too slow misses the oldest events
+// Events iterates over what happens from the call on, until ctx ends: all of it, or what is of the given kinds. A listener that is too slow misses the oldest events
 // and is told how many.
-func (h *Hub) Events(ctx context.Context) iter.Seq[Event] {
-	l := &listener{some: make(chan struct{}, 1)}
+func (h *Hub) Events(ctx context.Context, kinds ...EventKind) iter.Seq[Event] {
+	l := &listener{kinds: kinds, some: make(chan struct{}, 1)}
 	h.bus.mu.Lock()
 	h.bus.listeners[l] = struct{}{}
 	h.bus.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ func (u *Upstream) learn(ctx context.Context, in *instance) error {
 		o.problems[k] = err.Error()
 		u.hub.opts.Logger.Warn("a list cannot be read", "server", u.name, "of", Kind(k).List(), "err", err)
 	}
-	u.keep(o, nil)
+	u.keep(o)
 	return nil
 }
 
@@ -106,32 +107,54 @@ func none(err error) bool {
 	return errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound
 }
 
-// keep makes what was learned the upstream's offer. Of changed, nil stands for all kinds.
-func (u *Upstream) keep(o *offer, changed []Kind) {
+// keep makes what was learned the upstream's offer.
+func (u *Upstream) keep(o *offer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	was := u.offer
 	u.offer = o.derive(u, u.def.Rules)
 	for _, q := range u.offer.quarantined {
 		u.hub.opts.Logger.Warn("it is left out of what is offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
 	}
 	u.remember()
-	u.announce(changed)
+	u.announce(u.offer.differs(was))
+}
+
+// differs returns the kinds of which two offers hold other things.
+func (o *offer) differs(other *offer) (changed []Kind) {
+	same := func(a, b *Item) bool { return bytes.Equal(a.Raw, b.Raw) }
+	for k := range kinds {
+		if other == nil && len(o.items[k]) > 0 || other != nil && !slices.EqualFunc(o.items[k], other.items[k], same) {
+			changed = append(changed, k)
+		}
+	}
+	return changed
 }
 
 // reoffer makes the offer anew, with other rules; u.mu is held.
 func (u *Upstream) reoffer() {
-	if u.offer != nil {
-		u.offer = u.offer.derive(u, u.def.Rules)
-		u.announce(nil)
+	if was := u.offer; was != nil {
+		u.offer = was.derive(u, u.def.Rules)
+		u.announce(u.offer.differs(was))
 	}
 }
 
-// announce says that the catalog has changed; u.mu is held.
-func (u *Upstream) announce(changed []Kind) {
-	if changed == nil {
-		changed = []Kind{Tool, Prompt, Resource, Template}
+// kinds returns the kinds of which the upstream offers something.
+func (o *offer) kinds() (some []Kind) {
+	for k := range kinds {
+		if o != nil && len(o.items[k]) > 0 {
+			some = append(some, k)
+		}
 	}
+	return some
+}
+
+// announce says that there are other things of these kinds; u.mu is held.
+func (u *Upstream) announce(changed []Kind) {
 	u.hub.catalog.invalidate()
+	if len(changed) == 0 {
+		return
+	}
 	u.hub.bus.publish(Event{Upstream: u.name, Kind: CatalogChanged, Changed: changed})
 }
 
@@ -204,7 +227,6 @@ func (u *Upstream) relearn(ctx context.Context, in *instance, method string) {
 	was := u.offer
 	u.mu.Unlock()
 	o := &offer{told: was.told, cache: was.cache, problems: was.problems}
-	var changed []Kind
 	for k := range kinds {
 		if method != "" && kindTable[k].changed != method {
 			continue
@@ -219,7 +241,6 @@ func (u *Upstream) relearn(ctx context.Context, in *instance, method string) {
 			o.problems[k] = err.Error()
 			u.hub.opts.Logger.Warn("a list cannot be read", "server", u.name, "of", k.List(), "err", err)
 		}
-		changed = append(changed, k)
 	}
-	u.keep(o, changed)
+	u.keep(o)
 }

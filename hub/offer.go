@@ -10,6 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
+	"github.com/dowel-mcp/dowel/server"
 )
 
 // Kind is what a thing in the catalog is.
@@ -46,15 +47,14 @@ func (k Kind) Changed() string { return kindTable[k].changed }
 type Item struct {
 	Upstream *Upstream
 	Kind     Kind
-	// Name is what the server calls it: a name, a URI or a template.
-	Name string
+	// Name is what the server calls it: a name, a URI or a template. Offered is that with the definition's rules.
+	Name, Offered string
 	// Wire is its name in the catalog of all, and Qualified the one for people.
 	Wire, Qualified string
 	// Raw is its definition under the name Wire, and Own that under its own name; both with the definition's rules.
 	Raw, Own json.RawMessage
-	// Headers are the parameters of a tool that are mirrored into header fields.
-	Headers []schema.Header
 
+	headers  server.Headers        // parameters of a tool that are mirrored into header fields
 	template *uritemplate.Template // of a resource template that can be read
 }
 
@@ -119,7 +119,7 @@ func newItem(u *Upstream, k Kind, raw json.RawMessage, rules Rules) (item *Item,
 	if k == Template {
 		item.template, _ = uritemplate.Parse(name) // what cannot be read matches nothing, and is passed on
 	}
-	item.Qualified = u.name + "." + offered
+	item.Offered, item.Qualified = offered, u.name+"."+offered
 	item.Wire, item.Raw = name, item.Own
 	if k == Tool || k == Prompt {
 		item.Wire = wireName(u.name, offered)
@@ -137,11 +137,10 @@ func (item *Item) tool(raw json.RawMessage, offered string, rules Rules) (json.R
 	if _, err := schema.Compile(input); err != nil && !unchecked(err) {
 		return nil, "its inputSchema is broken: " + err.Error()
 	}
-	headers, err := schema.Headers(input)
-	if err != nil {
-		raw = replaceRaw(raw, "inputSchema", withoutHeaders(input))
+	var err error
+	if item.headers, err = server.NewHeaders(input); err != nil {
+		raw = rawjson.Replace(raw, "inputSchema", withoutHeaders(input))
 	}
-	item.Headers = headers
 	if offered != item.Name {
 		raw = replace(raw, "name", offered)
 	}
@@ -149,6 +148,12 @@ func (item *Item) tool(raw json.RawMessage, offered string, rules Rules) (json.R
 		raw = replace(raw, "description", text)
 	}
 	return raw, ""
+}
+
+// CheckHeaders holds the header fields of a request over HTTP against its arguments, as the tool's definition has it. The
+// error is a protocol error.
+func (item *Item) CheckHeaders(req *mcp.Request) error {
+	return item.headers.Check(req, rawjson.Lookup(req.Params, "arguments"))
 }
 
 func (r *Rules) offers(tool string) bool {
@@ -161,16 +166,5 @@ func (r *Rules) offers(tool string) bool {
 
 // replace gives a member another text; its place stays the same.
 func replace(object json.RawMessage, name, text string) json.RawMessage {
-	return replaceRaw(object, name, rawjson.AppendString(nil, text))
-}
-
-// replaceRaw gives a member another value, in its place, or behind all others where it is missing.
-func replaceRaw(object json.RawMessage, name string, value []byte) json.RawMessage {
-	for it := rawjson.Object(object); it.Next(); {
-		if string(it.Key) == name {
-			at := it.End - len(it.Value)
-			return slices.Concat(object[:at], value, object[it.End:])
-		}
-	}
-	return rawjson.Set(object, name, value)
+	return rawjson.Replace(object, name, rawjson.AppendString(nil, text))
 }

@@ -217,7 +217,7 @@ func (u *Upstream) enter(s State) {
 	u.changed = make(chan struct{})
 	u.hub.bus.publish(Event{Upstream: u.name, Kind: StateChanged, State: s})
 	if offered(was) != offered(s.Status) {
-		u.hub.catalog.invalidate()
+		u.announce(u.offer.kinds())
 	}
 }
 
@@ -307,6 +307,26 @@ func (u *Upstream) settle(ctx context.Context) bool {
 		u.mu.Unlock()
 		if settled {
 			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// Revived waits until an upstream that was lost is ready again; false where ctx ends first, or it is not started any more.
+func (u *Upstream) Revived(ctx context.Context) bool {
+	for {
+		u.mu.Lock()
+		status, changed := u.state.Status, u.changed
+		u.mu.Unlock()
+		switch {
+		case status == Ready:
+			return true
+		case status.held():
+			return false
 		}
 		select {
 		case <-changed:

@@ -36,8 +36,8 @@ func Chain(h Handler, mws ...Middleware) Handler {
 	return h
 }
 
-// Request is one request, in either era. The fields up to NoProgress are the caller's; the edge fills the others on the
-// serving side. A Handler may change a copy, never the original: the raw fields alias the frame that was received.
+// Request is one request, in either era. The fields up to NoProgress are the caller's, LogLevel and ClientCapabilities too; the
+// edge fills all but Notify on the serving side. A Handler may change a copy, never the original: the raw fields alias the frame that was received.
 type Request struct {
 	Method string
 	// Params is the one source of the request's parameters: an object, or nil. It includes _meta as it was received.
@@ -53,7 +53,8 @@ type Request struct {
 	Revision Revision
 	// Meta is the raw _meta object within Params, nil if there is none.
 	Meta json.RawMessage
-	// ClientCapabilities is what the client declared: with this request (modern) or at initialize (legacy). An object.
+	// ClientCapabilities is what the client declared: with this request (modern) or at initialize (legacy). An object. On the
+	// calling side it takes the place of what the connection declares, in the modern era; nil leaves that as it is.
 	ClientCapabilities json.RawMessage
 	// ClientInfo is how the client names itself, for display only; nil if it does not.
 	ClientInfo json.RawMessage

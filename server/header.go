@@ -10,27 +10,32 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
+// Headers are the arguments of a tool that are mirrored into HTTP header fields. A [Server] checks those of its tools itself;
+// what forwards calls has to.
+type Headers []header
+
 // header is an argument that is mirrored into an HTTP header field (server/tools: x-mcp-header).
 type header struct {
 	schema.Header
 	field string // canonical: Mcp-Param-Region
 }
 
-func newHeaders(input *schema.Schema) ([]header, error) {
-	declared, err := input.Headers()
+// NewHeaders reads the marks in a tool's input schema. The error is that of [schema.Headers].
+func NewHeaders(input json.RawMessage) (Headers, error) {
+	declared, err := schema.Headers(input)
 	if err != nil {
 		return nil, err
 	}
-	var all []header
+	var all Headers
 	for _, h := range declared {
 		all = append(all, header{h, textproto.CanonicalMIMEHeaderKey(mcp.HeaderParamPrefix + h.Name)})
 	}
 	return all, nil
 }
 
-// checkHeaders holds the header fields of a modern request over HTTP against its arguments, so that whoever routed it by
-// them and who runs it mean the same.
-func checkHeaders(headers []header, req *mcp.Request, arguments json.RawMessage) error {
+// Check holds the header fields of a modern request over HTTP against its arguments, so that whoever routed it by them and who
+// runs it mean the same. The error is a protocol error; requests of other kinds have none.
+func (headers Headers) Check(req *mcp.Request, arguments json.RawMessage) error {
 	if req.Header == nil || !req.Revision.Modern() {
 		return nil
 	}

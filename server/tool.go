@@ -110,7 +110,7 @@ type tool struct {
 	item     Item
 	input    *schema.Schema
 	output   *schema.Schema // nil where nothing is declared
-	headers  []header
+	headers  Headers
 	defaults json.RawMessage // of optional arguments; nil where there are none
 	run      func(c *call, r *toolResult) error
 }
@@ -151,7 +151,7 @@ func newTool(described mcp.Tool) (t *tool, err error) {
 	if t.input.Type() != "object" {
 		return fail(fmt.Errorf("input: the schema must have type object (got %.80s)", described.InputSchema))
 	}
-	if t.headers, err = newHeaders(t.input); err != nil {
+	if t.headers, err = NewHeaders(t.input.JSON()); err != nil {
 		return fail(fmt.Errorf("input: %w", err))
 	}
 	if described.OutputSchema != nil {
@@ -228,7 +228,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		return s.toolError(err.Error()), nil
 	}
 	if t.headers != nil {
-		if err := checkHeaders(t.headers, req, p.arguments); err != nil {
+		if err := t.headers.Check(req, p.arguments); err != nil {
 			return nil, err
 		}
 	}

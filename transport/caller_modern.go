@@ -16,6 +16,7 @@ type modernCaller struct {
 	c       *caller
 	version mcp.Revision
 	meta    []byte // the members of _meta that every request carries
+	able    int    // where in meta the capabilities begin, which are the last
 
 	mu    sync.Mutex
 	first *mcp.Response // what the probe was answered: the first server/discover is
@@ -31,6 +32,7 @@ func newModernCaller(c *caller, version mcp.Revision) *modernCaller {
 	m.meta = append(m.meta, `"`+mcp.MetaProtocolVersion+`":"`...)
 	m.meta = append(append(m.meta, version...), '"')
 	m.add(mcp.MetaClientInfo, c.opts.Info)
+	m.able = len(m.meta) + len(`,"`+mcp.MetaClientCapabilities+`":`)
 	m.add(mcp.MetaClientCapabilities, capabilities)
 	return m
 }
@@ -50,7 +52,11 @@ func (m *modernCaller) overhead() int { return envelopeSize + len(m.meta) }
 
 func (m *modernCaller) appendParams(dst []byte, req *mcp.Request, x *exchange) []byte {
 	dst = append(dst, `{"_meta":{`...)
-	dst = append(dst, m.meta...)
+	if req.ClientCapabilities == nil {
+		dst = append(dst, m.meta...)
+	} else {
+		dst = append(append(dst, m.meta[:m.able]...), req.ClientCapabilities...)
+	}
 	if req.LogLevel != "" {
 		dst = append(append(dst, `,"`+mcp.MetaLogLevel+`":"`...), req.LogLevel...)
 		dst = append(dst, '"')

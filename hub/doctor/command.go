@@ -125,7 +125,7 @@ func (w *walk) program() bool {
 	w.file = file
 	folders := searchPath(w.command)
 	says := file
-	if filepath.Base(w.command.Path) == w.command.Path {
+	if !isPath(w.command.Path) {
 		says += fmt.Sprintf(" (PATH has %d folders)", len(folders))
 		if !slices.Contains(folders, filepath.Dir(file)) {
 			says = file + " (not on PATH, but where the login shell or an installer has it)"

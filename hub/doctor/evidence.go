@@ -30,6 +30,7 @@ type evidence struct {
 	// Of a command.
 	file    string    // the program; empty where it is not known
 	running time.Time // when the process had been started; zero where that is not known
+	early   bool      // it ended within its first second
 	said    []string  // the last lines of stderr
 	stray   []string
 
@@ -144,8 +145,8 @@ type Diagnosis struct {
 // asks nobody, but for the folders that a command's program is looked for in. err must not be nil.
 func Explain(err error, p Patient) Diagnosis {
 	e := newEvidence(err, p)
-	if e.command != nil && e.exit() != nil {
-		e.file, _ = glance(e.command)
+	if e.command != nil {
+		e.file = glance(e.command)
 	}
 	return e.diagnose()
 }

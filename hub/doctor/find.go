@@ -21,21 +21,36 @@ func isScript(name string) bool { return slices.Contains(scripts, strings.ToLowe
 // find returns the file that a command's Path names. What it says of a program that is not found is what the start of the
 // command says.
 func find(ctx context.Context, c *stdio.Command) (string, error) {
-	if filepath.Base(c.Path) != c.Path || c.Path == "." || c.Path == ".." {
+	if isPath(c.Path) {
 		return check(ctx, within(c.Dir, c.Path))
 	}
-	for _, dir := range searchPath(c) {
-		if file, err := stdio.Resolve(ctx, filepath.Join(dir, c.Path)); err == nil {
-			return file, nil
-		}
-	}
-	if isScript(c.Path) {
-		if file, err := check(ctx, within(c.Dir, c.Path)); err == nil {
-			return file, nil
-		}
+	if file := glance(c); file != "" {
+		return file, nil
 	}
 	return stdio.Resolve(ctx, c.Path)
 }
+
+// glance is find as far as nobody has to be asked; empty where the file is not found.
+func glance(c *stdio.Command) string {
+	var file string
+	ctx := context.Background() // a path is only checked
+	if isPath(c.Path) {
+		file, _ = check(ctx, within(c.Dir, c.Path))
+		return file
+	}
+	for _, dir := range searchPath(c) {
+		if file, err := stdio.Resolve(ctx, filepath.Join(dir, c.Path)); err == nil {
+			return file
+		}
+	}
+	if isScript(c.Path) {
+		file, _ = check(ctx, within(c.Dir, c.Path))
+	}
+	return file
+}
+
+// isPath reports whether a program is named by its path, and not searched.
+func isPath(name string) bool { return filepath.Base(name) != name || name == "." || name == ".." }
 
 // check returns a path where there is something that can be run.
 func check(ctx context.Context, path string) (string, error) {

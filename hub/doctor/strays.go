@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
@@ -14,21 +15,47 @@ const (
 	lineRunes = 300
 )
 
-// Strays keeps the last lines that a server wrote to its stdout and that are no messages. The zero value is ready; it is
-// safe for concurrent use.
+// Strays keeps the last lines that a server wrote to its stdout and that are no messages. Where a server is started again
+// because it died of the question for its era, they are those of the second process. The zero value is ready; it is safe for
+// concurrent use.
 type Strays struct {
-	mu   sync.Mutex
-	last []string
+	mu    sync.Mutex
+	last  []string
+	first jsonrpc.ID // of the first request to the process
+	again func()     // is told of a second process; nil for nobody
 }
 
 // Tap returns a tap that keeps stray lines and shows every frame to next, which may be nil.
 func (s *Strays) Tap(next transport.Tap) transport.Tap {
 	return func(f transport.Frame) {
-		if f.Kind == transport.Stray {
+		switch f.Kind {
+		case transport.Stray:
 			s.keep(f.Data)
+		case transport.Sent:
+			s.sent(f.Data)
 		}
 		if next != nil {
 			next(f)
+		}
+	}
+}
+
+// sent looks for the id of the first request: a connection uses each once, so that where it comes again there is another
+// process.
+func (s *Strays) sent(frame []byte) {
+	msg, err := jsonrpc.Parser{}.Parse(frame)
+	if err != nil || !msg.IsRequest() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.first.IsZero():
+		s.first = msg.ID
+	case s.first == msg.ID:
+		s.last = nil
+		if s.again != nil {
+			s.again()
 		}
 	}
 }
@@ -65,6 +92,12 @@ func (t *tail) Write(p []byte) (int, error) {
 		t.text, t.cut = append(t.text[:0], t.text[over:]...), true
 	}
 	return len(p), nil
+}
+
+func (t *tail) reset() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text, t.cut = nil, false
 }
 
 func (t *tail) lines() []string {

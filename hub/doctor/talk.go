@@ -30,7 +30,10 @@ func (w *walk) greeted(c *client.Client) bool {
 	if !w.running.IsZero() {
 		s.Took = time.Since(w.running)
 	}
-	if older := w.network.older(); older {
+	if w.again.Load() {
+		s.Detail += "; the server ended when it was asked for its era, and was started again"
+	}
+	if w.network.older() {
 		s.Detail += ", over the older HTTP+SSE"
 	}
 	return w.report(s)

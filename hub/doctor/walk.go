@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -21,11 +22,16 @@ type walk struct {
 	network *network // nil unless the target is a URL
 	strays  Strays
 	stderr  tail
+	again   atomic.Bool   // a second process was started
 	begun   chan struct{} // holds a token once the first frame goes out
 }
 
 func newWalk(ctx context.Context, p Patient, yield func(Step) bool) *walk {
 	w := &walk{evidence: newEvidence(nil, p), ctx: ctx, yield: yield, last: time.Now(), seen: map[string]bool{}, begun: make(chan struct{}, 1)}
+	w.strays.again = func() {
+		w.stderr.reset()
+		w.again.Store(true)
+	}
 	o := p.Options
 	o.OnState, o.OnLog, o.Notifications = nil, nil, nil
 	o.Logger, o.Verdicts = slog.New(slog.DiscardHandler), new(transport.Verdicts)
@@ -66,6 +72,7 @@ func (w *walk) fail(err error) {
 	w.err = err
 	w.stray = w.strays.Lines()
 	w.said = w.stderr.lines()
+	w.early = !w.running.IsZero() && !w.seen[stepFirst]
 	d := w.diagnose()
 	w.report(Step{Name: d.Step, Status: Failed, Detail: d.Summary, Advice: d.Advice, Err: err, Diagnosis: &d})
 }

@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -60,4 +61,15 @@ func Set(object []byte, name string, value []byte) []byte {
 	}
 	out = append(AppendString(out, name), ':')
 	return append(append(out, value...), '}')
+}
+
+// Replace returns a copy of object in which the named member has another raw value, in its place; behind all others where
+// it is missing.
+func Replace(object []byte, name string, value []byte) []byte {
+	for it := Object(object); it.Next(); {
+		if string(it.Key) == name {
+			return slices.Concat(object[:it.End-len(it.Value)], value, object[it.End:])
+		}
+	}
+	return Set(object, name, value)
 }

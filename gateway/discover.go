@@ -1,0 +1,42 @@
+package gateway
+
+import (
+	"strings"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// capabilities are the same whatever the upstreams offer: that changes while the gateway runs.
+var capabilities = mcp.ServerCapabilities{
+	Tools:       &mcp.ListCapability{ListChanged: true},
+	Prompts:     &mcp.ListCapability{ListChanged: true},
+	Resources:   &mcp.ResourcesCapability{ListChanged: true, Subscribe: true},
+	Completions: &struct{}{},
+	Logging:     &struct{}{},
+}
+
+func (g *Gateway) discover() (*mcp.Result, error) {
+	return &mcp.Result{Value: &mcp.DiscoverResult{
+		SupportedVersions: mcp.Revisions(), Capabilities: capabilities, Instructions: g.instructions(),
+	}}, nil
+}
+
+// instructions are those of the upstreams, each under its name.
+func (g *Gateway) instructions() string {
+	var b strings.Builder
+	b.WriteString(g.opts.Instructions)
+	for _, u := range g.view.upstreams() {
+		text := strings.TrimSpace(u.Info().Instructions)
+		if text == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("\n\n")
+		}
+		if g.view.status() {
+			b.WriteString("# " + u.Name() + "\n\n")
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}

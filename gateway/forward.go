@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// forward sends a request to an upstream, with these params, and returns what comes of it for the client.
+func (g *Gateway) forward(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+	if !mcp.MayAsk(req.Method) || u.Info().Revision.Modern() {
+		resp, err := u.RoundTrip(ctx, caller(req), outbound(req, params, passing(ctx, req)))
+		return outcome(resp, err)
+	}
+	if b, err := g.parked.claim(req); b != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return b.resume(ctx, req)
+	}
+	if declined := refusedVisit(params); declined {
+		return failedVisit(req)
+	}
+	b := newBridge(g.core, u, req)
+	return b.begin(ctx, req, withoutAnswers(params))
+}
+
+// outbound is the request to the upstream that a client's becomes.
+func outbound(req *mcp.Request, params json.RawMessage, notify func(mcp.Notification)) *mcp.Request {
+	return &mcp.Request{
+		Method: req.Method, Params: params, LogLevel: req.LogLevel, ClientCapabilities: req.ClientCapabilities,
+		Notify: notify, NoProgress: req.ProgressToken == nil,
+	}
+}
+
+// passing returns what passes the notifications of a call on to its client.
+func passing(ctx context.Context, req *mcp.Request) func(mcp.Notification) {
+	if req.Peer == nil {
+		return nil
+	}
+	return func(n mcp.Notification) { pass(ctx, req, n) }
+}
+
+// pass passes on a notification, under the client's progress token.
+func pass(ctx context.Context, req *mcp.Request, n mcp.Notification) {
+	if n.Method == mcp.NotificationProgress {
+		if req.ProgressToken == nil {
+			return
+		}
+		n.Params = rawjson.Replace(n.Params, "progressToken", req.ProgressToken)
+	}
+	_ = req.Peer.Notify(ctx, n) // who has gone needs none
+}
+
+// caller is who calls, for upstreams that are not shared by all.
+func caller(req *mcp.Request) hub.Caller {
+	who := hub.Caller{Principal: req.Principal.ID}
+	if ids := req.Header[mcp.HeaderSessionID]; len(ids) > 0 {
+		who.Session = ids[0]
+	}
+	return who
+}
+
+// outcome is a response as the client gets it.
+func outcome(resp *mcp.Response, err error) (*mcp.Result, error) {
+	if err != nil {
+		return refusal(err)
+	}
+	res := &mcp.Result{Raw: resp.Raw, Cache: resp.Cache}
+	if resp.Type != mcp.ResultComplete {
+		res.Type = resp.Type
+	}
+	return res, nil
+}
+
+// refusal is an upstream's error as the client gets it.
+func refusal(err error) (*mcp.Result, error) {
+	var answered *mcp.Error
+	if !errors.As(err, &answered) {
+		return nil, err
+	}
+	switch answered.Code {
+	case mcp.CodeURLElicitationRequired:
+		return visits(answered)
+	case mcp.CodeMissingCapability:
+		var data struct {
+			Required mcp.ClientCapabilities `json:"requiredCapabilities"`
+		}
+		if mcp.Decode(answered.Data, &data) == nil {
+			return nil, &mcp.CapabilityError{Required: data.Required}
+		}
+	}
+	return nil, answered
+}
+
+// visits asks the client to visit what an upstream of 2025-11-25 wants to have visited (client/elicitation: URL mode required
+// error). The retry calls the upstream anew.
+func visits(e *mcp.Error) (*mcp.Result, error) {
+	asked := &mcp.InputRequiredResult{InputRequests: map[string]mcp.InputRequest{}}
+	n := 0
+	for it := rawjson.Array(rawjson.Lookup(e.Data, "elicitations")); it.Next(); n++ {
+		params := rawjson.Set(it.Value, "elicitationId", nil)
+		asked.InputRequests[fmt.Sprintf("%s%d", visitKey, n)] = mcp.InputRequest{Method: mcp.MethodElicit, Params: params}
+	}
+	if n == 0 {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", e.Message)
+	}
+	return &mcp.Result{Type: mcp.ResultInputRequired, Value: asked}, nil
+}
+
+// visitKey begins the keys of questions that visits asks.
+const visitKey = "dowel-visit-"
+
+// refusedVisit reports whether the answers say that the user will not visit a URL.
+func refusedVisit(params json.RawMessage) bool {
+	for it := rawjson.Object(rawjson.Lookup(params, "inputResponses")); it.Next(); {
+		if len(it.Key) > len(visitKey) && string(it.Key[:len(visitKey)]) == visitKey &&
+			!rawjson.Is(rawjson.Lookup(it.Value, "action"), string(mcp.ElicitAccept)) {
+			return true
+		}
+	}
+	return false
+}
+
+func failedVisit(req *mcp.Request) (*mcp.Result, error) {
+	const why = "the user did not agree to visit the URL that the server needs to have visited"
+	if req.Method == mcp.MethodCallTool {
+		return failed(why), nil
+	}
+	return nil, mcp.Errorf(jsonrpc.CodeInternal, why)
+}
+
+// withoutAnswers leaves out what older revisions do not have.
+func withoutAnswers(params json.RawMessage) json.RawMessage {
+	for _, name := range []string{"inputResponses", "requestState"} {
+		if rawjson.Lookup(params, name) != nil {
+			params = rawjson.Set(params, name, nil)
+		}
+	}
+	return params
+}

@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Defaults of [Options].
+const (
+	DefaultPark      = 10 * time.Minute
+	DefaultMaxParked = 1000
+	DefaultPageSize  = 1000
+)
+
+// Options configure a [Gateway]. The zero value is ready.
+type Options struct {
+	// Info is how the gateway names itself; where its Name is empty, dowel.
+	Info mcp.Implementation
+	// Instructions go before those of the upstreams.
+	Instructions string
+	// Keys seal the states of parked calls. nil: random ones.
+	Keys *mcp.Keys
+	// Park bounds how long a call of an upstream waits for what its client answers, default [DefaultPark].
+	Park time.Duration
+	// MaxParked bounds the calls that wait for answers, default [DefaultMaxParked]: a question beyond is refused.
+	MaxParked int
+	// PageSize is how many things a page of a list holds, default [DefaultPageSize].
+	PageSize int
+	// Logger takes what belongs to no call. nil: slog.Default.
+	Logger *slog.Logger
+}
+
+func (o *Options) complete() {
+	if o.Info.Name == "" {
+		o.Info.Name, o.Info.Title = "dowel", "dowel"
+		if o.Info.Version == "" {
+			o.Info.Version = "devel"
+		}
+	}
+	if o.Keys == nil {
+		o.Keys = mcp.RandomKeys()
+	}
+	set(&o.Park, DefaultPark)
+	set(&o.MaxParked, DefaultMaxParked)
+	set(&o.PageSize, DefaultPageSize)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+}
+
+func set[T int | time.Duration](to *T, byDefault T) {
+	if *to <= 0 {
+		*to = byDefault
+	}
+}
+
+// Gateway serves a hub. It is safe for concurrent use.
+type Gateway struct {
+	*core
+	view view
+}
+
+// core is what a gateway shares with those of its parts ([Gateway.Only]).
+type core struct {
+	hub    *hub.Hub
+	opts   Options
+	info   []byte // encoded
+	parked parking
+}
+
+var (
+	_ mcp.Handler = (*Gateway)(nil)
+	_ mcp.Keyed   = (*Gateway)(nil)
+)
+
+// New returns the gateway of all that the hub has.
+func New(h *hub.Hub, opts ...Options) *Gateway {
+	c := &core{hub: h}
+	if len(opts) > 1 {
+		panic("gateway: more than one options struct")
+	}
+	if len(opts) == 1 {
+		c.opts = opts[0]
+	}
+	c.opts.complete()
+	c.info, _ = mcp.Encode(c.opts.Info) // a struct of strings
+	c.parked.init(c.opts)
+	return &Gateway{core: c, view: &merged{hub: h}}
+}
+
+// Only returns the gateway of one upstream, under its own names. It may be a name that the hub does not have yet.
+func (c *core) Only(name string) *Gateway {
+	return &Gateway{core: c, view: &single{hub: c.hub, name: name}}
+}
+
+// Keys implements [mcp.Keyed].
+func (c *core) Keys() *mcp.Keys { return c.opts.Keys }
+
+// Close ends the calls that wait for answers, and waits for them.
+func (c *core) Close() error {
+	c.parked.close()
+	return nil
+}
+
+// ServeMCP implements [mcp.Handler].
+func (g *Gateway) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	res, err := g.serve(ctx, req)
+	if res != nil {
+		res.ServerInfo = g.info
+	}
+	return res, err
+}
+
+func (g *Gateway) serve(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	switch req.Method {
+	case mcp.MethodDiscover:
+		return g.discover()
+	case mcp.MethodListTools:
+		return g.list(req, hub.Tool)
+	case mcp.MethodListPrompts:
+		return g.list(req, hub.Prompt)
+	case mcp.MethodListResources:
+		return g.list(req, hub.Resource)
+	case mcp.MethodListResourceTemplates:
+		return g.list(req, hub.Template)
+	case mcp.MethodCallTool:
+		return g.callTool(ctx, req)
+	case mcp.MethodGetPrompt:
+		return g.getPrompt(ctx, req)
+	case mcp.MethodReadResource:
+		return g.readResource(ctx, req)
+	case mcp.MethodComplete:
+		return g.complete(ctx, req)
+	case mcp.MethodListen:
+		return g.listen(ctx, req)
+	}
+	return nil, mcp.MethodNotFound(req.Method)
+}
+
+// lazily makes something once for each catalog.
+type lazily[T any] struct {
+	mu   sync.Mutex
+	of   *hub.Catalog
+	made T
+}
+
+func (l *lazily[T]) get(c *hub.Catalog, make func() T) T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of != c {
+		l.of, l.made = c, make()
+	}
+	return l.made
+}

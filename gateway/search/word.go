@@ -1,0 +1,133 @@
+package search
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// word is what stands between two separators, in lower case. Where it is made of several, as camelCase and oauth2 are, it
+// has parts.
+type word struct {
+	whole string
+	parts []string
+}
+
+// split calls yield for each word of a text or an identifier, until it returns false.
+func split(text string, yield func(word) bool) {
+	for text != "" {
+		start := strings.IndexFunc(text, inWord)
+		if start < 0 {
+			return
+		}
+		text = text[start:]
+		end := strings.IndexFunc(text, func(r rune) bool { return !inWord(r) })
+		if end < 0 {
+			end = len(text)
+		}
+		if !splitRun(text[:end], yield) {
+			return
+		}
+		text = text[end:]
+	}
+}
+
+func inWord(r rune) bool {
+	return r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') ||
+		r >= utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+}
+
+// splitRun yields a run of letters and digits. Where people write no spaces, it is each two letters that stand for a word.
+func splitRun(run string, yield func(word) bool) bool {
+	first, _ := utf8.DecodeRuneInString(run)
+	if !spaceless(first) {
+		end := strings.IndexFunc(run, spaceless)
+		if end < 0 {
+			return yield(compound(run))
+		}
+		return yield(compound(run[:end])) && splitRun(run[end:], yield)
+	}
+	letters := []rune(run)
+	for i, r := range letters {
+		if !spaceless(r) {
+			return splitRun(string(letters[i:]), yield)
+		}
+		alone := i == 0 && (len(letters) == 1 || !spaceless(letters[1]))
+		pair := i+1 < len(letters) && spaceless(letters[i+1])
+		if pair && !yield(word{whole: string(letters[i : i+2])}) || alone && !yield(word{whole: string(r)}) {
+			return false
+		}
+	}
+	return true
+}
+
+func spaceless(r rune) bool {
+	return r > 0x2E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+}
+
+// compound splits getHTTPStatus into get, http and status, and base64 into base and 64. A single letter is no part:
+// OAuth is one word.
+func compound(run string) word {
+	w := word{whole: strings.ToLower(run)}
+	start := 0
+	var before, last rune
+	cut := func(end int) {
+		if part := strings.ToLower(run[start:end]); utf8.RuneCountInString(part) > 1 && part != w.whole {
+			w.parts = append(w.parts, part)
+		}
+	}
+	for i, r := range run {
+		switch at := boundary(before, last, r); {
+		case i == 0 || at == none:
+		case at == here:
+			cut(i)
+			start = i
+		case at == oneBack:
+			if back := i - utf8.RuneLen(last); back > start {
+				cut(back)
+				start = back
+			}
+		}
+		before, last = last, r
+	}
+	if start > 0 {
+		cut(len(run))
+	}
+	if len(w.parts) == 1 && len(w.parts[0])+1 == len(w.whole) {
+		w.parts = nil // OAuth, iOS, k8s
+	}
+	return w
+}
+
+const (
+	none = iota
+	here
+	oneBack // the last letter belongs to what comes: the S of HTTPStatus
+)
+
+func boundary(before, last, r rune) int {
+	switch {
+	case unicode.IsDigit(r) != unicode.IsDigit(last):
+		return here
+	case unicode.IsUpper(r) && unicode.IsLower(last):
+		return here
+	case unicode.IsLower(r) && unicode.IsUpper(last) && unicode.IsUpper(before):
+		return oneBack
+	}
+	return none
+}
+
+// said are words that are said with anything, and so say nothing of what is wanted.
+var said = set("a an the this that these those it its is are was were be been am do does did done has have had i me my " +
+	"mine we us our you your he she they them their his her of to in on at by for from with into onto as and or if then " +
+	"than so but not no can could should would will shall may might must need want like please let lets there here what " +
+	"which who whom whose when where why how s t re ll ve d m some any such just also only very more most other one " +
+	"about via per etc eg ie using use used when whether while")
+
+func set(words string) map[string]bool {
+	all := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		all[w] = true
+	}
+	return all
+}

@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// StatusTool is the tool of the gateway's own that tells a model how the servers are.
+const StatusTool = "dowel__status"
+
+var statusTool = json.RawMessage(`{"name":"` + StatusTool + `","title":"Status of the servers",` +
+	`"description":"Tells which MCP servers stand behind this one, how each of them is, and why some of their tools may be missing.",` +
+	`"inputSchema":{"type":"object","properties":{}},` +
+	`"outputSchema":{"type":"object","properties":{"servers":{"type":"array","items":{"type":"object","properties":{` +
+	`"server":{"type":"string"},"status":{"type":"string"},"reason":{"type":"string"},"tools":{"type":"integer"}},` +
+	`"required":["server","status","tools"]}}},"required":["servers"]},` +
+	`"annotations":{"readOnlyHint":true,"openWorldHint":false}}`)
+
+// condition is how one upstream is.
+type condition struct {
+	absence
+	Tools int `json:"tools"`
+}
+
+func (g *Gateway) status() (*mcp.Result, error) {
+	tools := map[*hub.Upstream]int{}
+	for _, item := range g.hub.Catalog().Items(hub.Tool) {
+		tools[item.Upstream]++
+	}
+	all := []condition{}
+	var text strings.Builder
+	for _, u := range g.view.upstreams() {
+		s := u.State()
+		why := ""
+		if s.Status != hub.Ready {
+			why = reason(s)
+		}
+		all = append(all, condition{absence{u.Name(), s.Status, why}, tools[u]})
+		fmt.Fprintf(&text, "%s: %s, %d tools", u.Name(), s.Status, tools[u])
+		if why != "" {
+			text.WriteString(" (" + why + ")")
+		}
+		text.WriteByte('\n')
+	}
+	structured, err := json.Marshal(map[string]any{"servers": all})
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(text.String())}, StructuredContent: structured}}, nil
+}

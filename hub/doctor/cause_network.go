@@ -1,0 +1,146 @@
+package doctor
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ofNetwork finds why there is no connection.
+func ofNetwork(e *evidence) (finding, bool) {
+	if !e.isURL {
+		return finding{}, false
+	}
+	for _, look := range []func(*evidence) (finding, bool){throughProxy, unnamed, untrusted, unencrypted, unconnected} {
+		if f, ok := look(e); ok {
+			return f, true
+		}
+	}
+	return finding{}, false
+}
+
+// throughProxy finds that the proxy is at fault.
+func throughProxy(e *evidence) (finding, bool) {
+	bad, ok := errors.AsType[*proxyError](e.err)
+	if ok {
+		if bad.variable == "" {
+			return finding{stepProxy, bad.Error(), "Correct the proxy of the HTTP client."}, true
+		}
+		return finding{stepProxy, bad.Error(), fmt.Sprintf("Correct the variable %s, such as http://host:port.", bad.variable)}, true
+	}
+	op, ok := errors.AsType[*net.OpError](e.err)
+	if ok && op.Op == "proxyconnect" {
+		return finding{stepConnect, "the proxy cannot be reached: " + plain(op), "Start the proxy, or correct the variable that names it, or exempt this host in NO_PROXY."}, true
+	}
+	if e.proxied != "" && strings.HasSuffix(e.err.Error(), "Proxy Authentication Required") {
+		return finding{stepConnect, "the proxy " + e.proxied + " wants to know who asks", "Give the proxy's user and password in the variable that names the proxy."}, true
+	}
+	return finding{}, false
+}
+
+// unnamed finds that the host's name means nothing.
+func unnamed(e *evidence) (finding, bool) {
+	dns, ok := errors.AsType[*net.DNSError](e.err)
+	switch {
+	case !ok:
+		return finding{}, false
+	case dns.IsNotFound:
+		return finding{stepName, fmt.Sprintf("the host %s does not exist", dns.Name), "Correct the host name in the URL, or connect to the network that knows it."}, true
+	}
+	return finding{stepName, fmt.Sprintf("the host %s cannot be looked up: %s", dns.Name, dns.Err), "Check the network and its name server, and try again."}, true
+}
+
+// untrusted finds what is wrong with a certificate.
+func untrusted(e *evidence) (finding, bool) {
+	is := func(summary, advice string) (finding, bool) { return finding{stepTLS, summary, advice}, true }
+	var invalid x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	var named x509.HostnameError
+	switch {
+	case errors.As(e.err, &invalid) && invalid.Reason == x509.Expired && time.Now().Before(invalid.Cert.NotBefore):
+		return is("the server's certificate is not valid before "+invalid.Cert.NotBefore.Format(time.DateOnly), "Set this computer's clock, or wait until the certificate is valid.")
+	case errors.As(e.err, &invalid) && invalid.Reason == x509.Expired:
+		return is("the server's certificate expired on "+invalid.Cert.NotAfter.Format(time.DateOnly), "Renew the server's certificate, or set this computer's clock if it is wrong.")
+	case errors.As(e.err, &invalid):
+		return is("the server's certificate is invalid: "+invalid.Error(), "Get the server a certificate that is made for it.")
+	case errors.As(e.err, &unknown):
+		return is("the server's certificate is signed by an authority that this computer does not know", "Add the authority's certificate to those that this computer trusts, for which SSL_CERT_FILE names a file on Linux.")
+	case errors.As(e.err, &named):
+		return is(fmt.Sprintf("the server's certificate is for %s and not for %s", certificateNames(named.Certificate), named.Host), "Use a host name that the certificate is for, or get a certificate for this one.")
+	}
+	if failed, ok := errors.AsType[*tls.CertificateVerificationError](e.err); ok {
+		return is("the server's certificate cannot be verified: "+failed.Err.Error(), "Get the server a certificate that this computer can verify.")
+	}
+	return finding{}, false
+}
+
+func certificateNames(c *x509.Certificate) string {
+	names := append([]string(nil), c.DNSNames...)
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	if len(names) == 0 {
+		return "no host"
+	}
+	const shown = 5
+	if len(names) > shown {
+		names = append(names[:shown], "others")
+	}
+	return strings.Join(names, ", ")
+}
+
+// unencrypted finds that one side speaks TLS and the other does not, or other TLS.
+func unencrypted(e *evidence) (finding, bool) {
+	text := e.err.Error()
+	_, plainText := errors.AsType[tls.RecordHeaderError](e.err)
+	alert, alerted := errors.AsType[tls.AlertError](e.err)
+	switch {
+	case plainText || strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		return finding{stepTLS, "the server does not speak TLS at this port", "Write http:// in place of https://, or give the port of https."}, true
+	case strings.Contains(text, `malformed HTTP response "\x15\x03`):
+		return finding{stepHTTP, "the server speaks TLS at this port", "Write https:// in place of http://."}, true
+	case alerted || strings.Contains(text, "remote error: tls: "):
+		says := text[strings.Index(text, "tls: ")+len("tls: "):]
+		if alerted {
+			says = strings.TrimPrefix(alert.Error(), "tls: ")
+		}
+		if strings.Contains(says, "certificate") {
+			return finding{stepTLS, "the server wants a certificate of the client: " + says, "Give the HTTP client a certificate that the server knows."}, true
+		}
+		return finding{stepTLS, "the server refuses the TLS handshake: " + says, "Check the host name and the port, and that the server supports TLS 1.2 or newer."}, true
+	}
+	return finding{}, false
+}
+
+const adviseUnreachable = "Check the host and port of the URL, the network or VPN, and firewalls in between."
+
+// unconnected finds why TCP comes to nothing.
+func unconnected(e *evidence) (finding, bool) {
+	op, ok := errors.AsType[*net.OpError](e.err)
+	dialing := ok && op.Op == "dial"
+	at := ""
+	if dialing && op.Addr != nil {
+		at = " at " + op.Addr.String()
+	}
+	if len(e.refused) > 1 {
+		at += e.tried()
+	}
+	switch {
+	case errors.Is(e.err, syscall.ECONNREFUSED):
+		return finding{stepConnect, "nothing listens" + at, "Start the server, or correct the host and port of its URL."}, true
+	case errors.Is(e.err, syscall.EHOSTUNREACH) || errors.Is(e.err, syscall.ENETUNREACH):
+		return finding{stepConnect, "there is no way to the server" + at, adviseUnreachable}, true
+	case dialing && op.Timeout():
+		return finding{stepConnect, "nobody answers" + at, adviseUnreachable}, true
+	case dialing:
+		return finding{stepConnect, "no connection" + at + ": " + plain(op), adviseUnreachable}, true
+	case errors.Is(e.err, syscall.ECONNRESET) || errors.Is(e.err, syscall.EPIPE) || strings.HasSuffix(e.err.Error(), "EOF"):
+		return finding{e.pending(), "the server hangs up without an answer", "Check that the port speaks HTTP, and look into the log of the server."}, true
+	}
+	return finding{}, false
+}
