@@ -172,6 +172,16 @@ func qualify(upstream, uri string) string {
 // Items returns the things of a kind in the order of the upstreams. The slice must not be changed.
 func (c *Catalog) Items(k Kind) []*Item { return c.lists[k] }
 
+// Count returns how many things of a kind an upstream has in the catalog.
+func (c *Catalog) Count(u *Upstream, k Kind) (n int) {
+	for _, item := range c.lists[k] {
+		if item.Upstream == u {
+			n++
+		}
+	}
+	return n
+}
+
 // Cache returns for how long, and by whom, a list may be kept: the narrowest of what the upstreams allow.
 func (c *Catalog) Cache(k Kind) mcp.Cache {
 	if len(c.lists[k]) == 0 {

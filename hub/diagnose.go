@@ -4,15 +4,22 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/hub/doctor"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// Diagnosis says what has gone wrong with an upstream, and what to do.
-type Diagnosis struct {
-	Summary, Advice string
+// diagnose says why the present attempt has failed, or its connection was lost.
+func (u *Upstream) diagnose(err error) *doctor.Diagnosis {
+	d := doctor.Explain(err, u.Patient())
+	return &d
 }
 
-func (u *Upstream) diagnose(err error) Diagnosis { return Diagnosis{Summary: u.def.mask(err.Error())} }
+// Patient returns what [doctor.Examine] looks at, with what the present attempt has left.
+func (u *Upstream) Patient() doctor.Patient {
+	d := u.Definition()
+	stderr, strays := u.log.attempt()
+	return doctor.Patient{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: strays}
+}
 
 // needsAuthorization reports whether a server wants to know who asks.
 func needsAuthorization(err error) bool {

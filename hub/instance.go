@@ -51,6 +51,9 @@ func (u *Upstream) options(d Definition) client.Options {
 	o.Capabilities = bridged.And(o.Capabilities)
 	o.Restart = client.Restart{Max: -1} // run does it
 	o.NoCache, o.NoOutputCheck = true, true
+	if _, ok := command(d.Target); ok {
+		o.Tap = u.log.tap(o.Tap)
+	}
 	if o.Logger == nil {
 		o.Logger = u.hub.opts.Logger.With("server", d.Name)
 	}
@@ -59,22 +62,27 @@ func (u *Upstream) options(d Definition) client.Options {
 
 // target is that of the definition, with the server's stderr where it is shown.
 func (u *Upstream) target(d Definition) any {
-	var command stdio.Command
-	switch t := d.Target.(type) {
-	case []string:
-		if len(t) == 0 {
-			return t
-		}
-		command = stdio.Command{Path: t[0], Args: t[1:]}
-	case stdio.Command:
-		command = t
-	default:
+	c, ok := command(d.Target)
+	if !ok {
 		return d.Target
 	}
-	if command.Stderr == nil {
-		command.Stderr = &u.log
+	if c.Stderr == nil {
+		c.Stderr = &u.log
 	}
-	return command
+	return c
+}
+
+// command returns the command that a target is; false where it is none.
+func command(target any) (stdio.Command, bool) {
+	switch t := target.(type) {
+	case []string:
+		if len(t) > 0 {
+			return stdio.Command{Path: t[0], Args: t[1:]}, true
+		}
+	case stdio.Command:
+		return t, true
+	}
+	return stdio.Command{}, false
 }
 
 // changed hears of the connection's states.

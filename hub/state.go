@@ -2,17 +2,19 @@ package hub
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/dowel-mcp/dowel/hub/doctor"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Status is what an upstream is doing.
+// Status is what an upstream is doing. The zero Status is none.
 type Status int
 
 const (
 	// Starting: it is being started or connected to.
-	Starting Status = iota
+	Starting Status = iota + 1
 	// Ready: calls reach it.
 	Ready
 	// Failed: State.Diagnosis says why, and State.Next when it is tried again.
@@ -29,33 +31,27 @@ const (
 	Removed
 )
 
+var statusNames = [...]string{
+	Starting: "starting", Ready: "ready", Failed: "failed", Stopped: "stopped", Disabled: "disabled",
+	NeedsConfiguration: "needs configuration", NeedsTrust: "needs trust", NeedsAuthorization: "needs authorization", Removed: "removed",
+}
+
 // String returns the status in words, such as "needs trust".
 func (s Status) String() string {
-	switch s {
-	case Starting:
-		return "starting"
-	case Ready:
-		return "ready"
-	case Failed:
-		return "failed"
-	case Stopped:
-		return "stopped"
-	case Disabled:
-		return "disabled"
-	case NeedsConfiguration:
-		return "needs configuration"
-	case NeedsTrust:
-		return "needs trust"
-	case NeedsAuthorization:
-		return "needs authorization"
-	case Removed:
-		return "removed"
+	if s > 0 && int(s) < len(statusNames) {
+		return statusNames[s]
 	}
 	return fmt.Sprintf("Status(%d)", int(s))
 }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. A status of a later dowel is none that is known here.
+func (s *Status) UnmarshalText(text []byte) error {
+	*s = Status(max(0, slices.Index(statusNames[:], string(text))))
+	return nil
+}
 
 // held reports whether the server is not started whatever happens.
 func (s Status) held() bool {
@@ -70,7 +66,7 @@ type State struct {
 	Cause string
 	// Err and Diagnosis say what went wrong where Status is Failed or NeedsAuthorization, and in a Starting that follows.
 	Err       error
-	Diagnosis *Diagnosis
+	Diagnosis *doctor.Diagnosis
 	// Attempt counts the attempts in this row, and Next is when the next one begins.
 	Attempt int
 	Next    time.Time

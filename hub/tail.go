@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/dowel-mcp/dowel/hub/doctor"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
 // maxTail bounds the lines of stderr that are kept, and maxLine their bytes.
@@ -19,7 +22,33 @@ type tail struct {
 
 	mu    sync.Mutex
 	lines []string
-	part  []byte // of the line that has not ended
+	part  []byte         // of the line that has not ended
+	since int            // how many of the lines are of the present attempt
+	stray *doctor.Strays // what came on stdout that is no message, in the present attempt
+}
+
+// begin begins an attempt.
+func (t *tail) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.since, t.stray = 0, new(doctor.Strays)
+}
+
+// attempt returns what has been written in the present attempt: to stderr, and to stdout what is no message.
+func (t *tail) attempt() (stderr, stray []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stray != nil {
+		stray = t.stray.Lines()
+	}
+	return slices.Clone(t.lines[len(t.lines)-t.since:]), stray
+}
+
+// tap keeps stray lines of the present attempt, besides what another tap does.
+func (t *tail) tap(next transport.Tap) transport.Tap {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stray.Tap(next)
 }
 
 // Write implements [io.Writer]; it never fails.
@@ -38,19 +67,20 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) add(p []byte, whole bool) {
+	d := t.upstream.Definition()
 	t.mu.Lock()
 	t.part = append(t.part, p[:min(len(p), max(0, maxLine-len(t.part)))]...)
 	if !whole {
 		t.mu.Unlock()
 		return
 	}
-	d := t.upstream.Definition()
 	line := d.mask(strings.ToValidUTF8(strings.TrimRight(string(t.part), "\r"), "\uFFFD"))
 	t.part = t.part[:0]
 	if len(t.lines) == maxTail {
 		t.lines = slices.Delete(t.lines, 0, 1)
 	}
 	t.lines = append(t.lines, line)
+	t.since = min(t.since+1, maxTail)
 	t.mu.Unlock()
 	t.upstream.hub.bus.publish(Event{Upstream: t.upstream.name, Kind: Wrote, Line: line})
 }

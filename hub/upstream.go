@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/hub/doctor"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -131,8 +132,13 @@ func (u *Upstream) live(ctx context.Context) {
 	if !u.alive(end) {
 		return
 	}
+	u.log.begin()
 	began := time.Now()
 	err := u.connect(ctx, began)
+	var diagnosis *doctor.Diagnosis
+	if ctx.Err() == nil && !errors.Is(err, errIdle) {
+		diagnosis = u.diagnose(err)
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.end, u.main = nil, nil
@@ -145,7 +151,7 @@ func (u *Upstream) live(ctx context.Context) {
 	case errors.Is(err, errIdle):
 		u.enter(State{Status: Stopped, Cause: err.Error()})
 	default:
-		u.fail(err, u.state.Status == Ready && time.Since(u.state.Since) >= stable)
+		u.fail(err, diagnosis, u.state.Status == Ready && time.Since(u.state.Since) >= stable)
 	}
 }
 
@@ -172,14 +178,12 @@ func (u *Upstream) drain() {
 }
 
 // fail enters the state behind an attempt that failed, or a connection that was lost; u.mu is held.
-func (u *Upstream) fail(err error, steady bool) {
-	s := State{Err: err, Attempt: u.state.Attempt + 1, Cause: "it could not be started"}
+func (u *Upstream) fail(err error, diagnosis *doctor.Diagnosis, steady bool) {
+	s := State{Err: err, Diagnosis: diagnosis, Attempt: u.state.Attempt + 1, Cause: "it could not be started"}
 	was := u.state.Status
 	if steady {
 		s.Attempt = 1
 	}
-	diagnosis := u.diagnose(err)
-	s.Diagnosis = &diagnosis
 	if was == Ready && (steady || s.Attempt == 1) {
 		s.Status, s.Cause = Starting, "the connection was lost" // once, at once
 		u.enter(s)
@@ -297,6 +301,16 @@ func (u *Upstream) Info() Info {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.info
+}
+
+// Quarantined returns what the server has that is not offered, since it is broken.
+func (u *Upstream) Quarantined() []Quarantined {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.offer == nil {
+		return nil
+	}
+	return u.offer.quarantined // which does not change
 }
 
 // settle waits until the upstream is not starting.

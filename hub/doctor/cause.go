@@ -17,7 +17,7 @@ type finding struct{ step, summary, advice string }
 
 // causes are asked in order; the first one that knows the error names its cause.
 var causes = []func(*evidence) (finding, bool){
-	undialable, stopped, misplaced, ofProcess, ofHTTP, ofNetwork, ofProtocol, ofTime,
+	undialable, stopped, misplaced, ofProcess, ofHTTP, ofNetwork, ofTime, ofProtocol,
 }
 
 func (e *evidence) cause() finding {
@@ -26,7 +26,7 @@ func (e *evidence) cause() finding {
 			return f
 		}
 	}
-	return finding{stepHandshake, e.err.Error(), "Look at what the server and dowel say to each other, which --wire shows."}
+	return finding{stepHandshake, inner(e.err).Error(), "Look at what the server and dowel say to each other, which --wire shows."}
 }
 
 // undialable finds what is wrong with the definition itself.
@@ -95,17 +95,17 @@ func (e *evidence) pending() string {
 // ofProtocol finds that a server has answered, and not as the protocol says.
 func ofProtocol(e *evidence) (finding, bool) {
 	is := func(summary, advice string) (finding, bool) { return finding{stepHandshake, summary, advice}, true }
-	text := e.err.Error()
+	text := inner(e.err).Error()
 	answered, refused := errors.AsType[*mcp.Error](e.err)
 	switch {
 	case strings.Contains(text, "is pinned"):
 		return is(text, "Leave out the pinned revision, or update the server.")
 	case strings.Contains(text, "no common protocol version"):
 		return is(text, "Update the server, or dowel: they share no revision of the protocol.")
-	case e.isURL && strings.Contains(text, "neither server/discover nor initialize"):
+	case e.isURL && speaksOther.MatchString(text):
 		return is("what answers there does not speak MCP", "Check that the URL is that of the MCP endpoint, whose path is often /mcp or /sse.")
-	case e.command != nil && len(e.stray) > 0:
-		return e.polluted(), true
+	case len(e.stray) > 0:
+		return e.complaint()
 	case strings.Contains(text, "closed its stdout and lives on"):
 		return is("the server closed its stdout and lives on", "Check that the arguments start the server in the foreground and in its stdio mode.")
 	case refused:
@@ -113,6 +113,9 @@ func ofProtocol(e *evidence) (finding, bool) {
 	}
 	return finding{}, false
 }
+
+// speaksOther is what dowel says of an answer that does not follow the protocol at all.
+var speaksOther = re(`neither server/discover nor initialize|without a response|and no message|no JSON-RPC 2\.0 message`)
 
 // polluted is what becomes of a server that writes other things to its stdout.
 func (e *evidence) polluted() finding {

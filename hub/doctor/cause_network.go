@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"syscall"
@@ -131,16 +132,28 @@ func unconnected(e *evidence) (finding, bool) {
 		at += e.tried()
 	}
 	switch {
-	case errors.Is(e.err, syscall.ECONNREFUSED):
+	case errors.Is(e.err, syscall.ECONNREFUSED) || dialing && strings.Contains(op.Error(), "refused"): // as Windows says it
 		return finding{stepConnect, "nothing listens" + at, "Start the server, or correct the host and port of its URL."}, true
-	case errors.Is(e.err, syscall.EHOSTUNREACH) || errors.Is(e.err, syscall.ENETUNREACH):
+	case errors.Is(e.err, syscall.EHOSTUNREACH) || errors.Is(e.err, syscall.ENETUNREACH) || dialing && strings.Contains(op.Error(), "unreachable"):
 		return finding{stepConnect, "there is no way to the server" + at, adviseUnreachable}, true
 	case dialing && op.Timeout():
 		return finding{stepConnect, "nobody answers" + at, adviseUnreachable}, true
 	case dialing:
 		return finding{stepConnect, "no connection" + at + ": " + plain(op), adviseUnreachable}, true
-	case errors.Is(e.err, syscall.ECONNRESET) || errors.Is(e.err, syscall.EPIPE) || strings.HasSuffix(e.err.Error(), "EOF"):
+	case hungUp(e.err):
 		return finding{e.pending(), "the server hangs up without an answer", "Check that the port speaks HTTP, and look into the log of the server."}, true
 	}
 	return finding{}, false
+}
+
+// hungUp reports whether the other side ended the connection; net/http says so in several ways.
+func hungUp(err error) bool {
+	text := err.Error()
+	for _, says := range []string{"server closed idle connection", "readLoopPeekFailLocked", "forcibly closed"} {
+		if strings.Contains(text, says) {
+			return true
+		}
+	}
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		strings.HasSuffix(text, "EOF")
 }

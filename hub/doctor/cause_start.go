@@ -110,7 +110,7 @@ var products = map[string]product{
 // notFound is a program that is nowhere.
 func (e *evidence) notFound(missing *stdio.NotFoundError) finding {
 	dirs := searchPath(e.command)
-	f := finding{step: stepCommand, summary: fmt.Sprintf("%q was not found: neither in the %d folders of PATH nor where login shells and installers have programs", missing.Name, len(dirs))}
+	f := finding{step: stepCommand, summary: fmt.Sprintf("%q was not found: neither on PATH (%s) nor where login shells and installers have programs", missing.Name, plural(len(dirs), "folder"))}
 	if missing.Name != e.command.Path {
 		f.summary = fmt.Sprintf("%s needs %s; %s", e.command.Path, missing.Name, f.summary)
 	}

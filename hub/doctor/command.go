@@ -126,7 +126,7 @@ func (w *walk) program() bool {
 	folders := searchPath(w.command)
 	says := file
 	if !isPath(w.command.Path) {
-		says += fmt.Sprintf(" (PATH has %d folders)", len(folders))
+		says += " (PATH has " + plural(len(folders), "folder") + ")"
 		if !slices.Contains(folders, filepath.Dir(file)) {
 			says = file + " (not on PATH, but where the login shell or an installer has it)"
 		}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -187,7 +186,7 @@ func TestCommandThatCannotStart(t *testing.T) {
 		advice  string
 	}{
 		{"no such name", stdio.Command{Path: "no-such-program-at-all"}, "command", "was not found", "Install no-such-program-at-all"},
-		{"a name like another", stdio.Command{Path: "weather-servr", Env: map[string]string{"PATH": dir}}, "command", "1 folders of PATH", "weather-server is there"},
+		{"a name like another", stdio.Command{Path: "weather-servr", Env: map[string]string{"PATH": dir}}, "command", "PATH (1 folder)", "weather-server is there"},
 		{"a command line", stdio.Command{Path: "npx -y server"}, "command", "was not found", "arguments as arguments"},
 		{"no such path", stdio.Command{Path: filepath.Join(dir, "none")}, "command", "does not exist", "Correct the path"},
 		{"a path like another", stdio.Command{Path: "./weather-sever", Dir: dir}, "command", "does not exist", "weather-server"},
@@ -300,7 +299,6 @@ func TestStopped(t *testing.T) {
 
 // What others hear of a connection is not said of the doctor's.
 func TestOptionsOfTheOwner(t *testing.T) {
-	var mu sync.Mutex
 	stderr := &strings.Builder{}
 	c := play(t, "dies", "SAYS=last words")
 	c.Stderr = stderr
@@ -309,8 +307,6 @@ func TestOptionsOfTheOwner(t *testing.T) {
 		OnLog:   func(mcp.LoggingMessageParams) { t.Error("the owner heard a message") },
 	}
 	s := failing(t, Patient{Target: c, Options: o})
-	mu.Lock()
-	defer mu.Unlock()
 	contains(t, stderr.String(), "last words")
 	contains(t, s.Diagnosis.Summary, "last words")
 }

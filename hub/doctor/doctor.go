@@ -88,7 +88,7 @@ const (
 func Examine(ctx context.Context, p Patient) iter.Seq[Step] {
 	return func(yield func(Step) bool) {
 		w := newWalk(ctx, p, yield)
-		defer w.network.close()
+		defer func() { w.network.close() }()
 		w.examine()
 	}
 }

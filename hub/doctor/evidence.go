@@ -128,7 +128,7 @@ type Diagnosis struct {
 	Summary string
 	// Advice is one sentence that says what to do.
 	Advice string
-	// Step is the one that failed: see [Step]. Empty where it cannot be told.
+	// Step is the one that failed: see [Step].
 	Step string
 
 	// Of a command: its words, the first being the program's file where that was found; the names of the variables that
@@ -142,7 +142,8 @@ type Diagnosis struct {
 }
 
 // Explain makes a diagnosis of the error that [client.Dial], or the loss of a connection, came to. It starts nothing and
-// asks nobody, but for the folders that a command's program is looked for in. err must not be nil.
+// asks nobody; it looks into folders for the command's program. The end of a process counts as one during the handshake. err
+// must not be nil.
 func Explain(err error, p Patient) Diagnosis {
 	e := newEvidence(err, p)
 	if e.command != nil {

@@ -30,7 +30,11 @@ var roles = map[string]func(){
 		os.Exit(3)
 	},
 	"leaves": func() {},
-	"killed": func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} },
+	"killed": func() {
+		self, _ := os.FindProcess(os.Getpid())
+		_ = self.Kill()
+		time.Sleep(time.Hour)
+	},
 	"noisy": func() {
 		fmt.Println("Welcome to the server")
 		serve()
@@ -57,7 +61,7 @@ var roles = map[string]func(){
 	},
 	"deaf": func() { // stays when its stdin ends
 		serve()
-		select {}
+		time.Sleep(time.Hour)
 	},
 	"stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)

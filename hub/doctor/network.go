@@ -20,6 +20,7 @@ type network struct {
 	own    *http.Transport // base, unless that is somebody else's
 	mask   *masker
 	url    *url.URL
+	dials  dials // of own
 
 	more chan struct{} // holds a token where there are steps to take
 
@@ -58,6 +59,7 @@ func newNetwork(c *http.Client, m *masker, u *url.URL) *network {
 	if shared, ok := n.base.(*http.Transport); ok {
 		n.own = shared.Clone() // without connections that are open already
 		n.base = n.own
+		n.dials.watch(n.own)
 	}
 	own.Transport = n
 	n.client = &own
@@ -68,6 +70,7 @@ func newNetwork(c *http.Client, m *masker, u *url.URL) *network {
 func (n *network) close() {
 	if n != nil && n.own != nil {
 		n.own.CloseIdleConnections()
+		n.dials.close()
 	}
 }
 

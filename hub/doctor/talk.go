@@ -30,7 +30,7 @@ func (w *walk) greeted(c *client.Client) bool {
 	if !w.running.IsZero() {
 		s.Took = time.Since(w.running)
 	}
-	if w.again.Load() {
+	if w.command != nil && w.again.Load() {
 		s.Detail += "; the server ended when it was asked for its era, and was started again"
 	}
 	if w.network.older() {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -33,6 +34,7 @@ func newWalk(ctx context.Context, p Patient, yield func(Step) bool) *walk {
 		w.again.Store(true)
 	}
 	o := p.Options
+	o.Name = cmp.Or(p.Name, o.Name)
 	o.OnState, o.OnLog, o.Notifications = nil, nil, nil
 	o.Logger, o.Verdicts = slog.New(slog.DiscardHandler), new(transport.Verdicts)
 	o.Restart = client.Restart{Max: -1}

@@ -1,0 +1,40 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"strings"
+
+	"github.com/Microsoft/go-winio"
+)
+
+// Path returns where a dowel listens: a pipe of the user's.
+func Path(_, _ string) string {
+	name := "user"
+	if u, err := user.Current(); err == nil {
+		name = strings.ReplaceAll(u.Uid, `\`, "-")
+	}
+	return `\\.\pipe\dowel-` + name
+}
+
+// Listen takes connections at a path, which nobody but the user can open. Where a dowel is running the error is [ErrRunning].
+func Listen(path string) (net.Listener, error) {
+	const ownerOnly = "D:P(A;;GA;;;OW)"
+	l, err := winio.ListenPipe(path, &winio.PipeConfig{SecurityDescriptor: ownerOnly})
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%w (%s)", ErrRunning, path)
+	}
+	return l, err
+}
+
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	conn, err := winio.DialPipeContext(ctx, path)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: err}
+	}
+	return conn, nil
+}

@@ -1,0 +1,100 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/dowel-mcp/dowel/hub"
+)
+
+// Controller does what is asked of a running dowel. Its methods are called concurrently. An error's text is shown to the
+// user.
+type Controller interface {
+	Status() Status
+	// Do does one thing with a server: enable, disable, restart, trust.
+	Do(ctx context.Context, name, verb string) error
+	// Reload reads the configuration again.
+	Reload(ctx context.Context) error
+}
+
+// ErrNoServer is what a Controller wraps for a name that there is not.
+var ErrNoServer = errors.New("there is no such server")
+
+// Handler returns the running dowel's side. Mount it where only the user can reach it. mcp, which may be nil, is the
+// gateway, at /mcp.
+func Handler(c Controller, h *hub.Hub, mcp http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { reply(w, c.Status()) })
+	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) { done(w, c.Reload(r.Context())) })
+	mux.HandleFunc("POST /v1/servers/{name}/{verb}", func(w http.ResponseWriter, r *http.Request) {
+		done(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
+	})
+	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { logs(w, r, h) })
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { events(w, r, h) })
+	if mcp != nil {
+		mux.Handle("/mcp", mcp)
+		mux.Handle("/mcp/", mcp)
+	}
+	return mux
+}
+
+func reply(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) // who has gone needs no answer
+}
+
+// failure is the form of an error on the wire.
+type failure struct {
+	Error string `json:"error"`
+}
+
+func done(w http.ResponseWriter, err error) {
+	if err == nil {
+		reply(w, struct{}{})
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	_ = json.NewEncoder(w).Encode(failure{err.Error()})
+}
+
+// logs writes the last lines of a server's stderr, one JSON object a line; with follow those that come, too.
+func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub) {
+	name := r.PathValue("name")
+	u := h.Upstream(name)
+	if u == nil {
+		done(w, ErrNoServer)
+		return
+	}
+	out := json.NewEncoder(w)
+	flush := http.NewResponseController(w).Flush
+	follow := h.Events(r.Context(), hub.Wrote)
+	for _, line := range u.Stderr() {
+		_ = out.Encode(Event{Server: name, Kind: "stderr", Line: line})
+	}
+	if r.URL.Query().Get("follow") == "" {
+		return
+	}
+	_ = flush()
+	for e := range follow {
+		if e.Upstream == name && (out.Encode(EventOf(e)) != nil || flush() != nil) {
+			return
+		}
+	}
+}
+
+// events writes what happens, one JSON object a line.
+func events(w http.ResponseWriter, r *http.Request, h *hub.Hub) {
+	out := json.NewEncoder(w)
+	flush := http.NewResponseController(w).Flush
+	w.WriteHeader(http.StatusOK)
+	all := h.Events(r.Context(), hub.StateChanged, hub.CatalogChanged)
+	_ = flush()
+	for e := range all {
+		if out.Encode(EventOf(e)) != nil || flush() != nil {
+			return
+		}
+	}
+}
