@@ -17,6 +17,11 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	if err != nil {
 		return nil, err
 	}
+	if s, ok := g.view.(*searching); ok {
+		if res, err, own := s.own(ctx, g, name, req); own {
+			return res, err
+		}
+	}
 	c := g.hub.Catalog()
 	item := g.view.find(c, hub.Tool, name)
 	switch {

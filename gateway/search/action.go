@@ -21,7 +21,7 @@ var actions = func() map[string]action {
 		reads:   "get list read show view find search fetch retrieve query display see describe lookup",
 		creates: "create add new make insert generate",
 		updates: "update edit modify change patch alter replace rename",
-		deletes: "delete remove erase destroy drop purge",
+		deletes: "delete remove erase destroy drop purge forget",
 	} {
 		for verb := range set(verbs) {
 			all[stem(verb)] = a

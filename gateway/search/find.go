@@ -14,8 +14,8 @@ const (
 	// namedServer is what the tools of a server gain whose name was said.
 	namedServer = 1.3
 
-	exactScore  = 3000
-	foldedScore = 1000
+	exactScore  = 300_000 // more than words can be worth
+	foldedScore = 100_000
 )
 
 // Hit is a tool that was found.
@@ -80,14 +80,14 @@ func (ix *Index) favour(scores []float64, query string) {
 
 // favourServers favours the tools of a server whose name was said, in one word or two.
 func (ix *Index) favourServers(scores []float64, words []word) {
-	said := map[string]bool{}
+	named := map[string]bool{}
 	for i, w := range words {
-		said[w.whole] = true
+		named[w.whole] = true
 		if i > 0 {
-			said[words[i-1].whole+w.whole] = true
+			named[words[i-1].whole+w.whole] = true
 		}
 	}
-	for name := range said {
+	for name := range named {
 		for _, tool := range ix.servers[name] {
 			scores[tool] *= namedServer
 		}

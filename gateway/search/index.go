@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A field of a tool, and what a word in it is worth.
@@ -20,9 +21,9 @@ const (
 )
 
 var (
-	fieldWeight = [fields]float64{nameField: 3, titleField: 2, serverField: 1.5, leadField: 1.3, descriptionField: 0.6, parameterField: 0.3}
+	fieldWeight = [fields]float64{nameField: 3, titleField: 2, serverField: 1.5, leadField: 1.3, descriptionField: 0.6, parameterField: 0.5}
 	// fieldSlope is how far a long field makes each of its words worth less (BM25's b).
-	fieldSlope = [fields]float64{nameField: 0.6, titleField: 0.6, serverField: 0, leadField: 0.6, descriptionField: 0.75, parameterField: 0.75}
+	fieldSlope = [fields]float64{nameField: 0.6, titleField: 0.6, serverField: 0, leadField: 0.6, descriptionField: 0.75, parameterField: 0.6}
 )
 
 const (
@@ -31,6 +32,8 @@ const (
 	// What is read of a tool. A server that writes books is found by their beginnings.
 	maxFieldBytes = 8 << 10
 	leadBytes     = 160
+	// maxSaid is how often a word counts in a field: who repeats one gains nothing.
+	maxSaid = 3
 )
 
 // Index is a set of tools that can be searched. It does not change, and is safe for concurrent use.
@@ -63,9 +66,10 @@ type posting struct {
 
 // New returns an index of the tools, which it copies what it needs of.
 func New(docs []Tool) *Index {
+	n := len(docs)
 	ix := &Index{
-		names: make([]string, len(docs)), byName: make([]int, len(docs)), sizes: make([]int, len(docs)), actions: make([]action, len(docs)),
-		exact: map[string][]int{}, folded: map[string][]int{}, servers: map[string][]int{}, terms: map[string]int{},
+		names: make([]string, n), byName: make([]int, n), sizes: make([]int, n), actions: make([]action, n),
+		exact: make(map[string][]int, 2*n), folded: make(map[string][]int, 2*n), servers: map[string][]int{}, terms: map[string]int{},
 	}
 	b := builder{ix: ix, stems: map[string]int{}}
 	for i := range docs {
@@ -105,12 +109,12 @@ func (ix *Index) know(i int, t *Tool) {
 
 // fold returns a name without what models get wrong in it: case and separators.
 func fold(name string) string {
-	var b strings.Builder
-	split(name, func(w word) bool {
-		b.WriteString(w.whole)
-		return true
-	})
-	return b.String()
+	return strings.Map(func(r rune) rune {
+		if !inWord(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
 // builder counts words.
@@ -125,7 +129,7 @@ type builder struct {
 // count is how often a term stands in a tool's fields.
 type count struct {
 	tool int32
-	in   [fields]uint16
+	in   [fields]uint8
 }
 
 func (b *builder) add(i int, t *Tool) {
@@ -185,22 +189,18 @@ func (b *builder) field(i int, f field, text string) {
 		text = text[:maxFieldBytes]
 	}
 	split(text, func(w word) bool {
-		size := 1
-		b.word(i, f, w.whole)
+		if b.word(i, f, w.whole) {
+			b.sizes[i][f] += float64(max(len(w.parts), 1))
+		}
 		for _, part := range w.parts {
 			b.word(i, f, part)
-		}
-		if len(w.parts) > 0 {
-			size = len(w.parts)
-		}
-		if n := b.stems[w.whole]; n >= 0 {
-			b.sizes[i][f] += float64(size)
 		}
 		return true
 	})
 }
 
-func (b *builder) word(i int, f field, w string) {
+// word counts a word, if it says something.
+func (b *builder) word(i int, f field, w string) bool {
 	n, ok := b.stems[w]
 	if !ok {
 		if n = -1; !said[w] {
@@ -209,16 +209,17 @@ func (b *builder) word(i int, f field, w string) {
 		b.stems[strings.Clone(w)] = n
 	}
 	if n < 0 {
-		return
+		return false
 	}
 	counts := b.found[n]
 	if len(counts) == 0 || counts[len(counts)-1].tool != int32(i) {
 		counts = append(counts, count{tool: int32(i)})
+		b.found[n] = counts
 	}
-	if in := &counts[len(counts)-1].in[f]; *in < math.MaxUint16 {
+	if in := &counts[len(counts)-1].in[f]; *in < maxSaid {
 		*in++
 	}
-	b.found[n] = counts
+	return true
 }
 
 // term returns the number of a stem.

@@ -17,7 +17,7 @@ func (ix *Index) near(s string) (all []way) {
 		return nil
 	}
 	for _, other := range ix.beginning(s) {
-		all = append(all, way{[]int{ix.terms[other]}, prefixWeight})
+		all = append(all, way{terms: []int{ix.terms[other]}, weight: prefixWeight})
 	}
 	if len(s) < 4 || len(all) > 0 {
 		return all[:min(len(all), maxNear)]
@@ -33,7 +33,7 @@ func (ix *Index) near(s string) (all []way) {
 			least, all = n, nil
 		}
 		if n <= least {
-			all = append(all, way{[]int{ix.terms[other]}, editWeight[n]})
+			all = append(all, way{terms: []int{ix.terms[other]}, weight: editWeight[n]})
 		}
 	}
 	return all[:min(len(all), maxNear)]

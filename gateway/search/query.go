@@ -13,6 +13,8 @@ const (
 
 	// implied is the weight of what a query does not say in words.
 	implied = 0.7
+	// toldVerb is the weight of a verb in a question: who made it asks for nothing to be made.
+	toldVerb = 0.4
 )
 
 // concept is one thing that a query names, in all the ways to say it.
@@ -26,11 +28,13 @@ type concept struct {
 type way struct {
 	terms  []int
 	weight float64
+	same   bool // it says what the first way does, and not only now and then
 }
 
 // concepts reads the words of a query.
 func (ix *Index) concepts(words []word) (all []concept) {
-	if len(words) > 0 && asking[words[0].whole] {
+	question := len(words) > 0 && asking[words[0].whole]
+	if question {
 		all = append(all, ix.reading())
 	}
 	seen := map[string]bool{}
@@ -39,10 +43,35 @@ func (ix *Index) concepts(words []word) (all []concept) {
 		words = words[n:]
 		if len(c.ways) > 0 && !seen[key] {
 			seen[key] = true
+			if question && actions[key] > reads {
+				c.weaken(toldVerb)
+			}
+			if same := slices.IndexFunc(all, c.repeats); same >= 0 {
+				all[same].merge(c)
+				continue
+			}
 			all = append(all, c)
 		}
 	}
 	return all
+}
+
+// repeats tells whether a concept says in other words what another does, as recurring does after schedule.
+func (c concept) repeats(other concept) bool {
+	return slices.ContainsFunc(other.ways, func(w way) bool { return w.same && slices.Equal(w.terms, c.ways[0].terms) })
+}
+
+// merge adds the ways of a concept that says the same.
+func (c *concept) merge(other concept) {
+	for _, w := range other.ways {
+		at := slices.IndexFunc(c.ways, func(known way) bool { return slices.Equal(known.terms, w.terms) })
+		if at < 0 {
+			c.ways = append(c.ways, w)
+			continue
+		}
+		c.ways[at].weight = max(c.ways[at].weight, w.weight)
+	}
+	c.worth = max(c.worth, other.worth)
 }
 
 // words splits a query. A word that is made of several stands for itself where a tool has it.
@@ -98,16 +127,16 @@ func (ix *Index) concept(words []word) (c concept, n int, key string) {
 // phrase reads a phrase of the table of synonyms.
 func (ix *Index) phrase(words []word) (c concept, n int, key string) {
 	for n = min(3, len(words)); n > 1; n-- {
-		var said []string
+		var stemmed []string
 		for _, w := range words[:n] {
-			said = append(said, stem(w.whole))
+			stemmed = append(stemmed, stem(w.whole))
 		}
-		key = strings.Join(said, " ")
+		key = strings.Join(stemmed, " ")
 		others, ok := synonyms()[key]
 		if !ok {
 			continue
 		}
-		c.together(ix, said, 1)
+		c.together(ix, stemmed, 1)
 		for _, other := range others {
 			c.together(ix, other.stems, other.weight)
 		}
@@ -161,6 +190,7 @@ func (c *concept) together(ix *Index, stems []string, weight float64) {
 
 // way adds a way. What is said instead is worth no more than what was said: a rare synonym would be.
 func (c *concept) way(ix *Index, terms []int, weight float64) {
+	same := weight >= closeWeight
 	idf := 0.0
 	for _, n := range terms {
 		idf += ix.list[n].idf
@@ -174,5 +204,13 @@ func (c *concept) way(ix *Index, terms []int, weight float64) {
 	if weight < 1 && idf > c.idf {
 		weight *= c.idf / idf
 	}
-	c.ways = append(c.ways, way{terms, weight})
+	c.ways = append(c.ways, way{terms, weight, same})
+}
+
+// weaken makes a concept worth less.
+func (c *concept) weaken(to float64) {
+	c.worth *= to
+	for i := range c.ways {
+		c.ways[i].weight *= to
+	}
 }

@@ -14,7 +14,8 @@ const (
 create add new make insert generate spin-up set-up
 write author
 remember memory memorize recall
-delete remove erase destroy drop purge
+delete remove erase destroy drop purge forget get-rid
+multiple several many batch bulk
 get fetch retrieve read show view display see load
 list enumerate show get browse
 find search query lookup look-up locate discover
@@ -44,7 +45,9 @@ schedule cron recurring periodic
 subscribe watch follow
 reply answer respond response
 repository repo
-pull-request pr merge-request mr
+pull-request pr
+merge-request mr
+pull-request merge-request
 issue ticket bug
 message chat dm
 file document
@@ -84,7 +87,7 @@ kubernetes k8s
 	looseClasses = `
 create open register start
 add attach append insert put
-delete clear close forget
+delete clear close
 get list describe inspect
 change set rename
 change diff
@@ -93,6 +96,8 @@ save store write export remember
 list find
 think reason reflect
 repository project codebase
+pr mr merge-request
+mr pull-request
 issue task item story incident problem error
 message comment thread
 discussion thread conversation
@@ -107,6 +112,8 @@ entity node object record item
 person contact customer
 reaction like
 network http request
+request call invoke
+network connection internet
 server api service
 team group organization
 monitor check watch

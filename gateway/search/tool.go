@@ -2,6 +2,7 @@ package search
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -41,17 +42,35 @@ func FromDefinition(server, qualifiedName string, raw json.RawMessage) Tool {
 	return t
 }
 
-// parameters reads an input schema's properties, in the order of their names.
+const (
+	maxDepth      = 4 // of objects in objects
+	maxParameters = 500
+)
+
+// parameters reads an input schema's properties, in the order of their names, each with those of the objects that it is
+// made of behind it.
 func parameters(schema json.RawMessage) (all []Parameter) {
-	for name, property := range object(object(schema)["properties"]) {
-		fields := object(property)
-		about := append(values(fields["enum"]), values(object(fields["items"])["enum"])...)
+	return appendParameters(nil, object(schema), maxDepth)
+}
+
+func appendParameters(all []Parameter, schema map[string]json.RawMessage, depth int) []Parameter {
+	properties := object(schema["properties"])
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if len(all) == maxParameters {
+			break
+		}
+		fields := object(properties[name])
+		items := object(fields["items"])
+		about := append(values(fields["enum"]), values(items["enum"])...)
 		if d := text(fields["description"]); d != "" {
 			about = append([]string{d}, about...)
 		}
 		all = append(all, Parameter{Name: name, Description: strings.Join(about, " ")})
+		if depth > 1 {
+			all = appendParameters(all, fields, depth-1)
+			all = appendParameters(all, items, depth-1)
+		}
 	}
-	slices.SortFunc(all, func(a, b Parameter) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -16,25 +16,50 @@ type word struct {
 // split calls yield for each word of a text or an identifier, until it returns false.
 func split(text string, yield func(word) bool) {
 	for text != "" {
-		start := strings.IndexFunc(text, inWord)
-		if start < 0 {
+		run, simple := nextRun(&text)
+		switch {
+		case run == "":
+		case simple:
+			if !yield(word{whole: strings.ToLower(run)}) { // most words, without what the others take
+				return
+			}
+		case !splitRun(run, yield):
 			return
 		}
-		text = text[start:]
-		end := strings.IndexFunc(text, func(r rune) bool { return !inWord(r) })
-		if end < 0 {
-			end = len(text)
-		}
-		if !splitRun(text[:end], yield) {
-			return
-		}
-		text = text[end:]
 	}
 }
 
+// nextRun cuts the next run of letters and digits off a text. A simple one is of small letters of ASCII, but
+// maybe for the first.
+func nextRun(text *string) (run string, simple bool) {
+	start, end := -1, len(*text)
+	simple = true
+	for i, r := range *text {
+		if !inWord(r) {
+			if start >= 0 {
+				end = i
+				break
+			}
+			continue
+		}
+		if start < 0 {
+			start = i
+		}
+		simple = simple && (r >= 'a' && r <= 'z' || i == start && r >= 'A' && r <= 'Z')
+	}
+	if start < 0 {
+		*text = ""
+		return "", false
+	}
+	run, *text = (*text)[start:end], (*text)[end:]
+	return run, simple
+}
+
 func inWord(r rune) bool {
-	return r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') ||
-		r >= utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+	if r < utf8.RuneSelf {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
 // splitRun yields a run of letters and digits. Where people write no spaces, it is each two letters that stand for a word.
@@ -122,7 +147,7 @@ var said = set("a an the this that these those it its is are was were be been am
 	"mine we us our you your he she they them their his her of to in on at by for from with into onto as and or if then " +
 	"than so but not no can could should would will shall may might must need want like please let lets there here what " +
 	"which who whom whose when where why how s t re ll ve d m some any such just also only very more most other one " +
-	"about via per etc eg ie using use used when whether while")
+	"about between via per etc eg ie using use used when whether while")
 
 func set(words string) map[string]bool {
 	all := map[string]bool{}

@@ -65,10 +65,22 @@ func New(h *hub.Hub, o Options) *Source {
 func (s *Source) Load(cause string) *config.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.read()
+	s.hub.Apply(s.definitions(), cause)
+	return s.set
+}
+
+// Look reads the files as Load does, applies nothing, and returns the definitions.
+func (s *Source) Look() []hub.Definition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read()
+	return s.definitions()
+}
+
+func (s *Source) read() {
 	s.set = config.Load(s.opts.Config)
 	s.list = s.count()
-	s.apply(cause)
-	return s.set
 }
 
 // count returns the servers that count: each name once, by the precedence of the files.
@@ -95,9 +107,8 @@ func (s *Source) count() (list []*config.Server) {
 	return list
 }
 
-// apply gives the hub the definitions; s.mu is held.
-func (s *Source) apply(cause string) {
-	var all []hub.Definition
+// definitions returns those of what was read; s.mu is held.
+func (s *Source) definitions() (all []hub.Definition) {
 	for _, server := range s.list {
 		all = append(all, s.define(server))
 	}
@@ -109,7 +120,7 @@ func (s *Source) apply(cause string) {
 			all = append(all, d)
 		}
 	}
-	s.hub.Apply(all, cause)
+	return all
 }
 
 var switchedOff = hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}
@@ -166,25 +177,10 @@ func (s *Source) distrust(server *config.Server) string {
 	case !ok:
 		return "it came with the project and would run as you: look at it and allow it with dowel trust " + server.Name
 	case hash != server.TrustHash():
-		return "it has changed since you allowed it (" + strings.Join(Changes(facts, server.TrustFacts()), ", ") +
+		return "it has changed since you allowed it (" + strings.Join(config.TrustChange(facts, server.TrustFacts()), ", ") +
 			"): allow it again with dowel trust " + server.Name
 	}
 	return ""
-}
-
-// Changes returns the facts that have gone, each behind a minus sign, and those that are new, behind a plus sign.
-func Changes(before, after []string) (changes []string) {
-	for _, fact := range before {
-		if !slices.Contains(after, fact) {
-			changes = append(changes, "- "+fact)
-		}
-	}
-	for _, fact := range after {
-		if !slices.Contains(before, fact) {
-			changes = append(changes, "+ "+fact)
-		}
-	}
-	return changes
 }
 
 // Set returns what was read last; nil before the first Load.
@@ -227,7 +223,7 @@ func (s *Source) Enable(name string, on bool) error {
 	if err := s.opts.Choices.SetEnabled(name, on); err != nil {
 		return err
 	}
-	s.apply("switched " + map[bool]string{true: "on", false: "off"}[on])
+	s.hub.Apply(s.definitions(), "switched " + map[bool]string{true: "on", false: "off"}[on])
 	return nil
 }
 
@@ -247,7 +243,7 @@ func (s *Source) Trust(name string, facts []string) error {
 	}
 	server := s.list[i]
 	if now := server.TrustFacts(); facts != nil && !slices.Equal(facts, now) {
-		return fmt.Errorf("%s has changed meanwhile (%s): look at it again", name, strings.Join(Changes(facts, now), ", "))
+		return fmt.Errorf("%s has changed meanwhile (%s): look at it again", name, strings.Join(config.TrustChange(facts, now), ", "))
 	}
 	if server.Scope != config.Project {
 		return nil // the user's own need none
@@ -255,7 +251,7 @@ func (s *Source) Trust(name string, facts []string) error {
 	if err := s.opts.Choices.Trust(server.Path, name, server.TrustHash(), server.TrustFacts()); err != nil {
 		return err
 	}
-	s.apply("trusted")
+	s.hub.Apply(s.definitions(), "trusted")
 	return nil
 }
 

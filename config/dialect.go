@@ -1,0 +1,132 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Names of the dialects that [Load] reads.
+const (
+	Own        = "dowel"
+	ClaudeCode = "claude-code"
+)
+
+// Dialect is how one tool writes its configuration, and where.
+type Dialect struct {
+	// Name is what users call it, such as cursor; Title is the tool's own name.
+	Name, Title string
+	// Key leads to the servers: an object by name, or a list of objects that have a name.
+	Key []string
+	// timeout is the unit of a timeout that is a number. 0: the tool's documentation does not tell.
+	timeout time.Duration
+	// startTimeout says that timeout bounds the start of the server, not a call.
+	startTimeout bool
+	// bareURL is what a server at a url without a type is; auto where it is found out.
+	bareURL Kind
+	// bareVariables says that $VAR is a variable too, and %VAR% on Windows.
+	bareVariables bool
+	// settings says that the file holds more than servers, so that its other keys are none of dowel's business.
+	settings bool
+	// user and project are templates of paths; see [Options.expand].
+	user, project []string
+	// nested are the keys in files that hold the servers elsewhere, by file name.
+	nested map[string][]string
+}
+
+var (
+	mcpServers     = []string{"mcpServers"}
+	ownFiles       = []string{"dowel.json", "dowel.jsonc", "dowel.yaml", "dowel.yml", "dowel.toml"}
+	clineFile      = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+	devcontainer   = []string{"customizations", "vscode", "mcp", "servers"}
+	managedClaude  = []string{"linux: /etc/claude-code/managed-mcp.json", "darwin: /Library/Application Support/ClaudeCode/managed-mcp.json", "windows: C:/Program Files/ClaudeCode/managed-mcp.json"}
+	userFilesOfOwn = []string{"{config}/dowel/dowel.json", "{config}/dowel/dowel.jsonc", "{config}/dowel/dowel.yaml", "{config}/dowel/dowel.yml", "{config}/dowel/dowel.toml"}
+)
+
+var dialects = []*Dialect{
+	{Name: Own, Title: "dowel", Key: mcpServers, user: userFilesOfOwn, project: ownFiles},
+	{Name: ClaudeCode, Title: "Claude Code", Key: mcpServers, timeout: time.Millisecond,
+		user: append([]string{"{CLAUDE_CONFIG_DIR|~}/.claude.json"}, managedClaude...), project: []string{".mcp.json"}},
+	{Name: "claude-desktop", Title: "Claude Desktop", Key: mcpServers, user: []string{
+		"{config}/Claude/claude_desktop_config.json", "linux: {config}/claude/claude_desktop_config.json"}},
+	{Name: "cursor", Title: "Cursor", Key: mcpServers, user: []string{"~/.cursor/mcp.json"}, project: []string{".cursor/mcp.json"}},
+	{Name: "vscode", Title: "VS Code", Key: []string{"servers"}, user: []string{
+		"{config}/Code/User/mcp.json", "{config}/Code - Insiders/User/mcp.json", "~/.vscode-server/data/User/mcp.json"},
+		project: []string{".vscode/mcp.json", ".devcontainer/devcontainer.json", ".devcontainer.json"},
+		nested:  map[string][]string{"devcontainer.json": devcontainer, ".devcontainer.json": devcontainer}},
+	{Name: "copilot", Title: "Copilot CLI", Key: mcpServers, timeout: time.Millisecond, user: []string{"{COPILOT_HOME|~/.copilot}/mcp-config.json"}},
+	{Name: "cline", Title: "Cline", Key: mcpServers, timeout: time.Second, user: []string{
+		"{CLINE_MCP_SETTINGS_PATH}", "{config}/Code/User/" + clineFile, "{config}/Cursor/User/" + clineFile, "~/.cline/data/settings/cline_mcp_settings.json"}},
+	{Name: "roo", Title: "Roo Code", Key: mcpServers, timeout: time.Second, project: []string{".roo/mcp.json"},
+		user: []string{"{config}/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"}},
+	{Name: "kilo", Title: "Kilo Code", Key: mcpServers, timeout: time.Second, // a descendant of Roo Code
+		user: []string{"~/.kilocode/cli/global/settings/mcp_settings.json"}, project: []string{".kilocode/mcp.json"}},
+	{Name: "windsurf", Title: "Windsurf", Key: mcpServers, user: []string{"~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json"}},
+	{Name: "gemini", Title: "Gemini CLI", Key: mcpServers, timeout: time.Millisecond, bareURL: SSE, bareVariables: true, settings: true,
+		user: []string{"~/.gemini/settings.json"}, project: []string{".gemini/settings.json"}},
+	{Name: "codex", Title: "Codex", Key: []string{"mcp_servers"}, timeout: time.Second, settings: true,
+		user: []string{"{CODEX_HOME|~/.codex}/config.toml"}, project: []string{".codex/config.toml"}},
+	{Name: "goose", Title: "goose", Key: []string{"extensions"}, timeout: time.Second, settings: true, user: []string{
+		"linux: {XDG_CONFIG_HOME|~/.config}/goose/config.yaml", "darwin: ~/.config/goose/config.yaml", "windows: {config}/Block/goose/config/config.yaml"}},
+	{Name: "lm-studio", Title: "LM Studio", Key: mcpServers, user: []string{"~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"}},
+	{Name: "zed", Title: "Zed", Key: []string{"context_servers"}, settings: true, project: []string{".zed/settings.json"}, user: []string{
+		"linux: {XDG_CONFIG_HOME|~/.config}/zed/settings.json", "darwin: ~/.config/zed/settings.json", "windows: {config}/Zed/settings.json"}},
+	{Name: "continue", Title: "Continue", Key: mcpServers, settings: true, user: []string{"~/.continue/config.yaml"}, project: []string{".continue/mcpServers/*.yaml"}},
+	{Name: "opencode", Title: "OpenCode", Key: []string{"mcp"}, timeout: time.Millisecond, startTimeout: true, settings: true, user: []string{
+		"{XDG_CONFIG_HOME|~/.config}/opencode/opencode.json", "{XDG_CONFIG_HOME|~/.config}/opencode/opencode.jsonc"},
+		project: []string{"opencode.json", "opencode.jsonc"}},
+	{Name: "amp", Title: "Amp", Key: []string{"amp.mcpServers"}, settings: true, user: []string{"{XDG_CONFIG_HOME|~/.config}/amp/settings.json"}},
+	{Name: "kiro", Title: "Kiro", Key: mcpServers, user: []string{"~/.kiro/settings/mcp.json"}, project: []string{".kiro/settings/mcp.json"}},
+	{Name: "amazon-q", Title: "Amazon Q", Key: mcpServers, user: []string{"~/.aws/amazonq/mcp.json"}, project: []string{".amazonq/mcp.json"}},
+	{Name: "antigravity", Title: "Antigravity", Key: mcpServers, user: []string{"~/.gemini/antigravity/mcp_config.json"}},
+	{Name: "crush", Title: "Crush", Key: []string{"mcp"}, settings: true, user: []string{"{XDG_CONFIG_HOME|~/.config}/crush/crush.json"}, project: []string{".crush.json", "crush.json"}},
+	{Name: "factory", Title: "Factory", Key: mcpServers, user: []string{"~/.factory/mcp.json"}},
+	{Name: "kimi", Title: "Kimi", Key: mcpServers, user: []string{"~/.kimi/mcp.json"}},
+	{Name: "qoder", Title: "Qoder", Key: mcpServers, user: []string{"~/.qoder/mcp.json", "{config}/Qoder/User/mcp.json"}},
+	{Name: "trae", Title: "Trae", Key: mcpServers, user: []string{"{config}/Trae/User/mcp.json"}},
+	{Name: "vibe", Title: "Mistral Vibe", Key: []string{"mcp_servers"}, settings: true, user: []string{"~/.vibe/config.toml"}},
+	{Name: "sema4", Title: "Sema4", Key: mcpServers, user: []string{"~/.sema4ai/sema4ai-studio/mcp_servers.json"}},
+	{Name: "inspector", Title: "MCP Inspector", Key: mcpServers, timeout: time.Millisecond, user: []string{"~/.mcp-inspector/mcp.json"}},
+	{Name: "mcphost", Title: "mcphost", Key: mcpServers, settings: true, user: []string{"~/.mcphost.yml", "~/.mcphost.json", "~/.mcp.json"}},
+	{Name: "kit", Title: "kit", Key: mcpServers, settings: true, user: []string{"~/.kit.yml"}, project: []string{".kit.yml"}},
+	{Name: "openmanus", Title: "OpenManus", Key: mcpServers, project: []string{"config/mcp.json"}},
+}
+
+// Dialects returns what dowel understands, dowel's own first.
+func Dialects() []Dialect {
+	all := make([]Dialect, len(dialects))
+	for i, d := range dialects {
+		all[i] = *d
+	}
+	return all
+}
+
+// LookupDialect returns the dialect of that name; the error names the nearest one.
+func LookupDialect(name string) (Dialect, error) {
+	if d := lookupDialect(name); d != nil {
+		return *d, nil
+	}
+	var names []string
+	for _, d := range dialects {
+		names = append(names, d.Name)
+	}
+	return Dialect{}, fmt.Errorf("no tool is called %q: %s", name, choose(name, names))
+}
+
+func lookupDialect(name string) *Dialect {
+	if i := slices.IndexFunc(dialects, func(d *Dialect) bool { return d.Name == name }); i >= 0 {
+		return dialects[i]
+	}
+	return nil
+}
+
+// key returns what leads to the servers in a file of that base name.
+func (d *Dialect) key(base string) []string {
+	if keys := d.nested[base]; keys != nil {
+		return keys
+	}
+	return d.Key
+}
+
+// own reports whether it is dowel's, which takes durations as strings only.
+func (d *Dialect) own() bool { return d.Name == Own }

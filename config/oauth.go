@@ -1,0 +1,87 @@
+package config
+
+import "strings"
+
+// oauthStrings are the strings of an [OAuth], each with the names that the tools give it.
+var oauthStrings = []struct {
+	field string
+	of    func(*OAuth) *string
+	names []string
+}{
+	{"clientId", func(o *OAuth) *string { return &o.ClientID }, []string{"clientId", "client_id", "CLIENT_ID"}},
+	{"clientSecret", func(o *OAuth) *string { return &o.ClientSecret }, []string{"clientSecret", "client_secret", "CLIENT_SECRET"}},
+	{"metadataUrl", func(o *OAuth) *string { return &o.MetadataURL }, []string{"metadataUrl", "authServerMetadataUrl"}},
+	{"authorizationUrl", func(o *OAuth) *string { return &o.AuthorizationURL }, []string{"authorizationUrl", "authorization_url"}},
+	{"tokenUrl", func(o *OAuth) *string { return &o.TokenURL }, []string{"tokenUrl", "token_url"}},
+	{"redirectUri", func(o *OAuth) *string { return &o.RedirectURI }, []string{"redirectUri", "redirect_uri"}},
+	{"callbackPort", func(o *OAuth) *string { return &o.CallbackPort }, []string{"callbackPort"}},
+	{"resource", func(o *OAuth) *string { return &o.Resource }, []string{"resource"}},
+}
+
+// oauth reads the object, or false, which is off.
+func (e *entry) oauth(field string, n *node) {
+	if e.s.OAuth == nil {
+		e.s.OAuth = &OAuth{}
+	}
+	if n.kind == boolNode {
+		e.s.OAuth.Off = n.text == "false"
+		return
+	}
+	if !e.expect(field, n, objectNode) {
+		return
+	}
+	for _, m := range n.members {
+		e.oauthMember(field+"."+m.key.text, m.key.text, m)
+	}
+}
+
+func (e *entry) oauthMember(field, name string, m member) {
+	switch name {
+	case "scopes", "scope":
+		e.scopes(field, m.value)
+		return
+	case "enabled":
+		on := true
+		e.flag(field, m.value, &on)
+		e.s.OAuth.Off = !on
+		return
+	}
+	for _, known := range oauthStrings {
+		for _, n := range known.names {
+			if n == name {
+				e.oauthString(known.field, m.value)
+				return
+			}
+		}
+	}
+	e.unknown(field, m.key.at, "", "dowel does not use it")
+}
+
+func (e *entry) oauthString(field string, n *node) {
+	for _, known := range oauthStrings {
+		if known.field == field {
+			if e.s.OAuth == nil {
+				e.s.OAuth = &OAuth{}
+			}
+			if field == "callbackPort" && n.kind == numberNode {
+				n = &node{kind: stringNode, text: n.text, at: n.at}
+			}
+			e.string("oauth."+field, n, known.of(e.s.OAuth))
+		}
+	}
+}
+
+// scopes reads a list, or one string with spaces between.
+func (e *entry) scopes(field string, n *node) {
+	if e.s.OAuth == nil {
+		e.s.OAuth = &OAuth{}
+	}
+	if n.kind != stringNode {
+		e.strings("oauth.scopes", n, &e.s.OAuth.Scopes)
+		return
+	}
+	for _, scope := range strings.Fields(n.text) {
+		e.s.OAuth.Scopes = append(e.s.OAuth.Scopes, scope)
+		e.place("oauth.scopes", n)
+	}
+}

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/sse"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// FrontOptions configure a [Front]. The zero value is ready, for a listener that only this machine reaches.
+type FrontOptions struct {
+	// Streamable and SSE are the options of the two transports. Their Guard is that of all paths.
+	Streamable streamable.Options
+	SSE        sse.Options
+	Guard      transport.Guard
+	// Token is what clients have to show: Authorization: Bearer TOKEN. Empty: nobody has to.
+	Token string
+	// Middleware is around every endpoint.
+	Middleware []mcp.Middleware
+	// Page is served at / and /status.json; nil: nothing is.
+	Page http.Handler
+}
+
+// Front is a gateway over HTTP: all upstreams at /mcp, one of them at /mcp/NAME, and for clients of 2024 at /sse. It is safe
+// for concurrent use.
+type Front struct {
+	gateway *Gateway
+	opts    FrontOptions
+	all     *streamable.Server
+	old     *sse.Server
+
+	mu    sync.Mutex
+	parts map[string]*streamable.Server // of single upstreams
+}
+
+// Front returns the gateway over HTTP. Call [Front.Shutdown] before the program ends.
+func (g *Gateway) Front(o FrontOptions) *Front {
+	o.Streamable.Guard, o.SSE.Guard = transport.Guard{Off: true}, transport.Guard{Off: true} // it is asked here
+	f := &Front{gateway: g, opts: o, parts: map[string]*streamable.Server{}}
+	f.all = streamable.Handler(mcp.Chain(g, o.Middleware...), o.Streamable)
+	f.old = sse.Handler(mcp.Chain(g, o.Middleware...), o.SSE)
+	return f
+}
+
+// ServeHTTP implements [http.Handler].
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.opts.Guard.Check(w, r) || !f.authorized(w, r) {
+		return
+	}
+	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
+	case path == "/mcp":
+		f.all.ServeHTTP(w, r)
+	case path == "/sse":
+		f.old.ServeHTTP(w, r)
+	case strings.HasPrefix(path, "/mcp/"):
+		f.part(w, r, strings.TrimPrefix(path, "/mcp/"))
+	case f.opts.Page != nil && (path == "" || path == "/status.json"):
+		f.opts.Page.ServeHTTP(w, r)
+	default:
+		transport.Refuse(w, http.StatusNotFound, "there is nothing here: MCP is at /mcp, one server of it at /mcp/NAME")
+	}
+}
+
+// authorized reports whether the request shows the token, and answers one that does not.
+func (f *Front) authorized(w http.ResponseWriter, r *http.Request) bool {
+	if f.opts.Token == "" {
+		return true
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(token)), []byte(f.opts.Token)) == 1 {
+		return true
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="dowel"`)
+	transport.Refuse(w, http.StatusUnauthorized, "the request must carry the gateway's token: Authorization: Bearer …")
+	return false
+}
+
+// part serves one upstream.
+func (f *Front) part(w http.ResponseWriter, r *http.Request, name string) {
+	if f.gateway.hub.Upstream(name) == nil {
+		transport.Refuse(w, http.StatusNotFound, "there is no server of that name")
+		return
+	}
+	f.mu.Lock()
+	s := f.parts[name]
+	if s == nil {
+		s = streamable.Handler(mcp.Chain(f.gateway.Only(name), f.opts.Middleware...), f.opts.Streamable)
+		f.parts[name] = s
+	}
+	f.mu.Unlock()
+	s.ServeHTTP(w, r)
+}
+
+// Shutdown refuses new work, and waits for calls in flight as [streamable.Server.Shutdown] does.
+func (f *Front) Shutdown(ctx context.Context) error {
+	f.mu.Lock()
+	ends := []func(context.Context) error{f.all.Shutdown, f.old.Shutdown}
+	for _, s := range f.parts {
+		ends = append(ends, s.Shutdown)
+	}
+	f.mu.Unlock()
+	failed := make([]error, len(ends))
+	var wg sync.WaitGroup
+	for i, end := range ends {
+		wg.Go(func() { failed[i] = end(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(failed...)
+}

@@ -1,0 +1,109 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"go.uber.org/goleak"
+)
+
+// TestMain makes the test binary an upstream too: as a child of the tests it serves what its first argument says.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
+		roles[os.Args[1]]()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// roles are what children do.
+var roles = map[string]func(){
+	"upstream": func() { _ = stdio.Serve(context.Background(), newUpstream()) },
+	"silent":   func() { _, _ = io.Copy(io.Discard, os.Stdin) },
+	"exit":     func() { fmt.Fprintln(os.Stderr, "no such database"); os.Exit(3) },
+}
+
+// child is a command that runs a role.
+func child(role string) stdio.Command {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return stdio.Command{Path: self, Args: []string{role}}
+}
+
+// quiet is for tests whose subjects complain of what is done to them on purpose.
+var quiet = slog.New(slog.DiscardHandler)
+
+// hubOf returns a hub that is being started.
+func hubOf(t testing.TB, o hub.Options, definitions ...hub.Definition) *hub.Hub {
+	t.Helper()
+	if o.Logger == nil {
+		o.Logger = quiet
+	}
+	h := hub.New(o)
+	t.Cleanup(func() { h.Close() })
+	h.Apply(definitions, "the test begins")
+	return h
+}
+
+// settle waits until nothing is starting.
+func settle(t testing.TB, h *hub.Hub) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if h.Settle(ctx) {
+		return
+	}
+	for _, u := range h.Upstreams() {
+		t.Log(u.Name(), u.State().Status, u.State().Err)
+	}
+	t.Fatal("not settled")
+}
+
+func gatewayOf(t testing.TB, h *hub.Hub, o gateway.Options) *gateway.Gateway {
+	t.Helper()
+	if o.Logger == nil {
+		o.Logger = quiet
+	}
+	g := gateway.New(h, o)
+	t.Cleanup(func() { g.Close() })
+	return g
+}
+
+// over returns a gateway over upstreams that are ready, or failed.
+func over(t testing.TB, definitions ...hub.Definition) (*gateway.Gateway, *hub.Hub) {
+	t.Helper()
+	h := hubOf(t, hub.Options{}, definitions...)
+	settle(t, h)
+	return gatewayOf(t, h, gateway.Options{}), h
+}
+
+func dial(t testing.TB, to any, o client.Options) *client.Client {
+	t.Helper()
+	c, err := client.Dial(t.Context(), to, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never happened: " + what)
+		}
+	}
+}

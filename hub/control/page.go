@@ -1,0 +1,28 @@
+package control
+
+import (
+	_ "embed"
+	"net/http"
+)
+
+//go:embed page.html
+var page []byte
+
+// Page returns the status page: HTML at /, and what it shows as JSON at /status.json. It tells how the servers
+// are, and changes nothing. Guard it as the gateway is guarded.
+func Page(c Controller) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Type", "text/html; charset=utf-8")
+		header.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		_, _ = w.Write(page) // who has gone needs none
+	})
+	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		reply(w, c.Status())
+	})
+	return mux
+}
