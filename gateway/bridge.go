@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,8 +23,6 @@ import (
 type bridge struct {
 	core         *core
 	upstream     *hub.Upstream
-	method       string
-	who          string // may go on with it
 	capabilities mcp.ClientCapabilities
 	ctx          context.Context // of the upstream's call
 	cancel       context.CancelCauseFunc
@@ -32,13 +32,12 @@ type bridge struct {
 	resp *mcp.Response // with err, what the call has come to; read after done is closed
 	err  error
 
-	mu     sync.Mutex
-	front  *mcp.Request // what the client waits for; nil while the call is parked
-	open   context.Context
-	asked  map[string]*question // that have no answer
-	count  int
-	id     string // in the parking
-	expiry *time.Timer
+	mu    sync.Mutex
+	front *mcp.Request // what the client waits for; nil while the call is parked, unless its edge asks live
+	open  context.Context
+	asked map[string]*question // that have no answer
+	count int
+	leave func() // the parking
 }
 
 // question is one that the upstream waits for.
@@ -52,7 +51,7 @@ var errParked = errors.New("nobody has answered what the server asked")
 
 func newBridge(c *core, u *hub.Upstream, req *mcp.Request) *bridge {
 	b := &bridge{
-		core: c, upstream: u, method: req.Method, who: req.Principal.ID, capabilities: req.Capabilities(),
+		core: c, upstream: u, capabilities: req.Capabilities(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), asked: map[string]*question{},
 	}
 	b.ctx, b.cancel = context.WithCancelCause(hub.Answering(context.Background(), b))
@@ -115,6 +114,11 @@ func (b *bridge) wait(ctx context.Context) (*mcp.Result, error) {
 			return nil, context.Cause(ctx)
 		case <-b.wake:
 		}
+		select {
+		case <-b.done: // whatever it has asked
+			continue
+		default:
+		}
 		if res, err := b.park(); res != nil || err != nil {
 			return res, err
 		}
@@ -144,14 +148,19 @@ func (b *bridge) park() (*mcp.Result, error) {
 		b.cancel(err)
 		return nil, err
 	}
-	b.front, b.open = nil, nil
+	if !b.live() {
+		b.front, b.open = nil, nil
+	}
 	result.RequestState = &state
 	return &mcp.Result{Type: mcp.ResultInputRequired, Value: result}, nil
 }
 
+// live reports whether the client's request goes on while the call is parked: its edge asks live. b.mu is held.
+func (b *bridge) live() bool { return !b.front.Revision.Modern() }
+
 // ServeMCP implements [mcp.Handler]: it takes what the upstream asks while it works on the call.
 func (b *bridge) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	asked := mcp.InputRequest{Method: req.Method, Params: strip(req.Params)}
+	asked := mcp.InputRequest{Method: req.Method, Params: strip(req.Params, b.capabilities)}
 	needs, known := vocabulary.InputRequest(asked)
 	if !known {
 		return nil, mcp.MethodNotFound(req.Method)
@@ -192,8 +201,12 @@ func (b *bridge) nudge() {
 	}
 }
 
-// strip leaves out of a live question what input requests do not have.
-func strip(params json.RawMessage) json.RawMessage {
+// strip leaves out of a live question what input requests do not have, and the wish for a context that the client may ignore,
+// and does not declare: servers of before 2025-11-25 could not know.
+func strip(params json.RawMessage, can mcp.ClientCapabilities) json.RawMessage {
+	if can.Sampling != nil && can.Sampling.Context == nil && rawjson.Lookup(params, "includeContext") != nil {
+		params = rawjson.Set(params, "includeContext", nil)
+	}
 	for _, name := range []string{"elicitationId", "task"} {
 		if rawjson.Lookup(params, name) != nil {
 			params = rawjson.Set(params, name, nil)
@@ -259,13 +272,18 @@ func (p *parking) keep(b *bridge) (state string, err error) {
 	p.last++
 	id := strconv.Itoa(p.last)
 	p.calls[id] = b
-	b.id = id
-	b.expiry = time.AfterFunc(p.time, func() {
+	end := func(why error) {
 		if p.take(id) != nil {
-			b.cancel(fmt.Errorf("%w within %v", errParked, p.time))
+			b.cancel(why)
 		}
-	})
-	return p.sealer.Seal([]byte(id), b.bound()), nil
+	}
+	expiry := time.AfterFunc(p.time, func() { end(fmt.Errorf("%w within %v", errParked, p.time)) })
+	b.leave = func() { expiry.Stop() }
+	if open := b.open; b.live() { // who asks live may be refused, or cancelled, and comes back for neither
+		gone := context.AfterFunc(open, func() { end(context.Cause(open)) })
+		b.leave = func() { expiry.Stop(); gone() }
+	}
+	return p.sealer.Seal([]byte(id), bound(b.upstream, b.front)), nil
 }
 
 func (p *parking) take(id string) *bridge {
@@ -276,19 +294,28 @@ func (p *parking) take(id string) *bridge {
 	return b
 }
 
-// bound is what a state is good for.
-func (b *bridge) bound() []byte { return bound(b.method, b.who) }
-
-func bound(method, who string) []byte { return []byte(method + "\x00" + who) }
+// bound is what a state is good for: a request of the same principal, for the same thing, with the same arguments.
+func bound(u *hub.Upstream, req *mcp.Request) []byte {
+	about := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(req.Params))
+	d.UseNumber() // not everything is a float64
+	_ = d.Decode(&about)
+	for _, name := range []string{"_meta", "inputResponses", "requestState"} {
+		delete(about, name)
+	}
+	canonical, _ := json.Marshal([]any{req.Method, req.Principal.ID, u.Name(), about}) // of what has been decoded
+	sum := sha256.Sum256(canonical)
+	return sum[:]
+}
 
 // claim returns the parked call that a request goes on with; nil where it is none of this gateway's retries.
-func (p *parking) claim(req *mcp.Request) (*bridge, error) {
+func (p *parking) claim(u *hub.Upstream, req *mcp.Request) (*bridge, error) {
 	raw := rawjson.Lookup(req.Params, "requestState")
 	if raw == nil {
 		return nil, nil
 	}
 	text, _ := rawjson.String(raw)
-	id, err := p.sealer.Open(text, bound(req.Method, req.Principal.ID))
+	id, err := p.sealer.Open(text, bound(u, req))
 	if err != nil {
 		return nil, mcp.InvalidParams("%s: the request state is not one of this server's, or of another request", req.Method)
 	}
@@ -296,7 +323,7 @@ func (p *parking) claim(req *mcp.Request) (*bridge, error) {
 	if b == nil {
 		return nil, mcp.InvalidParams("%s: the call that this request goes on with has ended, or is being gone on with: call again", req.Method)
 	}
-	b.expiry.Stop()
+	b.leave()
 	return b, nil
 }
 
@@ -308,7 +335,7 @@ func (p *parking) close() {
 	clear(p.calls)
 	p.mu.Unlock()
 	for _, b := range calls {
-		b.expiry.Stop()
+		b.leave()
 		b.cancel(errors.New("the gateway is shutting down"))
 	}
 	p.work.Wait()

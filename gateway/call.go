@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -22,33 +21,67 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 			return res, err
 		}
 	}
-	c := g.hub.Catalog()
-	item := g.view.find(c, hub.Tool, name)
-	switch {
-	case item == nil && name == StatusTool && g.view.status():
+	if name == StatusTool && g.view.status() {
 		return g.status()
-	case item == nil:
-		return g.noTool(c, name)
+	}
+	item, missing := g.find(ctx, hub.Tool, name)
+	switch {
+	case item != nil:
+	case missing != nil: // a model can do something else
+		return failed(missing.Error()), nil
+	default:
+		return nil, mcp.InvalidParams("unknown tool: %s", name)
 	}
 	if err := item.CheckHeaders(req); err != nil {
 		return nil, err
 	}
 	res, err := g.forward(ctx, item.Upstream, req, rename(req.Params, "name", name, item.Name))
-	var down *hub.DownError
-	if errors.As(err, &down) {
-		return failed(down.Error()), nil
+	if why := broken(ctx, item.Upstream, err); why != "" {
+		return failed(why), nil
 	}
 	return res, err
 }
 
-// noTool says why there is no tool of that name, so that a model can do something else.
-func (g *Gateway) noTool(c *hub.Catalog, name string) (*mcp.Result, error) {
+// find returns the tool or prompt of a name, which may be of an upstream that is starting: it is waited for. missing says why
+// there is none, where it may be of one whose things are missing.
+func (g *Gateway) find(ctx context.Context, k hub.Kind, name string) (item *hub.Item, missing *hub.DownError) {
+	c := g.hub.Catalog()
+	if item = g.view.find(c, k, name); item != nil {
+		return item, nil
+	}
 	for _, m := range c.Missing() {
-		if g.view.shows(m.Upstream) && (strings.HasPrefix(name, m.Upstream+"__") || strings.HasPrefix(name, m.Upstream+".")) {
-			return failed((&hub.DownError{Upstream: m.Upstream, State: m.State}).Error()), nil
+		if !g.view.owns(m, name) {
+			continue
+		}
+		if u := g.hub.Upstream(m.Upstream); m.State.Status == hub.Starting && u != nil && u.Settle(ctx) {
+			if item = g.view.find(g.hub.Catalog(), k, name); item != nil {
+				return item, nil
+			}
+			m.State = u.State()
+		}
+		if m.State.Status != hub.Ready {
+			return nil, &hub.DownError{Upstream: m.Upstream, State: m.State}
 		}
 	}
-	return nil, mcp.InvalidParams("unknown tool: %s", name)
+	return nil, nil
+}
+
+// broken says why a call has come to nothing, unless the upstream has answered it, or nobody waits for it any more.
+func broken(ctx context.Context, u *hub.Upstream, err error) string {
+	var answered *mcp.Error
+	var lacks *mcp.CapabilityError
+	var down *hub.DownError
+	switch {
+	case err == nil, ctx.Err() != nil, errors.As(err, &answered), errors.As(err, &lacks):
+		return ""
+	case errors.As(err, &down):
+		return down.Error()
+	}
+	why := err.Error()
+	if mask := u.Definition().Mask; mask != nil {
+		why = mask(why)
+	}
+	return "the server " + u.Name() + " has not answered: " + why
 }
 
 // failed is a tool's result that says why it has failed.
@@ -61,12 +94,24 @@ func (g *Gateway) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	if err != nil {
 		return nil, err
 	}
-	item := g.view.find(g.hub.Catalog(), hub.Prompt, name)
-	if item == nil {
+	item, missing := g.find(ctx, hub.Prompt, name)
+	switch {
+	case item != nil:
+	case missing != nil:
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", missing)
+	default:
 		return nil, mcp.InvalidParams("unknown prompt: %s", name)
 	}
-	res, err := g.forward(ctx, item.Upstream, req, rename(req.Params, "name", name, item.Name))
-	return res, said(err)
+	return g.forwardTo(ctx, item.Upstream, req, rename(req.Params, "name", name, item.Name))
+}
+
+// forwardTo is forward with words for what no upstream has answered.
+func (g *Gateway) forwardTo(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+	res, err := g.forward(ctx, u, req, params)
+	if why := broken(ctx, u, err); why != "" {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", why)
+	}
+	return res, err
 }
 
 func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -78,8 +123,7 @@ func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resu
 	if u == nil {
 		return g.readUnlisted(ctx, req, uri)
 	}
-	res, err := g.forward(ctx, u, req, rename(req.Params, "uri", uri, own))
-	return res, said(err)
+	return g.forwardTo(ctx, u, req, rename(req.Params, "uri", uri, own))
 }
 
 // readUnlisted asks the upstreams that have resources one after the other: tools link to resources that nobody lists.
@@ -91,7 +135,7 @@ func (g *Gateway) readUnlisted(ctx context.Context, req *mcp.Request, uri string
 		res, err := g.forward(ctx, u, req, req.Params)
 		var answered *mcp.Error
 		if err == nil || ctx.Err() != nil || errors.As(err, &answered) && !notFound(answered) {
-			return res, said(err)
+			return res, err
 		}
 	}
 	return nil, mcp.ResourceNotFound(uri)
@@ -125,11 +169,24 @@ func (g *Gateway) complete(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	default:
 		return nil, mcp.InvalidParams("completion/complete needs params.ref of type %s or %s", mcp.RefPrompt, mcp.RefResource)
 	}
-	if u.State().Status == hub.Ready && u.Info().Capabilities.Completions == nil {
-		return &mcp.Result{Value: &mcp.CompleteResult{Completion: mcp.Completion{Values: []string{}}}}, nil
+	if u.State().Status == hub.Ready && !completes(u.Info()) {
+		return noCompletions()
 	}
-	res, err := g.forward(ctx, u, req, rawjson.Replace(req.Params, "ref", own))
-	return res, said(err)
+	res, err := g.forwardTo(ctx, u, req, rawjson.Replace(req.Params, "ref", own))
+	var answered *mcp.Error
+	if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound {
+		return noCompletions()
+	}
+	return res, err
+}
+
+// completes reports whether a server may complete arguments: in 2024-11-05 there was nothing to declare.
+func completes(i hub.Info) bool {
+	return i.Capabilities.Completions != nil || i.Revision == mcp.Revision20241105
+}
+
+func noCompletions() (*mcp.Result, error) {
+	return &mcp.Result{Value: &mcp.CompleteResult{Completion: mcp.Completion{Values: []string{}}}}, nil
 }
 
 // member returns a member of a request's params that must be a text.
@@ -147,13 +204,4 @@ func rename(object json.RawMessage, name, from, to string) json.RawMessage {
 		return object
 	}
 	return rawjson.Replace(object, name, rawjson.AppendString(nil, to))
-}
-
-// said makes an error that a client may read of that of an upstream that cannot be called.
-func said(err error) error {
-	var down *hub.DownError
-	if errors.As(err, &down) {
-		return mcp.Errorf(jsonrpc.CodeInternal, "%s", down.Error())
-	}
-	return err
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -15,7 +16,8 @@ var capabilities = mcp.ServerCapabilities{
 	Logging:     &struct{}{},
 }
 
-func (g *Gateway) discover() (*mcp.Result, error) {
+func (g *Gateway) discover(ctx context.Context) (*mcp.Result, error) {
+	g.wait(ctx)
 	return &mcp.Result{Value: &mcp.DiscoverResult{
 		SupportedVersions: mcp.Revisions(), Capabilities: capabilities, Instructions: g.instructions(),
 	}}, nil

@@ -102,15 +102,9 @@ var askFeatures = []feature{
 		return nil
 	}},
 	{"visits: -32042", func(ctx context.Context, p *pair) error {
-		defer p.reset(ctx)
+		if err := p.says(ctx, "forget_visit", "forgotten"); err != nil {
+			return err
+		}
 		return p.says(ctx, "visit_first", "visited")
 	}},
-}
-
-// reset leaves the tool visit_first as it was: it fails every other time.
-func (p *pair) reset(ctx context.Context) {
-	if _, err := p.tool(ctx, p.poor, "visit_first", nil); err != nil {
-		return
-	}
-	_, _ = p.tool(ctx, p.poor, "visit_first", nil)
 }

@@ -18,7 +18,7 @@ func (g *Gateway) forward(ctx context.Context, u *hub.Upstream, req *mcp.Request
 		resp, err := u.RoundTrip(ctx, caller(req), outbound(req, params, passing(ctx, req)))
 		return outcome(resp, err)
 	}
-	if b, err := g.parked.claim(req); b != nil || err != nil {
+	if b, err := g.parked.claim(u, req); b != nil || err != nil {
 		if err != nil {
 			return nil, err
 		}
@@ -47,21 +47,29 @@ func passing(ctx context.Context, req *mcp.Request) func(mcp.Notification) {
 	return func(n mcp.Notification) { pass(ctx, req, n) }
 }
 
-// pass passes on a notification, under the client's progress token.
+// pass passes on a notification: progress under the client's token, and log messages that it wants. An upstream of an older
+// revision has one level for all its callers.
 func pass(ctx context.Context, req *mcp.Request, n mcp.Notification) {
-	if n.Method == mcp.NotificationProgress {
+	switch n.Method {
+	case mcp.NotificationProgress:
 		if req.ProgressToken == nil {
 			return
 		}
 		n.Params = rawjson.Replace(n.Params, "progressToken", req.ProgressToken)
+	case mcp.NotificationMessage:
+		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
+		if req.LogLevel == "" || mcp.LoggingLevel(level).Severity() < req.LogLevel.Severity() {
+			return
+		}
 	}
 	_ = req.Peer.Notify(ctx, n) // who has gone needs none
 }
 
-// caller is who calls, for upstreams that are not shared by all.
+// caller is who calls, for upstreams that are not shared by all. The session is that of an older client: what a client of
+// today sends as one has been verified by nobody.
 func caller(req *mcp.Request) hub.Caller {
 	who := hub.Caller{Principal: req.Principal.ID}
-	if ids := req.Header[mcp.HeaderSessionID]; len(ids) > 0 {
+	if ids := req.Header[mcp.HeaderSessionID]; len(ids) > 0 && !req.Revision.Modern() {
 		who.Session = ids[0]
 	}
 	return who

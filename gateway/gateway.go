@@ -15,6 +15,7 @@ const (
 	DefaultPark      = 10 * time.Minute
 	DefaultMaxParked = 1000
 	DefaultPageSize  = 1000
+	DefaultWait      = 3 * time.Second
 )
 
 // Options configure a [Gateway]. The zero value is ready.
@@ -31,6 +32,9 @@ type Options struct {
 	MaxParked int
 	// PageSize is how many things a page of a list holds, default [DefaultPageSize].
 	PageSize int
+	// Wait bounds how long lists, and the first words to a client, wait for upstreams that are starting for the first time:
+	// many clients ask once and never again. Default [DefaultWait]; negative: not at all.
+	Wait time.Duration
 	// Logger takes what belongs to no call. nil: slog.Default.
 	Logger *slog.Logger
 }
@@ -48,6 +52,9 @@ func (o *Options) complete() {
 	set(&o.Park, DefaultPark)
 	set(&o.MaxParked, DefaultMaxParked)
 	set(&o.PageSize, DefaultPageSize)
+	if o.Wait == 0 {
+		o.Wait = DefaultWait
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -119,15 +126,15 @@ func (g *Gateway) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 func (g *Gateway) serve(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	switch req.Method {
 	case mcp.MethodDiscover:
-		return g.discover()
+		return g.discover(ctx)
 	case mcp.MethodListTools:
-		return g.list(req, hub.Tool)
+		return g.list(ctx, req, hub.Tool)
 	case mcp.MethodListPrompts:
-		return g.list(req, hub.Prompt)
+		return g.list(ctx, req, hub.Prompt)
 	case mcp.MethodListResources:
-		return g.list(req, hub.Resource)
+		return g.list(ctx, req, hub.Resource)
 	case mcp.MethodListResourceTemplates:
-		return g.list(req, hub.Template)
+		return g.list(ctx, req, hub.Template)
 	case mcp.MethodCallTool:
 		return g.callTool(ctx, req)
 	case mcp.MethodGetPrompt:
@@ -140,6 +147,16 @@ func (g *Gateway) serve(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 		return g.listen(ctx, req)
 	}
 	return nil, mcp.MethodNotFound(req.Method)
+}
+
+// wait waits a little for upstreams that are starting.
+func (g *Gateway) wait(ctx context.Context) {
+	if g.opts.Wait < 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.opts.Wait)
+	defer cancel()
+	g.hub.Known(ctx)
 }
 
 // lazily makes something once for each catalog.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 
@@ -17,7 +18,8 @@ const MetaMissing = "dowel/missing"
 type page json.RawMessage
 
 // list answers a list from the catalog, whose pages are encoded once.
-func (g *Gateway) list(req *mcp.Request, k hub.Kind) (*mcp.Result, error) {
+func (g *Gateway) list(ctx context.Context, req *mcp.Request, k hub.Kind) (*mcp.Result, error) {
+	g.wait(ctx)
 	c := g.hub.Catalog()
 	pages := g.view.pages()[k].get(c, func() []page { return g.encode(c, k) })
 	n := 0

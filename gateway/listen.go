@@ -2,7 +2,10 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,8 +31,8 @@ func (g *Gateway) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 	defer work.Wait()
 	defer cancel(nil)
 	events := g.hub.Events(ctx, hub.CatalogChanged) // from before the acknowledgement on
-	l := &listening{gateway: g, req: req, filter: p.Notifications, cancel: cancel}
-	resources := l.agree()
+	l := &listening{gateway: g, req: req, filter: p.Notifications, cancel: cancel, told: make(chan struct{})}
+	l.subscribe(ctx, &work)
 	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: l.filter})
 	if err != nil {
 		return nil, err
@@ -37,9 +40,7 @@ func (g *Gateway) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: ack}); err != nil {
 		return nil, err
 	}
-	for u, uris := range resources {
-		work.Go(func() { l.follow(ctx, u, uris) })
-	}
+	close(l.told)
 	defer l.stop()
 	for e := range events {
 		if e.Kind == hub.CatalogChanged && g.view.shows(e.Upstream) || e.Missed > 0 {
@@ -55,28 +56,57 @@ type listening struct {
 	req     *mcp.Request
 	filter  mcp.SubscriptionFilter
 	cancel  context.CancelCauseFunc
+	told    chan struct{} // closed when the client has been told what is followed
 
 	mu    sync.Mutex
 	kinds [4]bool // that have changed
 	timer *time.Timer
 }
 
-// agree leaves in the filter what can be followed, and returns the URIs that each upstream knows its resources by.
-func (l *listening) agree() map[*hub.Upstream][]string {
+// subscribing bounds how long upstreams have for the subscriptions to their resources, before the client is told of its own:
+// what changes from then on is passed on. It is told of those that take longer as if all had changed.
+const subscribing = 2 * time.Second
+
+// subscribe follows the resources of the filter, and leaves those in it that can be followed.
+func (l *listening) subscribe(ctx context.Context, work *sync.WaitGroup) {
 	l.filter.Extensions = nil
+	limit, cancel := context.WithTimeout(ctx, subscribing)
+	defer cancel()
+	following := l.agree()
+	var honoured []string
+	for _, f := range following {
+		work.Go(func() { f.run(ctx) })
+	}
+	for _, f := range following {
+		select {
+		case own := <-f.begun:
+			for _, uri := range own {
+				honoured = append(honoured, f.names[uri])
+			}
+		case <-limit.Done(): // it may come yet
+			honoured = slices.AppendSeq(honoured, maps.Values(f.names))
+		}
+	}
+	l.filter.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(l.filter.ResourceSubscriptions), func(uri string) bool {
+		return !slices.Contains(honoured, uri)
+	})
+}
+
+// agree sorts the resources that can be followed by their upstreams.
+func (l *listening) agree() map[*hub.Upstream]*follower {
 	c := l.gateway.hub.Catalog()
-	byUpstream := map[*hub.Upstream][]string{}
-	var kept []string
+	all := map[*hub.Upstream]*follower{}
 	for _, uri := range l.filter.ResourceSubscriptions {
 		u, own := l.gateway.view.resource(c, uri)
 		if u == nil || u.Info().Capabilities.Resources == nil || !u.Info().Capabilities.Resources.Subscribe {
 			continue
 		}
-		kept = append(kept, uri)
-		byUpstream[u] = append(byUpstream[u], own)
+		if all[u] == nil {
+			all[u] = &follower{listening: l, upstream: u, names: map[string]string{}, begun: make(chan []string, 1)}
+		}
+		all[u].names[own] = uri
 	}
-	l.filter.ResourceSubscriptions = kept
-	return byUpstream
+	return all
 }
 
 // changed gathers a change of the catalog.
@@ -128,43 +158,108 @@ func (l *listening) send(ctx context.Context, change mcp.Change) {
 	}
 }
 
-// follow listens to resources of one upstream, for as long as the subscription lives. After an interruption all of them
-// count as updated.
-func (l *listening) follow(ctx context.Context, u *hub.Upstream, uris []string) {
-	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: uris}})
+// follower listens to resources of one upstream.
+type follower struct {
+	*listening
+	upstream *hub.Upstream
+	names    map[string]string // the client's, by those that the upstream knows
+	begun    chan []string     // takes what the upstream honours at first, and nothing where it refuses
+	again    bool              // it has been told
+}
+
+// run listens for as long as the subscription lives. After an interruption all resources count as updated.
+func (f *follower) run(ctx context.Context) {
+	defer f.begin(nil)
+	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{
+		ResourceSubscriptions: slices.Sorted(maps.Keys(f.names)),
+	}})
 	if err != nil {
 		return
 	}
-	again := false
-	for ctx.Err() == nil {
-		_, err := u.RoundTrip(ctx, caller(l.req), &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: func(n mcp.Notification) {
-			switch {
-			case n.Method == mcp.NotificationResourceUpdated:
-				uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
-				l.updated(ctx, u, uri, n)
-			case n.Method == mcp.NotificationAcknowledged && again:
-				for _, uri := range uris {
-					l.updated(ctx, u, uri, mcp.Notification{})
-				}
-			}
-		}})
-		again = true
+	req := &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: func(n mcp.Notification) { f.notified(ctx, n) }}
+	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
+	for pause := shortest; ; pause *= 2 {
+		began := time.Now()
+		_, err := f.upstream.RoundTrip(ctx, caller(f.req), req)
 		var answered *mcp.Error
-		if errors.As(err, &answered) || !u.Revived(ctx) {
+		if errors.As(err, &answered) || !f.upstream.Revived(ctx) {
+			return
+		}
+		if time.Since(began) > longest {
+			pause = shortest
+		}
+		select {
+		case <-time.After(min(pause, longest)): // an upstream that ends each subscription is not asked without end
+		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// updated passes on that a resource has changed, under the URI that the client knows.
-func (l *listening) updated(ctx context.Context, u *hub.Upstream, uri string, n mcp.Notification) {
-	wire := l.gateway.view.wire(l.gateway.hub.Catalog(), u, uri)
-	params := n.Params
-	if params == nil || wire != uri {
-		if params == nil {
-			params = []byte("{}")
+// begin tells what is honoured, the first time.
+func (f *follower) begin(honoured []string) {
+	select {
+	case f.begun <- honoured:
+	default:
+	}
+}
+
+func (f *follower) notified(ctx context.Context, n mcp.Notification) {
+	switch n.Method {
+	case mcp.NotificationResourceUpdated:
+		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
+		f.updated(ctx, uri, n.Params)
+	case mcp.NotificationAcknowledged:
+		var p mcp.AcknowledgedParams
+		_ = mcp.Decode(n.Params, &p) // what cannot be read honours nothing
+		f.begin(p.Notifications.ResourceSubscriptions)
+		if f.again || f.late() {
+			for uri := range f.names {
+				f.updated(ctx, uri, nil)
+			}
 		}
+		f.again = true
+	}
+}
+
+// late reports whether the client has been told already what is followed.
+func (l *listening) late() bool {
+	select {
+	case <-l.told:
+		return true
+	default:
+		return false
+	}
+}
+
+// updated passes on that a resource has changed, under the URI that the client knows.
+func (f *follower) updated(ctx context.Context, uri string, params json.RawMessage) {
+	select {
+	case <-f.told:
+	case <-ctx.Done():
+		return
+	}
+	wire, known := f.names[uri]
+	if !known { // a part of a resource
+		wire = f.gateway.view.wire(f.gateway.hub.Catalog(), f.upstream, uri)
+	}
+	if params == nil {
+		params = []byte("{}")
+	}
+	if wire != uri || rawjson.Lookup(params, "uri") == nil {
 		params = rawjson.Replace(params, "uri", rawjson.AppendString(nil, wire))
 	}
-	l.send(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: params})
+	f.send(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: unsubscribed(params)})
+}
+
+// unsubscribed leaves the id of the upstream's subscription out of a change.
+func unsubscribed(params json.RawMessage) json.RawMessage {
+	meta := rawjson.Lookup(params, "_meta")
+	if rawjson.Lookup(meta, mcp.MetaSubscriptionID) == nil {
+		return params
+	}
+	if meta = rawjson.Set(meta, mcp.MetaSubscriptionID, nil); string(meta) == "{}" {
+		meta = nil
+	}
+	return rawjson.Set(params, "_meta", meta)
 }

@@ -75,7 +75,7 @@ type front struct {
 
 func newFront(t *testing.T, up end) *front {
 	h := hubOf(t, hub.Options{}, hub.Definition{
-		Name: "up", Target: target(t, up), Options: client.Options{Revision: up.revision, Tap: dump(t, mcptest.ClientTap(t))},
+		Name: "up", Target: target(t, up), Options: client.Options{Revision: up.revision, Tap: mcptest.ClientTap(t)},
 	})
 	settle(t, h)
 	if s := h.Upstream("up").State(); s.Status != hub.Ready {

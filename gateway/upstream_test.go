@@ -26,7 +26,7 @@ func newUpstream() *server.Server {
 	addQuestions(s)
 	server.RawTool(s, mcp.Tool{Name: "meta", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, _ json.RawMessage) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{
-			Meta:    mcp.Meta{"example.com/answer": map[string]any{"n": json.Number("9007199254740993")}},
+			Meta:    mcp.Meta{"example.com/answer": json.RawMessage(`{"n":9007199254740993}`)},
 			Content: []mcp.Content{mcp.Text(string(server.RequestFrom(ctx).Meta))},
 		}, nil
 	})
@@ -55,8 +55,12 @@ func addLife(s *server.Server) {
 		return "logged", nil
 	})
 	var visited atomic.Bool
-	server.Tool(s, "visit_first", "Needs a page visited, every other time.", func(context.Context, nothing) (string, error) {
-		if visited.Swap(!visited.Load()) {
+	server.Tool(s, "forget_visit", "Makes visit_first fail the next time.", func(context.Context, nothing) (string, error) {
+		visited.Store(false)
+		return "forgotten", nil
+	})
+	server.Tool(s, "visit_first", "Needs a page visited, once.", func(context.Context, nothing) (string, error) {
+		if visited.Swap(true) {
 			return "visited", nil
 		}
 		e := mcp.Errorf(mcp.CodeURLElicitationRequired, "visit a page first")

@@ -21,6 +21,8 @@ type view interface {
 	wire(c *hub.Catalog, u *hub.Upstream, uri string) string
 	// upstreams are those whose things are shown.
 	upstreams() []*hub.Upstream
+	// owns reports whether a tool or prompt of that name would be of an upstream whose things are missing.
+	owns(m hub.Missing, name string) bool
 	// shows reports whether the things of an upstream are shown.
 	shows(name string) bool
 	// status reports whether the tool is there that tells how the upstreams are.
@@ -37,7 +39,9 @@ type merged struct {
 
 func (m *merged) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage)) {
 	for _, item := range c.Items(k) {
-		yield(item.Raw)
+		if k != hub.Tool || item.Wire != StatusTool { // that name is taken
+			yield(item.Raw)
+		}
 	}
 	if k == hub.Tool {
 		yield(statusTool)
@@ -53,6 +57,8 @@ func (m *merged) resource(c *hub.Catalog, uri string) (*hub.Upstream, string) { 
 func (m *merged) wire(c *hub.Catalog, u *hub.Upstream, uri string) string { return c.URI(u, uri) }
 
 func (m *merged) upstreams() []*hub.Upstream { return m.hub.Upstreams() }
+
+func (m *merged) owns(gone hub.Missing, name string) bool { return gone.Owns(name) }
 
 func (m *merged) shows(string) bool { return true }
 
@@ -93,6 +99,8 @@ func (s *single) upstreams() []*hub.Upstream {
 	}
 	return nil
 }
+
+func (s *single) owns(gone hub.Missing, _ string) bool { return gone.Upstream == s.name }
 
 func (s *single) shows(name string) bool { return name == s.name }
 

@@ -35,27 +35,23 @@ func (in *instance) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Respo
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	late := func(limit time.Duration, what string) *time.Timer {
-		return time.AfterFunc(limit, func() {
+	late := func(limit time.Duration, what string) *stopwatch {
+		return newStopwatch(limit, func() {
 			stop(fmt.Errorf("the server %s %s %v: %w", in.upstream.name, what, limit, context.DeadlineExceeded))
 		})
 	}
-	if total > 0 {
-		defer late(total, "has not answered within").Stop()
-	}
-	if idle == 0 {
-		return in.client.RoundTrip(ctx, req)
-	}
-	silent := late(idle, "has given no sign of life for")
-	defer silent.Stop()
-	alive := *req
-	alive.Notify = func(n mcp.Notification) {
-		silent.Reset(idle)
-		if req.Notify != nil {
-			req.Notify(n)
+	k := &clock{total: late(total, "has not answered within"), idle: late(idle, "has given no sign of life for")}
+	defer k.pause()
+	timed := *req
+	if idle > 0 {
+		timed.Notify = func(n mcp.Notification) {
+			k.alive()
+			if req.Notify != nil {
+				req.Notify(n)
+			}
 		}
 	}
-	return in.client.RoundTrip(ctx, &alive)
+	return in.client.RoundTrip(context.WithValue(ctx, clockKey{}, k), &timed)
 }
 
 func (u *Upstream) limits() (idle, total time.Duration) {
@@ -151,6 +147,9 @@ type asked struct{ upstream *Upstream }
 // ServeMCP implements [mcp.Handler].
 func (a asked) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if h, ok := ctx.Value(answererKey{}).(mcp.Handler); ok {
+		if k, ok := ctx.Value(clockKey{}).(*clock); ok {
+			defer k.pause()()
+		}
 		return h.ServeMCP(ctx, req)
 	}
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s is refused: it belongs to no call, or to one of several that cannot be told apart; "+

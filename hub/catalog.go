@@ -13,6 +13,7 @@ type Catalog struct {
 	lists   [kinds][]*Item
 	caches  [kinds]mcp.Cache
 	missing []Missing
+	pending bool // it is not known of all that are starting what they offer
 
 	byWire   [kinds]map[string]*Item
 	byOwn    map[ownName]*Item
@@ -89,6 +90,7 @@ func newCatalog(upstreams []*Upstream) *Catalog {
 		if !offered(state.Status) || o == nil {
 			if state.Status != Disabled && state.Status != Removed {
 				c.missing = append(c.missing, Missing{u.name, state})
+				c.pending = c.pending || state.Status == Starting && state.Attempt == 0
 			}
 			continue
 		}
@@ -192,6 +194,16 @@ func (c *Catalog) Cache(k Kind) mcp.Cache {
 
 // Missing returns the upstreams of which nothing is in the catalog, although it should be.
 func (c *Catalog) Missing() []Missing { return c.missing }
+
+// Owns reports whether a tool or prompt of that name, on the wire or for people, would be the upstream's.
+func (m *Missing) Owns(name string) bool {
+	for _, prefix := range []string{plain(m.Upstream) + separator, m.Upstream + "."} {
+		if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
+			return true
+		}
+	}
+	return false
+}
 
 // Find returns the tool or prompt that a name means: its name on the wire, else its qualified name, else what it can only
 // be when the usual mistakes of models are mended: - for _, another case, a missing prefix. nil if there is none.

@@ -141,6 +141,20 @@ func (h *Hub) Settle(ctx context.Context) bool {
 	return true
 }
 
+// Known waits until it is known of every upstream that is starting what it offers, or ctx ends, and reports which it was. It
+// is quick where nothing is waited for.
+func (h *Hub) Known(ctx context.Context) bool {
+	if !h.Catalog().pending {
+		return true
+	}
+	for _, u := range h.Upstreams() {
+		if !u.wait(ctx, func() bool { return u.state.Status != Starting || u.state.Attempt > 0 || u.offer != nil }) {
+			return false
+		}
+	}
+	return true
+}
+
 // Close ends all upstreams, with what was started for them, and waits for that. It may be called more than once.
 func (h *Hub) Close() error {
 	h.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -227,5 +228,25 @@ func TestFollows(t *testing.T) {
 	server.Tool(s, "more", "More.", func(context.Context, struct{}) (string, error) { return "", nil })
 	until(t, "the new tool is there", func() bool {
 		return slices.Equal(wires(h.Catalog().Items(hub.Tool)), []string{"s__echo", "s__more"})
+	})
+}
+
+// A change of a file that the server is made of restarts it.
+func TestWatchPaths(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "code.js")
+	if err := os.WriteFile(path, []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := start(t, hub.Options{}, hub.Definition{Name: "dev", Target: echo("dev"), WatchPaths: []string{path}})
+	settled(t, h)
+	since := h.Upstream("dev").State().Since
+	time.Sleep(50 * time.Millisecond) // until it is watched
+	until(t, "it is restarted", func() bool {
+		if err := os.WriteFile(path, []byte(time.Now().String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		s := h.Upstream("dev").State()
+		return s.Status == hub.Ready && s.Since != since
 	})
 }

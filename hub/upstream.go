@@ -196,12 +196,12 @@ func (u *Upstream) fail(err error, diagnosis *doctor.Diagnosis, steady bool) {
 	if was == Ready {
 		s.Cause = "the connection was lost"
 	}
-	s.Next = time.Now().Add(u.wait(s.Attempt))
+	s.Next = time.Now().Add(u.pause(s.Attempt))
 	u.enter(s)
 }
 
-// wait returns how long to wait before an attempt: shortened at random by up to half.
-func (u *Upstream) wait(attempt int) time.Duration {
+// pause returns how long to wait before an attempt: shortened at random by up to half.
+func (u *Upstream) pause(attempt int) time.Duration {
 	d := u.hub.opts.Cap
 	if attempt < 16 {
 		d = min(u.hub.opts.Base<<(attempt-1), u.hub.opts.Cap)
@@ -220,8 +220,11 @@ func (u *Upstream) enter(s State) {
 	close(u.changed)
 	u.changed = make(chan struct{})
 	u.hub.bus.publish(Event{Upstream: u.name, Kind: StateChanged, State: s})
-	if offered(was) != offered(s.Status) {
+	switch {
+	case offered(was) != offered(s.Status):
 		u.announce(u.offer.kinds())
+	case !offered(s.Status):
+		u.hub.catalog.invalidate() // which says why its things are missing
 	}
 }
 
@@ -313,13 +316,25 @@ func (u *Upstream) Quarantined() []Quarantined {
 	return u.offer.quarantined // which does not change
 }
 
+// Settle waits until the upstream is not starting, as long as a call would wait for it or ctx lasts, and reports which it was.
+func (u *Upstream) Settle(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, u.patience())
+	defer cancel()
+	return u.settle(ctx)
+}
+
 // settle waits until the upstream is not starting.
 func (u *Upstream) settle(ctx context.Context) bool {
+	return u.wait(ctx, func() bool { return u.state.Status != Starting })
+}
+
+// wait waits until something holds, which is looked at under u.mu when the state changes; false where ctx ends first.
+func (u *Upstream) wait(ctx context.Context, holds func() bool) bool {
 	for {
 		u.mu.Lock()
-		settled, changed := u.state.Status != Starting, u.changed
+		done, changed := holds(), u.changed
 		u.mu.Unlock()
-		if settled {
+		if done {
 			return true
 		}
 		select {
@@ -331,23 +346,12 @@ func (u *Upstream) settle(ctx context.Context) bool {
 }
 
 // Revived waits until an upstream that was lost is ready again; false where ctx ends first, or it is not started any more.
-func (u *Upstream) Revived(ctx context.Context) bool {
-	for {
-		u.mu.Lock()
-		status, changed := u.state.Status, u.changed
-		u.mu.Unlock()
-		switch {
-		case status == Ready:
-			return true
-		case status.held():
-			return false
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
+func (u *Upstream) Revived(ctx context.Context) (ready bool) {
+	u.wait(ctx, func() bool {
+		ready = u.state.Status == Ready
+		return ready || u.state.Status.held()
+	})
+	return ready
 }
 
 // DownError says that an upstream cannot be called, and why. It is an [mcp.ErrConnection].

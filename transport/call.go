@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -26,10 +28,12 @@ type call struct {
 	cancel context.CancelCauseFunc
 	left   bool // its id is free; of who runs the call
 
-	mu      sync.Mutex // orders what is sent for the call: nothing comes behind its response
-	over    bool
-	acked   bool
-	changes map[string][]byte // encoded changes without params, by method; see modern.appendChange
+	mu         sync.Mutex // orders what is sent for the call: nothing comes behind its response
+	over       bool
+	acked      bool
+	progressed bool
+	progress   float64           // the highest that was reported
+	changes    map[string][]byte // encoded changes without params, by method; see modern.appendChange
 }
 
 // answer serves the request. The response is nil where nobody waits for it any more; refused is the error that it holds.
@@ -143,7 +147,23 @@ func (c *call) response(res *mcp.Result, err error) (frame []byte, refused *mcp.
 // Notify implements [mcp.Peer].
 func (c *call) Notify(_ context.Context, n mcp.Notification) error {
 	params := mcp.AdaptParams(c.req.Revision, n.Method, n.Params)
-	return c.emit(func(dst []byte) []byte { return jsonrpc.AppendNotification(dst, n.Method, params) })
+	return c.emit(func(dst []byte) []byte {
+		if n.Method == mcp.NotificationProgress && !c.req.Revision.Modern() && !c.rises(params) {
+			return nil
+		}
+		return jsonrpc.AppendNotification(dst, n.Method, params)
+	})
+}
+
+// rises reports whether progress is above what was reported before. A call that asks runs again from the top for an older
+// client, to which it is one call. c.mu is held.
+func (c *call) rises(params []byte) bool {
+	now, err := strconv.ParseFloat(string(rawjson.Lookup(params, "progress")), 64)
+	if err != nil || c.progressed && now <= c.progress {
+		return false
+	}
+	c.progressed, c.progress = true, now
+	return true
 }
 
 // Change implements [mcp.Peer].

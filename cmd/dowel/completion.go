@@ -22,8 +22,9 @@ func (a *app) completeWords(l listing, member string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		server, _, dotted := strings.Cut(typed, ".")
-		if l.method == "" || !dotted || !slices.Contains(builtins(), server) {
-			return builtins(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		known := a.directory().known()
+		if l.method == "" || !dotted || !slices.Contains(known, server) {
+			return known, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
 		return a.namesOf(server, l, member), cobra.ShellCompDirectiveNoFileComp
 	}

@@ -64,6 +64,7 @@ func (a *app) options(t target) (client.Options, error) {
 	if len(t.header) > 0 {
 		o.Header = func(context.Context) (http.Header, error) { return t.header, nil }
 	}
+	t.extend(&o)
 	if a.revision != "" && !o.Revision.Known() {
 		return o, usagef("--revision %s: dowel speaks %v", a.revision, mcp.Revisions())
 	}
@@ -165,6 +166,9 @@ func (a *app) withOptions(ctx context.Context, t target, o client.Options, do fu
 			command.Stderr = lines
 		}
 		t.dial = command
+	}
+	if t.close != nil {
+		defer t.close()
 	}
 	c, err := client.Dial(ctx, t.dial, o)
 	if err != nil {

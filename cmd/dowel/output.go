@@ -19,6 +19,15 @@ func (a *app) document(raw json.RawMessage) error {
 	return err
 }
 
+// value writes the one JSON document of a command that is dowel's own.
+func (a *app) value(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return a.document(raw)
+}
+
 func indented(raw json.RawMessage) json.RawMessage {
 	var out bytes.Buffer
 	if json.Indent(&out, raw, "", "  ") != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -22,7 +23,7 @@ type screen struct {
 
 	mu      sync.Mutex
 	w       io.Writer
-	status  string // the line that stands for now, on a terminal
+	status  string // what stands for now below everything else, on a terminal: one line or several
 	held    bool   // no status is shown meanwhile
 	closed  bool   // nobody reads any more
 	failed  error  // why something could not be written
@@ -52,7 +53,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	}
 	out := p
 	if s.status != "" {
-		s.scratch = append(append(append(s.scratch[:0], clearLine...), p...), s.status...)
+		s.scratch = append(append(append(s.scratch[:0], s.clear()...), p...), s.status...)
 		out = s.scratch
 		if !strings.HasSuffix(string(p), "\n") {
 			out = out[:len(out)-len(s.status)]
@@ -77,21 +78,35 @@ func (s *screen) err() error {
 	return s.failed
 }
 
-const clearLine = "\r\x1b[K"
+// clear takes the status away; s.mu is held.
+func (s *screen) clear() string {
+	up := strings.Count(s.status, "\n")
+	if up == 0 {
+		return "\r\x1b[K"
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
+}
 
 // show replaces the status line, which stands below everything else; an empty one removes it. It is shown on terminals.
 func (s *screen) show(status string) {
 	if s.file == nil {
 		return
 	}
-	status = shorten(status, s.columns()-1)
+	s.stand(shorten(status, s.columns()-1))
+}
+
+// stand replaces the status by one of several lines, none of which may be wider than the terminal.
+func (s *screen) stand(status string) {
+	if s.file == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held || s.closed || status == s.status {
 		return
 	}
+	_, _ = io.WriteString(s.w, s.clear()+status) // it is for show
 	s.status = status
-	_, _ = io.WriteString(s.w, clearLine+status) // it is for show
 }
 
 // hold removes the status line, and keeps it away until it is let go: for questions.

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/dowel-mcp/dowel/builtin"
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/spf13/cobra"
 )
@@ -26,6 +27,10 @@ type target struct {
 	dial any
 	// header goes along with each request to a URL.
 	header http.Header
+	// options are those of its entry in the configuration.
+	options client.Options
+	// close ends what was made for the target; nil: nothing was.
+	close func()
 }
 
 // label is how to call the server while it has not said its name.
@@ -54,6 +59,8 @@ type whence struct {
 	env     []string
 	dir     string
 	options []string
+
+	found *directory // which servers have names; nil before it is needed
 }
 
 func (w *whence) register(cmd *cobra.Command) {
@@ -67,7 +74,7 @@ func (w *whence) register(cmd *cobra.Command) {
 
 const naming = `The server is named in one of three ways, the same in every command:
 
-  everything.echo        by its name: one of the built-in servers (dowel serve --help)
+  everything.echo        by its name: one of the running dowel (dowel up), else of your configuration, else built in
   --url URL              by its URL
   … -- npx -y @acme/mcp  by the command that starts it, behind --
 
@@ -95,11 +102,13 @@ func (w *whence) aim(cmd *cobra.Command, args []string) (t target, rest []string
 	case command != nil:
 		t, err = w.started(command)
 		return t, words, err
+	case len(words) == 0 && cmd.Annotations[takesAll] != "":
+		return w.directory().all(), nil, nil
 	case len(words) == 0:
-		return t, nil, usagef("no server is named: write one of the built-in ones (%s), --url URL, or its command behind --",
-			strings.Join(builtins(), ", "))
+		return t, nil, usagef("no server is named: write one of %s, --url URL, or its command behind --",
+			strings.Join(w.directory().known(), ", "))
 	}
-	name, thing, err := splitName(words[0], builtins())
+	name, thing, err := splitName(words[0], w.directory().known())
 	if err != nil {
 		return t, nil, err
 	}
@@ -125,8 +134,30 @@ func splitName(word string, known []string) (name, thing string, err error) {
 		wanted, suggestion(wanted, known))
 }
 
-// byName is the one place that knows what servers have names.
+// takesAll annotates commands that take all servers where none is named.
+const takesAll = "takes all"
+
+// directory looks up once which servers have names.
+func (w *whence) directory() *directory {
+	if w.found == nil {
+		w.found = readDirectory()
+	}
+	return w.found
+}
+
+// byName is the one place that knows how to reach servers that have names.
 func (w *whence) byName(name string) (target, error) {
+	if t, ok, err := w.directory().target(name); ok && len(w.options) == 0 {
+		if err == nil && (len(w.env) > 0 || w.dir != "") {
+			err = usagef("--env and --dir are for servers that are started here; %s is that of %s", name, t.origin)
+		}
+		return t, err
+	}
+	return w.builtIn(name)
+}
+
+// builtIn is a server of this binary, which is started as a child.
+func (w *whence) builtIn(name string) (target, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return target{}, fmt.Errorf("dowel cannot find itself to start %s: %w", name, err)

@@ -16,10 +16,12 @@ func (a *app) toolsCommand() *cobra.Command {
 	return a.command(&cobra.Command{
 		ValidArgsFunction: a.completeWords(listTools, "name"),
 
-		Use:   "tools SERVER[.TOOL]",
+		Annotations: map[string]string{takesAll: "yes"},
+
+		Use:   "tools [SERVER[.TOOL]]",
 		Short: "List a server's tools, or show one in full",
 		Long: `List a server's tools: how each is called, what it does, and what the server says of its effects.
-Arguments in brackets may be left out. With a tool's name, show all of that tool.
+Arguments in brackets may be left out. With a tool's name, show all of that tool. Without a server, list those of all.
 
 ` + naming,
 		Example: `  dowel tools everything

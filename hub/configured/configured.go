@@ -223,7 +223,7 @@ func (s *Source) Enable(name string, on bool) error {
 	if err := s.opts.Choices.SetEnabled(name, on); err != nil {
 		return err
 	}
-	s.hub.Apply(s.definitions(), "switched " + map[bool]string{true: "on", false: "off"}[on])
+	s.hub.Apply(s.definitions(), "switched "+map[bool]string{true: "on", false: "off"}[on])
 	return nil
 }
 

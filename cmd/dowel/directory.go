@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/builtin"
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/config/state"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/hub/configured"
+	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// directory knows which servers have names: those of the dowel that is running, else those of the configuration; and those
+// that are built in.
+type directory struct {
+	running     *control.Client // nil where none is
+	names       []string
+	definitions map[string]hub.Definition
+}
+
+// lookTime bounds asking a running dowel which servers it has.
+const lookTime = 2 * time.Second
+
+// readDirectory looks them up. A configuration that cannot be read has no names; dowel config check says why.
+func readDirectory() *directory {
+	d := &directory{definitions: map[string]hub.Definition{}}
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	if s, err := running().Status(ctx); err == nil {
+		d.running = running()
+		for _, server := range s.Servers {
+			d.names = append(d.names, server.Name)
+		}
+		return d
+	}
+	for _, def := range configuredDefinitions() {
+		d.names = append(d.names, def.Name)
+		d.definitions[def.Name] = def
+	}
+	return d
+}
+
+func configuredDefinitions() []hub.Definition {
+	o, err := new(places).config()
+	if err != nil {
+		return nil
+	}
+	var choices configured.Choices = noChoices{}
+	if store, err := new(app).choices(); err == nil {
+		choices = store
+	}
+	s := configured.New(hub.New(), configured.Options{Config: o, Choices: choices, Logger: slog.New(slog.DiscardHandler)})
+	return s.Look()
+}
+
+// noChoices are those of a user for whom nothing can be kept: nothing of a project is trusted.
+type noChoices struct{}
+
+func (noChoices) Enabled(string) (on, said bool)               { return false, false }
+func (noChoices) SetEnabled(string, bool) error                { return errors.ErrUnsupported }
+func (noChoices) Trusted(_, _ string) (string, []string, bool) { return "", nil, false }
+func (noChoices) Trust(_, _, _ string, _ []string) error       { return errors.ErrUnsupported }
+
+var (
+	_ configured.Choices = (*state.State)(nil)
+	_ configured.Choices = noChoices{}
+)
+
+// known are all names, those that are built in last.
+func (d *directory) known() []string {
+	all := slices.Clone(d.names)
+	for _, name := range builtin.Names() {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// target returns the server of a name; ok is false for one that is only built in.
+func (d *directory) target(name string) (t target, ok bool, err error) {
+	switch {
+	case !slices.Contains(d.names, name):
+		return t, false, nil
+	case d.running != nil:
+		at := d.running.Gateway() + "/" + name
+		return target{name: name, origin: "the dowel that is running", dial: streamable.URL{URL: at, Client: d.running.HTTP()}}, true, nil
+	}
+	def := d.definitions[name]
+	if def.Hold.Status != 0 {
+		return t, true, connectError{name, fmt.Errorf("it %s: %s", statusWords(def.Hold.Status), def.Hold.Reason)}
+	}
+	return target{name: name, origin: def.Origin, dial: def.Target, options: def.Options}, true, nil
+}
+
+// statusWords puts a status behind "it".
+func statusWords(s hub.Status) string {
+	if s == hub.Disabled {
+		return "is disabled"
+	}
+	return s.String()
+}
+
+// all returns everything that has a name as one server: the gateway of the running dowel, or one that is made for the while.
+func (d *directory) all() target {
+	if d.running != nil {
+		return target{name: "all servers", dial: streamable.URL{URL: d.running.Gateway(), Client: d.running.HTTP()}, origin: "the dowel that is running"}
+	}
+	var definitions []hub.Definition
+	for _, name := range d.names {
+		definitions = append(definitions, d.definitions[name])
+	}
+	var opened []io.Closer
+	if len(definitions) == 0 {
+		h := house{}
+		definitions = h.builtIn()
+		for _, s := range h.builtins {
+			opened = append(opened, s)
+		}
+	}
+	h := hub.New(hub.Options{Logger: slog.New(slog.DiscardHandler)})
+	g := gateway.New(h)
+	start := sync.OnceFunc(func() { h.Apply(definitions, "a command needs it") })
+	ready := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		start()
+		h.Settle(ctx)
+		return g.ServeMCP(ctx, req)
+	})
+	return target{name: "all servers", origin: "the configuration", dial: ready, close: func() {
+		g.Close()
+		h.Close()
+		for _, s := range opened {
+			s.Close()
+		}
+	}}
+}
+
+// extend gives a client what the definition of its server says.
+func (t target) extend(o *client.Options) {
+	if t.options.Header != nil {
+		o.Header = t.options.Header
+	}
+	if o.Revision == "" {
+		o.Revision = t.options.Revision
+	}
+	o.SerializeAsks = o.SerializeAsks || t.options.SerializeAsks
+	o.Start = t.options.Start
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/builtin"
+	"github.com/dowel-mcp/dowel/config"
+	"github.com/dowel-mcp/dowel/config/state"
+	"github.com/dowel-mcp/dowel/config/watch"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/hub/configured"
+	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/spf13/cobra"
+)
+
+// places say where configuration and state are.
+type places struct {
+	files   []string
+	project string
+}
+
+func (p *places) register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&p.files, "config", nil, "read this `file` instead of all others (repeatable)")
+	cmd.Flags().StringVar(&p.project, "project", "", "the `folder` of the project (default: the current one)")
+}
+
+// config says where the files are.
+func (p *places) config() (config.Options, error) {
+	folder := p.project
+	if folder == "" {
+		folder = "."
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return config.Options{}, err
+	}
+	o := config.Options{Project: folder}
+	for _, file := range p.files {
+		if file, err = filepath.Abs(file); err != nil {
+			return o, err
+		}
+		if _, err := os.Stat(file); err != nil {
+			return o, usagef("--config: %w", err)
+		}
+		o.Files = append(o.Files, file)
+	}
+	return o, nil
+}
+
+// socket is where a running dowel of the user is reached.
+func (p *places) socket() string { return control.Path(runtimeDir(), stateDir()) }
+
+// stateDir is the folder of what dowel keeps of the user's choices; empty where there is none.
+func stateDir() string {
+	path, err := state.Path(runtime.GOOS, os.Getenv)
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(path)
+}
+
+// choices opens what the user has chosen.
+func (a *app) choices() (*state.State, error) {
+	path, err := state.Path(runtime.GOOS, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return state.Open(path, state.Options{Warn: func(err error) { a.warn("%v", err) }})
+}
+
+// house is a running dowel: the servers, the gateway in front of them, and what keeps both in step with the files.
+type house struct {
+	app      *app
+	hub      *hub.Hub
+	source   *configured.Source
+	gateway  *gateway.Gateway
+	state    *state.State
+	settings config.Gateway
+	web      *web
+	began    time.Time
+	builtins []builtin.Server
+
+	life context.Context
+	end  context.CancelFunc
+	work sync.WaitGroup
+	log  *os.File // of the audit
+}
+
+// newHouse builds a house; load starts its servers.
+func (a *app) newHouse(f upFlags) (*house, error) {
+	where, err := f.places.config()
+	if err != nil {
+		return nil, err
+	}
+	store, err := a.choices()
+	if err != nil {
+		return nil, err
+	}
+	logger := slog.New(a.notices())
+	h := &house{app: a, state: store, began: time.Now()}
+	h.life, h.end = context.WithCancel(context.Background())
+	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
+	h.hub = hub.New(hub.Options{Info: info, Logger: logger})
+	h.gateway = gateway.New(h.hub, gateway.Options{Info: info, Logger: logger})
+	h.source = configured.New(h.hub, configured.Options{Config: where, Choices: store, Fallback: h.builtIn(), Logger: logger})
+	return h, nil
+}
+
+// look reads the configuration, and starts nothing.
+func (a *app) look(where places) (*configured.Source, error) {
+	o, err := where.config()
+	if err != nil {
+		return nil, err
+	}
+	store, err := a.choices()
+	if err != nil {
+		return nil, err
+	}
+	s := configured.New(hub.New(), configured.Options{Config: o, Choices: store, Logger: slog.New(a.notices())})
+	s.Look()
+	return s, nil
+}
+
+// definitions are those of the configuration.
+func (a *app) definitions(where places) ([]hub.Definition, error) {
+	s, err := a.look(where)
+	if err != nil {
+		return nil, err
+	}
+	return s.Look(), nil
+}
+
+// builtIn are the servers of a user without a configuration. They run in this process.
+func (h *house) builtIn() (all []hub.Definition) {
+	for _, name := range builtin.Names() {
+		s, err := builtin.New(name)
+		d := hub.Definition{Name: name, Target: s, Origin: "built into dowel", Fingerprint: "built in"}
+		if err != nil {
+			d.Target, d.Hold = nil, hub.Hold{Status: hub.NeedsConfiguration, Reason: err.Error()}
+		} else {
+			h.builtins = append(h.builtins, s)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// load reads the files, starts the servers, and keeps both in step from then on.
+func (h *house) load(cause string) {
+	set := h.source.Load(cause)
+	h.complain(set)
+	settings, problems := set.Gateway.Resolve(set.Variables)
+	for _, p := range problems {
+		h.app.warn("%s", p.String())
+	}
+	h.settings = settings
+	h.work.Go(h.follow)
+}
+
+// complain shows what is wrong with the files; what is wrong with a server is in its row.
+func (h *house) complain(set *config.Set) {
+	for _, p := range set.Problems {
+		if p.Server == "" || p.Severity == config.Warning {
+			h.app.warn("%s", p.String())
+		}
+	}
+	for _, shadow := range set.Shadowed {
+		h.app.notice(fmt.Sprintf("%s of %s is shadowed by that of %s, and is not started", shadow.Name, shadow.Path, shadow.By.Path))
+	}
+}
+
+// follow reads the files again when they change.
+func (h *house) follow() {
+	w := watch.New(watch.Options{Warn: func(err error) { h.app.warn("%v", err) }})
+	defer w.Close()
+	if err := w.Set(watch.Targets{Files: h.source.Paths()}); err != nil {
+		h.app.warn("the files are not watched: %v; dowel servers reload reads them again", err)
+		return
+	}
+	h.source.Load("they were looked at again") // what changed before they were watched
+	for changed := range w.Changes(h.life) {
+		h.complain(h.source.Load(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String()))
+	}
+}
+
+func (h *house) close() {
+	h.end()
+	h.work.Wait()
+	h.gateway.Close()
+	h.hub.Close()
+	for _, s := range h.builtins {
+		s.Close()
+	}
+	if h.log != nil {
+		h.log.Close()
+	}
+}
+
+// serverOptions are those of every way into the gateway.
+func (h *house) serverOptions() transport.ServerOptions {
+	return transport.ServerOptions{Logger: slog.New(h.app.notices())}
+}
+
+// middleware is what stands before the gateway.
+func (h *house) middleware() (all []mcp.Middleware) {
+	if h.settings.Rate > 0 {
+		all = append(all, gateway.Limit(gateway.LimitOptions{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}))
+	} else {
+		all = append(all, gateway.Limit(gateway.LimitOptions{Concurrent: maxConcurrent}))
+	}
+	return all
+}
+
+// maxConcurrent bounds the requests of a client that are worked on at the same time.
+const maxConcurrent = 1000
+
+// files are those that were read.
+func (h *house) files() (found []string) {
+	for _, f := range h.source.Set().Files {
+		if !f.Missing {
+			found = append(found, f.Path)
+		}
+	}
+	return found
+}
+
+// Status implements [control.Controller].
+func (h *house) Status() control.Status {
+	s := control.Status{PID: os.Getpid(), Version: version(), Started: h.began, Files: h.files(), Servers: control.DescribeAll(h.hub)}
+	if h.web != nil {
+		s.Gateway, s.Page = h.web.url+"/mcp", h.web.url+"/"
+	}
+	return s
+}
+
+// Reload implements [control.Controller].
+func (h *house) Reload(context.Context) error {
+	set := h.source.Load("it was asked for")
+	var errs []error
+	for _, p := range set.Problems {
+		if p.Server == "" && p.Severity == config.Error {
+			errs = append(errs, p)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Do implements [control.Controller].
+func (h *house) Do(_ context.Context, name, verb string) error {
+	u := h.hub.Upstream(name)
+	if u == nil {
+		return fmt.Errorf("%w: %s%s", control.ErrNoServer, name, suggestion(name, h.names()))
+	}
+	switch verb {
+	case "enable":
+		return h.source.Enable(name, true)
+	case "disable":
+		return h.source.Enable(name, false)
+	case "trust":
+		return h.source.Trust(name, nil)
+	case "restart":
+		u.Restart("it was asked for")
+		return nil
+	}
+	return fmt.Errorf("a server cannot be told to %q: there are enable, disable, restart and trust", verb)
+}
+
+func (h *house) names() (names []string) {
+	for _, u := range h.hub.Upstreams() {
+		names = append(names, u.Name())
+	}
+	return names
+}

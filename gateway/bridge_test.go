@@ -1,0 +1,461 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// The bridge's own rules: an upstream of 2025-11-25 asks, and a client of 2026-07-28 is told.
+
+// wires keeps what was sent to an upstream.
+type wires struct {
+	mu     sync.Mutex
+	frames []string
+}
+
+func (w *wires) tap(f transport.Frame) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.Kind == transport.Sent {
+		w.frames = append(w.frames, string(f.Data))
+	}
+}
+
+// count returns how many frames hold a text.
+func (w *wires) count(text string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.frames {
+		if strings.Contains(f, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// asker is an upstream that asks for a name, and for another.
+func asker() *server.Server {
+	s := server.New("asker", "1", server.Options{Logger: quiet})
+	type named struct {
+		Name string `json:"name"`
+	}
+	server.Tool(s, "ask", "Asks for names.", func(ctx context.Context, in struct {
+		Times int    `json:"times,omitzero"`
+		Tag   string `json:"tag,omitzero"`
+	}) (string, error) {
+		said := in.Tag
+		for i := range max(in.Times, 1) {
+			n, err := server.Ask[named](ctx, fmt.Sprint("q", i), fmt.Sprintf("name %d?", i))
+			if err != nil {
+				return "", err
+			}
+			said += n.Name + "."
+		}
+		return said, nil
+	})
+	server.Tool(s, "other", "Asks too.", func(ctx context.Context, _ nothing) (string, error) {
+		n, err := server.Ask[named](ctx, "q", "name?")
+		return n.Name, err
+	})
+	server.Tool(s, "sleep", "Takes a while.", func(ctx context.Context, in struct {
+		Seconds int `json:"seconds"`
+	}) (string, error) {
+		select {
+		case <-time.After(time.Duration(in.Seconds) * time.Second):
+			return "rested", nil
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	})
+	server.Tool(s, "context", "Asks the model, and wants context.", func(ctx context.Context, _ nothing) (string, error) {
+		q := says("hm?")
+		q.IncludeContext = "thisServer"
+		res, err := server.Sample(ctx, "q", q)
+		if err != nil {
+			return "", err
+		}
+		return res.Text(), nil
+	})
+	server.Prompt(s, "ask", "Asks for a name.", func(ctx context.Context, _ nothing) (string, error) {
+		n, err := server.Ask[named](ctx, "q", "name?")
+		return n.Name, err
+	})
+	return s
+}
+
+// older is the definition of an upstream of 2025-11-25.
+func older(name string, w *wires) hub.Definition {
+	return hub.Definition{Name: name, Target: asker(), Options: client.Options{Revision: mcp.Revision20251125, Tap: w.tap}}
+}
+
+// bubble runs a test of a gateway over two older upstreams, where time stands still.
+func bubble(t *testing.T, o gateway.Options, test func(t *testing.T, g *gateway.Gateway, w *wires), change ...func(*hub.Definition)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := new(wires)
+		definitions := []hub.Definition{older("a", w), older("b", w)}
+		for _, f := range change {
+			f(&definitions[0])
+		}
+		h := hubOf(t, hub.Options{}, definitions...)
+		settle(t, h)
+		g := gatewayOf(t, h, o)
+		test(t, g, w)
+	})
+}
+
+// request is one of a client of today, who can be asked everything.
+func request(who, params string) *mcp.Request {
+	return &mcp.Request{
+		Method: mcp.MethodCallTool, Params: json.RawMessage(params), Revision: mcp.LatestRevision, Principal: mcp.Principal{ID: who},
+		ClientCapabilities: json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`),
+	}
+}
+
+// asks sends a request that must be answered with questions, and returns their keys and the state.
+func asks(t *testing.T, g *gateway.Gateway, req *mcp.Request) (keys []string, state string) {
+	t.Helper()
+	res, err := g.ServeMCP(t.Context(), req)
+	if err != nil || res.Type != mcp.ResultInputRequired {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	asked := res.Value.(*mcp.InputRequiredResult)
+	for key := range asked.InputRequests {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys, *asked.RequestState
+}
+
+// answered is the request with an answer to each question.
+func answered(req *mcp.Request, state string, keys ...string) *mcp.Request {
+	responses := map[string]any{}
+	for _, key := range keys {
+		responses[key] = json.RawMessage(`{"action":"accept","content":{"name":"Ada"}}`)
+	}
+	raw, _ := json.Marshal(responses)
+	retry := *req
+	retry.Params = fmt.Appendf(nil, `%s,"inputResponses":%s,"requestState":%q}`, strings.TrimSuffix(string(req.Params), "}"), raw, state)
+	return &retry
+}
+
+// text is that of a tool's result.
+func text(t *testing.T, res *mcp.Result, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := res.Value.(*mcp.CallToolResult); ok {
+		return r.Content[0].Text
+	}
+	var r mcp.CallToolResult
+	if err := json.Unmarshal(res.Raw, &r); err != nil || len(r.Content) == 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	return r.Content[0].Text
+}
+
+const askOnce = `{"name":"a__ask","arguments":{}}`
+
+func TestParkedCallExpires(t *testing.T) {
+	bubble(t, gateway.Options{Park: time.Minute}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+		req := request("ada", askOnce)
+		keys, state := asks(t, g, req)
+		time.Sleep(59 * time.Second)
+		if synctest.Wait(); w.count("notifications/cancelled") != 0 {
+			t.Error("it has expired early")
+		}
+		time.Sleep(2 * time.Second)
+		if synctest.Wait(); w.count("notifications/cancelled") != 1 {
+			t.Errorf("it is not cancelled at its upstream: %q", w.frames)
+		}
+		_, err := g.ServeMCP(t.Context(), answered(req, state, keys...))
+		if code(err, jsonrpc.CodeInvalidParams) != nil || !strings.Contains(err.Error(), "call again") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMaxParked(t *testing.T) {
+	bubble(t, gateway.Options{MaxParked: 1}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+		req := request("ada", askOnce)
+		keys, state := asks(t, g, req)
+		_, err := g.ServeMCP(t.Context(), request("ada", `{"name":"b__ask","arguments":{}}`))
+		if err == nil || !strings.Contains(err.Error(), "1 calls wait for answers already") {
+			t.Error(err)
+		}
+		if synctest.Wait(); w.count("notifications/cancelled") != 1 {
+			t.Errorf("the call beyond is not cancelled: %q", w.frames)
+		}
+		res, err := g.ServeMCP(t.Context(), answered(req, state, keys...))
+		if got := text(t, res, err); got != "Ada." {
+			t.Error(got)
+		}
+	})
+}
+
+// A state is good once, for who got it, and for the request that he got it for.
+func TestStates(t *testing.T) {
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+		req := request("ada", `{"name":"a__ask","arguments":{"tag":"<1>","times":2}}`)
+		keys, state := asks(t, g, req)
+		prompt := request("ada", `{"name":"a__ask"}`)
+		prompt.Method = mcp.MethodGetPrompt
+		for name, wrong := range map[string]*mcp.Request{
+			"another principal":  request("eve", string(req.Params)),
+			"nobody":             request("", string(req.Params)),
+			"another tool":       request("ada", `{"name":"a__other","arguments":{"tag":"<1>","times":2}}`),
+			"another upstream":   request("ada", `{"name":"b__ask","arguments":{"tag":"<1>","times":2}}`),
+			"other arguments":    request("ada", `{"name":"a__ask","arguments":{"tag":"<2>","times":2}}`),
+			"arguments left out": request("ada", `{"name":"a__ask"}`),
+			"another method":     prompt,
+		} {
+			_, err := g.ServeMCP(t.Context(), answered(wrong, state, keys...))
+			if code(err, jsonrpc.CodeInvalidParams) != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for _, forged := range []string{"", "1", state + "A", "A" + state[1:]} {
+			_, err := g.ServeMCP(t.Context(), answered(req, forged, keys...))
+			if code(err, jsonrpc.CodeInvalidParams) != nil {
+				t.Errorf("state %q: %v", forged, err)
+			}
+		}
+		// The same arguments, encoded otherwise.
+		again := request("ada", `{"_meta":{"x":1}, "arguments": {"times":2, "tag":"\u003c1>"},"name":"a__ask"}`)
+		more, next := asks(t, g, answered(again, state, keys...))
+		if _, err := g.ServeMCP(t.Context(), answered(req, state, keys...)); code(err, jsonrpc.CodeInvalidParams) != nil {
+			t.Errorf("an old state: %v", err)
+		}
+		res, err := g.ServeMCP(t.Context(), answered(req, next, more...))
+		if got := text(t, res, err); got != "<1>Ada.Ada." {
+			t.Error(got)
+		}
+		if _, err := g.ServeMCP(t.Context(), answered(req, next, more...)); code(err, jsonrpc.CodeInvalidParams) != nil {
+			t.Errorf("the last state again: %v", err)
+		}
+		if synctest.Wait(); w.count(`"tools/call"`) != 1 || w.count("notifications/cancelled") != 0 {
+			t.Errorf("%q", w.frames)
+		}
+	})
+}
+
+// What is not answered is asked again.
+func TestMissingAnswers(t *testing.T) {
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+		req := request("ada", askOnce)
+		keys, state := asks(t, g, req)
+		again, state := asks(t, g, answered(req, state, "nobody-asked"))
+		if !slices.Equal(keys, again) {
+			t.Errorf("%v, then %v", keys, again)
+		}
+		res, err := g.ServeMCP(t.Context(), answered(req, state, keys...))
+		if got := text(t, res, err); got != "Ada." {
+			t.Error(got)
+		}
+	})
+}
+
+// A client that leaves while its call is gone on with cancels that.
+func TestGoneWhileResumed(t *testing.T) {
+	slow := server.New("slow", "1", server.Options{Logger: quiet})
+	server.Tool(slow, "ask", "Asks, then hangs.", func(ctx context.Context, _ nothing) (string, error) {
+		if _, err := server.Sample(ctx, "q", says("go on?")); err != nil {
+			return "", err
+		}
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	})
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+		req := request("ada", askOnce)
+		keys, state := asks(t, g, req)
+		retry := answered(req, state, keys...)
+		retry.Params = []byte(strings.Replace(string(retry.Params), `{"action":"accept","content":{"name":"Ada"}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"yes"}}`, 1))
+		gone := errors.New("gone")
+		ctx, leave := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { leave(gone) })
+		if _, err := g.ServeMCP(ctx, retry); !errors.Is(err, gone) {
+			t.Error(err)
+		}
+		if synctest.Wait(); w.count("notifications/cancelled") != 1 {
+			t.Errorf("%q", w.frames)
+		}
+	}, func(d *hub.Definition) { d.Target = slow })
+}
+
+// A client of an older revision is asked live. Where it leaves, or refuses to answer, the call ends at once at its upstream.
+func TestOlderClientGoes(t *testing.T) {
+	for name, elicit := range map[string]func(ctx context.Context, leave func()) error{
+		"it cancels":         func(ctx context.Context, leave func()) error { leave(); <-ctx.Done(); return ctx.Err() },
+		"it cannot answer":   func(context.Context, func()) error { return errors.New("no screen") },
+		"it closes the pipe": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+				ctx, leave := context.WithCancel(t.Context())
+				var c *client.Client
+				c = dial(t, g, client.Options{Revision: mcp.Revision20250618, Logger: quiet, Elicit: func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
+					if elicit == nil {
+						go c.Close()
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return nil, elicit(ctx, leave)
+				}})
+				_, err := client.Call[string](ctx, c, "a__ask", nil)
+				if err == nil {
+					t.Error("it is answered")
+				}
+				time.Sleep(time.Second)
+				if synctest.Wait(); w.count("notifications/cancelled") != 1 {
+					t.Errorf("after %v: %q", err, w.frames)
+				}
+			})
+		})
+	}
+}
+
+// On a connection that calls share, questions of two calls cannot be told apart.
+func TestSharedConnection(t *testing.T) {
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
+		first := request("ada", askOnce)
+		keys, state := asks(t, g, first)
+		res, err := g.ServeMCP(t.Context(), request("eve", askOnce))
+		if got := text(t, res, err); !strings.Contains(got, "is refused") || !strings.Contains(got, "run the calls of a one at a time") {
+			t.Errorf("the second call: %s", got)
+		}
+		res, err = g.ServeMCP(t.Context(), answered(first, state, keys...))
+		if got := text(t, res, err); got != "Ada." {
+			t.Errorf("the first call: %s", got)
+		}
+	})
+}
+
+func TestSerializedCalls(t *testing.T) {
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
+		var calls sync.WaitGroup
+		for _, who := range []string{"ada", "bob", "cyd"} {
+			calls.Go(func() {
+				req := request(who, fmt.Sprintf(`{"name":"a__ask","arguments":{"tag":%q,"times":2}}`, who))
+				keys, state := asks(t, g, req)
+				time.Sleep(time.Minute)
+				keys, state = asks(t, g, answered(req, state, keys...))
+				res, err := g.ServeMCP(t.Context(), answered(req, state, keys...))
+				if got := text(t, res, err); got != who+"Ada.Ada." {
+					t.Error(got)
+				}
+			})
+		}
+		calls.Wait()
+	}, func(d *hub.Definition) { d.Options.SerializeAsks = true })
+}
+
+func TestCloseEndsParkedCalls(t *testing.T) {
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+		req := request("ada", askOnce)
+		keys, state := asks(t, g, req)
+		g.Close()
+		if synctest.Wait(); w.count("notifications/cancelled") != 1 {
+			t.Errorf("%q", w.frames)
+		}
+		for _, r := range []*mcp.Request{answered(req, state, keys...), req} {
+			if res, err := g.ServeMCP(t.Context(), r); err == nil {
+				t.Errorf("%+v", res)
+			}
+		}
+	})
+}
+
+// The limits of calls do not count the time that a human takes.
+func TestLimitsOfCalls(t *testing.T) {
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
+		req := request("ada", askOnce)
+		keys, state := asks(t, g, req)
+		time.Sleep(5 * time.Minute)
+		res, err := g.ServeMCP(t.Context(), answered(req, state, keys...))
+		if got := text(t, res, err); got != "Ada." {
+			t.Error(got)
+		}
+		res, err = g.ServeMCP(t.Context(), request("ada", `{"name":"a__sleep","arguments":{"seconds":9}}`))
+		if got := text(t, res, err); got != "rested" {
+			t.Error(got)
+		}
+		began := time.Now()
+		res, err = g.ServeMCP(t.Context(), request("ada", `{"name":"a__sleep","arguments":{"seconds":60}}`))
+		if got := text(t, res, err); !strings.Contains(got, "has not answered within 10s") || time.Since(began) != 10*time.Second {
+			t.Errorf("%s, after %v", got, time.Since(began))
+		}
+	}, func(d *hub.Definition) { d.Total = 10 * time.Second })
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
+		req := request("ada", askOnce)
+		keys, state := asks(t, g, req)
+		time.Sleep(5 * time.Minute)
+		res, err := g.ServeMCP(t.Context(), answered(req, state, keys...))
+		if got := text(t, res, err); got != "Ada." {
+			t.Error(got)
+		}
+		res, err = g.ServeMCP(t.Context(), request("ada", `{"name":"a__sleep","arguments":{"seconds":60}}`))
+		if got := text(t, res, err); !strings.Contains(got, "no sign of life for 10s") {
+			t.Error(got)
+		}
+	}, func(d *hub.Definition) { d.Idle = 10 * time.Second })
+}
+
+// An upstream that cannot know what its caller understands may wish for context: the wish is left out.
+func TestIncludeContext(t *testing.T) {
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
+		req := request("ada", `{"name":"a__context","arguments":{}}`)
+		res, err := g.ServeMCP(t.Context(), req)
+		if err != nil || res.Type != mcp.ResultInputRequired {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		for _, q := range res.Value.(*mcp.InputRequiredResult).InputRequests {
+			if strings.Contains(string(q.Params), "includeContext") {
+				t.Errorf("%s", q.Params)
+			}
+		}
+		able := request("bob", `{"name":"b__context","arguments":{}}`)
+		able.ClientCapabilities = json.RawMessage(`{"sampling":{"context":{}}}`)
+		res, err = g.ServeMCP(t.Context(), able)
+		if err != nil || res.Type != mcp.ResultInputRequired {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		for _, q := range res.Value.(*mcp.InputRequiredResult).InputRequests {
+			if !strings.Contains(string(q.Params), `"includeContext":"thisServer"`) {
+				t.Errorf("%s", q.Params)
+			}
+		}
+	})
+}
+
+// A user who will not visit a page ends the call.
+func TestDeclinedVisit(t *testing.T) {
+	g, _ := over(t, hub.Definition{Name: "up", Target: newUpstream(), Options: client.Options{Revision: mcp.Revision20251125}})
+	u := &user{action: mcp.ElicitDecline}
+	for _, down := range []mcp.Revision{mcp.Revision20251125, mcp.Revision20260728} {
+		o := u.options()
+		o.Revision = down
+		_, err := client.Call[string](t.Context(), dial(t, g, o), "up__visit_first", nil)
+		if failed, ok := errors.AsType[*client.ToolError](err); !ok || !strings.Contains(failed.Error(), "did not agree to visit") {
+			t.Errorf("%s: %v", down, err)
+		}
+		if _, err := client.Call[string](t.Context(), dial(t, g, o), "up__forget_visit", nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
