@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,7 @@ func addLife(s *server.Server) {
 		}
 		return "logged", nil
 	})
+	server.Tool(s, "pid", "Tells which process this is.", func(context.Context, nothing) (string, error) { return fmt.Sprint(os.Getpid()), nil })
 	var visited atomic.Bool
 	server.Tool(s, "forget_visit", "Makes visit_first fail the next time.", func(context.Context, nothing) (string, error) {
 		visited.Store(false)

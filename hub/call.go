@@ -102,7 +102,7 @@ func (u *Upstream) await(ctx context.Context) (*instance, error) {
 		switch {
 		case main != nil:
 			return main, nil
-		case state.Status != Starting && state.Status != Stopped:
+		case state.Status != Starting && state.Status != Stopped && state.Status != Ready: // a connection that ends is followed by more
 			return nil, &DownError{u.name, state}
 		}
 		select {

@@ -134,6 +134,7 @@ func (u *Upstream) connect(ctx context.Context, began time.Time) error {
 	defer work.Wait()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	defer u.withdraw()
 	f := u.follow(ctx, in, &work)
 	if err := u.learn(ctx, in); err != nil {
 		return err
@@ -142,6 +143,13 @@ func (u *Upstream) connect(ctx context.Context, began time.Time) error {
 	close(f.learned)
 	work.Go(func() { u.watchPaths(ctx) })
 	return u.attend(ctx, in)
+}
+
+// withdraw takes the connection of all away from calls: one that is being closed is of no use to them.
+func (u *Upstream) withdraw() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.main = nil
 }
 
 // ready makes in the connection of all.

@@ -109,6 +109,7 @@ func none(err error) bool {
 
 // keep makes what was learned the upstream's offer.
 func (u *Upstream) keep(o *offer) {
+	u.remember(o)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	was := u.offer
@@ -116,7 +117,6 @@ func (u *Upstream) keep(o *offer) {
 	for _, q := range u.offer.quarantined {
 		u.hub.opts.Logger.Warn("it is left out of what is offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
 	}
-	u.remember()
 	u.announce(u.offer.differs(was))
 }
 

@@ -25,13 +25,14 @@ func (u *Upstream) remembered() *offer {
 	return (&offer{told: m.Told, cache: m.Cache}).derive(u, u.def.Rules)
 }
 
-// remember keeps the offer for a later run; u.mu is held.
-func (u *Upstream) remember() {
-	if u.hub.opts.Cache == nil || u.def.Fingerprint == "" {
+// remember keeps what was told for a later run.
+func (u *Upstream) remember(o *offer) {
+	fingerprint := u.Definition().Fingerprint
+	if u.hub.opts.Cache == nil || fingerprint == "" {
 		return
 	}
-	raw, err := json.Marshal(memory{u.offer.told, u.offer.cache})
+	raw, err := json.Marshal(memory{o.told, o.cache})
 	if err == nil {
-		u.hub.opts.Cache.Save(u.name, u.def.Fingerprint, raw)
+		u.hub.opts.Cache.Save(u.name, fingerprint, raw)
 	}
 }

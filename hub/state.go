@@ -53,8 +53,8 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// held reports whether the server is not started whatever happens.
-func (s Status) held() bool {
+// Held reports whether a server with that status is not started whatever happens.
+func (s Status) Held() bool {
 	return s == Disabled || s == NeedsConfiguration || s == NeedsTrust || s == Removed
 }
 

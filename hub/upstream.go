@@ -65,7 +65,7 @@ func (u *Upstream) start(cause string) {
 // begin enters the state in which the upstream waits or starts; u.mu is held.
 func (u *Upstream) begin() {
 	switch {
-	case u.def.Hold.Status.held():
+	case u.def.Hold.Status.Held():
 		u.enter(State{Status: u.def.Hold.Status, Cause: u.def.Hold.Reason})
 	case u.def.Lazy && u.offer != nil && !u.wanted:
 		u.enter(State{Status: Stopped, Cause: "it is started by the first call"})
@@ -214,7 +214,7 @@ func (u *Upstream) enter(s State) {
 	was := u.state.Status
 	s.Since = time.Now()
 	u.state = s
-	if s.Status == Ready || s.Status.held() {
+	if s.Status == Ready || s.Status.Held() {
 		u.wanted = false
 	}
 	close(u.changed)
@@ -230,7 +230,7 @@ func (u *Upstream) enter(s State) {
 
 // order makes run begin anew: what runs is ended. u.mu is held.
 func (u *Upstream) order(cause string) {
-	u.cause = cause
+	u.cause, u.main = cause, nil
 	if u.end != nil {
 		u.end(&order{cause})
 	}
@@ -349,7 +349,7 @@ func (u *Upstream) wait(ctx context.Context, holds func() bool) bool {
 func (u *Upstream) Revived(ctx context.Context) (ready bool) {
 	u.wait(ctx, func() bool {
 		ready = u.state.Status == Ready
-		return ready || u.state.Status.held()
+		return ready || u.state.Status.Held()
 	})
 	return ready
 }

@@ -56,7 +56,7 @@ func (ss *session) change(c *call) (refused *mcp.Error) {
 	case method == mcp.MethodSetLevel:
 		refused = ss.setLevel(c.req.Params)
 	case method == mcp.MethodSubscribe:
-		refused = ss.subscribe(c.ctx, c.req.Params)
+		refused = ss.subscribe(c.ctx, c.req.Params, c.req.Header)
 	default:
 		var uri string
 		if uri, refused = uriOf(c.req.Params); refused == nil {

@@ -38,7 +38,7 @@ func (ss *session) watchLists() <-chan mcp.SubscriptionFilter {
 	}
 	ctx, cancel := context.WithCancel(ss.base)
 	ss.lists, ss.listening = l, cancel
-	ss.listen(ctx, l, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+	ss.listen(ctx, l, nil, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
 	return l.acked
 }
 
@@ -62,15 +62,15 @@ func (ss *session) begin() {
 	}
 }
 
-// listen runs a subscription against the handler, as a modern client would.
-func (ss *session) listen(ctx context.Context, l *listener, f mcp.SubscriptionFilter) {
+// listen runs a subscription against the handler, as a modern client would. The header is that of the request that it is for.
+func (ss *session) listen(ctx context.Context, l *listener, header map[string][]string, f mcp.SubscriptionFilter) {
 	params, err := mcp.Encode(mcp.ListenParams{Notifications: f})
 	if err != nil {
 		panic(err) // a filter made of booleans and strings
 	}
 	req := &mcp.Request{
 		Method: mcp.MethodListen, Params: params, Revision: ss.Revision, ClientCapabilities: ss.Capabilities,
-		ClientInfo: ss.ClientInfo, Principal: ss.principal, Peer: l,
+		ClientInfo: ss.ClientInfo, Principal: ss.principal, Header: header, Peer: l,
 	}
 	l.ctx = ctx
 	c := &call{req: *req, edge: ss.edge, ctx: ctx}
@@ -147,12 +147,12 @@ func uriOf(params []byte) (string, *mcp.Error) {
 }
 
 // subscribe passes on changes of one resource, if the handler agrees.
-func (ss *session) subscribe(ctx context.Context, params []byte) *mcp.Error {
+func (ss *session) subscribe(ctx context.Context, params []byte, header map[string][]string) *mcp.Error {
 	uri, refused := uriOf(params)
 	if refused != nil {
 		return refused
 	}
-	l, refused := ss.reserve(uri)
+	l, refused := ss.reserve(uri, header)
 	if l == nil {
 		return refused
 	}
@@ -173,7 +173,7 @@ func (ss *session) subscribe(ctx context.Context, params []byte) *mcp.Error {
 }
 
 // reserve starts the subscription to a resource; nil without an error means that there is one.
-func (ss *session) reserve(uri string) (*listener, *mcp.Error) {
+func (ss *session) reserve(uri string, header map[string][]string) (*listener, *mcp.Error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if _, subscribed := ss.resources[uri]; subscribed || ss.closed {
@@ -188,7 +188,7 @@ func (ss *session) reserve(uri string) (*listener, *mcp.Error) {
 		ss.resources = map[string]*listener{}
 	}
 	ss.resources[uri] = l
-	ss.listen(ctx, l, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+	ss.listen(ctx, l, header, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
 	return l, nil
 }
 

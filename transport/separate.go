@@ -198,7 +198,7 @@ func (s *Session) Subscribe(ctx context.Context, uris []string) {
 	}
 	for _, uri := range uris {
 		if params, err := mcp.Encode(mcp.ReadResourceParams{URI: uri}); err == nil {
-			_ = s.subscribe(ctx, params) // a URI that is gone has no changes
+			_ = s.subscribe(ctx, params, nil) // a URI that is gone has no changes
 		}
 	}
 }

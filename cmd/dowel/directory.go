@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -27,6 +26,7 @@ type directory struct {
 	running     *control.Client // nil where none is
 	names       []string
 	definitions map[string]hub.Definition
+	held        map[string]hub.Hold // of the running dowel's, that are not started
 }
 
 // lookTime bounds asking a running dowel which servers it has.
@@ -34,19 +34,25 @@ const lookTime = 2 * time.Second
 
 // readDirectory looks them up. A configuration that cannot be read has no names; dowel config check says why.
 func readDirectory() *directory {
-	d := &directory{definitions: map[string]hub.Definition{}}
+	d := &directory{definitions: map[string]hub.Definition{}, held: map[string]hub.Hold{}}
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
 	if s, err := running().Status(ctx); err == nil {
 		d.running = running()
 		for _, server := range s.Servers {
 			d.names = append(d.names, server.Name)
+			if server.Status.Held() {
+				d.held[server.Name] = hub.Hold{Status: server.Status, Reason: server.Cause}
+			}
 		}
 		return d
 	}
 	for _, def := range configuredDefinitions() {
 		d.names = append(d.names, def.Name)
 		d.definitions[def.Name] = def
+		if def.Hold.Status != 0 {
+			d.held[def.Name] = def.Hold
+		}
 	}
 	return d
 }
@@ -90,17 +96,16 @@ func (d *directory) known() []string {
 
 // target returns the server of a name; ok is false for one that is only built in.
 func (d *directory) target(name string) (t target, ok bool, err error) {
-	switch {
+	switch hold, held := d.held[name]; {
 	case !slices.Contains(d.names, name):
 		return t, false, nil
+	case held:
+		return t, true, connectError{name, fmt.Errorf("it %s: %s", statusWords(hold.Status), hold.Reason)}
 	case d.running != nil:
 		at := d.running.Gateway() + "/" + name
 		return target{name: name, origin: "the dowel that is running", dial: streamable.URL{URL: at, Client: d.running.HTTP()}}, true, nil
 	}
 	def := d.definitions[name]
-	if def.Hold.Status != 0 {
-		return t, true, connectError{name, fmt.Errorf("it %s: %s", statusWords(def.Hold.Status), def.Hold.Reason)}
-	}
 	return target{name: name, origin: def.Origin, dial: def.Target, options: def.Options}, true, nil
 }
 
@@ -121,13 +126,8 @@ func (d *directory) all() target {
 	for _, name := range d.names {
 		definitions = append(definitions, d.definitions[name])
 	}
-	var opened []io.Closer
 	if len(definitions) == 0 {
-		h := house{}
-		definitions = h.builtIn()
-		for _, s := range h.builtins {
-			opened = append(opened, s)
-		}
+		definitions = builtIn()
 	}
 	h := hub.New(hub.Options{Logger: slog.New(slog.DiscardHandler)})
 	g := gateway.New(h)
@@ -140,9 +140,6 @@ func (d *directory) all() target {
 	return target{name: "all servers", origin: "the configuration", dial: ready, close: func() {
 		g.Close()
 		h.Close()
-		for _, s := range opened {
-			s.Close()
-		}
 	}}
 }
 

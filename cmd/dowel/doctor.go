@@ -19,6 +19,8 @@ func (a *app) doctorCommand() *cobra.Command {
 found, the process starts and lives, its output is clean, the handshake; or the name, the connection, TLS, the HTTP
 status, the era. Without a name all servers of the configuration are looked at. Nothing is started that you have not
 allowed.`,
+		Example: `  dowel doctor
+  dowel doctor --json --project .`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			a.began = true
 			return a.doctor(cmd.Context(), where, names)
@@ -46,6 +48,9 @@ func (a *app) doctor(ctx context.Context, where places, names []string) error {
 	chosen, err := choose(definitions, names)
 	if err != nil {
 		return err
+	}
+	if len(chosen) == 0 && !a.json {
+		fmt.Fprintln(a.stdout, "There are no servers in your configuration: add one with dowel servers add, or take over those of other tools with dowel import.")
 	}
 	sick := 0
 	for _, d := range chosen {

@@ -21,6 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub/control"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/spf13/cobra"
 )
 
@@ -89,7 +90,6 @@ type house struct {
 	settings config.Gateway
 	web      *web
 	began    time.Time
-	builtins []builtin.Server
 
 	life context.Context
 	end  context.CancelFunc
@@ -111,9 +111,9 @@ func (a *app) newHouse(f upFlags) (*house, error) {
 	h := &house{app: a, state: store, began: time.Now()}
 	h.life, h.end = context.WithCancel(context.Background())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
-	h.hub = hub.New(hub.Options{Info: info, Logger: logger})
+	h.hub = hub.New(hub.Options{Info: info, Cache: newCatalogCache(), Logger: logger})
 	h.gateway = gateway.New(h.hub, gateway.Options{Info: info, Logger: logger})
-	h.source = configured.New(h.hub, configured.Options{Config: where, Choices: store, Fallback: h.builtIn(), Logger: logger})
+	h.source = configured.New(h.hub, configured.Options{Config: where, Choices: store, Fallback: builtIn(), Logger: logger})
 	return h, nil
 }
 
@@ -141,15 +141,14 @@ func (a *app) definitions(where places) ([]hub.Definition, error) {
 	return s.Look(), nil
 }
 
-// builtIn are the servers of a user without a configuration. They run in this process.
-func (h *house) builtIn() (all []hub.Definition) {
+// builtIn are the servers of a user without a configuration, each a child of this process.
+func builtIn() (all []hub.Definition) {
 	for _, name := range builtin.Names() {
-		s, err := builtin.New(name)
-		d := hub.Definition{Name: name, Target: s, Origin: "built into dowel", Fingerprint: "built in"}
-		if err != nil {
-			d.Target, d.Hold = nil, hub.Hold{Status: hub.NeedsConfiguration, Reason: err.Error()}
+		d := hub.Definition{Name: name, Origin: "built into dowel", Fingerprint: "built in " + version()}
+		if self, err := os.Executable(); err != nil {
+			d.Hold = hub.Hold{Status: hub.NeedsConfiguration, Reason: "dowel cannot find itself: " + err.Error()}
 		} else {
-			h.builtins = append(h.builtins, s)
+			d.Target = stdio.Command{Path: self, Args: []string{"serve", name}}
 		}
 		all = append(all, d)
 	}
@@ -157,7 +156,7 @@ func (h *house) builtIn() (all []hub.Definition) {
 }
 
 // load reads the files, starts the servers, and keeps both in step from then on.
-func (h *house) load(cause string) {
+func (h *house) load(cause string) error {
 	set := h.source.Load(cause)
 	h.complain(set)
 	settings, problems := set.Gateway.Resolve(set.Variables)
@@ -166,6 +165,7 @@ func (h *house) load(cause string) {
 	}
 	h.settings = settings
 	h.work.Go(h.follow)
+	return h.audit()
 }
 
 // complain shows what is wrong with the files; what is wrong with a server is in its row.
@@ -199,9 +199,6 @@ func (h *house) close() {
 	h.work.Wait()
 	h.gateway.Close()
 	h.hub.Close()
-	for _, s := range h.builtins {
-		s.Close()
-	}
 	if h.log != nil {
 		h.log.Close()
 	}
@@ -212,14 +209,51 @@ func (h *house) serverOptions() transport.ServerOptions {
 	return transport.ServerOptions{Logger: slog.New(h.app.notices())}
 }
 
-// middleware is what stands before the gateway.
-func (h *house) middleware() (all []mcp.Middleware) {
-	if h.settings.Rate > 0 {
-		all = append(all, gateway.Limit(gateway.LimitOptions{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}))
-	} else {
-		all = append(all, gateway.Limit(gateway.LimitOptions{Concurrent: maxConcurrent}))
+// offered is the gateway, with all tools or a search of them.
+func (h *house) offered(f upFlags) *gateway.Gateway {
+	if f.toolSearch || h.settings.ToolSearch {
+		return h.gateway.Searching(append(h.state.Favourites(), h.settings.Pinned...)...)
+	}
+	return h.gateway
+}
+
+// served is what a client on stdio gets.
+func (h *house) served(f upFlags) mcp.Handler { return mcp.Chain(h.offered(f), h.middleware()...) }
+
+// middleware is what stands before the gateway: what is recorded has been let in.
+func (h *house) middleware() []mcp.Middleware {
+	limit := gateway.LimitOptions{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
+	all := []mcp.Middleware{gateway.Limit(limit)}
+	if h.log != nil {
+		all = append(all, gateway.Audit(h.gateway, h.log, gateway.AuditOptions{
+			Arguments: h.settings.AuditArguments, Mask: h.mask, Failed: func(err error) { h.app.warn("the audit log: %v", err) },
+		}))
 	}
 	return all
+}
+
+// audit opens the audit log, if there is to be one.
+func (h *house) audit() (err error) {
+	if h.settings.Audit == "" {
+		return nil
+	}
+	if err = os.MkdirAll(filepath.Dir(h.settings.Audit), 0o700); err == nil {
+		h.log, err = os.OpenFile(h.settings.Audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("the audit log %s cannot be written: %w", h.settings.Audit, err)
+	}
+	return nil
+}
+
+// mask hides the secrets of all servers.
+func (h *house) mask(text string) string {
+	for _, u := range h.hub.Upstreams() {
+		if d := u.Definition(); d.Mask != nil {
+			text = d.Mask(text)
+		}
+	}
+	return text
 }
 
 // maxConcurrent bounds the requests of a client that are worked on at the same time.

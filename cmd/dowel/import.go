@@ -30,8 +30,7 @@ dowel.json; with names, those alone. Variables stay variables. The other tools' 
 
   ` + strings.Join(wrap(dialectNames(), 100), "\n  "),
 		Example: `  dowel import --dry-run
-  dowel import --from cursor,vscode --yes
-  dowel import github`,
+  dowel import --from cursor,vscode --yes`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			a.began = true
 			return a.importServers(cmd.Context(), names, f)

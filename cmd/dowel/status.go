@@ -26,6 +26,8 @@ Servers are in one of these states:
   needs configuration  its entry is wrong, or a variable has no value
   needs trust          it came with a project: dowel trust NAME
   needs authorization  the server wants to know who asks`,
+		Example: `  dowel status
+  dowel status --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.began = true

@@ -25,6 +25,8 @@ whether it may. They run as you, with all that you may do: a project that was cl
 
 What you allow is what you have seen: the transport, the command and its arguments, the folder, the names of variables and
 header fields, the URL. Where one of them changes you are asked again, and shown what has changed.`,
+		Example: `  dowel trust
+  dowel trust --json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			a.began = true
 			return a.trust(cmd.Context(), where, names, yes)

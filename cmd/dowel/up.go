@@ -28,7 +28,8 @@ const defaultAddress = "127.0.0.1:7800"
 type upFlags struct {
 	places
 	webFlags
-	stdio bool
+	stdio      bool
+	toolSearch bool
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -61,6 +62,7 @@ Other machines need the gateway's token, which is made when it is first served t
 	f.places.register(cmd)
 	flags.StringVar(&f.address, "http", "", "the `address` of the gateway (default "+defaultAddress+")")
 	flags.BoolVar(&f.stdio, "stdio", false, "serve the gateway over standard input and output, as the child of a client")
+	flags.BoolVar(&f.toolSearch, "tool-search", false, "offer a search of tools in place of all of them, and the pinned ones")
 	flags.StringSliceVar(&f.hosts, "host", nil, "a `name` under which the gateway is reached; * is any")
 	flags.StringSliceVar(&f.origins, "origin", nil, "an `origin` whose web pages may use the gateway, such as https://app.example.com; * is any")
 	return cmd
@@ -83,7 +85,9 @@ func (a *app) up(ctx context.Context, f upFlags) error {
 		return err
 	}
 	defer h.close()
-	h.load("dowel begins")
+	if err := h.load("dowel begins"); err != nil {
+		return err
+	}
 	ends := []func(context.Context) error{}
 	if !f.stdio || f.address != "" {
 		front, err := h.open(f)
@@ -94,7 +98,7 @@ func (a *app) up(ctx context.Context, f upFlags) error {
 	}
 	ends = append(ends, h.listen(control))
 	if f.stdio {
-		err = stdio.Serve(ctx, h.gateway, stdio.Options{ServerOptions: h.serverOptions()})
+		err = stdio.Serve(ctx, h.served(f), stdio.Options{ServerOptions: h.serverOptions()})
 	} else {
 		err = h.show(ctx)
 	}
@@ -150,7 +154,7 @@ func (h *house) open(f upFlags) (*web, error) {
 	shared := h.serverOptions()
 	w := &web{served: make(chan error, 1), url: "http://" + reachable(listener.Addr())}
 	f.hosts, f.origins = append(f.hosts, h.settings.Hosts...), append(f.origins, h.settings.Origins...)
-	w.front = h.gateway.Front(gateway.FrontOptions{
+	w.front = h.offered(f).Front(gateway.FrontOptions{
 		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
 		Guard: f.guard(), Token: token, Middleware: h.middleware(), Page: control.Page(h),
 	})
@@ -229,7 +233,7 @@ func (h *house) show(ctx context.Context) error {
 			fmt.Fprintln(a.stdout, h.eventLine(e))
 		}
 	}
-	return context.Cause(ctx)
+	return nil // it was told to end
 }
 
 func (h *house) greeting() string {
@@ -267,7 +271,7 @@ func (h *house) live(ctx context.Context) error {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return nil // it was told to end
 		}
 	}
 }

@@ -35,7 +35,7 @@ import (
 // Format is the syntax of a file.
 type Format int
 
-// The formats. JSON may have comments and trailing commas, and gets some where it has some.
+// The formats. JSON may have comments and trailing commas; commas are put where the file has such ones.
 const (
 	JSON Format = iota
 	YAML

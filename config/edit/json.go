@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -21,7 +22,7 @@ func jsonComment(text []byte, pos int) int {
 	case '/':
 		return lineEnd(text, pos)
 	case '*':
-		if i := strings.Index(string(text[pos+2:]), "*/"); i >= 0 {
+		if i := bytes.Index(text[pos+2:], []byte("*/")); i >= 0 {
 			return pos + i + 4
 		}
 	}

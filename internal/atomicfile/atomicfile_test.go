@@ -217,6 +217,19 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+func TestBackupImpossible(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, strings.Repeat("n", 253)) // with an ending it is too long for a name
+	put(t, path, "old")
+	_, err := Update(path, to("new"), Options{Backup: true, LockFolder: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "cannot keep a copy") || content(t, path) != "old" {
+		t.Errorf("%v; %q", err, content(t, path))
+	}
+	if strings.Contains(names(t, dir), " ") {
+		t.Errorf("left behind: %s", names(t, dir))
+	}
+}
+
 func TestForeignEditIsNotLost(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -1,0 +1,161 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// shared is an endpoint over one upstream that is a process, and believes who its clients say they are.
+func shared(t *testing.T, sharing hub.Sharing, o hub.Options) *httptest.Server {
+	h := hubOf(t, o, hub.Definition{
+		Name: "up", Target: child("upstream"), Sharing: sharing, Options: client.Options{Revision: mcp.Revision20251125},
+	})
+	settle(t, h)
+	s := streamable.Handler(gatewayOf(t, h, gateway.Options{}), streamable.Options{
+		ServerOptions: transport.ServerOptions{Logger: quiet},
+		Principal:     func(r *http.Request) mcp.Principal { return mcp.Principal{ID: r.Header.Get("X-User")} },
+	})
+	web := httptest.NewServer(s)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = s.Shutdown(ctx)
+		web.Close()
+	})
+	return web
+}
+
+// as dials as somebody.
+func as(t *testing.T, web *httptest.Server, who string, r mcp.Revision, fields ...string) *client.Client {
+	return dial(t, web.URL, client.Options{Revision: r, Logger: quiet, Verdicts: new(transport.Verdicts), Header: func(context.Context) (http.Header, error) {
+		h := http.Header{"X-User": {who}}
+		for i := 0; i < len(fields); i += 2 {
+			h.Set(fields[i], fields[i+1])
+		}
+		return h, nil
+	}})
+}
+
+// process returns which process of the upstream serves a client.
+func process(t *testing.T, c *client.Client) string {
+	t.Helper()
+	pid, err := client.Call[string](t.Context(), c, "up__pid", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func TestSharing(t *testing.T) {
+	const now, then = mcp.Revision20260728, mcp.Revision20250618
+	for _, tt := range []struct {
+		name    string
+		sharing hub.Sharing
+		same    [6]int // the process of each client below, numbered in the order of their appearance
+	}{
+		{"by all", hub.Shared, [6]int{0, 0, 0, 0, 0, 0}},
+		{"by a client", hub.SharePerClient, [6]int{0, 0, 1, 1, 2, 3}},
+		{"by a session", hub.SharePerSession, [6]int{0, 0, 1, 2, 3, 4}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			web := shared(t, tt.sharing, hub.Options{})
+			var pids []string
+			var got [6]int
+			for i, c := range []*client.Client{
+				as(t, web, "ada", now), as(t, web, "ada", now), // no sessions: one client
+				as(t, web, "bob", then), as(t, web, "bob", then), // two sessions of one principal
+				as(t, web, "", then), as(t, web, "", then), // two sessions of nobody
+			} {
+				pid := process(t, c)
+				if process(t, c) != pid {
+					t.Errorf("client %d changes its process", i)
+				}
+				if !slices.Contains(pids, pid) {
+					pids = append(pids, pid)
+				}
+				got[i] = slices.Index(pids, pid)
+			}
+			if got != tt.same {
+				t.Errorf("processes %v, want %v", got, tt.same)
+			}
+		})
+	}
+}
+
+// Nobody gets into another's process by naming its session.
+func TestForgedSession(t *testing.T) {
+	web := shared(t, hub.SharePerSession, hub.Options{})
+	mine := process(t, as(t, web, "", mcp.LatestRevision))
+	if got := process(t, as(t, web, "", mcp.LatestRevision, mcp.HeaderSessionID, "somebody's")); got != mine {
+		t.Error("a session that nobody has verified is taken for one")
+	}
+}
+
+// A process that nobody uses ends, and the next call starts another.
+func TestIdleProcess(t *testing.T) {
+	web := shared(t, hub.SharePerClient, hub.Options{InstanceIdle: 100 * time.Millisecond})
+	c := as(t, web, "ada", mcp.LatestRevision)
+	first := process(t, c)
+	until(t, "the idle process ends", func() bool {
+		time.Sleep(150 * time.Millisecond)
+		return process(t, c) != first
+	})
+	// A call keeps its process.
+	before := process(t, c)
+	if _, err := client.Call[string](t.Context(), c, "up__slow", map[string]float64{"seconds": 0.5}); err != nil {
+		t.Error(err)
+	}
+	if process(t, c) != before {
+		t.Error("a process ends under a call")
+	}
+}
+
+// Subscriptions of a client are with the process that its calls are with.
+func TestSubscriptionOfOwnProcess(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		sharing hub.Sharing
+		who     string
+		r       mcp.Revision
+	}{
+		{"a principal", hub.SharePerClient, "ada", mcp.LatestRevision},
+		{"a principal of before", hub.SharePerClient, "ada", mcp.Revision20251125},
+		{"a session", hub.SharePerClient, "", mcp.Revision20251125},
+		{"a session of a principal", hub.SharePerSession, "ada", mcp.Revision20251125},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			web := shared(t, tt.sharing, hub.Options{})
+			c := as(t, web, tt.who, tt.r)
+			w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			if _, err := client.Call[string](t.Context(), c, "up__test_trigger_resource_update", nil); err != nil {
+				t.Fatal(err)
+			}
+			late := time.AfterFunc(5*time.Second, func() { w.Close() })
+			defer late.Stop()
+			for change, err := range w.Changes() {
+				if err != nil || change.URI != watchedURI {
+					t.Errorf("%+v, %v", change, err)
+				}
+				return
+			}
+			t.Error("nobody told of the change")
+		})
+	}
+}
