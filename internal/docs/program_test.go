@@ -118,7 +118,8 @@ func run(t *testing.T, folder string, b block) {
 		}
 		shell := exec.Command("sh", "-c", line)
 		shell.Dir = home
-		shell.Env = append(os.Environ(), "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"), "HOME="+home, "XDG_DATA_HOME="+home)
+		shell.Env = append(os.Environ(), "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"), "HOME="+home, "XDG_DATA_HOME="+home,
+			"XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_RUNTIME_DIR="+home)
 		out, _ := shell.CombinedOutput() // what a command ends with is for the block to say
 		if !pattern(want).Match(out) {
 			t.Errorf("%s:%d: $ %s\nprints\n%s\nand not\n%s", b.page, b.line, line, out, want)
