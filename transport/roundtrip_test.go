@@ -147,6 +147,8 @@ func TestRequests(t *testing.T) {
 		{"somebody listens, and not to progress", mcp.Request{Notify: notify, NoProgress: true}, `{` + meta(``) + `}`, `{}`},
 		{"params, and somebody listens", mcp.Request{Notify: notify, Params: json.RawMessage(`{"name":"n"}`)}, `{` + meta(`,"progressToken":2`) + `,"name":"n"}`, `{"_meta":{"progressToken":2},"name":"n"}`},
 		{"a log level", mcp.Request{LogLevel: mcp.LevelError}, `{` + meta(`,"io.modelcontextprotocol/logLevel":"error"`) + `}`, `{}`},
+		{"somebody else's capabilities", mcp.Request{ClientCapabilities: mcp.Object(`{"roots":{}}`), LogLevel: mcp.LevelError},
+			`{` + strings.Replace(meta(`,"io.modelcontextprotocol/logLevel":"error"`), `clientCapabilities":{}`, `clientCapabilities":{"roots":{}}`, 1) + `}`, `{}`},
 		{"trace context passes", mcp.Request{Params: json.RawMessage(`{"_meta":{"traceparent":"t","x/y":[1.0]}}`)}, `{` + meta(`,"traceparent":"t","x/y":[1.0]`) + `}`, `{"_meta":{"traceparent":"t","x/y":[1.0]}}`},
 		{"what is the edge's is replaced", mcp.Request{Notify: notify, Params: json.RawMessage(`{"a":1,"_meta":{"progressToken":"theirs","io.modelcontextprotocol/protocolVersion":"x","io.modelcontextprotocol/clientInfo":1,"io.modelcontextprotocol/clientCapabilities":2,"io.modelcontextprotocol/logLevel":3,"io.modelcontextprotocol/subscriptionId":4,"k":5}}`)},
 			`{` + meta(`,"progressToken":2,"k":5`) + `,"a":1}`, `{"_meta":{"progressToken":2,"k":5},"a":1}`},
