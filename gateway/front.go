@@ -24,12 +24,14 @@ type FrontOptions struct {
 	Token string
 	// Middleware is around every endpoint.
 	Middleware []mcp.Middleware
+	// Clients are the gateways for single clients, by name.
+	Clients map[string]*Gateway
 	// Page is served at / and /status.json; nil: nothing is.
 	Page http.Handler
 }
 
-// Front is a gateway over HTTP: all upstreams at /mcp, one of them at /mcp/NAME, and for clients of 2024 at /sse. It is safe
-// for concurrent use.
+// Front is a gateway over HTTP: all upstreams at /mcp, one of them at /mcp/NAME, for clients of 2024 at /sse, and what is
+// offered to one client only at /client/NAME/mcp. It is safe for concurrent use.
 type Front struct {
 	gateway *Gateway
 	opts    FrontOptions
@@ -37,7 +39,7 @@ type Front struct {
 	old     *sse.Server
 
 	mu    sync.Mutex
-	parts map[string]*streamable.Server // of single upstreams
+	parts map[string]*streamable.Server // by path: of single upstreams and of single clients
 }
 
 // Front returns the gateway over HTTP. Call [Front.Shutdown] before the program ends.
@@ -60,7 +62,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/sse":
 		f.old.ServeHTTP(w, r)
 	case strings.HasPrefix(path, "/mcp/"):
-		f.part(w, r, strings.TrimPrefix(path, "/mcp/"))
+		f.upstream(w, r, path)
+	case strings.HasPrefix(path, "/client/"):
+		f.client(w, r, path)
 	case f.opts.Page != nil && (path == "" || path == "/status.json"):
 		f.opts.Page.ServeHTTP(w, r)
 	default:
@@ -82,20 +86,37 @@ func (f *Front) authorized(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// part serves one upstream.
-func (f *Front) part(w http.ResponseWriter, r *http.Request, name string) {
+// upstream serves one upstream.
+func (f *Front) upstream(w http.ResponseWriter, r *http.Request, path string) {
+	name := strings.TrimPrefix(path, "/mcp/")
 	if f.gateway.hub.Upstream(name) == nil {
 		transport.Refuse(w, http.StatusNotFound, "there is no server of that name")
 		return
 	}
-	f.mu.Lock()
-	s := f.parts[name]
-	if s == nil {
-		s = streamable.Handler(mcp.Chain(f.gateway.Only(name), f.opts.Middleware...), f.opts.Streamable)
-		f.parts[name] = s
+	f.part(path, func() *Gateway { return f.gateway.Only(name) }).ServeHTTP(w, r)
+}
+
+// client serves what is offered to one client.
+func (f *Front) client(w http.ResponseWriter, r *http.Request, path string) {
+	name, mcp := strings.CutSuffix(strings.TrimPrefix(path, "/client/"), "/mcp")
+	g := f.opts.Clients[name]
+	if g == nil || !mcp {
+		transport.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
+		return
 	}
-	f.mu.Unlock()
-	s.ServeHTTP(w, r)
+	f.part(path, func() *Gateway { return g }).ServeHTTP(w, r)
+}
+
+// part returns the endpoint at a path, which is made once.
+func (f *Front) part(path string, of func() *Gateway) *streamable.Server {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.parts[path]
+	if s == nil {
+		s = streamable.Handler(mcp.Chain(of(), f.opts.Middleware...), f.opts.Streamable)
+		f.parts[path] = s
+	}
+	return s
 }
 
 // Shutdown refuses new work, and waits for calls in flight as [streamable.Server.Shutdown] does.

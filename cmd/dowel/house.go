@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -215,6 +217,32 @@ func (h *house) offered(f upFlags) *gateway.Gateway {
 		return h.gateway.Searching(append(h.state.Favourites(), h.settings.Pinned...)...)
 	}
 	return h.gateway
+}
+
+// clients are the gateways for the clients that the configuration names.
+func (h *house) clients() map[string]*gateway.Gateway {
+	all := map[string]*gateway.Gateway{}
+	for name, c := range h.settings.Clients {
+		all[name] = h.gateway
+		if c.ToolSearch != nil && *c.ToolSearch || c.ToolSearch == nil && h.settings.ToolSearch {
+			all[name] = h.gateway.Searching(slices.Concat(h.state.Favourites(), h.settings.Pinned, c.Pinned)...)
+		}
+	}
+	return all
+}
+
+// askTrust asks on a terminal whether servers may run that came with the project.
+func (h *house) askTrust(ctx context.Context) error {
+	if terminal(h.app.stdin) == nil || h.app.stdout.file == nil {
+		return nil
+	}
+	in := bufio.NewReader(h.app.stdin)
+	for _, u := range h.source.Untrusted() {
+		if err := h.app.trustOne(ctx, h.source, u, in, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // served is what a client on stdio gets.

@@ -88,6 +88,11 @@ func (a *app) up(ctx context.Context, f upFlags) error {
 	if err := h.load("dowel begins"); err != nil {
 		return err
 	}
+	if !f.stdio {
+		if err := h.askTrust(ctx); err != nil {
+			return err
+		}
+	}
 	ends := []func(context.Context) error{}
 	if !f.stdio || f.address != "" {
 		front, err := h.open(f)
@@ -156,7 +161,7 @@ func (h *house) open(f upFlags) (*web, error) {
 	f.hosts, f.origins = append(f.hosts, h.settings.Hosts...), append(f.origins, h.settings.Origins...)
 	w.front = h.offered(f).Front(gateway.FrontOptions{
 		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
-		Guard: f.guard(), Token: token, Middleware: h.middleware(), Page: control.Page(h),
+		Guard: f.guard(), Token: token, Middleware: h.middleware(), Clients: h.clients(), Page: control.Page(h),
 	})
 	w.server = &http.Server{Handler: w.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(h.app.notices(), slog.LevelDebug)}
 	go func() { w.served <- w.server.Serve(listener) }()

@@ -1,0 +1,151 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/builtin/everything"
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// frontOver serves a gateway over a built-in server and one that is slow.
+func frontOver(t *testing.T, o gateway.FrontOptions, searching bool) string {
+	t.Helper()
+	h := hub.New()
+	h.Apply([]hub.Definition{{Name: "every", Target: everything.New()}}, "the test begins")
+	h.Settle(t.Context())
+	g := gateway.New(h)
+	if searching {
+		o.Clients = map[string]*gateway.Gateway{"small": g.Searching("every.echo")}
+	}
+	f := g.Front(o)
+	web := httptest.NewServer(f)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := f.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		web.Close()
+		g.Close()
+		h.Close()
+	})
+	return web.URL
+}
+
+func names(t *testing.T, url string, o client.Options) (all []string) {
+	t.Helper()
+	transport := &http.Transport{}
+	o.HTTPClient = &http.Client{Transport: transport}
+	t.Cleanup(transport.CloseIdleConnections)
+	c, err := client.Dial(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(url, err)
+	}
+	t.Cleanup(func() { c.Close() })
+	for tool, err := range c.Tools(t.Context()) {
+		if err != nil {
+			t.Fatal(url, err)
+		}
+		all = append(all, tool.Name)
+	}
+	return all
+}
+
+func TestFront(t *testing.T) {
+	url := frontOver(t, gateway.FrontOptions{}, true)
+	for path, tool := range map[string]string{"/mcp": "every__echo", "/mcp/": "every__echo", "/mcp/every": "echo", "/sse": "every__echo", "/client/small/mcp": "search_tools"} {
+		if got := names(t, url+path, client.Options{}); !slices.Contains(got, tool) {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if got := names(t, url+"/client/small/mcp", client.Options{}); !slices.Equal(got, []string{"search_tools", "describe_tool", "call_tool", "dowel__status", "every__echo"}) {
+		t.Errorf("%v", got)
+	}
+	for _, path := range []string{"/", "/mcp/none", "/client/none/mcp", "/client/small", "/x"} {
+		resp, err := http.Post(url+path, "application/json", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s", path, resp.Status)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// Who does not show the token gets nothing, wherever it knocks.
+func TestToken(t *testing.T) {
+	url := frontOver(t, gateway.FrontOptions{Token: "right", Page: http.NotFoundHandler()}, false)
+	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/", "/status.json"} {
+		for token, want := range map[string]bool{"": false, "Bearer wrong": false, "Basic right": false, "bearer right": true} {
+			r, err := http.NewRequest(http.MethodGet, url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", token)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			resp, err := http.DefaultClient.Do(r.WithContext(ctx))
+			if err != nil {
+				t.Fatal(path, err)
+			}
+			resp.Body.Close()
+			cancel()
+			if got := resp.StatusCode != http.StatusUnauthorized; got != want {
+				t.Errorf("%s with %q: %s", path, token, resp.Status)
+			}
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	header := func(context.Context) (http.Header, error) { return http.Header{"Authorization": {"Bearer right"}}, nil }
+	if got := names(t, url+"/mcp", client.Options{Header: header}); !slices.Contains(got, "every__echo") {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	gate := make(chan struct{})
+	s := server.New("s", "1")
+	server.Tool(s, "wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+		}
+		return "", nil
+	})
+	call := func(h mcp.Handler, principal string) error {
+		_, err := h.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: []byte(`{"name":"wait","arguments":{}}`),
+			Revision: mcp.LatestRevision, Principal: mcp.Principal{ID: principal}})
+		return err
+	}
+	h := mcp.Chain(s, gateway.Limit(gateway.LimitOptions{Concurrent: 1}))
+	done := make(chan error, 2)
+	for range 2 {
+		go func() { done <- call(h, "ann") }()
+	}
+	if err := <-done; err == nil { // the second of the two, while the first one waits
+		t.Error("a second call runs beside the first")
+	}
+	close(gate)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	limited := mcp.Chain(s, gateway.Limit(gateway.LimitOptions{Rate: 0.001, Burst: 2}))
+	for i, want := range []bool{true, true, false} {
+		if got := call(limited, "ann") == nil; got != want {
+			t.Errorf("call %d passes: %v", i+1, got)
+		}
+	}
+	if call(limited, "bob") != nil {
+		t.Error("one client's use counts against another")
+	}
+}
