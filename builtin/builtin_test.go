@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -87,20 +86,6 @@ func TestParseOptions(t *testing.T) {
 	for _, words := range [][]string{{"path"}, {"=x"}, {"path=a", "path=b"}} {
 		if got, err := ParseOptions(words); err == nil {
 			t.Errorf("%q: got %v, want an error", words, got)
-		}
-	}
-}
-
-func TestDistance(t *testing.T) {
-	for pair, want := range map[[2]string]int{
-		{"", ""}: 0, {"", "ab"}: 2, {"kv", "kv"}: 0, {"vk", "kv"}: 1, {"kitten", "sitting"}: 3, {"abc", "acb"}: 1, {"abcd", "ab"}: 2,
-	} {
-		if got := distance(pair[0], pair[1]); got != want {
-			t.Errorf("%q: got %d, want %d", pair, got, want)
-		}
-		slices.Reverse(pair[:])
-		if got := distance(pair[0], pair[1]); got != want {
-			t.Errorf("%q: got %d, want %d", pair, got, want)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/internal/near"
 )
 
 // maxShown bounds how much of a value a message repeats.
@@ -115,7 +117,7 @@ func closest(name string, candidates []string) string {
 		if i == 100 || len(c) > longest {
 			continue
 		}
-		if d := distance(fold(name), fold(c)); d < bestDistance {
+		if d := near.Distance(fold(name), fold(c)); d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
@@ -125,25 +127,4 @@ func closest(name string, candidates []string) string {
 // fold makes state_code, stateCode and State-Code one.
 func fold(name string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
-}
-
-// distance is how many bytes have to be inserted, deleted or replaced to turn a
-// into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -155,15 +155,11 @@ func (a *app) showFindings(all []finding) (added int) {
 
 // wants asks whether servers shall be added.
 func (a *app) wants(n int) bool {
-	if terminal(a.stdin) == nil {
-		a.notice("Nothing was added: say --yes, or --dry-run to see what would be.")
-		if !a.json {
-			fmt.Fprintln(a.stdout, "Nothing was added: say --yes, or --dry-run to see what would be.")
-		}
-		return false
+	if terminal(a.stdin) != nil {
+		return a.agrees(bufio.NewReader(a.stdin), fmt.Sprintf("Add %d servers to your configuration?", n))
 	}
-	fmt.Fprintf(a.stdout, "Add %d servers to your configuration? [y/N] ", n)
-	answer, _ := bufio.NewReader(a.stdin).ReadString('\n')
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
+	if !a.json {
+		fmt.Fprintln(a.stdout, "Nothing was added: say --yes, or --dry-run to see what would be.")
+	}
+	return false
 }

@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/near"
 )
 
 // suggestion is what to add to the complaint about an unknown word: the known one that was meant, or all of them.
@@ -32,7 +33,7 @@ func isAre(n int) string {
 func nearest(word string, known []string) string {
 	best, bound := "", (len(word)+1)/3
 	for _, k := range known {
-		if d := distance(fold(word), fold(k)); d <= bound {
+		if d := near.Distance(fold(word), fold(k)); d <= bound {
 			best, bound = k, d-1
 		}
 	}
@@ -40,31 +41,6 @@ func nearest(word string, known []string) string {
 }
 
 // fold makes words equal that differ in case and in what joins their parts.
-func fold(word string) []rune {
-	return []rune(strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(word)))
-}
-
-// distance counts the characters to insert, delete, replace or swap with their neighbour to make b of a.
-func distance(a, b []rune) int {
-	var before []int // the row before the last
-	last := make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range a {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range b {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = slices.Min([]int{last[j] + cost, last[j+1] + 1, row[j] + 1})
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
+func fold(word string) string {
+	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(word))
 }

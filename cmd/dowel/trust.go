@@ -48,7 +48,7 @@ func (a *app) trust(ctx context.Context, where places, names []string, yes bool)
 	waiting := source.Untrusted()
 	for _, name := range names {
 		if !slices.ContainsFunc(waiting, func(u configured.Untrusted) bool { return u.Name == name }) {
-			return usagef("%s does not wait for your trust; %s", name, listing2(waiting))
+			return usagef("%s does not wait for your trust; %s", name, whoWaits(waiting))
 		}
 	}
 	if a.json && !yes {
@@ -69,8 +69,8 @@ func (a *app) trust(ctx context.Context, where places, names []string, yes bool)
 	return nil
 }
 
-// listing2 names those that wait.
-func listing2(waiting []configured.Untrusted) string {
+// whoWaits names those that wait.
+func whoWaits(waiting []configured.Untrusted) string {
 	var names []string
 	for _, u := range waiting {
 		names = append(names, u.Name)
@@ -106,7 +106,12 @@ func (a *app) trustOne(ctx context.Context, source *configured.Source, u configu
 	for _, fact := range facts {
 		fmt.Fprintln(a.stdout, "  "+line(fact))
 	}
-	if !yes && !a.agreed(in) {
+	switch {
+	case yes:
+	case terminal(a.stdin) == nil:
+		fmt.Fprintln(a.stdout, "  allow it on a terminal, or with --yes")
+		return nil
+	case !a.agrees(in, "Allow it to run as you?"):
 		return nil
 	}
 	if err := source.Trust(u.Name, u.Facts); err != nil {
@@ -119,13 +124,9 @@ func (a *app) trustOne(ctx context.Context, source *configured.Source, u configu
 	return nil
 }
 
-// agreed asks whether a server may run. Only a yes is one.
-func (a *app) agreed(in *bufio.Reader) bool {
-	if terminal(a.stdin) == nil {
-		fmt.Fprintln(a.stdout, "  allow it on a terminal, or with --yes")
-		return false
-	}
-	fmt.Fprint(a.stdout, "Allow it to run as you? [y/N] ")
+// agrees asks the user. Only a yes is one.
+func (a *app) agrees(in *bufio.Reader, question string) bool {
+	fmt.Fprint(a.stdout, question+" [y/N] ")
 	answer, _ := in.ReadString('\n')
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"

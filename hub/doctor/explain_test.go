@@ -146,17 +146,6 @@ func TestMissingPrograms(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{{"npx", "npx", 0}, {"npx", "nxp", 1}, {"npx", "npm", 1}, {"", "ab", 2}, {"abcdef", "a", 9}, {"serevr", "server", 1}, {"uvx", "uvxx", 1}} {
-		if got := distance(test.a, test.b); got != test.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
-		}
-	}
-}
-
 func TestWrapping(t *testing.T) {
 	if got := wrapping("windows", `C:\node\npx.CMD`); !strings.Contains(got, "cmd.exe") {
 		t.Error(got)

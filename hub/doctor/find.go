@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/near"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -99,47 +100,23 @@ func nearest(name string, dirs []string) []string {
 	}
 	const shown = 3
 	most := min(2, max(1, len(name)/3))
-	var near []candidate
+	var close []candidate
 	for _, dir := range dirs {
 		entries, _ := os.ReadDir(dir) // a folder that is not there has no programs
 		for _, e := range entries {
-			far := distance(name, e.Name())
-			if far <= most && !slices.ContainsFunc(near, func(c candidate) bool { return c.name == e.Name() }) {
-				near = append(near, candidate{e.Name(), far})
+			if len(e.Name()) > len(name)+most {
+				continue // most are: folders of programs are long
+			}
+			far := near.Distance(name, e.Name())
+			if far <= most && !slices.ContainsFunc(close, func(c candidate) bool { return c.name == e.Name() }) {
+				close = append(close, candidate{e.Name(), far})
 			}
 		}
 	}
-	slices.SortStableFunc(near, func(a, b candidate) int { return a.far - b.far })
+	slices.SortStableFunc(close, func(a, b candidate) int { return a.far - b.far })
 	var names []string
-	for _, c := range near[:min(shown, len(near))] {
+	for _, c := range close[:min(shown, len(close))] {
 		names = append(names, c.name)
 	}
 	return names
-}
-
-// distance counts the letters to insert, drop, replace or swap with the next one; more than 2 is as good as any.
-func distance(a, b string) int {
-	const far = 9
-	if d := len(a) - len(b); d > 2 || d < -2 {
-		return far
-	}
-	before, last, row := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last, row = last, row, make([]int, len(b)+1)
-	}
-	return last[len(b)]
 }
