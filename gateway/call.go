@@ -30,7 +30,7 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	case missing != nil: // a model can do something else
 		return failed(missing.Error()), nil
 	default:
-		return nil, mcp.InvalidParams("unknown tool: %s", name)
+		return nil, mcp.InvalidParams("unknown tool: %s%s", name, g.meant(name))
 	}
 	if err := item.CheckHeaders(req); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -148,4 +149,32 @@ func TestLimit(t *testing.T) {
 	if call(limited, "bob") != nil {
 		t.Error("one client's use counts against another")
 	}
+}
+
+// A model that gets a name wrong is told what it may have meant.
+func TestMeant(t *testing.T) {
+	h := hub.New()
+	defer h.Close()
+	h.Apply([]hub.Definition{{Name: "every", Target: everything.New()}}, "the test begins")
+	h.Settle(t.Context())
+	g := gateway.New(h)
+	defer g.Close()
+	for name, want := range map[string]string{
+		"every__ecko": "unknown tool: every__ecko; did you mean every__echo?", "Every-Echo": "",
+		"nobody__does_this_thing":           "unknown tool: nobody__does_this_thing; there is no server nobody: dowel__status tells which there are",
+		"every__nothing_of_the_kind_at_all": "unknown tool: every__nothing_of_the_kind_at_all",
+	} {
+		_, err := g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: []byte(`{"name":"` + name + `","arguments":{"message":"x"}}`), Revision: mcp.LatestRevision})
+		if got := message(err); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func message(err error) string {
+	var e *mcp.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return ""
 }

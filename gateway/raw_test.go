@@ -61,7 +61,7 @@ func TestByteForByte(t *testing.T) {
 					method, params string
 					want           []string
 				}{
-					{mcp.MethodListTools, ``, []string{`"name":"up__t"`, schema, extra}},
+					{mcp.MethodListTools, `{}`, []string{`"name":"up__t"`, schema, extra}},
 					{mcp.MethodCallTool, `{"name":"up__t","arguments":` + arguments + `}`, []string{block, extra, own}},
 				} {
 					resp, err := c.RoundTrip(t.Context(), &mcp.Request{Method: tt.method, Params: json.RawMessage(tt.params)})

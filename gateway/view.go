@@ -11,6 +11,8 @@ import (
 type view interface {
 	// items calls yield with each definition of a kind, under the view's name.
 	items(c *hub.Catalog, k hub.Kind, yield func(raw json.RawMessage))
+	// called is what the view calls a tool or prompt.
+	called(item *hub.Item) string
 	// cache is the hint for the list of a kind.
 	cache(c *hub.Catalog, k hub.Kind) mcp.Cache
 	// find returns the tool or prompt of a name, nil if there is none.
@@ -48,6 +50,8 @@ func (m *merged) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage)) 
 	}
 }
 
+func (m *merged) called(item *hub.Item) string { return item.Wire }
+
 func (m *merged) cache(c *hub.Catalog, k hub.Kind) mcp.Cache { return c.Cache(k) }
 
 func (m *merged) find(c *hub.Catalog, k hub.Kind, name string) *hub.Item { return c.Find(k, name) }
@@ -80,6 +84,8 @@ func (s *single) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage)) 
 		}
 	}
 }
+
+func (s *single) called(item *hub.Item) string { return item.Offered }
 
 func (s *single) cache(c *hub.Catalog, k hub.Kind) mcp.Cache { return c.Cache(k) }
 

@@ -49,7 +49,9 @@ type listener struct {
 }
 
 func (b *bus) publish(e Event) {
-	e.Time = time.Now()
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for l := range b.listeners {

@@ -5,26 +5,27 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dowel-mcp/dowel/hub/doctor"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// maxTail bounds the lines of stderr that are kept, and maxLine their bytes.
+// maxTail bounds the events that are kept of an upstream, and maxLine the bytes of a line of stderr.
 const (
 	maxTail = 500
 	maxLine = 4 << 10
 )
 
-// tail keeps the last lines that a server wrote to stderr, and tells of each.
+// tail keeps what has happened to an upstream, the lines that it wrote to stderr among it, and tells of each line.
 type tail struct {
 	upstream *Upstream
 
-	mu    sync.Mutex
-	lines []string
-	part  []byte         // of the line that has not ended
-	since int            // how many of the lines are of the present attempt
-	stray *doctor.Strays // what came on stdout that is no message, in the present attempt
+	mu     sync.Mutex
+	events []Event        // the last maxTail count
+	part   []byte         // of the line that has not ended
+	since  int            // how many lines were written in the present attempt
+	stray  *doctor.Strays // what came on stdout that is no message, in the present attempt
 }
 
 // begin begins an attempt.
@@ -41,7 +42,36 @@ func (t *tail) attempt() (stderr, stray []string) {
 	if t.stray != nil {
 		stray = t.stray.Lines()
 	}
-	return slices.Clone(t.lines[len(t.lines)-t.since:]), stray
+	lines := t.lines()
+	return lines[len(lines)-min(t.since, len(lines)):], stray
+}
+
+// keep adds an event.
+func (t *tail) keep(e Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.put(e)
+}
+
+// put is keep; t.mu is held.
+func (t *tail) put(e Event) {
+	if len(t.events) == 2*maxTail {
+		t.events = slices.Clone(t.last())
+	}
+	t.events = append(t.events, e)
+}
+
+// last are the events that count; t.mu is held.
+func (t *tail) last() []Event { return t.events[max(0, len(t.events)-maxTail):] }
+
+// lines are those of stderr among them; t.mu is held.
+func (t *tail) lines() (lines []string) {
+	for _, e := range t.last() {
+		if e.Kind == Wrote {
+			lines = append(lines, e.Line)
+		}
+	}
+	return lines
 }
 
 // tap keeps stray lines of the present attempt, besides what another tap does.
@@ -76,18 +106,23 @@ func (t *tail) add(p []byte, whole bool) {
 	}
 	line := d.mask(strings.ToValidUTF8(strings.TrimRight(string(t.part), "\r"), "\uFFFD"))
 	t.part = t.part[:0]
-	if len(t.lines) == maxTail {
-		t.lines = slices.Delete(t.lines, 0, 1)
-	}
-	t.lines = append(t.lines, line)
-	t.since = min(t.since+1, maxTail)
+	e := Event{Time: time.Now(), Upstream: t.upstream.name, Kind: Wrote, Line: line}
+	t.put(e)
+	t.since++
 	t.mu.Unlock()
-	t.upstream.hub.bus.publish(Event{Upstream: t.upstream.name, Kind: Wrote, Line: line})
+	t.upstream.hub.bus.publish(e)
 }
 
-// Stderr returns the last lines that the server wrote to stderr, over all its restarts: at most 500.
+// History returns what has happened to the upstream last, over all its restarts: states and lines of stderr, at most 500.
+func (u *Upstream) History() []Event {
+	u.log.mu.Lock()
+	defer u.log.mu.Unlock()
+	return slices.Clone(u.log.last())
+}
+
+// Stderr returns the lines that the server wrote to stderr among its [Upstream.History].
 func (u *Upstream) Stderr() []string {
 	u.log.mu.Lock()
 	defer u.log.mu.Unlock()
-	return slices.Clone(u.log.lines)
+	return u.log.lines()
 }

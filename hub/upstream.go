@@ -219,7 +219,9 @@ func (u *Upstream) enter(s State) {
 	}
 	close(u.changed)
 	u.changed = make(chan struct{})
-	u.hub.bus.publish(Event{Upstream: u.name, Kind: StateChanged, State: s})
+	e := Event{Time: s.Since, Upstream: u.name, Kind: StateChanged, State: s}
+	u.log.keep(e)
+	u.hub.bus.publish(e)
 	switch {
 	case offered(was) != offered(s.Status):
 		u.announce(u.offer.kinds())

@@ -73,7 +73,7 @@ func (a *app) reloadCommand() *cobra.Command {
 func (a *app) logsCommand() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
-		Use: "logs NAME", Short: "Show what a server wrote to stderr", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRunning,
+		Use: "logs NAME", Short: "Show what a server wrote to stderr, and what happened to it", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRunning,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
 			for e, err := range running().Logs(cmd.Context(), args[0], follow) {
@@ -82,8 +82,10 @@ func (a *app) logsCommand() *cobra.Command {
 					return err
 				case a.json:
 					encodeLine(a.stdout, e)
+				case e.Kind == "state":
+					a.note("%s %s: %s", e.Time.Local().Format(time.TimeOnly), e.Status, e.Cause)
 				default:
-					fmt.Fprintln(a.stdout, a.stdout.clean(e.Line))
+					fmt.Fprintln(a.stdout, a.stdout.dim(e.Time.Local().Format(time.TimeOnly))+" "+a.stdout.clean(e.Line))
 				}
 			}
 			return nil

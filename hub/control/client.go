@@ -58,7 +58,8 @@ func (c *Client) Reload(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "/v1/reload", nil)
 }
 
-// Logs iterates over the last lines of a server's stderr; with follow over those that come, too, until ctx ends.
+// Logs iterates over what has happened to a server, the lines of its stderr among it; with follow over what comes, too, until
+// ctx ends.
 func (c *Client) Logs(ctx context.Context, name string, follow bool) iter.Seq2[Event, error] {
 	path := "/v1/servers/" + url.PathEscape(name) + "/logs"
 	if follow {

@@ -60,7 +60,8 @@ func done(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(failure{err.Error()})
 }
 
-// logs writes the last lines of a server's stderr, one JSON object a line; with follow those that come, too.
+// logs writes what has happened to a server, the lines of its stderr among it, one JSON object a line; with follow what comes,
+// too.
 func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub) {
 	name := r.PathValue("name")
 	u := h.Upstream(name)
@@ -70,9 +71,9 @@ func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub) {
 	}
 	out := json.NewEncoder(w)
 	flush := http.NewResponseController(w).Flush
-	follow := h.Events(r.Context(), hub.Wrote)
-	for _, line := range u.Stderr() {
-		_ = out.Encode(Event{Server: name, Kind: "stderr", Line: line})
+	follow := h.Events(r.Context(), hub.StateChanged, hub.Wrote)
+	for _, e := range u.History() {
+		_ = out.Encode(EventOf(e))
 	}
 	if r.URL.Query().Get("follow") == "" {
 		return
