@@ -139,7 +139,7 @@ func (u *Upstream) connect(ctx context.Context, began time.Time) error {
 	if err := u.learn(ctx, in); err != nil {
 		return err
 	}
-	u.ready(in, time.Since(began))
+	u.ready(ctx, in, time.Since(began))
 	close(f.learned)
 	work.Go(func() { u.watchPaths(ctx) })
 	return u.attend(ctx, in)
@@ -152,11 +152,14 @@ func (u *Upstream) withdraw() {
 	u.main = nil
 }
 
-// ready makes in the connection of all.
-func (u *Upstream) ready(in *instance, took time.Duration) {
+// ready makes in the connection of all, unless it is to be ended already.
+func (u *Upstream) ready(ctx context.Context, in *instance, took time.Duration) {
 	server := in.client.ServerInfo()
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
 	u.main = in
 	u.info = Info{
 		Server: server, Revision: in.client.Revision(), Instructions: in.client.Instructions(),

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,8 +22,8 @@ const (
 	maxItems = 20000 // of a kind
 )
 
-// learn reads what the server offers. A list that cannot be read is empty, and its problem is kept; the error is that of a
-// connection that is lost.
+// learn reads what the server offers. A list that cannot be read to its end is what could be read of it, and its problem is
+// kept; the error is that of a connection that is lost.
 func (u *Upstream) learn(ctx context.Context, in *instance) error {
 	o := &offer{}
 	var wg sync.WaitGroup
@@ -39,7 +40,6 @@ func (u *Upstream) learn(ctx context.Context, in *instance) error {
 			return err
 		}
 		o.problems[k] = err.Error()
-		u.hub.opts.Logger.Warn("a list cannot be read", "server", u.name, "of", Kind(k).List(), "err", err)
 	}
 	u.keep(o)
 	return nil
@@ -120,11 +120,12 @@ func (u *Upstream) keep(o *offer) {
 	u.announce(u.offer.differs(was))
 }
 
-// differs returns the kinds of which two offers hold other things.
+// differs returns the kinds of which two offers hold other things; nil is an offer of nothing.
 func (o *offer) differs(other *offer) (changed []Kind) {
+	none := &offer{}
 	same := func(a, b *Item) bool { return bytes.Equal(a.Raw, b.Raw) }
 	for k := range kinds {
-		if other == nil && len(o.items[k]) > 0 || other != nil && !slices.EqualFunc(o.items[k], other.items[k], same) {
+		if !slices.EqualFunc(cmp.Or(o, none).items[k], cmp.Or(other, none).items[k], same) {
 			changed = append(changed, k)
 		}
 	}
@@ -239,7 +240,6 @@ func (u *Upstream) relearn(ctx context.Context, in *instance, method string) {
 		o.told[k], o.cache[k], o.problems[k] = fresh.told[k], fresh.cache[k], ""
 		if err != nil {
 			o.problems[k] = err.Error()
-			u.hub.opts.Logger.Warn("a list cannot be read", "server", u.name, "of", k.List(), "err", err)
 		}
 	}
 	u.keep(o)

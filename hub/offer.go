@@ -58,7 +58,8 @@ type Item struct {
 	template *uritemplate.Template // of a resource template that can be read
 }
 
-// Quarantined is a thing that is not offered, since it is broken.
+// Quarantined is a thing that is not offered, since it is broken. Under the name of a list's method it is what could not be
+// read of the list.
 type Quarantined struct {
 	Kind   Kind
 	Name   string
@@ -71,7 +72,7 @@ type offer struct {
 	cache       [kinds]mcp.Cache
 	items       [kinds][]*Item
 	quarantined []Quarantined
-	problems    [kinds]string // why a list could not be read; empty where it could
+	problems    [kinds]string // why a list could not be read to its end; empty where it could
 }
 
 // derive makes items of what was told.
@@ -93,6 +94,9 @@ func (o *offer) derive(u *Upstream, rules Rules) *offer {
 				continue
 			}
 			n.items[k] = append(n.items[k], item)
+		}
+		if o.problems[k] != "" {
+			n.quarantined = append(n.quarantined, Quarantined{k, kindTable[k].method, o.problems[k]})
 		}
 	}
 	return n

@@ -25,10 +25,10 @@ func (u *Upstream) remembered() *offer {
 	return (&offer{told: m.Told, cache: m.Cache}).derive(u, u.def.Rules)
 }
 
-// remember keeps what was told for a later run.
+// remember keeps what was told for a later run, where it was told to the end.
 func (u *Upstream) remember(o *offer) {
 	fingerprint := u.Definition().Fingerprint
-	if u.hub.opts.Cache == nil || fingerprint == "" {
+	if u.hub.opts.Cache == nil || fingerprint == "" || o.problems != [kinds]string{} {
 		return
 	}
 	raw, err := json.Marshal(memory{o.told, o.cache})

@@ -64,13 +64,15 @@ func (u *Upstream) start(cause string) {
 
 // begin enters the state in which the upstream waits or starts; u.mu is held.
 func (u *Upstream) begin() {
+	s := State{Status: Starting, Cause: u.cause}
 	switch {
 	case u.def.Hold.Status.Held():
-		u.enter(State{Status: u.def.Hold.Status, Cause: u.def.Hold.Reason})
+		s = State{Status: u.def.Hold.Status, Cause: u.def.Hold.Reason}
 	case u.def.Lazy && u.offer != nil && !u.wanted:
-		u.enter(State{Status: Stopped, Cause: "it is started by the first call"})
-	default:
-		u.enter(State{Status: Starting, Cause: u.cause})
+		s = State{Status: Stopped, Cause: "it is started by the first call"}
+	}
+	if was := u.state; was.Status != s.Status || was.Cause != s.Cause || was.Attempt > 0 {
+		u.enter(s)
 	}
 }
 
@@ -230,7 +232,8 @@ func (u *Upstream) enter(s State) {
 	}
 }
 
-// order makes run begin anew: what runs is ended. u.mu is held.
+// order makes run begin anew: what runs is ended. The state says so at once, or who looks would take what is ending for the
+// new one. u.mu is held.
 func (u *Upstream) order(cause string) {
 	u.cause, u.main = cause, nil
 	if u.end != nil {
@@ -240,17 +243,19 @@ func (u *Upstream) order(cause string) {
 	case u.kick <- struct{}{}:
 	default:
 	}
+	u.begin()
 }
 
 // redefine takes a definition of the same name.
 func (u *Upstream) redefine(d Definition, cause string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	was := u.def
+	was, offer := u.def, u.offer
 	u.def = d
 	switch {
 	case was.Fingerprint != d.Fingerprint:
 		u.offer = u.remembered()
+		u.announce(u.offer.differs(offer))
 		u.order(cause)
 	case was.Hold != d.Hold:
 		u.order(cause)
