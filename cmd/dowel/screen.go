@@ -129,6 +129,16 @@ func (s *screen) columns() int {
 	return 80
 }
 
+// rows is the height to fit things into.
+func (s *screen) rows() int {
+	if s.file != nil {
+		if _, height, err := term.GetSize(int(s.file.Fd())); err == nil && height > 0 {
+			return height
+		}
+	}
+	return 24
+}
+
 // The styles are plain text where nobody would see them.
 func (s *screen) bold(text string) string   { return s.styled("1", text) }
 func (s *screen) dim(text string) string    { return s.styled("2", text) }

@@ -271,7 +271,7 @@ func (h *house) live(ctx context.Context) error {
 	look := time.NewTicker(250 * time.Millisecond)
 	defer look.Stop()
 	for {
-		lines := a.table(control.DescribeAll(h.hub), a.stdout.columns()-1)
+		lines := fitting(a.table(control.DescribeAll(h.hub), a.stdout.columns()-1), a.stdout.rows()-2)
 		a.stdout.stand(strings.Join(lines, "\n") + "\n")
 		select {
 		case <-look.C:
@@ -279,6 +279,14 @@ func (h *house) live(ctx context.Context) error {
 			return nil // it was told to end
 		}
 	}
+}
+
+// fitting returns as many lines as there is room for, and says how many are left out.
+func fitting(lines []string, rows int) []string {
+	if len(lines) <= rows || rows < 2 {
+		return lines
+	}
+	return append(lines[:rows-1:rows-1], fmt.Sprintf("… and %d lines more: dowel status", len(lines)-rows+1))
 }
 
 // runtimeDir is the folder of what lives as long as the user's session; empty where there is none.

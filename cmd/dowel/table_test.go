@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/hub/control"
+)
+
+func TestTable(t *testing.T) {
+	a := &app{stdout: newScreen(&bytes.Buffer{}, nil), stderr: newScreen(&bytes.Buffer{}, nil)}
+	now := time.Now()
+	lines := a.table([]control.Server{
+		{Name: "ok", Status: hub.Ready, Since: now.Add(-90 * time.Second), Revision: "2025-06-18", Era: "legacy", Tools: 7, Title: "thing 1.0",
+			Quarantined: []control.Quarantined{{Kind: "tool", Name: "odd", Reason: "its inputSchema is no object"}}},
+		{Name: "broken\x1b[31m\nname", Status: hub.Failed, Since: now, Origin: "npx -y x", Problem: "it is not there\nmore", Advice: "Install it."},
+		{Name: "théirs", Status: hub.NeedsTrust, Since: now, Cause: "it came with the project"},
+		{Name: "off", Status: hub.Disabled, Since: now.Add(-49 * time.Hour), Cause: "it is switched off"},
+	}, 70)
+	want := `SERVER       STATE        ERA                TOOLS  SINCE  WHAT
+ok           ready        legacy 2025-06-18  7      1m     thing 1.0
+    the tool odd is left out: its inputSchema is no object
+broken name  failed                          -      0s     npx -y x
+    it is not there
+    → Install it.
+théirs       needs trust                     -      0s
+    it came with the project
+off          disabled                        -      2d
+    it is switched off`
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestFitting(t *testing.T) {
+	lines := []string{"1", "2", "3", "4", "5"}
+	if got := fitting(lines, 5); len(got) != 5 {
+		t.Error(got)
+	}
+	if got := fitting(lines, 3); len(got) != 3 || got[2] != "… and 3 lines more: dowel status" {
+		t.Error(got)
+	}
+}
