@@ -317,3 +317,25 @@ func TestStatusToolIsTaken(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// What is said of an upstream whose things are missing is how it is now.
+func TestMissingIsUpToDate(t *testing.T) {
+	bad := hub.Definition{Name: "bad", Target: []string{"no-such-program-anywhere"}}
+	h := hubOf(t, hub.Options{Base: time.Hour, Cap: time.Hour}, bad)
+	settle(t, h)
+	if m := h.Catalog().Missing(); len(m) != 1 || m[0].State.Status != hub.Failed {
+		t.Errorf("%+v", m)
+	}
+	bad.Hold = hub.Hold{Status: hub.NeedsTrust, Reason: "it has changed"}
+	h.Apply([]hub.Definition{bad}, "the test holds it")
+	until(t, "it needs trust", func() bool { return h.Upstream("bad").State().Status == hub.NeedsTrust })
+	if m := h.Catalog().Missing(); len(m) != 1 || m[0].State.Status != hub.NeedsTrust {
+		t.Errorf("%+v", m)
+	}
+	bad.Hold = hub.Hold{Status: hub.Disabled, Reason: "switched off"}
+	h.Apply([]hub.Definition{bad}, "the test disables it")
+	until(t, "it is off", func() bool { return h.Upstream("bad").State().Status == hub.Disabled })
+	if m := h.Catalog().Missing(); len(m) != 0 {
+		t.Errorf("%+v", m)
+	}
+}

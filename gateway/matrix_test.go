@@ -67,6 +67,9 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
+// gatewayPage is how many things a page of the gateway's lists holds.
+const gatewayPage = 16
+
 // front is a gateway over one upstream, with a web server before it.
 type front struct {
 	gateway *gateway.Gateway
@@ -81,7 +84,7 @@ func newFront(t *testing.T, up end) *front {
 	if s := h.Upstream("up").State(); s.Status != hub.Ready {
 		t.Fatal(s.Status, s.Err)
 	}
-	f := &front{gateway: gatewayOf(t, h, gateway.Options{PageSize: 5})}
+	f := &front{gateway: gatewayOf(t, h, gateway.Options{PageSize: gatewayPage})}
 	f.web = serveHTTP(t, f.gateway)
 	return f
 }

@@ -410,3 +410,51 @@ func TestErrorsPass(t *testing.T) {
 		}
 	}
 }
+
+// Clients get the log messages that they asked for, whatever level an upstream has for others.
+func TestLogLevels(t *testing.T) {
+	up := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		if req.Method == mcp.MethodCallTool {
+			for _, level := range mcp.LoggingLevels {
+				_ = req.Peer.Notify(ctx, mcp.Notification{Method: mcp.NotificationMessage, Params: fmt.Appendf(nil, `{"level":%q,"data":1}`, level)})
+			}
+		}
+		return raw(`{"name":"t","inputSchema":{"type":"object"}}`, `{"content":[]}`, new(string)).ServeMCP(ctx, req)
+	})
+	for _, r := range []mcp.Revision{mcp.Revision20241105, mcp.Revision20260728} {
+		g, _ := over(t, hub.Definition{Name: "up", Target: up, Options: client.Options{Revision: r}})
+		for _, level := range []mcp.LoggingLevel{mcp.LevelDebug, mcp.LevelWarning, mcp.LevelEmergency, ""} {
+			want := 0
+			if level != "" {
+				want = len(mcp.LoggingLevels) - level.Severity()
+			}
+			p := &peer{}
+			req := request("ada", `{"name":"up__t","arguments":{}}`)
+			req.LogLevel, req.Peer = level, p
+			if _, err := g.ServeMCP(t.Context(), req); err != nil || p.count() != want {
+				t.Errorf("%s, at %q: %d messages, %v", r, level, p.count(), err)
+			}
+		}
+	}
+}
+
+// peer counts notifications.
+type peer struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (p *peer) Notify(context.Context, mcp.Notification) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.n++
+	return nil
+}
+
+func (p *peer) Change(context.Context, mcp.Change) error { return errors.ErrUnsupported }
+
+func (p *peer) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.n
+}

@@ -15,7 +15,7 @@ import (
 )
 
 // upstreamPage is how many things a page of the upstream's lists holds.
-const upstreamPage = 7
+const upstreamPage = 12
 
 // newUpstream is the upstream of the matrix: the server everything, and what the matrix needs beyond it.
 func newUpstream() *server.Server {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -262,13 +263,25 @@ func (a *app) export(where places, to, name string, dry bool) error {
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
+	self, err := installed()
 	if err != nil {
 		return err
 	}
 	return a.editFile(home(d, o), dry, true, func(text []byte, f edit.Format) ([]byte, error) {
 		return edit.Set(text, f, transfer.Path(d, name), transfer.Command(d, name, self, "up", "--stdio"))
 	})
+}
+
+// installed returns where dowel is, for others to start it.
+func installed() (string, error) {
+	self, err := os.Executable()
+	if err != nil || !strings.Contains(filepath.ToSlash(self), "/go-build") || filepath.Base(filepath.Dir(self)) != "exe" {
+		return self, err
+	}
+	if found, err := exec.LookPath("dowel"); err == nil { // this one, of go run, is gone when it ends
+		return filepath.Abs(found)
+	}
+	return "", usagef("dowel is not installed, and what go run has built is gone when it ends: go install ./cmd/dowel, and run that")
 }
 
 // home returns the tool's own file of the user: one that is there, else the usual one.
