@@ -204,7 +204,7 @@ func (b *bridge) nudge() {
 // strip leaves out of a live question what input requests do not have, and the wish for a context that the client may ignore,
 // and does not declare: servers of before 2025-11-25 could not know.
 func strip(params json.RawMessage, can mcp.ClientCapabilities) json.RawMessage {
-	if can.Sampling != nil && false && rawjson.Lookup(params, "includeContext") != nil {
+	if can.Sampling != nil && can.Sampling.Context == nil && rawjson.Lookup(params, "includeContext") != nil {
 		params = rawjson.Set(params, "includeContext", nil)
 	}
 	for _, name := range []string{"elicitationId", "task"} {

@@ -19,6 +19,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
+	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
 // gated is a server that cannot be reached before its gate is open.
@@ -55,7 +56,7 @@ func TestMissingUpstreams(t *testing.T) {
 		hub.Definition{Name: "slow", Target: gated{memory.Dialer(asker()), gate}},
 		hub.Definition{Name: "silent", Target: child("silent"), Options: client.Options{Revision: mcp.Revision20251125, Connect: time.Hour}},
 		hub.Definition{Name: "dead", Target: child("exit")},
-		hub.Definition{Name: "absent", Target: []string{"no-such-program-anywhere"}},
+		hub.Definition{Name: "absent", Target: stdio.Command{Path: "/no/such-program-anywhere"}},
 		hub.Definition{Name: "wild", Hold: hub.Hold{Status: hub.NeedsTrust, Reason: "the file x was not trusted"}},
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "switched off"}},
 	)
@@ -104,7 +105,7 @@ func TestMissingUpstreams(t *testing.T) {
 		}
 	}
 	for tool, want := range map[string]string{
-		"dead__echo": "no such database", "absent.echo": "no-such-program-anywhere", "Wild__Echo": "the file x was not trusted",
+		"dead__echo": "no such database", "absent.echo": "such-program-anywhere", "Wild__Echo": "the file x was not trusted",
 	} {
 		res, err := c.CallTool(t.Context(), mcp.CallToolParams{Name: tool, Arguments: json.RawMessage("{}")})
 		if err != nil || !res.IsError || !strings.Contains(res.Content[0].Text, want) {
@@ -320,7 +321,7 @@ func TestStatusToolIsTaken(t *testing.T) {
 
 // What is said of an upstream whose things are missing is how it is now.
 func TestMissingIsUpToDate(t *testing.T) {
-	bad := hub.Definition{Name: "bad", Target: []string{"no-such-program-anywhere"}}
+	bad := hub.Definition{Name: "bad", Target: child("exit")}
 	h := hubOf(t, hub.Options{Base: time.Hour, Cap: time.Hour}, bad)
 	settle(t, h)
 	if m := h.Catalog().Missing(); len(m) != 1 || m[0].State.Status != hub.Failed {

@@ -159,3 +159,15 @@ func TestSubscriptionOfOwnProcess(t *testing.T) {
 		})
 	}
 }
+
+// Over HTTP+SSE, a stream is a session.
+func TestSharingOverSSE(t *testing.T) {
+	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Sharing: hub.SharePerClient})
+	settle(t, h)
+	web := serveHTTP(t, gatewayOf(t, h, gateway.Options{}))
+	before := end{mcp.Revision20241105, true}
+	one, two := dial(t, reach(web, before), client.Options{Logger: quiet}), dial(t, reach(web, before), client.Options{Logger: quiet})
+	if process(t, one) == process(t, two) || process(t, one) != process(t, one) {
+		t.Error("two sessions share a process")
+	}
+}
