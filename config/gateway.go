@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,12 @@ type GatewayClient struct {
 
 // Where returns where a key of the gateway's object stands, such as "address"; it is zero for what is not in a file.
 func (g Gateway) Where(field string) Position { return g.places["gateway."+field] }
+
+// Same reports whether two say the same, wherever that stands.
+func (g Gateway) Same(other Gateway) bool {
+	g.places, other.places = nil, nil
+	return reflect.DeepEqual(g, other)
+}
 
 var gatewayKeys = []string{"address", "token", "toolSearch", "pinned", "audit", "auditArguments", "rateLimit", "hosts", "origins", "clients"}
 

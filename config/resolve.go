@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -270,6 +271,15 @@ func argIndex(field string) int {
 
 // Mask replaces the server's secrets in a text by ****. Values that are too short or too common to be recognised stay.
 func (d *Definition) Mask(text string) string { return d.masker.Replace(text) }
+
+// Mask replaces what stands in the entry itself, and looks like a secret, in a text by ****: for one that cannot be resolved.
+func (s *Server) Mask(text string) string {
+	nothing := Variables{
+		Env: func(string) (string, bool) { return "", false }, ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist },
+	}
+	d, _ := s.resolve(nothing)
+	return d.Mask(text)
+}
 
 // Fingerprint tells whether a running server still is what the configuration says: two definitions with the same one need no
 // restart. It covers what the process or the connection was made from: kind, command, args, the environment that is given, cwd,

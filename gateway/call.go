@@ -35,6 +35,11 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	if err := item.CheckHeaders(req); err != nil {
 		return nil, err
 	}
+	return g.use(ctx, item, req, name)
+}
+
+// use calls a tool that the request calls by a name.
+func (g *Gateway) use(ctx context.Context, item *hub.Item, req *mcp.Request, name string) (*mcp.Result, error) {
 	res, err := g.forward(ctx, item.Upstream, req, rename(req.Params, "name", name, item.Name))
 	if why := broken(ctx, item.Upstream, err); why != "" {
 		return failed(why), nil

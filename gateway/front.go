@@ -53,10 +53,12 @@ func (g *Gateway) Front(o FrontOptions) *Front {
 
 // ServeHTTP implements [http.Handler].
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !f.opts.Guard.Check(w, r) || !f.authorized(w, r) {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	open := path == "" && f.opts.Page != nil // the page itself holds nothing: it asks for the token
+	if !f.opts.Guard.Check(w, r) || !open && !f.authorized(w, r) {
 		return
 	}
-	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
+	switch {
 	case path == "/mcp":
 		f.all.ServeHTTP(w, r)
 	case path == "/sse":

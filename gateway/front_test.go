@@ -87,7 +87,7 @@ func TestFront(t *testing.T) {
 // Who does not show the token gets nothing, wherever it knocks.
 func TestToken(t *testing.T) {
 	url := frontOver(t, gateway.FrontOptions{Token: "right", Page: http.NotFoundHandler()}, false)
-	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/", "/status.json"} {
+	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/status.json"} {
 		for token, want := range map[string]bool{"": false, "Bearer wrong": false, "Basic right": false, "bearer right": true} {
 			r, err := http.NewRequest(http.MethodGet, url+path, nil)
 			if err != nil {

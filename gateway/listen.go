@@ -178,7 +178,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 	req := &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: func(n mcp.Notification) { f.notified(ctx, n) }}
 	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
-	for pause := shortest; ; pause *= 2 {
+	for pause := shortest; ; pause = min(2*pause, longest) {
 		began := time.Now()
 		_, err := f.upstream.RoundTrip(ctx, caller(f.req), req)
 		var answered *mcp.Error

@@ -151,10 +151,12 @@ func (s *searching) describe(c *hub.Catalog, arguments json.RawMessage) (*mcp.Re
 	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(item.Raw))}, StructuredContent: item.Raw}}, nil
 }
 
-// call makes the call that the arguments describe; a retry of it carries the same answers and state.
+// call makes the call that the arguments describe; a retry of it carries the same answers and state. What header fields mirror
+// are the arguments of call_tool.
 func (s *searching) call(ctx context.Context, g *Gateway, req *mcp.Request, arguments json.RawMessage) (*mcp.Result, error) {
 	name, _ := rawjson.String(rawjson.Lookup(arguments, "name"))
-	if g.hub.Catalog().Find(hub.Tool, name) == nil {
+	item := g.hub.Catalog().Find(hub.Tool, name)
+	if item == nil {
 		return failed(s.unknown(g.hub.Catalog(), name)), nil
 	}
 	inner := rawjson.Lookup(arguments, "arguments")
@@ -162,9 +164,8 @@ func (s *searching) call(ctx context.Context, g *Gateway, req *mcp.Request, argu
 		inner = []byte("{}")
 	}
 	own := *req
-	own.Header = nil // it mirrors call_tool, not the tool
 	own.Params = rawjson.Replace(rawjson.Replace(req.Params, "name", rawjson.AppendString(nil, name)), "arguments", inner)
-	return g.callTool(ctx, &own)
+	return g.use(ctx, item, &own, name)
 }
 
 // unknown says that there is no such tool, and which ones may have been meant.

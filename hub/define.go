@@ -43,7 +43,7 @@ func Define(d *config.Definition) Definition {
 
 // Held returns the definition of a server that is not started, and says why.
 func Held(s *config.Server, hold Hold) Definition {
-	return Definition{Name: s.Name, Hold: hold, Origin: written(s.Spec)}
+	return Definition{Name: s.Name, Hold: hold, Origin: s.Mask(written(s.Spec)), Mask: s.Mask}
 }
 
 // target is how the server is reached.
@@ -121,6 +121,8 @@ func (h *headersHelper) run(ctx context.Context) (http.Header, error) {
 	}
 	cmd := exec.CommandContext(ctx, shell[0], shell[1:]...)
 	cmd.Dir = filepath.Clean(h.dir)
+	cmd.WaitDelay = time.Second // for what it has started and does not end
+	ownGroup(cmd)
 	cmd.Env = append(cmd.Environ(), "CLAUDE_CODE_MCP_SERVER_NAME="+h.name, "CLAUDE_CODE_MCP_SERVER_URL="+h.url)
 	var errors bytes.Buffer
 	cmd.Stderr = &errors

@@ -17,8 +17,10 @@ type instance struct {
 	upstream *Upstream
 	client   *client.Client
 	lost     chan error // told once
+	made     string     // the fingerprint of the definition that it was made from
 	opened   chan struct{}
-	err      error // of opening; read after opened is closed
+	left     chan struct{} // closed when one that is a client's own has to make room
+	err      error         // of opening; read after opened is closed
 
 	mu    sync.Mutex
 	used  time.Time
@@ -30,7 +32,7 @@ func (u *Upstream) open(ctx context.Context) (*instance, error) {
 	u.mu.Lock()
 	d := u.def
 	u.mu.Unlock()
-	in := &instance{upstream: u, lost: make(chan error, 1), used: time.Now()}
+	in := &instance{upstream: u, made: d.Fingerprint, lost: make(chan error, 1), used: time.Now()}
 	options := u.options(d)
 	options.OnState = in.changed
 	c, err := client.Dial(ctx, u.target(d), options)
@@ -120,6 +122,9 @@ func (in *instance) idle() time.Duration {
 	return time.Since(in.used)
 }
 
+// leave makes a connection end that is a client's own.
+func (in *instance) leave() { close(in.left) }
+
 // errIdle is why a server has been stopped that nobody needed.
 var errIdle = errors.New("nobody has called it for a while; the next call starts it")
 
@@ -186,6 +191,7 @@ func (u *Upstream) attend(ctx context.Context, in *instance) error {
 		if err := u.ping(ctx, in); err != nil {
 			return err
 		}
+		u.refresh(ctx, in)
 		look.Reset(u.look())
 	}
 }

@@ -29,7 +29,7 @@ func (u *Upstream) learn(ctx context.Context, in *instance) error {
 	var wg sync.WaitGroup
 	var errs [kinds]error
 	for k := range kinds {
-		wg.Go(func() { errs[k] = o.read(ctx, in, k) })
+		wg.Go(func() { errs[k] = o.readSoon(ctx, in, k) })
 	}
 	wg.Wait()
 	for k, err := range errs {
@@ -41,11 +41,21 @@ func (u *Upstream) learn(ctx context.Context, in *instance) error {
 		}
 		o.problems[k] = err.Error()
 	}
-	u.keep(o)
+	u.keep(ctx, in, o)
 	return nil
 }
 
 func lost(err error) bool { return errors.Is(err, mcp.ErrConnection) || errors.Is(err, mcp.ErrClosed) }
+
+// listing bounds the reading of one list: a server that answers everything else is of use without it.
+const listing = 20 * time.Second
+
+// readSoon is read within a bound.
+func (o *offer) readSoon(ctx context.Context, in *instance, k Kind) error {
+	bounded, cancel := context.WithTimeoutCause(ctx, listing, fmt.Errorf("%s: it was not answered within %v", kindTable[k].method, listing))
+	defer cancel()
+	return o.read(bounded, in, k)
+}
 
 // read reads one list of an offer that is being made.
 func (o *offer) read(ctx context.Context, in *instance, k Kind) error {
@@ -108,11 +118,15 @@ func none(err error) bool {
 }
 
 // keep makes what was learned the upstream's offer.
-func (u *Upstream) keep(o *offer) {
-	u.remember(o)
+func (u *Upstream) keep(ctx context.Context, in *instance, o *offer) {
+	u.remember(in.made, o)
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if ctx.Err() != nil { // there is another definition by now
+		return
+	}
 	was := u.offer
+	u.learned = time.Now()
 	u.offer = o.derive(u, u.def.Rules)
 	for _, q := range u.offer.quarantined {
 		u.hub.opts.Logger.Warn("it is left out of what is offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
@@ -224,16 +238,24 @@ func (f *follower) run(ctx context.Context, filter mcp.SubscriptionFilter) {
 
 // relearn reads the lists again that a change is about: all of them for a gap.
 func (u *Upstream) relearn(ctx context.Context, in *instance, method string) {
+	u.reread(ctx, in, func(k Kind) bool { return method == "" || kindTable[k].changed == method })
+}
+
+// reread reads some of the lists again.
+func (u *Upstream) reread(ctx context.Context, in *instance, which func(Kind) bool) {
 	u.mu.Lock()
 	was := u.offer
 	u.mu.Unlock()
+	if was == nil || ctx.Err() != nil { // there is another definition by now
+		return
+	}
 	o := &offer{told: was.told, cache: was.cache, problems: was.problems}
 	for k := range kinds {
-		if method != "" && kindTable[k].changed != method {
+		if !which(k) {
 			continue
 		}
 		fresh := &offer{}
-		err := fresh.read(ctx, in, k)
+		err := fresh.readSoon(ctx, in, k)
 		if ctx.Err() != nil || lost(err) {
 			return
 		}
@@ -242,5 +264,38 @@ func (u *Upstream) relearn(ctx context.Context, in *instance, method string) {
 			o.problems[k] = err.Error()
 		}
 	}
-	u.keep(o)
+	u.keep(ctx, in, o)
+}
+
+// refresh reads lists again that could not be read, and those of which the server does not say when they change, once what
+// was read is stale by its own words.
+func (u *Upstream) refresh(ctx context.Context, in *instance) {
+	u.mu.Lock()
+	o, age := u.offer, time.Since(u.learned)
+	u.mu.Unlock()
+	if o == nil {
+		return
+	}
+	c := in.client.Capabilities()
+	stale := func(k Kind) bool {
+		ttl := o.cache[k].TTL
+		return lists(c, k) && (o.problems[k] != "" || !announces(c, k) && ttl > 0 && age > ttl)
+	}
+	for k := range kinds {
+		if stale(k) {
+			u.reread(ctx, in, stale)
+			return
+		}
+	}
+}
+
+// announces reports whether the server says when its list of a kind changes.
+func announces(c mcp.ServerCapabilities, k Kind) bool {
+	switch k {
+	case Tool:
+		return c.Tools != nil && c.Tools.ListChanged
+	case Prompt:
+		return c.Prompts != nil && c.Prompts.ListChanged
+	}
+	return c.Resources != nil && c.Resources.ListChanged
 }

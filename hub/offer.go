@@ -83,12 +83,12 @@ func (o *offer) derive(u *Upstream, rules Rules) *offer {
 		for _, raw := range o.told[k] {
 			item, reason := newItem(u, k, raw, rules)
 			switch {
-			case reason == "" && seen[item.Name]:
-				reason = "the server lists it twice"
+			case reason == "" && item.Raw != nil && seen[item.Offered]:
+				reason = "another one has that name: " + item.Offered
 			case reason == "" && item.Raw == nil:
 				continue
 			}
-			seen[item.Name] = true
+			seen[item.Offered] = true
 			if reason != "" {
 				n.quarantined = append(n.quarantined, Quarantined{k, item.Name, reason})
 				continue

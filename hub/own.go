@@ -33,14 +33,32 @@ func (u *Upstream) reserve(key string) (*instance, error) {
 		return nil, &DownError{u.name, u.state}
 	case in != nil:
 		return in, nil
-	case len(u.instances) >= maxOwn:
+	case len(u.instances) >= maxOwn && !u.dismiss():
 		return nil, fmt.Errorf("%d clients have a process of %s of their own already: wait for one to leave", maxOwn, u.name)
 	}
-	in = &instance{opened: make(chan struct{}), used: time.Now()}
+	in = &instance{opened: make(chan struct{}), left: make(chan struct{}), used: time.Now()}
 	u.instances[key] = in
 	down := u.changed
 	u.own.Go(func() { u.openOwn(key, in, down) }) // it outlives the call that needs it first
 	return in, nil
+}
+
+// dismiss ends the connection that has been idle longest, to make room; false where all are in use. u.mu is held.
+func (u *Upstream) dismiss() bool {
+	var oldest string
+	var longest time.Duration
+	for key, in := range u.instances {
+		if idle := in.idle(); idle > longest {
+			oldest, longest = key, idle
+		}
+	}
+	in := u.instances[oldest]
+	if in == nil {
+		return false
+	}
+	delete(u.instances, oldest)
+	in.leave()
+	return true
 }
 
 // openOwn connects, and ends the connection when it is lost or idle, or the upstream is not ready any more.
@@ -62,7 +80,9 @@ func (u *Upstream) openOwn(key string, in *instance, down <-chan struct{}) {
 		close(in.opened)
 		return
 	}
+	in.mu.Lock()
 	in.upstream, in.client, in.lost, in.used = u, opened.client, opened.lost, time.Now()
+	in.mu.Unlock()
 	close(in.opened)
 	u.attendOwn(in, down)
 	u.forget(key, in)
@@ -79,6 +99,8 @@ func (u *Upstream) attendOwn(in *instance, down <-chan struct{}) {
 		case <-down:
 			return
 		case <-in.lost:
+			return
+		case <-in.left:
 			return
 		case <-look.C:
 			if in.idle() >= idle {

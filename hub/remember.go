@@ -25,9 +25,8 @@ func (u *Upstream) remembered() *offer {
 	return (&offer{told: m.Told, cache: m.Cache}).derive(u, u.def.Rules)
 }
 
-// remember keeps what was told for a later run, where it was told to the end.
-func (u *Upstream) remember(o *offer) {
-	fingerprint := u.Definition().Fingerprint
+// remember keeps what was told by a server with that fingerprint for a later run, where it was told to the end.
+func (u *Upstream) remember(fingerprint string, o *offer) {
 	if u.hub.opts.Cache == nil || fingerprint == "" || o.problems != [kinds]string{} {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type Upstream struct {
 	instances map[string]*instance    // of clients that have one of their own
 	own       sync.WaitGroup          // what keeps those open
 	used      time.Time               // by a call
+	learned   time.Time               // when its lists were read
 	offer     *offer                  // what it offers, as far as known
 }
 
@@ -257,7 +259,7 @@ func (u *Upstream) redefine(d Definition, cause string) {
 		u.offer = u.remembered()
 		u.announce(u.offer.differs(offer))
 		u.order(cause)
-	case was.Hold != d.Hold:
+	case was.Hold != d.Hold, !slices.Equal(was.WatchPaths, d.WatchPaths), was.Lazy && !d.Lazy && u.state.Status == Stopped:
 		u.order(cause)
 	default:
 		u.reoffer()

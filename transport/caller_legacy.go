@@ -45,7 +45,7 @@ func newLegacyCaller(c *caller, result mcp.InitializeResult, raw []byte) *legacy
 }
 
 func orEmpty(raw []byte) []byte {
-	if raw == nil {
+	if len(raw) == 0 {
 		return []byte("{}")
 	}
 	return raw

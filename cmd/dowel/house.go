@@ -161,13 +161,29 @@ func builtIn() (all []hub.Definition) {
 func (h *house) load(cause string) error {
 	set := h.source.Load(cause)
 	h.complain(set)
-	settings, problems := set.Gateway.Resolve(set.Variables)
-	for _, p := range problems {
-		h.app.warn("%s", p.String())
+	settings, err := gatewayOf(set)
+	if err != nil {
+		return err
 	}
 	h.settings = settings
 	h.work.Go(h.follow)
 	return h.audit()
+}
+
+// gatewayOf returns how the gateway is set up. Where that is not clear it must not be opened: it might lack its token.
+func gatewayOf(set *config.Set) (config.Gateway, error) {
+	settings, problems := set.Gateway.Resolve(set.Variables)
+	for _, p := range set.Problems {
+		if broken := slices.ContainsFunc(set.Files, func(f config.File) bool { return f.Path == p.Path && f.Broken && f.Scope == config.User }); broken {
+			problems = append(problems, p)
+		}
+	}
+	for _, p := range problems {
+		if p.Severity == config.Error {
+			return settings, fmt.Errorf("the gateway is not opened, since it is not clear who may use it: %w", p)
+		}
+	}
+	return settings, nil
 }
 
 // complain shows what is wrong with the files; what is wrong with a server is in its row.
@@ -192,7 +208,11 @@ func (h *house) follow() {
 	}
 	h.source.Load("they were looked at again") // what changed before they were watched
 	for changed := range w.Changes(h.life) {
-		h.complain(h.source.Load(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String()))
+		set := h.source.Load(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String())
+		h.complain(set)
+		if now, err := gatewayOf(set); err == nil && !now.Same(h.settings) {
+			h.app.warn("what the files say of the gateway counts when dowel is started again")
+		}
 	}
 }
 
@@ -232,13 +252,13 @@ func (h *house) clients() map[string]*gateway.Gateway {
 }
 
 // askTrust asks on a terminal whether servers may run that came with the project.
-func (h *house) askTrust(ctx context.Context) error {
+func (h *house) askTrust() error {
 	if terminal(h.app.stdin) == nil || h.app.stdout.file == nil {
 		return nil
 	}
 	in := bufio.NewReader(h.app.stdin)
 	for _, u := range h.source.Untrusted() {
-		if err := h.app.trustOne(ctx, h.source, u, in, false); err != nil {
+		if err := h.app.trustOne(h.source, u, in, false); err != nil {
 			return err
 		}
 	}
@@ -332,7 +352,11 @@ func (h *house) Do(_ context.Context, name, verb string) error {
 	case "trust":
 		return h.source.Trust(name, nil)
 	case "restart":
-		u.Restart("it was asked for")
+		before := u.Definition().Fingerprint
+		h.source.Load("it was asked for") // what its variables and files say may have changed
+		if u.Definition().Fingerprint == before {
+			u.Restart("it was asked for")
+		}
 		return nil
 	}
 	return fmt.Errorf("a server cannot be told to %q: there are enable, disable, restart and trust", verb)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/hub/control"
 	"github.com/spf13/cobra"
 )
@@ -70,9 +71,19 @@ func (a *app) showToken() error {
 	if err != nil {
 		return err
 	}
-	token, err := store.Token()
+	o, err := new(places).config()
 	if err != nil {
 		return err
+	}
+	settings, err := gatewayOf(config.Load(o))
+	if err != nil {
+		return err
+	}
+	token := settings.Token
+	if token == "" {
+		if token, err = store.Token(); err != nil {
+			return err
+		}
 	}
 	if a.json {
 		return a.value(map[string]string{"token": token})

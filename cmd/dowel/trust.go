@@ -3,14 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/hub/configured"
-	"github.com/dowel-mcp/dowel/hub/control"
 	"github.com/spf13/cobra"
 )
 
@@ -59,10 +57,11 @@ func (a *app) trust(ctx context.Context, where places, names []string, yes bool)
 		if len(names) > 0 && !slices.Contains(names, u.Name) {
 			continue
 		}
-		if err := a.trustOne(ctx, source, u, in, yes); err != nil {
+		if err := a.trustOne(source, u, in, yes); err != nil {
 			return err
 		}
 	}
+	a.tell(ctx)
 	if len(waiting) == 0 && !a.json {
 		fmt.Fprintln(a.stdout, "No server waits for your trust.")
 	}
@@ -97,7 +96,7 @@ func untrusted(waiting []configured.Untrusted) []waitingServer {
 	return all
 }
 
-func (a *app) trustOne(ctx context.Context, source *configured.Source, u configured.Untrusted, in *bufio.Reader, yes bool) error {
+func (a *app) trustOne(source *configured.Source, u configured.Untrusted, in *bufio.Reader, yes bool) error {
 	fmt.Fprintf(a.stdout, "%s, of %s\n", a.stdout.bold(line(u.Name)), u.At)
 	facts := u.Facts
 	if u.Before != nil {
@@ -116,9 +115,6 @@ func (a *app) trustOne(ctx context.Context, source *configured.Source, u configu
 	}
 	if err := source.Trust(u.Name, u.Facts); err != nil {
 		return err
-	}
-	if err := running().Reload(ctx); err != nil && !errors.Is(err, control.ErrNotRunning) {
-		a.warn("the running dowel could not be told: %v", err)
 	}
 	fmt.Fprintln(a.stdout, a.stdout.green("allowed"))
 	return nil

@@ -88,12 +88,12 @@ func (a *app) up(ctx context.Context, f upFlags) error {
 	if err := h.load("dowel begins"); err != nil {
 		return err
 	}
+	ends := []func(context.Context) error{h.listen(control)}
 	if !f.stdio {
-		if err := h.askTrust(ctx); err != nil {
+		if err := h.askTrust(); err != nil {
 			return err
 		}
 	}
-	ends := []func(context.Context) error{}
 	if !f.stdio || f.address != "" {
 		front, err := h.open(f)
 		if err != nil {
@@ -101,7 +101,6 @@ func (a *app) up(ctx context.Context, f upFlags) error {
 		}
 		ends = append(ends, front.shutdown)
 	}
-	ends = append(ends, h.listen(control))
 	if f.stdio {
 		err = stdio.Serve(ctx, h.served(f), stdio.Options{ServerOptions: h.serverOptions()})
 	} else {

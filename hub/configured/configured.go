@@ -112,7 +112,7 @@ func (s *Source) definitions() (all []hub.Definition) {
 	for _, server := range s.list {
 		all = append(all, s.define(server))
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && s.unconfigured() {
 		for _, d := range s.opts.Fallback {
 			if on, said := s.opts.Choices.Enabled(d.Name); said && !on {
 				d.Hold = switchedOff
@@ -121,6 +121,11 @@ func (s *Source) definitions() (all []hub.Definition) {
 		}
 	}
 	return all
+}
+
+// unconfigured reports whether there is no file at all, as far as one can tell; s.mu is held.
+func (s *Source) unconfigured() bool {
+	return !slices.ContainsFunc(s.set.Files, func(f config.File) bool { return f.Broken })
 }
 
 var switchedOff = hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}

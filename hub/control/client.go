@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // ErrNotRunning is wrapped by the error of a client that finds no running dowel.
@@ -96,7 +97,12 @@ func (c *Client) stream(ctx context.Context, path string) iter.Seq2[Event, error
 	}
 }
 
+// answering bounds how long a running dowel may take for an answer.
+const answering = 30 * time.Second
+
 func (c *Client) do(ctx context.Context, method, path string, into any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("the running dowel did not answer within %v", answering))
+	defer cancel()
 	resp, err := c.send(ctx, method, path)
 	if err != nil {
 		return err
