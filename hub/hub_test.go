@@ -250,3 +250,50 @@ func TestWatchPaths(t *testing.T) {
 		return s.Status == hub.Ready && s.Since != since
 	})
 }
+
+// A definition may change at any moment, also while the server says what else has changed.
+func TestRedefinedWhileItChanges(t *testing.T) {
+	s := echo("s")
+	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s, Fingerprint: "0"})
+	settled(t, h)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			name := fmt.Sprintf("tool%d", i%50)
+			if i < 50 {
+				server.Tool(s, name, "", func(context.Context, struct{}) (string, error) { return "", nil })
+			} else {
+				s.Remove(server.KindTool, name)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	for i := 1; ctx.Err() == nil; i++ {
+		h.Apply([]hub.Definition{{Name: "s", Target: s, Fingerprint: fmt.Sprint(i)}}, "it changed")
+		time.Sleep(3 * time.Millisecond)
+	}
+	<-done
+	settled(t, h)
+	if _, err := call(t, h.Upstream("s"), "hi"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two tools never get the same name.
+func TestRenamedOntoAnother(t *testing.T) {
+	s := server.New("s", "1")
+	for _, name := range []string{"a", "b"} {
+		server.Tool(s, name, "", func(context.Context, struct{}) (string, error) { return name, nil })
+	}
+	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s, Rules: hub.Rules{Rename: map[string]string{"a": "b"}}})
+	settled(t, h)
+	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"s__b"}) {
+		t.Errorf("%v", got)
+	}
+	if q := h.Upstream("s").Quarantined(); len(q) != 1 || !strings.Contains(q[0].Reason, "another one has that name") {
+		t.Errorf("%+v", q)
+	}
+}

@@ -363,3 +363,23 @@ func TestUpKilled(t *testing.T) {
 		}
 	}
 }
+
+// A gateway is not opened while it is not clear who may use it.
+func TestUpWithoutItsToken(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"gateway": {"token": "${NO_SUCH_VARIABLE}"}}`, `{"gateway": {"token": "x"`} {
+		p := newPerson(t)
+		p.write(p.own(), text)
+		if out := p.run("up", "--http", "0"); out.code != exitFailed || !strings.Contains(out.stderr, "dowel.json:1:") || !strings.Contains(out.stderr, "who may use it") {
+			t.Errorf("%s: %+v", text, out)
+		}
+	}
+	p := newPerson(t)
+	p.write(p.own(), `{"gateway": {"token": "configured-token"}}`)
+	p.ok("configured-token\n", "status", "--token")
+	url := p.up()
+	if out := p.run("tools", "--url", url+"/mcp"); out.code != exitConnection {
+		t.Errorf("%+v", out)
+	}
+	p.ok("everything__echo", "tools", "--url", url+"/mcp", "-H", "Authorization: Bearer configured-token")
+}

@@ -191,3 +191,17 @@ func TestEnable(t *testing.T) {
 		t.Error("a server is enabled that there is not")
 	}
 }
+
+// What is shown of a server that is not started holds no secret of its entry.
+func TestHeldServersKeepSecrets(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{"mcpServers": {
+		"off": {"command": "x", "args": ["--api-key", "sk-verysecret123"], "disabled": true},
+		"url": {"url": "https://u:pw12345678@h/mcp?token=tok98765432", "disabled": true}}}`)
+	w.source.Load("begin")
+	for _, u := range w.hub.Upstreams() {
+		if origin := u.Definition().Origin; strings.Contains(origin, "secret") || strings.Contains(origin, "pw1234") || strings.Contains(origin, "tok9876") || origin == "" {
+			t.Errorf("%s: %s", u.Name(), origin)
+		}
+	}
+}
