@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -43,45 +44,76 @@ type AuditOptions struct {
 
 // Audit returns a middleware that writes a line of JSON ([Record]) to w for each call of a tool, use of a prompt and reading of
 // a resource. Lines are written one at a time.
-func Audit(g *Gateway, w io.Writer, o AuditOptions) mcp.Middleware {
+func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 	log := &auditLog{w: w, opts: o}
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 			if !mcp.MayAsk(req.Method) {
 				return next.ServeMCP(ctx, req)
 			}
-			began := time.Now()
-			res, err := next.ServeMCP(ctx, req)
-			log.write(g.record(ctx, req, res, err, began, o))
+			r := &Record{Time: time.Now(), Client: clientOf(req), Method: req.Method, Sent: len(req.Params)}
+			res, err := next.ServeMCP(context.WithValue(ctx, auditKey{}, r), req)
+			r.describe(req, o)
+			r.judge(ctx, res, err, o)
+			log.write(*r)
 			return res, err
 		})
 	}
 }
 
-func (g *Gateway) record(ctx context.Context, req *mcp.Request, res *mcp.Result, err error, began time.Time, o AuditOptions) Record {
-	mask := o.Mask
-	if mask == nil {
-		mask = func(text string) string { return text }
+type auditKey struct{}
+
+// note tells the audit log of a request which upstream gets it, with which params.
+func note(ctx context.Context, u *hub.Upstream, params json.RawMessage) {
+	r, ok := ctx.Value(auditKey{}).(*Record)
+	if !ok {
+		return
 	}
-	r := Record{
-		Time: began, Client: clientOf(req), Method: req.Method, Milliseconds: float64(time.Since(began).Microseconds()) / 1000,
-		Sent: len(req.Params),
-	}
-	r.Server, r.Name = g.about(req)
-	if o.Arguments {
-		if masked := []byte(mask(string(rawjson.Lookup(req.Params, "arguments")))); rawjson.CheckAll(masked) == nil {
-			r.Arguments = masked
+	r.Server = u.Name()
+	r.Name = nameOf(params)
+}
+
+// nameOf returns the tool, prompt or URI of a request's params.
+func nameOf(params json.RawMessage) string {
+	for _, member := range []string{"name", "uri"} {
+		if name, ok := rawjson.String(rawjson.Lookup(params, member)); ok {
+			return name
 		}
 	}
+	return ""
+}
+
+// describe adds what was asked for: where no upstream got it, under the name that the client used.
+func (r *Record) describe(req *mcp.Request, o AuditOptions) {
+	if r.Server == "" {
+		r.Name = nameOf(req.Params)
+	}
+	if !o.Arguments {
+		return
+	}
+	if masked := []byte(o.mask(string(rawjson.Lookup(req.Params, "arguments")))); rawjson.CheckAll(masked) == nil {
+		r.Arguments = masked
+	}
+}
+
+// judge adds what the request has come to.
+func (r *Record) judge(ctx context.Context, res *mcp.Result, err error, o AuditOptions) {
+	r.Milliseconds = float64(time.Since(r.Time).Microseconds()) / 1000
 	switch {
 	case ctx.Err() != nil:
 		r.Outcome, r.Error = "cancelled", context.Cause(ctx).Error()
 	case err != nil:
-		r.Outcome, r.Error = "error", mask(err.Error())
+		r.Outcome, r.Error = "error", o.mask(err.Error())
 	default:
 		r.Outcome, r.Received = verdict(res)
 	}
-	return r
+}
+
+func (o *AuditOptions) mask(text string) string {
+	if o.Mask == nil {
+		return text
+	}
+	return o.Mask(text)
 }
 
 // verdict says how a result is, and how large.
@@ -97,24 +129,6 @@ func verdict(res *mcp.Result) (outcome string, size int) {
 		return "tool error", len(raw)
 	}
 	return "ok", len(raw)
-}
-
-// about returns the upstream that a request is for, and what it is about there.
-func (g *Gateway) about(req *mcp.Request) (server, name string) {
-	c := g.hub.Catalog()
-	if uri, ok := rawjson.String(rawjson.Lookup(req.Params, "uri")); ok {
-		if u, own := g.view.resource(c, uri); u != nil {
-			return u.Name(), own
-		}
-		return "", uri
-	}
-	name, _ = rawjson.String(rawjson.Lookup(req.Params, "name"))
-	for _, k := range listed[req.Method] {
-		if item := g.view.find(c, k, name); item != nil {
-			return item.Upstream.Name(), item.Name
-		}
-	}
-	return "", name
 }
 
 // clientOf names who asked.

@@ -14,6 +14,7 @@ import (
 
 // forward sends a request to an upstream, with these params, and returns what comes of it for the client.
 func (g *Gateway) forward(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+	note(ctx, u, params)
 	if !mcp.MayAsk(req.Method) || u.Info().Revision.Modern() {
 		resp, err := u.RoundTrip(ctx, caller(req), outbound(req, params, passing(ctx, req)))
 		return outcome(resp, err)

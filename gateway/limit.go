@@ -11,9 +11,6 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// listed are the kinds of things that methods are about.
-var listed = map[string][]hub.Kind{mcp.MethodCallTool: {hub.Tool}, mcp.MethodGetPrompt: {hub.Prompt}}
-
 // LimitOptions bound what clients may do. A zero field bounds nothing.
 type LimitOptions struct {
 	// Rate is how many requests a client may send in a second, after a burst of Burst; Burst is at least 1.

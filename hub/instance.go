@@ -9,7 +9,9 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // instance is one connection to an upstream, of all or of one client.
@@ -211,15 +213,22 @@ func (u *Upstream) look() time.Duration {
 // pingLimit is how long a server may take for a pong, while it has nothing else to do.
 const pingLimit = 10 * time.Second
 
-// ping tries an idle connection, where its era has pings.
+// ping tries an idle connection: with a ping, where its era has them, else by asking a server over HTTP who it is. That one that
+// was started has ended is noticed without.
 func (u *Upstream) ping(ctx context.Context, in *instance) error {
-	every := u.hub.opts.Ping
-	if every < 0 || in.client.Revision().Modern() || in.idle() < every/2 {
+	every, method := u.hub.opts.Ping, mcp.MethodPing
+	if in.client.Revision().Modern() {
+		method = mcp.MethodDiscover
+		if !remote(u.Definition().Target) {
+			return nil
+		}
+	}
+	if every < 0 || in.idle() < every/2 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
-	_, err := in.client.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodPing})
+	_, err := in.client.RoundTrip(ctx, &mcp.Request{Method: method})
 	var answered *mcp.Error
 	switch {
 	case err == nil, errors.As(err, &answered):
@@ -228,4 +237,13 @@ func (u *Upstream) ping(ctx context.Context, in *instance) error {
 		return nil // it has other things to do now
 	}
 	return fmt.Errorf("it did not answer a ping within %v: %w", pingLimit, err)
+}
+
+// remote reports whether a target is a URL.
+func remote(target any) bool {
+	switch target.(type) {
+	case string, streamable.URL, sse.URL:
+		return true
+	}
+	return false
 }

@@ -273,7 +273,7 @@ func (h *house) middleware() []mcp.Middleware {
 	limit := gateway.LimitOptions{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
 	all := []mcp.Middleware{gateway.Limit(limit)}
 	if h.log != nil {
-		all = append(all, gateway.Audit(h.gateway, h.log, gateway.AuditOptions{
+		all = append(all, gateway.Audit(h.log, gateway.AuditOptions{
 			Arguments: h.settings.AuditArguments, Mask: h.mask, Failed: func(err error) { h.app.warn("the audit log: %v", err) },
 		}))
 	}

@@ -1,0 +1,117 @@
+package interop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/interop/peers/contract"
+)
+
+// dowel up as somebody has it who has used other tools before: servers of all kinds, in files of five tools and in dowel's
+// own, and clients of both eras that use them at the same time.
+
+func TestUp(t *testing.T) {
+	r := newResident(t)
+	paths := r.moveIn()
+	r.does("import", "--from", strings.Join(otherTools, ","), "--yes")
+	r.does("trust", "files", "--yes")
+	if text, err := os.ReadFile(paths[0]); err != nil || !strings.Contains(string(text), ownComment) {
+		t.Errorf("after the import dowel.json is %s, %v", text, err)
+	}
+	url := r.goesUp(residentServers)
+	want := expectedOf(r.project)
+	prepare(t, url)
+	t.Run("clients", func(t *testing.T) {
+		words, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sdk := range []string{"v1", "v2"} {
+			t.Run("TypeScript "+sdk, func(t *testing.T) {
+				t.Parallel()
+				runClient(t, "node", script(t, "up.mjs"), sdk, url, string(words))
+			})
+		}
+		for _, revision := range []string{modernRevision, "2025-11-25"} {
+			t.Run("Go "+revision, func(t *testing.T) {
+				t.Parallel()
+				useResident(t, url, revision, want)
+			})
+		}
+	})
+	// Every client has cancelled one call, and the server at the other end has heard of each.
+	c := newGuest(t, "last", url, modernRevision)
+	if text, err := c.call(toolCall{Tool: "modern__" + contract.Cancelled}, nil); err != nil || !strings.Contains(text, `"4"`) {
+		t.Errorf("calls that were cancelled: %s, %v, want 4", text, err)
+	}
+	for _, ask := range []toolCall{
+		{Tool: "old__trigger-elicitation-request"}, {Tool: "old__trigger-sampling-request", Args: map[string]any{"prompt": "Name a city."}},
+	} {
+		if got, err := c.call(ask, nil); err != nil || !strings.Contains(got, c.name) {
+			t.Errorf("%s: %s, %v, want the answer of %s in it", ask.Tool, got, err, c.name)
+		}
+	}
+	c.close()
+	r.areReady(residentServers)
+	r.goesDown(residentProcesses)
+}
+
+// inputGap is what the import cannot do yet; while that is so, dowel.json of moveIn declares the input that VS Code's file has.
+const inputGap = "dowel import copies an entry that refers to an input, and not the input: the server needs configuration"
+
+// What an import should do, and why it does not: the entry should be complete.
+func TestImportGap(t *testing.T) {
+	t.Parallel()
+	r := newResident(t)
+	r.write(filepath.Join(r.home, ".config", "Code", "User", "mcp.json"), `{
+  "inputs": [{"type": "promptString", "id": "port", "default": "8080"}],
+  "servers": {"stream": {"type": "http", "url": "http://127.0.0.1:${input:port}/mcp"}}
+}`)
+	r.does("import", "--from", "vscode", "--yes")
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	defer cancel()
+	var problem struct{ Severity, Server string }
+	text, err := r.process(ctx, "config", "check", "--json").Output()
+	if err == nil {
+		t.Fatalf("no longer so, take it out: %s", inputGap)
+	}
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&problem); err != nil || problem.Severity != "error" || problem.Server != "stream" {
+		t.Errorf("%s, %v, want an error of stream: %s", text, err, inputGap)
+	}
+	t.Logf("known gap: %s", inputGap)
+}
+
+// The same files are read where they are, each in its dialect, by somebody who names them.
+func TestUpReadsFilesOfOtherTools(t *testing.T) {
+	r := newResident(t)
+	var words []string
+	for _, path := range r.moveIn() {
+		words = append(words, "--config", path)
+	}
+	url := r.goesUp(residentServers, words...)
+	c := newGuest(t, "reader", url, modernRevision)
+	c.lists(expectedOf(r.project))
+	c.close()
+	r.goesDown(residentProcesses)
+}
+
+// prepare brings the servers that all clients share to where they may begin.
+func prepare(t *testing.T, url string) {
+	t.Helper()
+	c := newGuest(t, "first", url, modernRevision)
+	defer c.close()
+	entity := map[string]any{"name": "Ada", "entityType": "person", "observations": []string{"wrote the first program"}}
+	for _, call := range []toolCall{
+		{Tool: "memory__create_entities", Args: map[string]any{"entities": []any{entity}}},    // it loses what several write at once
+		{Tool: "stream__toggle-subscriber-updates"}, {Tool: "old__toggle-subscriber-updates"}, // it is off and on for all of a session
+	} {
+		if _, err := c.call(call, nil); err != nil {
+			t.Fatalf("%s: %v", call.Tool, err)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// guest is a client on the official Go SDK, which answers with its name what it is asked.
+type guest struct {
+	t       *testing.T
+	name    string
+	session *gosdk.ClientSession
+
+	mu       sync.Mutex
+	progress map[string]func(float64) // by token
+	updated  map[string]bool
+}
+
+func newGuest(t *testing.T, name, url, revision string) *guest {
+	t.Helper()
+	g := &guest{t: t, name: name, progress: map[string]func(float64){}, updated: map[string]bool{}}
+	client := gosdk.NewClient(&gosdk.Implementation{Name: name, Version: "1.0.0"}, &gosdk.ClientOptions{
+		ElicitationHandler: func(_ context.Context, req *gosdk.ElicitRequest) (*gosdk.ElicitResult, error) {
+			return &gosdk.ElicitResult{Action: "accept", Content: form(req.Params.RequestedSchema, name)}, nil
+		},
+		CreateMessageHandler: func(context.Context, *gosdk.CreateMessageRequest) (*gosdk.CreateMessageResult, error) {
+			return &gosdk.CreateMessageResult{Role: "assistant", Model: "interop-model", Content: &gosdk.TextContent{Text: name}}, nil
+		},
+		ResourceUpdatedHandler: func(_ context.Context, req *gosdk.ResourceUpdatedNotificationRequest) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.updated[req.Params.URI] = true
+		},
+		ProgressNotificationHandler: func(_ context.Context, req *gosdk.ProgressNotificationClientRequest) {
+			g.mu.Lock()
+			tell := g.progress[fmt.Sprint(req.Params.ProgressToken)]
+			g.mu.Unlock()
+			if tell != nil {
+				tell(req.Params.Progress)
+			}
+		},
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	defer cancel()
+	var err error
+	g.session, err = client.Connect(ctx, &gosdk.StreamableClientTransport{Endpoint: url}, &gosdk.ClientSessionOptions{ProtocolVersion: revision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.session.InitializeResult().ProtocolVersion; got != revision {
+		t.Errorf("it speaks %s, want %s", got, revision)
+	}
+	return g
+}
+
+func (g *guest) close() {
+	if err := g.session.Close(); err != nil {
+		g.t.Errorf("closing: %v", err)
+	}
+}
+
+// form is what a form is filled in with.
+func form(schema any, name string) map[string]any {
+	text, _ := json.Marshal(schema) // it came as JSON
+	if strings.Contains(string(text), `"username"`) {
+		return map[string]any{"username": name, "email": "ada@example.com"}
+	}
+	return map[string]any{"name": name}
+}
+
+// call makes a call and returns its result as JSON.
+func (g *guest) call(c toolCall, progress func(float64)) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	defer cancel()
+	return g.callWith(ctx, c, progress)
+}
+
+func (g *guest) callWith(ctx context.Context, c toolCall, progress func(float64)) (string, error) {
+	params := &gosdk.CallToolParams{Name: c.Tool, Arguments: map[string]any{}}
+	if c.Args != nil {
+		params.Arguments = c.Args
+	}
+	if progress != nil {
+		token := "of " + c.Tool
+		g.mu.Lock()
+		g.progress[token] = progress
+		g.mu.Unlock()
+		params.SetProgressToken(token)
+		defer func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			delete(g.progress, token)
+		}()
+	}
+	result, err := g.session.CallTool(ctx, params)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(result)
+	if err == nil && result.IsError {
+		err = fmt.Errorf("it failed: %s", text)
+	}
+	return string(text), err
+}
+
+// lists sees that all is there that must be.
+func (g *guest) lists(want expected) {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	defer cancel()
+	see := func(what string, got []string, want []string) {
+		for _, name := range want {
+			if !slices.Contains(got, name) {
+				g.t.Errorf("%s is not among the %s: %v", name, what, got)
+			}
+		}
+	}
+	var tools, prompts, resources []string
+	for tool, err := range g.session.Tools(ctx, nil) {
+		if err != nil {
+			g.t.Fatalf("listing tools: %v", err)
+		}
+		tools = append(tools, tool.Name)
+	}
+	for prompt, err := range g.session.Prompts(ctx, nil) {
+		if err != nil {
+			g.t.Fatalf("listing prompts: %v", err)
+		}
+		prompts = append(prompts, prompt.Name)
+	}
+	for resource, err := range g.session.Resources(ctx, nil) {
+		if err != nil {
+			g.t.Fatalf("listing resources: %v", err)
+		}
+		resources = append(resources, resource.URI)
+	}
+	see("tools", tools, want.Tools)
+	see("prompts", prompts, want.Prompts)
+	see("resources", resources, want.Watched)
+}
+
+// useResident does with the official Go SDK's client what up.mjs does.
+func useResident(t *testing.T, url, revision string, want expected) {
+	g := newGuest(t, "Go-"+revision, url, revision)
+	g.lists(want)
+	for _, c := range want.Calls {
+		mine := toolCall{Tool: c.Tool, Args: map[string]any{}}
+		for key, value := range c.Args {
+			if text, ok := value.(string); ok {
+				value = strings.ReplaceAll(text, "ME", g.name)
+			}
+			mine.Args[key] = value
+		}
+		if got, err := g.call(mine, nil); err != nil || !strings.Contains(got, strings.ReplaceAll(c.Want, "ME", g.name)) {
+			t.Errorf("%s: %s, %v, want %q in it", c.Tool, got, err, c.Want)
+		}
+	}
+	for _, c := range want.Progress {
+		g.hearsProgress(c)
+	}
+	for _, c := range want.Cancel {
+		ctx, cancel := context.WithCancel(context.Background())
+		if got, err := g.callWith(ctx, c, func(float64) { cancel() }); err == nil {
+			t.Errorf("%s was cancelled and answered: %s", c.Tool, got)
+		} else if ctx.Err() == nil {
+			t.Errorf("%s ended before it was cancelled: %v", c.Tool, err)
+		}
+		cancel()
+	}
+	for _, c := range want.Asks {
+		if got, err := g.call(c, nil); err != nil || !strings.Contains(got, g.name) {
+			t.Errorf("%s: %s, %v, want the answer of %s in it", c.Tool, got, err, g.name)
+		}
+	}
+	for _, uri := range want.Watched {
+		g.watches(uri)
+	}
+	g.close()
+}
+
+func (g *guest) hearsProgress(c toolCall) {
+	var mu sync.Mutex
+	var steps []float64
+	heard := func() []float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(steps)
+	}
+	_, err := g.call(c, func(step float64) {
+		mu.Lock()
+		defer mu.Unlock()
+		steps = append(steps, step)
+	})
+	// The SDK may deliver the last one beside the result, and drop it when the call has ended.
+	if got := heard(); err != nil || len(got) < len(c.Steps)-1 || !slices.Equal(got, c.Steps[:min(len(got), len(c.Steps))]) {
+		g.t.Errorf("progress of %s: %v, %v, want %v", c.Tool, got, err, c.Steps)
+	}
+}
+
+// watches subscribes to a resource and waits for an update of it.
+func (g *guest) watches(uri string) {
+	if err := g.session.Subscribe(context.Background(), &gosdk.SubscribeParams{URI: uri}); err != nil {
+		g.t.Errorf("subscribing to %s: %v", uri, err)
+		return
+	}
+	heard := func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.updated[uri]
+	}
+	for end := time.Now().Add(12 * time.Second); !heard(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			g.t.Errorf("no update of %s", uri)
+			return
+		}
+	}
+}
