@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 
 // TestMain makes the test binary a server too: as a child of the tests it does what its first argument says.
 func TestMain(m *testing.M) {
+	maps.Copy(roles, faults)
 	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
 		roles[os.Args[1]]()
 		return
@@ -99,7 +101,7 @@ func call(t *testing.T, u *hub.Upstream, text string) (string, error) {
 }
 
 func TestUpstreams(t *testing.T) {
-	h := start(t, hub.Options{},
+	h := start(t, hub.Options{Base: time.Minute}, // what has failed stays so
 		hub.Definition{Name: "one", Target: echo("first")},
 		hub.Definition{Name: "two", Target: child("serve")},
 		hub.Definition{Name: "gone", Target: child("exit")},

@@ -233,6 +233,19 @@ func (f *follower) run(ctx context.Context, filter mcp.SubscriptionFilter) {
 			return // the connection is lost, or says no more
 		}
 		f.upstream.relearn(ctx, f.in, change.Method)
+		pause(ctx, gathering) // one that changes a list whenever it is listed is not listed without end
+	}
+}
+
+// gathering is how long changes are gathered before lists are read again.
+const gathering = 50 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
