@@ -1,6 +1,10 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Input is a value that the user is asked for, as VS Code has them; ${input:ID} stands for its answer.
 type Input struct {
@@ -15,6 +19,20 @@ type Input struct {
 	// Options are the possible answers of a pickString.
 	Options []string
 	At      Position
+}
+
+// Inputs returns the declarations of the inputs that the server's strings refer to.
+func (s *Server) Inputs() (used []Input) {
+	spec := s.Spec.clone()
+	spec.each(func(_, text string) string {
+		for _, in := range s.inputs {
+			if strings.Contains(text, "${input:"+in.ID+"}") && !slices.ContainsFunc(used, func(u Input) bool { return u.ID == in.ID }) {
+				used = append(used, in)
+			}
+		}
+		return text
+	})
+	return used
 }
 
 func (r *fileReader) inputs(n *node) []Input {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -126,6 +127,10 @@ func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resu
 	}
 	u, own := g.view.resource(g.hub.Catalog(), uri)
 	if u == nil {
+		g.wait(ctx) // it may be of one that is starting
+		u, own = g.view.resource(g.hub.Catalog(), uri)
+	}
+	if u == nil {
 		return g.readUnlisted(ctx, req, uri)
 	}
 	return g.forwardTo(ctx, u, req, rename(req.Params, "uri", uri, own))
@@ -143,7 +148,21 @@ func (g *Gateway) readUnlisted(ctx context.Context, req *mcp.Request, uri string
 			return res, err
 		}
 	}
+	if gone := g.gone(); gone != "" {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "no server that answers has the resource %s; it may be one of %s, which cannot be asked", uri, gone)
+	}
 	return nil, mcp.ResourceNotFound(uri)
+}
+
+// gone names the upstreams whose things are missing; empty where there are none.
+func (g *Gateway) gone() string {
+	var names []string
+	for _, m := range g.hub.Catalog().Missing() {
+		if g.view.shows(m.Upstream) {
+			names = append(names, m.Upstream)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func notFound(e *mcp.Error) bool {

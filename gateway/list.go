@@ -31,7 +31,11 @@ func (g *Gateway) list(ctx context.Context, req *mcp.Request, k hub.Kind) (*mcp.
 				req.Method, cursor)
 		}
 	}
-	return &mcp.Result{Raw: json.RawMessage(pages[n]), Cache: g.view.cache(c, k)}, nil
+	cache := g.view.cache(c, k)
+	if g.missing(c) != nil {
+		cache.TTL = 0 // what is missing may be there at any moment
+	}
+	return &mcp.Result{Raw: json.RawMessage(pages[n]), Cache: cache}, nil
 }
 
 // encode makes the pages of a list; there is at least one.

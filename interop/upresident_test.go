@@ -200,8 +200,6 @@ func (r *resident) moveIn() []string {
 	return []string{
 		file(filepath.Join(config, "dowel", "dowel.json"), `{
   %[1]s
-  // See inputGap.
-  "inputs": [{"id": "port", "type": "promptString", "default": %[4]q}],
   "mcpServers": {
     "everything": {"command": %[2]q, "args": ["serve", "everything"]},
     "weather": {"command": %[2]q, "args": ["serve", "weather"]}, // on the road
@@ -211,7 +209,7 @@ func (r *resident) moveIn() []string {
     "reference": {"command": %[3]q, "sharing": "client", "serialize": true},
   },
 }
-`, ownComment, dowel, npm(t, "mcp-server-everything"), stream.port),
+`, ownComment, dowel, npm(t, "mcp-server-everything")),
 		file(filepath.Join(r.project, ".mcp.json"),
 			`{"mcpServers": {"files": {"type": "stdio", "command": %q, "args": ["${RESIDENT_FILES:-%s}"]}}}`,
 			npm(t, "mcp-server-filesystem"), r.project),

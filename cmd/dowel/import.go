@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -83,7 +84,7 @@ func (a *app) importServers(ctx context.Context, names []string, f importFlags) 
 	err = a.editFile(ownFile(o), f.dry, true, func(text []byte, format edit.Format) (_ []byte, err error) {
 		for _, found := range all {
 			if found.why == "" && err == nil {
-				text, err = edit.Set(text, format, []string{"mcpServers", found.Name}, transfer.Entry(found.Server, o.Project))
+				text, err = addEntry(text, format, found.Server, o)
 			}
 		}
 		return text, err
@@ -118,6 +119,8 @@ func (a *app) find(o config.Options, names, from []string) (all []finding, err e
 				found.why = "another tool's of that name is taken"
 			case !s.Valid():
 				found.why = "its entry is wrong: " + s.Problems[0].String()
+			case otherInput(own, s) != "":
+				found.why = "its input " + otherInput(own, s) + " means something else in your file: give one of the two another id"
 			case s.Command != "" && slices.Contains(s.Args, "up") && slices.Contains(s.Args, "--stdio"):
 				found.why = "it is dowel itself"
 			default:
@@ -132,6 +135,30 @@ func (a *app) find(o config.Options, names, from []string) (all []finding, err e
 		}
 	}
 	return all, nil
+}
+
+// otherInput returns an input of a server that the user's own files declare otherwise; empty where there is none.
+func otherInput(own *config.Set, s *config.Server) string {
+	for _, in := range s.Inputs() {
+		for _, mine := range own.Inputs {
+			in.At, in.Description = mine.At, mine.Description
+			if mine.ID == in.ID && !reflect.DeepEqual(mine, in) {
+				return in.ID
+			}
+		}
+	}
+	return ""
+}
+
+// addEntry adds a server to the text of a file, with the inputs that it refers to.
+func addEntry(text []byte, format edit.Format, s *config.Server, o config.Options) (_ []byte, err error) {
+	for _, in := range s.Inputs() {
+		path, value := transfer.Input(in)
+		if text, err = edit.Set(text, format, path, value); err != nil {
+			return nil, err
+		}
+	}
+	return edit.Set(text, format, []string{"mcpServers", s.Name}, transfer.Entry(s, o.Project))
 }
 
 // showFindings shows what was found, and returns how many are to be added.

@@ -118,6 +118,9 @@ var errRunning = control.ErrRunning
 
 // upThrough serves the gateway of the dowel that is running.
 func (a *app) upThrough(ctx context.Context, f upFlags) error {
+	if len(f.files) > 0 || f.project != "" || f.address != "" || f.toolSearch {
+		a.warn("a dowel is running already, and its servers are offered as it was told to: the other flags do not count")
+	}
 	running := control.NewClient(f.socket())
 	through := hub.New(hub.Options{Logger: slog.New(a.notices())})
 	defer through.Close()

@@ -327,7 +327,10 @@ func TestImportAndExport(t *testing.T) {
 	if out := p.ok("+ a", "import", "--dry-run"); !strings.Contains(out, "${env:T}") {
 		t.Error(out)
 	}
-	p.ok("Written", "import", "--from", "cursor", "--yes")
+	p.write(filepath.Join(p.home, "Code", "User", "mcp.json"),
+		`{"inputs": [{"type": "promptString", "id": "port", "default": "8080"}], "servers": {"v": {"type": "http", "url": "http://127.0.0.1:${input:port}/mcp"}}}`)
+	p.ok("Written", "import", "--from", "cursor,vscode", "--yes")
+	p.ok("url = http://127.0.0.1:8080/mcp", "config", "explain", "v")
 	p.ok("nothing to add", "import", "--yes")
 	p.ok("+ ", "export", "--to", "cursor", "--dry-run")
 	p.ok("mcp.json.bak", "export", "--to", "cursor")

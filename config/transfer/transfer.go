@@ -123,6 +123,20 @@ func (e *entry) tools(t config.Tools) {
 	}
 }
 
+// Input returns the declaration of an input in dowel's own file, and where it stands there.
+func Input(in config.Input) (path []string, value edit.Object) {
+	e := entry{}
+	e.add("type", in.Type)
+	e.add("id", in.ID)
+	e.text("description", in.Description)
+	if in.HasDefault {
+		e.add("default", in.Default)
+	}
+	e.flag("password", in.Password)
+	e.texts("options", in.Options)
+	return []string{"inputs", "[id=" + in.ID + "]"}, e.members
+}
+
 // Path returns where the entry of a server stands in a tool's file.
 func Path(d config.Dialect, name string) []string {
 	if listed[d.Name] {
