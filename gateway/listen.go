@@ -212,8 +212,9 @@ func (f *follower) notified(ctx context.Context, n mcp.Notification) {
 	case mcp.NotificationAcknowledged:
 		var p mcp.AcknowledgedParams
 		_ = mcp.Decode(n.Params, &p) // what cannot be read honours nothing
+		missed := f.again || f.late() // before the client is told, which begin lets happen
 		f.begin(p.Notifications.ResourceSubscriptions)
-		if f.again || f.late() {
+		if missed {
 			for uri := range f.names {
 				f.updated(ctx, uri, nil)
 			}
