@@ -211,7 +211,7 @@ func (f *follower) notified(ctx context.Context, n mcp.Notification) {
 		f.updated(ctx, uri, n.Params)
 	case mcp.NotificationAcknowledged:
 		var p mcp.AcknowledgedParams
-		_ = mcp.Decode(n.Params, &p) // what cannot be read honours nothing
+		_ = mcp.Decode(n.Params, &p)  // what cannot be read honours nothing
 		missed := f.again || f.late() // before the client is told, which begin lets happen
 		f.begin(p.Notifications.ResourceSubscriptions)
 		if missed {
