@@ -85,6 +85,10 @@ type attempts struct {
 	cut   int // after that
 }
 
+// mostCut bounds how often a request is sent again that may have been served: a server that dies takes the connection first, and
+// the one in its place then does not know the session.
+const mostCut = 2
+
 // again reports whether a request that failed may be sent again, when it is time to. What was never sent, since the server
 // could not be reached, may be any request.
 func (c *Client) again(ctx context.Context, l *link, method string, reach time.Duration, failed *attempts, err error) bool {
@@ -104,7 +108,7 @@ func (c *Client) again(ctx context.Context, l *link, method string, reach time.D
 		return failed.unmet <= most && sleep(ctx, c.pause(failed.unmet), nil)
 	case repeatable(method):
 		failed.cut++
-		return failed.cut == 1 && sleep(ctx, c.pause(1), nil)
+		return failed.cut <= mostCut && sleep(ctx, c.pause(failed.cut), nil)
 	}
 	return false
 }
