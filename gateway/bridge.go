@@ -215,6 +215,9 @@ func strip(params json.RawMessage, can mcp.ClientCapabilities) json.RawMessage {
 	if meta := rawjson.Lookup(params, "_meta"); meta != nil && rawjson.Lookup(meta, "progressToken") != nil {
 		params = rawjson.Replace(params, "_meta", rawjson.Set(meta, "progressToken", nil))
 	}
+	if len(params) == 0 {
+		return json.RawMessage("{}") // roots/list may come without; clients have failed on that
+	}
 	return params
 }
 

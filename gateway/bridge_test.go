@@ -443,6 +443,34 @@ func TestIncludeContext(t *testing.T) {
 	})
 }
 
+// A legacy server may ask for the roots without params, and such a question goes out with them: the official Go SDK cannot read
+// one that has none.
+func TestQuestionWithoutParams(t *testing.T) {
+	bare := func(d *hub.Definition) { d.Target = bareRoots{asker()} }
+	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
+		res, err := g.ServeMCP(t.Context(), request("ada", askOnce))
+		if err != nil || res.Type != mcp.ResultInputRequired {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		for _, q := range res.Value.(*mcp.InputRequiredResult).InputRequests {
+			if q.Method != mcp.MethodListRoots || string(q.Params) != "{}" {
+				t.Errorf("%s %s", q.Method, q.Params)
+			}
+		}
+	}, bare)
+}
+
+// bareRoots asks for the roots, without params, in every call of a tool.
+type bareRoots struct{ *server.Server }
+
+func (s bareRoots) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.Method != mcp.MethodCallTool {
+		return s.Server.ServeMCP(ctx, req)
+	}
+	ask := map[string]mcp.InputRequest{"roots": {Method: mcp.MethodListRoots}}
+	return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{InputRequests: ask}}, nil
+}
+
 // A user who will not visit a page ends the call.
 func TestDeclinedVisit(t *testing.T) {
 	g, _ := over(t, hub.Definition{Name: "up", Target: newUpstream(), Options: client.Options{Revision: mcp.Revision20251125}})
