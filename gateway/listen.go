@@ -2,9 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// gather is how long list changes are gathered: servers come up together.
-const gather = 20 * time.Millisecond
+// gathering is how long list changes are gathered: servers come up together.
+const gathering = 20 * time.Millisecond
 
 // listen answers subscriptions/listen: it passes on changes of the catalog, and of the resources that are asked for.
 func (g *Gateway) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -27,12 +24,11 @@ func (g *Gateway) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 		return nil, mcp.InvalidParams("%s needs params.notifications, an object that says what to listen to", req.Method)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	var work sync.WaitGroup
-	defer work.Wait()
-	defer cancel(nil)
-	events := g.hub.Events(ctx, hub.CatalogChanged) // from before the acknowledgement on
 	l := &listening{gateway: g, req: req, filter: p.Notifications, cancel: cancel, told: make(chan struct{})}
-	l.subscribe(ctx, &work)
+	defer l.work.Wait()
+	defer cancel(nil)
+	events := g.hub.Events(ctx, hub.CatalogChanged, hub.StateChanged) // from before the acknowledgement on
+	l.subscribe(ctx)
 	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: l.filter})
 	if err != nil {
 		return nil, err
@@ -43,7 +39,7 @@ func (g *Gateway) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 	close(l.told)
 	defer l.stop()
 	for e := range events {
-		if e.Kind == hub.CatalogChanged && g.view.shows(e.Upstream) || e.Missed > 0 {
+		if g.view.shows(e.Upstream) || e.Missed > 0 {
 			l.changed(ctx, e)
 		}
 	}
@@ -54,13 +50,15 @@ func (g *Gateway) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 type listening struct {
 	gateway *Gateway
 	req     *mcp.Request
-	filter  mcp.SubscriptionFilter
 	cancel  context.CancelCauseFunc
 	told    chan struct{} // closed when the client has been told what is followed
+	work    sync.WaitGroup
+	filter  mcp.SubscriptionFilter // what the client wants, and from told on what it gets
 
-	mu    sync.Mutex
-	kinds [4]bool // that have changed
-	timer *time.Timer
+	mu        sync.Mutex
+	kinds     [4]bool // that have changed
+	timer     *time.Timer
+	followers map[*follower]struct{} // that listen now
 }
 
 // subscribing bounds how long upstreams have for the subscriptions to their resources, before the client is told of its own:
@@ -68,49 +66,114 @@ type listening struct {
 const subscribing = 2 * time.Second
 
 // subscribe follows the resources of the filter, and leaves those in it that can be followed.
-func (l *listening) subscribe(ctx context.Context, work *sync.WaitGroup) {
+func (l *listening) subscribe(ctx context.Context) {
 	l.filter.Extensions = nil
+	wanted := l.filter.ResourceSubscriptions
+	if len(wanted) == 0 {
+		return
+	}
+	l.gateway.wait(ctx) // they may be of one that is starting
+	following := l.follow(ctx)
 	limit, cancel := context.WithTimeout(ctx, subscribing)
 	defer cancel()
-	following := l.agree()
-	var honoured []string
+	honoured := map[string]bool{}
 	for _, f := range following {
-		work.Go(func() { f.run(ctx) })
-	}
-	for _, f := range following {
-		select {
-		case own := <-f.begun:
-			for _, uri := range own {
-				honoured = append(honoured, f.names[uri])
-			}
-		case <-limit.Done(): // it may come yet
-			honoured = slices.AppendSeq(honoured, maps.Values(f.names))
+		for _, uri := range f.honours(limit) {
+			honoured[uri] = true
 		}
 	}
-	l.filter.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(l.filter.ResourceSubscriptions), func(uri string) bool {
-		return !slices.Contains(honoured, uri)
-	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.filter.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(wanted), func(uri string) bool { return !honoured[uri] })
 }
 
-// agree sorts the resources that can be followed by their upstreams.
-func (l *listening) agree() map[*hub.Upstream]*follower {
-	c := l.gateway.hub.Catalog()
-	all := map[*hub.Upstream]*follower{}
+// follow begins to follow those of the client's resources that nobody follows and somebody has: at first, and when an upstream
+// has come, or come back.
+func (l *listening) follow(ctx context.Context) []*follower {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil
+	}
+	following := l.agree()
+	for _, f := range following {
+		if l.followers == nil {
+			l.followers = map[*follower]struct{}{}
+		}
+		l.followers[f] = struct{}{}
+		l.work.Go(func() { f.run(ctx) })
+	}
+	return following
+}
+
+// agree sorts the resources that can be followed, and are not, by their upstreams; l.mu is held.
+func (l *listening) agree() (all []*follower) {
+	var c *hub.Catalog
+	of := map[*hub.Upstream]*follower{}
 	for _, uri := range l.filter.ResourceSubscriptions {
-		u, own := l.gateway.view.resource(c, uri)
-		if u == nil || u.Info().Capabilities.Resources == nil || !u.Info().Capabilities.Resources.Subscribe {
+		if l.followed(uri) {
 			continue
 		}
-		if all[u] == nil {
-			all[u] = &follower{listening: l, upstream: u, names: map[string]string{}, begun: make(chan []string, 1)}
+		if c == nil {
+			c = l.gateway.hub.Catalog()
 		}
-		all[u].names[own] = uri
+		u, own := l.gateway.view.resource(c, uri)
+		if u == nil || !subscribable(u) {
+			continue
+		}
+		if of[u] == nil {
+			of[u] = &follower{listening: l, upstream: u, names: map[string]string{}, begun: make(chan []string, 1)}
+			all = append(all, of[u])
+		}
+		of[u].names[own] = uri
 	}
 	return all
 }
 
-// changed gathers a change of the catalog.
+// followed reports whether a resource of the client is followed; l.mu is held.
+func (l *listening) followed(uri string) bool {
+	for f := range l.followers {
+		for _, name := range f.names {
+			if name == uri {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// subscribable reports whether the resources of an upstream may be followed: what one can do that has not run yet is seen when
+// it is asked.
+func subscribable(u *hub.Upstream) bool {
+	if u.State().Status.Held() {
+		return false
+	}
+	i := u.Info()
+	return i.Revision == "" || i.Capabilities.Resources != nil && i.Capabilities.Resources.Subscribe
+}
+
+// left forgets a follower that has ended. Its upstream may be there again by now.
+func (l *listening) left(ctx context.Context, f *follower) {
+	l.mu.Lock()
+	delete(l.followers, f)
+	l.mu.Unlock()
+	if l.late() {
+		l.follow(ctx)
+	}
+}
+
+// changed takes what has happened to an upstream.
 func (l *listening) changed(ctx context.Context, e hub.Event) {
+	if e.Kind == hub.CatalogChanged || e.Missed > 0 {
+		l.gather(ctx, e)
+	}
+	if e.Kind == hub.CatalogChanged || e.State.Status == hub.Ready || e.Missed > 0 {
+		l.follow(ctx)
+	}
+}
+
+// gather keeps the changes of the catalog for a while, to tell of all at once.
+func (l *listening) gather(ctx context.Context, e hub.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range e.Changed {
@@ -120,15 +183,19 @@ func (l *listening) changed(ctx context.Context, e hub.Event) {
 		l.kinds = [4]bool{true, true, true, true}
 	}
 	if l.timer == nil {
-		l.timer = time.AfterFunc(gather, func() { l.tell(ctx) })
+		l.work.Add(1)
+		l.timer = time.AfterFunc(gathering, func() {
+			defer l.work.Done()
+			l.tell(ctx)
+		})
 	}
 }
 
 func (l *listening) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.timer != nil {
-		l.timer.Stop()
+	if l.timer != nil && l.timer.Stop() {
+		l.work.Done()
 	}
 }
 
@@ -158,71 +225,6 @@ func (l *listening) send(ctx context.Context, change mcp.Change) {
 	}
 }
 
-// follower listens to resources of one upstream.
-type follower struct {
-	*listening
-	upstream *hub.Upstream
-	names    map[string]string // the client's, by those that the upstream knows
-	begun    chan []string     // takes what the upstream honours at first, and nothing where it refuses
-	again    bool              // it has been told
-}
-
-// run listens for as long as the subscription lives. After an interruption all resources count as updated.
-func (f *follower) run(ctx context.Context) {
-	defer f.begin(nil)
-	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{
-		ResourceSubscriptions: slices.Sorted(maps.Keys(f.names)),
-	}})
-	if err != nil {
-		return
-	}
-	req := &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: func(n mcp.Notification) { f.notified(ctx, n) }}
-	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
-	for pause := shortest; ; pause = min(2*pause, longest) {
-		began := time.Now()
-		_, err := f.upstream.RoundTrip(ctx, caller(f.req), req)
-		var answered *mcp.Error
-		if errors.As(err, &answered) || !f.upstream.Revived(ctx) {
-			return
-		}
-		if time.Since(began) > longest {
-			pause = shortest
-		}
-		select {
-		case <-time.After(min(pause, longest)): // an upstream that ends each subscription is not asked without end
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// begin tells what is honoured, the first time.
-func (f *follower) begin(honoured []string) {
-	select {
-	case f.begun <- honoured:
-	default:
-	}
-}
-
-func (f *follower) notified(ctx context.Context, n mcp.Notification) {
-	switch n.Method {
-	case mcp.NotificationResourceUpdated:
-		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
-		f.updated(ctx, uri, n.Params)
-	case mcp.NotificationAcknowledged:
-		var p mcp.AcknowledgedParams
-		_ = mcp.Decode(n.Params, &p)  // what cannot be read honours nothing
-		missed := f.again || f.late() // before the client is told, which begin lets happen
-		f.begin(p.Notifications.ResourceSubscriptions)
-		if missed {
-			for uri := range f.names {
-				f.updated(ctx, uri, nil)
-			}
-		}
-		f.again = true
-	}
-}
-
 // late reports whether the client has been told already what is followed.
 func (l *listening) late() bool {
 	select {
@@ -231,36 +233,4 @@ func (l *listening) late() bool {
 	default:
 		return false
 	}
-}
-
-// updated passes on that a resource has changed, under the URI that the client knows.
-func (f *follower) updated(ctx context.Context, uri string, params json.RawMessage) {
-	select {
-	case <-f.told:
-	case <-ctx.Done():
-		return
-	}
-	wire, known := f.names[uri]
-	if !known { // a part of a resource
-		wire = f.gateway.view.wire(f.gateway.hub.Catalog(), f.upstream, uri)
-	}
-	if params == nil {
-		params = []byte("{}")
-	}
-	if wire != uri || rawjson.Lookup(params, "uri") == nil {
-		params = rawjson.Replace(params, "uri", rawjson.AppendString(nil, wire))
-	}
-	f.send(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: unsubscribed(params)})
-}
-
-// unsubscribed leaves the id of the upstream's subscription out of a change.
-func unsubscribed(params json.RawMessage) json.RawMessage {
-	meta := rawjson.Lookup(params, "_meta")
-	if rawjson.Lookup(meta, mcp.MetaSubscriptionID) == nil {
-		return params
-	}
-	if meta = rawjson.Set(meta, mcp.MetaSubscriptionID, nil); string(meta) == "{}" {
-		meta = nil
-	}
-	return rawjson.Set(params, "_meta", meta)
 }

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// follower listens to resources of one upstream, for one subscription of a client.
+type follower struct {
+	*listening
+	upstream *hub.Upstream
+	names    map[string]string // the client's, by those that the upstream knows
+	begun    chan []string     // takes what the upstream honours at first, and nothing where it refuses
+	again    bool              // it has been told
+}
+
+// run listens for as long as the subscription lives and the upstream is one that is started. After an interruption all
+// resources count as updated.
+func (f *follower) run(ctx context.Context) {
+	defer f.left(ctx, f)
+	defer f.begin(nil)
+	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{
+		ResourceSubscriptions: slices.Sorted(maps.Keys(f.names)),
+	}})
+	if err != nil {
+		return
+	}
+	req := &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: func(n mcp.Notification) { f.notified(ctx, n) }}
+	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
+	for pause := shortest; ; pause = min(2*pause, longest) {
+		began := time.Now()
+		_, err := f.upstream.RoundTrip(ctx, caller(f.req), req)
+		var answered *mcp.Error
+		refused := errors.As(err, &answered)
+		if refused && !f.late() || !f.upstream.Revived(ctx) {
+			return
+		}
+		switch { // an upstream that ends each subscription is not asked without end
+		case refused:
+			pause = longest
+		case time.Since(began) > longest:
+			pause = shortest
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// honours waits for what the upstream honours at first, and returns that under the client's names: all where it takes too long,
+// for then it may come yet.
+func (f *follower) honours(limit context.Context) (uris []string) {
+	select {
+	case own := <-f.begun:
+		for _, uri := range own {
+			uris = append(uris, f.names[uri])
+		}
+	case <-limit.Done():
+		uris = slices.Collect(maps.Values(f.names))
+	}
+	return uris
+}
+
+// begin tells what is honoured, the first time.
+func (f *follower) begin(honoured []string) {
+	select {
+	case f.begun <- honoured:
+	default:
+	}
+}
+
+func (f *follower) notified(ctx context.Context, n mcp.Notification) {
+	switch n.Method {
+	case mcp.NotificationResourceUpdated:
+		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
+		f.updated(ctx, uri, n.Params)
+	case mcp.NotificationAcknowledged:
+		var p mcp.AcknowledgedParams
+		_ = mcp.Decode(n.Params, &p)  // what cannot be read honours nothing
+		missed := f.again || f.late() // before the client is told, which begin lets happen
+		f.begin(p.Notifications.ResourceSubscriptions)
+		if missed {
+			for uri := range f.names {
+				f.updated(ctx, uri, nil)
+			}
+		}
+		f.again = true
+	}
+}
+
+// updated passes on that a resource has changed, under the URI that the client knows.
+func (f *follower) updated(ctx context.Context, uri string, params json.RawMessage) {
+	select {
+	case <-f.told:
+	case <-ctx.Done():
+		return
+	}
+	wire, known := f.names[uri]
+	if !known { // a part of a resource
+		wire = f.gateway.view.wire(f.gateway.hub.Catalog(), f.upstream, uri)
+	}
+	if params == nil {
+		params = []byte("{}")
+	}
+	if wire != uri || rawjson.Lookup(params, "uri") == nil {
+		params = rawjson.Replace(params, "uri", rawjson.AppendString(nil, wire))
+	}
+	f.send(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: unsubscribed(params)})
+}
+
+// unsubscribed leaves the id of the upstream's subscription out of a change.
+func unsubscribed(params json.RawMessage) json.RawMessage {
+	meta := rawjson.Lookup(params, "_meta")
+	if rawjson.Lookup(meta, mcp.MetaSubscriptionID) == nil {
+		return params
+	}
+	if meta = rawjson.Set(meta, mcp.MetaSubscriptionID, nil); string(meta) == "{}" {
+		meta = nil
+	}
+	return rawjson.Set(params, "_meta", meta)
+}

@@ -1,0 +1,217 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dowel-mcp/dowel/builtin/everything"
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// follower is a client that follows one resource.
+type follower struct {
+	*client.Client
+	watch   *client.Watch
+	updates chan client.Change
+	ended   sync.WaitGroup
+}
+
+func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *follower {
+	t.Helper()
+	f := &follower{Client: dial(t, to, client.Options{Revision: r, Logger: quiet}), updates: make(chan client.Change, 100)}
+	w, err := f.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.watch = w
+	f.ended.Go(func() {
+		for change, err := range w.Changes() {
+			if err == nil && change.Method == mcp.NotificationResourceUpdated {
+				f.updates <- change
+			}
+		}
+	})
+	t.Cleanup(func() { w.Close(); f.ended.Wait() })
+	return f
+}
+
+// hears waits for an update.
+func (f *follower) hears(t *testing.T, after string) {
+	t.Helper()
+	select {
+	case change := <-f.updates:
+		if change.URI != watchedURI {
+			t.Errorf("%s: %+v", after, change)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("%s, nobody told of an update", after)
+	}
+}
+
+// hearsChange has the server change the resource, and waits for the update.
+func (f *follower) hearsChange(t *testing.T, tool, after string) {
+	t.Helper()
+	if _, err := client.Call[string](t.Context(), f.Client, tool, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.hears(t, after)
+}
+
+// A subscription lives as long as its client wants it, whatever becomes of the server meanwhile.
+func TestSubscriptionOutlivesServer(t *testing.T) {
+	up := func(change func(d *hub.Definition)) []hub.Definition {
+		d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1"}
+		change(&d)
+		return []hub.Definition{d}
+	}
+	hold := func(s hub.Status) []hub.Definition {
+		return up(func(d *hub.Definition) { d.Hold = hub.Hold{Status: s, Reason: "the test says so"} })
+	}
+	same := up(func(*hub.Definition) {})
+	for name, away := range map[string][]hub.Definition{
+		"disabled":            hold(hub.Disabled),
+		"untrusted":           hold(hub.NeedsTrust),
+		"lacking a variable":  hold(hub.NeedsConfiguration),
+		"removed":             nil,
+		"another for a while": up(func(d *hub.Definition) { d.Target, d.Fingerprint = asker(), "2" }),
+	} {
+		for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20251125} {
+			for view, tool := range map[string]string{"merged": "up__test_trigger_resource_update", "alone": "test_trigger_resource_update"} {
+				t.Run(name+"/"+view+"/"+string(r), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						h := hubOf(t, hub.Options{}, same...)
+						settle(t, h)
+						g := gatewayOf(t, h, gateway.Options{})
+						if view == "alone" {
+							g = g.Only("up")
+						}
+						f := follow(t, g, r)
+						f.hearsChange(t, tool, "at first")
+						h.Apply(away, "the test takes it away")
+						settle(t, h)
+						time.Sleep(time.Minute)
+						h.Apply(same, "the test brings it back")
+						settle(t, h)
+						f.hears(t, "after it has come back")
+						f.hearsChange(t, tool, "after that")
+					})
+				})
+			}
+		}
+	}
+}
+
+// A subscription starts a server that is started when it is needed, also one that has not run since dowel began.
+func TestSubscriptionStartsServer(t *testing.T) {
+	cache := &offers{}
+	d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Lazy: true}
+	first := hubOf(t, hub.Options{Cache: cache}, d)
+	settle(t, first)
+	first.Close()
+	h := hubOf(t, hub.Options{Cache: cache}, d)
+	if s := h.Upstream("up").State().Status; s != hub.Stopped {
+		t.Fatalf("it is %v", s)
+	}
+	f := follow(t, gatewayOf(t, h, gateway.Options{}), mcp.LatestRevision)
+	if got := f.watch.Acknowledged().ResourceSubscriptions; !slices.Equal(got, []string{watchedURI}) {
+		t.Errorf("acknowledged: %v", got)
+	}
+	f.hearsChange(t, "up__test_trigger_resource_update", "when it runs")
+}
+
+// offers is a [hub.Cache].
+type offers struct {
+	mu    sync.Mutex
+	saved map[string][]byte
+}
+
+func (o *offers) Load(name, fingerprint string) ([]byte, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	offer, ok := o.saved[name+fingerprint]
+	return offer, ok
+}
+
+func (o *offers) Save(name, fingerprint string, offer []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.saved == nil {
+		o.saved = map[string][]byte{}
+	}
+	o.saved[name+fingerprint] = offer
+}
+
+// moody serves everything, and refuses to be subscribed to while it is asked to.
+type moody struct {
+	mcp.Handler
+	refuse func() bool
+}
+
+func (m moody) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.Method == mcp.MethodListen && string(req.Params) != "" && m.refuse() && hasResources(req) {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "not now")
+	}
+	return m.Handler.ServeMCP(ctx, req)
+}
+
+func hasResources(req *mcp.Request) bool {
+	var p mcp.ListenParams
+	return json.Unmarshal(req.Params, &p) == nil && len(p.Notifications.ResourceSubscriptions) > 0
+}
+
+// What is refused at first is not acknowledged; a server that refuses when it has come back is asked again.
+func TestSubscriptionRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		refusing := true
+		set := func(on bool) { mu.Lock(); defer mu.Unlock(); refusing = on }
+		d := hub.Definition{Name: "up", Target: moody{everything.New(), func() bool { mu.Lock(); defer mu.Unlock(); return refusing }}}
+		h := hubOf(t, hub.Options{}, d)
+		settle(t, h)
+		g := gatewayOf(t, h, gateway.Options{})
+		refused := dial(t, g, client.Options{Logger: quiet})
+		if w, err := refused.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}}); err == nil {
+			t.Errorf("acknowledged although it was refused: %+v", w.Acknowledged())
+			w.Close()
+		}
+		set(false)
+		f := follow(t, g, mcp.LatestRevision)
+		set(true)
+		h.Upstream("up").Restart("the test does it")
+		settle(t, h)
+		time.Sleep(10 * time.Second)
+		set(false)
+		f.hears(t, "after it agreed again")
+		f.hearsChange(t, "up__test_trigger_resource_update", "after that")
+	})
+}
+
+// A server that is starting is waited for.
+func TestSubscriptionWhileStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: slowly{everything.New()}})
+		f := follow(t, gatewayOf(t, h, gateway.Options{}), mcp.LatestRevision)
+		if got := f.watch.Acknowledged().ResourceSubscriptions; len(got) != 1 {
+			t.Errorf("acknowledged: %v", got)
+		}
+	})
+}
+
+// slowly takes two seconds to say who it is.
+type slowly struct{ mcp.Handler }
+
+func (s slowly) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.Method == mcp.MethodDiscover {
+		time.Sleep(2 * time.Second)
+	}
+	return s.Handler.ServeMCP(ctx, req)
+}
