@@ -125,15 +125,22 @@ func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resu
 	if err != nil {
 		return nil, err
 	}
-	u, own := g.view.resource(g.hub.Catalog(), uri)
-	if u == nil {
-		g.wait(ctx) // it may be of one that is starting
-		u, own = g.view.resource(g.hub.Catalog(), uri)
-	}
+	u, own := g.owner(ctx, uri)
 	if u == nil {
 		return g.readUnlisted(ctx, req, uri)
 	}
 	return g.forwardTo(ctx, u, req, rename(req.Params, "uri", uri, own))
+}
+
+// owner returns whose resource or template a URI is, nil if nobody lists it, and the URI that the upstream knows. It may be of
+// one that is starting, which is waited for a little.
+func (g *Gateway) owner(ctx context.Context, uri string) (*hub.Upstream, string) {
+	u, own := g.view.resource(g.hub.Catalog(), uri)
+	if u == nil {
+		g.wait(ctx)
+		u, own = g.view.resource(g.hub.Catalog(), uri)
+	}
+	return u, own
 }
 
 // readUnlisted asks the upstreams that have resources one after the other: tools link to resources that nobody lists.
@@ -171,37 +178,42 @@ func notFound(e *mcp.Error) bool {
 }
 
 func (g *Gateway) complete(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	ref := rawjson.Lookup(req.Params, "ref")
-	c := g.hub.Catalog()
-	var u *hub.Upstream
-	var own json.RawMessage
-	switch kind, _ := rawjson.String(rawjson.Lookup(ref, "type")); kind {
-	case mcp.RefPrompt:
-		name, _ := rawjson.String(rawjson.Lookup(ref, "name"))
-		item := g.view.find(c, hub.Prompt, name)
-		if item == nil {
-			return nil, mcp.InvalidParams("unknown prompt: %s", name)
-		}
-		u, own = item.Upstream, rename(ref, "name", name, item.Name)
-	case mcp.RefResource:
-		uri, _ := rawjson.String(rawjson.Lookup(ref, "uri"))
-		owner, known := g.view.resource(c, uri)
-		if owner == nil {
-			return nil, mcp.InvalidParams("unknown resource template: %s", uri)
-		}
-		u, own = owner, rename(ref, "uri", uri, known)
-	default:
-		return nil, mcp.InvalidParams("completion/complete needs params.ref of type %s or %s", mcp.RefPrompt, mcp.RefResource)
+	u, ref, err := g.referred(ctx, rawjson.Lookup(req.Params, "ref"))
+	if err != nil {
+		return nil, err
 	}
 	if u.State().Status == hub.Ready && !completes(u.Info()) {
 		return noCompletions()
 	}
-	res, err := g.forwardTo(ctx, u, req, rawjson.Replace(req.Params, "ref", own))
+	res, err := g.forwardTo(ctx, u, req, rawjson.Replace(req.Params, "ref", ref))
 	var answered *mcp.Error
 	if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound {
 		return noCompletions()
 	}
 	return res, err
+}
+
+// referred returns whose prompt or resource template a reference is to, and the reference as the upstream knows it.
+func (g *Gateway) referred(ctx context.Context, ref json.RawMessage) (*hub.Upstream, json.RawMessage, error) {
+	switch kind, _ := rawjson.String(rawjson.Lookup(ref, "type")); kind {
+	case mcp.RefPrompt:
+		name, _ := rawjson.String(rawjson.Lookup(ref, "name"))
+		item, missing := g.find(ctx, hub.Prompt, name)
+		switch {
+		case item != nil:
+			return item.Upstream, rename(ref, "name", name, item.Name), nil
+		case missing != nil:
+			return nil, nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", missing)
+		}
+		return nil, nil, mcp.InvalidParams("unknown prompt: %s", name)
+	case mcp.RefResource:
+		uri, _ := rawjson.String(rawjson.Lookup(ref, "uri"))
+		if u, own := g.owner(ctx, uri); u != nil {
+			return u, rename(ref, "uri", uri, own), nil
+		}
+		return nil, nil, mcp.InvalidParams("unknown resource template: %s", uri)
+	}
+	return nil, nil, mcp.InvalidParams("completion/complete needs params.ref of type %s or %s", mcp.RefPrompt, mcp.RefResource)
 }
 
 // completes reports whether a server may complete arguments: in 2024-11-05 there was nothing to declare.

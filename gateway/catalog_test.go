@@ -227,6 +227,25 @@ func TestSharedURIs(t *testing.T) {
 	}
 }
 
+// What is completed may be of a server that is starting.
+func TestCompletionWhileStarting(t *testing.T) {
+	for name, params := range map[string]string{
+		"prompt":   `{"ref":{"type":"ref/prompt","name":"up__test_prompt_with_arguments"},"argument":{"name":"arg1","value":"par"}}`,
+		"template": `{"ref":{"type":"ref/resource","uri":"test://template/{id}/data"},"argument":{"name":"id","value":"12"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: slowly{everything.New()}})
+				req := &mcp.Request{Method: mcp.MethodComplete, Params: json.RawMessage(params), Revision: mcp.LatestRevision}
+				res, err := gatewayOf(t, h, gateway.Options{}).ServeMCP(t.Context(), req)
+				if err != nil || !strings.Contains(string(res.Raw), `"values":["`) {
+					t.Errorf("%+v, %v", res, err)
+				}
+			})
+		})
+	}
+}
+
 func TestOnly(t *testing.T) {
 	g, h := over(t, hub.Definition{Name: "every", Target: everything.New()}, hub.Definition{Name: "other", Target: asker()})
 	all, one := tools(t, dial(t, g, client.Options{})), tools(t, dial(t, g.Only("every"), client.Options{}))
