@@ -31,7 +31,8 @@ type FrontOptions struct {
 }
 
 // Front is a gateway over HTTP: all upstreams at /mcp, one of them at /mcp/NAME, for clients of 2024 at /sse, and what is
-// offered to one client only at /client/NAME/mcp. It is safe for concurrent use.
+// offered to one client only at /client/NAME/mcp, where clients that nothing else tells apart count as the principal NAME. It is
+// safe for concurrent use.
 type Front struct {
 	gateway *Gateway
 	opts    FrontOptions
@@ -95,27 +96,40 @@ func (f *Front) upstream(w http.ResponseWriter, r *http.Request, path string) {
 		transport.Refuse(w, http.StatusNotFound, "there is no server of that name")
 		return
 	}
-	f.part(path, func() *Gateway { return f.gateway.Only(name) }).ServeHTTP(w, r)
+	f.part(path, func(*streamable.Options) *Gateway { return f.gateway.Only(name) }).ServeHTTP(w, r)
 }
 
 // client serves what is offered to one client.
 func (f *Front) client(w http.ResponseWriter, r *http.Request, path string) {
-	name, mcp := strings.CutSuffix(strings.TrimPrefix(path, "/client/"), "/mcp")
+	name, known := strings.CutSuffix(strings.TrimPrefix(path, "/client/"), "/mcp")
 	g := f.opts.Clients[name]
-	if g == nil || !mcp {
+	if g == nil || !known {
 		transport.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
 		return
 	}
-	f.part(path, func() *Gateway { return g }).ServeHTTP(w, r)
+	f.part(path, func(o *streamable.Options) *Gateway {
+		who := o.Principal
+		o.Principal = func(r *http.Request) (p mcp.Principal) {
+			if who != nil {
+				p = who(r)
+			}
+			if p.ID == "" {
+				p.ID = name
+			}
+			return p
+		}
+		return g
+	}).ServeHTTP(w, r)
 }
 
-// part returns the endpoint at a path, which is made once.
-func (f *Front) part(path string, of func() *Gateway) *streamable.Server {
+// part returns the endpoint at a path, which is made once: of returns the gateway behind it, and may change the options.
+func (f *Front) part(path string, of func(o *streamable.Options) *Gateway) *streamable.Server {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.parts[path]
 	if s == nil {
-		s = streamable.Handler(mcp.Chain(of(), f.opts.Middleware...), f.opts.Streamable)
+		o := f.opts.Streamable
+		s = streamable.Handler(mcp.Chain(of(&o), f.opts.Middleware...), o)
 		f.parts[path] = s
 	}
 	return s

@@ -94,6 +94,26 @@ func TestSharing(t *testing.T) {
 	}
 }
 
+// Clients of today that nothing else tells apart are the clients that the configuration names.
+func TestSharingByPath(t *testing.T) {
+	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Sharing: hub.SharePerClient})
+	settle(t, h)
+	g := gatewayOf(t, h, gateway.Options{})
+	f := g.Front(gateway.FrontOptions{Clients: map[string]*gateway.Gateway{"ada": g, "bob": g}})
+	web := httptest.NewServer(f)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = f.Shutdown(ctx)
+		web.Close()
+	})
+	at := func(path string) string { return process(t, dial(t, web.URL+path, client.Options{Logger: quiet})) }
+	ada, bob, nobody := at("/client/ada/mcp"), at("/client/bob/mcp"), at("/mcp")
+	if ada == bob || ada == nobody || bob == nobody || ada != at("/client/ada/mcp") {
+		t.Errorf("processes: ada %s, bob %s, nobody %s", ada, bob, nobody)
+	}
+}
+
 // Nobody gets into another's process by naming its session.
 func TestForgedSession(t *testing.T) {
 	web := shared(t, hub.SharePerSession, hub.Options{})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -96,7 +97,11 @@ type house struct {
 	life context.Context
 	end  context.CancelFunc
 	work sync.WaitGroup
-	log  *os.File // of the audit
+	ends []func(context.Context) error // of the ways in
+	log  *os.File                      // of the audit
+
+	yield   sync.Once
+	yielded chan struct{} // closed when another dowel is to take the place of this one
 }
 
 // newHouse builds a house; load starts its servers.
@@ -110,13 +115,55 @@ func (a *app) newHouse(f upFlags) (*house, error) {
 		return nil, err
 	}
 	logger := slog.New(a.notices())
-	h := &house{app: a, state: store, began: time.Now()}
+	h := &house{app: a, state: store, began: time.Now(), yielded: make(chan struct{})}
 	h.life, h.end = context.WithCancel(context.Background())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
 	h.hub = hub.New(hub.Options{Info: info, Cache: newCatalogCache(), Logger: logger})
 	h.gateway = gateway.New(h.hub, gateway.Options{Info: info, Logger: logger})
 	h.source = configured.New(h.hub, configured.Options{Config: where, Choices: store, Fallback: builtIn(), Logger: logger})
 	return h, nil
+}
+
+// moveIn starts a house: its servers, and what lets others in, which control is. It is closed where there is an error.
+func (a *app) moveIn(control net.Listener, f upFlags, cause string) (_ *house, err error) {
+	h, err := a.newHouse(f)
+	if err != nil {
+		control.Close()
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			control.Close()
+			h.moveOut(context.Background())
+		}
+	}()
+	if err := h.load(cause); err != nil {
+		return nil, err
+	}
+	h.ends = append(h.ends, h.listen(control))
+	if !f.stdio {
+		if err := h.askTrust(); err != nil {
+			return nil, err
+		}
+	}
+	if !f.stdio || f.address != "" {
+		front, err := h.open(f)
+		if err != nil {
+			return nil, err
+		}
+		h.ends = append(h.ends, front.shutdown)
+	}
+	return h, nil
+}
+
+// moveOut lets nobody in any more, gives calls in flight a moment, and ends the servers.
+func (h *house) moveOut(ctx context.Context) {
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := shutdown(end, h.ends...); err != nil {
+		h.app.warn("%v", err)
+	}
+	h.close()
 }
 
 // look reads the configuration, and starts nothing.
@@ -336,6 +383,15 @@ func (h *house) Reload(context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Yield implements [control.Controller]: what serves a client over stdio alone makes room for one that is there for all.
+func (h *house) Yield(context.Context) error {
+	if h.web != nil {
+		return errors.New("it serves others")
+	}
+	h.yield.Do(func() { close(h.yielded) })
+	return nil
 }
 
 // Do implements [control.Controller].

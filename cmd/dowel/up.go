@@ -4,20 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/hub/control"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/sse"
-	"github.com/dowel-mcp/dowel/transport/stdio"
-	"github.com/dowel-mcp/dowel/transport/streamable"
 	"github.com/spf13/cobra"
 )
 
@@ -46,7 +39,7 @@ folder; where there are none, the ones that are built into dowel. Servers that c
 dowel trust. Files are watched: a change restarts exactly the servers that it changes.
 
 With --stdio the gateway is served over standard input and output instead, as the child of a client. Where a dowel is running
-already it is that one's, so that all clients share the same servers.
+already it is that one's, so that all clients share the same servers; when that one ends, this process takes its place.
 
 Other machines need the gateway's token, which is made when it is first served to them: dowel status --token.`,
 		Example: `  dowel up
@@ -69,155 +62,38 @@ Other machines need the gateway's token, which is made when it is first served t
 }
 
 func (a *app) up(ctx context.Context, f upFlags) error {
-	control, err := control.Listen(f.socket())
-	if errors.Is(err, errRunning) {
-		if f.stdio {
-			return a.upThrough(ctx, f)
-		}
-		return fmt.Errorf("%w: see dowel status", err)
-	}
-	if err != nil {
-		return fmt.Errorf("other programs could not be let in: %w", err)
-	}
-	defer control.Close()
-	h, err := a.newHouse(f)
-	if err != nil {
-		return err
-	}
-	defer h.close()
-	if err := h.load("dowel begins"); err != nil {
-		return err
-	}
-	ends := []func(context.Context) error{h.listen(control)}
-	if !f.stdio {
-		if err := h.askTrust(); err != nil {
-			return err
-		}
-	}
-	if !f.stdio || f.address != "" {
-		front, err := h.open(f)
-		if err != nil {
-			return err
-		}
-		ends = append(ends, front.shutdown)
-	}
 	if f.stdio {
-		err = stdio.Serve(ctx, h.served(f), stdio.Options{ServerOptions: h.serverOptions()})
-	} else {
-		err = h.show(ctx)
+		return a.upStdio(ctx, f)
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	if ending := shutdown(end, ends...); ending != nil {
-		a.warn("%v", ending)
-	}
-	return err
-}
-
-var errRunning = control.ErrRunning
-
-// upThrough serves the gateway of the dowel that is running.
-func (a *app) upThrough(ctx context.Context, f upFlags) error {
-	if len(f.files) > 0 || f.project != "" || f.address != "" || f.toolSearch {
-		a.warn("a dowel is running already, and its servers are offered as it was told to: the other flags do not count")
-	}
-	running := control.NewClient(f.socket())
-	through := hub.New(hub.Options{Logger: slog.New(a.notices())})
-	defer through.Close()
-	through.Apply([]hub.Definition{{
-		Name: "dowel", Target: streamable.URL{URL: running.Gateway(), Client: running.HTTP()}, Origin: "the dowel that is running",
-	}}, "dowel begins")
-	g := gateway.New(through)
-	defer g.Close()
-	return stdio.Serve(ctx, g.Only("dowel"), stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(a.notices())}})
-}
-
-// web is the gateway over HTTP, at an address.
-type web struct {
-	front  *gateway.Front
-	server *http.Server
-	served chan error
-	url    string
-}
-
-// open serves the gateway at its address.
-func (h *house) open(f upFlags) (*web, error) {
-	address := f.address
-	if address == "" {
-		address = h.settings.Address
-	}
-	if address == "" {
-		address = defaultAddress
-	}
-	listener, err := net.Listen("tcp", local(address))
+	listener, err := a.takeControl(ctx, f.socket())
 	if err != nil {
-		return nil, fmt.Errorf("the gateway cannot be at %s: %w; give it another address with --http", address, err)
-	}
-	token, err := h.token(listener.Addr())
-	if err != nil {
-		listener.Close()
-		return nil, err
-	}
-	shared := h.serverOptions()
-	w := &web{served: make(chan error, 1), url: "http://" + reachable(listener.Addr())}
-	f.hosts, f.origins = append(f.hosts, h.settings.Hosts...), append(f.origins, h.settings.Origins...)
-	w.front = h.offered(f).Front(gateway.FrontOptions{
-		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
-		Guard: f.guard(), Token: token, Middleware: h.middleware(), Clients: h.clients(), Page: control.Page(h),
-	})
-	w.server = &http.Server{Handler: w.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(h.app.notices(), slog.LevelDebug)}
-	go func() { w.served <- w.server.Serve(listener) }()
-	h.web = w
-	return w, nil
-}
-
-// reachable is an address as one types it: one for all of this machine's is localhost's.
-func reachable(a net.Addr) string {
-	host, port, err := net.SplitHostPort(a.String())
-	if err != nil {
-		return a.String()
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
-}
-
-// token returns what clients have to show; empty where only this machine reaches the gateway, and nothing is configured.
-func (h *house) token(a net.Addr) (string, error) {
-	if h.settings.Token != "" {
-		return h.settings.Token, nil
-	}
-	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		return "", nil
-	}
-	token, err := h.state.Token()
-	if err != nil {
-		return "", fmt.Errorf("the gateway is not served to other machines without a token, and none could be kept: %w", err)
-	}
-	h.app.notice("Other machines need the gateway's token: dowel status --token")
-	return token, nil
-}
-
-func (w *web) shutdown(ctx context.Context) error {
-	return errors.Join(shutdown(ctx, w.front.Shutdown), shutdown(ctx, w.server.Shutdown), w.server.Close())
-}
-
-// listen lets other programs of the user in, and returns what ends that.
-func (h *house) listen(l net.Listener) func(context.Context) error {
-	inside := h.gateway.Front(gateway.FrontOptions{Guard: transport.Guard{Off: true}, Middleware: h.middleware()})
-	server := &http.Server{Handler: control.Handler(h, h.hub, inside), ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = server.Serve(l) // until it is shut down
-	}()
-	return func(ctx context.Context) error {
-		err := shutdown(ctx, inside.Shutdown)
-		server.Close() // streams of events have no other end
-		<-served
 		return err
 	}
+	h, err := a.moveIn(listener, f, "dowel begins")
+	if err != nil {
+		return err
+	}
+	defer h.moveOut(ctx)
+	return h.show(ctx)
+}
+
+// takeControl makes this process the dowel that is running. One that serves the client that has started it, and nobody else,
+// makes room, and goes on through this one.
+func (a *app) takeControl(ctx context.Context, socket string) (net.Listener, error) {
+	listener, err := control.Listen(socket)
+	if errors.Is(err, control.ErrRunning) && control.NewClient(socket).Yield(ctx) == nil {
+		for end := time.Now().Add(2 * patience); errors.Is(err, control.ErrRunning) && time.Now().Before(end) && ctx.Err() == nil; {
+			time.Sleep(20 * time.Millisecond)
+			listener, err = control.Listen(socket)
+		}
+	}
+	switch {
+	case errors.Is(err, control.ErrRunning):
+		return nil, fmt.Errorf("%w: see dowel status", err)
+	case err != nil:
+		return nil, fmt.Errorf("other programs could not be let in: %w", err)
+	}
+	return listener, nil
 }
 
 // show tells how the servers are, until ctx ends.

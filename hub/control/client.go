@@ -59,6 +59,11 @@ func (c *Client) Reload(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "/v1/reload", nil)
 }
 
+// Yield asks the running dowel to let another take its place: [Listen] succeeds soon after.
+func (c *Client) Yield(ctx context.Context) error {
+	return c.do(ctx, http.MethodPost, "/v1/yield", nil)
+}
+
 // Logs iterates over what has happened to a server, the lines of its stderr among it; with follow over what comes, too, until
 // ctx ends.
 func (c *Client) Logs(ctx context.Context, name string, follow bool) iter.Seq2[Event, error] {

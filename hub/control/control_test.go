@@ -36,6 +36,8 @@ func (c *controller) Do(_ context.Context, name, verb string) error {
 
 func (c *controller) Reload(context.Context) error { return errors.New("dowel.json:1:1: it is broken") }
 
+func (c *controller) Yield(context.Context) error { return errors.New("it serves others") }
+
 func running(t *testing.T) (*control.Client, *controller, string) {
 	t.Helper()
 	h := hub.New()
@@ -68,6 +70,9 @@ func TestControl(t *testing.T) {
 		t.Error(err)
 	}
 	if err := c.Do(t.Context(), "three", "restart"); err == nil || !strings.Contains(err.Error(), "no such server") {
+		t.Error(err)
+	}
+	if err := c.Yield(t.Context()); err == nil || err.Error() != "it serves others" {
 		t.Error(err)
 	}
 	if err := c.Reload(t.Context()); err == nil || err.Error() != "dowel.json:1:1: it is broken" {

@@ -17,6 +17,8 @@ type Controller interface {
 	Do(ctx context.Context, name, verb string) error
 	// Reload reads the configuration again.
 	Reload(ctx context.Context) error
+	// Yield ends this dowel's being the one that runs, for another that takes its place. The error says why it does not.
+	Yield(ctx context.Context) error
 }
 
 // ErrNoServer is what a Controller wraps for a name that there is not.
@@ -28,6 +30,7 @@ func Handler(c Controller, h *hub.Hub, mcp http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { reply(w, c.Status()) })
 	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) { done(w, c.Reload(r.Context())) })
+	mux.HandleFunc("POST /v1/yield", func(w http.ResponseWriter, r *http.Request) { done(w, c.Yield(r.Context())) })
 	mux.HandleFunc("POST /v1/servers/{name}/{verb}", func(w http.ResponseWriter, r *http.Request) {
 		done(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
 	})

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/sse"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// web is the gateway over HTTP, at an address.
+type web struct {
+	front  *gateway.Front
+	server *http.Server
+	served chan error
+	url    string
+}
+
+// open serves the gateway at its address.
+func (h *house) open(f upFlags) (*web, error) {
+	address := f.address
+	if address == "" {
+		address = h.settings.Address
+	}
+	if address == "" {
+		address = defaultAddress
+	}
+	listener, err := net.Listen("tcp", local(address))
+	if err != nil {
+		return nil, fmt.Errorf("the gateway cannot be at %s: %w; give it another address with --http", address, err)
+	}
+	token, err := h.token(listener.Addr())
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	shared := h.serverOptions()
+	w := &web{served: make(chan error, 1), url: "http://" + reachable(listener.Addr())}
+	f.hosts, f.origins = append(f.hosts, h.settings.Hosts...), append(f.origins, h.settings.Origins...)
+	w.front = h.offered(f).Front(gateway.FrontOptions{
+		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
+		Guard: f.guard(), Token: token, Middleware: h.middleware(), Clients: h.clients(), Page: control.Page(h),
+	})
+	w.server = &http.Server{Handler: w.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(h.app.notices(), slog.LevelDebug)}
+	go func() { w.served <- w.server.Serve(listener) }()
+	h.web = w
+	return w, nil
+}
+
+// reachable is an address as one types it: one for all of this machine's is localhost's.
+func reachable(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// token returns what clients have to show; empty where only this machine reaches the gateway, and nothing is configured.
+func (h *house) token(a net.Addr) (string, error) {
+	if h.settings.Token != "" {
+		return h.settings.Token, nil
+	}
+	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		return "", nil
+	}
+	token, err := h.state.Token()
+	if err != nil {
+		return "", fmt.Errorf("the gateway is not served to other machines without a token, and none could be kept: %w", err)
+	}
+	h.app.notice("Other machines need the gateway's token: dowel status --token")
+	return token, nil
+}
+
+func (w *web) shutdown(ctx context.Context) error {
+	return errors.Join(shutdown(ctx, w.front.Shutdown), shutdown(ctx, w.server.Shutdown), w.server.Close())
+}
+
+// listen lets other programs of the user in, and returns what ends that.
+func (h *house) listen(l net.Listener) func(context.Context) error {
+	inside := h.gateway.Front(gateway.FrontOptions{
+		Streamable: streamable.Options{ServerOptions: h.serverOptions(), Principal: control.Principal},
+		Guard:      transport.Guard{Off: true}, Middleware: h.middleware(),
+	})
+	server := &http.Server{Handler: control.Handler(h, h.hub, inside), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(l) // until it is shut down
+	}()
+	return func(ctx context.Context) error {
+		err := shutdown(ctx, inside.Shutdown)
+		server.Close() // streams of events have no other end
+		<-served
+		return err
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// through is a gateway over one server: the dowel that is running, which is another process or this one.
+type through struct {
+	app     *app
+	flags   upFlags
+	running *control.Client
+	hub     *hub.Hub
+	house   *house // nil while another dowel is running
+}
+
+// upStdio serves the gateway of the dowel that is running over standard input and output. Where none is, or when it has ended,
+// this process becomes the one that is, until another wants to be. Its client notices nothing of that.
+func (a *app) upStdio(ctx context.Context, f upFlags) error {
+	logger := slog.New(a.notices())
+	t := &through{
+		app: a, flags: f, running: control.NewClient(f.socket()),
+		hub: hub.New(hub.Options{Logger: logger, Base: lookAgain, Cap: 10 * lookAgain}),
+	}
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	g := gateway.New(t.hub, gateway.Options{Logger: logger, Wait: 3 * gateway.DefaultWait}) // the other one waits too
+	following, stop := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { t.follow(following) })
+	err := stdio.Serve(ctx, g.Only(throughName), stdio.Options{ServerOptions: transport.ServerOptions{Logger: logger}})
+	stop()
+	work.Wait()
+	g.Close()
+	t.hub.Close()
+	if t.house != nil {
+		t.house.moveOut(ctx)
+	}
+	return err
+}
+
+// begin finds the dowel that is running, or makes it this process.
+func (t *through) begin(ctx context.Context) error {
+	err := t.takeOver("dowel begins")
+	if !errors.Is(err, control.ErrRunning) {
+		return err
+	}
+	if f := t.flags; len(f.files) > 0 || f.project != "" || f.address != "" || f.toolSearch {
+		t.app.warn("a dowel is running already, and its servers are offered as it was told to: the other flags do not count")
+	}
+	t.flags.address = "" // nor later
+	t.look(ctx)
+	return nil
+}
+
+const throughName = "dowel"
+
+// lookAgain is how often it is looked for a dowel that is running, while there is none, and lookAgainLater where there could
+// be one, but for an error.
+const (
+	lookAgain      = 200 * time.Millisecond
+	lookAgainLater = 10 * time.Second
+)
+
+// follow keeps the hub's server the dowel that is running, until ctx ends.
+func (t *through) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause := lookAgain
+		switch {
+		case t.house != nil:
+			t.reside(ctx)
+		case t.look(ctx):
+			for range t.running.Events(ctx) { // until it ends
+			}
+		default:
+			if err := t.takeOver("the dowel that was running has ended"); err != nil && !errors.Is(err, control.ErrRunning) {
+				t.app.warn("this process cannot take the place of the dowel that has ended: %v", err)
+				pause = lookAgainLater
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look uses the dowel that runs as another process, if there is one.
+func (t *through) look(ctx context.Context) bool {
+	s, err := t.running.Status(ctx)
+	if err == nil {
+		t.use(t.other(s.PID))
+	}
+	return err == nil
+}
+
+// takeOver makes this process the dowel that is running, unless there is one.
+func (t *through) takeOver(cause string) error {
+	listener, err := control.Listen(t.flags.socket())
+	if err != nil {
+		return err
+	}
+	h, err := t.app.moveIn(listener, t.flags, cause)
+	if err != nil {
+		return err
+	}
+	t.house = h
+	t.use(hub.Definition{Target: h.served(t.flags), Origin: "this dowel", Fingerprint: "this process"})
+	return nil
+}
+
+// reside is the dowel that is running, until another wants to be it, or ctx ends.
+func (t *through) reside(ctx context.Context) {
+	select {
+	case <-t.house.yielded:
+	case <-ctx.Done():
+		return
+	}
+	t.house.moveOut(ctx)
+	t.house = nil
+	for end := time.Now().Add(lookAgainLater); !t.look(ctx) && time.Now().Before(end) && ctx.Err() == nil; {
+		time.Sleep(lookAgain / 10)
+	}
+}
+
+func (t *through) use(d hub.Definition) {
+	d.Name = throughName
+	t.hub.Apply([]hub.Definition{d}, "it is the dowel that is running")
+}
+
+// other is the dowel that runs as a process. It tells the clients of this process and of others apart.
+func (t *through) other(pid int) hub.Definition {
+	me := http.Header{control.HeaderClient: {fmt.Sprintf("process %d", os.Getpid())}}
+	return hub.Definition{
+		Target: streamable.URL{
+			URL: t.running.Gateway(), Client: t.running.HTTP(), Header: func(context.Context) (http.Header, error) { return me, nil },
+		},
+		Origin: fmt.Sprintf("the dowel that runs as process %d", pid), Fingerprint: fmt.Sprintf("process %d", pid),
+	}
+}

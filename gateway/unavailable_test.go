@@ -1,0 +1,128 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport/memory"
+)
+
+// Whatever is asked of a server that is not there, the answer names it and says why, for a model to do something else.
+func TestUnavailable(t *testing.T) {
+	h := hubOf(t, hub.Options{Base: time.Hour},
+		hub.Definition{Name: "good", Target: asker(), Rules: hub.Rules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}},
+		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
+		hub.Definition{Name: "wild", Hold: hub.Hold{Status: hub.NeedsTrust, Reason: "it came with the project"}},
+		hub.Definition{Name: "unset", Hold: hub.Hold{Status: hub.NeedsConfiguration, Reason: "TOKEN is not set"}},
+		hub.Definition{Name: "dead", Target: child("exit")},
+	)
+	settle(t, h)
+	g := gatewayOf(t, h, gateway.Options{})
+	ask := func(g *gateway.Gateway, method, params string) string {
+		t.Helper()
+		req := request("ada", params)
+		req.Method = method
+		res, err := g.ServeMCP(t.Context(), req)
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		if method != mcp.MethodCallTool {
+			return "ok"
+		}
+		if r, ok := res.Value.(*mcp.CallToolResult); ok && r.IsError {
+			return "failed: " + text(t, res, nil)
+		}
+		return text(t, res, nil)
+	}
+	const tool, prompt, resource = mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource
+	for _, tt := range []struct {
+		of     *gateway.Gateway
+		method string
+		params string
+		want   string
+	}{
+		{g, tool, `{"name":"wild__x"}`, "failed: the server wild needs trust: it came with the project"},
+		{g, tool, `{"name":"unset.x"}`, "failed: the server unset needs configuration: TOKEN is not set"},
+		{g, tool, `{"name":"dead__x"}`, "failed: the server dead failed: "},
+		{g, prompt, `{"name":"wild__x"}`, "error: the server wild needs trust: it came with the project"},
+		{g, prompt, `{"name":"dead__x"}`, "error: the server dead failed: "},
+		{g, resource, `{"uri":"dowel://off/file:///x"}`, "error: the server off is disabled: it is switched off"},
+		{g, resource, `{"uri":"dowel://unset/file:///x"}`, "error: the server unset needs configuration: TOKEN is not set"},
+		{g, resource, `{"uri":"file:///x"}`, "error: no server that answers has the resource file:///x; it may be one of wild, unset, dead"},
+		{g.Only("wild"), tool, `{"name":"x"}`, "failed: the server wild needs trust: it came with the project"},
+		{g.Only("off"), resource, `{"uri":"file:///x"}`, "error: the server off is disabled: it is switched off"},
+		{g, tool, `{"name":"off__x"}`, "error: unknown tool: off__x"},
+		{g, tool, `{"name":"good__other"}`, "error: unknown tool: good__other"},
+		{g, tool, `{"name":"other"}`, "error: unknown tool: other"},
+		{g, tool, `{"name":"good__sleep","arguments":{"seconds":0}}`, "error: unknown tool: good__sleep"},
+		{g, tool, `{"name":"good__rest","arguments":{"seconds":0}}`, "rested"},
+		{g.Only("good"), tool, `{"name":"other"}`, "error: unknown tool: other"},
+	} {
+		if got := ask(tt.of, tt.method, tt.params); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s %s: %q, want %q", tt.method, tt.params, got, tt.want)
+		}
+	}
+	// What runs is switched off under its clients, and on again.
+	definitions := func(hold hub.Hold) []hub.Definition {
+		return []hub.Definition{{Name: "good", Target: asker(), Hold: hold}}
+	}
+	h.Apply(definitions(hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}), "switched off")
+	if got := ask(g.Only("good"), resource, `{"uri":"file:///x"}`); !strings.Contains(got, "the server good is disabled") {
+		t.Error(got)
+	}
+	if got := ask(g, tool, `{"name":"good__sleep","arguments":{"seconds":0}}`); !strings.HasPrefix(got, "error: unknown tool") {
+		t.Error(got)
+	}
+	h.Apply(definitions(hub.Hold{}), "switched on")
+	if got := ask(g, tool, `{"name":"good__sleep","arguments":{"seconds":0}}`); got != "rested" {
+		t.Error(got)
+	}
+}
+
+// The first list waits for servers that are starting, but not for ever; what is not there by then is named.
+func TestFirstListWaits(t *testing.T) {
+	for _, tt := range []struct {
+		wait, takes, want time.Duration
+		there             bool
+	}{
+		{0, 2 * time.Second, 2 * time.Second, true},
+		{0, 10 * time.Second, gateway.DefaultWait, false},
+		{20 * time.Second, 10 * time.Second, 10 * time.Second, true},
+		{-1, time.Second, 0, false},
+	} {
+		t.Run(fmt.Sprint(tt.wait, tt.takes), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gate := make(chan struct{})
+				time.AfterFunc(tt.takes, func() { close(gate) })
+				slow := server.New("slow", "1")
+				server.Tool(slow, "t", "", func(context.Context, nothing) (string, error) { return "", nil })
+				h := hubOf(t, hub.Options{}, hub.Definition{Name: "slow", Target: gated{memory.Dialer(slow), gate}})
+				g := gatewayOf(t, h, gateway.Options{Wait: tt.wait})
+				began := time.Now()
+				res, err := g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools, Params: json.RawMessage(`{}`)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took != tt.want {
+					t.Errorf("it took %v", took)
+				}
+				if list := string(res.Raw); strings.Contains(list, `"slow__t"`) != tt.there || strings.Contains(list, `"server":"slow","status":"starting"`) == tt.there {
+					t.Error(list)
+				}
+				time.Sleep(tt.takes)
+				if res, err = g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools}); err != nil || !strings.Contains(string(res.Raw), `"slow__t"`) {
+					t.Errorf("later: %+v, %v", res, err)
+				}
+			})
+		})
+	}
+}
