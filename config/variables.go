@@ -42,6 +42,17 @@ func (v Variables) complete() Variables {
 	return v
 }
 
+// Noting returns the same variables, where read is told the path of each file before it is read.
+func (v Variables) Noting(read func(path string)) Variables {
+	v = v.complete()
+	file := v.ReadFile
+	v.ReadFile = func(path string) ([]byte, error) {
+		read(path)
+		return file(path)
+	}
+	return v
+}
+
 // home replaces a ~ at the start of a path.
 func (v Variables) home(path string) string {
 	if path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`) {

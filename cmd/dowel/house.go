@@ -247,15 +247,7 @@ func (h *house) complain(set *config.Set) {
 
 // follow reads the files again when they change.
 func (h *house) follow() {
-	w := watch.New(watch.Options{Warn: func(err error) { h.app.warn("%v", err) }})
-	defer w.Close()
-	if err := w.Set(watch.Targets{Files: h.source.Paths()}); err != nil {
-		h.app.warn("the files are not watched: %v; dowel servers reload reads them again", err)
-		return
-	}
-	h.source.Load("they were looked at again") // what changed before they were watched
-	for changed := range w.Changes(h.life) {
-		set := h.source.Load(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String())
+	for set := range h.source.Changes(h.life, watch.Options{Warn: func(err error) { h.app.warn("%v", err) }}) {
 		h.complain(set)
 		if now, err := gatewayOf(set); err == nil && !now.Same(h.settings) {
 			h.app.warn("what the files say of the gateway counts when dowel is started again")

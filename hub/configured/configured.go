@@ -3,7 +3,8 @@
 //
 //	s := configured.New(h, configured.Options{Config: config.Options{Project: folder}, Choices: store})
 //	s.Load("dowel begins")
-//	go s.Watch(ctx)
+//	for range s.Changes(ctx, watch.Options{}) { // the files are loaded again as they change
+//	}
 package configured
 
 import (
@@ -46,10 +47,12 @@ type Source struct {
 	hub  *hub.Hub
 	opts Options
 
-	mu   sync.Mutex
-	set  *config.Set
-	good map[string][]*config.Server // of each file, from when it could be read last
-	list []*config.Server            // that count, in order
+	mu    sync.Mutex
+	set   *config.Set
+	good  map[string][]*config.Server // of each file, from when it could be read last
+	list  []*config.Server            // that count, in order
+	reads map[string]bool             // files that the definitions were made from besides: of ${file:…} and envFile
+	watch *watching                   // nil while nobody wants to hear of changes
 }
 
 // New returns the source of a hub's definitions.
@@ -66,7 +69,7 @@ func (s *Source) Load(cause string) *config.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.read()
-	s.hub.Apply(s.definitions(), cause)
+	s.apply(cause)
 	return s.set
 }
 
@@ -107,8 +110,17 @@ func (s *Source) count() (list []*config.Server) {
 	return list
 }
 
+// apply makes the definitions of what was read those of the hub; s.mu is held.
+func (s *Source) apply(cause string) {
+	s.hub.Apply(s.definitions(), cause)
+	if s.watch.aim(s.paths()) { // what has changed before it was watched is read again
+		s.hub.Apply(s.definitions(), cause)
+	}
+}
+
 // definitions returns those of what was read; s.mu is held.
 func (s *Source) definitions() (all []hub.Definition) {
+	s.reads = map[string]bool{}
 	for _, server := range s.list {
 		all = append(all, s.define(server))
 	}
@@ -151,10 +163,11 @@ func (s *Source) define(server *config.Server) hub.Definition {
 }
 
 func (s *Source) variables() config.Variables {
+	v := s.opts.Config.Variables()
 	if s.opts.Variables != nil {
-		return *s.opts.Variables
+		v = *s.opts.Variables
 	}
-	return s.opts.Config.Variables()
+	return v.Noting(func(path string) { s.reads[path] = true })
 }
 
 // worst returns what is wrong in a line: the first error, and what else may be its cause.
@@ -228,7 +241,7 @@ func (s *Source) Enable(name string, on bool) error {
 	if err := s.opts.Choices.SetEnabled(name, on); err != nil {
 		return err
 	}
-	s.hub.Apply(s.definitions(), "switched "+map[bool]string{true: "on", false: "off"}[on])
+	s.apply("switched " + map[bool]string{true: "on", false: "off"}[on])
 	return nil
 }
 
@@ -256,16 +269,6 @@ func (s *Source) Trust(name string, facts []string) error {
 	if err := s.opts.Choices.Trust(server.Path, name, server.TrustHash(), server.TrustFacts()); err != nil {
 		return err
 	}
-	s.hub.Apply(s.definitions(), "trusted")
+	s.apply("trusted")
 	return nil
-}
-
-// Paths returns the files that are read, or would be if they were there.
-func (s *Source) Paths() (paths []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.set.Files {
-		paths = append(paths, f.Path)
-	}
-	return paths
 }
