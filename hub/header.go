@@ -13,19 +13,27 @@ func unchecked(err error) bool { return errors.Is(err, schema.ErrUnsupported) }
 
 // withoutHeaders returns a schema without marks for header fields: a tool whose marks are broken can be used all the same
 // where its server does not speak HTTP, and is not offered with them.
-func withoutHeaders(raw json.RawMessage) json.RawMessage {
+func withoutHeaders(raw json.RawMessage) json.RawMessage { return unmark(raw, false) }
+
+// unmark is withoutHeaders of a schema, of an array of them, or, with names, of an object that holds them by names of its own.
+func unmark(raw json.RawMessage, names bool) json.RawMessage {
 	switch {
 	case rawjson.IsObject(raw):
 		out := []byte{'{'}
 		for it := rawjson.Object(raw); it.Next(); {
-			if string(it.Key) == "x-mcp-header" {
+			key := string(it.Key)
+			if key == "x-mcp-header" && !names {
 				continue
 			}
 			if len(out) > 1 {
 				out = append(out, ',')
 			}
 			out = append(out, raw[it.Start:it.End-len(it.Value)]...)
-			out = append(out, withoutHeaders(it.Value)...)
+			if values[key] && !names {
+				out = append(out, it.Value...)
+				continue
+			}
+			out = append(out, unmark(it.Value, named[key] && !names)...)
 		}
 		return append(out, '}')
 	case len(raw) > 0 && raw[0] == '[':
@@ -34,9 +42,15 @@ func withoutHeaders(raw json.RawMessage) json.RawMessage {
 			if len(out) > 1 {
 				out = append(out, ',')
 			}
-			out = append(out, withoutHeaders(it.Value)...)
+			out = append(out, unmark(it.Value, false)...)
 		}
 		return append(out, ']')
 	}
 	return raw
 }
+
+// named are the keywords whose values hold schemas by names, and values those whose values are no schemas.
+var (
+	named  = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true}
+	values = map[string]bool{"enum": true, "const": true, "default": true, "examples": true, "example": true}
+)

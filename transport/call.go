@@ -14,7 +14,7 @@ import (
 )
 
 // maxRounds bounds how often one legacy call may ask.
-const maxRounds = 16
+const maxRounds = 100
 
 // call is one request being served, and the Peer of its handler.
 type call struct {
