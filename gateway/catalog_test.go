@@ -330,8 +330,12 @@ func TestStatusToolIsTaken(t *testing.T) {
 	server.Tool(s, "status", "Another.", func(context.Context, nothing) (string, error) { return "impostor", nil })
 	g, _ := over(t, hub.Definition{Name: "dowel", Target: s})
 	c := dial(t, g, client.Options{})
-	if got := tools(t, c); !slices.Equal(got, []string{gateway.StatusTool}) {
-		t.Errorf("%v", got)
+	all := tools(t, c)
+	if len(all) != 2 || !strings.HasPrefix(all[0], "dowel__status_") || all[1] != gateway.StatusTool {
+		t.Fatalf("%v", all)
+	}
+	if got, err := client.Call[string](t.Context(), c, all[0], nil); got != "impostor" {
+		t.Errorf("%q, %v", got, err)
 	}
 	if got, err := client.Call[string](t.Context(), c, gateway.StatusTool, nil); err != nil || !strings.HasPrefix(got, "dowel: ready") {
 		t.Errorf("%q, %v", got, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// StatusTool is the tool of the gateway's own that tells a model how the servers are.
+// StatusTool is the tool of the gateway's own that tells a model how the servers are. No upstream's tool has that name.
 const StatusTool = "dowel__status"
 
 var statusTool = json.RawMessage(`{"name":"` + StatusTool + `","title":"Status of the servers",` +

@@ -41,9 +41,7 @@ type merged struct {
 
 func (m *merged) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage)) {
 	for _, item := range c.Items(k) {
-		if k != hub.Tool || item.Wire != StatusTool { // that name is taken
-			yield(item.Raw)
-		}
+		yield(item.Raw)
 	}
 	if k == hub.Tool {
 		yield(statusTool)

@@ -12,12 +12,15 @@ const maxName = 64
 // separator stands between the server's name and the tool's on the wire.
 const separator = "__"
 
+// reserved is a server's name under which the hub's own user has things of its own, such as a gateway's tool.
+const reserved = "dowel"
+
 // wireName returns the name on the wire of a thing of a server. It depends on the two names alone. Where one of them is
-// changed or cut, or they could be split in another way, a digest of both makes it unique.
+// changed or cut or reserved, or they could be split in another way, a digest of both makes it unique.
 func wireName(server, thing string) string {
 	s, t := plain(server), plain(thing)
 	name := s + separator + t
-	if s == server && t == thing && len(name) <= maxName && !strings.Contains(s, separator) && !strings.HasSuffix(s, "_") {
+	if s == server && t == thing && s != reserved && len(name) <= maxName && !strings.Contains(s, separator) && !strings.HasSuffix(s, "_") {
 		return name
 	}
 	mark := digest(server + "\x00" + thing)
