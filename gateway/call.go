@@ -45,7 +45,7 @@ func (g *Gateway) use(ctx context.Context, item *hub.Item, req *mcp.Request, nam
 	if why := broken(ctx, item.Upstream, err); why != "" {
 		return failed(why), nil
 	}
-	return res, err
+	return g.linked(res, err, item.Upstream)
 }
 
 // find returns the tool or prompt of a name, which may be of an upstream that is starting: it is waited for. missing says why
@@ -117,7 +117,7 @@ func (g *Gateway) forwardTo(ctx context.Context, u *hub.Upstream, req *mcp.Reque
 	if why := broken(ctx, u, err); why != "" {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", why)
 	}
-	return res, err
+	return g.linked(res, err, u)
 }
 
 func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {

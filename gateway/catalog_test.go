@@ -207,6 +207,22 @@ func TestSharedURIs(t *testing.T) {
 	if got, err := c.ReadResource(t.Context(), "dowel://two/test://template/7/data"); err != nil || !strings.Contains(got.Contents[0].Text, "Data for ID: 7") {
 		t.Errorf("%+v, %v", got, err)
 	}
+	// What a server links to can be read, and is that server's.
+	for _, server := range []string{"one", "two"} {
+		var res struct{ Content []struct{ Type, URI string } }
+		resp, err := c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: fmt.Appendf(nil, `{"name":"%s__resource_links","arguments":{}}`, server)})
+		if err != nil || json.Unmarshal(resp.Raw, &res) != nil || len(res.Content) == 0 {
+			t.Fatal(err)
+		}
+		for _, block := range res.Content {
+			if block.Type == "resource_link" && !strings.HasPrefix(block.URI, "dowel://"+server+"/test://") {
+				t.Errorf("%s: %+v", server, block)
+			}
+		}
+	}
+	if got, err := c.ReadResource(t.Context(), "dowel://two/test://static-text"); err != nil || got.Contents[0].URI != "dowel://two/test://static-text" {
+		t.Errorf("%+v, %v", got, err)
+	}
 	// Who follows the one hears of that one.
 	const uri = "dowel://two/" + watchedURI
 	w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})

@@ -220,9 +220,13 @@ func (c *Catalog) Find(k Kind, name string) *Item {
 // Of returns the tool or prompt that one upstream offers under a name of its own, nil if there is none.
 func (c *Catalog) Of(u *Upstream, k Kind, name string) *Item { return c.byOwn[ownName{u, k, name}] }
 
-// URI returns the URI that the resource of an upstream has among those of all.
+// URI returns the URI that the resource of an upstream has among those of all: its own, unless another upstream has one of
+// that URI, or would be asked for it.
 func (c *Catalog) URI(u *Upstream, uri string) string {
 	if c.shared[uri] {
+		return qualify(u.name, uri)
+	}
+	if other, _ := c.Resource(uri); other != nil && other != u {
 		return qualify(u.name, uri)
 	}
 	return uri
