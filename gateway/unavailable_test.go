@@ -18,8 +18,8 @@ import (
 
 // Whatever is asked of a server that is not there, the answer names it and says why, for a model to do something else.
 func TestUnavailable(t *testing.T) {
-	h := hubOf(t, hub.Options{Base: time.Hour},
-		hub.Definition{Name: "good", Target: asker(), Rules: hub.Rules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}},
+	good := hub.Definition{Name: "good", Target: asker(), Rules: hub.Rules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}}
+	h := hubOf(t, hub.Options{Base: time.Hour}, good,
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
 		hub.Definition{Name: "wild", Hold: hub.Hold{Status: hub.NeedsTrust, Reason: "it came with the project"}},
 		hub.Definition{Name: "unset", Hold: hub.Hold{Status: hub.NeedsConfiguration, Reason: "TOKEN is not set"}},
@@ -72,18 +72,18 @@ func TestUnavailable(t *testing.T) {
 		}
 	}
 	// What runs is switched off under its clients, and on again.
-	definitions := func(hold hub.Hold) []hub.Definition {
-		return []hub.Definition{{Name: "good", Target: asker(), Hold: hold}}
-	}
-	h.Apply(definitions(hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}), "switched off")
+	off := good
+	off.Hold = hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}
+	h.Apply([]hub.Definition{off}, "switched off")
 	if got := ask(g.Only("good"), resource, `{"uri":"file:///x"}`); !strings.Contains(got, "the server good is disabled") {
 		t.Error(got)
 	}
-	if got := ask(g, tool, `{"name":"good__sleep","arguments":{"seconds":0}}`); !strings.HasPrefix(got, "error: unknown tool") {
+	const rest = `{"name":"good__rest","arguments":{"seconds":0}}`
+	if got := ask(g, tool, rest); !strings.HasPrefix(got, "error: unknown tool") {
 		t.Error(got)
 	}
-	h.Apply(definitions(hub.Hold{}), "switched on")
-	if got := ask(g, tool, `{"name":"good__sleep","arguments":{"seconds":0}}`); got != "rested" {
+	h.Apply([]hub.Definition{good}, "switched on")
+	if got := ask(g, tool, rest); got != "rested" {
 		t.Error(got)
 	}
 }
@@ -118,7 +118,7 @@ func TestFirstListWaits(t *testing.T) {
 				if list := string(res.Raw); strings.Contains(list, `"slow__t"`) != tt.there || strings.Contains(list, `"server":"slow","status":"starting"`) == tt.there {
 					t.Error(list)
 				}
-				time.Sleep(tt.takes)
+				time.Sleep(tt.takes + time.Second)
 				if res, err = g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools}); err != nil || !strings.Contains(string(res.Raw), `"slow__t"`) {
 					t.Errorf("later: %+v, %v", res, err)
 				}

@@ -1,0 +1,166 @@
+package hub_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// with is a server with tools, each of which says whose it is.
+func with(name string, tools ...string) hub.Definition {
+	s := server.New(name, "1", server.Options{Logger: quiet})
+	for _, tool := range tools {
+		server.Tool(s, tool, "", func(context.Context, struct{}) (string, error) { return name + " " + tool, nil })
+	}
+	return hub.Definition{Name: name, Target: s, Fingerprint: "1"}
+}
+
+// Models write names as they please: the exact one counts, then one without the usual mistakes, and none where several may
+// be meant.
+func TestFind(t *testing.T) {
+	h := start(t, hub.Options{}, with("git-hub", "create-issue", "only_here", "both"), with("files", "both", "a-b", "a_b"))
+	settled(t, h)
+	c := h.Catalog()
+	for name, want := range map[string]string{
+		"git-hub__create-issue": "git-hub.create-issue",
+		"git_hub__create_issue": "git-hub.create-issue",
+		"GIT-HUB__Create_Issue": "git-hub.create-issue",
+		"git-hub.create-issue":  "git-hub.create-issue",
+		"create_issue":          "git-hub.create-issue",
+		"only-here":             "git-hub.only_here",
+		"files__both":           "files.both",
+		"both":                  "",
+		"files__a-b":            "files.a-b",
+		"files__a_b":            "files.a_b",
+		"files__A_B":            "",
+		"a_b":                   "",
+		"files__":               "",
+		"":                      "",
+	} {
+		got := ""
+		if item := c.Find(hub.Tool, name); item != nil {
+			got = item.Qualified
+		}
+		if got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+		if item := c.Find(hub.Prompt, name); item != nil {
+			t.Errorf("%q is a prompt: %+v", name, item)
+		}
+	}
+}
+
+// Names that look the same on the wire, or are too long for it, lead back to their own servers and tools.
+func TestNamesLeadBack(t *testing.T) {
+	long := strings.Repeat("long_", 20)
+	servers := []string{"my server", "my_server", "my.server", "a", "a__b", strings.Repeat("s", 70), strings.Repeat("s", 71)}
+	tools := []string{"x", "b__x", "do.it", "do_it", long + "1", long + "2"}
+	var definitions []hub.Definition
+	for _, name := range servers {
+		definitions = append(definitions, with(name, tools...))
+	}
+	h := start(t, hub.Options{Logger: quiet}, definitions...)
+	settled(t, h)
+	seen := map[string]bool{}
+	for _, item := range h.Catalog().Items(hub.Tool) {
+		if seen[item.Wire] || len(item.Wire) > 64 {
+			t.Errorf("%s of %s is %s", item.Name, item.Upstream.Name(), item.Wire)
+		}
+		seen[item.Wire] = true
+		found := h.Catalog().Find(hub.Tool, item.Wire)
+		if found == nil || found.Upstream != item.Upstream || found.Name != item.Name {
+			t.Errorf("%s is %+v, not %s of %s", item.Wire, found, item.Name, item.Upstream.Name())
+		}
+	}
+	if len(seen) != len(servers)*len(tools) {
+		t.Errorf("there are %d tools", len(seen))
+	}
+}
+
+// Rules say what is offered, and take effect on a server that runs.
+func TestRules(t *testing.T) {
+	tools := []string{"read", "read_all", "write", "stat"}
+	h := start(t, hub.Options{}, with("s", tools...))
+	settled(t, h)
+	since := h.Upstream("s").State().Since
+	for _, tt := range []struct {
+		rules hub.Rules
+		want  string
+	}{
+		{hub.Rules{}, "read read_all write stat"},
+		{hub.Rules{Only: []string{"read"}}, "read"},
+		{hub.Rules{Only: []string{"read*"}, Hide: []string{"*_all"}}, "read"},
+		{hub.Rules{Only: []string{}}, ""},
+		{hub.Rules{Hide: []string{"*"}}, ""},
+		{hub.Rules{Hide: []string{"[", "stat", "none"}}, "read read_all write"},
+		{hub.Rules{Only: []string{"write"}, Rename: map[string]string{"write": "put", "read": "get"}}, "put"},
+		{hub.Rules{Hide: []string{"put"}, Only: []string{"write"}, Rename: map[string]string{"write": "put"}}, "put"}, // the server's own names count
+	} {
+		d := with("s")
+		d.Rules = tt.rules
+		h.Apply([]hub.Definition{d}, "the file changed")
+		c := h.Catalog()
+		var got []string
+		for _, item := range c.Items(hub.Tool) {
+			got = append(got, strings.TrimPrefix(item.Wire, "s__"))
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%+v: %v, want %s", tt.rules, got, tt.want)
+		}
+		for _, name := range []string{"s__read", "s__write", "s__put"} {
+			if c.Find(hub.Tool, name) != nil && !slices.Contains(got, strings.TrimPrefix(name, "s__")) {
+				t.Errorf("%+v: %s can be called", tt.rules, name)
+			}
+		}
+	}
+	d := with("s")
+	d.Rules.Describe = map[string]string{"read": "Reads <it>."}
+	h.Apply([]hub.Definition{d}, "the file changed")
+	if item := h.Catalog().Find(hub.Tool, "s__read"); !strings.Contains(string(item.Raw), `"description":"Reads <it>."`) {
+		t.Errorf("%s", item.Raw)
+	}
+	if s := h.Upstream("s").State(); s.Since != since {
+		t.Errorf("it was restarted: %+v", s)
+	}
+}
+
+// A list that a server answers with an error takes neither the connection nor the other lists along, and is told of.
+func TestListThatFails(t *testing.T) {
+	for _, method := range []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates} {
+		s := server.New("s", "1", server.Options{Logger: quiet})
+		server.Tool(s, "echo", "", func(context.Context, struct{ Text string }) (string, error) { return "", nil })
+		server.Prompt(s, "greet", "", func(context.Context, struct{}) (string, error) { return "", nil })
+		server.Resource(s, "test://a", "", func(context.Context, struct{}) (string, error) { return "", nil })
+		server.Resource(s, "test://{b}", "", func(context.Context, struct {
+			B string `uri:"b"`
+		}) (string, error) {
+			return "", nil
+		})
+		failing := func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+				if req.Method == method {
+					return nil, mcp.Errorf(-32603, "the database is gone")
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		}
+		h := start(t, hub.Options{Logger: quiet}, hub.Definition{Name: "s", Target: mcp.Chain(s, failing)})
+		settled(t, h)
+		u, c := h.Upstream("s"), h.Catalog()
+		if got := u.State(); got.Status != hub.Ready || got.Err != nil {
+			t.Errorf("%s: %+v", method, got)
+		}
+		lists := 0
+		for _, k := range []hub.Kind{hub.Tool, hub.Prompt, hub.Resource, hub.Template} {
+			lists += c.Count(u, k)
+		}
+		if q := u.Quarantined(); lists != 3 || len(q) != 1 || q[0].Name != method || !strings.Contains(q[0].Reason, "the database is gone") {
+			t.Errorf("%s: %d things are offered, and left out are %+v", method, lists, q)
+		}
+	}
+}

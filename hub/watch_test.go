@@ -1,0 +1,65 @@
+package hub_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+)
+
+// put writes a file.
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// touched changes a file, again and again since it may not be watched yet, until the server has been restarted.
+func touched(t *testing.T, path string, u *hub.Upstream) {
+	t.Helper()
+	since := u.State().Since
+	last := time.Time{}
+	until(t, "it is restarted", func() bool {
+		if time.Since(last) > 2*time.Second { // longer than the watcher takes
+			last = time.Now()
+			put(t, path, last.String())
+		}
+		s := u.State()
+		return s.Status == hub.Ready && s.Since != since
+	})
+}
+
+// Definitions that change leave the watched files of those that do not; one that is held is started by no file.
+func TestWatchPathsStay(t *testing.T) {
+	folder := t.TempDir()
+	a, b := filepath.Join(folder, "a.js"), filepath.Join(folder, "b.js")
+	put(t, a, "1")
+	put(t, b, "1")
+	of := func(name, path string) hub.Definition {
+		return hub.Definition{Name: name, Target: echo(name), Fingerprint: "1", WatchPaths: []string{path}}
+	}
+	h := start(t, hub.Options{Logger: quiet}, of("a", a), of("b", b))
+	settled(t, h)
+	ruled := of("a", a)
+	ruled.Rules.Hide = []string{"none"}
+	changed := of("b", b)
+	changed.Fingerprint = "2"
+	h.Apply([]hub.Definition{ruled, changed, {Name: "c", Target: echo("c")}}, "the file changed")
+	settled(t, h)
+	since := h.Upstream("b").State().Since
+	touched(t, a, h.Upstream("a"))
+	if h.Upstream("b").State().Since != since {
+		t.Error("a server was restarted for the file of another")
+	}
+	held := hub.Definition{Name: "a", Hold: hub.Hold{Status: hub.Disabled, Reason: "switched off"}, WatchPaths: []string{a}}
+	h.Apply([]hub.Definition{held, changed}, "switched off")
+	until(t, "it is off", func() bool { return h.Upstream("a").State().Status == hub.Disabled })
+	put(t, a, "nobody's")
+	touched(t, b, h.Upstream("b")) // by then the other change has been seen
+	if s := h.Upstream("a").State(); s.Status != hub.Disabled {
+		t.Errorf("a file has started what is switched off: %+v", s)
+	}
+}
