@@ -108,6 +108,7 @@ func openPage(page string) error {
 		command = []string{"rundll32", "url.dll,FileProtocolHandler", page}
 	}
 	cmd := exec.Command(command[0], command[1:]...)
+	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
