@@ -25,6 +25,8 @@ type File struct {
 	Missing bool
 	// Broken: the file cannot be read at all, so that nothing is known of its servers.
 	Broken bool
+	// Lists: the file has a place for servers, which may be empty.
+	Lists bool
 }
 
 // HashText returns the hash of a file's content, which tells whether it has changed.
@@ -107,6 +109,7 @@ func (c contents) read(text []byte, d *Dialect, o Options) contents {
 	}
 	r.asked = r.inputs(root.member("inputs"))
 	c.inputs, c.servers = r.asked, r.servers(root)
+	c.Lists = len(c.servers) > 0 || root.path(d.key(base(c.Path))...) != nil
 	r.localSection(root, o)
 	c.local = r.section("mcpServers", r.local.member("mcpServers"), nil)
 	r.disable(slices.Concat(c.servers, c.local), root, r.local)

@@ -155,14 +155,14 @@ func TestLimit(t *testing.T) {
 func TestMeant(t *testing.T) {
 	h := hub.New()
 	defer h.Close()
-	h.Apply([]hub.Definition{{Name: "every", Target: everything.New()}}, "the test begins")
+	h.Apply([]hub.Definition{{Name: "every", Target: everything.New(), Rules: hub.Rules{Only: []string{"add", "echo"}}}}, "the test begins")
 	h.Settle(t.Context())
 	g := gateway.New(h)
 	defer g.Close()
 	for name, want := range map[string]string{
 		"every__ecko": "unknown tool: every__ecko; did you mean every__echo?", "Every-Echo": "",
 		"nobody__does_this_thing":           "unknown tool: nobody__does_this_thing; there is no server nobody: dowel__status tells which there are",
-		"every__nothing_of_the_kind_at_all": "unknown tool: every__nothing_of_the_kind_at_all",
+		"every__nothing_of_the_kind_at_all": "unknown tool: every__nothing_of_the_kind_at_all; its tools are every__echo, every__add",
 	} {
 		_, err := g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: []byte(`{"name":"` + name + `","arguments":{"message":"x"}}`), Revision: mcp.LatestRevision})
 		if got := message(err); got != want {

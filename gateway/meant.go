@@ -11,20 +11,25 @@ import (
 // maxMeant bounds the names that are compared: what is longer was not meant as a name.
 const maxMeant = 128
 
+// maxNamed bounds the tools that are named to a model.
+const maxNamed = 30
+
 // meant says which tool may have been meant by a name that there is not, so that a model can correct itself.
 func (g *Gateway) meant(name string) string {
 	if len(name) > maxMeant {
 		return ""
 	}
 	best, least := "", max(3, len(name)/3)
-	server, _, qualified := strings.Cut(name, "__")
-	known := false
+	server, qualified := serverOf(name)
+	var its []string // the tools of that server
 	for _, item := range g.hub.Catalog().Items(hub.Tool) {
 		if !g.view.shows(item.Upstream.Name()) {
 			continue
 		}
-		known = known || item.Upstream.Name() == server
 		offered := g.view.called(item)
+		if item.Upstream.Name() == server {
+			its = append(its, offered)
+		}
 		if d := near.Distance(strings.ToLower(name), strings.ToLower(offered)); d < least {
 			best, least = offered, d
 		}
@@ -32,8 +37,37 @@ func (g *Gateway) meant(name string) string {
 	switch {
 	case best != "":
 		return fmt.Sprintf("; did you mean %s?", best)
-	case qualified && !known && g.view.status():
-		return fmt.Sprintf("; there is no server %s: %s tells which there are", server, StatusTool)
+	case qualified && g.view.status():
+		return "; " + g.without(server, its)
 	}
 	return ""
+}
+
+// serverOf returns the server's name in a qualified name of a tool, in either form.
+func serverOf(name string) (server string, qualified bool) {
+	for _, separator := range []string{"__", "."} {
+		if server, _, ok := strings.Cut(name, separator); ok && server != "" {
+			return server, true
+		}
+	}
+	return "", false
+}
+
+// without says why a server does not have a tool, and which it has.
+func (g *Gateway) without(server string, its []string) string {
+	u := g.hub.Upstream(server)
+	if u == nil {
+		return fmt.Sprintf("there is no server %s: %s tells which there are", server, StatusTool)
+	}
+	if s := u.State(); s.Status.Held() {
+		return fmt.Sprintf("the server %s is %s: %s", server, s.Status, reason(s))
+	}
+	if len(its) == 0 {
+		return fmt.Sprintf("the server %s has no tools", server)
+	}
+	more := ""
+	if len(its) > maxNamed {
+		its, more = its[:maxNamed], ", …"
+	}
+	return "its tools are " + strings.Join(its, ", ") + more
 }

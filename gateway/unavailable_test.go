@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/builtin/everything"
+
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -124,5 +126,22 @@ func TestFirstListWaits(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A model is told why a server has no such tool.
+func TestUnknownToolsOfKnownServers(t *testing.T) {
+	g, _ := over(t,
+		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
+		hub.Definition{Name: "empty", Target: server.New("empty", "1")},
+		hub.Definition{Name: "every", Target: everything.New(), Rules: hub.Rules{Only: []string{"add"}}})
+	for name, want := range map[string]string{
+		"off__echo": "the server off is disabled: it is switched off", "off.echo": "the server off is disabled",
+		"empty__echo": "the server empty has no tools", "every__something_else": "its tools are every__add",
+	} {
+		_, err := g.ServeMCP(t.Context(), request("ada", `{"name":"`+name+`","arguments":{}}`))
+		if got := message(err); !strings.Contains(got, want) || strings.Contains(got, "there is no server") {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }

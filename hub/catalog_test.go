@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -162,5 +163,17 @@ func TestListThatFails(t *testing.T) {
 		if q := u.Quarantined(); lists != 3 || len(q) != 1 || q[0].Name != method || !strings.Contains(q[0].Reason, "the database is gone") {
 			t.Errorf("%s: %d things are offered, and left out are %+v", method, lists, q)
 		}
+	}
+}
+
+// Rules hold at once, also where they change together with what takes a restart.
+func TestRulesChangeWithMore(t *testing.T) {
+	d := with("s", "read", "write")
+	h := start(t, hub.Options{Logger: quiet}, d)
+	settled(t, h)
+	d.Rules.Hide, d.WatchPaths = []string{"write"}, []string{filepath.Join(t.TempDir(), "x")}
+	h.Apply([]hub.Definition{d}, "the file changed")
+	if item := h.Catalog().Find(hub.Tool, "s__write"); item != nil {
+		t.Errorf("%s can still be called", item.Wire)
 	}
 }

@@ -23,7 +23,7 @@ import (
 // Define returns the definition of a server of a configuration, which is started.
 func Define(d *config.Definition) Definition {
 	def := Definition{
-		Name: d.Server.Name, Origin: origin(d), Fingerprint: d.Fingerprint(), Mask: d.Mask,
+		Name: d.Server.Name, Origin: origin(d), Source: string(d.Server.Scope), Fingerprint: d.Fingerprint(), Mask: d.Mask,
 		Idle: d.Idle, Total: d.Total, Lazy: d.Lazy, IdleStop: d.IdleStop, WatchPaths: d.WatchPaths,
 		Rules: Rules{Only: d.Tools.Only, Hide: d.Tools.Hide, Rename: d.Tools.Rename, Describe: d.Tools.Describe},
 	}
@@ -43,7 +43,7 @@ func Define(d *config.Definition) Definition {
 
 // Held returns the definition of a server that is not started, and says why.
 func Held(s *config.Server, hold Hold) Definition {
-	return Definition{Name: s.Name, Hold: hold, Origin: s.Mask(written(s.Spec)), Mask: s.Mask}
+	return Definition{Name: s.Name, Hold: hold, Source: string(s.Scope), Origin: s.Mask(written(s.Spec)), Mask: s.Mask}
 }
 
 // target is how the server is reached.

@@ -12,8 +12,9 @@ type Definition struct {
 	Name string
 	// Target is what [client.Dial] takes.
 	Target any
-	// Origin describes the target for people, without secrets: its command line or URL.
-	Origin string
+	// Origin describes the target for people, without secrets: its command line or URL. Source says where the definition is
+	// from, such as "project"; Note, what is to be known of it while the server runs.
+	Origin, Source, Note string
 	// Hold is not zero where the server must not be started: [Disabled], [NeedsConfiguration] or [NeedsTrust].
 	Hold Hold
 	// Fingerprint stands for all that a running server depends on: it is restarted when that changes, and keeps running

@@ -148,7 +148,6 @@ func (u *Upstream) connect(ctx context.Context, began time.Time) error {
 	}
 	u.ready(ctx, in, time.Since(began))
 	close(f.learned)
-	work.Go(func() { u.watchPaths(ctx) })
 	return u.attend(ctx, in)
 }
 

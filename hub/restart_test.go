@@ -214,3 +214,16 @@ func TestLimitsChange(t *testing.T) {
 		}
 	})
 }
+
+// What is removed stays so.
+func TestRestartOfRemoved(t *testing.T) {
+	h := start(t, hub.Options{Logger: quiet}, with("s", "read"))
+	settled(t, h)
+	u := h.Upstream("s")
+	h.Apply(nil, "the file changed")
+	until(t, "it is removed", func() bool { return u.State().Status == hub.Removed })
+	u.Restart("it was asked for")
+	if s := u.State(); s.Status != hub.Removed {
+		t.Errorf("%+v", s)
+	}
+}

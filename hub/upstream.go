@@ -81,10 +81,16 @@ func (u *Upstream) begin() {
 // run is the one goroutine that changes the state.
 func (u *Upstream) run(ctx context.Context) {
 	defer close(u.done)
+	files := watching{upstream: u}
+	defer files.close()
 	for ctx.Err() == nil {
 		u.mu.Lock()
-		status := u.state.Status
+		status, paths := u.state.Status, u.def.WatchPaths
 		u.mu.Unlock()
+		if status.Held() || status == Stopped {
+			paths = nil
+		}
+		files.aim(paths)
 		switch {
 		case status != Starting:
 			u.rest(ctx)
@@ -260,16 +266,20 @@ func (u *Upstream) redefine(d Definition, cause string) {
 		u.announce(u.offer.differs(offer))
 		u.order(cause)
 	case was.Hold != d.Hold, !slices.Equal(was.WatchPaths, d.WatchPaths), was.Lazy && !d.Lazy && u.state.Status == Stopped:
+		u.reoffer()
 		u.order(cause)
 	default:
 		u.reoffer()
 	}
 }
 
-// Restart ends the server and starts it again, at once. cause says why in a few words.
+// Restart ends the server and starts it again, at once, unless it is removed. cause says why in a few words.
 func (u *Upstream) Restart(cause string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.state.Status == Removed {
+		return
+	}
 	u.wanted = true
 	u.order(cause)
 }

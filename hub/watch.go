@@ -3,24 +3,47 @@ package hub
 import (
 	"context"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/dowel-mcp/dowel/config/watch"
 )
 
-// watchPaths restarts the server when a file changes that it is made of.
-func (u *Upstream) watchPaths(ctx context.Context) {
-	paths := u.Definition().WatchPaths
-	if len(paths) == 0 {
+// watching has the files watched that a server is made of, and restarts it when one changes. The zero value watches nothing.
+type watching struct {
+	upstream *Upstream
+	paths    []string
+	watcher  *watch.Watcher // nil while nothing is watched
+	work     sync.WaitGroup
+}
+
+// aim has these watched, from its return on.
+func (w *watching) aim(paths []string) {
+	if slices.Equal(paths, w.paths) {
 		return
 	}
-	w := watch.New(watch.Options{Warn: func(err error) { u.hub.opts.Logger.Warn("its files are not watched", "server", u.name, "err", err) }})
-	defer w.Close()
-	if err := w.Set(watch.Targets{Globs: paths}); err != nil {
-		u.hub.opts.Logger.Warn("its files are not watched", "server", u.name, "err", err)
+	w.close()
+	if w.paths = paths; len(paths) == 0 {
 		return
 	}
-	for changed := range w.Changes(ctx) {
-		u.Restart(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String())
-		return // the next connection watches again
+	u := w.upstream
+	warn := func(err error) { u.hub.opts.Logger.Warn("its files are not watched", "server", u.name, "err", err) }
+	watcher := watch.New(watch.Options{Warn: warn})
+	if err := watcher.Set(watch.Targets{Globs: paths}); err != nil {
+		warn(err)
 	}
+	w.watcher = watcher
+	w.work.Go(func() {
+		for changed := range watcher.Changes(context.Background()) { // until it is closed
+			u.Restart(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String())
+		}
+	})
+}
+
+func (w *watching) close() {
+	if w.watcher != nil {
+		w.watcher.Close()
+		w.work.Wait()
+	}
+	w.paths, w.watcher = nil, nil
 }

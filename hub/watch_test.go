@@ -1,10 +1,15 @@
 package hub_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/memory"
 
 	"github.com/dowel-mcp/dowel/hub"
 )
@@ -61,5 +66,43 @@ func TestWatchPathsStay(t *testing.T) {
 	touched(t, b, h.Upstream("b")) // by then the other change has been seen
 	if s := h.Upstream("a").State(); s.Status != hub.Disabled {
 		t.Errorf("a file has started what is switched off: %+v", s)
+	}
+}
+
+// A server that failed is tried again when its file is mended.
+func TestWatchPathsOfFailed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "code.js")
+	put(t, path, "bad")
+	down := new(atomic.Bool)
+	down.Store(true)
+	d := hub.Definition{Name: "dev", Target: moody{memory.Dialer(echo("dev")), down}, WatchPaths: []string{path}}
+	h := start(t, hub.Options{Base: time.Hour, Logger: quiet}, d)
+	settled(t, h)
+	down.Store(false)
+	put(t, path, "good")
+	until(t, "it is started again", func() bool { return h.Upstream("dev").State().Status == hub.Ready })
+}
+
+// What changes while the server starts is not missed.
+func TestWatchPathsWhileStarting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "code.js")
+	put(t, path, "1")
+	begun, gate, first := make(chan struct{}), make(chan struct{}), new(atomic.Bool)
+	slow := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		if !first.Swap(true) {
+			close(begun)
+			<-gate
+		}
+		return echo("x").ServeMCP(ctx, req)
+	})
+	h := start(t, hub.Options{Logger: quiet}, hub.Definition{Name: "dev", Target: slow, WatchPaths: []string{path}})
+	events := h.Events(t.Context(), hub.StateChanged)
+	<-begun
+	put(t, path, "2")
+	close(gate)
+	for e := range events {
+		if e.State.Cause == "code.js was modified" {
+			return
+		}
 	}
 }

@@ -193,7 +193,7 @@ func (a *app) definitions(where places) ([]hub.Definition, error) {
 // builtIn are the servers of a user without a configuration, each a child of this process.
 func builtIn() (all []hub.Definition) {
 	for _, name := range builtin.Names() {
-		d := hub.Definition{Name: name, Origin: "built into dowel", Fingerprint: "built in " + version()}
+		d := hub.Definition{Name: name, Origin: "built into dowel", Source: "built in", Fingerprint: "built in " + version()}
 		if self, err := os.Executable(); err != nil {
 			d.Hold = hub.Hold{Status: hub.NeedsConfiguration, Reason: "dowel cannot find itself: " + err.Error()}
 		} else {
@@ -400,6 +400,9 @@ func (h *house) Do(_ context.Context, name, verb string) error {
 	case "trust":
 		return h.source.Trust(name, nil)
 	case "restart":
+		if s := u.State(); s.Status.Held() {
+			return fmt.Errorf("%s is %s: %s", name, s.Status, s.Cause)
+		}
 		before := u.Definition().Fingerprint
 		h.source.Load("it was asked for") // what its variables and files say may have changed
 		if u.Definition().Fingerprint == before {

@@ -12,7 +12,7 @@ import (
 
 // table lays out servers in lines of at most so many characters: a row each, and below it what is wrong and what to do.
 func (a *app) table(servers []control.Server, width int) (lines []string) {
-	rows := [][]string{{"SERVER", "STATE", "ERA", "TOOLS", "SINCE", "WHAT"}}
+	rows := [][]string{{"SERVER", "STATE", "ERA", "TOOLS", "SINCE", "FROM", "WHAT"}}
 	for _, s := range servers {
 		rows = append(rows, cells(s))
 	}
@@ -46,7 +46,7 @@ func cells(s control.Server) []string {
 	if what == "" {
 		what = line(s.Origin)
 	}
-	return []string{line(s.Name), s.Status.String(), era, tools, ago(time.Since(s.Since)), what}
+	return []string{line(s.Name), s.Status.String(), era, tools, ago(time.Since(s.Since)), line(s.Source), what}
 }
 
 // troubles say what is wrong with a server.
@@ -63,6 +63,9 @@ func troubles(s control.Server) (lines []string) {
 		}
 	default:
 		lines = append(lines, line(s.Cause))
+	}
+	if s.Note != "" {
+		lines = append(lines, line(s.Note))
 	}
 	for _, q := range s.Quarantined {
 		lines = append(lines, line(fmt.Sprintf("the %s %s is left out: %s", q.Kind, q.Name, q.Reason)))

@@ -121,7 +121,9 @@ func (h *house) show(ctx context.Context) error {
 
 func (h *house) greeting() string {
 	text := "The gateway is at " + h.web.url + "/mcp, its page at " + h.web.url + "/. Ctrl-C ends it."
-	if files := h.files(); len(files) > 0 {
+	if files := h.files(); len(files) > 0 && len(h.hub.Upstreams()) == 0 {
+		return "There are no servers in " + strings.Join(files, ", ") + ": add some with dowel servers add, or dowel import.\n" + text
+	} else if len(files) > 0 {
 		return "Servers of " + strings.Join(files, ", ") + ".\n" + text
 	}
 	return "There is no dowel.json yet: these are the servers that are built into dowel. Add your own with dowel servers add.\n" + text

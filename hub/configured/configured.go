@@ -34,7 +34,7 @@ type Options struct {
 	// Config says where the files are.
 	Config  config.Options
 	Choices Choices
-	// Fallback are the servers of a hub for which no file names any.
+	// Fallback are the servers of a hub for which no file has a place for servers.
 	Fallback []hub.Definition
 	// Variables replaces what strings are expanded with; nil: as Config has it.
 	Variables *config.Variables
@@ -51,6 +51,8 @@ type Source struct {
 	set   *config.Set
 	good  map[string][]*config.Server // of each file, from when it could be read last
 	list  []*config.Server            // that count, in order
+	valid map[place]*config.Server    // each from when its entry was right last
+	stale map[*config.Server]string   // what is wrong by now with entries that were right
 	reads map[string]bool             // files that the definitions were made from besides: of ${file:…} and envFile
 	watch *watching                   // nil while nobody wants to hear of changes
 }
@@ -83,7 +85,30 @@ func (s *Source) Look() []hub.Definition {
 
 func (s *Source) read() {
 	s.set = config.Load(s.opts.Config)
-	s.list = s.count()
+	s.list = s.keepValid(s.count())
+}
+
+// place is where an entry stands.
+type place struct{ path, name string }
+
+// keepValid returns the servers with those whose entries have become wrong as they were: what runs goes on.
+func (s *Source) keepValid(list []*config.Server) []*config.Server {
+	valid, stale := map[place]*config.Server{}, map[*config.Server]string{}
+	for i, server := range list {
+		at := place{server.Path, server.Name}
+		if was := s.valid[at]; !server.Valid() && was != nil && !server.Disabled {
+			list[i] = was
+			stale[was] = "its entry has become wrong, and it runs as before: " + worst(server.Problems)
+			if s.stale[was] != stale[was] {
+				s.opts.Logger.Warn(stale[was], "server", server.Name)
+			}
+		}
+		if list[i].Valid() {
+			valid[at] = list[i]
+		}
+	}
+	s.valid, s.stale = valid, stale
+	return list
 }
 
 // count returns the servers that count: each name once, by the precedence of the files.
@@ -135,9 +160,9 @@ func (s *Source) definitions() (all []hub.Definition) {
 	return all
 }
 
-// unconfigured reports whether there is no file at all, as far as one can tell; s.mu is held.
+// unconfigured reports whether no file says which servers there are, as far as one can tell; s.mu is held.
 func (s *Source) unconfigured() bool {
-	return !slices.ContainsFunc(s.set.Files, func(f config.File) bool { return f.Broken })
+	return !slices.ContainsFunc(s.set.Files, func(f config.File) bool { return f.Lists || f.Broken })
 }
 
 var switchedOff = hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}
@@ -159,7 +184,9 @@ func (s *Source) define(server *config.Server) hub.Definition {
 	if d == nil {
 		return hub.Held(server, hub.Hold{Status: hub.NeedsConfiguration, Reason: worst(problems)})
 	}
-	return hub.Define(d)
+	def := hub.Define(d)
+	def.Note = s.stale[server]
+	return def
 }
 
 func (s *Source) variables() config.Variables {

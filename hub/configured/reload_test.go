@@ -268,3 +268,41 @@ func TestAnotherProject(t *testing.T) {
 	one.expect("p ready", "mine ready")
 	at(newWorld(t)).expect("p needs trust", "mine ready")
 }
+
+// An entry that becomes wrong leaves the server that runs, and says what is wrong; one that is off is ended all the same.
+func TestEntryThatBecomesWrong(t *testing.T) {
+	w, url := newWorld(t), served(t)
+	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}}}`)
+	w.source.Load("begin")
+	w.expect("a ready")
+	since := w.since()["a"]
+	for range 2 {
+		w.user(`{"mcpServers": {"a": {"ulr": "` + url + `"}}}`)
+		set := w.source.Load("the file changed")
+		if w.expect("a ready"); w.since()["a"] != since || len(set.Problems) == 0 {
+			t.Errorf("%v", set.Problems)
+		}
+		if note := w.hub.Upstream("a").Definition().Note; !strings.Contains(note, "runs as before") || !strings.Contains(note, "dowel.json:1:") {
+			t.Errorf("%q", note)
+		}
+	}
+	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}}}`)
+	w.source.Load("it is right again")
+	if w.expect("a ready"); w.since()["a"] != since || w.hub.Upstream("a").Definition().Note != "" {
+		t.Error("it was restarted, or is said to be wrong still")
+	}
+	w.user(`{"mcpServers": {"a": {"ulr": "` + url + `", "disabled": true}}}`)
+	w.source.Load("it is off")
+	w.expect("a disabled")
+}
+
+// A file that lists no servers is not the same as none; one that is about other things is.
+func TestNoServersAreMeant(t *testing.T) {
+	w := newWorld(t, hub.Definition{Name: "fallback", Target: everything.New()})
+	w.user(`{"gateway": {"rateLimit": 5}}`)
+	w.source.Load("begin")
+	w.expect("fallback ready")
+	w.user(`{"mcpServers": {}}`)
+	w.source.Load("begin")
+	w.expect()
+}

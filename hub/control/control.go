@@ -27,6 +27,10 @@ type Server struct {
 	Since  time.Time  `json:"since"`
 	Cause  string     `json:"cause,omitzero"`
 	Origin string     `json:"origin,omitzero"`
+	// Source is where its definition is from: user, project or built in.
+	Source string `json:"source,omitzero"`
+	// Note is what is to be known of its definition while it runs.
+	Note string `json:"note,omitzero"`
 	// Revision and Era are spoken with it, as far as known.
 	Revision string `json:"revision,omitzero"`
 	Era      string `json:"era,omitzero"`
@@ -65,9 +69,10 @@ type Event struct {
 
 // Describe returns how an upstream is.
 func Describe(u *hub.Upstream, c *hub.Catalog) Server {
-	s, info := u.State(), u.Info()
+	s, info, def := u.State(), u.Info(), u.Definition()
 	d := Server{
-		Name: u.Name(), Status: s.Status, Since: s.Since, Cause: s.Cause, Origin: u.Definition().Origin, Attempt: s.Attempt, Next: s.Next,
+		Name: u.Name(), Status: s.Status, Since: s.Since, Cause: s.Cause, Attempt: s.Attempt, Next: s.Next,
+		Origin: def.Origin, Source: def.Source, Note: def.Note,
 		Revision: string(info.Revision), Title: info.Server.Name,
 	}
 	if info.Server.Version != "" {
