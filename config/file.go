@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,6 +26,8 @@ type File struct {
 	Missing bool
 	// Broken: the file cannot be read at all, so that nothing is known of its servers.
 	Broken bool
+	// Empty: there is nothing in the file, which may be about to be written.
+	Empty bool
 	// Lists: the file has a place for servers, which may be empty.
 	Lists bool
 }
@@ -69,7 +72,7 @@ func readFile(place Place, d *Dialect, o Options) contents {
 		c.problems = []Problem{{Severity: Error, Position: Position{Path: place.Path}, Message: "the file cannot be read: " + reason(err)}}
 		return c
 	}
-	c.Hash = HashText(text)
+	c.Hash, c.Empty = HashText(text), len(bytes.TrimSpace(text)) == 0
 	return c.read(text, d, o)
 }
 

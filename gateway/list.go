@@ -19,6 +19,9 @@ type page json.RawMessage
 
 // list answers a list from the catalog, whose pages are encoded once.
 func (g *Gateway) list(ctx context.Context, req *mcp.Request, k hub.Kind) (*mcp.Result, error) {
+	if t, ok := g.view.(*through); ok {
+		return t.list(ctx, g, req)
+	}
 	g.wait(ctx)
 	c := g.hub.Catalog()
 	pages := g.view.pages()[k].get(c, func() []page { return g.encode(c, k) })

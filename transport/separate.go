@@ -213,6 +213,14 @@ func (s *Session) SetLogLevel(l mcp.LoggingLevel) {
 	s.logLevel = l
 }
 
+// Cancel ends the contexts of the session's calls with a cause. Where that is an [mcp.Error] it is what they are answered with,
+// if their handlers say no more than that.
+func (s *Session) Cancel(cause error) {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	s.calls.each(func(c *call) { c.cancel(cause) })
+}
+
 // End cancels everything that runs for the session, with its cause.
 func (s *Session) End(cause error) {
 	s.end()

@@ -25,7 +25,7 @@ const (
 
 const exitCodes = `dowel ends with
 
-    0  all went well
+    0  all went well; dowel up and dowel serve were told to end
     1  the tool says that it failed, or the result could not be saved
     2  the command line cannot be used: a wrong flag, an unknown server or tool,
        an argument that is missing or does not fit the tool's schema

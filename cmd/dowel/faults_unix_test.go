@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -51,10 +52,10 @@ func TestUpRewrittenUnderLoad(t *testing.T) {
 			value = []string{"one", "two"}[i/2%2]
 			now = text(value)
 		}
-		p.rewrite(now, i%2 == 0)
+		p.rewrite(now, i)
 	}
 	value = "final"
-	p.rewrite(text(value), false)
+	p.rewrite(text(value), 0)
 
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		var runs string
@@ -84,23 +85,31 @@ func TestUpRewrittenUnderLoad(t *testing.T) {
 	gone(t, all, 0)
 }
 
-// rewrite writes the person's file, in place or by another one that takes its name.
-func (p *person) rewrite(text string, inPlace bool) {
+// rewrite writes the person's file in one of the ways of editors and programs: another file takes its name, it is written over,
+// it is emptied first, or it is removed first.
+func (p *person) rewrite(text string, way int) {
 	p.t.Helper()
 	path := p.own()
-	if !inPlace {
-		path += ".new"
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err = f.WriteString(text); err == nil {
-		err = f.Truncate(int64(len(text)))
-	}
-	if err == nil && !inPlace {
-		err = os.Rename(path, p.own())
+	var err error
+	switch way % 4 {
+	case 0:
+		if err = os.WriteFile(path+".new", []byte(text), 0o600); err == nil {
+			err = os.Rename(path+".new", path)
+		}
+	case 1:
+		var f *os.File
+		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
+			_, err = f.WriteString(text)
+			err = errors.Join(err, f.Truncate(int64(len(text))), f.Close())
+		}
+	case 2:
+		err = os.WriteFile(path, nil, 0o600)
+		time.Sleep(5 * time.Millisecond)
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
+	case 3:
+		err = os.Remove(path)
+		time.Sleep(2 * time.Millisecond)
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -138,32 +147,33 @@ func TestUpKilledUnderLoad(t *testing.T) {
 	c := p.crowd(url)
 	c.call("family__echo", "stubborn__echo")
 	c.busy()
-	cut := c.wait("family__wait", "modern", "stdio")
+	cut := c.wait("family__wait", "modern", "stdio", "legacy")
 	all := p.members()
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	p.ends(lost)
-	cut(10 * time.Second)
+	cut(15 * time.Second) // of older clients, which try to come back for their answers
 	gone(t, all, 10*time.Second)
 	for tool, n := range c.stop() {
 		if n.errors == 0 {
 			t.Errorf("%s: that is no test of it: %+v", tool, n)
 		}
 	}
-	c.leave() // one of which may have become a dowel itself
-	url = p.up()
+	url = p.up() // in the place of the client's own, which has taken that of the one that was killed
 	p.until(ready)
-	c = p.crowd(url)
-	c.call("family__echo", "stubborn__echo")
-	c.busy()
-	for tool, n := range c.stop() {
+	again := p.crowd(url)
+	again.clients["stdio of before"] = c.clients["stdio"]
+	again.call("family__echo", "stubborn__echo")
+	again.busy()
+	for tool, n := range again.stop() {
 		if n.errors > 0 {
 			t.Errorf("%s: of a dowel in the place of one that was killed: %+v", tool, n)
 		}
 	}
 	all = p.members()
 	c.leave()
+	again.leave()
 	p.down()
 	gone(t, all, 0)
 }
@@ -178,7 +188,7 @@ func TestUpInterruptedUnderLoad(t *testing.T) {
 	c := p.crowd(url)
 	c.call("family__echo", "stubborn__echo")
 	c.busy()
-	cut := c.wait("family__wait", "modern", "stdio")
+	cut := c.wait("family__wait", "modern", "stdio", "legacy")
 	all := p.members()
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -100,6 +99,7 @@ type house struct {
 	ends []func(context.Context) error // of the ways in
 	log  *os.File                      // of the audit
 
+	place   *control.Place
 	yield   sync.Once
 	yielded chan struct{} // closed when another dowel is to take the place of this one
 }
@@ -124,23 +124,23 @@ func (a *app) newHouse(f upFlags) (*house, error) {
 	return h, nil
 }
 
-// moveIn starts a house: its servers, and what lets others in, which control is. It is closed where there is an error.
-func (a *app) moveIn(control net.Listener, f upFlags, cause string) (_ *house, err error) {
+// moveIn starts a house at a place: its servers, and what lets others in. Where there is an error, the place is released.
+func (a *app) moveIn(place *control.Place, f upFlags, cause string) (_ *house, err error) {
 	h, err := a.newHouse(f)
 	if err != nil {
-		control.Close()
+		place.Release()
 		return nil, err
 	}
+	h.place = place
 	defer func() {
 		if err != nil {
-			control.Close()
 			h.moveOut(context.Background())
 		}
 	}()
 	if err := h.load(cause); err != nil {
 		return nil, err
 	}
-	h.ends = append(h.ends, h.listen(control))
+	h.ends = append(h.ends, h.listen(place))
 	if !f.stdio {
 		if err := h.askTrust(); err != nil {
 			return nil, err
@@ -156,14 +156,20 @@ func (a *app) moveIn(control net.Listener, f upFlags, cause string) (_ *house, e
 	return h, nil
 }
 
-// moveOut lets nobody in any more, gives calls in flight a moment, and ends the servers.
+// moveOut lets nobody in any more, gives calls in flight a moment, ends the servers, and releases the place.
 func (h *house) moveOut(ctx context.Context) {
+	h.closeDoors(ctx)
+	h.close()
+}
+
+// closeDoors lets nobody in any more, and gives calls in flight a moment.
+func (h *house) closeDoors(ctx context.Context) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := shutdown(end, h.ends...); err != nil {
 		h.app.warn("%v", err)
 	}
-	h.close()
+	h.ends = nil
 }
 
 // look reads the configuration, and starts nothing.
@@ -262,6 +268,9 @@ func (h *house) close() {
 	h.hub.Close()
 	if h.log != nil {
 		h.log.Close()
+	}
+	if err := h.place.Release(); err != nil {
+		h.app.warn("%v", err)
 	}
 }
 

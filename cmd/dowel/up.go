@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"time"
@@ -65,11 +64,11 @@ func (a *app) up(ctx context.Context, f upFlags) error {
 	if f.stdio {
 		return a.upStdio(ctx, f)
 	}
-	listener, err := a.takeControl(ctx, f.socket())
+	place, err := a.takePlace(ctx, f.socket())
 	if err != nil {
 		return err
 	}
-	h, err := a.moveIn(listener, f, "dowel begins")
+	h, err := a.moveIn(place, f, "dowel begins")
 	if err != nil {
 		return err
 	}
@@ -77,23 +76,27 @@ func (a *app) up(ctx context.Context, f upFlags) error {
 	return h.show(ctx)
 }
 
-// takeControl makes this process the dowel that is running. One that serves the client that has started it, and nobody else,
-// makes room, and goes on through this one.
-func (a *app) takeControl(ctx context.Context, socket string) (net.Listener, error) {
-	listener, err := control.Listen(socket)
-	if errors.Is(err, control.ErrRunning) && control.NewClient(socket).Yield(ctx) == nil {
-		for end := time.Now().Add(2 * patience); errors.Is(err, control.ErrRunning) && time.Now().Before(end) && ctx.Err() == nil; {
-			time.Sleep(20 * time.Millisecond)
-			listener, err = control.Listen(socket)
+// takePlace makes this process the dowel that is running. One that is ending is waited for, and one that serves the client
+// that has started it, and nobody else, makes room and goes on through this one.
+func (a *app) takePlace(ctx context.Context, socket string) (*control.Place, error) {
+	other := control.NewClient(socket)
+	for end, told := time.Now().Add(4*patience), false; ; told = true {
+		place, err := control.Listen(socket)
+		switch {
+		case err == nil:
+			return place, nil
+		case !errors.Is(err, control.ErrRunning):
+			return nil, fmt.Errorf("other programs could not be let in: %w", err)
 		}
+		if s, e := other.Status(ctx); e == nil && s.Gateway != "" || ctx.Err() != nil || time.Now().After(end) {
+			return nil, fmt.Errorf("%w: see dowel status", err)
+		}
+		_ = other.Yield(ctx) // it may be on its way out already
+		if !told {
+			a.notice("Waiting for the dowel that is running to make room.")
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
-	switch {
-	case errors.Is(err, control.ErrRunning):
-		return nil, fmt.Errorf("%w: see dowel status", err)
-	case err != nil:
-		return nil, fmt.Errorf("other programs could not be let in: %w", err)
-	}
-	return listener, nil
 }
 
 // show tells how the servers are, until ctx ends.

@@ -93,7 +93,10 @@ func (h *house) listen(l net.Listener) func(context.Context) error {
 		Streamable: streamable.Options{ServerOptions: h.serverOptions(), Principal: control.Principal},
 		Guard:      transport.Guard{Off: true}, Middleware: h.middleware(),
 	})
-	server := &http.Server{Handler: control.Handler(h, h.hub, inside), ReadHeaderTimeout: 10 * time.Second}
+	life, end := context.WithCancel(context.Background())
+	server := &http.Server{
+		Handler: control.Handler(h, h.hub, inside), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return life },
+	}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -101,7 +104,9 @@ func (h *house) listen(l net.Listener) func(context.Context) error {
 	}()
 	return func(ctx context.Context) error {
 		err := shutdown(ctx, inside.Shutdown)
-		server.Close() // streams of events have no other end
+		end() // of the streams of events
+		_ = shutdown(ctx, server.Shutdown)
+		server.Close()
 		<-served
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
@@ -42,7 +44,7 @@ func (a *app) upStdio(ctx context.Context, f upFlags) error {
 	following, stop := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	work.Go(func() { t.follow(following) })
-	err := stdio.Serve(ctx, g.Only(throughName), stdio.Options{ServerOptions: transport.ServerOptions{Logger: logger}})
+	err := stdio.Serve(ctx, g.Through(throughName), stdio.Options{ServerOptions: transport.ServerOptions{Logger: logger}})
 	stop()
 	work.Wait()
 	g.Close()
@@ -86,6 +88,7 @@ func (t *through) follow(ctx context.Context) {
 		case t.look(ctx):
 			for range t.running.Events(ctx) { // until it ends
 			}
+			t.use(t.other(0))
 		default:
 			if err := t.takeOver("the dowel that was running has ended"); err != nil && !errors.Is(err, control.ErrRunning) {
 				t.app.warn("this process cannot take the place of the dowel that has ended: %v", err)
@@ -93,7 +96,7 @@ func (t *through) follow(ctx context.Context) {
 			}
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(pause/2 + rand.N(pause)): // of several that wait for the same, one is the first
 		case <-ctx.Done():
 		}
 	}
@@ -110,11 +113,11 @@ func (t *through) look(ctx context.Context) bool {
 
 // takeOver makes this process the dowel that is running, unless there is one.
 func (t *through) takeOver(cause string) error {
-	listener, err := control.Listen(t.flags.socket())
+	place, err := control.Listen(t.flags.socket())
 	if err != nil {
 		return err
 	}
-	h, err := t.app.moveIn(listener, t.flags, cause)
+	h, err := t.app.moveIn(place, t.flags, cause)
 	if err != nil {
 		return err
 	}
@@ -123,14 +126,17 @@ func (t *through) takeOver(cause string) error {
 	return nil
 }
 
-// reside is the dowel that is running, until another wants to be it, or ctx ends.
+// reside is the dowel that is running, until another wants to be it, or ctx ends. That one begins when this one's servers have
+// ended; what is called meanwhile waits for it.
 func (t *through) reside(ctx context.Context) {
 	select {
 	case <-t.house.yielded:
 	case <-ctx.Done():
 		return
 	}
-	t.house.moveOut(ctx)
+	t.house.closeDoors(ctx)
+	t.use(t.other(0))
+	t.house.close()
 	t.house = nil
 	for end := time.Now().Add(lookAgainLater); !t.look(ctx) && time.Now().Before(end) && ctx.Err() == nil; {
 		time.Sleep(lookAgain / 10)
@@ -142,13 +148,34 @@ func (t *through) use(d hub.Definition) {
 	t.hub.Apply([]hub.Definition{d}, "it is the dowel that is running")
 }
 
-// other is the dowel that runs as a process. It tells the clients of this process and of others apart.
+// other is the dowel that runs as a process; 0, as any that there is or will be. It tells the clients of this process and of
+// others apart.
 func (t *through) other(pid int) hub.Definition {
 	me := http.Header{control.HeaderClient: {fmt.Sprintf("process %d", os.Getpid())}}
 	return hub.Definition{
-		Target: streamable.URL{
+		Target: elsewhere{t.running, streamable.URL{
 			URL: t.running.Gateway(), Client: t.running.HTTP(), Header: func(context.Context) (http.Header, error) { return me, nil },
-		},
+		}},
 		Origin: fmt.Sprintf("the dowel that runs as process %d", pid), Fingerprint: fmt.Sprintf("process %d", pid),
+	}
+}
+
+// elsewhere is the dowel that runs as another process. It is waited for: meanwhile one ends and the next begins.
+type elsewhere struct {
+	running *control.Client
+	streamable.URL
+}
+
+// Dial implements [transport.Dialer].
+func (e elsewhere) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	for {
+		if _, err := e.running.Status(ctx); err == nil {
+			return e.URL.Dial(ctx, in, opts)
+		}
+		select {
+		case <-time.After(lookAgain / 4):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/config/watch"
@@ -19,7 +21,9 @@ func (s *Source) Changes(ctx context.Context, o watch.Options) iter.Seq[*config.
 	return func(yield func(*config.Set) bool) {
 		w := watch.New(o)
 		defer w.Close()
-		s.aim(&watching{watcher: w, warn: o.Warn})
+		watching := &watching{watcher: w, warn: o.Warn}
+		s.aim(watching)
+		defer watching.end()
 		defer s.aim(nil)
 		s.Load("they were looked at again")
 		for changed := range w.Changes(ctx) {
@@ -50,6 +54,33 @@ type watching struct {
 	watcher *watch.Watcher
 	paths   []string
 	warn    func(error)
+	due     map[string]*time.Timer // what is to be done later, by file
+	work    sync.WaitGroup
+}
+
+// later has something done about a file after a while, unless that is due already; the source is locked.
+func (w *watching) later(path string, after time.Duration, do func()) {
+	if w.due[path] != nil {
+		return
+	}
+	if w.due == nil {
+		w.due = map[string]*time.Timer{}
+	}
+	w.work.Add(1)
+	w.due[path] = time.AfterFunc(after, func() {
+		defer w.work.Done()
+		do()
+	})
+}
+
+// end forgets what is due, and waits for what is being done. The source is not locked, and does not know it any more.
+func (w *watching) end() {
+	for _, timer := range w.due {
+		if timer.Stop() {
+			w.work.Done()
+		}
+	}
+	w.work.Wait()
 }
 
 // aim has other paths watched, and reports whether they are others.

@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/hub"
@@ -53,6 +55,7 @@ type Source struct {
 	list  []*config.Server            // that count, in order
 	valid map[place]*config.Server    // each from when its entry was right last
 	stale map[*config.Server]string   // what is wrong by now with entries that were right
+	gone  map[string]time.Time        // since when files are missing that were there
 	reads map[string]bool             // files that the definitions were made from besides: of ${file:…} and envFile
 	watch *watching                   // nil while nobody wants to hear of changes
 }
@@ -62,7 +65,7 @@ func New(h *hub.Hub, o Options) *Source {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Source{hub: h, opts: o, good: map[string][]*config.Server{}}
+	return &Source{hub: h, opts: o, good: map[string][]*config.Server{}, gone: map[string]time.Time{}}
 }
 
 // Load reads the files and applies what they say. A file that cannot be read, although it could once, leaves what it said.
@@ -122,7 +125,7 @@ func (s *Source) count() (list []*config.Server) {
 	}
 	taken := map[string]bool{}
 	for _, f := range s.set.Files {
-		if !f.Broken {
+		if !f.Broken && !s.between(f) {
 			s.good[f.Path] = byFile[f.Path]
 		}
 		for _, server := range s.good[f.Path] {
@@ -141,6 +144,48 @@ func (s *Source) apply(cause string) {
 	if s.watch.aim(s.paths()) { // what has changed before it was watched is read again
 		s.hub.Apply(s.definitions(), cause)
 	}
+}
+
+// missing is how long a file may be missing: there are programs that remove a file before they write it anew.
+const missing = 2 * time.Second
+
+// between reports whether a file that had servers has none only because it is being written; s.mu is held.
+func (s *Source) between(f config.File) bool {
+	if !f.Missing {
+		delete(s.gone, f.Path)
+	}
+	switch {
+	case len(s.good[f.Path]) == 0 || s.watch == nil:
+		return false
+	case f.Empty:
+		s.set.Problems = append(s.set.Problems, config.Problem{
+			Severity: config.Error, Position: config.Position{Path: f.Path}, Message: "the file is empty, and what it said before holds",
+			Hint: "write {} to have no servers",
+		})
+		return true
+	case !f.Missing:
+		return false
+	}
+	since, known := s.gone[f.Path]
+	if !known {
+		since = time.Now()
+		s.gone[f.Path] = since
+	}
+	if time.Since(since) >= missing {
+		return false
+	}
+	s.watch.later(f.Path, missing, func() { s.giveUp(f.Path) })
+	return true
+}
+
+// giveUp reads the files again, one of which has been missing for long.
+func (s *Source) giveUp(path string) {
+	s.mu.Lock()
+	if s.watch != nil {
+		delete(s.watch.due, path)
+	}
+	s.mu.Unlock()
+	s.Load(filepath.Base(path) + " was removed")
 }
 
 // definitions returns those of what was read; s.mu is held.

@@ -21,14 +21,18 @@ func Path(_, _ string) string {
 	return `\\.\pipe\dowel-` + name
 }
 
-// Listen takes connections at a path, which nobody but the user can open. Where a dowel is running the error is [ErrRunning].
-func Listen(path string) (net.Listener, error) {
+// Listen takes connections at a path, which nobody but the user can open, and makes this process the dowel that is running.
+// Where one is running the error is [ErrRunning].
+func Listen(path string) (*Place, error) {
 	const ownerOnly = "D:P(A;;GA;;;OW)"
 	l, err := winio.ListenPipe(path, &winio.PipeConfig{SecurityDescriptor: ownerOnly})
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%w (%s)", ErrRunning, path)
 	}
-	return l, err
+	if err != nil {
+		return nil, err
+	}
+	return &Place{Listener: l}, nil
 }
 
 func dial(ctx context.Context, path string) (net.Conn, error) {

@@ -190,6 +190,16 @@ func (g *registry) keep(ctx context.Context, ss *session, idle bool) error {
 }
 
 // close ends the sessions of this process, which other replicas may go on with, and waits for that no longer than ctx lasts.
+// each calls do for the sessions in memory.
+func (g *registry) each(do func(*session)) {
+	g.mu.Lock()
+	all := slices.Collect(maps.Values(g.sessions))
+	g.mu.Unlock()
+	for _, ss := range all {
+		do(ss)
+	}
+}
+
 func (g *registry) close(ctx context.Context) {
 	g.mu.Lock()
 	g.closed = true

@@ -86,6 +86,39 @@ func TestShutdownIsBounded(t *testing.T) {
 	}
 }
 
+// A call that is cut off by a shutdown is answered with the reason, in both eras.
+func TestShutdownSaysWhy(t *testing.T) {
+	begun := make(chan struct{}, 10)
+	s := world(nil)
+	endpoint, web := serve(t, mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		if req.Method != mcp.MethodCallTool {
+			return s.ServeMCP(ctx, req)
+		}
+		begun <- struct{}{}
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}))
+	answers := make(chan error, 10)
+	for _, r := range bothEras {
+		c := dial(t, web.URL+"/mcp", r, client.Options{})
+		go func() {
+			_, err := client.Call[string](t.Context(), c, "any", nil)
+			answers <- err
+		}()
+		<-begun
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := endpoint.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	for range bothEras {
+		if err := <-answers; err == nil || !strings.Contains(err.Error(), "the server is shutting down, and the call was not done in time") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // Under an address that other machines reach, a name that nobody has listed is one that a page may have made lead here.
 func TestNamesOfAPublicAddress(t *testing.T) {
 	listener, err := net.Listen("tcp", "0.0.0.0:0")

@@ -2,13 +2,13 @@ package streamable
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -40,8 +40,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		err, grace = context.Cause(ctx), 500*time.Millisecond
+		err, grace = context.Cause(ctx), 250*time.Millisecond
 		s.cancelCalls()
+		answered := time.NewTimer(grace)
+		defer answered.Stop()
+		select {
+		case <-done:
+		case <-answered.C:
+		}
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -54,15 +60,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-var errEnding = errors.New("the server is shutting down, and the call has not been done in time")
+var errEnding = mcp.Errorf(jsonrpc.CodeInternal, "the server is shutting down, and the call was not done in time")
 
-// cancelCalls ends the calls of the modern era; those of sessions end with these.
+// cancelCalls ends the calls of both eras, which say so.
 func (s *Server) cancelCalls() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for out := range s.calls {
 		out.ctx.cancel(errEnding)
 	}
+	s.mu.Unlock()
+	s.sessions.each(func(ss *session) { ss.edge.Cancel(errEnding) })
 }
 
 // late answers what comes during a shutdown. What a call in flight waits for is still taken.

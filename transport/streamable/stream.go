@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -80,13 +81,13 @@ func (c *carrier) stream(ctx context.Context, m *transport.Outbound, resp *http.
 	back.Began(resp.Body)
 	done, err := c.read(at, resp, true, take)
 	resp.Body.Close()
-	for failures := 0; !done; failures++ {
+	for failures, cut := 0, time.Now(); !done; failures++ {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case permanent(err):
 			return err
-		case at.last == "" || m.Revision.Modern() || failures == maxResume:
+		case at.last == "" || m.Revision.Modern() || failures == maxResume || unreachable(err) && time.Since(cut) > maxUnreachable:
 			return fmt.Errorf("%w: the event stream ended before the response: %w", mcp.ErrConnection, err)
 		}
 		seen := at.events
@@ -95,7 +96,7 @@ func (c *carrier) stream(ctx context.Context, m *transport.Outbound, resp *http.
 		}
 		done, err = c.resume(ctx, m.Revision, at, back, take)
 		if at.events > seen || err == io.EOF { // a server that is polled ends each stream well
-			failures = -1
+			failures, cut = -1, time.Now()
 		}
 	}
 	return nil
@@ -112,7 +113,16 @@ func (c *carrier) resume(ctx context.Context, revision mcp.Revision, at *cursor,
 	return c.read(at, resp, true, take)
 }
 
-const maxResume = 8 // attempts in a row that bring nothing
+const (
+	maxResume      = 8                // attempts in a row that bring nothing
+	maxUnreachable = 10 * time.Second // of a server that nothing connects to
+)
+
+// unreachable reports whether nobody listens where the server was.
+func unreachable(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
+}
 
 // pause is how long to wait before a stream is asked for again: what the server says, and longer where it was to no avail.
 func pause(retry time.Duration, failures int) time.Duration {
