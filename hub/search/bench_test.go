@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/dowel-mcp/dowel/gateway/search"
+	"github.com/dowel-mcp/dowel/hub/search"
 )
 
 // manyTools are 4,000 invented tools of 200 servers, with as many words as real ones have.

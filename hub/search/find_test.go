@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dowel-mcp/dowel/gateway/search"
+	"github.com/dowel-mcp/dowel/hub/search"
 )
 
 // workshop is a catalog of invented tools.
