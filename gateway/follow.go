@@ -20,12 +20,13 @@ type follower struct {
 	names    map[string]string // the client's, by those that the upstream knows
 	begun    chan []string     // takes what the upstream honours at first, and nothing where it refuses
 	again    bool              // it has been told
+	honoured map[string]bool   // of names, by the upstream's last acknowledgement
+	stop     context.CancelFunc
 }
 
 // run listens for as long as the subscription lives and the upstream is one that is started. After an interruption all
 // resources count as updated.
 func (f *follower) run(ctx context.Context) {
-	defer f.left(ctx, f)
 	defer f.begin(nil)
 	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{
 		ResourceSubscriptions: slices.Sorted(maps.Keys(f.names)),
@@ -88,10 +89,16 @@ func (f *follower) notified(ctx context.Context, n mcp.Notification) {
 		var p mcp.AcknowledgedParams
 		_ = mcp.Decode(n.Params, &p)  // what cannot be read honours nothing
 		missed := f.again || f.late() // before the client is told, which begin lets happen
+		f.honoured = map[string]bool{}
+		for _, uri := range p.Notifications.ResourceSubscriptions {
+			f.honoured[uri] = true
+		}
 		f.begin(p.Notifications.ResourceSubscriptions)
 		if missed {
 			for uri := range f.names {
-				f.updated(ctx, uri, nil)
+				if f.honoured[uri] {
+					f.updated(ctx, uri, nil)
+				}
 			}
 		}
 		f.again = true

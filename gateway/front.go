@@ -40,7 +40,7 @@ type Front struct {
 	old     *sse.Server
 
 	mu    sync.Mutex
-	parts map[string]*streamable.Server // by path: of single upstreams and of single clients
+	parts map[string]*streamable.Server // by path: of single upstreams and of single clients; nil once it is shut down
 }
 
 // Front returns the gateway over HTTP. Call [Front.Shutdown] before the program ends.
@@ -127,6 +127,9 @@ func (f *Front) part(path string, of func(o *streamable.Options) *Gateway) *stre
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.parts[path]
+	if f.parts == nil {
+		return f.all // which refuses
+	}
 	if s == nil {
 		o := f.opts.Streamable
 		s = streamable.Handler(mcp.Chain(of(&o), f.opts.Middleware...), o)
@@ -142,6 +145,7 @@ func (f *Front) Shutdown(ctx context.Context) error {
 	for _, s := range f.parts {
 		ends = append(ends, s.Shutdown)
 	}
+	f.parts = nil
 	f.mu.Unlock()
 	failed := make([]error, len(ends))
 	var wg sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,6 +153,25 @@ func TestLimit(t *testing.T) {
 }
 
 // A model that gets a name wrong is told what it may have meant.
+// What has been shut down takes nothing, also where nobody has been before.
+func TestFrontAfterShutdown(t *testing.T) {
+	g, _ := over(t, hub.Definition{Name: "up", Target: everything.New()})
+	f := g.Front(gateway.FrontOptions{})
+	if err := f.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/mcp", "/mcp/up"} {
+		const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		w := httptest.NewRecorder()
+		if f.ServeHTTP(w, r); w.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
 func TestMeant(t *testing.T) {
 	h := hub.New()
 	defer h.Close()

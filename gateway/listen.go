@@ -101,7 +101,13 @@ func (l *listening) follow(ctx context.Context) []*follower {
 			l.followers = map[*follower]struct{}{}
 		}
 		l.followers[f] = struct{}{}
-		l.work.Go(func() { f.run(ctx) })
+		its, stop := context.WithCancel(ctx)
+		f.stop = stop
+		l.work.Go(func() {
+			f.run(its)
+			stop()
+			l.left(ctx, f)
+		})
 	}
 	return following
 }
@@ -109,9 +115,9 @@ func (l *listening) follow(ctx context.Context) []*follower {
 // agree sorts the resources that can be followed, and are not, by their upstreams; l.mu is held.
 func (l *listening) agree() (all []*follower) {
 	var c *hub.Catalog
-	of := map[*hub.Upstream]*follower{}
+	of, followed := map[*hub.Upstream]*follower{}, l.followed()
 	for _, uri := range l.filter.ResourceSubscriptions {
-		if l.followed(uri) {
+		if followed[uri] {
 			continue
 		}
 		if c == nil {
@@ -130,26 +136,41 @@ func (l *listening) agree() (all []*follower) {
 	return all
 }
 
-// followed reports whether a resource of the client is followed; l.mu is held.
-func (l *listening) followed(uri string) bool {
+// followed are the resources of the client that are followed; l.mu is held.
+func (l *listening) followed() map[string]bool {
+	all := map[string]bool{}
 	for f := range l.followers {
-		for _, name := range f.names {
-			if name == uri {
-				return true
+		for _, uri := range f.names {
+			all[uri] = true
+		}
+	}
+	return all
+}
+
+// review ends the followers of resources that another upstream has by now; who follows them from then on is found when they
+// have left.
+func (l *listening) review() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.gateway.hub.Catalog()
+	for f := range l.followers {
+		for _, uri := range f.names {
+			if u, _ := l.gateway.view.resource(c, uri); u != nil && u != f.upstream {
+				f.stop()
+				break
 			}
 		}
 	}
-	return false
 }
 
 // subscribable reports whether the resources of an upstream may be followed: what one can do that has not run yet is seen when
 // it is asked.
 func subscribable(u *hub.Upstream) bool {
-	if u.State().Status.Held() {
-		return false
+	status, i := u.State().Status, u.Info()
+	if status != hub.Ready { // what is known may be of another server that was there before
+		return !status.Held()
 	}
-	i := u.Info()
-	return i.Revision == "" || i.Capabilities.Resources != nil && i.Capabilities.Resources.Subscribe
+	return i.Capabilities.Resources != nil && i.Capabilities.Resources.Subscribe
 }
 
 // left forgets a follower that has ended. Its upstream may be there again by now.
@@ -166,6 +187,7 @@ func (l *listening) left(ctx context.Context, f *follower) {
 func (l *listening) changed(ctx context.Context, e hub.Event) {
 	if e.Kind == hub.CatalogChanged || e.Missed > 0 {
 		l.gather(ctx, e)
+		l.review()
 	}
 	if e.Kind == hub.CatalogChanged || e.State.Status == hub.Ready || e.Missed > 0 {
 		l.follow(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -214,4 +215,113 @@ func (s slowly) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 		time.Sleep(2 * time.Second)
 	}
 	return s.Handler.ServeMCP(ctx, req)
+}
+
+// half honours one of the resources that are asked for.
+type half struct{ mcp.Handler }
+
+func (s half) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.Method != mcp.MethodListen || !hasResources(req) {
+		return s.Handler.ServeMCP(ctx, req)
+	}
+	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}}})
+	if err == nil {
+		err = req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: ack})
+	}
+	if err != nil {
+		return nil, err
+	}
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// told is a peer that keeps what it is told.
+type told struct{ changes chan mcp.Change }
+
+func (told) Notify(context.Context, mcp.Notification) error { return nil }
+
+func (p told) Change(_ context.Context, c mcp.Change) error { p.changes <- c; return nil }
+
+// What the server has not agreed to is told of by nobody.
+func TestOnlyWhatWasAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: half{everything.New()}})
+		settle(t, h)
+		g := gatewayOf(t, h, gateway.Options{}).Only("up")
+		p := told{make(chan mcp.Change, 100)}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = g.ServeMCP(ctx, &mcp.Request{ // until it is cancelled
+				Method: mcp.MethodListen, Peer: p, Revision: mcp.LatestRevision,
+				Params: json.RawMessage(`{"notifications":{"resourceSubscriptions":["` + watchedURI + `","test://refused"]}}`),
+			})
+		}()
+		synctest.Wait()
+		<-p.changes // the acknowledgement
+		h.Upstream("up").Restart("the test does it")
+		time.Sleep(10 * time.Second)
+		heard := 0
+		for ; len(p.changes) > 0; heard++ {
+			if c := <-p.changes; strings.Contains(string(c.Params), "test://refused") {
+				t.Errorf("%s", c.Params)
+			}
+		}
+		if heard == 0 {
+			t.Error("nothing is told after an interruption")
+		}
+		cancel()
+		<-done
+	})
+}
+
+// A subscription goes along with its resource to another server.
+func TestSubscriptionMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1"})
+		settle(t, h)
+		f := follow(t, gatewayOf(t, h, gateway.Options{}), mcp.LatestRevision)
+		f.hearsChange(t, "up__test_trigger_resource_update", "at first")
+		h.Apply([]hub.Definition{{Name: "up", Target: asker(), Fingerprint: "2"}, {Name: "b", Target: everything.New(), Fingerprint: "1"}}, "moved")
+		settle(t, h)
+		time.Sleep(5 * time.Minute)
+		for len(f.updates) > 0 {
+			<-f.updates
+		}
+		f.hearsChange(t, "b__test_trigger_resource_update", "after it has moved")
+	})
+}
+
+// A lazy server that becomes another one while it is followed is started for that.
+func TestSubscriptionOfRedefined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Lazy: true}
+		other := d
+		other.Target, other.Fingerprint = everything.New(), "2"
+		h := hubOf(t, hub.Options{Cache: &offers{}}, d)
+		settle(t, h)
+		for _, x := range []hub.Definition{other, d} {
+			h.Apply([]hub.Definition{x}, "both are known")
+			settle(t, h)
+		}
+		f := follow(t, gatewayOf(t, h, gateway.Options{}), mcp.LatestRevision)
+		f.hearsChange(t, "up__test_trigger_resource_update", "at first")
+		h.Apply([]hub.Definition{other}, "its entry changed")
+		f.hears(t, "after it has become another")
+	})
+}
+
+// What was there before says nothing of a server that is starting.
+func TestSubscriptionWhileBecoming(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := hub.Definition{Name: "up", Target: slowly{everything.New()}, Fingerprint: "2"}
+		h := hubOf(t, hub.Options{Cache: &offers{}}, other)
+		settle(t, h)
+		h.Apply([]hub.Definition{{Name: "up", Target: asker(), Fingerprint: "1"}}, "the test does it")
+		settle(t, h)
+		h.Apply([]hub.Definition{other}, "the test does it")
+		f := follow(t, gatewayOf(t, h, gateway.Options{}), mcp.LatestRevision)
+		f.hearsChange(t, "up__test_trigger_resource_update", "when it has started")
+	})
 }

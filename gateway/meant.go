@@ -20,7 +20,7 @@ func (g *Gateway) meant(name string) string {
 		return ""
 	}
 	best, least := "", max(3, len(name)/3)
-	server, qualified := serverOf(name)
+	server, qualified := g.serverOf(name)
 	var its []string // the tools of that server
 	for _, item := range g.hub.Catalog().Items(hub.Tool) {
 		if !g.view.shows(item.Upstream.Name()) {
@@ -44,7 +44,15 @@ func (g *Gateway) meant(name string) string {
 }
 
 // serverOf returns the server's name in a qualified name of a tool, in either form.
-func serverOf(name string) (server string, qualified bool) {
+func (g *Gateway) serverOf(name string) (server string, qualified bool) {
+	for _, u := range g.view.upstreams() {
+		if m := (hub.Missing{Upstream: u.Name()}); m.Owns(name) && len(u.Name()) > len(server) {
+			server = u.Name()
+		}
+	}
+	if server != "" {
+		return server, true
+	}
 	for _, separator := range []string{"__", "."} {
 		if server, _, ok := strings.Cut(name, separator); ok && server != "" {
 			return server, true

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/hub/search"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/hub/search"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )

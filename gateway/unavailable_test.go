@@ -145,3 +145,14 @@ func TestUnknownToolsOfKnownServers(t *testing.T) {
 		}
 	}
 }
+
+// A server is known by its name on the wire, too.
+func TestServerOfUnknownTools(t *testing.T) {
+	g, _ := over(t, hub.Definition{Name: "acme.io", Target: everything.New()}, hub.Definition{Name: "notes", Target: everything.New()})
+	for _, name := range []string{"acme_io__summarise_the_weather_forecast", "acme.io.summarise_the_weather_forecast", "Notes__summarise_the_weather_forecast"} {
+		_, err := g.ServeMCP(t.Context(), request("ada", `{"name":"`+name+`","arguments":{}}`))
+		if got := message(err); !strings.Contains(got, "its tools are") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

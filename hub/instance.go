@@ -172,6 +172,9 @@ func (u *Upstream) ready(ctx context.Context, in *instance, took time.Duration) 
 		Capabilities: in.client.Capabilities(), Took: took,
 	}
 	u.enter(State{Status: Ready, Cause: fmt.Sprintf("connected in %v", took.Round(time.Millisecond)), Attempt: u.state.Attempt})
+	if cause := u.takeNoted(); cause != "" {
+		u.order(cause)
+	}
 }
 
 // attend waits until the connection is lost, or is of no use any more, and returns why.

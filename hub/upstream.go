@@ -30,6 +30,8 @@ type Upstream struct {
 	kick      chan struct{}           // holds a token when run has to look again
 	cause     string                  // of what run does next
 	wanted    bool                    // a call waits for a server that is stopped
+	noted     string                  // why it is to be restarted when it has started: a file changed meanwhile
+	noting    bool                    // it is being restarted for that
 	main      *instance               // nil unless Ready
 	instances map[string]*instance    // of clients that have one of their own
 	own       sync.WaitGroup          // what keeps those open
@@ -206,6 +208,11 @@ func (u *Upstream) fail(err error, diagnosis *doctor.Diagnosis, steady bool) {
 	if was == Ready {
 		s.Cause = "the connection was lost"
 	}
+	if cause := u.takeNoted(); cause != "" {
+		s.Status, s.Cause = Starting, cause
+		u.enter(s)
+		return
+	}
 	s.Next = time.Now().Add(u.pause(s.Attempt))
 	u.enter(s)
 }
@@ -364,10 +371,11 @@ func (u *Upstream) wait(ctx context.Context, holds func() bool) bool {
 	}
 }
 
-// Revived waits until an upstream that was lost is ready again; false where ctx ends first, or it is not started any more.
+// Revived waits until calls can reach an upstream that was lost, which may take starting it; false where ctx ends first, or it
+// is not started any more.
 func (u *Upstream) Revived(ctx context.Context) (ready bool) {
 	u.wait(ctx, func() bool {
-		ready = u.state.Status == Ready
+		ready = u.state.Status == Ready || u.state.Status == Stopped
 		return ready || u.state.Status.Held()
 	})
 	return ready

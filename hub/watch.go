@@ -35,7 +35,7 @@ func (w *watching) aim(paths []string) {
 	w.watcher = watcher
 	w.work.Go(func() {
 		for changed := range watcher.Changes(context.Background()) { // until it is closed
-			u.Restart(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String())
+			u.fileChanged(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String())
 		}
 	})
 }
@@ -46,4 +46,29 @@ func (w *watching) close() {
 		w.work.Wait()
 	}
 	w.paths, w.watcher = nil, nil
+}
+
+// fileChanged restarts the server. While it starts the change is noted only: the start itself may write what is watched.
+func (u *Upstream) fileChanged(cause string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch u.state.Status {
+	case Removed:
+	case Starting:
+		u.noted = cause
+	default:
+		u.noting = false
+		u.wanted = true
+		u.order(cause)
+	}
+}
+
+// takeNoted returns the cause of a restart that was noted while the server started; empty where there is none, or this start
+// was made for one already: what is written by each start does not restart the server without end. u.mu is held.
+func (u *Upstream) takeNoted() (cause string) {
+	if !u.noting {
+		cause = u.noted
+	}
+	u.noted, u.noting = "", cause != ""
+	return cause
 }

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -104,5 +105,31 @@ func TestWatchPathsWhileStarting(t *testing.T) {
 		if e.State.Cause == "code.js was modified" {
 			return
 		}
+	}
+}
+
+// A server whose start writes what is watched is not restarted without end.
+func TestWatchPathsThatTheStartWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.js")
+	put(t, path, "0")
+	var starts atomic.Int32
+	build := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		if req.Method == mcp.MethodDiscover {
+			put(t, path, fmt.Sprint("build ", starts.Add(1)))
+			select {
+			case <-time.After(500 * time.Millisecond): // longer than the watcher takes
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		return echo("x").ServeMCP(ctx, req)
+	})
+	h := start(t, hub.Options{Logger: quiet}, hub.Definition{Name: "dev", Target: build, WatchPaths: []string{path}})
+	until(t, "it has come to rest", func() bool {
+		s := h.Upstream("dev").State()
+		return s.Status == hub.Ready && time.Since(s.Since) > time.Second
+	})
+	if n := starts.Load(); n > 2 {
+		t.Errorf("%d starts", n)
 	}
 }

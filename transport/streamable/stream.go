@@ -81,13 +81,20 @@ func (c *carrier) stream(ctx context.Context, m *transport.Outbound, resp *http.
 	back.Began(resp.Body)
 	done, err := c.read(at, resp, true, take)
 	resp.Body.Close()
-	for failures, cut := 0, time.Now(); !done; failures++ {
+	var lost time.Time // since when nothing connects
+	for failures := 0; !done; failures++ {
+		switch {
+		case !unreachable(err):
+			lost = time.Time{}
+		case lost.IsZero():
+			lost = time.Now()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case permanent(err):
 			return err
-		case at.last == "" || m.Revision.Modern() || failures == maxResume || unreachable(err) && time.Since(cut) > maxUnreachable:
+		case at.last == "" || m.Revision.Modern() || failures == maxResume || !lost.IsZero() && time.Since(lost) > maxUnreachable:
 			return fmt.Errorf("%w: the event stream ended before the response: %w", mcp.ErrConnection, err)
 		}
 		seen := at.events
@@ -96,7 +103,7 @@ func (c *carrier) stream(ctx context.Context, m *transport.Outbound, resp *http.
 		}
 		done, err = c.resume(ctx, m.Revision, at, back, take)
 		if at.events > seen || err == io.EOF { // a server that is polled ends each stream well
-			failures, cut = -1, time.Now()
+			failures = -1
 		}
 	}
 	return nil
