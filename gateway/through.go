@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -26,7 +27,31 @@ func (t *through) find(c *hub.Catalog, k hub.Kind, name string) *hub.Item {
 	if u == nil {
 		return nil
 	}
+	if item := t.mended(c, u, k, name); item != nil {
+		return item
+	}
 	return &hub.Item{Upstream: u, Kind: k, Name: name, Offered: name, Wire: name}
+}
+
+// mended returns what only one name can mean when the usual mistakes of models are mended: the header fields of a call are made
+// from the definition of what is called.
+func (t *through) mended(c *hub.Catalog, u *hub.Upstream, k hub.Kind, name string) (found *hub.Item) {
+	for _, item := range c.Items(k) {
+		_, bare, _ := strings.Cut(item.Offered, "__")
+		if item.Upstream != u || plain(item.Offered) != plain(name) && plain(bare) != plain(name) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = item
+	}
+	return found
+}
+
+// plain is a name without the differences that models lose.
+func plain(name string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("_-./: ", r) }), "_")
 }
 
 // list passes a list on, page by page.

@@ -29,6 +29,12 @@ func (u *Upstream) RoundTrip(ctx context.Context, who Caller, req *mcp.Request) 
 }
 
 func (in *instance) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	if req.Method == mcp.MethodListen {
+		var stop context.CancelCauseFunc
+		ctx, stop = context.WithCancelCause(ctx)
+		defer stop(nil)
+		defer context.AfterFunc(in.replaced, func() { stop(errReplaced) })()
+	}
 	idle, total := in.upstream.limits()
 	if idle == 0 && total == 0 || req.Method == mcp.MethodListen {
 		return in.client.RoundTrip(ctx, req)

@@ -37,6 +37,10 @@ type Definition struct {
 	// WatchPaths are files, folders and patterns: a change of one restarts the server.
 	WatchPaths []string
 
+	// Linger is how long calls in flight may go on when the server is restarted or becomes another one, for targets that go on
+	// beside the next. 0: they are cut off.
+	Linger time.Duration
+
 	// Mask replaces secrets in what is shown of the server. nil: there are none.
 	Mask func(string) string
 }

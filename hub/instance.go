@@ -24,9 +24,14 @@ type instance struct {
 	left     chan struct{} // closed when one that is a client's own has to make room
 	err      error         // of opening; read after opened is closed
 
+	lingers  time.Duration
+	replaced context.Context // ends when another connection takes the place of this one
+	replace  context.CancelCauseFunc
+
 	mu    sync.Mutex
 	used  time.Time
 	calls int
+	done  chan struct{} // made by linger, and closed when there is no call
 }
 
 // open connects. The instance lives until close, or until it is lost.
@@ -34,7 +39,8 @@ func (u *Upstream) open(ctx context.Context) (*instance, error) {
 	u.mu.Lock()
 	d := u.def
 	u.mu.Unlock()
-	in := &instance{upstream: u, made: d.Fingerprint, lost: make(chan error, 1), used: time.Now()}
+	in := &instance{upstream: u, made: d.Fingerprint, lingers: d.Linger, lost: make(chan error, 1), used: time.Now()}
+	in.replaced, in.replace = context.WithCancelCause(context.Background())
 	options := u.options(d)
 	options.OnState = in.changed
 	c, err := client.Dial(ctx, u.target(d), options)
@@ -111,6 +117,33 @@ func (in *instance) enter() func() {
 		defer in.mu.Unlock()
 		in.calls--
 		in.used = time.Now()
+		if in.calls == 0 && in.done != nil {
+			close(in.done)
+			in.done = nil
+		}
+	}
+}
+
+// errReplaced is why a subscription ends whose server is restarted, or becomes another one.
+var errReplaced = fmt.Errorf("%w: another one takes its place", mcp.ErrConnection)
+
+// linger waits until the calls in flight are done, for a while, or until the upstream ends. Subscriptions are ended.
+func (in *instance) linger(life context.Context, limit time.Duration) {
+	in.replace(errReplaced)
+	in.mu.Lock()
+	done := make(chan struct{})
+	if in.calls == 0 {
+		close(done)
+	} else {
+		in.done = done
+	}
+	in.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-life.Done():
 	}
 }
 
@@ -136,7 +169,7 @@ func (u *Upstream) connect(ctx context.Context, began time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer in.client.Close()
+	defer u.leave(ctx, in)
 	var work sync.WaitGroup
 	defer work.Wait()
 	ctx, end := context.WithCancel(ctx)
@@ -149,6 +182,19 @@ func (u *Upstream) connect(ctx context.Context, began time.Time) error {
 	u.ready(ctx, in, time.Since(began))
 	close(f.learned)
 	return u.attend(ctx, in)
+}
+
+// leave closes a connection that is of no use any more: at once, unless its calls in flight may go on beside the next.
+func (u *Upstream) leave(ctx context.Context, in *instance) {
+	var ordered *order
+	if in.lingers == 0 || !errors.As(context.Cause(ctx), &ordered) {
+		in.client.Close()
+		return
+	}
+	u.own.Go(func() {
+		in.linger(u.life, in.lingers)
+		in.client.Close()
+	})
 }
 
 // withdraw takes the connection of all away from calls: one that is being closed is of no use to them.

@@ -37,6 +37,7 @@ func (u *Upstream) reserve(key string) (*instance, error) {
 		return nil, fmt.Errorf("%d clients have a process of %s of their own already: wait for one to leave", maxOwn, u.name)
 	}
 	in = &instance{opened: make(chan struct{}), left: make(chan struct{}), used: time.Now()}
+	in.replaced, in.replace = context.WithCancelCause(context.Background())
 	u.instances[key] = in
 	down := u.changed
 	u.own.Go(func() { u.openOwn(key, in, down) }) // it outlives the call that needs it first
@@ -86,6 +87,7 @@ func (u *Upstream) openOwn(key string, in *instance, down <-chan struct{}) {
 	close(in.opened)
 	u.attendOwn(in, down)
 	u.forget(key, in)
+	in.replace(errReplaced)
 	in.client.Close()
 }
 

@@ -18,7 +18,8 @@ type Upstream struct {
 	hub  *Hub
 	name string
 	log  tail
-	stop context.CancelFunc // ends run
+	life context.Context    // of run
+	stop context.CancelFunc // ends it
 	done chan struct{}      // closed when run has returned
 
 	mu        sync.Mutex
@@ -57,7 +58,7 @@ func newUpstream(h *Hub, d Definition) *Upstream {
 // start begins the upstream's life.
 func (u *Upstream) start(cause string) {
 	ctx, stop := context.WithCancel(context.Background())
-	u.stop = stop
+	u.life, u.stop = ctx, stop
 	u.mu.Lock()
 	u.cause = cause
 	u.offer = u.remembered()

@@ -153,7 +153,7 @@ func TestUpKilledUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.ends(lost)
-	cut(15 * time.Second) // of older clients, which try to come back for their answers
+	cut(lost) // of older clients, which try to come back for their answers
 	gone(t, all, 10*time.Second)
 	for tool, n := range c.stop() {
 		if n.errors == 0 {

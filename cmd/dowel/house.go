@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/builtin"
@@ -90,7 +91,9 @@ type house struct {
 	gateway  *gateway.Gateway
 	state    *state.State
 	settings config.Gateway
-	web      *web
+	web      atomic.Pointer[web]
+	alone    bool // it serves the client that has started it, and nobody else
+	ending   atomic.Bool
 	began    time.Time
 
 	life context.Context
@@ -131,7 +134,7 @@ func (a *app) moveIn(place *control.Place, f upFlags, cause string) (_ *house, e
 		place.Release()
 		return nil, err
 	}
-	h.place = place
+	h.place, h.alone = place, f.stdio && f.address == ""
 	defer func() {
 		if err != nil {
 			h.moveOut(context.Background())
@@ -164,6 +167,7 @@ func (h *house) moveOut(ctx context.Context) {
 
 // closeDoors lets nobody in any more, and gives calls in flight a moment.
 func (h *house) closeDoors(ctx context.Context) {
+	h.ending.Store(true)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := shutdown(end, h.ends...); err != nil {
@@ -368,8 +372,9 @@ func (h *house) files() (found []string) {
 // Status implements [control.Controller].
 func (h *house) Status() control.Status {
 	s := control.Status{PID: os.Getpid(), Version: version(), Started: h.began, Files: h.files(), Servers: control.DescribeAll(h.hub)}
-	if h.web != nil {
-		s.Gateway, s.Page = h.web.url+"/mcp", h.web.url+"/"
+	s.Ending = h.ending.Load()
+	if w := h.web.Load(); w != nil {
+		s.Gateway, s.Page = w.url+"/mcp", w.url+"/"
 	}
 	return s
 }
@@ -388,7 +393,7 @@ func (h *house) Reload(context.Context) error {
 
 // Yield implements [control.Controller]: what serves a client over stdio alone makes room for one that is there for all.
 func (h *house) Yield(context.Context) error {
-	if h.web != nil {
+	if !h.alone {
 		return errors.New("it serves others")
 	}
 	h.yield.Do(func() { close(h.yielded) })

@@ -3,10 +3,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,4 +164,135 @@ func TestUpStdioIsAClient(t *testing.T) {
 	other.says("", "notes__set", map[string]string{"key": "k", "value": "the other's"})
 	one.says("mine", "notes__get", map[string]string{"key": "k"})
 	other.says("the other's", "notes__get", map[string]string{"key": "k"})
+}
+
+// A client that comes while the dowel that is running ends waits for the next one.
+func TestUpStdioWhileOneEnds(t *testing.T) {
+	t.Parallel()
+	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20250618} {
+		t.Run(string(r), func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t)
+			p.write(p.own(), `{"mcpServers": {"one": `+p.served("everything", "")+`}}`)
+			place, err := control.Listen(control.Path(p.home, p.home))
+			if err != nil {
+				t.Fatal(err)
+			}
+			place.Close() // nobody is let in, and its servers take a while
+			time.AfterFunc(2*time.Second, func() { _ = place.Release() })
+			c := p.program(r)
+			if _, err := c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodListTools}); err != nil {
+				t.Error(err)
+			}
+			if got, err := client.Call[string](t.Context(), c.Client, "one__echo", map[string]string{"message": "hi"}); got != "hi" {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+// calm calls a tool all the time for a while, and says what fails.
+func (c *program) calm(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if _, err := client.Call[string](c.t.Context(), c.Client, "one__echo", map[string]string{"message": "hi"}); err != nil {
+			c.t.Errorf("a call at a hand-over: %v", err)
+		}
+	}
+}
+
+// slow makes calls that take a second.
+func (c *program) slow(work *sync.WaitGroup) {
+	for range 10 {
+		work.Go(func() {
+			if _, err := client.Call[json.RawMessage](c.t.Context(), c.Client, "one__slow", map[string]any{"seconds": 1.0}); err != nil {
+				c.t.Errorf("a call in flight at a hand-over: %v", err)
+			}
+		})
+	}
+}
+
+// Calls in flight at a hand-over are done, and those that come meanwhile wait: of clients that go through a dowel that ends, and
+// of the one that makes room.
+func TestUpStdioLosesNoCall(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	p.write(p.own(), `{"mcpServers": {"one": `+p.served("everything", "")+`}}`)
+	owner := p.program(mcp.LatestRevision)
+	first := p.running(os.Getpid())
+	other := p.program(mcp.Revision20250618)
+	for _, c := range []*program{owner, other} {
+		c.echoes()
+	}
+	during := func(change func()) {
+		var work sync.WaitGroup
+		for _, c := range []*program{owner, other} {
+			c.slow(&work)
+			work.Go(func() { c.calm(3 * time.Second) })
+		}
+		time.Sleep(300 * time.Millisecond)
+		change()
+		work.Wait()
+	}
+	during(func() { p.up(); first = p.running(first) })
+	p.until(map[string]hub.Status{"one": hub.Ready})
+	during(func() { p.down(); p.running(first) })
+}
+
+// Header fields that mirror arguments are sent whatever a model makes of a tool's name.
+func TestUpStdioSendsHeaders(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	p.write(p.own(), `{"mcpServers": {"one": `+p.served("everything", "")+`}}`)
+	c := p.program(mcp.LatestRevision)
+	c.echoes()
+	try := func(when string) {
+		for _, name := range []string{"one__test_x_mcp_header", "one.test_x_mcp_header", "one__test-x-mcp-header", "test_x_mcp_header"} {
+			if _, err := client.Call[string](t.Context(), c.Client, name, map[string]any{"region": "eu"}); err != nil {
+				t.Errorf("%s: %s: %v", when, name, err)
+			}
+		}
+	}
+	try("alone")
+	first := p.running(os.Getpid())
+	p.up()
+	p.running(first)
+	p.until(map[string]hub.Status{"one": hub.Ready})
+	c.echoes()
+	try("through another")
+}
+
+// A dowel can be asked how it is while it begins.
+func TestStatusWhileMovingIn(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"} {
+		t.Setenv(name, home)
+	}
+	file := filepath.Join(home, "x.json")
+	if err := os.WriteFile(file, []byte(`{"mcpServers": {}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{stdout: newScreen(&bytes.Buffer{}, nil), stderr: newScreen(&bytes.Buffer{}, nil)}
+	var f upFlags
+	f.files, f.address = []string{file}, "127.0.0.1:0"
+	place, err := control.Listen(f.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		for c := control.NewClient(f.socket()); ctx.Err() == nil; {
+			_, _ = c.Status(ctx) // of a dowel that may not listen yet
+			if err := c.Yield(ctx); err == nil {
+				t.Error("it makes room, although it serves others")
+			}
+		}
+	})
+	h, err := a.moveIn(place, f, "the test begins")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	asking.Wait()
+	h.moveOut(t.Context())
 }

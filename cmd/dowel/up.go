@@ -123,7 +123,7 @@ func (h *house) show(ctx context.Context) error {
 }
 
 func (h *house) greeting() string {
-	text := "The gateway is at " + h.web.url + "/mcp, its page at " + h.web.url + "/. Ctrl-C ends it."
+	text := "The gateway is at " + h.web.Load().url + "/mcp, its page at " + h.web.Load().url + "/. Ctrl-C ends it."
 	if files := h.files(); len(files) > 0 && len(h.hub.Upstreams()) == 0 {
 		return "There are no servers in " + strings.Join(files, ", ") + ": add some with dowel servers add, or dowel import.\n" + text
 	} else if len(files) > 0 {

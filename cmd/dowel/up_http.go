@@ -51,7 +51,7 @@ func (h *house) open(f upFlags) (*web, error) {
 	})
 	w.server = &http.Server{Handler: w.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(h.app.notices(), slog.LevelDebug)}
 	go func() { w.served <- w.server.Serve(listener) }()
-	h.web = w
+	h.web.Store(w)
 	return w, nil
 }
 
@@ -87,6 +87,9 @@ func (w *web) shutdown(ctx context.Context) error {
 	return errors.Join(shutdown(ctx, w.front.Shutdown), shutdown(ctx, w.server.Shutdown), w.server.Close())
 }
 
+// hearing is how long others of the user's processes have to hear that this dowel ends.
+const hearing = 100 * time.Millisecond
+
 // listen lets other programs of the user in, and returns what ends that.
 func (h *house) listen(l net.Listener) func(context.Context) error {
 	inside := h.gateway.Front(gateway.FrontOptions{
@@ -94,17 +97,16 @@ func (h *house) listen(l net.Listener) func(context.Context) error {
 		Guard:      transport.Guard{Off: true}, Middleware: h.middleware(),
 	})
 	life, end := context.WithCancel(context.Background())
-	server := &http.Server{
-		Handler: control.Handler(h, h.hub, inside), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return life },
-	}
+	server := &http.Server{Handler: control.Handler(life, h, h.hub, inside), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		_ = server.Serve(l) // until it is shut down
 	}()
 	return func(ctx context.Context) error {
+		end()               // of the streams of events, which tells those who go through this dowel that it takes no more calls
+		time.Sleep(hearing) // what they have sent by then is answered
 		err := shutdown(ctx, inside.Shutdown)
-		end() // of the streams of events
 		_ = shutdown(ctx, server.Shutdown)
 		server.Close()
 		<-served

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/gateway"
@@ -26,7 +27,8 @@ type through struct {
 	flags   upFlags
 	running *control.Client
 	hub     *hub.Hub
-	house   *house // nil while another dowel is running
+	house   *house    // nil while another dowel is running
+	calls   *inFlight // of this process's own client to house
 }
 
 // upStdio serves the gateway of the dowel that is running over standard input and output. Where none is, or when it has ended,
@@ -65,7 +67,9 @@ func (t *through) begin(ctx context.Context) error {
 		t.app.warn("a dowel is running already, and its servers are offered as it was told to: the other flags do not count")
 	}
 	t.flags.address = "" // nor later
-	t.look(ctx)
+	if !t.look(ctx) {    // it is ending
+		t.use(t.other(0))
+	}
 	return nil
 }
 
@@ -105,10 +109,11 @@ func (t *through) follow(ctx context.Context) {
 // look uses the dowel that runs as another process, if there is one.
 func (t *through) look(ctx context.Context) bool {
 	s, err := t.running.Status(ctx)
-	if err == nil {
-		t.use(t.other(s.PID))
+	if err != nil || s.Ending {
+		return false
 	}
-	return err == nil
+	t.use(t.other(s.PID))
+	return true
 }
 
 // takeOver makes this process the dowel that is running, unless there is one.
@@ -121,8 +126,8 @@ func (t *through) takeOver(cause string) error {
 	if err != nil {
 		return err
 	}
-	t.house = h
-	t.use(hub.Definition{Target: h.served(t.flags), Origin: "this dowel", Fingerprint: "this process"})
+	t.house, t.calls = h, &inFlight{Handler: h.served(t.flags)}
+	t.use(hub.Definition{Target: t.calls, Origin: "this dowel", Fingerprint: "this process"})
 	return nil
 }
 
@@ -134,17 +139,18 @@ func (t *through) reside(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	t.use(t.other(0)) // what is called from now on
 	t.house.closeDoors(ctx)
-	t.use(t.other(0))
+	t.calls.wait(patience)
 	t.house.close()
-	t.house = nil
+	t.house, t.calls = nil, nil
 	for end := time.Now().Add(lookAgainLater); !t.look(ctx) && time.Now().Before(end) && ctx.Err() == nil; {
 		time.Sleep(lookAgain / 10)
 	}
 }
 
 func (t *through) use(d hub.Definition) {
-	d.Name = throughName
+	d.Name, d.Linger = throughName, patience
 	t.hub.Apply([]hub.Definition{d}, "it is the dowel that is running")
 }
 
@@ -169,7 +175,7 @@ type elsewhere struct {
 // Dial implements [transport.Dialer].
 func (e elsewhere) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	for {
-		if _, err := e.running.Status(ctx); err == nil {
+		if s, err := e.running.Status(ctx); err == nil && !s.Ending {
 			return e.URL.Dial(ctx, in, opts)
 		}
 		select {
@@ -177,5 +183,25 @@ func (e elsewhere) Dial(ctx context.Context, in mcp.Inbound, opts transport.Clie
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// inFlight counts what a handler is doing.
+type inFlight struct {
+	mcp.Handler
+	calls atomic.Int64
+}
+
+// ServeMCP implements [mcp.Handler].
+func (f *inFlight) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	f.calls.Add(1)
+	defer f.calls.Add(-1)
+	return f.Handler.ServeMCP(ctx, req)
+}
+
+// wait waits until nothing is done any more, for a while.
+func (f *inFlight) wait(limit time.Duration) {
+	for end := time.Now().Add(limit); f.calls.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(lookAgain / 20)
 	}
 }

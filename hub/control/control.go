@@ -13,6 +13,8 @@ type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
+	// Ending: it takes nothing any more, and finishes what it does.
+	Ending bool `json:"ending,omitzero"`
 	// Gateway and Page are URLs; empty where there is no HTTP.
 	Gateway string   `json:"gateway,omitzero"`
 	Page    string   `json:"page,omitzero"`

@@ -25,8 +25,8 @@ type Controller interface {
 var ErrNoServer = errors.New("there is no such server")
 
 // Handler returns the running dowel's side. Mount it where only the user can reach it. mcp, which may be nil, is the
-// gateway, at /mcp.
-func Handler(c Controller, h *hub.Hub, mcp http.Handler) http.Handler {
+// gateway, at /mcp. Streams of events and logs end with life: their other end hears by that of the dowel's.
+func Handler(life context.Context, c Controller, h *hub.Hub, mcp http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { reply(w, c.Status()) })
 	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) { done(w, c.Reload(r.Context())) })
@@ -34,8 +34,8 @@ func Handler(c Controller, h *hub.Hub, mcp http.Handler) http.Handler {
 	mux.HandleFunc("POST /v1/servers/{name}/{verb}", func(w http.ResponseWriter, r *http.Request) {
 		done(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
 	})
-	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { logs(w, r, h) })
-	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { events(w, r, h) })
+	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { logs(w, r, h, life) })
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { events(w, r, h, life) })
 	if mcp != nil {
 		mux.Handle("/mcp", mcp)
 		mux.Handle("/mcp/", mcp)
@@ -65,7 +65,10 @@ func done(w http.ResponseWriter, err error) {
 
 // logs writes what has happened to a server, the lines of its stderr among it, one JSON object a line; with follow what comes,
 // too.
-func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub) {
+func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	defer context.AfterFunc(life, stop)()
 	name := r.PathValue("name")
 	u := h.Upstream(name)
 	if u == nil {
@@ -74,7 +77,7 @@ func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub) {
 	}
 	out := json.NewEncoder(w)
 	flush := http.NewResponseController(w).Flush
-	follow := h.Events(r.Context(), hub.StateChanged, hub.Wrote)
+	follow := h.Events(ctx, hub.StateChanged, hub.Wrote)
 	for _, e := range u.History() {
 		_ = out.Encode(EventOf(e))
 	}
@@ -90,11 +93,14 @@ func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub) {
 }
 
 // events writes what happens, one JSON object a line.
-func events(w http.ResponseWriter, r *http.Request, h *hub.Hub) {
+func events(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	defer context.AfterFunc(life, stop)()
 	out := json.NewEncoder(w)
 	flush := http.NewResponseController(w).Flush
 	w.WriteHeader(http.StatusOK)
-	all := h.Events(r.Context(), hub.StateChanged, hub.CatalogChanged)
+	all := h.Events(ctx, hub.StateChanged, hub.CatalogChanged)
 	_ = flush()
 	for e := range all {
 		if out.Encode(EventOf(e)) != nil || flush() != nil {

@@ -98,7 +98,11 @@ func (c *carrier) stream(ctx context.Context, m *transport.Outbound, resp *http.
 			return fmt.Errorf("%w: the event stream ended before the response: %w", mcp.ErrConnection, err)
 		}
 		seen := at.events
-		if !sleep(ctx, pause(at.retry, failures)) {
+		wait := pause(at.retry, failures)
+		if !lost.IsZero() {
+			wait = min(wait, max(at.retry, maxUnreachable/4))
+		}
+		if !sleep(ctx, wait) {
 			return context.Cause(ctx)
 		}
 		done, err = c.resume(ctx, m.Revision, at, back, take)
