@@ -23,8 +23,12 @@ func Discover(o Options, names ...string) []Found {
 		if len(names) == 0 && d.own() || len(names) > 0 && !slices.Contains(names, d.Name) {
 			continue
 		}
+		var paths []string
 		for _, place := range d.Places(o) {
-			all = append(all, found(readFile(place, d, o), o)...)
+			if !slices.Contains(paths, place.Path) { // a file in the user's folder is the user's, even where that is the project
+				paths = append(paths, place.Path)
+				all = append(all, found(readFile(place, d, o), o)...)
+			}
 		}
 	}
 	return all

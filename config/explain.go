@@ -31,14 +31,32 @@ func (set *Set) Explain(name string) (Explanation, bool) {
 		}
 	}
 	d, problems := s.resolve(set.Variables)
-	if s.Valid() { // else they would only follow from what is wrong already
-		e.Problems = append(e.Problems, problems...)
-	}
+	e.Problems = append(e.Problems, s.beside(problems)...)
 	e.Values = append(e.Values, Value{Field: "type", Written: d.Server.typeWritten(), Value: string(s.Kind), At: s.Where("type")})
 	for _, v := range append(slices.Clone(d.Values), s.settings()...) {
 		e.Values = append(e.Values, d.maskValue(v))
 	}
 	return e, true
+}
+
+// Masked returns the server as it is written, with **** where something looks like a secret.
+func (s *Server) Masked() *Server {
+	d, _ := s.resolve(nothing)
+	hidden := map[string]string{}
+	for _, v := range d.Values {
+		if v.Secret {
+			hidden[v.Field] = d.maskValue(v).Written
+		}
+	}
+	other := *s
+	other.Spec = s.Spec.clone()
+	other.each(func(field, text string) string {
+		if written, ok := hidden[field]; ok {
+			return written
+		}
+		return text
+	})
+	return &other
 }
 
 // typeWritten tells whether the file names the kind.

@@ -24,7 +24,7 @@ type File struct {
 	Hash string
 	// Missing: there is no such file. It may appear later.
 	Missing bool
-	// Broken: the file cannot be read at all, so that nothing is known of its servers.
+	// Broken: the file, or the place for servers in it, cannot be read, so that nothing is known of its servers.
 	Broken bool
 	// Empty: there is nothing in the file, which may be about to be written.
 	Empty bool
@@ -112,7 +112,9 @@ func (c contents) read(text []byte, d *Dialect, o Options) contents {
 	}
 	r.asked = r.inputs(root.member("inputs"))
 	c.inputs, c.servers = r.asked, r.servers(root)
-	c.Lists = len(c.servers) > 0 || root.path(d.key(base(c.Path))...) != nil
+	place := root.path(d.key(base(c.Path))...)
+	c.Lists = len(c.servers) > 0 || place != nil
+	c.Broken = place != nil && place.kind != objectNode && place.kind != arrayNode && place.kind != nullNode
 	r.localSection(root, o)
 	c.local = r.section("mcpServers", r.local.member("mcpServers"), nil)
 	r.disable(slices.Concat(c.servers, c.local), root, r.local)

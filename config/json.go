@@ -3,10 +3,9 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
-	"strconv"
-	"strings"
+	"errors"
 
+	"github.com/dowel-mcp/dowel/config/edit"
 	"github.com/tailscale/hujson"
 )
 
@@ -60,32 +59,23 @@ func (d *document) jsonLiteral(offset int, l hujson.Literal) *node {
 	return d.node(numberNode, offset, string(l))
 }
 
-var jsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
-
 // jsonError says in the words of a person who edits the file what the parser has found.
 func (d *document) jsonError(err error) {
-	text := err.Error()
+	var wrong *edit.SyntaxError
+	if !errors.As(edit.ExplainJSON(err), &wrong) {
+		return
+	}
 	offset := len(d.text)
-	if m := jsonPlace.FindStringSubmatch(text); m != nil {
-		line, _ := strconv.Atoi(m[1])
-		column, _ := strconv.Atoi(m[2]) // in bytes
-		offset = min(d.offset(line, 1)+column-1, len(d.text))
-		text = text[len(m[0]):]
-	}
 	switch {
-	case strings.Contains(text, "expecting ',' or"):
-		offset = d.behindValue(offset)
-		d.failf(offset, "a comma is missing here, or a bracket: %s", text)
-	case strings.Contains(text, "unexpected EOF"):
+	case wrong.Truncated:
 		offset = len(bytes.TrimRight(d.text, " \t\r\n"))
-		d.failf(offset, "the file ends too early, a quote or a bracket is not closed: %s", text)
-	case strings.Contains(text, `character '\''`):
-		d.failf(offset, "JSON has no single quotes, write \"…\": %s", text)
-	case strings.HasPrefix(text, "invalid literal: \""):
-		d.failf(offset, "this string is not closed in its line, or a \\ in it is followed by what is no escape (write \\\\ for one \\)")
-	default:
-		d.failf(offset, "this is not JSON: %s", text)
+	case wrong.Line > 0:
+		offset = min(d.offset(wrong.Line, 1)+wrong.Column-1, len(d.text))
 	}
+	if wrong.Missing {
+		offset = d.behindValue(offset)
+	}
+	d.failf(offset, "%s", wrong.Message)
 }
 
 // behindValue moves from where something is wrong back to the end of the value before it, which is where a comma belongs.

@@ -50,13 +50,20 @@ type Problem struct {
 	Variable string
 }
 
+// Text is String without the severity, for those who say that in words of their own.
+func (p Problem) Text() string { return p.text("") }
+
 // String puts the problem into one line: path:line:column: severity: server "name": message: hint.
-func (p Problem) String() string {
+func (p Problem) String() string { return p.text(p.Severity.String()) }
+
+func (p Problem) text(severity string) string {
 	parts := make([]string, 0, 5)
 	if at := p.Position.String(); at != "" {
 		parts = append(parts, at)
 	}
-	parts = append(parts, p.Severity.String())
+	if severity != "" {
+		parts = append(parts, severity)
+	}
 	if p.Server != "" {
 		parts = append(parts, fmt.Sprintf("server %q", p.Server))
 	}

@@ -61,6 +61,7 @@ type resolver struct {
 	*Definition
 	x        expansion
 	problems []Problem
+	lacking  map[string]bool // fields of which a variable has no value
 }
 
 // resolve does what it can.
@@ -68,6 +69,7 @@ func (s *Server) resolve(v Variables) (*Definition, []Problem) {
 	r := &resolver{
 		Definition: &Definition{Server: s, Spec: s.Spec.clone()},
 		x:          expansion{v: v.complete(), inputs: s.inputs, bare: s.dialect().bareVariables},
+		lacking:    map[string]bool{},
 	}
 	r.each(r.value)
 	r.passEnv()
@@ -98,6 +100,7 @@ func (r *resolver) value(field, text string) string {
 	for _, m := range r.x.missing {
 		r.problems = append(r.problems, m.problem(value.At, field, r.Server.Name))
 		value.From = append(value.From, m.message)
+		r.lacking[field] = true
 	}
 	secrets := secretsIn(field, value.Value, r.Args)
 	for _, u := range r.x.used {
@@ -183,7 +186,7 @@ func (r *resolver) absolute(path, folder string) string {
 
 // envFile reads the file into the environment, behind what the entry says itself.
 func (r *resolver) envFile() {
-	if r.EnvFile == "" || fatal(r.problems) { // its path may lack a variable
+	if r.EnvFile == "" || r.lacks("envFile") || r.lacks("cwd") {
 		return
 	}
 	text, err := r.x.v.ReadFile(r.EnvFile)
@@ -220,13 +223,13 @@ func (r *resolver) lines(lines []envLine) {
 	}
 }
 
-// check looks at what only the values can tell. What has missing variables has been reported.
+// lacks reports whether a variable of the field has no value, which has been reported.
+func (r *resolver) lacks(field string) bool { return r.lacking[field] }
+
+// check looks at what only the values can tell.
 func (r *resolver) check() {
-	if fatal(r.problems) {
-		return
-	}
 	if r.Kind == Stdio {
-		if strings.TrimSpace(r.Command) == "" {
+		if strings.TrimSpace(r.Command) == "" && !r.lacks("command") {
 			r.errorf("command", "give the variable a value", "command is empty once its variables have their values")
 		}
 		words := r.words()
@@ -238,7 +241,7 @@ func (r *resolver) check() {
 		return
 	}
 	r.URL = strings.TrimSpace(r.URL)
-	if why := badURL(r.URL); why != "" {
+	if why := badURL(r.URL); why != "" && !r.lacks("url") {
 		r.errorf("url", "write a URL such as https://example.com/mcp", "url %s", why)
 	}
 	table("headers", r.Headers, func(field, text string) string {
@@ -274,11 +277,13 @@ func (d *Definition) Mask(text string) string { return d.masker.Replace(text) }
 
 // Mask replaces what stands in the entry itself, and looks like a secret, in a text by ****: for one that cannot be resolved.
 func (s *Server) Mask(text string) string {
-	nothing := Variables{
-		Env: func(string) (string, bool) { return "", false }, ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist },
-	}
 	d, _ := s.resolve(nothing)
 	return d.Mask(text)
+}
+
+// nothing has no values: what is left is what stands in the entry itself.
+var nothing = Variables{
+	Env: func(string) (string, bool) { return "", false }, ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist },
 }
 
 // Fingerprint tells whether a running server still is what the configuration says: two definitions with the same one need no

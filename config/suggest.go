@@ -24,7 +24,7 @@ func choose(name string, known []string) string {
 }
 
 func nearest(name string, known []string) string {
-	if len(name) > 64 { // no key is that long, and the distance takes time
+	if len(name) > 64 || !near.Guessable(name) { // no key is that long, and the distance takes time
 		return ""
 	}
 	best, least := "", max(len(name)/3, 1)+1

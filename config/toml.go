@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -55,8 +56,11 @@ func (r *tomlReader) syntax(err error) {
 		r.failf(offset, "this is not TOML: a value that is a string must be in quotes")
 		return
 	}
-	r.failf(offset, "this is not TOML: %s", where.Message)
+	r.failf(offset, "this is not TOML: %s", codePoint.ReplaceAllString(where.Message, "$1"))
 }
+
+// codePoint is how the parser writes characters.
+var codePoint = regexp.MustCompile(`U\+[0-9A-F]+ ?('.*')?`)
 
 func (r *tomlReader) expression(e *unstable.Node) {
 	switch e.Kind {

@@ -62,13 +62,13 @@ func TestTree(t *testing.T) {
 func TestTreeProblems(t *testing.T) {
 	deep := strings.Repeat("[", maxDepth+1)
 	for _, c := range []struct{ path, text, want string }{
-		{"a.json", "{\n  \"a\": 1\n  \"b\": 2\n}", `a.json:2:9: error: a comma is missing here, or a bracket: `},
-		{"a.json", `{"a": 1`, `a.json:1:8: error: the file ends too early, a quote or a bracket is not closed: `},
-		{"a.json", "{'a': 1}", `a.json:1:2: error: JSON has no single quotes, write "…": `},
-		{"a.json", "{\"ä\": 'a'}", `a.json:1:7: error: JSON has no single quotes, write "…": `},
+		{"a.json", "{\n  \"a\": 1\n  \"b\": 2\n}", `a.json:2:9: error: a comma is missing here, or a bracket`},
+		{"a.json", `{"a": 1`, `a.json:1:8: error: the file ends too early, a quote or a bracket is not closed`},
+		{"a.json", "{'a': 1}", `a.json:1:2: error: JSON has no single quotes, write "…"`},
+		{"a.json", "{\"ä\": 'a'}", `a.json:1:7: error: JSON has no single quotes, write "…"`},
 		{"a.json", `{"path": "C:\dir"}`, `a.json:1:10: error: this string is not closed in its line, or a \ in it is followed by what is no escape`},
-		{"a.json", `{"a": nope}`, `a.json:1:7: error: this is not JSON: invalid literal: nope`},
-		{"a.json", `{} {}`, `a.json:1:4: error: this is not JSON: `},
+		{"a.json", `{"a": nope}`, `a.json:1:7: error: nope is no JSON: write keys and text in double quotes`},
+		{"a.json", `{} {}`, `a.json:1:4: error: the file goes on behind its last bracket, with '{'`},
 		{"a.json", `{"a": 1 /* never closed`, `a.json:1:24: error: the file ends too early`},
 		{"a.json", deep, `a.json:1:501: error: lists and objects are nested more than 500 deep here`},
 		{"a.json", "{\"a\": 1,\n\"a\": 2}", `a.json:2:1: error: the key "a" is there twice: the first one is in line 1; this one counts, so remove one of them`},

@@ -2,10 +2,8 @@ package config
 
 import (
 	"fmt"
-
 	"path/filepath"
 	"regexp"
-
 	"slices"
 	"strings"
 )
@@ -109,10 +107,18 @@ func (x *expansion) text(text string) string {
 		out.WriteString(text[:i])
 		text = text[i:]
 		value, n := x.next(text)
+		if isFolder(text[:n]) && len(text) > n && (text[n] == '/' || text[n] == '\\') {
+			value = strings.TrimRight(value, `/\`) // that of a root ends with one already
+		}
 		out.WriteString(value)
 		text = text[n:]
 	}
 	return out.String()
+}
+
+// isFolder reports whether a variable stands for a folder.
+func isFolder(variable string) bool {
+	return variable == "${workspaceFolder}" || variable == "${userHome}"
 }
 
 var (
@@ -255,11 +261,34 @@ func (x *expansion) input(id string) string {
 		x.used = append(x.used, used{"default of input " + id, in.Default, in.Password})
 		return in.Default
 	case !declared:
-		x.miss("input:"+id, fmt.Sprintf("input %s has no answer, and the file does not declare it", id), "declare it in inputs")
+		x.miss("input:"+id, fmt.Sprintf("input %s has no answer, and the file does not declare it", id), inputHint(in))
 	default:
-		x.miss("input:"+id, "no answer to input "+in.question(), "answer it, or give the input a default")
+		x.miss("input:"+id, "no answer to input "+in.question(), inputHint(in))
 	}
 	return ""
+}
+
+// inputHint says how an input gets its answer: nobody is asked while servers run.
+func inputHint(in Input) string {
+	hint := fmt.Sprintf("replace ${input:%s} by ${%s} and set that environment variable", in.ID, environmentName(in.ID))
+	if !in.Password { // a secret does not belong into the file
+		hint += `, or give the input a "default" in "inputs"`
+	}
+	return "dowel does not ask for inputs: " + hint
+}
+
+// environmentName makes a usual name for an environment variable of an id.
+func environmentName(id string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, id)
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "INPUT_" + name
+	}
+	return strings.ToUpper(name)
 }
 
 func (x *expansion) file(path string) string {

@@ -16,7 +16,7 @@ const maxNamed = 30
 
 // meant says which tool may have been meant by a name that there is not, so that a model can correct itself.
 func (g *Gateway) meant(name string) string {
-	if len(name) > maxMeant {
+	if len(name) > maxMeant || !near.Guessable(name) {
 		return ""
 	}
 	best, least := "", max(3, len(name)/3)

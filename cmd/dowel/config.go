@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/dowel-mcp/dowel/config"
 	"github.com/spf13/cobra"
@@ -15,7 +16,9 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "Check and explain your configuration",
 		Long: `Your servers stand in dowel.json (or .jsonc, .yaml, .toml) in your configuration folder, and in that of a project in its
 folder, under mcpServers as everybody writes it; .mcp.json of a project is read too. The project's entry wins over yours of
-the same name.`,
+the same name. check shows what is wrong with the files and which were read, explain where the values of a server come from.`,
+		Example: `  dowel config check
+  dowel config check --json --project .`,
 	}
 	cmd.AddCommand(a.checkCommand(), a.explainCommand())
 	return cmd
@@ -46,6 +49,8 @@ func (a *app) checkCommand() *cobra.Command {
 	var where places
 	cmd := &cobra.Command{
 		Use: "check", Short: "Show every problem of the configuration files, with file:line:column", Args: cobra.NoArgs,
+		Example: `  dowel config check
+  dowel config check --json | jq .message`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.began = true
 			return a.check(where)
@@ -61,28 +66,46 @@ func (a *app) check(where places) error {
 		return err
 	}
 	set := config.Load(o)
-	problems := slices.Clone(set.Problems)
-	for _, s := range set.Servers {
-		if s.Valid() {
-			_, more := s.Resolve(set.Variables)
-			problems = append(problems, more...)
-		}
-	}
-	_, more := set.Gateway.Resolve(set.Variables)
+	problems := set.Check()
 	errors := 0
-	for _, p := range append(problems, more...) {
+	for _, p := range problems {
 		if p.Severity == config.Error {
 			errors++
 		}
 		a.problem(p)
 	}
-	switch {
-	case errors > 0:
+	if !a.json {
+		a.summary(set, problems)
+	}
+	if errors > 0 {
 		return errProblems(errors)
-	case len(problems) == 0 && !a.json:
-		fmt.Fprintf(a.stdout, "%d servers, no problems.\n", len(set.Servers))
 	}
 	return nil
+}
+
+// summary says which files were read, or where they were looked for.
+func (a *app) summary(set *config.Set, problems []config.Problem) {
+	var read, missing []string
+	for _, f := range set.Files {
+		if f.Missing {
+			missing = append(missing, f.Path)
+		} else {
+			read = append(read, f.Path)
+		}
+	}
+	if read == nil {
+		fmt.Fprintln(a.stdout, "There is no configuration file. Looked for:")
+		read = missing
+	} else {
+		verdict := "no problems"
+		if len(problems) > 0 {
+			verdict = count(len(problems), "problem")
+		}
+		fmt.Fprintf(a.stdout, "%s, %s. Read:\n", count(len(set.Servers), "server"), verdict)
+	}
+	for _, path := range read {
+		fmt.Fprintln(a.stdout, "  "+line(path))
+	}
 }
 
 func (a *app) problem(p config.Problem) {
@@ -98,6 +121,8 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain NAME", Short: "Show each value of a server, where it came from, and what its variables became",
 		Args: cobra.ExactArgs(1),
+		Example: `  dowel config explain github
+  dowel config explain github --json | jq '.values[].from'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
 			return a.explain(where, args[0])
@@ -135,9 +160,12 @@ func (a *app) explain(where places, name string) error {
 	}
 	fmt.Fprintf(a.stdout, "%s, of %s\n", a.stdout.bold(line(name)), e.Server.At)
 	for _, v := range e.Values {
-		text := "  " + line(v.Field) + " = " + line(v.Value)
-		if len(v.From) > 0 {
-			text += a.stdout.dim("  from " + line(v.Written) + " (" + line(strings.Join(v.From, ", ")) + ")")
+		text := "  " + line(v.Field) + " = " + quoted(v.Value)
+		switch {
+		case len(v.From) > 0 && v.Written == "":
+			text += a.stdout.dim("  from " + line(strings.Join(v.From, ", ")))
+		case len(v.From) > 0:
+			text += a.stdout.dim("  from " + quoted(v.Written) + " (" + line(strings.Join(v.From, ", ")) + ")")
 		}
 		fmt.Fprintln(a.stdout, text)
 	}
@@ -148,6 +176,17 @@ func (a *app) explain(where places, name string) error {
 		a.problem(p)
 	}
 	return nil
+}
+
+// quoted is a value as one word: in quotes where it would not be one otherwise.
+func quoted(value string) string {
+	plain := value != "" && !strings.ContainsFunc(value, func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("\"'`", r)
+	})
+	if plain {
+		return line(value)
+	}
+	return strconv.QuoteToGraphic(value)
 }
 
 func explanation(e config.Explanation) map[string]any {

@@ -131,10 +131,14 @@ func (d *directory) all() target {
 	}
 	h := hub.New(hub.Options{Logger: slog.New(slog.DiscardHandler)})
 	g := gateway.New(h)
-	start := sync.OnceFunc(func() { h.Apply(definitions, "a command needs it") })
+	start := sync.OnceFunc(func() {
+		h.Apply(definitions, "a command needs it")
+		ctx, cancel := context.WithTimeout(context.Background(), longestStart)
+		defer cancel()
+		h.Settle(ctx) // those that take longer are told of
+	})
 	ready := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		start()
-		h.Settle(ctx)
 		return g.ServeMCP(ctx, req)
 	})
 	return target{name: "all servers", origin: "the configuration", dial: ready, close: func() {
@@ -142,6 +146,9 @@ func (d *directory) all() target {
 		h.Close()
 	}}
 }
+
+// longestStart is how long a command that is about all servers waits for those that are starting.
+const longestStart = 15 * time.Second
 
 // extend gives a client what the definition of its server says.
 func (t target) extend(o *client.Options) {

@@ -3,8 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/builtin"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/hub/doctor"
 	"github.com/spf13/cobra"
@@ -12,20 +17,29 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var where places
+	var w whence
 	cmd := &cobra.Command{
-		Use:   "doctor [NAME…]",
+		Use:   "doctor [NAME… | --url URL | -- COMMAND…]",
 		Short: "Find out why a server does not work",
 		Long: `Walk the steps from a server's entry to a working connection, and say at which one it fails and what to do: the command is
 found, the process starts and lives, its output is clean, the handshake; or the name, the connection, TLS, the HTTP
-status, the era. Without a name all servers of the configuration are looked at. Nothing is started that you have not
-allowed.`,
+status, the era. Without a name all servers of the configuration are looked at; with names those, or else the built-in ones
+of these names. Another server is given by its --url, or by the command that starts it, behind --. Nothing of a project is
+started that you have not allowed.`,
 		Example: `  dowel doctor
+  dowel doctor everything
+  dowel doctor -- npx -y @modelcontextprotocol/server-everything
   dowel doctor --json --project .`,
-		RunE: func(cmd *cobra.Command, names []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
-			return a.doctor(cmd.Context(), where, names)
+			chosen, err := a.patients(cmd, where, &w, args)
+			if err != nil {
+				return err
+			}
+			return a.doctor(cmd.Context(), chosen)
 		},
 	}
+	w.register(cmd)
 	where.register(cmd)
 	return cmd
 }
@@ -40,21 +54,90 @@ func (n errSick) Error() string {
 	return fmt.Sprintf("%d servers do not work", int(n))
 }
 
-func (a *app) doctor(ctx context.Context, where places, names []string) error {
+// patients are the servers that a command line names.
+func (a *app) patients(cmd *cobra.Command, where places, w *whence, args []string) ([]hub.Definition, error) {
+	if w.url != "" || cmd.ArgsLenAtDash() >= 0 {
+		t, rest, err := w.aim(cmd, args)
+		if err == nil && len(rest) > 0 {
+			err = usagef("the server is named twice: as %s, and by --url or the command behind --", rest[0])
+		}
+		return []hub.Definition{patient(t)}, err
+	}
+	if len(w.headers) > 0 {
+		return nil, usagef("--header is for servers at a --url")
+	}
 	definitions, err := a.definitions(where)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	chosen, err := choose(definitions, names)
-	if err != nil {
-		return err
+	return choose(definitions, args, w)
+}
+
+// patient is a server that a command line describes.
+func patient(t target) hub.Definition {
+	d := hub.Definition{Name: t.label(), Origin: t.origin, Target: t.dial, Options: t.options}
+	if len(t.header) > 0 {
+		d.Options.Header = func(context.Context) (http.Header, error) { return t.header, nil }
 	}
+	return d
+}
+
+// choose returns the definitions of the names, in their order, and built-in servers of those that are nowhere else; without
+// names all.
+func choose(all []hub.Definition, names []string, w *whence) (chosen []hub.Definition, err error) {
+	changed := len(w.env) > 0 || len(w.options) > 0 || w.dir != ""
+	if len(names) == 0 {
+		if changed {
+			return nil, usagef("--env, --option and --dir are for a server that is named, or given by its command behind --")
+		}
+		return all, nil
+	}
+	known := map[string]hub.Definition{}
+	var list []string
+	for _, d := range all {
+		known[d.Name] = d
+		list = append(list, d.Name)
+	}
+	for _, name := range names {
+		d, ok := known[name]
+		switch {
+		case ok && changed:
+			return nil, usagef("--env, --option and --dir are not for %s: its entry in the configuration says how it is started", name)
+		case !ok && !slices.Contains(builtin.Names(), name):
+			return nil, usagef("no server is called %s%s", name, suggestion(name, append(list, builtin.Names()...)))
+		case !ok:
+			t, err := w.builtIn(name)
+			if err != nil {
+				return nil, err
+			}
+			d = patient(t)
+		}
+		chosen = append(chosen, d)
+	}
+	return chosen, nil
+}
+
+// examined is how many servers are looked at at a time, and ahead how many steps of each may wait to be shown: more than there
+// are.
+const examined, ahead = 8, 32
+
+// doctor looks at servers, several at a time, and shows what it finds in their order.
+func (a *app) doctor(ctx context.Context, chosen []hub.Definition) error {
 	if len(chosen) == 0 && !a.json {
 		fmt.Fprintln(a.stdout, "There are no servers in your configuration: add one with dowel servers add, or take over those of other tools with dowel import.")
 	}
+	walks := make([]chan doctor.Step, len(chosen))
+	for i := range walks {
+		walks[i] = make(chan doctor.Step, ahead)
+	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	work.Go(func() { examineAll(ctx, chosen, walks) })
 	sick := 0
-	for _, d := range chosen {
-		if !a.examine(ctx, d) {
+	for i, d := range chosen {
+		if !a.examine(d, walks[i]) {
 			sick++
 		}
 		if ctx.Err() != nil {
@@ -67,25 +150,39 @@ func (a *app) doctor(ctx context.Context, where places, names []string) error {
 	return nil
 }
 
-// choose returns the definitions of the names, in their order; without names all.
-func choose(all []hub.Definition, names []string) (chosen []hub.Definition, err error) {
-	if len(names) == 0 {
-		return all, nil
+// examineAll looks at servers, those in front first, and closes the channel of each behind its last step.
+func examineAll(ctx context.Context, chosen []hub.Definition, walks []chan doctor.Step) {
+	free := make(chan struct{}, examined)
+	var work sync.WaitGroup
+	defer work.Wait()
+	for i, d := range chosen {
+		free <- struct{}{}
+		work.Go(func() {
+			defer func() { <-free }()
+			defer close(walks[i])
+			for s := range walkOf(ctx, d) {
+				if ctx.Err() != nil { // what fails now fails because dowel ends
+					return
+				}
+				select {
+				case walks[i] <- s:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
 	}
-	known := map[string]hub.Definition{}
-	var list []string
-	for _, d := range all {
-		known[d.Name] = d
-		list = append(list, d.Name)
+}
+
+// walkOf are the steps of one server.
+func walkOf(ctx context.Context, d hub.Definition) iter.Seq[doctor.Step] {
+	switch {
+	case ctx.Err() != nil:
+		return func(func(doctor.Step) bool) {}
+	case d.Hold.Status != 0:
+		return slices.Values([]doctor.Step{{Name: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason}})
 	}
-	for _, name := range names {
-		d, ok := known[name]
-		if !ok {
-			return nil, usagef("no server is called %s%s", name, suggestion(name, list))
-		}
-		chosen = append(chosen, d)
-	}
-	return chosen, nil
+	return doctor.Examine(ctx, doctor.Patient{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask})
 }
 
 // stepLine is a step as a program reads it.
@@ -100,16 +197,12 @@ type stepLine struct {
 }
 
 // examine shows the steps of one server, and reports whether all went well.
-func (a *app) examine(ctx context.Context, d hub.Definition) bool {
+func (a *app) examine(d hub.Definition, steps <-chan doctor.Step) bool {
 	if !a.json {
 		fmt.Fprintln(a.stdout, a.stdout.bold(line(d.Name))+" "+a.stdout.dim(line(d.Origin)))
 	}
-	if d.Hold.Status != 0 {
-		a.step(d.Name, doctor.Step{Name: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason})
-		return d.Hold.Status == hub.Disabled
-	}
-	well := true
-	for s := range doctor.Examine(ctx, doctor.Patient{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask}) {
+	well := d.Hold.Status == 0 || d.Hold.Status == hub.Disabled
+	for s := range steps {
 		a.step(d.Name, s)
 		well = well && s.Status != doctor.Failed
 	}

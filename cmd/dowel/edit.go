@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/builtin"
 	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/config/edit"
 	"github.com/dowel-mcp/dowel/config/transfer"
@@ -18,32 +18,63 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// editFile changes a configuration file in the smallest span of text, and keeps everything else. With dry it shows what
-// would change. change returns the new text.
+// editFile changes a configuration file in the smallest span of text, keeps everything else, and says so. With dry it shows
+// what would change. change returns the new text.
 func (a *app) editFile(path string, dry, backup bool, change func(text []byte, f edit.Format) ([]byte, error)) error {
+	if dry {
+		return a.tryEdit(path, change)
+	}
+	result, err := writeEdit(path, backup, change)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		return a.value(map[string]any{"file": path, "changed": result.Changed, "backup": result.Backup})
+	}
+	a.showWritten(path, result)
+	return nil
+}
+
+// tryEdit shows what an edit would change.
+func (a *app) tryEdit(path string, change func(text []byte, f edit.Format) ([]byte, error)) error {
+	format, err := formatOf(path)
+	if err != nil {
+		return err
+	}
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	text, err := change(old, format)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return a.showChange(path, string(old), string(text))
+}
+
+func formatOf(path string) (edit.Format, error) {
 	format, ok := edit.FormatOf(path)
 	if !ok {
-		return usagef("%s is neither JSON nor YAML nor TOML", path)
+		return format, usagef("%s is neither JSON nor YAML nor TOML", path)
 	}
-	if dry {
-		old, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		text, err := change(old, format)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		return a.showChange(path, string(old), string(text))
+	return format, nil
+}
+
+func writeEdit(path string, backup bool, change func(text []byte, f edit.Format) ([]byte, error)) (atomicfile.Result, error) {
+	format, err := formatOf(path)
+	if err != nil {
+		return atomicfile.Result{}, err
 	}
 	result, err := atomicfile.Update(path, func(old []byte, _ bool) ([]byte, error) { return change(old, format) },
 		atomicfile.Options{Perm: 0o600, Backup: backup})
 	if err != nil {
-		return fmt.Errorf("%s is left as it was: %w", path, err)
+		return result, fmt.Errorf("%s is left as it was: %w", path, err)
 	}
+	return result, nil
+}
+
+func (a *app) showWritten(path string, result atomicfile.Result) {
 	switch {
-	case a.json:
-		return a.value(map[string]any{"file": path, "changed": result.Changed, "backup": result.Backup})
 	case !result.Changed:
 		fmt.Fprintln(a.stdout, path+" says so already.")
 	case result.Backup != "":
@@ -51,7 +82,6 @@ func (a *app) editFile(path string, dry, backup bool, change func(text []byte, f
 	default:
 		fmt.Fprintln(a.stdout, "Written: "+path)
 	}
-	return nil
 }
 
 // showChange shows the lines that an edit would remove and add.
@@ -78,8 +108,11 @@ func (a *app) showChange(path, before, after string) error {
 	return nil
 }
 
-// ownFile returns the user's own file: the one that is there, else dowel.json.
+// ownFile returns the user's own file: the one of --config, else the one that is there, else dowel.json.
 func ownFile(o config.Options) string {
+	if len(o.Files) > 0 {
+		return o.Files[0]
+	}
 	for _, f := range config.Load(o).Files {
 		if f.Dialect == config.Own && f.Scope == config.User && !f.Missing {
 			return f.Path
@@ -95,95 +128,21 @@ func (a *app) tell(ctx context.Context) {
 	}
 }
 
-func (a *app) addCommand() *cobra.Command {
-	var w whence
-	var where places
-	var dry bool
-	cmd := &cobra.Command{
-		Use:   "add NAME (-- COMMAND… | --url URL)",
-		Short: "Add a server to your dowel.json",
-		Long: `Add a server to your own dowel.json: by its command behind --, or by its --url. Variables such as ${TOKEN} stay variables,
-so write them instead of secrets, in quotes. A running dowel starts the server at once.`,
-		Example: `  dowel servers add files -- npx -y @modelcontextprotocol/server-filesystem .
-  dowel servers add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a.began = true
-			return a.add(cmd, args, w, where, dry)
-		},
-	}
-	w.register(cmd)
-	where.register(cmd)
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be written, and write nothing")
-	return cmd
-}
-
-func (a *app) add(cmd *cobra.Command, args []string, w whence, where places, dry bool) error {
-	o, err := where.config()
-	if err != nil {
-		return err
-	}
-	t, rest, err := w.aimNew(cmd, args)
-	if err != nil {
-		return err
-	}
-	if len(rest) != 1 || rest[0] == "" {
-		return usagef("write one name for the server: dowel servers add NAME -- COMMAND…")
-	}
-	if s := config.Load(o).Server(rest[0]); s != nil {
-		return usagef("there is a server called %s already: %s", rest[0], s.At)
-	}
-	err = a.editFile(ownFile(o), dry, false, func(text []byte, f edit.Format) ([]byte, error) {
-		return edit.Set(text, f, []string{"mcpServers", rest[0]}, t)
-	})
-	if err == nil && !dry {
-		a.tell(cmd.Context())
-	}
-	return err
-}
-
-// aimNew reads a server that is to be added: its entry, and the words that are left.
-func (w *whence) aimNew(cmd *cobra.Command, args []string) (entry edit.Object, rest []string, err error) {
-	words, command := args, []string(nil)
-	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		words, command = args[:dash], args[dash:]
-	}
-	s := &config.Server{}
-	switch {
-	case (w.url != "") == (len(command) > 0):
-		return nil, nil, usagef("say how the server is reached: by its command behind --, or by --url")
-	case w.url != "":
-		if _, err := w.byURL(); err != nil {
-			return nil, nil, err
-		}
-		s.Kind, s.URL, s.Headers = config.Auto, w.url, map[string]string{}
-		for _, field := range w.headers {
-			name, value, _ := strings.Cut(field, ":")
-			s.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
-		}
-	default:
-		if _, err := w.started(command); err != nil {
-			return nil, nil, err
-		}
-		s.Kind, s.Command, s.Args, s.Dir, s.Env = config.Stdio, command[0], command[1:], w.dir, map[string]string{}
-		for _, setting := range w.env {
-			name, value, _ := strings.Cut(setting, "=")
-			s.Env[name] = value
-		}
-	}
-	return transfer.Entry(s, ""), words, nil
-}
-
 func (a *app) removeCommand() *cobra.Command {
 	var where places
 	var dry bool
 	cmd := &cobra.Command{
-		Use: "remove NAME", Short: "Remove a server from the file that it stands in", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRunning,
+		Use: "remove NAME", Short: "Remove a server from the file that it stands in", Args: cobra.ExactArgs(1), ValidArgsFunction: completeNames,
+		Long: `Remove a server from the file whose entry counts: a project's before yours. Everything else in the file stays as it is, and a
+copy of it is kept. An entry of the same name in another file comes into force then.`,
+		Example: "  dowel servers remove github --dry-run\n  dowel servers remove github",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
 			return a.remove(cmd.Context(), args[0], where, dry)
 		},
 	}
 	where.register(cmd)
+	cmd.Flags().Lookup("config").Usage = "remove it from this `file`, and read no others (repeatable: from the first that has it)"
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be removed, and write nothing")
 	return cmd
 }
@@ -199,6 +158,9 @@ func (a *app) remove(ctx context.Context, name string, where places, dry bool) e
 		var names []string
 		for _, known := range set.Servers {
 			names = append(names, known.Name)
+		}
+		if slices.Contains(builtin.Names(), name) {
+			return usagef("%s is built into dowel and stands in no file; it can be switched off with dowel servers disable %[1]s", name)
 		}
 		return usagef("no server of the configuration is called %s%s", name, suggestion(name, names))
 	}
@@ -228,7 +190,15 @@ in the file stays as it is, and a copy of it is kept. The tools are:
   ` + strings.Join(wrap(dialectNames(), 100), "\n  "),
 		Example: `  dowel export --to cursor --dry-run
   dowel export --to claude-code`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, words []string) error {
+			if len(words) == 0 {
+				return nil
+			}
+			if tool := nearest(words[0], dialectNames()); tool != "" {
+				return usagef("the tool stands behind --to; did you mean dowel export --to %s?", tool)
+			}
+			return usagef("%q is too much: write dowel export --to TOOL%s", words[0], suggestion(words[0], dialectNames()))
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.began = true
 			return a.export(where, to, name, dry)
@@ -267,21 +237,25 @@ func (a *app) export(where places, to, name string, dry bool) error {
 	if err != nil {
 		return err
 	}
-	return a.editFile(home(d, o), dry, true, func(text []byte, f edit.Format) ([]byte, error) {
+	err = a.editFile(home(d, o), dry, true, func(text []byte, f edit.Format) ([]byte, error) {
 		return edit.Set(text, f, transfer.Path(d, name), transfer.Command(d, name, self, "up", "--stdio"))
 	})
+	if err != nil || dry || a.json {
+		return err
+	}
+	if twice := stays(home(d, o), to, name, o); twice != "" {
+		fmt.Fprintln(a.stdout, twice)
+	}
+	return nil
 }
 
 // installed returns where dowel is, for others to start it.
 func installed() (string, error) {
 	self, err := os.Executable()
-	if err != nil || !strings.Contains(filepath.ToSlash(self), "/go-build") || filepath.Base(filepath.Dir(self)) != "exe" {
-		return self, err
+	if err != nil {
+		return "", err
 	}
-	if found, err := exec.LookPath("dowel"); err == nil { // this one, of go run, is gone when it ends
-		return filepath.Abs(found)
-	}
-	return "", usagef("dowel is not installed, and what go run has built is gone when it ends: go install ./cmd/dowel, and run that")
+	return lasting(self)
 }
 
 // home returns the tool's own file of the user: one that is there, else the usual one.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/hub/control"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"
 )
@@ -29,7 +30,8 @@ const exitCodes = `dowel ends with
     1  the tool says that it failed, or the result could not be saved
     2  the command line cannot be used: a wrong flag, an unknown server or tool,
        an argument that is missing or does not fit the tool's schema
-    3  no connection: the server could not be started or reached, or it went away
+    3  no connection: the server could not be started or reached, or it went away;
+       or no dowel is running that could be asked
     4  a protocol error: the server refused the request with an error,
        or sent what the protocol or the tool's own output schema does not allow
   124  a limit passed: --timeout, --idle-timeout or --connect-timeout
@@ -112,7 +114,7 @@ func exitCode(err error) int {
 		return exitTimeout
 	case errors.As(err, &failed):
 		return exitFailed
-	case errors.As(err, &connect), errors.Is(err, mcp.ErrConnection):
+	case errors.As(err, &connect), errors.Is(err, mcp.ErrConnection), errors.Is(err, control.ErrNotRunning):
 		return exitConnection
 	case errors.As(err, &answered), errors.As(err, &call):
 		return exitProtocol

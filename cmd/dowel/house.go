@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +127,7 @@ func (a *app) newHouse(f upFlags) (*house, error) {
 }
 
 // moveIn starts a house at a place: its servers, and what lets others in. Where there is an error, the place is released.
-func (a *app) moveIn(place *control.Place, f upFlags, cause string) (_ *house, err error) {
+func (a *app) moveIn(ctx context.Context, place *control.Place, f upFlags, cause string) (_ *house, err error) {
 	h, err := a.newHouse(f)
 	if err != nil {
 		place.Release()
@@ -145,7 +144,7 @@ func (a *app) moveIn(place *control.Place, f upFlags, cause string) (_ *house, e
 	}
 	h.ends = append(h.ends, h.listen(place))
 	if !f.stdio {
-		if err := h.askTrust(); err != nil {
+		if err := h.askTrust(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -247,7 +246,7 @@ func gatewayOf(set *config.Set) (config.Gateway, error) {
 func (h *house) complain(set *config.Set) {
 	for _, p := range set.Problems {
 		if p.Server == "" || p.Severity == config.Warning {
-			h.app.warn("%s", p.String())
+			h.app.warn("%s", p.Text())
 		}
 	}
 	for _, shadow := range set.Shadowed {
@@ -304,13 +303,13 @@ func (h *house) clients() map[string]*gateway.Gateway {
 }
 
 // askTrust asks on a terminal whether servers may run that came with the project.
-func (h *house) askTrust() error {
+func (h *house) askTrust(ctx context.Context) error {
 	if terminal(h.app.stdin) == nil || h.app.stdout.file == nil {
 		return nil
 	}
-	in := bufio.NewReader(h.app.stdin)
+	in := newLines(h.app.stdin)
 	for _, u := range h.source.Untrusted() {
-		if err := h.app.trustOne(h.source, u, in, false); err != nil {
+		if err := h.app.consider(ctx, h.source, u, in, false); err != nil {
 			return err
 		}
 	}

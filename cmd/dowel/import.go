@@ -1,9 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,8 +20,9 @@ import (
 // importFlags say what is imported.
 type importFlags struct {
 	places
-	from     []string
-	dry, yes bool
+	from      []string
+	ofProject bool
+	dry, yes  bool
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -26,12 +30,20 @@ func (a *app) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import [NAME…]",
 		Short: "Take over the servers of your other tools",
-		Long: `Look into the configuration files of other tools, show the servers there, and add those that you do not have yet to your
-dowel.json; with names, those alone. Variables stay variables. The other tools' files are left as they are. The tools are:
+		Long: `Look into the configuration files of other tools, show the servers there with what each would run or reach, and add those
+that you do not have yet to your dowel.json; with names, those alone. Variables stay variables, but the folder of a project is
+written out. The other tools' files are left as they are.
+
+Your own files are looked at. What tools keep for the current project (its .vscode/mcp.json or .cursor/mcp.json, what Claude
+Code has under the project's path) may be somebody else's: it is listed, and added with --of-project alone, to the dowel.json
+of the project. There it waits for your trust, as all that comes with a project: dowel trust.
+
+Nobody answers VS Code's inputs later: those without a default have to become environment variables. The tools are:
 
   ` + strings.Join(wrap(dialectNames(), 100), "\n  "),
 		Example: `  dowel import --dry-run
-  dowel import --from cursor,vscode --yes`,
+  dowel import --from cursor,vscode --yes
+  dowel import --of-project --dry-run`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			a.began = true
 			return a.importServers(cmd.Context(), names, f)
@@ -39,7 +51,8 @@ dowel.json; with names, those alone. Variables stay variables. The other tools' 
 	}
 	f.places.register(cmd)
 	cmd.Flags().StringSliceVar(&f.from, "from", nil, "look at these `tools` only")
-	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would be written, and write nothing")
+	cmd.Flags().BoolVar(&f.ofProject, "of-project", false, "add what tools keep for the project, to the project's dowel.json")
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would be written without its secrets, and write nothing")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "add them without asking")
 	return cmd
 }
@@ -52,11 +65,12 @@ type finding struct {
 
 // findingLine is a finding as a program reads it.
 type findingLine struct {
-	Server string `json:"server"`
-	Tool   string `json:"tool"`
-	File   string `json:"file"`
-	Add    bool   `json:"add"`
-	Why    string `json:"why,omitzero"`
+	Server string   `json:"server"`
+	Tool   string   `json:"tool"`
+	File   string   `json:"file"`
+	Add    bool     `json:"add"`
+	Why    string   `json:"why,omitzero"`
+	Facts  []string `json:"facts"`
 }
 
 func (a *app) importServers(ctx context.Context, names []string, f importFlags) error {
@@ -69,64 +83,95 @@ func (a *app) importServers(ctx context.Context, names []string, f importFlags) 
 	if err != nil {
 		return err
 	}
-	all, err := a.find(o, names, f.from)
+	goal, err := goalOf(o, f.ofProject)
 	if err != nil {
 		return err
 	}
-	added := a.showFindings(all)
+	all, err := a.find(o, goal, names, f.from)
+	if err != nil {
+		return err
+	}
+	a.showFindings(all)
+	added := slices.DeleteFunc(all, func(found finding) bool { return found.why != "" })
+	a.warnOfSecrets(added, goal)
 	switch {
-	case added == 0 && !a.json:
+	case len(added) == 0 && !a.json:
 		fmt.Fprintln(a.stdout, "There is nothing to add.")
 		return nil
-	case added == 0 || !f.dry && !f.yes && !a.wants(added):
+	case len(added) == 0:
 		return nil
+	case f.dry:
+		return a.showImport(goal, added, o)
 	}
-	err = a.editFile(ownFile(o), f.dry, true, func(text []byte, format edit.Format) (_ []byte, err error) {
-		for _, found := range all {
-			if found.why == "" && err == nil {
-				text, err = addEntry(text, format, found.Server, o)
-			}
-		}
-		return text, err
+	if agreed, err := a.agreesToImport(ctx, goal, len(added), f.yes); err != nil || !agreed {
+		return err
+	}
+	err = a.editFile(goal.path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
+		return addAll(text, format, added, goal)
 	})
-	if err == nil && !f.dry {
-		a.tell(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	a.showNeeds(added, o, goal)
+	a.tell(ctx)
+	return nil
 }
 
-// find returns the servers of other tools, each with the reason why it is not added.
-func (a *app) find(o config.Options, names, from []string) (all []finding, err error) {
+// goal is the file that servers are added to.
+type goal struct {
+	path string
+	// folder is that of the project, for the user's file, in which nothing else says where it is; empty for a file of the project.
+	folder    string
+	ofProject bool
+}
+
+// goalOf returns where the user's own servers go, or those of the project.
+func goalOf(o config.Options, ofProject bool) (goal, error) {
+	if !ofProject {
+		return goal{path: ownFile(o), folder: o.Project}, nil
+	}
+	if len(o.Files) > 0 {
+		return goal{}, usagef("--of-project is about the files of the project, and --config about one of yours: leave one of them out")
+	}
+	path := filepath.Join(o.Project, "dowel.json")
+	for _, f := range config.Load(o).Files {
+		switch {
+		case f.Path == path && f.Scope == config.User:
+			return goal{}, usagef("%s is your own file: --of-project is for the folder of a project", path)
+		case f.Dialect == config.Own && f.Scope == config.Project && !f.Missing:
+			return goal{path: f.Path, ofProject: true}, nil
+		}
+	}
+	return goal{path: path, ofProject: true}, nil
+}
+
+// find returns the servers of other tools, each with the reason why it is not added; those of the project come last.
+func (a *app) find(o config.Options, to goal, names, from []string) (all []finding, err error) {
 	own := config.Load(o)
-	seen := map[string]bool{}
+	taken := map[string]*config.Server{}
 	var known []string
+	var theirs []finding
 	for _, f := range config.Discover(o, from...) {
 		for _, p := range f.Problems {
 			if p.Server == "" {
-				a.warn("%s", p.String())
+				a.warn("%s", p.Text())
 			}
 		}
+		ofProject := f.Scope == config.Project || f.Section != ""
 		for _, s := range f.Servers {
 			known = append(known, s.Name)
-			if len(names) > 0 && !slices.Contains(names, s.Name) {
+			if len(names) > 0 && !slices.Contains(names, s.Name) || to.ofProject && !ofProject {
 				continue
 			}
-			found := finding{Server: s}
-			switch {
-			case own.Server(s.Name) != nil:
-				found.why = "you have one of that name: " + own.Server(s.Name).At.String()
-			case seen[s.Name]:
-				found.why = "another tool's of that name is taken"
-			case !s.Valid():
-				found.why = "its entry is wrong: " + s.Problems[0].String()
-			case otherInput(own, s) != "":
-				found.why = "its input " + otherInput(own, s) + " means something else in your file: give one of the two another id"
-			case s.Command != "" && slices.Contains(s.Args, "up") && slices.Contains(s.Args, "--stdio"):
-				found.why = "it is dowel itself"
-			default:
-				seen[s.Name] = true
+			found := finding{Server: s, why: whyNot(own, s, to, ofProject, taken[s.Name])}
+			if found.why == "" {
+				taken[s.Name] = s
 			}
-			all = append(all, found)
+			if ofProject {
+				theirs = append(theirs, found)
+			} else {
+				all = append(all, found)
+			}
 		}
 	}
 	for _, name := range names {
@@ -134,7 +179,38 @@ func (a *app) find(o config.Options, names, from []string) (all []finding, err e
 			return nil, usagef("no tool has a server called %s%s", name, suggestion(name, known))
 		}
 	}
-	return all, nil
+	return append(all, theirs...), nil
+}
+
+// whyNot says why a server is not added; empty where it is. taken is the one of that name that is.
+func whyNot(own *config.Set, s *config.Server, to goal, ofProject bool, taken *config.Server) string {
+	mine := own.Server(s.Name)
+	switch {
+	case mine != nil && mine.Path == s.Path:
+		return "dowel reads this file itself"
+	case mine != nil && same(mine, s, to.folder):
+		return "you have the same: " + mine.At.String()
+	case mine != nil:
+		return "you have another one of that name: " + mine.At.String()
+	case !s.Valid():
+		return "its entry is wrong: " + s.Problems[0].Text()
+	case s.Command != "" && slices.Contains(s.Args, "up") && slices.Contains(s.Args, "--stdio"):
+		return "it is dowel itself"
+	case ofProject && !to.ofProject:
+		return "it is of this project, not yours: dowel import --of-project adds it to the project"
+	case taken != nil && same(taken, s, to.folder):
+		return "it is the same as that of " + taken.At.String()
+	case taken != nil:
+		return fmt.Sprintf("it differs from that of %s, which is taken: choose with --from", taken.At)
+	case otherInput(own, s) != "":
+		return "its input " + otherInput(own, s) + " means something else in your file: give one of the two another id"
+	}
+	return ""
+}
+
+// same reports whether two servers make the same entry.
+func same(a, b *config.Server, folder string) bool {
+	return reflect.DeepEqual(transfer.Entry(a, folder), transfer.Entry(b, folder))
 }
 
 // otherInput returns an input of a server that the user's own files declare otherwise; empty where there is none.
@@ -150,43 +226,192 @@ func otherInput(own *config.Set, s *config.Server) string {
 	return ""
 }
 
+// addAll adds servers to the text of a file.
+func addAll(text []byte, format edit.Format, added []finding, to goal) (_ []byte, err error) {
+	for _, found := range added {
+		if text, err = addEntry(text, format, found.Server, to.folder); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
 // addEntry adds a server to the text of a file, with the inputs that it refers to.
-func addEntry(text []byte, format edit.Format, s *config.Server, o config.Options) (_ []byte, err error) {
+func addEntry(text []byte, format edit.Format, s *config.Server, folder string) (_ []byte, err error) {
 	for _, in := range s.Inputs() {
 		path, value := transfer.Input(in)
 		if text, err = edit.Set(text, format, path, value); err != nil {
 			return nil, err
 		}
 	}
-	return edit.Set(text, format, []string{"mcpServers", s.Name}, transfer.Entry(s, o.Project))
+	return edit.Set(text, format, []string{"mcpServers", s.Name}, transfer.Entry(s, folder))
 }
 
-// showFindings shows what was found, and returns how many are to be added.
-func (a *app) showFindings(all []finding) (added int) {
+// showFindings shows what was found: of what is to be added all that it would run or reach.
+func (a *app) showFindings(all []finding) {
 	for _, found := range all {
-		if found.why == "" {
-			added++
-		}
+		facts := found.Masked().TrustFacts()
 		if a.json {
-			encodeLine(a.stdout, findingLine{found.Name, found.Dialect, found.Path, found.why == "", found.why})
+			encodeLine(a.stdout, findingLine{found.Name, found.Dialect, found.Path, found.why == "", found.why, facts})
 			continue
 		}
-		mark, more := a.stdout.green("+"), ""
 		if found.why != "" {
-			mark, more = a.stdout.dim("–"), a.stdout.dim("  "+line(found.why))
+			fmt.Fprintf(a.stdout, "%s %s  %s%s\n", a.stdout.dim("–"), a.stdout.bold(line(found.Name)), found.At, a.stdout.dim("  "+line(found.why)))
+			continue
 		}
-		fmt.Fprintf(a.stdout, "%s %s  %s%s\n", mark, a.stdout.bold(line(found.Name)), found.At, more)
+		fmt.Fprintf(a.stdout, "%s %s  %s\n", a.stdout.green("+"), a.stdout.bold(line(found.Name)), found.At)
+		for _, fact := range facts {
+			fmt.Fprintln(a.stdout, "    "+line(fact))
+		}
 	}
-	return added
 }
 
-// wants asks whether servers shall be added.
-func (a *app) wants(n int) bool {
-	if terminal(a.stdin) != nil {
-		return a.agrees(bufio.NewReader(a.stdin), fmt.Sprintf("Add %d servers to your configuration?", n))
+// showImport shows what would be written, without secrets.
+func (a *app) showImport(to goal, added []finding, o config.Options) error {
+	format, ok := edit.FormatOf(to.path)
+	if !ok {
+		return usagef("%s is neither JSON nor YAML nor TOML", to.path)
 	}
-	if !a.json {
-		fmt.Fprintln(a.stdout, "Nothing was added: say --yes, or --dry-run to see what would be.")
+	before, err := os.ReadFile(to.path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	masked := slices.Clone(added)
+	for i, found := range masked {
+		masked[i].Server = found.Masked()
+	}
+	after, err := addAll(before, format, masked, to)
+	if err != nil {
+		return fmt.Errorf("%s: %w", to.path, err)
+	}
+	mask := maskOf(config.Load(o), added)
+	return a.showChange(to.path, mask(string(before)), mask(string(after)))
+}
+
+// maskOf returns what hides the secrets of a configuration, and of servers that are to be added, in the text of a file.
+func maskOf(own *config.Set, added []finding) func(string) string {
+	servers := slices.Clone(own.Servers)
+	for _, found := range added {
+		servers = append(servers, found.Server)
+	}
+	secrets := []string{own.Gateway.Token}
+	for _, s := range servers {
+		for _, in := range s.Inputs() {
+			if in.Password {
+				secrets = append(secrets, in.Default)
+			}
+		}
+	}
+	return func(text string) string {
+		for _, s := range servers {
+			text = s.Mask(text)
+		}
+		for _, secret := range secrets {
+			if len(secret) >= 4 && !strings.HasPrefix(secret, "${") {
+				text = strings.ReplaceAll(text, secret, "****")
+			}
+		}
+		return text
+	}
+}
+
+// agreesToImport asks whether servers shall be added.
+func (a *app) agreesToImport(ctx context.Context, to goal, n int, yes bool) (bool, error) {
+	switch {
+	case yes:
+		return true, nil
+	case terminal(a.stdin) == nil:
+		return false, usagef("nothing was added, since nobody can be asked here: --yes adds what is shown, --dry-run shows what would be written")
+	}
+	return a.agrees(ctx, newLines(a.stdin), fmt.Sprintf("Add %s to %s?", count(n, "server"), to.path))
+}
+
+// count is a number of things, in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// warnOfSecrets says what should not stand in a file of a project.
+func (a *app) warnOfSecrets(added []finding, to goal) {
+	for _, found := range added {
+		if to.ofProject && !reflect.DeepEqual(found.Spec, found.Masked().Spec) {
+			a.warn("%s: there is a secret in the entry of %s, and %s may be shared: write a variable such as ${NAME} in its place", found.At, found.Name, to.path)
+		}
+	}
+}
+
+// showNeeds says what added servers lack before they can be started.
+func (a *app) showNeeds(added []finding, o config.Options, to goal) {
+	if a.json {
+		return
+	}
+	set := config.Load(o)
+	for _, found := range added {
+		s := set.Server(found.Name)
+		if s == nil {
+			continue
+		}
+		_, problems := s.Resolve(set.Variables)
+		for _, p := range problems {
+			a.problem(p)
+		}
+	}
+	if to.ofProject {
+		fmt.Fprintln(a.stdout, "They wait for your trust: dowel trust")
+	}
+}
+
+// lasting returns where others can start dowel, which runs as the program self: there, or where it is installed if self will
+// be gone soon.
+func lasting(self string) (string, error) {
+	if !passing(self) {
+		return self, nil
+	}
+	if found, err := exec.LookPath("dowel"); err == nil {
+		if found, err = filepath.Abs(found); err == nil && !passing(found) {
+			return found, nil
+		}
+	}
+	return "", usagef("dowel runs as %s, which will be gone soon, and no dowel is on your PATH: install it (go install ./cmd/dowel, or go build -o a folder that stays), and run that", self)
+}
+
+// passing reports whether a program will be gone soon: what go run has built, in a folder of its own or in go's cache, and
+// what is in a folder for temporary files.
+func passing(program string) bool {
+	parts := strings.Split(filepath.ToSlash(filepath.Dir(program)), "/")
+	if i := slices.IndexFunc(parts, func(part string) bool { return strings.HasPrefix(part, "go-build") }); i >= 0 {
+		return parts[i] == "go-build" || parts[len(parts)-1] == "exe" // else it is a test
+	}
+	for _, folder := range []string{os.TempDir(), os.Getenv("GOCACHE")} {
+		if rest, err := filepath.Rel(folder, program); folder != "" && err == nil && filepath.IsLocal(rest) {
+			return true
+		}
 	}
 	return false
+}
+
+// stays says which servers of a tool's file stay there beside dowel's entry, through which they are offered as well; empty
+// where there are none.
+func stays(path, tool, name string, o config.Options) string {
+	own := config.Load(o)
+	var twice []string
+	for _, f := range config.Discover(o, tool) {
+		for _, s := range f.Servers {
+			if f.Path == path && s.Name != name && own.Server(s.Name) != nil {
+				twice = append(twice, s.Name)
+			}
+		}
+	}
+	if twice == nil {
+		return ""
+	}
+	what := "it is"
+	if len(twice) > 1 {
+		what = "they are"
+	}
+	return fmt.Sprintf("The other entries of %s stay: %s would be there twice, since %s among what dowel offers. Remove what you do not want twice there.",
+		path, strings.Join(twice, ", "), what)
 }

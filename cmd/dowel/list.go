@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -48,6 +49,36 @@ func (l listing) pages(ctx context.Context, c *client.Client) iter.Seq2[json.Raw
 			params.Cursor = &cursor
 		}
 	}
+}
+
+// absent is a server of several whose things are missing from a list.
+type absent struct {
+	Server string `json:"server"`
+	Status string `json:"status"`
+	Reason string `json:"reason"`
+}
+
+// absentFrom returns the servers that a page of a gateway's list lacks.
+func absentFrom(page json.RawMessage) (all []absent) {
+	for it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(page, "_meta"), gateway.MetaMissing)); it.Next(); {
+		var one absent
+		if mcp.Decode(it.Value, &one) == nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// whole holds a list of a gateway to what the user has asked for: one server that is missing is an error, of several each is told
+// of.
+func (a *app) whole(t target, page json.RawMessage, err error) error {
+	for _, gone := range absentFrom(page) {
+		if gone.Server == t.name && gone.Server != "" {
+			return connectError{t.name, fmt.Errorf("it is %s: %s; dowel doctor %s says more", gone.Status, gone.Reason, t.name)}
+		}
+		a.warn("%s is %s: %s; dowel doctor %s says more", gone.Server, gone.Status, firstLine(gone.Reason), gone.Server)
+	}
+	return err
 }
 
 // all returns the whole list as one page. A server that does not have such lists has an empty one.
@@ -90,6 +121,7 @@ func protocolError(err error) *mcp.Error {
 // holds the names that there are.
 func find[T any](ctx context.Context, c *client.Client, l listing, kind, name string, nameOf func(*T) string) (item T, raw json.RawMessage, err error) {
 	var known []string
+	var gone []absent
 	for page, err := range l.pages(ctx, c) {
 		if notOffered(err) {
 			break
@@ -97,6 +129,7 @@ func find[T any](ctx context.Context, c *client.Client, l listing, kind, name st
 		if err != nil {
 			return item, nil, err
 		}
+		gone = absentFrom(page)
 		for it := rawjson.Array(rawjson.Lookup(page, l.member)); it.Next(); {
 			var candidate T
 			if err := mcp.Decode(it.Value, &candidate); err != nil {
@@ -107,6 +140,9 @@ func find[T any](ctx context.Context, c *client.Client, l listing, kind, name st
 			}
 			known = append(known, nameOf(&candidate))
 		}
+	}
+	if len(known) == 0 && len(gone) == 1 {
+		return item, nil, connectError{gone[0].Server, fmt.Errorf("it is %s: %s; dowel doctor %s says more", gone[0].Status, gone[0].Reason, gone[0].Server)}
 	}
 	return item, nil, usagef("there is no %s %s%s", kind, name, suggestion(name, known))
 }

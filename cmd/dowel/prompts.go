@@ -31,6 +31,7 @@ func (a *app) prompts(ctx context.Context, t target, rest []string) error {
 	}
 	return a.with(ctx, t, func(c *client.Client) error {
 		page, err := listPrompts.all(ctx, c)
+		err = a.whole(t, page, err)
 		if err != nil || a.json {
 			return a.either(page, err)
 		}

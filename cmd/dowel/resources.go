@@ -30,6 +30,7 @@ func (a *app) resources(ctx context.Context, t target, rest []string) error {
 	}
 	return a.with(ctx, t, func(c *client.Client) error {
 		page, err := listResources.all(ctx, c)
+		err = a.whole(t, page, err)
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -38,6 +36,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	finish(root)
 	command, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.began {
 		err = usageError{err: err}
@@ -67,11 +66,11 @@ func (a *app) root() *cobra.Command {
   dowel call everything.echo message=hello
   dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything
   dowel discover everything --wire`,
-		Version:       version(),
+		Version:       built().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetVersionTemplate("dowel {{.Version}} (" + runtime.Version() + ")\n")
+	root.SetVersionTemplate("dowel {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write JSON: one document, or a line for each event")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
@@ -89,8 +88,23 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(exitCodesTopic())
+	root.AddCommand(exitCodesTopic(), a.versionCommand())
 	return root
+}
+
+// finish adds the commands that are cobra's, and makes all say in dowel's words what cannot be used. It is for a tree that has its
+// streams.
+func finish(root *cobra.Command) {
+	// A group of commands is not told to be used alone, although that shows its help.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	explain(root)
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = knownTopic
+		}
+	}
 }
 
 // command makes a subcommand that talks to a server.
@@ -109,31 +123,6 @@ func (a *app) command(c *cobra.Command, do func(ctx context.Context, t target, r
 		return do(cmd.Context(), t, rest)
 	}
 	return c
-}
-
-// flagError helps those who write an argument of a tool as a flag.
-func flagError(cmd *cobra.Command, err error) error {
-	if flag, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown && (cmd.Name() == "call" || cmd.Name() == "prompt") {
-		return fmt.Errorf("%w; what a tool or prompt takes is written without dashes: %s=…", err, flag)
-	}
-	return err
-}
-
-// version is the version of the module, or of the commit that it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "devel-" + s.Value[:12]
-		}
-	}
-	return "devel"
 }
 
 // report says what went wrong, to what, and what to do.

@@ -2,95 +2,253 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/hub/control"
 	"github.com/spf13/cobra"
 )
 
 func (a *app) serversCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "servers",
-		Short: "Switch servers on and off, restart, add and remove them, read their logs",
+		Short: "List servers, switch them on and off, restart, add and remove them, read their logs",
 		Long: `Change the servers of your configuration. What you switch on and off is kept in dowel's own state and not in a file that a
 project shares; what you add or remove is written into your dowel.json, in which everything else stays as it is. A dowel
 that is running takes all of it up at once.`,
-		Example: `  dowel servers disable github
+		Example: `  dowel servers list
+  dowel servers disable github
   dowel servers logs github --follow
   dowel servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   dowel servers add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'`,
 	}
-	for verb, short := range map[string]string{
-		"enable": "Switch a server on", "disable": "Switch a server off; it is ended", "restart": "End a server and start it again",
-	} {
-		cmd.AddCommand(a.verbCommand(verb, short))
-	}
-	cmd.AddCommand(a.logsCommand(), a.reloadCommand(), a.addCommand(), a.removeCommand())
+	cmd.AddCommand(a.listCommand(), a.logsCommand(), a.reloadCommand(), a.addCommand(), a.removeCommand(),
+		a.verbCommand("enable", "Switch servers on", `Switch servers on, whatever their entries say. That is kept in dowel's own state, also where no dowel is running; one that is
+running starts them, and what has come of that is told.`),
+		a.verbCommand("disable", "Switch servers off; they are ended", `Switch servers off. That is kept in dowel's own state, also where no dowel is running; one that is running ends them.`),
+		a.verbCommand("restart", "End servers and start them again", `End servers of the running dowel and start them again, from what the files say now. What has come of it is told; a server
+that fails is no connection, exit code 3.`))
 	return cmd
 }
 
-// verbCommand does one thing with servers of the running dowel.
-func (a *app) verbCommand(verb, short string) *cobra.Command {
+// verbCommand does one thing with servers.
+func (a *app) verbCommand(verb, short, long string) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " NAME…", Short: short, Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRunning,
+		Use: verb + " NAME…", Short: short, Long: long, Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeNames,
+		Example: fmt.Sprintf("  dowel servers %[1]s github\n  dowel servers %[1]s github files --json", verb),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			a.began = true
-			for _, name := range names {
-				if err := running().Do(cmd.Context(), name, verb); err != nil {
-					return err
-				}
-			}
-			return nil
+			return a.switchServers(cmd.Context(), verb, names)
 		},
 	}
 }
 
-// completeRunning completes the names of the running dowel's servers.
-func (a *app) completeRunning(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), time.Second)
-	defer cancel()
-	s, err := running().Status(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, server := range s.Servers {
-		names = append(names, server.Name)
-	}
+// completeNames completes the names of servers.
+func completeNames(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	names := slices.DeleteFunc(readDirectory().known(), func(name string) bool { return slices.Contains(given, name) })
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// switchServers does one thing with servers, and tells what has come of it: by the running dowel, or, for switches, without.
+func (a *app) switchServers(ctx context.Context, verb string, names []string) error {
+	before, err := running().Status(ctx)
+	if errors.Is(err, control.ErrNotRunning) && verb != "restart" {
+		return a.keepSwitch(verb, names)
+	}
+	if err == nil {
+		err = haveServers(before, names)
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range before.Servers {
+		if verb == "restart" && slices.Contains(names, s.Name) && s.Status.Held() {
+			return connectError{s.Name, fmt.Errorf("it %s: %s", statusWords(s.Status), s.Cause)}
+		}
+	}
+	for _, name := range names {
+		if err := running().Do(ctx, name, verb); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, name := range names {
+		s, err := settled(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case verb == "restart" && failing(s):
+			errs = append(errs, connectError{name, errors.New("it was started again: " + condition(s))})
+		}
+		a.outcome(outcome{Did: verb, Running: true, Server: s.Name, Status: s.Status, Cause: s.Cause, Problem: s.Problem, Advice: s.Advice}, condition(s))
+	}
+	return errors.Join(errs...)
+}
+
+// haveServers complains of names that a running dowel has no server of.
+func haveServers(s control.Status, names []string) error {
+	var known []string
+	for _, server := range s.Servers {
+		known = append(known, server.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return usagef("%w: %s%s", control.ErrNoServer, name, suggestion(name, known))
+		}
+	}
+	return nil
+}
+
+// outcome is what has come of something that was done with a server, as a program reads it.
+type outcome struct {
+	Server string `json:"server"`
+	Did    string `json:"did"`
+	// Running: there is a dowel that runs the server.
+	Running bool       `json:"running"`
+	Status  hub.Status `json:"status,omitzero"`
+	Cause   string     `json:"cause,omitzero"`
+	Problem string     `json:"problem,omitzero"`
+	Advice  string     `json:"advice,omitzero"`
+}
+
+// outcome tells of one, with how the server is now.
+func (a *app) outcome(o outcome, now string) {
+	if a.json {
+		encodeLine(a.stdout, o)
+		return
+	}
+	text := map[string]string{"enable": "switched on", "disable": "switched off", "restart": "ended and started again"}[o.Did]
+	text = line(o.Server) + " was " + text
+	switch {
+	case !o.Running:
+		text += "; " + now
+	case o.Did != "disable":
+		text += ": " + now
+	}
+	fmt.Fprintln(a.stdout, text)
+}
+
+// settling bounds waiting for what comes of a start.
+const settling = 3 * time.Second
+
+// settled returns how a server of the running dowel is, when that is known or settling has passed.
+func settled(ctx context.Context, name string) (control.Server, error) {
+	for end := time.Now().Add(settling); ; {
+		status, err := running().Status(ctx)
+		if err == nil {
+			err = haveServers(status, []string{name})
+		}
+		if err != nil {
+			return control.Server{}, err
+		}
+		s := status.Servers[slices.IndexFunc(status.Servers, func(s control.Server) bool { return s.Name == name })]
+		if s.Status != hub.Starting || failing(s) || time.Now().After(end) {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return s, context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// failing reports whether the server's last start has failed, even if it is tried again.
+func failing(s control.Server) bool {
+	return s.Status == hub.Failed || s.Status == hub.NeedsAuthorization || s.Status == hub.Starting && s.Attempt > 0
+}
+
+// condition is how a server is, behind a colon.
+func condition(s control.Server) string {
+	switch {
+	case failing(s):
+		text := s.Status.String()
+		if s.Status == hub.Starting {
+			text = hub.Failed.String()
+		}
+		if s.Problem != "" {
+			text += ": " + firstLine(s.Problem)
+		}
+		if s.Advice != "" {
+			text += " → " + line(s.Advice)
+		}
+		return text
+	case s.Status == hub.Ready:
+		return fmt.Sprintf("ready, %d tools", s.Tools)
+	case s.Status == hub.Starting:
+		return "it is still starting, see dowel status " + line(s.Name)
+	}
+	return s.Status.String() + ": " + line(s.Cause)
 }
 
 func (a *app) reloadCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "reload", Short: "Read the configuration again", Args: cobra.NoArgs,
+		Use: "reload", Short: "Let the running dowel read the configuration again", Args: cobra.NoArgs,
+		Long:    "Let the running dowel read the configuration again. It watches its files, so that is needed only where it cannot.",
+		Example: "  dowel servers reload",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.began = true
-			return running().Reload(cmd.Context())
+			return a.reload(cmd.Context())
 		},
 	}
+}
+
+func (a *app) reload(ctx context.Context) error {
+	if err := running().Reload(ctx); err != nil {
+		return err
+	}
+	s, err := running().Status(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		return a.value(map[string]any{"files": s.Files, "servers": len(s.Servers)})
+	}
+	files := strings.Join(s.Files, ", ")
+	if files == "" {
+		files = "The configuration, of which there is no file,"
+	}
+	fmt.Fprintf(a.stdout, "%s was read again: %d servers.\n", files, len(s.Servers))
+	return nil
 }
 
 func (a *app) logsCommand() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
-		Use: "logs NAME", Short: "Show what a server wrote to stderr, and what happened to it", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRunning,
+		Use: "logs NAME", Short: "Show what a server wrote to stderr, and what happened to it", Args: cobra.ExactArgs(1), ValidArgsFunction: completeNames,
+		Example: "  dowel servers logs github\n  dowel servers logs github --follow",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.began = true
-			for e, err := range running().Logs(cmd.Context(), args[0], follow) {
-				switch {
-				case err != nil:
-					return err
-				case a.json:
-					encodeLine(a.stdout, e)
-				case e.Kind == "state":
-					a.note("%s %s: %s", e.Time.Local().Format(time.TimeOnly), e.Status, e.Cause)
-				default:
-					fmt.Fprintln(a.stdout, a.stdout.dim(e.Time.Local().Format(time.TimeOnly))+" "+a.stdout.clean(e.Line))
-				}
-			}
-			return nil
+			return a.logs(cmd.Context(), args[0], follow)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	return cmd
+}
+
+func (a *app) logs(ctx context.Context, name string, follow bool) error {
+	s, err := running().Status(ctx)
+	if err == nil {
+		err = haveServers(s, []string{name})
+	}
+	if err != nil {
+		return err
+	}
+	for e, err := range running().Logs(ctx, name, follow) {
+		switch {
+		case err != nil:
+			return err
+		case a.json:
+			encodeLine(a.stdout, e)
+		case e.Kind == "state":
+			a.note("%s %s: %s", e.Time.Local().Format(time.TimeOnly), e.Status, e.Cause)
+		default:
+			fmt.Fprintln(a.stdout, a.stdout.dim(e.Time.Local().Format(time.TimeOnly))+" "+a.stdout.clean(e.Line))
+		}
+	}
+	return nil
 }

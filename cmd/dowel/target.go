@@ -130,7 +130,7 @@ func splitName(word string, known []string) (name, thing string, err error) {
 		return name, strings.TrimPrefix(word[len(name):], "."), nil
 	}
 	wanted, _, _ := strings.Cut(word, ".")
-	return "", "", usagef("no server is called %s%s; a server that has no name here is given by its command: dowel … -- COMMAND",
+	return "", "", usagef("no server is called %s (one that has no name here is given by its command: dowel … -- COMMAND)%s",
 		wanted, suggestion(wanted, known))
 }
 

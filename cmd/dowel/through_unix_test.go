@@ -288,7 +288,7 @@ func TestStatusWhileMovingIn(t *testing.T) {
 			}
 		}
 	})
-	h, err := a.moveIn(place, f, "the test begins")
+	h, err := a.moveIn(t.Context(), place, f, "the test begins")
 	if err != nil {
 		t.Fatal(err)
 	}

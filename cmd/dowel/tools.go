@@ -40,6 +40,7 @@ func (a *app) tools(ctx context.Context, t target, rest []string) error {
 			return a.oneTool(ctx, c, rest[0])
 		}
 		page, err := listTools.all(ctx, c)
+		err = a.whole(t, page, err)
 		if err != nil || a.json {
 			return a.either(page, err)
 		}

@@ -68,7 +68,7 @@ func (a *app) up(ctx context.Context, f upFlags) error {
 	if err != nil {
 		return err
 	}
-	h, err := a.moveIn(place, f, "dowel begins")
+	h, err := a.moveIn(ctx, place, f, "dowel begins")
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (a *app) takePlace(ctx context.Context, socket string) (*control.Place, err
 		case !errors.Is(err, control.ErrRunning):
 			return nil, fmt.Errorf("other programs could not be let in: %w", err)
 		}
-		if s, e := other.Status(ctx); e == nil && s.Gateway != "" || ctx.Err() != nil || time.Now().After(end) {
+		if s, e := other.Status(ctx); e == nil && s.Gateway != "" && !s.Ending || ctx.Err() != nil || time.Now().After(end) {
 			return nil, fmt.Errorf("%w: see dowel status", err)
 		}
 		_ = other.Yield(ctx) // it may be on its way out already
@@ -111,19 +111,47 @@ func (h *house) show(ctx context.Context) error {
 	if a.stdout.file != nil && !a.json {
 		return h.live(ctx)
 	}
+	told := map[string]string{}
+	for _, u := range h.hub.Upstreams() {
+		if s := u.State(); s.Status.Held() && !a.json { // which has happened before anybody listened
+			fmt.Fprintln(a.stdout, h.eventLine(hub.Event{Time: s.Since, Upstream: u.Name(), State: s}))
+		}
+	}
 	for e := range events {
 		switch {
 		case a.json:
 			encodeLine(a.stdout, control.EventOf(e))
-		case e.Kind == hub.StateChanged:
+		case e.Kind == hub.StateChanged && h.news(told, e):
 			fmt.Fprintln(a.stdout, h.eventLine(e))
 		}
 	}
 	return nil // it was told to end
 }
 
+// news reports whether an event says anything that the one told last of that server has not: a server that fails is tried again
+// and again.
+func (h *house) news(told map[string]string, e hub.Event) bool {
+	s := e.State
+	if s.Status == hub.Starting && s.Attempt > 0 {
+		return false
+	}
+	what := s.Status.String() + " " + s.Cause
+	if s.Diagnosis != nil {
+		what = s.Status.String() + " " + s.Diagnosis.Summary
+	}
+	if told[e.Upstream] == what && s.Status != hub.Ready {
+		return false
+	}
+	told[e.Upstream] = what
+	return true
+}
+
 func (h *house) greeting() string {
-	text := "The gateway is at " + h.web.Load().url + "/mcp, its page at " + h.web.Load().url + "/. Ctrl-C ends it."
+	w := h.web.Load()
+	text := "The gateway is at " + w.url + "/mcp, its page at " + w.url + "/. Ctrl-C ends it."
+	if w.token {
+		text += "\nOther machines reach it too. Whoever uses it shows its token: dowel status --token."
+	}
 	if files := h.files(); len(files) > 0 && len(h.hub.Upstreams()) == 0 {
 		return "There are no servers in " + strings.Join(files, ", ") + ": add some with dowel servers add, or dowel import.\n" + text
 	} else if len(files) > 0 {
@@ -144,6 +172,9 @@ func (h *house) eventLine(e hub.Event) string {
 	}
 	if e.State.Cause != "" {
 		text += ": " + line(e.State.Cause)
+	}
+	if e.State.Status == hub.NeedsTrust {
+		text += " → dowel trust " + line(e.Upstream)
 	}
 	return text
 }

@@ -22,6 +22,7 @@ type web struct {
 	server *http.Server
 	served chan error
 	url    string
+	token  bool // clients have to show one
 }
 
 // open serves the gateway at its address.
@@ -43,7 +44,7 @@ func (h *house) open(f upFlags) (*web, error) {
 		return nil, err
 	}
 	shared := h.serverOptions()
-	w := &web{served: make(chan error, 1), url: "http://" + reachable(listener.Addr())}
+	w := &web{served: make(chan error, 1), url: "http://" + reachable(listener.Addr()), token: token != ""}
 	f.hosts, f.origins = append(f.hosts, h.settings.Hosts...), append(f.origins, h.settings.Origins...)
 	w.front = h.offered(f).Front(gateway.FrontOptions{
 		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},

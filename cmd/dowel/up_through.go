@@ -42,6 +42,9 @@ func (a *app) upStdio(ctx context.Context, f upFlags) error {
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
+	if terminal(a.stdin) != nil {
+		a.notice("Serving all servers to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel export --to NAME")
+	}
 	g := gateway.New(t.hub, gateway.Options{Logger: logger, Wait: 3 * gateway.DefaultWait}) // the other one waits too
 	following, stop := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -122,7 +125,7 @@ func (t *through) takeOver(cause string) error {
 	if err != nil {
 		return err
 	}
-	h, err := t.app.moveIn(place, t.flags, cause)
+	h, err := t.app.moveIn(context.Background(), place, t.flags, cause)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,11 +29,13 @@ func (a *app) watchCommand() *cobra.Command {
 		Short: "Print what changes at a server, until Ctrl-C",
 		Long: `Print a line for each change: of the lists of tools, prompts and resources, and of the resources with the given URIs.
 A lost connection is restored, and a server that was started is started again; what may have been missed meanwhile is
-printed as a gap. With --json each change is a line with time, method and params, or gap.
+printed as a gap. It ends after --count changes, or after --timeout with exit code 124. With --json each change is a line
+with time, method and params, or gap.
 
 ` + naming,
 		Example: `  dowel watch everything
   dowel watch everything test://watched-resource --json
+  dowel watch everything --count 1 --timeout 30s
   dowel watch --count 1 -- npx -y @modelcontextprotocol/server-everything`,
 	}, func(ctx context.Context, t target, rest []string) error {
 		w.uris = append(w.uris, rest...)
@@ -49,6 +53,11 @@ func (a *app) watch(ctx context.Context, t target, w watching) error {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	if a.total > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, a.total, &client.TimeoutError{Kind: client.TimeoutTotal, After: a.total})
+		defer cancel()
+	}
 	show := &changes{app: a, count: w.count, enough: func() { end(errEnough) }}
 	failed := make(chan error, 1)
 	o.Restart = client.Restart{}
@@ -66,7 +75,7 @@ func (a *app) watch(ctx context.Context, t target, w watching) error {
 		if err != nil {
 			return err
 		}
-		a.tellRefused(w.uris, subscription.Acknowledged().ResourceSubscriptions)
+		a.tellRefused(ctx, c, w.uris, subscription.Acknowledged().ResourceSubscriptions)
 		for change, err := range subscription.Changes() {
 			if err != nil {
 				return err
@@ -75,8 +84,11 @@ func (a *app) watch(ctx context.Context, t target, w watching) error {
 		}
 		return context.Cause(ctx)
 	})
-	if errors.Is(err, errEnough) {
+	switch {
+	case errors.Is(err, errEnough):
 		return nil
+	case w.count > 0 && errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%d of %d changes came: %w", show.number(), w.count, err)
 	}
 	return err
 }
@@ -115,6 +127,13 @@ func (s *changes) change(c client.Change) {
 	if s.seen++; s.seen == s.count {
 		s.enough()
 	}
+}
+
+// number is how many changes have been shown.
+func (s *changes) number() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
 }
 
 // stray takes a notification that belongs to no subscription.
@@ -159,17 +178,48 @@ func changeText(c client.Change) string {
 	return line(c.Method)
 }
 
-// tellRefused names the resources that the server does not watch.
-func (a *app) tellRefused(wanted, granted []string) {
-	known := map[string]bool{}
-	for _, uri := range granted {
-		known[uri] = true
-	}
+// tellRefused names the resources of which the server will not tell: those that it does not watch, and those that it does not
+// have, although it has agreed to watch them.
+func (a *app) tellRefused(ctx context.Context, c *client.Client, wanted, granted []string) {
+	var agreed []string
 	for _, uri := range wanted {
-		if !known[uri] {
+		if !slices.Contains(granted, uri) {
 			a.warn("the server does not announce changes of %s", uri)
+			continue
+		}
+		agreed = append(agreed, uri)
+	}
+	for _, uri := range notListed(ctx, c, agreed) {
+		a.warn("the server has no resource %s in its lists: it may never announce a change of it", uri)
+	}
+}
+
+// notListed returns the URIs that the server neither lists nor has a template for. Where its lists cannot be read, it returns
+// none.
+func notListed(ctx context.Context, c *client.Client, uris []string) []string {
+	if len(uris) == 0 {
+		return nil
+	}
+	for page, err := range listTemplates.pages(ctx, c) {
+		if err != nil {
+			break // many servers do not have any
+		}
+		for it := rawjson.Array(rawjson.Lookup(page, listTemplates.member)); it.Next(); {
+			template, _ := rawjson.String(rawjson.Lookup(it.Value, "uriTemplate"))
+			begin, _, _ := strings.Cut(template, "{")
+			uris = slices.DeleteFunc(uris, func(uri string) bool { return strings.HasPrefix(uri, begin) })
 		}
 	}
+	for page, err := range listResources.pages(ctx, c) {
+		if err != nil {
+			return nil
+		}
+		for it := rawjson.Array(rawjson.Lookup(page, listResources.member)); it.Next(); {
+			listed, _ := rawjson.String(rawjson.Lookup(it.Value, "uri"))
+			uris = slices.DeleteFunc(uris, func(uri string) bool { return uri == listed })
+		}
+	}
+	return uris
 }
 
 // watchState tells of a connection that comes and goes.

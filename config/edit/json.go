@@ -45,7 +45,7 @@ func jsonTree(text []byte) (*hujson.Value, error) {
 	}
 	// A comment may end with the file, which hujson does not think.
 	v, err := hujson.Parse(append(text[:len(text):len(text)], '\n'))
-	return &v, err
+	return &v, ExplainJSON(err)
 }
 
 func jsonModel(v hujson.Value) (any, error) {

@@ -2,9 +2,12 @@ package edit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -15,9 +18,23 @@ type tomlDialect struct{}
 func (tomlDialect) parse(text []byte) (any, error) {
 	var v map[string]any
 	if err := toml.Unmarshal(text, &v); err != nil {
-		return nil, err
+		return nil, tomlError(err)
 	}
 	return tomlModel(v)
+}
+
+// codePoint is how the parser writes characters.
+var codePoint = regexp.MustCompile(`U\+[0-9A-F]+ ?('.*')?`)
+
+// tomlError says where a text is no TOML, without what only the parser knows.
+func tomlError(err error) error {
+	text := codePoint.ReplaceAllString(strings.TrimPrefix(err.Error(), "toml: "), "$1")
+	var where *toml.DecodeError
+	if !errors.As(err, &where) {
+		return errors.New(text)
+	}
+	line, column := where.Position()
+	return fmt.Errorf("line %d, column %d: %s", line, column, text)
 }
 
 func tomlModel(v any) (any, error) {

@@ -19,6 +19,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,6 +30,7 @@ import (
 	"github.com/dowel-mcp/dowel/config/edit"
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tailscale/hujson"
 )
 
@@ -180,11 +182,24 @@ func parse(text []byte) (content, error) {
 	}
 	plain, err := hujson.Standardize(append(bytes.TrimPrefix(bytes.Clone(text), []byte("\ufeff")), '\n'))
 	if err != nil {
-		return content{}, err
+		return content{}, edit.ExplainJSON(err)
 	}
 	var c content
 	err = json.Unmarshal(plain, &c) // of this library: a key that is there twice is an error here, and no surprise in a change
-	return c, err
+	return c, explain(err)
+}
+
+// explain says what is wrong in words for those who edit the file.
+func explain(err error) error {
+	var kind *json.SemanticError
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s is of a kind that does not belong there", cmp.Or(string(kind.JSONPointer), "the whole"))
+	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
+		return fmt.Errorf("%s is there twice", syntax.JSONPointer)
+	}
+	return err
 }
 
 // change edits the file. edits is called with what it says, perhaps more than once.

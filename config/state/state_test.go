@@ -399,3 +399,49 @@ func TestPath(t *testing.T) {
 		}
 	}
 }
+
+func TestGrants(t *testing.T) {
+	s, _ := fresh(t)
+	if got := s.Grants(); len(got) > 0 {
+		t.Error(got)
+	}
+	must(t, s.Trust("/b", "x", "h", []string{"command x"}))
+	must(t, s.Trust("/a", "y", "h", nil))
+	must(t, s.Trust("/a", "x", "h", nil))
+	names := func() (all []string) {
+		for _, g := range s.Grants() {
+			all = append(all, g.File+" "+g.Name+" "+strings.Join(g.Facts, ","))
+		}
+		return all
+	}
+	if got := names(); !slices.Equal(got, []string{"/a x ", "/a y ", "/b x command x"}) {
+		t.Error(got)
+	}
+	must(t, s.Distrust("/a", "x"))
+	must(t, s.Distrust("/b", "x"))
+	if got := names(); !slices.Equal(got, []string{"/a y "}) {
+		t.Error(got)
+	}
+}
+
+// What is wrong with the file is said in words for those who have edited it.
+func TestBrokenInWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"{":                                      "the file ends too early",
+		`{"servers": []}`:                        "/servers is of a kind",
+		`{"servers": {"a": {}, "a": {}}}`:        "/servers/a is there twice",
+		`{"servers": {"a": {"enabled": "yes"}}}`: "/servers/a/enabled is of a kind",
+		`[]`:                                     "the whole is of a kind",
+		`{"servers": {"a": {}} "gateway": {}}`:   "a comma is missing here",
+	} {
+		path := filepath.Join(t.TempDir(), "state.json")
+		put(t, path, text)
+		_, w := open(t, path)
+		w.mu.Lock()
+		got := strings.Join(w.list, "\n")
+		w.mu.Unlock()
+		if !strings.Contains(got, want) || strings.Contains(got, "json:") || strings.Contains(got, "unmarshal") || strings.Contains(got, "parsing") {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}

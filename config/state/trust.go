@@ -1,10 +1,12 @@
 package state
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Trusted returns what the user has trusted of a server that a file defines: a hash of what counts, and that in words, so that
@@ -21,6 +23,26 @@ func (s *State) Trust(file, name, hash string, facts []string) error {
 	}
 	value := map[string]any{"hash": hash, "facts": facts}
 	return s.change(func(content) []change { return []change{{[]string{"trust", absolute(file), name}, value}} })
+}
+
+// Grant is what the user trusts of a file.
+type Grant struct {
+	File, Name string
+	// Facts say what was agreed to, in lines.
+	Facts []string
+}
+
+// Grants returns all that the user trusts, ordered by file and name.
+func (s *State) Grants() (all []Grant) {
+	for file, servers := range s.read().Trust {
+		for name, t := range servers {
+			if t.Hash != "" {
+				all = append(all, Grant{file, name, slices.Clone(t.Facts)})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Grant) int { return cmp.Or(strings.Compare(a.File, b.File), strings.Compare(a.Name, b.Name)) })
+	return all
 }
 
 // Distrust undoes Trust.

@@ -8,18 +8,22 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/config/edit"
 )
 
-// Entry returns a server, of whatever tool, as an entry of dowel's own file. Variables stay variables. Relative paths of a
-// project's file become absolute, from the folder of the project.
+// Entry returns a server, of whatever tool, as an entry of dowel's own file. Variables stay variables.
+//
+// In the user's file an entry counts in every folder: there, ${workspaceFolder} becomes the folder of the project, and relative
+// paths of a project's file become absolute, from that folder. project is empty for an entry of the project's own file, where
+// all of that stays as it is.
 func Entry(s *config.Server, project string) edit.Object {
-	e := entry{bare: s.Dialect == "gemini"}
+	e := entry{bare: s.Dialect == "gemini", project: project}
 	spec := s.Spec
-	if s.Scope == config.Project && spec.Kind == config.Stdio {
+	if s.Scope == config.Project && spec.Kind == config.Stdio && project != "" {
 		if spec.Dir == "" || !filepath.IsAbs(spec.Dir) {
 			spec.Dir = filepath.Join(project, spec.Dir)
 		}
@@ -55,7 +59,8 @@ func Entry(s *config.Server, project string) edit.Object {
 // entry is one that is being made.
 type entry struct {
 	members edit.Object
-	bare    bool // $NAME is a variable too
+	bare    bool   // $NAME is a variable too
+	project string // the folder that is written in place of its variable; empty: the variable stays
 }
 
 func (e *entry) add(key string, value any) {
@@ -67,9 +72,37 @@ var bareVariable = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 // own returns a text with its variables in the form of dowel's file.
 func (e *entry) own(text string) string {
 	if e.bare {
-		return bareVariable.ReplaceAllString(text, "$${$1}")
+		text = bareVariable.ReplaceAllString(text, "$${$1}")
+	}
+	if e.project != "" {
+		text = e.settle(text)
 	}
 	return text
+}
+
+// projectVariable is a variable for the project's folder, or what only looks like one; and what stands behind it. A file that
+// is named from that folder is the third.
+var projectVariable = regexp.MustCompile(`\$?\$\{(?:workspaceFolder(Basename)?(?::-[^{}]*)?|file:([^{}~]+))\}([/\\]?)`)
+
+// settle writes the project's folder in place of its variables.
+func (e *entry) settle(text string) string {
+	return projectVariable.ReplaceAllStringFunc(text, func(found string) string {
+		m := projectVariable.FindStringSubmatch(found)
+		folder := strings.ReplaceAll(e.project, "${", "$${")
+		switch {
+		case strings.HasPrefix(found, "$$"):
+			return found // a text, and no variable
+		case m[2] != "" && filepath.IsAbs(m[2]):
+			return found
+		case m[2] != "":
+			return "${file:" + filepath.Join(e.project, m[2]) + "}" + m[3]
+		case m[1] != "":
+			return filepath.Base(folder) + m[3]
+		case m[3] != "":
+			return strings.TrimRight(folder, `/\`) + m[3]
+		}
+		return folder
+	})
 }
 
 func (e *entry) text(key, text string) {

@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -93,6 +94,51 @@ func TestEntry(t *testing.T) {
 		was.Dir, now.Dir = "", "" // relative to the file that it stands in
 		if was.Fingerprint() != now.Fingerprint() || was.Idle != now.Idle || was.Total != now.Total || len(was.Tools.Only) != len(now.Tools.Only) {
 			t.Errorf("%s: %+v is %+v\n%s", s.Name, was.Spec, now.Spec, text)
+		}
+	}
+}
+
+// In the user's file, which counts in every folder, the folder of the project stands in place of its variable; in that of the
+// project, the variable stays.
+func TestEntryOfWorkspace(t *testing.T) {
+	s := &config.Server{Spec: config.Spec{
+		Kind: config.Stdio, Command: "${workspaceFolder}/bin/x", Dir: "${workspaceFolder}",
+		Args: []string{"--at=${workspaceFolder:-/none}/a", "${workspaceFolderBasename}", "$${workspaceFolder}/b", "${HOME}/c", "${A:-${workspaceFolder}}"},
+		Env:  map[string]string{"KEY": "${file:key.txt}", "ABSOLUTE": "${file:/etc/key}", "HOME_KEY": "${file:~/key}"},
+	}}
+	for _, c := range []struct{ project, want string }{
+		{"/src/app", "{/src/app/bin/x [--at=/src/app/a app $${workspaceFolder}/b ${HOME}/c ${A:-/src/app}] /src/app ${file:/src/app/key.txt}}"},
+		{"/", "{/bin/x [--at=/a / $${workspaceFolder}/b ${HOME}/c ${A:-/}] / ${file:/key.txt}}"},
+		{"", "{${workspaceFolder}/bin/x [--at=${workspaceFolder:-/none}/a ${workspaceFolderBasename} $${workspaceFolder}/b ${HOME}/c ${A:-${workspaceFolder}}] ${workspaceFolder} ${file:key.txt}}"},
+	} {
+		values := map[string]any{}
+		for _, m := range transfer.Entry(s, c.project) {
+			values[m.Key] = m.Value
+		}
+		var key, absolute, home any
+		for _, m := range values["env"].(edit.Object) {
+			switch m.Key {
+			case "KEY":
+				key = m.Value
+			case "ABSOLUTE":
+				absolute = m.Value
+			case "HOME_KEY":
+				home = m.Value
+			}
+		}
+		got := fmt.Sprintf("{%v %v %v %v}", values["command"], values["args"], values["cwd"], key)
+		if got != c.want || absolute != "${file:/etc/key}" || home != "${file:~/key}" {
+			t.Errorf("in %q:\n got %s\nwant %s\n%v %v", c.project, got, c.want, absolute, home)
+		}
+	}
+}
+
+// An entry of a project's file stays as it is where it goes into another file of the project.
+func TestEntryOfProject(t *testing.T) {
+	s := &config.Server{Source: config.Source{Scope: config.Project}, Spec: config.Spec{Kind: config.Stdio, Command: "x"}}
+	for project, want := range map[string]int{"/src/app": 2, "": 1} {
+		if got := transfer.Entry(s, project); len(got) != want {
+			t.Errorf("in %q: %v", project, got)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // Changes watches the files, and those that definitions are made from besides (envFile and ${file:PATH}), loads them again as
-// they change, and yields what was read, until ctx ends. One may listen at a time; what has changed since the last
-// [Source.Load] counts.
+// they change, and yields what was read then, until ctx ends. One may listen at a time. What has changed since the last
+// [Source.Load] is loaded first, and nothing is yielded for that, nor for a file that has been missing for a while.
 func (s *Source) Changes(ctx context.Context, o watch.Options) iter.Seq[*config.Set] {
 	return func(yield func(*config.Set) bool) {
 		w := watch.New(o)

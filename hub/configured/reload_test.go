@@ -306,3 +306,17 @@ func TestNoServersAreMeant(t *testing.T) {
 	w.source.Load("begin")
 	w.expect()
 }
+
+// A place for servers that becomes something else leaves what runs.
+func TestSectionThatBecomesWrong(t *testing.T) {
+	w, url := newWorld(t), served(t)
+	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}}}`)
+	w.source.Load("begin")
+	w.expect("a ready")
+	for _, wrong := range []string{`5`, `"x"`, `true`} {
+		w.user(`{"mcpServers": ` + wrong + `}`)
+		if set := w.source.Load("the file changed"); w.states() != "a ready" || len(set.Problems) == 0 {
+			t.Errorf("%s: %s, %v", wrong, w.states(), set.Problems)
+		}
+	}
+}

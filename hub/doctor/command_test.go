@@ -310,3 +310,18 @@ func TestOptionsOfTheOwner(t *testing.T) {
 	contains(t, stderr.String(), "last words")
 	contains(t, s.Diagnosis.Summary, "last words")
 }
+
+// A name of one letter is like every short one: nothing is guessed.
+func TestNoGuessOfOneLetter(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"[", "w", "ex", "server"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"x": "", "e": "", "xx": "ex", "servr": "server"} {
+		if got := strings.Join(nearest(name, []string{folder}), " "); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -98,13 +98,16 @@ func nearest(name string, dirs []string) []string {
 		name string
 		far  int
 	}
+	if !near.Guessable(name) {
+		return nil
+	}
 	const shown = 3
 	most := min(2, max(1, len(name)/3))
 	var close []candidate
 	for _, dir := range dirs {
 		entries, _ := os.ReadDir(dir) // a folder that is not there has no programs
 		for _, e := range entries {
-			if len(e.Name()) > len(name)+most {
+			if len(e.Name()) > len(name)+most || !near.Guessable(e.Name()) {
 				continue // most are: folders of programs are long
 			}
 			far := near.Distance(name, e.Name())

@@ -1,6 +1,8 @@
 // Package near tells how far two words are apart, for those who guess what somebody meant.
 package near
 
+import "unicode/utf8"
+
 // Distance is how many characters must be added, removed, replaced or swapped with their neighbour to make a into b. It takes
 // time in proportion to the product of their lengths.
 func Distance(a, b string) int {
@@ -25,3 +27,6 @@ func Distance(a, b string) int {
 	}
 	return last[len(to)]
 }
+
+// Guessable reports whether what somebody meant can be told from a word: one of a single character is near to everything short.
+func Guessable(word string) bool { return utf8.RuneCountInString(word) > 1 }

@@ -6,6 +6,14 @@ import (
 	"github.com/dowel-mcp/dowel/internal/near"
 )
 
+func TestGuessable(t *testing.T) {
+	for word, want := range map[string]bool{"": false, "x": false, "ä": false, "[": false, "ls": true, "äö": true} {
+		if near.Guessable(word) != want {
+			t.Errorf("%q: want %v", word, want)
+		}
+	}
+}
+
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

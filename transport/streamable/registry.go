@@ -189,7 +189,6 @@ func (g *registry) keep(ctx context.Context, ss *session, idle bool) error {
 	return ss.stored(ctx)
 }
 
-// close ends the sessions of this process, which other replicas may go on with, and waits for that no longer than ctx lasts.
 // each calls do for the sessions in memory.
 func (g *registry) each(do func(*session)) {
 	g.mu.Lock()
@@ -200,6 +199,7 @@ func (g *registry) each(do func(*session)) {
 	}
 }
 
+// close ends the sessions of this process, which other replicas may go on with, and waits for that no longer than ctx lasts.
 func (g *registry) close(ctx context.Context) {
 	g.mu.Lock()
 	g.closed = true

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/builtin"
+	"github.com/dowel-mcp/dowel/config"
+	"github.com/dowel-mcp/dowel/config/edit"
+	"github.com/dowel-mcp/dowel/config/transfer"
+	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) addCommand() *cobra.Command {
+	var w whence
+	var where places
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "add NAME [-- COMMAND… | --url URL]",
+		Short: "Add a server to your dowel.json",
+		Long: `Add a server to your own dowel.json: by its command behind --, or by its --url; one that is built into dowel by its name, with
+its options. Variables such as ${TOKEN} stay variables, so write them instead of secrets, in quotes. A running dowel starts
+the server at once, and what has come of that is told.
+
+The servers that are built into dowel are started by themselves while no file of yours has a place for servers; with your
+first one they are not any more.`,
+		Example: `  dowel servers add files -- npx -y @modelcontextprotocol/server-filesystem .
+  dowel servers add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
+  dowel servers add kv -O memory=true`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.began = true
+			return a.add(cmd, args, w, where, dry)
+		},
+	}
+	w.register(cmd)
+	where.register(cmd)
+	cmd.Flags().Lookup("config").Usage = "write into this `file` instead of your own dowel.json"
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be written, and write nothing")
+	return cmd
+}
+
+func (a *app) add(cmd *cobra.Command, args []string, w whence, where places, dry bool) error {
+	o, err := where.config()
+	if err != nil {
+		return err
+	}
+	name, entry, err := w.aimNew(cmd, args)
+	if err != nil {
+		return err
+	}
+	set := config.Load(o)
+	if s := set.Server(name); s != nil {
+		return usagef("there is a server called %s already: %s", name, s.At)
+	}
+	if err := takesEntries(set, o); err != nil {
+		return err
+	}
+	change := func(text []byte, f edit.Format) ([]byte, error) {
+		return edit.Set(text, f, []string{"mcpServers", name}, entry)
+	}
+	path := ownFile(o)
+	warnings := unreadableName(name)
+	if dry {
+		for _, text := range warnings {
+			a.warn("%s", text)
+		}
+		return a.tryEdit(path, change)
+	}
+	result, err := writeEdit(path, false, change)
+	if err != nil {
+		return err
+	}
+	added := addition{File: path, Changed: result.Changed, Warnings: warnings}
+	if len(o.Files) == 0 && unconfigured(set) {
+		added.Notes = append(added.Notes, fmt.Sprintf("the servers that are built into dowel (%s) are not started by themselves any more, now that you have one of your own; keep one with dowel servers add, such as dowel servers add %s",
+			strings.Join(builtin.Names(), ", "), another(name)))
+	}
+	if !a.json {
+		a.showWritten(path, result)
+	}
+	return a.tellOf(cmd.Context(), name, added)
+}
+
+// takesEntries complains of a file of --config into which an entry of dowel's own would not fit.
+func takesEntries(set *config.Set, o config.Options) error {
+	if len(o.Files) == 0 {
+		return nil
+	}
+	if len(o.Files) > 1 {
+		return usagef("--config: write into one file")
+	}
+	for _, f := range set.Files {
+		d, err := config.LookupDialect(f.Dialect)
+		if f.Dialect != "" && err == nil && !slices.Equal(d.Key, []string{"mcpServers"}) {
+			return usagef("--config: %s is a file of %s, which writes servers in another way; see dowel import and dowel export", f.Path, d.Title)
+		}
+	}
+	return nil
+}
+
+// another is a built-in server of another name.
+func another(name string) string {
+	names := builtin.Names()
+	return names[slices.IndexFunc(names, func(other string) bool { return other != name })]
+}
+
+// addition is what has come of an added server, as a program reads it.
+type addition struct {
+	File    string `json:"file"`
+	Changed bool   `json:"changed"`
+	outcome
+	Warnings []string `json:"warnings,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+}
+
+// tellOf lets the running dowel, if there is one, read its files again, and tells what has come of the server.
+func (a *app) tellOf(ctx context.Context, name string, added addition) error {
+	added.Server, added.Did = name, "add"
+	now, err := a.taken(ctx, name, &added.outcome)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.value(added)
+	}
+	for _, text := range added.Warnings {
+		a.warn("%s", text)
+	}
+	fmt.Fprintln(a.stdout, line(name)+": "+now)
+	for _, text := range added.Notes {
+		fmt.Fprintln(a.stdout, "Note: "+text)
+	}
+	return nil
+}
+
+// taken waits for what a running dowel makes of a new server, and says it.
+func (a *app) taken(ctx context.Context, name string, o *outcome) (now string, err error) {
+	err = running().Reload(ctx)
+	if errors.Is(err, control.ErrNotRunning) {
+		return "no dowel is running; dowel up starts it, dowel doctor " + name + " tries it", nil
+	}
+	o.Running = true
+	if err != nil {
+		a.warn("%v", err)
+	}
+	s, err := settled(ctx, name)
+	if errors.Is(err, control.ErrNoServer) {
+		return "the running dowel does not have it, since it reads other files; see dowel status", nil
+	}
+	o.Status, o.Cause, o.Problem, o.Advice = s.Status, s.Cause, s.Problem, s.Advice
+	return condition(s), err
+}
+
+// readableName is a name that stays as it is in the names of tools.
+var readableName = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z0-9-]$`)
+
+// unreadableName warns of a name that does not read well on the wire.
+func unreadableName(name string) []string {
+	if readableName.MatchString(name) && !strings.Contains(name, "__") && name != "dowel" {
+		return nil
+	}
+	return []string{fmt.Sprintf("the name %q does not read well: in the names of tools, which hold letters, digits, - and single _ alone, it stands in another form, with a mark", name)}
+}
+
+// aimNew reads a server that is to be added: its name and entry.
+func (w *whence) aimNew(cmd *cobra.Command, args []string) (name string, entry edit.Object, err error) {
+	words, command := args, []string(nil)
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		words, command = args[:dash], args[dash:]
+	}
+	switch {
+	case len(words) == 0 || words[0] == "" || strings.ContainsFunc(words[0], func(r rune) bool { return r < ' ' }):
+		return "", nil, usagef("write a name for the server: dowel servers add NAME -- COMMAND…")
+	case len(words) > 1 && len(command) == 0 && w.url == "":
+		return "", nil, usagef("put the server's command behind --: dowel servers add %s -- %s", words[0], strings.Join(words[1:], " "))
+	case len(words) > 1:
+		return "", nil, usagef("write one name for the server, and not %s", strings.Join(words, " "))
+	}
+	name = words[0]
+	s := &config.Server{}
+	switch builtIn := slices.Contains(builtin.Names(), name); {
+	case w.url != "" && len(command) > 0:
+		return "", nil, usagef("the server is named twice: by --url and by the command behind --")
+	case len(w.options) > 0 && (w.url != "" || len(command) > 0):
+		return "", nil, usagef("--option is for built-in servers; write what the server takes behind its command")
+	case w.url != "":
+		err = w.entryOfURL(s)
+	case len(command) > 0:
+		err = w.entryOfCommand(s, command)
+	case builtIn:
+		err = w.entryOfBuiltIn(s, name)
+	default:
+		err = usagef("say how %s is reached: by its command behind --, or by --url; built in are %s", name, strings.Join(builtin.Names(), ", "))
+	}
+	return name, transfer.Entry(s, ""), err
+}
+
+func (w *whence) entryOfURL(s *config.Server) error {
+	if _, err := w.byURL(); err != nil {
+		return err
+	}
+	s.Kind, s.URL, s.Headers = config.Auto, w.url, map[string]string{}
+	for _, field := range w.headers {
+		name, value, _ := strings.Cut(field, ":")
+		s.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return nil
+}
+
+func (w *whence) entryOfCommand(s *config.Server, command []string) error {
+	if len(w.headers) > 0 {
+		return usagef("--header is for servers at a --url")
+	}
+	if _, err := w.started(command); err != nil {
+		return err
+	}
+	s.Kind, s.Command, s.Args, s.Dir, s.Env = config.Stdio, command[0], command[1:], w.dir, map[string]string{}
+	for _, setting := range w.env {
+		name, value, _ := strings.Cut(setting, "=")
+		s.Env[name] = value
+	}
+	return nil
+}
+
+// entryOfBuiltIn is that of a server of this binary, which is started as others are.
+func (w *whence) entryOfBuiltIn(s *config.Server, name string) error {
+	options, err := builtin.ParseOptions(w.options)
+	if err == nil {
+		err = builtin.Check(name, options)
+	}
+	if err != nil {
+		return usageError{err: err}
+	}
+	self, err := installed()
+	if err != nil {
+		return err
+	}
+	command := []string{self, "serve", name}
+	for _, option := range w.options {
+		if path, ok := strings.CutPrefix(option, "path="); ok && w.dir == "" { // it means the folder of this command, not of dowel up
+			if path, err = filepath.Abs(path); err != nil {
+				return err
+			}
+			option = "path=" + path
+		}
+		command = append(command, option)
+	}
+	return w.entryOfCommand(s, command)
+}
