@@ -1,0 +1,88 @@
+package files
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxUTF16 bounds files in UTF-16, which are read whole.
+const maxUTF16 = 16 << 20
+
+// sample reads the first bytes of a file.
+func sample(f io.ReaderAt) ([]byte, error) {
+	buf := make([]byte, sampled)
+	n, err := f.ReadAt(buf, 0)
+	if err != nil && !isEnd(err) {
+		return nil, err
+	}
+	return buf[:n], nil
+}
+
+// textOf returns a file's text in UTF-8, without a byte order mark if that is where it begins.
+func textOf(f *os.File, size int64, k kind) (text, error) {
+	if !k.isUTF16() {
+		return text{f, size}, nil
+	}
+	if size > maxUTF16 {
+		return text{}, fmt.Errorf("the file is text in %s of %s: only up to %s of that are converted", k.encoding, bytesText(size), bytesText(maxUTF16))
+	}
+	raw, err := io.ReadAll(io.NewSectionReader(f, 0, size))
+	if err != nil {
+		return text{}, err
+	}
+	decoded := decodeUTF16(raw, k.encoding)
+	return text{bytes.NewReader(decoded), int64(len(decoded))}, nil
+}
+
+func decodeUTF16(raw []byte, encoding string) []byte {
+	var order binary.ByteOrder = binary.LittleEndian
+	if encoding == utf16BE {
+		order = binary.BigEndian
+	}
+	raw = raw[2:] // the byte order mark
+	units := make([]uint16, len(raw)/2)
+	for i := range units {
+		units[i] = order.Uint16(raw[2*i:])
+	}
+	var decoded []byte
+	for _, r := range utf16.Decode(units) {
+		decoded = utf8.AppendRune(decoded, r)
+	}
+	return decoded
+}
+
+// Line ends of a text, as results name them; what has no lines, and LF alone, has no name.
+const (
+	endsCRLF  = "crlf"
+	endsMixed = "mixed"
+)
+
+// lineEnds says how lines end.
+func lineEnds(content string) string {
+	switch crlf := strings.Count(content, "\r\n"); {
+	case crlf == 0:
+		return ""
+	case crlf == strings.Count(content, "\n"):
+		return endsCRLF
+	}
+	return endsMixed
+}
+
+// invalid counts the bytes that are no UTF-8.
+func invalid(content string) int {
+	n := 0
+	for i := 0; i < len(content); {
+		r, size := utf8.DecodeRuneInString(content[i:])
+		if r == utf8.RuneError && size == 1 {
+			n++
+		}
+		i += size
+	}
+	return n
+}

@@ -1,0 +1,98 @@
+package files
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// document is a text that is edited: with LF at the ends of lines where all of them had CR LF, and without byte order mark.
+type document struct {
+	raw  []byte // as it was read
+	mark string // its byte order mark
+	ends string // how lines end
+	text string
+}
+
+// load reads a file for editing.
+func (s *Server) load(p place) (*document, error) {
+	f, info, err := s.openFile(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	shown := s.roots.show(p)
+	if info.Size() > MaxEdit {
+		return nil, fmt.Errorf("%s has %s: at most %s can be edited", shown, bytesText(info.Size()), bytesText(MaxEdit))
+	}
+	raw, err := readAll(f)
+	if err != nil {
+		return nil, s.explain(p, err)
+	}
+	k := detect(p.name, raw[:min(len(raw), sampled)])
+	switch {
+	case k.isUTF16():
+		return nil, fmt.Errorf("%s is text in %s, which edit does not write: convert it to UTF-8 first", shown, k.encoding)
+	case !k.isText() || bytes.IndexByte(raw, 0) >= 0:
+		return nil, fmt.Errorf("%s is a binary file of %s (%s): only text can be edited", shown, bytesText(info.Size()), k.mimeType)
+	}
+	return parseDocument(raw), nil
+}
+
+// readAll reads a file that grows no further than may be edited.
+func readAll(f *os.File) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(f, MaxEdit+1))
+	if err == nil && len(raw) > MaxEdit {
+		err = fmt.Errorf("the file has more than %s", bytesText(MaxEdit))
+	}
+	return raw, err
+}
+
+func parseDocument(raw []byte) *document {
+	d := &document{raw: raw, text: string(raw)}
+	if rest, ok := strings.CutPrefix(d.text, byteOrder8); ok {
+		d.mark, d.text = byteOrder8, rest
+	}
+	if d.ends = lineEnds(d.text); d.ends == endsCRLF {
+		d.text = toLF(d.text)
+	}
+	return d
+}
+
+// encode returns the file's content for a changed text.
+func (d *document) encode(text string) []byte {
+	if d.ends == endsCRLF {
+		text = toCRLF(toLF(text))
+	}
+	return []byte(d.mark + text)
+}
+
+// adapt gives lines from elsewhere the ends that the document's text has.
+func (d *document) adapt(s string) string {
+	if d.ends == endsMixed {
+		return s
+	}
+	return toLF(s)
+}
+
+// unchanged returns an error if a file is not as it was read.
+func (d *document) unchanged(folder *os.Root, name string) error {
+	f, err := folder.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errConflict, cause(err))
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(d.raw)) {
+		return errConflict
+	}
+	now, err := readAll(f)
+	if err != nil || !bytes.Equal(now, d.raw) {
+		return errConflict
+	}
+	return nil
+}
+
+func toLF(s string) string   { return strings.ReplaceAll(s, "\r\n", "\n") }
+func toCRLF(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }

@@ -1,0 +1,199 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// hunk is one change of a unified diff.
+type hunk struct {
+	header string
+	at     int // the line of the file that it begins at, from 1; 0 where that is not said
+	lines  []hunkLine
+	// oldEnds and newEnds say that the last line of the file has no line end, before and after the change.
+	oldEnds, newEnds bool
+}
+
+type hunkLine struct {
+	op   byte // ' ', '-' or '+'
+	text string
+}
+
+// before returns the lines that the hunk expects.
+func (h *hunk) before() (lines []string) {
+	for _, l := range h.lines {
+		if l.op != '+' {
+			lines = append(lines, l.text)
+		}
+	}
+	return lines
+}
+
+var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+
+// hunkReader reads a unified diff as models write it: counts may be wrong, line numbers missing, blanks of empty context
+// lines lost. That the context matches is what matters, and is checked when the hunk is applied.
+type hunkReader struct {
+	lines    []string
+	n        int // of lines read
+	hunks    []*hunk
+	old, new int // lines that the current hunk still has by its header
+}
+
+func parseHunks(diff string) ([]*hunk, error) {
+	r := &hunkReader{lines: unfenced(splitLines(toLF(diff)))}
+	for r.n < len(r.lines) {
+		if err := r.line(); err != nil {
+			return nil, fmt.Errorf("line %d of the diff: %w", r.n+1, err)
+		}
+		r.n++
+	}
+	if len(r.hunks) == 0 {
+		return nil, errors.New("the diff has no hunk: each begins with a line such as @@ -12,5 +12,6 @@, followed by lines that begin with a blank, - or +")
+	}
+	for _, h := range r.hunks {
+		if len(h.lines) == 0 {
+			return nil, fmt.Errorf("the hunk %s has no lines", h.header)
+		}
+	}
+	return r.hunks, nil
+}
+
+// unfenced leaves out the marks of a code block around a diff.
+func unfenced(lines []string) []string {
+	first, last := 0, len(lines)-1
+	for last > 0 && lines[last] == "" {
+		last--
+	}
+	for first < last && lines[first] == "" {
+		first++
+	}
+	if first < last && strings.HasPrefix(lines[first], "```") && strings.TrimSpace(lines[last]) == "```" {
+		return lines[first+1 : last]
+	}
+	return lines
+}
+
+func (r *hunkReader) line() error {
+	line := r.lines[r.n]
+	inside := len(r.hunks) > 0
+	switch {
+	case r.startsFile():
+		return r.file()
+	case strings.HasPrefix(line, "@@"):
+		return r.begin(line)
+	case !inside: // what tools write before a file
+		return nil
+	case strings.HasPrefix(line, "diff --git "):
+		return errSeveral
+	}
+	return r.body(line)
+}
+
+var errSeveral = errors.New("another file begins here: call edit once for each file")
+
+// startsFile reports whether the names of a file are next. A hunk can have lines that look so.
+func (r *hunkReader) startsFile() bool {
+	next := func(n int, prefix string) bool {
+		return r.n+n < len(r.lines) && strings.HasPrefix(r.lines[r.n+n], prefix)
+	}
+	return next(0, "--- ") && next(1, "+++ ") && r.old <= 0 && r.new <= 0
+}
+
+func (r *hunkReader) file() error {
+	if len(r.hunks) > 0 {
+		return errSeveral
+	}
+	old, put := strings.TrimSpace(r.lines[r.n][4:]), strings.TrimSpace(r.lines[r.n+1][4:])
+	r.n++
+	switch {
+	case old == "/dev/null":
+		return errors.New("the diff makes a new file: use write for that")
+	case put == "/dev/null":
+		return errors.New("the diff deletes the file: use delete for that")
+	}
+	return nil
+}
+
+func (r *hunkReader) begin(header string) error {
+	h := &hunk{header: header}
+	r.hunks, r.old, r.new = append(r.hunks, h), 0, 0
+	m := hunkHeader.FindStringSubmatch(header)
+	if m == nil {
+		return nil
+	}
+	var err error
+	if h.at, err = strconv.Atoi(m[1]); err != nil {
+		return fmt.Errorf("the line number in %s is too large", header)
+	}
+	r.old, r.new = count(m[2]), count(m[3])
+	return nil
+}
+
+// count reads a count of a header, which may be left out for 1.
+func count(digits string) int {
+	if digits == "" {
+		return 1
+	}
+	n, _ := strconv.Atoi(digits)
+	return n
+}
+
+func (r *hunkReader) body(line string) error {
+	h := r.hunks[len(r.hunks)-1]
+	if strings.HasPrefix(line, `\`) { // No newline at end of file
+		return h.noEnd()
+	}
+	if line == "" && r.ended() {
+		return nil
+	}
+	if line == "" { // the blank was lost
+		line = " "
+	}
+	switch line[0] {
+	case ' ':
+		r.old, r.new = r.old-1, r.new-1
+	case '-':
+		r.old--
+	case '+':
+		r.new--
+	default:
+		return fmt.Errorf("%q begins with neither a blank nor - nor +, as the lines of a hunk do", shownLine(line))
+	}
+	h.lines = append(h.lines, hunkLine{line[0], line[1:]})
+	return nil
+}
+
+// ended reports whether only empty lines are left of a hunk that has all its lines, as far as is known: those are not of it.
+func (r *hunkReader) ended() bool {
+	if r.old > 0 || r.new > 0 {
+		return false
+	}
+	for _, line := range r.lines[r.n:] {
+		if line != "" {
+			return strings.HasPrefix(line, "@@")
+		}
+	}
+	return true
+}
+
+func (h *hunk) noEnd() error {
+	if len(h.lines) == 0 {
+		return errors.New("no line is before this one")
+	}
+	op := h.lines[len(h.lines)-1].op
+	h.oldEnds = h.oldEnds || op != '+'
+	h.newEnds = h.newEnds || op != '-'
+	return nil
+}
+
+// shownLine makes a line fit for a message.
+func shownLine(line string) string {
+	if len(line) > maxShownLine {
+		line = line[:whole([]byte(line[:maxShownLine]))] + "…"
+	}
+	return replaceInvalid(line)
+}

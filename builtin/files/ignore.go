@@ -1,0 +1,119 @@
+package files
+
+import (
+	"io"
+	"path"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+const (
+	ignoreFile = ".gitignore"
+	gitFolder  = ".git"
+	// maxIgnore bounds a .gitignore file, in bytes: what is beyond does not count.
+	maxIgnore = 256 << 10
+)
+
+// ignores are the rules of a folder's .gitignore file, and of those in the folders that it is in.
+type ignores struct {
+	above  *ignores
+	folder string // within the root, with slashes
+	rules  []ignoreRule
+}
+
+type ignoreRule struct {
+	pattern    string // for the whole path from the folder
+	keep       bool   // begins with !
+	folderOnly bool
+}
+
+// ignoresAt returns the rules that hold in a folder, from those of the root on.
+func ignoresAt(p place) *ignores {
+	if p.isRoot() {
+		return (*ignores)(nil).in(p)
+	}
+	return ignoresAt(p.folder()).in(p)
+}
+
+// in adds the rules of a folder, if it has any.
+func (above *ignores) in(folder place) *ignores {
+	at := folder.in(ignoreFile)
+	info, err := at.root.Lstat(at.name)
+	if err != nil || !info.Mode().IsRegular() {
+		return above
+	}
+	f, err := at.root.OpenFile(at.name, nonblock, 0)
+	if err != nil {
+		return above
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxIgnore))
+	if err != nil {
+		return above
+	}
+	here := &ignores{above: above, folder: folder.slashed()}
+	for line := range strings.SplitSeq(string(content), "\n") {
+		if rule, ok := parseIgnore(strings.TrimSuffix(line, "\r")); ok {
+			here.rules = append(here.rules, rule)
+		}
+	}
+	return here
+}
+
+// braces have no meaning in .gitignore files.
+var braces = strings.NewReplacer("{", `\{`, "}", `\}`)
+
+// parseIgnore reads a line as gitignore(5) says.
+func parseIgnore(line string) (rule ignoreRule, ok bool) {
+	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
+		line = line[:len(line)-1]
+	}
+	if line == "" || line[0] == '#' {
+		return rule, false
+	}
+	line, rule.keep = strings.CutPrefix(line, "!")
+	line, rule.folderOnly = strings.CutSuffix(line, "/")
+	anchored := strings.Contains(line, "/")
+	line = braces.Replace(strings.TrimPrefix(line, "/"))
+	if strings.HasSuffix(line, "/**") { // what is in the folder, not itself
+		line += "/*"
+	}
+	if !anchored {
+		line = "**/" + line
+	}
+	rule.pattern = line
+	return rule, line != "**/" && doublestar.ValidatePattern(line)
+}
+
+// match reports whether a file or folder is excluded. Of several rules that speak of it the last one counts, and those
+// of the deepest folder. What is in an excluded folder is not asked about.
+func (ig *ignores) match(name string, folder bool) bool {
+	for ; ig != nil; ig = ig.above {
+		rest := name
+		if ig.folder != "." {
+			rest = strings.TrimPrefix(name, ig.folder+"/")
+		}
+		for i := len(ig.rules) - 1; i >= 0; i-- {
+			rule := &ig.rules[i]
+			if (!rule.folderOnly || folder) && doublestar.MatchUnvalidated(rule.pattern, rest) {
+				return !rule.keep
+			}
+		}
+	}
+	return false
+}
+
+// glob selects files by their paths.
+type glob struct{ pattern string }
+
+// newGlob reads a pattern: one without a slash is for names in all folders.
+func newGlob(pattern string) (glob, bool) {
+	pattern = strings.TrimPrefix(path.Clean("/"+pattern), "/")
+	if !strings.Contains(pattern, "/") {
+		pattern = "**/" + pattern
+	}
+	return glob{pattern}, doublestar.ValidatePattern(pattern)
+}
+
+func (g glob) match(name string) bool { return doublestar.MatchUnvalidated(g.pattern, name) }

@@ -1,0 +1,21 @@
+package files
+
+import (
+	"hash/maphash"
+	"sync"
+)
+
+// locks has changes of one file made one after another. Two files may share a lock, which costs no more than time.
+type locks struct {
+	once  sync.Once
+	seed  maphash.Seed
+	slots [64]sync.Mutex
+}
+
+// lock locks a place that is resolved.
+func (l *locks) lock(p place) (unlock func()) {
+	l.once.Do(func() { l.seed = maphash.MakeSeed() })
+	slot := &l.slots[maphash.String(l.seed, p.path())%uint64(len(l.slots))]
+	slot.Lock()
+	return slot.Unlock
+}

@@ -1,0 +1,92 @@
+package files
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+const (
+	// maxHashed is the size up to which a file's content tells whether it has changed; beyond, its size and time do.
+	maxHashed = 1 << 20
+	// maxNamed is the number of entries up to which their names tell whether a folder has changed; beyond, its time does.
+	maxNamed = 10_000
+	// racy is how close to its reading a file's time may be for another change to have the same time.
+	racy = 2 * time.Second
+)
+
+// mark is what a file or folder looked like. The zero mark is of what is not there, or cannot be read.
+type mark struct {
+	info fs.FileInfo
+	sum  string // of the content; empty where size and time have to do
+	at   time.Time
+}
+
+// differs reports whether something has changed between two looks.
+func (m mark) differs(before mark) bool {
+	switch {
+	case m.info == nil || before.info == nil:
+		return (m.info == nil) != (before.info == nil)
+	case m.sum != "" && before.sum != "":
+		return m.sum != before.sum
+	}
+	return m.sum != before.sum || !m.sameStat(before.info)
+}
+
+func (m mark) sameStat(info fs.FileInfo) bool {
+	return m.info != nil && os.SameFile(m.info, info) && m.info.Size() == info.Size() && m.info.ModTime().Equal(info.ModTime()) &&
+		m.info.Mode().Type() == info.Mode().Type()
+}
+
+// look looks at a target. What has not been touched since the look before is not read again.
+func look(t target, before mark) mark {
+	info, err := t.place.root.Stat(t.place.name)
+	if err != nil {
+		return mark{}
+	}
+	m := mark{info: info, at: time.Now()}
+	if before.sameStat(info) && before.at.Sub(info.ModTime()) > racy {
+		m.sum, m.at = before.sum, before.at
+		return m
+	}
+	switch {
+	case info.IsDir():
+		m.sum = t.place.sumOfNames()
+	case info.Mode().IsRegular() && info.Size() <= maxHashed:
+		m.sum = t.place.sumOfContent()
+	}
+	return m
+}
+
+func (p place) sumOfContent() string {
+	f, err := p.root.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	hash := sha256.New()
+	n, err := io.Copy(hash, io.LimitReader(f, maxHashed+1))
+	if err != nil || n > maxHashed {
+		return ""
+	}
+	return string(hash.Sum([]byte("file ")))
+}
+
+// sumOfNames sums up what is in a folder by names and kinds: its files may change.
+func (p place) sumOfNames() string {
+	all, err := p.children(nil)
+	if err != nil || len(all) > maxNamed {
+		return ""
+	}
+	hash := sha256.New()
+	for _, c := range all {
+		fmt.Fprintf(hash, "%s\x00%v\x00", c.name, c.mode)
+	}
+	return string(hash.Sum([]byte("folder ")))
+}

@@ -1,0 +1,95 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) }
+
+// folderError says that a folder is where a file was expected.
+type folderError struct{ shown string }
+
+func (e *folderError) Error() string { return e.shown + " is a folder: use list to see what is in it" }
+
+// openFile opens a file for reading. It opens nothing but files: a pipe would wait for somebody, a device may do anything.
+func (s *Server) openFile(p place) (*os.File, fs.FileInfo, error) {
+	info, err := p.root.Stat(p.name)
+	if err == nil {
+		err = s.regular(p, info)
+	}
+	if err != nil {
+		return nil, nil, s.explain(p, err)
+	}
+	f, err := p.root.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, nil, s.explain(p, err)
+	}
+	// Something else may be there since.
+	if info, err = f.Stat(); err == nil {
+		err = s.regular(p, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, s.explain(p, err)
+	}
+	return f, info, nil
+}
+
+// regular fails for what is not a file.
+func (s *Server) regular(p place, info fs.FileInfo) error {
+	switch {
+	case info.Mode().IsRegular():
+		return nil
+	case info.IsDir():
+		return &folderError{s.roots.show(p)}
+	}
+	return fmt.Errorf("%s is not a file but %s: it cannot be read or written", s.roots.show(p), kindOf(info.Mode()))
+}
+
+// openFolder opens a folder for listing.
+func (p place) openFolder() (*os.File, error) {
+	return p.root.OpenFile(p.name, os.O_RDONLY|nonblock|directory, 0)
+}
+
+// Kinds of what is in a folder.
+const (
+	kindFile   = "file"
+	kindFolder = "folder"
+	kindLink   = "link"
+)
+
+// kindOf names what has a mode.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return kindFile
+	case mode.IsDir():
+		return kindFolder
+	case mode&fs.ModeSymlink != 0:
+		return kindLink
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	case mode&fs.ModeDevice != 0:
+		return "device"
+	}
+	return "other"
+}
+
+// bytesText writes a number of bytes for people.
+func bytesText(n int64) string {
+	const unit = 1024
+	if n < 10*unit {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	size, names := float64(n)/unit, []string{"KiB", "MiB", "GiB", "TiB"}
+	for len(names) > 1 && size >= unit {
+		size, names = size/unit, names[1:]
+	}
+	return fmt.Sprintf("%.1f %s", size, names[0])
+}

@@ -1,0 +1,161 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// patch applies a unified diff to the document: all hunks or none.
+func (d *document) patch(diff string) (text string, count int, err error) {
+	hunks, err := parseHunks(diff)
+	if err != nil {
+		return "", 0, err
+	}
+	lines := splitLines(d.text)
+	ended := d.text == "" || strings.HasSuffix(d.text, "\n")
+	changes := make([]lineChange, 0, len(hunks))
+	for i, h := range hunks {
+		at, err := d.find(h, lines, ended)
+		if err != nil {
+			return "", 0, fmt.Errorf("hunk %d of %d (%s): %w", i+1, len(hunks), shownLine(h.header), err)
+		}
+		changes = append(changes, h.change(lines, at))
+	}
+	slices.SortStableFunc(changes, func(a, b lineChange) int { return a.at - b.at })
+	for i := 1; i < len(changes); i++ {
+		if before := changes[i-1]; changes[i].at < before.at+before.n {
+			return "", 0, fmt.Errorf("two hunks change line %d", changes[i].at+1)
+		}
+	}
+	return assemble(lines, changes, ended), len(hunks), nil
+}
+
+// lineChange puts lines in the place of others.
+type lineChange struct {
+	at, n int
+	lines []string
+	hunk  *hunk
+}
+
+// assemble makes the changed text. Its last line ends as it did, unless a hunk says otherwise.
+func assemble(lines []string, changes []lineChange, ended bool) string {
+	var b strings.Builder
+	at := 0
+	write := func(lines []string) {
+		for _, line := range lines {
+			b.WriteString(line + "\n")
+		}
+	}
+	for _, c := range changes {
+		write(lines[at:c.at])
+		write(c.lines)
+		if at = c.at + c.n; at == len(lines) && (c.hunk.oldEnds || c.hunk.newEnds) {
+			ended = !c.hunk.newEnds
+		}
+	}
+	write(lines[at:])
+	if !ended {
+		return strings.TrimSuffix(b.String(), "\n")
+	}
+	return b.String()
+}
+
+// change is what the hunk does at a place where it matches. Context stays as it is in the file.
+func (h *hunk) change(lines []string, at int) lineChange {
+	c := lineChange{at: at, n: len(h.before()), hunk: h}
+	from := at
+	for _, l := range h.lines {
+		switch l.op {
+		case ' ':
+			c.lines = append(c.lines, lines[from])
+			from++
+		case '-':
+			from++
+		case '+':
+			c.lines = append(c.lines, l.text+h.end(lines, from))
+		}
+	}
+	return c
+}
+
+// end returns the CR that the line before has, which is left in texts whose lines end in different ways.
+func (h *hunk) end(lines []string, from int) string {
+	if near := max(from-1, 0); near < len(lines) && strings.HasSuffix(lines[near], "\r") {
+		return "\r"
+	}
+	return ""
+}
+
+// find returns where a hunk matches: at the line that it names or, if it does not match there, at the only other place.
+func (d *document) find(h *hunk, lines []string, ended bool) (int, error) {
+	want := h.before()
+	if len(want) == 0 {
+		return h.insertion(lines)
+	}
+	if h.oldEnds && ended {
+		return 0, errors.New(`the diff says "No newline at end of file", but the file has one`)
+	}
+	var found []int
+	for at := 0; at+len(want) <= len(lines); at++ {
+		if h.oldEnds && at+len(want) < len(lines) || !slices.EqualFunc(lines[at:at+len(want)], want, d.sameLine) {
+			continue
+		}
+		if at+1 == h.at {
+			return at, nil
+		}
+		found = append(found, at)
+	}
+	switch len(found) {
+	case 0:
+		return 0, noMatch(lines, want)
+	case 1:
+		return found[0], nil
+	}
+	var numbers []string
+	for _, at := range found[:min(len(found), 10)] {
+		numbers = append(numbers, fmt.Sprint(at+1))
+	}
+	return 0, fmt.Errorf("its lines are there %d times, from the lines %s: take in more context, or name the line in its @@ header", len(found), strings.Join(numbers, ", "))
+}
+
+// sameLine compares a line of the file with one of a diff, in which the CR of some lines may have been lost.
+func (d *document) sameLine(have, want string) bool {
+	return have == want || d.ends == endsMixed && strings.TrimSuffix(have, "\r") == strings.TrimSuffix(want, "\r")
+}
+
+// insertion returns where a hunk without context belongs: after the line that its header names.
+func (h *hunk) insertion(lines []string) (int, error) {
+	switch {
+	case len(lines) == 0:
+		return 0, nil
+	case hunkHeader.FindString(h.header) == "":
+		return 0, errors.New("it has neither context nor a line number: give the lines around the place")
+	case h.at > len(lines):
+		return 0, fmt.Errorf("there is no line %d: the file has %d", h.at, len(lines))
+	}
+	return h.at, nil
+}
+
+func noMatch(lines, want []string) error {
+	like := mostLike(lines, want)
+	switch {
+	case like == nil:
+		return errors.New("its context and removed lines are not in the file, nor anything like them: read the file again")
+	case like.onlyBlanks:
+		return fmt.Errorf("its context differs from the file in blanks only (indentation, tabs, blanks at the end, empty lines), on %s:\n%s", like.where(), like)
+	}
+	return fmt.Errorf("its context and removed lines are not in the file; the most similar are on %s:\n%s\nthe first line of the hunk that is not so: %s",
+		like.where(), like, firstDifference(like.lines, trimEmpty(want)))
+}
+
+// firstDifference quotes the first wanted line that is not where it should be.
+func firstDifference(have, want []string) string {
+	for i, line := range want {
+		if i >= len(have) || have[i] != line {
+			return shownLine(line)
+		}
+	}
+	return ""
+}

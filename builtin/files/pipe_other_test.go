@@ -1,0 +1,5 @@
+//go:build !unix
+
+package files
+
+func makePipe(string) bool { return false }

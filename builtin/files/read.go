@@ -1,0 +1,216 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+type readIn struct {
+	Path       string `json:"path" doc:"The file"`
+	Offset     int    `json:"offset,omitzero" doc:"The line to begin with, from 1; negative: that many lines before the end, so -50 reads the last 50" default:"1"`
+	Limit      int    `json:"limit,omitzero" doc:"How many lines to return" default:"2000" minimum:"1" maximum:"100000"`
+	ByteOffset *int64 `json:"byteOffset" doc:"The byte to begin with, in place of offset: for files whose lines are very long or very many" minimum:"0"`
+}
+
+// Read is what the tool read returns.
+type Read struct {
+	Path     string `json:"path"`
+	Kind     string `json:"kind" enum:"text,image,audio"`
+	MIMEType string `json:"mimeType"`
+	Size     int64  `json:"size" doc:"Of the whole file, in bytes"`
+	Encoding string `json:"encoding,omitzero" doc:"Of a text; what it was converted from where that is UTF-16"`
+	LineEnds string `json:"lineEnds,omitzero" doc:"crlf where the lines end so, though the text shown has LF; mixed where some do"`
+	Text     string `json:"text,omitzero"`
+	Line     int    `json:"line,omitzero" doc:"The number of the first line shown; absent where it is not known"`
+	Lines    int    `json:"lines,omitzero" doc:"How many lines are shown"`
+	Note     string `json:"note,omitzero" doc:"What was left out, and how to go on"`
+	// Where what was left out begins.
+	NextOffset int   `json:"nextOffset,omitzero" doc:"The offset to go on with"`
+	NextByte   int64 `json:"nextByte,omitzero" doc:"The byteOffset to go on with"`
+}
+
+func (s *Server) read(ctx context.Context, in readIn) (*mcp.CallToolResult, error) {
+	p, err := s.roots.locate(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	f, info, err := s.openFile(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	start, err := sample(f)
+	if err != nil {
+		return nil, s.explain(p, err)
+	}
+	k := detect(p.name, start)
+	out := Read{Path: s.roots.show(p), MIMEType: k.mimeType, Size: info.Size()}
+	switch {
+	case k.isText():
+		return s.readText(ctx, f, in, k, out)
+	case k.isImage(), k.isAudio():
+		return s.readMedia(f, k, out)
+	}
+	return nil, binaryError(out.Path, info, k)
+}
+
+func binaryError(shown string, info fs.FileInfo, k kind) error {
+	return fmt.Errorf("%s is a binary file of %s (%s), which is not shown", shown, bytesText(info.Size()), k.mimeType)
+}
+
+func (s *Server) readMedia(f *os.File, k kind, out Read) (*mcp.CallToolResult, error) {
+	if out.Size > MaxMedia {
+		return nil, fmt.Errorf("%s (%s) has %s: at most %s are shown", out.Path, k.mimeType, bytesText(out.Size), bytesText(MaxMedia))
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, MaxMedia))
+	if err != nil {
+		return nil, err
+	}
+	if k.isAudio() {
+		out.Kind = "audio"
+		return answer(out, mcp.Audio(data, k.mimeType))
+	}
+	out.Kind = "image"
+	return answer(out, mcp.Image(data, k.mimeType))
+}
+
+func (s *Server) readText(ctx context.Context, f *os.File, in readIn, k kind, out Read) (*mcp.CallToolResult, error) {
+	t, err := textOf(f, out.Size, k)
+	if err != nil {
+		return nil, err
+	}
+	w, err := t.choose(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if at := bytes.IndexByte(w.content, 0); at >= 0 {
+		return nil, fmt.Errorf("%s begins as text, but is binary at byte %d: it is not shown from there on; search finds nothing in it either", out.Path, w.start+int64(at))
+	}
+	out.Kind, out.Encoding, out.Line, out.Lines = "text", k.encoding, w.line, w.lines
+	out.show(w)
+	out.state(w, t.size, k)
+	content := []mcp.Content{mcp.Text(out.Text)}
+	if out.Note != "" {
+		content = append(content, mcp.Text("["+out.Note+"]"))
+	}
+	return answer(out, content...)
+}
+
+// choose reads the part of a text that was asked for.
+func (t text) choose(ctx context.Context, in readIn) (window, error) {
+	switch {
+	case in.ByteOffset != nil:
+		return t.fromByte(*in.ByteOffset, in)
+	case in.Offset < 0:
+		start, first, err := t.tail(-in.Offset, MaxText)
+		if err != nil {
+			return window{}, err
+		}
+		line := 0
+		if first {
+			line = 1
+		}
+		return t.window(start, line, in.Limit, MaxText)
+	}
+	line := max(in.Offset, 1)
+	start, err := t.find(ctx, line)
+	if err != nil {
+		return window{}, err
+	}
+	return t.window(start, line, in.Limit, MaxText)
+}
+
+func (t text) fromByte(start int64, in readIn) (window, error) {
+	if in.Offset != 1 {
+		return window{}, errors.New("give offset or byteOffset, not both")
+	}
+	if start > t.size {
+		return window{}, fmt.Errorf("the file has %d bytes: there is no byte %d", t.size, start)
+	}
+	line := 0
+	if start == 0 {
+		line = 1
+	}
+	w, err := t.window(start, line, in.Limit, MaxText)
+	if n := skipPartial(w.content); start > 0 && err == nil {
+		w.content, w.start = w.content[n:], start+int64(n)
+	}
+	return w, err
+}
+
+// show puts the window's text into the result, in a form that is safe.
+func (out *Read) show(w window) {
+	content := string(w.content)
+	if w.start == 0 {
+		content = strings.TrimPrefix(content, byteOrder8)
+	}
+	if out.LineEnds = lineEnds(content); out.LineEnds == endsCRLF {
+		content = strings.ReplaceAll(content, "\r\n", "\n")
+	}
+	out.Text = content
+}
+
+// state says what the result does not show.
+func (out *Read) state(w window, size int64, k kind) {
+	var notes []string
+	if bad := invalid(out.Text); bad > 0 {
+		notes = append(notes, fmt.Sprintf("%d bytes are not UTF-8 and are shown as \uFFFD: the file may be in an older encoding", bad))
+		out.Text, out.Encoding = replaceInvalid(out.Text), notQuite
+	}
+	if k.isUTF16() {
+		notes = append(notes, "the file is in "+k.encoding+", converted here: edit does not change it")
+	}
+	if out.Size == 0 {
+		notes = append(notes, "the file is empty")
+	}
+	if out.LineEnds == endsMixed {
+		notes = append(notes, "some lines end with CR LF")
+	}
+	if left := out.leftOut(w, size); left != "" {
+		notes = append(notes, left)
+	}
+	out.Note = strings.Join(notes, "; ")
+}
+
+// leftOut says what is before and after the window.
+func (out *Read) leftOut(w window, size int64) string {
+	if w.start == 0 && w.next() >= size {
+		return ""
+	}
+	shown := fmt.Sprintf("shown are bytes %d to %d of %d", w.start, w.next(), size)
+	if w.line > 0 {
+		shown = fmt.Sprintf("shown are lines %d to %d, bytes %d to %d of %d", w.line, w.line+w.lines-1, w.start, w.next(), size)
+	}
+	if w.lines == 0 {
+		shown = fmt.Sprintf("nothing is left at byte %d of %d", w.start, size)
+	}
+	if w.next() >= size {
+		return shown + ", which is the end"
+	}
+	out.NextByte = w.next()
+	if w.cut || w.line == 0 {
+		if w.cut {
+			shown += "; the last line goes on"
+		}
+		return shown + fmt.Sprintf("; go on with byteOffset %d", out.NextByte)
+	}
+	out.NextOffset = w.line + w.lines
+	return shown + fmt.Sprintf("; go on with offset %d", out.NextOffset)
+}
+
+// replaceInvalid shows each byte that is no UTF-8 as U+FFFD.
+func replaceInvalid(content string) string {
+	var b strings.Builder
+	for _, r := range content { // which yields U+FFFD for each
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,157 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// folderType is the MIME type of folders.
+const folderType = "inode/directory"
+
+func (s *Server) addResources() {
+	server.Resource(s.Server, Template, "A file in the allowed folders, or what is in a folder. To be told of changes, such as lines of a log, subscribe to it.",
+		s.readResource, server.ResourceOptions{
+			Name: "file", Title: "File", Complete: map[string]server.CompleteFunc{"path": s.complete},
+		})
+	s.Provide(s.resources)
+}
+
+func (s *Server) readResource(ctx context.Context, in struct {
+	Path string `uri:"path"`
+}) (mcp.ResourceContents, error) {
+	none := mcp.ResourceNotFound(server.URI(ctx))
+	p, ok := s.placeOf(in.Path)
+	if !ok {
+		return mcp.ResourceContents{}, none
+	}
+	info, err := p.root.Stat(p.name)
+	switch {
+	case err != nil:
+		return mcp.ResourceContents{}, none // or not to be reached, of which no more is said
+	case info.IsDir():
+		return s.folderContents(p)
+	case !info.Mode().IsRegular():
+		return mcp.ResourceContents{}, none
+	case info.Size() > MaxResource:
+		return mcp.ResourceContents{}, mcp.InvalidParams("%s has %s, and a resource at most %s: the tool read returns it in parts", server.URI(ctx), bytesText(info.Size()), bytesText(MaxResource))
+	}
+	return s.fileContents(p)
+}
+
+// placeOf returns the place that the template's variable means.
+func (s *Server) placeOf(variable string) (place, bool) {
+	if strings.IndexByte(variable, 0) >= 0 {
+		return place{}, false
+	}
+	path, ok := fromVariable(variable)
+	if !ok {
+		return place{}, false
+	}
+	return s.roots.find(path)
+}
+
+func (s *Server) fileContents(p place) (mcp.ResourceContents, error) {
+	f, _, err := s.openFile(p)
+	if err != nil {
+		return mcp.ResourceContents{}, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, MaxResource))
+	if err != nil {
+		return mcp.ResourceContents{}, err
+	}
+	k := detect(p.name, content[:min(len(content), sampled)])
+	if k.isText() && !k.isUTF16() && utf8.Valid(content) && !slices.Contains(content, 0) {
+		return mcp.ResourceContents{MIMEType: k.mimeType, Text: string(content)}, nil
+	}
+	return mcp.ResourceContents{MIMEType: k.mimeType, Blob: content}, nil
+}
+
+// folderContents lists a folder: a name a line, with a slash after those of folders.
+func (s *Server) folderContents(p place) (mcp.ResourceContents, error) {
+	all, err := p.children(nil)
+	if err != nil {
+		return mcp.ResourceContents{}, err
+	}
+	var b strings.Builder
+	for _, c := range all {
+		b.WriteString(oneLine(shownName(filepath.Base(c.name))))
+		if c.mode.IsDir() {
+			b.WriteByte('/')
+		}
+		b.WriteByte('\n')
+	}
+	return mcp.ResourceContents{MIMEType: folderType, Text: b.String()}, nil
+}
+
+// resources yields what is at the top of the roots, in the order of the URIs.
+func (s *Server) resources(_ context.Context, after string) iter.Seq2[mcp.Resource, error] {
+	return func(yield func(mcp.Resource, error) bool) {
+		type entry struct {
+			uri string
+			child
+		}
+		var all []entry
+		for _, r := range s.roots {
+			top, err := place{r, "."}.children(nil)
+			if err != nil {
+				yield(mcp.Resource{}, fmt.Errorf("the folder %s: %w", r.path, err))
+				return
+			}
+			for _, c := range top {
+				if uri := uriOf(c.path()); uri > after {
+					all = append(all, entry{uri, c})
+				}
+			}
+		}
+		slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.uri, b.uri) })
+		for _, e := range all {
+			if r, ok := s.resource(e.uri, e.place); ok && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// resource describes a file or folder; false for what is neither, or a link out of the root.
+func (s *Server) resource(uri string, p place) (mcp.Resource, bool) {
+	info, err := p.root.Stat(p.name)
+	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+		return mcp.Resource{}, false
+	}
+	r := mcp.Resource{URI: uri, Name: s.roots.show(p)}
+	if info.IsDir() {
+		r.MIMEType = folderType
+		return r, true
+	}
+	r.Size, r.MIMEType = new(info.Size()), s.typeOf(p)
+	return r, true
+}
+
+// typeOf is the MIME type of a file, empty if it cannot be read.
+func (s *Server) typeOf(p place) string {
+	f, err := p.root.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Mode().Type()&fs.ModeType != 0 {
+		return ""
+	}
+	start, err := sample(f)
+	if err != nil {
+		return ""
+	}
+	return detect(p.name, start).mimeType
+}

@@ -1,0 +1,54 @@
+package files
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// Template is that of the resources' URIs.
+const Template = "file:///{+path}"
+
+const scheme = "file://"
+
+// URI returns the URI of the file or folder at an absolute path: the one that is listed.
+func URI(path string) string { return uriOf(path) }
+
+func uriOf(path string) string {
+	var b strings.Builder
+	b.WriteString(scheme)
+	slashed := filepath.ToSlash(path)
+	if !strings.HasPrefix(slashed, "/") { // C:/…
+		b.WriteByte('/')
+	}
+	for i, segment := range strings.Split(slashed, "/") {
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		// Form encoding has all characters encoded that may mean something, but writes a space in a way of its own.
+		b.WriteString(strings.ReplaceAll(url.QueryEscape(segment), "+", "%20"))
+	}
+	return b.String()
+}
+
+// pathOf is the reverse of URI, for URIs that are written in other ways as well. The path is absolute and clean.
+func pathOf(uri string) (string, bool) {
+	rest, ok := strings.CutPrefix(uri, scheme+"/")
+	if !ok {
+		return "", false
+	}
+	path, err := url.PathUnescape(rest)
+	if err != nil || strings.IndexByte(path, 0) >= 0 {
+		return "", false
+	}
+	return fromVariable(path)
+}
+
+// fromVariable returns the absolute path that the template's variable means.
+func fromVariable(path string) (string, bool) {
+	if local := filepath.FromSlash(path); filepath.VolumeName(local) != "" {
+		return filepath.Clean(local), filepath.IsAbs(local)
+	}
+	local := filepath.FromSlash("/" + path)
+	return filepath.Clean(local), filepath.IsAbs(local)
+}

@@ -1,0 +1,104 @@
+package files
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxEntries bounds what is read of one folder.
+const maxEntries = 100_000
+
+// maxDepth bounds how deep folders are walked.
+const maxDepth = 100
+
+// child is an entry of a folder.
+type child struct {
+	place
+	mode    fs.FileMode // its type
+	ignored bool        // by a .gitignore file, or as git's own folder
+}
+
+// children returns what is in a folder, sorted by name. With rules, it says what they exclude.
+func (p place) children(rules *ignores) ([]child, error) {
+	f, err := p.openFolder()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(maxEntries)
+	if len(entries) == 0 && err != nil && !isEnd(err) {
+		return nil, err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	all := make([]child, len(entries))
+	for i, e := range entries {
+		c := child{place: p.in(e.Name()), mode: e.Type()}
+		c.ignored = e.Name() == gitFolder || rules.match(c.slashed(), c.mode.IsDir())
+		all[i] = c
+	}
+	return all, nil
+}
+
+// walk is a way through all files of a folder, in the order of their paths' names. Links are not followed.
+type walk struct {
+	context.Context
+	ignored bool // visits what .gitignore files exclude as well, but never git's own folder
+	visit   func(child) error
+	unread  int // folders that could not be read
+}
+
+// folder walks a folder. It ends with the first error of visit, or with the context.
+func (w *walk) folder(p place, above *ignores, depth int) error {
+	if err := w.Err(); err != nil {
+		return err
+	}
+	var rules *ignores
+	if !w.ignored {
+		rules = above.in(p)
+	}
+	all, err := p.children(rules)
+	if err != nil || depth > maxDepth {
+		w.unread++
+		return nil
+	}
+	for _, c := range all {
+		switch {
+		case c.ignored:
+		case c.mode.IsDir():
+			err = w.folder(c.place, rules, depth+1)
+		case c.mode.IsRegular():
+			err = w.visit(c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clip shortens a line of a file to a length that is fit for a result, around a place in it.
+func clip(line string, around int) string {
+	const most, before = 400, 100
+	if len(line) <= most {
+		return replaceInvalid(line)
+	}
+	from := 0
+	if around > most/2 {
+		from = around - before
+	}
+	for from > 0 && from < len(line) && !utf8.RuneStart(line[from]) {
+		from++
+	}
+	part := line[from:]
+	text := ""
+	if from > 0 {
+		text = "…"
+	}
+	if len(part) > most {
+		return text + replaceInvalid(part[:whole([]byte(part[:most]))]) + "…"
+	}
+	return text + replaceInvalid(part)
+}
