@@ -372,6 +372,11 @@ func (h *house) files() (found []string) {
 func (h *house) Status() control.Status {
 	s := control.Status{PID: os.Getpid(), Version: version(), Started: h.began, Files: h.files(), Servers: control.DescribeAll(h.hub)}
 	s.Ending = h.ending.Load()
+	for _, p := range h.source.Set().Problems {
+		if p.Server == "" && p.Severity == config.Error {
+			s.Problems = append(s.Problems, p.Text())
+		}
+	}
 	if w := h.web.Load(); w != nil {
 		s.Gateway, s.Page = w.url+"/mcp", w.url+"/"
 	}

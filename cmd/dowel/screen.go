@@ -129,6 +129,14 @@ func (s *screen) columns() int {
 	return 80
 }
 
+// width is how long a line may be: what is read by a program is not cut.
+func (s *screen) width() int {
+	if s.file == nil {
+		return 1 << 16
+	}
+	return s.columns() - 1
+}
+
 // rows is the height to fit things into.
 func (s *screen) rows() int {
 	if s.file != nil {

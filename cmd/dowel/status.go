@@ -79,7 +79,10 @@ func (a *app) status(ctx context.Context) error {
 	if len(s.Files) > 0 {
 		fmt.Fprintln(a.stdout, "Servers of "+strings.Join(s.Files, ", "))
 	}
-	for _, text := range a.table(s.Servers, a.stdout.columns()-1) {
+	for _, problem := range s.Problems {
+		a.warn("%s; what ran before goes on", line(problem))
+	}
+	for _, text := range a.table(s.Servers, a.stdout.width()) {
 		fmt.Fprintln(a.stdout, text)
 	}
 	return nil

@@ -25,8 +25,11 @@ func (a *app) table(servers []control.Server, width int) (lines []string) {
 		}
 		s := servers[i-1]
 		lines = append(lines, a.painted(s.Status, shorten(text, width), widths[0]))
+		const indent = "    "
 		for _, more := range troubles(s) {
-			lines = append(lines, a.stdout.dim(shorten("    "+more, width)))
+			for _, text := range wrap(strings.Fields(more), width-len(indent)) {
+				lines = append(lines, a.stdout.dim(indent+text))
+			}
 		}
 	}
 	return lines

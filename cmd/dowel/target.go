@@ -129,6 +129,14 @@ func splitName(word string, known []string) (name, thing string, err error) {
 	if name != "" {
 		return name, strings.TrimPrefix(word[len(name):], "."), nil
 	}
+	for _, k := range known { // as it is called on the wire
+		if strings.HasPrefix(word, k+"__") && len(k) > len(name) {
+			name = k
+		}
+	}
+	if name != "" {
+		return name, word[len(name)+len("__"):], nil
+	}
 	wanted, _, _ := strings.Cut(word, ".")
 	return "", "", usagef("no server is called %s (one that has no name here is given by its command: dowel … -- COMMAND)%s",
 		wanted, suggestion(wanted, known))

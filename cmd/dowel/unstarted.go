@@ -118,7 +118,7 @@ func (a *app) listServers(ctx context.Context) error {
 	case a.json:
 		return a.value(s.Servers)
 	}
-	for _, text := range a.table(s.Servers, a.stdout.columns()-1) {
+	for _, text := range a.table(s.Servers, a.stdout.width()) {
 		fmt.Fprintln(a.stdout, text)
 	}
 	return nil
@@ -152,7 +152,7 @@ func (a *app) listUnstarted() error {
 	if a.json {
 		return a.value(lines)
 	}
-	width := a.stdout.columns() - 1
+	width := a.stdout.width()
 	if len(lines) == 0 {
 		fmt.Fprintln(a.stdout, "There are no servers: add one with dowel servers add, or take over those of other tools with dowel import.")
 		return nil

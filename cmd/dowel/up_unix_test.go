@@ -260,7 +260,11 @@ func TestUpFollows(t *testing.T) {
 	p.up()
 	since := p.until(map[string]hub.Status{"same": hub.Ready, "gone": hub.Ready})["same"].Since
 	p.write(p.own(), `{"mcpServers": {"same": `)
-	time.Sleep(500 * time.Millisecond)
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(p.run("status").stderr, "what ran before goes on"); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the status does not say that the file is broken")
+		}
+	}
 	p.until(map[string]hub.Status{"same": hub.Ready, "gone": hub.Ready})
 	p.write(p.own(), `{"mcpServers": {"same": `+p.served("everything", "")+`, "new": `+p.served("weather", "")+`}}`)
 	p.until(map[string]hub.Status{"same": hub.Ready, "new": hub.Ready})

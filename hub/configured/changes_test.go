@@ -78,3 +78,41 @@ func TestChanges(t *testing.T) {
 		t.Error("a server has changed whose files have not")
 	}
 }
+
+// A file that is gone or empty for a moment is one that is being written.
+func TestFilesOfAMoment(t *testing.T) {
+	w, url := newWorld(t), served(t)
+	token := filepath.Join(w.home, "token")
+	w.write(token, "1")
+	w.user(`{"mcpServers": {"a": {"url": "` + url + `?t=${file:` + token + `}"}}}`)
+	w.source.Load("begin")
+	ctx, cancel := context.WithCancel(t.Context())
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for range w.source.Changes(ctx, watch.Options{Quiet: 20 * time.Millisecond}) {
+		}
+	})
+	defer listening.Wait()
+	defer cancel()
+	w.expect("a ready")
+	since, was := w.since()["a"], w.fingerprint("a")
+	for range 3 {
+		if err := os.Remove(token); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		w.write(token, "")
+		time.Sleep(200 * time.Millisecond)
+		w.write(token, "1")
+		time.Sleep(200 * time.Millisecond)
+	}
+	if w.expect("a ready"); w.since()["a"] != since {
+		t.Error("it was restarted")
+	}
+	w.write(token, "2")
+	w.changes("a", was, "its token has changed")
+	if err := os.Remove(token); err != nil {
+		t.Fatal(err)
+	}
+	w.expect("a needs configuration")
+}

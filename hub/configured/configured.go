@@ -8,10 +8,10 @@
 package configured
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -55,7 +55,9 @@ type Source struct {
 	list  []*config.Server            // that count, in order
 	valid map[place]*config.Server    // each from when its entry was right last
 	stale map[*config.Server]string   // what is wrong by now with entries that were right
-	gone  map[string]time.Time        // since when files are missing that were there
+	gone  map[string]time.Time        // since when files are missing that were there, or have nothing in them
+	blank []string                    // of reads, those of the definition that is being made
+	made  map[place]hub.Definition    // from files that were all there
 	reads map[string]bool             // files that the definitions were made from besides: of ${file:…} and envFile
 	watch *watching                   // nil while nobody wants to hear of changes
 }
@@ -65,7 +67,7 @@ func New(h *hub.Hub, o Options) *Source {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Source{hub: h, opts: o, good: map[string][]*config.Server{}, gone: map[string]time.Time{}}
+	return &Source{hub: h, opts: o, good: map[string][]*config.Server{}, gone: map[string]time.Time{}, made: map[place]hub.Definition{}}
 }
 
 // Load reads the files and applies what they say. A file that cannot be read, although it could once, leaves what it said.
@@ -146,48 +148,6 @@ func (s *Source) apply(cause string) {
 	}
 }
 
-// missing is how long a file may be missing: there are programs that remove a file before they write it anew.
-const missing = 2 * time.Second
-
-// between reports whether a file that had servers has none only because it is being written; s.mu is held.
-func (s *Source) between(f config.File) bool {
-	if !f.Missing {
-		delete(s.gone, f.Path)
-	}
-	switch {
-	case len(s.good[f.Path]) == 0 || s.watch == nil:
-		return false
-	case f.Empty:
-		s.set.Problems = append(s.set.Problems, config.Problem{
-			Severity: config.Error, Position: config.Position{Path: f.Path}, Message: "the file is empty, and what it said before holds",
-			Hint: "write {} to have no servers",
-		})
-		return true
-	case !f.Missing:
-		return false
-	}
-	since, known := s.gone[f.Path]
-	if !known {
-		since = time.Now()
-		s.gone[f.Path] = since
-	}
-	if time.Since(since) >= missing {
-		return false
-	}
-	s.watch.later(f.Path, missing, func() { s.giveUp(f.Path) })
-	return true
-}
-
-// giveUp reads the files again, one of which has been missing for long.
-func (s *Source) giveUp(path string) {
-	s.mu.Lock()
-	if s.watch != nil {
-		delete(s.watch.due, path)
-	}
-	s.mu.Unlock()
-	s.Load(filepath.Base(path) + " was removed")
-}
-
 // definitions returns those of what was read; s.mu is held.
 func (s *Source) definitions() (all []hub.Definition) {
 	s.reads = map[string]bool{}
@@ -225,12 +185,18 @@ func (s *Source) define(server *config.Server) hub.Definition {
 	if why := s.distrust(server); why != "" {
 		return hub.Held(server, hub.Hold{Status: hub.NeedsTrust, Reason: why})
 	}
+	s.blank = nil
 	d, problems := server.Resolve(s.variables())
+	at := place{server.Path, server.Name}
+	if was, known := s.made[at]; known && s.writing() {
+		return was
+	}
 	if d == nil {
 		return hub.Held(server, hub.Hold{Status: hub.NeedsConfiguration, Reason: worst(problems)})
 	}
 	def := hub.Define(d)
 	def.Note = s.stale[server]
+	s.made[at] = def
 	return def
 }
 
@@ -239,7 +205,18 @@ func (s *Source) variables() config.Variables {
 	if s.opts.Variables != nil {
 		v = *s.opts.Variables
 	}
-	return v.Noting(func(path string) { s.reads[path] = true })
+	v = v.Noting(func(path string) { s.reads[path] = true })
+	file := v.ReadFile
+	v.ReadFile = func(path string) ([]byte, error) {
+		text, err := file(path)
+		if err != nil || len(bytes.TrimSpace(text)) == 0 {
+			s.blank = append(s.blank, path)
+		} else {
+			delete(s.gone, path)
+		}
+		return text, err
+	}
+	return v
 }
 
 // worst returns what is wrong in a line: the first error, and what else may be its cause.

@@ -19,7 +19,9 @@ type Status struct {
 	Gateway string   `json:"gateway,omitzero"`
 	Page    string   `json:"page,omitzero"`
 	Files   []string `json:"files"`
-	Servers []Server `json:"servers"`
+	// Problems are what is wrong with the files themselves; what is wrong with a server is in Servers.
+	Problems []string `json:"problems,omitempty"`
+	Servers  []Server `json:"servers"`
 }
 
 // Server is how one upstream is.
