@@ -1,0 +1,24 @@
+// Package gosdk is the official Go SDK as it is measured.
+package gosdk
+
+import "github.com/dowel-mcp/dowel/bench/peer"
+
+// Peer is the official Go SDK.
+type Peer struct{}
+
+// Name implements peer.Peer.
+func (Peer) Name() string { return "go-sdk" }
+
+// Module implements peer.Peer.
+func (Peer) Module() string { return "github.com/modelcontextprotocol/go-sdk" }
+
+// Remarks implements peer.Peer.
+func (Peer) Remarks() []string {
+	return []string{
+		"Over HTTP it serves 2026-07-28 by handlers with `Stateless: true` only, and sessions by those without; each row takes the one for its era.",
+		"It tells of list changes 10 ms later, always, to join bursts. So that this wait is not what is measured, its change is that of a resource (`ResourceUpdated`), which goes out at once.",
+	}
+}
+
+// NewServer implements peer.Peer.
+func (Peer) NewServer(tools int) peer.Server { return newServer(tools) }

@@ -1,0 +1,108 @@
+package rounds
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/dowel-mcp/dowel/bench/peer"
+	"github.com/dowel-mcp/dowel/bench/work"
+)
+
+// Command is the first argument of a process that measures one item for one contestant.
+const Command = "measure"
+
+// Sample is what one measurement came to: a result, or why there is none.
+type Sample struct {
+	Item       string      `json:"item"`
+	Contestant string      `json:"contestant"`
+	Round      int         `json:"round"`
+	Result     work.Result `json:"result,omitempty"`
+	Unable     string      `json:"unable,omitempty"` // what the contestant cannot do
+	Failed     string      `json:"failed,omitempty"` // what went wrong
+}
+
+// Measure is the whole program of such a process: args come after Command. It prints the sample as one line of JSON.
+func Measure(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet(Command, flag.ContinueOnError)
+	name := flags.String("item", "", "")
+	contestant := flags.String("contestant", "", "")
+	var o work.Options
+	flags.DurationVar(&o.Time, "time", 0, "")
+	flags.StringVar(&o.Binaries, "binaries", "", "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	for _, item := range work.All() {
+		if item.Name == *name {
+			return measure(ctx, item, *contestant, o)
+		}
+	}
+	return fmt.Errorf("there is no item %q", *name)
+}
+
+func measure(ctx context.Context, item work.Item, contestant string, o work.Options) error {
+	s := Sample{Item: item.Name, Contestant: contestant}
+	result, err := item.Measure(ctx, contestant, o)
+	unable := peer.Unable("")
+	switch {
+	case errors.As(err, &unable):
+		s.Unable = string(unable)
+	case err != nil:
+		return err
+	default:
+		s.Result = result
+	}
+	return json.NewEncoder(os.Stdout).Encode(s)
+}
+
+// patience is how long a measurement may take beside the time that it repeats its operation for.
+const patience = 90 * time.Second
+
+// sample measures in a process of its own. What that leaves in the folder is the caller's to remove.
+func sample(ctx context.Context, item work.Item, contestant string, o work.Options, folder string) (s Sample, err error) {
+	s = Sample{Item: item.Name, Contestant: contestant}
+	self, err := os.Executable()
+	if err != nil {
+		return s, err
+	}
+	limited, cancel := context.WithTimeout(ctx, patience+3*o.Time)
+	defer cancel()
+	cmd := exec.CommandContext(limited, self, Command, "-item", item.Name, "-contestant", contestant, "-time", o.Time.String(), "-binaries", o.Binaries)
+	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
+	// It may have servers that hold its standard error open: they end once it is gone.
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 5*time.Second
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	if err == nil {
+		err = json.Unmarshal(out.Bytes(), &s)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return s, context.Cause(ctx)
+	case limited.Err() != nil:
+		s.Failed = "It did not come to an end. " + brief(errs.String())
+	case err != nil:
+		s.Failed = err.Error() + ". " + brief(errs.String())
+	}
+	return s, nil
+}
+
+// brief is the beginning of what a process has written to standard error, on one line; a panic says there what it is.
+func brief(s string) string {
+	const most = 300
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > most {
+		s = s[:most] + " …"
+	}
+	return s
+}

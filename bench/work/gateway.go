@@ -1,0 +1,106 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+
+	"github.com/dowel-mcp/dowel/bench/dowel"
+	"github.com/dowel-mcp/dowel/bench/peer"
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// The contestants of a call through the gateway: all are dowel, client and server.
+const (
+	direct  = "direct"
+	proxy   = "ReverseProxy"
+	through = "gateway"
+)
+
+// gateways is a call through dowel's gateway to a server in the same process, beside the same call without the gateway; and, as
+// the floor of what something in between costs, one through net/http/httputil.ReverseProxy, which adds a second exchange
+// over HTTP.
+func gateways() (items []Item) {
+	for _, era := range []peer.Era{peer.Modern, peer.Legacy} {
+		for _, width := range []int{1, 64} {
+			flight := "one at a time"
+			if width > 1 {
+				flight = fmt.Sprintf("%d in flight", width)
+			}
+			items = append(items, Item{
+				Name:        fmt.Sprintf("gateway/%s/%d", era, width),
+				Table:       "A small call over HTTP through dowel's gateway",
+				Rows:        []Row{{string(era) + ", " + flight, Time, Bound{Base: 1.3}}},
+				Contestants: []string{direct, proxy, through},
+				Measure: func(ctx context.Context, contestant string, o Options) (Result, error) {
+					return between(ctx, contestant, era, width, o.withDefaults())
+				},
+			})
+		}
+	}
+	return items
+}
+
+func between(ctx context.Context, contestant string, era peer.Era, width int, o Options) (Result, error) {
+	s := dowel.Peer{}.NewServer(1).(*dowel.Server)
+	h, tool, end, err := front(ctx, contestant, s)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	served := httptest.NewServer(h)
+	defer served.Close()
+	own := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns}}
+	defer own.CloseIdleConnections()
+	c, err := client.Dial(ctx, served.URL+"/mcp", client.Options{HTTPClient: own, Revision: mcp.Revision(era), NoCache: true})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return o.repeat(width, here, func() error {
+		got, err := client.Call[string](context.Background(), c, tool, peer.Echo{Message: "hello"})
+		if err == nil && got != "hello" {
+			err = fmt.Errorf("the answer is %q", got)
+		}
+		return err
+	})
+}
+
+// front returns what stands in front of the server, the name of its tool there, and what ends it.
+func front(ctx context.Context, contestant string, s *dowel.Server) (h http.Handler, tool string, end func(), err error) {
+	if contestant == through {
+		g, end, err := gatewayOf(ctx, s)
+		return g, "s__echo", end, err
+	}
+	h, err = s.Handler(peer.Modern, false)
+	if contestant == direct || err != nil {
+		return h, "echo", func() {}, err
+	}
+	behind := httptest.NewServer(h)
+	to, err := url.Parse(behind.URL)
+	p := httputil.NewSingleHostReverseProxy(to)
+	p.Transport = &http.Transport{MaxIdleConnsPerHost: conns}
+	return p, "echo", behind.Close, err
+}
+
+func gatewayOf(ctx context.Context, s *dowel.Server) (http.Handler, func(), error) {
+	quiet := slog.New(slog.DiscardHandler)
+	all := hub.New(hub.Options{Logger: quiet})
+	all.Apply([]hub.Definition{{Name: "s", Target: s.Server}}, "the measurement begins")
+	g := gateway.New(all, gateway.Options{Logger: quiet})
+	end := func() { g.Close(); all.Close() }
+	if !all.Settle(ctx) || len(all.Catalog().Missing()) > 0 {
+		end()
+		return nil, nil, errors.New("the server behind the gateway is not ready")
+	}
+	return streamable.Handler(g), end, nil
+}

@@ -1,0 +1,59 @@
+package work
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/bench/peer"
+	"github.com/dowel-mcp/dowel/bench/peers"
+)
+
+const listTable = "A server with 1,000 tools, " + string(peer.Modern)
+
+// lists is the list of tools, decoded by the client, and what it takes to register them.
+func lists() []Item {
+	return []Item{
+		list(memory, Bound{Base: 1.3, Rivals: 10}),
+		list(web, Bound{Rivals: 10}),
+		{
+			Name:        "list/register",
+			Table:       listTable,
+			Rows:        []Row{{"registering them", Time, Bound{Rivals: 1}}},
+			Contestants: everybody(),
+			Measure:     register,
+		},
+	}
+}
+
+func list(w wire, bound Bound) Item {
+	return Item{
+		Name:        "list/" + w.name,
+		Table:       listTable,
+		Rows:        []Row{{"listing them, " + w.title, Time, bound}},
+		Contestants: everybody(),
+		Measure: connected(w, peer.Modern, func(o Options) int { return o.Tools }, func(c *connection, o Options) (Result, error) {
+			return o.repeat(1, c.used, func() error {
+				n, err := c.List(context.Background())
+				if err == nil && n != o.Tools {
+					err = fmt.Errorf("%d tools were listed, not %d", n, o.Tools)
+				}
+				return err
+			})
+		}),
+	}
+}
+
+func register(_ context.Context, contestant string, o Options) (Result, error) {
+	p, err := peers.Named(contestant)
+	if err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	return o.repeat(1, here, func() error {
+		made = p.NewServer(o.Tools)
+		return nil
+	})
+}
+
+// made keeps the compiler from seeing that nobody uses it.
+var made peer.Server
