@@ -131,6 +131,9 @@ func (d *dialer) Endpoint() string { return "" }
 func (d *dialer) String() string { return "a server in this process" }
 
 func (d *dialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	near, far := Pipe()
 	served := make(chan struct{})
 	go func() {
