@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/near"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -75,21 +76,8 @@ func (r *run) find(name string) (tool *mcp.Tool, mended bool) {
 	if found {
 		return &r.listed[i], false
 	}
-	for i := range r.listed {
-		full := r.listed[i].Name
-		_, bare, _ := strings.Cut(full, "__")
-		if folded(full) != folded(name) && folded(bare) != folded(name) {
-			continue
-		}
-		if tool != nil {
-			return nil, false // it may be one or the other
-		}
-		tool = &r.listed[i]
+	if i := near.Slip(name, len(r.listed), func(i int) string { return r.listed[i].Name }); i >= 0 {
+		return &r.listed[i], true
 	}
-	return tool, tool != nil
-}
-
-// folded is a name without the differences that models lose: the case, and which signs stand between words.
-func folded(name string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("_-./: ", r) }), "_")
+	return nil, false
 }

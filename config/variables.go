@@ -40,13 +40,14 @@ func (v Variables) complete() Variables {
 	return v
 }
 
-// Noting returns the same variables, where read is told the path of each file before it is read.
-func (v Variables) Noting(read func(path string)) Variables {
+// Noting returns the same variables, where read is told of each file that is read, and what was in it.
+func (v Variables) Noting(read func(path string, text []byte, err error)) Variables {
 	v = v.complete()
 	file := v.ReadFile
 	v.ReadFile = func(path string) ([]byte, error) {
-		read(path)
-		return file(path)
+		text, err := file(path)
+		read(path, text, err)
+		return text, err
 	}
 	return v
 }

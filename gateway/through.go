@@ -2,11 +2,10 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
-	"strings"
+	"slices"
 
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/near"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -35,23 +34,12 @@ func (t *through) find(c *hub.Catalog, k hub.Kind, name string) *hub.Item {
 
 // mended returns what only one name can mean when the usual mistakes of models are mended: the header fields of a call are made
 // from the definition of what is called.
-func (t *through) mended(c *hub.Catalog, u *hub.Upstream, k hub.Kind, name string) (found *hub.Item) {
-	for _, item := range c.Items(k) {
-		_, bare, _ := strings.Cut(item.Offered, "__")
-		if item.Upstream != u || plain(item.Offered) != plain(name) && plain(bare) != plain(name) {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		found = item
+func (t *through) mended(c *hub.Catalog, u *hub.Upstream, k hub.Kind, name string) *hub.Item {
+	its := slices.DeleteFunc(slices.Clone(c.Items(k)), func(item *hub.Item) bool { return item.Upstream != u })
+	if i := near.Slip(name, len(its), func(i int) string { return its[i].Offered }); i >= 0 {
+		return its[i]
 	}
-	return found
-}
-
-// plain is a name without the differences that models lose.
-func plain(name string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("_-./: ", r) }), "_")
+	return nil
 }
 
 // list passes a list on, page by page.
@@ -60,9 +48,5 @@ func (t *through) list(ctx context.Context, g *Gateway, req *mcp.Request) (*mcp.
 	if u == nil {
 		return nil, mcp.MethodNotFound(req.Method)
 	}
-	params := json.RawMessage(nil)
-	if cursor := rawjson.Lookup(req.Params, "cursor"); cursor != nil {
-		params = rawjson.Set([]byte("{}"), "cursor", cursor)
-	}
-	return g.forwardTo(ctx, u, req, params)
+	return g.forwardTo(ctx, u, req, req.Params)
 }

@@ -26,7 +26,7 @@ type instance struct {
 
 	lingers  time.Duration
 	replaced context.Context // ends when another connection takes the place of this one
-	replace  context.CancelCauseFunc
+	replace  context.CancelFunc
 
 	mu    sync.Mutex
 	used  time.Time
@@ -34,13 +34,19 @@ type instance struct {
 	done  chan struct{} // made by linger, and closed when there is no call
 }
 
+func newInstance() *instance {
+	in := &instance{used: time.Now()}
+	in.replaced, in.replace = context.WithCancel(context.Background())
+	return in
+}
+
 // open connects. The instance lives until close, or until it is lost.
 func (u *Upstream) open(ctx context.Context) (*instance, error) {
 	u.mu.Lock()
 	d := u.def
 	u.mu.Unlock()
-	in := &instance{upstream: u, made: d.Fingerprint, lingers: d.Linger, lost: make(chan error, 1), used: time.Now()}
-	in.replaced, in.replace = context.WithCancelCause(context.Background())
+	in := newInstance()
+	in.upstream, in.made, in.lingers, in.lost = u, d.Fingerprint, d.Linger, make(chan error, 1)
 	options := u.options(d)
 	options.OnState = in.changed
 	c, err := client.Dial(ctx, u.target(d), options)
@@ -128,8 +134,8 @@ func (in *instance) enter() func() {
 var errReplaced = fmt.Errorf("%w: another one takes its place", mcp.ErrConnection)
 
 // linger waits until the calls in flight are done, for a while, or until the upstream ends. Subscriptions are ended.
-func (in *instance) linger(life context.Context, limit time.Duration) {
-	in.replace(errReplaced)
+func (in *instance) linger(life context.Context) {
+	in.replace()
 	in.mu.Lock()
 	done := make(chan struct{})
 	if in.calls == 0 {
@@ -138,7 +144,7 @@ func (in *instance) linger(life context.Context, limit time.Duration) {
 		in.done = done
 	}
 	in.mu.Unlock()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(in.lingers)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -192,7 +198,7 @@ func (u *Upstream) leave(ctx context.Context, in *instance) {
 		return
 	}
 	u.own.Go(func() {
-		in.linger(u.life, in.lingers)
+		in.linger(u.life)
 		in.client.Close()
 	})
 }

@@ -36,8 +36,8 @@ func (u *Upstream) reserve(key string) (*instance, error) {
 	case len(u.instances) >= maxOwn && !u.dismiss():
 		return nil, fmt.Errorf("%d clients have a process of %s of their own already: wait for one to leave", maxOwn, u.name)
 	}
-	in = &instance{opened: make(chan struct{}), left: make(chan struct{}), used: time.Now()}
-	in.replaced, in.replace = context.WithCancelCause(context.Background())
+	in = newInstance()
+	in.opened, in.left = make(chan struct{}), make(chan struct{})
 	u.instances[key] = in
 	down := u.changed
 	u.own.Go(func() { u.openOwn(key, in, down) }) // it outlives the call that needs it first
@@ -87,7 +87,7 @@ func (u *Upstream) openOwn(key string, in *instance, down <-chan struct{}) {
 	close(in.opened)
 	u.attendOwn(in, down)
 	u.forget(key, in)
-	in.replace(errReplaced)
+	in.replace()
 	in.client.Close()
 }
 

@@ -11,7 +11,7 @@ import (
 func asked(t *testing.T) (home, project string) {
 	t.Helper()
 	home, project = t.TempDir(), t.TempDir()
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"} {
+	for _, name := range homes {
 		t.Setenv(name, home)
 	}
 	for path, text := range map[string]string{

@@ -20,7 +20,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
 const (
@@ -48,14 +47,10 @@ type tally struct {
 
 func (p *person) crowd(url string) *crowd {
 	p.t.Helper()
-	env := map[string]string{}
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"} {
-		env[name] = p.home
-	}
 	c := &crowd{t: p.t, clients: map[string]*client.Client{}, over: make(chan struct{}), tallies: map[string]tally{}}
 	c.dial("modern", url+"/mcp", "")
 	c.dial("legacy", url+"/mcp", mcp.Revision20250618)
-	c.dial("stdio", stdio.Command{Path: self(p.t), Args: []string{"up", "--stdio"}, Dir: p.project, Env: env}, "")
+	c.dial("stdio", p.stdio(), "")
 	return c
 }
 

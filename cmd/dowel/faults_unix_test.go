@@ -137,18 +137,24 @@ func (p *person) members() []int {
 	return all
 }
 
+// besieged is a dowel with the families under load: calls all the time, and one in flight of each way that waits to be cut off. all
+// are the processes.
+func (p *person) besieged(ready map[string]hub.Status) (c *crowd, cut func(limit time.Duration), all []int) {
+	p.t.Helper()
+	url := p.up()
+	p.until(ready)
+	c = p.crowd(url)
+	c.call("family__echo", "stubborn__echo")
+	c.busy()
+	return c, c.wait("family__wait", "modern", "stdio", "legacy"), p.members()
+}
+
 // What a dowel has started that is killed ends with it, and so do the calls; the next one finds nothing in its way.
 func TestUpKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	ready := p.families()
-	url := p.up()
-	p.until(ready)
-	c := p.crowd(url)
-	c.call("family__echo", "stubborn__echo")
-	c.busy()
-	cut := c.wait("family__wait", "modern", "stdio", "legacy")
-	all := p.members()
+	c, cut, all := p.besieged(ready)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +166,7 @@ func TestUpKilledUnderLoad(t *testing.T) {
 			t.Errorf("%s: that is no test of it: %+v", tool, n)
 		}
 	}
-	url = p.up() // in the place of the client's own, which has taken that of the one that was killed
+	url := p.up() // in the place of the client's own, which has taken that of the one that was killed
 	p.until(ready)
 	again := p.crowd(url)
 	again.clients["stdio of before"] = c.clients["stdio"]
@@ -182,14 +188,7 @@ func TestUpKilledUnderLoad(t *testing.T) {
 func TestUpInterruptedUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
-	ready := p.families()
-	url := p.up()
-	p.until(ready)
-	c := p.crowd(url)
-	c.call("family__echo", "stubborn__echo")
-	c.busy()
-	cut := c.wait("family__wait", "modern", "stdio", "legacy")
-	all := p.members()
+	c, cut, all := p.besieged(p.families())
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

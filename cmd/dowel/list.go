@@ -58,6 +58,10 @@ type absent struct {
 	Reason string `json:"reason"`
 }
 
+func (g absent) Error() string {
+	return fmt.Sprintf("it is %s: %s; dowel doctor %s says more", g.Status, g.Reason, g.Server)
+}
+
 // absentFrom returns the servers that a page of a gateway's list lacks.
 func absentFrom(page json.RawMessage) (all []absent) {
 	for it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(page, "_meta"), gateway.MetaMissing)); it.Next(); {
@@ -74,7 +78,7 @@ func absentFrom(page json.RawMessage) (all []absent) {
 func (a *app) whole(t target, page json.RawMessage, err error) error {
 	for _, gone := range absentFrom(page) {
 		if gone.Server == t.name && gone.Server != "" {
-			return connectError{t.name, fmt.Errorf("it is %s: %s; dowel doctor %s says more", gone.Status, gone.Reason, t.name)}
+			return connectError{t.name, gone}
 		}
 		a.warn("%s is %s: %s; dowel doctor %s says more", gone.Server, gone.Status, firstLine(gone.Reason), gone.Server)
 	}
@@ -142,7 +146,7 @@ func find[T any](ctx context.Context, c *client.Client, l listing, kind, name st
 		}
 	}
 	if len(known) == 0 && len(gone) == 1 {
-		return item, nil, connectError{gone[0].Server, fmt.Errorf("it is %s: %s; dowel doctor %s says more", gone[0].Status, gone[0].Reason, gone[0].Server)}
+		return item, nil, connectError{gone[0].Server, gone[0]}
 	}
 	return item, nil, usagef("there is no %s %s%s", kind, name, suggestion(name, known))
 }

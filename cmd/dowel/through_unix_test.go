@@ -30,15 +30,18 @@ type program struct {
 	t *testing.T
 }
 
+// stdio is what such a client starts.
+func (p *person) stdio() stdio.Command {
+	env := map[string]string{}
+	for _, name := range homes {
+		env[name] = p.home
+	}
+	return stdio.Command{Path: self(p.t), Args: []string{"up", "--stdio"}, Dir: p.project, Env: env}
+}
+
 func (p *person) program(r mcp.Revision) *program {
 	p.t.Helper()
-	one := p.process()
-	env := map[string]string{}
-	for _, pair := range one.Env {
-		name, value, _ := strings.Cut(pair, "=")
-		env[name] = value
-	}
-	c, err := client.Dial(p.t.Context(), stdio.Command{Path: self(p.t), Args: []string{"up", "--stdio"}, Dir: p.project, Env: env}, client.Options{
+	c, err := client.Dial(p.t.Context(), p.stdio(), client.Options{
 		Revision: r, Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -264,7 +267,7 @@ func TestUpStdioSendsHeaders(t *testing.T) {
 // A dowel can be asked how it is while it begins.
 func TestStatusWhileMovingIn(t *testing.T) {
 	home := t.TempDir()
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"} {
+	for _, name := range homes {
 		t.Setenv(name, home)
 	}
 	file := filepath.Join(home, "x.json")

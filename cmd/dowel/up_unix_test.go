@@ -32,6 +32,9 @@ type person struct {
 	said strings.Builder // by the dowel that runs, on stdout and stderr
 }
 
+// homes are the variables that say where what is a person's own lies.
+var homes = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"}
+
 func newPerson(t *testing.T) *person {
 	t.Helper()
 	p := &person{t: t, home: t.TempDir(), project: t.TempDir()}
@@ -44,7 +47,7 @@ func (p *person) process(words ...string) *exec.Cmd {
 	cmd := process(p.t, words...)
 	cmd.Dir = p.project
 	cmd.Env = os.Environ()
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"} {
+	for _, name := range homes {
 		cmd.Env = append(cmd.Env, name+"="+p.home)
 	}
 	return cmd

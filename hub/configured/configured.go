@@ -205,18 +205,14 @@ func (s *Source) variables() config.Variables {
 	if s.opts.Variables != nil {
 		v = *s.opts.Variables
 	}
-	v = v.Noting(func(path string) { s.reads[path] = true })
-	file := v.ReadFile
-	v.ReadFile = func(path string) ([]byte, error) {
-		text, err := file(path)
+	return v.Noting(func(path string, text []byte, err error) {
+		s.reads[path] = true
 		if err != nil || len(bytes.TrimSpace(text)) == 0 {
 			s.blank = append(s.blank, path)
 		} else {
 			delete(s.gone, path)
 		}
-		return text, err
-	}
-	return v
+	})
 }
 
 // worst returns what is wrong in a line: the first error, and what else may be its cause.
