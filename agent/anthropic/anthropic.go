@@ -1,0 +1,149 @@
+// Package anthropic is the models of Anthropic, and of servers that speak the same Messages API, as an [agent.Model].
+//
+//	model := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5", Key: os.Getenv("ANTHROPIC_API_KEY")})
+//	a := agent.New(model, toolbox)
+//
+// It reads no environment variables and no files: all it uses is in [Options]. Requests go through the official SDK, which tries
+// again where that may help (no connection, 408, 409, 429, 5xx), as the server's Retry-After says.
+//
+// A conversation is sent as the API takes it, which is where it may differ from what was said:
+//
+//   - results of tools come first in their message; a call's id or name that another provider has made, and this API does not take,
+//     is replaced, in the call and in its result;
+//   - what the model cannot read becomes a text that says what it was: sounds, binary resources, images of other types than JPEG,
+//     PNG, GIF and WebP or over [Options.MaxImage], and all images of a failed call;
+//   - a tool whose name or schema cannot be made acceptable is left out, and [Options.Warn] says why;
+//   - what the model has thought goes back to the model that has thought it, unchanged and in its place, and to no other. Where the
+//     API does not take it any more, as after a change of the system prompt, it is left out, and Warn says so.
+//
+// The system prompt, the tools and the end of the conversation are marked for the provider's prompt cache.
+package anthropic
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/dowel-mcp/dowel/agent"
+)
+
+// Defaults of [Options].
+const (
+	DefaultMaxTokens = 16_000
+	DefaultWindow    = 200_000
+	DefaultMaxImage  = 5 << 20
+	DefaultRetries   = 2
+)
+
+// Adaptive as [Options.Thinking] leaves it to the model how much it thinks; models from 4.6 on can do that.
+const Adaptive = -1
+
+// minBudget is the least that the API takes as a budget, in tokens.
+const minBudget = 1024
+
+// Options configure a model. Model is required, and Key wherever the server asks for one.
+type Options struct {
+	Model string
+	// Key goes into the header X-Api-Key.
+	Key string
+	// BaseURL is that of another server; the path v1/messages is added to it.
+	BaseURL string
+
+	// Window is how many tokens the model takes; default [DefaultWindow], and not known where there is a BaseURL.
+	Window int
+	// MaxTokens bounds what a reply says, in tokens, thinking not counted; default [DefaultMaxTokens].
+	MaxTokens int
+	// Thinking is how many tokens a reply may think, at least 1,024, or [Adaptive]; 0 is the model's default. A model that takes no
+	// budget is asked to think adaptively instead.
+	Thinking int
+	// MaxImage bounds an image as it is sent, in bytes of base64; default [DefaultMaxImage], which is the API's.
+	MaxImage int
+	// Retries is how often a request is tried again, default [DefaultRetries]; negative: never.
+	Retries int
+
+	// HTTPClient default: [http.DefaultClient].
+	HTTPClient *http.Client
+	// Warn is told what has been left out of a request, once for each tool and reason. It may be called concurrently.
+	Warn func(string)
+}
+
+func (o *Options) complete() {
+	if o.Window == 0 && o.BaseURL == "" {
+		o.Window = DefaultWindow
+	}
+	o.MaxTokens = cmp.Or(o.MaxTokens, DefaultMaxTokens)
+	o.MaxImage = cmp.Or(o.MaxImage, DefaultMaxImage)
+	o.Retries = max(0, cmp.Or(o.Retries, DefaultRetries))
+	if o.Thinking > 0 {
+		o.Thinking = max(o.Thinking, minBudget)
+	}
+	if o.HTTPClient == nil {
+		o.HTTPClient = http.DefaultClient
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+}
+
+// model is safe for concurrent use.
+type model struct {
+	opts     Options
+	messages sdk.MessageService
+	adaptive atomic.Bool // the model takes no budget for its thoughts
+
+	mu        sync.Mutex // guards all below
+	prepared  map[string]prepared
+	warned    map[string]bool
+	forgotten map[string]bool // thoughts that the API does not take any more
+}
+
+// New returns a model. It calls nothing yet: a wrong key or name is an error of the first reply. Errors say what to do; those of the
+// API wrap the SDK's *Error. A reply that is cut off or refused is an error, [ErrCut] or [ErrRefused], behind what has been said.
+func New(o Options) agent.Model {
+	o.complete()
+	// Not sdk.NewClient, which would look for keys in the environment and in files.
+	options := []option.RequestOption{option.WithHTTPClient(o.HTTPClient), option.WithMaxRetries(o.Retries)}
+	if o.BaseURL == "" {
+		options = append(options, option.WithEnvironmentProduction())
+	} else {
+		options = append(options, option.WithBaseURL(o.BaseURL))
+	}
+	if o.Key != "" {
+		options = append(options, option.WithAPIKey(o.Key))
+	}
+	m := &model{opts: o, messages: sdk.NewMessageService(options...),
+		prepared: map[string]prepared{}, warned: map[string]bool{}, forgotten: map[string]bool{}}
+	m.adaptive.Store(slices.Contains(unbudgeted, o.Model))
+	return m
+}
+
+// unbudgeted are models for which the SDK writes to standard error where a budget is asked for.
+var unbudgeted = []string{"claude-opus-4-6", "claude-mythos-preview"}
+
+// Window implements [agent.Model].
+func (m *model) Window() int { return max(0, m.opts.Window) }
+
+// Reply implements [agent.Model].
+func (m *model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
+	return func(yield func(agent.Delta, error) bool) {
+		r := &reply{model: m, ctx: ctx, yield: yield}
+		r.run(c)
+	}
+}
+
+// warn says something, unless it has been said before.
+func (m *model) warn(what string) {
+	m.mu.Lock()
+	said := m.warned[what]
+	m.warned[what] = true
+	m.mu.Unlock()
+	if !said {
+		m.opts.Warn(what)
+	}
+}

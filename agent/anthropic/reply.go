@@ -1,0 +1,159 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// maxPauses bounds how often a reply that the API has paused is taken up again.
+const maxPauses = 10
+
+// reply is one reply on its way.
+type reply struct {
+	*model
+	ctx   context.Context
+	yield func(agent.Delta, error) bool
+	began bool // something has been said
+	left  bool // nobody listens any more
+
+	content []mcp.Content
+	kept    []kept
+	usage   agent.Usage
+}
+
+func (r *reply) run(c agent.Conversation) {
+	err := r.ask(c)
+	for r.mend(err, c) {
+		err = r.ask(c)
+	}
+	switch {
+	case r.left:
+	case err != nil:
+		r.yield(agent.Delta{}, err)
+	default:
+		r.yield(agent.Delta{Message: r.message()}, nil)
+	}
+}
+
+func (r *reply) message() *agent.Message {
+	return &agent.Message{Role: mcp.RoleAssistant, Content: r.content, Reasoning: r.reasoning(r.kept), Usage: &r.usage}
+}
+
+// mend reports whether the request can be made again, since what the API had against it has been changed.
+func (r *reply) mend(err error, c agent.Conversation) bool {
+	if err == nil || r.began || r.left {
+		return false
+	}
+	switch why := refusal(err); {
+	case strings.Contains(why, "thinking.type") && r.opts.Thinking > 0 && r.adaptive.CompareAndSwap(false, true):
+		r.warn(r.opts.Model + " takes no budget for its thoughts, and is left to decide how much it thinks")
+		return true
+	case strings.Contains(why, "thinking` block") || strings.Contains(why, "thinking.signature") || strings.Contains(why, "`redacted_thinking` blocks"):
+		if r.forget(c.Messages) {
+			r.warn("what the model has thought so far is not accepted any more, and left out: " + why)
+			return true
+		}
+	}
+	return false
+}
+
+// ask makes the request, and goes on with the reply as long as the API pauses it.
+func (r *reply) ask(c agent.Conversation) error {
+	request := r.request(c)
+	said := request.Messages
+	for range maxPauses {
+		stop, err := r.stream(request)
+		if err != nil || r.left {
+			return err
+		}
+		if stop.StopReason != sdk.StopReasonPauseTurn {
+			return r.stopped(stop)
+		}
+		so := turns{model: r.model, seen: map[string]bool{}}
+		so.add(sdk.MessageParamRoleAssistant, so.assistant(*r.message()))
+		request.Messages = append(said[:len(said):len(said)], so.all...)
+	}
+	return errors.New("the model has paused its reply too often: ask for less at a time")
+}
+
+// stream reads one answer.
+func (r *reply) stream(request sdk.MessageNewParams) (msg sdk.Message, err error) {
+	s := r.messages.NewStreaming(r.ctx, request)
+	defer s.Close()
+	ended, notJSON := false, map[int64]json.RawMessage{}
+	for !ended && s.Next() {
+		event := s.Current()
+		if i := event.Index; event.Type == "content_block_stop" && i >= 0 && i < int64(len(msg.Content)) {
+			if input := msg.Content[i].Input; len(input) > 0 && !json.Valid(input) {
+				notJSON[i] = input
+			}
+		}
+		if err := msg.Accumulate(event); err != nil {
+			return msg, &failure{"the server's answer is not as the Messages API has it: check the base URL", err}
+		}
+		if !r.tell(event) {
+			return msg, nil
+		}
+		ended = event.Type == "message_stop"
+	}
+	switch {
+	case r.ctx.Err() != nil && !ended:
+		return msg, context.Cause(r.ctx)
+	case s.Err() != nil && !ended:
+		return msg, r.explain(s.Err())
+	case !ended:
+		return msg, &failure{broken, io.ErrUnexpectedEOF}
+	}
+	r.take(msg, notJSON)
+	return msg, nil
+}
+
+// tell passes on what is said.
+func (r *reply) tell(event sdk.MessageStreamEventUnion) bool {
+	d := agent.Delta{}
+	switch event.Type + " " + event.Delta.Type {
+	case "content_block_delta text_delta":
+		d.Text = event.Delta.Text
+	case "content_block_delta thinking_delta":
+		d.Reasoning = event.Delta.Thinking
+	case "content_block_start ":
+		d.Text, d.Reasoning = event.ContentBlock.Text, event.ContentBlock.Thinking // empty, but for servers that send a block at once
+	}
+	if d.Text == "" && d.Reasoning == "" {
+		return true
+	}
+	r.began = true
+	r.left = !r.yield(d, nil)
+	return !r.left
+}
+
+// take adds an answer to the reply.
+func (r *reply) take(msg sdk.Message, notJSON map[int64]json.RawMessage) {
+	for i, block := range msg.Content {
+		switch block.Type {
+		case "text":
+			if strings.TrimSpace(block.Text) != "" {
+				r.content = append(r.content, mcp.Text(block.Text))
+			}
+		case "tool_use":
+			input := block.Input
+			if bad := notJSON[int64(i)]; bad != nil {
+				input = bad
+			}
+			r.content = append(r.content, mcp.UseTool(block.ID, block.Name, object(input)))
+		default:
+			r.kept = append(r.kept, kept{len(r.content), json.RawMessage(block.RawJSON())})
+		}
+	}
+	u := msg.Usage
+	r.usage.Input += int(u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens)
+	r.usage.Cached += int(u.CacheReadInputTokens)
+	r.usage.Output += int(u.OutputTokens)
+}

@@ -1,0 +1,192 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// rules is what the API demands of a tool, as one tool that breaks it has the whole request refused. All else of JSON Schema goes
+// through as it is. They are applied in order; an error leaves the tool out.
+var rules = []func(*definition) error{
+	(*definition).named,      // the name is of 1 to 128 letters, digits, _ and -
+	(*definition).unversion,  // $schema is dropped: the API reads draft 2020-12 whatever it says
+	(*definition).flatten,    // no anyOf, oneOf, allOf or $ref at the top: their properties move up, and the rest into the description
+	(*definition).typed,      // an object at the top
+	(*definition).properties, // its properties' names are of 1 to 64 letters, digits, _, . and -
+	(*definition).valid,      // it is valid in draft 2020-12
+}
+
+// definition is a tool on its way.
+type definition struct {
+	name, description string
+	schema            map[string]json.RawMessage
+	changed           bool
+}
+
+// prepared is a tool that has been through the rules.
+type prepared struct {
+	tool *sdk.ToolParam // nil where it is left out
+	why  string
+}
+
+// maxPrepared bounds how many tools are remembered, changed ones among them.
+const maxPrepared = 4096
+
+// tools are the definitions, the last of them marked for the cache.
+func (m *model) tools(tools []mcp.Tool) (all []sdk.ToolUnionParam) {
+	names := map[string]bool{}
+	for _, t := range tools {
+		p := m.tool(t)
+		switch {
+		case p.tool == nil:
+			m.warn(fmt.Sprintf("the tool %s is left out: %s", t.Name, p.why))
+		case names[t.Name]:
+			m.warn(fmt.Sprintf("the tool %s is left out the second time: there is another of that name", t.Name))
+		default:
+			names[t.Name] = true
+			all = append(all, sdk.ToolUnionParam{OfTool: p.tool})
+		}
+	}
+	if n := len(all); n > 0 {
+		last := *all[n-1].OfTool
+		last.CacheControl = sdk.NewCacheControlEphemeralParam()
+		all[n-1].OfTool = &last
+	}
+	return all
+}
+
+func (m *model) tool(t mcp.Tool) prepared {
+	key := t.Name + "\x00" + t.Description + "\x00" + string(t.InputSchema)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, ok := m.prepared[key]
+	if !ok {
+		if len(m.prepared) >= maxPrepared {
+			clear(m.prepared)
+		}
+		p = prepare(t)
+		m.prepared[key] = p
+	}
+	return p
+}
+
+func prepare(t mcp.Tool) prepared {
+	d := definition{name: t.Name, description: t.Description}
+	raw := bytes.TrimSpace(t.InputSchema)
+	if len(raw) == 0 {
+		raw = []byte(`{"type":"object"}`)
+	}
+	if err := json.Unmarshal(raw, &d.schema); err != nil || d.schema == nil {
+		return prepared{why: "its schema is not a JSON object"}
+	}
+	for _, rule := range rules {
+		if err := rule(&d); err != nil {
+			return prepared{why: err.Error()}
+		}
+	}
+	if d.changed {
+		raw = encode(d.schema)
+	}
+	tool := &sdk.ToolParam{Name: d.name, InputSchema: param.Override[sdk.ToolInputSchemaParam](json.RawMessage(raw))}
+	if d.description != "" {
+		tool.Description = param.NewOpt(d.description)
+	}
+	return prepared{tool: tool}
+}
+
+func (d *definition) named() error {
+	if !namePattern.MatchString(d.name) {
+		return errors.New("its name has to be of 1 to 128 letters, digits, _ and -")
+	}
+	return nil
+}
+
+func (d *definition) drop(keys ...string) {
+	for _, key := range keys {
+		if _, ok := d.schema[key]; ok {
+			delete(d.schema, key)
+			d.changed = true
+		}
+	}
+}
+
+func (d *definition) unversion() error {
+	d.drop("$schema")
+	return nil
+}
+
+func (d *definition) typed() error {
+	var one string
+	var several []string
+	switch kind := d.schema["type"]; {
+	case kind == nil:
+	case json.Unmarshal(kind, &one) == nil && one == "object":
+		return nil
+	case json.Unmarshal(kind, &several) == nil && slices.Contains(several, "object"):
+	default:
+		return fmt.Errorf("its arguments have to be an object, and are of type %s", kind)
+	}
+	d.schema["type"], d.changed = json.RawMessage(`"object"`), true
+	return nil
+}
+
+var propertyPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+func (d *definition) properties() error {
+	for _, name := range slices.Sorted(maps.Keys(objectOf(d.schema["properties"]))) {
+		if !propertyPattern.MatchString(name) {
+			return fmt.Errorf("the name of its parameter %q has to be of 1 to 64 letters, digits, _, . and -", name)
+		}
+	}
+	return nil
+}
+
+func (d *definition) valid() error {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(encode(d.schema)))
+	if err != nil {
+		return err
+	}
+	const name = "urn:schema" // not a path, which errors would show
+	c := jsonschema.NewCompiler()
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is fetched
+	if err := c.AddResource(name, doc); err != nil {
+		return fmt.Errorf("its schema is not valid: %w", err)
+	}
+	if _, err := c.Compile(name); err != nil {
+		if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+			err = invalid.Err
+		}
+		return fmt.Errorf("its schema is not valid in JSON Schema draft 2020-12: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	return nil
+}
+
+// objectOf reads an object, and is nil for anything else.
+func objectOf(data json.RawMessage) (o map[string]json.RawMessage) {
+	if json.Unmarshal(data, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// encode writes what has been read, with its keys in order, so that caches hold.
+func encode(v any) json.RawMessage {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // it is JSON that has been read
+	}
+	return bytes.TrimSpace(out.Bytes())
+}

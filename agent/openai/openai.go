@@ -1,0 +1,209 @@
+// Package openai is the language models that speak OpenAI's chat completions: OpenAI's own, and those of DeepSeek, Qwen, Ollama,
+// llama.cpp, vLLM, LM Studio and whatever else takes the same requests.
+//
+//	model := openai.New(openai.Options{Model: "qwen3", BaseURL: "http://localhost:11434/v1"})
+//	a := agent.New(model, tools)
+//
+// What chat completions cannot take is changed as little as they demand, and said in words where it is left out: schemas (see the
+// rules in schema.go), results that are not text (images and sounds follow the results as a message of the user), and names.
+//
+// The environment is not read: a program that wants OPENAI_API_KEY gives it.
+package openai
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/agent"
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+)
+
+// Defaults of [Options].
+const (
+	DefaultBaseURL  = "https://api.openai.com/v1"
+	DefaultMaxMedia = 5 << 20
+)
+
+// Bounds of OpenAI's own servers, which others do not have.
+const (
+	openAITools       = 128
+	openAIDescription = 1024
+)
+
+// Options configure a [Model]. Only Model has no default.
+type Options struct {
+	// Model is the model's name, as the server knows it.
+	Model string
+	// BaseURL is what stands before /chat/completions, default [DefaultBaseURL].
+	BaseURL string
+	// Key is the API key; empty where the server wants none.
+	Key string
+	// Window is how many tokens a conversation and its reply may have together; 0: not known.
+	Window int
+	// MaxTokens bounds a reply, in tokens; 0: the server's own bound.
+	MaxTokens int
+	// HTTPClient sends the requests, default [http.DefaultClient]. Its Timeout bounds a reply as a whole.
+	HTTPClient *http.Client
+	// Retries is how often a request is sent again, where the connection fails or the server is busy (408, 409, 429, 5xx), after
+	// the time that it asks for; default 2, negative: never.
+	Retries int
+	// Extra are further members of each request's body, such as "reasoning_effort": "low". They win over what is there.
+	Extra map[string]any
+
+	// Reasoning says what the server gets back of what the model has thought, default [ReasoningWithTools].
+	Reasoning Reasoning
+	// MaxMedia bounds one image or sound, in bytes, default [DefaultMaxMedia]; negative: none is sent, for models that take text
+	// only. Text says what has been left out.
+	MaxMedia int
+	// MaxTools bounds how many tools are offered, and MaxDescription the characters of a description, whose rest goes into the
+	// description of the parameters. Default 128 and 1024 for OpenAI's own servers and Azure's, no bound for others; negative: no
+	// bound.
+	MaxTools, MaxDescription int
+	// Strict has the server hold the model to the schemas of those tools that fit into its strict subset.
+	Strict bool
+	// ToolsInPrompt is for models that cannot call tools: the definitions stand in the prompt, and calls in the text of the reply.
+	ToolsInPrompt bool
+
+	// Warn gets what a user should know, once each: a tool that is left out or whose schema is loosened, a reply that is cut off.
+	// It may be called concurrently.
+	Warn func(text string)
+}
+
+func (o *Options) complete() {
+	if o.BaseURL == "" {
+		o.BaseURL = DefaultBaseURL
+	}
+	if o.HTTPClient == nil {
+		o.HTTPClient = http.DefaultClient
+	}
+	if o.Retries == 0 {
+		o.Retries = 2
+	}
+	if o.Reasoning == "" {
+		o.Reasoning = ReasoningWithTools
+	}
+	if o.MaxMedia == 0 {
+		o.MaxMedia = DefaultMaxMedia
+	}
+	if o.ofOpenAI() && o.MaxTools == 0 {
+		o.MaxTools = openAITools
+	}
+	if o.ofOpenAI() && o.MaxDescription == 0 {
+		o.MaxDescription = openAIDescription
+	}
+}
+
+// ofOpenAI reports whether the server is OpenAI's own, or its twin at Azure.
+func (o *Options) ofOpenAI() bool {
+	u, err := url.Parse(o.BaseURL)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	return host == "openai.com" || strings.HasSuffix(host, ".openai.com") || strings.HasSuffix(host, ".openai.azure.com")
+}
+
+// Model is a model of a server. It is safe for concurrent use.
+type Model struct {
+	opts Options
+	chat sdk.ChatCompletionService
+
+	mu     sync.Mutex // guards warned
+	warned map[string]bool
+}
+
+var _ agent.Model = (*Model)(nil)
+
+// New returns a model. It calls nothing yet: what is wrong with the options is an error of the first reply.
+func New(o Options) *Model {
+	o.complete()
+	settings := []option.RequestOption{
+		option.WithBaseURL(strings.TrimSuffix(o.BaseURL, "/") + "/"),
+		option.WithHTTPClient(o.HTTPClient),
+		option.WithMaxRetries(max(0, o.Retries)),
+		option.WithMiddleware(shapeErrors),
+	}
+	if o.Key != "" {
+		settings = append(settings, option.WithAPIKey(o.Key))
+	}
+	for name, value := range o.Extra {
+		settings = append(settings, option.WithJSONSet(name, value))
+	}
+	return &Model{opts: o, chat: sdk.NewChatCompletionService(settings...), warned: map[string]bool{}}
+}
+
+// Window implements [agent.Model].
+func (m *Model) Window() int { return m.opts.Window }
+
+// Reply implements [agent.Model]. The reply's calls have arguments that are a JSON object; where the model has written something
+// else, its text as a JSON string, which no tool takes: the tool's error tells the model. A call without an id is given one.
+func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
+	return func(yield func(agent.Delta, error) bool) {
+		if m.opts.Model == "" {
+			yield(agent.Delta{}, errors.New("no model is named: give the name by which the server knows it"))
+			return
+		}
+		stream := m.chat.NewStreaming(ctx, m.request(c))
+		defer stream.Close()
+		r := m.reply(c.Tools)
+		for stream.Next() {
+			for _, delta := range r.take(stream.Current()) {
+				if !yield(delta, nil) {
+					return
+				}
+			}
+		}
+		if err := stream.Err(); err != nil {
+			yield(agent.Delta{}, m.explain(ctx, err))
+			return
+		}
+		for _, delta := range r.rest() {
+			if !yield(delta, nil) {
+				return
+			}
+		}
+		message, err := r.message()
+		if err != nil {
+			yield(agent.Delta{}, err)
+			return
+		}
+		yield(agent.Delta{Message: message}, nil)
+	}
+}
+
+func (m *Model) request(c agent.Conversation) sdk.ChatCompletionNewParams {
+	p := sdk.ChatCompletionNewParams{Model: m.opts.Model, StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)}}
+	if m.opts.ToolsInPrompt {
+		p.Messages = m.promptMessages(c)
+	} else {
+		p.Messages, p.Tools = m.messages(c), m.tools(c.Tools)
+	}
+	switch limit := int64(m.opts.MaxTokens); {
+	case limit <= 0:
+	case m.opts.ofOpenAI(): // whose newer models refuse the older name, which is the only one that others know
+		p.MaxCompletionTokens = sdk.Int(limit)
+	default:
+		p.MaxTokens = sdk.Int(limit)
+	}
+	return p
+}
+
+// warn says something, once.
+func (m *Model) warn(text string) {
+	if m.opts.Warn == nil {
+		return
+	}
+	m.mu.Lock()
+	known := m.warned[text]
+	m.warned[text] = true
+	m.mu.Unlock()
+	if !known {
+		m.opts.Warn(text)
+	}
+}

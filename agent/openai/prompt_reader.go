@@ -1,0 +1,228 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// promptReader finds the calls in a reply's text while it comes. It takes the blocks that the prompt asks for, and what models
+// write instead: <tool_call> tags, blocks of JSON that name a tool, several calls in a block, and a last block without an end.
+// What a model writes behind its calls is thrown away: it is a result that it has made up.
+type promptReader struct {
+	tools map[string]bool
+	held  string // not decided yet: the beginning of a block, or of what may be one
+	calls []mcp.ToolUse
+	over  bool // there was text behind the calls
+}
+
+func newPromptReader(tools []mcp.Tool) *promptReader {
+	p := &promptReader{tools: map[string]bool{}}
+	for i := range tools {
+		p.tools[tools[i].Name] = true
+	}
+	return p
+}
+
+// block is a way in which a call is written. Where it is not sure, only the JSON of a call to a known tool counts.
+type block struct {
+	open, end string
+	sure      bool
+}
+
+// blocks are tried in this order.
+var blocks = []block{
+	{callFence + "s", "```", true},
+	{callFence, "```", true},
+	{"<tool_call>", "</tool_call>", true},
+	{"```json", "```", false},
+}
+
+// take reads a piece of the reply, and returns what of it is text.
+func (p *promptReader) take(piece string) (text string) {
+	p.held += piece
+	for p.held != "" {
+		at, b := p.find()
+		if b == nil {
+			keep := possible(p.held)
+			text += p.shown(p.held[:len(p.held)-keep])
+			p.held = p.held[len(p.held)-keep:]
+			break
+		}
+		body, rest, ended := p.body(p.held[at:], b)
+		text += p.shown(p.held[:at])
+		p.held = p.held[at:]
+		if !ended {
+			break
+		}
+		text += p.shown(p.close(b, p.held[:len(p.held)-len(rest)], body))
+		p.held = rest
+	}
+	return text
+}
+
+// end takes what is left when the reply has ended.
+func (p *promptReader) end() string {
+	held := p.held
+	p.held = ""
+	for i := range blocks {
+		if b := &blocks[i]; strings.HasPrefix(held, b.open) {
+			return p.shown(p.close(b, held, strings.TrimPrefix(held, b.open)))
+		}
+	}
+	return p.shown(held)
+}
+
+// shown drops what stands behind a call.
+func (p *promptReader) shown(text string) string {
+	if len(p.calls) == 0 {
+		return text
+	}
+	if strings.TrimSpace(text) != "" {
+		p.over = true
+	}
+	return ""
+}
+
+// find returns where the first block begins.
+func (p *promptReader) find() (at int, first *block) {
+	for i := range blocks {
+		if n := strings.Index(p.held, blocks[i].open); n >= 0 && (first == nil || n < at) {
+			at, first = n, &blocks[i]
+		}
+	}
+	return at, first
+}
+
+// body returns what is in a block, and what stands behind it. A fence inside a JSON string does not end it.
+func (p *promptReader) body(text string, b *block) (body, rest string, ended bool) {
+	text = text[len(b.open):]
+	for from := 0; ; {
+		n := strings.Index(text[from:], b.end)
+		if n < 0 {
+			return "", "", false
+		}
+		at := from + n
+		if !unfinished(text[:at]) {
+			return text[:at], text[at+len(b.end):], true
+		}
+		from = at + len(b.end)
+		if strings.HasSuffix(b.end, "`") && strings.HasPrefix(text[at:], "```\n") && strings.Count(text[:at], "\"")%2 == 0 {
+			return text[:at], text[at+len(b.end):], true // not in a string: the JSON is wrong, and this is the end
+		}
+	}
+}
+
+// unfinished reports whether JSON stops in the middle.
+func unfinished(text string) bool {
+	d := json.NewDecoder(strings.NewReader(text))
+	for {
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return err.Error() == "unexpected EOF"
+		}
+	}
+}
+
+// possible is how many bytes at the end of a text may be the beginning of a block.
+func possible(text string) int {
+	longest := 0
+	for i := range blocks {
+		for n := min(len(text), len(blocks[i].open)-1); n > longest; n-- {
+			if strings.HasSuffix(text, blocks[i].open[:n]) {
+				longest = n
+			}
+		}
+	}
+	return longest
+}
+
+// close reads a block that is whole, and returns it as text where it is no call.
+func (p *promptReader) close(b *block, whole, body string) string {
+	found := p.read(body, b.sure)
+	if found == nil {
+		return whole
+	}
+	if !p.over {
+		p.calls = append(p.calls, found...)
+	}
+	return ""
+}
+
+// wish is a call in the words that models use for it.
+type wish struct {
+	Name       string          `json:"name"`
+	Tool       string          `json:"tool"`
+	Arguments  json.RawMessage `json:"arguments"`
+	Parameters json.RawMessage `json:"parameters"`
+	Input      json.RawMessage `json:"input"`
+	Args       json.RawMessage `json:"args"`
+}
+
+// read returns the calls in the text of a block: objects, one behind the other or in a list. One that is sure to be meant as a
+// call is returned with its text as arguments where it cannot be read, so that the model is told.
+func (p *promptReader) read(body string, sure bool) (found []mcp.ToolUse) {
+	d := json.NewDecoder(strings.NewReader(body))
+	for {
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
+			break
+		}
+		list := []json.RawMessage{raw}
+		if bytes.HasPrefix(raw, []byte("[")) && json.Unmarshal(raw, &list) != nil {
+			break
+		}
+		for _, one := range list {
+			if use, ok := p.wish(one, sure); ok {
+				found = append(found, use)
+			}
+		}
+	}
+	if len(found) == 0 && sure && strings.TrimSpace(body) != "" {
+		return []mcp.ToolUse{{Name: nameIn(body), Input: quoted(strings.TrimSpace(body))}}
+	}
+	return found
+}
+
+func (p *promptReader) wish(raw json.RawMessage, sure bool) (use mcp.ToolUse, ok bool) {
+	var w wish
+	if json.Unmarshal(raw, &w) != nil {
+		return use, false
+	}
+	use.Name = w.Name
+	if use.Name == "" {
+		use.Name = w.Tool
+	}
+	given := json.RawMessage(nil)
+	for _, arguments := range []json.RawMessage{w.Arguments, w.Parameters, w.Input, w.Args} {
+		if given == nil {
+			given = arguments
+		}
+	}
+	use.Input = input(string(given))
+	if sure {
+		return use, use.Name != ""
+	}
+	return use, p.tools[use.Name] && given != nil
+}
+
+var nameMember = regexp.MustCompile(`"(?:name|tool)"\s*:\s*"([^"]+)"`)
+
+// nameIn finds the tool's name in JSON that is wrong.
+func nameIn(body string) string {
+	if found := nameMember.FindStringSubmatch(body); found != nil {
+		return found[1]
+	}
+	return "unknown"
+}
+
+// uses returns the calls, each with an id.
+func (p *promptReader) uses() []mcp.ToolUse {
+	for i := range p.calls {
+		p.calls[i].ID = mint()
+	}
+	return p.calls
+}

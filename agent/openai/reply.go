@@ -1,0 +1,135 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/mcp"
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/respjson"
+)
+
+// reply puts a message together from the pieces of a stream.
+type reply struct {
+	model    *Model
+	text     string
+	thoughts thoughts
+	calls    calls
+	prompt   *promptReader // where calls stand in the text
+	usage    *agent.Usage
+	finish   string
+}
+
+func (m *Model) reply(tools []mcp.Tool) *reply {
+	r := &reply{model: m}
+	if m.opts.ToolsInPrompt {
+		r.prompt = newPromptReader(tools)
+	}
+	return r
+}
+
+// take reads a piece, and returns what of it is to be shown.
+func (r *reply) take(chunk sdk.ChatCompletionChunk) (deltas []agent.Delta) {
+	if chunk.JSON.Usage.Valid() {
+		r.usage = usage(chunk.Usage)
+	}
+	for _, choice := range chunk.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		if choice.FinishReason != "" {
+			r.finish = choice.FinishReason
+		}
+		d := choice.Delta
+		if thought := r.thoughts.add(extra(d.JSON.ExtraFields, "reasoning_content"), extra(d.JSON.ExtraFields, "reasoning")); thought != "" {
+			deltas = append(deltas, agent.Delta{Reasoning: thought})
+		}
+		deltas = r.say(deltas, d.Content+d.Refusal)
+		for _, call := range d.ToolCalls {
+			r.calls.add(call)
+		}
+	}
+	return deltas
+}
+
+func (r *reply) say(deltas []agent.Delta, text string) []agent.Delta {
+	if r.prompt != nil {
+		text = r.prompt.take(text)
+	}
+	r.text += text
+	if text == "" {
+		return deltas
+	}
+	return append(deltas, agent.Delta{Text: text})
+}
+
+// rest returns what is to be shown once the stream has ended.
+func (r *reply) rest() (deltas []agent.Delta) {
+	if r.prompt == nil {
+		return nil
+	}
+	text := r.prompt.end()
+	if text == "" {
+		return nil
+	}
+	r.text += text
+	return []agent.Delta{{Text: text}}
+}
+
+// extra returns a field that is a string and not the SDK's; nil where there is none.
+func extra(fields map[string]respjson.Field, name string) (text *string) {
+	if f, ok := fields[name]; ok {
+		_ = json.Unmarshal([]byte(f.Raw()), &text) // what is not a string is not it
+	}
+	return text
+}
+
+func usage(u sdk.CompletionUsage) *agent.Usage {
+	all := &agent.Usage{Input: int(u.PromptTokens), Cached: int(u.PromptTokensDetails.CachedTokens), Output: int(u.CompletionTokens)}
+	for _, name := range []string{"prompt_cache_hit_tokens", "cached_tokens"} { // DeepSeek, Moonshot
+		if f, ok := u.JSON.ExtraFields[name]; ok && all.Cached == 0 {
+			_ = json.Unmarshal([]byte(f.Raw()), &all.Cached) // what is not a number is not it
+		}
+	}
+	return all
+}
+
+// message returns the whole once the stream has ended.
+func (r *reply) message() (*agent.Message, error) {
+	uses := r.calls.uses()
+	if r.prompt != nil {
+		uses = append(uses, r.prompt.uses()...)
+	}
+	if err := r.check(len(uses)); err != nil {
+		return nil, err
+	}
+	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.raw(r.model.opts.BaseURL), Usage: r.usage}
+	if r.text != "" {
+		msg.Content = append(msg.Content, mcp.Text(r.text))
+	}
+	for i := range uses {
+		msg.Content = append(msg.Content, mcp.Content{Type: mcp.ContentToolUse, ToolUse: &uses[i]})
+	}
+	return msg, nil
+}
+
+// check returns why a reply is none.
+func (r *reply) check(calls int) error {
+	empty := r.text == "" && calls == 0
+	switch {
+	case r.finish == "":
+		return fmt.Errorf("the reply of %s broke off; try again: %w", r.model.opts.BaseURL, io.ErrUnexpectedEOF)
+	case r.finish == "length" && empty:
+		return errors.New("the reply reached the bound of its length before it said anything: raise MaxTokens, or make the conversation shorter")
+	case r.finish == "content_filter" && empty:
+		return fmt.Errorf("the filter of %s held the reply back: say it in another way", r.model.opts.BaseURL)
+	case r.finish == "length":
+		r.model.warn("a reply was cut off at the bound of its length")
+	case r.finish == "content_filter":
+		r.model.warn("a reply was cut off by the server's filter")
+	}
+	return nil
+}

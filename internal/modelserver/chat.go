@@ -1,0 +1,281 @@
+package modelserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// Chat is OpenAI's chat completions, as OpenAI and those compatible with it speak them. Quirks:
+//
+//	"openai"      the limits of OpenAI's own: 128 tools, descriptions of 1024 characters
+//	"thinking"    assistant messages have to bring back reasoning_content where tools are offered, as DeepSeek wants it
+//	"reasoning"   the field is called reasoning, as in vLLM
+//	"noTools"     tools are refused, as by Ollama for a model without them
+//	"noIDs"       calls have no id
+//	"wholeCalls"  each call comes in one piece, with index 0, as from Ollama
+//	"interleaved" the fragments of several calls are mixed
+var Chat = Protocol{"POST /v1/chat/completions", (*exchange).chat}
+
+type chatRequest struct {
+	Model         string        `json:"model"`
+	Messages      []chatMessage `json:"messages"`
+	Tools         []chatTool    `json:"tools"`
+	Stream        bool          `json:"stream"`
+	StreamOptions struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+}
+
+type chatMessage struct {
+	Role             string          `json:"role"`
+	Content          json.RawMessage `json:"content,omitzero"`
+	ReasoningContent *string         `json:"reasoning_content,omitzero"`
+	ToolCalls        []chatCall      `json:"tool_calls,omitzero"`
+	ToolCallID       string          `json:"tool_call_id,omitzero"`
+}
+
+type chatCall struct {
+	Index    *int   `json:"index,omitzero"` // in deltas
+	ID       string `json:"id,omitzero"`
+	Type     string `json:"type,omitzero"`
+	Function struct {
+		Name      string `json:"name,omitzero"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// chatError is an error in the API's shape.
+type chatError struct {
+	status  int
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+func invalid(message, param, code string) *chatError {
+	e := &chatError{status: http.StatusBadRequest, Message: message, Type: "invalid_request_error"}
+	if param != "" {
+		e.Param = &param
+	}
+	if code != "" {
+		e.Code = &code
+	}
+	return e
+}
+
+func (e *exchange) chatRefuse(c *chatError) {
+	e.refuse(c.status, c.Message, map[string]any{"error": c})
+}
+
+func (e *exchange) chat() {
+	var req chatRequest
+	if err := json.Unmarshal(e.body, &req); err != nil {
+		e.chatRefuse(invalid("We could not parse the JSON body of your request: "+err.Error(), "", ""))
+		return
+	}
+	if wrong := e.chatCheck(&req); wrong != nil {
+		e.chatRefuse(wrong)
+		return
+	}
+	turn, err := e.turn(req.last())
+	if err != nil {
+		e.chatRefuse(invalid(err.Error(), "", "script"))
+		return
+	}
+	switch {
+	case turn.Fail != nil && !turn.Fail.Streamed:
+		if turn.Fail.RetryAfter != "" {
+			e.w.Header().Set("Retry-After", turn.Fail.RetryAfter)
+		}
+		e.json(turn.Fail.Status, map[string]any{"error": turn.Fail.chat()})
+	case req.Stream:
+		e.chatStream(&req, turn)
+	default:
+		e.json(http.StatusOK, e.chatWhole(&req, turn))
+	}
+}
+
+func (f *Failure) chat() *chatError {
+	c := &chatError{Message: f.Message, Type: f.Type}
+	if f.Code != "" {
+		c.Code = &f.Code
+	}
+	return c
+}
+
+// last is the text of what has come since the model's last reply.
+func (req *chatRequest) last() string {
+	var texts []string
+	for i := len(req.Messages) - 1; i >= 0 && req.Messages[i].Role != "assistant"; i-- {
+		if req.Messages[i].Role != "system" {
+			texts = append([]string{req.Messages[i].text()}, texts...)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// text is the content: a string as it is, parts as their texts and, of others, their JSON.
+func (m *chatMessage) text() string {
+	var text string
+	if json.Unmarshal(m.Content, &text) == nil {
+		return text
+	}
+	var parts []json.RawMessage
+	_ = json.Unmarshal(m.Content, &parts) // checked before
+	var texts []string
+	for _, raw := range parts {
+		var part struct{ Text *string }
+		if json.Unmarshal(raw, &part) == nil && part.Text != nil {
+			texts = append(texts, *part.Text)
+		} else {
+			texts = append(texts, string(raw))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func (e *exchange) chatCalls(turn *Turn) (calls []chatCall) {
+	for i := range turn.Calls {
+		call := chatCall{Type: "function"}
+		if !e.script.has("noIDs") {
+			call.ID = turn.Calls[i].id("call_", e.request.Turn, i)
+		}
+		call.Function.Name, call.Function.Arguments = turn.Calls[i].Name, tight(turn.Calls[i].Text())
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+// tight is JSON without the spaces of the script's file, and any other text as it is.
+func tight(text string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return b.String()
+}
+
+func (t *Turn) chatStop() string {
+	switch {
+	case t.Stop != "":
+		return t.Stop
+	case len(t.Calls) > 0:
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+func (u *Usage) chat() any {
+	if u == nil {
+		return nil
+	}
+	return map[string]any{
+		"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
+		"prompt_tokens_details":     map[string]int{"cached_tokens": u.Cached},
+		"completion_tokens_details": map[string]int{"reasoning_tokens": u.Reasoning},
+	}
+}
+
+func (e *exchange) reasoningField() string {
+	if e.script.has("reasoning") {
+		return "reasoning"
+	}
+	return "reasoning_content"
+}
+
+// chatWhole is the answer to a request that does not stream.
+func (e *exchange) chatWhole(req *chatRequest, turn *Turn) any {
+	message := map[string]any{"role": "assistant", "content": turn.Text}
+	if turn.Reasoning != "" {
+		message[e.reasoningField()] = turn.Reasoning
+	}
+	if calls := e.chatCalls(turn); calls != nil {
+		message["tool_calls"] = calls
+	}
+	return map[string]any{
+		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": req.Model, "usage": turn.Usage.chat(),
+		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": turn.chatStop()}},
+	}
+}
+
+func (e *exchange) chatStream(req *chatRequest, turn *Turn) {
+	chunk := func(choices []any) map[string]any {
+		return map[string]any{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": req.Model, "choices": choices}
+	}
+	e.stream()
+	deltas := e.chatDeltas(turn)
+	if turn.Cut {
+		deltas = deltas[:(len(deltas)+1)/2]
+	}
+	for _, delta := range deltas {
+		e.event("", chunk([]any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}))
+	}
+	if turn.Cut {
+		e.cut()
+	}
+	if turn.Fail != nil {
+		e.event("", map[string]any{"error": turn.Fail.chat()})
+		return
+	}
+	e.event("", chunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": turn.chatStop()}}))
+	if req.StreamOptions.IncludeUsage {
+		last := chunk([]any{})
+		last["usage"] = turn.Usage.chat()
+		e.event("", last)
+	}
+	e.event("", "[DONE]")
+}
+
+func (e *exchange) chatDeltas(turn *Turn) (deltas []map[string]any) {
+	deltas = append(deltas, map[string]any{"role": "assistant", "content": ""})
+	for _, piece := range fragments(turn.Reasoning) {
+		deltas = append(deltas, map[string]any{e.reasoningField(): piece, "content": nil})
+	}
+	for _, piece := range fragments(turn.Text) {
+		deltas = append(deltas, map[string]any{"content": piece})
+	}
+	for _, call := range e.callDeltas(turn) {
+		deltas = append(deltas, map[string]any{"tool_calls": []chatCall{call}})
+	}
+	return deltas
+}
+
+// callDeltas are the fragments of the calls: first id and name, then pieces of the arguments.
+func (e *exchange) callDeltas(turn *Turn) (deltas []chatCall) {
+	calls := e.chatCalls(turn)
+	rows := make([][]chatCall, len(calls))
+	longest := 0
+	for i, whole := range calls {
+		if e.script.has("wholeCalls") {
+			whole.Index = new(0)
+			deltas = append(deltas, whole)
+			continue
+		}
+		first := whole
+		first.Index, first.Function.Arguments = &i, ""
+		rows[i] = []chatCall{first}
+		for _, piece := range fragments(whole.Function.Arguments) {
+			next := chatCall{Index: &i}
+			next.Function.Arguments = piece
+			rows[i] = append(rows[i], next)
+		}
+		longest = max(longest, len(rows[i]))
+	}
+	if !e.script.has("interleaved") {
+		for _, row := range rows {
+			deltas = append(deltas, row...)
+		}
+		return deltas
+	}
+	for n := range longest {
+		for _, row := range rows {
+			if n < len(row) {
+				deltas = append(deltas, row[n])
+			}
+		}
+	}
+	return deltas
+}

@@ -1,0 +1,297 @@
+package modelserver
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Messages is Anthropic's Messages API. A turn's reasoning becomes a thinking block that is signed for its model, its text and its
+// place, so that one that is altered or moved is found out. Quirks:
+//
+//	"adaptive"    budgets for thinking are refused, as by models from 4.7 on
+//	"bound"       a signature holds for its system prompt only, as with newer models
+//	"redacted"    reasoning is redacted
+//	"interleaved" one half of the reasoning stands before the text, the other behind it
+var Messages = Protocol{"POST /v1/messages", (*exchange).messages}
+
+type messagesRequest struct {
+	Model     string         `json:"model"`
+	MaxTokens *int           `json:"max_tokens"`
+	System    contentBlocks  `json:"system"`
+	Messages  []messagesTurn `json:"messages"`
+	Tools     []messagesTool `json:"tools"`
+	Thinking  struct {
+		Type         string `json:"type"`
+		BudgetTokens int    `json:"budget_tokens"`
+	} `json:"thinking"`
+	Stream bool `json:"stream"`
+}
+
+type messagesTurn struct {
+	Role    string        `json:"role"`
+	Content contentBlocks `json:"content"`
+}
+
+type messagesTool struct {
+	Name         string          `json:"name"`
+	Description  *string         `json:"description"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	CacheControl json.RawMessage `json:"cache_control"`
+}
+
+// contentBlocks are blocks, or a string for one of text.
+type contentBlocks []contentBlock
+
+type contentBlock struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text"`
+	ID           string          `json:"id"`
+	Name         string          `json:"name"`
+	Input        json.RawMessage `json:"input"`
+	ToolUseID    string          `json:"tool_use_id"`
+	Content      contentBlocks   `json:"content"`
+	IsError      bool            `json:"is_error"`
+	Source       *imageSource    `json:"source"`
+	Thinking     string          `json:"thinking"`
+	Signature    string          `json:"signature"`
+	Data         string          `json:"data"`
+	CacheControl json.RawMessage `json:"cache_control"`
+}
+
+type imageSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+}
+
+func (b *contentBlocks) UnmarshalJSON(data []byte) error {
+	if data[0] != '"' {
+		return json.Unmarshal(data, (*[]contentBlock)(b))
+	}
+	*b = contentBlocks{{Type: "text"}}
+	return json.Unmarshal(data, &(*b)[0].Text)
+}
+
+// text is what of the blocks is text, those of results among it, and of images their types.
+func (b contentBlocks) text() string {
+	var texts []string
+	for _, block := range b {
+		switch {
+		case block.Type == "text":
+			texts = append(texts, block.Text)
+		case block.Source != nil:
+			texts = append(texts, "["+block.Source.MediaType+"]")
+		case len(block.Content) > 0:
+			texts = append(texts, block.Content.text())
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// messagesError is an error in the API's shape.
+type messagesError struct {
+	status  int
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+var messagesTypes = map[int]string{
+	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error", 404: "not_found_error",
+	413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error", 529: "overloaded_error",
+}
+
+func (f *Failure) messages() *messagesError {
+	e := &messagesError{f.Status, f.Type, f.Message}
+	if e.Type == "" {
+		e.Type = messagesTypes[f.Status]
+	}
+	return e
+}
+
+func (m *messagesError) body() any {
+	return map[string]any{"type": "error", "error": m, "request_id": "req_1"}
+}
+
+func (e *exchange) messages() {
+	e.w.Header().Set("Request-Id", "req_1")
+	var req messagesRequest
+	wrong := e.messagesCheck(&req)
+	if wrong != nil {
+		e.refuse(wrong.status, wrong.Message, wrong.body())
+		return
+	}
+	turn, err := e.turn(req.Messages[len(req.Messages)-1].Content.text())
+	switch {
+	case err != nil:
+		e.refuse(http.StatusBadRequest, err.Error(), (&Failure{Status: 400, Message: err.Error()}).messages().body())
+	case turn.Fail != nil && !turn.Fail.Streamed:
+		if turn.Fail.RetryAfter != "" {
+			e.w.Header().Set("Retry-After", turn.Fail.RetryAfter)
+		}
+		e.json(turn.Fail.Status, turn.Fail.messages().body())
+	case req.Stream:
+		e.messagesStream(&req, turn)
+	default:
+		e.messagesWhole(&req, turn)
+	}
+}
+
+// signed is a block of reasoning as it is said, at its place in the message.
+func (e *exchange) signed(req *messagesRequest, thinking string, index int) map[string]any {
+	if e.script.has("redacted") {
+		return map[string]any{"type": "redacted_thinking", "data": e.signature(req, "", index)}
+	}
+	return map[string]any{"type": "thinking", "thinking": thinking, "signature": e.signature(req, thinking, index)}
+}
+
+func (e *exchange) signature(req *messagesRequest, thinking string, index int) string {
+	system := ""
+	if e.script.has("bound") {
+		system = req.System.text()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s", req.Model, index, thinking, system))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// messagesBlocks are the turn's content, whole. The arguments of calls are raw: they need not be JSON.
+func (e *exchange) messagesBlocks(req *messagesRequest, turn *Turn) (blocks []map[string]any) {
+	before, behind := turn.Reasoning, ""
+	if e.script.has("interleaved") {
+		before, behind = before[:len(before)/2], before[len(before)/2:]
+	}
+	if before != "" {
+		blocks = append(blocks, e.signed(req, before, len(blocks)))
+	}
+	if turn.Text != "" {
+		blocks = append(blocks, map[string]any{"type": "text", "text": turn.Text})
+	}
+	if behind != "" {
+		blocks = append(blocks, e.signed(req, behind, len(blocks)))
+	}
+	for i := range turn.Calls {
+		call := &turn.Calls[i]
+		blocks = append(blocks, map[string]any{"type": "tool_use", "id": call.id("toolu_", e.request.Turn, i), "name": call.Name, "input": json.RawMessage(call.Text())})
+	}
+	return blocks
+}
+
+func (t *Turn) messagesStop() string {
+	switch {
+	case t.Stop != "":
+		return t.Stop
+	case len(t.Calls) > 0:
+		return "tool_use"
+	}
+	return "end_turn"
+}
+
+// messagesUsage counts what is read once as input, once as written to the cache or once as read from it.
+func (req *messagesRequest) usage(u *Usage) map[string]any {
+	if u == nil {
+		u = &Usage{}
+	}
+	written := 0
+	if req.marks() > 0 {
+		written = (u.Input - u.Cached) / 2
+	}
+	return map[string]any{
+		"input_tokens": u.Input - u.Cached - written, "cache_creation_input_tokens": written, "cache_read_input_tokens": u.Cached,
+		"output_tokens": u.Output, "output_tokens_details": map[string]int{"thinking_tokens": u.Reasoning},
+	}
+}
+
+func (req *messagesRequest) message(content []map[string]any) map[string]any {
+	return map[string]any{"id": "msg_1", "type": "message", "role": "assistant", "model": req.Model, "content": content,
+		"stop_reason": nil, "stop_sequence": nil, "stop_details": nil}
+}
+
+func (e *exchange) messagesWhole(req *messagesRequest, turn *Turn) {
+	m := req.message(e.messagesBlocks(req, turn))
+	m["stop_reason"], m["usage"] = turn.messagesStop(), req.usage(turn.Usage)
+	if !turn.Cut {
+		e.json(http.StatusOK, m)
+		return
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // a script whose arguments are not JSON is for streams
+	}
+	_, _ = e.w.Write(body[:len(body)/2]) // a client that has gone needs no answer
+	_ = http.NewResponseController(e.w).Flush()
+	e.cut()
+}
+
+// messagesEvent is one of a stream.
+type messagesEvent map[string]any
+
+func (e *exchange) messagesStream(req *messagesRequest, turn *Turn) {
+	e.stream()
+	send := func(m messagesEvent) { e.event(m["type"].(string), m) }
+	start := req.message([]map[string]any{})
+	start["usage"] = req.usage(turn.Usage)
+	start["usage"].(map[string]any)["output_tokens"] = 1
+	send(messagesEvent{"type": "message_start", "message": start})
+	send(messagesEvent{"type": "ping"})
+	var events []messagesEvent
+	for i, block := range e.messagesBlocks(req, turn) {
+		events = append(events, blockEvents(i, block)...)
+	}
+	if turn.Cut {
+		events = events[:(len(events)+1)/2]
+	}
+	for _, event := range events {
+		send(event)
+	}
+	switch {
+	case turn.Cut:
+		e.cut()
+	case turn.Fail != nil:
+		send(messagesEvent{"type": "error", "error": turn.Fail.messages()})
+	default:
+		stop := map[string]any{"stop_reason": turn.messagesStop(), "stop_sequence": nil, "stop_details": nil}
+		if turn.Stop == "refusal" {
+			stop["stop_details"] = map[string]any{"type": "refusal", "category": "cyber", "explanation": "it may do harm"}
+		}
+		usage := req.usage(turn.Usage)
+		send(messagesEvent{"type": "message_delta", "delta": stop, "usage": usage})
+		send(messagesEvent{"type": "message_stop"})
+	}
+}
+
+// blockEvents are a block as a stream brings it: empty first, and then what it holds, in pieces.
+func blockEvents(index int, block map[string]any) []messagesEvent {
+	delta := func(kind, key, piece string) messagesEvent {
+		return messagesEvent{"type": "content_block_delta", "index": index, "delta": map[string]any{"type": kind, key: piece}}
+	}
+	start, deltas := map[string]any{"type": block["type"]}, []messagesEvent(nil)
+	switch block["type"] {
+	case "text":
+		start["text"] = ""
+		for _, piece := range fragments(block["text"].(string)) {
+			deltas = append(deltas, delta("text_delta", "text", piece))
+		}
+	case "thinking":
+		start["thinking"], start["signature"] = "", ""
+		for _, piece := range fragments(block["thinking"].(string)) {
+			deltas = append(deltas, delta("thinking_delta", "thinking", piece))
+		}
+		deltas = append(deltas, delta("signature_delta", "signature", block["signature"].(string)))
+	case "tool_use":
+		start["id"], start["name"], start["input"] = block["id"], block["name"], map[string]any{}
+		deltas = append(deltas, delta("input_json_delta", "partial_json", ""))
+		if input := block["input"].(json.RawMessage); !bytes.Equal(input, []byte("{}")) { // which the API sends as nothing
+			for _, piece := range fragments(string(input)) {
+				deltas = append(deltas, delta("input_json_delta", "partial_json", piece))
+			}
+		}
+	default:
+		start = block
+	}
+	events := append([]messagesEvent{{"type": "content_block_start", "index": index, "content_block": start}}, deltas...)
+	return append(events, messagesEvent{"type": "content_block_stop", "index": index})
+}
