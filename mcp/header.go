@@ -22,6 +22,21 @@ const (
 	HeaderParamPrefix     = "Mcp-Param-"
 )
 
+// CanonicalField returns the name of a header field, a token of RFC 9110, in the form in which net/http keeps it. That of
+// net/textproto would link package net into every server.
+func CanonicalField(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		switch first := i == 0 || b[i-1] == '-'; {
+		case first && c >= 'a' && c <= 'z':
+			b[i] = c - 'a' + 'A'
+		case !first && c >= 'A' && c <= 'Z':
+			b[i] = c - 'A' + 'a'
+		}
+	}
+	return string(b)
+}
+
 const sentinelStart, sentinelEnd = "=?base64?", "?="
 
 // EncodeHeaderValue returns the value of a header field that mirrors s (basic/transports/streamable-http: Value Encoding):

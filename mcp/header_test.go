@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"net/textproto"
 	"testing"
 	"unicode/utf8"
 
@@ -74,6 +75,14 @@ func TestHeaderArgument(t *testing.T) {
 	} {
 		if got, ok := mcp.HeaderArgument([]byte(raw)); got != want || ok != (want != "") {
 			t.Errorf("%s is %q, %v, want %q", raw, got, ok, want)
+		}
+	}
+}
+
+func TestCanonicalField(t *testing.T) {
+	for _, name := range []string{"", "a", "Mcp-Param-region", "MCP-PARAM-Region-CODE", "x--y", "-a-", "a1-b2", "mcp-param-a_b!c", "É"} {
+		if got, want := mcp.CanonicalField(name), textproto.CanonicalMIMEHeaderKey(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
 }

@@ -29,9 +29,12 @@ const maxExponent = 1000
 var (
 	// ErrUnsupported is wrapped by the errors of [Compile] for schemas that may
 	// be right, but that this package will not check: another dialect, a $ref
-	// that leaves the document, a pattern that Go's regexp cannot run, a schema
-	// beyond the bounds.
+	// that leaves the document or that goes round in circles, a pattern that Go's
+	// regexp cannot run, a schema beyond the bounds.
 	ErrUnsupported = errors.New("unsupported schema")
+	// ErrOutside is wrapped, beside ErrUnsupported, where a $ref leaves the
+	// document.
+	ErrOutside = errors.New("a $ref leaves the document")
 	// ErrTooComplex is wrapped by the error of [Schema.Validate] when checking
 	// the value would cost more than the bound (see [MaxSteps]).
 	ErrTooComplex = errors.New("validation exceeds its work bound")

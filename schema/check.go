@@ -12,6 +12,7 @@ type check struct {
 	scan
 	steps      int // what is left of the work bound
 	explaining *explanation
+	scopes     []*scope // the resources that the check is in, from the outermost
 }
 
 // spend takes n from the work bound, and reports whether any is left.
@@ -27,6 +28,9 @@ func (c *check) value(n *node, i int) int {
 	}
 	for n.direct != nil {
 		n = n.direct
+	}
+	if n.scope != nil && !c.in(n.scope) {
+		return c.scoped(n, i)
 	}
 	if !c.spend(1) || c.explaining.full() {
 		return fail
@@ -82,7 +86,7 @@ func (c *check) pass(i int) int {
 
 // applied goes on, after the value's own rules, with what n.apply has.
 func (c *check) applied(n *node, i, end int) int {
-	if n.apply != nil && !c.applyAll(n.apply, i) {
+	if n.apply != nil && !c.applyAll(n, i) {
 		return fail
 	}
 	return end

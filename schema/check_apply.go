@@ -37,12 +37,13 @@ func (c *check) again(n *node, i int) bool {
 	return end >= 0
 }
 
-func (c *check) applyAll(a *applyRule, i int) bool {
+func (c *check) applyAll(n *node, i int) bool {
+	a := n.apply
 	if a.ref != nil && !c.again(a.ref, i) {
 		return false
 	}
-	for _, n := range a.all {
-		if !c.again(n, i) {
+	for _, one := range a.all {
+		if !c.again(one, i) {
 			return false
 		}
 	}
@@ -52,7 +53,10 @@ func (c *check) applyAll(a *applyRule, i int) bool {
 	if a.hasNot && c.holds(a.not, i) && !c.fault("must not match the schema under not") {
 		return false
 	}
-	return !a.hasCond || c.conditional(a, i)
+	if a.hasCond && !c.conditional(a, i) || a.dynamic != nil && !c.again(c.target(a.dynamic), i) {
+		return false
+	}
+	return a.rest == nil || c.unevaluated(n, i)
 }
 
 func (c *check) conditional(a *applyRule, i int) bool {

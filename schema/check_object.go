@@ -199,7 +199,7 @@ func (c *check) memberNames(i int) map[string]bool {
 	return names
 }
 
-// dependent checks dependentRequired.
+// dependent checks what the presence of properties demands.
 func (c *check) dependent(o *objectRule, i int) bool {
 	for _, d := range o.dependent {
 		if !c.has(d.name, i) {
@@ -209,6 +209,9 @@ func (c *check) dependent(o *objectRule, i int) bool {
 			if !c.has(name, i) && !c.fault("missing property %s, which %s requires", quoted([]byte(name)), quoted([]byte(d.name))) {
 				return false
 			}
+		}
+		if d.node != nil && !c.again(d.node, i) {
+			return false
 		}
 	}
 	return true

@@ -11,24 +11,31 @@ import (
 
 // compiler turns the subschemas of a document into nodes.
 type compiler struct {
-	root    *tree
-	dialect dialect
+	survey  *survey
+	dialect dialect // of the subschema that is being compiled
 	nodes   map[*tree]*node
-	ready   map[*tree]bool
+	scopes  map[*resource]*scope // where the way to a reference counts
 }
 
 // compileAll compiles every subschema, also those that nothing applies, so that
 // a document is refused wherever its fault is.
-func (k *compiler) compileAll(subschemas []*tree) (*node, error) {
-	for _, t := range subschemas {
+func (k *compiler) compileAll() (*node, error) {
+	if k.survey.dynamic && len(k.survey.named) > 1 {
+		k.scopes = make(map[*resource]*scope)
+	}
+	for _, t := range k.survey.order {
+		if t.kind == 't' || t.kind == 'f' {
+			continue // whether it may be one depends on the keyword
+		}
 		if _, err := k.node(t); err != nil {
 			return nil, err
 		}
 	}
-	root, err := k.node(k.root)
+	root, err := k.node(k.survey.root)
 	if err != nil {
 		return nil, err
 	}
+	k.fillScopes()
 	if err := chains(k.nodes); err != nil {
 		return nil, err
 	}
@@ -43,7 +50,7 @@ func (k *compiler) compileAll(subschemas []*tree) (*node, error) {
 
 // shorten sets direct. A $ref to what accepts everything stays as it is.
 func (n *node) shorten() {
-	if n == nil || n.apply == nil || n.apply.ref == nil {
+	if n == nil || n.apply == nil || n.apply.ref == nil || n.scope != nil {
 		return
 	}
 	if only := (node{apply: n.apply}); *n == only && !n.apply.more() {
@@ -54,25 +61,32 @@ func (n *node) shorten() {
 var neverNode = &node{never: true}
 
 func (k *compiler) node(t *tree) (*node, error) {
-	switch t.kind {
-	case 't':
-		return nil, nil
-	case 'f':
-		return neverNode, nil
-	case '{':
+	home := k.survey.homes[t]
+	switch {
+	case t.kind == '{':
+	case home != nil && home.dialect == draft4:
+		return nil, fmt.Errorf("a schema must be an object (got %s)", shown(t.raw))
+	case t.kind == 't' || t.kind == 'f':
+		return k.orBoolean(t)
 	default:
 		return nil, fmt.Errorf("a schema must be an object or a boolean (got %s)", shown(t.raw))
 	}
 	if n, ok := k.nodes[t]; ok {
 		return n, nil
 	}
-	n := new(node)
+	defer func(outer dialect) { k.dialect = outer }(k.dialect)
+	k.dialect = home.dialect
+	n := &node{scope: k.scope(home)}
 	k.nodes[t] = n
-	if ref := t.get("$ref"); ref != nil && k.dialect < draft2019 {
-		return n, k.refOnly(n, ref) // siblings do not count
+	if ref := t.get("$ref"); ref != nil && k.dialect.refAlone() {
+		return n, k.refOnly(n, ref)
 	}
 	for _, m := range t.members {
-		if err := k.keyword(n, m); err != nil {
+		keyword := k.keyword
+		if !k.dialect.knows(m.name) {
+			keyword = k.former
+		}
+		if err := keyword(n, m); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
@@ -80,7 +94,18 @@ func (k *compiler) node(t *tree) (*node, error) {
 		k.nodes[t] = nil
 		return nil, nil
 	}
-	return n, nil
+	return n, n.complete()
+}
+
+// orBoolean is the node of a schema that may be a boolean in every dialect.
+func (k *compiler) orBoolean(t *tree) (*node, error) {
+	switch t.kind {
+	case 't':
+		return nil, nil
+	case 'f':
+		return neverNode, nil
+	}
+	return k.node(t)
 }
 
 func (k *compiler) refOnly(n *node, ref *tree) (err error) {
@@ -93,11 +118,7 @@ func (k *compiler) ref(ref *tree) (*node, error) {
 	if ref.kind != '"' {
 		return nil, mustBe("a string", ref)
 	}
-	target, err := k.root.resolve(ref.text)
-	if err != nil {
-		return nil, err
-	}
-	return k.node(target)
+	return k.node(k.survey.targets[ref])
 }
 
 func mustBe(what string, got *tree) error {
@@ -118,23 +139,26 @@ func (k *compiler) keyword(n *node, m member) (err error) {
 	case "minLength", "maxLength", "pattern":
 		err = n.stringKeyword(m)
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
-		err = n.numberKeyword(m)
-	case "items", "prefixItems", "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems":
+		err = k.numberKeyword(n, m)
+	case "items", "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems":
 		err = k.arrayKeyword(n, m)
 	case "properties", "required", "patternProperties", "additionalProperties", "propertyNames",
-		"minProperties", "maxProperties", "dependentRequired":
+		"minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "dependencies":
 		err = k.objectKeyword(n, m)
-	case "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else":
+	case "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+		"unevaluatedItems", "unevaluatedProperties":
 		err = k.applyKeyword(n, m)
 	case "$defs", "definitions":
-		if v.kind != '{' {
-			err = mustBe("an object", v)
+		err = k.definitions(v)
+	case "$anchor", "$dynamicAnchor":
+		if v.kind != '"' || !isAnchor(v.text) {
+			err = mustBe("a name of letters, digits, -, _ and .", v)
 		}
-	case "$schema", "$id", "$comment", "title", "description", "format", "contentEncoding", "contentMediaType":
+	case "$schema", "$id", "id", "$comment", "title", "description", "format", "contentEncoding", "contentMediaType":
 		if v.kind != '"' {
 			err = mustBe("a string", v)
 		}
-	case "readOnly", "writeOnly", "deprecated":
+	case "readOnly", "writeOnly", "deprecated", "$recursiveAnchor":
 		if v.kind != 't' && v.kind != 'f' {
 			err = mustBe("a boolean", v)
 		}
@@ -144,6 +168,43 @@ func (k *compiler) keyword(n *node, m member) (err error) {
 		}
 	}
 	return err
+}
+
+func (k *compiler) definitions(v *tree) error {
+	if v.kind != '{' {
+		return mustBe("an object", v)
+	}
+	for _, m := range v.members {
+		if _, err := k.node(m.value); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+// former holds the keywords that a dialect has dropped to their form. They have
+// no effect.
+func (k *compiler) former(_ *node, m member) error {
+	switch {
+	case k.dialect == draft2020 && (m.name == "$recursiveAnchor" || m.name == "$recursiveRef") && m.value.kind != '"':
+		return mustBe("a string", m.value)
+	case k.dialect >= draft2019 && m.name == "dependencies":
+		return k.depend(new(objectRule), m)
+	}
+	return nil
+}
+
+// isAnchor reports whether name may be one.
+func isAnchor(name string) bool {
+	for i := range len(name) {
+		switch b := name[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b == '_':
+		case i > 0 && (b >= '0' && b <= '9' || b == '-' || b == '.'):
+		default:
+			return false
+		}
+	}
+	return name != ""
 }
 
 func typeKinds(v *tree) (kinds, error) {
@@ -247,12 +308,15 @@ func (n *node) stringKeyword(m member) (err error) {
 	return err
 }
 
-func (n *node) numberKeyword(m member) error {
-	if m.value.kind != '0' {
-		return mustBe("a number", m.value)
-	}
+func (k *compiler) numberKeyword(n *node, m member) error {
 	if n.num == nil {
 		n.num = new(numberRule)
+	}
+	if k.dialect == draft4 && strings.HasPrefix(m.name, "exclusive") {
+		return n.num.exclude(m)
+	}
+	if m.value.kind != '0' {
+		return mustBe("a number", m.value)
 	}
 	value := newNumber(m.value.raw)
 	switch m.name {
@@ -272,6 +336,44 @@ func (n *node) numberKeyword(m member) error {
 			return fmt.Errorf("%w: has too many digits", ErrUnsupported)
 		}
 		n.num.multipleOf = value
+	}
+	return nil
+}
+
+// exclude is exclusiveMinimum or exclusiveMaximum of draft 4, which say what
+// minimum and maximum mean.
+func (r *numberRule) exclude(m member) error {
+	if m.value.kind != 't' && m.value.kind != 'f' {
+		return mustBe("a boolean", m.value)
+	}
+	if m.name == "exclusiveMinimum" {
+		r.notMinimum = m.value.kind == 't'
+	} else {
+		r.notMaximum = m.value.kind == 't'
+	}
+	return nil
+}
+
+// complete ends a node, once all of its keywords are known.
+func (n *node) complete() error {
+	if r := n.arr; r != nil && r.listed && r.hasBeyond {
+		r.items, r.hasItems = r.beyond, true
+	}
+	r := n.num
+	if r == nil {
+		return nil
+	}
+	if r.notMinimum {
+		if r.minimum == nil {
+			return fmt.Errorf("exclusiveMinimum needs a minimum")
+		}
+		r.above, r.minimum = r.minimum, nil
+	}
+	if r.notMaximum {
+		if r.maximum == nil {
+			return fmt.Errorf("exclusiveMaximum needs a maximum")
+		}
+		r.below, r.maximum = r.maximum, nil
 	}
 	return nil
 }
@@ -329,18 +431,18 @@ func chains(nodes map[*tree]*node) error {
 }
 
 func chain(n *node, heights map[*node]int) error {
-	if n == nil || n.apply == nil {
+	if n == nil || n.apply == nil && (n.obj == nil || n.obj.dependent == nil) {
 		return nil
 	}
 	switch h, ok := heights[n]; {
 	case h == math.MaxInt:
-		return fmt.Errorf("a subschema refers to itself without going into the value")
+		return fmt.Errorf("%w: a subschema refers to itself without going into the value", ErrUnsupported)
 	case ok:
 		return nil
 	}
 	heights[n] = math.MaxInt
 	height := 0
-	for _, sub := range n.apply.nodes() {
+	for _, sub := range n.inPlace() {
 		if err := chain(sub, heights); err != nil {
 			return err
 		}
@@ -354,9 +456,21 @@ func chain(n *node, heights map[*node]int) error {
 }
 
 // more reports whether there is more than a $ref.
-func (a *applyRule) more() bool { return a.hasNot || a.hasCond || a.hasAny || a.hasOne || a.all != nil }
+func (a *applyRule) more() bool {
+	return a.hasNot || a.hasCond || a.hasAny || a.hasOne || a.all != nil || a.dynamic != nil || a.rest != nil
+}
 
-func (a *applyRule) nodes() []*node {
-	fixed := []*node{a.ref, a.not, a.cond, a.then, a.other}
-	return slices.Concat(fixed, a.all, a.any, a.one)
+// inPlace are the subschemas that apply to the same value, but for those that
+// are found on the way to it.
+func (n *node) inPlace() (all []*node) {
+	if a := n.apply; a != nil {
+		fixed := []*node{a.ref, a.not, a.cond, a.then, a.other}
+		all = slices.Concat(fixed, a.all, a.any, a.one)
+	}
+	if n.obj != nil {
+		for _, d := range n.obj.dependent {
+			all = append(all, d.node)
+		}
+	}
+	return all
 }

@@ -10,6 +10,10 @@ func (k *compiler) schemas(v *tree) ([]*node, error) {
 	if v.kind != '[' || len(v.items) == 0 {
 		return nil, mustBe("an array of schemas, not empty", v)
 	}
+	return k.list(v)
+}
+
+func (k *compiler) list(v *tree) ([]*node, error) {
 	nodes := make([]*node, len(v.items))
 	for i, item := range v.items {
 		var err error
@@ -36,13 +40,20 @@ func (k *compiler) arrayKeyword(n *node, m member) (err error) {
 		}
 		r.unique = m.value.kind == 't'
 	case "items":
+		if m.value.kind == '[' && k.dialect < draft2020 {
+			r.listed = true
+			r.prefix, err = k.list(m.value)
+			break
+		}
+		r.hasItems = true
 		r.items, err = k.node(m.value)
 	case "prefixItems":
-		if k.dialect >= draft2020 {
-			r.prefix, err = k.schemas(m.value)
-		}
+		r.prefix, err = k.schemas(m.value)
+	case "additionalItems":
+		r.beyond, err = k.orBoolean(m.value)
+		r.hasBeyond = true
 	case "contains":
-		r.hasContains = true
+		r.hasContains, r.takesContained = true, k.dialect >= draft2020
 		r.contains, err = k.node(m.value)
 	case "minContains", "maxContains":
 		err = k.containsKeyword(r, m)
@@ -51,9 +62,6 @@ func (k *compiler) arrayKeyword(n *node, m member) (err error) {
 }
 
 func (k *compiler) containsKeyword(r *arrayRule, m member) error {
-	if k.dialect < draft2019 {
-		return nil
-	}
 	bound, err := length(m.value)
 	if m.name == "minContains" {
 		r.minContains = bound
@@ -74,7 +82,8 @@ func (k *compiler) objectKeyword(n *node, m member) (err error) {
 	case "maxProperties":
 		o.maxProperties, err = length(v)
 	case "additionalProperties":
-		o.additional, err = k.node(v)
+		o.hasAdditional = true
+		o.additional, err = k.orBoolean(v)
 	case "propertyNames":
 		o.hasNames = true
 		o.names, err = k.node(v)
@@ -83,11 +92,11 @@ func (k *compiler) objectKeyword(n *node, m member) (err error) {
 	case "patternProperties":
 		err = k.patternProperties(o, v)
 	case "required":
-		err = o.require(v)
-	case "dependentRequired":
-		if k.dialect >= draft2019 {
-			err = o.depend(v)
+		if err = o.require(v); err == nil && k.dialect == draft4 && o.required == 0 {
+			err = mustBe("an array of names, not empty", v)
 		}
+	case "dependentRequired", "dependentSchemas", "dependencies":
+		err = k.depend(o, m)
 	}
 	return err
 }
@@ -178,16 +187,23 @@ func (o *objectRule) require(v *tree) error {
 	return err
 }
 
-func (o *objectRule) depend(v *tree) error {
-	if v.kind != '{' {
-		return mustBe("an object", v)
+// depend adds what the presence of a property demands: dependencies say it in
+// either way.
+func (k *compiler) depend(o *objectRule, m member) error {
+	if m.value.kind != '{' {
+		return mustBe("an object", m.value)
 	}
-	for _, m := range v.members {
-		names, err := texts(m.value)
-		if err != nil {
-			return err
+	for _, on := range m.value.members {
+		d, err := dependency{name: on.name}, error(nil)
+		if m.name == "dependentRequired" || m.name == "dependencies" && on.value.kind == '[' {
+			d.required, err = texts(on.value)
+		} else {
+			d.node, err = k.node(on.value)
 		}
-		o.dependent = append(o.dependent, dependency{m.name, names})
+		if err != nil {
+			return fmt.Errorf("%s: %w", on.name, err)
+		}
+		o.dependent = append(o.dependent, d)
 	}
 	return nil
 }
@@ -200,6 +216,19 @@ func (k *compiler) applyKeyword(n *node, m member) (err error) {
 	switch m.name {
 	case "$ref":
 		a.ref, err = k.ref(v)
+	case "$dynamicRef", "$recursiveRef":
+		a.dynamic, err = k.dynamicRef(m)
+	case "unevaluatedItems", "unevaluatedProperties":
+		if a.rest == nil {
+			a.rest = new(restRule)
+		}
+		if m.name == "unevaluatedItems" {
+			a.rest.hasItems = true
+			a.rest.items, err = k.node(v)
+		} else {
+			a.rest.hasProperties = true
+			a.rest.properties, err = k.node(v)
+		}
 	case "allOf":
 		a.all, err = k.schemas(v)
 	case "anyOf":
@@ -212,7 +241,7 @@ func (k *compiler) applyKeyword(n *node, m member) (err error) {
 		a.hasNot = true
 		a.not, err = k.node(v)
 	case "if":
-		a.hasCond = k.dialect >= draft7
+		a.hasCond = true
 		a.cond, err = k.node(v)
 	case "then":
 		a.then, err = k.node(v)

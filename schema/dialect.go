@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 )
 
@@ -40,6 +39,37 @@ func dialectOf(t *tree) (dialect, error) {
 	}
 	return 0, fmt.Errorf("%w: JSON Schema dialect %s is not known here; use 2020-12, 2019-09, draft-07, draft-06 or draft-04", ErrUnsupported, quoted([]byte(uri.text)))
 }
+
+// keywordIn says which dialects know a keyword, from the first to the last; 0
+// is no bound. What is not listed, all know. The rest is of no effect there.
+var keywordIn = map[string][2]dialect{
+	"id": {0, draft4}, "$id": {draft6, 0}, "examples": {draft6, 0}, "const": {draft6, 0}, "contains": {draft6, 0}, "propertyNames": {draft6, 0},
+	"$comment": {draft7, 0}, "if": {draft7, 0}, "then": {draft7, 0}, "else": {draft7, 0},
+	"readOnly": {draft7, 0}, "writeOnly": {draft7, 0}, "contentEncoding": {draft7, 0}, "contentMediaType": {draft7, 0},
+	"$anchor": {draft2019, 0}, "$defs": {draft2019, 0}, "deprecated": {draft2019, 0}, "contentSchema": {draft2019, 0},
+	"minContains": {draft2019, 0}, "maxContains": {draft2019, 0}, "dependentRequired": {draft2019, 0}, "dependentSchemas": {draft2019, 0},
+	"unevaluatedItems": {draft2019, 0}, "unevaluatedProperties": {draft2019, 0},
+	"$recursiveAnchor": {draft2019, draft2019}, "$recursiveRef": {draft2019, draft2019},
+	"dependencies": {0, draft7}, "additionalItems": {0, draft2019},
+	"prefixItems": {draft2020, 0}, "$dynamicAnchor": {draft2020, 0}, "$dynamicRef": {draft2020, 0},
+}
+
+// knows reports whether a keyword has an effect in the dialect.
+func (d dialect) knows(keyword string) bool {
+	in := keywordIn[keyword]
+	return d >= in[0] && (in[1] == 0 || d <= in[1])
+}
+
+// idKeyword names a subschema.
+func (d dialect) idKeyword() string {
+	if d == draft4 {
+		return "id"
+	}
+	return "$id"
+}
+
+// refAlone reports whether what stands beside a $ref counts for nothing.
+func (d dialect) refAlone() bool { return d < draft2019 }
 
 // shape says where the subschemas of a keyword are.
 type shape uint8
@@ -79,103 +109,4 @@ func (m member) subschemas() []*tree {
 		}
 	}
 	return all
-}
-
-// rare are the keywords that the checker leaves to the library.
-var rare = map[string]bool{
-	"$anchor": true, "$dynamicAnchor": true, "$dynamicRef": true, "$recursiveAnchor": true, "$recursiveRef": true,
-	"$vocabulary": true, "additionalItems": true, "dependencies": true, "dependentSchemas": true,
-	"unevaluatedItems": true, "unevaluatedProperties": true,
-}
-
-// survey walks the subschemas of a document before it is compiled.
-type survey struct {
-	root    *tree
-	dialect dialect
-	visited map[*tree]bool
-	order   []*tree
-	rare    bool // the library is needed
-	hasID   bool
-	outside string // a $ref that is not to this document, if there are no ids
-}
-
-func (v *survey) visit(t *tree) error {
-	if v.visited[t] {
-		return nil
-	}
-	v.visited[t] = true
-	v.order = append(v.order, t)
-	if len(v.order) > MaxSubschemas {
-		return fmt.Errorf("%w: more than %d subschemas", ErrUnsupported, MaxSubschemas)
-	}
-	for _, m := range t.members {
-		if err := v.keyword(t, m); err != nil {
-			return err
-		}
-		for _, sub := range m.subschemas() {
-			if err := v.visit(sub); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (v *survey) keyword(t *tree, m member) error {
-	switch {
-	case m.name == "$schema" && t != v.root:
-		v.rare = true
-		_, err := dialectOf(t)
-		return err
-	case m.name == "$id" || m.name == "id" && v.dialect == draft4:
-		v.hasID = true
-		_, err := url.Parse(m.value.text)
-		v.rare = v.rare || t != v.root || err != nil || strings.ContainsAny(m.value.text, `#\`)
-	case m.name == "$ref" && m.value.kind == '"':
-		return v.ref(m.value.text)
-	case rare[m.name]:
-		v.rare = true
-	case m.name == "items" && m.value.kind == '[':
-		v.rare = true
-	}
-	return nil
-}
-
-func (v *survey) ref(ref string) error {
-	switch {
-	case ref == "#" || strings.HasPrefix(ref, "#/"):
-		target, err := v.root.resolve(ref)
-		if err != nil {
-			if v.hasID { // relative to another base, perhaps
-				v.rare = true
-				return nil
-			}
-			return err
-		}
-		return v.visit(target)
-	case strings.HasPrefix(ref, "#"):
-		v.rare = true
-	default:
-		v.rare, v.outside = true, ref
-	}
-	return nil
-}
-
-// resolve finds what a $ref of the form #/a/b points to.
-func (t *tree) resolve(ref string) (*tree, error) {
-	path, err := unescapeFragment(strings.TrimPrefix(ref, "#"))
-	if err != nil {
-		return nil, fmt.Errorf("$ref %s: %v", quoted([]byte(ref)), err)
-	}
-	for _, name := range path {
-		next := t.get(name)
-		if t.kind == '[' {
-			next = t.index(name)
-		}
-		if next == nil {
-			return nil, fmt.Errorf("$ref %s points to nothing", quoted([]byte(ref)))
-		}
-		t = next
-	}
-	return t, nil
 }

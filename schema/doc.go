@@ -52,15 +52,12 @@
 //
 // # Validation
 //
-// [Schema.Validate] checks the raw bytes. For inferred and common schemas it
-// runs a checker compiled once, which allocates nothing when the value is
-// valid; schemas that use rarer keywords are checked by
-// github.com/santhosh-tekuri/jsonschema (which is not given numbers of more than
-// 1000 digits). In both cases the bytes must also be
-// well-formed JSON in the sense of RFC 7493: valid UTF-8, no duplicate names,
-// one value, at most [MaxDepth] levels deep. Numbers are compared exactly,
-// whatever their size; 1.0 is an integer. The format keyword is an annotation,
-// in every dialect.
+// [Schema.Validate] checks the raw bytes, by a checker that is compiled once and
+// allocates nothing when the value is valid (but for the unevaluated keywords
+// and $dynamicRef). The bytes must also be well-formed JSON in the sense of RFC
+// 7493: valid UTF-8, no duplicate names, one value, at most [MaxDepth] levels
+// deep. Numbers are compared exactly, whatever their size; 1.0 is an integer.
+// The format keyword is an annotation, in every dialect.
 //
 // Dialects: 2020-12 (also where $schema is absent), 2019-09, draft-07,
 // draft-06 and draft-04. Any other is refused by name, and so is a $ref that

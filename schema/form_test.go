@@ -213,14 +213,12 @@ func TestCompileBounds(t *testing.T) {
 		"bytes":      `{"description":"` + strings.Repeat("x", MaxSchemaBytes) + `"}`,
 		"depth":      strings.Repeat(`{"not":`, MaxDepth) + `{}` + strings.Repeat(`}`, MaxDepth),
 		"subschemas": `{"anyOf":[` + strings.Repeat(`{},`, MaxSubschemas) + `{}]}`,
-		"rare":       `{"unevaluatedItems":true,"anyOf":[` + strings.Repeat(`{},`, maxLibrarySubschemas) + `{}]}`,
 		"chain":      `{"$defs":{` + strings.Join(chain, ",") + fmt.Sprintf(`,"d%d":{}}}`, maxChain+1),
 		"loop":       `{"$ref":"#"}`,
 		"long loop":  `{"anyOf":[{"type":"string"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"not":{"$ref":"#"}}}}`,
 	} {
 		start := time.Now()
-		// A loop is no schema at all.
-		if _, err := Compile([]byte(raw)); err == nil || errors.Is(err, ErrUnsupported) == strings.Contains(name, "loop") {
+		if _, err := Compile([]byte(raw)); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if took := time.Since(start); took > 5*time.Second {

@@ -25,15 +25,19 @@ func Headers(raw json.RawMessage) ([]Header, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
+	return root.headers()
+}
+
+// Headers is the function [Headers] for this schema.
+func (s *Schema) Headers() ([]Header, error) { return s.tree.headers() }
+
+func (t *tree) headers() ([]Header, error) {
 	w := &headerWalk{taken: make(map[string]string)}
-	if err := w.reachable(root, nil); err != nil {
+	if err := w.reachable(t, nil); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return w.headers, nil
 }
-
-// Headers is the function [Headers] for this schema.
-func (s *Schema) Headers() ([]Header, error) { return Headers(s.raw) }
 
 const headerKeyword = "x-mcp-header"
 

@@ -15,7 +15,8 @@ type node struct {
 	arr    *arrayRule
 	obj    *objectRule
 	apply  *applyRule
-	direct *node // stands for this one, which is nothing but a $ref
+	direct *node  // stands for this one, which is nothing but a $ref
+	scope  *scope // of its resource, where the way to a reference counts
 }
 
 // kinds is a set of JSON types.
@@ -51,6 +52,7 @@ type stringRule struct {
 
 type numberRule struct {
 	minimum, maximum, above, below, multipleOf *number
+	notMinimum, notMaximum                     bool // draft 4: the bound itself is out
 }
 
 type arrayRule struct {
@@ -58,8 +60,12 @@ type arrayRule struct {
 	unique                   bool
 	prefix                   []*node
 	items                    *node
+	hasItems                 bool
+	beyond                   *node // additionalItems, which counts where items are listed
+	listed, hasBeyond        bool
 	contains                 *node
 	hasContains              bool
+	takesContained           bool // what contains accepts is evaluated
 	minContains, maxContains int
 }
 
@@ -70,6 +76,7 @@ type objectRule struct {
 	required                     int            // how many fields are
 	patterns                     []patternField
 	additional                   *node
+	hasAdditional                bool
 	names                        *node // propertyNames
 	hasNames                     bool
 	dependent                    []dependency
@@ -90,9 +97,11 @@ type patternField struct {
 	node    *node
 }
 
+// dependency is what a property demands where it is present.
 type dependency struct {
 	name     string
 	required []string
+	node     *node
 }
 
 // applyRule holds what applies further subschemas to the same value.
@@ -103,6 +112,8 @@ type applyRule struct {
 	cond, then, other *node
 	hasNot, hasCond   bool
 	hasAny, hasOne    bool
+	dynamic           *dynamicRef
+	rest              *restRule
 }
 
 // fewFields is how many fields are compared one by one.

@@ -8,10 +8,9 @@ import (
 // Schema is a compiled JSON Schema. It never changes, and can be used by many
 // goroutines at once.
 type Schema struct {
-	raw     json.RawMessage
-	tree    *tree
-	root    *node
-	library *library // checks instead of root, if not nil
+	raw  json.RawMessage
+	tree *tree
+	root *node
 }
 
 // Compile compiles a schema that was written by hand or by somebody else. The
@@ -36,29 +35,14 @@ func compile(raw json.RawMessage) (*Schema, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	d, err := dialectOf(t)
+	v, err := newSurvey(t)
 	if err != nil {
 		return nil, err
 	}
-	v := &survey{root: t, dialect: d, visited: make(map[*tree]bool)}
-	if err := v.visit(t); err != nil {
-		return nil, err
-	}
-	if v.outside != "" && !v.hasID {
-		return nil, outsideError(v.outside)
-	}
 	s := &Schema{raw: raw, tree: t}
-	if v.rare || d == draft4 {
-		s.library, err = newLibrary(v)
-		return s, err
-	}
-	k := &compiler{root: t, dialect: d, nodes: make(map[*tree]*node)}
-	s.root, err = k.compileAll(v.order)
+	k := &compiler{survey: v, nodes: make(map[*tree]*node, len(v.order))}
+	s.root, err = k.compileAll()
 	return s, err
-}
-
-func outsideError(ref string) error {
-	return fmt.Errorf("%w: $ref %s leaves the document, and nothing is fetched; put its target under $defs", ErrUnsupported, quoted([]byte(ref)))
 }
 
 // JSON is the schema's text: as it was given to [Compile], or as it was
@@ -82,6 +66,7 @@ type Property struct {
 	Name, Title, Description, Type string
 	Required                       bool
 	Schema                         json.RawMessage // the property's own schema; must not be modified
+	Default                        json.RawMessage // what the schema says if the property is absent; nil where it says nothing
 }
 
 // Properties lists the properties at the schema's root, in their order.
@@ -93,6 +78,9 @@ func (s *Schema) Properties() []Property {
 	var all []Property
 	for _, m := range properties.members {
 		p := Property{Name: m.name, Schema: m.value.raw}
+		if t := m.value.get("default"); t != nil {
+			p.Default = t.raw
+		}
 		for field, text := range map[string]*string{"title": &p.Title, "description": &p.Description, "type": &p.Type} {
 			if t := m.value.get(field); t != nil {
 				*text = t.text
@@ -116,9 +104,6 @@ func (s *Schema) Validate(data []byte) error {
 }
 
 func (s *Schema) validate(data []byte, steps int) error {
-	if s.library != nil {
-		return s.library.validate(data, steps)
-	}
 	c := check{scan: scan{data: data}, steps: steps}
 	ok := c.end(c.value(s.root, c.space(0)))
 	if c.names != nil {

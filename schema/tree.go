@@ -1,10 +1,6 @@
 package schema
 
-import (
-	"net/url"
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // tree is a parsed JSON value that keeps the order of members and the text of
 // numbers.
@@ -100,20 +96,4 @@ func (t *tree) index(text string) *tree {
 		return nil
 	}
 	return t.items[i]
-}
-
-// unescapeFragment splits a JSON pointer in the form of a URI fragment.
-func unescapeFragment(fragment string) ([]string, error) {
-	text, err := url.PathUnescape(fragment)
-	if err != nil {
-		return nil, err
-	}
-	if text == "" {
-		return nil, nil
-	}
-	path := strings.Split(text[1:], "/")
-	for i, name := range path {
-		path[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
-	}
-	return path, nil
 }

@@ -176,9 +176,9 @@ func bombs() map[string]string {
 	}
 }
 
-// Each bomb ends within its bound, whether the own checker or the library, by
-// way of unevaluatedItems, runs it. The bound is lower than the real one here,
-// because the race detector makes steps slow.
+// Each bomb ends within its bound, also where what was evaluated is looked for
+// again. The bound is lower than the real one here, because the race detector
+// makes steps slow.
 func TestBombs(t *testing.T) {
 	const steps = MaxSteps / 16
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)

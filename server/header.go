@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"net/textproto"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -23,14 +22,14 @@ type header struct {
 // NewHeaders reads the marks in a tool's input schema. The error is that of [schema.Headers].
 func NewHeaders(input json.RawMessage) (Headers, error) {
 	declared, err := schema.Headers(input)
-	if err != nil {
-		return nil, err
-	}
-	var all Headers
+	return headersOf(declared), err
+}
+
+func headersOf(declared []schema.Header) (all Headers) {
 	for _, h := range declared {
-		all = append(all, header{h, textproto.CanonicalMIMEHeaderKey(mcp.HeaderParamPrefix + h.Name)})
+		all = append(all, header{h, mcp.CanonicalField(mcp.HeaderParamPrefix + h.Name)})
 	}
-	return all, nil
+	return all
 }
 
 // Check holds the header fields of a modern request over HTTP against its arguments, so that whoever routed it by them and who

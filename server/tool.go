@@ -51,13 +51,9 @@ func Tool[In, Out any](s *Server, name, description string, fn func(context.Cont
 // A name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'.
 func NewTool[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...ToolOptions) (Item, error) {
 	o := only(opts)
-	described, err := describeTool[In, Out](name, description, o)
+	t, err := typedTool[In, Out](name, description, o)
 	if err != nil {
 		return Item{}, fmt.Errorf("server: tool %q: %w", name, err)
-	}
-	t, err := newTool(described)
-	if err != nil {
-		return Item{}, err
 	}
 	if o.InputSchema == nil {
 		t.defaults = defaults(t.input)
@@ -92,9 +88,9 @@ func RawTool(s *Server, described mcp.Tool, fn func(ctx context.Context, argumen
 // NewRawTool makes a tool for [Server.Add] that is described as it is and gets its arguments as JSON: an object that matches
 // the input schema. The arguments must not be changed, nor kept after fn returns.
 func NewRawTool(described mcp.Tool, fn func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error)) (Item, error) {
-	t, err := newTool(described)
+	t, err := rawTool(described)
 	if err != nil {
-		return Item{}, err
+		return Item{}, fmt.Errorf("server: tool %q: %w", described.Name, err)
 	}
 	t.run = func(c *call, r *toolResult) error {
 		out, err := fn(c, c.params.arguments)
@@ -115,54 +111,63 @@ type tool struct {
 	run      func(c *call, r *toolResult) error
 }
 
-func describeTool[In, Out any](name, description string, o ToolOptions) (mcp.Tool, error) {
-	described := mcp.Tool{
-		Name: name, Description: description, Title: o.Title, Icons: o.Icons, Annotations: o.Annotations, Meta: o.Meta,
-		InputSchema: o.InputSchema, OutputSchema: o.OutputSchema,
+// typedTool makes a tool of what is inferred, which is compiled once per type, and what the options say.
+func typedTool[In, Out any](name, description string, o ToolOptions) (t *tool, err error) {
+	described := mcp.Tool{Name: name, Description: description, Title: o.Title, Icons: o.Icons, Annotations: o.Annotations, Meta: o.Meta}
+	t = &tool{}
+	if o.InputSchema != nil {
+		t.input, err = schema.Compile(o.InputSchema)
+	} else {
+		t.input, err = schema.For[In]()
 	}
-	if described.InputSchema == nil {
-		in, err := schema.For[In]()
-		if err != nil {
-			return described, err
-		}
-		described.InputSchema = in.JSON()
+	if err != nil {
+		return nil, fmt.Errorf("input: %w", err)
 	}
-	if o.NoOutputSchema {
-		described.OutputSchema = nil
-	} else if described.OutputSchema == nil && structured(reflect.TypeFor[Out]()) {
-		out, err := schema.For[Out](schema.Options{Output: true})
-		if err != nil {
-			return described, err
-		}
-		described.OutputSchema = out.JSON()
+	switch {
+	case o.NoOutputSchema:
+	case o.OutputSchema != nil:
+		t.output, err = schema.Compile(o.OutputSchema)
+	case structured(reflect.TypeFor[Out]()):
+		t.output, err = schema.For[Out](schema.Options{Output: true})
 	}
-	return described, nil
+	if err != nil {
+		return nil, fmt.Errorf("output: %w", err)
+	}
+	return t, t.describe(described)
 }
 
-func newTool(described mcp.Tool) (t *tool, err error) {
+func rawTool(described mcp.Tool) (t *tool, err error) {
 	t = &tool{}
-	fail := func(err error) (*tool, error) { return nil, fmt.Errorf("server: tool %q: %w", described.Name, err) }
-	if !validToolName(described.Name) {
-		return fail(fmt.Errorf("a name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'"))
-	}
 	if t.input, err = schema.Compile(described.InputSchema); err != nil {
-		return fail(fmt.Errorf("input: %w", err))
-	}
-	if t.input.Type() != "object" {
-		return fail(fmt.Errorf("input: the schema must have type object (got %.80s)", described.InputSchema))
-	}
-	if t.headers, err = NewHeaders(t.input.JSON()); err != nil {
-		return fail(fmt.Errorf("input: %w", err))
+		return nil, fmt.Errorf("input: %w", err)
 	}
 	if described.OutputSchema != nil {
 		if t.output, err = schema.Compile(described.OutputSchema); err != nil {
-			return fail(fmt.Errorf("output: %w", err))
+			return nil, fmt.Errorf("output: %w", err)
 		}
 	}
-	if t.item, err = newItem(KindTool, described.Name, described.Meta, &described, t); err != nil {
-		return fail(err)
+	return t, t.describe(described)
+}
+
+// describe checks what the tool is to be listed as, with its schemas.
+func (t *tool) describe(described mcp.Tool) error {
+	if !validToolName(described.Name) {
+		return fmt.Errorf("a name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'")
 	}
-	return t, nil
+	if t.input.Type() != "object" {
+		return fmt.Errorf("input: the schema must have type object (got %.80s)", t.input.JSON())
+	}
+	declared, err := t.input.Headers()
+	if err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	t.headers = headersOf(declared)
+	described.InputSchema = t.input.JSON()
+	if t.output != nil {
+		described.OutputSchema = t.output.JSON()
+	}
+	t.item, err = newItem(KindTool, described.Name, described.Meta, &described, t)
+	return err
 }
 
 func validToolName(name string) bool {
@@ -178,11 +183,8 @@ func validToolName(name string) bool {
 func defaults(s *schema.Schema) json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for _, p := range s.Properties() {
-		var property struct {
-			Default json.RawMessage `json:"default"`
-		}
-		if !p.Required && mcp.Decode(p.Schema, &property) == nil && property.Default != nil {
-			all[p.Name] = property.Default
+		if !p.Required && p.Default != nil {
+			all[p.Name] = p.Default
 		}
 	}
 	if len(all) == 0 {

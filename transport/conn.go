@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
@@ -55,7 +56,7 @@ type HeaderConn interface {
 // TooLarge is the error for a frame of size bytes, over the limit, of which no more was kept than its ends. What it was is
 // guessed from these.
 func TooLarge(size int64, limit int, head, tail []byte) *FrameError {
-	begins := firstMember.FindSubmatch(head)
+	begins := firstMember().FindSubmatch(head)
 	return &FrameError{
 		Reason: fmt.Sprintf("a message of %d bytes is over the limit of %d", size, limit),
 		ID:     jsonrpc.GuessID(head, tail),
@@ -64,7 +65,9 @@ func TooLarge(size int64, limit int, head, tail []byte) *FrameError {
 }
 
 // firstMember is the first member of a message that tells its kind.
-var firstMember = regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)
+var firstMember = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)
+})
 
 // Limits that hold where options do not say otherwise.
 const (

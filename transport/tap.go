@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -66,7 +67,7 @@ func masked(header map[string][]string) map[string][]string {
 				}
 				return scheme
 			})
-		case secret.MatchString(name):
+		case secret().MatchString(name):
 			shown[name] = hidden(values, func(string) string { return "" })
 		}
 	}
@@ -74,7 +75,9 @@ func masked(header map[string][]string) map[string][]string {
 }
 
 // secret are the names of fields that people put secrets into.
-var secret = regexp.MustCompile(`(?i)key|token|secret|auth|cookie|passw|credential|signature|session`)
+var secret = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)key|token|secret|auth|cookie|passw|credential|signature|session`)
+})
 
 func hidden(values []string, begin func(string) string) []string {
 	out := make([]string, len(values))
