@@ -10,10 +10,6 @@ func (k *compiler) schemas(v *tree) ([]*node, error) {
 	if v.kind != '[' || len(v.items) == 0 {
 		return nil, mustBe("an array of schemas, not empty", v)
 	}
-	return k.list(v)
-}
-
-func (k *compiler) list(v *tree) ([]*node, error) {
 	nodes := make([]*node, len(v.items))
 	for i, item := range v.items {
 		var err error
@@ -42,7 +38,7 @@ func (k *compiler) arrayKeyword(n *node, m member) (err error) {
 	case "items":
 		if m.value.kind == '[' && k.dialect < draft2020 {
 			r.listed = true
-			r.prefix, err = k.list(m.value)
+			r.prefix, err = k.schemas(m.value)
 			break
 		}
 		r.hasItems = true

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // FuzzValidate holds the checker against the library, and its notion of
@@ -105,7 +106,8 @@ func FuzzCompile(f *testing.F) {
 		if _, err := s.tree.plain(); err != nil {
 			return // numbers that the library would take too long over
 		}
-		if _, err := oracle(raw); err != nil {
+		var elsewhere *jsonschema.LoadURLError // it takes a:/b for another URI than a:/b of a base
+		if _, err := oracle(raw); err != nil && !errors.As(err, &elsewhere) {
 			t.Fatalf("Compile accepts %q, and the library does not: %v", raw, err)
 		}
 	})
