@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -19,7 +19,7 @@ type FrontOptions struct {
 	// Streamable and SSE are the options of the two transports. Their Guard is that of all paths.
 	Streamable streamable.Options
 	SSE        sse.Options
-	Guard      transport.Guard
+	Guard      overhttp.Guard
 	// Token is what clients have to show: Authorization: Bearer TOKEN. Empty: nobody has to.
 	Token string
 	// Middleware is around every endpoint.
@@ -45,7 +45,7 @@ type Front struct {
 
 // Front returns the gateway over HTTP. Call [Front.Shutdown] before the program ends.
 func (g *Gateway) Front(o FrontOptions) *Front {
-	o.Streamable.Guard, o.SSE.Guard = transport.Guard{Off: true}, transport.Guard{Off: true} // it is asked here
+	o.Streamable.Guard, o.SSE.Guard = overhttp.Guard{Off: true}, overhttp.Guard{Off: true} // it is asked here
 	f := &Front{gateway: g, opts: o, parts: map[string]*streamable.Server{}}
 	f.all = streamable.Handler(mcp.Chain(g, o.Middleware...), o.Streamable)
 	f.old = sse.Handler(mcp.Chain(g, o.Middleware...), o.SSE)
@@ -71,7 +71,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.opts.Page != nil && (path == "" || path == "/status.json"):
 		f.opts.Page.ServeHTTP(w, r)
 	default:
-		transport.Refuse(w, http.StatusNotFound, "there is nothing here: MCP is at /mcp, one server of it at /mcp/NAME")
+		overhttp.Refuse(w, http.StatusNotFound, "there is nothing here: MCP is at /mcp, one server of it at /mcp/NAME")
 	}
 }
 
@@ -85,7 +85,7 @@ func (f *Front) authorized(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="dowel"`)
-	transport.Refuse(w, http.StatusUnauthorized, "the request must carry the gateway's token: Authorization: Bearer …")
+	overhttp.Refuse(w, http.StatusUnauthorized, "the request must carry the gateway's token: Authorization: Bearer …")
 	return false
 }
 
@@ -93,7 +93,7 @@ func (f *Front) authorized(w http.ResponseWriter, r *http.Request) bool {
 func (f *Front) upstream(w http.ResponseWriter, r *http.Request, path string) {
 	name := strings.TrimPrefix(path, "/mcp/")
 	if f.gateway.hub.Upstream(name) == nil {
-		transport.Refuse(w, http.StatusNotFound, "there is no server of that name")
+		overhttp.Refuse(w, http.StatusNotFound, "there is no server of that name")
 		return
 	}
 	f.part(path, func(*streamable.Options) *Gateway { return f.gateway.Only(name) }).ServeHTTP(w, r)
@@ -104,7 +104,7 @@ func (f *Front) client(w http.ResponseWriter, r *http.Request, path string) {
 	name, known := strings.CutSuffix(strings.TrimPrefix(path, "/client/"), "/mcp")
 	g := f.opts.Clients[name]
 	if g == nil || !known {
-		transport.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
+		overhttp.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
 		return
 	}
 	f.part(path, func(o *streamable.Options) *Gateway {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/hub/doctor"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // diagnose says why the present attempt has failed, or its connection was lost.
@@ -23,6 +23,6 @@ func (u *Upstream) Patient() doctor.Patient {
 
 // needsAuthorization reports whether a server wants to know who asks.
 func needsAuthorization(err error) bool {
-	var refused *transport.HTTPError
+	var refused *overhttp.HTTPError
 	return errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)
 }

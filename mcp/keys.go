@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // ErrSeal is what opening a sealed text fails with, whatever is wrong with it.
@@ -44,11 +45,14 @@ func RandomKeys() *Keys {
 }
 
 // Sealer seals for one purpose. What is sealed for one purpose does not open for another.
-type Sealer struct{ aeads []cipher.AEAD }
+type Sealer struct{ aeads func() []cipher.AEAD }
 
-// For returns the sealer of a purpose.
+// For returns the sealer of a purpose. Its keys are derived when they are first needed: many servers never seal anything.
 func (k *Keys) For(purpose string) *Sealer {
-	s := &Sealer{}
+	return &Sealer{sync.OnceValue(func() []cipher.AEAD { return k.derive(purpose) })}
+}
+
+func (k *Keys) derive(purpose string) (aeads []cipher.AEAD) {
 	for _, secret := range k.secrets {
 		key, err := hkdf.Key(sha256.New, secret, nil, "dowel "+purpose, 32)
 		if err != nil {
@@ -62,15 +66,15 @@ func (k *Keys) For(purpose string) *Sealer {
 		if err != nil {
 			panic(err) // only for other block sizes
 		}
-		s.aeads = append(s.aeads, aead)
+		aeads = append(aeads, aead)
 	}
-	return s
+	return aeads
 }
 
 // Seal returns plain encrypted and authenticated together with bound, as URL-safe text. bound is not contained: the
 // same bytes have to be given to Open.
 func (s *Sealer) Seal(plain, bound []byte) string {
-	return base64.RawURLEncoding.EncodeToString(s.aeads[0].Seal(nil, nil, plain, bound))
+	return base64.RawURLEncoding.EncodeToString(s.aeads()[0].Seal(nil, nil, plain, bound))
 }
 
 // Open returns what was sealed; [ErrSeal] if the text is anything else.
@@ -79,7 +83,7 @@ func (s *Sealer) Open(sealed string, bound []byte) ([]byte, error) {
 	if err != nil || strings.ContainsAny(sealed, "\r\n") { // which the decoder reads past
 		return nil, ErrSeal
 	}
-	for _, aead := range s.aeads {
+	for _, aead := range s.aeads() {
 		if plain, err := aead.Open(nil, nil, raw, bound); err == nil {
 			return plain, nil
 		}

@@ -10,17 +10,19 @@ import (
 	"os/exec"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/dowel-mcp/dowel/bench/peer"
 	"github.com/dowel-mcp/dowel/internal/floor"
+	"github.com/dowel-mcp/dowel/internal/floor/floorhttp"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/go-json-experiment/json"
 )
 
 // Dial implements peer.Peer.
 func (Peer) Dial(_ context.Context, t peer.Target, _ peer.Era) (peer.Session, error) {
 	if t.URL != "" {
-		return &posting{floor.Poster{URL: t.URL, Client: &http.Client{Transport: documents{t.HTTP.Transport}}}}, nil
+		return &posting{floorhttp.Poster{URL: t.URL, Client: &http.Client{Transport: documents{t.HTTP.Transport}}}}, nil
 	}
 	if t.OnChange != nil {
 		return t.Server.(*server).listen(t.OnChange), nil
@@ -78,7 +80,7 @@ func (s *session) Close() error {
 }
 
 // posting is a client over HTTP.
-type posting struct{ floor.Poster }
+type posting struct{ floorhttp.Poster }
 
 // Call implements peer.Session.
 func (p *posting) Call(_ context.Context, message string) (string, error) {

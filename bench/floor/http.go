@@ -10,14 +10,15 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/dowel-mcp/dowel/bench/peer"
-	"github.com/dowel-mcp/dowel/internal/floor"
 	"github.com/go-json-experiment/json"
+
+	"github.com/dowel-mcp/dowel/bench/peer"
+	"github.com/dowel-mcp/dowel/internal/floor/floorhttp"
 )
 
 // Handler implements peer.Server.
 func (s *server) Handler(era peer.Era, stream bool) (http.Handler, error) {
-	calls := floor.Handler()
+	calls := floorhttp.Handler()
 	if stream {
 		calls = Events(calls)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -27,8 +28,8 @@ type webFlags struct {
 	hosts, origins []string
 }
 
-func (f *webFlags) guard() transport.Guard {
-	g := transport.Guard{}
+func (f *webFlags) guard() overhttp.Guard {
+	g := overhttp.Guard{}
 	if len(f.hosts) > 0 {
 		g.Hosts = append(g.Hosts, f.hosts...)
 		g.Hosts = append(g.Hosts, "localhost", "127.0.0.1", "::1")

@@ -16,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -197,9 +198,9 @@ func TestNetworkErrors(t *testing.T) {
 }
 
 func TestRedirectsWithoutAPlace(t *testing.T) {
-	d := Explain(&transport.HTTPError{Status: 304, Header: http.Header{}}, Patient{Target: "http://x.example"})
+	d := Explain(&overhttp.HTTPError{Status: 304, Header: http.Header{}}, Patient{Target: "http://x.example"})
 	isSentence(t, d.Advice)
-	d = Explain(&transport.HTTPError{Status: 502, Header: http.Header{}}, Patient{Target: 7})
+	d = Explain(&overhttp.HTTPError{Status: 502, Header: http.Header{}}, Patient{Target: 7})
 	contains(t, d.Advice, "behind this address")
 	if d.Command != nil {
 		t.Errorf("%+v", d)

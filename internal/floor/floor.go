@@ -90,9 +90,9 @@ func Serve(l Link, workers int) {
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			var w worker
+			var w Worker
 			for frame := range work {
-				_ = l.Write(w.answer(frame))
+				_ = l.Write(w.Answer(frame))
 			}
 		})
 	}
@@ -107,14 +107,14 @@ func Serve(l Link, workers int) {
 	wg.Wait()
 }
 
-// worker holds what is used again from call to call.
-type worker struct {
+// Worker holds what is used again from call to call.
+type Worker struct {
 	in  Echo
 	out result
 	buf bytes.Buffer
 }
 
-func (w *worker) answer(frame []byte) []byte {
+func (w *Worker) Answer(frame []byte) []byte {
 	var id, params, args []byte
 	for it := rawjson.Object(frame); it.Next(); {
 		switch string(it.Key) {
@@ -212,8 +212,20 @@ func (c *Client) Call(message string) string {
 	x.in.Message = message
 	frame := c.roundTrip(x, `,"method":"tools/call","params":{`+meta+`"name":"echo","arguments":`, &x.in, len(message)+len(message)/16)
 	c.free.Put(x)
-	content := rawjson.Lookup(rawjson.Lookup(frame, "result"), "content")
-	it := rawjson.Array(content)
+	return Text(frame)
+}
+
+// Request is a call as one request.
+func Request(message string) []byte {
+	out := append(make([]byte, 0, 384+len(message)+len(message)/16), `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+meta+`"name":"echo","arguments":`...)
+	b := bytes.NewBuffer(out)
+	encode(b, &Echo{message})
+	return append(b.Bytes(), "}}"...)
+}
+
+// Text is the text of a result.
+func Text(frame []byte) string {
+	it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(frame, "result"), "content"))
 	it.Next()
 	text, _ := rawjson.String(rawjson.Lookup(it.Value, "text"))
 	return text

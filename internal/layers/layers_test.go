@@ -23,6 +23,7 @@ var layers = [][]string{
 	{"mcptest"},
 	{"server", "client", "auth"},
 	{"transport/memory", "transport/stdio", "transport/streamable", "transport/sse"},
+	{"transport/overhttp"},
 	{"transport"},
 	{"schema"},
 	{"mcp"},

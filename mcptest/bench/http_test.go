@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/client"
-	"github.com/dowel-mcp/dowel/internal/floor"
+	"github.com/dowel-mcp/dowel/internal/floor/floorhttp"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -49,11 +49,11 @@ func dowelBehind(b testing.TB, r mcp.Revision, front func(http.Handler) http.Han
 	return c
 }
 
-func floorOverHTTP(b testing.TB) *floor.Poster {
-	web := httptest.NewServer(floor.Handler())
+func floorOverHTTP(b testing.TB) *floorhttp.Poster {
+	web := httptest.NewServer(floorhttp.Handler())
 	own := httpClient()
 	b.Cleanup(func() { own.CloseIdleConnections(); web.Close() })
-	return &floor.Poster{URL: web.URL, Client: own}
+	return &floorhttp.Poster{URL: web.URL, Client: own}
 }
 
 func BenchmarkHTTP(b *testing.B) {

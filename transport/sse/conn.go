@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // conn is the client's end of a session: a [transport.Conn].
@@ -74,7 +75,7 @@ func (u URL) newConn(ctx context.Context, tap transport.Tap) *conn {
 			client.Transport, c.idle = own, own.CloseIdleConnections
 		}
 	}
-	c.client = transport.Guarded(client)
+	c.client = overhttp.Guarded(client)
 	return c
 }
 
@@ -111,7 +112,7 @@ func (c *conn) open(ctx context.Context, at *url.URL, limit int) error {
 
 // notAStream is the error of an answer to GET that is none.
 func notAStream(resp *http.Response) error {
-	err := transport.NewHTTPError(resp)
+	err := overhttp.NewHTTPError(resp)
 	if resp.StatusCode == http.StatusOK {
 		return fmt.Errorf("the server's answer to GET is no event stream but %q: %w", resp.Header.Get("Content-Type"), err)
 	}

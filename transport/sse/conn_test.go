@@ -21,6 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 )
 
@@ -227,7 +228,7 @@ func TestRefusedCall(t *testing.T) {
 			http.Error(w, "too many", 429)
 		}
 		_, err := call(within(t), tr, "echo", `{}`, nil)
-		var answered *transport.HTTPError
+		var answered *overhttp.HTTPError
 		if !errors.As(err, &answered) || answered.Status != 429 || string(answered.Body) != "too many\n" {
 			t.Errorf("after %v: %v", late, err)
 		}
@@ -250,7 +251,7 @@ func TestUnknownSession(t *testing.T) {
 		http.Error(w, "Session not found", 404)
 	}
 	_, err := call(within(t), tr, "echo", `{}`, nil)
-	var answered *transport.HTTPError
+	var answered *overhttp.HTTPError
 	if !errors.Is(err, mcp.ErrConnection) || !errors.As(err, &answered) || answered.Status != 404 {
 		t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // URL is a server to dial: a [transport.Dialer].
@@ -44,7 +45,7 @@ func (u URL) String() string {
 
 // Dial opens the stream and initializes: no server of this transport is asked for its era, and what the options remember of
 // the endpoint's is of other transports. When the stream is lost, the transport is. An answer of the server that is no
-// stream is a [*transport.HTTPError].
+// stream is a [*overhttp.HTTPError].
 func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	if opts.Revision.Modern() {
 		return nil, fmt.Errorf("HTTP+SSE carries no revision as late as %s, which is pinned", opts.Revision)
@@ -80,7 +81,7 @@ func (u URL) open(ctx context.Context, to *url.URL, tap transport.Tap) (*conn, e
 
 // isElsewhere reports whether an answer says that there is no stream here, but perhaps somewhere else.
 func isElsewhere(err error) bool {
-	var answered *transport.HTTPError
+	var answered *overhttp.HTTPError
 	return errors.As(err, &answered) &&
 		(answered.Status < 300 || answered.Status == http.StatusNotFound || answered.Status == http.StatusMethodNotAllowed)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 )
 
@@ -137,7 +138,7 @@ func TestOtherForm(t *testing.T) {
 			real.ServeHTTP(w, r)
 		})
 		tr, err := sse.URL{URL: f.web.URL + tt.dialed}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
-		var answered *transport.HTTPError
+		var answered *overhttp.HTTPError
 		if errors.As(err, &answered) {
 			if got := fmt.Sprint("HTTP ", answered.Status); got != tt.want || string(answered.Body) != "why\n" {
 				t.Errorf("%+v: %v", tt, err)
@@ -272,7 +273,7 @@ func TestRefused(t *testing.T) {
 		http.Error(w, strings.Repeat("x", 10_000), 401)
 	}
 	_, err := sse.URL{URL: f.url()}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
-	var answered *transport.HTTPError
+	var answered *overhttp.HTTPError
 	if !errors.As(err, &answered) || answered.Status != 401 || answered.Header.Get("WWW-Authenticate") != "Bearer" || len(answered.Body) != 4096 {
 		t.Error(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // resolve returns the endpoint that a server has told, relative to the URL of its stream. Another origin must not get what
@@ -17,8 +17,8 @@ func resolve(stream *url.URL, told string) (*url.URL, error) {
 		return nil, fmt.Errorf("the server's endpoint event holds no URL: %.*q", shown, told)
 	}
 	to := stream.ResolveReference(ref)
-	if !transport.SameOrigin(stream, to) {
-		return nil, fmt.Errorf("the server's endpoint event points to another origin: %s, where the stream is at %s", transport.Origin(to), transport.Origin(stream))
+	if !overhttp.SameOrigin(stream, to) {
+		return nil, fmt.Errorf("the server's endpoint event points to another origin: %s, where the stream is at %s", overhttp.Origin(to), overhttp.Origin(stream))
 	}
 	to.User = stream.User
 	return to, nil

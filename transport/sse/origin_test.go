@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 func TestSameOrigin(t *testing.T) {
@@ -19,7 +19,7 @@ func TestSameOrigin(t *testing.T) {
 	} {
 		a, _ := url.Parse(tt.a)
 		b, _ := url.Parse(tt.b)
-		if transport.SameOrigin(a, b) != tt.same || transport.SameOrigin(b, a) != tt.same {
+		if overhttp.SameOrigin(a, b) != tt.same || overhttp.SameOrigin(b, a) != tt.same {
 			t.Errorf("%s and %s: %v", tt.a, tt.b, !tt.same)
 		}
 	}

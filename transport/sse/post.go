@@ -7,13 +7,14 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // post takes a message of a session. What comes of it goes out on the stream.
 func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get(sessionParameter)
 	if id == "" {
-		transport.Refuse(w, http.StatusBadRequest, "the query names no "+sessionParameter+": open a stream with GET, and POST to the endpoint that it tells")
+		overhttp.Refuse(w, http.StatusBadRequest, "the query names no "+sessionParameter+": open a stream with GET, and POST to the endpoint that it tells")
 		return
 	}
 	ss := s.session(id)
@@ -22,7 +23,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.opts.Principal(r).ID != ss.principal.ID {
-		transport.Refuse(w, http.StatusForbidden, "the session is somebody else's")
+		overhttp.Refuse(w, http.StatusForbidden, "the session is somebody else's")
 		return
 	}
 	frame, ok := s.bodies.Read(w, r)
@@ -43,7 +44,7 @@ func (s *Server) refuseUnknown(w http.ResponseWriter) {
 		refuseBusy(w, shuttingDown)
 		return
 	}
-	transport.Refuse(w, http.StatusNotFound, "there is no such session, or its stream has ended: open a stream with GET and initialize again")
+	overhttp.Refuse(w, http.StatusNotFound, "there is no such session, or its stream has ended: open a stream with GET and initialize again")
 }
 
 // acceptable reports whether a body can be given to the session. What is no JSON at all is refused here, since its answer on
@@ -55,7 +56,7 @@ func (s *Server) acceptable(w http.ResponseWriter, r *http.Request, frame []byte
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
 			s.opts.Tap.Show(transport.Stray, frame, r.Header)
-			transport.Refuse(w, http.StatusBadRequest, "the body is no JSON: "+refused.Message)
+			overhttp.Refuse(w, http.StatusBadRequest, "the body is no JSON: "+refused.Message)
 			return false
 		}
 		request = err != nil || msg.IsRequest()

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // acceptTimeout bounds how long a server may take to accept what is no request.
@@ -71,7 +72,7 @@ func (c *conn) accept(ctx context.Context, frame []byte) error {
 	const moment = time.Second // for the rest, which is of no use but for using the connection again
 	defer time.AfterFunc(moment, cancel).Stop()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		err := transport.NewHTTPError(resp)
+		err := overhttp.NewHTTPError(resp)
 		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
 			lost := fmt.Errorf("%w: the server does not know the session: %w", mcp.ErrConnection, err)
 			c.end(lost)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // Server is an [http.Handler] that serves both endpoints of the transport: GET is the stream, POST takes the messages of one.
@@ -19,7 +19,7 @@ import (
 type Server struct {
 	handler mcp.Handler
 	opts    Options
-	bodies  *transport.Bodies
+	bodies  *overhttp.Bodies
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -36,7 +36,7 @@ func Handler(h mcp.Handler, opts ...Options) *Server {
 		s.opts = opts[0]
 	}
 	s.opts.complete()
-	s.bodies = transport.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
+	s.bodies = overhttp.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
 	return s
 }
 
@@ -52,7 +52,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.post(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		transport.Refuse(w, http.StatusMethodNotAllowed, "GET opens a stream, POST sends a message")
+		overhttp.Refuse(w, http.StatusMethodNotAllowed, "GET opens a stream, POST sends a message")
 	}
 }
 
@@ -140,7 +140,7 @@ const (
 
 func refuseBusy(w http.ResponseWriter, why string) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
-	transport.Refuse(w, http.StatusServiceUnavailable, why)
+	overhttp.Refuse(w, http.StatusServiceUnavailable, why)
 }
 
 // sessionParameter is what the query of a POST names the session with.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // Defaults of [Options].
@@ -25,7 +26,7 @@ type Options struct {
 	// other.
 	transport.ServerOptions
 	// Guard says which hosts and origins may come.
-	Guard transport.Guard
+	Guard overhttp.Guard
 	// Principal says who asks, as far as something in front has verified it. A session belongs to the principal that opened
 	// its stream: messages of another are refused. nil: ServerOptions.Principal.
 	Principal func(*http.Request) mcp.Principal

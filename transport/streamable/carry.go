@@ -17,6 +17,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // ErrSessionLost is wrapped by the errors of requests whose session the server does not know any more. A client dials
@@ -46,7 +47,7 @@ type carrier struct {
 
 func newCarrier(template *http.Request, u URL, opts transport.ClientOptions) *carrier {
 	c := &carrier{
-		template: template, client: transport.Guarded(u.client()), header: u.Header, max: u.MaxMessage,
+		template: template, client: overhttp.Guarded(u.client()), header: u.Header, max: u.MaxMessage,
 		names: newNameFields(opts.Vocabulary), tap: opts.Tap, logger: opts.Logger,
 	}
 	if c.max <= 0 {
@@ -94,7 +95,7 @@ func (c *carrier) carry(ctx context.Context, m *transport.Outbound, back transpo
 	case media == "application/json" || media == "":
 		return c.document(m, resp, back)
 	}
-	return transport.NewHTTPError(resp)
+	return overhttp.NewHTTPError(resp)
 }
 
 // do makes a request. Mostly there is nothing for the http.Client to do beyond its transport, and what it does costs a tenth
@@ -254,7 +255,7 @@ func (c *carrier) check(m *transport.Outbound, r *http.Request, resp *http.Respo
 
 // deniesSession reports whether an answer to a request of a session says that there is none. It should be 404; servers made
 // after an example of the TypeScript SDK, the reference servers among them, answer 400.
-func deniesSession(e *transport.HTTPError) bool {
+func deniesSession(e *overhttp.HTTPError) bool {
 	if e.Status != http.StatusBadRequest || !bytes.Contains(bytes.ToLower(e.Body), []byte("session")) {
 		return false
 	}
@@ -303,7 +304,7 @@ func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back trans
 	if media == "application/json" || media == "" {
 		limit = c.max
 	}
-	failed, body := transport.ReadHTTPError(resp, limit)
+	failed, body := overhttp.ReadHTTPError(resp, limit)
 	if sent := resp.Request.Header[mcp.HeaderSessionID]; len(sent) > 0 && deniesSession(failed) {
 		c.lost(sent[0])
 		return ErrSessionLost
@@ -330,7 +331,7 @@ func (c *carrier) document(m *transport.Outbound, resp *http.Response, back tran
 	if resp.ContentLength < 0 || resp.ContentLength > int64(c.max) {
 		body = io.LimitReader(body, int64(c.max)+1)
 	}
-	frame, err := transport.ReadAll(body, resp.ContentLength)
+	frame, err := overhttp.ReadAll(body, resp.ContentLength)
 	switch {
 	case err != nil:
 		return c.failed(resp.Request.Context(), err)

@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // The verdict on a server by its answer to the probe (basic/versioning, basic/transports/streamable-http: backward
@@ -151,7 +152,7 @@ func TestDialErrors(t *testing.T) {
 			return true
 		}}
 		_, err := dialBadly(t, b.begin(t), "", client.Options{})
-		var answered *transport.HTTPError
+		var answered *overhttp.HTTPError
 		if !errors.As(err, &answered) || !test.is(err) || answered.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%d: %v", test.status, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // get opens the standing stream of a session, or goes on with one that was cut off.
@@ -17,7 +18,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !accepted(r.Header).stream {
-		transport.Refuse(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
+		overhttp.Refuse(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
 		return
 	}
 	ss := s.session(w, r)
@@ -31,7 +32,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	}
 	name, ok := s.opts.Events.Stream(last)
 	if !ok || !ss.named(name) {
-		transport.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
+		overhttp.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
 		return
 	}
 	l := ss.lane(name)

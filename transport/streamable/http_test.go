@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -152,9 +152,9 @@ func TestMethods(t *testing.T) {
 
 // Rule: loopback hosts only on a loopback address, an Origin of the same host or allowed.
 func TestGuard(t *testing.T) {
-	allowed := transport.Guard{AllowOrigin: func(origin string) bool { return origin == "https://app.example.com" }}
+	allowed := overhttp.Guard{AllowOrigin: func(origin string) bool { return origin == "https://app.example.com" }}
 	_, web := serve(t, world(nil), streamable.Options{Guard: allowed})
-	_, named := serve(t, world(nil), streamable.Options{Guard: transport.Guard{Hosts: []string{"mcp.example.com"}}})
+	_, named := serve(t, world(nil), streamable.Options{Guard: overhttp.Guard{Hosts: []string{"mcp.example.com"}}})
 	host := strings.TrimPrefix(web.URL, "http://")
 	for _, test := range []struct {
 		name   string
@@ -189,7 +189,7 @@ func TestGuard(t *testing.T) {
 }
 
 func TestPreflight(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Guard: transport.Guard{AllowOrigin: func(string) bool { return true }}})
+	_, web := serve(t, world(nil), streamable.Options{Guard: overhttp.Guard{AllowOrigin: func(string) bool { return true }}})
 	origin := "https://app.example.com"
 	got := send(t, "OPTIONS", web.URL+"/mcp", "", "Origin", origin, "Access-Control-Request-Method", "POST",
 		"Access-Control-Request-Headers", "content-type, mcp-param-region")

@@ -9,6 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // postLegacy serves a message of the legacy era.
@@ -73,11 +74,11 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) *session {
 	ids, version := r.Header[mcp.HeaderSessionID], r.Header.Get(mcp.HeaderProtocolVersion)
 	switch {
 	case len(ids) != 1 || ids[0] == "":
-		transport.Refuse(w, http.StatusBadRequest, "the request needs one Mcp-Session-Id, which initialize is answered with, or the "+
+		overhttp.Refuse(w, http.StatusBadRequest, "the request needs one Mcp-Session-Id, which initialize is answered with, or the "+
 			"_meta of revision "+string(mcp.LatestRevision))
 		return nil
 	case version != "" && !s.speaks(version):
-		transport.Refuse(w, http.StatusBadRequest, "MCP-Protocol-Version is none that this server speaks with a session")
+		overhttp.Refuse(w, http.StatusBadRequest, "MCP-Protocol-Version is none that this server speaks with a session")
 		return nil
 	}
 	ss, err := s.sessions.find(r.Context(), ids[0], s.opts.Principal(r))
@@ -85,7 +86,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) *session {
 	case err == nil:
 		return ss
 	case errors.Is(err, errUnknownSession):
-		transport.Refuse(w, http.StatusNotFound, err.Error())
+		overhttp.Refuse(w, http.StatusNotFound, err.Error())
 	case errors.Is(err, errTooMany):
 		refuseBusy(w, err.Error(), sweepEvery)
 	default:

@@ -7,6 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // post takes one message, of either era. An open stream rests on the frames of these functions: they are kept small.
@@ -25,7 +26,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 func (s *Server) read(w http.ResponseWriter, r *http.Request) *response {
 	accept := accepted(r.Header)
 	if !accept.json && !accept.stream {
-		transport.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
+		overhttp.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
 		return nil
 	}
 	frame, ok := s.bodies.Read(w, r)
@@ -86,5 +87,5 @@ func (s *Server) refuse(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Error) {
 
 func (s *Server) respond(w http.ResponseWriter, status int, frame []byte) {
 	s.opts.Tap.Show(transport.Sent, frame, nil)
-	transport.Respond(w, status, frame)
+	overhttp.Respond(w, status, frame)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -44,7 +45,7 @@ var proxies = []proxied{
 func (p proxied) begin(t *testing.T, h mcp.Handler) (url string, own *http.Client) {
 	t.Helper()
 	opts := p.opts
-	opts.Guard = transport.Guard{Hosts: []string{"127.0.0.1"}}
+	opts.Guard = overhttp.Guard{Hosts: []string{"127.0.0.1"}}
 	endpoint := streamable.Handler(h, opts)
 	origin := p.web(t, endpoint)
 	t.Cleanup(func() {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 const retryShutdown = 5 * time.Second
@@ -119,5 +119,5 @@ func (s *Server) onShutdown(end func()) (forget func()) {
 
 func refuseBusy(w http.ResponseWriter, why string, after time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
-	transport.Refuse(w, http.StatusServiceUnavailable, why)
+	overhttp.Refuse(w, http.StatusServiceUnavailable, why)
 }

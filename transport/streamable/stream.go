@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // cursor is how far a stream has been read, and when to come back for the rest.
@@ -158,7 +159,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // permanent reports whether an error will not go away by itself.
 func permanent(err error) bool {
-	var answered *transport.HTTPError
+	var answered *overhttp.HTTPError
 	return errors.Is(err, ErrSessionLost) || errors.Is(err, errLarge) || errors.As(err, &answered) && answered.Status < 500 && answered.Status != http.StatusTooManyRequests
 }
 
@@ -182,7 +183,7 @@ func (c *carrier) get(ctx context.Context, last string, revision mcp.Revision) (
 	}
 	if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != "text/event-stream" {
 		defer resp.Body.Close()
-		return nil, transport.NewHTTPError(resp)
+		return nil, overhttp.NewHTTPError(resp)
 	}
 	return resp, nil
 }
@@ -233,7 +234,7 @@ func (c *carrier) readStanding(ready func()) {
 			})
 			resp.Body.Close()
 		}
-		var answered *transport.HTTPError
+		var answered *overhttp.HTTPError
 		switch {
 		case c.life.Err() != nil || errors.Is(err, ErrSessionLost):
 			return

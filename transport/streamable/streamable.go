@@ -12,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // Defaults of [Options].
@@ -30,7 +31,7 @@ type Options struct {
 	// ServerOptions are those of every transport. MaxConcurrent bounds the requests in flight of one legacy session.
 	transport.ServerOptions
 	// Guard says which hosts and origins may come.
-	Guard transport.Guard
+	Guard overhttp.Guard
 	// Principal says who asks, as far as something in front of the endpoint has verified it. nil: ServerOptions.Principal.
 	Principal func(*http.Request) mcp.Principal
 
@@ -111,7 +112,7 @@ type Server struct {
 	opts     Options
 	edge     *transport.Edge
 	names    nameFields
-	bodies   *transport.Bodies
+	bodies   *overhttp.Bodies
 	slow     *timeout.Queue // of answers that become streams
 	sessions registry
 	workers  *workers
@@ -132,7 +133,7 @@ func Handler(h mcp.Handler, opts ...Options) *Server {
 		s.opts = opts[0]
 	}
 	s.opts.complete(h)
-	s.bodies = transport.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
+	s.bodies = overhttp.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
 	s.slow = timeout.New(s.opts.JSONFor)
 	if s.opts.JSONFor < 0 {
 		s.slow = timeout.New(DefaultJSONFor) // of answers that cannot be documents
@@ -171,5 +172,5 @@ func (s *Server) refuseMethod(w http.ResponseWriter, why string) {
 		allowed = "POST"
 	}
 	w.Header().Set("Allow", allowed)
-	transport.Refuse(w, http.StatusMethodNotAllowed, why)
+	overhttp.Refuse(w, http.StatusMethodNotAllowed, why)
 }

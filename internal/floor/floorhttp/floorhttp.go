@@ -1,4 +1,5 @@
-package floor
+// Package floorhttp is the floor over HTTP. It is apart, so that the floor on stdio links no HTTP.
+package floorhttp
 
 import (
 	"bytes"
@@ -7,19 +8,19 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/floor"
 )
 
 // Handler answers calls over HTTP, each with one JSON document.
 func Handler() http.Handler {
-	workers := sync.Pool{New: func() any { return new(worker) }}
+	workers := sync.Pool{New: func() any { return new(floor.Worker) }}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := make([]byte, r.ContentLength)
 		if _, err := io.ReadFull(r.Body, body); err != nil {
 			panic(err)
 		}
-		worker := workers.Get().(*worker)
-		frame := worker.answer(body)
+		worker := workers.Get().(*floor.Worker)
+		frame := worker.Answer(body)
 		workers.Put(worker)
 		w.Header()["Content-Type"] = jsonType
 		w.Header()["Content-Length"] = []string{strconv.Itoa(len(frame))}
@@ -43,10 +44,7 @@ type Poster struct {
 
 // Call sends one call and decodes the text of its result.
 func (p *Poster) Call(message string) string {
-	out := append(make([]byte, 0, 384+len(message)+len(message)/16), `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+meta+`"name":"echo","arguments":`...)
-	b := bytes.NewBuffer(out)
-	encode(b, &Echo{message})
-	r, err := http.NewRequest(http.MethodPost, p.URL, bytes.NewReader(append(b.Bytes(), "}}"...)))
+	r, err := http.NewRequest(http.MethodPost, p.URL, bytes.NewReader(floor.Request(message)))
 	if err != nil {
 		panic(err)
 	}
@@ -62,8 +60,5 @@ func (p *Poster) Call(message string) string {
 		panic(err)
 	}
 	_, _ = resp.Body.Read(make([]byte, 1)) // the end, so that the connection is used again
-	it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(frame, "result"), "content"))
-	it.Next()
-	text, _ := rawjson.String(rawjson.Lookup(it.Value, "text"))
-	return text
+	return floor.Text(frame)
 }

@@ -1,4 +1,4 @@
-package transport_test
+package overhttp_test
 
 import (
 	"io"
@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // A document that the client does not read holds up its handler no longer than it may take for a piece of it.
 func TestDocumentThatIsNeverRead(t *testing.T) {
-	defer transport.SetUnread(50 * time.Millisecond)()
+	defer overhttp.SetUnread(50 * time.Millisecond)()
 	written := make(chan struct{}, 1)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		transport.Respond(w, http.StatusOK, make([]byte, 64<<20))
+		overhttp.Respond(w, http.StatusOK, make([]byte, 64<<20))
 		written <- struct{}{}
 	}))
 	defer web.Close()
@@ -37,9 +37,9 @@ func TestDocumentThatIsNeverRead(t *testing.T) {
 
 // The deadline of a large document is not that of what follows it on the connection.
 func TestDocumentThatIsRead(t *testing.T) {
-	defer transport.SetUnread(50 * time.Millisecond)()
+	defer overhttp.SetUnread(50 * time.Millisecond)()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		transport.Respond(w, http.StatusOK, make([]byte, 1<<20))
+		overhttp.Respond(w, http.StatusOK, make([]byte, 1<<20))
 	}))
 	defer web.Close()
 	for range 3 {
