@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -43,11 +44,13 @@ func (e *ExitError) Error() string {
 	return b.String()
 }
 
-var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)`)
+var escapeSequence = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)`)
+})
 
 // printable drops what a terminal would obey, since the text of an error ends up on one.
 func printable(s string) string {
-	s = escapeSequence.ReplaceAllString(s, "")
+	s = escapeSequence().ReplaceAllString(s, "")
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) {
 			return -1
