@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -16,11 +17,12 @@ const (
 )
 
 // Strays keeps the last lines that a server wrote to its stdout and that are no messages. Where a server is started again
-// because it died of the question for its era, they are those of the second process. The zero value is ready; it is safe for
-// concurrent use.
+// because it died of the question for its era, they are those of the second process, or of the first where the second said
+// nothing that was read in time. The zero value is ready; it is safe for concurrent use.
 type Strays struct {
 	mu    sync.Mutex
 	last  []string
+	old   []string   // of the first process, where there is a second
 	first jsonrpc.ID // of the first request to the process
 	again func()     // is told of a second process; nil for nobody
 }
@@ -53,7 +55,7 @@ func (s *Strays) sent(frame []byte) {
 	case s.first.IsZero():
 		s.first = msg.ID
 	case s.first == msg.ID:
-		s.last = nil
+		s.old, s.last = s.last, nil
 		if s.again != nil {
 			s.again()
 		}
@@ -73,7 +75,10 @@ func (s *Strays) keep(line []byte) {
 func (s *Strays) Lines() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.last...)
+	if len(s.last) == 0 {
+		return slices.Clone(s.old)
+	}
+	return slices.Clone(s.last)
 }
 
 // tail keeps the end of what is written to it.
