@@ -17,8 +17,8 @@ const (
 )
 
 // Strays keeps the last lines that a server wrote to its stdout and that are no messages. Where a server is started again
-// because it died of the question for its era, they are those of the second process, or of the first where the second said
-// nothing that was read in time. The zero value is ready; it is safe for concurrent use.
+// because it died of the question for its era, they are those of the second process. The zero value is ready; it is safe for
+// concurrent use.
 type Strays struct {
 	mu    sync.Mutex
 	last  []string
@@ -73,6 +73,14 @@ func (s *Strays) keep(line []byte) {
 
 // Lines returns the last lines, at most 10, without control characters and not masked.
 func (s *Strays) Lines() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.last)
+}
+
+// printed is Lines for a start that failed: a second process may have died before what it said was read, and the first one was
+// no other program.
+func (s *Strays) printed() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.last) == 0 {

@@ -72,7 +72,7 @@ func (w *walk) report(s Step) bool {
 // fail reports the step that an error belongs to.
 func (w *walk) fail(err error) {
 	w.err = err
-	w.stray = w.strays.Lines()
+	w.stray = w.strays.printed()
 	w.said = w.stderr.lines()
 	w.early = !w.running.IsZero() && !w.seen[stepFirst]
 	d := w.diagnose()
