@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -11,15 +14,19 @@ import (
 type task struct {
 	use     mcp.ToolUse
 	tool    *mcp.Tool
-	refusal string // why it is not to be run
+	own     func(input json.RawMessage) (string, error) // runs a tool of the agent's own
+	refusal string                                      // why it is not to be run
+	edited  bool                                        // the user has changed the arguments
 	result  mcp.ToolResultContent
 }
+
+const interrupted = "the work was interrupted"
 
 // act runs the calls of a reply and returns their results, one for each and in order. Tools that are read-only run at the same
 // time; one that is not runs alone. An error ends the run; calls that have not been run by then have results that say so.
 func (r *run) act(calls []*mcp.ToolUse) (results []mcp.Content, err error) {
 	r.become(Acting)
-	var tasks []*task
+	tasks := make([]*task, 0, len(calls))
 	for _, use := range calls {
 		tasks = append(tasks, r.task(use))
 	}
@@ -32,7 +39,7 @@ func (r *run) act(calls []*mcp.ToolUse) (results []mcp.Content, err error) {
 			err = r.together(tasks[first : first+n])
 		} else {
 			for _, t := range tasks[first : first+n] {
-				r.refuse(t, "it was not run, since the work was interrupted")
+				r.refuse(t, interrupted)
 			}
 		}
 		first += n
@@ -45,18 +52,30 @@ func (r *run) act(calls []*mcp.ToolUse) (results []mcp.Content, err error) {
 
 func (r *run) task(use *mcp.ToolUse) *task {
 	t := &task{use: *use, result: mcp.ToolResultContent{ToolUseID: use.ID}}
-	if r.results.owns(use.Name) {
+	input, ok := arguments(use.Input)
+	if !ok {
+		t.refusal = fmt.Sprintf("the arguments of %s are not a JSON object; send one, as its schema says", oneLine(use.Name))
 		return t
 	}
-	tool, mended := r.find(use.Name)
+	t.use.Input = input
+	switch {
+	case use.Name == r.offer.search: // also where all are offered, in a conversation that began otherwise
+		t.tool, t.own = new(searchDefinition(use.Name)), r.search
+		return t
+	case use.Name == r.results.tool:
+		t.tool, t.own = new(r.results.definition()), r.results.read
+		return t
+	}
+	tool, mended := r.meant(use.Name)
 	switch {
 	case tool == nil:
-		t.refusal = fmt.Sprintf("there is no tool %s", use.Name)
+		t.refusal = r.missing(use.Name)
 		return t
 	case mended:
 		r.tell(Noticed{fmt.Sprintf("the model called %s, which is taken for %s", use.Name, tool.Name)})
 	}
 	t.tool, t.use.Name = tool, tool.Name
+	r.offerTool(tool.Name)
 	return t
 }
 
@@ -66,38 +85,30 @@ func (t *task) alike() bool { return t.tool == nil || EffectOf(t.tool) == ReadOn
 // together runs calls at the same time, once they are approved.
 func (r *run) together(tasks []*task) (err error) {
 	for _, t := range tasks {
-		if t.refusal == "" && t.tool != nil && err == nil {
+		if t.refusal == "" && err == nil {
 			err = r.approve(t)
 		}
 	}
-	happened, running := make(chan Event), 0
+	box, running := newInbox(), 0
+	defer box.close()
 	for _, t := range tasks {
 		switch {
-		case err != nil:
-			r.refuse(t, "it was not run, since the work was interrupted")
+		case err != nil || r.ctx.Err() != nil:
+			r.refuse(t, interrupted)
 		case t.refusal != "":
 			r.refuse(t, t.refusal)
-		case t.tool == nil:
-			t.result = r.results.read(t.use)
 		default:
-			r.tell(CallStarted{t.use, *t.tool})
-			running++
-			go r.call(t, happened)
+			if r.startCall(t, box) {
+				running++
+			}
 		}
 	}
 	for running > 0 {
-		e := <-happened
-		if ended, ok := e.(CallEnded); ok {
-			running--
-			ended.Result = r.results.keep(ended.Result, r.opts.MaxResult)
-			for _, t := range tasks {
-				if t.use.ID == ended.ID {
-					t.result = ended.Result
-				}
+		for _, p := range box.take() {
+			if r.take(p); p.ended != nil {
+				running--
 			}
-			e = ended
 		}
-		r.tell(e)
 	}
 	if err == nil && r.ctx.Err() != nil {
 		err = r.ended()
@@ -105,28 +116,102 @@ func (r *run) together(tasks []*task) (err error) {
 	return err
 }
 
-func (r *run) approve(t *task) error {
-	if r.opts.Mode == ModeAsk && EffectOf(t.tool) != ReadOnly {
-		r.become(Waiting)
-		defer r.become(Acting)
+// startCall runs a call, and reports whether its end comes through the box.
+func (r *run) startCall(t *task, box *inbox) bool {
+	r.tell(CallStarted{t.use, *t.tool})
+	switch {
+	case r.ctx.Err() != nil: // whoever was told has ended the run
+		r.refuse(t, interrupted)
+	case t.own != nil:
+		r.runOwn(t)
+	default:
+		r.begin(t, box)
+		return true
 	}
-	refusal, err := r.approved(r.ctx, &t.use, t.tool)
-	t.refusal = refusal
-	return err
+	return false
+}
+
+// take takes what has happened.
+func (r *run) take(p post) {
+	switch {
+	case p.progress != nil:
+		r.tell(CallProgressed{p.task.use.ID, *p.progress})
+	case p.ended != nil:
+		p.ended.Result = r.results.keep(p.ended.Result, r.opts.MaxResult, r.opts.MaxMedia)
+		if p.task.edited {
+			p.ended.Result.Content = slices.Concat([]mcp.Content{mcp.Text(editedTo(p.task.use.Input))}, p.ended.Result.Content)
+		}
+		p.task.result = p.ended.Result
+		r.tell(*p.ended)
+	case p.question != nil:
+		r.answer(p.question)
+	case p.notice != "":
+		r.tell(Noticed{p.notice})
+	}
+}
+
+// editedTo is what the model is told, whose call is in the conversation as it has made it.
+func editedTo(input json.RawMessage) string {
+	const longest = 2000
+	return fmt.Sprintf("The user changed the arguments to %s; this is the result of that.", ends(string(input), longest))
+}
+
+func (r *run) approve(t *task) error {
+	if r.ctx.Err() != nil {
+		return r.ended()
+	}
+	wanted := t.use.Input
+	d, err := r.decide(&t.use, t.tool)
+	if err != nil {
+		return err
+	}
+	t.edited = !sameJSON(wanted, t.use.Input)
+	if !d.Allowed {
+		t.refusal = d.Reason
+	}
+	r.tell(d)
+	return nil
 }
 
 // refuse gives a call a result that says why it was not run.
 func (r *run) refuse(t *task, why string) {
-	t.result = mcp.ToolResultContent{ToolUseID: t.use.ID, Content: []mcp.Content{mcp.Text("This tool was not run: " + why + ".")}, IsError: true}
+	t.result = failed(t.use.ID, "This tool was not run: "+why+".")
 	r.tell(CallEnded{ID: t.use.ID, Result: t.result, Refusal: why})
 }
 
-// call runs a tool, and says what happens; what is said is always taken.
-func (r *run) call(t *task, happened chan<- Event) {
+func failed(id, why string) mcp.ToolResultContent {
+	return mcp.ToolResultContent{ToolUseID: id, Content: []mcp.Content{mcp.Text(why)}, IsError: true}
+}
+
+// runOwn runs a tool of the agent's own.
+func (r *run) runOwn(t *task) {
 	began := time.Now()
-	res, err := r.tools.Call(r.ctx, t.use, func(p mcp.ProgressParams) { happened <- CallProgressed{t.use.ID, p} })
+	text, err := t.own(t.use.Input)
 	if err != nil {
-		res = &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(err.Error())}, IsError: true}
+		t.result = failed(t.use.ID, err.Error())
+	} else {
+		t.result.Content = []mcp.Content{mcp.Text(text)}
 	}
-	happened <- CallEnded{ID: t.use.ID, Result: resultOf(t.use.ID, res), Took: time.Since(began)}
+	r.tell(CallEnded{ID: t.use.ID, Result: t.result, Took: time.Since(began)})
+}
+
+// begin runs a tool beside this goroutine. What its server asks meanwhile comes back through the box, as all else does.
+func (r *run) begin(t *task, box *inbox) {
+	ctx := context.WithValue(r.ctx, askerKey{}, &asker{inbox: box, ctx: r.ctx, server: r.opts.Server(t.use.Name), sampled: &r.sampled})
+	r.calls.Go(func() {
+		began, result := time.Now(), failed(t.use.ID, "The tool has ended without a result.")
+		defer func() { // also where the goroutine ends in the middle: the run waits for this
+			if p := recover(); p != nil {
+				result = failed(t.use.ID, fmt.Sprintf("The tool has panicked: %v", p))
+			}
+			box.put(post{task: t, ended: &CallEnded{ID: t.use.ID, Result: result, Took: time.Since(began)}})
+		}()
+		res, err := r.tools.Call(ctx, t.use, func(p mcp.ProgressParams) { box.put(post{task: t, progress: &p}) })
+		switch {
+		case err != nil:
+			result = failed(t.use.ID, err.Error())
+		case res != nil:
+			result = resultOf(t.use.ID, res)
+		}
+	})
 }

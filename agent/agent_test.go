@@ -26,7 +26,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type script struct {
 	t       *testing.T
 	replies []reply
-	heard   []agent.Conversation
+	next    func(agent.Conversation) reply // in the place of replies
+	window  int
+	limit   int                          // that it does not tell
+	input   func(agent.Conversation) int // what a request takes, in tokens
+
+	mu    sync.Mutex // servers may use it, too
+	heard []agent.Conversation
 }
 
 // reply is text, and calls as "tool {arguments}".
@@ -34,23 +40,43 @@ type reply struct {
 	text  string
 	calls []string
 	err   error // behind the text
+	cut   bool
+
+	notice string
 }
 
 func says(text string, calls ...string) reply { return reply{text: text, calls: calls} }
 
-func (s *script) Window() int { return 0 }
+func (s *script) Window() int { return s.window }
+
+func (s *script) hear(c agent.Conversation) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.Messages = slices.Clone(c.Messages)
+	s.heard = append(s.heard, c)
+	return len(s.heard) - 1
+}
 
 func (s *script) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
 		check(s.t, c.Messages)
-		n := len(s.heard)
-		s.heard = append(s.heard, c)
-		if n >= len(s.replies) {
-			yield(agent.Delta{}, errors.New("the script has no more replies"))
+		n := s.hear(c)
+		var r reply
+		switch {
+		case s.next != nil:
+			r = s.next(c)
+		case n < len(s.replies):
+			r = s.replies[n]
+		default:
+			r.err = errors.New("the script has no more replies")
+		}
+		m := agent.Message{Role: mcp.RoleAssistant, Usage: &agent.Usage{Input: 100, Output: 10}}
+		if s.input != nil {
+			m.Usage.Input = s.input(c)
+		}
+		if r.notice != "" && !yield(agent.Delta{Notice: r.notice}, nil) {
 			return
 		}
-		r := s.replies[n]
-		m := agent.Message{Role: mcp.RoleAssistant, Usage: &agent.Usage{Input: 100, Output: 10}}
 		for _, word := range strings.SplitAfter(r.text, " ") {
 			if word != "" && !yield(agent.Delta{Text: word}, nil) {
 				return
@@ -67,6 +93,7 @@ func (s *script) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agen
 			name, args, _ := strings.Cut(call, " ")
 			m.Content = append(m.Content, mcp.UseTool(fmt.Sprintf("call-%d-%d", n, i), name, json.RawMessage(args)))
 		}
+		m.Cut = r.cut
 		yield(agent.Delta{Message: &m}, nil)
 	}
 }
@@ -203,10 +230,10 @@ func TestRun(t *testing.T) {
 			[]string{"thinking", "acting", "starts a__read", `ends: a__read {"x":1}`, "thinking", "finished", "answered in 2, 200 and 20 tokens"}},
 		{"slips", []reply{says("", "A.Read {}", "read {}", "b__nothing {}"), says("done")}, agent.Options{},
 			[]string{"thinking", "acting", "the model called A.Read, which is taken for a__read", "the model called read, which is taken for a__read",
-				"starts a__read", "starts a__read", "ends: This tool was not run: there is no tool b__nothing.", "ends: a__read {}", "ends: a__read {}",
+				"starts a__read", "starts a__read", "ends: This tool was not run: there is no tool b__nothing; perhaps one of these was meant: b__write.", "ends: a__read {}", "ends: a__read {}",
 				"thinking", "finished", "answered in 2, 200 and 20 tokens"}},
 		{"nobody to ask", []reply{says("", "a__write {}"), says("done")}, agent.Options{},
-			[]string{"thinking", "acting", "waiting", "acting", "ends: This tool was not run: the user has to approve this tool, and cannot be asked.",
+			[]string{"thinking", "acting", "ends: This tool was not run: the user has to approve this tool, and cannot be asked.",
 				"thinking", "finished", "answered in 2, 200 and 20 tokens"}},
 		{"asked", []reply{says("", "a__write {}"), says("done")}, agent.Options{Approve: allow},
 			[]string{"thinking", "acting", "waiting", "acting", "starts a__write", "ends: a__write {}",
@@ -224,10 +251,10 @@ func TestRun(t *testing.T) {
 		{"the budget", []reply{says("", `a__read {"x":1}`), says("", `a__read {"x":2}`), says("never")}, agent.Options{MaxSteps: 2},
 			[]string{"thinking", "acting", "starts a__read", `ends: a__read {"x":1}`, "thinking", "acting", "starts a__read", `ends: a__read {"x":2}`,
 				"finished", "budget spent in 2, 200 and 20 tokens"}},
-		{"in circles", []reply{says("", "a__read {}"), says("", "a__read { }"), says("", "a__read {}"), says("done")}, agent.Options{},
-			[]string{"thinking", "acting", "starts a__read", "ends: a__read {}", "thinking", "acting", "starts a__read", "ends: a__read { }",
+		{"in circles", []reply{says("", "a__read {}"), says("", "a__read"), says("", "a__read {}"), says("done")}, agent.Options{},
+			[]string{"thinking", "acting", "starts a__read", "ends: a__read {}", "thinking", "acting", "starts a__read", "ends: a__read {}",
 				"thinking", "acting", "starts a__read", "ends: a__read {}",
-				"You have made the same calls with the same arguments several times in a row, and they will not bring anything else. Use what they have returned, or do something different.",
+				"You have made the same calls with the same arguments several times, and they will not bring anything else. Use what they have returned, or do something different.",
 				"thinking", "finished", "answered in 4, 400 and 40 tokens"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -371,6 +398,21 @@ func TestLeft(t *testing.T) {
 	})
 }
 
+// Who leaves as the first of two calls starts has neither made.
+func TestLeftBetween(t *testing.T) {
+	b := newBench("read")
+	a := agent.New(&script{t: t, replies: []reply{says("", `read {"n":1}`, `read {"n":2}`), says("done")}}, b)
+	for e := range a.Run(t.Context(), mcp.Text("go")) {
+		if _, ok := e.(agent.CallStarted); ok {
+			break
+		}
+	}
+	if len(b.called) > 0 {
+		t.Errorf("%q", b.called)
+	}
+	check(t, append(a.Messages(), agent.Message{Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.Text("x")}}))
+}
+
 func TestOneRunAtATime(t *testing.T) {
 	a := agent.New(&script{t: t, replies: []reply{says("done")}}, newBench())
 	for range a.Run(t.Context(), mcp.Text("go")) {
@@ -436,6 +478,13 @@ func TestLongResults(t *testing.T) {
 			t.Errorf("%q, want %q", got, want[i])
 		}
 	}
+}
+
+// A conversation that is taken up again, elsewhere, has nothing to read on, and all tools: the model is told what it can do.
+func TestOwnToolsLater(t *testing.T) {
+	m := &script{t: t, replies: []reply{says("", `read_result {"result":"result-1"}`, `search_tools {"query":"read"}`), says("done")}}
+	expect(t, agent.New(m, newBench("a__read")), "thinking", "acting", "starts read_result", "ends: nothing is kept of results any more: call their tools again",
+		"starts search_tools", "ends: a__read: \n\nThese can be called now.", "thinking", "finished", "answered in 2, 200 and 20 tokens")
 }
 
 // Structured content is given once.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -14,19 +15,24 @@ type Mode string
 const (
 	// ModeAsk asks about every tool that is not read-only. It is the default.
 	ModeAsk Mode = "ask"
-	// ModeReadOnly runs tools that are read-only, and refuses all others.
+	// ModeReadOnly runs tools that are read-only and those that have been allowed for good ([Options.Allowed]), and refuses all
+	// others, also those that a [Decision] has allowed for longer than one call.
 	ModeReadOnly Mode = "read-only"
 	// ModeAll runs all tools, and ModeNone none.
 	ModeAll  Mode = "all"
 	ModeNone Mode = "none"
 )
 
-// Question asks whether a tool may be run.
+// Question asks whether a tool may be run, or, where Sampling is set, whether a server may use the model.
 type Question struct {
 	Call mcp.ToolUse
 	Tool mcp.Tool
 	// Effect is what the tool may do by its own words, which are as good as its server.
 	Effect Effect
+	// Server is the one that has the tool, or that wants to use the model; empty where the tools' names do not say.
+	Server string
+	// Sampling is what the server wants to ask the model; Call, Tool and Effect are zero then.
+	Sampling *mcp.CreateMessageParams
 }
 
 // Effect is what a tool may do.
@@ -57,58 +63,111 @@ type Decision struct {
 	Allow bool
 	// Reason is what the model is told where it is not allowed.
 	Reason string
-	// Arguments take the place of the call's, where they are set.
+	// Arguments take the place of the call's, where they are set; the model is told so with the result.
 	Arguments json.RawMessage
 	// For is how far the decision goes: for this call alone, where it is empty.
 	For Extent
 }
 
-// Extent says how far an allowance goes. What is to hold for good is kept by whoever decides ([Options.Allowed]).
+// Extent says how far an allowance goes, as long as the mode is [ModeAsk]; that of a server's use of the model goes for that server,
+// whichever is given, and for this once where it is not known which of several servers asks. What is to hold for good is kept by
+// whoever decides ([Options.Allowed]).
 type Extent string
 
 const (
 	ThisTool   Extent = "tool"   // until the agent is done with
-	ThisServer Extent = "server" // all tools whose name has the same server before its __
+	ThisServer Extent = "server" // all tools of its server
 )
 
-// approved decides on a call, and returns why it is not to be run; empty where it is. The call may be another one then.
-func (a *Agent) approved(ctx context.Context, use *mcp.ToolUse, tool *mcp.Tool) (refusal string, err error) {
-	effect := EffectOf(tool)
-	switch mode := a.opts.Mode; {
-	case mode == ModeNone:
-		return "tools may not be run", nil
-	case mode == ModeAll, effect == ReadOnly, a.allowed[tool.Name], a.allowed[serverOf(tool.Name)+"__"]:
-		return "", nil
-	case a.opts.Allowed != nil && a.opts.Allowed(tool.Name):
-		return "", nil
-	case mode == ModeReadOnly:
-		return "only tools that are read-only may be run, and this one is not", nil
-	case a.opts.Approve == nil:
-		return "the user has to approve this tool, and cannot be asked", nil
+// allowance is what a decision has allowed until the agent is done with: a tool, all tools of a server, or its use of the model.
+type allowance struct {
+	what Extent // or Sampling
+	name string // of the tool, or the server
+}
+
+// refusal is what the model is told of a decision against its call.
+func (d *Decision) refusal() string {
+	if d.Reason != "" {
+		return "the user refused: " + d.Reason
 	}
-	d, err := a.opts.Approve(ctx, Question{*use, *tool, effect})
+	return "the user refused"
+}
+
+// by says what a decision comes from.
+func (d Decided) by(what, why string) Decided {
+	d.By, d.Reason = what, why
+	return d
+}
+
+// decide decides on a call, which may be another one then. An error ends the run.
+func (r *run) decide(use *mcp.ToolUse, tool *mcp.Tool) (Decided, error) {
+	server, effect := r.opts.Server(tool.Name), EffectOf(tool)
+	refused := Decided{Call: *use, Server: server, Effect: effect}
+	allowed := refused
+	allowed.Allowed = true
+	switch mode := r.opts.Mode; {
+	case mode == ModeNone:
+		return refused.by(ByMode, "tools may not be run"), nil
+	case mode == ModeAll:
+		return allowed.by(ByMode, "everything is allowed"), nil
+	case effect == ReadOnly:
+		return allowed.by(ByAnnotation, "the tool is read-only"), nil
+	case mode == ModeAsk && (r.allowed[allowance{ThisTool, tool.Name}] || r.allowed[allowance{ThisServer, server}]):
+		return allowed.by(BySession, "the user has allowed it before"), nil
+	case r.opts.Allowed != nil && r.opts.Allowed(tool.Name):
+		return allowed.by(ByAlways, "the user has allowed it for good"), nil
+	case mode != ModeAsk:
+		return refused.by(ByMode, "only tools that are read-only may be run, and this one is not"), nil
+	case r.opts.Approve == nil:
+		return refused.by(ByMode, "the user has to approve this tool, and cannot be asked"), nil
+	}
+	d, err := r.consult(r.ctx, Question{Call: *use, Tool: *tool, Effect: effect, Server: server})
 	switch {
-	case err != nil:
-		return "", err
-	case !d.Allow && d.Reason != "":
-		return "the user refused: " + d.Reason, nil
-	case !d.Allow:
-		return "the user refused", nil
+	case err != nil || !d.Allow:
+		return refused.by(ByUser, d.refusal()), err
+	case len(d.Arguments) > 0:
+		input, ok := arguments(d.Arguments)
+		if !ok {
+			return refused.by(ByUser, "the user has changed its arguments into something that is no JSON object"), nil
+		}
+		use.Input, allowed.Call.Input = input, input
 	}
 	switch d.For {
 	case ThisTool:
-		a.allowed[tool.Name] = true
+		r.allowed[allowance{d.For, tool.Name}] = true
 	case ThisServer:
-		a.allowed[serverOf(tool.Name)+"__"] = true
+		r.allowed[allowance{d.For, server}] = true
 	}
-	if d.Arguments != nil {
-		use.Input = d.Arguments
-	}
-	return "", nil
+	return allowed.by(ByUser, "the user has allowed it"), nil
 }
 
-// serverOf returns the server in a qualified name; all of it where it is none.
+// consult asks whoever approves. Nobody is asked once the run has ended, and an answer that comes then does not count.
+func (r *run) consult(ctx context.Context, q Question) (d Decision, err error) {
+	r.become(Waiting)
+	defer r.become(Acting)
+	if r.ctx.Err() == nil {
+		d, err = r.opts.Approve(ctx, q)
+	}
+	if err == nil && r.ctx.Err() != nil {
+		err = r.ended()
+	}
+	return d, err
+}
+
+// arguments returns a call's arguments: nothing is an empty object, and what is no object is none.
+func arguments(input json.RawMessage) (json.RawMessage, bool) {
+	input = bytes.TrimSpace(input)
+	if len(input) == 0 || string(input) == "null" {
+		return json.RawMessage("{}"), true
+	}
+	return input, input[0] == '{' && json.Valid(input)
+}
+
+// serverOf returns the server in a qualified name; nothing where it is none.
 func serverOf(name string) string {
-	server, _, _ := strings.Cut(name, "__")
+	server, _, qualified := strings.Cut(name, "__")
+	if !qualified {
+		return ""
+	}
 	return server
 }

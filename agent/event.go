@@ -13,10 +13,9 @@ type Event interface{ event() }
 type State string
 
 const (
-	Idle     State = "idle"
 	Thinking State = "thinking" // the model replies
 	Acting   State = "acting"   // tools run
-	Waiting  State = "waiting"  // for an approval
+	Waiting  State = "waiting"  // for an approval, or for what a server asks the user
 	Finished State = "finished"
 	Failed   State = "failed"
 )
@@ -33,7 +32,7 @@ type (
 	Thought struct{ Text string }
 )
 
-// Replied: the model has said all of a reply.
+// Replied: the model has said all of a reply. One that holds nothing is not told: the model is asked again.
 type Replied struct{ Message Message }
 
 // CallStarted: a tool is being run.
@@ -56,6 +55,48 @@ type CallEnded struct {
 	Refusal string // why it was not run; empty where it was
 }
 
+// Decided: a call may be made, or not, and this is why. Where a server wants to use the model (sampling) there is no Call, and no
+// Effect. A call that could not be made anyhow, of a tool that is not there or with arguments that are no object, is not decided
+// on: its [CallEnded] says why.
+type Decided struct {
+	Call    mcp.ToolUse // with the arguments that it is made with
+	Server  string
+	Effect  Effect
+	Allowed bool
+	By      string // one of [ByMode], [ByAnnotation], [BySession], [ByAlways] and [ByUser]
+	Reason  string // in words; of a refusal, what the model is told
+}
+
+// What a decision comes from.
+const (
+	ByMode       = "mode"       // Options.Mode; of samples, also Options.MaxSteps
+	ByAnnotation = "annotation" // the tool says that it is read-only
+	BySession    = "session"    // a Decision before, with For
+	ByAlways     = "always"     // Options.Allowed
+	ByUser       = "user"       // Options.Approve
+)
+
+// Asked: a server asks the user something (elicitation), or wants to use the model (sampling); what comes next in the run is
+// the question itself, if there is one, and the answer.
+type Asked struct {
+	Server  string
+	Message string
+	Kind    string // [Elicitation] or [Sampling]
+}
+
+// The kinds of [Asked].
+const (
+	Elicitation = "elicitation"
+	Sampling    = "sampling"
+)
+
+// Compacted: the conversation came near to the model's window, and its older part has been replaced by a summary; where the
+// model could not write one, Summary is empty, and results of older calls have been left out instead.
+type Compacted struct {
+	Before, After int // tokens of the next request
+	Summary       string
+}
+
 // ToolsChanged: there are other tools than before, by name.
 type ToolsChanged struct{ Added, Removed []string }
 
@@ -66,7 +107,7 @@ type Noticed struct{ Text string }
 type Ended struct {
 	Reason Reason
 	Steps  int
-	Usage  Usage // of all replies together
+	Usage  Usage // of all replies together, summaries and samples among them
 }
 
 // Reason says why a run has ended.
@@ -75,6 +116,7 @@ type Reason string
 const (
 	Answered    Reason = "answered"     // the model has called no tool
 	BudgetSpent Reason = "budget spent" // Options.MaxSteps
+	CutOff      Reason = "cut off"      // the last reply reached the bound of its length, and calls no tool: what it said is kept
 )
 
 func (StateChanged) event()   {}
@@ -84,6 +126,9 @@ func (Replied) event()        {}
 func (CallStarted) event()    {}
 func (CallProgressed) event() {}
 func (CallEnded) event()      {}
+func (Decided) event()        {}
+func (Asked) event()          {}
+func (Compacted) event()      {}
 func (ToolsChanged) event()   {}
 func (Noticed) event()        {}
 func (Ended) event()          {}

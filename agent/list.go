@@ -14,25 +14,27 @@ import (
 func (r *run) list() error {
 	select {
 	case <-r.tools.Changed():
+		r.stale = true
 	default:
-		if r.listed != nil {
-			return nil
-		}
+	}
+	if r.listed != nil && !r.stale {
+		return nil
 	}
 	tools, err := r.tools.List(r.ctx)
-	if err != nil {
+	if err != nil { // what has changed is still to be read, by the next run
 		return fmt.Errorf("the tools could not be listed: %w", err)
 	}
+	r.stale = false
 	// An order of their own: what providers have read stays the same, whichever server was ready first.
 	slices.SortStableFunc(tools, func(a, b mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	tools = slices.CompactFunc(tools, func(a, b mcp.Tool) bool { return a.Name == b.Name })
 	first, change := r.listed == nil, changes(r.listed, tools)
-	r.listed = append([]mcp.Tool{}, tools...) // not nil
+	r.relist(tools, r.listed)
 	if first || len(change.Added)+len(change.Removed) == 0 {
 		return nil
 	}
 	r.tell(change)
-	r.say(mcp.RoleUser, mcp.Text(change.String()))
+	r.said.say(mcp.RoleUser, mcp.Text(r.news(change)))
 	return nil
 }
 
@@ -58,7 +60,7 @@ func changes(before, after []mcp.Tool) (c ToolsChanged) {
 	return c
 }
 
-// String says in words, which the model is told, what has come and gone.
+// String says in words what has come and gone.
 func (c ToolsChanged) String() string {
 	var parts []string
 	if len(c.Added) > 0 {
@@ -70,14 +72,53 @@ func (c ToolsChanged) String() string {
 	return strings.Join(parts, " ")
 }
 
-// find returns the tool that a call means: models write - for _, and leave out what stands before a name.
-func (r *run) find(name string) (tool *mcp.Tool, mended bool) {
-	i, found := slices.BinarySearchFunc(r.listed, name, func(t mcp.Tool, name string) int { return cmp.Compare(t.Name, name) })
-	if found {
-		return &r.listed[i], false
+// news is what the model is told of tools that come and go: in short, where it searches for them.
+func (a *Agent) news(c ToolsChanged) string {
+	if !a.offer.deferred {
+		return c.String()
 	}
-	if i := near.Slip(name, len(r.listed), func(i int) string { return r.listed[i].Name }); i >= 0 {
-		return &r.listed[i], true
+	var parts []string
+	if n := len(c.Added); n > 0 {
+		parts = append(parts, fmt.Sprintf("Tools have become available, %d%s: %s finds them.", n, a.perServer(c.Added), a.offer.search))
+	}
+	if n := len(c.Removed); n > 0 {
+		parts = append(parts, fmt.Sprintf("Tools are not available any more, %d%s.", n, a.perServer(c.Removed)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// exactly returns the tool of a name; nil where there is none.
+func (a *Agent) exactly(name string) *mcp.Tool {
+	i, found := slices.BinarySearchFunc(a.listed, name, func(t mcp.Tool, name string) int { return cmp.Compare(t.Name, name) })
+	if !found {
+		return nil
+	}
+	return &a.listed[i]
+}
+
+// meant returns the tool that a call means: models write - for _, and leave out what stands before a name.
+func (a *Agent) meant(name string) (tool *mcp.Tool, mended bool) {
+	if tool = a.exactly(name); tool != nil {
+		return tool, false
+	}
+	if i := near.Slip(name, len(a.listed), func(i int) string { return a.listed[i].Name }); i >= 0 {
+		return &a.listed[i], true
 	}
 	return nil, false
+}
+
+// maxSuggested is how many tools are suggested for one that there is not.
+const maxSuggested = 3
+
+// missing says that there is no such tool, and which may have been meant.
+func (a *Agent) missing(name string) string {
+	text := "there is no tool " + oneLine(name)
+	var near []string
+	for _, t := range a.find(name, maxSuggested) {
+		near = append(near, t.Name)
+	}
+	if near != nil {
+		text += "; perhaps one of these was meant: " + strings.Join(near, ", ")
+	}
+	return text
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -18,6 +20,14 @@ type run struct {
 	left   bool // nobody listens any more
 	step   int
 	usage  Usage
+	calls  sync.WaitGroup
+
+	samples int // that servers were allowed to have
+
+	repeats repeats
+	input   []mcp.Content // what the user has said
+	inputAt int           // the message that it is in
+	opening bool          // it is the first that was ever said
 }
 
 // errLeft is the cause of a run whose events nobody wants any more.
@@ -35,10 +45,11 @@ func (r *run) become(s State) { r.tell(StateChanged{s, r.step}) }
 
 // start works until the task is done.
 func (r *run) start(input []mcp.Content) {
-	if len(input) > 0 {
-		r.say(mcp.RoleUser, input...)
+	reason, err := Reason(""), r.hear(input)
+	if err == nil {
+		reason, err = r.work()
 	}
-	reason, err := r.work()
+	r.count(r.sampled.take())
 	switch {
 	case r.left:
 	case err != nil:
@@ -52,14 +63,21 @@ func (r *run) start(input []mcp.Content) {
 	}
 }
 
-// say adds to the conversation: to its last message, where that is of the same role.
-func (r *run) say(role mcp.Role, content ...mcp.Content) {
-	if n := len(r.messages); n > 0 && r.messages[n-1].Role == role {
-		last := &r.messages[n-1]
-		last.Content = slices.Concat(last.Content, content)
-		return
+// hear takes what the user says. Calls that have no results yet, since a caller of the agent's has panicked, get them before that.
+func (r *run) hear(input []mcp.Content) error {
+	r.said.turn(nil)
+	last := len(r.said.messages) - 1
+	switch {
+	case len(input) > 0:
+		r.said.say(mcp.RoleUser, input...)
+	case last < 0:
+		return errors.New("nothing has been said yet: say what is to be done")
+	case r.said.messages[last].Role == mcp.RoleAssistant:
+		r.said.say(mcp.RoleUser, mcp.Text("Go on."))
 	}
-	r.messages = append(r.messages, Message{Role: role, Content: content})
+	r.input, r.inputAt = input, len(r.said.messages)-1
+	r.opening = r.inputAt == 0
+	return nil
 }
 
 func (r *run) work() (Reason, error) {
@@ -72,68 +90,129 @@ func (r *run) work() (Reason, error) {
 			return "", err
 		}
 		calls := reply.Calls()
-		if len(calls) == 0 {
+		switch {
+		case len(calls) == 0 && reply.Cut:
+			return CutOff, nil
+		case len(calls) == 0:
 			return Answered, nil
 		}
 		results, err := r.act(calls)
-		r.say(mcp.RoleUser, results...) // a call without a result is one that providers refuse
+		r.said.say(mcp.RoleUser, results...) // a call without a result is one that providers refuse
 		if err != nil {
 			return "", err
 		}
-		if note := r.repeats.notice(reply); note != "" {
+		if note := r.repeats.notice(reply, results); note != "" {
 			r.tell(Noticed{note})
-			r.say(mcp.RoleUser, mcp.Text(note))
+			r.said.say(mcp.RoleUser, mcp.Text(note))
 		}
 	}
 	r.step--
 	return BudgetSpent, nil
 }
 
-// think has the model reply.
+// think has the model reply. Where it replies with nothing, it is asked again, once: that happens, and is often not repeated.
 func (r *run) think() (*Message, error) {
 	r.become(Thinking)
-	var said string
-	tools := append(slices.Clip(r.listed), r.results.tools()...)
-	for delta, err := range r.model.Reply(r.ctx, Conversation{r.opts.System, slices.Clip(r.messages), tools}) {
+	r.makeRoom()
+	reply, err := r.ask()
+	if err == nil && reply.blank() && !reply.Cut {
+		r.tell(Noticed{"the model's reply was empty: it is asked again"})
+		reply, err = r.ask()
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.Cut:
+		r.tell(Noticed{"the reply has reached the bound of its length, and was cut off"})
+	case reply.blank():
+		return nil, errors.New("the model has replied with nothing, twice: say it in another way, or try another model")
+	}
+	return reply, nil
+}
+
+// maxShorter is how often a conversation is made shorter that a provider refuses.
+const maxShorter = 3
+
+// ask makes a request. Where the conversation has become too long for the model, it is made shorter.
+func (r *run) ask() (*Message, error) {
+	reply, err := r.reply()
+	for range maxShorter {
+		if !errors.Is(err, ErrContextLength) || r.opts.CompactAt < 0 || r.ctx.Err() != nil || !r.compact(r.tooLong()) {
+			break
+		}
+		if last := len(r.said.messages) - 1; r.said.messages[last].Role == mcp.RoleAssistant {
+			r.said.say(mcp.RoleUser, mcp.Text("Your reply was cut off, since the conversation was too long. It has been made shorter: go on."))
+		}
+		reply, err = r.reply()
+	}
+	return reply, err
+}
+
+// reply is one request and what comes of it.
+func (r *run) reply() (*Message, error) {
+	if r.ctx.Err() != nil {
+		return nil, r.ended()
+	}
+	var said strings.Builder
+	estimate := r.estimate()
+	c := Conversation{System: r.system(), Messages: slices.Clip(r.said.messages), Tools: slices.Clip(r.definitions())}
+	for delta, err := range r.model.Reply(r.ctx, c) {
+		if delta.Message != nil {
+			r.took(delta.Message.Usage)
+		}
 		if err == nil && r.ctx.Err() != nil {
 			err = r.ended()
 		}
 		if err != nil {
-			r.keep(said)
+			r.keep(said.String())
 			return nil, fmt.Errorf("the model has not replied: %w", err)
+		}
+		if delta.Notice != "" {
+			r.tell(Noticed{delta.Notice})
 		}
 		if delta.Reasoning != "" {
 			r.tell(Thought{delta.Reasoning})
 		}
 		if delta.Text != "" {
-			said += delta.Text
+			said.WriteString(delta.Text)
 			r.tell(Said{delta.Text})
 		}
 		if delta.Message != nil {
-			r.replied(delta.Message)
+			r.replied(delta.Message, estimate)
 			return delta.Message, nil
 		}
 	}
-	r.keep(said)
+	r.keep(said.String())
 	return nil, errors.New("the model has not replied: its reply has no end")
 }
 
 // keep adds what the model has said of a reply that was cut off.
 func (r *run) keep(said string) {
-	if said != "" {
-		r.say(mcp.RoleAssistant, mcp.Text(said))
+	if strings.TrimSpace(said) != "" {
+		r.said.say(mcp.RoleAssistant, mcp.Text(said))
 	}
 }
 
-func (r *run) replied(m *Message) {
+// replied takes a reply. One that holds nothing is no part of the conversation.
+func (r *run) replied(m *Message, estimate int) {
 	m.Role = mcp.RoleAssistant
-	r.messages = append(r.messages, *m)
-	if u := m.Usage; u != nil {
-		r.usage.Input += u.Input
-		r.usage.Cached += u.Cached
-		r.usage.Output += u.Output
+	r.measured(estimate, m.Usage)
+	if !m.blank() {
+		r.said.add(*m)
+		r.tell(Replied{*m})
 	}
-	r.tell(Replied{*m})
+}
+
+// took counts what a reply has taken.
+func (r *run) took(u *Usage) {
+	if u != nil {
+		r.count(*u)
+	}
+}
+
+func (r *run) count(u Usage) {
+	r.usage.add(u)
+	r.spent.add(u)
 }
 
 // ended is why the run has been ended from outside.

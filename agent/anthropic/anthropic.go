@@ -11,10 +11,11 @@
 //   - results of tools come first in their message; a call's id or name that another provider has made, and this API does not take,
 //     is replaced, in the call and in its result;
 //   - what the model cannot read becomes a text that says what it was: sounds, binary resources, images of other types than JPEG,
-//     PNG, GIF and WebP or over [Options.MaxImage], and all images of a failed call;
+//     PNG, GIF and WebP or over [Options.MaxMedia], and all images of a failed call;
 //   - a tool whose name or schema cannot be made acceptable is left out, and [Options.Warn] says why;
 //   - what the model has thought goes back to the model that has thought it, unchanged and in its place, and to no other. Where the
-//     API does not take it any more, as after a change of the system prompt, it is left out, and Warn says so.
+//     API does not take it any more, as after a change of the system prompt, it is left out, and Warn says so. It takes no thoughts
+//     that nothing stands behind in their message.
 //
 // The system prompt, the tools and the end of the conversation are marked for the provider's prompt cache.
 package anthropic
@@ -37,7 +38,7 @@ import (
 const (
 	DefaultMaxTokens = 16_000
 	DefaultWindow    = 200_000
-	DefaultMaxImage  = 5 << 20
+	DefaultMaxMedia  = 5 << 20 / 4 * 3 // the API takes 5 MiB of base64
 	DefaultRetries   = 2
 )
 
@@ -62,14 +63,15 @@ type Options struct {
 	// Thinking is how many tokens a reply may think, at least 1,024, or [Adaptive]; 0 is the model's default. A model that takes no
 	// budget is asked to think adaptively instead.
 	Thinking int
-	// MaxImage bounds an image as it is sent, in bytes of base64; default [DefaultMaxImage], which is the API's.
-	MaxImage int
+	// MaxMedia bounds an image, in bytes, default [DefaultMaxMedia]; negative: none is sent. Text says what has been left out.
+	MaxMedia int
 	// Retries is how often a request is tried again, default [DefaultRetries]; negative: never.
 	Retries int
 
 	// HTTPClient default: [http.DefaultClient].
 	HTTPClient *http.Client
-	// Warn is told what has been left out of a request, once for each tool and reason. It may be called concurrently.
+	// Warn is told what has been left out of a request, once for each tool and reason. It may be called concurrently. nil: replies
+	// tell, as [agent.Delta] has it.
 	Warn func(string)
 }
 
@@ -78,7 +80,7 @@ func (o *Options) complete() {
 		o.Window = DefaultWindow
 	}
 	o.MaxTokens = cmp.Or(o.MaxTokens, DefaultMaxTokens)
-	o.MaxImage = cmp.Or(o.MaxImage, DefaultMaxImage)
+	o.MaxMedia = cmp.Or(o.MaxMedia, DefaultMaxMedia)
 	o.Retries = max(0, cmp.Or(o.Retries, DefaultRetries))
 	if o.Thinking > 0 {
 		o.Thinking = max(o.Thinking, minBudget)
@@ -86,13 +88,10 @@ func (o *Options) complete() {
 	if o.HTTPClient == nil {
 		o.HTTPClient = http.DefaultClient
 	}
-	if o.Warn == nil {
-		o.Warn = func(string) {}
-	}
 }
 
-// model is safe for concurrent use.
-type model struct {
+// Model is a model of Anthropic's, or of a server that is like it. It is safe for concurrent use.
+type Model struct {
 	opts     Options
 	messages sdk.MessageService
 	adaptive atomic.Bool // the model takes no budget for its thoughts
@@ -100,12 +99,15 @@ type model struct {
 	mu        sync.Mutex // guards all below
 	prepared  map[string]prepared
 	warned    map[string]bool
+	notices   []string        // that the next piece of a reply tells
 	forgotten map[string]bool // thoughts that the API does not take any more
 }
 
+var _ agent.Model = (*Model)(nil)
+
 // New returns a model. It calls nothing yet: a wrong key or name is an error of the first reply. Errors say what to do; those of the
-// API wrap the SDK's *Error. A reply that is cut off or refused is an error, [ErrCut] or [ErrRefused], behind what has been said.
-func New(o Options) agent.Model {
+// API wrap the SDK's *Error.
+func New(o Options) *Model {
 	o.complete()
 	// Not sdk.NewClient, which would look for keys in the environment and in files.
 	options := []option.RequestOption{option.WithHTTPClient(o.HTTPClient), option.WithMaxRetries(o.Retries)}
@@ -117,7 +119,7 @@ func New(o Options) agent.Model {
 	if o.Key != "" {
 		options = append(options, option.WithAPIKey(o.Key))
 	}
-	m := &model{opts: o, messages: sdk.NewMessageService(options...),
+	m := &Model{opts: o, messages: sdk.NewMessageService(options...),
 		prepared: map[string]prepared{}, warned: map[string]bool{}, forgotten: map[string]bool{}}
 	m.adaptive.Store(slices.Contains(unbudgeted, o.Model))
 	return m
@@ -127,23 +129,39 @@ func New(o Options) agent.Model {
 var unbudgeted = []string{"claude-opus-4-6", "claude-mythos-preview"}
 
 // Window implements [agent.Model].
-func (m *model) Window() int { return max(0, m.opts.Window) }
+func (m *Model) Window() int { return max(0, m.opts.Window) }
 
-// Reply implements [agent.Model].
-func (m *model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
+// Name is the model's name.
+func (m *Model) Name() string { return m.opts.Model }
+
+// Reply implements [agent.Model]. A reply that has reached the bound of its length is a message with Cut, without the call that it
+// was in; one that is refused is an error, [ErrRefused], behind what has been said.
+func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
-		r := &reply{model: m, ctx: ctx, yield: yield}
+		r := &reply{Model: m, ctx: ctx, yield: yield}
 		r.run(c)
 	}
 }
 
 // warn says something, unless it has been said before.
-func (m *model) warn(what string) {
+func (m *Model) warn(what string) {
 	m.mu.Lock()
 	said := m.warned[what]
 	m.warned[what] = true
+	if !said && m.opts.Warn == nil {
+		m.notices = append(m.notices, what)
+	}
 	m.mu.Unlock()
-	if !said {
+	if !said && m.opts.Warn != nil {
 		m.opts.Warn(what)
 	}
+}
+
+// untold returns the notices that no reply has told yet.
+func (m *Model) untold() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	notices := m.notices
+	m.notices = nil
+	return notices
 }

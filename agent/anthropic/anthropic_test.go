@@ -38,17 +38,18 @@ func failure(m agent.Model) (err error) {
 
 // Errors are those of this package, or wrap the SDK's.
 func TestErrors(t *testing.T) {
-	_, o := serve(t, modelserver.Turn{Stop: "max_tokens"}, modelserver.Turn{Stop: "refusal"}, modelserver.Turn{Stop: "model_context_window_exceeded"},
+	_, o := serve(t, modelserver.Turn{Stop: "refusal"}, modelserver.Turn{Stop: "model_context_window_exceeded"},
 		modelserver.Turn{Fail: &modelserver.Failure{Status: 400, Message: "input length and `max_tokens` exceed context limit: 1 + 2 > 2"}},
-		modelserver.Turn{Fail: &modelserver.Failure{Status: 429, Message: "slow down"}})
+		modelserver.Turn{Fail: &modelserver.Failure{Status: 429, Message: "prompt is too long for max_tokens of a minute"}})
 	m := anthropic.New(o)
-	for _, want := range []error{anthropic.ErrCut, anthropic.ErrRefused, anthropic.ErrTooLong, anthropic.ErrTooLong} {
+	for _, want := range []error{anthropic.ErrRefused, agent.ErrContextLength, agent.ErrContextLength} {
 		if err := failure(m); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}
-	if api, ok := errors.AsType[*sdk.Error](failure(m)); !ok || api.StatusCode != 429 {
-		t.Errorf("%v", api)
+	err := failure(m)
+	if api, ok := errors.AsType[*sdk.Error](err); !ok || api.StatusCode != 429 || errors.Is(err, agent.ErrContextLength) || !strings.Contains(err.Error(), "wait") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -66,7 +66,7 @@ func (t *turns) result(r *mcp.ToolResultContent) *sdk.ToolResultBlockParam {
 }
 
 // piece is content of the user or of a tool.
-func (m *model) piece(c mcp.Content) piece {
+func (m *Model) piece(c mcp.Content) piece {
 	switch {
 	case c.Type == mcp.ContentText:
 		return piece{text: c.Text}
@@ -82,7 +82,7 @@ func (m *model) piece(c mcp.Content) piece {
 	return piece{text: c.String()}
 }
 
-func (m *model) resource(r *mcp.ResourceContents) piece {
+func (m *Model) resource(r *mcp.ResourceContents) piece {
 	if r.Blob == nil {
 		return piece{text: fmt.Sprintf("[The resource %s%s:]\n%s", r.URI, ofType(r.MIMEType), r.Text)}
 	}
@@ -109,13 +109,15 @@ func link(r *mcp.Resource) string {
 
 // image is an image, or what is to be said instead. Its type is read from its bytes: the API refuses the whole request where they
 // are not as they are said to be.
-func (m *model) image(what string, data []byte, mimeType string) piece {
-	found, size := http.DetectContentType(data), base64.StdEncoding.EncodedLen(len(data))
+func (m *Model) image(what string, data []byte, mimeType string) piece {
+	found := http.DetectContentType(data)
 	switch {
 	case !slices.Contains(images, found):
 		return piece{text: fmt.Sprintf("[%s%s, %d bytes: only JPEG, PNG, GIF and WebP can be shown.]", what, ofType(mimeType), len(data))}
-	case size > m.opts.MaxImage:
-		return piece{text: fmt.Sprintf("[%s%s, %d bytes in base64: more than %d cannot be shown.]", what, ofType(found), size, m.opts.MaxImage)}
+	case m.opts.MaxMedia < 0:
+		return piece{text: fmt.Sprintf("[%s%s, %d bytes: it is left out, since this model is given text only.]", what, ofType(found), len(data))}
+	case len(data) > m.opts.MaxMedia:
+		return piece{text: fmt.Sprintf("[%s%s, %d bytes: more than %d cannot be shown.]", what, ofType(found), len(data), m.opts.MaxMedia)}
 	}
 	return piece{image: &sdk.ImageBlockParam{Source: sdk.ImageBlockParamSourceUnion{OfBase64: &sdk.Base64ImageSourceParam{
 		Data: base64.StdEncoding.EncodeToString(data), MediaType: sdk.Base64ImageSourceMediaType(found)}}}}

@@ -10,18 +10,11 @@ import (
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/dowel-mcp/dowel/agent"
 )
 
-// Errors of a reply, for errors.Is.
-var (
-	// ErrCut: the reply has reached [Options.MaxTokens]. What it said has been told, and a call that was being made is dropped, as
-	// its arguments are not whole: the conversation can go on, best with a higher bound.
-	ErrCut = errors.New("the reply was cut off")
-	// ErrTooLong: the conversation and its reply do not fit into the model's window.
-	ErrTooLong = errors.New("the conversation is too long for the model")
-	// ErrRefused: the provider's safeguards have ended the reply.
-	ErrRefused = errors.New("the model refused to answer")
-)
+// ErrRefused is in the error of a reply that the provider's safeguards have ended.
+var ErrRefused = errors.New("the model refused to answer")
 
 const broken = "the connection broke in the middle of the reply: try again"
 
@@ -66,10 +59,8 @@ func refusal(err error) string {
 // stopped is the error of a reply that has not come to its end.
 func (r *reply) stopped(msg sdk.Message) error {
 	switch msg.StopReason {
-	case sdk.StopReasonMaxTokens:
-		return fmt.Errorf("%w after %d tokens: raise MaxTokens, which is %d, or ask for less at a time", ErrCut, msg.Usage.OutputTokens, r.opts.MaxTokens)
 	case sdk.StopReasonModelContextWindowExceeded:
-		return fmt.Errorf("%w, and its reply was cut off: shorten it, or begin a new one", ErrTooLong)
+		return fmt.Errorf("%w, and its reply was cut off: shorten it, or begin a new one", agent.ErrContextLength)
 	case sdk.StopReasonRefusal:
 		why := msg.StopDetails.Explanation
 		if why == "" {
@@ -81,7 +72,7 @@ func (r *reply) stopped(msg sdk.Message) error {
 }
 
 // explain says what to do about an error of the SDK.
-func (m *model) explain(err error) error {
+func (m *Model) explain(err error) error {
 	var api *sdk.Error
 	if !errors.As(err, &api) {
 		return m.unreached(err)
@@ -103,12 +94,12 @@ func (m *model) explain(err error) error {
 		what = fmt.Sprintf("there is no model %s: check its name", m.opts.Model)
 	case kind == "not_found_error" || status == http.StatusNotFound:
 		what = fmt.Sprintf("the server has no Messages API there: check the base URL %s", m.opts.BaseURL)
+	case kind == "rate_limit_error" || status == http.StatusTooManyRequests: // whatever it says of tokens is not about the window
+		what = "the rate limit or the quota is reached: wait" + wait(api) + ", or have the limit raised"
 	case kind == "request_too_large" || status == http.StatusRequestEntityTooLarge || has("prompt is too long") || has("exceed context limit"):
-		return &failure{"the conversation is too long for the model: shorten it, or begin a new one", fmt.Errorf("%w: %w", ErrTooLong, err)}
+		return &failure{"the conversation is too long for the model: shorten it, or begin a new one", fmt.Errorf("%w: %w", agent.ErrContextLength, err)}
 	case has("max_tokens"):
 		what = fmt.Sprintf("lower MaxTokens, which is %d, or Thinking, which is %d", m.opts.MaxTokens, m.opts.Thinking)
-	case kind == "rate_limit_error" || status == http.StatusTooManyRequests:
-		what = "the rate limit or the quota is reached: wait" + wait(api) + ", or have the limit raised"
 	case kind == "overloaded_error" || status == 529:
 		what = "the provider is overloaded: try again in a while"
 	case kind == "api_error" || kind == "timeout_error" || status >= 500:
@@ -127,7 +118,7 @@ func wait(api *sdk.Error) string {
 	return " " + api.Response.Header.Get("Retry-After") + " s"
 }
 
-func (m *model) unreached(err error) error {
+func (m *Model) unreached(err error) error {
 	where := m.opts.BaseURL
 	if where == "" {
 		where = "the provider"

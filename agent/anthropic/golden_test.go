@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // scenario is a conversation in a file. Its golden file holds what happened, and what was sent.
 type scenario struct {
-	Options struct{ MaxTokens, Thinking, MaxImage, Retries int }
+	Options struct{ MaxTokens, Thinking, MaxMedia, Retries int }
 	Key     string
 	Tools   []mcp.Tool
 	Results map[string][]*mcp.CallToolResult // of each tool, one a call; the last is given again
@@ -89,7 +89,7 @@ func play(t *testing.T, file string) []byte {
 
 	var out record
 	o := anthropic.Options{Model: "claude-test", Key: s.Key, BaseURL: web.URL, MaxTokens: s.Options.MaxTokens, Thinking: s.Options.Thinking,
-		MaxImage: s.Options.MaxImage, Retries: s.Options.Retries, Warn: func(what string) { out.line("warning: %s", what) }}
+		MaxMedia: s.Options.MaxMedia, Retries: s.Options.Retries, Warn: func(what string) { out.line("warning: %s", what) }}
 	tools := &bench{tools: s.Tools, results: s.Results}
 	var a *agent.Agent
 	messages, system := s.History, ""

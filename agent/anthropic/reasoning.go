@@ -16,7 +16,7 @@ type reasoning struct {
 
 const provider = "anthropic"
 
-func (m *model) reasoning(blocks []kept) json.RawMessage {
+func (m *Model) reasoning(blocks []kept) json.RawMessage {
 	if len(blocks) == 0 {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (m *model) reasoning(blocks []kept) json.RawMessage {
 }
 
 // thoughts are what is sent back of a message's reasoning: nothing of another model's.
-func (m *model) thoughts(data json.RawMessage) []kept {
+func (m *Model) thoughts(data json.RawMessage) []kept {
 	var r reasoning
 	if len(data) == 0 || json.Unmarshal(data, &r) != nil || r.Provider != provider || r.Model != m.opts.Model {
 		return nil
@@ -42,7 +42,7 @@ func (m *model) thoughts(data json.RawMessage) []kept {
 }
 
 // forget leaves all that has been thought so far out of what is sent from now on. It returns whether there was anything.
-func (m *model) forget(messages []agent.Message) (any bool) {
+func (m *Model) forget(messages []agent.Message) (any bool) {
 	for _, msg := range messages {
 		if len(m.thoughts(msg.Reasoning)) == 0 {
 			continue

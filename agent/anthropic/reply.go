@@ -1,10 +1,13 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -17,7 +20,7 @@ const maxPauses = 10
 
 // reply is one reply on its way.
 type reply struct {
-	*model
+	*Model
 	ctx   context.Context
 	yield func(agent.Delta, error) bool
 	began bool // something has been said
@@ -26,6 +29,7 @@ type reply struct {
 	content []mcp.Content
 	kept    []kept
 	usage   agent.Usage
+	cut     bool // it has reached the bound of its length
 }
 
 func (r *reply) run(c agent.Conversation) {
@@ -33,6 +37,7 @@ func (r *reply) run(c agent.Conversation) {
 	for r.mend(err, c) {
 		err = r.ask(c)
 	}
+	r.notice()
 	switch {
 	case r.left:
 	case err != nil:
@@ -42,8 +47,17 @@ func (r *reply) run(c agent.Conversation) {
 	}
 }
 
+// notice tells what is to be noticed of the request.
+func (r *reply) notice() {
+	for _, text := range r.untold() {
+		if r.left = r.left || !r.yield(agent.Delta{Notice: text}, nil); r.left {
+			return
+		}
+	}
+}
+
 func (r *reply) message() *agent.Message {
-	return &agent.Message{Role: mcp.RoleAssistant, Content: r.content, Reasoning: r.reasoning(r.kept), Usage: &r.usage}
+	return &agent.Message{Role: mcp.RoleAssistant, Content: r.content, Reasoning: r.reasoning(r.kept), Usage: &r.usage, Cut: r.cut}
 }
 
 // mend reports whether the request can be made again, since what the API had against it has been changed.
@@ -76,7 +90,7 @@ func (r *reply) ask(c agent.Conversation) error {
 		if stop.StopReason != sdk.StopReasonPauseTurn {
 			return r.stopped(stop)
 		}
-		so := turns{model: r.model, seen: map[string]bool{}}
+		so := turns{Model: r.Model, seen: map[string]bool{}}
 		so.add(sdk.MessageParamRoleAssistant, so.assistant(*r.message()))
 		request.Messages = append(said[:len(said):len(said)], so.all...)
 	}
@@ -100,6 +114,9 @@ func (r *reply) stream(request sdk.MessageNewParams) (msg sdk.Message, err error
 		}
 		if !r.tell(event) {
 			return msg, nil
+		}
+		if event.Type == "content_block_start" {
+			begin(&msg)
 		}
 		ended = event.Type == "message_stop"
 	}
@@ -134,20 +151,42 @@ func (r *reply) tell(event sdk.MessageStreamEventUnion) bool {
 	return !r.left
 }
 
-// take adds an answer to the reply.
+// id is that of a call, or one that is made where there is none, or another call of the reply has it.
+func (r *reply) id(own string) string {
+	if own == "" || slices.ContainsFunc(r.content, func(c mcp.Content) bool { return c.ToolUse != nil && c.ToolUse.ID == own }) {
+		return "call_" + rand.Text()
+	}
+	return own
+}
+
+// begin makes the last block of a message ready for its pieces: what stands in the place of an empty input, as servers exist that
+// send null or an empty string, would come before them.
+func begin(msg *sdk.Message) {
+	block := &msg.Content[len(msg.Content)-1]
+	if input := string(block.Input); block.Type == "tool_use" && (input == "null" || input == `""`) {
+		block.Input = json.RawMessage("{}")
+	}
+}
+
+// take adds an answer to the reply. A call that ends one that was cut off is left out, as its input may not be whole: what is
+// missing of it does not always show.
 func (r *reply) take(msg sdk.Message, notJSON map[int64]json.RawMessage) {
+	r.cut = msg.StopReason == sdk.StopReasonMaxTokens
 	for i, block := range msg.Content {
 		switch block.Type {
 		case "text":
-			if strings.TrimSpace(block.Text) != "" {
+			if block.Text != "" {
 				r.content = append(r.content, mcp.Text(block.Text))
 			}
 		case "tool_use":
-			input := block.Input
-			if bad := notJSON[int64(i)]; bad != nil {
-				input = bad
+			if r.cut && i == len(msg.Content)-1 {
+				continue
 			}
-			r.content = append(r.content, mcp.UseTool(block.ID, block.Name, object(input)))
+			input := object(block.Input)
+			if bad := notJSON[int64(i)]; bad != nil {
+				input, _ = json.Marshal(string(bad)) // a string always can be
+			}
+			r.content = append(r.content, mcp.UseTool(r.id(block.ID), cmp.Or(block.Name, "unknown"), input))
 		default:
 			r.kept = append(r.kept, kept{len(r.content), json.RawMessage(block.RawJSON())})
 		}

@@ -17,12 +17,15 @@ import (
 // goOn is what the user says where the model has had the last word: newer models refuse a conversation that ends with theirs.
 const goOn = "Go on."
 
+// nothing is what the user has said where the model has begun, which the API refuses.
+const nothing = "(nothing)"
+
 // noTool stands for tools that have all gone: the API wants some where there have been calls.
 var noTool = sdk.ToolParam{Name: "no_tool", Description: param.NewOpt("There are no tools at present. Do not call this."),
 	InputSchema: sdk.ToolInputSchemaParam{Type: "object"}}
 
 // request is a conversation in the API's words.
-func (m *model) request(c agent.Conversation) sdk.MessageNewParams {
+func (m *Model) request(c agent.Conversation) sdk.MessageNewParams {
 	p := sdk.MessageNewParams{
 		Model:     sdk.Model(m.opts.Model),
 		MaxTokens: int64(m.opts.MaxTokens),
@@ -31,6 +34,17 @@ func (m *model) request(c agent.Conversation) sdk.MessageNewParams {
 	}
 	if len(p.Tools) == 0 && slices.ContainsFunc(c.Messages, func(msg agent.Message) bool { return len(msg.Calls()) > 0 }) {
 		p.Tools = []sdk.ToolUnionParam{{OfTool: &noTool}}
+	}
+	if c.MaxTokens > 0 {
+		p.MaxTokens = min(p.MaxTokens, int64(c.MaxTokens))
+	}
+	switch {
+	case len(p.Tools) == 0:
+	case c.ToolChoice == "none":
+		p.ToolChoice.OfNone = new(sdk.NewToolChoiceNoneParam())
+	case p.Tools[0].OfTool == &noTool:
+	case c.ToolChoice == "required" && m.opts.Thinking == 0: // who thinks may not be made to call
+		p.ToolChoice.OfAny = &sdk.ToolChoiceAnyParam{}
 	}
 	if strings.TrimSpace(c.System) != "" {
 		p.System = []sdk.TextBlockParam{{Text: c.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
@@ -42,7 +56,7 @@ func (m *model) request(c agent.Conversation) sdk.MessageNewParams {
 
 // think asks the model to think. A budget goes only with calls that thoughts stand before: the API wants them back, and where they
 // are of another model or forgotten it takes the rest of the turn without.
-func (m *model) think(p *sdk.MessageNewParams) {
+func (m *Model) think(p *sdk.MessageNewParams) {
 	switch budget := int64(m.opts.Thinking); {
 	case budget == 0:
 	case budget < 0 || m.adaptive.Load():
@@ -79,8 +93,8 @@ func markEnd(messages []sdk.MessageParam) {
 }
 
 // turns are the messages: roles take turns, and none is empty.
-func (m *model) turns(messages []agent.Message) []sdk.MessageParam {
-	t := turns{model: m, seen: map[string]bool{}}
+func (m *Model) turns(messages []agent.Message) []sdk.MessageParam {
+	t := turns{Model: m, seen: map[string]bool{}}
 	for _, msg := range messages {
 		if msg.Role == mcp.RoleAssistant {
 			t.add(sdk.MessageParamRoleAssistant, t.assistant(msg))
@@ -88,14 +102,20 @@ func (m *model) turns(messages []agent.Message) []sdk.MessageParam {
 			t.add(sdk.MessageParamRoleUser, t.user(msg))
 		}
 	}
+	if len(t.all) > 0 && t.all[0].Role == sdk.MessageParamRoleAssistant {
+		t.all = slices.Insert(t.all, 0, said(nothing))
+	}
 	if n := len(t.all); n == 0 || t.all[n-1].Role == sdk.MessageParamRoleAssistant {
-		t.add(sdk.MessageParamRoleUser, []sdk.ContentBlockParamUnion{sdk.NewTextBlock(goOn)})
+		t.add(sdk.MessageParamRoleUser, said(goOn).Content)
 	}
 	return t.all
 }
 
+// said is a message of the user's.
+func said(text string) sdk.MessageParam { return sdk.NewUserMessage(sdk.NewTextBlock(text)) }
+
 type turns struct {
-	*model
+	*Model
 	all     []sdk.MessageParam
 	calls   int
 	seen    map[string]bool // ids of calls, as they are sent
@@ -128,26 +148,34 @@ func (t *turns) user(msg agent.Message) []sdk.ContentBlockParamUnion {
 	return append(results, rest...)
 }
 
+// assistant is what the model has said. Thoughts that nothing stands behind are left out: the API refuses a message that ends so.
 func (t *turns) assistant(msg agent.Message) (blocks []sdk.ContentBlockParamUnion) {
 	t.pending = nil
+	var end int // behind the last block that is no thought
+	add := func(thought bool, more ...sdk.ContentBlockParamUnion) {
+		if blocks = append(blocks, more...); !thought && len(more) > 0 {
+			end = len(blocks)
+		}
+	}
 	thoughts := t.thoughts(msg.Reasoning)
 	for i, c := range msg.Content {
 		for len(thoughts) > 0 && thoughts[0].Before <= i {
-			blocks, thoughts = append(blocks, thoughts[0].param()), thoughts[1:]
+			add(thoughts[0].thought(), thoughts[0].param())
+			thoughts = thoughts[1:]
 		}
 		switch {
 		case c.ToolUse != nil:
-			blocks = append(blocks, sdk.NewToolUseBlock(t.id(c.ToolUse.ID), object(c.ToolUse.Input), nameOf(c.ToolUse.Name)))
+			add(false, sdk.NewToolUseBlock(t.id(c.ToolUse.ID), object(c.ToolUse.Input), nameOf(c.ToolUse.Name)))
 		case c.Type == mcp.ContentText:
-			blocks = append(blocks, piece{text: c.Text}.block()...)
+			add(false, piece{text: c.Text}.block()...)
 		default:
-			blocks = append(blocks, piece{text: c.String()}.block()...) // a model says nothing else yet
+			add(false, piece{text: c.String()}.block()...) // a model says nothing else yet
 		}
 	}
-	for _, thought := range thoughts {
-		blocks = append(blocks, thought.param())
+	for _, k := range thoughts {
+		add(k.thought(), k.param())
 	}
-	return blocks
+	return blocks[:end]
 }
 
 var (
@@ -198,10 +226,12 @@ func nameOf(name string) string {
 // object is a call's input, which has to be an object whatever a model has made.
 func object(input json.RawMessage) json.RawMessage {
 	switch trimmed := bytes.TrimSpace(input); {
-	case len(trimmed) == 0:
+	case len(trimmed) == 0, string(trimmed) == "null":
 		return json.RawMessage(`{}`)
 	case trimmed[0] == '{' && json.Valid(trimmed):
 		return input
+	case trimmed[0] == '"' && json.Valid(trimmed):
+		return json.RawMessage(`{"not_json":` + string(trimmed) + `}`)
 	}
 	text, _ := json.Marshal(string(input)) // a string always can be
 	return json.RawMessage(`{"not_json":` + string(text) + `}`)
@@ -215,4 +245,10 @@ type kept struct {
 
 func (k kept) param() sdk.ContentBlockParamUnion {
 	return param.Override[sdk.ContentBlockParamUnion](k.Block)
+}
+
+// thought reports whether it is what the model has thought, and not a tool that runs at the provider's.
+func (k kept) thought() bool {
+	var block struct{ Type string }
+	return json.Unmarshal(k.Block, &block) == nil && strings.HasSuffix(block.Type, "thinking")
 }

@@ -44,7 +44,7 @@ type prepared struct {
 const maxPrepared = 4096
 
 // tools are the definitions, the last of them marked for the cache.
-func (m *model) tools(tools []mcp.Tool) (all []sdk.ToolUnionParam) {
+func (m *Model) tools(tools []mcp.Tool) (all []sdk.ToolUnionParam) {
 	names := map[string]bool{}
 	for _, t := range tools {
 		p := m.tool(t)
@@ -66,7 +66,7 @@ func (m *model) tools(tools []mcp.Tool) (all []sdk.ToolUnionParam) {
 	return all
 }
 
-func (m *model) tool(t mcp.Tool) prepared {
+func (m *Model) tool(t mcp.Tool) prepared {
 	key := t.Name + "\x00" + t.Description + "\x00" + string(t.InputSchema)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"crypto/rand"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 )
 
+type fragment = sdk.ChatCompletionChunkChoiceDeltaToolCall
+
 // call is a tool call that comes in fragments.
 type call struct {
 	index     int64
@@ -16,18 +19,24 @@ type call struct {
 	arguments strings.Builder
 }
 
+func (c *call) blank() bool { return isBlank(c.arguments.String()) }
+func (c *call) whole() bool { return isObject([]byte(c.arguments.String())) }
+
 // calls puts calls together from their fragments, which may be mixed.
-type calls struct{ all []*call }
+type calls struct {
+	tools []string // the names of those that are offered
+	all   []*call
+}
 
 // add takes a fragment. It belongs to the last call of its index, unless it is the beginning of another one: servers exist that
 // number all of them 0, or none.
-func (c *calls) add(f sdk.ChatCompletionChunkChoiceDeltaToolCall) {
+func (c *calls) add(f fragment) {
 	at := c.of(f)
-	if at == nil {
+	if at == nil || c.begins(f, at) {
 		at = &call{index: f.Index}
 		c.all = append(c.all, at)
 	}
-	if f.ID != "" {
+	if at.id == "" {
 		at.id = f.ID
 	}
 	if f.Function.Name != at.name { // some repeat it with each fragment
@@ -36,37 +45,71 @@ func (c *calls) add(f sdk.ChatCompletionChunkChoiceDeltaToolCall) {
 	at.arguments.WriteString(f.Function.Arguments)
 }
 
-func (c *calls) of(f sdk.ChatCompletionChunkChoiceDeltaToolCall) *call {
+// of returns the call that a fragment belongs to, if it is not the beginning of one: that of its index with its id, or else the
+// last of its index.
+func (c *calls) of(f fragment) (last *call) {
 	for _, at := range slices.Backward(c.all) {
-		if f.JSON.Index.Valid() && at.index != f.Index {
-			continue
-		}
-		if f.Function.Name == "" {
+		switch {
+		case f.JSON.Index.Valid() && at.index != f.Index:
+		case f.ID != "" && at.id == f.ID:
 			return at
+		case last == nil:
+			last = at
 		}
-		another := f.ID != "" && at.id != "" && f.ID != at.id
-		whole := f.ID == "" && isObject([]byte(at.arguments.String()))
-		if another || whole {
-			return nil
-		}
-		return at
 	}
-	return nil
+	return last
 }
 
-// uses returns the calls, each with an id of its own.
-func (c *calls) uses() (uses []mcp.ToolUse) {
+// begins reports whether a fragment is the beginning of another call than the one before it.
+func (c *calls) begins(f fragment, at *call) bool {
+	name, more := f.Function.Name, !isBlank(f.Function.Arguments)
+	switch {
+	case name == "":
+		return false
+	case f.ID != "" && at.id == f.ID: // what is behind a whole object is of another call, even so
+		return at.whole() && more
+	case f.ID != "" && at.id != "":
+		return true
+	case name != at.name:
+		return !at.blank() || at.name != "" && !c.grows(at.name, name)
+	case at.whole():
+		return more || !f.JSON.Index.Valid()
+	}
+	return at.blank() && !more && at.id == "" // two calls of a function without arguments
+}
+
+// grows reports whether a name is cut in two, rather than that of two tools. What is no tool's name is taken for a part of one.
+func (c *calls) grows(head, tail string) bool {
+	known, another := slices.Contains(c.tools, head), slices.Contains(c.tools, tail)
+	if known == another {
+		return !known
+	}
+	return slices.ContainsFunc(c.tools, func(name string) bool { return strings.HasPrefix(name, head+tail) })
+}
+
+// uses returns the calls, each with an id of its own. Of a reply that was cut off, only those whose arguments are whole: what has
+// none yet may be about to get them.
+func (c *calls) uses(cut bool) (uses []mcp.ToolUse) {
 	slices.SortStableFunc(c.all, func(a, b *call) int { return int(a.index - b.index) })
 	seen := map[string]bool{}
 	for _, at := range c.all {
-		if at.id == "" || seen[at.id] {
-			at.id = mint()
+		use := mcp.ToolUse{ID: at.id, Name: cmp.Or(at.name, noName), Input: input(at.arguments.String())}
+		if at.name == "" && at.blank() || cut && (at.blank() || !isObject(use.Input)) {
+			continue
 		}
-		seen[at.id] = true
-		uses = append(uses, mcp.ToolUse{ID: at.id, Name: at.name, Input: input(at.arguments.String())})
+		if use.ID == "" || seen[use.ID] {
+			use.ID = mint()
+		}
+		seen[use.ID] = true
+		uses = append(uses, use)
 	}
 	return uses
 }
+
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// noName stands for that of a call which has none.
+const noName = "unknown"
 
 // mint makes an id for a call that has none.
 func mint() string { return "call_" + rand.Text()[:20] }

@@ -9,17 +9,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/dowel-mcp/dowel/agent"
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 )
-
-// ErrTooLong is in the error of a conversation that is longer than the model's window.
-var ErrTooLong = errors.New("the conversation is longer than the model can read")
 
 // explain says what to do about an error of the SDK's, which it wraps.
 func (m *Model) explain(ctx context.Context, err error) error {
@@ -31,10 +30,9 @@ func (m *Model) explain(ctx context.Context, err error) error {
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &answer):
-		return m.refusal(answer.StatusCode, answer.Code, answer.Message, err)
+		return m.refusal(answer.StatusCode, said{answer.Message, answer.Type, answer.Param, answer.Code}, err)
 	case errors.As(err, &streamed):
-		said := readError(streamed.Event.Data)
-		return m.refusal(0, said.Code, said.Message, err)
+		return m.refusal(0, readError(streamed.Event.Data), err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("nothing answers at %s: is the server running, and is its address right? %w", m.opts.BaseURL, err)
 	case errors.As(err, &dns):
@@ -51,9 +49,13 @@ type said struct {
 	Code    string `json:"code"`
 }
 
-// readError reads an error in whatever shape a server gives it: OpenAI's, with a code that may be a number, a string instead of the
-// object, the object's members at the top, a detail, or no JSON at all.
+// readError reads an error in whatever shape a server gives it: OpenAI's, with a code that may be a number, a list of one such, a
+// string instead of the object, the object's members at the top, a detail, or no JSON at all.
 func readError(body []byte) (e said) {
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
 	var top map[string]any
 	if json.Unmarshal(body, &top) != nil {
 		return said{Message: firstLine(string(body))}
@@ -107,16 +109,32 @@ func shapeErrors(req *http.Request, next option.MiddlewareNext) (*http.Response,
 // longer are parts of the messages by which servers say that a conversation is too long.
 var longer = []string{"context length", "context_length", "maximum context", "context window", "context size", "too many tokens", "prompt is too long"}
 
+// spent are the codes and types by which servers say that there is no money left, with whatever status. The word quota alone means
+// nothing: limits of requests in a minute are called so, too.
+var spent = []string{"insufficient_quota", "exceeded_current_quota_error", "insufficient_balance", "billing_not_active", "billing_hard_limit_reached"}
+
+// busy reports whether a limit of requests or tokens in a time has been reached. What servers say of tokens then is not about the
+// model's window.
+func busy(status int, e said) bool {
+	return status == http.StatusTooManyRequests || status == 0 && (e.Code == "429" || strings.Contains(e.Code+e.Type, "rate_limit"))
+}
+
 // refusal says what a server's answer means. status is 0 where the answer had begun well.
-func (m *Model) refusal(status int, code, message string, err error) error {
-	says := ""
-	if message != "" {
-		says = fmt.Sprintf(" (it says: %s)", message)
+func (m *Model) refusal(status int, e said, err error) error {
+	says, code := "", e.Code
+	if e.Message != "" {
+		says = fmt.Sprintf(" (it says: %s)", e.Message)
 	}
-	lower := strings.ToLower(message)
+	lower := strings.ToLower(e.Message)
 	switch {
+	case status == http.StatusPaymentRequired || slices.Contains(spent, code) || slices.Contains(spent, e.Type):
+		return fmt.Errorf("the quota or the balance of the account at %s is used up: top it up, or use another key%s: %w", m.opts.BaseURL, says, err)
+	case busy(status, e) && strings.Contains(lower, "request too large"):
+		return fmt.Errorf("the request is larger than all that %s takes in a minute: shorten the conversation, or have the limit raised%s: %w", m.opts.BaseURL, says, err)
+	case busy(status, e):
+		return fmt.Errorf("%s gets too many requests: wait a while and try again%s: %w", m.opts.BaseURL, says, err)
 	case code == "context_length_exceeded" || status == http.StatusRequestEntityTooLarge || containsAny(lower, longer):
-		return fmt.Errorf("%w: begin a new one, or use a model with a larger window%s: %w", ErrTooLong, says, err)
+		return fmt.Errorf("%w: begin a new one, or use a model with a larger window%s: %w", agent.ErrContextLength, says, err)
 	case status == http.StatusUnauthorized && m.opts.Key == "":
 		return fmt.Errorf("%s wants an API key, and none is set%s: %w", m.opts.BaseURL, says, err)
 	case status == http.StatusUnauthorized || code == "invalid_api_key":
@@ -127,10 +145,6 @@ func (m *Model) refusal(status int, code, message string, err error) error {
 		return fmt.Errorf("%s has no model %s: check the name%s: %w", m.opts.BaseURL, m.opts.Model, says, err)
 	case status == http.StatusNotFound:
 		return fmt.Errorf("there are no chat completions at %s: check the base URL, which often ends in /v1%s: %w", m.opts.BaseURL, says, err)
-	case status == http.StatusPaymentRequired || code == "insufficient_quota" || strings.Contains(lower, "quota"):
-		return fmt.Errorf("the quota or the balance of the account at %s is used up: top it up, or use another key%s: %w", m.opts.BaseURL, says, err)
-	case status == http.StatusTooManyRequests:
-		return fmt.Errorf("%s gets too many requests: wait a while and try again%s: %w", m.opts.BaseURL, says, err)
 	case strings.Contains(lower, "not support tools") || strings.Contains(lower, "tool choice requires"):
 		return fmt.Errorf("the model %s cannot call tools here: use another, or have the tools in the prompt%s: %w", m.opts.Model, says, err)
 	case status >= http.StatusInternalServerError || status == 0:

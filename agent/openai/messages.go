@@ -17,24 +17,22 @@ type message = sdk.ChatCompletionMessageParamUnion
 // nothing stands for a message without content, which servers refuse.
 const nothing = "(nothing)"
 
+// goOn is what the user says where the model has had the last word.
+const goOn = "Go on."
+
 // messages turns a conversation into that of chat completions: the results of calls are messages of their own, right behind the
 // calls, and what else is in their message follows as one of the user.
 func (m *Model) messages(c agent.Conversation) (all []message) {
-	if c.System != "" {
+	if strings.TrimSpace(c.System) != "" {
 		all = append(all, sdk.SystemMessage(c.System))
 	}
-	thoughts := m.wantsThoughts(c)
-	names := map[string]string{}
-	for i := range c.Messages {
-		msg := &c.Messages[i]
+	h := history{Model: m, thoughts: m.wantsThoughts(c)}
+	for _, msg := range turns(c.Messages) {
 		if msg.Role == mcp.RoleAssistant {
-			for _, use := range msg.Calls() {
-				names[use.ID] = use.Name
-			}
-			all = append(all, m.assistant(msg, thoughts))
+			all = append(all, h.assistant(&msg))
 			continue
 		}
-		results, said := m.user(msg, names)
+		results, said := h.user(&msg)
 		all = append(all, results...)
 		if len(said) > 0 || len(results) == 0 {
 			all = append(all, userMessage(said))
@@ -43,12 +41,33 @@ func (m *Model) messages(c agent.Conversation) (all []message) {
 	return all
 }
 
-func (m *Model) assistant(msg *agent.Message, thoughts bool) message {
+// turns are the messages between a first and a last one of the user's, which templates of open models demand.
+func turns(messages []agent.Message) []agent.Message {
+	user := agent.Message{Role: mcp.RoleUser}
+	if len(messages) > 0 && messages[0].Role == mcp.RoleAssistant {
+		messages = slices.Concat([]agent.Message{user}, messages)
+	}
+	if n := len(messages); n == 0 || messages[n-1].Role == mcp.RoleAssistant {
+		user.Content = []mcp.Content{mcp.Text(goOn)}
+		messages = slices.Concat(messages, []agent.Message{user})
+	}
+	return messages
+}
+
+// history is a conversation on its way into chat completions.
+type history struct {
+	*Model
+	thoughts bool
+	calls    sentCalls
+}
+
+func (h *history) assistant(msg *agent.Message) message {
 	a := sdk.ChatCompletionAssistantMessageParam{}
+	h.calls.begin()
 	for _, use := range msg.Calls() {
 		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-			ID:       use.ID,
-			Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: use.Name, Arguments: arguments(use.Input)},
+			ID:       h.calls.add(use),
+			Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: nameOf(use.Name), Arguments: arguments(use.Input)},
 		}})
 	}
 	text := msg.Text()
@@ -58,7 +77,7 @@ func (m *Model) assistant(msg *agent.Message, thoughts bool) message {
 	if text != "" {
 		a.Content.OfString = sdk.String(text)
 	}
-	if fields := m.thoughtsOf(msg); thoughts && fields != nil {
+	if fields := h.thoughtsOf(msg); h.thoughts && fields != nil {
 		a.SetExtraFields(fields)
 	}
 	return message{OfAssistant: &a}
@@ -66,18 +85,19 @@ func (m *Model) assistant(msg *agent.Message, thoughts bool) message {
 
 // user turns a message of the user into those of the results in it, and the parts of what else is in it: first the media of the
 // results.
-func (m *Model) user(msg *agent.Message, names map[string]string) (results []message, said []part) {
+func (h *history) user(msg *agent.Message) (results []message, said []part) {
 	var behind []part
 	for _, block := range msg.Content {
 		if r := block.ToolResult; r != nil {
-			text, follow := m.result(r)
-			results = append(results, sdk.ToolMessage(text, r.ToolUseID))
+			text, follow := h.result(r)
+			id, name := h.calls.answered(r.ToolUseID)
+			results = append(results, sdk.ToolMessage(text, id))
 			if len(follow) > 0 {
-				said = append(append(said, sdk.TextContentPart(fmt.Sprintf("From the result of %s:", names[r.ToolUseID]))), follow...)
+				said = append(append(said, sdk.TextContentPart(fmt.Sprintf("From the result of %s:", name))), follow...)
 			}
 			continue
 		}
-		if p, _, ok := m.part(block); ok {
+		if p, _, ok := h.part(block); ok {
 			behind = append(behind, p)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 const (
 	DefaultBaseURL  = "https://api.openai.com/v1"
 	DefaultMaxMedia = 5 << 20
+	DefaultRetries  = 2
 )
 
 // Bounds of OpenAI's own servers, which others do not have.
@@ -51,7 +52,7 @@ type Options struct {
 	// HTTPClient sends the requests, default [http.DefaultClient]. Its Timeout bounds a reply as a whole.
 	HTTPClient *http.Client
 	// Retries is how often a request is sent again, where the connection fails or the server is busy (408, 409, 429, 5xx), after
-	// the time that it asks for; default 2, negative: never.
+	// the time that it asks for; default [DefaultRetries], negative: never.
 	Retries int
 	// Extra are further members of each request's body, such as "reasoning_effort": "low". They win over what is there.
 	Extra map[string]any
@@ -70,8 +71,8 @@ type Options struct {
 	// ToolsInPrompt is for models that cannot call tools: the definitions stand in the prompt, and calls in the text of the reply.
 	ToolsInPrompt bool
 
-	// Warn gets what a user should know, once each: a tool that is left out or whose schema is loosened, a reply that is cut off.
-	// It may be called concurrently.
+	// Warn gets what a user should know: once each, that a tool is left out or its schema loosened; each time, that the server's
+	// filter has cut off a reply. It may be called concurrently. nil: replies tell, as [agent.Delta] has it.
 	Warn func(text string)
 }
 
@@ -83,7 +84,7 @@ func (o *Options) complete() {
 		o.HTTPClient = http.DefaultClient
 	}
 	if o.Retries == 0 {
-		o.Retries = 2
+		o.Retries = DefaultRetries
 	}
 	if o.Reasoning == "" {
 		o.Reasoning = ReasoningWithTools
@@ -114,8 +115,9 @@ type Model struct {
 	opts Options
 	chat sdk.ChatCompletionService
 
-	mu     sync.Mutex // guards warned
-	warned map[string]bool
+	mu      sync.Mutex // guards all below
+	warned  map[string]bool
+	notices []string // that the next piece of a reply tells
 }
 
 var _ agent.Model = (*Model)(nil)
@@ -138,11 +140,23 @@ func New(o Options) *Model {
 	return &Model{opts: o, chat: sdk.NewChatCompletionService(settings...), warned: map[string]bool{}}
 }
 
+// Name is the model's name.
+func (m *Model) Name() string { return m.opts.Model }
+
 // Window implements [agent.Model].
 func (m *Model) Window() int { return m.opts.Window }
 
+// MaxTools is how many tools a conversation may offer, [Options.MaxTools]: those behind them are left out. 0: any number.
+func (m *Model) MaxTools() int {
+	if m.opts.ToolsInPrompt {
+		return 0
+	}
+	return max(0, m.opts.MaxTools)
+}
+
 // Reply implements [agent.Model]. The reply's calls have arguments that are a JSON object; where the model has written something
-// else, its text as a JSON string, which no tool takes: the tool's error tells the model. A call without an id is given one.
+// else, its text as a JSON string, which no tool takes: the tool's error tells the model. A call without an id is given one. A
+// reply that has reached the bound of its length is a message with Cut, without the call that it was in.
 func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
 		if m.opts.Model == "" {
@@ -151,6 +165,9 @@ func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent
 		}
 		stream := m.chat.NewStreaming(ctx, m.request(c))
 		defer stream.Close()
+		if !m.notice(yield) {
+			return
+		}
 		r := m.reply(c.Tools)
 		for stream.Next() {
 			for _, delta := range r.take(stream.Current()) {
@@ -173,6 +190,9 @@ func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent
 			yield(agent.Delta{}, err)
 			return
 		}
+		if !m.say(r.notice(), yield) {
+			return
+		}
 		yield(agent.Delta{Message: message}, nil)
 	}
 }
@@ -184,7 +204,10 @@ func (m *Model) request(c agent.Conversation) sdk.ChatCompletionNewParams {
 	} else {
 		p.Messages, p.Tools = m.messages(c), m.tools(c.Tools)
 	}
-	switch limit := int64(m.opts.MaxTokens); {
+	if len(p.Tools) > 0 && (c.ToolChoice == "required" || c.ToolChoice == "none") {
+		p.ToolChoice.OfAuto = sdk.String(c.ToolChoice)
+	}
+	switch limit := int64(m.limit(c)); {
 	case limit <= 0:
 	case m.opts.ofOpenAI(): // whose newer models refuse the older name, which is the only one that others know
 		p.MaxCompletionTokens = sdk.Int(limit)
@@ -194,16 +217,54 @@ func (m *Model) request(c agent.Conversation) sdk.ChatCompletionNewParams {
 	return p
 }
 
+// limit is the bound of a reply; 0: none.
+func (m *Model) limit(c agent.Conversation) int {
+	switch own := max(0, m.opts.MaxTokens); {
+	case c.MaxTokens <= 0:
+		return own
+	case own == 0:
+		return c.MaxTokens
+	default:
+		return min(own, c.MaxTokens)
+	}
+}
+
 // warn says something, once.
 func (m *Model) warn(text string) {
-	if m.opts.Warn == nil {
-		return
-	}
 	m.mu.Lock()
 	known := m.warned[text]
 	m.warned[text] = true
+	if !known && m.opts.Warn == nil {
+		m.notices = append(m.notices, text)
+	}
 	m.mu.Unlock()
-	if !known {
+	if !known && m.opts.Warn != nil {
 		m.opts.Warn(text)
 	}
+}
+
+// say tells something of one reply. It reports whether somebody still listens.
+func (m *Model) say(text string, yield func(agent.Delta, error) bool) bool {
+	switch {
+	case text == "":
+		return true
+	case m.opts.Warn == nil:
+		return yield(agent.Delta{Notice: text}, nil)
+	}
+	m.opts.Warn(text)
+	return true
+}
+
+// notice tells what no reply has told yet. It reports whether somebody still listens.
+func (m *Model) notice(yield func(agent.Delta, error) bool) bool {
+	m.mu.Lock()
+	notices := m.notices
+	m.notices = nil
+	m.mu.Unlock()
+	for _, text := range notices {
+		if !yield(agent.Delta{Notice: text}, nil) {
+			return false
+		}
+	}
+	return true
 }

@@ -53,10 +53,9 @@ func (m *Model) promptMessages(c agent.Conversation) (all []message) {
 	}
 	names := map[string]string{}
 	thoughts := m.wantsThoughts(c)
-	for i := range c.Messages {
-		msg := &c.Messages[i]
+	for _, msg := range turns(c.Messages) {
 		if msg.Role != mcp.RoleAssistant {
-			all = append(all, userMessage(m.promptUser(msg, names)))
+			all = append(all, userMessage(m.promptUser(&msg, names)))
 			continue
 		}
 		text := msg.Text()
@@ -69,7 +68,7 @@ func (m *Model) promptMessages(c agent.Conversation) (all []message) {
 		}
 		a := sdk.ChatCompletionAssistantMessageParam{}
 		a.Content.OfString = sdk.String(text)
-		if fields := m.thoughtsOf(msg); thoughts && fields != nil {
+		if fields := m.thoughtsOf(&msg); thoughts && fields != nil {
 			a.SetExtraFields(fields)
 		}
 		all = append(all, message{OfAssistant: &a})

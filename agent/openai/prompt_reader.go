@@ -216,13 +216,17 @@ func nameIn(body string) string {
 	if found := nameMember.FindStringSubmatch(body); found != nil {
 		return found[1]
 	}
-	return "unknown"
+	return noName
 }
 
-// uses returns the calls, each with an id.
-func (p *promptReader) uses() []mcp.ToolUse {
-	for i := range p.calls {
-		p.calls[i].ID = mint()
+// uses returns the calls, each with an id. Of a reply that was cut off, only those that are whole.
+func (p *promptReader) uses(cut bool) (uses []mcp.ToolUse) {
+	for _, use := range p.calls {
+		if cut && !isObject(use.Input) {
+			continue
+		}
+		use.ID = mint()
+		uses = append(uses, use)
 	}
-	return p.calls
+	return uses
 }

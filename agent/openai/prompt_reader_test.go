@@ -27,7 +27,7 @@ func TestPromptReaderPieces(t *testing.T) {
 			}
 			text += p.end()
 			calls := ""
-			for _, use := range p.uses() {
+			for _, use := range p.uses(false) {
 				calls += fmt.Sprintf("%s%s ", use.Name, use.Input)
 			}
 			if text != tt.text || calls != tt.calls {

@@ -2,9 +2,9 @@ package openai
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -23,8 +23,17 @@ type reply struct {
 	finish   string
 }
 
+// stops by length: the second is Mistral's, for the window.
+var lengths = []string{"length", "model_length"}
+
+// cut reports whether the reply has reached the bound of its length.
+func (r *reply) cut() bool { return slices.Contains(lengths, r.finish) }
+
 func (m *Model) reply(tools []mcp.Tool) *reply {
 	r := &reply{model: m}
+	for i := range tools {
+		r.calls.tools = append(r.calls.tools, tools[i].Name)
+	}
 	if m.opts.ToolsInPrompt {
 		r.prompt = newPromptReader(tools)
 	}
@@ -99,14 +108,14 @@ func usage(u sdk.CompletionUsage) *agent.Usage {
 
 // message returns the whole once the stream has ended.
 func (r *reply) message() (*agent.Message, error) {
-	uses := r.calls.uses()
+	uses := r.calls.uses(r.cut())
 	if r.prompt != nil {
-		uses = append(uses, r.prompt.uses()...)
+		uses = append(uses, r.prompt.uses(r.cut())...)
 	}
 	if err := r.check(len(uses)); err != nil {
 		return nil, err
 	}
-	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.raw(r.model.opts.BaseURL), Usage: r.usage}
+	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.raw(r.model.opts.BaseURL), Usage: r.usage, Cut: r.cut()}
 	if r.text != "" {
 		msg.Content = append(msg.Content, mcp.Text(r.text))
 	}
@@ -118,18 +127,19 @@ func (r *reply) message() (*agent.Message, error) {
 
 // check returns why a reply is none.
 func (r *reply) check(calls int) error {
-	empty := r.text == "" && calls == 0
 	switch {
 	case r.finish == "":
 		return fmt.Errorf("the reply of %s broke off; try again: %w", r.model.opts.BaseURL, io.ErrUnexpectedEOF)
-	case r.finish == "length" && empty:
-		return errors.New("the reply reached the bound of its length before it said anything: raise MaxTokens, or make the conversation shorter")
-	case r.finish == "content_filter" && empty:
+	case r.finish == "content_filter" && r.text == "" && calls == 0:
 		return fmt.Errorf("the filter of %s held the reply back: say it in another way", r.model.opts.BaseURL)
-	case r.finish == "length":
-		r.model.warn("a reply was cut off at the bound of its length")
-	case r.finish == "content_filter":
-		r.model.warn("a reply was cut off by the server's filter")
 	}
 	return nil
+}
+
+// notice is what the user should know of the reply beside what its message says; empty for nothing.
+func (r *reply) notice() string {
+	if r.finish == "content_filter" {
+		return "the reply was cut off by the server's filter"
+	}
+	return ""
 }

@@ -82,17 +82,26 @@ func TestOddServers(t *testing.T) {
 		want   []string
 	}{
 		{"an error that is a string", 404, `{"error":"model 'm' not found"}`, []string{"has no model m", "model 'm' not found"}},
-		{"a code that is a number", 400, `{"error":{"code":400,"message":"maximum context length"}}`, []string{openai.ErrTooLong.Error()}},
+		{"a code that is a number", 400, `{"error":{"code":400,"message":"maximum context length"}}`, []string{agent.ErrContextLength.Error()}},
 		{"the message at the top", 400, `{"object":"error","message":"bad thing","code":40000}`, []string{"bad thing"}},
 		{"a detail", 404, `{"detail":"Not Found"}`, []string{"no chat completions", "Not Found"}},
 		{"a page", 502, "<html>\n<body>Bad Gateway", []string{"try again later", "<html>"}},
 		{"nothing", 500, "", []string{"try again later"}},
+		{"a list", 429, `[{"error":{"message":"Resource has been exhausted","code":429}}]`, []string{"wait a while", "(it says: Resource has been exhausted)"}},
+		{"too many in a minute", 429, `{"message":"Too many tokens, please wait before trying again."}`, []string{"wait a while"}},
+		{"a quota of a minute", 429, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details. Please retry in 12s.","code":429,"status":"RESOURCE_EXHAUSTED"}}`, []string{"wait a while"}},
+		{"Azure's limit", 429, `{"error":{"code":"429","message":"Requests have exceeded token rate limit of your current OpenAI S0 pricing tier. Please go here: https://aka.ms/oai/quotaincrease"}}`, []string{"wait a while"}},
+		{"more than in a minute", 429, `{"error":{"message":"Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 37313. Your maximum context length","type":"tokens","code":"rate_limit_exceeded"}}`, []string{"larger than all that", "shorten"}},
+		{"no money", 429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, []string{"top it up"}},
+		{"no money, by its type", 403, `{"error":{"message":"Your account is not active","type":"exceeded_current_quota_error"}}`, []string{"top it up"}},
+		{"too many in a stream", 200, "data: {\"error\":{\"message\":\"Rate limit: too many tokens\",\"code\":429}}\n\n", []string{"wait a while"}},
+		{"too long in a stream", 200, "data: {\"error\":{\"message\":\"the context length is exceeded\",\"code\":400}}\n\n", []string{agent.ErrContextLength.Error()}},
 		{"a stream without an end", 200, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n", []string{"broke off"}},
 		{"something else", 200, "hello", []string{"broke off"}},
 	} {
 		_, err := ask(t.Context(), serve(t, raw(tt.status, tt.body)))
 		for _, want := range tt.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
+			if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, agent.ErrContextLength) != (want == agent.ErrContextLength.Error()) {
 				t.Errorf("%s: got %v, want %q", tt.name, err, want)
 			}
 		}

@@ -12,6 +12,9 @@ import (
 
 var chatName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
+// maxChatID bounds a call's id, in bytes.
+const maxChatID = 40
+
 // chatCheck returns what the API has against a request.
 func (e *exchange) chatCheck(req *chatRequest) *chatError {
 	key := strings.TrimPrefix(e.r.Header.Get("Authorization"), "Bearer ")
@@ -113,6 +116,8 @@ func checkAnswers(messages []chatMessage) *chatError {
 			switch {
 			case call.ID == "" || slices.Contains(open, call.ID):
 				return invalid(fmt.Sprintf("Invalid '%s.id': empty or duplicate.", at), at+".id", "")
+			case len(call.ID) > maxChatID:
+				return invalid(fmt.Sprintf("Invalid '%s.id': string too long. Expected a string with maximum length %d, but got a string with length %d instead.", at, maxChatID, len(call.ID)), at+".id", "string_above_max_length")
 			case call.Type != "function":
 				return invalid(fmt.Sprintf("Missing required parameter: '%s.type'.", at), at+".type", "missing_required_parameter")
 			case !chatName.MatchString(call.Function.Name):

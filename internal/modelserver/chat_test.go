@@ -163,3 +163,24 @@ func TestParse(t *testing.T) {
 		t.Error("a field that there is not was taken")
 	}
 }
+
+// What is taken from a request stands in the texts and arguments that follow.
+func TestTake(t *testing.T) {
+	script, err := modelserver.Parse([]byte(`{"turns": [
+		{"take": {"shell": "handle ([a-z0-9]+)"}, "text": "It is {{shell}}.", "calls": [{"name": "run", "arguments": {"shell": "{{shell}}"}}]},
+		{"take": {"shell": "handle ([a-z0-9]+)"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reported []string
+	s := modelserver.New(func(args ...any) { reported = append(reported, fmt.Sprint(args...)) }, script, modelserver.Chat)
+	ask := func(text string) (int, string) {
+		return post(t, s, "", []byte(`{"model": "m", "messages": [{"role": "user", "content": "`+text+`"}]}`))
+	}
+	if code, answer := ask("the handle ab12"); code != http.StatusOK || !strings.Contains(answer, "It is ab12.") || !strings.Contains(answer, `{\"shell\":\"ab12\"}`) {
+		t.Errorf("%d %s", code, answer)
+	}
+	if code, _ := ask("nothing"); code == http.StatusOK || len(reported) != 1 || !strings.Contains(reported[0], "looks for") {
+		t.Errorf("%d, reported: %v", code, reported)
+	}
+}

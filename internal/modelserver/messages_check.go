@@ -45,7 +45,7 @@ func (e *exchange) messagesWrong(req *messagesRequest) string {
 		}
 	}
 	for _, rule := range []func(*messagesRequest) string{
-		e.headerWrong, requiredWrong, e.thinkingWrong, systemWrong, toolsWrong, e.rolesWrong, contentWrong, callsWrong, e.thoughtsWrong, cacheWrong,
+		e.headerWrong, requiredWrong, e.thinkingWrong, systemWrong, toolsWrong, e.rolesWrong, contentWrong, callsWrong, e.thoughtsWrong, endWrong, cacheWrong,
 	} {
 		if why := rule(req); why != "" {
 			return why
@@ -301,6 +301,16 @@ func (e *exchange) thoughtsWrong(req *messagesRequest) string {
 	}
 	if first := req.Messages[n-2].Content[0].Type; !strings.HasSuffix(first, "thinking") {
 		return fmt.Sprintf("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", n-2, first)
+	}
+	return ""
+}
+
+// endWrong wants something behind thoughts.
+func endWrong(req *messagesRequest) string {
+	for i, m := range req.Messages {
+		if last := m.Content[len(m.Content)-1].Type; strings.HasSuffix(last, "thinking") {
+			return fmt.Sprintf("messages.%d: The final block in an assistant message cannot be `%s`.", i, last)
+		}
 	}
 	return ""
 }

@@ -139,8 +139,9 @@ func TestMessagesRefused(t *testing.T) {
 		{"a result in a result", conversation(`"hi"`, `[`+use1+`]`, `[{"type":"tool_result","tool_use_id":"1","content":[`+res1+`]}]`), "tool_result.content.0: Input tag 'tool_result'"},
 
 		{"thoughts without a signature", conversation(`"hi"`, `[{"type":"thinking","thinking":"a"}]`, `"hi"`), "messages.1.content.0.thinking.signature: Field required"},
+		{"nothing but thoughts", conversation(`"hi"`, `[{"type":"thinking","thinking":"a","signature":"SIGNED"}]`, `"hi"`), "messages.1: The final block in an assistant message cannot be `thinking`."},
 		{"no thoughts before a call", `{"thinking":{"type":"enabled","budget_tokens":1024},` + conversation(`"hi"`, `[`+use1+`]`, `[`+res1+`]`)[1:], "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`"},
-		{"marked thoughts", `{"system":[` + marked + `],` + conversation(`"hi"`, `[{"type":"thinking","thinking":"a","signature":"SIGNED","cache_control":{"type":"ephemeral"}}]`, `"hi"`)[1:], "thinking.cache_control: Extra inputs are not permitted"},
+		{"marked thoughts", `{"system":[` + marked + `],` + conversation(`"hi"`, `[{"type":"thinking","thinking":"a","signature":"SIGNED","cache_control":{"type":"ephemeral"}},`+hi+`]`, `"hi"`)[1:], "thinking.cache_control: Extra inputs are not permitted"},
 		{"five marks", conversation(`[` + strings.Repeat(marked+",", 4) + marked + `]`), "A maximum of 4 blocks with cache_control may be provided. Found 5."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type Server struct {
 
 	mu       sync.Mutex // guards all below
 	played   int
+	taken    map[string]string // by [Turn.Take]
 	requests []*Request
 }
 
@@ -135,7 +137,17 @@ func (e *exchange) take(last string) (*Turn, error) {
 			return nil, fmt.Errorf("turn %d expects %q in the request, which is: %s", n, part, shortened(string(e.body)))
 		}
 	}
-	return t, nil
+	for name, pattern := range t.Take {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(last) // of a test's own file
+		if m == nil {
+			return nil, fmt.Errorf("turn %d looks for %q in the last message, which is: %s", n, pattern, shortened(last))
+		}
+		if e.taken == nil {
+			e.taken = map[string]string{}
+		}
+		e.taken[name] = m[1]
+	}
+	return t.filled(e.taken), nil
 }
 
 func shortened(s string) string {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 )
 
 // Script is what a model says, turn by turn. The zero value of each field asks for nothing.
@@ -23,6 +25,9 @@ type Turn struct {
 	Expect []string `json:"expect,omitzero"`
 	// ExpectBody are texts that the request as such has to hold.
 	ExpectBody []string `json:"expectBody,omitzero"`
+	// Take are regular expressions by names: what their group matches in the last message stands for {{NAME}} in the texts and
+	// arguments from this turn on. One that does not match is a request that is not as it is expected.
+	Take map[string]string `json:"take,omitzero"`
 	// DelayMS is how long the model thinks before the answer begins, in milliseconds.
 	DelayMS int `json:"delayMs,omitzero"`
 
@@ -93,6 +98,24 @@ func (c *Call) Text() string {
 		return text
 	}
 	return string(c.Arguments)
+}
+
+// filled returns the turn with what was taken in its texts and arguments.
+func (t Turn) filled(taken map[string]string) *Turn {
+	if len(taken) == 0 {
+		return &t
+	}
+	var pairs []string
+	for name, value := range taken {
+		pairs = append(pairs, "{{"+name+"}}", value)
+	}
+	all := strings.NewReplacer(pairs...)
+	t.Text = all.Replace(t.Text)
+	t.Calls = slices.Clone(t.Calls)
+	for i := range t.Calls {
+		t.Calls[i].Arguments = json.RawMessage(all.Replace(string(t.Calls[i].Arguments)))
+	}
+	return &t
 }
 
 // id returns the call's, or one made of its place: the turn and the call, from 0 on.

@@ -1,0 +1,262 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Every decision is told, with where it comes from.
+func TestDecided(t *testing.T) {
+	allow := func(d agent.Decision) func(context.Context, agent.Question) (agent.Decision, error) {
+		return func(context.Context, agent.Question) (agent.Decision, error) { return d, nil }
+	}
+	always := func(tool string) bool { return tool == "a__write" }
+	const waits = "waiting acting "
+	for _, tt := range []struct {
+		name string
+		opts agent.Options
+		call string
+		want string
+	}{
+		{"all", agent.Options{Mode: agent.ModeAll}, "a__write", `a__write {} of a, destructive: true by mode, everything is allowed`},
+		{"none", agent.Options{Mode: agent.ModeNone, Allowed: always}, "a__read", `a__read {} of a, read-only: false by mode, tools may not be run`},
+		{"annotation", agent.Options{}, "a__read", `a__read {} of a, read-only: true by annotation, the tool is read-only`},
+		{"always", agent.Options{Allowed: always}, "a__write", `a__write {} of a, destructive: true by always, the user has allowed it for good`},
+		{"always, read-only", agent.Options{Allowed: always, Mode: agent.ModeReadOnly}, "a__write", `a__write {} of a, destructive: true by always, the user has allowed it for good`},
+		{"read-only", agent.Options{Mode: agent.ModeReadOnly}, "a__write", `a__write {} of a, destructive: false by mode, only tools that are read-only may be run, and this one is not`},
+		{"nobody", agent.Options{}, "a__write", `a__write {} of a, destructive: false by mode, the user has to approve this tool, and cannot be asked`},
+		{"user", agent.Options{Approve: allow(agent.Decision{Allow: true})}, "a__write", waits + `a__write {} of a, destructive: true by user, the user has allowed it`},
+		{"user refuses", agent.Options{Approve: allow(agent.Decision{})}, "a__write", waits + `a__write {} of a, destructive: false by user, the user refused`},
+		{"user says why", agent.Options{Approve: allow(agent.Decision{Reason: "later"})}, "a__write", waits + `a__write {} of a, destructive: false by user, the user refused: later`},
+		{"edited", agent.Options{Approve: allow(agent.Decision{Allow: true, Arguments: json.RawMessage(` {"x":2}`)})}, "a__write", waits + `a__write {"x":2} of a, destructive: true by user, the user has allowed it`},
+		{"edited badly", agent.Options{Approve: allow(agent.Decision{Allow: true, Arguments: json.RawMessage(`{"x":`)})}, "a__write",
+			waits + `a__write {} of a, destructive: false by user, the user has changed its arguments into something that is no JSON object`},
+		{"without a server", agent.Options{Mode: agent.ModeAll}, "write", `write {} of , destructive: true by mode, everything is allowed`},
+		{"a server that names do not tell", agent.Options{Mode: agent.ModeAll, Server: func(string) string { return "x__y" }}, "a__write",
+			`a__write {} of x__y, destructive: true by mode, everything is allowed`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench("a__write", "a__read", "write")
+			a := agent.New(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, b, tt.opts)
+			var got []string
+			for e, err := range a.Run(t.Context(), mcp.Text("go")) {
+				switch e := e.(type) {
+				case agent.StateChanged:
+					if e.State == agent.Waiting || e.State == agent.Acting {
+						got = append(got, string(e.State))
+					}
+				case agent.Decided:
+					got = append(got, line(e))
+				case nil:
+					t.Error(err)
+				}
+			}
+			if all := strings.TrimPrefix(strings.Join(got, " "), "acting "); all != tt.want {
+				t.Errorf("%s, want %s", all, tt.want)
+			}
+			if ran := len(b.called) == 1; ran != strings.Contains(tt.want, ": true by") {
+				t.Errorf("ran: %v", ran)
+			}
+		})
+	}
+}
+
+func line(d agent.Decided) string {
+	allowed := "false"
+	if d.Allowed {
+		allowed = "true"
+	}
+	return d.Call.Name + " " + string(d.Call.Input) + " of " + d.Server + ", " + string(d.Effect) + ": " + allowed + " by " + d.By + ", " + d.Reason
+}
+
+// An allowance for the session comes from there the second time, and goes no further than it says.
+func TestSessionAllowances(t *testing.T) {
+	b := newBench("a__x", "a__y", "a__b__z", "one", "two")
+	asked := []string{}
+	extent := map[string]agent.Extent{"a__x": agent.ThisServer, "one": agent.ThisServer}
+	a := agent.New(&script{t: t, replies: []reply{says("", "a__x", "a__y", "a__b__z", "one", "two"), says("done")}}, b, agent.Options{
+		Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+			asked = append(asked, q.Server+": "+q.Call.Name)
+			return agent.Decision{Allow: true, For: extent[q.Call.Name]}, nil
+		},
+		Server: func(tool string) string { // as a hub knows it
+			if tool == "a__b__z" {
+				return "a__b"
+			}
+			server, _, ok := strings.Cut(tool, "__")
+			if !ok {
+				return ""
+			}
+			return server
+		},
+	})
+	var by []string
+	for e := range a.Run(t.Context(), mcp.Text("go")) {
+		if d, ok := e.(agent.Decided); ok {
+			by = append(by, d.By)
+		}
+	}
+	if want := []string{"a: a__x", "a__b: a__b__z", ": one"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	if want := []string{"user", "session", "user", "user", "session"}; !slices.Equal(by, want) {
+		t.Errorf("by %q, want %q", by, want)
+	}
+}
+
+// What is no object is refused before anybody is asked, in words that the model reads; nothing is an empty object.
+func TestArguments(t *testing.T) {
+	for input, want := range map[string]string{
+		``: `{}`, `null`: `{}`, ` {"x": 1} `: `{"x": 1}`, `[]`: "", `"{}"`: "", `{"x":`: "", `{} {}`: "", `7`: "",
+	} {
+		b, asked := newBench("write"), 0
+		a := agent.New(&script{t: t, replies: []reply{says("", "write "+input), says("done")}}, b, agent.Options{
+			Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+				asked++
+				return agent.Decision{Allow: true}, nil
+			}})
+		for _, err := range a.Run(t.Context(), mcp.Text("go")) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		res := a.Messages()[2].Content[0].ToolResult
+		if want == "" {
+			if asked != 0 || len(b.called) != 0 || !res.IsError || !strings.Contains(res.Content[0].Text, "the arguments of write are not a JSON object") {
+				t.Errorf("%q: asked %d, called %q, %+v", input, asked, b.called, res)
+			}
+		} else if asked != 1 || !slices.Equal(b.called, []string{"write " + want}) {
+			t.Errorf("%q: asked %d, called %q", input, asked, b.called)
+		}
+	}
+}
+
+// The mode can be changed between runs, and by whoever approves.
+func TestSetMode(t *testing.T) {
+	b, asked := newBench("write"), 0
+	var a *agent.Agent
+	a = agent.New(&script{t: t, replies: []reply{says("", "write", "write"), says("done"), says("", "write"), says("done")}}, b, agent.Options{
+		Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+			asked++
+			a.SetMode(agent.ModeAll)
+			return agent.Decision{Allow: true}, nil
+		}})
+	for range a.Run(t.Context(), mcp.Text("go")) {
+	}
+	a.SetMode(agent.ModeNone)
+	for range a.Run(t.Context(), mcp.Text("go")) {
+	}
+	if asked != 1 || len(b.called) != 2 {
+		t.Errorf("asked %d, called %q", asked, b.called)
+	}
+}
+
+// Nobody is asked, and nothing is decided, once the run is over; what is answered then does not count.
+func TestAskedTooLate(t *testing.T) {
+	for _, at := range []string{"replied", "waiting", "answer", "all"} {
+		for _, how := range []string{"left", "cancelled"} {
+			t.Run(at+", "+how, func(t *testing.T) {
+				b, asked, decided := newBench("write"), 0, 0
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				o := agent.Options{Approve: func(ctx context.Context, _ agent.Question) (agent.Decision, error) {
+					if asked++; ctx.Err() != nil {
+						t.Error("asked with a context that has ended")
+					}
+					if at == "answer" && asked == 1 {
+						cancel()
+					}
+					return agent.Decision{Allow: true, For: agent.ThisTool}, nil
+				}}
+				if at == "all" {
+					o.Mode = agent.ModeAll
+				}
+				m := &script{t: t, replies: []reply{says("", "write", "write"), says("", "write"), says("done")}}
+				a := agent.New(m, b, o)
+				for e := range a.Run(ctx, mcp.Text("go")) {
+					_, replied := e.(agent.Replied)
+					state, _ := e.(agent.StateChanged)
+					if replied && (at == "replied" || at == "all") || at == "waiting" && state.State == agent.Waiting {
+						if cancel(); how == "left" {
+							break
+						}
+					}
+					if _, ok := e.(agent.Decided); ok {
+						decided++
+					}
+				}
+				want := 0
+				if at == "answer" {
+					want = 1
+				}
+				if asked != want || decided != 0 || len(b.called) != 0 {
+					t.Errorf("asked %d times, %d decisions, called %q", asked, decided, b.called)
+				}
+				if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil || at != "all" && asked != want+1 {
+					t.Errorf("asked %d times in the next run, %v", asked, err)
+				}
+			})
+		}
+	}
+}
+
+// What was allowed for the session counts where it would be asked about, and nowhere else.
+func TestAllowancesInReadOnly(t *testing.T) {
+	for _, extent := range []agent.Extent{agent.ThisTool, agent.ThisServer} {
+		b := newBench("a__write")
+		m := &script{t: t, replies: []reply{says("", "a__write"), says("ok"), says("", "a__write"), says("ok"), says("", "a__write"), says("ok")}}
+		asked := 0
+		a := agent.New(m, b, agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+			asked++
+			return agent.Decision{Allow: true, For: extent}, nil
+		}})
+		for i, mode := range []agent.Mode{agent.ModeAsk, agent.ModeReadOnly, agent.ModeAsk} {
+			a.SetMode(mode)
+			if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
+				t.Error(err)
+			}
+			if want := []int{1, 1, 2}[i]; len(b.called) != want || asked != 1 {
+				t.Errorf("%s, run %d in mode %s: called %q, asked %d times", extent, i, mode, b.called, asked)
+			}
+		}
+	}
+}
+
+// The model is told of arguments that the user has changed, before the result, and of none that are the same.
+func TestEditedArguments(t *testing.T) {
+	for edited, want := range map[string]string{
+		`{"path":"b"}`:   `The user changed the arguments to {"path":"b"}; this is the result of that.`,
+		`{ "path": "a"}`: "",
+		``:               "",
+	} {
+		for _, size := range []int{10, 10_000} {
+			b := newBench("write")
+			b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(strings.Repeat("x", size))}}, nil
+			}
+			a := agent.New(&script{t: t, replies: []reply{says("", `write {"path":"a"}`), says("done")}}, b, agent.Options{MaxResult: 1000,
+				Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+					return agent.Decision{Allow: true, Arguments: []byte(edited)}, nil
+				}})
+			var told []mcp.Content
+			for e := range a.Run(t.Context(), mcp.Text("go")) {
+				if ended, ok := e.(agent.CallEnded); ok {
+					told = ended.Result.Content
+				}
+			}
+			got := a.Messages()[2].Content[0].ToolResult.Content
+			if len(told) != len(got) || want == "" && len(got) != 1 || want != "" && (len(got) != 2 || got[0].Text != want) || !strings.HasPrefix(got[len(got)-1].Text, "xxx") {
+				t.Errorf("%s: %.200v, want %s", edited, got, want)
+			}
+			if input := a.Messages()[1].Calls()[0].Input; string(input) != `{"path":"a"}` {
+				t.Errorf("what the model has said is %s", input)
+			}
+		}
+	}
+}

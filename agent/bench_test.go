@@ -1,0 +1,96 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// steps is how many calls a conversation makes, one a step.
+const steps = 50
+
+// instant is a model that replies at once: with a call, until it has made enough of them.
+type instant struct{ replies []agent.Message }
+
+func newInstant() *instant {
+	m := &instant{}
+	for i := range steps {
+		m.replies = append(m.replies, agent.Message{Content: []mcp.Content{
+			mcp.Text("Let me see."), mcp.UseTool(fmt.Sprintf("call-%d", i), "echo", json.RawMessage(fmt.Sprintf(`{"text":"hello %d"}`, i))),
+		}, Usage: &agent.Usage{Input: 1000 + 50*i, Output: 20}})
+	}
+	m.replies = append(m.replies, agent.Message{Content: []mcp.Content{mcp.Text("Done.")}, Usage: &agent.Usage{Input: 5000, Output: 5}})
+	return m
+}
+
+func (m *instant) Window() int { return 100_000 }
+
+func (m *instant) Reply(_ context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
+	return func(yield func(agent.Delta, error) bool) {
+		reply := m.replies[len(c.Messages)/2]
+		if yield(agent.Delta{Text: reply.Content[0].Text}, nil) {
+			yield(agent.Delta{Message: &reply}, nil)
+		}
+	}
+}
+
+// loops returns a conversation of 50 calls, and the same calls made directly.
+func loops(t testing.TB) (loop, direct func()) {
+	s := server.New("bench", "1")
+	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct {
+		Text string `json:"text"`
+	}) (string, error) {
+		return in.Text, nil
+	}, server.ToolOptions{Annotations: mcp.ReadOnly})
+	box, err := agent.Dial(t.Context(), s, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { box.Close() })
+	m := newInstant()
+	loop = func() {
+		ended := false
+		for e, err := range agent.New(m, box, agent.Options{System: "Be brief.", MaxSteps: steps + 1}).Run(context.Background(), mcp.Text("go")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e, ok := e.(agent.Ended); ok {
+				ended = e.Reason == agent.Answered && e.Steps == steps+1
+			}
+		}
+		if !ended {
+			t.Fatal("the conversation has ended otherwise")
+		}
+	}
+	direct = func() {
+		for _, reply := range m.replies[:steps] {
+			res, err := box.Call(context.Background(), *reply.Content[1].ToolUse, func(mcp.ProgressParams) {})
+			if err != nil || res.IsError {
+				t.Fatal(res, err)
+			}
+		}
+	}
+	return loop, direct
+}
+
+// BenchmarkLoop reports a step of a conversation of 50 calls, with an instant model and an instant tool, beside the same call made
+// directly.
+func BenchmarkLoop(b *testing.B) {
+	loop, direct := loops(b)
+	for name, f := range map[string]func(){"loop": loop, "direct": direct} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*steps), "ns/step")
+		})
+	}
+}

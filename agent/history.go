@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// history is what has been said, with what each message takes, in estimated tokens.
+type history struct {
+	messages []Message
+	sizes    []int
+	size     int
+}
+
+// add puts a message behind the others.
+func (h *history) add(m Message) {
+	n := sizeOfMessage(&m)
+	h.messages, h.sizes, h.size = append(h.messages, m), append(h.sizes, n), h.size+n
+}
+
+// say adds content to the last message, where that is of the same role, since roles take turns, and otherwise a message.
+func (h *history) say(role mcp.Role, content ...mcp.Content) {
+	n := len(h.messages) - 1
+	if n < 0 || h.messages[n].Role != role {
+		h.add(Message{Role: role, Content: content})
+		return
+	}
+	h.messages[n].Content = slices.Concat(h.messages[n].Content, content)
+	h.weigh(n)
+}
+
+// weigh estimates a message again that has changed.
+func (h *history) weigh(i int) {
+	n := sizeOfMessage(&h.messages[i])
+	h.size += n - h.sizes[i]
+	h.sizes[i] = n
+}
+
+// historyOf returns the history of messages.
+func historyOf(messages []Message) (h history) {
+	h.messages = make([]Message, 0, len(messages))
+	for _, m := range messages {
+		h.add(m)
+	}
+	return h
+}

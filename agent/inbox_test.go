@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Nobody who asks waits for ever, and what nobody waits for is not asked.
+func TestQuestionsEnd(t *testing.T) {
+	left := errors.New("left")
+	for _, tt := range []struct {
+		name string
+		do   func(box *inbox, r *run, endRun, endAsker context.CancelCauseFunc)
+		want error
+	}{
+		{"answered", func(box *inbox, r *run, _, _ context.CancelCauseFunc) { r.take(box.take()[0]) }, nil},
+		{"the calls are over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.take(); box.close() }, left},
+		{"the calls were over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.close() }, errOver},
+		{"the run is over", func(_ *inbox, _ *run, endRun, _ context.CancelCauseFunc) { endRun(nil) }, errOver},
+		{"the call is over", func(box *inbox, r *run, _, endAsker context.CancelCauseFunc) {
+			endAsker(left)
+			r.take(box.take()[0])
+		}, left},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				box := newInbox()
+				runCtx, endRun := context.WithCancelCause(t.Context())
+				defer endRun(nil)
+				ctx, endAsker := context.WithCancelCause(t.Context())
+				defer endAsker(nil)
+				r := &run{Agent: New(nil, nil), ctx: runCtx, cancel: endRun, yield: func(Event, error) bool { return true }}
+				a := &asker{inbox: box, ctx: runCtx}
+				got, times := make(chan error, 1), 0
+				go func() {
+					got <- a.ask(ctx, &question{do: func(context.Context, *run) error { times++; return nil }})
+				}()
+				synctest.Wait()
+				tt.do(box, r, endRun, endAsker)
+				synctest.Wait()
+				if tt.name == "the calls are over" { // what was taken out is not refused by closing: the run's end does it
+					endAsker(left)
+					synctest.Wait()
+				}
+				if err := <-got; !errors.Is(err, tt.want) || (times == 1) != (tt.want == nil) {
+					t.Errorf("%v, asked %d times, want %v", err, times, tt.want)
+				}
+				box.close()
+				if a.inbox.put(post{}) {
+					t.Error("a box that is closed takes something")
+				}
+			})
+		})
+	}
+}
+
+// Progress that nobody reads does not pile up; that of another call is not lost.
+func TestProgressIsBounded(t *testing.T) {
+	box, one, other := newInbox(), &task{}, &task{}
+	for i := range 10 * maxWaiting {
+		box.put(post{task: one, progress: &mcp.ProgressParams{Progress: float64(i)}})
+	}
+	box.put(post{task: other, progress: &mcp.ProgressParams{}})
+	posts := box.take()
+	if n := len(posts); n != maxWaiting+1 || posts[n-2].progress.Progress != 10*maxWaiting-1 || posts[n-1].task != other {
+		t.Errorf("%d are kept, the last is %+v", n, posts[n-2].progress)
+	}
+}

@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/hub/search"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Names of the agent's own tools; _ goes behind one that a server has taken.
+const (
+	readTool   = "read_result"
+	searchTool = "search_tools"
+)
+
+// offer is which tools the model is given the definitions of: all, in the order of their names; or, where they would take too much
+// of its window, those that it has found or called, in that order, so that what the provider has read before stays the same.
+type offer struct {
+	search   string // the name of search_tools
+	deferred bool
+	order    []string // what is offered, once others are deferred
+	about    string   // what the model is told of those
+	index    *search.Index
+	used     map[string]int // when one was offered, found or called last
+	uses     int
+
+	tools []mcp.Tool // the definitions; nil: to be put together
+	size  int
+	reads bool // read_result is among them
+}
+
+// definitions are the tools that the model is offered.
+func (a *Agent) definitions() []mcp.Tool {
+	o := &a.offer
+	if o.tools != nil && o.reads == a.results.any() {
+		return o.tools
+	}
+	o.reads = a.results.any()
+	if o.deferred {
+		o.tools = a.chosen()
+	} else {
+		o.tools = append(make([]mcp.Tool, 0, len(a.listed)+1), a.listed...)
+		if o.reads {
+			o.tools = append(o.tools, a.results.definition())
+		}
+	}
+	o.size = 0
+	for i := range o.tools {
+		o.size += sizeOfTool(&o.tools[i])
+	}
+	return o.tools
+}
+
+// chosen are the tools that have been offered so far, without those that are not there at present, and without those that have not
+// been used for longest where the model does not take as many.
+func (a *Agent) chosen() []mcp.Tool {
+	if a.offer.reads {
+		a.offerTool(a.results.tool)
+	}
+	a.forgetUnused()
+	tools := make([]mcp.Tool, 0, len(a.offer.order))
+	for _, name := range a.offer.order {
+		switch t := a.exactly(name); {
+		case name == a.offer.search:
+			tools = append(tools, searchDefinition(name))
+		case name == a.results.tool:
+			tools = append(tools, a.results.definition())
+		case t != nil:
+			tools = append(tools, *t)
+		}
+	}
+	return tools
+}
+
+// offerTool puts a tool behind those that are offered.
+func (a *Agent) offerTool(name string) {
+	o := &a.offer
+	if !o.deferred {
+		return
+	}
+	if o.used == nil {
+		o.used = map[string]int{}
+	}
+	o.uses++
+	o.used[name] = o.uses
+	if !slices.Contains(o.order, name) {
+		o.order, o.tools = append(o.order, name), nil
+	}
+}
+
+// forgetUnused takes tools out of the order that are too many for the model, and those that are not there first. The agent's own stay.
+func (a *Agent) forgetUnused() {
+	o, most := &a.offer, a.maxTools()
+	if most == 0 || len(o.order) <= most {
+		return
+	}
+	var others []string
+	for _, name := range o.order {
+		if name != o.search && name != a.results.tool {
+			others = append(others, name)
+		}
+	}
+	since := func(name string) int {
+		if a.exactly(name) == nil {
+			return 0
+		}
+		return o.used[name]
+	}
+	slices.SortStableFunc(others, func(a, b string) int { return cmp.Compare(since(a), since(b)) })
+	gone := others[:min(len(o.order)-most, len(others))]
+	o.order = slices.DeleteFunc(o.order, func(name string) bool { return slices.Contains(gone, name) })
+}
+
+// ownTools is how many tools of its own the agent may offer.
+const ownTools = 2
+
+// maxTools is how many tools the model takes; 0: there is no bound.
+func (a *Agent) maxTools() int {
+	if m, ok := a.model.(interface{ MaxTools() int }); ok {
+		return max(0, m.MaxTools())
+	}
+	return 0
+}
+
+// relist takes other tools, and sees whether they are too many to be offered all. Those stay offered that the provider has read.
+func (a *Agent) relist(tools, read []mcp.Tool) {
+	a.listed = append(make([]mcp.Tool, 0, len(tools)), tools...) // not nil
+	a.offer.tools, a.offer.index = nil, nil
+	a.offer.search, a.results.tool = a.free(searchTool), a.free(readTool)
+	if a.offer.deferred || !a.tooMany() {
+		return
+	}
+	a.offer.deferred = true
+	for i := range read {
+		a.offerTool(read[i].Name)
+	}
+	a.offerTool(a.offer.search)
+	for i := range a.said.messages {
+		for _, use := range a.said.messages[i].Calls() {
+			if a.exactly(use.Name) != nil {
+				a.offerTool(use.Name)
+			}
+		}
+	}
+	a.offer.about = a.overview()
+}
+
+// free is a name for an own tool that no other has.
+func (a *Agent) free(name string) string {
+	for a.exactly(name) != nil {
+		name += "_"
+	}
+	return name
+}
+
+// tooMany reports whether all tools are more than the model takes, or their definitions take more of the window than they may.
+func (a *Agent) tooMany() bool {
+	if most := a.maxTools(); most > 0 && len(a.listed) > most-ownTools {
+		return true
+	}
+	if a.opts.SearchAt < 0 || len(a.listed) <= maxFound { // one search would find them all
+		return false
+	}
+	window, size := a.window(), 0
+	if window <= 0 {
+		window = assumedWindow
+	}
+	for i := range a.listed {
+		size += sizeOfTool(&a.listed[i])
+	}
+	return float64(size) > a.opts.SearchAt*float64(window)
+}
+
+// system is what the model is told before everything else.
+func (a *Agent) system() string {
+	switch {
+	case a.offer.about == "":
+		return a.opts.System
+	case a.opts.System == "":
+		return a.offer.about
+	}
+	return a.opts.System + "\n\n" + a.offer.about
+}
+
+// overview says how many tools there are. It is not changed later, since providers keep what they have read.
+func (a *Agent) overview() string {
+	return fmt.Sprintf("There are %d tools%s, too many to show them all. Before you say that something cannot be done, look for a tool with %s: "+
+		"those that it finds can be called from then on.", len(a.listed), a.perServer(nil), a.offer.search)
+}
+
+// perServer says which servers tools are of, and how many: all tools, where none are named.
+func (a *Agent) perServer(names []string) string {
+	if names == nil {
+		for i := range a.listed {
+			names = append(names, a.listed[i].Name)
+		}
+	}
+	var servers []string
+	count := map[string]int{}
+	for _, name := range names {
+		server := a.opts.Server(name)
+		if server == "" {
+			continue
+		}
+		if count[server] == 0 {
+			servers = append(servers, server)
+		}
+		count[server]++
+	}
+	if len(servers) == 0 {
+		return ""
+	}
+	for i, server := range servers {
+		servers[i] = fmt.Sprintf("%s (%d)", server, count[server])
+	}
+	return " of these servers: " + strings.Join(servers, ", ")
+}
+
+func searchDefinition(name string) mcp.Tool {
+	return mcp.Tool{
+		Name: name,
+		Description: "Finds tools among all that there are, best first, and makes them available to be called. " +
+			"Say in a few words what is to be done, and name the server if you know it.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What is to be done"}},` +
+			`"required":["query"],"additionalProperties":false}`),
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(false)},
+	}
+}
+
+// maxFound is how many tools a search finds.
+const maxFound = 10
+
+// search answers a call of search_tools.
+func (a *Agent) search(input json.RawMessage) (string, error) {
+	var in struct{ Query string }
+	if err := json.Unmarshal(input, &in); err != nil {
+		return "", fmt.Errorf("the arguments are not as the schema of %s says: %w", a.offer.search, err)
+	}
+	most := maxFound
+	if n := a.maxTools(); n > 0 {
+		most = max(1, min(most, n-ownTools)) // so that all can be offered
+	}
+	found := a.find(in.Query, most)
+	if len(found) == 0 {
+		return "No tool fits that. Try other words, or an empty query for all.", nil
+	}
+	var text strings.Builder
+	for _, t := range found {
+		fmt.Fprintf(&text, "%s: %s\n", t.Name, oneLine(t.Description))
+		a.offerTool(t.Name)
+	}
+	for _, t := range slices.Backward(found) { // the best one is the last to be forgotten
+		a.offerTool(t.Name)
+	}
+	text.WriteString("\nThese can be called now.")
+	return text.String(), nil
+}
+
+// find returns the tools that fit a query best.
+func (a *Agent) find(query string, most int) (found []*mcp.Tool) {
+	if a.offer.index == nil {
+		docs := make([]search.Tool, len(a.listed))
+		for i := range a.listed {
+			docs[i] = a.document(&a.listed[i])
+		}
+		a.offer.index = search.New(docs)
+	}
+	for _, hit := range a.offer.index.Find(query, most) {
+		found = append(found, &a.listed[hit.Tool])
+	}
+	return found
+}
+
+func (a *Agent) document(t *mcp.Tool) search.Tool {
+	raw, err := json.Marshal(t)
+	if err != nil { // its schema is no JSON: its names are left
+		return search.Tool{Name: t.Name, Server: a.opts.Server(t.Name), Title: t.Title, Description: t.Description}
+	}
+	d := search.FromDefinition(a.opts.Server(t.Name), t.Name, raw)
+	d.Bare = "" // what is in the definition is the qualified name
+	return d
+}

@@ -1,0 +1,270 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// crowd is many tools, in no order, of three servers.
+func crowd(n int) *bench {
+	b := newBench("files__read_file", "files__write_file", "web__fetch_page")
+	b.tools[0].Description, b.tools[1].Description, b.tools[2].Description = "Reads a file of the disk.", "Writes a file to the disk.", "Fetches a page of the web."
+	for i := range n {
+		b.tools = append(b.tools, mcp.Tool{Name: fmt.Sprintf("shop__list_orders_%03d", (i*7)%n), Description: strings.Repeat("Lists the orders of a customer. ", 5),
+			InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: mcp.ReadOnly})
+	}
+	return b
+}
+
+func offered(c agent.Conversation) (names []string) {
+	for _, t := range c.Tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Many tools are searched; what has been found or called is offered from then on, in that order, and never leaves its place.
+func TestSearchTools(t *testing.T) {
+	b := crowd(300)
+	m := &script{t: t, replies: []reply{
+		says("", `search_tools {"query":"read a file from disk"}`),
+		says("", `files__read_file {"path":"x"}`, `shop__list_orders_123 {}`),
+		says("", `search_tools {"query":"fetch web page"}`, `search_tools {"query":"zzzqqq"}`, `search_tools {}`, `search_tools {"query":3}`),
+		says("done"),
+	}}
+	a := agent.New(m, b, agent.Options{Mode: agent.ModeAll, System: "Be brief."})
+	got, err := trace(a.Run(t.Context(), mcp.Text("go")))
+	if err != nil {
+		t.Error(err)
+	}
+	check(t, a.Messages())
+	if !slices.Contains(got, "starts search_tools") {
+		t.Errorf("the search is not shown: %q", got)
+	}
+	wantSystem := "Be brief.\n\nThere are 303 tools of these servers: files (2), shop (300), web (1), too many to show them all."
+	for i, c := range m.heard {
+		if !strings.HasPrefix(c.System, wantSystem) || c.System != m.heard[0].System {
+			t.Errorf("%d: %s", i, c.System)
+		}
+		if i > 0 && !slices.Equal(offered(c)[:len(m.heard[i-1].Tools)], offered(m.heard[i-1])) {
+			t.Errorf("%v does not begin with %v", offered(c), offered(m.heard[i-1]))
+		}
+	}
+	if names := offered(m.heard[0]); !slices.Equal(names, []string{"search_tools"}) {
+		t.Errorf("%v", names)
+	}
+	if names := offered(m.heard[1]); len(names) > 11 || names[1] != "files__read_file" {
+		t.Errorf("%v", names)
+	}
+	if names := offered(m.heard[2]); names[len(names)-1] != "shop__list_orders_123" {
+		t.Errorf("%v", names)
+	}
+	found := a.Messages()[2].Content[0].ToolResult.Content[0].Text
+	if !strings.HasPrefix(found, "files__read_file: Reads a file of the disk.\n") || strings.Count(found, ": ") > 10 {
+		t.Error(found)
+	}
+	results := a.Messages()[6].Content
+	for i, want := range []string{"web__fetch_page: Fetches a page", "No tool fits that", "files__read_file: Reads", "the arguments are not as the schema of search_tools says"} {
+		if text := results[i].ToolResult.Content[0].Text; !strings.Contains(text, want) || results[i].ToolResult.IsError != (i == 3) {
+			t.Errorf("%d: %s", i, text)
+		}
+	}
+}
+
+// The same tools in another order are offered in the same one.
+func TestOrderOfDefinitions(t *testing.T) {
+	var before string
+	for range 5 {
+		b := crowd(300)
+		for i := range b.tools { // what was ready first is chance
+			j := (i * 31) % len(b.tools)
+			b.tools[i], b.tools[j] = b.tools[j], b.tools[i]
+		}
+		slices.Reverse(b.tools)
+		m := &script{t: t, replies: []reply{says("", `search_tools {"query":"orders"}`), says("done")}}
+		if _, err := trace(agent.New(m, b).Run(t.Context(), mcp.Text("go"))); err != nil {
+			t.Error(err)
+		}
+		this := fmt.Sprint(m.heard[0].System, offered(m.heard[1]))
+		if before != "" && this != before {
+			t.Errorf("%s, and before %s", this, before)
+		}
+		before = this
+	}
+}
+
+// Whether tools are searched depends on the window; a setting turns it off.
+func TestSearchAt(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		window int
+		opts   agent.Options
+		want   bool
+	}{
+		{"not known", 0, agent.Options{}, true},
+		{"large", 1_000_000, agent.Options{}, false},
+		{"small", 8_000, agent.Options{}, true},
+		{"said", 8_000, agent.Options{Window: 1_000_000}, false},
+		{"more", 0, agent.Options{SearchAt: 0.5}, false},
+		{"less", 1_000_000, agent.Options{SearchAt: 0.001}, true},
+		{"never", 8_000, agent.Options{SearchAt: -1}, false},
+	} {
+		m := &script{t: t, window: tt.window, replies: []reply{says("done")}}
+		a := agent.New(m, crowd(300), tt.opts)
+		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
+			t.Error(err)
+		}
+		if got := offered(m.heard[0])[0] == "search_tools"; got != tt.want || got == (len(m.heard[0].Tools) == 303) {
+			t.Errorf("%s: %v, %d tools", tt.name, got, len(m.heard[0].Tools))
+		}
+	}
+}
+
+// Tools that come while it goes on do not move those that are there, and the model is told of them in short.
+func TestToolsBecomeMany(t *testing.T) {
+	b := newBench("files__read", "web__read")
+	many := crowd(300).tools
+	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(many) > 0 {
+			b.tools, many = append(b.tools, many...), nil
+			b.changed <- struct{}{}
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("ok")}}, nil
+	}
+	m := &script{t: t, replies: []reply{says("", "web__read {}"), says("", "shop__list_orders_007 {}"), says("done")}}
+	a := agent.New(m, b)
+	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
+		t.Error(err)
+	}
+	for i, want := range [][]string{{"files__read", "web__read"}, {"files__read", "web__read", "search_tools"}, {"files__read", "web__read", "search_tools", "shop__list_orders_007"}} {
+		if got := offered(m.heard[i]); !slices.Equal(got, want) {
+			t.Errorf("%d: %v, want %v", i, got, want)
+		}
+	}
+	if said := a.Messages()[2].Text(); said != "Tools have become available, 303 of these servers: files (2), shop (300), web (1): search_tools finds them." {
+		t.Error(said)
+	}
+}
+
+// A conversation that is taken up again offers what it has called, and a model with another window is given what fits it.
+func TestSearchAgain(t *testing.T) {
+	m := &script{t: t, window: 8_000, replies: []reply{says("", "web__fetch_page {}"), says("done")}}
+	a := agent.New(m, crowd(300), agent.Options{Mode: agent.ModeAll})
+	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
+		t.Error(err)
+	}
+	again := &script{t: t, window: 8_000, replies: []reply{says("done"), says("done")}}
+	b := agent.New(again, crowd(300), agent.Options{Messages: a.Messages()})
+	large := &script{t: t, window: 1_000_000, replies: []reply{says("done")}}
+	for i, model := range []agent.Model{again, large, again} {
+		b.SetModel(model)
+		if _, err := trace(b.Run(t.Context(), mcp.Text("go"))); err != nil {
+			t.Error(i, err)
+		}
+	}
+	if got := offered(again.heard[0]); !slices.Equal(got, []string{"search_tools", "web__fetch_page"}) {
+		t.Errorf("%v", got)
+	}
+	if n := len(large.heard[0].Tools); n != 303 || large.heard[0].System != "" {
+		t.Errorf("%d tools, %s", n, large.heard[0].System)
+	}
+	if got := offered(again.heard[1]); !slices.Equal(got, []string{"search_tools", "web__fetch_page"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// A server's tool of the same name as the agent's own keeps its name.
+func TestOwnNames(t *testing.T) {
+	b := crowd(300)
+	b.tools = append(b.tools, mcp.Tool{Name: "search_tools", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: mcp.ReadOnly})
+	m := &script{t: t, replies: []reply{says("", `search_tools_ {"query":"fetch"}`, `search_tools {}`), says("done")}}
+	if _, err := trace(agent.New(m, b).Run(t.Context(), mcp.Text("go"))); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(b.called, []string{"search_tools {}"}) || offered(m.heard[0])[0] != "search_tools_" {
+		t.Errorf("%q, %v", b.called, offered(m.heard[0]))
+	}
+}
+
+// few is a model that takes few tools.
+type few struct {
+	*script
+	most int
+}
+
+func (f few) MaxTools() int { return f.most }
+
+// A model is never offered more tools than it takes: those stay that were found or called last, and the agent's own.
+func TestMaxTools(t *testing.T) {
+	b := newBench()
+	for i := range 20 {
+		name := fmt.Sprintf("read%02d", i)
+		b.tools = append(b.tools, mcp.Tool{Name: name, Description: "Reads the " + string(rune('a'+i)) + strings.Repeat(string(rune('a'+i)), 4), Annotations: mcp.ReadOnly})
+	}
+	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(strings.Repeat("x", 200))}}, nil
+	}
+	m := few{&script{t: t, window: 1_000_000}, 5}
+	m.replies = []reply{says("", "read01 {}", "read02 {}"), says("", "read03 {}"), says("", "read01 {}"), says("", "read04 {}"), says("", `search_tools {"query":"reads"}`), says("", "read19 {}"), says("done")}
+	a := agent.New(m, b, agent.Options{MaxResult: 100, SearchAt: -1})
+	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
+		t.Error(err)
+	}
+	for i, want := range []string{"search_tools", "search_tools read01 read02 read_result", "search_tools read01 read02 read_result read03",
+		"search_tools read01 read02 read_result read03", "search_tools read01 read_result read03 read04", "", ""} {
+		got := offered(m.heard[i])
+		if len(got) > m.most || want != "" && strings.Join(got, " ") != want {
+			t.Errorf("%d: %v, want %s", i, got, want)
+		}
+		if i > 0 && !slices.Contains(got, "read_result") || !slices.Contains(got, "search_tools") {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+	found := a.Messages()[10].Content[0].ToolResult.Content[0].Text
+	for _, name := range offered(m.heard[5]) {
+		if strings.HasPrefix(name, "read0") && !strings.Contains(found, name+":") {
+			t.Errorf("%s was not found: %s", name, found)
+		}
+	}
+	if best, _, _ := strings.Cut(found, ":"); !slices.Contains(offered(m.heard[6]), best) || !slices.Contains(offered(m.heard[6]), "read19") {
+		t.Errorf("%s was found first, and is forgotten: %v", best, offered(m.heard[6]))
+	}
+	if n := strings.Count(found, ": Reads"); n != 3 {
+		t.Errorf("%d are found of which 3 can be offered: %s", n, found)
+	}
+}
+
+// Whether tools are searched depends on how many the model takes, too: with those of the agent's own.
+func TestMaxToolsReached(t *testing.T) {
+	for n, want := range map[int]bool{0: false, 301: true, 304: true, 305: false, 1000: false} {
+		m := few{&script{t: t, window: 10_000_000, replies: []reply{says("done")}}, n}
+		if _, err := trace(agent.New(m, crowd(300)).Run(t.Context(), mcp.Text("go"))); err != nil {
+			t.Error(err)
+		}
+		if got := offered(m.heard[0])[0] == "search_tools"; got != want {
+			t.Errorf("%d: %v", n, got)
+		}
+	}
+	// Those that were offered before the model was changed for one that takes fewer.
+	m := few{&script{t: t, window: 10_000_000, replies: []reply{says("done"), says("done")}}, 100}
+	all := &script{t: t, window: 10_000_000, replies: []reply{says("done")}}
+	a := agent.New(all, crowd(300))
+	for _, model := range []agent.Model{all, m} {
+		a.SetModel(model)
+		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, before := len(m.heard[0].Tools), len(all.heard[0].Tools); n > 100 || before != 303 {
+		t.Errorf("%d, and %d before", n, before)
+	}
+}

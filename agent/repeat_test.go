@@ -1,0 +1,79 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// A model that goes round in circles is told so, and one that waits for something is not, for a while.
+func TestRepeats(t *testing.T) {
+	times := func(n int, r ...reply) (all []reply) {
+		for range n {
+			all = append(all, r...)
+		}
+		return append(all, says("done"))
+	}
+	n := 0
+	counted := func(string) string { n++; return fmt.Sprint(n) }
+	fixed := func(string) string { return "the same" }
+	long := func(string) string { return strings.Repeat("long ", 10_000) }
+	for _, tt := range []struct {
+		name    string
+		replies []reply
+		result  func(string) string
+		want    string // what is noticed, in short; in order
+	}{
+		{"the same calls", times(3, says("", "read {}")), fixed, "same calls"},
+		{"the same calls, written otherwise", []reply{says("", `read {"a":1}`), says("", `read { "a": 1 }`), says("", `read {"a":1 }`), says("done")}, fixed, "same calls"},
+		{"twice", times(2, says("", "read {}")), fixed, ""},
+		{"in turns", times(3, says("", "read {}"), says("", `read {"a":1}`)), fixed, "same calls"},
+		{"long results", times(3, says("", "read {}")), long, "same calls"},
+		{"waiting", times(5, says("", "read {}")), counted, ""},
+		{"waiting too long", times(6, says("", "read {}")), counted, "waiting"},
+		{"other arguments", []reply{says("", `read {"a":1}`), says("", `read {"a":2}`), says("", `read {"a":3}`), says("", `read {"a":4}`), says("done")}, fixed, ""},
+		{"the same text", []reply{says("Let me see.", `read {"a":1}`), says("Let me see.", `read {"a":2}`), says("Let me see.", `read {"a":3}`), says("done")}, counted, "repeating"},
+		{"refused", times(3, says("", "nothing {}")), fixed, "same calls"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench("read")
+			b.run = func(_ context.Context, use mcp.ToolUse, _ func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(tt.result(use.Name))}}, nil
+			}
+			a := agent.New(&script{t: t, replies: append(tt.replies, tt.replies...)}, b)
+			for range 2 { // another run begins anew
+				got := ""
+				for e, err := range a.Run(t.Context(), mcp.Text("go")) {
+					if err != nil {
+						t.Error(err)
+					}
+					if e, ok := e.(agent.Noticed); ok {
+						for _, word := range []string{"same calls with the same arguments several times", "waiting", "repeating"} {
+							if strings.Contains(e.Text, word) {
+								got += strings.Join(strings.Fields(word)[:min(2, len(strings.Fields(word)))], " ")
+							}
+						}
+					}
+				}
+				if got != tt.want {
+					t.Errorf("%q, want %q", got, tt.want)
+				}
+			}
+			check(t, a.Messages())
+		})
+	}
+}
+
+// What a provider has to say besides the reply comes with the run's events.
+func TestNotices(t *testing.T) {
+	m := &script{t: t, replies: []reply{{text: "done", notice: "the tool x is left out"}}}
+	got, err := trace(agent.New(m, newBench()).Run(t.Context(), mcp.Text("go")))
+	if err != nil {
+		t.Error(err)
+	}
+	same(t, got, "thinking", "the tool x is left out", "finished", "answered in 1, 100 and 10 tokens")
+}

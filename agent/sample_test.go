@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// permitting is a run of an agent, outside of one.
+func permitting(t *testing.T, o Options) *run {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	return &run{Agent: New(nil, nil, o), ctx: ctx, cancel: cancel, yield: func(Event, error) bool { return true }}
+}
+
+// Where it is not known which of several servers asks, an answer is for this once.
+func TestSamplingOfWhom(t *testing.T) {
+	b := &Toolbox{}
+	for i, server := range []string{"a", "a", "b"} {
+		b.join(&asker{server: server})
+		if a := b.asking(t.Context()); a.unsure != (i == 2) || (a.server == "") != (i == 2) {
+			t.Errorf("%d: %+v", i, a)
+		}
+	}
+	asked := 0
+	r := permitting(t, Options{Approve: func(context.Context, Question) (Decision, error) {
+		asked++
+		return Decision{Allow: true, For: ThisServer}, nil
+	}})
+	for i, tt := range []struct {
+		sure bool
+		want int
+	}{{false, 1}, {false, 2}, {true, 3}, {true, 3}, {false, 4}} {
+		if err := r.permit(t.Context(), "the gateway", tt.sure, &mcp.CreateMessageParams{}); err != nil || asked != tt.want {
+			t.Errorf("%d: asked %d times, want %d, %v", i, asked, tt.want, err)
+		}
+	}
+	if d, err := r.decide(&mcp.ToolUse{Name: "the gateway__x"}, &mcp.Tool{Name: "the gateway__x"}); err != nil || d.By != ByUser {
+		t.Errorf("an allowance to use the model goes for tools: %+v, %v", d, err)
+	}
+}
+
+// Servers cannot use the model for ever, whatever they may.
+func TestSamplesAreBounded(t *testing.T) {
+	r := permitting(t, Options{Mode: ModeAll, MaxSteps: 3})
+	for i := range 5 {
+		err := r.permit(t.Context(), "s", true, &mcp.CreateMessageParams{})
+		if (err == nil) != (i < 3) || err != nil && !strings.Contains(err.Error(), "3 times in this run") {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+// late is a model in whose reply the call ends that has led to it.
+type late struct{ ends func() }
+
+func (late) Window() int { return 0 }
+
+func (m late) Reply(context.Context, Conversation) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		m.ends()
+		yield(Delta{Message: &Message{Content: []mcp.Content{mcp.Text("seven")}, Usage: &Usage{Input: 5, Output: 2}}}, nil)
+	}
+}
+
+// What a sample takes is counted also where nobody waits for it any more.
+func TestLateSamplesCount(t *testing.T) {
+	b, err := Dial(t.Context(), server.New("s", "1"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	box, r := newInbox(), permitting(t, Options{Mode: ModeAll})
+	r.model = late{box.close}
+	ctx := context.WithValue(t.Context(), askerKey{}, &asker{inbox: box, ctx: r.ctx, server: "s", sampled: &r.sampled})
+	ended := make(chan error)
+	go func() {
+		_, err := b.sampleInRun(ctx, &mcp.CreateMessageParams{MaxTokens: 10})
+		ended <- err
+	}()
+	r.take(box.take()[0])
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if spent := r.Tokens().Spent; spent != (Usage{Input: 5, Output: 2}) {
+			t.Errorf("%+v", spent)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package session
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Summary is what a list says of a session.
+type Summary struct {
+	Header
+	Path    string
+	Changed time.Time // when something was last said
+	Words   string    // what the user said first
+}
+
+// List returns the sessions of a folder, the one that was gone on with last at the beginning. Files that are no sessions are left
+// out.
+func List(folder string) ([]Summary, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []Summary
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), extension) {
+			continue
+		}
+		if one, ok := summary(filepath.Join(folder, e.Name())); ok {
+			all = append(all, one)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Summary) int {
+		return cmp.Or(b.Changed.Compare(a.Changed), cmp.Compare(b.ID, a.ID))
+	})
+	return all, nil
+}
+
+// summary reads a file as far as the user's first words.
+func summary(path string) (one Summary, ok bool) {
+	file, err := os.Open(path)
+	if err != nil {
+		return one, false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return one, false
+	}
+	one.Path, one.Changed = path, info.ModTime()
+	for text, err := range lines(file) {
+		var r record
+		if err != nil || json.Unmarshal(text, &r) != nil || !ok && (r.Session == nil || r.Session.Version > version) {
+			return one, ok
+		}
+		switch {
+		case r.Session != nil:
+			one.Header, ok = *r.Session, true
+		case r.Message != nil:
+			one.Words = r.Message.Text()
+			return one, ok
+		}
+	}
+	return one, ok
+}
+
+// Find returns the session of an ID, of which the beginning or the end is enough where no other has the same.
+func Find(folder, id string) (Summary, error) {
+	all, err := List(folder)
+	if err != nil {
+		return Summary{}, err
+	}
+	var found []Summary
+	for _, s := range all {
+		if s.ID == id {
+			return s, nil
+		}
+		if id != "" && (strings.HasPrefix(s.ID, id) || strings.HasSuffix(s.ID, id)) {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Summary{}, fmt.Errorf("there is no session %s", id)
+	case 1:
+		return found[0], nil
+	}
+	return Summary{}, fmt.Errorf("%d sessions are called %s…: %s and %s are two of them", len(found), id, found[0].ID, found[1].ID)
+}
+
+// Latest returns the session that was gone on with last where the user worked in a folder, or anywhere, if that is empty. ok is
+// false where there is none.
+func Latest(folder, worked string) (s Summary, ok bool, err error) {
+	all, err := List(folder)
+	for _, s := range all {
+		if worked == "" || s.Folder == worked {
+			return s, true, nil
+		}
+	}
+	return s, false, err
+}

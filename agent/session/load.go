@@ -1,0 +1,88 @@
+package session
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/dowel-mcp/dowel/agent"
+)
+
+// Event is something that has happened in a session and is no part of the conversation.
+type Event struct {
+	Name string
+	Data json.RawMessage
+}
+
+// Loaded is what a file holds.
+type Loaded struct {
+	Messages []agent.Message
+	Events   []Event
+	// Damaged is how many lines could not be read. A last one without an end is not counted.
+	Damaged int
+}
+
+// Load reads the session of a file, which can be gone on with.
+func Load(path string) (*Session, *Loaded, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	s, l := &Session{path: path}, &Loaded{}
+	var said conversation
+	for text, err := range lines(file) {
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s cannot be read: %w", path, err)
+		}
+		var r record
+		bad := json.Unmarshal(text, &r) != nil
+		if s.size == 0 {
+			if err := s.begin(&r, bad); err != nil {
+				return nil, nil, fmt.Errorf("%s %w", path, err)
+			}
+		}
+		s.size += int64(len(text))
+		switch {
+		case bad:
+			l.Damaged++
+		case r.Event != "":
+			l.Events = append(l.Events, Event{r.Event, r.Data})
+		default:
+			said.take(&r)
+		}
+	}
+	if s.size == 0 {
+		return nil, nil, fmt.Errorf("%s is no session: it has no line", path)
+	}
+	s.kept = said
+	l.Messages = agent.Mend(said)
+	return s, l, nil
+}
+
+// begin takes the first line.
+func (s *Session) begin(r *record, bad bool) error {
+	switch {
+	case bad, r.Session == nil:
+		return errors.New("is no session: its first line does not say so")
+	case r.Session.Version > version:
+		return fmt.Errorf("was written by a newer program: its version is %d, and %d is the highest known", r.Session.Version, version)
+	}
+	s.header = *r.Session
+	return nil
+}
+
+// lines yields the lines of a file with their ends. What has no end is none.
+func lines(from io.Reader) func(func([]byte, error) bool) {
+	return func(yield func([]byte, error) bool) {
+		for r := bufio.NewReader(from); ; {
+			text, err := r.ReadBytes('\n')
+			if err == io.EOF || !yield(text, err) || err != nil {
+				return
+			}
+		}
+	}
+}
