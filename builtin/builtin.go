@@ -3,20 +3,21 @@
 //	everything   every feature of the protocol, to try a client with
 //	weather      alerts and forecasts of the US National Weather Service
 //	kv           keys and values, on disk or in a Redis
+//	files        the files in some folders, and nothing outside them
+//	shell        a shell that lives on between calls
 package builtin
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/dowel-mcp/dowel/builtin/everything"
 	"github.com/dowel-mcp/dowel/builtin/kv"
+	"github.com/dowel-mcp/dowel/builtin/shell"
 	"github.com/dowel-mcp/dowel/builtin/weather"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -33,6 +34,9 @@ type Description struct {
 	Name        string
 	Description string
 	Options     []Option
+	// Local says that the server acts on the machine that it is on, its files or all of it: it must not be started for
+	// somebody who has not asked for it by its name.
+	Local bool
 }
 
 // Option is one that [New] takes.
@@ -43,25 +47,41 @@ type Option struct {
 
 type entry struct {
 	Description
-	open func(opts map[string]string) (Server, error)
+	open func(opts values) (Server, error)
+	path string // the option that is a path, or several as in PATH; empty: none is
 }
 
 // table lists the servers in the order in which people see them.
 var table = []entry{
 	{Description{"everything", "Every feature of the protocol, to try a client with", []Option{
 		{"page-size", "how many items a page of a list holds, default " + strconv.Itoa(server.DefaultPageSize)},
-	}}, openEverything},
+	}, false}, openEverything, ""},
 	{Description{"weather", "Alerts and forecasts of the US National Weather Service", []Option{
 		{"base-url", "where the API is, default " + weather.DefaultBaseURL},
 		{"user-agent", "who asks: a name and a way to get in touch"},
 		{"timeout", "of each request to the API, default " + weather.DefaultTimeout.String()},
-	}}, openWeather},
+	}, false}, openWeather, ""},
 	{Description{"kv", "Keys and values, on disk or in a Redis that several share", []Option{
 		{"path", "the data file, default dowel/kv.db in the user's data folder"},
 		{"redis", "the URL of a Redis to use in place of a file, such as redis://localhost:6379/0"},
 		{"prefix", "what names in the Redis begin with, default " + kv.DefaultPrefix},
 		{"memory", "true keeps everything in memory, until the process ends"},
-	}}, openKV},
+	}, false}, openKV, "path"},
+	{Description{"files", "The files in some folders: read, search, edit, watch; nothing outside them", []Option{
+		{"roots", "the folders, separated by " + string(filepath.ListSeparator) + " as in PATH, default the current one"},
+		{"read-only", "true leaves out the tools that change files"},
+	}, true}, openFiles, "roots"},
+	{Description{"shell", "A bash that lives on between calls; a command may do whatever you may", []Option{
+		{"dir", "the folder in which shells begin, default the current one"},
+		{"sandbox", "true runs commands in a bubblewrap sandbox (Linux): they write to dir and /tmp alone"},
+		{"network", "true lets sandboxed commands use the network"},
+		{"clean-env", "true keeps the environment, and the secrets in it, from commands; a sandbox does so anyway"},
+		{"timeout", "how long a call waits for its command, default " + brief(shell.DefaultTimeout)},
+		{"idle", "after how long without a call a shell ends, default " + brief(shell.DefaultIdle)},
+		{"max-shells", "how many there are at a time, default " + strconv.Itoa(shell.DefaultMaxShells)},
+		{"max-output", "the characters of output in one result, default " + strconv.Itoa(shell.DefaultMaxOutput)},
+		{"shell", "the program: a bash, or any POSIX sh, default bash"},
+	}, true}, openShell, "dir"},
 }
 
 // Names returns the names of the servers.
@@ -149,84 +169,38 @@ func ParseOptions(words []string) (map[string]string, error) {
 	return opts, nil
 }
 
-func openEverything(opts map[string]string) (Server, error) {
-	var o server.Options
-	if text := opts["page-size"]; text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return nil, optionf("page-size=%s: write a number from 1", text)
+// Anchored makes the paths in options, written as name=value, absolute: they are relative to a folder now, and need not mean
+// the same to the process that opens the server. A server of files or commands that are in the current folder unless an
+// option says otherwise gets that option.
+func Anchored(name string, words []string, folder string) []string {
+	i := slices.IndexFunc(table, func(e entry) bool { return e.Name == name })
+	if i < 0 || table[i].path == "" {
+		return words
+	}
+	var all []string
+	said := false
+	for _, word := range words {
+		if option, value, _ := strings.Cut(word, "="); option == table[i].path && value != "" {
+			said = true
+			word = option + "=" + anchor(value, folder, option == "roots")
 		}
-		o.PageSize = n
+		all = append(all, word)
 	}
-	e := everything.New(o)
-	return ticking{e, everything.Tick(e, 3*time.Second)}, nil
+	if !said && table[i].Local && !strings.ContainsRune(folder, filepath.ListSeparator) {
+		all = append(all, table[i].path+"="+folder)
+	}
+	return all
 }
 
-func openWeather(opts map[string]string) (Server, error) {
-	o := weather.Options{BaseURL: opts["base-url"], UserAgent: opts["user-agent"]}
-	if text := opts["timeout"]; text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			return nil, optionf("timeout=%s: write a duration such as 30s", text)
-		}
-		o.Timeout = d
+func anchor(value, folder string, several bool) string {
+	paths := []string{value}
+	if several {
+		paths = filepath.SplitList(value)
 	}
-	return closer(weather.New(o))
-}
-
-func openKV(opts map[string]string) (Server, error) {
-	store, err := openStore(opts)
-	if err != nil {
-		return nil, err
-	}
-	return closer(kv.New(store))
-}
-
-func openStore(opts map[string]string) (kv.Store, error) {
-	inMemory, err := strconv.ParseBool(orDefault(opts["memory"], "false"))
-	if err != nil {
-		return nil, optionf("memory=%s: write true or false", opts["memory"])
-	}
-	path, redis := opts["path"], opts["redis"]
-	switch {
-	case path != "" && redis != "" || inMemory && (path != "" || redis != ""):
-		return nil, optionf("give one of the options path, redis and memory: they are different places for the data")
-	case opts["prefix"] != "" && redis == "":
-		return nil, optionf("the option prefix is about names in a Redis: give redis as well")
-	case inMemory:
-		return kv.Memory(), nil
-	case redis != "":
-		return kv.Redis(context.Background(), redis, opts["prefix"]) // which takes seconds at most
-	case path == "":
-		if path, err = kv.DefaultPath(); err != nil {
-			return nil, err
+	for i, path := range paths {
+		if !filepath.IsAbs(path) {
+			paths[i] = filepath.Join(folder, path)
 		}
 	}
-	return kv.Bolt(path)
-}
-
-func orDefault(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
-}
-
-// closer keeps a nil pointer from becoming a Server that is not nil.
-func closer[S Server](s S, err error) (Server, error) {
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// ticking is a server that something happens at.
-type ticking struct {
-	*server.Server
-	stop func()
-}
-
-func (t ticking) Close() error {
-	t.stop()
-	return t.Server.Close()
+	return strings.Join(paths, string(filepath.ListSeparator))
 }

@@ -15,6 +15,10 @@ func (set *Set) Check() []Problem {
 		_, more := s.resolve(set.Variables)
 		problems = append(problems, s.beside(more)...)
 	}
+	for _, m := range set.Models {
+		_, more := m.Resolve(set.Variables)
+		problems = append(problems, more[len(m.Problems):]...)
+	}
 	g, more := set.Gateway.Resolve(set.Variables)
 	problems = append(problems, more...)
 	if why := badAddress(g.Address); why != "" && len(more) == 0 {

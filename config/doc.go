@@ -32,7 +32,12 @@
 //	    "address": "127.0.0.1:7800", "token": "${DOWEL_TOKEN}", "hosts": [], "origins": [],
 //	    "toolSearch": false, "pinned": ["github.create_issue"], "clients": {"cursor": {"toolSearch": true, "pinned": []}},
 //	    "audit": "~/audit.jsonl", "auditArguments": false, "rateLimit": "100/m"
-//	  }
+//	  },
+//	  "models": {
+//	    "local": {"provider": "openai", "model": "qwen3", "url": "http://localhost:11434/v1", "window": 32768, "tools": "prompt"},
+//	    "claude": {"provider": "anthropic", "model": "claude-sonnet-4-5", "key": "${ANTHROPIC_API_KEY}", "maxTokens": 8000}
+//	  },
+//	  "model": "claude"
 //	}
 //
 // All field and type names that the tools use are understood in every file. What differs between tools is decided by the file: the
@@ -43,11 +48,13 @@
 // Of entries with the same name one counts. The project's win over the user's; in one folder, dowel.json wins over dowel.jsonc,
 // dowel.yaml, dowel.yml, dowel.toml, and these over the project's .mcp.json. The others are in [Set.Shadowed]. Of the gateway's
 // keys each is taken from the first file that has it, in the same order; a project may only say toolSearch, pinned and clients.
+// Models are the user's alone, since they say where keys go; which of them is meant, the key model, is taken from the first file
+// that names one that there is.
 // Files of other tools are read by [Discover], and count for nothing until their entries are copied.
 //
 // # Variables
 //
-// All strings about starting and reaching a server may hold variables, in the forms of all tools:
+// All strings about starting and reaching a server or model may hold variables, in the forms of all tools:
 //
 //	${NAME}  ${env:NAME}  ${env://NAME}   an environment variable
 //	${NAME:-default}  and so on           the same, with a default where it is not set or empty; the default may hold variables

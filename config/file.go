@@ -53,6 +53,9 @@ type contents struct {
 	servers, local []*Server // local are those that Claude Code keeps for one project only
 	inputs         []Input
 	gateway        Gateway
+	models         []*Model
+	model          string // the chosen one's name
+	modelAt        Position
 	problems       []Problem
 }
 
@@ -120,6 +123,8 @@ func (c contents) read(text []byte, d *Dialect, o Options) contents {
 	r.disable(slices.Concat(c.servers, c.local), root, r.local)
 	if d.own() {
 		c.gateway = r.gateway(root.member("gateway"))
+		c.models = r.models(root.member("models"))
+		c.model, c.modelAt = r.chosen(root.member("model"))
 		r.strangers(root)
 	}
 	c.problems = r.problems
@@ -253,7 +258,7 @@ func (r *fileReader) disable(servers []*Server, sections ...*node) {
 
 // strangers warns of keys at the top of an own file that mean nothing.
 func (r *fileReader) strangers(root *node) {
-	known := []string{"mcpServers", "gateway", "inputs"}
+	known := []string{"mcpServers", "gateway", "inputs", "models", "model"}
 	for _, m := range root.members {
 		key := m.key.text
 		if slices.Contains(known, key) || slices.Contains(otherKeys, key) || strings.HasPrefix(key, "$") || strings.HasPrefix(key, "x-") {

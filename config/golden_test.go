@@ -37,8 +37,12 @@ func golden(t *testing.T, folder string) {
 		key := strings.TrimSpace(f.Dialect + " " + string(f.Scope) + " " + filepath.ToSlash(f.Path) + " " + f.Section)
 		got[key] = map[string]any{"problems": texts(f.Problems), "servers": views(f.Servers, o.Variables())}
 	}
-	if filepath.Base(folder) == "dowel" {
-		got["Load"] = viewSet(Load(o))
+	if name := filepath.Base(folder); name == "dowel" || name == "models" {
+		set := Load(o)
+		got["Load"] = viewSet(set)
+		if name == "models" {
+			got["models"] = viewModels(set)
+		}
 	}
 	text, err := json.MarshalIndent(got, "", "  ")
 	if err != nil {
@@ -165,7 +169,7 @@ func nonZero(v reflect.Value) map[string]any {
 	out := map[string]any{}
 	for i := range v.NumField() {
 		field, name := v.Field(i), v.Type().Field(i).Name
-		if field.IsZero() {
+		if field.IsZero() || !v.Type().Field(i).IsExported() {
 			continue
 		}
 		if field.Kind() == reflect.Pointer {
@@ -206,4 +210,14 @@ func viewSet(set *Set) map[string]any {
 	}
 	return map[string]any{"servers": order, "shadowed": shadowed, "files": files, "problems": texts(set.Problems),
 		"gateway": gateway, "gateway needs": texts(problems), "gateway places": places}
+}
+
+func viewModels(set *Set) map[string]any {
+	all := map[string]any{"(the one that is meant)": set.DefaultModel}
+	for _, m := range set.Models {
+		resolved, problems := m.Resolve(set.Variables)
+		resolved.Problems, resolved.places, resolved.At = nil, nil, Position{}
+		all[m.Name] = map[string]any{"at": m.At.String(), "url at": m.Where("url").String(), "resolved": nonZero(reflect.ValueOf(resolved)), "problems": texts(problems)}
+	}
+	return all
 }

@@ -18,6 +18,11 @@ type Set struct {
 	// Problems are those of the files and of all entries, in the order of the files.
 	Problems []Problem
 	Gateway  Gateway
+	// Models are the user's, each name once, and DefaultModel is the name of the one that is meant where none is named; empty:
+	// nobody has said. It is one that there is not only where the files name no other, which is among the problems.
+	Models       []*Model
+	DefaultModel string
+	choices      []choice
 	// Inputs are the questions that the files declare.
 	Inputs []Input
 	// Variables are what [Set.Explain] expands strings with: those of the options. Its functions may be replaced.
@@ -38,6 +43,7 @@ func Load(o Options) *Set {
 	for _, p := range set.places(o) {
 		set.add(readFile(p.Place, p.dialect, o))
 	}
+	set.settleDefault()
 	return set
 }
 
@@ -83,6 +89,7 @@ func (set *Set) add(c contents) {
 	set.Problems = append(set.Problems, c.problems...)
 	set.Inputs = append(set.Inputs, c.inputs...)
 	set.Gateway.fill(c.gateway)
+	set.addModels(c)
 	for _, s := range c.servers {
 		if winner := set.Server(s.Name); winner != nil {
 			set.Shadowed = append(set.Shadowed, Shadow{s, winner})

@@ -13,7 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Record is a line of the audit log: a request of a client for something that an upstream does.
+// Record is a line of the audit log: a request of a client for something that an upstream does, or the decision of an agent
+// whether to make one.
 type Record struct {
 	Time time.Time `json:"time"`
 	// Client is who asked: the principal, else the session, else how the client names itself.
@@ -22,9 +23,13 @@ type Record struct {
 	// Server is the upstream, and Name the tool, prompt or URI there.
 	Server string `json:"server,omitzero"`
 	Name   string `json:"name,omitzero"`
-	// Outcome is ok, tool error, input required, error or cancelled, and Error says more of the last two.
+	// Outcome is ok, tool error, input required, error or cancelled, and Error says more of the last two; of a decision it is
+	// allowed or refused.
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitzero"`
+	// By is what a decision comes from (mode, annotation, session, always, user), and Reason the same in words.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
 	// Milliseconds is how long it took; Sent and Received are bytes of params and result.
 	Milliseconds float64         `json:"ms"`
 	Sent         int             `json:"sent"`
@@ -45,7 +50,7 @@ type AuditOptions struct {
 // Audit returns a middleware that writes a line of JSON ([Record]) to w for each call of a tool, use of a prompt and reading of
 // a resource. Lines are written one at a time.
 func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
-	log := &auditLog{w: w, opts: o}
+	log := NewAuditLog(w, o)
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 			if !mcp.MayAsk(req.Method) {
@@ -88,12 +93,18 @@ func (r *Record) describe(req *mcp.Request, o AuditOptions) {
 	if r.Server == "" {
 		r.Name = nameOf(req.Params)
 	}
+	r.Arguments = o.arguments(rawjson.Lookup(req.Params, "arguments"))
+}
+
+// arguments are those that are recorded, if any.
+func (o *AuditOptions) arguments(raw json.RawMessage) json.RawMessage {
 	if !o.Arguments {
-		return
+		return nil
 	}
-	if masked := []byte(o.mask(string(rawjson.Lookup(req.Params, "arguments")))); rawjson.CheckAll(masked) == nil {
-		r.Arguments = masked
+	if masked := []byte(o.mask(string(raw))); rawjson.CheckAll(masked) == nil {
+		return masked
 	}
+	return nil
 }
 
 // judge adds what the request has come to.
@@ -140,8 +151,8 @@ func clientOf(req *mcp.Request) string {
 	return name
 }
 
-// auditLog writes records.
-type auditLog struct {
+// AuditLog writes records. It is safe for concurrent use.
+type AuditLog struct {
 	w    io.Writer
 	opts AuditOptions
 
@@ -149,7 +160,18 @@ type auditLog struct {
 	failed bool
 }
 
-func (l *auditLog) write(r Record) {
+// NewAuditLog returns the log that [Audit] writes, for records of others beside those. Each is one write to w, so that several
+// processes can have the same file open for appending.
+func NewAuditLog(w io.Writer, o AuditOptions) *AuditLog { return &AuditLog{w: w, opts: o} }
+
+// Write writes a record: its arguments as the options have it, and nothing in it that is to be masked.
+func (l *AuditLog) Write(r Record) {
+	r.Arguments = l.opts.arguments(r.Arguments)
+	r.Error, r.Reason = l.opts.mask(r.Error), l.opts.mask(r.Reason)
+	l.write(r)
+}
+
+func (l *AuditLog) write(r Record) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		err = errors.Join(errors.New("a record cannot be encoded"), err)

@@ -65,3 +65,28 @@ func TestAudit(t *testing.T) {
 		t.Error("a secret is in the log")
 	}
 }
+
+// Records of others stand beside those of calls, with the same rules.
+func TestAuditLogOfOthers(t *testing.T) {
+	var out bytes.Buffer
+	hide := func(text string) string { return strings.ReplaceAll(text, "s3cret", "****") }
+	for _, arguments := range []bool{false, true} {
+		out.Reset()
+		log := gateway.NewAuditLog(&out, gateway.AuditOptions{Arguments: arguments, Mask: hide})
+		log.Write(gateway.Record{
+			Method: mcp.MethodCallTool, Server: "shell", Name: "run", Outcome: "refused", By: "user", Reason: "it shows s3cret",
+			Arguments: json.RawMessage(`{"command":"echo s3cret"}`),
+		})
+		var got gateway.Record
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if arguments {
+			want = `{"command":"echo ****"}`
+		}
+		if got.By != "user" || got.Reason != "it shows ****" || string(got.Arguments) != want {
+			t.Errorf("%+v", got)
+		}
+	}
+}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,7 +80,7 @@ func (a *app) add(cmd *cobra.Command, args []string, w whence, where places, dry
 	added := addition{File: path, Changed: result.Changed, Warnings: warnings}
 	if len(o.Files) == 0 && unconfigured(set) {
 		added.Notes = append(added.Notes, fmt.Sprintf("the servers that are built into dowel (%s) are not started by themselves any more, now that you have one of your own; keep one with dowel servers add, such as dowel servers add %s",
-			strings.Join(builtin.Names(), ", "), another(name)))
+			strings.Join(unasked(), ", "), another(name)))
 	}
 	if !a.json {
 		a.showWritten(path, result)
@@ -107,7 +107,7 @@ func takesEntries(set *config.Set, o config.Options) error {
 
 // another is a built-in server of another name.
 func another(name string) string {
-	names := builtin.Names()
+	names := unasked()
 	return names[slices.IndexFunc(names, func(other string) bool { return other != name })]
 }
 
@@ -242,15 +242,13 @@ func (w *whence) entryOfBuiltIn(s *config.Server, name string) error {
 	if err != nil {
 		return err
 	}
-	command := []string{self, "serve", name}
-	for _, option := range w.options {
-		if path, ok := strings.CutPrefix(option, "path="); ok && w.dir == "" { // it means the folder of this command, not of dowel up
-			if path, err = filepath.Abs(path); err != nil {
-				return err
-			}
-			option = "path=" + path
+	words := w.options
+	if w.dir == "" { // paths mean the folder of this command, not of dowel up
+		folder, err := os.Getwd()
+		if err != nil {
+			return err
 		}
-		command = append(command, option)
+		words = builtin.Anchored(name, words, folder)
 	}
-	return w.entryOfCommand(s, command)
+	return w.entryOfCommand(s, append([]string{self, "serve", name}, words...))
 }

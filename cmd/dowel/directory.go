@@ -27,6 +27,7 @@ type directory struct {
 	names       []string
 	definitions map[string]hub.Definition
 	held        map[string]hub.Hold // of the running dowel's, that are not started
+	sources     map[string]string   // where the running dowel's are defined
 }
 
 // lookTime bounds asking a running dowel which servers it has.
@@ -34,20 +35,26 @@ const lookTime = 2 * time.Second
 
 // readDirectory looks them up. A configuration that cannot be read has no names; dowel config check says why.
 func readDirectory() *directory {
-	d := &directory{definitions: map[string]hub.Definition{}, held: map[string]hub.Hold{}}
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
 	if s, err := running().Status(ctx); err == nil {
-		d.running = running()
+		d := &directory{running: running(), held: map[string]hub.Hold{}, sources: map[string]string{}}
 		for _, server := range s.Servers {
 			d.names = append(d.names, server.Name)
+			d.sources[server.Name] = server.Source
 			if server.Status.Held() {
 				d.held[server.Name] = hub.Hold{Status: server.Status, Reason: server.Cause}
 			}
 		}
 		return d
 	}
-	for _, def := range configuredDefinitions() {
+	return directoryOf(configuredDefinitions())
+}
+
+// directoryOf knows the servers of a configuration, while no dowel is running.
+func directoryOf(definitions []hub.Definition) *directory {
+	d := &directory{definitions: map[string]hub.Definition{}, held: map[string]hub.Hold{}}
+	for _, def := range definitions {
 		d.names = append(d.names, def.Name)
 		d.definitions[def.Name] = def
 		if def.Hold.Status != 0 {

@@ -159,6 +159,9 @@ func (a *app) remove(ctx context.Context, name string, where places, dry bool) e
 		for _, known := range set.Servers {
 			names = append(names, known.Name)
 		}
+		if actsHere(name) {
+			return usagef("%s is built into dowel and stands in no file; nothing starts it but a command that names it", name)
+		}
 		if slices.Contains(builtin.Names(), name) {
 			return usagef("%s is built into dowel and stands in no file; it can be switched off with dowel servers disable %[1]s", name)
 		}

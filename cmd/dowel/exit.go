@@ -22,6 +22,10 @@ const (
 	exitProtocol    = 4
 	exitTimeout     = 124
 	exitInterrupted = 130
+
+	// Of dowel run, beside the others.
+	exitBudget   = 2
+	exitApproval = 3
 )
 
 const exitCodes = `dowel ends with
@@ -36,6 +40,19 @@ const exitCodes = `dowel ends with
        or sent what the protocol or the tool's own output schema does not allow
   124  a limit passed: --timeout, --idle-timeout or --connect-timeout
   130  interrupted by Ctrl-C; any other signal ends with 128 and its number
+
+dowel run ends with these, and adds two meanings. Its message tells which it is, and with --json the event end does, by its
+"reason": what makes a task impossible to begin has no such event.
+
+    0  the model has answered
+    1  a failure: the model's provider refuses, or is not reached; or the answer
+       was cut off at the bound of its length
+    2  the steps of --max-steps are spent; or, before the task begins, the command
+       line cannot be used, or there is no model
+    3  an approval is needed: a tool was called that --approve does not let run; or,
+       before the task begins, a server that was named cannot be reached
+
+That a tool fails is for the model to read, and changes no exit code.
 
 A reader that goes away (dowel tools … | head -1) is no failure.`
 
@@ -108,6 +125,12 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &interrupted):
 		return interrupted.code()
+	case errors.As(err, new(errBudget)):
+		return exitBudget
+	case errors.As(err, new(errApproval)):
+		return exitApproval
+	case errors.As(err, new(errTask)):
+		return exitFailed
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.Is(err, context.DeadlineExceeded):
@@ -126,7 +149,14 @@ func exitCode(err error) int {
 func advice(err error) string {
 	var timeout *client.TimeoutError
 	var answered *mcp.Error
+	var approval errApproval
 	switch {
+	case errors.As(err, new(errBudget)):
+		return "allow more with --max-steps"
+	case errors.As(err, new(errCut)):
+		return `raise "maxTokens" of the model in your dowel.json, or ask for less at a time; in dowel chat, "go on" brings the rest`
+	case errors.As(err, &approval):
+		return approval.advice()
 	case errors.As(err, &timeout):
 		flag := map[client.TimeoutKind]string{
 			client.TimeoutConnect: "--connect-timeout", client.TimeoutIdle: "--idle-timeout", client.TimeoutTotal: "--timeout",

@@ -199,9 +199,19 @@ func (a *app) definitions(where places) ([]hub.Definition, error) {
 	return s.Look(), nil
 }
 
+// unasked are the built-in servers that are started for somebody who has not named any.
+func unasked() (names []string) {
+	for _, d := range builtin.Describe() {
+		if !d.Local {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
 // builtIn are the servers of a user without a configuration, each a child of this process.
 func builtIn() (all []hub.Definition) {
-	for _, name := range builtin.Names() {
+	for _, name := range unasked() {
 		d := hub.Definition{Name: name, Origin: "built into dowel", Source: "built in", Fingerprint: "built in " + version()}
 		if self, err := os.Executable(); err != nil {
 			d.Hold = hub.Hold{Status: hub.NeedsConfiguration, Reason: "dowel cannot find itself: " + err.Error()}

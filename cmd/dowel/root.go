@@ -74,13 +74,14 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write JSON: one document, or a line for each event")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
-	const run, look, use, serve = "run", "look", "use", "serve"
+	const run, look, use, model, serve = "run", "look", "use", "model", "serve"
 	root.AddGroup(&cobra.Group{ID: run, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
-		&cobra.Group{ID: serve, Title: "Serving:"})
+		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: serve, Title: "Serving:"})
 	for group, commands := range map[string][]*cobra.Command{
 		run:   {a.upCommand(), a.statusCommand(), a.serversCommand(), a.trustCommand(), a.doctorCommand(), a.configCommand(), a.importCommand(), a.exportCommand()},
 		look:  {a.discoverCommand(), a.toolsCommand(), a.resourcesCommand(), a.promptsCommand()},
 		use:   {a.callCommand(), a.readCommand(), a.promptCommand(), a.completeCommand(), a.watchCommand()},
+		model: {a.chatCommand(), a.runCommand()},
 		serve: {a.serveCommand()},
 	} {
 		for _, c := range commands {

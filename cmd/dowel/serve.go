@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/builtin"
@@ -24,13 +27,14 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Serve a built-in server, in every protocol revision: over standard input and output, as the child of a client, until the
 client closes standard input; or with --http over HTTP, for any number of clients, until Ctrl-C. Then it is at /mcp
 (Streamable HTTP), and for clients of 2024 at /sse (HTTP+SSE). Over HTTP nobody has to say who they are: serve other
-machines only where all of them may use it. Requests must name this machine, by an IP address or localhost; name it
-otherwise with --host, or web pages could reach it by a name of their own.
+machines only where all of them may use it; files and shell are served to this machine alone. Requests must name this
+machine, by an IP address or localhost; name it otherwise with --host, or web pages could reach it by a name of their own.
 
 ` + described(),
-		Example: `  dowel serve everything
+		Example: `  dowel serve files roots=. read-only=true
+  dowel serve shell sandbox=true
   dowel serve everything --http 8080
-  dowel tools -- dowel serve kv path=notes.db`,
+  dowel serve kv path=notes.db`,
 		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return offered(args), cobra.ShellCompDirectiveNoFileComp
@@ -44,6 +48,18 @@ otherwise with --host, or web pages could reach it by a name of their own.
 	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "with --http, a `name` under which the server is reached; * is any")
 	cmd.Flags().StringSliceVar(&f.origins, "origin", nil, "with --http, an `origin` whose web pages may use the server, such as https://app.example.com; * is any")
 	return cmd
+}
+
+// actsHere reports whether a built-in server acts on the machine that it is on.
+func actsHere(name string) bool {
+	return slices.ContainsFunc(builtin.Describe(), func(d builtin.Description) bool { return d.Name == name && d.Local })
+}
+
+// loopback reports whether an address, which has a port, is reached from this machine alone.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip, notIP := netip.ParseAddr(host)
+	return err == nil && (host == "localhost" || notIP == nil && ip.Unmap().IsLoopback())
 }
 
 // described tells of the servers and their options.
@@ -77,6 +93,9 @@ func offered(args []string) []string {
 func (a *app) serve(ctx context.Context, args []string, f webFlags) error {
 	if len(args) == 0 {
 		return usagef("no server is named: there are %s", strings.Join(builtins(), ", "))
+	}
+	if f.address != "" && actsHere(args[0]) && !loopback(local(f.address)) {
+		return usagef("--http %s: %s acts on this machine, and over HTTP nobody has to say who they are: serve it at 127.0.0.1, or to others through dowel up, whose gateway can ask for a token", f.address, args[0])
 	}
 	options, err := builtin.ParseOptions(args[1:])
 	if err != nil {

@@ -26,10 +26,14 @@ whether it may. They run as you, with all that you may do: a project that was cl
 
 What you allow is what you have seen: the transport, the command and its arguments, the folder, the names of variables and
 header fields, the URL. Where one of them changes you are asked again, and shown what has changed. --list shows what you have
-allowed, in all projects, and --revoke takes that back for servers of the current one: they are ended.`,
+allowed, in all projects, and --revoke takes that back for servers of the current one: they are ended.
+
+With --tool it is about tools that a model may call without an approval (dowel run, dowel chat): SERVER.TOOL, or 'SERVER.*' for
+all of a server. That is kept for your own servers, and never for those that came with a project.`,
 		Example: `  dowel trust
   dowel trust --list
-  dowel trust --json`,
+  dowel trust --tool files.write
+  dowel trust --tool --revoke 'files.*'`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			a.began = true
 			return a.trust(cmd.Context(), where, names, f)
@@ -38,17 +42,21 @@ allowed, in all projects, and --revoke takes that back for servers of the curren
 	where.register(cmd)
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow the named servers without asking")
 	cmd.Flags().BoolVar(&f.list, "list", false, "show what you have allowed")
-	cmd.Flags().BoolVar(&f.revoke, "revoke", false, "do not allow the named servers any more")
+	cmd.Flags().BoolVar(&f.revoke, "revoke", false, "do not allow the named servers or tools any more")
+	cmd.Flags().BoolVar(&f.tool, "tool", false, "let a model call the named tools without an approval")
 	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
+	cmd.MarkFlagsMutuallyExclusive("yes", "list", "tool")
 	return cmd
 }
 
-type trustFlags struct{ yes, list, revoke bool }
+type trustFlags struct{ yes, list, revoke, tool bool }
 
 func (a *app) trust(ctx context.Context, where places, names []string, f trustFlags) error {
 	switch {
 	case f.list:
 		return a.trusted(names)
+	case f.tool:
+		return a.trustTools(names, f.revoke)
 	case (f.yes || f.revoke) && len(names) == 0:
 		return usagef("--yes and --revoke are for servers that are named: dowel trust NAME --yes")
 	case f.revoke:
@@ -153,11 +161,12 @@ func (a *app) agrees(ctx context.Context, in *lines, question string) (bool, err
 	return answer == "y" || answer == "yes", err
 }
 
-// grantLine is what was allowed, as a program reads it.
+// grantLine is what was allowed, as a program reads it: a server of a file, or tools of a server.
 type grantLine struct {
 	Name  string   `json:"name"`
-	File  string   `json:"file"`
-	Facts []string `json:"facts"`
+	File  string   `json:"file,omitzero"`
+	Facts []string `json:"facts,omitzero"`
+	Tools []string `json:"tools,omitzero"`
 }
 
 // trusted shows what the user has allowed, of all projects; with names, those alone.
@@ -169,10 +178,14 @@ func (a *app) trusted(names []string) error {
 	all := []grantLine{}
 	for _, g := range store.Grants() {
 		if len(names) == 0 || slices.Contains(names, g.Name) {
-			all = append(all, grantLine{g.Name, g.File, g.Facts})
+			all = append(all, grantLine{Name: g.Name, File: g.File, Facts: g.Facts})
 		}
 	}
+	approved := approvedTools(store, names)
 	if a.json {
+		for _, t := range approved {
+			all = append(all, grantLine{Name: t.Server, Tools: t.Tools})
+		}
 		return a.value(all)
 	}
 	for _, g := range all {
@@ -184,6 +197,7 @@ func (a *app) trusted(names []string) error {
 	if len(all) == 0 {
 		fmt.Fprintln(a.stdout, "Nothing of a project is allowed.")
 	}
+	a.showApproved(approved)
 	return nil
 }
 
@@ -227,7 +241,7 @@ func grantsOf(grants []state.Grant, name string, files []config.File) (of []gran
 		switch {
 		case g.Name != name:
 		case slices.ContainsFunc(files, func(f config.File) bool { return f.Path == g.File }):
-			of = append(of, grantLine{g.Name, g.File, g.Facts})
+			of = append(of, grantLine{Name: g.Name, File: g.File, Facts: g.Facts})
 		default:
 			elsewhere = fmt.Sprintf("; that of %s is: add --project %s", g.File, filepath.Dir(g.File))
 		}

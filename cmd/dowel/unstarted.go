@@ -66,6 +66,8 @@ func (a *app) keepSwitch(verb string, names []string) error {
 	for _, name := range names {
 		switch {
 		case before.server(name) != nil:
+		case actsHere(name):
+			return usagef("%s is built in, and nothing starts it but a command that names it: add it to your servers with dowel servers add %[1]s", name)
 		case slices.Contains(builtin.Names(), name):
 			return usagef("%s is built in, and not started by itself since you have servers of your own: add it with dowel servers add %[1]s", name)
 		default:

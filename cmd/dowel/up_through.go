@@ -27,37 +27,57 @@ type through struct {
 	flags   upFlags
 	running *control.Client
 	hub     *hub.Hub
+	gateway *gateway.Gateway
 	house   *house    // nil while another dowel is running
 	calls   *inFlight // of this process's own client to house
+
+	stop context.CancelFunc
+	work sync.WaitGroup
 }
 
 // upStdio serves the gateway of the dowel that is running over standard input and output. Where none is, or when it has ended,
 // this process becomes the one that is, until another wants to be. Its client notices nothing of that.
 func (a *app) upStdio(ctx context.Context, f upFlags) error {
+	t, err := a.goThrough(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer t.close(ctx)
+	if terminal(a.stdin) != nil {
+		a.notice("Serving all servers to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel export --to NAME")
+	}
+	return stdio.Serve(ctx, t.handler(), stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(a.notices())}})
+}
+
+// goThrough finds the dowel that is running, or makes it this process, and follows it until close.
+func (a *app) goThrough(ctx context.Context, f upFlags) (*through, error) {
 	logger := slog.New(a.notices())
 	t := &through{
 		app: a, flags: f, running: control.NewClient(f.socket()),
 		hub: hub.New(hub.Options{Logger: logger, Base: lookAgain, Cap: 10 * lookAgain}),
 	}
 	if err := t.begin(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	if terminal(a.stdin) != nil {
-		a.notice("Serving all servers to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel export --to NAME")
-	}
-	g := gateway.New(t.hub, gateway.Options{Logger: logger, Wait: 3 * gateway.DefaultWait}) // the other one waits too
-	following, stop := context.WithCancel(ctx)
-	var work sync.WaitGroup
-	work.Go(func() { t.follow(following) })
-	err := stdio.Serve(ctx, g.Through(throughName), stdio.Options{ServerOptions: transport.ServerOptions{Logger: logger}})
-	stop()
-	work.Wait()
-	g.Close()
+	t.gateway = gateway.New(t.hub, gateway.Options{Logger: logger, Wait: 3 * gateway.DefaultWait}) // the other one waits too
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	t.stop = stop
+	t.work.Go(func() { t.follow(following) })
+	return t, nil
+}
+
+// handler is all servers, wherever they run at the moment.
+func (t *through) handler() mcp.Handler { return t.gateway.Through(throughName) }
+
+// close ends what runs in this process.
+func (t *through) close(ctx context.Context) {
+	t.stop()
+	t.work.Wait()
+	t.gateway.Close()
 	t.hub.Close()
 	if t.house != nil {
 		t.house.moveOut(ctx)
 	}
-	return err
 }
 
 // begin finds the dowel that is running, or makes it this process.

@@ -20,25 +20,6 @@ func (s *State) Forget(name string) error {
 	return s.change(func(content) []change { return []change{{[]string{"servers", name}, nil}} })
 }
 
-// AlwaysAllow returns the tools of a server that need no approval, in order.
-func (s *State) AlwaysAllow(name string) []string {
-	return slices.Clone(s.read().Servers[name].AlwaysAllow)
-}
-
-// Allow lets tools of a server be called without approval.
-func (s *State) Allow(name string, tools ...string) error {
-	return s.change(func(now content) []change {
-		return list([]string{"servers", name, "alwaysAllow"}, now.Servers[name].AlwaysAllow, tools, nil)
-	})
-}
-
-// Disallow undoes Allow.
-func (s *State) Disallow(name string, tools ...string) error {
-	return s.change(func(now content) []change {
-		return list([]string{"servers", name, "alwaysAllow"}, now.Servers[name].AlwaysAllow, nil, tools)
-	})
-}
-
 // list returns the change, if there is one, of a list that is a sorted set.
 func list(path []string, old, more, less []string) []change {
 	entries := slices.DeleteFunc(slices.Concat(old, more), func(e string) bool { return slices.Contains(less, e) })

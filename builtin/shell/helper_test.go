@@ -1,0 +1,255 @@
+//go:build unix
+
+package shell
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
+)
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleKey); role != "" {
+		playParent(role)
+		return
+	}
+	mcptest.Main(m)
+}
+
+// bound is what anything here may take before it counts as hung.
+const bound = 30 * time.Second
+
+type args map[string]any
+
+// world is a server with a client, and the shells that the test has seen.
+type world struct {
+	*testing.T
+	s *Server
+	c *client.Client
+}
+
+func open(t *testing.T, o Options) world {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return join(t, s, client.Options{Tap: mcptest.ClientTap(t)})
+}
+
+// join makes a world of a server, which is closed in the end.
+func join(t *testing.T, s *Server, opts client.Options) world {
+	t.Helper()
+	c, err := client.Dial(t.Context(), s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		s.mu.Lock()
+		all := append([]*shell(nil), s.past...)
+		for _, sh := range s.shells {
+			all = append(all, sh)
+		}
+		s.mu.Unlock()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, sh := range all {
+			if left := group(t, sh.child.PID()); len(left) > 0 {
+				t.Errorf("of the shell's group %d are left: %v", sh.child.PID(), left)
+			}
+		}
+	})
+	return world{t, s, c}
+}
+
+// try calls the tool. A tool error is returned as one.
+func (w world) try(ctx context.Context, in args, opts ...client.CallOptions) (r Result, err error) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	result, err := client.Call[*mcp.CallToolResult](ctx, w.c, "run", in, opts...)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(result.StructuredContent, &r); err != nil {
+		w.Fatal(err)
+	}
+	return r, nil
+}
+
+func (w world) call(in args, opts ...client.CallOptions) Result {
+	w.Helper()
+	r, err := w.try(w.Context(), in, opts...)
+	if err != nil {
+		w.Fatalf("%.200v: %v", in, err)
+	}
+	return r
+}
+
+// fail calls the tool, which must return an error with these words.
+func (w world) fail(in args, want string) {
+	w.Helper()
+	_, err := w.try(w.Context(), in)
+	if _, ok := errors.AsType[*client.ToolError](err); !ok || !strings.Contains(err.Error(), want) {
+		w.Errorf("%.200v: got the error %v, want one with %q", in, err, want)
+	}
+}
+
+// session is one shell of a world.
+type session struct {
+	world
+	handle string
+}
+
+func (w world) session() session {
+	w.Helper()
+	r := w.call(args{})
+	if r.Shell == "" || r.State != Idle || r.Output != "" || (r.Note == "no command is running") != w.s.program.bash {
+		w.Fatalf("a new shell: got %+v", r)
+	}
+	return session{w, r.Shell}
+}
+
+func (s session) do(command string) Result {
+	s.Helper()
+	return s.call(args{"shell": s.handle, "command": command})
+}
+
+// wants runs a command that must end with this status and output.
+func (s session) wants(command string, status int, output string) {
+	s.Helper()
+	r := s.do(command)
+	if r.State != Idle || r.ExitStatus == nil || *r.ExitStatus != status || r.Output != output {
+		s.Errorf("%.200q: got %s, want status %d and %.300q", command, show(r), status, output)
+	}
+}
+
+// begin begins a command and returns when it runs.
+func (s session) begin(command string) {
+	s.Helper()
+	r := s.call(args{"shell": s.handle, "command": "echo begun; " + command, "timeout": 0})
+	if !strings.Contains(r.Output, "begun\n") {
+		s.until("begun\n")
+	}
+}
+
+// until reads until the output holds these words, and returns what was read with the last result.
+func (s session) until(words string) (string, Result) {
+	s.Helper()
+	var all strings.Builder
+	for end := time.Now().Add(bound); ; {
+		r := s.call(args{"shell": s.handle, "timeout": 0.05})
+		all.WriteString(r.Output)
+		if strings.Contains(all.String(), words) {
+			return all.String(), r
+		}
+		if time.Now().After(end) {
+			s.Fatalf("no %q in %q", words, all.String())
+		}
+		time.Sleep(time.Millisecond) // a shell without a command answers at once
+	}
+}
+
+func (s session) process() *shell {
+	s.s.mu.Lock()
+	defer s.s.mu.Unlock()
+	return s.s.shells[s.handle]
+}
+
+func show(r Result) string {
+	b, _ := json.Marshal(r)
+	return string(b[:min(len(b), 600)])
+}
+
+// group are the members of a process group that are more than zombies.
+func group(t *testing.T, pgid int) (members []int) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		if syscall.Kill(-pgid, 0) == nil {
+			members = []int{pgid}
+		}
+		return members
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if fields := stat(pid); len(fields) > 2 && fields[0] != "Z" && fields[2] == strconv.Itoa(pgid) {
+			members = append(members, pid)
+		}
+	}
+	return members
+}
+
+// stat are a process's state, parent, group and session.
+func stat(pid int) []string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
+// runs reports whether a process is more than a zombie.
+func runs(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	fields := stat(pid)
+	return runtime.GOOS != "linux" || len(fields) > 0 && fields[0] != "Z"
+}
+
+func allGone(t *testing.T, pids []int) {
+	t.Helper()
+	for end := time.Now().Add(bound); ; time.Sleep(2 * time.Millisecond) {
+		var left []int
+		for _, pid := range pids {
+			if runs(pid) {
+				left = append(left, pid)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			for _, pid := range left {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+			t.Fatalf("the processes %v are left", left)
+		}
+	}
+}
+
+func numbers(t *testing.T, text string) (all []int) {
+	t.Helper()
+	for _, field := range strings.Fields(text) {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		all = append(all, n)
+	}
+	return all
+}

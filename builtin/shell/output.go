@@ -1,0 +1,112 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+// output collects what commands print, of which it keeps the beginning and the end. All counts are of characters.
+type output struct {
+	half    int // how many characters are kept at each end
+	head    []byte
+	inHead  int
+	tail    []byte // at least the last half characters that are not in head
+	total   int    // since take
+	partial []byte // the first bytes of a character whose others have not come yet
+}
+
+// add takes bytes that may be anything, and end anywhere.
+func (o *output) add(p []byte) {
+	if len(o.partial) > 0 {
+		p = append(o.partial, p...)
+		o.partial = nil
+	}
+	if cut := incomplete(p); cut > 0 {
+		o.partial = bytes.Clone(p[len(p)-cut:])
+		p = p[:len(p)-cut]
+	}
+	o.append(text(p))
+}
+
+func (o *output) append(p []byte) {
+	o.total += utf8.RuneCount(p)
+	if o.inHead < o.half {
+		n := 0
+		for n < len(p) && o.inHead < o.half {
+			_, size := utf8.DecodeRune(p[n:])
+			n += size
+			o.inHead++
+		}
+		o.head = append(o.head, p[:n]...)
+		p = p[n:]
+	}
+	o.tail = append(o.tail, p...)
+	if len(o.tail) > 8*o.half+4096 {
+		o.trim()
+	}
+}
+
+// trim leaves half characters of the tail.
+func (o *output) trim() {
+	rest := last(o.tail, o.half)
+	o.tail = o.tail[:copy(o.tail, rest)]
+}
+
+// take returns what has come since the last take, and how many characters in its middle were left out.
+func (o *output) take() (text string, omitted int) {
+	if len(o.partial) > 0 {
+		o.append([]byte(string(utf8.RuneError)))
+	}
+	o.trim()
+	omitted = o.total - o.inHead - utf8.RuneCount(o.tail)
+	text = string(o.head)
+	if omitted > 0 {
+		text += fmt.Sprintf("\n[… %d characters left out …]\n", omitted)
+	}
+	text += string(o.tail)
+	*o = output{half: o.half}
+	return text, omitted
+}
+
+// latest returns the last n characters at most.
+func (o *output) latest(n int) string {
+	if in := utf8.RuneCount(o.tail); in < n {
+		return string(last(o.head, n-in)) + string(o.tail)
+	}
+	return string(last(o.tail, n))
+}
+
+// last returns the last n characters of p at most.
+func last(p []byte, n int) []byte {
+	at := len(p)
+	for ; n > 0 && at > 0; n-- {
+		_, size := utf8.DecodeLastRune(p[:at])
+		at -= size
+	}
+	return p[at:]
+}
+
+// incomplete returns how many bytes at the end of p begin a character that does not end there.
+func incomplete(p []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
+		if end := p[len(p)-n:]; utf8.RuneStart(end[0]) {
+			if utf8.FullRune(end) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// text makes text of p.
+func text(p []byte) []byte {
+	if !utf8.Valid(p) {
+		p = bytes.ToValidUTF8(p, []byte("\uFFFD"))
+	}
+	if bytes.IndexByte(p, 0) >= 0 {
+		p = bytes.ReplaceAll(p, []byte{0}, []byte("\u2400"))
+	}
+	return p
+}

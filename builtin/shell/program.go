@@ -1,0 +1,145 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/transport/stdio"
+)
+
+// program is what shells run.
+type program struct {
+	command   stdio.Command
+	bash      bool
+	sandboxed bool
+	note      string // what a model should know of it
+}
+
+// program finds out what the options ask for.
+func (o *Options) program() (p program, err error) {
+	path, err := findShell(o.Shell, "bash", "/bin/bash", "sh", "/bin/sh")
+	if err != nil {
+		return p, err
+	}
+	p.bash = strings.Contains(filepath.Base(path), "bash")
+	args := []string{"-i", "+m"} // interactive, so that an interrupt ends the command and not the shell
+	if p.bash {
+		args = []string{"--norc", "--noediting", "-i", "+m"}
+	} else {
+		p.note = fmt.Sprintf("there is no bash: commands run in %s, so keep to POSIX sh", path)
+		if o.Shell != "" {
+			p.note = fmt.Sprintf("commands run in %s: keep to POSIX sh", path)
+		}
+	}
+	p.command = stdio.Command{
+		Path: path, Args: args, Dir: o.Dir, Env: map[string]string{"TERM": "dumb", "PAGER": "cat", "ENV": ""}, CleanEnv: o.CleanEnv,
+		Grace: noTime, KillAfter: killAfter, StderrRing: 4 << 10,
+	}
+	for name, value := range o.Env {
+		p.command.Env[name] = value
+	}
+	if o.Sandbox {
+		return p, p.sandbox(o)
+	}
+	return p, nil
+}
+
+// findShell returns the path of the shell of that name, or of the first candidate that there is.
+func findShell(name string, candidates ...string) (string, error) {
+	if name != "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("the program for shells: %w", err)
+		}
+		return filepath.Abs(path)
+	}
+	for _, candidate := range candidates {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("neither bash nor sh is on PATH or in /bin: install bash, or name a POSIX shell")
+}
+
+// sandbox has the program run in bubblewrap.
+func (p *program) sandbox(o *Options) error {
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		return fmt.Errorf("%w: install the package bubblewrap (Linux only), or do without the sandbox: %w", ErrSandbox, err)
+	}
+	if o.Dir, err = filepath.EvalSymlinks(o.Dir); err != nil { // bwrap mounts nothing at a link
+		return fmt.Errorf("the folder for shells: %w", err)
+	}
+	args := append(confine(o.Dir, home(), o.Network), "--", p.command.Path)
+	if err := tryOut(bwrap, args); err != nil {
+		return err
+	}
+	p.command.Args = append(args, p.command.Args...)
+	p.command.Path = bwrap
+	p.command.CleanEnv = true
+	p.command.Dir = o.Dir
+	p.sandboxed = true
+	return nil
+}
+
+// tryOut runs a command that does nothing in the sandbox: in many containers bubblewrap is there and may do nothing, and
+// that had better be known before the first command.
+func tryOut(bwrap string, args []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startBound)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bwrap, append(slices.Clone(args), "-c", ":")...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	if said := strings.TrimSpace(string(out[:min(len(out), 500)])); said != "" {
+		err = errors.New(strings.ToValidUTF8(said, "\uFFFD"))
+	}
+	return fmt.Errorf("%w: bubblewrap is installed and fails; where user namespaces are not allowed, as in many containers, allow them or do without the sandbox: %w", ErrSandbox, err)
+}
+
+// confine returns bwrap's options. Later ones are mounted over earlier ones. The shell has a session of its own, and so a
+// process group that can be interrupted without bwrap.
+func confine(dir, home string, network bool) []string {
+	args := []string{
+		"--die-with-parent", "--new-session", "--unshare-all", "--cap-drop", "ALL",
+		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+		"--tmpfs", "/tmp", "--tmpfs", "/run",
+	}
+	if network {
+		args = append(args, "--share-net", "--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve")
+	}
+	if home != "" && home != "/" && !holds(dir, home) {
+		args = append(args, "--tmpfs", home)
+	}
+	if slices.Contains([]string{"/", "/dev", "/proc"}, dir) {
+		return append(args, "--chdir", dir) // nothing that could be made writable
+	}
+	return append(args, "--bind", dir, dir, "--chdir", dir)
+}
+
+// holds reports whether inner is dir or lies within it.
+func holds(dir, inner string) bool {
+	rel, err := filepath.Rel(dir, inner)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// home returns the user's home folder, or nothing where there is none.
+func home() string {
+	dir, err := os.UserHomeDir()
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return ""
+	}
+	return dir
+}

@@ -1,0 +1,164 @@
+package shell
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxPast bounds of how many shells it is known how they ended.
+const maxPast = 32
+
+var errClosed = errors.New("the server is closing")
+
+// open opens a shell, under a new handle where none is given. The caller has to leave it.
+func (s *Server) open(ctx context.Context, principal, handle string) (*shell, error) {
+	if err := s.reserve(); err != nil {
+		return nil, err
+	}
+	defer s.tasks.Done()
+	sh, err := start(ctx, s.program, s.opts.MaxOutput/2)
+	s.mu.Lock()
+	s.opening--
+	if err != nil {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("no shell could be opened: %w", err)
+	}
+	if s.closed {
+		s.mu.Unlock()
+		sh.end("the server was closed")
+		return nil, errClosed
+	}
+	if handle == "" {
+		handle = strings.ToLower(rand.Text())
+	}
+	sh.handle, sh.principal, sh.calls = handle, principal, 1
+	s.shells[handle] = sh
+	s.mu.Unlock()
+	return sh, nil
+}
+
+// reserve takes a place for a shell that is being opened, and holds Close up until tasks.Done is called.
+func (s *Server) reserve() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	s.sweep()
+	if len(s.shells)+s.opening >= s.opts.MaxShells {
+		return fmt.Errorf("as many shells are open as there can be, %d: use one whose handle you have, or end one with the command exit", s.opts.MaxShells)
+	}
+	s.opening++
+	s.tasks.Add(1)
+	return nil
+}
+
+// sweep moves shells that have ended to the past. s must be locked.
+func (s *Server) sweep() {
+	for handle, sh := range s.shells {
+		if sh.isGone() && sh.calls == 0 {
+			delete(s.shells, handle)
+			s.bury(sh)
+		}
+	}
+}
+
+// bury keeps what is known of a shell that has ended. s must be locked.
+func (s *Server) bury(sh *shell) {
+	if sh.idle != nil {
+		sh.idle.Stop()
+	}
+	s.past = append(s.past, sh)
+	if len(s.past) > maxPast {
+		s.past = slices.Delete(s.past, 0, 1)
+	}
+}
+
+// enter finds a shell for a call, also one that has ended. The caller has to leave it.
+func (s *Server) enter(principal, handle string) (*shell, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	sh := s.shells[handle]
+	if sh == nil {
+		if i := slices.IndexFunc(s.past, func(p *shell) bool { return p.handle == handle }); i >= 0 {
+			sh = s.past[i]
+		}
+	}
+	if sh == nil || sh.principal != principal {
+		return nil, fmt.Errorf("there is no shell %q: leave the argument shell out to open one, and pass the handle that the result has", handle)
+	}
+	sh.calls++
+	if sh.idle != nil {
+		sh.idle.Stop()
+	}
+	return sh, nil
+}
+
+// leave ends a call's use of a shell, whose time without a call begins with the last.
+func (s *Server) leave(sh *shell) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh.calls--
+	if s.closed || sh.calls > 0 || s.opts.Idle < 0 || s.shells[sh.handle] != sh {
+		return
+	}
+	if sh.idle == nil {
+		sh.idle = time.AfterFunc(s.opts.Idle, func() { s.expire(sh) })
+	} else {
+		sh.idle.Reset(s.opts.Idle)
+	}
+}
+
+// expire ends a shell that nobody used for long.
+func (s *Server) expire(sh *shell) {
+	s.mu.Lock()
+	if s.closed || sh.calls > 0 || s.shells[sh.handle] != sh {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.shells, sh.handle)
+	s.bury(sh)
+	s.tasks.Add(1)
+	s.mu.Unlock()
+	defer s.tasks.Done()
+	sh.end(fmt.Sprintf("nobody had used it for %v", s.opts.Idle))
+}
+
+// restart ends a shell and opens another in its place. Others that wait for the old one see it end.
+func (s *Server) restart(ctx context.Context, old *shell) (*shell, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, errClosed
+	}
+	if current := s.shells[old.handle]; old.restarting || current != nil && current != old {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("the shell %s is being restarted by another call: call again without restart", old.handle)
+	}
+	old.restarting = true
+	delete(s.shells, old.handle)
+	s.past = slices.DeleteFunc(s.past, func(p *shell) bool { return p == old })
+	s.bury(old) // so that it is known if no other can be opened
+	s.tasks.Add(1)
+	s.mu.Unlock()
+	old.end("it was restarted")
+	s.tasks.Done()
+	sh, err := s.open(ctx, old.principal, old.handle)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		old.restarting = false
+		return nil, err
+	}
+	s.past = slices.DeleteFunc(s.past, func(p *shell) bool { return p == old })
+	sh.restarted()
+	return sh, nil
+}

@@ -1,0 +1,230 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// How long calls wait that give no command of their own.
+const (
+	readTimeout      = 10 * time.Second
+	interruptTimeout = 5 * time.Second
+)
+
+const description = `Runs a command in a shell (bash) that keeps its working folder, variables and background processes between calls.
+Leave shell out to open a new shell; its handle is in the result: pass it to every further call of this conversation.
+stdin is empty and there is no terminal. stdout and stderr come as one text.
+A command that takes longer than timeout goes on running: call again with an empty command to wait for it and read more output, with the command ctrl+c to interrupt it, or with restart to end the shell and begin anew.`
+
+type runIn struct {
+	Command string   `json:"command,omitzero" doc:"What to run, as at a prompt; may have many lines. Empty: wait for the running command and read more output. ctrl+c: interrupt it" maxLength:"262144"`
+	Shell   string   `json:"shell,omitzero" doc:"The handle of a shell, from an earlier result. Left out: a new shell is opened" maxLength:"64"`
+	Restart bool     `json:"restart,omitzero" doc:"End the shell with everything that runs in it and open another under the same handle, before the command"`
+	Timeout *float64 `json:"timeout" doc:"Seconds to wait for the command" minimum:"0" maximum:"3600"`
+}
+
+// State says what a shell does.
+type State string
+
+// The states of a shell.
+const (
+	Idle    State = "idle"    // the command has ended
+	Running State = "running" // the command goes on
+	Ended   State = "ended"   // there is no shell any more
+)
+
+// Result is what the tool run returns.
+type Result struct {
+	Shell      string `json:"shell" doc:"The handle of the shell, for further calls"`
+	State      State  `json:"state" enum:"idle,running,ended" doc:"idle: the command has ended; running: it goes on; ended: the shell itself has ended"`
+	ExitStatus *int   `json:"exitStatus,omitzero" doc:"The exit status of the command, or of the shell where that has ended; absent where there is none"`
+	Output     string `json:"output" doc:"What was printed since the last result, stdout and stderr in one"`
+	Omitted    int    `json:"omitted" doc:"How many characters in the middle of the output were left out"`
+	Folder     string `json:"folder,omitzero" doc:"The shell's working folder"`
+	Note       string `json:"note,omitzero" doc:"What happened, and how to go on"`
+}
+
+func (s *Server) addTool() {
+	text := description
+	if s.program.note != "" {
+		text += "\nNote: " + s.program.note + "."
+	}
+	if s.opts.Sandbox {
+		text += "\nCommands run in a sandbox: they can write to " + s.opts.Dir + " and /tmp only"
+		if s.opts.Network {
+			text += "."
+		} else {
+			text += ", and have no network."
+		}
+	}
+	out, err := schema.For[Result](schema.Options{Output: true})
+	if err != nil {
+		panic(err) // a mistake in the type
+	}
+	server.Tool(s.Server, "run", text, s.call, server.ToolOptions{Title: "Run a command", Annotations: annotations, OutputSchema: out.JSON()})
+}
+
+func (s *Server) call(ctx context.Context, in runIn) (*mcp.CallToolResult, error) {
+	if strings.ContainsRune(in.Command, 0) {
+		return nil, errors.New("the command has a NUL character, which no shell can take: write it as \\0 in a call of printf, for instance")
+	}
+	sh, err := s.shellFor(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	defer s.leave(sh)
+	if sh.isGone() {
+		return sh.report(strings.TrimSpace(in.Command) == "")
+	}
+	switch strings.ToLower(strings.TrimSpace(in.Command)) {
+	case "":
+		return s.wait(ctx, sh, sh.current(), in.patience(readTimeout), sh.count())
+	case "ctrl+c", "ctrl-c", "^c", "\x03":
+		c := sh.current()
+		if c != nil {
+			sh.interrupt(c)
+		}
+		return s.wait(ctx, sh, c, in.patience(interruptTimeout), sh.count())
+	}
+	c, err := sh.run(in.Command)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.wait(ctx, sh, c, in.patience(s.opts.Timeout), c.printed)
+	if err != nil && ctx.Err() != nil { // whoever wanted it does not any more
+		sh.interrupt(c)
+		if in.Shell == "" {
+			sh.end("its first call was cancelled") // nobody has learned its handle
+		}
+	}
+	return result, err
+}
+
+// shellFor returns the shell that a call is about, or a new one. The caller has to leave it.
+func (s *Server) shellFor(ctx context.Context, in runIn) (*shell, error) {
+	principal := ""
+	if req := server.RequestFrom(ctx); req != nil {
+		principal = req.Principal.ID
+	}
+	if in.Shell == "" {
+		return s.open(ctx, principal, "")
+	}
+	sh, err := s.enter(principal, in.Shell)
+	if err != nil || !in.Restart {
+		return sh, err
+	}
+	defer s.leave(sh)
+	return s.restart(ctx, sh)
+}
+
+func (in runIn) patience(usual time.Duration) time.Duration {
+	if in.Timeout == nil {
+		return usual
+	}
+	return time.Duration(*in.Timeout * float64(time.Second))
+}
+
+// wait waits for a command and returns how far it has come. c may be nil. What was printed after seen characters is reported
+// as progress.
+func (s *Server) wait(ctx context.Context, sh *shell, c *command, timeout time.Duration, seen int) (*mcp.CallToolResult, error) {
+	err := sh.await(ctx, c, timeout, seen, func(elapsed time.Duration, printed string) {
+		server.Progress(ctx, elapsed.Seconds(), timeout.Seconds(), printed)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if sh.isGone() {
+		return sh.report(true)
+	}
+	return sh.result(c).content()
+}
+
+// result says how far a command has come.
+func (sh *shell) result(c *command) Result {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	r := Result{Shell: sh.handle, State: Idle, Folder: sh.folder}
+	r.Output, r.Omitted = sh.unread.take()
+	r.remark(sh.note)
+	sh.note = ""
+	if c == nil {
+		r.remark("no command is running")
+		return r
+	}
+	if c.before != nil {
+		r.remark(fmt.Sprintf("the command before this one had ended with exit status %d, and the output begins with what it printed last", c.before.status))
+		c.before = nil
+	}
+	switch {
+	case sh.running != c:
+		r.ExitStatus = new(c.status)
+		if c.interrupt {
+			r.remark("the command was interrupted")
+		}
+		if sh.finished == c {
+			sh.finished = nil
+		}
+		return r
+	case c.interrupt:
+		r.remark("the command has not heeded the interrupt yet: call again with an empty command for more output, with ctrl+c, or with restart to end it")
+	default:
+		r.remark(fmt.Sprintf("the command is still running after %v: call again with an empty command for more output, with ctrl+c as the command to interrupt it, or with restart to end it", time.Since(c.began).Round(10*time.Millisecond)))
+	}
+	r.State = Running
+	return r
+}
+
+func (r *Result) remark(note string) {
+	if r.Note != "" && note != "" {
+		r.Note += "; "
+	}
+	r.Note += note
+}
+
+// report says how the shell ended: as a result to who has waited for that, else as an error.
+func (sh *shell) report(awaited bool) (*mcp.CallToolResult, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	r := Result{Shell: sh.handle, State: Ended, ExitStatus: sh.ended.status}
+	r.Output, r.Omitted = sh.unread.take()
+	r.Note = fmt.Sprintf("the shell has ended (%s), with everything that ran in it: call with this handle and restart to begin anew, or without a handle", sh.ended.how)
+	if awaited {
+		return r.content()
+	}
+	if r.Output != "" {
+		return nil, fmt.Errorf("the command was not run: %s. The last output was:\n%s", r.Note, r.Output)
+	}
+	return nil, fmt.Errorf("the command was not run: %s", r.Note)
+}
+
+// content returns the result as text for reading and structured content for programs.
+func (r Result) content() (*mcp.CallToolResult, error) {
+	raw, err := schema.Encode(r)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(r.text())}, StructuredContent: json.RawMessage(raw)}, nil
+}
+
+func (r Result) text() string {
+	var said []string
+	if r.ExitStatus != nil && r.State != Ended {
+		said = append(said, fmt.Sprintf("exit status %d", *r.ExitStatus))
+	}
+	if r.Note != "" {
+		said = append(said, r.Note)
+	}
+	text := r.Output
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + fmt.Sprintf("[shell %s: %s]", r.Shell, strings.Join(said, "; "))
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/spf13/cobra"
+)
+
+// agentFlags say with which model and which servers an agent works: those of the whole configuration, where none is named.
+type agentFlags struct {
+	places
+	connection
+	modelFlags
+	servers []string // by --server
+	command []string // behind --
+	// settle has assemble wait for servers that are starting, for a while; a conversation begins without them.
+	settle bool
+}
+
+func (f *agentFlags) register(cmd *cobra.Command) {
+	f.places.register(cmd)
+	f.whence.register(cmd)
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.servers, "server", "s", nil, "use this server of your configuration, or one that is built in, instead of all (`NAME`, repeatable)")
+	flags.StringVarP(&f.model, "model", "m", "", "the `model`: a name of your configuration's models, else the provider's name for it")
+	flags.StringVar(&f.provider, "provider", "", "who has the --model: openai, for all that speak its chat completions, or anthropic")
+	flags.StringVar(&f.modelFlags.url, "base-url", "", "where the --model is: the `URL` before /chat/completions or /v1/messages")
+	flags.DurationVar(&f.connect, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
+	flags.DurationVar(&f.idle, "idle-timeout", 0, "how long a call may go on without a sign of life; 0: no limit")
+	flags.DurationVar(&f.total, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
+	flags.StringVar(&f.log, "log", "", "show the servers' log messages from this `level` on (debug, info, warning, error …)")
+	flags.StringArrayVar(&f.roots, "root", nil, "a `folder` that the servers may work on (repeatable)")
+	flags.StringArrayVar(&f.answers, "answer", nil, "answer a question of a server (`key=value`, repeatable)")
+	flags.StringVar(&f.sampleText, "sample-text", "", "answer the servers' questions to a model with this `text`")
+}
+
+// takeCommand takes the server's command from behind --, and returns the words before it.
+func (f *agentFlags) takeCommand(cmd *cobra.Command, args []string) (words []string, err error) {
+	dash := cmd.ArgsLenAtDash()
+	if dash < 0 {
+		return args, nil
+	}
+	if f.command = args[dash:]; len(f.command) == 0 {
+		return nil, usagef("there is no command behind --: write the server's command there")
+	}
+	return args[:dash], nil
+}
+
+// clientOptions are those of the connection between the agent and its servers: everything but who answers what servers ask.
+func (a *app) clientOptions(f *agentFlags) (client.Options, error) {
+	a.connection = f.connection
+	o := client.Options{
+		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()},
+		Connect:  limit(f.connect),
+		Idle:     f.idle,
+		Total:    f.total,
+		Restart:  client.Restart{Max: -1},
+		LogLevel: mcp.LoggingLevel(f.log),
+		Verdicts: new(transport.Verdicts),
+		Logger:   slog.New(a.notices()),
+	}
+	if watchWire != nil {
+		o.Tap = watchWire(nil)
+	}
+	if f.log != "" {
+		if o.LogLevel.Severity() < 0 {
+			return o, usagef("--log %s: the levels are %v", f.log, mcp.LoggingLevels)
+		}
+		o.OnLog = a.showLog
+	}
+	if len(f.roots) > 0 {
+		roots, err := rootsOf(f.roots)
+		if err != nil {
+			return o, err
+		}
+		o.Roots = client.FixedRoots(roots...)
+	}
+	if f.sampleText != "" {
+		o.Sample = a.sample
+	}
+	return o, nil
+}
+
+// assembled is an agent with all that it works with; close ends what was started for it.
+type assembled struct {
+	agent   *agent.Agent
+	toolbox *agent.Toolbox
+	model   chosenModel
+	mode    agent.Mode // of approvals, at the beginning
+
+	// models are the names of the configuration's models, and choose makes one of those, or of an id, as --model does.
+	models func() []string
+	choose func(name string) (agent.Model, chosenModel, error)
+	// servers tells how the servers are.
+	servers func(ctx context.Context) ([]serverLine, error)
+	// always keeps in dowel's state that a tool, by its qualified name, runs without approval. It is an error for servers that
+	// came with a project or were given on the command line, of which nothing is kept.
+	always func(tool string) error
+	// decided records a decision in the audit log, if there is one. [assembled.run] does that.
+	decided func(agent.Decided)
+	close   func()
+}
+
+// run is [agent.Agent.Run], with the decisions in the audit log.
+func (b *assembled) run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent.Event, error] {
+	return func(yield func(agent.Event, error) bool) {
+		for e, err := range b.agent.Run(ctx, input...) {
+			if d, ok := e.(agent.Decided); ok {
+				b.decided(d)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// assemble makes an agent of the model and the servers that the flags name. o are the agent's options; its Allowed is set here,
+// and to its System is added what servers that are there say of themselves. c are those of the connection to the servers, see
+// clientOptions.
+func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c client.Options) (_ *assembled, err error) {
+	setup, err := a.setup(f)
+	if err != nil {
+		return nil, err
+	}
+	model, chosen, err := setup.choose(f.modelFlags)
+	if err != nil {
+		return nil, err
+	}
+	b := &assembled{
+		model: chosen, mode: o.Mode, models: setup.models,
+		choose: func(name string) (agent.Model, chosenModel, error) { return setup.choose(modelFlags{model: name}) },
+	}
+	crew, err := a.engage(ctx, f, setup)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	audit, err := a.openDecisions(setup)
+	b.close = func() {
+		if b.toolbox != nil {
+			if err := b.toolbox.Close(); err != nil {
+				a.warn("%v", err)
+			}
+		}
+		crew.close(ctx)
+		audit.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.servers, b.decided = crew.servers, audit.record
+	approved := &approvals{setup.state, setup.set, crew}
+	o.Allowed, b.always = approved.allowed, approved.always
+	if err = context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if b.toolbox, err = agent.Dial(ctx, crew.handler, c); err != nil {
+		return nil, connectError{"the servers", bare(err)}
+	}
+	o.System = withInstructions(o.System, b.toolbox.Client().Instructions())
+	b.agent = agent.New(model, b.toolbox, o)
+	return b, nil
+}
+
+// withInstructions adds what the servers say of themselves to what the model is told.
+func withInstructions(system, servers string) string {
+	if servers = strings.TrimSpace(servers); servers == "" {
+		return system
+	}
+	return strings.TrimSpace(system + "\n\nThe servers whose tools you have say this of themselves:\n\n" + servers)
+}
+
+// longestSettle is how long a task waits for servers that are starting: what comes later is told to the model then.
+const longestSettle = 15 * time.Second

@@ -1,0 +1,12 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// forget drops what was typed and not read: it cannot be meant for a question that is asked now.
+func forget(terminal *os.File) {
+	_ = unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCIFLUSH) // what was typed is an answer then, as on any terminal
+}

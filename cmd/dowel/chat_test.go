@@ -1,0 +1,142 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// addCall is a turn in which the model wants to call a tool that does not say what it may do.
+func addCall(a, b string) string {
+	return `{"calls": [{"name": "dowel-test__add", "arguments": {"a": ` + a + `, "b": ` + b + `}}]}`
+}
+
+// Without a terminal lines go in and answers come out; what happens meanwhile is told beside.
+func TestChatPiped(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		turns          string
+		stdin          string
+		words          []string
+		stdout, stderr string // of stderr a part; empty: nothing
+		code           int
+	}{
+		{name: "nothing", stdin: ""},
+		{name: "lines", turns: `{"expect": ["one"], "text": "First."}, {"expect": ["two\nthree"], "text": "Second.\nAnd more."}`, stdin: "one\n\ntwo\\\nthree", stdout: "First.\nSecond.\nAnd more.\n"},
+		{
+			name: "a call", turns: `{"text": "Let me see.", "calls": [{"name": "dowel-test__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "It said hi."}`,
+			stdin: "echo hi\n", stdout: "Let me see.\nIt said hi.\n", stderr: "✓ dowel-test.echo message=hi · ",
+		},
+		{
+			name: "nobody to ask", turns: addCall("1", "2") + `, {"expect": ["This tool was not run: the user has to approve this tool, and cannot be asked."], "text": "I may not."}`,
+			stdin: "add\n", stdout: "I may not.\n", stderr: "– dowel-test.add a=1 b=2 · not run: the user has to approve this tool, and cannot be asked",
+		},
+		{name: "all may run", turns: addCall("1", "2") + `, {"expect": ["3"], "text": "3"}`, stdin: "add\n", words: []string{"--approve", "all"}, stdout: "3\n", stderr: "✓ dowel-test.add a=1 b=2"},
+		{
+			name: "answers", turns: `{"calls": [{"name": "dowel-test__name"}]}, {"expect": ["hello Ada"], "text": "done"}`, stdin: "ask\n",
+			words: []string{"--approve", "all", "--answer", "value=Ada"}, stdout: "done\n", stderr: "✓ dowel-test.name",
+		},
+		{name: "instructions", turns: `{"expectBody": ["Be brief."], "text": "ok"}`, stdin: "x\n", words: []string{"--system", "Be brief."}, stdout: "ok\n"},
+		{name: "cut off", turns: `{"text": "One,", "stop": "length"}, {"expect": ["go on"], "text": "two."}`, stdin: "count\ngo on\n", stdout: "One,\ntwo.\n", stderr: `the answer is not whole; say "go on" for the rest of it`},
+		{name: "a failure is not the end", turns: `{"fail": {"status": 400, "message": "no such luck"}}, {"text": "better"}`, stdin: "x\ny\n", stdout: "better\n", stderr: "no such luck"},
+		{name: "a failure at the end", turns: `{"fail": {"status": 400, "message": "no such luck"}}`, stdin: "x\n", stderr: "no such luck", code: exitFailed},
+		{name: "a command", stdin: "/approve\n/quit\nnever said\n", stdout: "ask: tools that are not read-only are asked about\n"},
+		{name: "an unknown command", stdin: "/tols\n", stderr: "there is no command /tols; did you mean tools?", code: exitFailed},
+		{name: "a prompt", turns: `{"expect": ["Greet Ada!"], "text": "Dear Ada"}`, stdin: "/dowel-test.greet name=Ada\n", stdout: "Dear Ada\n", stderr: "Greet Ada!"},
+		{name: "a prompt without what it needs", stdin: "/dowel-test.greet\n", stderr: "argument name is missing", code: exitFailed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("XDG_STATE_HOME", t.TempDir())
+			m := follow(t, `{"turns": [`+test.turns+`]}`)
+			out := dowel(t, test.stdin, onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, test.words...)...)...)
+			if out.code != test.code || out.stdout != test.stdout || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
+				t.Errorf("exit code %d\n%s\nstderr: %s", out.code, out.stdout, out.stderr)
+			}
+			if strings.Count(out.stderr, "no such luck") > 1 || test.code != 0 && !strings.Contains(out.stderr, errLastFailed.Error()) {
+				t.Errorf("it is told twice: %s", out.stderr)
+			}
+		})
+	}
+}
+
+func TestChatUsage(t *testing.T) {
+	noModels(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for words, want := range map[string]string{
+		"hello":                     "dowel run takes it as a word",
+		"everything":                "a server is named with --server everything",
+		"--approve some":            "there are ask, read-only, all, none",
+		"--max-steps -1":            "a number above 0",
+		"--json":                    "dowel run --json",
+		"--resume":                  "no conversation was kept in",
+		"--resume=x":                "there is no session x",
+		"--system @/nowhere/at/all": "/nowhere/at/all",
+		"--answer x":                "--answer",
+		"--server nobody --model m --base-url http://127.0.0.1:9/v1": "no server is called nobody",
+		"--server everything":              "there is no model to work with",
+		"--model m --server everything --": "there is no command behind --",
+	} {
+		if out := dowel(t, "hello\n", append([]string{"chat"}, strings.Fields(words)...)...); out.code != exitUsage || !strings.Contains(out.stderr, want) {
+			t.Errorf("%s: %+v", words, out)
+		}
+	}
+	if out := dowel(t, "", "chat", "--sessions"); out.code != exitOK || !strings.Contains(out.stderr, "no conversation was kept") {
+		t.Errorf("%+v", out)
+	}
+}
+
+// With --no-save nothing of what is said is left.
+func TestChatNotSaved(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	m := follow(t, `{"turns": [{"text": "ok"}, {"text": "ok"}]}`)
+	for _, words := range [][]string{{"--no-save"}, {}} {
+		if out := dowel(t, "x\n", onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...); out.code != exitOK {
+			t.Errorf("%+v", out)
+		}
+		found, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*"))
+		if err != nil || (len(found) == 1) != (words == nil || len(words) == 0) {
+			t.Errorf("%v: %v, %v", words, found, err)
+		}
+	}
+}
+
+func TestMentioned(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.txt", "b c.txt", "odd)"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("text of "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	c := &chat{show: newRenderer(newScreen(&strings.Builder{}, nil), newScreen(&strings.Builder{}, nil))}
+	for text, want := range map[string]int{
+		"no file": 0, "@a.txt": 1, "see @a.txt.": 1, "(@a.txt)": 0, "see @a.txt, and @\"b c.txt\"!": 2, "@a.txt @a.txt": 1, "mail me@a.txt": 0, "@nobody": 0, "@odd)": 1, "@.": 0,
+	} {
+		content, err := c.mentions(text)
+		if err != nil || len(content)-1 != want || content[0].Text != text {
+			t.Errorf("%s: got %v, %v", text, content, err)
+		}
+	}
+}
+
+func TestUsageLines(t *testing.T) {
+	tokens := agent.Tokens{System: 10, Tools: 4000, Messages: 90, Total: 4100, Window: 8000, PerMessage: []int{20, 70}, Estimated: true, Spent: agent.Usage{Input: 1500, Cached: 400, Output: 7}}
+	for i := range 12 {
+		tokens.PerTool = append(tokens.PerTool, agent.ToolTokens{Name: "a__t" + string(rune('a'+i)), Tokens: 100 * (i + 1), Offered: i > 0})
+	}
+	said := []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello\nthere")}}, {Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.UseTool("1", "a__tb", []byte(`{"x":1}`))}}}
+	got := strings.Join(usageLines(tokens, said, 80), "\n")
+	for _, part := range []string{
+		"       10  instructions", "    4,000  definitions of 11 tools", "    1,200    a.tl\n    1,100    a.tk", "      200    1 other", "1 more tool found by search",
+		"       90  2 messages\n       20    you: hello\n       70    model: calls a.tb x=1", "4,100  in all, 51% of the window of 8,000, estimated", "1,500 read (400 of them cached), 7 written",
+	} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q is missing in\n%s", part, got)
+		}
+	}
+}

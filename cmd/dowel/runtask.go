@@ -1,0 +1,301 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/spf13/cobra"
+)
+
+// runFlags say what is to be done, and how.
+type runFlags struct {
+	agentFlags
+	files    []string
+	system   string
+	maxSteps int
+	approve  string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	f := runFlags{agentFlags: agentFlags{settle: true}}
+	cmd := &cobra.Command{
+		Use:   "run TASK [-- COMMAND…]",
+		Short: "Have a model carry out a task with the tools of your servers, and print its answer",
+		Long: `Give a task to a language model that works with the tools of your servers, and print its answer. Nobody is asked meanwhile:
+what tools may do is said before, by --approve.
+
+  read-only   tools that say that they change nothing run, and those that you have allowed for good (dowel trust --tool); when
+              the model calls another one, dowel ends with exit code 3 and names it. It is the default.
+  all         all tools run, whatever they do: as you, on this machine
+  none        no tool runs; a call ends dowel with exit code 3
+
+The task is also read from standard input, where something is piped into it: behind the task, or alone where that is -.
+Files of -f go along: texts, images, sounds.
+
+The tools are those of your whole configuration: of the running dowel (dowel up), else of servers that are started for the while.
+With --server, --url or a command behind -- they are those of the named servers alone; files and shell are built in, and work in
+the current folder (--dir). What a server asks the user is answered by --answer, and what it asks a model by the model that
+works, where --approve is all, or by --sample-text.
+
+` + modelHelp + `
+
+On a terminal the answer appears as it comes, and what happens meanwhile on standard error, elsewhere with -v. --json writes what
+happens as lines of JSON instead, each with its "event": began, state, text, thought, reply, decision, call, progress, result,
+question, tools, compacted, notice, and at last end, with the answer. docs/guide-program.md says what is in them.
+
+Exit codes: 0 the model has answered, 1 a failure, or an answer that was cut off, 2 the steps of --max-steps are spent, 3 an
+approval is needed, 130 interrupted; 2 and 3 also stand for what they do in all commands, see dowel help exit-codes.`,
+		Example: `  dowel run "Which of my notes speak of Lisbon?" --server files
+  dowel run "Fix the failing test" --server files --server shell --approve all --max-steps 50
+  git diff | dowel run "Write a commit message for this change:" --model qwen3 --base-url http://localhost:11434/v1
+  dowel run "What does the sign say?" -f sign.jpg --model claude-sonnet-4-5 -- npx -y @acme/translator`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.began = true
+			words, err := f.takeCommand(cmd, args)
+			if err != nil {
+				return err
+			}
+			return a.runTask(cmd.Context(), &f, words)
+		},
+	}
+	f.register(cmd)
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.files, "file", "f", nil, "give the model this `file`, too: a text, an image or a sound (repeatable)")
+	flags.StringVar(&f.system, "system", "", "what the model is told first, instead of a few words of dowel's (`TEXT`, or @FILE)")
+	flags.IntVar(&f.maxSteps, "max-steps", agent.DefaultMaxSteps, "how many replies of the model there may be")
+	flags.StringVar(&f.approve, "approve", string(agent.ModeReadOnly), "which `tools` run: read-only, all or none")
+	return cmd
+}
+
+// runTask carries out a task.
+func (a *app) runTask(ctx context.Context, f *runFlags, words []string) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	c, err := a.headless(&f.agentFlags)
+	if err != nil {
+		return err
+	}
+	input, err := a.input(ctx, f, words)
+	if err != nil {
+		return err
+	}
+	b, err := a.assemble(ctx, &f.agentFlags, o, c)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	return a.perform(ctx, b, input)
+}
+
+// options are the agent's.
+func (f *runFlags) options() (agent.Options, error) {
+	o := agent.Options{MaxSteps: f.maxSteps, Mode: agent.Mode(f.approve)}
+	switch o.Mode {
+	case agent.ModeReadOnly, agent.ModeAll, agent.ModeNone:
+	default:
+		return o, usagef("--approve %s: there are read-only, all and none", f.approve)
+	}
+	if f.maxSteps < 1 {
+		return o, usagef("--max-steps %d: write a number from 1", f.maxSteps)
+	}
+	var err error
+	o.System, err = f.instructions()
+	return o, err
+}
+
+// instructions are what the model is told first.
+func (f *runFlags) instructions() (string, error) {
+	path, isFile := strings.CutPrefix(f.system, "@")
+	switch {
+	case isFile:
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", usagef("--system: %w", err)
+		}
+		return string(text), nil
+	case f.system != "":
+		return f.system, nil
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		here = "not known"
+	}
+	return fmt.Sprintf(`You carry out a task for a user who cannot be asked meanwhile. Decide for yourself what is left open, and say so in your answer. Use your tools to find out what you do not know, and to do what is to be done; do not guess what they can tell. Your last reply, the one without a call of a tool, is printed in a terminal: make it the answer, complete and to the point.
+The current folder is %s, the system is %s, and today is %s.`, here, runtime.GOOS, time.Now().Format("Monday, 2 January 2006")), nil
+}
+
+// headless are the options of a connection to servers whose questions nobody answers but flags.
+func (a *app) headless(f *agentFlags) (client.Options, error) {
+	o, err := a.clientOptions(f)
+	if err != nil {
+		return o, err
+	}
+	answers, err := parseArguments(f.answers)
+	if err != nil {
+		return o, usagef("--answer: %w", err)
+	}
+	if len(answers) > 0 {
+		q := &questions{out: a.stderr, answers: answers, warn: a.warn}
+		o.Elicit = q.ask
+	}
+	return o, nil
+}
+
+// errBudget says that a task was not done within its steps.
+type errBudget struct{ steps int }
+
+func (e errBudget) Error() string {
+	return fmt.Sprintf("the model has not come to an end within %d steps", e.steps)
+}
+
+// errCut says that an answer is not whole.
+type errCut struct{}
+
+func (errCut) Error() string {
+	return "the model's answer has reached the bound of its length, and was cut off"
+}
+
+// errApproval says that a tool was called that may not run without an approval.
+type errApproval struct {
+	tool, server string
+	effect       agent.Effect
+	mode         string
+}
+
+func (e errApproval) Error() string {
+	what := map[agent.Effect]string{
+		agent.ReadOnly: "it only reads", agent.Changes: "it changes something", agent.Destructive: "it may destroy something, or does not say what it does",
+	}[e.effect]
+	return fmt.Sprintf("the model wants to call %s, which needs an approval that nobody can give here: %s", spoken(e.tool), what)
+}
+
+// advice says how the tool is allowed.
+func (e errApproval) advice() string {
+	if e.mode == string(agent.ModeNone) && e.effect == agent.ReadOnly {
+		return "allow it with --approve read-only"
+	}
+	return "allow all tools with --approve all, or this one for good with dowel trust --tool " + spoken(e.tool)
+}
+
+// errTask says why a task has failed, whatever led to it.
+type errTask struct{ err error }
+
+func (e errTask) Error() string { return e.err.Error() }
+func (e errTask) Unwrap() error { return e.err }
+
+// perform runs the task, and shows what happens.
+func (a *app) perform(ctx context.Context, b *assembled, input []mcp.Content) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := &performance{began: time.Now(), mode: b.mode}
+	show := a.viewer(ctx, b, p)
+	var err error
+	for e, failed := range b.run(ctx, input...) {
+		if failed != nil {
+			err = failed
+			break
+		}
+		p.take(e)
+		show.event(e)
+		if p.needed != nil {
+			cancel(*p.needed) // the calls of the same reply that run already, too
+		}
+	}
+	err = p.outcome(ctx, err)
+	show.end(err)
+	return err
+}
+
+// viewer shows a performance, to people or to programs.
+type viewer interface {
+	event(e agent.Event)
+	end(err error)
+}
+
+func (a *app) viewer(ctx context.Context, b *assembled, p *performance) viewer {
+	if a.json {
+		return newJSONViewer(ctx, a, b, p)
+	}
+	return newLineViewer(a, p)
+}
+
+// performance is what is known of a task that is being carried out.
+type performance struct {
+	began  time.Time
+	mode   agent.Mode
+	step   int
+	said   string // of the present reply, as far as it has come
+	answer string // the last reply
+	calls  map[string]mcp.ToolUse
+	ended  *agent.Ended
+	usage  agent.Usage
+	needed *errApproval
+}
+
+func (p *performance) take(e agent.Event) {
+	switch e := e.(type) {
+	case agent.StateChanged:
+		if p.step = e.Step; e.State == agent.Thinking {
+			p.said = ""
+		}
+	case agent.Said:
+		p.said += e.Text
+	case agent.Replied:
+		p.said, p.answer = "", e.Message.Text()
+		if u := e.Message.Usage; u != nil {
+			p.usage.Input += u.Input
+			p.usage.Cached += u.Cached
+			p.usage.Output += u.Output
+		}
+	case agent.CallStarted:
+		if p.calls == nil {
+			p.calls = map[string]mcp.ToolUse{}
+		}
+		p.calls[e.Call.ID] = e.Call
+	case agent.Decided:
+		if !e.Allowed && e.Call.Name != "" && p.needed == nil {
+			p.needed = &errApproval{e.Call.Name, e.Server, e.Effect, string(p.mode)}
+		}
+	case agent.Ended:
+		p.ended = &e
+		p.usage = e.Usage
+	}
+}
+
+// result is the answer, or what there is of one.
+func (p *performance) result() string { return cmp.Or(strings.TrimSpace(p.said), p.answer) }
+
+// outcome is what the task has come to.
+func (p *performance) outcome(ctx context.Context, err error) error {
+	var interrupted *interruption
+	switch {
+	case p.needed != nil:
+		return *p.needed
+	case errors.As(err, &interrupted), errors.As(context.Cause(ctx), &interrupted) && err != nil:
+		return fmt.Errorf("the task was interrupted: %w", interrupted)
+	case err != nil && errors.Is(context.Cause(ctx), errReaderGone):
+		return errReaderGone
+	case err != nil:
+		return errTask{err}
+	case p.ended != nil && p.ended.Reason == agent.BudgetSpent:
+		return errBudget{p.ended.Steps}
+	case p.ended != nil && p.ended.Reason == agent.CutOff:
+		return errCut{}
+	}
+	return nil
+}
+
+// spoken is a tool's name for people: server.tool.
+func spoken(name string) string { return line(strings.Replace(name, separator, ".", 1)) }

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/agent"
+)
+
+// lineViewer shows a task to people: the answer on standard output, as it comes where that is a terminal, and what happens on
+// standard error, where somebody reads it.
+type lineViewer struct {
+	*app
+	p       *performance
+	lines   *renderer
+	streams bool // what the model says is shown at once
+	stop    chan struct{}
+	ticking sync.WaitGroup
+}
+
+// tick is how often what stands on the terminal is looked at again.
+const tick = 200 * time.Millisecond
+
+func newLineViewer(a *app, p *performance) *lineViewer {
+	nowhere := newScreen(io.Discard, func() {})
+	v := &lineViewer{app: a, p: p, streams: a.stdout.file != nil, stop: make(chan struct{})}
+	out, side := a.stdout, a.stderr
+	if !v.streams {
+		out = nowhere
+	}
+	if side.file == nil && !a.verbose {
+		side = nowhere
+	}
+	v.lines = newRenderer(out, side)
+	v.lines.verbose = a.verbose
+	if side.file != nil {
+		v.ticking.Go(v.tick)
+	}
+	return v
+}
+
+func (v *lineViewer) tick() {
+	passes := time.NewTicker(tick)
+	defer passes.Stop()
+	for {
+		select {
+		case <-passes.C:
+			v.lines.tick()
+		case <-v.stop:
+			return
+		}
+	}
+}
+
+func (v *lineViewer) event(e agent.Event) {
+	if ended, ok := e.(agent.CallEnded); ok && ended.Refusal != "" && v.p.needed != nil {
+		return // what it has led to is said at the end
+	}
+	if decided, ok := e.(agent.Decided); ok && !decided.Allowed && decided.Call.Name != "" {
+		return
+	}
+	v.lines.event(e)
+}
+
+func (v *lineViewer) end(error) {
+	close(v.stop)
+	v.ticking.Wait()
+	v.lines.idle()
+	if !v.streams {
+		v.text(v.p.result())
+	}
+}

@@ -1,0 +1,287 @@
+package interop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/modelserver"
+)
+
+// dowel run as somebody has it who works with a model: five servers, three of npm and two of dowel's own, and a model that does
+// what a script says, and refuses what its provider would.
+
+// worker is somebody with a model and servers.
+type worker struct {
+	*resident
+	model *modelserver.Server
+}
+
+// agentServers are those of the configuration. One writes down what it is told, and one its process.
+const agentServers = `"mcpServers": {
+    "everything": {"command": "sh", "args": ["-c", "tee -a \"$0\" | \"$1\"", %[1]q, %[2]q]},
+    "filesystem": {"command": %[3]q, "args": [%[4]q]},
+    "memory": {"command": "sh", "args": ["-c", "echo $$ >> memory.pid; exec \"$0\"", %[5]q], "cwd": %[4]q, "env": {"MEMORY_FILE_PATH": %[6]q}},
+    "shell": {"command": %[7]q, "args": ["serve", "shell", "dir=%[4]s"]},
+    "files": {"command": %[7]q, "args": ["serve", "files", "roots=%[4]s"]}
+  }`
+
+// newWorker returns one with a model of a provider that follows a script, in which FOLDER is where the servers work.
+func newWorker(t *testing.T, provider string, script []byte) *worker {
+	t.Helper()
+	w := &worker{resident: newResident(t)}
+	parsed, err := modelserver.Parse(bytes.ReplaceAll(script, []byte("FOLDER"), []byte(w.project)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.model = modelserver.New(t.Error, parsed, modelserver.Chat, modelserver.Messages)
+	web := httptest.NewServer(w.model)
+	t.Cleanup(web.Close)
+	w.env = append(w.env, "MODEL_KEY="+parsed.Key)
+	w.write(filepath.Join(w.home, ".config", "dowel", "dowel.json"), fmt.Sprintf(`{
+  "models": {"scripted": {"provider": %q, "model": "scripted", "url": %q, "key": "${MODEL_KEY}", "window": 400000}}, // of which the tools take little
+  "gateway": {"audit": %q},
+  `, provider, web.URL+"/v1", w.audit())+fmt.Sprintf(agentServers, w.heard(), npm(t, "mcp-server-everything"),
+		npm(t, "mcp-server-filesystem"), w.project, npm(t, "mcp-server-memory"), filepath.Join(w.home, "memory.json"), built(t, "dowel"))+"\n}\n")
+	return w
+}
+
+func (w *worker) audit() string { return filepath.Join(w.home, "audit.jsonl") }
+
+// heard is the file of what the server everything was told.
+func (w *worker) heard() string { return filepath.Join(w.home, "heard.jsonl") }
+
+// event is a line of dowel run --json, as far as it matters here.
+type event struct {
+	Event, Tool, Text, Reason, Answer, Refused, Kind string
+	Error                                            json.RawMessage
+	Exit, Step                                       int
+	Content                                          []struct{ Type, MIMEType, Text string }
+	Usage                                            struct{ Input, Cached, Output int }
+}
+
+func events(t *testing.T, text string) (all []event) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var e event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v: %s", err, short(line))
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// works runs dowel run to its end, and returns what it wrote.
+func (w *worker) works(words ...string) output {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*runLimit)
+	defer cancel()
+	cmd := w.process(ctx, append([]string{"run"}, words...)...)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	start := time.Now()
+	_ = cmd.Run() // the state says more
+	return output{words, stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), time.Since(start)}
+}
+
+// isContent fails the test unless the provider was content with all requests, and all turns of the script were played.
+func (w *worker) isContent() {
+	w.t.Helper()
+	for _, r := range w.model.Requests() {
+		if r.Refused != "" {
+			w.t.Errorf("the provider refuses a request: %s\n%s", r.Refused, short(string(r.Body)))
+		}
+	}
+	if n := w.model.Left(); n > 0 {
+		w.t.Errorf("%d turns of the script were not played", n)
+	}
+}
+
+func TestAgent(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join("testdata", "agent.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, provider := range []string{"openai", "anthropic"} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			w := newWorker(t, provider, script)
+			w.prepare()
+			out := w.works("Do all of it.", "--json", "--approve", "all", "-f", filepath.Join(w.home, "attached.txt"), "--answer", "name=Ada Lovelace")
+			if out.code != 0 {
+				t.Fatalf("exit code %d\nstdout: %s\nstderr: %s", out.code, lastLines(out.stdout), short(out.stderr))
+			}
+			w.isContent()
+			w.report(events(t, out.stdout))
+			if started := strings.Count(w.read(filepath.Join(w.project, "memory.pid")), "\n"); started != 2 {
+				t.Errorf("the server memory was started %d times, want 2", started)
+			}
+			if text := w.read(filepath.Join(w.project, "note.txt")); text != "line one\nline 2\n" {
+				t.Errorf("the edited file holds %q", text)
+			}
+			w.recorded()
+			noneLeft(t, w.mark)
+		})
+	}
+}
+
+// prepare writes the files that the script speaks of.
+func (w *worker) prepare() {
+	var large strings.Builder
+	for i := 0; large.Len() < 5<<20; i++ {
+		fmt.Fprintf(&large, "line %d of the large file, which is longer\n", i)
+	}
+	fmt.Fprintf(&large, "line 130000 of the large file\n")
+	w.write(filepath.Join(w.project, "large.txt"), large.String())
+	w.write(filepath.Join(w.project, "note.txt"), "line one\nline two\n")
+	w.write(filepath.Join(w.home, "attached.txt"), "the attached note\n")
+	if err := os.Mkdir(filepath.Join(w.project, "sub"), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *worker) read(path string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return string(text)
+}
+
+// report checks what was told of the work.
+func (w *worker) report(all []event) {
+	w.t.Helper()
+	calls, results := map[string]int{}, map[string]event{}
+	kinds := map[string]int{}
+	for _, e := range all {
+		kinds[e.Event]++
+		switch e.Event {
+		case "call":
+			calls[e.Tool]++
+		case "result":
+			results[e.Tool+" "+string(e.Error)] = e
+		case "question":
+			kinds["question "+e.Kind]++
+		}
+	}
+	for _, failed := range []string{"filesystem__read_text_file true", "everything__get-sum true"} {
+		if _, ok := results[failed]; !ok {
+			w.t.Errorf("no result of %s", failed)
+		}
+	}
+	if picture := results["everything__get-tiny-image false"]; !slices.ContainsFunc(picture.Content, func(c struct{ Type, MIMEType, Text string }) bool { return c.Type == "image" }) {
+		w.t.Errorf("the picture is %+v", picture)
+	}
+	if kinds["question elicitation"] != 1 || kinds["question sampling"] != 1 {
+		w.t.Errorf("the questions are %v", kinds)
+	}
+	end := all[len(all)-1]
+	if end.Event != "end" || end.Reason != "answered" || end.Answer != "All of it is done." || end.Usage.Output < 55 {
+		w.t.Errorf("the end is %+v", end)
+	}
+	if calls["shell__run"] != 2 || calls["everything__echo"] != 1 || calls["memory__read_graph"] != 1 {
+		w.t.Errorf("the calls are %v", calls)
+	}
+}
+
+// recorded checks that the audit log holds the decisions beside the calls.
+func (w *worker) recorded() {
+	w.t.Helper()
+	log := w.read(w.audit())
+	for _, want := range []string{
+		`"server":"shell","name":"run","outcome":"allowed","by":"mode"`, `"server":"shell","name":"run","outcome":"ok"`,
+		`"server":"filesystem","name":"read_text_file","outcome":"tool error"`, `"method":"sampling/createMessage","server":"everything","outcome":"allowed"`,
+	} {
+		if !strings.Contains(log, want) {
+			w.t.Errorf("no %s in the audit log: %s", want, short(log))
+		}
+	}
+}
+
+func lastLines(text string) string { return text[max(0, len(text)-2000):] }
+
+// Ctrl-C in the middle of a call cancels it at its server, which lives on where somebody else needs it.
+func TestAgentInterrupted(t *testing.T) {
+	const script = `{"model": "scripted", "key": "the-key", "turns": [
+		{"text": "This takes long.", "calls": [{"name": "everything__trigger-long-running-operation", "arguments": {"duration": 60, "steps": 600}}]}]}`
+	for _, provider := range []string{"openai", "anthropic"} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			w := newWorker(t, provider, []byte(script))
+			w.goesUp([]string{"everything", "filesystem", "memory", "shell", "files"})
+			cmd := w.process(context.Background(), "run", "Wait.", "--json", "--approve", "all")
+			progress, stdout := make(chan struct{}), &noticing{text: `"event":"progress"`}
+			stdout.seen = sync.OnceFunc(func() { close(progress) })
+			var stderr strings.Builder
+			cmd.Stdout, cmd.Stderr = stdout, &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-progress:
+			case <-time.After(runLimit):
+				t.Errorf("no progress within %v", runLimit)
+			}
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // the state says more
+			all := events(t, stdout.all.String())
+			if end := all[len(all)-1]; cmd.ProcessState.ExitCode() != 130 || end.Event != "end" || end.Reason != "interrupted" || end.Exit != 130 || end.Answer != "This takes long." {
+				t.Errorf("exit code %d, the end is %+v\nstderr: %s", cmd.ProcessState.ExitCode(), end, stderr.String())
+			}
+			w.isContent()
+			w.heardOfCancelling()
+			out := w.does("call", "everything.echo", "message=alive")
+			if !strings.Contains(out, "alive") {
+				t.Errorf("the server is not as it was: %s", out)
+			}
+			w.goesDown(6)
+		})
+	}
+}
+
+var longCall = regexp.MustCompile(`"id":(\d+|"[^"]*")[^\n]*trigger-long-running-operation|trigger-long-running-operation[^\n]*"id":(\d+|"[^"]*")`)
+
+// heardOfCancelling waits until the server has been told that the call is of no use any more.
+func (w *worker) heardOfCancelling() {
+	w.t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		heard := w.read(w.heard())
+		m := longCall.FindStringSubmatch(heard)
+		if m != nil && strings.Contains(heard, `"notifications/cancelled"`) && strings.Contains(heard, `"requestId":`+m[1]+m[2]) {
+			return
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("the server was not told of the cancellation: %s", lastLines(heard))
+		}
+	}
+}
+
+// noticing keeps what is written, and calls seen when a text is in it.
+type noticing struct {
+	text string
+	seen func()
+	all  bytes.Buffer
+}
+
+func (n *noticing) Write(p []byte) (int, error) {
+	n.all.Write(p)
+	if bytes.Contains(n.all.Bytes(), []byte(n.text)) {
+		n.seen()
+	}
+	return len(p), nil
+}
