@@ -11,7 +11,7 @@ FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
 OTHERS := linux/arm64 darwin/amd64 windows/arm64
 
-.PHONY: test check vet unit allocations fuzz interop interop-deps conformance conformance-deps redis nginx bench build clean
+.PHONY: test check vet unit allocations fuzz interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean
 
 test: check vet interop-deps conformance-deps unit allocations fuzz interop conformance ## everything
 	@echo "make test: all of it passed"
@@ -34,17 +34,19 @@ vet: ## go vet and build for every platform: what is not Linux is not run
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go vet $$(go list ./... | grep -vE '/agent/|/cmd/dowel$$')
 	done
 	cd interop && go vet ./...
+	cd ../bench && go vet ./...
 
 # Tests that need a Redis get one of their own, on a socket in a temporary folder.
-unit: redis nginx ## the module's own tests, with the race detector
+unit: redis nginx bubblewrap ## the module's own tests, with the race detector
 	@dir=$$(mktemp -d); trap 'kill $$(cat $$dir/pid) 2>/dev/null || true; sleep 0.2; rm -rf $$dir' EXIT
 	redis-server --port 0 --unixsocket $$dir/redis.sock --pidfile $$dir/pid --daemonize yes --save "" --dir $$dir >/dev/null
-	DOWEL_TEST_REDIS=unix://$$dir/redis.sock DOWEL_TEST_NGINX=$$(command -v nginx || echo /usr/sbin/nginx) go test -race -timeout 10m -v ./... > $$dir/log 2>&1 || failed=1
+	DOWEL_TEST_REDIS=unix://$$dir/redis.sock DOWEL_TEST_NGINX=$$(command -v nginx || echo /usr/sbin/nginx) DOWEL_TEST_BWRAP=$$(command -v bwrap) go test -race -timeout 10m -v ./... > $$dir/log 2>&1 || failed=1
 	grep -vE '^(=== |\s*--- PASS|PASS$$|\?)' $$dir/log | grep -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|---|\s+\S+_test\.go)' || true
 	if [ -n "$${failed:-}" ]; then grep -vE '^(=== |\s*--- PASS|PASS$$)' $$dir/log | tail -300; exit 1; fi
 
 allocations: ## allocation counts do not depend on the machine, but on the race detector
 	@go test -run 'Allocations' ./...  | grep -v 'no test'
+	cd bench && go test ./... | grep -v 'no test'
 
 fuzz: ## each fuzz target for $(FUZZTIME)
 	@grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | grep -v '^./interop' | while read -r dir; do
@@ -74,7 +76,14 @@ redis:
 nginx:
 	@PATH=$$PATH:/usr/sbin command -v nginx >/dev/null || { echo "installing nginx-light"; apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq nginx-light >/dev/null; }
 
-bench: ## dowel beside its floor, as ratios
+# Without it a shell has no sandbox. In a container it may be installed and not be allowed to do its work: the tests say so.
+bubblewrap:
+	@command -v bwrap >/dev/null || { echo "installing bubblewrap"; apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; }
+
+bench: ## dowel beside its peers and a floor: docs/performance.md is what came out, of about half an hour. BENCH='-only ^call/memory' for less
+	@cd bench && go run . -o ../docs/performance.md -svg ../docs/performance.svg $(BENCH)
+
+floor: ## dowel beside its floor alone, as ratios
 	@go test -run '^$$' -bench . -benchmem ./mcptest/...
 
 clean:
