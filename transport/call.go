@@ -96,7 +96,7 @@ func (c *call) serve() (*mcp.Result, error) {
 	}
 	req := &c.req
 	for round := 0; ; round++ {
-		res, err := c.invoke(req)
+		res, err := c.edge.invoke(c.ctx, req)
 		if err != nil || res.Type != mcp.ResultInputRequired {
 			return res, err
 		}
@@ -112,14 +112,14 @@ func (c *call) serve() (*mcp.Result, error) {
 }
 
 // invoke is where a panic ends.
-func (c *call) invoke(req *mcp.Request) (res *mcp.Result, err error) {
+func (e *edge) invoke(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.edge.logger.Error("the handler panicked", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
+			e.logger.Error("the handler panicked", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
 			res, err = nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
 		}
 	}()
-	res, err = c.edge.handler.ServeMCP(c.ctx, req)
+	res, err = e.handler.ServeMCP(ctx, req)
 	if res == nil && err == nil {
 		err = errors.New("the handler returned neither a result nor an error")
 	}

@@ -42,16 +42,6 @@ func (ss *session) watchLists() <-chan mcp.SubscriptionFilter {
 	return l.acked
 }
 
-// unwatchLists stops to listen to changes of lists.
-func (ss *session) unwatchLists() {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.listening != nil {
-		ss.listening()
-	}
-	ss.lists, ss.listening = nil, nil
-}
-
 // begin passes on changes of lists from now on.
 func (ss *session) begin() {
 	ss.mu.Lock()
@@ -73,13 +63,12 @@ func (ss *session) listen(ctx context.Context, l *listener, header map[string][]
 		ClientInfo: ss.ClientInfo, Principal: ss.principal, Header: header, Peer: l,
 	}
 	l.ctx = ctx
-	c := &call{req: *req, edge: ss.edge, ctx: ctx}
 	ss.wg.Add(1)
 	go func() {
 		defer ss.wg.Done()
 		defer ss.over(l)
 		defer l.end()
-		if _, err := c.invoke(req); err != nil && ctx.Err() == nil {
+		if _, err := ss.edge.invoke(ctx, req); err != nil && ctx.Err() == nil {
 			ss.edge.logger.Debug("the server takes no subscriptions", "err", err)
 		}
 	}()

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -157,22 +156,6 @@ func (s *Session) Receive(msg jsonrpc.Message) bool {
 	}
 	return true
 }
-
-// Listen passes on changes of lists, until StopListening is called or the session ends. It returns once the handler listens,
-// or does not within a second.
-func (s *Session) Listen() {
-	const patience = time.Second
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-s.watchLists():
-	case <-timer.C:
-	}
-	s.begin()
-}
-
-// StopListening passes on changes of lists no more.
-func (s *Session) StopListening() { s.unwatchLists() }
 
 // Busy reports whether calls are in flight.
 func (s *Session) Busy() bool {

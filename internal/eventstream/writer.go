@@ -47,7 +47,6 @@ type Writer struct {
 	rw      http.ResponseWriter // of the one who flushes
 	control *http.ResponseController
 	opts    WriterOptions
-	done    chan struct{}
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -57,7 +56,9 @@ type Writer struct {
 	bound    time.Time // when a flush that goes on is cut off
 	opened   bool      // the header has been written, or will be by who is flushing
 	closing  bool
-	err      error // why the stream is dead
+	err      error         // why the stream is dead
+	done     chan struct{} // nil until somebody waits
+	onDeath  func()
 	timer    *time.Timer
 	armed    bool
 }
@@ -66,7 +67,7 @@ type Writer struct {
 // may answer otherwise.
 func NewWriter(w http.ResponseWriter, o WriterOptions) *Writer {
 	o.complete()
-	s := &Writer{rw: w, control: http.NewResponseController(w), opts: o, done: make(chan struct{})}
+	s := &Writer{rw: w, control: http.NewResponseController(w), opts: o}
 	s.changed.L = &s.mu
 	return s
 }
@@ -157,7 +158,29 @@ func (w *Writer) TrySendEncoded(event []byte) bool {
 }
 
 // Done is closed once the stream is dead: a write failed, or it was cut off or closed.
-func (w *Writer) Done() <-chan struct{} { return w.done }
+func (w *Writer) Done() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done == nil {
+		w.done = make(chan struct{})
+		if w.err != nil {
+			close(w.done)
+		}
+	}
+	return w.done
+}
+
+// OnDeath has f called once, on a goroutine of its own, if the stream dies of anything but Close, which may have been before.
+// It takes less than to wait for Done does.
+func (w *Writer) OnDeath(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil && !w.closing {
+		go f()
+		return
+	}
+	w.onDeath = f
+}
 
 // Err says why the stream is dead; nil while it is not.
 func (w *Writer) Err() error {
@@ -223,8 +246,13 @@ func (w *Writer) die(err error) {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	close(w.done)
+	if w.done != nil {
+		close(w.done)
+	}
 	w.changed.Broadcast()
+	if w.onDeath != nil && !w.closing {
+		go w.onDeath()
+	}
 }
 
 // cutOff ends the stream under the hands of who is writing.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -443,4 +444,47 @@ func TestKeepAliveAfterAFlush(t *testing.T) {
 		}
 		_ = w.Close()
 	})
+}
+
+// Who asks is told once that a stream has died, whenever that was, and not that it was closed.
+func TestOnDeath(t *testing.T) {
+	for name, test := range map[string]struct {
+		do   func(f *fake, w *Writer)
+		told int
+	}{
+		"lives":   {func(*fake, *Writer) {}, 0},
+		"closed":  {func(_ *fake, w *Writer) { _ = w.Close() }, 0},
+		"ended":   {func(_ *fake, w *Writer) { _ = w.End(Event{Data: []byte("x")}) }, 0},
+		"cut off": {func(_ *fake, w *Writer) { w.CutOff(errors.New("slow")) }, 1},
+		"a failure": {func(f *fake, w *Writer) {
+			_ = f.SetWriteDeadline(time.Unix(1, 0))
+			_ = w.Send(Event{Data: []byte("x")})
+		}, 1},
+		"twice":        {func(_ *fake, w *Writer) { w.CutOff(errors.New("slow")); w.CutOff(errors.New("slower")) }, 1},
+		"an early end": {func(_ *fake, w *Writer) { _ = w.Close(); w.CutOff(errors.New("slow")) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for _, asks := range []string{"before", "after"} {
+					f := newFake()
+					w := NewWriter(f, WriterOptions{KeepAlive: -1})
+					_ = w.Open()
+					var told atomic.Int32
+					ask := func() { w.OnDeath(func() { _ = w.Err(); told.Add(1) }) } // on a goroutine that may use the stream
+					if asks == "before" {
+						ask()
+					}
+					test.do(f, w)
+					if asks == "after" {
+						ask()
+					}
+					synctest.Wait()
+					if n := int(told.Load()); n != test.told {
+						t.Errorf("asked %s: told %d times, want %d", asks, n, test.told)
+					}
+					_ = w.Close()
+				}
+			})
+		})
+	}
 }

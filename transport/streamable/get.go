@@ -1,9 +1,9 @@
 package streamable
 
 import (
+	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -68,43 +68,75 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
 
 var errDeleted = errors.New("the client has ended the session")
 
-// attach sends the lane over a new connection: what the client has missed, and what is to come.
+// attach sends the lane over a new connection: what the client has missed, and what is to come. It returns when the connection is
+// of no use any more.
 func (l *lane) attach(w http.ResponseWriter, r *http.Request, name, last string) {
+	c := &attachment{lane: l, stream: l.session.server.newStream(w), request: r}
+	var s *shift
 	if l.standing {
-		l.listen() // before the client can cause a change
+		s = l.next(func(s *shift) { c.open(s, name, last) }) // and not before: then the client can cause a change
 	}
-	stream := l.session.server.newStream(w)
-	released := l.connect(stream, r, name, last)
-	if released != nil {
-		forget := l.session.server.onShutdown(func() { l.drop(stream) })
-		select {
-		case <-released:
-		case <-stream.Done():
-		case <-r.Context().Done():
-		}
-		forget()
-		l.drop(stream)
+	if s != nil {
+		s.stand()
+		<-s.ctx.Done()
+	} else {
+		gone := make(parked)
+		c.open(gone, name, last)
+		<-gone
 	}
-	_ = stream.Close() // who has gone comes back for the rest
+	c.close()
 }
 
-// connect makes stream the lane's connection, once the client has what it missed; nil where there is nothing to wait for.
-func (l *lane) connect(stream *eventstream.Writer, r *http.Request, name, last string) <-chan struct{} {
+// attachment is the connection of a GET, and what would end it.
+type attachment struct {
+	lane     *lane
+	stream   *eventstream.Writer
+	request  *http.Request
+	gone     func() bool // as [context.AfterFunc] returns it; nil where the connection was of no use
+	shutdown func()
+}
+
+// open gives the connection to its lane, which lets the hold go when it is of no use any more.
+func (c *attachment) open(h hold, name, last string) {
+	if !c.lane.connect(c.stream, c.request, name, last, h) {
+		c.lane.lock()
+		defer c.lane.mu.Unlock()
+		h.letGo()
+		return
+	}
+	drop := func() { c.lane.drop(c.stream) }
+	c.stream.OnDeath(drop)
+	c.gone = context.AfterFunc(c.request.Context(), drop)
+	c.shutdown = c.lane.session.server.onShutdown(drop)
+}
+
+func (c *attachment) close() {
+	if c.gone != nil {
+		c.gone()
+		c.shutdown()
+		c.lane.drop(c.stream)
+	}
+	_ = c.stream.Close() // who has gone comes back for the rest
+}
+
+// connect makes stream the lane's connection, once the client has what it missed. It reports false where there is nothing to
+// wait for.
+func (l *lane) connect(stream *eventstream.Writer, r *http.Request, name, last string, h hold) bool {
 	if stream.Open() != nil {
-		return nil
+		return false
 	}
 	if !l.standing {
 		l.leave()
 	}
 	for {
-		released, missed := l.join(stream, r, name, last)
+		joined, missed := l.join(stream, r, name, last, h)
 		if len(missed) == 0 {
-			return released
+			return joined
 		}
 		for _, e := range missed { // the client may take its time: what comes meanwhile is kept, and is missed in the next round
 			l.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
 			if stream.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
-				return nil
+				return false
 			}
 			last = e.ID
 		}
@@ -121,13 +153,13 @@ func (l *lane) leave() {
 
 // join makes stream the lane's connection if nothing was missed; else it returns that. A standing stream that comes back for
 // what is not known any more is a new one.
-func (l *lane) join(stream *eventstream.Writer, r *http.Request, name, last string) (<-chan struct{}, []StoredEvent) {
+func (l *lane) join(stream *eventstream.Writer, r *http.Request, name, last string, h hold) (joined bool, missed []StoredEvent) {
 	l.lock()
 	defer l.mu.Unlock()
 	missed, gone := l.missed(r, last)
 	switch {
 	case len(missed) > 0 || l.over:
-		return nil, missed
+		return false, missed
 	case gone && l.standing:
 		name, last = "", ""
 	}
@@ -135,30 +167,15 @@ func (l *lane) join(stream *eventstream.Writer, r *http.Request, name, last stri
 		l.release()
 		l.carry(nil)
 	}
-	l.give(stream, name)
+	l.give(stream, name, h)
 	if last == "" {
 		l.prime()
 		l.flush()
 	}
-	waiting := l.waiting
-	l.waiting = nil
-	for _, frame := range waiting {
-		l.send(frame)
+	if l.relieved == nil {
+		l.catchUp()
 	}
-	return l.released, nil
-}
-
-// listen begins to listen to changes of lists, unless it does.
-func (l *lane) listen() {
-	l.lock()
-	begin := l.stop == nil && !l.over
-	if begin {
-		l.stop = l.session.edge.StopListening
-	}
-	l.mu.Unlock()
-	if begin {
-		l.session.edge.Listen()
-	}
+	return true, nil
 }
 
 // missed returns what came behind an event. What is not there any more cannot be sent: the client asks again for what it
@@ -184,17 +201,4 @@ func (l *lane) drop(stream *eventstream.Writer) {
 // attached reports whether a client is connected.
 func (l *lane) attached() bool {
 	return l.current.Load() != nil
-}
-
-// lapse ends the listening of a lane that nobody has come back to.
-func (l *lane) lapse() {
-	const patience = 2 * time.Minute
-	if !l.mu.TryLock() {
-		return // something is being sent, or about to be
-	}
-	defer l.mu.Unlock()
-	if l.stop != nil && l.stream == nil && time.Since(l.left) > patience {
-		l.stop()
-		l.stop = nil
-	}
 }

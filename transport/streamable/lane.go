@@ -32,13 +32,15 @@ type lane struct {
 	idle     http.ResponseWriter // of a client that waits, while the answer may still be one document
 	stream   *eventstream.Writer // the connection; nil while there is none
 	first    *eventstream.Writer // that of the request which brought the lane
-	released chan struct{}       // closed when the connection's request may return
+	released hold                // of the connection's request
 	accept   accepts
-	prefix   []byte   // what goes before the next event on the connection
-	document []byte   // the answer, where it is one document
-	spares   []spare  // further connections of the standing lane
-	waiting  [][]byte // what came for the standing lane while nobody was there
-	stop     func()   // ends the standing lane's listening to lists; nil while it does not
+	prefix   []byte        // what goes before the next event on the connection
+	document []byte        // the answer, where it is one document
+	spares   []spare       // further connections of the standing lane
+	waiting  [][]byte      // what came for the standing lane while nobody was there
+	shift    *shift        // listens to changes of lists for the standing lane; nil while nobody does
+	relieved *shift        // the one before, while it is heard
+	changing chan struct{} // closed when shifts have changed; nil while they do not
 	left     time.Time
 	numbered bool // something was sent that a client can name to come back
 	over     bool
@@ -49,13 +51,13 @@ type answerer interface{ answer(l *lane) []byte }
 
 // newLane returns the lane of the answer to a request.
 func (ss *session) newLane(w http.ResponseWriter, accept accepts) *lane {
-	return &lane{session: ss, idle: w, accept: accept, released: make(chan struct{})}
+	return &lane{session: ss, idle: w, accept: accept, released: make(parked)}
 }
 
 // serve runs a request, which goes on when the client has gone, and sends what comes of it. It returns when the client has
 // the answer, or will come back for it, or has gone.
 func (l *lane) serve(r *http.Request, answer answerer) {
-	w, released := l.idle, l.released
+	w, released := l.idle, l.released.(parked)
 	l.request, l.answer = r, answer
 	if server := l.session.server; server.opens(l.accept) {
 		server.slow.Start(&l.slow, l)
@@ -153,6 +155,11 @@ func (l *lane) keep(frame []byte) string {
 func (l *lane) Write(frame []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.write(frame)
+}
+
+// write is Write; l.mu is held.
+func (l *lane) write(frame []byte) error {
 	switch {
 	case l.over:
 		return mcp.ErrPeerGone
@@ -209,6 +216,15 @@ func (l *lane) wait(frame []byte) error {
 	return nil
 }
 
+// catchUp sends what has waited; l.mu is held.
+func (l *lane) catchUp() {
+	frames := l.waiting
+	l.waiting = nil
+	for _, frame := range frames {
+		l.send(frame)
+	}
+}
+
 // elsewhere takes what comes before an answer that cannot be a stream: a question goes to the standing lane.
 func (l *lane) elsewhere(frame []byte) error {
 	if rawjson.Lookup(frame, "id") == nil {
@@ -256,7 +272,7 @@ func (l *lane) end() {
 
 func (l *lane) release() {
 	if l.released != nil {
-		close(l.released)
+		l.released.letGo()
 		l.released = nil
 	}
 }
@@ -265,10 +281,7 @@ func (l *lane) release() {
 func (l *lane) close() {
 	l.lock()
 	defer l.mu.Unlock()
-	if l.stop != nil {
-		l.stop()
-		l.stop = nil
-	}
+	l.stopListening()
 	l.end()
 }
 

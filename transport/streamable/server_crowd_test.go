@@ -22,7 +22,7 @@ func TestManySessions(t *testing.T) {
 	begun := time.Now()
 	// The limit is far more than passes between two requests of a session, and far less than the test may take.
 	events := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxAge: time.Second})
-	endpoint := streamable.Handler(world(nil), streamable.Options{SessionIdle: 5 * time.Second, SessionLife: time.Hour, Events: events})
+	endpoint := streamable.Handler(world(nil), streamable.Options{SessionIdle: 12 * time.Second, SessionLife: time.Hour, Events: events})
 	web := httptest.NewServer(endpoint) // without what looks at all answers, and remembers sessions
 	t.Cleanup(func() {
 		web.CloseClientConnections()
@@ -33,7 +33,7 @@ func TestManySessions(t *testing.T) {
 	measure := func(sessions int) (heap, goroutines int) {
 		c.live(sessions)
 		c.client.CloseIdleConnections()
-		for endpoint.Sessions() > 0 && time.Since(begun) < time.Minute {
+		for endpoint.Sessions() > 0 && time.Since(begun) < 2*time.Minute {
 			time.Sleep(20 * time.Millisecond)
 		}
 		if n := endpoint.Sessions(); n > 0 {

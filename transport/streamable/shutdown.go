@@ -105,9 +105,10 @@ func (s *Server) close() []*func() {
 func (s *Server) onShutdown(end func()) (forget func()) {
 	key := &end
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.streams[key] = struct{}{}
-	if s.closed {
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
 		end()
 	}
 	return func() {

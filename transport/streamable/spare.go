@@ -15,22 +15,22 @@ const maxSpares = 7
 type spare struct {
 	stream   *eventstream.Writer
 	name     string // in the event store: each stream has its own events, and comes back to no other's
-	released chan struct{}
+	released hold
 }
 
 // give makes stream the standing lane's connection, in place of the one that it has. Its name is that of the stream which the
 // client comes back to, empty for a new one; l.mu is held.
-func (l *lane) give(stream *eventstream.Writer, name string) {
+func (l *lane) give(stream *eventstream.Writer, name string, h hold) {
 	if l.stream != nil {
 		l.spares = append(l.spares, spare{l.stream, l.name, l.released})
 		l.released = nil
 	}
 	if len(l.spares) > maxSpares {
-		close(l.spares[0].released)
+		l.spares[0].released.letGo()
 		l.spares = l.spares[1:]
 	}
 	l.carry(stream)
-	l.released = make(chan struct{})
+	l.released = h
 	switch {
 	case name != "":
 		l.name = name
@@ -44,7 +44,7 @@ func (l *lane) lose(stream *eventstream.Writer) {
 	for i, s := range l.spares {
 		if s.stream == stream {
 			l.spares = append(l.spares[:i], l.spares[i+1:]...)
-			close(s.released)
+			s.released.letGo()
 			return
 		}
 	}
@@ -66,7 +66,15 @@ func (l *lane) lose(stream *eventstream.Writer) {
 func (l *lane) letGo() {
 	l.release()
 	for _, s := range l.spares {
-		close(s.released)
+		s.released.letGo()
 	}
 	l.spares = nil
 }
+
+// hold keeps the request of a connection from returning until it is let go, once; the lane's mu is held.
+type hold interface{ letGo() }
+
+// parked is the hold of a request that does nothing else.
+type parked chan struct{}
+
+func (p parked) letGo() { close(p) }

@@ -1,0 +1,496 @@
+package streamable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// listens notes the subscriptions that a handler is asked for.
+type listens struct {
+	mcp.Handler
+	mu    sync.Mutex
+	now   int // that go on
+	most  int // at a time
+	ever  int
+	stack string // of the last
+}
+
+func (c *listens) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.Method != mcp.MethodListen {
+		return c.Handler.ServeMCP(ctx, req)
+	}
+	c.mu.Lock()
+	c.now, c.ever, c.stack = c.now+1, c.ever+1, string(debug.Stack())
+	c.most = max(c.most, c.now)
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.now--
+	}()
+	return c.Handler.ServeMCP(ctx, req)
+}
+
+// settled waits until so many subscriptions were asked for, and so many go on.
+func (c *listens) settled(t *testing.T, ever, now int) {
+	t.Helper()
+	within(t, fmt.Sprintf("%d subscriptions of which %d go on", ever, now), func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.ever == ever && c.now == now
+	})
+}
+
+func (c *listens) onRequest() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Contains(c.stack, "net/http.(*conn).serve")
+}
+
+// gets is a client that has GET streams, one after the other, and comes back for what it has missed.
+type gets struct {
+	t    *testing.T
+	url  string
+	in   []string
+	mu   sync.Mutex
+	last string
+	seen map[string]bool // ids of messages
+}
+
+func newGets(t *testing.T, url string) *gets {
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	return &gets{t: t, url: url, in: in, seen: map[string]bool{}}
+}
+
+// told is how many messages have come.
+func (g *gets) told() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.seen)
+}
+
+// open opens a stream and reads it, until it is cut.
+func (g *gets) open() (cut func()) {
+	in := g.in
+	if g.last != "" {
+		in = append(in, "Last-Event-ID", g.last)
+	}
+	lines, end := stream(g.t, g.url, in...)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		id := ""
+		for line := range lines {
+			g.mu.Lock()
+			if next, ok := strings.CutPrefix(line, "id: "); ok {
+				id = next
+			}
+			switch {
+			case strings.HasPrefix(line, "data: {"):
+				if g.seen[id] {
+					g.t.Errorf("%s came twice", id)
+				}
+				g.seen[id], g.last = true, id
+			case line == "" && id != "":
+				g.last = id
+			}
+			g.mu.Unlock()
+		}
+	}()
+	return func() { end(); <-read }
+}
+
+func grower(s *server.Server) func() {
+	n := 0
+	return func() {
+		n++
+		server.Tool(s, fmt.Sprint("grown", n), "New.", func(context.Context, struct{}) (string, error) { return "", nil })
+	}
+}
+
+// bubble is a session whose client and server share a clock that stands still while anything is done: its GETs are calls of
+// ServeHTTP.
+type bubble struct {
+	endpoint http.Handler
+	id       string
+	grow     func()
+
+	mu   sync.Mutex
+	last string
+	told int // messages
+}
+
+func newBubble(h mcp.Handler, grow func()) (*bubble, func()) {
+	endpoint := streamable.Handler(h)
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(initializeBody(mcp.Revision20251125, "")))
+	r.Header.Set("Content-Type", "application/json")
+	endpoint.ServeHTTP(w, r)
+	return &bubble{endpoint: endpoint, id: w.Header().Get("Mcp-Session-Id"), grow: grow}, func() { _ = endpoint.Shutdown(context.Background()) }
+}
+
+// open begins a GET, which cut ends, and counts what it has brought.
+func (b *bubble) open() (cut func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(ctx, "GET", "/mcp", nil)
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Mcp-Session-Id", b.id)
+	b.mu.Lock()
+	if b.last != "" {
+		r.Header.Set("Last-Event-ID", b.last)
+	}
+	b.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { defer close(ended); b.endpoint.ServeHTTP(w, r) }()
+	return func() {
+		cancel()
+		<-ended
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for line := range strings.Lines(w.Body.String()) {
+			if id, ok := strings.CutPrefix(line, "id: "); ok {
+				b.last = strings.TrimSpace(id)
+			}
+			if strings.HasPrefix(line, "data: {") {
+				b.told++
+			}
+		}
+	}
+}
+
+// A change that comes while a connection goes, while one comes, or between, is told once, though the server holds it back for a
+// while: at any time of all that this takes.
+func TestChangeWhileConnectionsChange(t *testing.T) {
+	const settled = 300 * time.Millisecond // shifts have changed by then, and changes been told
+	cases := map[string]struct {
+		told int
+		do   func(b *bubble, at time.Duration)
+	}{
+		"connected": {1, func(b *bubble, at time.Duration) {
+			cut := b.open()
+			synctest.Wait() // before that, nothing has to be told
+			time.Sleep(at)
+			b.grow()
+			time.Sleep(settled)
+			cut()
+		}},
+		"connected again": {1, func(b *bubble, at time.Duration) {
+			b.open()()
+			time.Sleep(settled)
+			cut := b.open()
+			time.Sleep(at)
+			b.grow()
+			time.Sleep(settled)
+			cut()
+		}},
+		"cut when a change is held back": {2, func(b *bubble, at time.Duration) {
+			cut := b.open()
+			time.Sleep(settled)
+			b.grow()
+			time.Sleep(time.Millisecond)
+			b.grow()
+			time.Sleep(at / 10)
+			cut()
+		}},
+		"cut, and another is there": {2, func(b *bubble, at time.Duration) {
+			first := b.open()
+			time.Sleep(settled)
+			second := b.open()
+			time.Sleep(settled)
+			go first()
+			time.Sleep(at)
+			b.grow()
+			time.Sleep(settled)
+			b.grow()
+			time.Sleep(settled)
+			second()
+		}},
+		"gone": {1, func(b *bubble, at time.Duration) {
+			cut := b.open()
+			time.Sleep(settled)
+			go cut()
+			time.Sleep(at)
+			b.grow()
+			time.Sleep(settled)
+		}},
+		"gone, and a change is before it comes": {1, func(b *bubble, at time.Duration) {
+			b.open()()
+			time.Sleep(settled)
+			b.grow()
+			time.Sleep(at)
+		}},
+		"come and gone at once": {1, func(b *bubble, at time.Duration) {
+			for range 3 {
+				go b.grow()
+				b.open()()
+				time.Sleep(at / 3)
+			}
+			time.Sleep(settled)
+			b.told = 0
+			b.open()()
+			b.told = 0
+			b.grow()
+		}},
+	}
+	for name, test := range cases {
+		for at := time.Duration(0); at <= 240*time.Millisecond; at += 5 * time.Millisecond {
+			t.Run(fmt.Sprint(name, " ", at), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := server.New("grows", "1", server.Options{})
+					grow := grower(s)
+					grow()
+					b, shutdown := newBubble(s, grow)
+					defer shutdown()
+					test.do(b, at)
+					cut := b.open()
+					time.Sleep(2 * settled)
+					cut()
+					if b.told != test.told {
+						t.Errorf("told %d times, want %d", b.told, test.told)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Streams come and go while everything changes, and no message comes twice. When it is over, it is as if nothing had been.
+func TestChangesWithoutEnd(t *testing.T) {
+	s := world(nil)
+	c := &listens{Handler: s}
+	_, web := serve(t, c)
+	grow := grower(s)
+	grow()
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(20 * time.Microsecond):
+				s.ListChanged(server.KindTool)
+			}
+		}
+	}()
+	var clients sync.WaitGroup
+	var all [3]*gets
+	for i := range all {
+		all[i] = newGets(t, web.URL+"/mcp")
+		clients.Go(func() {
+			for range 10 {
+				cut := all[i].open()
+				time.Sleep(time.Duration(rand.Int64N(int64(60 * time.Millisecond))))
+				cut()
+			}
+		})
+	}
+	clients.Wait()
+	close(end)
+	<-ended
+	for i, g := range all {
+		if g.told() == 0 {
+			t.Errorf("client %d was told nothing", i)
+		}
+		defer g.open()()
+	}
+	time.Sleep(300 * time.Millisecond)
+	c.mu.Lock()
+	if c.now != len(all) || c.most > 2*len(all) {
+		t.Errorf("%d subscriptions go on, and at most %d did, for %d sessions", c.now, c.most, len(all))
+	}
+	c.mu.Unlock()
+}
+
+// One subscription goes on for a session that has listened: on the goroutine of a GET while its connection is there, and none
+// when the session has ended.
+func TestWhoListens(t *testing.T) {
+	s := world(nil)
+	c := &listens{Handler: s}
+	_, web := serve(t, c)
+	url := web.URL + "/mcp"
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	c.settled(t, 0, 0)
+	for round := range 3 {
+		lines, cut := stream(t, url, in...)
+		until(t, lines, "id:")
+		c.settled(t, 1+2*round, 1)
+		if !c.onRequest() {
+			t.Error("an open GET does not listen itself")
+		}
+		second, cutSecond := stream(t, url, in...)
+		until(t, second, "id:")
+		cutSecond()
+		c.settled(t, 1+2*round, 1)
+		cut()
+		c.settled(t, 2+2*round, 1)
+		if c.onRequest() {
+			t.Error("the request of a connection that has gone listens still")
+		}
+	}
+	last, _ := stream(t, url, in...)
+	until(t, last, "id:")
+	c.settled(t, 7, 1)
+	if got := send(t, "DELETE", url, "", in...); got.status != 204 {
+		t.Errorf("DELETE: %d", got.status)
+	}
+	c.settled(t, 7, 0)
+	for range last { // until the stream ends
+	}
+}
+
+// Of two GETs the first goes, while the other waits as a spare, and what changes comes on that.
+func TestSpareStaysWhenListenerGoes(t *testing.T) {
+	s := world(nil)
+	c := &listens{Handler: s}
+	_, web := serve(t, c)
+	url := web.URL + "/mcp"
+	grow := grower(s)
+	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	first, cutFirst := stream(t, url, in...)
+	until(t, first, "id:")
+	second, cutSecond := stream(t, url, in...)
+	until(t, second, "id:")
+	cutFirst()
+	grow() // while the shifts change
+	until(t, second, "data: {")
+	c.settled(t, 2, 1)
+	grow()
+	until(t, second, "data: {")
+	third, cutThird := stream(t, url, in...)
+	until(t, third, "id:")
+	c.settled(t, 3, 1)
+	cutSecond() // which listened to nothing
+	cutThird()
+	c.settled(t, 4, 1)
+}
+
+// Sessions end, and the server, while shifts change; nobody waits for long.
+func TestEndWhileShiftsChange(t *testing.T) {
+	s := world(nil)
+	c := &listens{Handler: s}
+	endpoint, web := serve(t, c)
+	url := web.URL + "/mcp"
+	for range 5 {
+		in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+		lines, cut := stream(t, url, in...)
+		until(t, lines, "id:")
+		cut()
+		time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
+		if got := send(t, "DELETE", url, "", in...); got.status != 204 {
+			t.Errorf("DELETE: %d", got.status)
+		}
+	}
+	within(t, "the subscriptions end", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.now == 0
+	})
+	var open5 []<-chan string
+	for i := range 5 {
+		in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+		lines, cut := stream(t, url, in...)
+		until(t, lines, "id:")
+		if i%2 == 0 {
+			cut()
+		} else {
+			open5 = append(open5, lines)
+		}
+	}
+	began := time.Now()
+	if err := endpoint.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("Shutdown took %v", took)
+	}
+	for _, lines := range open5 {
+		for range lines { // until the stream ends
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now != 0 {
+		t.Errorf("%d subscriptions go on", c.now)
+	}
+}
+
+// A handler that takes no subscriptions, ends them by itself, or never answers: the stream is open within a second or so, and
+// all else is as it should be.
+func TestHandlersThatDoNotListen(t *testing.T) {
+	for name, listen := range map[string]func(ctx context.Context, req *mcp.Request) error{
+		"refuses": func(context.Context, *mcp.Request) error { return mcp.MethodNotFound(mcp.MethodListen) },
+		"panics":  func(context.Context, *mcp.Request) error { panic("on purpose") },
+		"is deaf": func(ctx context.Context, _ *mcp.Request) error { <-ctx.Done(); return ctx.Err() },
+		"ends": func(ctx context.Context, req *mcp.Request) error {
+			for range 2 { // twice is once
+				_ = req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{}}`)})
+			}
+			return errors.New("enough")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := world(nil)
+			var asked []*mcp.Request
+			var mu sync.Mutex
+			_, web := serve(t, mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+				if req.Method != mcp.MethodListen {
+					return s.ServeMCP(ctx, req)
+				}
+				mu.Lock()
+				asked = append(asked, req)
+				mu.Unlock()
+				return nil, listen(ctx, req)
+			}), streamable.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(slog.DiscardHandler)}})
+			url := web.URL + "/mcp"
+			in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+			for range 2 {
+				lines, cut := stream(t, url, in...)
+				until(t, lines, "id:")
+				cut()
+			}
+			lines, _ := stream(t, url, in...)
+			until(t, lines, "id:")
+			select { // it stays open
+			case line, ok := <-lines:
+				if !ok {
+					t.Error("the stream has ended")
+				}
+				_ = line
+			case <-time.After(150 * time.Millisecond):
+			}
+			if got := send(t, "DELETE", url, "", in...); got.status != http.StatusNoContent {
+				t.Errorf("DELETE: %d", got.status)
+			}
+			for range lines { // until the stream ends
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, req := range asked[:len(asked)-1] {
+				if name == "is deaf" {
+					continue // some of them may be on their way home
+				}
+				if err := req.Peer.Change(t.Context(), mcp.Change{Method: mcp.NotificationToolsChanged}); !errors.Is(err, mcp.ErrPeerGone) {
+					t.Errorf("the peer of a request that was served: %v", err)
+				}
+			}
+		})
+	}
+}
