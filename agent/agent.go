@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -92,6 +93,7 @@ type Agent struct {
 	model Model
 	tools Tools
 	opts  Options
+	state atomic.Value // State
 
 	running sync.Mutex // held by a run, whose all below is
 
@@ -113,6 +115,7 @@ func New(m Model, t Tools, opts ...Options) *Agent {
 		t = noTools{}
 	}
 	a := &Agent{model: m, tools: t, allowed: map[allowance]bool{}}
+	a.state.Store(Idle)
 	if len(opts) > 1 {
 		panic("agent: more than one options struct")
 	}
@@ -135,6 +138,9 @@ func New(m Model, t Tools, opts ...Options) *Agent {
 
 // ErrRunning is the error of a run that begins before another has ended.
 var ErrRunning = errors.New("the agent is working on something else")
+
+// State returns what the agent is doing, or has come to. It may be called at any time.
+func (a *Agent) State() State { return a.state.Load().(State) }
 
 // Messages returns the conversation so far. It must not be called while a run goes on.
 func (a *Agent) Messages() []Message { return slices.Clone(a.said.messages) }

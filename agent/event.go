@@ -13,6 +13,7 @@ type Event interface{ event() }
 type State string
 
 const (
+	Idle     State = "idle"     // nothing has been run yet
 	Thinking State = "thinking" // the model replies
 	Acting   State = "acting"   // tools run
 	Waiting  State = "waiting"  // for an approval, or for what a server asks the user

@@ -41,7 +41,10 @@ func (r *run) tell(e Event) {
 	r.cancel(errLeft)
 }
 
-func (r *run) become(s State) { r.tell(StateChanged{s, r.step}) }
+func (r *run) become(s State) {
+	r.state.Store(s)
+	r.tell(StateChanged{s, r.step})
+}
 
 // start works until the task is done.
 func (r *run) start(input []mcp.Content) {
@@ -52,6 +55,7 @@ func (r *run) start(input []mcp.Content) {
 	r.count(r.sampled.take())
 	switch {
 	case r.left:
+		r.state.Store(Failed)
 	case err != nil:
 		r.become(Failed)
 		if !r.left {

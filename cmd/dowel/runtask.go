@@ -91,6 +91,10 @@ func (a *app) runTask(ctx context.Context, f *runFlags, words []string) error {
 	if err != nil {
 		return err
 	}
+	if results, err := os.MkdirTemp("", "dowel-results-"); err == nil { // else they are kept in memory
+		o.Results = results
+		defer os.RemoveAll(results)
+	}
 	b, err := a.assemble(ctx, &f.agentFlags, o, c)
 	if err != nil {
 		return err
