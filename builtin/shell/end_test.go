@@ -93,8 +93,8 @@ func TestCloseEndsEverything(t *testing.T) {
 		if runtime.GOOS == "linux" && s.s.program.bash {
 			text = "set -m; sleep 1000 & echo $!; set +m\n" + text // in a group of its own
 		}
-		s.call(args{"shell": s.handle, "command": "exec 2>/dev/null\n" + text, "timeout": 0})
-		got, r := s.until("up\n")
+		r := s.call(args{"shell": s.handle, "command": "exec 2>/dev/null\n" + text, "timeout": 0})
+		got, r := s.until("up\n", r.Output)
 		if r.State != Running {
 			s.Fatalf("got %s", show(r))
 		}

@@ -146,14 +146,15 @@ func (s session) begin(command string) {
 	s.Helper()
 	r := s.call(args{"shell": s.handle, "command": "echo begun; " + command, "timeout": 0})
 	if !strings.Contains(r.Output, "begun\n") {
-		s.until("begun\n")
+		s.until("begun\n", r.Output)
 	}
 }
 
-// until reads until the output holds these words, and returns what was read with the last result.
-func (s session) until(words string) (string, Result) {
+// until reads until the output, behind what was read before, holds these words, and returns it with the last result.
+func (s session) until(words string, before ...string) (string, Result) {
 	s.Helper()
 	var all strings.Builder
+	all.WriteString(strings.Join(before, ""))
 	for end := time.Now().Add(bound); ; {
 		r := s.call(args{"shell": s.handle, "timeout": 0.05})
 		all.WriteString(r.Output)
