@@ -182,7 +182,7 @@ func TestReaderIsLinear(t *testing.T) {
 				break
 			}
 		}
-		if took := time.Since(began); took > 2*time.Second {
+		if took := time.Since(began); took > 20*time.Second { // minutes, if it grew with the square; a busy machine takes two
 			t.Errorf("1 MiB of %.10q takes %v", line, took)
 		}
 	}
