@@ -60,7 +60,8 @@ type Options struct {
 	Approve func(ctx context.Context, q Question) (Decision, error)
 	// Allowed reports whether a tool has been allowed for good.
 	Allowed func(tool string) bool
-	// Server returns the server that has a tool, by the tool's name; nil: what stands before __ in it, or nothing.
+	// Server returns the server that has a tool, by the tool's name. nil: what a [Toolbox] says of it, else what stands before __ in it,
+	// or nothing; where it cannot be known which server of a gateway that is, the tool's whole name, which no other tool has.
 	Server func(tool string) string
 }
 
@@ -121,6 +122,9 @@ func New(m Model, t Tools, opts ...Options) *Agent {
 	}
 	if len(opts) == 1 {
 		a.opts = opts[0]
+	}
+	if o, ok := t.(interface{ Server(tool string) string }); ok && a.opts.Server == nil {
+		a.opts.Server = o.Server
 	}
 	a.opts.complete()
 	if a.opts.Results != "" {

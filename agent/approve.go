@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -163,11 +164,13 @@ func arguments(input json.RawMessage) (json.RawMessage, bool) {
 	return input, input[0] == '{' && json.Valid(input)
 }
 
-// serverOf returns the server in a qualified name; nothing where it is none.
+// serverOf returns the server in a qualified name; nothing where it is none, and all of it where it does not say which.
 func serverOf(name string) string {
-	server, _, qualified := strings.Cut(name, "__")
-	if !qualified {
-		return ""
+	if server, _, ok := wirename.Split(name, nil, nil); ok {
+		return server
 	}
-	return server
+	if strings.Contains(name, wirename.Separator) {
+		return name
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -42,9 +43,13 @@ type Toolbox struct {
 
 	elicit func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error)
 
-	mu     sync.Mutex // guards what is below
-	askers []*asker   // of the calls that are being made
+	mu     sync.Mutex        // guards what is below
+	askers []*asker          // of the calls that are being made
+	marked map[string]origin // by the names that do not say it; what such a name is of never changes
 }
+
+// origin is what a tool's name is of.
+type origin struct{ server, name string }
 
 var _ Tools = (*Toolbox)(nil)
 
@@ -108,7 +113,41 @@ func (b *Toolbox) follow() {
 
 // List implements [Tools].
 func (b *Toolbox) List(ctx context.Context) ([]mcp.Tool, error) {
-	return client.All(b.client.Tools(ctx))
+	tools, err := client.All(b.client.Tools(ctx))
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.marked == nil {
+		b.marked = map[string]origin{}
+	}
+	for i := range tools {
+		t := &tools[i]
+		if server, name, ok := wirename.Split(t.Name, t.Meta[wirename.MetaServer], t.Meta[wirename.MetaThing]); ok && wirename.Marked(t.Name) {
+			b.marked[t.Name] = origin{server, name}
+		}
+	}
+	return tools, nil
+}
+
+// Origin returns the server of a gateway that has a tool, and what the tool is called there, by its name in a list so far; false where
+// that does not say so.
+func (b *Toolbox) Origin(tool string) (server, name string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if o, ok := b.marked[tool]; ok {
+		return o.server, o.name, true
+	}
+	return wirename.Split(tool, nil, nil)
+}
+
+// Server is the default of [Options.Server].
+func (b *Toolbox) Server(tool string) string {
+	if server, _, ok := b.Origin(tool); ok {
+		return server
+	}
+	return serverOf(tool)
 }
 
 // Changed implements [Tools].

@@ -76,6 +76,7 @@ var table = []entry{
 		{"sandbox", "true runs commands in a bubblewrap sandbox (Linux): they write to dir and /tmp alone"},
 		{"network", "true lets sandboxed commands use the network"},
 		{"clean-env", "true keeps the environment, and the secrets in it, from commands; a sandbox does so anyway"},
+		{"keys", "the keys of models that commands see, separated by commas: of " + strings.Join(shell.ModelKeys, ", ") + "; default none but those of --env"},
 		{"timeout", "how long a call waits for its command, default " + brief(shell.DefaultTimeout)},
 		{"idle", "after how long without a call a shell ends, default " + brief(shell.DefaultIdle)},
 		{"max-shells", "how many there are at a time, default " + strconv.Itoa(shell.DefaultMaxShells)},

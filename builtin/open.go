@@ -79,6 +79,9 @@ func openFiles(opts values) (Server, error) {
 
 func openShell(opts values) (Server, error) {
 	o := shell.Options{Dir: opts["dir"], Shell: opts["shell"]}
+	if opts["keys"] != "" {
+		o.Keys = strings.Split(opts["keys"], ",")
+	}
 	var errs [7]error
 	o.Sandbox, errs[0] = opts.flag("sandbox")
 	o.Network, errs[1] = opts.flag("network")

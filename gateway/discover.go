@@ -28,7 +28,7 @@ func (g *Gateway) instructions() string {
 	var b strings.Builder
 	b.WriteString(g.opts.Instructions)
 	for _, u := range g.view.upstreams() {
-		text := strings.TrimSpace(u.Info().Instructions)
+		text := strings.TrimSpace(u.Instructions())
 		if text == "" {
 			continue
 		}

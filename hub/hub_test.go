@@ -187,6 +187,27 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
+// What a server tells models of itself is known before it is started again.
+func TestInstructionsAreRemembered(t *testing.T) {
+	cache := memoryCache{}
+	s := server.New("s", "1", server.Options{Instructions: "Ask twice."})
+	defer s.Close()
+	d := hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Lazy: true}
+	h := start(t, hub.Options{Cache: cache}, d)
+	settled(t, h)
+	if got := h.Upstream("lazy").Instructions(); got != "Ask twice." {
+		t.Errorf("while it runs: %q", got)
+	}
+	h.Close()
+	h = start(t, hub.Options{Cache: cache}, d)
+	if s := h.Upstream("lazy").State(); s.Status != hub.Stopped {
+		t.Fatalf("%+v", s)
+	}
+	if got := h.Upstream("lazy").Instructions(); got != "Ask twice." {
+		t.Errorf("before it is started: %q", got)
+	}
+}
+
 func TestLazyAndIdle(t *testing.T) {
 	cache := memoryCache{}
 	d := hub.Definition{Name: "lazy", Target: echo("lazy"), Fingerprint: "1", Lazy: true, IdleStop: 50 * time.Millisecond}

@@ -25,7 +25,7 @@ const (
 // learn reads what the server offers. A list that cannot be read to its end is what could be read of it, and its problem is
 // kept; the error is that of a connection that is lost.
 func (u *Upstream) learn(ctx context.Context, in *instance) error {
-	o := &offer{}
+	o := &offer{says: in.client.Instructions()}
 	var wg sync.WaitGroup
 	var errs [kinds]error
 	for k := range kinds {
@@ -262,7 +262,7 @@ func (u *Upstream) reread(ctx context.Context, in *instance, which func(Kind) bo
 	if was == nil || ctx.Err() != nil { // there is another definition by now
 		return
 	}
-	o := &offer{told: was.told, cache: was.cache, problems: was.problems}
+	o := &offer{told: was.told, says: was.says, cache: was.cache, problems: was.problems}
 	for k := range kinds {
 		if !which(k) {
 			continue

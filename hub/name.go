@@ -1,57 +1,80 @@
 package hub
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/wirename"
 )
 
-// maxName is what providers of models take as a tool's name.
-const maxName = 64
-
 // separator stands between the server's name and the tool's on the wire.
-const separator = "__"
+const separator = wirename.Separator
 
-// reserved is a server's name under which the hub's own user has things of its own, such as a gateway's tool.
-const reserved = "dowel"
+// wireName returns the name on the wire of a thing of a server.
+func wireName(server, thing string) string { return wirename.Of(server, thing) }
 
-// wireName returns the name on the wire of a thing of a server. It depends on the two names alone. Where one of them is
-// changed or cut or reserved, or they could be split in another way, a digest of both makes it unique.
-func wireName(server, thing string) string {
-	s, t := plain(server), plain(thing)
-	name := s + separator + t
-	if s == server && t == thing && s != reserved && len(name) <= maxName && !strings.Contains(s, separator) && !strings.HasSuffix(s, "_") {
-		return name
-	}
-	mark := digest(server + "\x00" + thing)
-	return name[:min(len(name), maxName-len(mark))] + mark
-}
+// The keys of _meta in the definition of a tool or prompt whose name on the wire does not itself say what it is of: the upstream, and
+// [Item].Offered. No upstream can set them.
+const (
+	MetaServer = wirename.MetaServer
+	MetaName   = wirename.MetaThing
+)
 
 // wireServer returns the name of a server in URIs.
 func wireServer(name string) string {
 	if p := plain(name); p == name {
 		return p
 	}
-	return plain(name) + digest(name)
-}
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "_" + hex.EncodeToString(sum[:4])
+	return plain(name) + wirename.Digest(name)
 }
 
 // plain replaces what names on the wire cannot hold.
-func plain(name string) string {
-	if name == "" {
-		return "_"
+func plain(name string) string { return wirename.Plain(name) }
+
+// unforged returns a definition without what only the hub says in _meta.
+func unforged(raw json.RawMessage) json.RawMessage {
+	own, forged := metaOf(raw)
+	switch {
+	case !forged:
+		return raw
+	case len(own) == 0:
+		return rawjson.Set(raw, "_meta", nil)
 	}
-	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '_' || r == '-' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z') {
-			return r
-		}
-		return '_'
-	}, name)
+	return rawjson.Set(raw, "_meta", object(own))
 }
+
+// metaOf returns the members of a definition's _meta but the hub's own, and whether there are such.
+func metaOf(raw json.RawMessage) (members []byte, forged bool) {
+	for it := rawjson.Object(raw); it.Next(); {
+		if string(it.Key) != "_meta" || !rawjson.IsObject(it.Value) {
+			continue
+		}
+		members, _ = rawjson.AppendMembers(nil, it.Value, func(key []byte) bool {
+			ours := string(key) == MetaServer || string(key) == MetaName
+			forged = forged || ours
+			return ours
+		})
+	}
+	return members, forged
+}
+
+// named returns the definition of an item under its name on the wire, with what it is of where that name does not say it.
+func (item *Item) named() json.RawMessage {
+	raw := replace(item.Own, "name", item.Wire)
+	if !wirename.Marked(item.Wire) {
+		return raw
+	}
+	members, _ := metaOf(raw)
+	if len(members) > 0 {
+		members = append(members, ',')
+	}
+	members = rawjson.AppendString(append(members, `"`+MetaServer+`":`...), item.Upstream.name)
+	members = rawjson.AppendString(append(members, `,"`+MetaName+`":`...), item.Offered)
+	return rawjson.Set(raw, "_meta", object(members))
+}
+
+func object(members []byte) []byte { return append(append([]byte{'{'}, members...), '}') }
 
 // folded is a name without the differences that models lose: the case, and which of -, _ and . stands between words.
 func folded(name string) string {

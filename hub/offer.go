@@ -69,6 +69,7 @@ type Quarantined struct {
 // offer is what an upstream offers: as it was told, and as it is passed on. It does not change.
 type offer struct {
 	told        [kinds][]json.RawMessage
+	says        string // the server's instructions
 	cache       [kinds]mcp.Cache
 	items       [kinds][]*Item
 	quarantined []Quarantined
@@ -77,7 +78,7 @@ type offer struct {
 
 // derive makes items of what was told.
 func (o *offer) derive(u *Upstream, rules Rules) *offer {
-	n := &offer{told: o.told, cache: o.cache, problems: o.problems}
+	n := &offer{told: o.told, says: o.says, cache: o.cache, problems: o.problems}
 	for k := range kinds {
 		seen := map[string]bool{}
 		for _, raw := range o.told[k] {
@@ -109,7 +110,13 @@ func newItem(u *Upstream, k Kind, raw json.RawMessage, rules Rules) (item *Item,
 	if item.Name = name; !ok || name == "" {
 		return item, "it has no " + kindTable[k].key
 	}
+	if twice(raw, kindTable[k].key) { // readers differ in which one they take
+		return item, "it has more than one " + kindTable[k].key
+	}
 	offered := name
+	if k == Tool || k == Prompt {
+		raw = unforged(raw)
+	}
 	item.Own = raw
 	if k == Tool {
 		if !rules.offers(name) {
@@ -127,9 +134,19 @@ func newItem(u *Upstream, k Kind, raw json.RawMessage, rules Rules) (item *Item,
 	item.Wire, item.Raw = name, item.Own
 	if k == Tool || k == Prompt {
 		item.Wire = wireName(u.name, offered)
-		item.Raw = replace(item.Own, "name", item.Wire)
+		item.Raw = item.named()
 	}
 	return item, ""
+}
+
+func twice(object json.RawMessage, name string) bool {
+	n := 0
+	for it := rawjson.Object(object); it.Next(); {
+		if string(it.Key) == name {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // tool returns a tool's definition with the rules, and a reason where it is broken.

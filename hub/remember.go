@@ -8,8 +8,9 @@ import (
 
 // memory is the form in which an offer is kept from one run to the next.
 type memory struct {
-	Told  [kinds][]json.RawMessage `json:"told"`
-	Cache [kinds]mcp.Cache         `json:"cache"`
+	Told         [kinds][]json.RawMessage `json:"told"`
+	Cache        [kinds]mcp.Cache         `json:"cache"`
+	Instructions string                   `json:"instructions,omitzero"`
 }
 
 // remembered returns what the server offered in an earlier run; nil where that is not known. u.mu is held.
@@ -22,7 +23,7 @@ func (u *Upstream) remembered() *offer {
 	if !ok || json.Unmarshal(raw, &m) != nil {
 		return nil // as if it had never been started
 	}
-	return (&offer{told: m.Told, cache: m.Cache}).derive(u, u.def.Rules)
+	return (&offer{told: m.Told, says: m.Instructions, cache: m.Cache}).derive(u, u.def.Rules)
 }
 
 // remember keeps what was told by a server with that fingerprint for a later run, where it was told to the end.
@@ -30,7 +31,7 @@ func (u *Upstream) remember(fingerprint string, o *offer) {
 	if u.hub.opts.Cache == nil || fingerprint == "" || o.problems != [kinds]string{} {
 		return
 	}
-	raw, err := json.Marshal(memory{o.told, o.cache})
+	raw, err := json.Marshal(memory{o.told, o.cache, o.says})
 	if err == nil {
 		u.hub.opts.Cache.Save(u.name, fingerprint, raw)
 	}

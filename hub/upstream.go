@@ -333,6 +333,16 @@ func (u *Upstream) Info() Info {
 	return u.info
 }
 
+// Instructions returns what the server tells models of itself: by its last connection, else as it is remembered from an earlier run.
+func (u *Upstream) Instructions() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.info.Revision == "" && u.offer != nil {
+		return u.offer.says
+	}
+	return u.info.Instructions
+}
+
 // Quarantined returns what the server has that is not offered, since it is broken.
 func (u *Upstream) Quarantined() []Quarantined {
 	u.mu.Lock()

@@ -66,9 +66,10 @@ func TestNoServer(t *testing.T) {
 		web.URL + " cannot be reached: check that it runs":         {BaseURL: web.URL},
 		"http://model.invalid has no address: check the base URL":  {BaseURL: "http://model.invalid", HTTPClient: unnamed},
 		"the provider has no address: check the base URL and the ": {HTTPClient: unnamed},
+		"http://****@model.invalid?key=**** has no address":        {BaseURL: "http://me:hush@model.invalid?key=hush-hush", HTTPClient: unnamed},
 	} {
 		o.Model, o.Retries = "m", -1
-		if err := failure(anthropic.New(o)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := failure(anthropic.New(o)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

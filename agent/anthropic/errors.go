@@ -11,6 +11,7 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 
 // ErrRefused is in the error of a reply that the provider's safeguards have ended.
@@ -71,8 +72,10 @@ func (r *reply) stopped(msg sdk.Message) error {
 	return nil
 }
 
-// explain says what to do about an error of the SDK.
-func (m *Model) explain(err error) error {
+// explain says what to do about an error of the SDK, and hides the secrets of the base URL.
+func (m *Model) explain(err error) error { return urlmask.Error(m.meaning(err), m.opts.BaseURL) }
+
+func (m *Model) meaning(err error) error {
 	var api *sdk.Error
 	if !errors.As(err, &api) {
 		return m.unreached(err)
@@ -93,7 +96,7 @@ func (m *Model) explain(err error) error {
 	case (kind == "not_found_error" || status == http.StatusNotFound) && has("model"):
 		what = fmt.Sprintf("there is no model %s: check its name", m.opts.Model)
 	case kind == "not_found_error" || status == http.StatusNotFound:
-		what = fmt.Sprintf("the server has no Messages API there: check the base URL %s", m.opts.BaseURL)
+		what = fmt.Sprintf("the server has no Messages API there: check the base URL %s", urlmask.URL(m.opts.BaseURL))
 	case kind == "rate_limit_error" || status == http.StatusTooManyRequests: // whatever it says of tokens is not about the window
 		what = "the rate limit or the quota is reached: wait" + wait(api) + ", or have the limit raised"
 	case kind == "request_too_large" || status == http.StatusRequestEntityTooLarge || has("prompt is too long") || has("exceed context limit"):
@@ -119,7 +122,7 @@ func wait(api *sdk.Error) string {
 }
 
 func (m *Model) unreached(err error) error {
-	where := m.opts.BaseURL
+	where := urlmask.URL(m.opts.BaseURL)
 	if where == "" {
 		where = "the provider"
 	}

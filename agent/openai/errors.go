@@ -15,16 +15,24 @@ import (
 	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/urlmask"
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 )
 
-// explain says what to do about an error of the SDK's, which it wraps.
+// explain says what to do about an error of the SDK's, which it wraps, and hides the secrets of the base URL.
 func (m *Model) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	return urlmask.Error(m.meaning(err), m.opts.BaseURL)
+}
+
+// place is the base URL as it may be shown and kept.
+func (m *Model) place() string { return urlmask.URL(m.opts.BaseURL) }
+
+func (m *Model) meaning(err error) error {
 	var answer *sdk.Error
 	var streamed *ssestream.StreamError
 	var dns *net.DNSError
@@ -34,11 +42,11 @@ func (m *Model) explain(ctx context.Context, err error) error {
 	case errors.As(err, &streamed):
 		return m.refusal(0, readError(streamed.Event.Data), err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("nothing answers at %s: is the server running, and is its address right? %w", m.opts.BaseURL, err)
+		return fmt.Errorf("nothing answers at %s: is the server running, and is its address right? %w", m.place(), err)
 	case errors.As(err, &dns):
-		return fmt.Errorf("the host of %s is not known: check the base URL and the connection to the network: %w", m.opts.BaseURL, err)
+		return fmt.Errorf("the host of %s is not known: check the base URL and the connection to the network: %w", m.place(), err)
 	}
-	return fmt.Errorf("the connection to %s has failed; try again: %w", m.opts.BaseURL, err)
+	return fmt.Errorf("the connection to %s has failed; try again: %w", m.place(), err)
 }
 
 // said is an error in OpenAI's shape.
@@ -128,29 +136,29 @@ func (m *Model) refusal(status int, e said, err error) error {
 	lower := strings.ToLower(e.Message)
 	switch {
 	case status == http.StatusPaymentRequired || slices.Contains(spent, code) || slices.Contains(spent, e.Type):
-		return fmt.Errorf("the quota or the balance of the account at %s is used up: top it up, or use another key%s: %w", m.opts.BaseURL, says, err)
+		return fmt.Errorf("the quota or the balance of the account at %s is used up: top it up, or use another key%s: %w", m.place(), says, err)
 	case busy(status, e) && strings.Contains(lower, "request too large"):
-		return fmt.Errorf("the request is larger than all that %s takes in a minute: shorten the conversation, or have the limit raised%s: %w", m.opts.BaseURL, says, err)
+		return fmt.Errorf("the request is larger than all that %s takes in a minute: shorten the conversation, or have the limit raised%s: %w", m.place(), says, err)
 	case busy(status, e):
-		return fmt.Errorf("%s gets too many requests: wait a while and try again%s: %w", m.opts.BaseURL, says, err)
+		return fmt.Errorf("%s gets too many requests: wait a while and try again%s: %w", m.place(), says, err)
 	case code == "context_length_exceeded" || status == http.StatusRequestEntityTooLarge || containsAny(lower, longer):
 		return fmt.Errorf("%w: begin a new one, or use a model with a larger window%s: %w", agent.ErrContextLength, says, err)
 	case status == http.StatusUnauthorized && m.opts.Key == "":
-		return fmt.Errorf("%s wants an API key, and none is set%s: %w", m.opts.BaseURL, says, err)
+		return fmt.Errorf("%s wants an API key, and none is set%s: %w", m.place(), says, err)
 	case status == http.StatusUnauthorized || code == "invalid_api_key":
-		return fmt.Errorf("%s does not accept the API key: check that it is whole, has not been revoked, and belongs to this server%s: %w", m.opts.BaseURL, says, err)
+		return fmt.Errorf("%s does not accept the API key: check that it is whole, has not been revoked, and belongs to this server%s: %w", m.place(), says, err)
 	case status == http.StatusForbidden:
-		return fmt.Errorf("%s does not allow this key to use the model %s%s: %w", m.opts.BaseURL, m.opts.Model, says, err)
+		return fmt.Errorf("%s does not allow this key to use the model %s%s: %w", m.place(), m.opts.Model, says, err)
 	case status == http.StatusNotFound && (code == "model_not_found" || strings.Contains(lower, "model")):
-		return fmt.Errorf("%s has no model %s: check the name%s: %w", m.opts.BaseURL, m.opts.Model, says, err)
+		return fmt.Errorf("%s has no model %s: check the name%s: %w", m.place(), m.opts.Model, says, err)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("there are no chat completions at %s: check the base URL, which often ends in /v1%s: %w", m.opts.BaseURL, says, err)
+		return fmt.Errorf("there are no chat completions at %s: check the base URL, which often ends in /v1%s: %w", m.place(), says, err)
 	case strings.Contains(lower, "not support tools") || strings.Contains(lower, "tool choice requires"):
 		return fmt.Errorf("the model %s cannot call tools here: use another, or have the tools in the prompt%s: %w", m.opts.Model, says, err)
 	case status >= http.StatusInternalServerError || status == 0:
-		return fmt.Errorf("%s has failed; try again later%s: %w", m.opts.BaseURL, says, err)
+		return fmt.Errorf("%s has failed; try again later%s: %w", m.place(), says, err)
 	}
-	return fmt.Errorf("%s does not accept the request%s: %w", m.opts.BaseURL, says, err)
+	return fmt.Errorf("%s does not accept the request%s: %w", m.place(), says, err)
 }
 
 func containsAny(s string, parts []string) bool {

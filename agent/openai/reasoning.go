@@ -62,7 +62,7 @@ func (t *thoughts) raw(from string) json.RawMessage {
 // thoughtsOf returns the fields that a message of the assistant brings back; nil for none.
 func (m *Model) thoughtsOf(msg *agent.Message) map[string]any {
 	var t thoughts
-	if len(msg.Reasoning) == 0 || json.Unmarshal(msg.Reasoning, &t) != nil || t.From != m.opts.BaseURL {
+	if len(msg.Reasoning) == 0 || json.Unmarshal(msg.Reasoning, &t) != nil || t.From != m.place() {
 		return nil // another provider's
 	}
 	switch {

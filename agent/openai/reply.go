@@ -115,7 +115,7 @@ func (r *reply) message() (*agent.Message, error) {
 	if err := r.check(len(uses)); err != nil {
 		return nil, err
 	}
-	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.raw(r.model.opts.BaseURL), Usage: r.usage, Cut: r.cut()}
+	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.raw(r.model.place()), Usage: r.usage, Cut: r.cut()}
 	if r.text != "" {
 		msg.Content = append(msg.Content, mcp.Text(r.text))
 	}
@@ -129,9 +129,9 @@ func (r *reply) message() (*agent.Message, error) {
 func (r *reply) check(calls int) error {
 	switch {
 	case r.finish == "":
-		return fmt.Errorf("the reply of %s broke off; try again: %w", r.model.opts.BaseURL, io.ErrUnexpectedEOF)
+		return fmt.Errorf("the reply of %s broke off; try again: %w", r.model.place(), io.ErrUnexpectedEOF)
 	case r.finish == "content_filter" && r.text == "" && calls == 0:
-		return fmt.Errorf("the filter of %s held the reply back: say it in another way", r.model.opts.BaseURL)
+		return fmt.Errorf("the filter of %s held the reply back: say it in another way", r.model.place())
 	}
 	return nil
 }

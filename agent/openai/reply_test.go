@@ -131,6 +131,33 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Errors do not tell the secrets of the base URL, and messages do not keep them.
+func TestSecretsOfBaseURL(t *testing.T) {
+	secretly := func(o openai.Options) openai.Options {
+		o.BaseURL = strings.Replace(o.BaseURL, "://", "://me:hush@", 1) + "?key=hush-hush"
+		return o
+	}
+	gone := serve(t, raw(200, ""))
+	gone.BaseURL = "http://127.0.0.1:1/v1"
+	for want, o := range map[string]openai.Options{
+		"does not accept the API key":  serve(t, raw(401, `{"error": {"message": "no"}}`)),
+		"broke off":                    serve(t, raw(200, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n")),
+		"there are no chat":            serve(t, raw(404, "nothing here")),
+		"nothing answers at http://**": gone,
+	} {
+		o = secretly(o)
+		o.Key = "k"
+		_, err := ask(t.Context(), o)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), "****@127.0.0.1") {
+			t.Errorf("%s: got %v", want, err)
+		}
+	}
+	m, err := ask(t.Context(), secretly(serve(t, raw(200, "data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"hm\",\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))))
+	if err != nil || len(m.Reasoning) == 0 || strings.Contains(string(m.Reasoning), "hush") {
+		t.Errorf("got %+v, %v", m, err)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	gone := errors.New("the user has gone")
 	o := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

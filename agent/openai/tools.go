@@ -31,7 +31,7 @@ func (m *Model) tools(tools []mcp.Tool) (all []sdk.ChatCompletionToolUnionParam)
 	for i := range tools {
 		t := &tools[i]
 		if m.opts.MaxTools > 0 && len(all) == m.opts.MaxTools {
-			m.warn(fmt.Sprintf("%s takes %d tools at most: %s and those behind it are left out", m.opts.BaseURL, m.opts.MaxTools, t.Name))
+			m.warn(fmt.Sprintf("%s takes %d tools at most: %s and those behind it are left out", m.place(), m.opts.MaxTools, t.Name))
 			break
 		}
 		if seen[t.Name] {

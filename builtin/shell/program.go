@@ -42,6 +42,9 @@ func (o *Options) program() (p program, err error) {
 		Path: path, Args: args, Dir: o.Dir, Env: map[string]string{"TERM": "dumb", "PAGER": "cat", "ENV": ""}, CleanEnv: o.CleanEnv,
 		Grace: noTime, KillAfter: killAfter, StderrRing: 4 << 10,
 	}
+	if !o.CleanEnv && !o.Sandbox {
+		o.inherit(&p.command)
+	}
 	for name, value := range o.Env {
 		p.command.Env[name] = value
 	}
@@ -49,6 +52,21 @@ func (o *Options) program() (p program, err error) {
 		return p, p.sandbox(o)
 	}
 	return p, nil
+}
+
+// inherit gives a command the environment of this process, without the keys that it is not to have.
+func (o *Options) inherit(c *stdio.Command) {
+	kept := func(name string) bool { return !slices.Contains(ModelKeys, name) || slices.Contains(o.Keys, name) }
+	if !slices.ContainsFunc(ModelKeys, func(name string) bool { _, set := os.LookupEnv(name); return set && !kept(name) }) {
+		return // it inherits everything by itself
+	}
+	c.CleanEnv = true
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		if _, given := c.Env[name]; !given && name != "" && name != "PWD" && kept(name) { // PWD is where the command begins
+			c.Env[name] = value
+		}
+	}
 }
 
 // findShell returns the path of the shell of that name, or of the first candidate that there is.

@@ -83,6 +83,23 @@ func TestEnvironment(t *testing.T) {
 	open(t, Options{CleanEnv: true, Env: map[string]string{"TERM": "other"}}).session().wants("echo $A_SECRET $TERM", 0, "other\n")
 }
 
+// The keys of models stay with this process, unless they are asked for.
+func TestModelKeys(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "one")
+	t.Setenv("ANTHROPIC_API_KEY", "two")
+	t.Setenv("A_SECRET", "known=yes")
+	t.Setenv("PWD", "/nowhere")
+	dir := t.TempDir()
+	const show = `echo "$A_SECRET $TERM ${OPENAI_API_KEY-none} ${ANTHROPIC_API_KEY-none} $(pwd)"`
+	open(t, Options{Dir: dir}).session().wants(show, 0, "known=yes dumb none none "+dir+"\n")
+	open(t, Options{Dir: dir, Keys: []string{"OPENAI_API_KEY"}}).session().wants(show, 0, "known=yes dumb one none "+dir+"\n")
+	open(t, Options{Dir: dir, Keys: ModelKeys}).session().wants(show, 0, "known=yes dumb one two "+dir+"\n")
+	open(t, Options{Dir: dir, Env: map[string]string{"ANTHROPIC_API_KEY": "three"}}).session().wants(show, 0, "known=yes dumb none three "+dir+"\n")
+	if _, err := New(Options{Keys: []string{"A_SECRET"}}); err == nil || !strings.Contains(err.Error(), "none of OPENAI_API_KEY, ANTHROPIC_API_KEY") {
+		t.Errorf("got the error %v", err)
+	}
+}
+
 func TestSandboxNeedsBwrap(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -29,6 +29,11 @@
 // its own (setsid, a daemon) has left, and is not ended; nor, where this process is killed or the system is not Linux, is
 // a background process that was started under set -m.
 //
+// # Environment
+//
+// Shells inherit the environment of this process but for the keys of its user's models, see [ModelKeys]: a command has no use for
+// them, and what it prints goes to the model and into logs. [Options].Keys hands them on, and [Options].Env sets any variable.
+//
 // # Sandbox
 //
 // By default a command may do what this process may. With [Options].Sandbox it runs in a bubblewrap sandbox: it can write
@@ -46,6 +51,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,16 +74,21 @@ const (
 	MaxCommand = 256 << 10 // characters of a command
 )
 
+// ModelKeys are the variables of this process that shells do not inherit unless [Options].Keys says so.
+var ModelKeys = []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"}
+
 // Options configure a [Server]. The zero value is ready.
 type Options struct {
 	// Dir is the folder in which shells begin, default this process's. It must exist.
 	Dir string
 	// Shell is the program that runs commands: a bash, or any POSIX sh. Default: bash, else sh, looked for on PATH and in /bin.
 	Shell string
-	// Env is added to the environment of this process, which shells inherit, and wins over it.
+	// Env is added to the environment of this process, which shells inherit without [ModelKeys], and wins over it.
 	Env map[string]string
 	// CleanEnv has shells inherit a minimal environment, without the user's secrets. It is implied by Sandbox.
 	CleanEnv bool
+	// Keys are those of [ModelKeys] that shells inherit all the same, unless CleanEnv or Sandbox is set. Others are an error.
+	Keys []string
 	// Sandbox runs shells in a bubblewrap sandbox. Where there can be none, [New] returns an error that is [ErrSandbox].
 	Sandbox bool
 	// Network lets sandboxed shells use the network.
@@ -159,6 +171,11 @@ func (o *Options) fill() (err error) {
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("the folder for shells: %s is no folder", o.Dir)
+	}
+	for _, key := range o.Keys {
+		if !slices.Contains(ModelKeys, key) {
+			return fmt.Errorf("the option Keys: %q is none of %s", key, strings.Join(ModelKeys, ", "))
+		}
 	}
 	o.Env = maps.Clone(o.Env)
 	return nil

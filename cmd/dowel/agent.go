@@ -109,6 +109,9 @@ type assembled struct {
 	close   func()
 }
 
+// origin is [agent.Toolbox.Origin].
+func (b *assembled) origin(tool string) (server, name string, ok bool) { return b.toolbox.Origin(tool) }
+
 // run is [agent.Agent.Run], with the decisions in the audit log.
 func (b *assembled) run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
@@ -137,7 +140,14 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 	}
 	b := &assembled{
 		model: chosen, mode: o.Mode, models: setup.models,
-		choose: func(name string) (agent.Model, chosenModel, error) { return setup.choose(modelFlags{model: name}) },
+		choose: func(name string) (agent.Model, chosenModel, error) {
+			named := modelFlags{model: name}
+			// Another id is at the same place; what a session has noted of a provider alone is no more than its model's name says.
+			if setup.set.LookupModel(name) == nil && (!f.again || f.modelFlags.url != "") {
+				named.provider, named.url = f.provider, f.modelFlags.url
+			}
+			return setup.choose(named)
+		},
 	}
 	crew, err := a.engage(ctx, f, setup)
 	if err != nil {
@@ -161,8 +171,8 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 	if err != nil {
 		return nil, err
 	}
-	b.servers, b.decided = crew.servers, audit.record
-	approved := &approvals{setup.state, setup.set, crew}
+	b.servers, b.decided = crew.servers, func(e agent.Decided) { audit.record(e, b.origin) }
+	approved := &approvals{setup.state, setup.set, crew, b.origin}
 	o.Allowed, b.always = approved.allowed, approved.always
 	if err = context.Cause(ctx); err != nil {
 		return nil, err
@@ -171,7 +181,7 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 		return nil, connectError{"the servers", bare(err)}
 	}
 	o.System = withInstructions(o.System, b.toolbox.Client().Instructions())
-	b.agent = agent.New(model, b.toolbox, o)
+	b.agent = agent.New(model, memorizing{b.toolbox}, o)
 	return b, nil
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/config/state"
@@ -16,11 +15,13 @@ type approvals struct {
 	state *state.State
 	set   *config.Set
 	crew  *crew
+	// origin returns the server and the tool that a name on the wire is of; false where that is not known.
+	origin func(wire string) (server, tool string, ok bool)
 }
 
-// allowed reports whether a tool runs without being asked about, by its qualified name.
+// allowed reports whether a tool runs without being asked about, by its name on the wire.
 func (p *approvals) allowed(name string) bool {
-	server, tool, ok := strings.Cut(name, separator)
+	server, tool, ok := p.origin(name)
 	if !ok || !p.crew.own(server) {
 		return false
 	}
@@ -40,7 +41,10 @@ func holds(tools []string, tool string) bool {
 
 // always allows a tool for good.
 func (p *approvals) always(name string) error {
-	server, tool, ok := strings.Cut(name, separator)
+	server, tool, ok := p.origin(name)
+	if ok {
+		name = server + "." + tool
+	}
 	switch from := p.crew.source(server); {
 	case !ok || from == "":
 		return fmt.Errorf("%s cannot be allowed for good: it is not known of which server it is", name)

@@ -303,8 +303,7 @@ func (a *app) definitionOf(t target) hub.Definition {
 	return d
 }
 
-// source says where a server's definition is from: user, project, built in or command line; empty where there is no such
-// server, or where another one's tools could be taken for its own.
+// source says where a server's definition is from: user, project, built in or command line; empty where there is no such server.
 func (c *crew) source(server string) string {
 	sources := c.sources
 	if sources == nil {
@@ -319,25 +318,7 @@ func (c *crew) source(server string) string {
 			sources[s.Name] = s.Source
 		}
 	}
-	for name := range sources {
-		if name != server && strings.HasPrefix(onWire(name)+separator, server+separator) {
-			return ""
-		}
-	}
 	return sources[server]
-}
-
-// separator stands between the server's name and the tool's on the wire.
-const separator = "__"
-
-// onWire is a server's name as names of tools begin with it.
-func onWire(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '_' || r == '-' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z') {
-			return r
-		}
-		return '_'
-	}, name)
 }
 
 // own reports whether a server is one of the user's: what is allowed for good is kept of those.

@@ -105,12 +105,16 @@ func (a *app) openDecisions(s *setup) (*decisions, error) {
 	return &decisions{gateway.NewAuditLog(file, s.auditOptions(a)), file}, nil
 }
 
-func (d *decisions) record(e agent.Decided) {
+func (d *decisions) record(e agent.Decided, origin func(wire string) (server, tool string, ok bool)) {
 	if d == nil {
 		return
 	}
+	name := e.Call.Name
+	if _, tool, ok := origin(name); ok {
+		name = tool
+	}
 	r := gateway.Record{
-		Time: time.Now(), Client: throughName, Method: mcp.MethodCallTool, Server: e.Server, Name: strings.TrimPrefix(e.Call.Name, e.Server+"__"),
+		Time: time.Now(), Client: throughName, Method: mcp.MethodCallTool, Server: e.Server, Name: name,
 		Outcome: "refused", By: e.By, Reason: e.Reason, Arguments: e.Call.Input, Sent: len(e.Call.Input),
 	}
 	if e.Call.Name == "" {

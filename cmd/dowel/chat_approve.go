@@ -37,10 +37,10 @@ func (c *chat) approve(ctx context.Context, q agent.Question) (agent.Decision, e
 		case "s":
 			d.For = agent.ThisTool
 			return d, nil
-		case "S":
+		case "server":
 			d.For = agent.ThisServer
 			return d, nil
-		case "a", "A", "always":
+		case "a":
 			return c.allowAlways(q, d), nil
 		case "n", "N", "no":
 			return c.refusal(ctx, rest)
@@ -58,7 +58,7 @@ func (c *chat) approve(ctx context.Context, q agent.Question) (agent.Decision, e
 }
 
 func (c *chat) approvalPrompt(q agent.Question) string {
-	return fmt.Sprintf("Run %s? [y/s/S/a/e/n/?]", spoken(q.Tool.Name))
+	return fmt.Sprintf("Run %s? [y/s/server/a/e/n/?]", spoken(q.Tool.Name))
 }
 
 // tell writes a line of a question.
@@ -88,7 +88,7 @@ func (c *chat) describeCall(q agent.Question, input json.RawMessage) {
 		paint = out.red
 	}
 	c.tell("\n%s wants to run: %s", out.bold(spoken(q.Tool.Name)), paint(effectWords(q)))
-	if about := firstLine(q.Tool.Description); about != "" {
+	if about := firstLine(revealed(q.Tool.Description)); about != "" {
 		c.tell("  %s", out.dim(shorten(about, out.columns()-3)))
 	}
 	for _, text := range wholeArguments(input) {
@@ -114,15 +114,15 @@ func effectWords(q agent.Question) string {
 // wholeArguments are the arguments in lines, nothing left out: key: value for each, and texts of several lines as they are.
 func wholeArguments(input json.RawMessage) (lines []string) {
 	if !rawjson.IsObject(input) {
-		return []string{line(string(input))}
+		return []string{revealedLine(string(input))}
 	}
 	for it := rawjson.Object(input); it.Next(); {
-		key := line(string(it.Key))
+		key := revealedLine(string(it.Key))
 		text, isText := rawjson.String(it.Value)
 		if !isText {
 			text = string(indented(it.Value))
 		}
-		all := strings.Split(strings.TrimSuffix(printable(text), "\n"), "\n")
+		all := strings.Split(strings.TrimSuffix(revealed(text), "\n"), "\n")
 		if len(all) == 1 {
 			lines = append(lines, key+": "+all[0])
 			continue
@@ -160,12 +160,12 @@ func (c *chat) refusal(ctx context.Context, reason string) (agent.Decision, erro
 }
 
 func (c *chat) explainApproval(q agent.Question) {
-	c.tell(`  y  runs it once
-  s  runs it, and %[1]s without a question for the rest of this session
-  S  runs it, and every tool of %[2]s without a question for the rest of this session
-  a  runs it, and %[1]s never asks again: dowel keeps that in your own state
-  e  changes the arguments first
-  n  does not run it; n and some words tell the model why
+	c.tell(`  y       runs it once
+  s       runs it, and %[1]s without a question for the rest of this session
+  server  runs it, and every tool of %[2]s without a question for the rest of this session
+  a       runs it, and %[1]s never asks again: dowel keeps that in your own state
+  e       changes the arguments first
+  n       does not run it; n and some words tell the model why
   Ctrl-C stops the model's work altogether
 What a tool may do is what its server says of it, which is as good as the server.`, spoken(q.Tool.Name), serverName(q))
 }
@@ -174,7 +174,7 @@ func serverName(q agent.Question) string {
 	if q.Server == "" {
 		return "its server"
 	}
-	return line(q.Server)
+	return revealedLine(q.Server)
 }
 
 // approveSampling asks whether a server may use the model.
@@ -185,7 +185,7 @@ func (c *chat) approveSampling(ctx context.Context, q agent.Question) (agent.Dec
 		c.tell("  %s %s", out.dim("│"), text)
 	}
 	for {
-		answer, err := c.answer(ctx, "Let it? [y/S/n/?]")
+		answer, err := c.answer(ctx, "Let it? [y/server/n/?]")
 		if errors.Is(err, io.EOF) {
 			return agent.Decision{}, nil
 		}
@@ -195,13 +195,13 @@ func (c *chat) approveSampling(ctx context.Context, q agent.Question) (agent.Dec
 		switch word, rest, _ := strings.Cut(strings.TrimSpace(answer), " "); word {
 		case "y", "Y", "yes":
 			return agent.Decision{Allow: true}, nil
-		case "S", "s":
+		case "server":
 			return agent.Decision{Allow: true, For: agent.ThisServer}, nil
 		case "n", "N", "no":
 			return agent.Decision{Reason: strings.TrimSpace(rest)}, nil
 		case "":
 		default:
-			c.tell("  y  lets it, once\n  S  lets %s use the model for the rest of this session\n  n  does not; the server is told so", serverName(q))
+			c.tell("  y       lets it, once\n  server  lets %s use the model for the rest of this session\n  n       does not; the server is told so", serverName(q))
 		}
 	}
 }
@@ -209,7 +209,7 @@ func (c *chat) approveSampling(ctx context.Context, q agent.Question) (agent.Dec
 // samplingLines are what a server wants to ask, whole.
 func samplingLines(p *mcp.CreateMessageParams) (lines []string) {
 	add := func(who, text string) {
-		all := strings.Split(strings.TrimSuffix(printable(text), "\n"), "\n")
+		all := strings.Split(strings.TrimSuffix(revealed(text), "\n"), "\n")
 		lines = append(lines, who+": "+all[0])
 		for _, more := range all[1:] {
 			lines = append(lines, "    "+more)
@@ -220,7 +220,7 @@ func samplingLines(p *mcp.CreateMessageParams) (lines []string) {
 	}
 	for _, m := range p.Messages {
 		for _, block := range m.Content {
-			add(line(string(m.Role)), block.String())
+			add(revealedLine(string(m.Role)), block.String())
 		}
 	}
 	if p.MaxTokens > 0 {

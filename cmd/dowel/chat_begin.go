@@ -137,12 +137,15 @@ func (c *chat) open() error {
 	c.work.Go(func() {
 		it, err := c.app.assemble(c.ctx, &c.flags.agentFlags, options, o)
 		c.it, c.wrong = it, err
+		if err != nil {
+			c.end(notAssembled{err}) // before anybody hears of it, who would tell it a second time
+			close(c.ready)
+			return
+		}
+		model := describeModel(it.model)
 		close(c.ready)
-		switch {
-		case err != nil:
-			c.end(notAssembled{err})
-		case c.term != nil:
-			c.greet(it)
+		if c.term != nil {
+			c.greet(it, model)
 		}
 	})
 	return nil

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 
-// greet tells what was assembled, and what becomes of servers that are starting.
-func (c *chat) greet(it *assembled) {
-	c.show.note("model %s; /model changes it", describeModel(it.model))
+// greet tells what was assembled, and what becomes of servers that are starting. model describes the one at the beginning: that of
+// the conversation is the goroutine's that reads.
+func (c *chat) greet(it *assembled, model string) {
+	c.show.note("model %s; /model changes it", model)
 	told := map[string]bool{}
 	for settled := false; ; {
 		servers, err := it.servers(c.ctx)
@@ -61,7 +63,7 @@ func describeModel(m chosenModel) string {
 	}
 	about = append(about, line(m.Provider))
 	if m.URL != "" {
-		about = append(about, "at "+line(m.URL))
+		about = append(about, "at "+line(urlmask.URL(m.URL)))
 	}
 	return text + " (" + strings.Join(about, ", ") + ")"
 }

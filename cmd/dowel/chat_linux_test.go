@@ -63,7 +63,7 @@ func TestChatStreams(t *testing.T) {
 }
 
 func TestChatApproval(t *testing.T) {
-	const question = "Run dowel-test.add? [y/s/S/a/e/n/?]"
+	const question = "Run dowel-test.add? [y/s/server/a/e/n/?]"
 	done := `{"text": "done"}`
 	for _, test := range []struct {
 		name  string
@@ -74,12 +74,12 @@ func TestChatApproval(t *testing.T) {
 		{"once", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "y\r", question, "y\r"}, []string{"a=3 b=4"}},
 		{"all about it", []string{addCall("1", "2"), done}, []string{"it does not say what it may do", "", "Adds numbers.", "", "a: 1", "", "b: 2", "", question, "?\r", "never asks again", "", question, "y\r"}, []string{"a=1 b=2"}},
 		{"for the session", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "s\r"}, []string{"a=1 b=2", "a=3 b=4"}},
-		{"the server", []string{addCall("1", "2"), `{"calls": [{"name": "dowel-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "S\r"}, []string{"a=1 b=2", "dowel-test.fail", "out of cheese"}},
+		{"the server", []string{addCall("1", "2"), `{"calls": [{"name": "dowel-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "server\r"}, []string{"a=1 b=2", "dowel-test.fail", "out of cheese"}},
 		{"always, of a server on the command line", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "a\r", "That is not kept", ""}, []string{"a=3 b=4"}},
 		{"refused", []string{addCall("1", "2"), `{"expect": ["refused: use a calculator"], "text": "done"}`}, []string{question, "n\r", "Why not?", "use a calculator\r"}, []string{"not run: the user refused: use a calculator"}},
 		{"refused at once", []string{addCall("1", "2"), `{"expect": ["refused: use a calculator"], "text": "done"}`}, []string{question, "n use a calculator\r"}, []string{"not run"}},
 		{"refused without a reason", []string{addCall("1", "2"), `{"expect": ["the user refused"], "text": "done"}`}, []string{question, "\x04"}, []string{"not run: the user refused"}},
-		{"no answer", []string{addCall("1", "2"), done}, []string{question, "maybe\r", "is no answer", "", question, "\r", question, "y\r"}, []string{"a=1 b=2"}},
+		{"no answer", []string{addCall("1", "2"), done}, []string{question, "maybe\r", "is no answer", "", question, "S\r", `"S" is no answer`, "", question, "A\r", `"A" is no answer`, "", question, "always\r", `"always" is no answer`, "", question, "\r", question, "y\r"}, []string{"a=1 b=2"}},
 		{"other arguments", []string{addCall("1", "2"), `{"expect": ["42"], "text": "done"}`}, []string{question, "e\r", `{"a":1,"b":2}`, "\x15" + `{"a":40,"b":"x"}` + "\r", "Change it again? [Y/n]", "\r",
 			"Arguments:", "\x15" + `{"a":40,"b":2}` + "\r", "a: 40", "", question, "y\r"}, []string{"a=40 b=2"}},
 	} {
@@ -187,10 +187,10 @@ func TestChatSampling(t *testing.T) {
 	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "everything__test_sampling", "arguments": {"prompt": "the capital"}}]}, {"expect": ["the capital"], "text": "Paris"}, {"expect": ["Paris"], "text": "done"},
 		{"calls": [{"name": "everything__test_sampling", "arguments": {"prompt": "the capital"}}]}, {"text": "done again"}]}`), "--server", "everything")
 	p.enter("go\r")
-	p.converse("everything\x1b[0m wants to ask the model gpt-test", "", "user: the capital", "", "Let it? [y/S/n/?]", "y\r")
+	p.converse("everything\x1b[0m wants to ask the model gpt-test", "", "user: the capital", "", "Let it? [y/server/n/?]", "y\r")
 	p.expect("done\r\n")
 	p.enter("again\r")
-	p.converse("Let it? [y/S/n/?]", "n\r", "may not use the model", "")
+	p.converse("Let it? [y/server/n/?]", "S\r", "lets everything use the model for the rest", "", "Let it? [y/server/n/?]", "n\r", "may not use the model", "")
 	p.expect("done again\r\n")
 	p.ends()
 }
@@ -219,7 +219,7 @@ func TestChatInterruptOfQuestion(t *testing.T) {
 	for _, tool := range []string{"add", "name"} {
 		t.Run(tool, func(t *testing.T) {
 			ownState(t)
-			words, waits, input := []string{}, "[y/s/S/a/e/n/?]", `{"a": 1, "b": 2}`
+			words, waits, input := []string{}, "[y/s/server/a/e/n/?]", `{"a": 1, "b": 2}`
 			if tool == "name" {
 				words, waits, input = []string{"--approve", "all"}, "  >\x1b[0m \x1b[?2004h", "{}"
 			}
@@ -319,7 +319,7 @@ func TestChatCommands(t *testing.T) {
 		{"/servers", "ready"},
 		{"/prompts", "/dowel-test.greet"},
 		{"/model", "gpt-test"},
-		{"/model gpt-other", "model gpt-other"},
+		{"/model gpt-other", "model gpt-other (openai, at http://127.0.0.1:"},
 		{"/model gpt-test", "model gpt-test"},
 		{"/approve", "ask: tools that are not read-only are asked about"},
 		{"/approve some", "/approve some: there are ask"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/agent/session"
+	"github.com/dowel-mcp/dowel/internal/urlmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -198,12 +199,14 @@ func (c *chat) keep(do func(*session.Session) error) {
 	}
 }
 
-// noteModel keeps which model replies from now on.
+// noteModel keeps which model replies from now on: where one of the configuration's is, stands there.
 func (c *chat) noteModel(m chosenModel) {
 	if !c.noted {
 		c.noted = true
-		c.keep(func(s *session.Session) error {
-			return s.Note(usedModel, modelNote{m.Name, m.Provider, m.Model, m.URL})
-		})
+		note := modelNote{Name: m.Name, Provider: m.Provider, Model: m.Model}
+		if m.Name == "" {
+			note.URL = urlmask.URL(m.URL)
+		}
+		c.keep(func(s *session.Session) error { return s.Note(usedModel, note) })
 	}
 }

@@ -50,7 +50,7 @@ func mentioned(quoted, word string) (path string, ok bool) {
 
 // atHome is a path whose ~ is the user's folder.
 func atHome(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+	if rest, ok := strings.CutPrefix(path+"/", "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)
 		}

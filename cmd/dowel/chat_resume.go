@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/agent/session"
+	"github.com/dowel-mcp/dowel/internal/urlmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -28,7 +30,9 @@ func (c *chat) recall() error {
 		return err
 	}
 	c.before = held.Messages
-	c.sameModel(held.Events)
+	if err := c.sameModel(held.Events); err != nil {
+		return err
+	}
 	if !c.flags.noSave {
 		c.kept = s
 	}
@@ -50,21 +54,27 @@ type modelNote struct {
 }
 
 // sameModel goes on with the session's model, where none is named.
-func (c *chat) sameModel(events []session.Event) {
+func (c *chat) sameModel(events []session.Event) error {
 	f := &c.flags.modelFlags
 	if *f != (modelFlags{}) {
-		return
+		return nil
 	}
+	var last modelNote
 	for _, e := range events {
 		var m modelNote
-		if e.Name != usedModel || json.Unmarshal(e.Data, &m) != nil {
-			continue
-		}
-		*f = modelFlags{model: m.Name}
-		if m.Name == "" {
-			*f = modelFlags{m.Model, m.Provider, m.URL}
+		if e.Name == usedModel && json.Unmarshal(e.Data, &m) == nil {
+			last = m
 		}
 	}
+	switch {
+	case last.Name != "":
+		*f = modelFlags{model: last.Name, again: true}
+	case strings.Contains(last.URL, urlmask.Mask):
+		return usagef("the session's model %s was at %s, whose secrets are not kept: name it with --model and --base-url", line(last.Model), line(last.URL))
+	case last.Model != "":
+		*f = modelFlags{model: last.Model, provider: last.Provider, url: last.URL, again: true}
+	}
+	return nil
 }
 
 // recapitulate shows what was said last in the session that is gone on with.

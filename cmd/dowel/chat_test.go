@@ -1,12 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/agent/session"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -137,6 +139,112 @@ func TestUsageLines(t *testing.T) {
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is missing in\n%s", part, got)
+		}
+	}
+}
+
+// A copy goes to a folder that is there; ~ is the user's.
+func TestChatSave(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	home, here := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	t.Chdir(here)
+	m := follow(t, `{"turns": [{"text": "ok"}]}`)
+	out := dowel(t, "x\n/save nowhere/copy.jsonl\n/save here.jsonl\n/save ~/copy.jsonl\n", onServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...)
+	for _, want := range []string{filepath.Join(home, "copy.jsonl"), string(filepath.Separator) + "here.jsonl"} {
+		if !strings.Contains(out.stdout, want+"\n") {
+			t.Errorf("%s is missing in %+v", want, out)
+		}
+	}
+	if !strings.Contains(out.stderr, "nowhere") || out.code != exitOK {
+		t.Errorf("got %+v", out)
+	}
+	if _, err := os.Stat(filepath.Join(home, "copy.jsonl")); err != nil {
+		t.Error(err)
+	}
+	if found, err := filepath.Glob(filepath.Join(here, "*")); err != nil || len(found) != 1 {
+		t.Errorf("there are %v, %v", found, err)
+	}
+}
+
+// A session goes on with its own model, and at no other place than its own.
+func TestSameModel(t *testing.T) {
+	for _, test := range []struct {
+		notes []string
+		given modelFlags
+		want  modelFlags
+		wrong string
+	}{
+		{},
+		{notes: []string{`{"name": "local", "provider": "openai", "model": "qwen3"}`}, want: modelFlags{model: "local", again: true}},
+		{notes: []string{`{"name": "local"}`, `{"provider": "openai", "model": "m", "url": "http://h/v1"}`}, want: modelFlags{model: "m", provider: "openai", url: "http://h/v1", again: true}},
+		{notes: []string{`{"provider": "openai", "model": "m", "url": "http://****@h/v1"}`}, wrong: "name it with --model and --base-url"},
+		{notes: []string{`{"name": "local"}`}, given: modelFlags{model: "m"}, want: modelFlags{model: "m"}},
+	} {
+		c := &chat{flags: &chatFlags{}}
+		c.flags.modelFlags = test.given
+		var events []session.Event
+		for _, note := range test.notes {
+			events = append(events, session.Event{Name: usedModel, Data: json.RawMessage(note)})
+		}
+		err := c.sameModel(events)
+		if c.flags.modelFlags != test.want || (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+			t.Errorf("%v: got %+v, %v", test.notes, c.flags.modelFlags, err)
+		}
+	}
+}
+
+// The secrets of a model's URL are neither shown nor kept, and of a model of the configuration no URL is.
+func TestModelURLsAreMasked(t *testing.T) {
+	m := chosenModel{Provider: "openai", Model: "m", URL: "https://me:hush@host/v1?key=hush"}
+	if got := describeModel(m); got != "m (openai, at https://****@host/v1?key=****)" {
+		t.Errorf("shown is %s", got)
+	}
+	for name, want := range map[string]string{"": `https://****@host/v1?key=****`, "mine": ""} {
+		m.Name = name
+		s := session.New(t.TempDir(), session.Header{})
+		c := &chat{kept: s}
+		if err := s.Message(agent.Message{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello")}}); err != nil {
+			t.Fatal(err)
+		}
+		c.noteModel(m)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(s.Path())
+		if err != nil || strings.Contains(string(text), "hush") || strings.Contains(string(text), "host") != (want != "") || !strings.Contains(string(text), want) {
+			t.Errorf("kept is %s, %v", text, err)
+		}
+	}
+}
+
+// Who hears that there is no agent finds the conversation ended.
+func TestChatNotBegun(t *testing.T) {
+	noModels(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for range 50 {
+		a := &app{stdin: strings.NewReader(""), stdout: newScreen(&strings.Builder{}, nil), stderr: newScreen(&strings.Builder{}, nil)}
+		f := &chatFlags{approve: "ask", noSave: true}
+		f.agentFlags.servers = []string{"everything"}
+		c, err := a.newChat(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.open(); err != nil {
+			t.Fatal(err)
+		}
+		for waiting := true; waiting; {
+			select {
+			case <-c.ready:
+				waiting = false
+			default:
+			}
+		}
+		ended := c.ctx.Err()
+		c.close()
+		if ended == nil {
+			t.Fatal("the conversation goes on")
 		}
 	}
 }

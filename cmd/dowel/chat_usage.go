@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"github.com/dowel-mcp/dowel/agent"
@@ -89,10 +90,17 @@ func aboutMessage(m *agent.Message) string {
 	return who
 }
 
-// saveCopy writes the conversation to a file of its own, which must not be there yet.
+// saveCopy writes the conversation to a file of its own, which must not be there yet, in a folder that is there.
 func (c *chat) saveCopy(file string, h session.Header, said []agent.Message) error {
+	file, err := filepath.Abs(atHome(file))
+	if err != nil {
+		return err
+	}
+	if _, err := folder(filepath.Dir(file)); err != nil {
+		return usagef("%s cannot be saved: %w", file, err)
+	}
 	s := session.At(file, h)
-	err := s.Sync(said)
+	err = s.Sync(said)
 	if err == nil {
 		err = s.Close()
 	}

@@ -63,8 +63,8 @@ func (q *questions) say(format string, args ...any) {
 
 // asks says who asks, and what.
 func (q *questions) asks(r *client.ElicitRequest, what string) {
-	q.say("\n%s %s %s", q.out.bold(line(r.Server)), q.out.dim("("+shorten(q.origin, 60)+")"), what)
-	for text := range strings.SplitSeq(strings.TrimSpace(printable(r.Message)), "\n") {
+	q.say("\n%s %s %s", q.out.bold(revealedLine(r.Server)), q.out.dim("("+shorten(q.origin, 60)+")"), what)
+	for text := range strings.SplitSeq(strings.TrimSpace(revealed(r.Message)), "\n") {
 		q.say("  %s", text)
 	}
 }
@@ -145,7 +145,7 @@ func (q *questions) fields(ctx context.Context, fields []property, given json.Ra
 	content = given
 	for _, f := range fields {
 		if value := rawjson.Lookup(given, f.name); value != nil {
-			q.say("  %s: %s", line(f.name), line(string(value)))
+			q.say("  %s: %s", revealedLine(f.name), revealedLine(string(value)))
 			continue
 		}
 		asked++
@@ -162,7 +162,7 @@ func (q *questions) fields(ctx context.Context, fields []property, given json.Ra
 
 // confirm lets the user look at several answers before they go out.
 func (q *questions) confirm(ctx context.Context, r *client.ElicitRequest, asked int) (again bool, err error) {
-	question := fmt.Sprintf("Send this to %s? [Y/n/edit]", line(r.Server))
+	question := fmt.Sprintf("Send this to %s? [Y/n/edit]", revealedLine(r.Server))
 	if asked == 0 {
 		question = "Agree? [Y/n]"
 	}

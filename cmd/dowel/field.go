@@ -33,19 +33,19 @@ func (q *questions) field(ctx context.Context, f property) (json.RawMessage, err
 }
 
 func (q *questions) describe(f property) {
-	label := line(f.text("title"))
+	label := revealedLine(f.text("title"))
 	if label == "" {
-		label = line(f.name)
+		label = revealedLine(f.name)
 	}
 	q.say("  %s %s", q.out.bold(label), q.out.dim("("+f.demands()+")"))
-	if about := line(f.text("description")); about != "" {
+	if about := revealedLine(f.text("description")); about != "" {
 		q.say("    %s", about)
 	}
 	choices, _ := f.offered()
 	for i, c := range choices {
-		name := line(c.text())
+		name := revealedLine(c.text())
 		if c.title != "" && c.title != c.text() {
-			name = line(c.title) + " " + q.out.dim(name)
+			name = revealedLine(c.title) + " " + q.out.dim(name)
 		}
 		q.say("    %d) %s", i+1, name)
 	}
@@ -74,7 +74,7 @@ func (f property) demands() string {
 	}
 	parts := []string{kind}
 	if format := f.text("format"); format != "" {
-		parts[0] = line(format)
+		parts[0] = revealedLine(format)
 	}
 	if bounds := f.bounds("minimum", "maximum", ""); bounds != "" {
 		parts = append(parts, bounds)
@@ -87,7 +87,7 @@ func (f property) demands() string {
 	}
 	switch fallback := f.fallback(); {
 	case fallback != "":
-		parts = append(parts, "Enter takes "+fallback)
+		parts = append(parts, "Enter takes "+revealedLine(fallback))
 	case f.required:
 		parts = append(parts, "required")
 	default:

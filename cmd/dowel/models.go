@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/agent/anthropic"
 	"github.com/dowel-mcp/dowel/agent/openai"
 	"github.com/dowel-mcp/dowel/config"
+	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 
 // The providers' names.
@@ -43,7 +44,12 @@ type chosenModel struct {
 func (m chosenModel) label() string { return cmp.Or(m.Name, m.Model) }
 
 // modelFlags say which model.
-type modelFlags struct{ model, provider, url string }
+type modelFlags struct {
+	model, provider, url string
+	// again: they are those of a session that is gone on with, and mean what they meant then: without a provider a name of the
+	// configuration, else an id and no name, at the provider's own place where there is no URL.
+	again bool
+}
 
 // roster is where models are chosen from.
 type roster struct {
@@ -65,6 +71,12 @@ func (r *roster) choose(f modelFlags) (agent.Model, chosenModel, error) {
 		name = r.set.Models[0].Name
 	}
 	def := r.set.LookupModel(name)
+	if f.again && f.provider != "" {
+		return r.again(f)
+	}
+	if f.again && def == nil {
+		return nil, chosenModel{}, usagef("the session's model %s is not in your configuration any more: name one with --model", line(name))
+	}
 	alone := f.provider != "" || f.url != ""
 	switch {
 	case name == "" || def == nil && from == "your configuration":
@@ -86,6 +98,14 @@ func (r *roster) choose(f modelFlags) (agent.Model, chosenModel, error) {
 	return r.make(resolved, false)
 }
 
+// again makes the model of a session, which is where it was: what was said there goes to nobody else.
+func (r *roster) again(f modelFlags) (agent.Model, chosenModel, error) {
+	if f.url == "" && f.provider == providerOpenAI {
+		f.url = openai.DefaultBaseURL // and not that of the environment
+	}
+	return r.make(config.Model{Model: f.model, Provider: f.provider, URL: f.url}, true)
+}
+
 // make makes a model. What the environment says of URLs counts for one that no configuration describes.
 func (r *roster) make(m config.Model, environment bool) (agent.Model, chosenModel, error) {
 	if m.Provider == "" {
@@ -99,7 +119,7 @@ func (r *roster) make(m config.Model, environment bool) (agent.Model, chosenMode
 	}
 	if m.URL != "" {
 		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, chosenModel{}, usagef("the model's URL %s: write one such as http://localhost:11434/v1", m.URL)
+			return nil, chosenModel{}, usagef("the model's URL %s: write one such as http://localhost:11434/v1", urlmask.URL(m.URL))
 		}
 	}
 	variable := map[string]string{providerOpenAI: "OPENAI_API_KEY", providerAnthropic: "ANTHROPIC_API_KEY"}[m.Provider]

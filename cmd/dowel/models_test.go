@@ -65,6 +65,12 @@ func TestChooseModel(t *testing.T) {
 		{name: "one is meant that there is not", config: fmt.Sprintf(namedModels, `, "model": "locl"`), want: "did you mean local?"},
 		{name: "the only one", config: `{"models": {"local": {"model": "qwen3", "url": "http://localhost:11434/v1"}}}`, want: "openai qwen3 http://localhost:11434/v1"},
 		{name: "flags beside a name", config: namedModels, flags: modelFlags{model: "local", url: "http://localhost:2/v1"}, want: "do not go with local"},
+
+		{name: "a session's name", config: namedModels, flags: modelFlags{model: "local", again: true}, want: "openai qwen3 http://localhost:11434/v1"},
+		{name: "a session's name that is gone", config: namedModels, environment: openAI + " " + local, flags: modelFlags{model: "locl", again: true}, want: "the session's model locl is not in your configuration any more: name one with --model"},
+		{name: "a session's id", config: namedModels, flags: modelFlags{model: "qwen3", provider: "openai", url: "http://localhost:2/v1", again: true}, want: "openai qwen3 http://localhost:2/v1"},
+		{name: "a session's id that is a name by now", config: namedModels, flags: modelFlags{model: "local", provider: "openai", url: "http://localhost:2/v1", again: true}, want: "openai local http://localhost:2/v1"},
+		{name: "a session's id at its provider's place", environment: openAI + " " + local, flags: modelFlags{model: "gpt-5", provider: "openai", again: true}, want: "openai gpt-5 https://api.openai.com/v1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			environment := map[string]string{}
@@ -174,18 +180,5 @@ func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// What is allowed for good of one server holds for no other whose tools have names that begin alike.
-func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
-	for other, own := range map[string]bool{"files2": true, "file": true, "files__x": false, "files_": false, "files. x": false, "filesé": false} {
-		c := &crew{sources: map[string]string{"files": "user", other: "project"}}
-		if c.own("files") != own {
-			t.Errorf("beside %q: %v, want %v", other, !own, own)
-		}
-		if c.own(other) || c.own("nobody") {
-			t.Errorf("%q is taken for one of the user's", other)
-		}
 	}
 }

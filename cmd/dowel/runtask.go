@@ -302,4 +302,4 @@ func (p *performance) outcome(ctx context.Context, err error) error {
 }
 
 // spoken is a tool's name for people: server.tool.
-func spoken(name string) string { return line(strings.Replace(name, separator, ".", 1)) }
+func spoken(name string) string { return revealedLine(nameForPeople(name)) }

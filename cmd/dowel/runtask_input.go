@@ -62,7 +62,7 @@ func (a *app) isPiped() bool {
 		return a.stdin != nil
 	}
 	info, err := file.Stat()
-	return err == nil && (info.Mode().IsRegular() || info.Mode()&os.ModeNamedPipe != 0)
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0) // Node makes its pipes of sockets
 }
 
 // readPiped reads standard input to its end.

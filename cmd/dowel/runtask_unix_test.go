@@ -250,3 +250,18 @@ func TestRunTaskInterruptedEarly(t *testing.T) {
 		t.Errorf("exit code %d, stderr: %s", got, stderr.String())
 	}
 }
+
+// What is piped in may come through a socket, as from Node.
+func TestPipedSocket(t *testing.T) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range pair {
+		file := os.NewFile(uintptr(end), "socket")
+		defer file.Close()
+		if a := (&app{stdin: file}); !a.isPiped() {
+			t.Error("a socket is ignored")
+		}
+	}
+}

@@ -172,7 +172,7 @@ func (s *screen) clean(text string) string {
 
 var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?)`)
 
-// printable drops what a terminal would obey, and what turns text around.
+// printable drops what a terminal would obey, and what turns text around, with what belongs to it: see revealed for questions.
 func printable(text string) string {
 	if !strings.ContainsFunc(text, obeyed) && utf8.ValidString(text) {
 		return text
@@ -190,6 +190,42 @@ func obeyed(r rune) bool {
 	const bidi = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || strings.ContainsRune(bidi, r)
 }
+
+// revealed shows what cannot be seen: controls but for ends of lines and tabs, what turns text around, and what is invisible stand
+// there escaped. It is for texts that something is decided about, of which nothing may be left out; printable is for output.
+func revealed(text string) string {
+	if !strings.ContainsFunc(text, unseen) && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for rest := text; rest != ""; {
+		r, n := utf8.DecodeRuneInString(rest)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, rest[0])
+		case !unseen(r):
+			b.WriteRune(r)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r <= unicode.MaxASCII:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+		rest = rest[n:]
+	}
+	return b.String()
+}
+
+func unseen(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\t' ||
+		unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// revealedLine returns what is decided about as one line.
+func revealedLine(text string) string { return line(revealed(text)) }
 
 // line returns foreign text as one line.
 func line(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }

@@ -109,6 +109,18 @@ func TestLocalServersAreAskedFor(t *testing.T) {
 	p.ok("by\n[shell ", "call", "shell.run", "command=echo by")
 }
 
+// Commands see no key of a model but one that is set for them.
+func TestShellHasNoModelKeys(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "one")
+	t.Setenv("ANTHROPIC_API_KEY", "two")
+	p := newPerson(t)
+	const show = "command=echo ${OPENAI_API_KEY-none} ${ANTHROPIC_API_KEY-none}"
+	p.ok("none none\n", "call", "shell.run", show)
+	p.ok("three none\n", "call", "shell.run", show, "--env", "OPENAI_API_KEY=three")
+	p.ok("none two\n", "call", "shell.run", show, "-O", "keys=ANTHROPIC_API_KEY")
+	p.fails(exitUsage, "is none of OPENAI_API_KEY", "serve", "shell", "keys=HOME")
+}
+
 // Added to the servers of a person, they are in the folder in which that was done.
 func TestLocalServersAreAnchored(t *testing.T) {
 	t.Parallel()

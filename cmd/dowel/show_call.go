@@ -116,14 +116,14 @@ func brieflyInput(input json.RawMessage, width int) string {
 	const longest = 60
 	var parts []string
 	for it := rawjson.Object(input); it.Next(); {
-		value := line(string(it.Value))
+		value := revealedLine(string(it.Value))
 		if text, ok := rawjson.String(it.Value); ok {
-			value = line(text)
+			value = revealedLine(text)
 			if value == "" || strings.ContainsAny(value, " \"") {
 				value = `"` + value + `"`
 			}
 		}
-		parts = append(parts, line(string(it.Key))+"="+shorten(value, longest))
+		parts = append(parts, revealedLine(string(it.Key))+"="+shorten(value, longest))
 	}
 	return shorten(strings.Join(parts, " "), width)
 }

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/dowel-mcp/dowel/builtin"
+	"github.com/dowel-mcp/dowel/builtin/shell"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/spf13/cobra"
@@ -177,9 +178,24 @@ func (w *whence) builtIn(name string) (target, error) {
 	if err != nil {
 		return target{}, usageError{err: err}
 	}
-	t, err := w.started(append([]string{self, "serve", name}, w.options...))
+	command := append([]string{self, "serve", name}, w.options...)
+	if keys := w.modelKeys(); name == "shell" && keys != "" && options["keys"] == "" {
+		command = append(command, "keys="+keys)
+	}
+	t, err := w.started(command)
 	t.name, t.origin = name, "built into dowel"
 	return t, err
+}
+
+// modelKeys are those of a model's keys that --env sets, separated by commas: a shell hands on no others.
+func (w *whence) modelKeys() string {
+	var set []string
+	for _, setting := range w.env {
+		if key, _, ok := strings.Cut(setting, "="); ok && slices.Contains(shell.ModelKeys, key) {
+			set = append(set, key)
+		}
+	}
+	return strings.Join(set, ",")
 }
 
 // byURL is the one place that knows how to reach a URL.

@@ -1,0 +1,28 @@
+package wirename
+
+import "testing"
+
+func TestSplit(t *testing.T) {
+	for _, c := range []struct{ server, thing string }{
+		{"a", "set"}, {"a", "_set"}, {"a", "b__set"}, {"a__b", "set"}, {"my.server", "set"}, {"my server", "set"}, {"github__x", "y"},
+		{"a", "report_20240101"}, {"a", "files.read"}, {"a", "b__set_23f033f7"},
+	} {
+		name := Of(c.server, c.thing)
+		s, thing, ok := Split(name, nil, nil)
+		if ok == Marked(name) || ok && (s != c.server || thing != c.thing) {
+			t.Errorf("%s is %q of %q by itself, %v", name, thing, s, ok)
+		}
+		if s, thing, ok = Split(name, c.server, c.thing); !ok || s != c.server || thing != c.thing {
+			t.Errorf("%s is %q of %q, %v", name, thing, s, ok)
+		}
+		if _, _, ok = Split(name, "another", c.thing); ok {
+			t.Errorf("%s is taken for another's", name)
+		}
+	}
+	if a, b := Of("a__b", "set"), Of("a", "b__set_23f033f7"); a == b {
+		t.Errorf("both are %s", a)
+	}
+	if _, _, ok := Split("plain", nil, nil); ok {
+		t.Error("a name without a server has one")
+	}
+}
