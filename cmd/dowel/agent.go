@@ -180,6 +180,9 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 	if b.toolbox, err = agent.Dial(ctx, crew.handler, c); err != nil {
 		return nil, connectError{"the servers", bare(err)}
 	}
+	if crew.folder != "" {
+		o.System += "\n\nThe servers of your tools work in the folder " + crew.folder + ": what is relative in their arguments begins there, not in the current folder."
+	}
 	o.System = withInstructions(o.System, b.toolbox.Client().Instructions())
 	b.agent = agent.New(model, memorizing{b.toolbox}, o)
 	return b, nil

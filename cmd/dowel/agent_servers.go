@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,9 @@ type crew struct {
 	servers func(ctx context.Context) ([]serverLine, error)
 	close   func(ctx context.Context)
 
+	// folder is where the servers work, if that is not the current one.
+	folder string
+
 	sources map[string]string // where each server's definition is from; nil: servers says
 }
 
@@ -37,13 +41,13 @@ func (a *app) engage(ctx context.Context, f *agentFlags, s *setup) (*crew, error
 		return nil, err
 	}
 	if len(definitions) == 0 {
-		return a.engageAll(ctx, f)
+		return a.engageAll(ctx, f, s)
 	}
 	return a.engageNamed(ctx, f, s, definitions)
 }
 
 // engageAll goes through the running dowel, which may be this process.
-func (a *app) engageAll(ctx context.Context, f *agentFlags) (*crew, error) {
+func (a *app) engageAll(ctx context.Context, f *agentFlags, s *setup) (*crew, error) {
 	switch {
 	case len(f.env) > 0 || f.dir != "":
 		return nil, usagef("--env and --dir are for a server that is started by its command behind --, or built in")
@@ -61,10 +65,29 @@ func (a *app) engageAll(ctx context.Context, f *agentFlags) (*crew, error) {
 		status, err := t.running.Status(ctx)
 		return status.Servers, err
 	}
+	if status, err := t.running.Status(ctx); err == nil && status.PID != os.Getpid() {
+		c.folder = a.elsewhere(status, s.set)
+	}
 	if f.settle {
 		a.settleAll(ctx, c)
 	}
 	return c, nil
+}
+
+// elsewhere warns where the dowel that is running was started in another folder, and so works there; it returns that folder. The
+// files of a project here may be none of its.
+func (a *app) elsewhere(status control.Status, set *config.Set) (folder string) {
+	here, err := os.Getwd()
+	if err != nil || status.Folder == "" || status.Folder == here {
+		return ""
+	}
+	a.warn("the servers are those of the dowel that runs in %s (process %d), and work there, not here: end it, or name servers with --server", status.Folder, status.PID)
+	for _, file := range set.Files {
+		if file.Scope == config.Project && !slices.Contains(status.Files, file.Path) {
+			a.warn("the servers of %s are not among them", file.Path)
+		}
+	}
+	return status.Folder
 }
 
 // settleAll waits for servers that start for the first time, for a while.

@@ -380,7 +380,8 @@ func (h *house) files() (found []string) {
 
 // Status implements [control.Controller].
 func (h *house) Status() control.Status {
-	s := control.Status{PID: os.Getpid(), Version: version(), Started: h.began, Files: h.files(), Servers: control.DescribeAll(h.hub)}
+	here, _ := os.Getwd()
+	s := control.Status{PID: os.Getpid(), Folder: here, Version: version(), Started: h.began, Files: h.files(), Servers: control.DescribeAll(h.hub)}
 	s.Ending = h.ending.Load()
 	for _, p := range h.source.Set().Problems {
 		if p.Server == "" && p.Severity == config.Error {

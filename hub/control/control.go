@@ -19,6 +19,8 @@ type Status struct {
 	Gateway string   `json:"gateway,omitzero"`
 	Page    string   `json:"page,omitzero"`
 	Files   []string `json:"files"`
+	// Folder is where it was started: servers that name no folder of their own work there.
+	Folder string `json:"folder,omitzero"`
 	// Problems are what is wrong with the files themselves; what is wrong with a server is in Servers.
 	Problems []string `json:"problems,omitempty"`
 	Servers  []Server `json:"servers"`
