@@ -448,6 +448,7 @@ func TestChatMissingServer(t *testing.T) {
 	p.expect(prompt)
 	p.enter("half a line")
 	p.expect("the tools of sh are missing")
+	p.expect("servers: none is ready") // the last of what is told beside the conversation
 	p.expect(prompt + "half a line")
 	p.enter(", and the rest\r")
 	p.expect("done\r\n")
