@@ -168,27 +168,17 @@ func (r *run) summary(before, goal int) (text string, err error) {
 // summaryOf has the model summarise a text.
 func (r *run) summaryOf(text string) (string, error) {
 	c := Conversation{System: summarySystem, Messages: []Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(text)}}}}
-	for delta, err := range r.model.Reply(r.ctx, c) {
-		if delta.Message != nil {
-			r.took(delta.Message.Usage)
-		}
-		if err == nil && r.ctx.Err() != nil {
-			err = r.ended()
-		}
-		if err != nil {
-			return "", err
-		}
-		if delta.Notice != "" {
-			r.tell(Noticed{delta.Notice})
-		}
-		if delta.Message != nil {
-			if text := strings.TrimSpace(delta.Message.Text()); text != "" {
-				return text, nil
-			}
-			return "", errors.New("the model has said nothing")
-		}
+	m, err := r.request(c, func(Delta) {}) // it is told when it is whole
+	switch {
+	case err != nil:
+		return "", err
+	case m == nil:
+		return "", errors.New("the reply has no end")
 	}
-	return "", errors.New("the reply has no end")
+	if text := strings.TrimSpace(m.Text()); text != "" {
+		return text, nil
+	}
+	return "", errors.New("the model has said nothing")
 }
 
 // transcript is the messages before one as a text of so many tokens at most: what is long in it is cut.

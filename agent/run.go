@@ -160,6 +160,29 @@ func (r *run) reply() (*Message, error) {
 	var said strings.Builder
 	estimate := r.estimate()
 	c := Conversation{System: r.system(), Messages: slices.Clip(r.said.messages), Tools: slices.Clip(r.definitions())}
+	m, err := r.request(c, func(delta Delta) {
+		if delta.Reasoning != "" {
+			r.tell(Thought{delta.Reasoning})
+		}
+		if delta.Text != "" {
+			said.WriteString(delta.Text)
+			r.tell(Said{delta.Text})
+		}
+	})
+	switch {
+	case err != nil:
+		r.keep(said.String())
+		return nil, fmt.Errorf("the model has not replied: %w", err)
+	case m == nil:
+		r.keep(said.String())
+		return nil, errors.New("the model has not replied: its reply has no end")
+	}
+	r.replied(m, estimate)
+	return m, nil
+}
+
+// request makes one request, and counts what it takes. heard gets each piece of the reply; the message is nil where it has no end.
+func (r *run) request(c Conversation, heard func(Delta)) (*Message, error) {
 	for delta, err := range r.model.Reply(r.ctx, c) {
 		if delta.Message != nil {
 			r.took(delta.Message.Usage)
@@ -168,26 +191,17 @@ func (r *run) reply() (*Message, error) {
 			err = r.ended()
 		}
 		if err != nil {
-			r.keep(said.String())
-			return nil, fmt.Errorf("the model has not replied: %w", err)
+			return nil, err
 		}
 		if delta.Notice != "" {
 			r.tell(Noticed{delta.Notice})
 		}
-		if delta.Reasoning != "" {
-			r.tell(Thought{delta.Reasoning})
-		}
-		if delta.Text != "" {
-			said.WriteString(delta.Text)
-			r.tell(Said{delta.Text})
-		}
+		heard(delta)
 		if delta.Message != nil {
-			r.replied(delta.Message, estimate)
 			return delta.Message, nil
 		}
 	}
-	r.keep(said.String())
-	return nil, errors.New("the model has not replied: its reply has no end")
+	return nil, nil
 }
 
 // keep adds what the model has said of a reply that was cut off.

@@ -3,15 +3,14 @@ package main
 import (
 	"context"
 	"iter"
-	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/spf13/cobra"
 )
 
 // agentFlags say with which model and which servers an agent works: those of the whole configuration, where none is named.
@@ -33,13 +32,7 @@ func (f *agentFlags) register(cmd *cobra.Command) {
 	flags.StringVarP(&f.model, "model", "m", "", "the `model`: a name of your configuration's models, else the provider's name for it")
 	flags.StringVar(&f.provider, "provider", "", "who has the --model: openai, for all that speak its chat completions, or anthropic")
 	flags.StringVar(&f.modelFlags.url, "base-url", "", "where the --model is: the `URL` before /chat/completions or /v1/messages")
-	flags.DurationVar(&f.connect, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
-	flags.DurationVar(&f.idle, "idle-timeout", 0, "how long a call may go on without a sign of life; 0: no limit")
-	flags.DurationVar(&f.total, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
-	flags.StringVar(&f.log, "log", "", "show the servers' log messages from this `level` on (debug, info, warning, error …)")
-	flags.StringArrayVar(&f.roots, "root", nil, "a `folder` that the servers may work on (repeatable)")
-	flags.StringArrayVar(&f.answers, "answer", nil, "answer a question of a server (`key=value`, repeatable)")
-	flags.StringVar(&f.sampleText, "sample-text", "", "answer the servers' questions to a model with this `text`")
+	f.talk(flags, "the servers'", "the servers", "a server")
 }
 
 // takeCommand takes the server's command from behind --, and returns the words before it.
@@ -57,36 +50,11 @@ func (f *agentFlags) takeCommand(cmd *cobra.Command, args []string) (words []str
 // clientOptions are those of the connection between the agent and its servers: everything but who answers what servers ask.
 func (a *app) clientOptions(f *agentFlags) (client.Options, error) {
 	a.connection = f.connection
-	o := client.Options{
-		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()},
-		Connect:  limit(f.connect),
-		Idle:     f.idle,
-		Total:    f.total,
-		Restart:  client.Restart{Max: -1},
-		LogLevel: mcp.LoggingLevel(f.log),
-		Verdicts: new(transport.Verdicts),
-		Logger:   slog.New(a.notices()),
-	}
+	o, err := a.talkOptions()
 	if watchWire != nil {
 		o.Tap = watchWire(nil)
 	}
-	if f.log != "" {
-		if o.LogLevel.Severity() < 0 {
-			return o, usagef("--log %s: the levels are %v", f.log, mcp.LoggingLevels)
-		}
-		o.OnLog = a.showLog
-	}
-	if len(f.roots) > 0 {
-		roots, err := rootsOf(f.roots)
-		if err != nil {
-			return o, err
-		}
-		o.Roots = client.FixedRoots(roots...)
-	}
-	if f.sampleText != "" {
-		o.Sample = a.sample
-	}
-	return o, nil
+	return o, err
 }
 
 // assembled is an agent with all that it works with; close ends what was started for it.

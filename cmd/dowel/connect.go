@@ -12,11 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/stdio"
-	"github.com/spf13/cobra"
 )
 
 // connection holds the flags about how to talk to a server.
@@ -38,35 +40,55 @@ func (c *connection) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&c.wire, "wire", false, "show the frames on the wire on stderr, as they pass")
 	flags.StringVar(&c.revision, "revision", "", "speak this protocol `revision` (default: what the server speaks)")
+	c.talk(flags, "the server's", "the server", "the server")
+}
+
+// talk registers what all commands have that talk to servers. The words are for whose the messages are, who may work on folders, and
+// one that asks.
+func (c *connection) talk(flags *pflag.FlagSet, whose, who, one string) {
 	flags.DurationVar(&c.connect, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
 	flags.DurationVar(&c.idle, "idle-timeout", 0, "how long a call may go on without a sign of life; 0: no limit")
 	flags.DurationVar(&c.total, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
-	flags.StringVar(&c.log, "log", "", "show the server's log messages from this `level` on (debug, info, warning, error …)")
-	flags.StringArrayVar(&c.roots, "root", nil, "a `folder` that the server may work on (repeatable)")
-	flags.StringArrayVar(&c.answers, "answer", nil, "answer a question of the server (`key=value`, repeatable)")
-	flags.StringVar(&c.sampleText, "sample-text", "", "answer the server's questions to a model with this `text`")
+	flags.StringVar(&c.log, "log", "", "show "+whose+" log messages from this `level` on (debug, info, warning, error …)")
+	flags.StringArrayVar(&c.roots, "root", nil, "a `folder` that "+who+" may work on (repeatable)")
+	flags.StringArrayVar(&c.answers, "answer", nil, "answer a question of "+one+" (`key=value`, repeatable)")
+	flags.StringVar(&c.sampleText, "sample-text", "", "answer "+whose+" questions to a model with this `text`")
 }
 
 // options makes a client's options of the flags.
 func (a *app) options(t target) (client.Options, error) {
+	if r := mcp.Revision(a.revision); a.revision != "" && !r.Known() {
+		return client.Options{}, usagef("--revision %s: dowel speaks %v", a.revision, mcp.Revisions())
+	}
+	o, err := a.talkOptions()
+	if err != nil {
+		return o, err
+	}
+	o.Name, o.Revision = t.name, mcp.Revision(a.revision)
+	if len(t.header) > 0 {
+		o.Header = func(context.Context) (http.Header, error) { return t.header, nil }
+	}
+	t.extend(&o)
+	if a.wire {
+		o.Tap = newWire(a.stderr, a.json).tap
+	}
+	if watchWire != nil {
+		o.Tap = watchWire(o.Tap)
+	}
+	return o, a.answerWith(&o, t)
+}
+
+// talkOptions are those of the flags of talk, but for who answers questions to the user.
+func (a *app) talkOptions() (client.Options, error) {
 	o := client.Options{
-		Name:     t.name,
 		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()},
 		Connect:  limit(a.connect),
 		Idle:     a.idle,
 		Total:    a.total,
 		Restart:  client.Restart{Max: -1},
-		Revision: mcp.Revision(a.revision),
 		LogLevel: mcp.LoggingLevel(a.log),
 		Verdicts: new(transport.Verdicts), // what a pinned revision comes to is no verdict for another run
 		Logger:   slog.New(a.notices()),
-	}
-	if len(t.header) > 0 {
-		o.Header = func(context.Context) (http.Header, error) { return t.header, nil }
-	}
-	t.extend(&o)
-	if a.revision != "" && !o.Revision.Known() {
-		return o, usagef("--revision %s: dowel speaks %v", a.revision, mcp.Revisions())
 	}
 	if a.log != "" {
 		if o.LogLevel.Severity() < 0 {
@@ -74,14 +96,15 @@ func (a *app) options(t target) (client.Options, error) {
 		}
 		o.OnLog = a.showLog
 	}
-	if a.wire {
-		o.Tap = newWire(a.stderr, a.json).tap
+	if len(a.roots) > 0 {
+		roots, err := rootsOf(a.roots)
+		if err != nil {
+			return o, err
+		}
+		o.Roots = client.FixedRoots(roots...)
 	}
-	if watchWire != nil {
-		o.Tap = watchWire(o.Tap)
-	}
-	if err := a.answerWith(&o, t); err != nil {
-		return o, err
+	if a.sampleText != "" {
+		o.Sample = a.sample
 	}
 	return o, nil
 }
@@ -110,16 +133,6 @@ func (a *app) answerWith(o *client.Options, t target) error {
 			q.in = newLines(a.stdin)
 		}
 		o.Elicit, o.ElicitURL = q.ask, talk
-	}
-	if a.sampleText != "" {
-		o.Sample = a.sample
-	}
-	if len(a.roots) > 0 {
-		roots, err := rootsOf(a.roots)
-		if err != nil {
-			return err
-		}
-		o.Roots = client.FixedRoots(roots...)
 	}
 	return nil
 }

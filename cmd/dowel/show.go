@@ -256,7 +256,10 @@ func byServer(names []string) string {
 	var servers []string
 	tools := map[string][]string{}
 	for _, name := range names {
-		server, _ := splitTool(name)
+		var server string
+		if o, ok := originOf(name); ok {
+			server = o.server
+		}
 		if tools[server] == nil {
 			servers = append(servers, server)
 		}

@@ -99,15 +99,6 @@ func (c *shownCall) running(now time.Time, width int) string {
 	return shorten(strings.TrimRight(text+spaced(brieflyInput(c.input, room))+spaced(about), " "), width)
 }
 
-// splitTool splits a tool's name on the wire. server is empty for those of the agent's own.
-func splitTool(wire string) (server, tool string) {
-	server, tool, qualified := strings.Cut(wire, "__")
-	if !qualified {
-		return "", wire
-	}
-	return server, tool
-}
-
 // brieflyInput is arguments in so many characters: key=value for each.
 func brieflyInput(input json.RawMessage, width int) string {
 	if width < 4 {

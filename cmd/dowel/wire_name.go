@@ -9,9 +9,12 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// readableNames are the names for people of tools whose names on the wire do not say them. It is shared by all: what such a name is of
+// origins are the servers and names of tools whose names on the wire do not say them. It is shared by all: what such a name is of
 // never changes, since it is made of nothing else.
-var readableNames sync.Map // of string to string
+var origins sync.Map // of string to origin
+
+// origin is the server that has a tool or prompt, and what it calls it.
+type origin struct{ server, thing string }
 
 // memorizing keeps what tools that are listed are called for people.
 type memorizing struct{ *agent.Toolbox }
@@ -25,19 +28,25 @@ func (m memorizing) List(ctx context.Context) ([]mcp.Tool, error) {
 			continue
 		}
 		if server, tool, ok := m.Origin(wire); ok {
-			readableNames.Store(wire, server+"."+tool)
+			origins.Store(wire, origin{server, tool})
 		}
 	}
 	return tools, err
 }
 
+// originOf returns what a name on the wire is of; false where that is not known.
+func originOf(wire string) (o origin, ok bool) {
+	if known, listed := origins.Load(wire); listed {
+		return known.(origin), true
+	}
+	o.server, o.thing, ok = wirename.Split(wire, nil, nil)
+	return o, ok
+}
+
 // nameForPeople returns what a tool or prompt is called for people.
 func nameForPeople(wire string) string {
-	if name, ok := readableNames.Load(wire); ok {
-		return name.(string)
-	}
-	if server, thing, ok := wirename.Split(wire, nil, nil); ok {
-		return server + "." + thing
+	if o, ok := originOf(wire); ok {
+		return o.server + "." + o.thing
 	}
 	return wire
 }
