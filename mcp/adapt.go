@@ -20,11 +20,11 @@ func AdaptParams(r Revision, method string, raw json.RawMessage) json.RawMessage
 	return adapt(paramRules, r, method, raw)
 }
 
-func adapt(rules map[string]shape, r Revision, method string, raw json.RawMessage) json.RawMessage {
+func adapt(rules func() map[string]shape, r Revision, method string, raw json.RawMessage) json.RawMessage {
 	if r >= LatestRevision {
 		return raw
 	}
-	s, ok := rules[method]
+	s, ok := rules()[method]
 	if !ok {
 		return raw
 	}

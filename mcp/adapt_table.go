@@ -2,106 +2,123 @@ package mcp
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// The shapes below say since when a member exists. A revision before that does not get it.
+// The shapes below say since when a member exists. A revision before that does not get it. They are made when the first
+// message of an older revision is adapted: a server of the latest one never needs them.
 
-var annotations = shape{since: map[string]Revision{"lastModified": Revision20250618}}
+type since = map[string]Revision
 
-var resourceContents = shape{since: map[string]Revision{"_meta": Revision20250618}}
+type members = map[string]shape
 
-// content: audio is text before 2025-03-26, a resource link before 2025-06-18, the use of a tool before 2025-11-25.
-var content = shape{
-	turn:    contentAsText,
-	since:   map[string]Revision{"_meta": Revision20250618, "title": Revision20250618, "icons": Revision20251125},
-	members: map[string]shape{"annotations": annotations, "resource": resourceContents},
+func each(s shape) shape { return shape{elements: &s} }
+
+func list(name string, item shape) shape { return shape{members: members{name: each(item)}} }
+
+func annotationsShape() shape { return shape{since: since{"lastModified": Revision20250618}} }
+
+func resourceContentsShape() shape { return shape{since: since{"_meta": Revision20250618}} }
+
+// contentShape: audio is text before 2025-03-26, a resource link before 2025-06-18, the use of a tool before 2025-11-25.
+func contentShape() shape {
+	return shape{
+		turn:    contentAsText,
+		since:   since{"_meta": Revision20250618, "title": Revision20250618, "icons": Revision20251125},
+		members: members{"annotations": annotationsShape(), "resource": resourceContentsShape()},
+	}
 }
 
-var contents = shape{elements: &content}
-
-var tool = shape{
-	since: map[string]Revision{
-		"annotations": Revision20250326, "title": Revision20250618, "outputSchema": Revision20250618,
-		"_meta": Revision20250618, "icons": Revision20251125,
-	},
-	members: map[string]shape{"outputSchema": {turn: objectSchemaOnly}},
-}
-
-var resource = shape{
-	since:   map[string]Revision{"title": Revision20250618, "_meta": Revision20250618, "icons": Revision20251125},
-	members: map[string]shape{"annotations": annotations},
-}
-
-var promptArgument = shape{since: map[string]Revision{"title": Revision20250618}}
-
-var prompt = shape{
-	since:   map[string]Revision{"title": Revision20250618, "_meta": Revision20250618, "icons": Revision20251125},
-	members: map[string]shape{"arguments": {elements: &promptArgument}},
-}
-
-var implementation = shape{since: map[string]Revision{
-	"title": Revision20250618, "icons": Revision20251125, "websiteUrl": Revision20251125, "description": Revision20251125,
-}}
-
-var serverCapabilities = shape{since: map[string]Revision{"completions": Revision20250326}}
-
-var promptMessage = shape{members: map[string]shape{"content": content}}
-
-// samplingMessage: several blocks in one message, and _meta, since 2025-11-25.
-var samplingMessage = shape{
-	since:   map[string]Revision{"_meta": Revision20251125},
-	members: map[string]shape{"content": {turn: oneBlock, elements: &content}},
-}
-
-func list(name string, item shape) shape {
-	return shape{members: map[string]shape{name: {elements: &item}}}
-}
-
-var resultRules = map[string]shape{
-	MethodInitialize: {members: map[string]shape{
-		"serverInfo": implementation, "capabilities": serverCapabilities,
-	}, since: map[string]Revision{"instructions": Revision20241105}},
-	MethodListTools:             list("tools", tool),
-	MethodListResources:         list("resources", resource),
-	MethodListResourceTemplates: list("resourceTemplates", resource),
-	MethodListPrompts:           list("prompts", prompt),
-	MethodReadResource:          list("contents", resourceContents),
-	MethodGetPrompt:             list("messages", promptMessage),
-	MethodCallTool: {
-		since: map[string]Revision{"structuredContent": Revision20250618},
-		members: map[string]shape{
-			"content":           contents,
-			"structuredContent": {turn: objectOnly}, // any JSON value since 2026-07-28
+func toolShape() shape {
+	return shape{
+		since: since{
+			"annotations": Revision20250326, "title": Revision20250618, "outputSchema": Revision20250618,
+			"_meta": Revision20250618, "icons": Revision20251125,
 		},
-	},
-	MethodCreateMessage: {members: samplingMessage.members},
-	MethodListRoots:     list("roots", shape{since: map[string]Revision{"_meta": Revision20250618}}),
+		members: members{"outputSchema": {turn: objectSchemaOnly}},
+	}
 }
 
-var paramRules = map[string]shape{
-	MethodInitialize:     {members: map[string]shape{"clientInfo": implementation, "capabilities": clientCapabilities}},
-	MethodComplete:       {since: map[string]Revision{"context": Revision20250618}},
-	NotificationProgress: {since: map[string]Revision{"message": Revision20250326}},
-	MethodElicit: {
-		since:   map[string]Revision{"mode": Revision20251125, "elicitationId": Revision20251125, "url": Revision20251125},
-		members: map[string]shape{"requestedSchema": {turn: plainForm}},
-	},
-	MethodCreateMessage: {
-		since:   map[string]Revision{"tools": Revision20251125, "toolChoice": Revision20251125},
-		members: map[string]shape{"messages": {elements: &samplingMessage}},
-	},
+func resourceShape() shape {
+	return shape{
+		since:   since{"title": Revision20250618, "_meta": Revision20250618, "icons": Revision20251125},
+		members: members{"annotations": annotationsShape()},
+	}
 }
 
-// clientCapabilities: the modes of elicitation and what sampling may hold, since 2025-11-25.
-var clientCapabilities = shape{
-	since: map[string]Revision{"elicitation": Revision20250618},
-	members: map[string]shape{
-		"elicitation": {since: map[string]Revision{"form": Revision20251125, "url": Revision20251125}},
-		"sampling":    {since: map[string]Revision{"tools": Revision20251125, "context": Revision20251125}},
-	},
+func promptShape() shape {
+	return shape{
+		since:   since{"title": Revision20250618, "_meta": Revision20250618, "icons": Revision20251125},
+		members: members{"arguments": each(shape{since: since{"title": Revision20250618}})},
+	}
 }
+
+func implementationShape() shape {
+	return shape{since: since{
+		"title": Revision20250618, "icons": Revision20251125, "websiteUrl": Revision20251125, "description": Revision20251125,
+	}}
+}
+
+// samplingMessageShape: several blocks in one message, and _meta, since 2025-11-25.
+func samplingMessageShape() shape {
+	content := contentShape()
+	return shape{since: since{"_meta": Revision20251125}, members: members{"content": {turn: oneBlock, elements: &content}}}
+}
+
+// clientCapabilitiesShape: the modes of elicitation and what sampling may hold, since 2025-11-25.
+func clientCapabilitiesShape() shape {
+	return shape{
+		since: since{"elicitation": Revision20250618},
+		members: members{
+			"elicitation": {since: since{"form": Revision20251125, "url": Revision20251125}},
+			"sampling":    {since: since{"tools": Revision20251125, "context": Revision20251125}},
+		},
+	}
+}
+
+var resultRules = sync.OnceValue(func() map[string]shape {
+	return map[string]shape{
+		MethodInitialize: {
+			since: since{"instructions": Revision20241105},
+			members: members{
+				"serverInfo": implementationShape(), "capabilities": {since: since{"completions": Revision20250326}},
+			},
+		},
+		MethodListTools:             list("tools", toolShape()),
+		MethodListResources:         list("resources", resourceShape()),
+		MethodListResourceTemplates: list("resourceTemplates", resourceShape()),
+		MethodListPrompts:           list("prompts", promptShape()),
+		MethodReadResource:          list("contents", resourceContentsShape()),
+		MethodGetPrompt:             list("messages", shape{members: members{"content": contentShape()}}),
+		MethodCallTool: {
+			since: since{"structuredContent": Revision20250618},
+			members: members{
+				"content":           each(contentShape()),
+				"structuredContent": {turn: objectOnly}, // any JSON value since 2026-07-28
+			},
+		},
+		MethodCreateMessage: {members: samplingMessageShape().members},
+		MethodListRoots:     list("roots", shape{since: since{"_meta": Revision20250618}}),
+	}
+})
+
+var paramRules = sync.OnceValue(func() map[string]shape {
+	return map[string]shape{
+		MethodInitialize:     {members: members{"clientInfo": implementationShape(), "capabilities": clientCapabilitiesShape()}},
+		MethodComplete:       {since: since{"context": Revision20250618}},
+		NotificationProgress: {since: since{"message": Revision20250326}},
+		MethodElicit: {
+			since:   since{"mode": Revision20251125, "elicitationId": Revision20251125, "url": Revision20251125},
+			members: members{"requestedSchema": {turn: plainForm}},
+		},
+		MethodCreateMessage: {
+			since:   since{"tools": Revision20251125, "toolChoice": Revision20251125},
+			members: list("messages", samplingMessageShape()).members,
+		},
+	}
+})
 
 func contentAsText(r Revision, raw []byte) ([]byte, bool) {
 	since := Revision("")
@@ -144,7 +161,7 @@ func oneBlock(r Revision, raw []byte) ([]byte, bool) {
 	if len(blocks) == 1 {
 		it := rawjson.Array(raw)
 		it.Next()
-		out, _ := content.apply(r, it.Value)
+		out, _ := contentShape().apply(r, it.Value)
 		return out, true
 	}
 	texts := make([]string, len(blocks))

@@ -21,10 +21,12 @@ var (
 		json.Deterministic(true),
 		jsonv1.OmitEmptyWithLegacySemantics(true), // omitempty omits 0 and false, as in encoding/json
 	)
-	durationOptions = json.JoinOptions(plainOptions,
-		json.WithMarshalers(json.MarshalToFunc(encodeDuration)),
-		json.WithUnmarshalers(json.UnmarshalFromFunc(decodeDuration)),
-	)
+	durationOptions = sync.OnceValue(func() json.Options {
+		return json.JoinOptions(plainOptions,
+			json.WithMarshalers(json.MarshalToFunc(encodeDuration)),
+			json.WithUnmarshalers(json.UnmarshalFromFunc(decodeDuration)),
+		)
+	})
 )
 
 func encodeDuration(e *jsontext.Encoder, d time.Duration) error {
@@ -125,7 +127,7 @@ func AppendEncode(dst []byte, v any) ([]byte, error) {
 // optionsFor is plainOptions where they do.
 func optionsFor(t reflect.Type) json.Options {
 	if hasDuration(t) {
-		return durationOptions
+		return durationOptions()
 	}
 	return plainOptions
 }
@@ -147,10 +149,12 @@ func hasDuration(t reflect.Type) bool {
 }
 
 func searchDuration(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if t == durationType {
+	switch {
+	case t == durationType:
 		return true
-	}
-	if seen[t] {
+	case t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String: // which hold no others
+		return false
+	case seen[t]:
 		return false
 	}
 	seen[t] = true

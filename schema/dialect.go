@@ -40,24 +40,28 @@ func dialectOf(t *tree) (dialect, error) {
 	return 0, fmt.Errorf("%w: JSON Schema dialect %s is not known here; use 2020-12, 2019-09, draft-07, draft-06 or draft-04", ErrUnsupported, quoted([]byte(uri.text)))
 }
 
-// keywordIn says which dialects know a keyword, from the first to the last; 0
-// is no bound. What is not listed, all know. The rest is of no effect there.
-var keywordIn = map[string][2]dialect{
-	"id": {0, draft4}, "$id": {draft6, 0}, "examples": {draft6, 0}, "const": {draft6, 0}, "contains": {draft6, 0}, "propertyNames": {draft6, 0},
-	"$comment": {draft7, 0}, "if": {draft7, 0}, "then": {draft7, 0}, "else": {draft7, 0},
-	"readOnly": {draft7, 0}, "writeOnly": {draft7, 0}, "contentEncoding": {draft7, 0}, "contentMediaType": {draft7, 0},
-	"$anchor": {draft2019, 0}, "$defs": {draft2019, 0}, "deprecated": {draft2019, 0}, "contentSchema": {draft2019, 0},
-	"minContains": {draft2019, 0}, "maxContains": {draft2019, 0}, "dependentRequired": {draft2019, 0}, "dependentSchemas": {draft2019, 0},
-	"unevaluatedItems": {draft2019, 0}, "unevaluatedProperties": {draft2019, 0},
-	"$recursiveAnchor": {draft2019, draft2019}, "$recursiveRef": {draft2019, draft2019},
-	"dependencies": {0, draft7}, "additionalItems": {0, draft2019},
-	"prefixItems": {draft2020, 0}, "$dynamicAnchor": {draft2020, 0}, "$dynamicRef": {draft2020, 0},
-}
-
-// knows reports whether a keyword has an effect in the dialect.
+// knows reports whether a keyword has an effect in the dialect. What is not listed here, all know.
 func (d dialect) knows(keyword string) bool {
-	in := keywordIn[keyword]
-	return d >= in[0] && (in[1] == 0 || d <= in[1])
+	switch keyword {
+	case "id":
+		return d <= draft4
+	case "dependencies":
+		return d <= draft7
+	case "additionalItems":
+		return d <= draft2019
+	case "$id", "examples", "const", "contains", "propertyNames":
+		return d >= draft6
+	case "$comment", "if", "then", "else", "readOnly", "writeOnly", "contentEncoding", "contentMediaType":
+		return d >= draft7
+	case "$anchor", "$defs", "deprecated", "contentSchema", "minContains", "maxContains", "dependentRequired", "dependentSchemas",
+		"unevaluatedItems", "unevaluatedProperties":
+		return d >= draft2019
+	case "$recursiveAnchor", "$recursiveRef":
+		return d == draft2019
+	case "prefixItems", "$dynamicAnchor", "$dynamicRef":
+		return d >= draft2020
+	}
+	return true
 }
 
 // idKeyword names a subschema.
@@ -80,20 +84,25 @@ const (
 	named                    // the members' values are
 )
 
-// applicators are the keywords that hold subschemas, in any dialect.
-var applicators = map[string]shape{
-	"$defs": named, "definitions": named,
-	"properties": named, "patternProperties": named, "additionalProperties": single, "propertyNames": single,
-	"items": single | listed, "prefixItems": listed, "additionalItems": single, "contains": single,
-	"allOf": listed, "anyOf": listed, "oneOf": listed, "not": single,
-	"if": single, "then": single, "else": single,
-	"dependencies": named, "dependentSchemas": named,
-	"unevaluatedItems": single, "unevaluatedProperties": single, "contentSchema": single,
+// applicator says where a keyword holds subschemas, in any dialect; 0 where it holds none.
+func applicator(keyword string) shape {
+	switch keyword {
+	case "$defs", "definitions", "properties", "patternProperties", "dependencies", "dependentSchemas":
+		return named
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		return listed
+	case "items":
+		return single | listed
+	case "additionalProperties", "propertyNames", "additionalItems", "contains", "not", "if", "then", "else",
+		"unevaluatedItems", "unevaluatedProperties", "contentSchema":
+		return single
+	}
+	return 0
 }
 
 // subschemas are those that the keyword m holds.
 func (m member) subschemas() []*tree {
-	shape, v := applicators[m.name], m.value
+	shape, v := applicator(m.name), m.value
 	switch {
 	case v.kind == '[' && shape&listed != 0:
 		return v.items

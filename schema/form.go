@@ -17,15 +17,23 @@ func FormOf(t reflect.Type) (*Schema, error) {
 	return cached(cacheKey{t, Options{}, true})
 }
 
-// formKeywords are the keywords of a field, by its type. Those of arrays hold
-// where items is an enumeration.
-var formKeywords = map[string][]string{
-	"string":  {"type", "title", "description", "default", "format", "minLength", "maxLength", "enum", "oneOf"},
-	"number":  {"type", "title", "description", "default", "minimum", "maximum"},
-	"integer": {"type", "title", "description", "default", "minimum", "maximum"},
-	"boolean": {"type", "title", "description", "default"},
-	"array":   {"type", "title", "description", "default", "minItems", "maxItems", "items"},
+// formKeywords are the keywords of a field beside those that every field can have, by its type; nil for a type that no form
+// has. Those of arrays hold where items is an enumeration.
+func formKeywords(typ string) []string {
+	switch typ {
+	case "string":
+		return []string{"format", "minLength", "maxLength", "enum", "oneOf"}
+	case "number", "integer":
+		return []string{"minimum", "maximum"}
+	case "boolean":
+		return []string{}
+	case "array":
+		return []string{"minItems", "maxItems", "items"}
+	}
+	return nil
 }
+
+var everyField = []string{"type", "title", "description", "default"}
 
 var formFormats = []string{`"email"`, `"uri"`, `"date"`, `"date-time"`}
 
@@ -46,12 +54,12 @@ func (g *inference) checkForm(root *object, t reflect.Type, at where) error {
 }
 
 func formField(o *object) error {
-	allowed, ok := formKeywords[o.typ]
-	if !ok {
+	own := formKeywords(o.typ)
+	if own == nil {
 		return fmt.Errorf("a form can ask for strings, numbers, booleans and choices among strings only")
 	}
 	for _, e := range o.entries {
-		if !slices.Contains(allowed, e.name) {
+		if !slices.Contains(everyField, e.name) && !slices.Contains(own, e.name) {
 			return fmt.Errorf("%s is not allowed in a form", e.name)
 		}
 	}

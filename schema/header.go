@@ -63,7 +63,7 @@ func (w *headerWalk) reachable(t *tree, path []string) error {
 					return err
 				}
 			}
-		case applicators[m.name] != 0:
+		case applicator(m.name) != 0:
 			if hidden(m) {
 				return fmt.Errorf("%s below %s of %s: only properties that are reached through properties alone can be headers", headerKeyword, m.name, pathName(path))
 			}

@@ -154,6 +154,9 @@ var (
 
 // implements looks at the methods of *t too.
 func implements(t reflect.Type, any []reflect.Type) bool {
+	if t.Name() != "" && t.PkgPath() == "" { // predeclared, and without methods
+		return false
+	}
 	for _, i := range any {
 		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
 			return true

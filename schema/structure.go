@@ -45,7 +45,7 @@ func parseTag(tag string) jsonTag {
 func (g *inference) structure(t reflect.Type, at where) (*object, error) {
 	// The decoder knows which tags it refuses; it looks at a type's tags when it
 	// first meets the type.
-	if err := json.Unmarshal([]byte("{}"), reflect.New(t).Interface(), durationOptions); err != nil {
+	if err := json.Unmarshal([]byte("{}"), reflect.New(t).Interface(), optionsFor(t)); err != nil {
 		return nil, at.errorf("%w", reason(err))
 	}
 	w := &fieldWalk{inference: g, open: make(map[reflect.Type]bool)}

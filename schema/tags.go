@@ -168,7 +168,7 @@ func (t *fieldTags) value(tag, text string, o *object, typ reflect.Type) ([]byte
 	if o.typ == "string" && t.field.tag.quoted {
 		return raw, nil
 	}
-	if err := json.Unmarshal(raw, reflect.New(typ).Interface(), durationOptions); err != nil {
+	if err := json.Unmarshal(raw, reflect.New(typ).Interface(), durationOptions()); err != nil {
 		return nil, t.errorf(tag, "is not a %s", typ)
 	}
 	return raw, nil
@@ -272,7 +272,7 @@ func (t *fieldTags) examples() error {
 			return t.errorf("examples", "must be a JSON array")
 		}
 		for _, item := range list.items {
-			if err := json.Unmarshal(item.raw, reflect.New(t.typ).Interface(), durationOptions); err != nil {
+			if err := json.Unmarshal(item.raw, reflect.New(t.typ).Interface(), durationOptions()); err != nil {
 				return t.errorf("examples", "%s is not a %s", item.raw, t.field.Type)
 			}
 			values = append(values, item.raw)
