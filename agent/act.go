@@ -135,7 +135,7 @@ func (r *run) startCall(t *task, box *inbox) bool {
 func (r *run) take(p post) {
 	switch {
 	case p.progress != nil:
-		r.tell(CallProgressed{p.task.use.ID, *p.progress})
+		r.tell(CallProgressed{p.task.use, *p.progress})
 	case p.ended != nil:
 		p.ended.Result = r.results.keep(p.ended.Result, r.opts.MaxResult, r.opts.MaxMedia)
 		if p.task.edited {
@@ -176,7 +176,7 @@ func (r *run) approve(t *task) error {
 // refuse gives a call a result that says why it was not run.
 func (r *run) refuse(t *task, why string) {
 	t.result = failed(t.use.ID, "This tool was not run: "+why+".")
-	r.tell(CallEnded{ID: t.use.ID, Result: t.result, Refusal: why})
+	r.tell(CallEnded{Call: t.use, Result: t.result, Refusal: why})
 }
 
 func failed(id, why string) mcp.ToolResultContent {
@@ -192,7 +192,7 @@ func (r *run) runOwn(t *task) {
 	} else {
 		t.result.Content = []mcp.Content{mcp.Text(text)}
 	}
-	r.tell(CallEnded{ID: t.use.ID, Result: t.result, Took: time.Since(began)})
+	r.tell(CallEnded{Call: t.use, Result: t.result, Took: time.Since(began)})
 }
 
 // begin runs a tool beside this goroutine. What its server asks meanwhile comes back through the box, as all else does.
@@ -204,7 +204,7 @@ func (r *run) begin(t *task, box *inbox) {
 			if p := recover(); p != nil {
 				result = failed(t.use.ID, fmt.Sprintf("The tool has panicked: %v", p))
 			}
-			box.put(post{task: t, ended: &CallEnded{ID: t.use.ID, Result: result, Took: time.Since(began)}})
+			box.put(post{task: t, ended: &CallEnded{Call: t.use, Result: result, Took: time.Since(began)}})
 		}()
 		res, err := r.tools.Call(ctx, t.use, func(p mcp.ProgressParams) { box.put(post{task: t, progress: &p}) })
 		switch {

@@ -539,7 +539,7 @@ func TestToolbox(t *testing.T) {
 				last = err
 				if p, ok := e.(agent.CallProgressed); ok {
 					progressed++
-					if p.ID == "call-1-0" {
+					if p.Call.ID == "call-1-0" {
 						cancel()
 					}
 				}

@@ -44,13 +44,13 @@ type CallStarted struct {
 
 // CallProgressed: a tool says how far it is.
 type CallProgressed struct {
-	ID string
+	Call mcp.ToolUse
 	mcp.ProgressParams
 }
 
 // CallEnded: a tool has a result, which may be that it failed or was not run.
 type CallEnded struct {
-	ID      string
+	Call    mcp.ToolUse
 	Result  mcp.ToolResultContent
 	Took    time.Duration
 	Refusal string // why it was not run; empty where it was

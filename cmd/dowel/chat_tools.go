@@ -18,7 +18,7 @@ func (c *chat) listTools(ctx context.Context, words string) error {
 	if err != nil {
 		return err
 	}
-	tools, err := it.toolbox.List(ctx)
+	tools, err := memorizing{it.toolbox}.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,5 +122,6 @@ func promptsOf(ctx context.Context, it *assembled) ([]mcp.Prompt, error) {
 	if notOffered(err) {
 		err = nil
 	}
+	memorize(prompts)
 	return prompts, err
 }

@@ -242,7 +242,6 @@ type performance struct {
 	step   int
 	said   string // of the present reply, as far as it has come
 	answer string // the last reply
-	calls  map[string]mcp.ToolUse
 	ended  *agent.Ended
 	usage  agent.Usage
 	needed *errApproval
@@ -263,11 +262,6 @@ func (p *performance) take(e agent.Event) {
 			p.usage.Cached += u.Cached
 			p.usage.Output += u.Output
 		}
-	case agent.CallStarted:
-		if p.calls == nil {
-			p.calls = map[string]mcp.ToolUse{}
-		}
-		p.calls[e.Call.ID] = e.Call
 	case agent.Decided:
 		if !e.Allowed && e.Call.Name != "" && p.needed == nil {
 			p.needed = &errApproval{e.Call.Name, e.Server, e.Effect, string(p.mode)}

@@ -160,13 +160,13 @@ func (v *jsonViewer) line(e agent.Event) any {
 	case agent.CallStarted:
 		return eventCall{v.head("call"), useOf(e.Call)}
 	case agent.CallProgressed:
-		return eventProgress{v.head("progress"), e.ID, v.p.calls[e.ID].Name, e.Progress, e.Total, e.Message}
+		return eventProgress{v.head("progress"), e.Call.ID, e.Call.Name, e.Progress, e.Total, e.Message}
 	case agent.CallEnded:
 		content := e.Result.Content
 		if content == nil {
 			content = []mcp.Content{}
 		}
-		return eventResult{v.head("result"), e.ID, v.p.calls[e.ID].Name, e.Result.IsError, e.Refusal, milliseconds(e.Took), content}
+		return eventResult{v.head("result"), e.Call.ID, e.Call.Name, e.Result.IsError, e.Refusal, milliseconds(e.Took), content}
 	case agent.Asked:
 		return eventQuestion{v.head("question"), e.Server, e.Kind, e.Message}
 	case agent.ToolsChanged:

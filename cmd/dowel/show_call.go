@@ -29,7 +29,7 @@ func (r *renderer) start(e agent.CallStarted) {
 
 func (r *renderer) progress(e agent.CallProgressed) {
 	for _, c := range r.calls {
-		if c.id == e.ID {
+		if c.id == e.Call.ID {
 			c.progress = progressText(e.ProgressParams)
 		}
 	}
@@ -55,13 +55,10 @@ func (r *renderer) refuse(c *shownCall, why string) {
 
 // end shows what a call has come to.
 func (r *renderer) end(e agent.CallEnded) {
-	c := &shownCall{tool: "a call"}
-	if i := slices.IndexFunc(r.calls, func(c *shownCall) bool { return c.id == e.ID }); i >= 0 {
-		c = r.calls[i]
-		r.calls = slices.Delete(r.calls, i, i+1)
-	}
+	c := &shownCall{tool: spoken(e.Call.Name), input: e.Call.Input}
+	r.calls = slices.DeleteFunc(r.calls, func(running *shownCall) bool { return running.id == e.Call.ID })
 	if e.Refusal != "" {
-		if !r.refused[e.ID] {
+		if !r.refused[e.Call.ID] {
 			r.refuse(c, e.Refusal)
 		}
 		return

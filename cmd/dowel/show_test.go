@@ -28,12 +28,13 @@ func callOf(id, tool, input string) agent.CallStarted {
 	return agent.CallStarted{Call: mcp.ToolUse{ID: id, Name: tool, Input: json.RawMessage(input)}}
 }
 
-func endingWith(id, text string, took time.Duration) agent.CallEnded {
-	return agent.CallEnded{ID: id, Result: mcp.ToolResultContent{ToolUseID: id, Content: []mcp.Content{mcp.Text(text)}}, Took: took}
+func endingWith(call agent.CallStarted, text string, took time.Duration) agent.CallEnded {
+	id := call.Call.ID
+	return agent.CallEnded{Call: call.Call, Result: mcp.ToolResultContent{ToolUseID: id, Content: []mcp.Content{mcp.Text(text)}}, Took: took}
 }
 
 func progressing(id string, done, total float64, message string) agent.CallProgressed {
-	return agent.CallProgressed{ID: id, ProgressParams: mcp.ProgressParams{Progress: done, Total: total, Message: message}}
+	return agent.CallProgressed{Call: mcp.ToolUse{ID: id}, ProgressParams: mcp.ProgressParams{Progress: done, Total: total, Message: message}}
 }
 
 func become(s agent.State) shownStep { return shownStep{event: agent.StateChanged{State: s, Step: 1}} }
@@ -44,9 +45,11 @@ func later(d time.Duration, e agent.Event) shownStep { return shownStep{after: d
 
 // shownRuns are runs, by the names of their golden files.
 func shownRuns() map[string][]shownStep {
-	failed := endingWith("2", "out of cheese\nand of wine", 10*time.Millisecond)
+	read, buy, look := callOf("1", "files__read", `{"path":"notes/a long name.txt","limit":100}`),
+		callOf("2", "shop__buy", `{"what":["cheese",{"n":2}]}`), callOf("3", "files__look", `{}`)
+	failed := endingWith(buy, "out of cheese\nand of wine", 10*time.Millisecond)
 	failed.Result.IsError = true
-	picture := endingWith("3", "behold", time.Second)
+	picture := endingWith(look, "behold", time.Second)
 	picture.Result.Content = append(picture.Result.Content, mcp.Image(make([]byte, 3000), "image/png"))
 	tick := func(d time.Duration) shownStep { return shownStep{after: d, do: (*renderer).tick} }
 	return map[string][]shownStep{
@@ -57,17 +60,17 @@ func shownRuns() map[string][]shownStep {
 		},
 		"calls": {
 			become(agent.Thinking), shown(agent.Said{Text: "Let me see."}), shown(agent.Replied{}), become(agent.Acting),
-			shown(callOf("1", "files__read", `{"path":"notes/a long name.txt","limit":100}`)), shown(callOf("2", "shop__buy", `{"what":["cheese",{"n":2}]}`)),
+			shown(read), shown(buy),
 			later(1500*time.Millisecond, progressing("1", 1, 4, "reading")), tick(time.Second),
-			later(0, failed), later(0, endingWith("1", strings.Repeat("ä", 5000), 83*time.Second)),
-			shown(callOf("3", "files__look", `{}`)), later(time.Second, picture),
+			later(0, failed), later(0, endingWith(read, strings.Repeat("ä", 5000), 83*time.Second)),
+			shown(look), later(time.Second, picture),
 			become(agent.Thinking), shown(agent.Said{Text: "There."}), shown(agent.Replied{}), become(agent.Finished), shown(agent.Ended{Reason: agent.Answered, Steps: 2}),
 		},
 		"refusals": {
 			become(agent.Thinking), shown(agent.Replied{}), become(agent.Acting),
 			shown(agent.Decided{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Server: "files", By: agent.ByUser, Reason: "the user refused: not there"}),
-			shown(agent.CallEnded{ID: "1", Refusal: "the user refused: not there"}),
-			shown(agent.CallEnded{ID: "2", Refusal: "there is no tool x"}),
+			shown(agent.CallEnded{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Refusal: "the user refused: not there"}),
+			shown(agent.CallEnded{Call: mcp.ToolUse{ID: "2", Name: "x"}, Refusal: "there is no tool x"}),
 			shown(agent.Decided{Server: "everything", Reason: "the user refused"}),
 			shown(agent.Decided{Call: mcp.ToolUse{ID: "3", Name: "files__read"}, Allowed: true, By: agent.ByAnnotation}),
 		},
@@ -85,7 +88,7 @@ func shownRuns() map[string][]shownStep {
 		},
 		"escapes": {
 			become(agent.Thinking), shown(agent.Said{Text: "red \x1b[31mtext\x1b[0m\x07 \u202eback"}), shown(agent.Thought{Text: "\x1b]0;title\x07sly"}), become(agent.Acting),
-			shown(callOf("1", "a__\x1b[2Jb", `{"k\u001b[1m":"\u001b[2Jv"}`)), shown(endingWith("1", "\x1b[2J", 0)),
+			shown(callOf("1", "a__\x1b[2Jb", `{"k\u001b[1m":"\u001b[2Jv"}`)), shown(endingWith(callOf("1", "a__\x1b[2Jb", `{"k\u001b[1m":"\u001b[2Jv"}`), "\x1b[2J", 0)),
 		},
 		"question": {
 			become(agent.Thinking), shown(agent.Said{Text: "I ask"}), become(agent.Waiting), {do: func(r *renderer) { r.hold(true) }},

@@ -24,14 +24,21 @@ func (m memorizing) List(ctx context.Context) ([]mcp.Tool, error) {
 	tools, err := m.Toolbox.List(ctx)
 	for i := range tools {
 		wire := tools[i].Name
-		if !wirename.Marked(wire) {
-			continue
-		}
-		if server, tool, ok := m.Origin(wire); ok {
+		if server, tool, ok := m.Origin(wire); ok && wirename.Marked(wire) {
 			origins.Store(wire, origin{server, tool})
 		}
 	}
 	return tools, err
+}
+
+// memorize keeps what prompts are called for people.
+func memorize(prompts []mcp.Prompt) {
+	for _, p := range prompts {
+		server, prompt, ok := wirename.Split(p.Name, p.Meta[wirename.MetaServer], p.Meta[wirename.MetaThing])
+		if ok && wirename.Marked(p.Name) {
+			origins.Store(p.Name, origin{server, prompt})
+		}
+	}
 }
 
 // originOf returns what a name on the wire is of; false where that is not known.

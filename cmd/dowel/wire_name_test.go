@@ -34,6 +34,7 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 				Name: tool, InputSchema: []byte(`{"type":"object"}`), Meta: mcp.Meta{wirename.MetaServer: "files", wirename.MetaThing: "set", "other": name},
 			}, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil })
 		}
+		server.Prompt(s, "two words", "", func(context.Context, struct{}) (string, error) { return "", nil })
 		defer s.Close()
 		definitions = append(definitions, hub.Definition{Name: name, Target: s})
 	}
@@ -70,6 +71,15 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 			if p.allowed(wire) != (from == "user") {
 				t.Errorf("%s of %s, %s: %v", tool, own, from, p.allowed(wire))
 			}
+		}
+	}
+	prompts, err := promptsOf(t.Context(), &assembled{toolbox: box})
+	if err != nil || len(prompts) != len(sources) {
+		t.Fatal(prompts, err)
+	}
+	for _, p := range prompts {
+		if server, _, _ := strings.Cut(spoken(p.Name), ".two words"); sources[server] == "" {
+			t.Errorf("the prompt %s is called %s for people", p.Name, spoken(p.Name))
 		}
 	}
 	if got := store.AlwaysAllow("my.server"); len(got) != 3 || got[1] != "set" || got[2] != "two.words" {
