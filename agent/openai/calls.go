@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"crypto/rand"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ type call struct {
 	index     int64
 	id, name  string
 	arguments strings.Builder
+	extra     json.RawMessage // extra_content: Gemini's signature of the thoughts that led to the call
 }
 
 func (c *call) blank() bool { return isBlank(c.arguments.String()) }
@@ -43,6 +45,9 @@ func (c *calls) add(f fragment) {
 		at.name += f.Function.Name
 	}
 	at.arguments.WriteString(f.Function.Arguments)
+	if extra, ok := f.JSON.ExtraFields["extra_content"]; ok && extra.Raw() != "null" {
+		at.extra = json.RawMessage(extra.Raw())
+	}
 }
 
 // of returns the call that a fragment belongs to, if it is not the beginning of one: that of its index with its id, or else the
@@ -101,9 +106,24 @@ func (c *calls) uses(cut bool) (uses []mcp.ToolUse) {
 			use.ID = mint()
 		}
 		seen[use.ID] = true
+		at.id = use.ID
 		uses = append(uses, use)
 	}
 	return uses
+}
+
+// extras returns what came with the calls and goes back with them, by id; nil for nothing.
+func (c *calls) extras(uses []mcp.ToolUse) (extras map[string]json.RawMessage) {
+	for _, at := range c.all {
+		if at.extra == nil || !slices.ContainsFunc(uses, func(u mcp.ToolUse) bool { return u.ID == at.id }) {
+			continue
+		}
+		if extras == nil {
+			extras = map[string]json.RawMessage{}
+		}
+		extras[at.id] = at.extra
+	}
+	return extras
 }
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -63,12 +63,20 @@ type history struct {
 
 func (h *history) assistant(msg *agent.Message) message {
 	a := sdk.ChatCompletionAssistantMessageParam{}
+	var thought thoughts
+	if h.thoughts {
+		thought = h.thoughtsOf(msg)
+	}
 	h.calls.begin()
 	for _, use := range msg.Calls() {
-		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
+		call := &sdk.ChatCompletionMessageFunctionToolCallParam{
 			ID:       h.calls.add(use),
 			Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: nameOf(use.Name), Arguments: arguments(use.Input)},
-		}})
+		}
+		if extra := thought.Calls[use.ID]; extra != nil {
+			call.SetExtraFields(map[string]any{"extra_content": extra})
+		}
+		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
 	}
 	text := msg.Text()
 	if text == "" && len(a.ToolCalls) == 0 {
@@ -77,7 +85,7 @@ func (h *history) assistant(msg *agent.Message) message {
 	if text != "" {
 		a.Content.OfString = sdk.String(text)
 	}
-	if fields := h.thoughtsOf(msg); h.thoughts && fields != nil {
+	if fields := thought.fields(); fields != nil {
 		a.SetExtraFields(fields)
 	}
 	return message{OfAssistant: &a}

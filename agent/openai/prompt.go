@@ -68,7 +68,8 @@ func (m *Model) promptMessages(c agent.Conversation) (all []message) {
 		}
 		a := sdk.ChatCompletionAssistantMessageParam{}
 		a.Content.OfString = sdk.String(text)
-		if fields := m.thoughtsOf(&msg); thoughts && fields != nil {
+		thought := m.thoughtsOf(&msg)
+		if fields := thought.fields(); thoughts && fields != nil {
 			a.SetExtraFields(fields)
 		}
 		all = append(all, message{OfAssistant: &a})

@@ -25,6 +25,8 @@ type thoughts struct {
 	// Ollama and OpenRouter. Empty is not the same as nil: DeepSeek wants empty ones back, too.
 	ReasoningContent *string `json:"reasoning_content,omitzero"`
 	Reasoning        *string `json:"reasoning,omitzero"`
+	// What came with calls beside what they say, by id: Gemini refuses a conversation without it.
+	Calls map[string]json.RawMessage `json:"calls,omitzero"`
 }
 
 // add takes a piece from the fields of a delta, and returns it. Of a server that sends both, the first counts.
@@ -48,23 +50,27 @@ func grow(text **string, piece string) string {
 
 // raw is the form in which a message keeps it; nil where the model has not thought.
 func (t *thoughts) raw(from string) json.RawMessage {
-	if t.ReasoningContent == nil && t.Reasoning == nil {
+	if t.ReasoningContent == nil && t.Reasoning == nil && t.Calls == nil {
 		return nil
 	}
 	t.From = from
 	raw, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // strings
+		panic(err) // strings, and JSON that was read
 	}
 	return raw
 }
 
-// thoughtsOf returns the fields that a message of the assistant brings back; nil for none.
-func (m *Model) thoughtsOf(msg *agent.Message) map[string]any {
-	var t thoughts
+// thoughtsOf returns what a message of the assistant brings back; nothing where it is another provider's.
+func (m *Model) thoughtsOf(msg *agent.Message) (t thoughts) {
 	if len(msg.Reasoning) == 0 || json.Unmarshal(msg.Reasoning, &t) != nil || t.From != m.place() {
-		return nil // another provider's
+		return thoughts{}
 	}
+	return t
+}
+
+// fields are those of the message; nil for none.
+func (t *thoughts) fields() map[string]any {
 	switch {
 	case t.ReasoningContent != nil:
 		return map[string]any{"reasoning_content": *t.ReasoningContent}

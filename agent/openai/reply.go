@@ -115,6 +115,7 @@ func (r *reply) message() (*agent.Message, error) {
 	if err := r.check(len(uses)); err != nil {
 		return nil, err
 	}
+	r.thoughts.Calls = r.calls.extras(uses)
 	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.raw(r.model.place()), Usage: r.usage, Cut: r.cut()}
 	if r.text != "" {
 		msg.Content = append(msg.Content, mcp.Text(r.text))

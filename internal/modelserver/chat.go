@@ -12,6 +12,7 @@ import (
 //	"openai"      the limits of OpenAI's own: 128 tools, descriptions of 1024 characters
 //	"thinking"    assistant messages have to bring back reasoning_content where tools are offered, as DeepSeek wants it
 //	"reasoning"   the field is called reasoning, as in vLLM
+//	"signed"      the first call of a reply is signed, and has to come back with its signature, as Gemini wants it
 //	"noTools"     tools are refused, as by Ollama for a model without them
 //	"noIDs"       calls have no id
 //	"wholeCalls"  each call comes in one piece, with index 0, as from Ollama
@@ -44,6 +45,12 @@ type chatCall struct {
 		Name      string `json:"name,omitzero"`
 		Arguments string `json:"arguments"`
 	} `json:"function"`
+	Extra json.RawMessage `json:"extra_content,omitzero"`
+}
+
+// signature is what the "signed" quirk has with a call.
+func (c *chatCall) signature() json.RawMessage {
+	return json.RawMessage(`{"google":{"thought_signature":"` + c.Function.Name + ` is signed"}}`)
 }
 
 // chatError is an error in the API's shape.
@@ -144,6 +151,9 @@ func (e *exchange) chatCalls(turn *Turn) (calls []chatCall) {
 			call.ID = turn.Calls[i].id("call_", e.request.Turn, i)
 		}
 		call.Function.Name, call.Function.Arguments = turn.Calls[i].Name, tight(turn.Calls[i].Text())
+		if i == 0 && e.script.has("signed") {
+			call.Extra = call.signature()
+		}
 		calls = append(calls, call)
 	}
 	return calls

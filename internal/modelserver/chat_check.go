@@ -55,6 +55,10 @@ func (s *Script) checkMessages(req *chatRequest) *chatError {
 		if s.has("thinking") && m.Role == "assistant" && len(req.Tools) > 0 && m.ReasoningContent == nil {
 			return invalid("The `reasoning_content` in the thinking mode must be passed back to the API.", "", "invalid_request_error")
 		}
+		if s.has("signed") && len(m.ToolCalls) > 0 && tight(string(m.ToolCalls[0].Extra)) != string(m.ToolCalls[0].signature()) {
+			return invalid(fmt.Sprintf("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, "+
+				"and missing thought_signature may lead to degraded model performance. Additional data, function call `%s`, position %d.", m.ToolCalls[0].Function.Name, i), "", "")
+		}
 	}
 	return checkAnswers(req.Messages)
 }

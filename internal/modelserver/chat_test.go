@@ -88,6 +88,7 @@ func TestChatStream(t *testing.T) {
 		{"", []string{`"reasoning_content":"h"`, `"content":"Grü"`, `"id":"call_0_0"`, `"id":"call_0_1"`, `"prompt_tokens":10`, `"cached_tokens":4`, `"finish_reason":"tool_calls"`, "data: [DONE]\n\n"}, `"reasoning":`},
 		{"reasoning", []string{`"reasoning":"h"`}, "reasoning_content"},
 		{"noIDs", []string{`"name":"a"`}, "call_0"},
+		{"signed", []string{`"name":"a","arguments":""},"extra_content":{"google":{"thought_signature":"a is signed"}}`}, "b is signed"},
 		{"wholeCalls", []string{`"arguments":"{\"x\":1}"`, `"arguments":"not {json"`}, `"index":1`},
 		{"interleaved", []string{`"name":"a","arguments":""}}]},"finish_reason":null,"index":0}],"created":1,"id":"chatcmpl-1","model":"m","object":"chat.completion.chunk"}` + "\n\n" + `data: {"choices":[{"delta":{"tool_calls":[{"index":1`}, "nothing"},
 	} {
