@@ -25,6 +25,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,7 +54,7 @@ type Options struct {
 	Model string
 	// Key goes into the header X-Api-Key.
 	Key string
-	// BaseURL is that of another server; the path v1/messages is added to it.
+	// BaseURL is that of another server; the path v1/messages is added to it, and its query goes with every request.
 	BaseURL string
 
 	// Window is how many tokens the model takes; default [DefaultWindow], and not known where there is a BaseURL.
@@ -115,6 +116,7 @@ func New(o Options) *Model {
 		options = append(options, option.WithEnvironmentProduction())
 	} else {
 		options = append(options, option.WithBaseURL(o.BaseURL))
+		options = append(options, queryOf(o.BaseURL)...)
 	}
 	if o.Key != "" {
 		options = append(options, option.WithAPIKey(o.Key))
@@ -123,6 +125,20 @@ func New(o Options) *Model {
 		prepared: map[string]prepared{}, warned: map[string]bool{}, forgotten: map[string]bool{}}
 	m.adaptive.Store(slices.Contains(unbudgeted, o.Model))
 	return m
+}
+
+// queryOf adds the query of a URL to every request.
+func queryOf(base string) (options []option.RequestOption) {
+	u, err := url.Parse(base)
+	if err != nil { // the SDK says so
+		return nil
+	}
+	for name, values := range u.Query() {
+		for _, value := range values {
+			options = append(options, option.WithQueryAdd(name, value))
+		}
+	}
+	return options
 }
 
 // unbudgeted are models for which the SDK writes to standard error where a budget is asked for.

@@ -41,7 +41,7 @@ const (
 type Options struct {
 	// Model is the model's name, as the server knows it.
 	Model string
-	// BaseURL is what stands before /chat/completions, default [DefaultBaseURL].
+	// BaseURL is what stands before /chat/completions, default [DefaultBaseURL]. Its query goes with every request.
 	BaseURL string
 	// Key is the API key; empty where the server wants none.
 	Key string
@@ -126,11 +126,12 @@ var _ agent.Model = (*Model)(nil)
 func New(o Options) *Model {
 	o.complete()
 	settings := []option.RequestOption{
-		option.WithBaseURL(strings.TrimSuffix(o.BaseURL, "/") + "/"),
+		option.WithBaseURL(o.BaseURL),
 		option.WithHTTPClient(o.HTTPClient),
 		option.WithMaxRetries(max(0, o.Retries)),
 		option.WithMiddleware(shapeErrors),
 	}
+	settings = append(settings, queryOf(o.BaseURL)...)
 	if o.Key != "" {
 		settings = append(settings, option.WithAPIKey(o.Key))
 	}
@@ -138,6 +139,20 @@ func New(o Options) *Model {
 		settings = append(settings, option.WithJSONSet(name, value))
 	}
 	return &Model{opts: o, chat: sdk.NewChatCompletionService(settings...), warned: map[string]bool{}}
+}
+
+// queryOf adds the query of a URL to every request.
+func queryOf(base string) (options []option.RequestOption) {
+	u, err := url.Parse(base)
+	if err != nil { // the SDK says so
+		return nil
+	}
+	for name, values := range u.Query() {
+		for _, value := range values {
+			options = append(options, option.WithQueryAdd(name, value))
+		}
+	}
+	return options
 }
 
 // Name is the model's name.

@@ -138,7 +138,7 @@ func (r *roster) provided(m config.Model) agent.Model {
 	warn := func(text string) { r.warn("%s", text) }
 	if m.Provider == providerAnthropic {
 		o := anthropic.Options{
-			Model: m.Model, Key: m.Key, BaseURL: strings.TrimSuffix(strings.TrimSuffix(m.URL, "/"), "/v1"),
+			Model: m.Model, Key: m.Key, BaseURL: withoutVersion(m.URL),
 			Window: m.Window, MaxTokens: m.MaxTokens, Thinking: m.Thinking, Warn: warn,
 		}
 		if m.Thinking < 0 {
@@ -154,6 +154,16 @@ func (r *roster) provided(m config.Model) agent.Model {
 		o.MaxMedia = -1
 	}
 	return openai.New(o)
+}
+
+// withoutVersion is a URL without the /v1 that Anthropic's own library adds.
+func withoutVersion(base string) string {
+	path, query, _ := strings.Cut(base, "?")
+	path = strings.TrimSuffix(strings.TrimSuffix(path, "/"), "/v1")
+	if query == "" {
+		return path
+	}
+	return path + "?" + query
 }
 
 // provider tells whose a model is; modelHelp says how.

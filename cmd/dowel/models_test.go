@@ -2,11 +2,15 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/config"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 const namedModels = `{"models": {
@@ -180,5 +184,34 @@ func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A URL's query goes with every request, as Azure and some proxies want it.
+func TestModelQuery(t *testing.T) {
+	for provider, want := range map[string]string{
+		providerOpenAI: "/v1/chat/completions?api-version=2024&key=k", providerAnthropic: "/v1/messages?api-version=2024&key=k",
+	} {
+		asked := make(chan string, 1)
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- r.URL.String()
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		defer web.Close()
+		for _, base := range []string{"/v1", "/v1/"} {
+			r := rosterOf(t, "{}", nil)
+			m, _, err := r.make(config.Model{Model: "m", Provider: provider, URL: web.URL + base + "?key=k&api-version=2024"}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range m.Reply(t.Context(), agent.Conversation{Messages: []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hi")}}}}) {
+				if err == nil || strings.Contains(err.Error(), "key=k") {
+					t.Errorf("%s: %v", provider, err)
+				}
+			}
+			if got := <-asked; got != want {
+				t.Errorf("%s at %s: %s is asked, want %s", provider, base, got, want)
+			}
+		}
 	}
 }
