@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,14 +133,24 @@ func (e *entry) modelMember(m *Model, about string, field member) {
 			m.Extra, _ = n.value().(map[string]any)
 		}
 	default:
-		hint := choose(key, modelKeys)
-		if other := mistakenModelKeys[strings.ToLower(key)]; other != "" {
-			hint = fmt.Sprintf("did you mean %q?", other)
-		}
-		e.unknown(name, field.key.at, hint, "the key means nothing to dowel")
+		e.mistaken(key, name, field.key.at)
 		return
 	}
 	e.s.places[key] = n.at
+}
+
+// mistaken is a key that dowel does not know. Without the one that may be meant, the model's key and all that is said could go
+// elsewhere.
+func (e *entry) mistaken(key, name string, at Position) {
+	hint, other := choose(key, modelKeys), cmp.Or(mistakenModelKeys[strings.ToLower(key)], nearest(key, modelKeys))
+	if other != "" {
+		hint = fmt.Sprintf("did you mean %q?", other)
+	}
+	if other == "url" || other == "provider" || other == "key" {
+		e.errorf(at, hint, "unknown key %q: without it the model could be another one, elsewhere", name)
+		return
+	}
+	e.unknown(name, at, hint, "the key means nothing to dowel")
 }
 
 // settleModel looks at the entry as a whole.

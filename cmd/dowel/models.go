@@ -22,6 +22,9 @@ const (
 	providerAnthropic = "anthropic"
 )
 
+// ownPlaces are the URLs of the providers themselves.
+var ownPlaces = map[string]string{providerOpenAI: openai.DefaultBaseURL, providerAnthropic: "https://api.anthropic.com"}
+
 // modelVariable names the model that is meant where no --model is given.
 const modelVariable = "DOWEL_MODEL"
 
@@ -29,7 +32,8 @@ const modelVariable = "DOWEL_MODEL"
 const modelHelp = `The model is that of --model, else of the variable DOWEL_MODEL, else of your configuration: a name that stands under models
 there, or the provider's own name for it. Whose it is says --provider; without it, names that begin with claude are
 Anthropic's, what is at a --base-url or OPENAI_BASE_URL speaks OpenAI's chat completions, and otherwise a key decides, where
-only one is set: ANTHROPIC_API_KEY or OPENAI_API_KEY. A server of your own, such as Ollama's, needs none.`
+only one is set: ANTHROPIC_API_KEY or OPENAI_API_KEY. A server of your own, such as Ollama's, needs none. Where Anthropic's models
+are reached through another server says ANTHROPIC_BASE_URL.`
 
 // chosenModel is the model that an agent works with.
 type chosenModel struct {
@@ -100,8 +104,8 @@ func (r *roster) choose(f modelFlags) (agent.Model, chosenModel, error) {
 
 // again makes the model of a session, which is where it was: what was said there goes to nobody else.
 func (r *roster) again(f modelFlags) (agent.Model, chosenModel, error) {
-	if f.url == "" && f.provider == providerOpenAI {
-		f.url = openai.DefaultBaseURL // and not that of the environment
+	if f.url == "" { // and not that of the environment
+		f.url = ownPlaces[f.provider]
 	}
 	return r.make(config.Model{Model: f.model, Provider: f.provider, URL: f.url}, true)
 }
@@ -112,10 +116,10 @@ func (r *roster) make(m config.Model, environment bool) (agent.Model, chosenMode
 		m.Provider = r.provider(m)
 	}
 	if !slices.Contains(config.Providers, m.Provider) {
-		return nil, chosenModel{}, usagef("--provider %s: there are %s%s", m.Provider, strings.Join(config.Providers, " and "), suggestion(m.Provider, config.Providers))
+		return nil, chosenModel{}, usagef("--provider %s: write %s%s", m.Provider, strings.Join(config.Providers, " or "), meant(m.Provider, config.Providers))
 	}
-	if environment && m.URL == "" && m.Provider == providerOpenAI {
-		m.URL = r.env("OPENAI_BASE_URL")
+	if environment && m.URL == "" {
+		m.URL = r.env(map[string]string{providerOpenAI: "OPENAI_BASE_URL", providerAnthropic: "ANTHROPIC_BASE_URL"}[m.Provider])
 	}
 	if m.URL != "" {
 		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -143,6 +147,9 @@ func (r *roster) provided(m config.Model) agent.Model {
 		}
 		if m.Thinking < 0 {
 			o.Thinking = anthropic.Adaptive
+		}
+		if o.BaseURL == ownPlaces[providerAnthropic] {
+			o.BaseURL = "" // which is the same, and its models are known
 		}
 		return anthropic.New(o)
 	}
@@ -182,7 +189,7 @@ func (r *roster) provider(m config.Model) string {
 // unnamed says what to do where no model is named.
 func (r *roster) unnamed(f modelFlags) error {
 	if r.set.DefaultModel != "" {
-		return usageError{err: fmt.Errorf("your configuration chooses the model %q, and there is none of that name%s", r.set.DefaultModel,
+		return usageError{err: fmt.Errorf("the configuration chooses the model %q, and there is none of that name%s", r.set.DefaultModel,
 			suggestion(r.set.DefaultModel, r.set.ModelNames())), see: "dowel config check"}
 	}
 	if names := r.set.ModelNames(); len(names) > 0 {
