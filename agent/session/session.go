@@ -38,7 +38,7 @@ func New(folder string, h Header) *Session {
 func At(path string, h Header) *Session {
 	h.Version = version
 	if h.Began.IsZero() {
-		h.Began = time.Now().Round(time.Second)
+		h.Began = time.Now().Truncate(time.Second) // not in the future
 	}
 	if h.ID == "" {
 		h.ID = newID(h.Began)

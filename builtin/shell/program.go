@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func (p *program) sandbox(o *Options) error {
 	if o.Dir, err = filepath.EvalSymlinks(o.Dir); err != nil { // bwrap mounts nothing at a link
 		return fmt.Errorf("the folder for shells: %w", err)
 	}
-	args := append(confine(o.Dir, home(), o.Network), "--", p.command.Path)
+	args := append(confine(o.Dir, homes(), o.Network), "--", p.command.Path)
 	if err := tryOut(bwrap, args); err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func tryOut(bwrap string, args []string) error {
 
 // confine returns bwrap's options. Later ones are mounted over earlier ones. The shell has a session of its own, and so a
 // process group that can be interrupted without bwrap.
-func confine(dir, home string, network bool) []string {
+func confine(dir string, homes []string, network bool) []string {
 	args := []string{
 		"--die-with-parent", "--new-session", "--unshare-all", "--cap-drop", "ALL",
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
@@ -135,8 +136,10 @@ func confine(dir, home string, network bool) []string {
 	if network {
 		args = append(args, "--share-net", "--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve")
 	}
-	if home != "" && home != "/" && !holds(dir, home) {
-		args = append(args, "--tmpfs", home)
+	for _, home := range homes {
+		if home != "/" && !holds(dir, home) {
+			args = append(args, "--tmpfs", home)
+		}
 	}
 	if slices.Contains([]string{"/", "/dev", "/proc"}, dir) {
 		return append(args, "--chdir", dir) // nothing that could be made writable
@@ -150,14 +153,20 @@ func holds(dir, inner string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
-// home returns the user's home folder, or nothing where there is none.
-func home() string {
-	dir, err := os.UserHomeDir()
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
+// homes returns the user's home folders: that of the environment, and that of the account.
+func homes() (all []string) {
+	named, _ := os.UserHomeDir()
+	dirs := []string{named}
+	if account, err := user.Current(); err == nil {
+		dirs = append(dirs, account.HomeDir)
 	}
-	if err != nil {
-		return ""
+	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
+		if dir, err := filepath.EvalSymlinks(dir); err == nil && !slices.Contains(all, dir) {
+			all = append(all, dir)
+		}
 	}
-	return dir
+	return all
 }

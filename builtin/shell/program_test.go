@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,9 +114,9 @@ func TestSandboxNeedsBwrap(t *testing.T) {
 
 func TestConfine(t *testing.T) {
 	for _, c := range []struct {
-		dir, home string
-		network   bool
-		want      string // behind what is always there
+		dir, homes string // the homes with colons between them
+		network    bool
+		want       string // behind what is always there
 	}{
 		{"/work", "/home/u", false, "--tmpfs /home/u --bind /work /work --chdir /work"},
 		{"/home/u/w", "/home/u", false, "--tmpfs /home/u --bind /home/u/w /home/u/w --chdir /home/u/w"},
@@ -124,13 +125,27 @@ func TestConfine(t *testing.T) {
 		{"/home/user", "/home/u", false, "--tmpfs /home/u --bind /home/user /home/user --chdir /home/user"},
 		{"/work", "", false, "--bind /work /work --chdir /work"},
 		{"/work", "/", false, "--bind /work /work --chdir /work"},
+		{"/work", "/home/u:/root", false, "--tmpfs /home/u --tmpfs /root --bind /work /work --chdir /work"},
 		{"/", "/home/u", false, "--chdir /"},
 		{"/work", "", true, "--share-net --ro-bind-try /run/systemd/resolve /run/systemd/resolve --bind /work /work --chdir /work"},
 	} {
 		always := "--die-with-parent --new-session --unshare-all --cap-drop ALL --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run "
-		if got := strings.Join(confine(c.dir, c.home, c.network), " "); got != always+c.want {
+		if got := strings.Join(confine(c.dir, filepath.SplitList(c.homes), c.network), " "); got != always+c.want {
 			t.Errorf("%+v: got %s", c, got)
 		}
+	}
+}
+
+// Another home of the environment does not leave that of the account to be seen.
+func TestHomes(t *testing.T) {
+	account, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := t.TempDir()
+	t.Setenv("HOME", elsewhere)
+	if got := homes(); len(got) != 2 || filepath.Base(got[0]) != filepath.Base(elsewhere) || filepath.Base(got[1]) != filepath.Base(account.HomeDir) {
+		t.Errorf("hidden are %q, not %s and %s", got, elsewhere, account.HomeDir)
 	}
 }
 

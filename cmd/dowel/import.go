@@ -370,12 +370,14 @@ func lasting(self string) (string, error) {
 	if !passing(self) {
 		return self, nil
 	}
+	others := "no dowel is on your PATH"
 	if found, err := exec.LookPath("dowel"); err == nil {
 		if found, err = filepath.Abs(found); err == nil && !passing(found) {
 			return found, nil
 		}
+		others = "the dowel on your PATH stands in a folder for temporary files, too"
 	}
-	return "", usagef("dowel runs as %s, which will be gone soon, and no dowel is on your PATH: install it (go install ./cmd/dowel, or go build -o a folder that stays), and run that", self)
+	return "", usagef("dowel runs as %s, which will be gone soon, and %s: install it (go install ./cmd/dowel, or go build -o a folder that stays), and run that", self, others)
 }
 
 // passing reports whether a program will be gone soon: what go run has built, in a folder of its own or in go's cache, and

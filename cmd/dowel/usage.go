@@ -123,7 +123,7 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 		own = 1
 	}
 	switch {
-	case cmd.Flags().Lookup("url") != nil && len(words) > own && !known(cmd, words[own]):
+	case cmd.Name() != "run" && cmd.Flags().Lookup("url") != nil && len(words) > own && !known(cmd, words[own]):
 		right := slices.Concat([]string{cmd.CommandPath()}, words[:own], []string{"--"}, words[own:], []string{written, "…"})
 		return usagef("unknown flag %s: put the server's command behind --, as in %s", written, strings.Join(right, " "))
 	case cmd.Name() == "call" || cmd.Name() == "prompt":
