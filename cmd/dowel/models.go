@@ -2,220 +2,191 @@ package main
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/agent/anthropic"
-	"github.com/dowel-mcp/dowel/agent/openai"
 	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/internal/urlmask"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/spf13/cobra"
 )
 
-// The providers' names.
-const (
-	providerOpenAI    = "openai"
-	providerAnthropic = "anthropic"
-)
+func (a *app) modelsCommand() *cobra.Command {
+	var where places
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "models [NAME…]",
+		Short: "List the models that run and chat can work with, and try them out",
+		Long: `List the models of your configuration, and the one that is named by DOWEL_MODEL: which of them is meant where no --model is
+given (*), where it is, and whether there is a key. With --check each of them, or of those that you name, is asked for one
+word: what comes of it is told, and where one fails the exit code is 1.
 
-// ownPlaces are the URLs of the providers themselves.
-var ownPlaces = map[string]string{providerOpenAI: openai.DefaultBaseURL, providerAnthropic: "https://api.anthropic.com"}
-
-// modelVariable names the model that is meant where no --model is given.
-const modelVariable = "DOWEL_MODEL"
-
-// modelHelp says how the model is chosen.
-const modelHelp = `The model is that of --model, else of the variable DOWEL_MODEL, else of your configuration: a name that stands under models
-there, or the provider's own name for it. Whose it is says --provider; without it, names that begin with claude are
-Anthropic's, what is at a --base-url or OPENAI_BASE_URL speaks OpenAI's chat completions, and otherwise a key decides, where
-only one is set: ANTHROPIC_API_KEY or OPENAI_API_KEY. A server of your own, such as Ollama's, needs none. Where Anthropic's models
-are reached through another server says ANTHROPIC_BASE_URL.`
-
-// chosenModel is the model that an agent works with.
-type chosenModel struct {
-	Name     string // in the configuration; empty for one that is named by its id
-	Provider string // openai or anthropic
-	Model    string // the id that the provider knows
-	URL      string // empty: the provider's own
-	Window   int    // in tokens; 0: not known
+` + modelHelp,
+		Example: `  dowel models
+  dowel models --check local
+  dowel models --json`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			a.began = true
+			return a.listModels(cmd.Context(), where, names, check)
+		},
+	}
+	where.register(cmd)
+	cmd.Flags().BoolVar(&check, "check", false, "ask each of them for one word")
+	return cmd
 }
 
-// label is how the user knows the model.
-func (m chosenModel) label() string { return cmp.Or(m.Name, m.Model) }
+// modelLine is a model as a program reads it.
+type modelLine struct {
+	Name     string `json:"name"`
+	Chosen   bool   `json:"chosen"`
+	Provider string `json:"provider,omitzero"`
+	Model    string `json:"model,omitzero"`
+	URL      string `json:"url,omitzero"`
+	Problem  string `json:"problem,omitzero"` // why it cannot be used
+	Checked  bool   `json:"checked,omitzero"`
+	TookMS   int64  `json:"tookMs,omitzero"`
 
-// modelFlags say which model.
-type modelFlags struct {
-	model, provider, url string
-	// again: they are those of a session that is gone on with, and mean what they meant then: without a provider a name of the
-	// configuration, else an id and no name, at the provider's own place where there is no URL.
-	again bool
+	model agent.Model
 }
 
-// roster is where models are chosen from.
-type roster struct {
-	set  *config.Set
-	warn func(format string, args ...any)
-	env  func(string) string
-}
-
-// choose makes the model that is meant.
-func (r *roster) choose(f modelFlags) (agent.Model, chosenModel, error) {
-	name, from := f.model, "--model"
-	if name == "" {
-		name, from = r.env(modelVariable), modelVariable
+func (a *app) listModels(ctx context.Context, where places, names []string, check bool) error {
+	o, err := where.config()
+	if err != nil {
+		return err
 	}
-	if name == "" {
-		name, from = r.set.DefaultModel, "your configuration"
+	r := a.newRoster(config.Load(o))
+	lines, err := r.lines(names)
+	if err != nil {
+		return err
 	}
-	if name == "" && len(r.set.Models) == 1 {
-		name = r.set.Models[0].Name
+	if len(lines) == 0 && !a.json {
+		return r.unnamed(modelFlags{})
 	}
-	def := r.set.LookupModel(name)
-	if f.again && f.provider != "" {
-		return r.again(f)
-	}
-	if f.again && def == nil {
-		return nil, chosenModel{}, usagef("the session's model %s is not in your configuration any more: name one with --model", line(name))
-	}
-	alone := f.provider != "" || f.url != ""
-	switch {
-	case name == "" || def == nil && from == "your configuration":
-		return nil, chosenModel{}, r.unnamed(f)
-	case def != nil && alone && f.model == "":
-		return nil, chosenModel{}, usagef("--provider and --base-url are for a model that is named with --model")
-	case def != nil && alone:
-		return nil, chosenModel{}, usagef("--provider and --base-url do not go with %s, which is one of your configuration's models: %s", name, def.At)
-	case def == nil:
-		def = &config.Model{Name: "", Model: name, Provider: f.provider, URL: f.url}
-		return r.make(*def, true)
-	}
-	resolved, problems := def.Resolve(r.set.Variables)
-	for _, p := range problems {
-		if p.Severity == config.Error {
-			return nil, chosenModel{}, usageError{err: fmt.Errorf("the model %s cannot be used: %s", name, p.Text()), see: "dowel config check"}
+	failed := 0
+	for i := range lines {
+		if l := &lines[i]; check {
+			l.try(ctx)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if lines[i].Problem != "" {
+			failed++
 		}
 	}
-	return r.make(resolved, false)
+	if err := a.showModels(lines); err != nil || !check || failed == 0 {
+		return err
+	}
+	return errModels(failed)
 }
 
-// again makes the model of a session, which is where it was: what was said there goes to nobody else.
-func (r *roster) again(f modelFlags) (agent.Model, chosenModel, error) {
-	if f.url == "" { // and not that of the environment
-		f.url = ownPlaces[f.provider]
-	}
-	return r.make(config.Model{Model: f.model, Provider: f.provider, URL: f.url}, true)
-}
+// errModels says that models have failed, which was shown.
+type errModels int
 
-// make makes a model. What the environment says of URLs counts for one that no configuration describes.
-func (r *roster) make(m config.Model, environment bool) (agent.Model, chosenModel, error) {
-	if m.Provider == "" {
-		m.Provider = r.provider(m)
+func (n errModels) Error() string { return counted(int(n), "model") + " cannot be used" }
+
+// lines are the models of the configuration and the one that the environment names, or those of the names.
+func (r *roster) lines(names []string) (all []modelLine, err error) {
+	chosen, _ := r.named("")
+	known := r.set.ModelNames()
+	if chosen != "" && !slices.Contains(known, chosen) && r.set.DefaultModel != chosen {
+		known = append(known, chosen)
 	}
-	if !slices.Contains(config.Providers, m.Provider) {
-		return nil, chosenModel{}, usagef("--provider %s: write %s%s", m.Provider, strings.Join(config.Providers, " or "), meant(m.Provider, config.Providers))
-	}
-	if environment && m.URL == "" {
-		m.URL = r.env(map[string]string{providerOpenAI: "OPENAI_BASE_URL", providerAnthropic: "ANTHROPIC_BASE_URL"}[m.Provider])
-	}
-	if m.URL != "" {
-		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, chosenModel{}, usagef("the model's URL %s: write one such as http://localhost:11434/v1", urlmask.URL(m.URL))
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, usagef("there is no model %s in your configuration%s", line(name), meant(name, known))
 		}
 	}
-	variable := map[string]string{providerOpenAI: "OPENAI_API_KEY", providerAnthropic: "ANTHROPIC_API_KEY"}[m.Provider]
-	if m.Key == "" && (environment || m.URL == "") {
-		m.Key = r.env(variable)
-	}
-	if m.Key == "" && m.URL == "" {
-		return nil, chosenModel{}, usageError{err: fmt.Errorf("there is no key for %s: set %s, or give the model a key in your configuration; for a server of your own, say where it is with --base-url",
-			m.Model, variable), see: "dowel run --help"}
-	}
-	made := r.provided(m)
-	return made, chosenModel{Name: m.Name, Provider: m.Provider, Model: m.Model, URL: m.URL, Window: made.Window()}, nil
-}
-
-func (r *roster) provided(m config.Model) agent.Model {
-	warn := func(text string) { r.warn("%s", text) }
-	if m.Provider == providerAnthropic {
-		o := anthropic.Options{
-			Model: m.Model, Key: m.Key, BaseURL: withoutVersion(m.URL),
-			Window: m.Window, MaxTokens: m.MaxTokens, Thinking: m.Thinking, Warn: warn,
+	for _, name := range known {
+		if len(names) == 0 || slices.Contains(names, name) {
+			l := modelLine{Name: name, Chosen: name == chosen}
+			r.describe(&l)
+			all = append(all, l)
 		}
-		if m.Thinking < 0 {
-			o.Thinking = anthropic.Adaptive
+	}
+	return all, nil
+}
+
+// describe looks at what is behind a name.
+func (r *roster) describe(l *modelLine) {
+	made, chosen, err := r.choose(modelFlags{model: l.Name})
+	if err != nil {
+		l.Problem = err.Error()
+		if def := r.set.LookupModel(l.Name); def != nil {
+			l.Provider, l.Model, l.URL = def.Provider, def.Model, urlmask.URL(def.URL)
 		}
-		if o.BaseURL == ownPlaces[providerAnthropic] {
-			o.BaseURL = "" // which is the same, and its models are known
+		return
+	}
+	l.model, l.Provider, l.Model, l.URL = made, chosen.Provider, chosen.Model, urlmask.URL(chosen.URL)
+}
+
+// tryLimit is how long a model may take for one word; those at home may have to be loaded first.
+const tryLimit = 2 * time.Minute
+
+// try asks the model for a word.
+func (l *modelLine) try(ctx context.Context) {
+	if l.model == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it has not answered within %s", brieflyTook(tryLimit)))
+	defer cancel()
+	began, heard := time.Now(), false
+	c := agent.Conversation{Messages: []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("Answer with the word yes.")}}}}
+	for delta, err := range l.model.Reply(ctx, c) {
+		if err != nil {
+			l.Problem = cmp.Or(context.Cause(ctx), err).Error()
 		}
-		return anthropic.New(o)
+		heard = heard || delta.Message != nil
 	}
-	o := openai.Options{
-		Model: m.Model, Key: m.Key, BaseURL: m.URL, Window: m.Window, MaxTokens: m.MaxTokens, Extra: m.Extra,
-		Reasoning: openai.Reasoning(m.Reasoning), Strict: m.Strict, ToolsInPrompt: m.Tools == "prompt", Warn: warn,
+	if !heard && l.Problem == "" {
+		l.Problem = "it has not answered"
 	}
-	if m.TextOnly {
-		o.MaxMedia = -1
-	}
-	return openai.New(o)
+	l.Checked, l.TookMS = true, time.Since(began).Milliseconds()
 }
 
-// withoutVersion is a URL without the /v1 that Anthropic's own library adds.
-func withoutVersion(base string) string {
-	path, query, _ := strings.Cut(base, "?")
-	path = strings.TrimSuffix(strings.TrimSuffix(path, "/"), "/v1")
-	if query == "" {
-		return path
+func (a *app) showModels(lines []modelLine) error {
+	if a.json {
+		if lines == nil {
+			lines = []modelLine{}
+		}
+		return a.value(map[string]any{"models": lines})
 	}
-	return path + "?" + query
+	rows := [][]string{{"", "NAME", "PROVIDER", "MODEL", "URL", "STATE"}}
+	for _, l := range lines {
+		rows = append(rows, l.cells())
+	}
+	widths := columnWidths(rows)
+	for i, row := range rows {
+		text := shorten(layOut(row, widths), a.stdout.width())
+		if i == 0 {
+			text = a.stdout.dim(text)
+		}
+		fmt.Fprintln(a.stdout, text)
+		if i == 0 {
+			continue
+		}
+		const indent = "    "
+		for _, why := range wrap(strings.Fields(line(lines[i-1].Problem)), a.stdout.width()-len(indent)) {
+			fmt.Fprintln(a.stdout, a.stdout.dim(indent+why))
+		}
+	}
+	return nil
 }
 
-// provider tells whose a model is; modelHelp says how.
-func (r *roster) provider(m config.Model) string {
-	switch {
-	case strings.HasPrefix(m.Model, "claude"):
-		return providerAnthropic
-	case m.URL != "", r.env("OPENAI_BASE_URL") != "":
-		return providerOpenAI
-	case r.env("OPENAI_API_KEY") == "" && r.env("ANTHROPIC_API_KEY") != "":
-		return providerAnthropic
-	}
-	return providerOpenAI
-}
-
-// unnamed says what to do where no model is named.
-func (r *roster) unnamed(f modelFlags) error {
-	if r.set.DefaultModel != "" {
-		return usageError{err: fmt.Errorf("the configuration chooses the model %q, and there is none of that name%s", r.set.DefaultModel,
-			suggestion(r.set.DefaultModel, r.set.ModelNames())), see: "dowel config check"}
-	}
-	if names := r.set.ModelNames(); len(names) > 0 {
-		return usagef("no model is named: write --model with one of %s, or choose one in your dowel.json: \"model\": %q", strings.Join(names, ", "), names[0])
+func (l *modelLine) cells() []string {
+	mark, state := "", "ready"
+	if l.Chosen {
+		mark = "*"
 	}
 	switch {
-	case f.provider != "" || f.url != "":
-		return usagef("no model is named: add --model with the name by which the provider knows it")
-	case r.env("ANTHROPIC_API_KEY") != "" && r.env("OPENAI_API_KEY") == "":
-		return usagef("no model is named: ANTHROPIC_API_KEY is set, so write --model with one of Anthropic's, such as claude-sonnet-4-5, or set %s", modelVariable)
-	case r.env("OPENAI_BASE_URL") != "":
-		return usagef("no model is named: OPENAI_BASE_URL is set, so write --model with the name of one that is there, or set %s", modelVariable)
-	case r.env("OPENAI_API_KEY") != "":
-		return usagef("no model is named: OPENAI_API_KEY is set, so write --model with one of OpenAI's, such as gpt-5, or set %s", modelVariable)
+	case l.Problem != "":
+		state = "cannot be used"
+	case l.Checked:
+		state = "answers in " + brieflyTook(time.Duration(l.TookMS)*time.Millisecond)
 	}
-	return usageError{err: errors.New(noModel), see: "dowel run --help, and for models under names of your own docs/guide-program.md"}
-}
-
-const noModel = `there is no model to work with. Name one, and give its key where it needs one:
-  OpenAI     export OPENAI_API_KEY=sk-…      dowel run --model gpt-5 "…"
-  Anthropic  export ANTHROPIC_API_KEY=sk-…   dowel run --model claude-sonnet-4-5 "…"
-  Ollama     ollama pull qwen3               dowel run --model qwen3 --base-url http://localhost:11434/v1 "…"
-DOWEL_MODEL keeps --model for you, and your dowel.json has room for all three:
-  {"models": {"local": {"provider": "openai", "model": "qwen3", "url": "http://localhost:11434/v1"}}, "model": "local"}`
-
-// newRoster is the models of a configuration, and those of the environment.
-func (a *app) newRoster(set *config.Set) *roster {
-	return &roster{set: set, warn: a.warn, env: os.Getenv}
+	return []string{mark, line(l.Name), l.Provider, line(l.Model), line(cmp.Or(l.URL, "-")), state}
 }

@@ -81,7 +81,7 @@ func (a *app) root() *cobra.Command {
 		run:   {a.upCommand(), a.statusCommand(), a.serversCommand(), a.trustCommand(), a.doctorCommand(), a.configCommand(), a.importCommand(), a.exportCommand()},
 		look:  {a.discoverCommand(), a.toolsCommand(), a.resourcesCommand(), a.promptsCommand()},
 		use:   {a.callCommand(), a.readCommand(), a.promptCommand(), a.completeCommand(), a.watchCommand()},
-		model: {a.chatCommand(), a.runCommand()},
+		model: {a.chatCommand(), a.runCommand(), a.modelsCommand()},
 		serve: {a.serveCommand()},
 	} {
 		for _, c := range commands {
