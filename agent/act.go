@@ -13,8 +13,11 @@ import (
 // task is a call that is to be run.
 type task struct {
 	use     mcp.ToolUse
+	wanted  json.RawMessage // the arguments as the model has given them
 	tool    *mcp.Tool
 	own     func(input json.RawMessage) (string, error) // runs a tool of the agent's own
+	decided bool                                        // on tool as it is
+	granted *allowance                                  // what that decision has allowed beside the call
 	refusal string                                      // why it is not to be run
 	edited  bool                                        // the user has changed the arguments
 	result  mcp.ToolResultContent
@@ -30,19 +33,26 @@ func (r *run) act(calls []*mcp.ToolUse) (results []mcp.Content, err error) {
 	for _, use := range calls {
 		tasks = append(tasks, r.task(use))
 	}
-	for first := 0; first < len(tasks); {
-		n := 1
-		for tasks[first].alike() && first+n < len(tasks) && tasks[first+n].alike() {
-			n++
+	err = r.refresh() // behind the names of the agent's own tools, which are those that the model knows
+	for _, t := range tasks {
+		if t.own == nil && t.refusal == "" {
+			r.resolve(t)
 		}
+	}
+	for rest := tasks; len(rest) > 0; {
+		group := rest[:together(rest)]
 		if err == nil {
-			err = r.together(tasks[first : first+n])
+			err = r.agree(group)
+		}
+		group = group[:together(group)] // a tool may have become another one meanwhile
+		if err == nil {
+			err = r.runAll(group)
 		} else {
-			for _, t := range tasks[first : first+n] {
+			for _, t := range group {
 				r.refuse(t, interrupted)
 			}
 		}
-		first += n
+		rest = rest[len(group):]
 	}
 	for _, t := range tasks {
 		results = append(results, mcp.Content{Type: mcp.ContentToolResult, ToolResult: &t.result})
@@ -50,6 +60,16 @@ func (r *run) act(calls []*mcp.ToolUse) (results []mcp.Content, err error) {
 	return results, err
 }
 
+// together is how many of the first tasks may run at the same time.
+func together(tasks []*task) int {
+	n := 1
+	for tasks[0].alike() && n < len(tasks) && tasks[n].alike() {
+		n++
+	}
+	return n
+}
+
+// task is what a call comes to before the tools are known: of the agent's own, or one that cannot be made.
 func (r *run) task(use *mcp.ToolUse) *task {
 	t := &task{use: *use, result: mcp.ToolResultContent{ToolUseID: use.ID}}
 	input, ok := arguments(use.Input)
@@ -57,43 +77,44 @@ func (r *run) task(use *mcp.ToolUse) *task {
 		t.refusal = fmt.Sprintf("the arguments of %s are not a JSON object; send one, as its schema says", oneLine(use.Name))
 		return t
 	}
-	t.use.Input = input
-	switch {
-	case use.Name == r.offer.search: // also where all are offered, in a conversation that began otherwise
+	t.use.Input, t.wanted = input, input
+	switch use.Name {
+	case r.offer.search: // also where all are offered, in a conversation that began otherwise
 		t.tool, t.own = new(searchDefinition(use.Name)), r.search
-		return t
-	case use.Name == r.results.tool:
+	case r.results.tool:
 		t.tool, t.own = new(r.results.definition()), r.results.read
-		return t
 	}
-	tool, mended := r.meant(use.Name)
+	return t
+}
+
+// resolve finds the tool that a call means.
+func (r *run) resolve(t *task) {
+	called := t.use.Name
+	tool, mended := r.meant(called)
 	switch {
+	case tool == nil && indexOf(r.known, called) >= 0:
+		t.refusal = gone(called)
+		return
 	case tool == nil:
-		t.refusal = r.missing(use.Name)
-		return t
+		t.refusal = r.missing(called)
+		return
 	case mended:
-		r.tell(Noticed{fmt.Sprintf("the model called %s, which is taken for %s", use.Name, tool.Name)})
+		r.tell(Noticed{fmt.Sprintf("the model called %s, which is taken for %s", called, tool.Name)})
 	}
 	t.tool, t.use.Name = tool, tool.Name
 	r.offerTool(tool.Name)
-	return t
 }
 
 // alike reports whether the call may run beside others like it.
 func (t *task) alike() bool { return t.tool == nil || EffectOf(t.tool) == ReadOnly }
 
-// together runs calls at the same time, once they are approved.
-func (r *run) together(tasks []*task) (err error) {
-	for _, t := range tasks {
-		if t.refusal == "" && err == nil {
-			err = r.approve(t)
-		}
-	}
+// runAll runs calls at the same time.
+func (r *run) runAll(tasks []*task) error {
 	box, running := newInbox(), 0
 	defer box.close()
 	for _, t := range tasks {
 		switch {
-		case err != nil || r.ctx.Err() != nil:
+		case r.ctx.Err() != nil:
 			r.refuse(t, interrupted)
 		case t.refusal != "":
 			r.refuse(t, t.refusal)
@@ -110,10 +131,10 @@ func (r *run) together(tasks []*task) (err error) {
 			}
 		}
 	}
-	if err == nil && r.ctx.Err() != nil {
-		err = r.ended()
+	if r.ctx.Err() != nil {
+		return r.ended()
 	}
-	return err
+	return nil
 }
 
 // startCall runs a call, and reports whether its end comes through the box.
@@ -156,23 +177,6 @@ func editedTo(input json.RawMessage) string {
 	return fmt.Sprintf("The user changed the arguments to %s; this is the result of that.", ends(string(input), longest))
 }
 
-func (r *run) approve(t *task) error {
-	if r.ctx.Err() != nil {
-		return r.ended()
-	}
-	wanted := t.use.Input
-	d, err := r.decide(&t.use, t.tool)
-	if err != nil {
-		return err
-	}
-	t.edited = !sameJSON(wanted, t.use.Input)
-	if !d.Allowed {
-		t.refusal = d.Reason
-	}
-	r.tell(d)
-	return nil
-}
-
 // refuse gives a call a result that says why it was not run.
 func (r *run) refuse(t *task, why string) {
 	t.result = failed(t.use.ID, "This tool was not run: "+why+".")
@@ -211,7 +215,7 @@ func (r *run) begin(t *task, box *inbox) {
 		case err != nil:
 			result = failed(t.use.ID, err.Error())
 		case res != nil:
-			result = resultOf(t.use.ID, res)
+			result = resultOf(&t.use, res)
 		}
 	})
 }

@@ -27,6 +27,10 @@ const assumedWindow = 128_000
 type Options struct {
 	// System is what the model is told before everything else.
 	System string
+	// Instructions, where it is set, returns what the model is told behind System, and may be something else once the tools have
+	// been listed anew, such as what their servers say of themselves: what changes at other times costs what the provider has read.
+	// It is called often, also while no run goes on.
+	Instructions func() string
 	// Messages are what has been said before. They are mended, see [Mend].
 	Messages []Message
 	// MaxSteps bounds the replies of a run, default [DefaultMaxSteps], and apart from those the samples that servers may have of
@@ -56,7 +60,8 @@ type Options struct {
 
 	// Mode says which tools run without Approve, default [ModeAsk].
 	Mode Mode
-	// Approve decides on a call. It is called from the goroutine of the run, one at a time; an error ends the run.
+	// Approve decides on a call. It is called from the goroutine of the run, one at a time; an error ends the run. A decision is on
+	// the tool as it is in the question: where its server has changed it meanwhile, it does not count, and Approve is called again.
 	Approve func(ctx context.Context, q Question) (Decision, error)
 	// Allowed reports whether a tool has been allowed for good.
 	Allowed func(tool string) bool
@@ -100,6 +105,8 @@ type Agent struct {
 
 	said    history
 	listed  []mcp.Tool // in the order of their names; nil before the first list
+	known   []mcp.Tool // the list that the model was told of last
+	untold  bool       // there is another one since
 	offer   offer
 	stale   bool // there may be others than listed
 	allowed map[allowance]bool

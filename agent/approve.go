@@ -101,7 +101,8 @@ func (d Decided) by(what, why string) Decided {
 }
 
 // decide decides on a call, which may be another one then. An error ends the run.
-func (r *run) decide(use *mcp.ToolUse, tool *mcp.Tool) (Decided, error) {
+func (r *run) decide(t *task) (Decided, error) {
+	use, tool := &t.use, t.tool
 	server, effect := r.opts.Server(tool.Name), EffectOf(tool)
 	refused := Decided{Call: *use, Server: server, Effect: effect}
 	allowed := refused
@@ -135,9 +136,12 @@ func (r *run) decide(use *mcp.ToolUse, tool *mcp.Tool) (Decided, error) {
 	}
 	switch d.For {
 	case ThisTool:
-		r.allowed[allowance{d.For, tool.Name}] = true
+		t.granted = &allowance{d.For, tool.Name}
 	case ThisServer:
-		r.allowed[allowance{d.For, server}] = true
+		t.granted = &allowance{d.For, server}
+	}
+	if t.granted != nil {
+		r.allowed[*t.granted] = true
 	}
 	return allowed.by(ByUser, "the user has allowed it"), nil
 }

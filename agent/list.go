@@ -10,8 +10,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// list reads the tools, where there may be others than before, and says which have come and gone.
+// list tells the model which tools have come and gone since it was told last.
 func (r *run) list() error {
+	if err := r.refresh(); err != nil || !r.untold {
+		return err
+	}
+	first, change := r.known == nil, changes(r.known, r.listed)
+	r.known, r.untold = r.listed, false
+	if first || len(change.Added)+len(change.Removed) == 0 {
+		return nil
+	}
+	r.tell(change)
+	r.said.say(mcp.RoleUser, mcp.Text(r.news(change)))
+	return nil
+}
+
+// refresh reads the tools, where there may be others than before. No call may be running: its server may have a question to be
+// answered before it lists anything.
+func (r *run) refresh() error {
 	select {
 	case <-r.tools.Changed():
 		r.stale = true
@@ -24,17 +40,11 @@ func (r *run) list() error {
 	if err != nil { // what has changed is still to be read, by the next run
 		return fmt.Errorf("the tools could not be listed: %w", err)
 	}
-	r.stale = false
 	// An order of their own: what providers have read stays the same, whichever server was ready first.
 	slices.SortStableFunc(tools, func(a, b mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	tools = slices.CompactFunc(tools, func(a, b mcp.Tool) bool { return a.Name == b.Name })
-	first, change := r.listed == nil, changes(r.listed, tools)
-	r.relist(tools, r.listed)
-	if first || len(change.Added)+len(change.Removed) == 0 {
-		return nil
-	}
-	r.tell(change)
-	r.said.say(mcp.RoleUser, mcp.Text(r.news(change)))
+	r.stale, r.untold = false, true
+	r.relist(tools, r.known)
 	return nil
 }
 
@@ -87,10 +97,19 @@ func (a *Agent) news(c ToolsChanged) string {
 	return strings.Join(parts, " ")
 }
 
+// indexOf returns where a tool is in a list in the order of names; -1 where it is not.
+func indexOf(tools []mcp.Tool, name string) int {
+	i, found := slices.BinarySearchFunc(tools, name, func(t mcp.Tool, name string) int { return cmp.Compare(t.Name, name) })
+	if !found {
+		return -1
+	}
+	return i
+}
+
 // exactly returns the tool of a name; nil where there is none.
 func (a *Agent) exactly(name string) *mcp.Tool {
-	i, found := slices.BinarySearchFunc(a.listed, name, func(t mcp.Tool, name string) int { return cmp.Compare(t.Name, name) })
-	if !found {
+	i := indexOf(a.listed, name)
+	if i < 0 {
 		return nil
 	}
 	return &a.listed[i]

@@ -177,13 +177,11 @@ func (a *Agent) tooMany() bool {
 
 // system is what the model is told before everything else.
 func (a *Agent) system() string {
-	switch {
-	case a.offer.about == "":
-		return a.opts.System
-	case a.opts.System == "":
-		return a.offer.about
+	parts := []string{a.opts.System, "", a.offer.about}
+	if a.opts.Instructions != nil {
+		parts[1] = a.opts.Instructions()
 	}
-	return a.opts.System + "\n\n" + a.offer.about
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "\n\n")
 }
 
 // overview says how many tools there are. It is not changed later, since providers keep what they have read.

@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -12,51 +10,12 @@ import (
 
 // resultOf is a tool's result as the model gets it. What is structured is given once: where the text says the same it is left
 // out, and where there is no text it becomes one.
-func resultOf(id string, res *mcp.CallToolResult) mcp.ToolResultContent {
-	r := mcp.ToolResultContent{ToolUseID: id, Content: res.Content, IsError: res.IsError}
-	if len(res.StructuredContent) == 0 {
-		return r
+func resultOf(use *mcp.ToolUse, res *mcp.CallToolResult) mcp.ToolResultContent {
+	r := mcp.ToolResultContent{ToolUseID: use.ID, Content: res.Content, IsError: res.IsError}
+	if len(res.StructuredContent) > 0 && !saysAll(res.Content, use.Input, res.StructuredContent) {
+		r.Content = append(r.Content[:len(r.Content):len(r.Content)], mcp.Text(string(res.StructuredContent)))
 	}
-	for _, block := range r.Content {
-		if block.Type == mcp.ContentText && sameJSON([]byte(block.Text), res.StructuredContent) {
-			return r
-		}
-	}
-	r.Content = append(r.Content[:len(r.Content):len(r.Content)], mcp.Text(string(res.StructuredContent)))
 	return r
-}
-
-// maxParsed bounds, in bytes, the JSON whose members are compared one by one. Longer texts are the same if they are as long, and
-// different otherwise, when nothing but spaces is taken away.
-const maxParsed = 256 << 10
-
-func sameJSON(a, b []byte) bool {
-	var one, other bytes.Buffer
-	if json.Compact(&one, a) != nil || json.Compact(&other, b) != nil {
-		return false
-	}
-	if bytes.Equal(one.Bytes(), other.Bytes()) {
-		return true
-	}
-	if max(one.Len(), other.Len()) > maxParsed {
-		return one.Len() == other.Len()
-	}
-	return bytes.Equal(sorted(one.Bytes()), sorted(other.Bytes()))
-}
-
-// sorted is JSON with its keys in order.
-func sorted(text []byte) []byte {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return text
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return text
-	}
-	return out
 }
 
 // keep bounds what the model is given of a result: texts that are too long together, resources and links among them, become one of

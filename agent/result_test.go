@@ -13,6 +13,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
+// argument is what kept calls with.
+const argument = "/a/path/of/more/than/forty/characters/in/the/arguments"
+
 // kept is a result as the model gets it.
 func kept(t *testing.T, o agent.Options, res mcp.CallToolResult) []mcp.Content {
 	t.Helper()
@@ -20,7 +23,7 @@ func kept(t *testing.T, o agent.Options, res mcp.CallToolResult) []mcp.Content {
 	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 		return &res, nil
 	}
-	a := agent.New(&script{t: t, replies: []reply{says("", "read {}"), says("done")}}, b, o)
+	a := agent.New(&script{t: t, replies: []reply{says("", `read {"path":"`+argument+`"}`), says("done")}}, b, o)
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}

@@ -176,7 +176,7 @@ func (e *Entry) line() string {
 	case e.Kind == kindLink:
 		text += " -> " + oneLine(e.Target)
 	case e.Size != nil:
-		text += "  " + bytesText(*e.Size)
+		text += fmt.Sprintf("  %d bytes", *e.Size) // exactly: who reads the text needs no more than it
 	default:
 		text += "  (" + e.Kind + ")"
 	}

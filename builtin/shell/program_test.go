@@ -331,7 +331,7 @@ func TestTool(t *testing.T) {
 			var handle string
 			for handle = range w.s.shells {
 			}
-			if want := "hello\n[shell " + handle + ": exit status 2]"; text.Content[0].Text != want {
+			if want := "hello\n[shell " + handle + " in " + w.s.opts.Dir + ": exit status 2]"; text.Content[0].Text != want {
 				t.Errorf("got %q, want %q", text.Content[0].Text, want)
 			}
 		})

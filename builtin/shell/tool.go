@@ -226,5 +226,9 @@ func (r Result) text() string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	return text + fmt.Sprintf("[shell %s: %s]", r.Shell, strings.Join(said, "; "))
+	where := ""
+	if r.Folder != "" {
+		where = " in " + r.Folder
+	}
+	return text + fmt.Sprintf("[shell %s%s: %s]", r.Shell, where, strings.Join(said, "; "))
 }

@@ -1,0 +1,24 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// What goes behind the system prompt is asked for each reply, and nothing goes there where it is empty.
+func TestInstructions(t *testing.T) {
+	m := &script{t: t, replies: []reply{says("one"), says("two")}}
+	text := ""
+	a := agent.New(m, nil, agent.Options{System: "Be brief.", Instructions: func() string { return text }})
+	for _, want := range []string{"Be brief.", "Be brief.\n\nBe gentle."} {
+		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.heard[len(m.heard)-1].System; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		text = "Be gentle."
+	}
+}
