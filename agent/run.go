@@ -170,8 +170,10 @@ func (r *run) reply() (*Message, error) {
 		}
 	})
 	switch {
-	case err != nil:
+	case err != nil && said.Len() > 0:
 		r.keep(said.String())
+		return nil, fmt.Errorf("the reply is not finished: %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("the model has not replied: %w", err)
 	case m == nil:
 		r.keep(said.String())

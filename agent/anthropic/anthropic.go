@@ -3,8 +3,8 @@
 //	model := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5", Key: os.Getenv("ANTHROPIC_API_KEY")})
 //	a := agent.New(model, toolbox)
 //
-// It reads no environment variables and no files: all it uses is in [Options]. Requests go through the official SDK, which tries
-// again where that may help (no connection, 408, 409, 429, 5xx), as the server's Retry-After says.
+// It reads no environment variables and no files: all it uses is in [Options]. Requests go through the official SDK, and are tried
+// again where that may help, as [Options.Retries] has it.
 //
 // A conversation is sent as the API takes it, which is where it may differ from what was said:
 //
@@ -33,6 +33,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/modelhttp"
 )
 
 // Defaults of [Options].
@@ -40,7 +41,7 @@ const (
 	DefaultMaxTokens = 16_000
 	DefaultWindow    = 200_000
 	DefaultMaxMedia  = 5 << 20 / 4 * 3 // the API takes 5 MiB of base64
-	DefaultRetries   = 2
+	DefaultRetries   = 4
 )
 
 // Adaptive as [Options.Thinking] leaves it to the model how much it thinks; models from 4.6 on can do that.
@@ -54,7 +55,8 @@ type Options struct {
 	Model string
 	// Key goes into the header X-Api-Key.
 	Key string
-	// BaseURL is that of another server; the path v1/messages is added to it, and its query goes with every request.
+	// BaseURL is that of another server; the path v1/messages is added to it, where it does not end in /v1 or /v1/messages already, and
+	// its query goes with every request.
 	BaseURL string
 
 	// Window is how many tokens the model takes; default [DefaultWindow], and not known where there is a BaseURL.
@@ -66,17 +68,20 @@ type Options struct {
 	Thinking int
 	// MaxMedia bounds an image, in bytes, default [DefaultMaxMedia]; negative: none is sent. Text says what has been left out.
 	MaxMedia int
-	// Retries is how often a request is tried again, default [DefaultRetries]; negative: never.
+	// Retries is how often a request is sent again, where the connection fails or the server is busy (408, 409, 429, 5xx), after
+	// the time that it asks for, or 0.5, 1, 2, 4 and from then on 8 seconds; default [DefaultRetries], negative: never. It is not
+	// sent again where the server asks for more than two minutes, and no more than twice where there is no server at the address.
 	Retries int
 
 	// HTTPClient default: [http.DefaultClient].
 	HTTPClient *http.Client
-	// Warn is told what has been left out of a request, once for each tool and reason. It may be called concurrently. nil: replies
-	// tell, as [agent.Delta] has it.
+	// Warn is told what has been left out of a request, once for each tool and reason, and once a reply that a request is sent again.
+	// It may be called concurrently. nil: replies tell, as [agent.Delta] has it.
 	Warn func(string)
 }
 
 func (o *Options) complete() {
+	o.BaseURL = modelhttp.BaseURL(o.BaseURL, "/v1/messages", "/v1")
 	if o.Window == 0 && o.BaseURL == "" {
 		o.Window = DefaultWindow
 	}
@@ -155,8 +160,20 @@ func (m *Model) Name() string { return m.opts.Model }
 func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
 		r := &reply{Model: m, ctx: ctx, yield: yield}
+		r.watch = &modelhttp.Watch{Place: m.place(), Of: "Anthropic messages", Advice: advice, Retries: m.opts.Retries, Mask: m.hide,
+			Whole: events, Tell: r.trouble}
 		r.run(c)
 	}
+}
+
+// trouble tells what goes wrong while it does. It reports whether somebody still listens.
+func (r *reply) trouble(text string) bool {
+	if r.opts.Warn != nil {
+		r.opts.Warn(text)
+		return true
+	}
+	r.left = !r.yield(agent.Delta{Notice: text}, nil)
+	return !r.left
 }
 
 // warn says something, unless it has been said before.

@@ -63,10 +63,10 @@ func TestNoServer(t *testing.T) {
 	web.Close()
 	unnamed := &http.Client{Transport: transport{&net.DNSError{Err: "no such host", Name: "model.invalid", IsNotFound: true}}}
 	for want, o := range map[string]anthropic.Options{
-		web.URL + " cannot be reached: check that it runs":         {BaseURL: web.URL},
-		"http://model.invalid has no address: check the base URL":  {BaseURL: "http://model.invalid", HTTPClient: unnamed},
-		"the provider has no address: check the base URL and the ": {HTTPClient: unnamed},
-		"http://****@model.invalid?key=**** has no address":        {BaseURL: "http://me:hush@model.invalid?key=hush-hush", HTTPClient: unnamed},
+		"nothing answers at " + web.URL + ": is the server running":                 {BaseURL: web.URL},
+		"the host of http://model.invalid is not known: check the base URL and the": {BaseURL: "http://model.invalid", HTTPClient: unnamed},
+		"the host of https://api.anthropic.com is not known: check the base URL":    {HTTPClient: unnamed},
+		"the host of http://****@model.invalid?key=**** is not known":               {BaseURL: "http://me:hush@model.invalid?key=hush-hush", HTTPClient: unnamed},
 	} {
 		o.Model, o.Retries = "m", -1
 		if err := failure(anthropic.New(o)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {

@@ -1,23 +1,23 @@
 package anthropic
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/modelhttp"
 	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 
 // ErrRefused is in the error of a reply that the provider's safeguards have ended.
 var ErrRefused = errors.New("the model refused to answer")
-
-const broken = "the connection broke in the middle of the reply: try again"
 
 // failure says what to do about an error.
 type failure struct {
@@ -25,18 +25,20 @@ type failure struct {
 	err  error
 }
 
-func (f *failure) Error() string { return f.what + " (" + detail(f.err) + ")" }
+func (f *failure) Error() string { return f.what + f.said() + ": " + detail(f.err) }
 func (f *failure) Unwrap() error { return f.err }
 
-// detail is an error in short: the API's words without the request around them.
+func (f *failure) said() string { return modelhttp.Said{Message: refusal(f.err)}.Says() }
+
+// detail is an error in short: of one of the API's, what it says is said already.
 func detail(err error) string {
 	var api *sdk.Error
 	if !errors.As(err, &api) {
 		return err.Error()
 	}
-	text := fmt.Sprintf("%d %s", api.StatusCode, api.Type())
-	if why := refusal(api); why != "" {
-		text += ": " + why
+	text := cmp.Or(string(api.Type()), http.StatusText(api.StatusCode))
+	if api.StatusCode >= http.StatusBadRequest { // not one that came in a stream
+		text = strings.TrimSpace(fmt.Sprintf("%d %s", api.StatusCode, text))
 	}
 	if api.RequestID != "" {
 		text += ", request " + api.RequestID
@@ -50,11 +52,7 @@ func refusal(err error) string {
 	if !errors.As(err, &api) {
 		return ""
 	}
-	var body struct{ Error struct{ Message string } }
-	if json.Unmarshal([]byte(api.RawJSON()), &body) != nil {
-		return strings.TrimSpace(api.RawJSON())
-	}
-	return body.Error.Message
+	return modelhttp.ReadError([]byte(api.RawJSON())).Message
 }
 
 // stopped is the error of a reply that has not come to its end.
@@ -72,69 +70,85 @@ func (r *reply) stopped(msg sdk.Message) error {
 	return nil
 }
 
-// explain says what to do about an error of the SDK, and hides the secrets of the base URL.
-func (m *Model) explain(err error) error { return urlmask.Error(m.meaning(err), m.opts.BaseURL) }
+// explain says what to do about an error of the SDK, and hides the secrets.
+func (r *reply) explain(err error) error {
+	return urlmask.Error(r.meaning(r.watch.Explain(err)), r.opts.BaseURL, r.opts.Key)
+}
 
-func (m *Model) meaning(err error) error {
+// hide hides the secrets in what a server says.
+func (m *Model) hide(text string) string { return urlmask.Text(text, m.opts.BaseURL, m.opts.Key) }
+
+// place is the server, as it may be shown and kept.
+func (m *Model) place() string {
+	return cmp.Or(urlmask.URL(m.opts.BaseURL), "https://api.anthropic.com")
+}
+
+func (r *reply) meaning(err error) error {
 	var api *sdk.Error
 	if !errors.As(err, &api) {
-		return m.unreached(err)
+		return r.unreached(err)
 	}
 	kind, status, why := string(api.Type()), api.StatusCode, refusal(api)
 	has := func(part string) bool { return strings.Contains(strings.ToLower(why), part) }
-	what := ""
+	place, what := r.place(), ""
 	switch {
+	case (kind == "authentication_error" || status == http.StatusUnauthorized) && r.opts.Key == "":
+		what = place + " wants an API key, and none is set"
 	case kind == "authentication_error" || status == http.StatusUnauthorized:
-		what = "the key is not accepted: check the API key (ANTHROPIC_API_KEY) and the base URL"
-		if m.opts.Key == "" {
-			what = "the server wants a key, and there is none: set the API key (ANTHROPIC_API_KEY)"
-		}
+		what = place + " does not accept the API key: check that it is whole, has not been revoked, and belongs to this server"
 	case kind == "billing_error" || status == http.StatusPaymentRequired || has("credit balance"):
-		what = "the account has no credit left: buy some in the provider's console, or use another key"
+		what = fmt.Sprintf("the balance of the account at %s is used up: top it up, or use another key", place)
 	case kind == "permission_error" || status == http.StatusForbidden:
-		what = fmt.Sprintf("the key may not use %s: take another model, or a key of another workspace", m.opts.Model)
+		what = fmt.Sprintf("%s does not allow this key to use the model %s", place, r.opts.Model)
 	case (kind == "not_found_error" || status == http.StatusNotFound) && has("model"):
-		what = fmt.Sprintf("there is no model %s: check its name", m.opts.Model)
+		what = fmt.Sprintf("%s has no model %s: check the name", place, r.opts.Model)
 	case kind == "not_found_error" || status == http.StatusNotFound:
-		what = fmt.Sprintf("the server has no Messages API there: check the base URL %s", urlmask.URL(m.opts.BaseURL))
+		what = fmt.Sprintf("there is no Messages API at %s: %s", place, advice)
 	case kind == "rate_limit_error" || status == http.StatusTooManyRequests: // whatever it says of tokens is not about the window
-		what = "the rate limit or the quota is reached: wait" + wait(api) + ", or have the limit raised"
+		what = fmt.Sprintf("%s gets too many requests: wait %s and try again, or have the limit raised", place, wait(api))
 	case kind == "request_too_large" || status == http.StatusRequestEntityTooLarge || has("prompt is too long") || has("exceed context limit"):
-		return &failure{"the conversation is too long for the model: shorten it, or begin a new one", fmt.Errorf("%w: %w", agent.ErrContextLength, err)}
+		return &failure{agent.ErrContextLength.Error() + ": begin a new one, or use a model with a larger window", fmt.Errorf("%w: %w", agent.ErrContextLength, err)}
 	case has("max_tokens"):
-		what = fmt.Sprintf("lower MaxTokens, which is %d, or Thinking, which is %d", m.opts.MaxTokens, m.opts.Thinking)
+		what = fmt.Sprintf("lower MaxTokens, which is %d, or Thinking, which is %d", r.opts.MaxTokens, r.opts.Thinking)
 	case kind == "overloaded_error" || status == 529:
-		what = "the provider is overloaded: try again in a while"
+		what = place + " is overloaded; try again later"
 	case kind == "api_error" || kind == "timeout_error" || status >= 500:
-		what = "the provider has failed: try again"
+		what = place + " has failed; try again later"
 	default:
-		what = "the provider refused the request"
+		what = place + " does not accept the request"
 	}
 	return &failure{what, err}
 }
 
+// advice is what to do where something else is at the base URL.
+const advice = "check the base URL"
+
 // wait is how long, where the server has said so.
 func wait(api *sdk.Error) string {
 	if api.Response == nil || api.Response.Header.Get("Retry-After") == "" {
-		return ""
+		return "a while"
 	}
-	return " " + api.Response.Header.Get("Retry-After") + " s"
+	return api.Response.Header.Get("Retry-After") + " s"
 }
 
-func (m *Model) unreached(err error) error {
-	where := urlmask.URL(m.opts.BaseURL)
-	if where == "" {
-		where = "the provider"
-	}
+func (r *reply) unreached(err error) error {
+	place := r.place()
+	var other *modelhttp.AnswerError
 	var network net.Error
 	var name *net.DNSError
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &failure{broken, err}
+	case errors.As(err, &other):
+		return err
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("nothing answers at %s: is the server running, and is its address right? %w", place, err)
 	case errors.As(err, &name):
-		return &failure{fmt.Sprintf("%s has no address: check the base URL and the network", where), err}
+		return &failure{fmt.Sprintf("the host of %s is not known: check the base URL and the connection to the network", place), err}
+	case r.said > 0:
+		return &failure{fmt.Sprintf("the reply of %s broke off after %d characters; try again", place, r.said), err}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &failure{fmt.Sprintf("the reply of %s broke off; try again", place), err}
 	case errors.As(err, &network):
-		return &failure{fmt.Sprintf("%s cannot be reached: check that it runs, the base URL and the network", where), err}
+		return &failure{fmt.Sprintf("the connection to %s has failed; try again", place), err}
 	}
-	return &failure{"the request has failed: try again, and check the base URL if it fails again", err}
+	return &failure{fmt.Sprintf("the request to %s has failed: check the base URL, and try again", place), err}
 }

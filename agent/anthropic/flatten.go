@@ -5,14 +5,23 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // combined are the keywords that the API does not take at the top of a schema; $ref hides what it wants to see there.
 var combined = []string{"$ref", "allOf", "anyOf", "oneOf"}
 
-// maxNesting bounds how deep combinations are followed: references may go round in circles.
+// maxNesting bounds how deep combinations are followed.
 const maxNesting = 16
+
+// Bounds of how combinations are followed: a few that refer to one another are as many as one likes.
+const (
+	maxShapes = 1000
+	maxRead   = 16 << 20 // bytes
+)
+
+var errTooCombined = fmt.Errorf("the combinations and references at the top of its schema come to more than %d schemas, or are too long together: simplify it", maxShapes)
 
 // flatten moves the properties of combinations to the top, required where all alternatives require them. What that loses is said in
 // the description, so that the model knows it; the server checks it anyhow.
@@ -27,7 +36,11 @@ func (d *definition) flatten() error {
 	if len(lost) == 0 {
 		return nil
 	}
-	s := d.shape(d.schema, maxNesting)
+	w := walk{definition: d, targets: map[string]map[string]json.RawMessage{}}
+	s := w.shape(d.schema, maxNesting)
+	if w.spent() {
+		return errTooCombined
+	}
 	d.drop(combined...)
 	if len(s.properties) > 0 {
 		d.schema["properties"] = encode(s.properties)
@@ -46,7 +59,8 @@ func (d *definition) flatten() error {
 // reference into the definitions.
 func (d *definition) inline() {
 	for range maxNesting {
-		target := d.referred(d.schema["$ref"])
+		w := walk{definition: d, targets: map[string]map[string]json.RawMessage{}} // a new one, as the schema is another each time
+		target := w.target(d.schema["$ref"])
 		for key := range target {
 			if _, ok := d.schema[key]; ok && key != "$ref" {
 				return
@@ -60,6 +74,17 @@ func (d *definition) inline() {
 	}
 }
 
+// walk follows combinations.
+type walk struct {
+	*definition
+	shapes, read int
+	path         []string // the references that lead to where it is
+	targets      map[string]map[string]json.RawMessage
+}
+
+// spent reports whether it has come to its bounds. What it returns from then on is of no use.
+func (w *walk) spent() bool { return w.shapes > maxShapes || w.read > maxRead }
+
 // shape is what a schema says of an object's properties.
 type shape struct {
 	properties map[string]json.RawMessage
@@ -70,34 +95,48 @@ type shape struct {
 // plain are the keywords that a shape holds, or that bind nothing.
 var plain = []string{"type", "properties", "required", "title", "description", "$defs", "definitions", "$ref", "allOf", "$comment", "examples", "default"}
 
-func (d *definition) shape(schema map[string]json.RawMessage, depth int) shape {
+func (w *walk) shape(schema map[string]json.RawMessage, depth int) shape {
 	s := shape{properties: map[string]json.RawMessage{}, whole: true}
-	maps.Copy(s.properties, objectOf(schema["properties"]))
-	if json.Unmarshal(schema["required"], &s.required) != nil {
-		s.required = nil
-	}
-	for key := range schema {
+	w.shapes++
+	for key, value := range schema {
+		w.read += len(value)
 		if !slices.Contains(plain, key) && depth != maxNesting { // at the top, what is not moved stays
 			s.whole = false
 		}
 	}
-	if depth == 0 {
+	if depth == 0 || w.spent() {
 		s.whole = false
 		return s
 	}
+	maps.Copy(s.properties, objectOf(schema["properties"]))
+	if json.Unmarshal(schema["required"], &s.required) != nil {
+		s.required = nil
+	}
 	if ref, ok := schema["$ref"]; ok {
-		s.and(d.shape(d.referred(ref), depth-1))
+		s.and(w.reference(ref, depth-1))
 	}
 	for _, part := range listOf(schema["allOf"]) {
-		s.and(d.shape(part, depth-1))
+		s.and(w.shape(part, depth-1))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if parts := listOf(schema[key]); len(parts) > 0 {
-			s.and(d.alternatives(parts, depth-1))
+			s.and(w.alternatives(parts, depth-1))
 			s.whole = false
 		}
 	}
 	return s
+}
+
+// reference is the shape of what a reference points to. One that leads back to itself adds nothing.
+func (w *walk) reference(ref json.RawMessage, depth int) shape {
+	at := string(ref)
+	target := w.target(ref)
+	if target == nil || slices.Contains(w.path, at) {
+		return shape{}
+	}
+	w.path = append(w.path, at)
+	defer func() { w.path = w.path[:len(w.path)-1] }()
+	return w.shape(target, depth)
 }
 
 // and adds what another shape demands.
@@ -115,20 +154,29 @@ func (s *shape) and(o shape) {
 }
 
 // alternatives has the properties of all, each in all its forms, and requires what all require.
-func (d *definition) alternatives(parts []map[string]json.RawMessage, depth int) shape {
+func (w *walk) alternatives(parts []map[string]json.RawMessage, depth int) shape {
 	all := shape{properties: map[string]json.RawMessage{}}
 	forms := map[string][]json.RawMessage{}
-	for i, part := range parts {
-		s := d.shape(part, depth)
+	requiring := map[string]int{}
+	for _, part := range parts {
+		s := w.shape(part, depth)
+		if w.spent() {
+			return all
+		}
 		for name, property := range s.properties {
 			if !slices.ContainsFunc(forms[name], func(f json.RawMessage) bool { return string(f) == string(property) }) {
 				forms[name] = append(forms[name], property)
 			}
 		}
-		if i == 0 {
-			all.required = s.required
+		slices.Sort(s.required)
+		for _, name := range slices.Compact(s.required) {
+			requiring[name]++
 		}
-		all.required = slices.DeleteFunc(all.required, func(name string) bool { return !slices.Contains(s.required, name) })
+	}
+	for name, n := range requiring {
+		if n == len(parts) {
+			all.required = append(all.required, name)
+		}
 	}
 	for name, f := range forms {
 		all.properties[name] = f[0]
@@ -146,15 +194,37 @@ func listOf(data json.RawMessage) (list []map[string]json.RawMessage) {
 	return list
 }
 
-// referred is what a reference within the schema points to; nil for any other.
-func (d *definition) referred(ref json.RawMessage) map[string]json.RawMessage {
+// maxPointer bounds how deep within the schema a reference may point.
+const maxPointer = 16
+
+// keysOf are those on the way to what a reference within the schema points to; nil for any other.
+func keysOf(ref json.RawMessage) []string {
 	var pointer string
-	if json.Unmarshal(ref, &pointer) != nil || !strings.HasPrefix(pointer, "#/") {
+	if json.Unmarshal(ref, &pointer) != nil || !strings.HasPrefix(pointer, "#/") || strings.Count(pointer, "/") > maxPointer {
 		return nil
 	}
-	at := d.schema
-	for _, key := range strings.Split(pointer[2:], "/") {
-		at = objectOf(at[strings.NewReplacer("~1", "/", "~0", "~").Replace(key)])
+	keys := strings.Split(pointer[2:], "/")
+	for i, key := range keys {
+		keys[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+	}
+	return keys
+}
+
+// target is what a reference points to; nil where that is not in the schema. Each part of the schema is read once.
+func (w *walk) target(ref json.RawMessage) map[string]json.RawMessage {
+	at, way := w.schema, ""
+	for _, key := range keysOf(ref) {
+		way += "/" + strconv.Quote(key)
+		next, known := w.targets[way]
+		if !known {
+			w.read += len(at[key])
+			next = objectOf(at[key])
+			w.targets[way] = next
+		}
+		at = next
+	}
+	if way == "" {
+		return nil
 	}
 	return at
 }

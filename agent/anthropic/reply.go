@@ -6,12 +6,16 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/modelhttp"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -25,6 +29,8 @@ type reply struct {
 	yield func(agent.Delta, error) bool
 	began bool // something has been said
 	left  bool // nobody listens any more
+	said  int  // characters
+	watch *modelhttp.Watch
 
 	content []mcp.Content
 	kept    []kept
@@ -99,18 +105,19 @@ func (r *reply) ask(c agent.Conversation) error {
 
 // stream reads one answer.
 func (r *reply) stream(request sdk.MessageNewParams) (msg sdk.Message, err error) {
-	s := r.messages.NewStreaming(r.ctx, request)
+	s := r.messages.NewStreaming(r.ctx, request, option.WithMiddleware(r.watch.Do))
 	defer s.Close()
-	ended, notJSON := false, map[int64]json.RawMessage{}
+	began, ended, notJSON := false, false, map[int64]json.RawMessage{}
 	for !ended && s.Next() {
 		event := s.Current()
+		began = began || event.Type == "message_start"
 		if i := event.Index; event.Type == "content_block_stop" && i >= 0 && i < int64(len(msg.Content)) {
 			if input := msg.Content[i].Input; len(input) > 0 && !json.Valid(input) {
 				notJSON[i] = input
 			}
 		}
 		if err := msg.Accumulate(event); err != nil {
-			return msg, &failure{"the server's answer is not as the Messages API has it: check the base URL", err}
+			return msg, &failure{fmt.Sprintf("the answer of %s is not as the Messages API has it: %s", r.place(), advice), err}
 		}
 		if !r.tell(event) {
 			return msg, nil
@@ -125,8 +132,10 @@ func (r *reply) stream(request sdk.MessageNewParams) (msg sdk.Message, err error
 		return msg, context.Cause(r.ctx)
 	case s.Err() != nil && !ended:
 		return msg, r.explain(s.Err())
+	case !ended && !began:
+		return msg, r.explain(r.watch.Empty())
 	case !ended:
-		return msg, &failure{broken, io.ErrUnexpectedEOF}
+		return msg, r.explain(io.ErrUnexpectedEOF)
 	}
 	r.take(msg, notJSON)
 	return msg, nil
@@ -147,6 +156,7 @@ func (r *reply) tell(event sdk.MessageStreamEventUnion) bool {
 		return true
 	}
 	r.began = true
+	r.said += utf8.RuneCountInString(d.Text)
 	r.left = !r.yield(d, nil)
 	return !r.left
 }

@@ -1,14 +1,12 @@
 package openai_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/agent/internal/agenttest"
 	"github.com/dowel-mcp/dowel/agent/openai"
 	"github.com/dowel-mcp/dowel/internal/modelserver"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -63,57 +61,10 @@ func TestContextLength(t *testing.T) {
 	}
 }
 
-// shelfOfLong is a tool that returns much.
-type shelfOfLong struct{}
-
-func (shelfOfLong) List(context.Context) ([]mcp.Tool, error) {
-	return []mcp.Tool{{Name: "read", InputSchema: json.RawMessage(`{"type":"object","properties":{}}`), Annotations: mcp.ReadOnly}}, nil
-}
-
-func (shelfOfLong) Changed() <-chan struct{} { return nil }
-
-func (shelfOfLong) Call(_ context.Context, use mcp.ToolUse, _ func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
-	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(use.Input) + strings.Repeat("much ", 500))}}, nil
-}
-
-// A conversation that has been compacted, by a summary or without one, is one that servers take.
 func TestCompacted(t *testing.T) {
-	const summary = "It was much."
-	down := modelserver.Turn{Fail: &modelserver.Failure{Status: 500, Message: "down"}}
-	long := modelserver.Turn{Fail: &modelserver.Failure{Status: 400, Code: "context_length_exceeded", Message: "too long"}}
-	for _, tt := range []struct {
-		window int
-		then   []modelserver.Turn // behind four calls
-		want   string
-	}{
-		{3000, []modelserver.Turn{{Text: summary}}, summary},
-		{3000, []modelserver.Turn{down}, ""},
-		{0, []modelserver.Turn{long, {Text: summary}}, summary},
-		{0, []modelserver.Turn{long, down}, ""},
-	} {
-		var turns []modelserver.Turn
-		for i := range 5 {
-			if i == 4 {
-				turns = append(turns, tt.then...)
-			}
-			turns = append(turns, modelserver.Turn{Text: fmt.Sprint("Step ", i), Calls: []modelserver.Call{{Name: "read", Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}}})
-		}
-		turns = append(turns, modelserver.Turn{Text: "Done."})
+	tooLong := modelserver.Failure{Status: 400, Code: "context_length_exceeded", Message: "too long"}
+	agenttest.Compacted(t, tooLong, func(t *testing.T, turns ...modelserver.Turn) (agent.Model, *modelserver.Server) {
 		s := modelserver.New(t.Error, modelserver.Script{Turns: turns}, modelserver.Chat)
-		a := agent.New(openai.New(serve(t, s)), shelfOfLong{}, agent.Options{Window: tt.window})
-		times := 0
-		for e, err := range a.Run(t.Context(), mcp.Text("go")) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c, ok := e.(agent.Compacted); ok {
-				if times++; c.Summary != tt.want || c.After >= c.Before {
-					t.Errorf("%+v, want %q", c, tt.want)
-				}
-			}
-		}
-		if times != 1 || s.Left() != 0 {
-			t.Errorf("compacted %d times, %d turns are left", times, s.Left())
-		}
-	}
+		return openai.New(serve(t, s)), s
+	})
 }

@@ -22,7 +22,12 @@ type call struct {
 }
 
 func (c *call) blank() bool { return isBlank(c.arguments.String()) }
-func (c *call) whole() bool { return isObject([]byte(c.arguments.String())) }
+
+// whole reports whether the arguments are an object. Most pieces do not end one, which is seen without reading all.
+func (c *call) whole() bool {
+	text := strings.TrimRight(c.arguments.String(), " \t\r\n")
+	return strings.HasSuffix(text, "}") && isObject([]byte(text))
+}
 
 // calls puts calls together from their fragments, which may be mixed.
 type calls struct {

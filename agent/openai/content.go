@@ -3,6 +3,8 @@ package openai
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -13,9 +15,19 @@ type part = sdk.ChatCompletionContentPartUnionParam
 
 // images are the types that chat completions take, and sounds those with the names of their formats.
 var (
-	images = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
-	sounds = map[string]string{"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/vnd.wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+	images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+	sounds = map[string]string{"audio/wave": "wav", "audio/mpeg": "mp3"}
 )
+
+// typeOf is the type of what bytes are: a server refuses the whole conversation, from then on, where they are not as they are said
+// to be.
+func typeOf(data []byte) string {
+	found := http.DetectContentType(data)
+	if found == "application/octet-stream" && len(data) > 1 && data[0] == 0xFF && data[1]&0xE0 == 0xE0 {
+		return "audio/mpeg" // a frame of it, without a tag before
+	}
+	return found
+}
 
 // part turns a block into a part: text, or media where media are wanted and taken. Nothing for an empty text.
 func (m *Model) part(c mcp.Content) (p part, isMedia, ok bool) {
@@ -46,21 +58,21 @@ func media(c mcp.Content) (kind string, data []byte, mime string) {
 // media returns the part of an image or a sound, or in words why it is left out.
 func (m *Model) media(kind string, data []byte, mime string) (p part, left string) {
 	name := fmt.Sprintf("[%s of type %s, %d bytes", kind, mime, len(data))
-	format, isSound := sounds[mime]
-	switch {
+	found := typeOf(data)
+	switch format := sounds[found]; {
 	case len(data) == 0:
 		return p, name + "]"
 	case m.opts.MaxMedia < 0:
 		return p, name + ": left out, since this model is given text only]"
 	case len(data) > m.opts.MaxMedia:
 		return p, fmt.Sprintf("%s: left out, since it is larger than %d bytes]", name, m.opts.MaxMedia)
-	case isSound && kind == "audio":
+	case kind == "audio" && format != "":
 		return sdk.InputAudioContentPart(sdk.ChatCompletionContentPartInputAudioInputAudioParam{Data: base64.StdEncoding.EncodeToString(data), Format: format}), ""
-	case images[mime] && kind == "image":
-		url := "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)
+	case kind == "image" && slices.Contains(images, found):
+		url := "data:" + found + ";base64," + base64.StdEncoding.EncodeToString(data)
 		return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: url}), ""
 	}
-	return p, name + ": left out, since models take PNG, JPEG, GIF and WebP, and sounds in WAV and MP3]"
+	return p, name + ": left out, since its bytes are none of what models take: PNG, JPEG, GIF and WebP, and sounds in WAV and MP3]"
 }
 
 // words is a block as text.

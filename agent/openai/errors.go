@@ -1,12 +1,10 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -15,103 +13,72 @@ import (
 	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/modelhttp"
 	"github.com/dowel-mcp/dowel/internal/urlmask"
 	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 )
 
-// explain says what to do about an error of the SDK's, which it wraps, and hides the secrets of the base URL.
-func (m *Model) explain(ctx context.Context, err error) error {
+// explain says what to do about an error of the SDK's, which it wraps, behind what has been said of the reply. It hides the secrets.
+func (m *Model) explain(ctx context.Context, said string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return urlmask.Error(m.meaning(err), m.opts.BaseURL)
+	return urlmask.Error(m.meaning(said, err), m.opts.BaseURL, m.opts.Key)
 }
 
 // place is the base URL as it may be shown and kept.
 func (m *Model) place() string { return urlmask.URL(m.opts.BaseURL) }
 
-func (m *Model) meaning(err error) error {
+// hide hides the secrets in what a server says.
+func (m *Model) hide(text string) string { return urlmask.Text(text, m.opts.BaseURL, m.opts.Key) }
+
+// advice is what to do where something else than chat completions is at the base URL.
+func (m *Model) advice() string {
+	path, _, _ := strings.Cut(m.opts.BaseURL, "?")
+	if strings.HasSuffix(strings.TrimRight(path, "/"), "/v1") {
+		return "check the base URL"
+	}
+	return "check the base URL, which often ends in /v1"
+}
+
+func (m *Model) meaning(text string, err error) error {
 	var answer *sdk.Error
 	var streamed *ssestream.StreamError
+	var other *modelhttp.AnswerError
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &answer):
-		return m.refusal(answer.StatusCode, said{answer.Message, answer.Type, answer.Param, answer.Code}, err)
+		return m.refusal(answer.StatusCode, modelhttp.Said{Message: answer.Message, Type: answer.Type, Param: answer.Param, Code: answer.Code}, err)
 	case errors.As(err, &streamed):
-		return m.refusal(0, readError(streamed.Event.Data), err)
+		return m.refusal(0, modelhttp.ReadError([]byte(m.hide(string(streamed.Event.Data)))), err)
+	case errors.As(err, &other):
+		return err
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("nothing answers at %s: is the server running, and is its address right? %w", m.place(), err)
 	case errors.As(err, &dns):
 		return fmt.Errorf("the host of %s is not known: check the base URL and the connection to the network: %w", m.place(), err)
+	case text != "":
+		return m.brokenOff(text, err)
 	}
 	return fmt.Errorf("the connection to %s has failed; try again: %w", m.place(), err)
 }
 
-// said is an error in OpenAI's shape.
-type said struct {
-	Message string `json:"message"`
-	Type    string `json:"type"`
-	Param   string `json:"param"`
-	Code    string `json:"code"`
+// brokenOff is the error of a reply without an end.
+func (m *Model) brokenOff(text string, err error) error {
+	after := ""
+	if n := utf8.RuneCountInString(text); n > 0 {
+		after = fmt.Sprintf(" after %d characters", n)
+	}
+	return fmt.Errorf("the reply of %s broke off%s; try again: %w", m.place(), after, err)
 }
 
-// readError reads an error in whatever shape a server gives it: OpenAI's, with a code that may be a number, a list of one such, a
-// string instead of the object, the object's members at the top, a detail, or no JSON at all.
-func readError(body []byte) (e said) {
-	var list []json.RawMessage
-	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-		body = list[0]
-	}
-	var top map[string]any
-	if json.Unmarshal(body, &top) != nil {
-		return said{Message: firstLine(string(body))}
-	}
-	from := top
-	switch inner := top["error"].(type) {
-	case map[string]any:
-		from = inner
-	case string:
-		return said{Message: inner}
-	}
-	text := func(key string) string {
-		if v, ok := from[key]; ok && v != nil {
-			return fmt.Sprint(v)
-		}
-		return ""
-	}
-	e = said{text("message"), text("type"), text("param"), text("code")}
-	if e.Message == "" {
-		e.Message = text("detail")
-	}
-	return e
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return string([]rune(line)[:min(utf8.RuneCountInString(line), 300)])
-}
-
-// maxError bounds what is read of an error's body, in bytes.
-const maxError = 64 << 10
-
-// shapeErrors gives the errors of all servers OpenAI's shape: the SDK fails at others, and loses their status.
-func shapeErrors(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	res, err := next(req)
-	if err != nil || res.StatusCode < http.StatusBadRequest {
-		return res, err
-	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxError))
-	res.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	if body, err = json.Marshal(map[string]said{"error": readError(body)}); err != nil {
-		return nil, err
-	}
-	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return res, nil
+// shape gives the errors of all servers OpenAI's shape: the SDK fails at others, and loses their status. Where there is no money left,
+// it is hopeless to try again.
+func shape(status int, body []byte) (shaped []byte, hopeless bool) {
+	e := modelhttp.ReadError(body)
+	shaped, _ = json.Marshal(map[string]modelhttp.Said{"error": e}) // strings always can be
+	return shaped, unpaid(status, e)
 }
 
 // longer are parts of the messages by which servers say that a conversation is too long.
@@ -121,21 +88,22 @@ var longer = []string{"context length", "context_length", "maximum context", "co
 // nothing: limits of requests in a minute are called so, too.
 var spent = []string{"insufficient_quota", "exceeded_current_quota_error", "insufficient_balance", "billing_not_active", "billing_hard_limit_reached"}
 
+func unpaid(status int, e modelhttp.Said) bool {
+	return status == http.StatusPaymentRequired || slices.Contains(spent, e.Code) || slices.Contains(spent, e.Type)
+}
+
 // busy reports whether a limit of requests or tokens in a time has been reached. What servers say of tokens then is not about the
 // model's window.
-func busy(status int, e said) bool {
+func busy(status int, e modelhttp.Said) bool {
 	return status == http.StatusTooManyRequests || status == 0 && (e.Code == "429" || strings.Contains(e.Code+e.Type, "rate_limit"))
 }
 
 // refusal says what a server's answer means. status is 0 where the answer had begun well.
-func (m *Model) refusal(status int, e said, err error) error {
-	says, code := "", e.Code
-	if e.Message != "" {
-		says = fmt.Sprintf(" (it says: %s)", e.Message)
-	}
+func (m *Model) refusal(status int, e modelhttp.Said, err error) error {
+	says, code := e.Says(), e.Code
 	lower := strings.ToLower(e.Message)
 	switch {
-	case status == http.StatusPaymentRequired || slices.Contains(spent, code) || slices.Contains(spent, e.Type):
+	case unpaid(status, e):
 		return fmt.Errorf("the quota or the balance of the account at %s is used up: top it up, or use another key%s: %w", m.place(), says, err)
 	case busy(status, e) && strings.Contains(lower, "request too large"):
 		return fmt.Errorf("the request is larger than all that %s takes in a minute: shorten the conversation, or have the limit raised%s: %w", m.place(), says, err)
@@ -152,7 +120,7 @@ func (m *Model) refusal(status int, e said, err error) error {
 	case status == http.StatusNotFound && (code == "model_not_found" || strings.Contains(lower, "model")):
 		return fmt.Errorf("%s has no model %s: check the name%s: %w", m.place(), m.opts.Model, says, err)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("there are no chat completions at %s: check the base URL, which often ends in /v1%s: %w", m.place(), says, err)
+		return fmt.Errorf("there are no chat completions at %s: %s%s: %w", m.place(), m.advice(), says, err)
 	case strings.Contains(lower, "not support tools") || strings.Contains(lower, "tool choice requires"):
 		return fmt.Errorf("the model %s cannot call tools here: use another, or have the tools in the prompt%s: %w", m.opts.Model, says, err)
 	case status >= http.StatusInternalServerError || status == 0:

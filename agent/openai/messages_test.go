@@ -82,7 +82,7 @@ func TestLongIDs(t *testing.T) {
 		said(mcp.RoleUser, mcp.Text("hi")),
 		said(mcp.RoleAssistant, mcp.UseTool(ids[0], "first", nil), mcp.UseTool(ids[1], "second", nil)),
 		said(mcp.RoleUser, result(ids[0], "one"), mcp.Content{Type: mcp.ContentToolResult, ToolResult: &mcp.ToolResultContent{ToolUseID: ids[1],
-			Content: []mcp.Content{{Type: mcp.ContentImage, MIMEType: "image/png", Data: []byte("png")}}}}),
+			Content: []mcp.Content{{Type: mcp.ContentImage, MIMEType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}}}),
 	}}
 	type message struct {
 		Role      string
@@ -104,6 +104,36 @@ func TestLongIDs(t *testing.T) {
 	}
 	if again := sent(t, nil, c); again != text {
 		t.Errorf("sent %s, and then %s", text, again)
+	}
+}
+
+// What is not as it is said to be goes as what it is, or not at all: it would be refused with every later request.
+func TestMediaByBytes(t *testing.T) {
+	const png, wav, mp3 = "\x89PNG\r\n\x1a\n", "RIFF\x04\x00\x00\x00WAVE", "\xff\xfb\x90\x00"
+	left := "left out, since its bytes are none of what models take"
+	for _, tt := range []struct {
+		content mcp.Content
+		want    string
+	}{
+		{mcp.Image([]byte(png), "image/png"), `"url":"data:image/png;base64,`},
+		{mcp.Image([]byte(png), "image/jpeg"), `"url":"data:image/png;base64,`},
+		{mcp.Image([]byte("GIF89a"), "image/x-unknown"), `"url":"data:image/gif;base64,`},
+		{mcp.Image([]byte("some text"), "image/png"), "[image of type image/png, 9 bytes: " + left},
+		{mcp.Image([]byte(wav), "image/png"), left},
+		{mcp.Embed(mcp.ResourceContents{URI: "file:///a", MIMEType: "image/webp", Blob: []byte("some text")}), left},
+		{mcp.Audio([]byte(wav), "audio/x-wav"), `"format":"wav"`},
+		{mcp.Audio([]byte(wav), "audio/mpeg"), `"format":"wav"`},
+		{mcp.Audio([]byte(mp3), "audio/mp3"), `"format":"mp3"`},
+		{mcp.Audio([]byte("ID3\x03"), "audio/mpeg"), `"format":"mp3"`},
+		{mcp.Audio([]byte("some text"), "audio/wav"), left},
+		{mcp.Audio([]byte("\xff\xfes\x00o\x00"), "audio/mpeg"), left},
+	} {
+		c := agent.Conversation{Messages: []agent.Message{
+			said(mcp.RoleUser, mcp.Text("hi")), said(mcp.RoleAssistant, mcp.UseTool("1", "look", nil)),
+			said(mcp.RoleUser, mcp.Content{Type: mcp.ContentToolResult, ToolResult: &mcp.ToolResultContent{ToolUseID: "1", Content: []mcp.Content{tt.content}}})}}
+		if got := sent(t, nil, c); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: sent %s, want %s", tt.content.String(), got, tt.want)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/modelhttp"
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 )
@@ -28,7 +29,7 @@ import (
 const (
 	DefaultBaseURL  = "https://api.openai.com/v1"
 	DefaultMaxMedia = 5 << 20
-	DefaultRetries  = 2
+	DefaultRetries  = 4
 )
 
 // Bounds of OpenAI's own servers, which others do not have.
@@ -41,7 +42,8 @@ const (
 type Options struct {
 	// Model is the model's name, as the server knows it.
 	Model string
-	// BaseURL is what stands before /chat/completions, default [DefaultBaseURL]. Its query goes with every request.
+	// BaseURL is what stands before /chat/completions, default [DefaultBaseURL]; one that ends in /chat/completions is taken without
+	// it. Its query goes with every request.
 	BaseURL string
 	// Key is the API key; empty where the server wants none.
 	Key string
@@ -52,7 +54,8 @@ type Options struct {
 	// HTTPClient sends the requests, default [http.DefaultClient]. Its Timeout bounds a reply as a whole.
 	HTTPClient *http.Client
 	// Retries is how often a request is sent again, where the connection fails or the server is busy (408, 409, 429, 5xx), after
-	// the time that it asks for; default [DefaultRetries], negative: never.
+	// the time that it asks for, or 0.5, 1, 2, 4 and from then on 8 seconds; default [DefaultRetries], negative: never. It is not
+	// sent again where the server asks for more than two minutes, and no more than twice where there is no server at the address.
 	Retries int
 	// Extra are further members of each request's body, such as "reasoning_effort": "low". They win over what is there.
 	Extra map[string]any
@@ -72,7 +75,8 @@ type Options struct {
 	ToolsInPrompt bool
 
 	// Warn gets what a user should know: once each, that a tool is left out or its schema loosened; each time, that the server's
-	// filter has cut off a reply. It may be called concurrently. nil: replies tell, as [agent.Delta] has it.
+	// filter has cut off a reply; once a reply, that a request is sent again. It may be called concurrently. nil: replies tell, as
+	// [agent.Delta] has it.
 	Warn func(text string)
 }
 
@@ -80,6 +84,7 @@ func (o *Options) complete() {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
 	}
+	o.BaseURL = modelhttp.BaseURL(o.BaseURL, "/chat/completions")
 	if o.HTTPClient == nil {
 		o.HTTPClient = http.DefaultClient
 	}
@@ -129,7 +134,6 @@ func New(o Options) *Model {
 		option.WithBaseURL(o.BaseURL),
 		option.WithHTTPClient(o.HTTPClient),
 		option.WithMaxRetries(max(0, o.Retries)),
-		option.WithMiddleware(shapeErrors),
 	}
 	settings = append(settings, queryOf(o.BaseURL)...)
 	if o.Key != "" {
@@ -178,21 +182,31 @@ func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent
 			yield(agent.Delta{}, errors.New("no model is named: give the name by which the server knows it"))
 			return
 		}
-		stream := m.chat.NewStreaming(ctx, m.request(c))
-		defer stream.Close()
+		request, w := m.request(c), m.watch(yield)
 		if !m.notice(yield) {
 			return
 		}
-		r := m.reply(c.Tools)
+		stream := m.chat.NewStreaming(ctx, request, option.WithMiddleware(w.Do))
+		defer stream.Close()
+		if w.Left() {
+			return
+		}
+		r, empty := m.reply(c.Tools), true
 		for stream.Next() {
-			for _, delta := range r.take(stream.Current()) {
+			chunk := stream.Current()
+			empty = empty && len(chunk.Choices) == 0
+			for _, delta := range r.take(chunk) {
 				if !yield(delta, nil) {
 					return
 				}
 			}
 		}
-		if err := stream.Err(); err != nil {
-			yield(agent.Delta{}, m.explain(ctx, err))
+		err := stream.Err()
+		if err == nil && empty {
+			err = w.Empty()
+		}
+		if err != nil {
+			yield(agent.Delta{}, m.explain(ctx, r.text.String(), w.Explain(err)))
 			return
 		}
 		for _, delta := range r.rest() {
@@ -210,6 +224,12 @@ func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent
 		}
 		yield(agent.Delta{Message: message}, nil)
 	}
+}
+
+// watch looks at what the server answers before the SDK does.
+func (m *Model) watch(yield func(agent.Delta, error) bool) *modelhttp.Watch {
+	return &modelhttp.Watch{Place: m.place(), Of: "chat completions", Advice: m.advice(), Retries: m.opts.Retries, Mask: m.hide,
+		Refused: shape, Whole: events, Tell: func(text string) bool { return m.say(text, yield) }}
 }
 
 func (m *Model) request(c agent.Conversation) sdk.ChatCompletionNewParams {

@@ -14,7 +14,9 @@ import (
 // What a model writes behind its calls is thrown away: it is a result that it has made up.
 type promptReader struct {
 	tools map[string]bool
-	held  string // not decided yet: the beginning of a block, or of what may be one
+	held  []byte // not decided yet: the beginning of a block, or of what may be one
+	in    *block // that held begins with; nil for none
+	from  int    // of held: the block does not end before it
 	calls []mcp.ToolUse
 	over  bool // there was text behind the calls
 }
@@ -43,31 +45,31 @@ var blocks = []block{
 
 // take reads a piece of the reply, and returns what of it is text.
 func (p *promptReader) take(piece string) (text string) {
-	p.held += piece
-	for p.held != "" {
+	p.held = append(p.held, piece...)
+	for len(p.held) > 0 {
 		at, b := p.find()
 		if b == nil {
-			keep := possible(p.held)
-			text += p.shown(p.held[:len(p.held)-keep])
-			p.held = p.held[len(p.held)-keep:]
+			at = len(p.held) - possible(p.held)
+		}
+		text += p.shown(string(p.held[:at]))
+		p.held, p.from, p.in = p.held[at:], max(0, p.from-at), b
+		if b == nil {
 			break
 		}
-		body, rest, ended := p.body(p.held[at:], b)
-		text += p.shown(p.held[:at])
-		p.held = p.held[at:]
+		body, whole, ended := p.body()
 		if !ended {
 			break
 		}
-		text += p.shown(p.close(b, p.held[:len(p.held)-len(rest)], body))
-		p.held = rest
+		text += p.shown(p.close(b, whole, body))
+		p.held, p.from, p.in = p.held[len(whole):], 0, nil
 	}
 	return text
 }
 
 // end takes what is left when the reply has ended.
 func (p *promptReader) end() string {
-	held := p.held
-	p.held = ""
+	held := string(p.held)
+	p.held, p.in = nil, nil
 	for i := range blocks {
 		if b := &blocks[i]; strings.HasPrefix(held, b.open) {
 			return p.shown(p.close(b, held, strings.TrimPrefix(held, b.open)))
@@ -87,38 +89,53 @@ func (p *promptReader) shown(text string) string {
 	return ""
 }
 
-// find returns where the first block begins.
+// longestOpen is at least as long as what any block begins with.
+const longestOpen = 32
+
+// find returns where the first block begins. What a block begins with may be longer than it has seemed.
 func (p *promptReader) find() (at int, first *block) {
+	held := p.held
+	if p.in != nil {
+		held = held[:min(len(held), longestOpen)]
+	}
 	for i := range blocks {
-		if n := strings.Index(p.held, blocks[i].open); n >= 0 && (first == nil || n < at) {
+		if n := bytes.Index(held, []byte(blocks[i].open)); n >= 0 && (first == nil || n < at) {
 			at, first = n, &blocks[i]
 		}
 	}
 	return at, first
 }
 
-// body returns what is in a block, and what stands behind it. A fence inside a JSON string does not end it.
-func (p *promptReader) body(text string, b *block) (body, rest string, ended bool) {
-	text = text[len(b.open):]
-	for from := 0; ; {
-		n := strings.Index(text[from:], b.end)
+// body returns what is in the block, and all of it. A fence inside a JSON string does not end it.
+func (p *promptReader) body() (body, whole string, ended bool) {
+	open, end := len(p.in.open), []byte(p.in.end)
+	fence := bytes.HasSuffix(end, []byte("`"))
+	p.from = max(p.from, open)
+	for p.from < len(p.held) {
+		n := bytes.Index(p.held[p.from:], end)
 		if n < 0 {
+			p.from = max(p.from, len(p.held)-len(end)+1)
+			break
+		}
+		at := p.from + n
+		text, behind := p.held[open:at], p.held[at+len(end):]
+		switch {
+		case !unfinished(text),
+			// Not in a string: the JSON is wrong, and this is the end.
+			fence && bytes.HasPrefix(behind, []byte("\n")) && bytes.Count(text, []byte(`"`))%2 == 0:
+			return string(text), string(p.held[:at+len(end)]), true
+		case fence && len(behind) == 0: // what comes next says whether it is the end
+			p.from = at
 			return "", "", false
 		}
-		at := from + n
-		if !unfinished(text[:at]) {
-			return text[:at], text[at+len(b.end):], true
-		}
-		from = at + len(b.end)
-		if strings.HasSuffix(b.end, "`") && strings.HasPrefix(text[at:], "```\n") && strings.Count(text[:at], "\"")%2 == 0 {
-			return text[:at], text[at+len(b.end):], true // not in a string: the JSON is wrong, and this is the end
-		}
+		p.from = at + len(end)
 	}
+	return "", "", false
 }
 
 // unfinished reports whether JSON stops in the middle.
-func unfinished(text string) bool {
-	d := json.NewDecoder(strings.NewReader(text))
+func unfinished(text []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
 	for {
 		var v json.RawMessage
 		if err := d.Decode(&v); err != nil {
@@ -128,11 +145,11 @@ func unfinished(text string) bool {
 }
 
 // possible is how many bytes at the end of a text may be the beginning of a block.
-func possible(text string) int {
+func possible(text []byte) int {
 	longest := 0
 	for i := range blocks {
 		for n := min(len(text), len(blocks[i].open)-1); n > longest; n-- {
-			if strings.HasSuffix(text, blocks[i].open[:n]) {
+			if bytes.HasSuffix(text, []byte(blocks[i].open[:n])) {
 				longest = n
 			}
 		}

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
 )
@@ -27,24 +28,27 @@ type thoughts struct {
 	Reasoning        *string `json:"reasoning,omitzero"`
 	// What came with calls beside what they say, by id: Gemini refuses a conversation without it.
 	Calls map[string]json.RawMessage `json:"calls,omitzero"`
+
+	coming *strings.Builder // what ReasoningContent or Reasoning is going to be, while its pieces come; nil before the first
 }
 
 // add takes a piece from the fields of a delta, and returns it. Of a server that sends both, the first counts.
 func (t *thoughts) add(content, reasoning *string) string {
 	switch {
 	case content != nil && t.Reasoning == nil:
-		return grow(&t.ReasoningContent, *content)
+		return t.grow(&t.ReasoningContent, *content)
 	case reasoning != nil && t.ReasoningContent == nil:
-		return grow(&t.Reasoning, *reasoning)
+		return t.grow(&t.Reasoning, *reasoning)
 	}
 	return ""
 }
 
-func grow(text **string, piece string) string {
-	if *text == nil {
-		*text = new(string)
+func (t *thoughts) grow(field **string, piece string) string {
+	if *field == nil {
+		*field, t.coming = new(string), new(strings.Builder)
 	}
-	**text += piece
+	t.coming.WriteString(piece)
+	**field = t.coming.String() // shares its memory
 	return piece
 }
 

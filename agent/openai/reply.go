@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -15,7 +16,7 @@ import (
 // reply puts a message together from the pieces of a stream.
 type reply struct {
 	model    *Model
-	text     string
+	text     strings.Builder
 	thoughts thoughts
 	calls    calls
 	prompt   *promptReader // where calls stand in the text
@@ -68,7 +69,7 @@ func (r *reply) say(deltas []agent.Delta, text string) []agent.Delta {
 	if r.prompt != nil {
 		text = r.prompt.take(text)
 	}
-	r.text += text
+	r.text.WriteString(text)
 	if text == "" {
 		return deltas
 	}
@@ -84,7 +85,7 @@ func (r *reply) rest() (deltas []agent.Delta) {
 	if text == "" {
 		return nil
 	}
-	r.text += text
+	r.text.WriteString(text)
 	return []agent.Delta{{Text: text}}
 }
 
@@ -117,8 +118,8 @@ func (r *reply) message() (*agent.Message, error) {
 	}
 	r.thoughts.Calls = r.calls.extras(uses)
 	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.raw(r.model.place()), Usage: r.usage, Cut: r.cut()}
-	if r.text != "" {
-		msg.Content = append(msg.Content, mcp.Text(r.text))
+	if r.text.Len() > 0 {
+		msg.Content = append(msg.Content, mcp.Text(r.text.String()))
 	}
 	for i := range uses {
 		msg.Content = append(msg.Content, mcp.Content{Type: mcp.ContentToolUse, ToolUse: &uses[i]})
@@ -130,8 +131,8 @@ func (r *reply) message() (*agent.Message, error) {
 func (r *reply) check(calls int) error {
 	switch {
 	case r.finish == "":
-		return fmt.Errorf("the reply of %s broke off; try again: %w", r.model.place(), io.ErrUnexpectedEOF)
-	case r.finish == "content_filter" && r.text == "" && calls == 0:
+		return r.model.brokenOff(r.text.String(), io.ErrUnexpectedEOF)
+	case r.finish == "content_filter" && r.text.Len() == 0 && calls == 0:
 		return fmt.Errorf("the filter of %s held the reply back: say it in another way", r.model.place())
 	}
 	return nil

@@ -97,7 +97,7 @@ func TestOddServers(t *testing.T) {
 		{"too many in a stream", 200, "data: {\"error\":{\"message\":\"Rate limit: too many tokens\",\"code\":429}}\n\n", []string{"wait a while"}},
 		{"too long in a stream", 200, "data: {\"error\":{\"message\":\"the context length is exceeded\",\"code\":400}}\n\n", []string{agent.ErrContextLength.Error()}},
 		{"a stream without an end", 200, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n", []string{"broke off"}},
-		{"something else", 200, "hello", []string{"broke off"}},
+		{"something else", 200, "hello", []string{"answers with text/plain", "hello"}},
 	} {
 		_, err := ask(t.Context(), serve(t, raw(tt.status, tt.body)))
 		for _, want := range tt.want {

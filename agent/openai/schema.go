@@ -48,10 +48,12 @@ func acceptable(raw json.RawMessage) (_ json.RawMessage, notes []string, err err
 	return s.bytes(), notes, nil
 }
 
-// schema is the members of an object, in their order.
+// schema is the members of an object, in their order. Of members of one name the first counts.
 type schema struct {
 	members []member
+	at      map[string]int // where a member is
 	changed bool
+	read    map[string]*schema // what references have led to, by the way there
 }
 
 type member struct {
@@ -64,7 +66,7 @@ func readSchema(raw json.RawMessage) (*schema, error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.New("its schema is not a JSON object")
 	}
-	s := new(schema)
+	s := &schema{at: map[string]int{}}
 	for d.More() {
 		key, err := d.Token()
 		var value json.RawMessage
@@ -74,16 +76,21 @@ func readSchema(raw json.RawMessage) (*schema, error) {
 		if err != nil {
 			return nil, fmt.Errorf("its schema is not JSON: %w", err)
 		}
-		s.members = append(s.members, member{key.(string), value}) // a key is a string
+		s.add(key.(string), value) // a key is a string
 	}
 	return s, nil
 }
 
+func (s *schema) add(key string, value json.RawMessage) {
+	if _, ok := s.at[key]; !ok {
+		s.at[key] = len(s.members)
+	}
+	s.members = append(s.members, member{key, value})
+}
+
 func (s *schema) get(key string) json.RawMessage {
-	for _, m := range s.members {
-		if m.key == key {
-			return m.value
-		}
+	if i, ok := s.at[key]; ok {
+		return s.members[i].value
 	}
 	return nil
 }
@@ -95,20 +102,28 @@ func (s *schema) text(key string) (text string) {
 }
 
 func (s *schema) set(key string, value json.RawMessage) {
-	s.changed = true
-	for i := range s.members {
-		if s.members[i].key == key {
-			s.members[i].value = value
-			return
-		}
+	s.changed, s.read = true, nil
+	if i, ok := s.at[key]; ok {
+		s.members[i].value = value
+		return
 	}
-	s.members = append(s.members, member{key, value})
+	s.add(key, value)
 }
 
 func (s *schema) drop(key string) {
-	n := len(s.members)
-	s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.key == key })
-	s.changed = s.changed || len(s.members) < n
+	if _, ok := s.at[key]; !ok {
+		return
+	}
+	s.changed = true
+	s.reorder(slices.DeleteFunc(s.members, func(m member) bool { return m.key == key }))
+}
+
+func (s *schema) reorder(members []member) {
+	s.members, s.read = nil, nil
+	clear(s.at)
+	for _, m := range members {
+		s.add(m.key, m.value)
+	}
 }
 
 func (s *schema) bytes() json.RawMessage {
@@ -122,20 +137,29 @@ func (s *schema) bytes() json.RawMessage {
 	return append(b, '}')
 }
 
-// target returns the schema that a reference to somewhere in s means; nil where there is none.
+// maxPointer bounds how deep within a schema a reference may point.
+const maxPointer = 16
+
+// target returns the schema that a reference to somewhere in s means; nil where there is none. Each part of s is read once.
 func (s *schema) target(ref string) *schema {
 	path, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
+	if !ok || strings.Count(path, "/") >= maxPointer {
 		return nil
 	}
-	at := s
+	if s.read == nil {
+		s.read = map[string]*schema{}
+	}
+	at, way := s, ""
 	for _, key := range strings.Split(path, "/") {
-		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-		next, err := readSchema(at.get(key))
-		if err != nil {
+		way += "/" + key
+		next, known := s.read[way]
+		if !known {
+			next, _ = readSchema(at.get(strings.NewReplacer("~1", "/", "~0", "~").Replace(key))) // nil for what is none
+			s.read[way] = next
+		}
+		if at = next; at == nil {
 			return nil
 		}
-		at = next
 	}
 	return at
 }
@@ -171,7 +195,8 @@ func typeObject(s *schema) (string, error) {
 	var several []string
 	switch {
 	case raw == nil:
-		s.members, s.changed = slices.Insert(s.members, 0, member{"type", json.RawMessage(`"object"`)}), true
+		s.reorder(slices.Insert(s.members, 0, member{"type", json.RawMessage(`"object"`)}))
+		s.changed = true
 		return "", nil
 	case json.Unmarshal(raw, &one) == nil && one == "object":
 		return "", nil
@@ -186,6 +211,7 @@ func typeObject(s *schema) (string, error) {
 // demand together (allOf) stays demanded.
 func flattenTop(s *schema) (string, error) {
 	var gone []string
+	var f flattened
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf", "enum", "const", "not"} {
 		raw := s.get(keyword)
 		if raw == nil {
@@ -194,7 +220,7 @@ func flattenTop(s *schema) (string, error) {
 		var branches []json.RawMessage
 		if strings.HasSuffix(keyword, "Of") && json.Unmarshal(raw, &branches) == nil {
 			for _, branch := range branches {
-				s.merge(branch, keyword == "allOf")
+				f.merge(s, branch, keyword == "allOf")
 			}
 		}
 		s.drop(keyword)
@@ -202,46 +228,90 @@ func flattenTop(s *schema) (string, error) {
 			gone = append(gone, keyword)
 		}
 	}
+	f.put(s)
 	if len(gone) == 0 {
 		return "", nil
 	}
 	return "without " + strings.Join(gone, ", ") + " at its top", nil
 }
 
-// merge adds the properties of a branch that the top does not have.
-func (s *schema) merge(branch json.RawMessage, demanded bool) {
+// flattened is what branches give to the top.
+type flattened struct {
+	properties *schema         // with those of the top; nil where there are no branches
+	required   []string        // with what the top requires; nil where branches require nothing
+	names      map[string]bool // of required
+	merged     map[reference]bool
+}
+
+// reference is one that has been followed: the second time it brings nothing.
+type reference struct {
+	to       *schema
+	demanded bool
+}
+
+// merge takes the properties of a branch that the top does not have.
+func (f *flattened) merge(top *schema, branch json.RawMessage, demanded bool) {
 	b, err := readSchema(branch)
 	if err != nil {
 		return
 	}
 	if ref := b.text("$ref"); ref != "" {
-		if b = s.target(ref); b == nil {
+		b = top.target(ref)
+		if b == nil || f.merged[reference{b, demanded}] {
 			return
 		}
+		if f.merged == nil {
+			f.merged = map[reference]bool{}
+		}
+		f.merged[reference{b, demanded}] = true
 	}
-	properties, err := readSchema(s.get("properties"))
-	if err != nil {
-		properties = new(schema)
+	if f.properties == nil {
+		if f.properties, err = readSchema(top.get("properties")); err != nil {
+			f.properties = &schema{at: map[string]int{}}
+		}
 	}
 	if more, err := readSchema(b.get("properties")); err == nil {
 		for _, m := range more.members {
-			if properties.get(m.key) == nil {
-				properties.set(m.key, m.value)
+			if f.properties.get(m.key) == nil {
+				f.properties.set(m.key, m.value)
 			}
 		}
 	}
-	s.set("properties", properties.bytes())
-	var required, also []string
-	if demanded && json.Unmarshal(b.get("required"), &also) == nil {
-		_ = json.Unmarshal(s.get("required"), &required) // what is not a list of names demands nothing
-		for _, name := range also {
-			if !slices.Contains(required, name) {
-				required = append(required, name)
-			}
+	if demanded {
+		f.require(top, b)
+	}
+}
+
+func (f *flattened) require(top, branch *schema) {
+	var also []string
+	if json.Unmarshal(branch.get("required"), &also) != nil || len(also) == 0 {
+		return
+	}
+	if f.required == nil {
+		f.names = map[string]bool{}
+		_ = json.Unmarshal(top.get("required"), &f.required) // what is not a list of names demands nothing
+		for _, name := range f.required {
+			f.names[name] = true
 		}
-		if list, err := json.Marshal(required); err == nil {
-			s.set("required", list)
+	}
+	for _, name := range also {
+		if !f.names[name] {
+			f.required = append(f.required, name)
+			f.names[name] = true
 		}
+	}
+}
+
+func (f *flattened) put(top *schema) {
+	if f.properties != nil {
+		top.set("properties", f.properties.bytes())
+	}
+	if f.required != nil {
+		list, err := json.Marshal(f.required)
+		if err != nil {
+			panic(err) // strings
+		}
+		top.set("required", list)
 	}
 }
 

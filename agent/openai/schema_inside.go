@@ -133,13 +133,18 @@ func strict(v any, depth int) bool {
 		return false
 	}
 	properties, _ := s["properties"].(map[string]any)
-	required, _ := s["required"].([]any)
 	if holds(s["type"], "object") || properties != nil {
 		if s["additionalProperties"] != false {
 			return false
 		}
+		required := map[string]bool{}
+		names, _ := s["required"].([]any)
+		for _, name := range names {
+			text, _ := name.(string)
+			required[text] = true
+		}
 		for name := range properties {
-			if !slices.Contains(required, any(name)) {
+			if !required[name] {
 				return false
 			}
 		}

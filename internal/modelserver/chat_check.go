@@ -195,12 +195,20 @@ func (p *chatPart) check(i int, role string) string {
 		if found == nil {
 			return "You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg', 'gif', 'webp']."
 		}
-		if _, err := base64.StdEncoding.DecodeString(found[2]); err != nil {
+		data, err := base64.StdEncoding.DecodeString(found[2])
+		switch {
+		case err != nil:
 			return "Invalid base64 image_url."
+		case http.DetectContentType(data) != "image/"+found[1]:
+			return "You uploaded an unsupported image. Please make sure your image is valid."
 		}
 	case "input_audio":
 		if role != "user" || p.Audio == nil || p.Audio.Data == "" || p.Audio.Format != "wav" && p.Audio.Format != "mp3" {
 			return "Invalid 'input_audio': only in messages of the user, and in the formats 'wav' and 'mp3'."
+		}
+		data, err := base64.StdEncoding.DecodeString(p.Audio.Data)
+		if found := http.DetectContentType(data); err != nil || strings.HasPrefix(found, "text/") || (found == "audio/wave") != (p.Audio.Format == "wav") {
+			return "The data provided for 'input_audio' is not of valid " + p.Audio.Format + " format."
 		}
 	default:
 		return fmt.Sprintf("Invalid value: '%s'. Supported values are: 'text', 'image_url', and 'input_audio'.", p.Type)

@@ -1,4 +1,5 @@
-// Package urlmask hides the secrets that a URL holds where it is shown or kept: who logs in, and the values of its query.
+// Package urlmask hides secrets where they would be shown or kept: those that a URL holds, which are who logs in and the values of its
+// query, and keys that go with requests to it.
 package urlmask
 
 import (
@@ -51,16 +52,41 @@ func split(raw string) (before, user, host, query string) {
 	return before, user, raw, query
 }
 
-// Error hides the secrets of a URL in the text of an error, which it wraps.
-func Error(err error, raw string) error {
-	if err == nil || URL(raw) == raw {
-		return err
+// Error hides the secrets of a URL, and keys, in the text of an error, which it wraps.
+func Error(err error, raw string, keys ...string) error {
+	if err == nil {
+		return nil
 	}
-	text := replacer(raw).Replace(err.Error())
+	text := Text(err.Error(), raw, keys...)
 	if text == err.Error() {
 		return err
 	}
 	return &hidden{text, err}
+}
+
+// Text hides the secrets of a URL, and keys, in a text. Of a long key the last four characters stay, by which its owner knows it. Those
+// of less than eight stand for no key where none is needed, as "ollama" or "none" do, and are left.
+func Text(text, raw string, keys ...string) string {
+	var pairs []string
+	for _, key := range keys {
+		if len(key) >= shortestKey {
+			pairs = append(pairs, forms(key, maskedKey(key))...)
+		}
+	}
+	if URL(raw) != raw {
+		pairs = append(pairs, pairsOf(raw)...)
+	}
+	if len(pairs) == 0 {
+		return text
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+func maskedKey(key string) string {
+	if len(key) < longKey {
+		return Mask
+	}
+	return Mask + key[len(key)-4:]
 }
 
 type hidden struct {
@@ -71,20 +97,31 @@ type hidden struct {
 func (h *hidden) Error() string { return h.text }
 func (h *hidden) Unwrap() error { return h.err }
 
-// shortest is how long a secret is at least that is looked for by itself: "1" is everywhere.
-const shortest = 4
+// Lengths of secrets, in bytes: the shortest that is looked for by itself, as "1" is everywhere, the shortest key, and the shortest
+// that shows its end.
+const (
+	shortest    = 4
+	shortestKey = 8
+	longKey     = 20
+)
 
-func replacer(raw string) *strings.Replacer {
+// forms are a secret as it may be written, each with what stands in its place.
+func forms(secret, mask string) (pairs []string) {
+	for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
+		if len(form) >= shortest {
+			pairs = append(pairs, form, mask)
+		}
+	}
+	return pairs
+}
+
+// pairsOf are the secrets of a URL, each with what stands in its place.
+func pairsOf(raw string) []string {
 	pairs := []string{raw, URL(raw)}
 	hide := func(secret string) {
-		decoded, err := url.PathUnescape(secret)
-		if err != nil {
-			decoded = secret
-		}
-		for _, form := range []string{secret, decoded, url.QueryEscape(decoded), url.PathEscape(decoded)} {
-			if len(form) >= shortest {
-				pairs = append(pairs, form, Mask)
-			}
+		pairs = append(pairs, forms(secret, Mask)...)
+		if decoded, err := url.PathUnescape(secret); err == nil {
+			pairs = append(pairs, forms(decoded, Mask)...)
 		}
 	}
 	_, user, _, query := split(raw)
@@ -105,5 +142,5 @@ func replacer(raw string) *strings.Replacer {
 		}
 		hide(value)
 	}
-	return strings.NewReplacer(pairs...)
+	return pairs
 }

@@ -1,0 +1,68 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	sdk "github.com/openai/openai-go/v3"
+)
+
+// A long reply in small pieces takes time in proportion to its length.
+func TestLongReply(t *testing.T) {
+	const pieces, piece = 300_000, "word "
+	argument, err := json.Marshal(map[string]string{"text": strings.Repeat("``` word ", 100) + strings.Repeat(piece, pieces)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := []mcp.Tool{{Name: "write"}}
+	for name, play := range map[string]func() int{
+		"text": func() int {
+			r := (&Model{}).reply(nil)
+			for range pieces {
+				r.say(nil, piece)
+			}
+			return r.text.Len()
+		},
+		"thoughts": func() int {
+			var thought thoughts
+			for range pieces {
+				thought.add(nil, new(piece))
+			}
+			return len(*thought.Reasoning)
+		},
+		"a call whose name and id are repeated": func() int {
+			r := (&Model{}).reply(tools)
+			for from := 0; from < len(argument); from += len(piece) {
+				f := sdk.ChatCompletionChunkChoiceDeltaToolCall{ID: "1"}
+				f.Function.Name, f.Function.Arguments = "write", string(argument[from:min(from+len(piece), len(argument))])
+				r.calls.add(f)
+			}
+			return len(r.calls.uses(false)[0].Input)
+		},
+		"a call in the text": func() int {
+			r := (&Model{opts: Options{ToolsInPrompt: true}}).reply(tools)
+			text := fmt.Sprintf("%s\n{\"name\":\"write\",\"arguments\":%s}\n```", callFence, argument)
+			for from := 0; from < len(text); from += len(piece) {
+				r.say(nil, text[from:min(from+len(piece), len(text))])
+			}
+			r.rest()
+			return len(r.prompt.uses(false)[0].Input)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			if n := play(); n < pieces*len(piece) {
+				t.Errorf("%d bytes came of it", n)
+			}
+			took := time.Since(began)
+			t.Logf("%d bytes in %v", pieces*len(piece), took)
+			if took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
