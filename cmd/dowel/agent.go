@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +32,7 @@ func (f *agentFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.provider, "provider", "", "who has the --model: openai, for all that speak its chat completions, or anthropic")
 	flags.StringVar(&f.modelFlags.url, "base-url", "", "where the --model is: the `URL` before /chat/completions or /v1/messages")
 	f.talk(flags, "the servers'", "the servers", "a server")
+	flags.Lookup("answer").Usage = "answer a question of a server (`key=value`, or SERVER.key=value for one of that server alone; repeatable)"
 }
 
 // takeCommand takes the server's command from behind --, and returns the words before it.
@@ -70,8 +70,10 @@ type assembled struct {
 	// servers tells how the servers are.
 	servers func(ctx context.Context) ([]serverLine, error)
 	// always keeps in dowel's state that a tool, by its qualified name, runs without approval. It is an error for servers that
-	// came with a project or were given on the command line, of which nothing is kept.
+	// came with a project or were given on the command line, of which nothing is kept, and for names that would allow more.
 	always func(tool string) error
+	// trusted is what dowel trust --tool takes for such a tool; empty where it would not do.
+	trusted func(tool string) string
 	// decided records a decision in the audit log, if there is one. [assembled.run] does that.
 	decided func(agent.Decided)
 	close   func()
@@ -94,9 +96,8 @@ func (b *assembled) run(ctx context.Context, input ...mcp.Content) iter.Seq2[age
 	}
 }
 
-// assemble makes an agent of the model and the servers that the flags name. o are the agent's options; its Allowed is set here,
-// and to its System is added what servers that are there say of themselves. c are those of the connection to the servers, see
-// clientOptions.
+// assemble makes an agent of the model and the servers that the flags name. o are the agent's options; its Allowed and its
+// Instructions, which are those of the servers, are set here. c are those of the connection to the servers, see clientOptions.
 func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c client.Options) (_ *assembled, err error) {
 	setup, err := a.setup(f)
 	if err != nil {
@@ -142,6 +143,7 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 	b.servers, b.decided = crew.servers, func(e agent.Decided) { audit.record(e, b.origin) }
 	approved := &approvals{setup.state, setup.set, crew, b.origin}
 	o.Allowed, b.always = approved.allowed, approved.always
+	b.trusted = func(tool string) string { return a.trustWord(approved, tool) }
 	if err = context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -151,17 +153,10 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 	if crew.folder != "" {
 		o.System += "\n\nThe servers of your tools work in the folder " + crew.folder + ": what is relative in their arguments begins there, not in the current folder."
 	}
-	o.System = withInstructions(o.System, b.toolbox.Client().Instructions())
-	b.agent = agent.New(model, memorizing{b.toolbox}, o)
+	tools := &instructed{memorizing: memorizing{b.toolbox}, ask: crew.instructions}
+	o.Instructions = tools.instructions
+	b.agent = agent.New(model, tools, o)
 	return b, nil
-}
-
-// withInstructions adds what the servers say of themselves to what the model is told.
-func withInstructions(system, servers string) string {
-	if servers = strings.TrimSpace(servers); servers == "" {
-		return system
-	}
-	return strings.TrimSpace(system + "\n\nThe servers whose tools you have say this of themselves:\n\n" + servers)
 }
 
 // longestSettle is how long a task waits for servers that are starting: what comes later is told to the model then.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/config/state"
@@ -32,7 +33,7 @@ func (p *approvals) allowed(name string) bool {
 	return s != nil && s.Scope == config.User && holds(s.AlwaysAllow, tool)
 }
 
-// everyTool stands for all tools of a server.
+// everyTool stands for all tools of a server: a tool of that very name cannot be allowed for good.
 const everyTool = "*"
 
 func holds(tools []string, tool string) bool {
@@ -41,17 +42,52 @@ func holds(tools []string, tool string) bool {
 
 // always allows a tool for good.
 func (p *approvals) always(name string) error {
+	server, tool, err := p.lasting(name)
+	if err != nil {
+		return err
+	}
+	return p.state.Allow(server, tool)
+}
+
+// lasting is what is kept of a tool that is allowed for good; an error where that is not possible.
+func (p *approvals) lasting(name string) (server, tool string, err error) {
 	server, tool, ok := p.origin(name)
 	if ok {
 		name = server + "." + tool
 	}
+	var why string
 	switch from := p.crew.source(server); {
 	case !ok || from == "":
-		return fmt.Errorf("%s cannot be allowed for good: it is not known of which server it is", name)
+		why = "it is not known of which server it is"
 	case from == string(config.Project):
-		return fmt.Errorf("%s cannot be allowed for good: its server came with a project, and only of your own servers that is kept", name)
+		why = "its server came with a project, and only of your own servers that is kept"
 	case !p.crew.own(server):
-		return fmt.Errorf("%s cannot be allowed for good: its server stands on the command line, and only of those of your configuration that is kept", name)
+		why = "its server stands on the command line, and only of those of your configuration that is kept"
+	case tool == everyTool:
+		why = "that name stands for all tools of its server"
+	case tool == "":
+		why = "it has no name"
+	default:
+		return server, tool, nil
 	}
-	return p.state.Allow(server, tool)
+	return "", "", fmt.Errorf("%s cannot be allowed for good: %s", name, why)
+}
+
+// trustWord is what dowel trust --tool takes for a tool; empty where it would not allow that tool, or another one as well, or where
+// a shell would make something else of it.
+func (a *app) trustWord(p *approvals, name string) string {
+	server, tool, err := p.lasting(name)
+	word := server + "." + tool
+	if err != nil || strings.HasPrefix(word, "-") || strings.ContainsFunc(word, notPlain) {
+		return ""
+	}
+	if s, t, err := a.toolNamed(p.state, word, false); err != nil || s != server || t != tool {
+		return ""
+	}
+	return word
+}
+
+// notPlain: a shell may take the character for something else, or people for another one.
+func notPlain(r rune) bool {
+	return r >= 0x80 || !strings.ContainsRune("-_./:@+,", r) && !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')
 }

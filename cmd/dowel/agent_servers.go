@@ -28,6 +28,9 @@ type crew struct {
 	servers func(ctx context.Context) ([]serverLine, error)
 	close   func(ctx context.Context)
 
+	// instructions asks what the servers say of themselves now; nil: the handler says it.
+	instructions func(ctx context.Context) (string, error)
+
 	// folder is where the servers work, if that is not the current one.
 	folder string
 
@@ -60,7 +63,7 @@ func (a *app) engageAll(ctx context.Context, f *agentFlags, s *setup) (*crew, er
 	if err != nil {
 		return nil, err
 	}
-	c := &crew{handler: t.handler(), close: t.close}
+	c := &crew{handler: t.handler(), close: t.close, instructions: t.instructions}
 	c.servers = func(ctx context.Context) ([]serverLine, error) {
 		status, err := t.running.Status(ctx)
 		return status.Servers, err
@@ -83,7 +86,7 @@ func (a *app) elsewhere(status control.Status, set *config.Set) (folder string) 
 	}
 	a.warn("the servers are those of the dowel that runs in %s (process %d), and work there, not here: end it, or name servers with --server", status.Folder, status.PID)
 	for _, file := range set.Files {
-		if file.Scope == config.Project && !slices.Contains(status.Files, file.Path) {
+		if file.Scope == config.Project && !file.Missing && !slices.Contains(status.Files, file.Path) {
 			a.warn("the servers of %s are not among them", file.Path)
 		}
 	}
@@ -137,8 +140,11 @@ func (a *app) tellMissing(servers []serverLine) {
 		case s.Status == hub.Starting:
 			a.warn("%s is still starting: its tools are added when it is ready", s.Name)
 		default:
-			why := cmp.Or(s.Problem, s.Cause)
-			a.warn("the tools of %s are missing, since it %s: %s; see dowel doctor %s", s.Name, statusWords(s.Status), firstLine(why), s.Name)
+			why, look := cmp.Or(s.Problem, s.Cause), "dowel doctor "+s.Name
+			if s.Source == commandLine {
+				look = "dowel doctor -- with its command, or --url"
+			}
+			a.warn("the tools of %s are missing, since it %s: %s; see %s", s.Name, statusWords(s.Status), firstLine(why), look)
 		}
 	}
 }
@@ -293,7 +299,10 @@ func (a *app) byServerFlag(f *agentFlags, name string) (hub.Definition, error) {
 	}
 	d := f.directory()
 	if !slices.Contains(d.known(), name) {
-		return hub.Definition{}, usagef("no server is called %s: there are %s%s", name, strings.Join(d.known(), ", "), suggestion(name, d.known()))
+		if strings.Contains(name, ",") {
+			return hub.Definition{}, usagef("no server is called %s; several are named one by one: --server %s", name, strings.ReplaceAll(name, ",", " --server "))
+		}
+		return hub.Definition{}, usagef("no server is called %s%s", name, suggestion(name, d.known()))
 	}
 	w := f.whence
 	if len(f.command) > 0 { // whose these are
@@ -311,11 +320,15 @@ func (a *app) byServerFlag(f *agentFlags, name string) (hub.Definition, error) {
 	return def, nil
 }
 
-const builtInSource = "built in"
+// What a definition comes from beside files.
+const (
+	builtInSource = "built in"
+	commandLine   = "command line"
+)
 
 // definitionOf is a target as a server of a hub.
 func (a *app) definitionOf(t target) hub.Definition {
-	d := hub.Definition{Name: t.name, Target: t.dial, Origin: t.origin, Source: "command line", Fingerprint: "command line", Options: t.options}
+	d := hub.Definition{Name: t.name, Target: t.dial, Origin: t.origin, Source: commandLine, Fingerprint: commandLine, Options: t.options}
 	d.Options.Connect = limit(a.connect)
 	if watchWire != nil {
 		d.Options.Tap = watchWire(nil)

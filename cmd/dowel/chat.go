@@ -36,10 +36,13 @@ The servers are all of your configuration, those of the running dowel if there i
 command behind --. The prompt does not wait for them: who comes late is told to the model then.
 
 A tool that is not read-only, by its server's own word, is asked about before it runs:
-  y  once                          S  all of the server's tools, for this session
-  s  this tool, for this session   a  this tool always: dowel keeps it in your state, never in a project
-  n  no; what you say why is       e  change the arguments first, in $VISUAL or $EDITOR where one of them is set
-     read by the model             ?  explains
+  y          once
+  s          this tool, for this session
+  server, S  all of the server's tools, for this session
+  a          this tool always: dowel keeps it in your state, never in a project
+  e          change the arguments first, in $VISUAL or $EDITOR where one of them is set
+  n          no; what you say why is read by the model
+  ?          explains
 --approve and /approve choose another way: read-only refuses instead of asking, also what was allowed for this session; all asks
 about nothing, and none runs nothing.
 
@@ -56,7 +59,8 @@ Each conversation is kept, as it goes, in a file that only you can read; --sessi
 of this folder, --resume=ID with any, and --no-save keeps nothing.
 
 Without a terminal each line of standard input is said, the answers go to standard output and all else to standard error, and
-what would have to be asked is refused. For one task, with its result as JSON or exit code, there is dowel run.`
+what would have to be asked is refused, but for what --answer says: key=value answers whoever asks for that key, SERVER.key=value
+that server alone, before the other. For one task, with its result as JSON or exit code, there is dowel run.`
 
 func (a *app) chatCommand() *cobra.Command {
 	var f chatFlags

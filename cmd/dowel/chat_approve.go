@@ -37,7 +37,7 @@ func (c *chat) approve(ctx context.Context, q agent.Question) (agent.Decision, e
 		case "s":
 			d.For = agent.ThisTool
 			return d, nil
-		case "server":
+		case "server", "S":
 			d.For = agent.ThisServer
 			return d, nil
 		case "a":
@@ -77,6 +77,9 @@ func (c *chat) reply(ctx context.Context, a ask) (string, error) {
 			err = errStopped
 		}
 	}
+	if err == nil {
+		c.keys.typed()
+	}
 	return text, err
 }
 
@@ -111,23 +114,30 @@ func effectWords(q agent.Question) string {
 	return "it may be destructive, " + said
 }
 
-// wholeArguments are the arguments in lines, nothing left out: key: value for each, and texts of several lines as they are.
+// wholeArguments are the arguments in lines, nothing left out: key: value for each, and texts of several lines as they are. What is
+// a text and could be taken for another value is told to be one.
 func wholeArguments(input json.RawMessage) (lines []string) {
 	if !rawjson.IsObject(input) {
 		return []string{revealedLine(string(input))}
 	}
 	for it := rawjson.Object(input); it.Next(); {
-		key := revealedLine(string(it.Key))
+		key, kind := revealedLine(string(it.Key)), ""
 		text, isText := rawjson.String(it.Value)
-		if !isText {
+		switch {
+		case !isText:
 			text = string(indented(it.Value))
+		case !json.Valid([]byte(text)):
+		case strings.Contains(text, "\n"):
+			kind = " (text)"
+		default:
+			text = string(it.Value)
 		}
 		all := strings.Split(strings.TrimSuffix(revealed(text), "\n"), "\n")
 		if len(all) == 1 {
-			lines = append(lines, key+": "+all[0])
+			lines = append(lines, key+":"+kind+" "+all[0])
 			continue
 		}
-		lines = append(lines, key+":")
+		lines = append(lines, key+":"+kind)
 		for _, one := range all {
 			lines = append(lines, "    "+one)
 		}
@@ -160,13 +170,13 @@ func (c *chat) refusal(ctx context.Context, reason string) (agent.Decision, erro
 }
 
 func (c *chat) explainApproval(q agent.Question) {
-	c.tell(`  y       runs it once
-  s       runs it, and %[1]s without a question for the rest of this session
-  server  runs it, and every tool of %[2]s without a question for the rest of this session
-  a       runs it, and %[1]s never asks again: dowel keeps that in your own state
-  e       changes the arguments first
-  n       does not run it; n and some words tell the model why
-  Ctrl-C stops the model's work altogether
+	c.tell(`  y          runs it once
+  s          runs it, and %[1]s without a question for the rest of this session
+  server, S  runs it, and every tool of %[2]s without a question for the rest of this session
+  a          runs it, and %[1]s never asks again: dowel keeps that in your own state
+  e          changes the arguments first
+  n          does not run it; n and some words tell the model why
+  Ctrl-C     stops the model's work altogether
 What a tool may do is what its server says of it, which is as good as the server.`, spoken(q.Tool.Name), serverName(q))
 }
 
@@ -195,18 +205,18 @@ func (c *chat) approveSampling(ctx context.Context, q agent.Question) (agent.Dec
 		switch word, rest, _ := strings.Cut(strings.TrimSpace(answer), " "); word {
 		case "y", "Y", "yes":
 			return agent.Decision{Allow: true}, nil
-		case "server":
+		case "server", "S":
 			return agent.Decision{Allow: true, For: agent.ThisServer}, nil
 		case "n", "N", "no":
 			return agent.Decision{Reason: strings.TrimSpace(rest)}, nil
 		case "":
 		default:
-			c.tell("  y       lets it, once\n  server  lets %s use the model for the rest of this session\n  n       does not; the server is told so", serverName(q))
+			c.tell("  y          lets it, once\n  server, S  lets %s use the model for the rest of this session\n  n          does not; the server is told so", serverName(q))
 		}
 	}
 }
 
-// samplingLines are what a server wants to ask, whole.
+// samplingLines are what a server wants to ask: all that is said, and which tools the model may ask the server to call.
 func samplingLines(p *mcp.CreateMessageParams) (lines []string) {
 	add := func(who, text string) {
 		all := strings.Split(strings.TrimSuffix(revealed(text), "\n"), "\n")
@@ -220,11 +230,30 @@ func samplingLines(p *mcp.CreateMessageParams) (lines []string) {
 	}
 	for _, m := range p.Messages {
 		for _, block := range m.Content {
+			if r := block.ToolResult; r != nil {
+				add("result of "+revealedLine(r.ToolUseID), sampledResult(r))
+				continue
+			}
 			add(revealedLine(string(m.Role)), block.String())
 		}
+	}
+	for _, t := range p.Tools {
+		add("tool "+revealedLine(t.Name), t.Description)
 	}
 	if p.MaxTokens > 0 {
 		lines = append(lines, "at most "+counted(p.MaxTokens, "token"))
 	}
 	return lines
+}
+
+// sampledResult is all that the model would read of a result.
+func sampledResult(r *mcp.ToolResultContent) string {
+	text := resultText(*r)
+	if text == "" && r.StructuredContent != nil {
+		text = string(r.StructuredContent)
+	}
+	if r.IsError {
+		text = "failed: " + text
+	}
+	return text
 }

@@ -188,7 +188,7 @@ func (c *chat) answering(o *client.Options) error {
 	}
 	o.ElicitURL = c.term != nil
 	o.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
-		return c.elicit(ctx, r, answers)
+		return c.elicit(ctx, r, answersFor(r.Server, answers))
 	}
 	return nil
 }

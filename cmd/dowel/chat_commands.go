@@ -156,18 +156,26 @@ func (c *chat) save(ctx context.Context, file string) error {
 		return err
 	}
 	if file != "" {
-		return c.saveCopy(file, header, said)
+		return c.saveCopy(file, header, said, it.model)
 	}
 	if c.kept == nil {
 		if sessionsDir() == "" {
 			return usagef("there is no folder to keep conversations in: name a FILE")
 		}
 		s := session.New(sessionsDir(), header)
-		if err := s.Sync(said); err != nil {
+		if err := saved(s, said, it.model); err != nil {
 			return err
 		}
-		c.kept = s
+		c.kept, c.noted = s, true
 	}
 	fmt.Fprintf(c.app.stdout, "kept as %s in %s\n", c.kept.Header().ID, c.kept.Path())
 	return nil
+}
+
+// saved keeps a conversation in a session that holds nothing yet, with the model that it goes on with.
+func saved(s *session.Session, said []agent.Message, m chosenModel) error {
+	if err := s.Sync(said); err != nil {
+		return err
+	}
+	return s.Note(usedModel, noteOf(m))
 }

@@ -12,8 +12,8 @@ import (
 // errStopped is the cause of what Ctrl-C has stopped.
 var errStopped = errors.New("the user stopped it")
 
-// interrupts are the presses of Ctrl-C in a conversation: one stops what is going on, a second within a moment the program. It is
-// safe for concurrent use.
+// interrupts are the presses of Ctrl-C in a conversation: one stops what is going on, a second within a moment the program, unless
+// a line was typed between them. It is safe for concurrent use.
 type interrupts struct {
 	end func(cause error) // ends the program
 
@@ -44,6 +44,13 @@ func (i *interrupts) press() (ends bool) {
 		i.stop(errStopped)
 	}
 	return false
+}
+
+// typed says that a line was typed: what is pressed from then on has nothing to do with what was pressed before.
+func (i *interrupts) typed() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.before = time.Time{}
 }
 
 // last says that the program is ending: the next Ctrl-C does not wait for its end.

@@ -75,11 +75,12 @@ func TestChatApproval(t *testing.T) {
 		{"all about it", []string{addCall("1", "2"), done}, []string{"it does not say what it may do", "", "Adds numbers.", "", "a: 1", "", "b: 2", "", question, "?\r", "never asks again", "", question, "y\r"}, []string{"a=1 b=2"}},
 		{"for the session", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "s\r"}, []string{"a=1 b=2", "a=3 b=4"}},
 		{"the server", []string{addCall("1", "2"), `{"calls": [{"name": "dowel-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "server\r"}, []string{"a=1 b=2", "dowel-test.fail", "out of cheese"}},
+		{"the server, in short", []string{addCall("1", "2"), `{"calls": [{"name": "dowel-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "?\r", "server, S  runs it", "", question, "S\r"}, []string{"a=1 b=2", "dowel-test.fail"}},
 		{"always, of a server on the command line", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "a\r", "That is not kept", ""}, []string{"a=3 b=4"}},
 		{"refused", []string{addCall("1", "2"), `{"expect": ["refused: use a calculator"], "text": "done"}`}, []string{question, "n\r", "Why not?", "use a calculator\r"}, []string{"not run: the user refused: use a calculator"}},
 		{"refused at once", []string{addCall("1", "2"), `{"expect": ["refused: use a calculator"], "text": "done"}`}, []string{question, "n use a calculator\r"}, []string{"not run"}},
 		{"refused without a reason", []string{addCall("1", "2"), `{"expect": ["the user refused"], "text": "done"}`}, []string{question, "\x04"}, []string{"not run: the user refused"}},
-		{"no answer", []string{addCall("1", "2"), done}, []string{question, "maybe\r", "is no answer", "", question, "S\r", `"S" is no answer`, "", question, "A\r", `"A" is no answer`, "", question, "always\r", `"always" is no answer`, "", question, "\r", question, "y\r"}, []string{"a=1 b=2"}},
+		{"no answer", []string{addCall("1", "2"), done}, []string{question, "maybe\r", "is no answer", "", question, "A\r", `"A" is no answer`, "", question, "always\r", `"always" is no answer`, "", question, "\r", question, "y\r"}, []string{"a=1 b=2"}},
 		{"other arguments", []string{addCall("1", "2"), `{"expect": ["42"], "text": "done"}`}, []string{question, "e\r", `{"a":1,"b":2}`, "\x15" + `{"a":40,"b":"x"}` + "\r", "Change it again? [Y/n]", "\r",
 			"Arguments:", "\x15" + `{"a":40,"b":2}` + "\r", "a: 40", "", question, "y\r"}, []string{"a=40 b=2"}},
 	} {
@@ -190,7 +191,7 @@ func TestChatSampling(t *testing.T) {
 	p.converse("everything\x1b[0m wants to ask the model gpt-test", "", "user: the capital", "", "Let it? [y/server/n/?]", "y\r")
 	p.expect("done\r\n")
 	p.enter("again\r")
-	p.converse("Let it? [y/server/n/?]", "S\r", "lets everything use the model for the rest", "", "Let it? [y/server/n/?]", "n\r", "may not use the model", "")
+	p.converse("Let it? [y/server/n/?]", "?\r", "lets everything use the model for the rest", "", "Let it? [y/server/n/?]", "n\r", "may not use the model", "")
 	p.expect("done again\r\n")
 	p.ends()
 }
@@ -279,6 +280,21 @@ func TestChatInterruptTwice(t *testing.T) {
 			p.exits(exitInterrupted)
 		})
 	}
+}
+
+// Ctrl-C behind a line that was typed is the first one again.
+func TestChatInterruptApart(t *testing.T) {
+	ownState(t)
+	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "dowel-test__wait"}]}, {"text": "we go on"}]}`), "--approve", "all")
+	p.enter("go\r")
+	p.expect("1/100 waiting")
+	p.enter("\x03")
+	p.expect("stopped")
+	p.converse(prompt, "/approve\r", "all: every tool runs", "", prompt, "\x03", "and so does Ctrl-C twice", "")
+	p.expect(prompt)
+	p.enter("and now\r")
+	p.expect("we go on\r\n")
+	p.ends()
 }
 
 func TestChatLines(t *testing.T) {
@@ -422,7 +438,7 @@ func TestChatResume(t *testing.T) {
 func TestChatSlowServer(t *testing.T) {
 	ownState(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	m := follow(t, `{"turns": [{"expect": ["hello"], "text": "Hello."}, {"expect": ["These tools have become available: sh__", "and now"], "calls": [{"name": "sh__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "done"}]}`)
+	m := follow(t, `{"turns": [{"expect": ["hello"], "text": "Hello."}, {"expect": ["These tools have become available: sh__", "and now"], "expectBody": ["Be gentle."], "calls": [{"name": "sh__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "done"}]}`)
 	slow := "while [ ! -e '" + gate + "' ]; do sleep 0.05; done; exec '" + self(t) + "' " + serverWord
 	p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--", "sh", "-c", slow)
 	p.expect(prompt)

@@ -73,6 +73,7 @@ func (c *chat) said() (string, error) {
 		if err != nil {
 			return "", err
 		}
+		c.keys.typed()
 		more, goesOn := strings.CutSuffix(text, `\`)
 		lines = append(lines, more)
 		if !goesOn {
@@ -203,10 +204,15 @@ func (c *chat) keep(do func(*session.Session) error) {
 func (c *chat) noteModel(m chosenModel) {
 	if !c.noted {
 		c.noted = true
-		note := modelNote{Name: m.Name, Provider: m.Provider, Model: m.Model}
-		if m.Name == "" {
-			note.URL = urlmask.URL(m.URL)
-		}
-		c.keep(func(s *session.Session) error { return s.Note(usedModel, note) })
+		c.keep(func(s *session.Session) error { return s.Note(usedModel, noteOf(m)) })
 	}
+}
+
+// noteOf is what a session says of a model.
+func noteOf(m chosenModel) modelNote {
+	note := modelNote{Name: m.Name, Provider: m.Provider, Model: m.Model}
+	if m.Name == "" {
+		note.URL = urlmask.URL(m.URL)
+	}
+	return note
 }

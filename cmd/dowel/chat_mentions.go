@@ -19,6 +19,9 @@ func (c *chat) mentions(text string) ([]mcp.Content, error) {
 	var added []string
 	for _, found := range mention.FindAllStringSubmatch(text, -1) {
 		path, ok := mentioned(found[1], found[2])
+		if missing := found[1] + found[2]; !ok && strings.ContainsAny(strings.Trim(missing, "."), "/.") {
+			c.show.note("there is no file %s: what you said goes out as it stands", line(missing))
+		}
 		if !ok || slices.Contains(added, path) {
 			continue
 		}

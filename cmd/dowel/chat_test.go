@@ -115,14 +115,18 @@ func TestMentioned(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
-	c := &chat{show: newRenderer(newScreen(&strings.Builder{}, nil), newScreen(&strings.Builder{}, nil))}
+	var told strings.Builder
+	c := &chat{show: newRenderer(newScreen(&strings.Builder{}, nil), newScreen(&told, nil))}
 	for text, want := range map[string]int{
-		"no file": 0, "@a.txt": 1, "see @a.txt.": 1, "(@a.txt)": 0, "see @a.txt, and @\"b c.txt\"!": 2, "@a.txt @a.txt": 1, "mail me@a.txt": 0, "@nobody": 0, "@odd)": 1, "@.": 0,
+		"no file": 0, "see @gone.txt": 0, "@a.txt": 1, "see @a.txt.": 1, "(@a.txt)": 0, "see @a.txt, and @\"b c.txt\"!": 2, "@a.txt @a.txt": 1, "mail me@a.txt": 0, "@nobody": 0, "@odd)": 1, "@.": 0,
 	} {
 		content, err := c.mentions(text)
 		if err != nil || len(content)-1 != want || content[0].Text != text {
 			t.Errorf("%s: got %v, %v", text, content, err)
 		}
+	}
+	if got := told.String(); strings.Count(got, "there is no file") != 1 || !strings.Contains(got, "there is no file gone.txt") {
+		t.Errorf("it is told: %s", got)
 	}
 }
 
@@ -139,6 +143,98 @@ func TestUsageLines(t *testing.T) {
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is missing in\n%s", part, got)
+		}
+	}
+}
+
+// What is kept late says which model it is with, as a copy does: it is gone on with that one.
+func TestChatSavedLater(t *testing.T) {
+	state, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy.jsonl")
+	t.Setenv("XDG_STATE_HOME", state)
+	m := follow(t, `{"turns": [{"text": "ok"}, {"expect": ["and now"], "text": "again"}]}`)
+	out := dowel(t, "x\n/save\n/save "+copied+"\n", onServer(t, "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url)...)
+	kept, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*.jsonl"))
+	if err != nil || out.code != exitOK || len(kept) != 1 {
+		t.Fatalf("%+v, %v, %v", out, kept, err)
+	}
+	for _, path := range append(kept, copied) {
+		text, err := os.ReadFile(path)
+		if err != nil || strings.Count(string(text), `"event":"model","data":{"provider":"openai","model":"gpt-test","url":"`+m.url+`"}`) != 1 {
+			t.Errorf("%s holds %s, %v", path, text, err)
+		}
+	}
+	if out := dowel(t, "and now\n", onServer(t, "chat", "--resume")...); out.code != exitOK || out.stdout != "again\n" {
+		t.Errorf("the model is not that of the session: %+v", out)
+	}
+}
+
+// The help and the guide know the same answers to the question whether a tool may run.
+func TestApprovalAnswers(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide-program.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"y", "s", "server, S", "a", "e", "n", "?"} {
+		row := "\n| `" + strings.ReplaceAll(answer, ", ", "`, `") + "` | "
+		if !strings.Contains(aboutChat, "\n  "+answer+" ") || !strings.Contains(string(guide), row) {
+			t.Errorf("%s is in the help: %v, and in the guide: %v", answer, strings.Contains(aboutChat, "\n  "+answer+" "), strings.Contains(string(guide), row))
+		}
+	}
+}
+
+// What is decided about is shown as it is: a text is no other value.
+func TestArgumentsAreTold(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"a":false,"b":"false","c":"no"}`:       "a: false\nb: \"false\"\nc: no",
+		`{"a":1,"b":"1","c":" 1","d":"1 2"}`:     "a: 1\nb: \"1\"\nc: \" 1\"\nd: 1 2",
+		`{"a":"\"x\"","b":"x","c":""}`:           "a: \"\\\"x\\\"\"\nb: x\nc: ",
+		`{"a":"{\n  \"b\": 1\n}","c":{"b":1}}`:   "a: (text)\n    {\n      \"b\": 1\n    }\nc:\n    {\n      \"b\": 1\n    }",
+		`{"a":"two\nlines","n":null,"m":"null"}`: "a:\n    two\n    lines\nn: null\nm: \"null\"",
+		`{}`:                                     "(no arguments)",
+	} {
+		if got := strings.Join(wholeArguments(json.RawMessage(input)), "\n"); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", input, got, want)
+		}
+	}
+}
+
+// All that a server wants to ask is shown, with what the model is told of tools and their results.
+func TestSamplingLines(t *testing.T) {
+	result := mcp.ToolResultContent{ToolUseID: "1", IsError: true, Content: []mcp.Content{mcp.Text("first\nsec\u200bond"), mcp.Image(make([]byte, 3), "image/png")}}
+	got := strings.Join(samplingLines(&mcp.CreateMessageParams{
+		SystemPrompt: "Be brief.", MaxTokens: 10,
+		Messages: []mcp.SamplingMessage{
+			{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("go")}},
+			{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.UseTool("1", "look", []byte(`{"x":1}`))}},
+			{Role: mcp.RoleUser, Content: mcp.SamplingContent{{Type: mcp.ContentToolResult, ToolResult: &result},
+				{Type: mcp.ContentToolResult, ToolResult: &mcp.ToolResultContent{ToolUseID: "2", StructuredContent: []byte(`{"y":2}`)}}}},
+		},
+		Tools: []mcp.Tool{{Name: "look", Description: "Looks."}, {Name: "wi\u200bpe"}},
+	}), "\n")
+	want := `system: Be brief.
+user: go
+assistant: [call of look: {"x":1}]
+result of 1: failed: first
+    sec\u200bond
+    [image, image/png, 3 bytes]
+result of 2: {"y":2}
+tool look: Looks.
+tool wi\u200bpe: 
+at most 10 tokens`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A line that is typed between two presses of Ctrl-C makes the second one a first.
+func TestInterruptsApart(t *testing.T) {
+	i := &interrupts{end: func(error) {}}
+	for n, typed := range []bool{false, true, false} {
+		if typed {
+			i.typed()
+		}
+		if ends := i.press(); ends != (n == 2) {
+			t.Errorf("press %d ends dowel: %v", n, ends)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func aboutMessage(m *agent.Message) string {
 }
 
 // saveCopy writes the conversation to a file of its own, which must not be there yet, in a folder that is there.
-func (c *chat) saveCopy(file string, h session.Header, said []agent.Message) error {
+func (c *chat) saveCopy(file string, h session.Header, said []agent.Message, m chosenModel) error {
 	file, err := filepath.Abs(atHome(file))
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (c *chat) saveCopy(file string, h session.Header, said []agent.Message) err
 		return usagef("%s cannot be saved: %w", file, err)
 	}
 	s := session.At(file, h)
-	err = s.Sync(said)
+	err = saved(s, said, m)
 	if err == nil {
 		err = s.Close()
 	}

@@ -38,7 +38,7 @@ const exitCodes = `dowel ends with
        or no dowel is running that could be asked
     4  a protocol error: the server refused the request with an error,
        or sent what the protocol or the tool's own output schema does not allow
-  124  a limit passed: --timeout, --idle-timeout or --connect-timeout
+  124  a limit passed: --timeout, --idle-timeout, --connect-timeout, or --max-time of dowel run
   130  interrupted by Ctrl-C; any other signal ends with 128 and its number
 
 dowel run ends with these, and adds two meanings. Its message tells which it is, and with --json the event end does, by its
@@ -153,6 +153,8 @@ func advice(err error) string {
 	switch {
 	case errors.As(err, new(errBudget)):
 		return "allow more with --max-steps"
+	case errors.As(err, new(errTime)):
+		return "allow more with --max-time"
 	case errors.As(err, new(errCut)):
 		return `raise "maxTokens" of the model in your dowel.json, or ask for less at a time; in dowel chat, "go on" brings the rest`
 	case errors.As(err, &approval):

@@ -255,7 +255,7 @@ func gatewayOf(set *config.Set) (config.Gateway, error) {
 // complain shows what is wrong with the files; what is wrong with a server is in its row.
 func (h *house) complain(set *config.Set) {
 	for _, p := range set.Problems {
-		if p.Server == "" || p.Severity == config.Warning {
+		if told := h.app.models && aboutModels(p); !told && (p.Server == "" || p.Severity == config.Warning) {
 			h.app.warn("%s", p.Text())
 		}
 	}

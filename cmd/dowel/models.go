@@ -64,7 +64,8 @@ func (a *app) listModels(ctx context.Context, where places, names []string, chec
 		return err
 	}
 	if len(lines) == 0 && !a.json {
-		return r.unnamed(modelFlags{})
+		fmt.Fprintln(a.stderr, r.unnamed(modelFlags{}))
+		return nil
 	}
 	failed := 0
 	for i := range lines {

@@ -37,7 +37,7 @@ func TestModels(t *testing.T) {
 func TestModelsOfTheEnvironment(t *testing.T) {
 	ownState(t)
 	m := follow(t, `{"turns": [{"fail": {"status": 401, "message": "no"}}]}`)
-	if out := dowel(t, "", "models"); out.code != exitUsage || !strings.Contains(out.stderr, "ollama pull") {
+	if out := dowel(t, "", "models"); out.code != exitOK || out.stdout != "" || !strings.Contains(out.stderr, "ollama pull") {
 		t.Errorf("%+v", out)
 	}
 	t.Setenv("DOWEL_MODEL", "gpt-test")

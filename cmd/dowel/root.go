@@ -20,7 +20,8 @@ type app struct {
 	json    bool
 	verbose bool
 
-	began bool // the command line was understood
+	began  bool // the command line was understood
+	models bool // it was told what is wrong with them
 }
 
 // run runs dowel with the given words and streams, and returns its exit code.

@@ -146,7 +146,7 @@ func (r *roster) make(m config.Model, environment bool) (agent.Model, chosenMode
 	}
 	if m.Key == "" && m.URL == "" {
 		return nil, chosenModel{}, usageError{err: fmt.Errorf("there is no key for %s: set %s, or give the model a key in your configuration; for a server of your own, say where it is with --base-url",
-			m.Model, variable), see: "dowel run --help"}
+			m.Model, variable), see: "dowel models --help"}
 	}
 	made := r.provided(m)
 	return made, chosenModel{Name: m.Name, Provider: m.Provider, Model: m.Model, URL: m.URL, Window: made.Window()}, nil
@@ -219,7 +219,7 @@ func (r *roster) unnamed(f modelFlags) error {
 	case r.env("OPENAI_API_KEY") != "":
 		return usagef("no model is named: OPENAI_API_KEY is set, so write --model with one of OpenAI's, such as gpt-5, or set %s", modelVariable)
 	}
-	return usageError{err: errors.New(noModel), see: "dowel run --help, and for models under names of your own docs/guide-program.md"}
+	return usageError{err: errors.New(noModel), see: "dowel models --help, and for models under names of your own docs/guide-program.md"}
 }
 
 const noModel = `there is no model to work with. Name one, and give its key where it needs one:

@@ -22,6 +22,7 @@ type runFlags struct {
 	files    []string
 	system   string
 	maxSteps int
+	maxTime  time.Duration
 	approve  string
 }
 
@@ -43,8 +44,9 @@ Files of -f go along: texts, images, sounds.
 
 The tools are those of your whole configuration: of the running dowel (dowel up), else of servers that are started for the while.
 With --server, --url or a command behind -- they are those of the named servers alone; files and shell are built in, and work in
-the current folder (--dir). What a server asks the user is answered by --answer, and what it asks a model by the model that
-works, where --approve is all, or by --sample-text.
+the current folder (--dir). What a server asks the user is answered by --answer: key=value answers whoever asks for that key, and
+SERVER.key=value that server alone, before the other. What it asks a model is answered by the model that works, where --approve is
+all, or by --sample-text.
 
 ` + modelHelp + `
 
@@ -53,7 +55,8 @@ happens as lines of JSON instead, each with its "event": began, state, text, tho
 question, tools, compacted, notice, and at last end, with the answer. docs/guide-program.md says what is in them.
 
 Exit codes: 0 the model has answered, 1 a failure, or an answer that was cut off, 2 the steps of --max-steps are spent, 3 an
-approval is needed, 130 interrupted; 2 and 3 also stand for what they do in all commands, see dowel help exit-codes.`,
+approval is needed, 124 the time of --max-time is over, 130 interrupted; 2 and 3 also stand for what they do in all commands, see
+dowel help exit-codes.`,
 		Example: `  dowel run "Which of my notes speak of Lisbon?" --server files
   dowel run "Fix the failing test" --server files --server shell --approve all --max-steps 50
   git diff | dowel run "Write a commit message for this change:" --model qwen3 --base-url http://localhost:11434/v1
@@ -73,6 +76,7 @@ approval is needed, 130 interrupted; 2 and 3 also stand for what they do in all 
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "give the model this `file`, too: a text, an image or a sound (repeatable)")
 	flags.StringVar(&f.system, "system", "", "what the model is told first, instead of a few words of dowel's (`TEXT`, or @FILE)")
 	flags.IntVar(&f.maxSteps, "max-steps", agent.DefaultMaxSteps, "how many replies of the model there may be")
+	flags.DurationVar(&f.maxTime, "max-time", 0, "how long the task may take, once its servers are there; 0: no limit. --timeout is for each call of a tool")
 	flags.StringVar(&f.approve, "approve", string(agent.ModeReadOnly), "which `tools` run: read-only, all or none")
 	return cmd
 }
@@ -100,7 +104,7 @@ func (a *app) runTask(ctx context.Context, f *runFlags, words []string) error {
 		return err
 	}
 	defer b.close()
-	return a.perform(ctx, b, input)
+	return a.perform(ctx, b, input, f.maxTime)
 }
 
 // options are the agent's.
@@ -113,6 +117,9 @@ func (f *runFlags) options() (agent.Options, error) {
 	}
 	if f.maxSteps < 1 {
 		return o, usagef("--max-steps %d: write a number from 1", f.maxSteps)
+	}
+	if f.maxTime < 0 {
+		return o, usagef("--max-time %v: write a duration such as 5m", f.maxTime)
 	}
 	var err error
 	o.System, err = f.instructions()
@@ -151,10 +158,29 @@ func (a *app) headless(f *agentFlags) (client.Options, error) {
 		return o, usagef("--answer: %w", err)
 	}
 	if len(answers) > 0 {
-		q := &questions{out: a.stderr, answers: answers, warn: a.warn}
-		o.Elicit = q.ask
+		o.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
+			q := &questions{out: a.stderr, answers: answersFor(r.Server, answers), warn: a.warn}
+			return q.ask(ctx, r)
+		}
 	}
 	return o, nil
+}
+
+// answersFor are the answers to a server among those of --answer: SERVER.key takes the place of key.
+func answersFor(server string, given []argument) (all []argument) {
+	own := map[string]bool{}
+	for _, answer := range given {
+		if key, ok := strings.CutPrefix(answer.key, server+"."); ok && server != "" && key != "" {
+			own[key] = true
+			all = append(all, argument{key, answer.value})
+		}
+	}
+	for _, answer := range given {
+		if !own[answer.key] {
+			all = append(all, answer)
+		}
+	}
+	return all
 }
 
 // errBudget says that a task was not done within its steps.
@@ -171,11 +197,22 @@ func (errCut) Error() string {
 	return "the model's answer has reached the bound of its length, and was cut off"
 }
 
+// errTime says that a task was not done within its time.
+type errTime struct{ limit time.Duration }
+
+func (e errTime) Error() string {
+	return fmt.Sprintf("the model has not come to an end within %v", e.limit)
+}
+
+// Unwrap says that it is a limit that has passed.
+func (errTime) Unwrap() error { return context.DeadlineExceeded }
+
 // errApproval says that a tool was called that may not run without an approval.
 type errApproval struct {
-	tool, server string
-	effect       agent.Effect
-	mode         string
+	tool   string
+	effect agent.Effect
+	mode   agent.Mode
+	trust  string // what dowel trust --tool takes for the tool; empty where that would not allow it, or more
 }
 
 func (e errApproval) Error() string {
@@ -187,10 +224,13 @@ func (e errApproval) Error() string {
 
 // advice says how the tool is allowed.
 func (e errApproval) advice() string {
-	if e.mode == string(agent.ModeNone) && e.effect == agent.ReadOnly {
+	switch {
+	case e.mode == agent.ModeNone && e.effect == agent.ReadOnly:
 		return "allow it with --approve read-only"
+	case e.mode == agent.ModeNone, e.trust == "": // none of those that are allowed for good run in that mode
+		return "allow all tools with --approve all"
 	}
-	return "allow all tools with --approve all, or this one for good with dowel trust --tool " + spoken(e.tool)
+	return "allow all tools with --approve all, or this one for good with dowel trust --tool " + e.trust
 }
 
 // errTask says why a task has failed, whatever led to it.
@@ -200,10 +240,14 @@ func (e errTask) Error() string { return e.err.Error() }
 func (e errTask) Unwrap() error { return e.err }
 
 // perform runs the task, and shows what happens.
-func (a *app) perform(ctx context.Context, b *assembled, input []mcp.Content) error {
+func (a *app) perform(ctx context.Context, b *assembled, input []mcp.Content, limit time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p := &performance{began: time.Now(), mode: b.mode}
+	if limit > 0 {
+		late := time.AfterFunc(limit, func() { cancel(errTime{limit}) })
+		defer late.Stop()
+	}
+	p := &performance{began: time.Now(), mode: b.mode, trusted: b.trusted}
 	show := a.viewer(ctx, b, p)
 	var err error
 	for e, failed := range b.run(ctx, input...) {
@@ -240,23 +284,26 @@ type performance struct {
 	began  time.Time
 	mode   agent.Mode
 	step   int
-	said   string // of the present reply, as far as it has come
-	answer string // the last reply
+	said   strings.Builder // of the present reply, as far as it has come
+	answer string          // the last reply
 	ended  *agent.Ended
 	usage  agent.Usage
 	needed *errApproval
+
+	trusted func(tool string) string // of what is assembled
 }
 
 func (p *performance) take(e agent.Event) {
 	switch e := e.(type) {
 	case agent.StateChanged:
 		if p.step = e.Step; e.State == agent.Thinking {
-			p.said = ""
+			p.said.Reset()
 		}
 	case agent.Said:
-		p.said += e.Text
+		p.said.WriteString(e.Text)
 	case agent.Replied:
-		p.said, p.answer = "", e.Message.Text()
+		p.said.Reset()
+		p.answer = e.Message.Text()
 		if u := e.Message.Usage; u != nil {
 			p.usage.Input += u.Input
 			p.usage.Cached += u.Cached
@@ -264,7 +311,7 @@ func (p *performance) take(e agent.Event) {
 		}
 	case agent.Decided:
 		if !e.Allowed && e.Call.Name != "" && p.needed == nil {
-			p.needed = &errApproval{e.Call.Name, e.Server, e.Effect, string(p.mode)}
+			p.needed = &errApproval{e.Call.Name, e.Effect, p.mode, p.trusted(e.Call.Name)}
 		}
 	case agent.Ended:
 		p.ended = &e
@@ -273,14 +320,17 @@ func (p *performance) take(e agent.Event) {
 }
 
 // result is the answer, or what there is of one.
-func (p *performance) result() string { return cmp.Or(strings.TrimSpace(p.said), p.answer) }
+func (p *performance) result() string { return cmp.Or(strings.TrimSpace(p.said.String()), p.answer) }
 
 // outcome is what the task has come to.
 func (p *performance) outcome(ctx context.Context, err error) error {
 	var interrupted *interruption
+	var late errTime
 	switch {
 	case p.needed != nil:
 		return *p.needed
+	case err != nil && errors.As(context.Cause(ctx), &late):
+		return late
 	case errors.As(err, &interrupted), errors.As(context.Cause(ctx), &interrupted) && err != nil:
 		return fmt.Errorf("the task was interrupted: %w", interrupted)
 	case err != nil && errors.Is(context.Cause(ctx), errReaderGone):

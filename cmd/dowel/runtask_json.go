@@ -106,7 +106,7 @@ type (
 	}
 	eventEnd struct { // end
 		eventHead
-		Reason  string      `json:"reason"` // answered, budget spent, cut off, approval needed, interrupted, failed
+		Reason  string      `json:"reason"` // answered, budget spent, time over, cut off, approval needed, interrupted, failed
 		Exit    int         `json:"exit"`
 		Answer  string      `json:"answer"`
 		Partial bool        `json:"partial,omitzero"` // the answer is what there was of one
@@ -201,6 +201,8 @@ func (v *jsonViewer) end(err error) {
 	case err == nil:
 	case errors.As(err, &budget):
 		e.Reason = string(agent.BudgetSpent)
+	case errors.As(err, new(errTime)):
+		e.Reason = "time over"
 	case errors.As(err, new(errCut)):
 		e.Reason = string(agent.CutOff)
 	case errors.As(err, &approval):

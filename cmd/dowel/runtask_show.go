@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // lineViewer shows a task to people: the answer on standard output, as it comes where that is a terminal, and what happens on
@@ -15,6 +18,7 @@ type lineViewer struct {
 	p       *performance
 	lines   *renderer
 	streams bool // what the model says is shown at once
+	hinted  bool // that --answer would help
 	stop    chan struct{}
 	ticking sync.WaitGroup
 }
@@ -61,7 +65,14 @@ func (v *lineViewer) event(e agent.Event) {
 		return
 	}
 	v.lines.event(e)
+	if ended, ok := e.(agent.CallEnded); ok && !v.hinted && ended.Result.IsError && strings.Contains(resultText(ended.Result), nobodyAsked) {
+		v.hinted = true
+		v.warn("%s asks the user, and nobody is there: answer with --answer KEY=VALUE, or use dowel chat", spoken(ended.Call.Name))
+	}
 }
+
+// nobodyAsked is in the error of a call whose server wants to ask the user, and may not.
+var nobodyAsked = fmt.Sprintf("(%d)", mcp.CodeMissingCapability)
 
 func (v *lineViewer) end(error) {
 	close(v.stop)

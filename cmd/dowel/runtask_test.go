@@ -99,7 +99,7 @@ func TestRunTask(t *testing.T) {
 			name:   "what needs an approval",
 			script: `{"turns": [{"calls": [{"name": "dowel-test__add", "arguments": {"a": 1, "b": 2}}]}]}`,
 			words:  []string{"Add"}, code: exitApproval,
-			stderr: "dowel: the model wants to call dowel-test.add, which needs an approval that nobody can give here: it may destroy something, or does not say what it does\n  allow all tools with --approve all, or this one for good with dowel trust --tool dowel-test.add\n",
+			stderr: "dowel: the model wants to call dowel-test.add, which needs an approval that nobody can give here: it may destroy something, or does not say what it does\n  allow all tools with --approve all\n",
 		},
 		{
 			name:   "no tool may run",
@@ -142,10 +142,23 @@ func TestRunTask(t *testing.T) {
 			words: []string{"Ask", "--approve", "all", "--answer", "value=Ada"}, stdout: "done\n",
 		},
 		{
+			name: "what one server asks is answered",
+			script: `{"turns": [{"calls": [{"name": "dowel-test__name"}]},
+				{"expect": ["hello Ada"], "text": "done"}]}`,
+			words: []string{"Ask", "--approve", "all", "--answer", "other.value=Eve", "--answer", "dowel-test.value=Ada", "--answer", "value=Bob"}, stdout: "done\n",
+		},
+		{
+			name: "what another server asks is not answered",
+			script: `{"turns": [{"calls": [{"name": "dowel-test__name"}]},
+				{"text": "done"}]}`,
+			words: []string{"Ask", "--approve", "all", "--answer", "other.value=Eve"}, stdout: "done\n", stderr: "add --answer value=…",
+		},
+		{
 			name: "nobody answers what a server asks",
 			script: `{"turns": [{"calls": [{"name": "dowel-test__name"}]},
 				{"text": "done"}]}`,
 			words: []string{"Ask", "--approve", "all"}, stdout: "done\n",
+			stderr: "dowel: warning: dowel-test.name asks the user, and nobody is there: answer with --answer KEY=VALUE, or use dowel chat\n",
 		},
 		{
 			name: "what happens is told with -v",
@@ -238,6 +251,43 @@ func TestRunTaskJSON(t *testing.T) {
 	}
 	if usage, _ := json.Marshal(events["end"]["usage"]); string(usage) != `{"cached":10,"input":30,"output":5}` {
 		t.Errorf("the usage is %s", usage)
+	}
+}
+
+// A model that says nothing any more is waited for as long as --max-time says.
+func TestRunTaskLate(t *testing.T) {
+	noModels(t)
+	for name, test := range map[string]struct {
+		words          []string
+		stdout, stderr string // parts
+	}{
+		"lines": {nil, "The answer is\n", "dowel: the model has not come to an end within 600ms\n  allow more with --max-time\n"},
+		"json":  {[]string{"--json"}, `"reason":"time over","exit":124,"answer":"The answer is","partial":true`, `"exit":124`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := stallingModel(t, "The answer is")
+			out := dowel(t, "", append([]string{"run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything", "--max-time", "600ms"}, test.words...)...)
+			if out.code != exitTimeout || !strings.Contains(out.stdout, test.stdout) || !strings.Contains(out.stderr, test.stderr) {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
+	if out := dowel(t, "", "run", "Go", "--server", "everything", "--max-time", "-1s"); out.code != exitUsage || !strings.Contains(out.stderr, "--max-time -1s") {
+		t.Errorf("%+v", out)
+	}
+}
+
+// An answer for one server is for no other, and comes before that for all.
+func TestAnswersFor(t *testing.T) {
+	given := []argument{{"name", "Bob"}, {"a.name", "Ada"}, {"a.b.name", "Eve"}, {"day", "1"}, {"a.", "x"}, {".name", "y"}}
+	for server, want := range map[string]string{
+		"":    "[{name Bob} {a.name Ada} {a.b.name Eve} {day 1} {a. x} {.name y}]",
+		"a":   "[{name Ada} {b.name Eve} {a.name Ada} {a.b.name Eve} {day 1} {a. x} {.name y}]",
+		"a.b": "[{name Eve} {a.name Ada} {a.b.name Eve} {day 1} {a. x} {.name y}]",
+	} {
+		if got := fmt.Sprint(answersFor(server, given)); got != want {
+			t.Errorf("%s: got %s", server, got)
+		}
 	}
 }
 

@@ -62,6 +62,9 @@ func TestRunTaskWhole(t *testing.T) {
 				t.Errorf("%+v\n%s", out, p.all())
 			}
 			has(t, out.stderr, []string{"the tools of theirs are missing", "dowel trust theirs", "models has no effect in a project", "dowel.json:1:"}, nil)
+			if n := strings.Count(out.stderr, "models has no effect"); n != 1 {
+				t.Errorf("one warning is given %d times: %s", n, out.stderr)
+			}
 			outcomes := map[string]int{}
 			for _, r := range records(t, audit) {
 				outcomes[r.Server+"."+r.Name+" "+r.Outcome+" "+r.By]++
@@ -104,6 +107,12 @@ func TestRunTaskApprovals(t *testing.T) {
 	p.ok("stored\n", "run", "Store it.")
 	p.ok("allowed by the configuration\n", "run", "Show me.")
 	p.ok("keys.set needs an approval again", "trust", "--tool", "--revoke", "keys.set")
+	p.ok("keys.* needs no approval any more", "trust", "--tool", "keys.*")
+	if out := p.run("trust", "--tool", "--revoke", "keys.set"); out.code != exitUsage || !strings.Contains(out.stderr, "take that back with dowel trust --tool --revoke 'keys.*'") {
+		t.Errorf("%+v", out)
+	}
+	p.ok("keys: a model calls all of its tools", "trust", "--tool", "--list")
+	p.ok("keys.* needs an approval again", "trust", "--tool", "--revoke", "keys.*")
 	if out := p.run("run", "Store it."); out.code != exitApproval {
 		t.Errorf("%+v", out)
 	}
@@ -154,17 +163,18 @@ func TestRunTaskServers(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	for words, want := range map[string]string{
-		"run Go. --server nope":               "no server is called nope: there are mine, keys, everything",
-		"run Go. --server mine --server mine": "--server mine is there twice",
-		"run Go. --url nowhere":               "--url nowhere: write a URL",
-		"run Go. --server mine -O a=b":        "mine",
-		"run Go. -O a=b":                      "name it, and no other, with --server",
-		"run Go. -e A=b":                      "--env and --dir are for a server",
-		"run Go. -H A:b":                      "--header is for servers at a --url",
-		"run Go. --approve some":              "there are read-only, all and none",
-		"run Go. --max-steps 0":               "write a number from 1",
-		"run":                                 "there is no task",
-		"run Go. --":                          "there is no command behind --",
+		"run Go. --server nope":                        "no server is called nope; there are mine, keys, everything",
+		"run Go. --server mine,keys":                   "several are named one by one: --server mine --server keys",
+		"run Go. --server mine --server mine":          "--server mine is there twice",
+		"run Go. --url nowhere":                        "--url nowhere: write a URL",
+		"run Go. --server mine -O a=b":                 "mine",
+		"run Go. -O a=b":                               "name it, and no other, with --server",
+		"run Go. -e A=b":                               "--env and --dir are for a server",
+		"run Go. -H A:b":                               "--header is for servers at a --url",
+		"run Go. --approve some":                       "there are read-only, all and none",
+		"run Go. --max-steps 0":                        "write a number from 1",
+		"run":                                          "there is no task",
+		"run Go. --":                                   "there is no command behind --",
 		"run Go. --model scripted --base-url http://x": "do not go with scripted",
 		"run Go. --system @nope":                       "--system: open nope",
 	} {

@@ -24,7 +24,7 @@ type renderer struct {
 	began   time.Time // when the run did
 	calls   []*shownCall
 	refused map[string]bool // ids of calls that were shown as refused
-	thought strings.Builder
+	thought thought
 	open    bool      // the last line of out has no end yet
 	spoke   time.Time // when the model said something last
 	last    part
@@ -56,7 +56,11 @@ func (r *renderer) event(e agent.Event) {
 	case agent.Said:
 		r.say(e.Text)
 	case agent.Thought:
-		r.thought.WriteString(e.Text)
+		r.thought.add(e.Text)
+		if r.now().Sub(r.thought.drawn) < redraw {
+			return // a tick follows
+		}
+		r.thought.drawn = r.now()
 	case agent.Replied:
 		r.endLine()
 	case agent.Decided:

@@ -107,7 +107,7 @@ func brieflyInput(input json.RawMessage, width int) string {
 		value := revealedLine(string(it.Value))
 		if text, ok := rawjson.String(it.Value); ok {
 			value = revealedLine(text)
-			if value == "" || strings.ContainsAny(value, " \"") {
+			if value == "" || strings.ContainsAny(value, " \"") || json.Valid([]byte(text)) { // "false" is not false
 				value = `"` + value + `"`
 			}
 		}

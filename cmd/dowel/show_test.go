@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +142,45 @@ func playShown(r *renderer, steps []shownStep) {
 	}
 }
 
+// A thought of many pieces costs no more than they do, and is shown a few times a second.
+func TestLongThought(t *testing.T) {
+	nowhere, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nowhere.Close()
+	var tty bytes.Buffer
+	onTTY := newScreen(&tty, func() {})
+	onTTY.file = nowhere
+	r := newRenderer(onTTY, onTTY)
+	now := time.Unix(0, 0)
+	r.now = func() time.Time { return now }
+	r.event(agent.StateChanged{State: agent.Thinking, Step: 1})
+	const pieces = 5000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range pieces {
+		now = now.Add(time.Millisecond)
+		r.event(agent.Thought{Text: fmt.Sprintf("thought %d of many, and ", i)})
+	}
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; made > 16<<20 {
+		t.Errorf("%d MiB were allocated", made>>20)
+	}
+	if n := strings.Count(tty.String(), "\r"); n < 20 || n > 60 { // ten times a second, for five
+		t.Errorf("it was drawn %d times", n)
+	}
+	r.tick()
+	if last := tty.String(); !strings.HasSuffix(last, " of many, and") || !strings.Contains(last[strings.LastIndex(last, "\r"):], fmt.Sprintf("thought %d of", pieces-1)) {
+		t.Errorf("the end is %q", last[max(0, len(last)-100):])
+	}
+	tty.Reset()
+	r.idle()
+	if got := tty.String(); !strings.Contains(got, "thought: thought 0 of many, and thought 1") {
+		t.Errorf("what is left is %q", got)
+	}
+}
+
 // visibly is text with what a terminal obeys made visible.
 func visibly(text string) string {
 	return strings.NewReplacer("\x1b", "␛", "\r", "␍").Replace(text)
@@ -153,8 +194,9 @@ func TestBriefly(t *testing.T) {
 	}{
 		{`{"a":1,"b":"x y","c":"plain","d":[1,{"e":null}]}`, 80, `a=1 b="x y" c=plain d=[1,{"e":null}]`},
 		{`{"a":"` + strings.Repeat("x", 100) + `","b":2}`, 80, "a=" + strings.Repeat("x", 59) + "… b=2"},
-		{`{"a":"12345678"}`, 8, "a=12345…"},
+		{`{"a":"abcdefgh"}`, 8, "a=abcde…"},
 		{`{"a":""}`, 8, `a=""`},
+		{`{"a":"false","b":false,"c":"12","d":"1e"}`, 80, `a="false" b=false c="12" d=1e`},
 		{`{}`, 80, ""},
 		{`nonsense`, 80, ""},
 		{`{"a":1}`, 2, ""},

@@ -5,13 +5,34 @@ import (
 	"time"
 )
 
+// thought is what the model thinks.
+type thought struct {
+	whole strings.Builder
+	tail  []byte    // its end, of which as much is shown as there is room
+	drawn time.Time // when that was shown last, because of a piece of it
+}
+
+// Bounds of what is looked at each time that the end of a thought is shown, and how often that is, because of its pieces.
+const (
+	enoughThought = 4 << 10
+	redraw        = 100 * time.Millisecond
+)
+
+func (t *thought) add(text string) {
+	t.whole.WriteString(text)
+	t.tail = append(t.tail, text[max(len(text)-2*enoughThought, 0):]...)
+	if n := len(t.tail); n > 2*enoughThought {
+		t.tail = append(t.tail[:0], t.tail[n-enoughThought:]...)
+	}
+}
+
 // thinking is the line while the model replies: the end of what it thinks, as far as there is room.
 func (r *renderer) thinking(width int) string {
 	text := "thinking"
 	if took := r.now().Sub(r.since); took >= time.Second {
 		text += " " + brieflyTook(took.Truncate(time.Second))
 	}
-	thought := []rune(line(r.thought.String()))
+	thought := []rune(line(strings.ToValidUTF8(string(r.thought.tail), ""))) // it may begin in the middle of a character
 	room := width - len([]rune(text)) - len(": …")
 	if len(thought) == 0 || room < 10 {
 		return text + " …"
@@ -24,8 +45,9 @@ func (r *renderer) thinking(width int) string {
 
 // endThought shows what the model has thought, shortened, once it does something else.
 func (r *renderer) endThought() {
-	thought := strings.TrimSpace(r.thought.String())
-	r.thought.Reset()
+	thought := strings.TrimSpace(r.thought.whole.String())
+	r.thought.whole.Reset()
+	r.thought.tail = r.thought.tail[:0]
 	if thought == "" || r.side.file == nil && !r.verbose {
 		return
 	}

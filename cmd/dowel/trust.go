@@ -45,7 +45,7 @@ all of a server. That is kept for your own servers, and never for those that cam
 	cmd.Flags().BoolVar(&f.revoke, "revoke", false, "do not allow the named servers or tools any more")
 	cmd.Flags().BoolVar(&f.tool, "tool", false, "let a model call the named tools without an approval")
 	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
-	cmd.MarkFlagsMutuallyExclusive("yes", "list", "tool")
+	cmd.MarkFlagsMutuallyExclusive("yes", "tool")
 	return cmd
 }
 

@@ -98,6 +98,8 @@ func (a *app) toolNamed(store *state.State, name string, revoke bool) (server, t
 		return "", "", usagef("name the tool, too: %s.TOOL, or '%s.*' for all", server, server)
 	case foreign[server]:
 		return "", "", usagef("%s came with a project, and only of your own servers it is kept which tools need no approval", server)
+	case revoke && tool != everyTool && slices.Contains(store.AlwaysAllow(server), everyTool):
+		return "", "", usagef("%s.%s needs no approval because none of %[1]s does: take that back with dowel trust --tool --revoke '%[1]s.*', and then allow those that you mean", server, tool)
 	case revoke && tool != everyTool && !slices.Contains(store.AlwaysAllow(server), tool):
 		return "", "", usagef("%s.%s needs an approval anyhow%s; see dowel trust --list", server, tool, suggestion(tool, store.AlwaysAllow(server)))
 	}

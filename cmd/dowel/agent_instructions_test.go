@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// What a server says of itself is known from the list on in which its tools are, also through the dowel that is running.
+func TestInstructionsOfLateServer(t *testing.T) {
+	for _, through := range []bool{false, true} {
+		far := hub.New(hub.Options{})
+		defer far.Close()
+		front := gateway.New(far, gateway.Options{Wait: -1})
+		defer front.Close()
+		var handler mcp.Handler = front
+		var ask func(context.Context) (string, error)
+		if through {
+			near := throughTo(t, front)
+			defer near.hub.Close()
+			defer near.gateway.Close()
+			handler, ask = near.handler(), near.instructions
+		}
+		b, err := agent.Dial(t.Context(), handler, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		tools := &instructed{memorizing: memorizing{b}, ask: ask}
+		for _, come := range []bool{false, true} {
+			if come {
+				s := server.New("late", "1", server.Options{Instructions: "Be gentle."})
+				defer s.Close()
+				server.Tool(s, "nod", "Nods.", func(context.Context, struct{}) (string, error) { return "", nil })
+				far.Apply([]hub.Definition{{Name: "late", Target: s, Fingerprint: "1"}}, "it comes late")
+				far.Settle(t.Context())
+			}
+			listed, err := tools.List(t.Context())
+			there := slices.ContainsFunc(listed, func(tool mcp.Tool) bool { return tool.Name == "late__nod" })
+			if err != nil || there != come || strings.Contains(tools.instructions(), "Be gentle.") != come || !come && tools.instructions() != "" {
+				t.Errorf("through %v, come %v: the tool is there: %v, %q, %v", through, come, there, tools.instructions(), err)
+			}
+		}
+	}
+}
+
+// throughTo is a way to another dowel.
+func throughTo(t *testing.T, other mcp.Handler) *through {
+	t.Helper()
+	h := hub.New(hub.Options{})
+	near := &through{hub: h, gateway: gateway.New(h, gateway.Options{Wait: -1})}
+	near.use(hub.Definition{Target: other, Fingerprint: "1"})
+	h.Settle(t.Context())
+	return near
+}
