@@ -7,7 +7,6 @@ import (
 )
 
 func TestModels(t *testing.T) {
-	ownState(t)
 	m := follow(t, `{"turns": [{"text": "yes"}]}`)
 	file := t.TempDir() + "/dowel.json"
 	writeFile(t, file, `{"model": "here", "models": {
@@ -35,7 +34,7 @@ func TestModels(t *testing.T) {
 
 // A model of the environment is one that can be asked; without any, it is said how to get one.
 func TestModelsOfTheEnvironment(t *testing.T) {
-	ownState(t)
+	t.Chdir(t.TempDir())
 	m := follow(t, `{"turns": [{"fail": {"status": 401, "message": "no"}}]}`)
 	if out := dowel(t, "", "models"); out.code != exitOK || out.stdout != "" || !strings.Contains(out.stderr, "ollama pull") {
 		t.Errorf("%+v", out)
