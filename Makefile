@@ -41,7 +41,7 @@ unit: redis nginx bubblewrap ## the module's own tests, with the race detector
 	@dir=$$(mktemp -d); trap 'kill $$(cat $$dir/pid) 2>/dev/null || true; sleep 0.2; rm -rf $$dir' EXIT
 	redis-server --port 0 --unixsocket $$dir/redis.sock --pidfile $$dir/pid --daemonize yes --save "" --dir $$dir >/dev/null
 	DOWEL_TEST_REDIS=unix://$$dir/redis.sock DOWEL_TEST_NGINX=$$(command -v nginx || echo /usr/sbin/nginx) DOWEL_TEST_BWRAP=$$(command -v bwrap) go test -race -timeout 10m -v ./... > $$dir/log 2>&1 || failed=1
-	awk '/^=== / {why = ""} /_test\.go:[0-9]+: / {why = $$0} /^(ok|FAIL|panic)/ {print} /--- (SKIP|FAIL)/ {print; if (why) print why}' $$dir/log
+	awk '/^=== / {name = $$3} /_test\.go:[0-9]+: / {why[name] = $$0} /^(ok|FAIL|panic)/ {print} /--- (SKIP|FAIL)/ {print; if ($$3 in why) print why[$$3]}' $$dir/log
 	if [ -n "$${failed:-}" ]; then grep -vE '^(=== |\s*--- PASS|PASS$$)' $$dir/log | tail -300; exit 1; fi
 
 allocations: ## allocation counts do not depend on the machine, but on the race detector

@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -27,9 +28,11 @@ const maxChanges = 1024
 // changeQueue holds the changes that wait for the loop. What says the same as one that waits is not added.
 type changeQueue struct {
 	mu      sync.Mutex
-	waiting []Change
+	waiting []Change // from next on
+	next    int
 	said    map[string]bool
-	some    chan struct{} // holds a token while changes may wait
+	ended   bool
+	some    chan struct{} // holds a token while changes may wait, or the end
 }
 
 func newChangeQueue() *changeQueue {
@@ -52,7 +55,22 @@ func (q *changeQueue) gap() {
 	q.add(Change{Gap: true})
 }
 
-func (q *changeQueue) reset() { q.waiting, q.said = nil, map[string]bool{} }
+func (q *changeQueue) reset() { q.waiting, q.next, q.said = nil, 0, map[string]bool{} }
+
+// end says that no changes follow.
+func (q *changeQueue) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended = true
+	q.wake()
+}
+
+func (q *changeQueue) wake() {
+	select {
+	case q.some <- struct{}{}:
+	default:
+	}
+}
 
 func (q *changeQueue) add(change Change) {
 	q.mu.Lock()
@@ -63,15 +81,12 @@ func (q *changeQueue) add(change Change) {
 		}
 		q.said[key] = true
 	}
-	if len(q.waiting) >= maxChanges {
+	if len(q.waiting)-q.next >= maxChanges {
 		q.reset()
 		change = Change{Gap: true}
 	}
 	q.waiting = append(q.waiting, change)
-	select {
-	case q.some <- struct{}{}:
-	default:
-	}
+	q.wake()
 }
 
 // key tells changes apart that say the same; those of extensions never do, since their parameters are news.
@@ -85,30 +100,41 @@ func (c Change) key() (key string, same bool) {
 	return "", false
 }
 
-// take returns the next change; ok is false when there is none and done is closed.
-func (q *changeQueue) take(done <-chan struct{}) (change Change, ok bool) {
+// take waits for the next change; ok is false when there is none and none will follow.
+func (q *changeQueue) take() (change Change, ok bool) {
 	for {
-		if change, ok = q.next(); ok {
-			return change, true
+		change, ok, ended := q.first()
+		if ok || ended {
+			return change, ok
 		}
-		select {
-		case <-q.some:
-		case <-done:
-			return q.next()
-		}
+		<-q.some // to wait for one thing costs half of what it costs to wait for two
 	}
 }
 
-func (q *changeQueue) next() (change Change, ok bool) {
+func (q *changeQueue) first() (change Change, ok, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		return change, false
+	if q.next == len(q.waiting) {
+		return change, false, q.ended
 	}
-	change = q.waiting[0]
-	q.waiting = q.waiting[1:]
+	change = q.waiting[q.next]
+	q.waiting[q.next] = Change{}
+	q.next++
+	q.tidy()
 	if key, same := change.key(); same {
 		delete(q.said, key)
 	}
-	return change, true
+	return change, true, false
+}
+
+// tidy has the room of what was taken used again, but for that of a flood.
+func (q *changeQueue) tidy() {
+	const usual = 16
+	switch {
+	case q.next < len(q.waiting) && q.next < maxChanges:
+	case len(q.waiting) > usual:
+		q.waiting, q.next = slices.Clone(q.waiting[q.next:]), 0
+	default:
+		q.waiting, q.next = q.waiting[:0], 0
+	}
 }

@@ -88,7 +88,7 @@ func (w *Watch) Changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		defer w.Close()
 		for {
-			change, ok := w.queue.take(w.done)
+			change, ok := w.queue.take()
 			if !ok {
 				break
 			}
@@ -122,6 +122,7 @@ const steady = 10 * time.Second
 // run listens until the watch ends.
 func (w *Watch) run(first chan<- error) {
 	defer close(w.done)
+	defer w.queue.end()
 	defer w.stop(nil)
 	restart := w.client.opts.Restart
 	pauses := backoff{restart.Base, restart.Cap}

@@ -67,6 +67,21 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
+// An agent works with a server at a URL: it is called by its host.
+func TestAgentAtURL(t *testing.T) {
+	m := follow(t, `{"turns": [
+		{"calls": [{"name": "server__echo", "arguments": {"message": "from afar"}}]}, {"expect": ["from afar"], "text": "It said so."},
+		{"calls": [{"name": "server__echo", "arguments": {"message": "from there"}}]}, {"expect": ["from there"], "text": "So again."}]}`)
+	base, stop := serveOverHTTP(t, "everything")
+	if out := dowel(t, "", "run", "Say it.", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/mcp"); out.code != exitOK || out.stdout != "It said so.\n" {
+		t.Errorf("%+v", out)
+	}
+	if out := dowel(t, "Say it.\n", "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/sse"); out.code != exitOK || !strings.Contains(out.stdout, "So again.") {
+		t.Errorf("%+v", out)
+	}
+	stop()
+}
+
 func TestHeaderFlag(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
