@@ -16,6 +16,10 @@ import (
 // recoveryLimit bounds each call of a client whose server comes back.
 const recoveryLimit = 30 * time.Second
 
+// patient restores a connection for as long as recoveryLimit allows: on a busy machine a server may take longer to start again than
+// five attempts, and two deaths within a minute share them.
+var patient = client.Restart{Max: 30, Cap: 2 * time.Second}
+
 // restarted are the servers that die and come back, with a tool of each.
 var restarted = map[string]struct{ path, tool string }{
 	"gosdk-server /mcp":       {"/mcp", contract.SimpleText},
@@ -55,7 +59,7 @@ func TestRecovery(t *testing.T) {
 			t.Run(strings.TrimSpace(title+" "+string(revision)), func(t *testing.T) {
 				t.Parallel()
 				s := restartedService(t, title)
-				c := dial(t, s.at(test.path), client.Options{Revision: revision})
+				c := dial(t, s.at(test.path), client.Options{Revision: revision, Restart: patient})
 				lists(t, c, test.tool)
 				for range 2 {
 					s.stop()
@@ -78,7 +82,7 @@ func TestRecoveryWhileAway(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			s := restartedService(t, title)
-			c := dial(t, s.at(test.path), client.Options{})
+			c := dial(t, s.at(test.path), client.Options{Restart: patient})
 			lists(t, c, test.tool)
 			s.stop()
 			listed := make(chan error, 1)
@@ -107,7 +111,7 @@ func TestWatchRecovers(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			s := restartedService(t, title)
-			c := dial(t, s.at(restarted[title].path), client.Options{Revision: revision})
+			c := dial(t, s.at(restarted[title].path), client.Options{Revision: revision, Restart: patient})
 			ctx, cancel := context.WithTimeout(context.Background(), 2*recoveryLimit)
 			defer cancel()
 			w, err := c.Watch(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{contract.WatchedURI}})
