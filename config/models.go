@@ -142,10 +142,8 @@ func (e *entry) modelMember(m *Model, about string, field member) {
 // mistaken is a key that dowel does not know. Without the one that may be meant, the model's key and all that is said could go
 // elsewhere.
 func (e *entry) mistaken(key, name string, at Position) {
-	hint, other := choose(key, modelKeys), cmp.Or(mistakenModelKeys[strings.ToLower(key)], nearest(key, modelKeys))
-	if other != "" {
-		hint = fmt.Sprintf("did you mean %q?", other)
-	}
+	other := cmp.Or(mistakenModelKeys[strings.ToLower(key)], nearest(key, modelKeys))
+	hint := choose(cmp.Or(other, key), modelKeys)
 	if other == "url" || other == "provider" || other == "key" {
 		e.errorf(at, hint, "unknown key %q: without it the model could be another one, elsewhere", name)
 		return

@@ -25,8 +25,8 @@ import (
 	"context"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -38,6 +38,7 @@ import (
 
 // Defaults of [Options].
 const (
+	DefaultBaseURL   = "https://api.anthropic.com"
 	DefaultMaxTokens = 16_000
 	DefaultWindow    = 200_000
 	DefaultMaxMedia  = 5 << 20 / 4 * 3 // the API takes 5 MiB of base64
@@ -55,7 +56,7 @@ type Options struct {
 	Model string
 	// Key goes into the header X-Api-Key.
 	Key string
-	// BaseURL is that of another server; the path v1/messages is added to it, where it does not end in /v1 or /v1/messages already, and
+	// BaseURL is that of another server than [DefaultBaseURL]; the path v1/messages is added to it, where it does not end in /v1 or /v1/messages already, and
 	// its query goes with every request.
 	BaseURL string
 
@@ -82,6 +83,9 @@ type Options struct {
 
 func (o *Options) complete() {
 	o.BaseURL = modelhttp.BaseURL(o.BaseURL, "/v1/messages", "/v1")
+	if strings.TrimRight(o.BaseURL, "/") == DefaultBaseURL {
+		o.BaseURL = ""
+	}
 	if o.Window == 0 && o.BaseURL == "" {
 		o.Window = DefaultWindow
 	}
@@ -121,7 +125,7 @@ func New(o Options) *Model {
 		options = append(options, option.WithEnvironmentProduction())
 	} else {
 		options = append(options, option.WithBaseURL(o.BaseURL))
-		options = append(options, queryOf(o.BaseURL)...)
+		options = append(options, modelhttp.Query(o.BaseURL, option.WithQueryAdd)...)
 	}
 	if o.Key != "" {
 		options = append(options, option.WithAPIKey(o.Key))
@@ -130,20 +134,6 @@ func New(o Options) *Model {
 		prepared: map[string]prepared{}, warned: map[string]bool{}, forgotten: map[string]bool{}}
 	m.adaptive.Store(slices.Contains(unbudgeted, o.Model))
 	return m
-}
-
-// queryOf adds the query of a URL to every request.
-func queryOf(base string) (options []option.RequestOption) {
-	u, err := url.Parse(base)
-	if err != nil { // the SDK says so
-		return nil
-	}
-	for name, values := range u.Query() {
-		for _, value := range values {
-			options = append(options, option.WithQueryAdd(name, value))
-		}
-	}
-	return options
 }
 
 // unbudgeted are models for which the SDK writes to standard error where a budget is asked for.

@@ -80,7 +80,7 @@ func (m *Model) hide(text string) string { return urlmask.Text(text, m.opts.Base
 
 // place is the server, as it may be shown and kept.
 func (m *Model) place() string {
-	return cmp.Or(urlmask.URL(m.opts.BaseURL), "https://api.anthropic.com")
+	return cmp.Or(urlmask.URL(m.opts.BaseURL), DefaultBaseURL)
 }
 
 func (r *reply) meaning(err error) error {

@@ -135,7 +135,7 @@ func New(o Options) *Model {
 		option.WithHTTPClient(o.HTTPClient),
 		option.WithMaxRetries(max(0, o.Retries)),
 	}
-	settings = append(settings, queryOf(o.BaseURL)...)
+	settings = append(settings, modelhttp.Query(o.BaseURL, option.WithQueryAdd)...)
 	if o.Key != "" {
 		settings = append(settings, option.WithAPIKey(o.Key))
 	}
@@ -143,20 +143,6 @@ func New(o Options) *Model {
 		settings = append(settings, option.WithJSONSet(name, value))
 	}
 	return &Model{opts: o, chat: sdk.NewChatCompletionService(settings...), warned: map[string]bool{}}
-}
-
-// queryOf adds the query of a URL to every request.
-func queryOf(base string) (options []option.RequestOption) {
-	u, err := url.Parse(base)
-	if err != nil { // the SDK says so
-		return nil
-	}
-	for name, values := range u.Query() {
-		for _, value := range values {
-			options = append(options, option.WithQueryAdd(name, value))
-		}
-	}
-	return options
 }
 
 // Name is the model's name.

@@ -160,12 +160,7 @@ func (a *app) showModels(lines []modelLine) error {
 	for _, l := range lines {
 		rows = append(rows, l.cells())
 	}
-	widths := columnWidths(rows)
-	for i, row := range rows {
-		text := shorten(layOut(row, widths), a.stdout.width())
-		if i == 0 {
-			text = a.stdout.dim(text)
-		}
+	for i, text := range a.tabulate(rows) {
 		fmt.Fprintln(a.stdout, text)
 		if i == 0 {
 			continue

@@ -22,8 +22,11 @@ const (
 	providerAnthropic = "anthropic"
 )
 
-// ownPlaces are the URLs of the providers themselves.
-var ownPlaces = map[string]string{providerOpenAI: openai.DefaultBaseURL, providerAnthropic: "https://api.anthropic.com"}
+// providers are where each is, and the variables that say where else, and what its key is.
+var providers = map[string]struct{ place, urlVariable, keyVariable string }{
+	providerOpenAI:    {openai.DefaultBaseURL, "OPENAI_BASE_URL", "OPENAI_API_KEY"},
+	providerAnthropic: {anthropic.DefaultBaseURL, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
+}
 
 // modelVariable names the model that is meant where no --model is given.
 const modelVariable = "DOWEL_MODEL"
@@ -119,7 +122,7 @@ func (r *roster) defined(def *config.Model) (agent.Model, chosenModel, error) {
 // again makes the model of a session, which is where it was: what was said there goes to nobody else.
 func (r *roster) again(f modelFlags) (agent.Model, chosenModel, error) {
 	if f.url == "" { // and not that of the environment
-		f.url = ownPlaces[f.provider]
+		f.url = providers[f.provider].place
 	}
 	return r.make(config.Model{Model: f.model, Provider: f.provider, URL: f.url}, true)
 }
@@ -133,14 +136,14 @@ func (r *roster) make(m config.Model, environment bool) (agent.Model, chosenMode
 		return nil, chosenModel{}, usagef("--provider %s: write %s%s", m.Provider, strings.Join(config.Providers, " or "), meant(m.Provider, config.Providers))
 	}
 	if environment && m.URL == "" {
-		m.URL = r.env(map[string]string{providerOpenAI: "OPENAI_BASE_URL", providerAnthropic: "ANTHROPIC_BASE_URL"}[m.Provider])
+		m.URL = r.env(providers[m.Provider].urlVariable)
 	}
 	if m.URL != "" {
 		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, chosenModel{}, usagef("the model's URL %s: write one such as http://localhost:11434/v1", urlmask.URL(m.URL))
 		}
 	}
-	variable := map[string]string{providerOpenAI: "OPENAI_API_KEY", providerAnthropic: "ANTHROPIC_API_KEY"}[m.Provider]
+	variable := providers[m.Provider].keyVariable
 	if m.Key == "" && (environment || m.URL == "") {
 		m.Key = r.env(variable)
 	}
@@ -156,14 +159,11 @@ func (r *roster) provided(m config.Model) agent.Model {
 	warn := func(text string) { r.warn("%s", text) }
 	if m.Provider == providerAnthropic {
 		o := anthropic.Options{
-			Model: m.Model, Key: m.Key, BaseURL: withoutVersion(m.URL),
+			Model: m.Model, Key: m.Key, BaseURL: m.URL,
 			Window: m.Window, MaxTokens: m.MaxTokens, Thinking: m.Thinking, Warn: warn,
 		}
 		if m.Thinking < 0 {
 			o.Thinking = anthropic.Adaptive
-		}
-		if o.BaseURL == ownPlaces[providerAnthropic] {
-			o.BaseURL = "" // which is the same, and its models are known
 		}
 		return anthropic.New(o)
 	}
@@ -175,16 +175,6 @@ func (r *roster) provided(m config.Model) agent.Model {
 		o.MaxMedia = -1
 	}
 	return openai.New(o)
-}
-
-// withoutVersion is a URL without the /v1 that Anthropic's own library adds.
-func withoutVersion(base string) string {
-	path, query, _ := strings.Cut(base, "?")
-	path = strings.TrimSuffix(strings.TrimSuffix(path, "/"), "/v1")
-	if query == "" {
-		return path
-	}
-	return path + "?" + query
 }
 
 // provider tells whose a model is; modelHelp says how.

@@ -89,6 +89,19 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
+// tabulate lays rows out in lines as wide as the output. The first row is the header.
+func (a *app) tabulate(rows [][]string) (lines []string) {
+	widths := columnWidths(rows)
+	for i, row := range rows {
+		text := shorten(layOut(row, widths), a.stdout.width())
+		if i == 0 {
+			text = a.stdout.dim(text)
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
 func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

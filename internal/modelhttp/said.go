@@ -58,17 +58,3 @@ func (e Said) Says() string {
 	}
 	return " (it says: " + e.Message + ")"
 }
-
-// BaseURL is a URL without the ends that a client adds itself, and without a slash before them. Its query stays.
-func BaseURL(raw string, ends ...string) string {
-	path, query := raw, ""
-	if i := strings.IndexAny(raw, "?#"); i >= 0 {
-		path, query = raw[:i], raw[i:]
-	}
-	for _, end := range ends {
-		if rest, found := strings.CutSuffix(strings.TrimRight(path, "/"), end); found {
-			path = rest
-		}
-	}
-	return path + query
-}
