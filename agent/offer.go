@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/hub/search"
+	"github.com/dowel-mcp/dowel/internal/search"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/builtin/files"
-	"github.com/dowel-mcp/dowel/builtin/shell"
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/builtin/files"
+	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dowel-mcp/dowel/builtin/everything"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/search"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/search"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 

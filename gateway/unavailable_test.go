@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dowel-mcp/dowel/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"

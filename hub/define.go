@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dowel-mcp/dowel/config"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"

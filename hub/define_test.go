@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
-	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/sse"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dowel-mcp/dowel/hub/doctor"
+	"github.com/dowel-mcp/dowel/internal/doctor"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dowel-mcp/dowel/hub/doctor"
+	"github.com/dowel-mcp/dowel/internal/doctor"
 	"github.com/dowel-mcp/dowel/transport"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/dowel-mcp/dowel/config/watch"
+	"github.com/dowel-mcp/dowel/internal/config/watch"
 )
 
 // watching has the files watched that a server is made of, and restarts it when one changes. The zero value watches nothing.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/client"
-	"github.com/dowel-mcp/dowel/hub/search"
+	"github.com/dowel-mcp/dowel/internal/search"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )

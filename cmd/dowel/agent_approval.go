@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/config"
-	"github.com/dowel-mcp/dowel/config/state"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/state"
 )
 
 // approvals are the tools that the user has allowed for good: in dowel's state, and in the user's own configuration. What a

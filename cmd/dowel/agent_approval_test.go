@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/config"
-	"github.com/dowel-mcp/dowel/config/state"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/state"
 )
 
 // approvalsOf are approvals in a state of their own, of tools whose names are SERVER.TOOL on the wire, too.

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 

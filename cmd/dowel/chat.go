@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/agent/session"
+	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/spf13/cobra"
 )
 

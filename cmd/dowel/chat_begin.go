@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/agent/session"
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 

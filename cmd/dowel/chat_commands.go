@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/agent/session"
+	"github.com/dowel-mcp/dowel/internal/session"
 )
 
 // slash is something that is said to dowel and not to the model.

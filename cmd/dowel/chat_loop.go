@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/agent/session"
+	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/urlmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )

@@ -5,7 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dowel-mcp/dowel/agent/session"
+	"github.com/dowel-mcp/dowel/internal/session"
 )
 
 // sessionLine is a conversation as a program reads it.

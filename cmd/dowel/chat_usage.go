@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/agent/session"
+	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dowel-mcp/dowel/builtin"
 	"github.com/dowel-mcp/dowel/client"
-	"github.com/dowel-mcp/dowel/config/state"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/configured"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/builtin"
+	"github.com/dowel-mcp/dowel/internal/config/state"
+	"github.com/dowel-mcp/dowel/internal/configured"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )

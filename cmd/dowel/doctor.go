@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dowel-mcp/dowel/builtin"
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/doctor"
+	"github.com/dowel-mcp/dowel/internal/builtin"
+	"github.com/dowel-mcp/dowel/internal/doctor"
 	"github.com/spf13/cobra"
 )
 

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/builtin"
-	"github.com/dowel-mcp/dowel/config"
-	"github.com/dowel-mcp/dowel/config/edit"
-	"github.com/dowel-mcp/dowel/config/transfer"
-	"github.com/dowel-mcp/dowel/hub/control"
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
+	"github.com/dowel-mcp/dowel/internal/builtin"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/edit"
+	"github.com/dowel-mcp/dowel/internal/config/transfer"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/spf13/cobra"
 )
 

@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/dowel-mcp/dowel/client"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"
 )

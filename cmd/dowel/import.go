@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/config"
-	"github.com/dowel-mcp/dowel/config/edit"
-	"github.com/dowel-mcp/dowel/config/transfer"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/edit"
+	"github.com/dowel-mcp/dowel/internal/config/transfer"
 	"github.com/spf13/cobra"
 )
 

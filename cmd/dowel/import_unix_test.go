@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dowel-mcp/dowel/config"
+	"github.com/dowel-mcp/dowel/internal/config"
 )
 
 // has checks that a text holds some parts, and none of others.

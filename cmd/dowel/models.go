@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/config"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/urlmask"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"

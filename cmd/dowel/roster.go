@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/agent/anthropic"
 	"github.com/dowel-mcp/dowel/agent/openai"
-	"github.com/dowel-mcp/dowel/config"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 

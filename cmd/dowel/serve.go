@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/builtin"
+	"github.com/dowel-mcp/dowel/internal/builtin"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/spf13/cobra"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/spf13/cobra"
 )
 

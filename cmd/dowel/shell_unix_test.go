@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dowel-mcp/dowel/builtin/shell"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 

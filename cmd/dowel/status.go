@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dowel-mcp/dowel/config"
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/spf13/cobra"
 )
 

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/control"
 )
 
 // table lays out servers in lines of at most so many characters: a row each, and below it what is wrong and what to do.

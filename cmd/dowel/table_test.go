@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/control"
 )
 
 func TestTable(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/dowel-mcp/dowel/builtin"
-	"github.com/dowel-mcp/dowel/builtin/shell"
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/builtin"
+	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/spf13/cobra"
 )

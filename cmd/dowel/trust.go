@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/config"
-	"github.com/dowel-mcp/dowel/config/state"
-	"github.com/dowel-mcp/dowel/hub/configured"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/state"
+	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/spf13/cobra"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/config"
-	"github.com/dowel-mcp/dowel/config/state"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/state"
 )
 
 // approvedTools are those that a model may call without an approval; with names, those of these servers.

@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/dowel-mcp/dowel/builtin"
-	"github.com/dowel-mcp/dowel/config"
-	"github.com/dowel-mcp/dowel/config/state"
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/configured"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/builtin"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/state"
+	"github.com/dowel-mcp/dowel/internal/configured"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/spf13/cobra"
 )
 

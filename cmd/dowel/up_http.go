@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/gateway"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/hub/control"
+	"github.com/dowel-mcp/dowel/internal/control"
 )
 
 // person is somebody with a home and a project of their own, and perhaps a dowel that runs.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/client"
-	"github.com/dowel-mcp/dowel/config"
-	"github.com/dowel-mcp/dowel/config/state"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/state"
 	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"

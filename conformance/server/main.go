@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dowel-mcp/dowel/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 

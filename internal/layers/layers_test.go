@@ -17,9 +17,12 @@ const module = "github.com/dowel-mcp/dowel/"
 // exceptions below.
 var layers = [][]string{
 	{"cmd", "conformance", "examples"},
+	{"internal/cli"},
+	{"internal/daemon"},
+	{"internal/builtin", "internal/configured", "internal/control", "internal/session"},
 	{"agent", "console", "gateway", "cluster"},
 	{"hub"},
-	{"builtin", "config"},
+	{"internal/config", "internal/doctor", "internal/search"},
 	{"mcptest"},
 	{"server", "client", "auth"},
 	{"transport/memory", "transport/stdio", "transport/streamable", "transport/sse"},

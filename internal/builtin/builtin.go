@@ -1,0 +1,207 @@
+// Package builtin holds the servers that ship in the binary, by name. Each is a package that can be used by itself:
+//
+//	everything   every feature of the protocol, to try a client with
+//	weather      alerts and forecasts of the US National Weather Service
+//	kv           keys and values, on disk or in a Redis
+//	files        the files in some folders, and nothing outside them
+//	shell        a shell that lives on between calls
+package builtin
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/builtin/kv"
+	"github.com/dowel-mcp/dowel/internal/builtin/shell"
+	"github.com/dowel-mcp/dowel/internal/builtin/weather"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// Server is one that was made by [New]. Close releases what it holds; nothing may be called during or after it.
+type Server interface {
+	mcp.Handler
+	io.Closer
+}
+
+// Description says what a server is and how it is configured.
+type Description struct {
+	Name        string
+	Description string
+	Options     []Option
+	// Local says that the server acts on the machine that it is on, its files or all of it: it must not be started for
+	// somebody who has not asked for it by its name.
+	Local bool
+}
+
+// Option is one that [New] takes.
+type Option struct {
+	Name        string
+	Description string
+}
+
+type entry struct {
+	Description
+	open func(opts values) (Server, error)
+	path string // the option that is a path, or several as in PATH; empty: none is
+}
+
+// table lists the servers in the order in which people see them.
+var table = []entry{
+	{Description{"everything", "Every feature of the protocol, to try a client with", []Option{
+		{"page-size", "how many items a page of a list holds, default " + strconv.Itoa(server.DefaultPageSize)},
+	}, false}, openEverything, ""},
+	{Description{"weather", "Alerts and forecasts of the US National Weather Service", []Option{
+		{"base-url", "where the API is, default " + weather.DefaultBaseURL},
+		{"user-agent", "who asks: a name and a way to get in touch"},
+		{"timeout", "of each request to the API, default " + weather.DefaultTimeout.String()},
+	}, false}, openWeather, ""},
+	{Description{"kv", "Keys and values, on disk or in a Redis that several share", []Option{
+		{"path", "the data file, default dowel/kv.db in the user's data folder"},
+		{"redis", "the URL of a Redis to use in place of a file, such as redis://localhost:6379/0"},
+		{"prefix", "what names in the Redis begin with, default " + kv.DefaultPrefix},
+		{"memory", "true keeps everything in memory, until the process ends"},
+	}, false}, openKV, "path"},
+	{Description{"files", "The files in some folders: read, search, edit, watch; nothing outside them", []Option{
+		{"roots", "the folders, separated by " + string(filepath.ListSeparator) + " as in PATH, default the current one"},
+		{"read-only", "true leaves out the tools that change files"},
+	}, true}, openFiles, "roots"},
+	{Description{"shell", "A bash that lives on between calls; a command may do whatever you may", []Option{
+		{"dir", "the folder in which shells begin, default the current one"},
+		{"sandbox", "true runs commands in a bubblewrap sandbox (Linux): they write to dir and /tmp alone"},
+		{"network", "true lets sandboxed commands use the network"},
+		{"clean-env", "true keeps the environment, and the secrets in it, from commands; a sandbox does so anyway"},
+		{"keys", "the keys of models that commands see, separated by commas: of " + strings.Join(shell.ModelKeys, ", ") + "; default none but those of --env"},
+		{"timeout", "how long a call waits for its command, default " + brief(shell.DefaultTimeout)},
+		{"idle", "after how long without a call a shell ends, default " + brief(shell.DefaultIdle)},
+		{"max-shells", "how many there are at a time, default " + strconv.Itoa(shell.DefaultMaxShells)},
+		{"max-output", "the characters of output in one result, default " + strconv.Itoa(shell.DefaultMaxOutput)},
+		{"shell", "the program: a bash, or any POSIX sh, default bash"},
+	}, true}, openShell, "dir"},
+}
+
+// Names returns the names of the servers.
+func Names() []string {
+	var names []string
+	for _, e := range table {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Describe returns what the servers are.
+func Describe() []Description {
+	var all []Description
+	for _, e := range table {
+		d := e.Description
+		d.Options = slices.Clone(d.Options)
+		all = append(all, d)
+	}
+	return all
+}
+
+// OptionError is the error for a server that there is not, and for options that it cannot use: what who names them can put
+// right. Any other error of New is that of the server.
+type OptionError struct{ reason string }
+
+func (e *OptionError) Error() string { return e.reason }
+
+func optionf(format string, args ...any) error { return &OptionError{fmt.Sprintf(format, args...)} }
+
+// New opens the server of that name. An option that the server does not have is an error, and so is a value that it cannot
+// use; one with an empty value counts as absent. An unknown name's error names the nearest one.
+func New(name string, opts ...map[string]string) (Server, error) {
+	given := map[string]string{}
+	for _, o := range opts {
+		maps.Copy(given, o)
+	}
+	e, err := lookup(name, given)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.open(given)
+	if err != nil {
+		return nil, fmt.Errorf("the built-in server %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// Check reports whether there is a server of that name with options of these names.
+func Check(name string, opts map[string]string) error {
+	_, err := lookup(name, opts)
+	return err
+}
+
+func lookup(name string, opts map[string]string) (e entry, err error) {
+	i := slices.IndexFunc(table, func(e entry) bool { return e.Name == name })
+	if i < 0 {
+		return e, optionf("there is no built-in server %q: %s", name, suggest(name, Names()))
+	}
+	var known []string
+	for _, o := range table[i].Options {
+		known = append(known, o.Name)
+	}
+	for _, option := range slices.Sorted(maps.Keys(opts)) {
+		if !slices.Contains(known, option) {
+			return e, optionf("the built-in server %s has no option %q: %s", name, option, suggest(option, known))
+		}
+	}
+	return table[i], nil
+}
+
+// ParseOptions reads options written as name=value, such as the words of a command line.
+func ParseOptions(words []string) (map[string]string, error) {
+	opts := map[string]string{}
+	for _, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		if !ok || name == "" {
+			return nil, optionf("%q is no option: write it as name=value", word)
+		}
+		if _, twice := opts[name]; twice {
+			return nil, optionf("the option %s is given twice", name)
+		}
+		opts[name] = value
+	}
+	return opts, nil
+}
+
+// Anchored makes the paths in options, written as name=value, absolute: they are relative to a folder now, and need not mean
+// the same to the process that opens the server. A server of files or commands that are in the current folder unless an
+// option says otherwise gets that option.
+func Anchored(name string, words []string, folder string) []string {
+	i := slices.IndexFunc(table, func(e entry) bool { return e.Name == name })
+	if i < 0 || table[i].path == "" {
+		return words
+	}
+	var all []string
+	said := false
+	for _, word := range words {
+		if option, value, _ := strings.Cut(word, "="); option == table[i].path && value != "" {
+			said = true
+			word = option + "=" + anchor(value, folder, option == "roots")
+		}
+		all = append(all, word)
+	}
+	if !said && table[i].Local && !strings.ContainsRune(folder, filepath.ListSeparator) {
+		all = append(all, table[i].path+"="+folder)
+	}
+	return all
+}
+
+func anchor(value, folder string, several bool) string {
+	paths := []string{value}
+	if several {
+		paths = filepath.SplitList(value)
+	}
+	for i, path := range paths {
+		if !filepath.IsAbs(path) {
+			paths[i] = filepath.Join(folder, path)
+		}
+	}
+	return strings.Join(paths, string(filepath.ListSeparator))
+}

@@ -1,0 +1,196 @@
+package builtin
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/builtin/shell"
+	"github.com/dowel-mcp/dowel/mcptest"
+)
+
+func TestMain(m *testing.M) { mcptest.Main(m) }
+
+func TestEachServerWorks(t *testing.T) {
+	opts := map[string]map[string]string{
+		"kv":    {"path": filepath.Join(t.TempDir(), "kv.db")},
+		"files": {"roots": t.TempDir() + string(filepath.ListSeparator) + t.TempDir(), "read-only": "false"},
+	}
+	tools := map[string]string{"everything": "echo", "weather": "get_forecast", "kv": "set", "files": "edit", "shell": "run"}
+	if runtime.GOOS == "windows" {
+		delete(tools, "shell") // which says so
+	}
+	for _, name := range Names() {
+		s, err := New(name, opts[name])
+		if tools[name] == "" && errors.Is(err, errors.ErrUnsupported) {
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		c, err := client.Dial(t.Context(), s, client.Options{Tap: mcptest.ClientTap(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for tool, err := range c.Tools(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || tool.Name == tools[name]
+		}
+		if !found || c.ServerInfo().Name != name {
+			t.Errorf("%s: is %+v, has the tool %s: %v", name, c.ServerInfo(), tools[name], found)
+		}
+		c.Close()
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: Close: %v", name, err)
+		}
+	}
+}
+
+// What acts on the machine itself is started for nobody who has not asked for it.
+func TestLocal(t *testing.T) {
+	var local []string
+	for _, d := range Describe() {
+		if d.Local {
+			local = append(local, d.Name)
+		}
+	}
+	if strings.Join(local, " ") != "files shell" {
+		t.Errorf("local are %v", local)
+	}
+}
+
+func TestReadOnlyFiles(t *testing.T) {
+	s, err := New("files", map[string]string{"read-only": "true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := client.Dial(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for tool, err := range c.Tools(t.Context()) {
+		if err != nil || !*tool.Annotations.ReadOnlyHint {
+			t.Errorf("%s: %+v, %v", tool.Name, tool.Annotations, err)
+		}
+	}
+}
+
+func TestShellOptions(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("A_SECRET", "known")
+	s, err := New("shell", map[string]string{"dir": dir, "shell": "sh", "clean-env": "true", "timeout": "1m", "idle": "1h", "max-shells": "1", "max-output": "10"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := client.Dial(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r, err := client.Call[shell.Result](t.Context(), c, "run", map[string]string{"command": "echo \"[$A_SECRET]\"; echo 0123456789"})
+	if err != nil || r.Folder != dir || r.Omitted != 4 || !strings.HasPrefix(r.Output, "[]\n") {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if _, err := client.Call[shell.Result](t.Context(), c, "run", map[string]string{"command": "pwd"}); err == nil || !strings.Contains(err.Error(), "as there can be, 1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnchored(t *testing.T) {
+	folder, sep := t.TempDir(), string(filepath.ListSeparator)
+	in := func(name string) string { return filepath.Join(folder, name) }
+	for _, c := range []struct {
+		name        string
+		words, want []string
+	}{
+		{"kv", []string{"path=a.db"}, []string{"path=" + in("a.db")}},
+		{"kv", []string{"path=" + in("a.db")}, []string{"path=" + in("a.db")}},
+		{"kv", []string{"memory=true"}, []string{"memory=true"}},
+		{"weather", []string{"timeout=1s"}, []string{"timeout=1s"}},
+		{"files", nil, []string{"roots=" + folder}},
+		{"files", []string{"read-only=true", "roots=a" + sep + ".." + sep + in("c")},
+			[]string{"read-only=true", "roots=" + in("a") + sep + filepath.Dir(folder) + sep + in("c")}},
+		{"shell", []string{"sandbox=true"}, []string{"sandbox=true", "dir=" + folder}},
+		{"shell", []string{"dir=a"}, []string{"dir=" + in("a")}},
+		{"nosuch", []string{"dir=a"}, []string{"dir=a"}},
+	} {
+		if got := Anchored(c.name, c.words, folder); !slices.Equal(got, c.want) {
+			t.Errorf("%s %q: got %q, want %q", c.name, c.words, got, c.want)
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	for i, d := range Describe() {
+		if d.Name != Names()[i] || d.Description == "" || len(d.Options) == 0 {
+			t.Errorf("got %+v", d)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		opts map[string]string
+		want string
+	}{
+		{"wheather", nil, "did you mean weather?"},
+		{"KV", nil, "did you mean kv?"},
+		{"everythign", nil, "did you mean everything?"},
+		{"filesystem", nil, "did you mean files?"},
+		{"database", nil, "there are everything, weather, kv, files, shell"},
+		{"", nil, "there are everything, weather, kv"},
+		{"weather", map[string]string{"baseurl": "x"}, "did you mean base-url?"},
+		{"kv", map[string]string{"colour": "x"}, "there are path, redis, prefix, memory"},
+		{"weather", map[string]string{"base-url": "x"}, "not the URL of an API"},
+		{"weather", map[string]string{"timeout": "15"}, "write a duration"},
+		{"everything", map[string]string{"page-size": "0"}, "write a number from 1"},
+		{"kv", map[string]string{"memory": "maybe"}, "write true or false"},
+		{"kv", map[string]string{"path": "a", "redis": "b"}, "give one of"},
+		{"kv", map[string]string{"memory": "true", "redis": "b"}, "give one of"},
+		{"kv", map[string]string{"prefix": "a:"}, "give redis as well"},
+		{"kv", map[string]string{"redis": "localhost"}, "the Redis URL cannot be used"},
+		{"files", map[string]string{"root": "."}, "did you mean roots?"},
+		{"files", map[string]string{"read-only": "yes"}, "read-only=yes: write true or false"},
+		{"files", map[string]string{"roots": "nosuchfolder"}, `roots=nosuchfolder: there is no folder "nosuchfolder"`},
+		{"files", map[string]string{"roots": "builtin_test.go"}, `"builtin_test.go" is no folder`},
+		{"shell", map[string]string{"sandbox": "on"}, "sandbox=on: write true or false"},
+		{"shell", map[string]string{"network": "true"}, "give sandbox=true as well"},
+		{"shell", map[string]string{"network": "false"}, "give sandbox=true as well"},
+		{"shell", map[string]string{"timeout": "60"}, "timeout=60: write a duration such as 30s"},
+		{"shell", map[string]string{"timeout": "2h"}, "timeout=2h: write at most 1h"},
+		{"shell", map[string]string{"idle": "-1s"}, "idle=-1s: write a duration"},
+		{"shell", map[string]string{"max-shells": "0"}, "max-shells=0: write a number from 1"},
+		{"shell", map[string]string{"max-output": "much"}, "max-output=much: write a number from 1"},
+		{"shell", map[string]string{"dir": "nosuchfolder"}, "the folder for shells"},
+		{"shell", map[string]string{"shell": "nosuchshell"}, "the program for shells"},
+	} {
+		s, err := New(test.name, test.opts)
+		if s != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s %v: got %v, %v; want an error with %q", test.name, test.opts, s, err, test.want)
+		}
+	}
+}
+
+func TestParseOptions(t *testing.T) {
+	got, err := ParseOptions([]string{"path=/a=b", "prefix="})
+	if err != nil || len(got) != 2 || got["path"] != "/a=b" || got["prefix"] != "" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, words := range [][]string{{"path"}, {"=x"}, {"path=a", "path=b"}} {
+		if got, err := ParseOptions(words); err == nil {
+			t.Errorf("%q: got %v, want an error", words, got)
+		}
+	}
+}

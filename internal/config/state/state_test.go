@@ -1,0 +1,447 @@
+package state_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/config/state"
+	"github.com/dowel-mcp/dowel/mcptest"
+)
+
+func TestMain(m *testing.M) { mcptest.Main(m) }
+
+// warnings collects what a State warns of.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *warnings) warn(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, err.Error())
+}
+
+// expect checks that there was one warning for each of these, since the last call.
+func (w *warnings) expect(t *testing.T, says ...string) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ok := len(w.list) == len(says)
+	for i := range min(len(says), len(w.list)) {
+		ok = ok && strings.Contains(w.list[i], says[i])
+	}
+	if !ok {
+		t.Errorf("warnings %q, want %q", w.list, says)
+	}
+	w.list = nil
+}
+
+func open(t *testing.T, path string) (*state.State, *warnings) {
+	t.Helper()
+	w := &warnings{}
+	s, err := state.Open(path, state.Options{Warn: w.warn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, w
+}
+
+func fresh(t *testing.T) (*state.State, *warnings) {
+	t.Helper()
+	return open(t, filepath.Join(t.TempDir(), "dowel", "state.json"))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	return string(b)
+}
+
+func TestServers(t *testing.T) {
+	s, w := fresh(t)
+	if on, set := s.Enabled("a"); on || set {
+		t.Error("nobody has switched it")
+	}
+	if _, err := os.Stat(s.Path()); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("reading makes no file:", err)
+	}
+	must(t, s.SetEnabled("a", false))
+	must(t, s.SetEnabled("[b=c]", true))
+	if on, set := s.Enabled("a"); on || !set {
+		t.Error("it is off")
+	}
+	if on, set := s.Enabled("[b=c]"); !on || !set {
+		t.Error("it is on")
+	}
+	must(t, s.Allow("a", "z", "x"))
+	must(t, s.Allow("a", "x", "y"))
+	must(t, s.Disallow("a", "z", "none"))
+	if got := s.AlwaysAllow("a"); !slices.Equal(got, []string{"x", "y"}) {
+		t.Error(got)
+	}
+	must(t, s.Disallow("a", "x", "y"))
+	if got := s.AlwaysAllow("a"); len(got) > 0 {
+		t.Error(got)
+	}
+	must(t, s.Forget("a"))
+	if _, set := s.Enabled("a"); set {
+		t.Error("it is forgotten")
+	}
+	must(t, s.Pin("a.x", "b.y"))
+	must(t, s.Unpin("a.x"))
+	if got := s.Favourites(); !slices.Equal(got, []string{"b.y"}) {
+		t.Error(got)
+	}
+	if runtime.GOOS != "windows" {
+		for path, want := range map[string]fs.FileMode{s.Path(): 0o600, filepath.Dir(s.Path()): 0o700} {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+				t.Errorf("%s has %v, %v", path, info.Mode(), err)
+			}
+		}
+	}
+	w.expect(t)
+}
+
+func TestNothingToChange(t *testing.T) {
+	s, _ := fresh(t)
+	must(t, s.Disallow("a", "x"))
+	must(t, s.Forget("a"))
+	must(t, s.Unpin("a"))
+	must(t, s.Distrust("f", "a"))
+	if _, err := os.Stat(s.Path()); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("there was nothing to write:", err)
+	}
+}
+
+func TestTrust(t *testing.T) {
+	s, _ := fresh(t)
+	folder := t.TempDir()
+	t.Chdir(folder)
+	folder, err := os.Getwd()
+	must(t, err)
+	file := filepath.Join(folder, ".mcp.json")
+	if _, _, ok := s.Trusted(file, "a"); ok {
+		t.Error("trusted unasked")
+	}
+	must(t, s.Trust(".mcp.json", "a", "h1", []string{"command npx"}))
+	must(t, s.Trust(file, "b", "h2", nil))
+	if hash, facts, ok := s.Trusted(file, "a"); hash != "h1" || !slices.Equal(facts, []string{"command npx"}) || !ok {
+		t.Error(hash, facts, ok)
+	}
+	if _, _, ok := s.Trusted(filepath.Join(folder, "other"), "a"); ok {
+		t.Error("another file is trusted")
+	}
+	must(t, s.Trust(file, "a", "h3", []string{"command uvx"}))
+	if hash, facts, _ := s.Trusted("./.mcp.json", "a"); hash != "h3" || !slices.Equal(facts, []string{"command uvx"}) {
+		t.Error(hash, facts)
+	}
+	must(t, s.Distrust(file, "a"))
+	if _, _, ok := s.Trusted(file, "a"); ok {
+		t.Error("still trusted")
+	}
+	if _, _, ok := s.Trusted(file, "b"); !ok {
+		t.Error("the other one is not trusted any more")
+	}
+	must(t, s.Distrust(file, "b"))
+	if text := content(t, s.Path()); strings.Contains(text, folder) {
+		t.Errorf("a file of which nothing is trusted stays: %s", text)
+	}
+}
+
+func TestToken(t *testing.T) {
+	s, _ := fresh(t)
+	token, err := s.Token()
+	must(t, err)
+	if raw, err := base64.RawURLEncoding.DecodeString(token); err != nil || len(raw) != 32 {
+		t.Errorf("%q: %d bytes, %v", token, len(raw), err)
+	}
+	again, err := s.Token()
+	must(t, err)
+	other, _ := open(t, s.Path())
+	third, err := other.Token()
+	must(t, err)
+	if again != token || third != token {
+		t.Errorf("%q, %q, %q", token, again, third)
+	}
+}
+
+func TestTokensAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	tokens := make([]string, 8)
+	var wg sync.WaitGroup
+	for i := range tokens {
+		s, _ := open(t, path)
+		wg.Go(func() {
+			var err error
+			if tokens[i], err = s.Token(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if slices.Sort(tokens); tokens[0] == "" || tokens[0] != tokens[len(tokens)-1] {
+		t.Errorf("%q", tokens)
+	}
+}
+
+func TestUnknownKeysStay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	put(t, path, "\ufeff// by hand\n{\n\t\"later\": {\"x\": 1},\n\t\"servers\": {\n\t\t\"a\": {\"enabled\": true, \"color\": \"red\"}, // mine\n\t},\n\t\"trust\": null,\n}")
+	s, w := open(t, path)
+	if on, set := s.Enabled("a"); !on || !set {
+		t.Error("it is on")
+	}
+	must(t, s.SetEnabled("a", false))
+	must(t, s.Trust("/f", "a", "h", nil))
+	w.expect(t)
+	text := content(t, path)
+	for _, want := range []string{"\ufeff// by hand\n", "\"later\": {\"x\": 1}", "\"a\": {\"enabled\": false, \"color\": \"red\"}, // mine"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+}
+
+func TestOthersChangeIt(t *testing.T) {
+	one, _ := fresh(t)
+	two, _ := open(t, one.Path())
+	must(t, one.SetEnabled("a", true))
+	if on, _ := two.Enabled("a"); !on {
+		t.Error("the other one does not see it")
+	}
+	must(t, two.SetEnabled("b", true))
+	must(t, one.SetEnabled("c", true))
+	for _, name := range []string{"a", "b", "c"} {
+		if on, _ := two.Enabled(name); !on {
+			t.Errorf("%s is lost", name)
+		}
+	}
+	must(t, os.Remove(one.Path()))
+	if _, set := one.Enabled("a"); set {
+		t.Error("the file is gone, and with it what it said")
+	}
+	must(t, one.SetEnabled("d", true))
+	if _, set := one.Enabled("a"); set {
+		t.Error("a removed file has come back")
+	}
+}
+
+func TestBroken(t *testing.T) {
+	for _, broken := range []string{"{", `{"servers": []}`, `{"servers": {"a": {}, "a": {}}}`, "\x00\x00", `{"servers": {"a": {"enabled": "yes"}}}`} {
+		t.Run(broken, func(t *testing.T) {
+			s, w := fresh(t)
+			must(t, s.SetEnabled("a", true))
+			put(t, s.Path(), broken)
+			for range 3 {
+				if on, _ := s.Enabled("a"); !on {
+					t.Error("what was known is lost")
+				}
+			}
+			w.expect(t, "is not what dowel wrote")
+			if content(t, s.Path()) != broken {
+				t.Error("reading changes the file")
+			}
+			must(t, s.SetEnabled("b", true))
+			w.expect(t, "it is now "+s.Path()+".broken")
+			if got := content(t, s.Path()+".broken"); got != broken {
+				t.Errorf("%q is kept", got)
+			}
+			other, w2 := open(t, s.Path())
+			for _, name := range []string{"a", "b"} {
+				if on, _ := other.Enabled(name); !on {
+					t.Errorf("%s is lost", name)
+				}
+			}
+			w2.expect(t)
+		})
+	}
+}
+
+func TestBrokenFromTheStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	for i, broken := range []string{"one", "one", "two", "three"} {
+		put(t, path, broken)
+		s, w := open(t, path)
+		w.expect(t, "is not what dowel wrote")
+		if _, set := s.Enabled("a"); set {
+			t.Error("there is nothing to know")
+		}
+		must(t, s.SetEnabled("a", i%2 == 0))
+		if on, set := s.Enabled("a"); on != (i%2 == 0) || !set {
+			t.Error("not kept")
+		}
+	}
+	for name, want := range map[string]string{".broken": "one", ".broken-2": "two", ".broken-3": "three"} {
+		if got := content(t, path+name); got != want {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+	put(t, path, "one")
+	quiet, err := state.Open(path, state.Options{})
+	must(t, err)
+	must(t, quiet.Pin("a"))
+	must(t, quiet.Disallow("a", "b"))
+	put(t, path, " \n")
+	must(t, quiet.Pin("c"))
+	if got := quiet.Favourites(); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("an emptied file says %v", got)
+	}
+}
+
+func TestCannotBeRead(t *testing.T) {
+	folder := t.TempDir()
+	if _, err := state.Open(folder, state.Options{}); err == nil || !strings.Contains(err.Error(), "cannot read") {
+		t.Errorf("a folder: %v", err)
+	}
+	path := filepath.Join(folder, "state.json")
+	s, w := open(t, path)
+	must(t, s.SetEnabled("a", true))
+	must(t, os.Remove(path))
+	must(t, os.Mkdir(path, 0o700))
+	for range 2 {
+		if on, _ := s.Enabled("a"); !on {
+			t.Error("what was known is lost")
+		}
+	}
+	w.expect(t, "cannot read")
+	if err := s.SetEnabled("b", true); err == nil || !strings.Contains(err.Error(), "cannot keep") {
+		t.Errorf("written into a folder: %v", err)
+	}
+	if _, err := func() (string, error) {
+		s, _ := open(t, filepath.Join(folder, "x"))
+		must(t, os.Mkdir(s.Path(), 0o700))
+		return s.Token()
+	}(); err == nil {
+		t.Error("a token that is not kept")
+	}
+}
+
+// TestProcesses runs this test's program several times at once.
+func TestProcesses(t *testing.T) {
+	if path := os.Getenv("STATE_TEST_PATH"); path != "" {
+		s, err := state.Open(path, state.Options{})
+		must(t, err)
+		for i := range 10 {
+			must(t, s.Allow("a", fmt.Sprintf("%s-%d", os.Getenv("STATE_TEST_NAME"), i)))
+			must(t, s.SetEnabled(fmt.Sprintf("%s-%d", os.Getenv("STATE_TEST_NAME"), i), true))
+		}
+		return
+	}
+	path := filepath.Join(t.TempDir(), "state.json")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestProcesses$")
+			cmd.Env = append(os.Environ(), "STATE_TEST_PATH="+path, fmt.Sprint("STATE_TEST_NAME=", i))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	s, w := open(t, path)
+	if got := s.AlwaysAllow("a"); len(got) != 40 {
+		t.Errorf("%d of 40: %v", len(got), got)
+	}
+	for i := range 40 {
+		if on, _ := s.Enabled(fmt.Sprintf("%d-%d", i/10, i%10)); !on {
+			t.Errorf("%d is lost", i)
+		}
+	}
+	w.expect(t)
+}
+
+func TestPath(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // the paths below are no absolute ones there
+	}
+	for _, tt := range []struct {
+		goos string
+		env  map[string]string
+		want string
+	}{
+		{"linux", map[string]string{"HOME": "/h"}, "/h/.local/state/dowel/state.json"},
+		{"linux", map[string]string{"HOME": "/h", "XDG_STATE_HOME": "/s"}, "/s/dowel/state.json"},
+		{"linux", map[string]string{"HOME": "/h", "XDG_STATE_HOME": "relative"}, "/h/.local/state/dowel/state.json"},
+		{"darwin", map[string]string{"HOME": "/h"}, "/h/Library/Application Support/dowel/state.json"},
+		{"windows", map[string]string{"LocalAppData": "/l"}, "/l/dowel/state.json"},
+		{"windows", nil, ""},
+		{"linux", nil, ""},
+	} {
+		got, err := state.Path(tt.goos, func(name string) string { return tt.env[name] })
+		if got != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("%s, %v: %q, %v", tt.goos, tt.env, got, err)
+		}
+	}
+}
+
+func TestGrants(t *testing.T) {
+	s, _ := fresh(t)
+	if got := s.Grants(); len(got) > 0 {
+		t.Error(got)
+	}
+	must(t, s.Trust("/b", "x", "h", []string{"command x"}))
+	must(t, s.Trust("/a", "y", "h", nil))
+	must(t, s.Trust("/a", "x", "h", nil))
+	names := func() (all []string) {
+		for _, g := range s.Grants() {
+			all = append(all, g.File+" "+g.Name+" "+strings.Join(g.Facts, ","))
+		}
+		return all
+	}
+	if got := names(); !slices.Equal(got, []string{"/a x ", "/a y ", "/b x command x"}) {
+		t.Error(got)
+	}
+	must(t, s.Distrust("/a", "x"))
+	must(t, s.Distrust("/b", "x"))
+	if got := names(); !slices.Equal(got, []string{"/a y "}) {
+		t.Error(got)
+	}
+}
+
+// What is wrong with the file is said in words for those who have edited it.
+func TestBrokenInWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"{":                                      "the file ends too early",
+		`{"servers": []}`:                        "/servers is of a kind",
+		`{"servers": {"a": {}, "a": {}}}`:        "/servers/a is there twice",
+		`{"servers": {"a": {"enabled": "yes"}}}`: "/servers/a/enabled is of a kind",
+		`[]`:                                     "the whole is of a kind",
+		`{"servers": {"a": {}} "gateway": {}}`:   "a comma is missing here",
+	} {
+		path := filepath.Join(t.TempDir(), "state.json")
+		put(t, path, text)
+		_, w := open(t, path)
+		w.mu.Lock()
+		got := strings.Join(w.list, "\n")
+		w.mu.Unlock()
+		if !strings.Contains(got, want) || strings.Contains(got, "json:") || strings.Contains(got, "unmarshal") || strings.Contains(got, "parsing") {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}

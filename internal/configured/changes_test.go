@@ -1,0 +1,118 @@
+package configured_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/config/watch"
+)
+
+// fingerprint is what the server of a name was made from.
+func (w *world) fingerprint(name string) string {
+	u := w.hub.Upstream(name)
+	if u == nil {
+		return ""
+	}
+	return u.Definition().Fingerprint
+}
+
+// changes waits until a server is made from something else than before.
+func (w *world) changes(name, before, after string) {
+	w.t.Helper()
+	for end := time.Now().Add(10 * time.Second); w.fingerprint(name) == before; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Errorf("%s: %s is what it was", after, name)
+			return
+		}
+	}
+}
+
+// A change of a file that a definition is made from restarts that server and no other: the files of the configuration, those
+// of envFile and ${file:…}, and those of a server that was trusted later.
+func TestChanges(t *testing.T) {
+	w := newWorld(t)
+	env, token, cert := filepath.Join(w.home, ".env"), filepath.Join(w.home, "token"), filepath.Join(w.project, "cert")
+	w.user(`{"mcpServers": {
+		"env": {` + nothing + `, "envFile": "` + env + `"}, "token": {` + nothing + `, "env": {"T": "${file:` + token + `}"}}, "other": {` + nothing + `}}}`)
+	w.projectFile(`{"mcpServers": {"theirs": {` + nothing + `, "env": {"C": "${file:` + cert + `}"}}}}`)
+	w.write(token, "one")
+	w.write(cert, "one")
+	w.source.Load("begin")
+	w.expect("theirs needs trust", "env needs configuration", "token started", "other started")
+	ctx, cancel := context.WithCancel(t.Context())
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for range w.source.Changes(ctx, watch.Options{Quiet: 20 * time.Millisecond}) {
+		}
+	})
+	defer listening.Wait()
+	defer cancel()
+	time.Sleep(100 * time.Millisecond) // whatever is not watched from the start on is noticed by what follows
+	others := map[string]string{"other": w.fingerprint("other")}
+	was := w.fingerprint("token")
+
+	w.write(token, "two")
+	w.changes("token", was, "its token has changed")
+	w.write(env, "A=1")
+	w.expect("theirs needs trust", "env started", "token started", "other started")
+	was = w.fingerprint("env")
+	w.write(env, "A=2")
+	w.changes("env", was, "its environment has changed")
+	if err := w.source.Trust("theirs", nil); err != nil {
+		t.Fatal(err)
+	}
+	was = w.fingerprint("theirs")
+	w.write(cert, "two")
+	w.changes("theirs", was, "its certificate has changed")
+	if err := os.Remove(env); err != nil {
+		t.Fatal(err)
+	}
+	w.expect("theirs started", "env needs configuration", "token started", "other started")
+	w.user(`{"mcpServers": {"other": {` + nothing + `}}}`)
+	w.expect("theirs started", "other started")
+	if w.fingerprint("other") != others["other"] {
+		t.Error("a server has changed whose files have not")
+	}
+}
+
+// A file that is gone or empty for a moment is one that is being written.
+func TestFilesOfAMoment(t *testing.T) {
+	w, url := newWorld(t), served(t)
+	token := filepath.Join(w.home, "token")
+	w.write(token, "1")
+	w.user(`{"mcpServers": {"a": {"url": "` + url + `?t=${file:` + token + `}"}}}`)
+	w.source.Load("begin")
+	ctx, cancel := context.WithCancel(t.Context())
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for range w.source.Changes(ctx, watch.Options{Quiet: 20 * time.Millisecond}) {
+		}
+	})
+	defer listening.Wait()
+	defer cancel()
+	w.expect("a ready")
+	since, was := w.since()["a"], w.fingerprint("a")
+	for range 3 {
+		if err := os.Remove(token); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		w.write(token, "")
+		time.Sleep(200 * time.Millisecond)
+		w.write(token, "1")
+		time.Sleep(200 * time.Millisecond)
+	}
+	if w.expect("a ready"); w.since()["a"] != since {
+		t.Error("it was restarted")
+	}
+	w.write(token, "2")
+	w.changes("a", was, "its token has changed")
+	if err := os.Remove(token); err != nil {
+		t.Fatal(err)
+	}
+	w.expect("a needs configuration")
+}

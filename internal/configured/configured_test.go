@@ -1,0 +1,207 @@
+package configured_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/configured"
+)
+
+// choices are kept in memory.
+type choices struct {
+	mu     sync.Mutex
+	on     map[string]bool
+	hashes map[string]string
+	agreed map[string][]string
+}
+
+func (c *choices) Enabled(server string) (on, said bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	on, said = c.on[server]
+	return on, said
+}
+
+func (c *choices) SetEnabled(server string, on bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.on[server] = on
+	return nil
+}
+
+func (c *choices) Trusted(file, server string) (string, []string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hash, ok := c.hashes[file+server]
+	return hash, c.agreed[file+server], ok
+}
+
+func (c *choices) Trust(file, server, hash string, facts []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hashes[file+server], c.agreed[file+server] = hash, facts
+	return nil
+}
+
+// world is a user's home and a project.
+type world struct {
+	t             *testing.T
+	home, project string
+	hub           *hub.Hub
+	source        *configured.Source
+}
+
+func newWorld(t *testing.T, fallback ...hub.Definition) *world {
+	t.Helper()
+	w := &world{t: t, home: t.TempDir(), project: t.TempDir(), hub: hub.New()}
+	t.Cleanup(func() { w.hub.Close() })
+	w.source = configured.New(w.hub, configured.Options{
+		Config:   config.Options{Home: w.home, Project: w.project, GOOS: "linux", Env: func(string) (string, bool) { return "", false }},
+		Choices:  &choices{on: map[string]bool{}, hashes: map[string]string{}, agreed: map[string][]string{}},
+		Fallback: fallback,
+	})
+	return w
+}
+
+func (w *world) user(text string) {
+	w.write(filepath.Join(w.home, ".config", "dowel", "dowel.json"), text)
+}
+func (w *world) projectFile(text string) { w.write(filepath.Join(w.project, "dowel.json"), text) }
+
+func (w *world) write(path, text string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// expect waits until the servers are so, each in the form "name status".
+func (w *world) expect(want ...string) {
+	w.t.Helper()
+	for end := time.Now().Add(5 * time.Second); w.states() != strings.Join(want, ", "); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Errorf("the servers are %q, want %q", w.states(), want)
+			return
+		}
+	}
+}
+
+func (w *world) states() string {
+	var got []string
+	for _, u := range w.hub.Upstreams() {
+		s := u.State()
+		status := s.Status.String()
+		if s.Status == hub.Starting || s.Status == hub.Failed {
+			status = "started"
+		}
+		got = append(got, u.Name()+" "+status)
+	}
+	return strings.Join(got, ", ")
+}
+
+func (w *world) reason(name string) string { return w.hub.Upstream(name).State().Cause }
+
+const nothing = `"command": "no-such-program-anywhere"`
+
+func TestLoad(t *testing.T) {
+	w := newWorld(t, hub.Definition{Name: "fallback", Target: everything.New()})
+	w.source.Load("begin")
+	w.hub.Settle(t.Context())
+	w.expect("fallback ready")
+	w.user(`{"mcpServers": {
+		"one": {` + nothing + `}, "off": {` + nothing + `, "disabled": true}, "bad": {"comand": "x"},
+		"unset": {` + nothing + `, "env": {"TOKEN": "${TOKEN}"}}}}`)
+	w.source.Load("the file appeared")
+	w.expect("one started", "off disabled", "bad needs configuration", "unset needs configuration")
+	for name, part := range map[string]string{"bad": "comand", "unset": "TOKEN", "off": "dowel.json:2:"} {
+		if why := w.reason(name); !strings.Contains(why, part) || !strings.Contains(why, "dowel.json:") {
+			t.Errorf("%s: %s", name, why)
+		}
+	}
+}
+
+// A project's servers wait for trust, and again when they change.
+func TestTrust(t *testing.T) {
+	w := newWorld(t)
+	w.projectFile(`{"mcpServers": {"p": {` + nothing + `, "args": ["1"]}}}`)
+	w.user(`{"mcpServers": {"p": {"command": "shadowed"}, "u": {` + nothing + `}}}`)
+	w.source.Load("begin")
+	w.expect("p needs trust", "u started")
+	waiting := w.source.Untrusted()
+	if len(waiting) != 1 || waiting[0].Name != "p" || len(waiting[0].Facts) == 0 || waiting[0].Before != nil {
+		t.Fatalf("%+v", waiting)
+	}
+	if err := w.source.Trust("p", []string{"something else"}); err == nil {
+		t.Error("what was not shown is trusted")
+	}
+	if err := w.source.Trust("p", waiting[0].Facts); err != nil {
+		t.Error(err)
+	}
+	w.expect("p started", "u started")
+	w.projectFile(`{"mcpServers": {"p": {` + nothing + `, "args": ["2"]}}}`)
+	w.source.Load("the file changed")
+	w.expect("p needs trust", "u started")
+	if why := w.reason("p"); !strings.Contains(why, "- args 1, + args 2") {
+		t.Error(why)
+	}
+}
+
+// A broken file leaves what runs, and what it shadows stays shadowed.
+func TestBrokenFile(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{"mcpServers": {"u": {` + nothing + `}, "v": {` + nothing + `}}}`)
+	w.source.Load("begin")
+	w.expect("u started", "v started")
+	since := w.hub.Upstream("u")
+	w.user(`{"mcpServers": {"u": `)
+	set := w.source.Load("the file changed")
+	w.expect("u started", "v started")
+	if w.hub.Upstream("u") != since || len(set.Problems) == 0 {
+		t.Error("what ran was ended, or nothing was said", set.Problems)
+	}
+	w.user(`{"mcpServers": {"v": {` + nothing + `}}}`)
+	w.source.Load("the file changed")
+	w.expect("v started")
+}
+
+func TestEnable(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{"mcpServers": {"u": {` + nothing + `}, "off": {` + nothing + `, "disabled": true}}}`)
+	w.source.Load("begin")
+	for _, c := range []struct {
+		name string
+		on   bool
+	}{{"u", false}, {"off", true}} {
+		if err := w.source.Enable(c.name, c.on); err != nil {
+			t.Error(err)
+		}
+	}
+	w.expect("u disabled", "off started")
+	if err := w.source.Enable("none", true); err == nil {
+		t.Error("a server is enabled that there is not")
+	}
+}
+
+// What is shown of a server that is not started holds no secret of its entry.
+func TestHeldServersKeepSecrets(t *testing.T) {
+	w := newWorld(t)
+	w.user(`{"mcpServers": {
+		"off": {"command": "x", "args": ["--api-key", "sk-verysecret123"], "disabled": true},
+		"url": {"url": "https://u:pw12345678@h/mcp?token=tok98765432", "disabled": true}}}`)
+	w.source.Load("begin")
+	for _, u := range w.hub.Upstreams() {
+		if origin := u.Definition().Origin; strings.Contains(origin, "secret") || strings.Contains(origin, "pw1234") || strings.Contains(origin, "tok9876") || origin == "" {
+			t.Errorf("%s: %s", u.Name(), origin)
+		}
+	}
+}

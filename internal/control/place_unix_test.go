@@ -1,0 +1,57 @@
+//go:build unix
+
+package control_test
+
+import (
+	"errors"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/control"
+)
+
+// Of many that want to be the dowel that is running one is, and another when that has released its place. What one has left
+// behind that was killed is in nobody's way.
+func TestOneListens(t *testing.T) {
+	const rounds, many = 100, 8
+	path := filepath.Join(t.TempDir(), "dowel.sock")
+	for range rounds {
+		if l, err := net.Listen("unix", path); err == nil { // as a killed one leaves it
+			l.(*net.UnixListener).SetUnlinkOnClose(false)
+			l.Close()
+		}
+		places := make(chan *control.Place, many)
+		var all sync.WaitGroup
+		for range many {
+			all.Go(func() {
+				p, err := control.Listen(path)
+				if err == nil {
+					places <- p
+				} else if !errors.Is(err, control.ErrRunning) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if len(places) != 1 {
+			t.Fatalf("%d listen", len(places))
+		}
+		p := <-places
+		if p.Close(); listens(path) {
+			t.Error("another listens before the place is released")
+		}
+		if err := p.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func listens(path string) bool {
+	p, err := control.Listen(path)
+	if err == nil {
+		p.Release()
+	}
+	return err == nil
+}
