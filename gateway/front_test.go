@@ -175,7 +175,7 @@ func TestFrontAfterShutdown(t *testing.T) {
 func TestMeant(t *testing.T) {
 	h := hub.New()
 	defer h.Close()
-	h.Apply([]hub.Definition{{Name: "every", Target: everything.New(), Rules: hub.Rules{Only: []string{"add", "echo"}}}}, "the test begins")
+	h.Apply([]hub.Definition{{Name: "every", Target: everything.New(), Policy: hub.Policy{Tools: hub.ToolRules{Only: []string{"add", "echo"}}}}}, "the test begins")
 	h.Settle(t.Context())
 	g := gateway.New(h)
 	defer g.Close()

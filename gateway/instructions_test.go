@@ -29,7 +29,7 @@ func TestInstructionsOfUpstreamsThatAreNotStarted(t *testing.T) {
 	s := server.New("s", "1", server.Options{Instructions: "Ask twice."})
 	defer s.Close()
 	for _, status := range []hub.Status{hub.Ready, hub.Stopped} {
-		h := hubOf(t, hub.Options{Cache: cache}, hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Lazy: true})
+		h := hubOf(t, hub.Options{Cache: cache}, hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Policy: hub.Policy{Lazy: true}})
 		settle(t, h)
 		if got := h.Upstream("lazy").State(); got.Status != status {
 			t.Fatalf("it is %+v", got)

@@ -19,7 +19,7 @@ import (
 // shared is an endpoint over one upstream that is a process, and believes who its clients say they are.
 func shared(t *testing.T, sharing hub.Sharing, o hub.Options) *httptest.Server {
 	h := hubOf(t, o, hub.Definition{
-		Name: "up", Target: child("upstream"), Sharing: sharing, Options: client.Options{Revision: mcp.Revision20251125},
+		Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: sharing}, Options: client.Options{Revision: mcp.Revision20251125},
 	})
 	settle(t, h)
 	s := streamable.Handler(gatewayOf(t, h, gateway.Options{}), streamable.Options{
@@ -96,7 +96,7 @@ func TestSharing(t *testing.T) {
 
 // Clients of today that nothing else tells apart are the clients that the configuration names.
 func TestSharingByPath(t *testing.T) {
-	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Sharing: hub.SharePerClient})
+	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: hub.SharePerClient}})
 	settle(t, h)
 	g := gatewayOf(t, h, gateway.Options{})
 	f := g.Front(gateway.FrontOptions{Clients: map[string]*gateway.Gateway{"ada": g, "bob": g}})
@@ -182,7 +182,7 @@ func TestSubscriptionOfOwnProcess(t *testing.T) {
 
 // Over HTTP+SSE, a stream is a session.
 func TestSharingOverSSE(t *testing.T) {
-	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Sharing: hub.SharePerClient})
+	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: hub.SharePerClient}})
 	settle(t, h)
 	web := serveHTTP(t, gatewayOf(t, h, gateway.Options{}))
 	before := end{mcp.Revision20241105, true}

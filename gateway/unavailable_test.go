@@ -20,7 +20,7 @@ import (
 
 // Whatever is asked of a server that is not there, the answer names it and says why, for a model to do something else.
 func TestUnavailable(t *testing.T) {
-	good := hub.Definition{Name: "good", Target: asker(), Rules: hub.Rules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}}
+	good := hub.Definition{Name: "good", Target: asker(), Policy: hub.Policy{Tools: hub.ToolRules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}}}
 	h := hubOf(t, hub.Options{Base: time.Hour}, good,
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
 		hub.Definition{Name: "wild", Hold: hub.Hold{Status: hub.NeedsTrust, Reason: "it came with the project"}},
@@ -134,7 +134,7 @@ func TestUnknownToolsOfKnownServers(t *testing.T) {
 	g, _ := over(t,
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
 		hub.Definition{Name: "empty", Target: server.New("empty", "1")},
-		hub.Definition{Name: "every", Target: everything.New(), Rules: hub.Rules{Only: []string{"add"}}})
+		hub.Definition{Name: "every", Target: everything.New(), Policy: hub.Policy{Tools: hub.ToolRules{Only: []string{"add"}}}})
 	for name, want := range map[string]string{
 		"off__echo": "the server off is disabled: it is switched off", "off.echo": "the server off is disabled",
 		"empty__echo": "the server empty has no tools", "every__something_else": "its tools are every__add",

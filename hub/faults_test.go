@@ -410,7 +410,7 @@ func TestAppliedAllTheTime(t *testing.T) {
 		all := []hub.Definition{
 			{Name: "same", Target: echo("same"), Fingerprint: "1"},
 			{Name: "child", Target: faulty("serve"), Fingerprint: "1"},
-			{Name: "ruled", Target: echo("ruled"), Fingerprint: "1", Rules: hub.Rules{Rename: map[string]string{"echo": fmt.Sprint("echo_", i)}}},
+			{Name: "ruled", Target: echo("ruled"), Fingerprint: "1", Policy: hub.Policy{Tools: hub.ToolRules{Rename: map[string]string{"echo": fmt.Sprint("echo_", i)}}}},
 			{Name: "changes", Target: echo(fmt.Sprint("changes ", i)), Fingerprint: fmt.Sprint(i)},
 			{Name: "sometimes", Target: faulty("serve"), Fingerprint: fmt.Sprint(i / 20)},
 		}

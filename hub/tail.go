@@ -104,7 +104,7 @@ func (t *tail) add(p []byte, whole bool) {
 		t.mu.Unlock()
 		return
 	}
-	line := d.mask(strings.ToValidUTF8(strings.TrimRight(string(t.part), "\r"), "\uFFFD"))
+	line := d.maskSecrets(strings.ToValidUTF8(strings.TrimRight(string(t.part), "\r"), "\uFFFD"))
 	t.part = t.part[:0]
 	e := Event{Time: time.Now(), Upstream: t.upstream.name, Kind: Wrote, Line: line}
 	t.put(e)

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -153,7 +154,7 @@ func (a *app) tellMissing(servers []serverLine) {
 func (a *app) engageNamed(ctx context.Context, f *agentFlags, s *setup, definitions []hub.Definition) (*crew, error) {
 	logger := slog.New(a.notices())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
-	h := hub.New(hub.Options{Info: info, Logger: logger})
+	h := hub.New(hub.Options{Info: info, Watch: configured.WatchFiles, Logger: logger})
 	g := gateway.New(h, gateway.Options{Info: info, Logger: logger, Wait: -1})
 	var work sync.WaitGroup
 	telling, stop := context.WithCancel(context.WithoutCancel(ctx))

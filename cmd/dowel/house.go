@@ -120,7 +120,7 @@ func (a *app) newHouse(f upFlags) (*house, error) {
 	h := &house{app: a, state: store, began: time.Now(), yielded: make(chan struct{})}
 	h.life, h.end = context.WithCancel(context.Background())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
-	h.hub = hub.New(hub.Options{Info: info, Cache: newCatalogCache(), Logger: logger})
+	h.hub = hub.New(hub.Options{Info: info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: logger})
 	h.gateway = gateway.New(h.hub, gateway.Options{Info: info, Logger: logger})
 	h.source = configured.New(h.hub, configured.Options{Config: where, Choices: store, Fallback: builtIn(), Logger: logger})
 	return h, nil

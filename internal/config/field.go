@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -216,12 +217,12 @@ func (e *entry) trust(_ string, n *node) {
 func (e *entry) sharing(key string, n *node) {
 	var text string
 	e.string(key, n, &text)
-	all := []string{string(Shared), string(PerClient), string(PerSession)}
+	all := []string{string(hub.Shared), string(hub.SharePerClient), string(hub.SharePerSession)}
 	if n.kind == stringNode && !slices.Contains(all, text) {
 		e.errorf(n.at, choose(text, all), "sharing cannot be %q", text)
 		return
 	}
-	e.s.Sharing = Sharing(text)
+	e.s.Sharing = hub.Sharing(text)
 }
 
 func (e *entry) revision(_ string, n *node) {

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"flag"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
 )
 
 var update = flag.Bool("update", false, "write the expected files anew")
@@ -178,8 +181,10 @@ func nonZero(v reflect.Value) map[string]any {
 		switch value := field.Interface().(type) {
 		case time.Duration:
 			out[name] = value.String()
-		case Tools, OAuth:
+		case hub.ToolRules, OAuth:
 			out[name] = nonZero(field)
+		case hub.Policy:
+			maps.Copy(out, nonZero(field))
 		default:
 			out[name] = value
 		}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/dowel-mcp/dowel/hub"
 )
 
 // Definition is a server with nothing left to look up: what a hub starts.
@@ -294,7 +296,7 @@ var nothing = Variables{
 func (d *Definition) Fingerprint() string {
 	sharing := d.Sharing
 	if sharing == "" {
-		sharing = Shared
+		sharing = hub.Shared
 	}
 	return hash(map[string]any{
 		"kind": d.Kind, "command": d.Command, "args": d.Args, "env": d.Env, "dir": d.Dir, "url": d.URL, "headers": d.Headers,

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
 )
 
 // Kind is how a server is reached.
@@ -18,18 +20,6 @@ const (
 	SSE Kind = "sse"
 	// Auto: Streamable HTTP, or HTTP+SSE where the server does not know that.
 	Auto Kind = "auto"
-)
-
-// Sharing says who shares a server's process or connection.
-type Sharing string
-
-const (
-	// Shared: all clients share one. The default.
-	Shared Sharing = "shared"
-	// PerClient: each client has its own.
-	PerClient Sharing = "client"
-	// PerSession: each session of a client has its own.
-	PerSession Sharing = "session"
 )
 
 // Spec is what a configuration says about a server, whatever its dialect. Durations are 0 where nothing is said.
@@ -57,33 +47,18 @@ type Spec struct {
 	// Required: what dowel does is of no use without this server.
 	Required bool
 
-	// Start bounds how long the server takes to become ready, Idle how long a call may show no sign of life, Total a call.
-	Start, Idle, Total time.Duration
+	// Start limits how long the server may take to become ready.
+	Start time.Duration
+	// Policy is how a hub runs the server. Sharing is empty if the entry does not say it.
+	hub.Policy
 
-	Tools Tools
 	// AlwaysAllow names the tools that need no approval; "*" is all.
 	AlwaysAllow []string
 
-	// Sharing is empty where nothing is said, which is [Shared].
-	Sharing Sharing
-	// Lazy: the server is started when it is first needed.
-	Lazy bool
-	// IdleStop stops the server when it was not needed for so long; 0: never.
-	IdleStop time.Duration
-	// WatchPaths are files and patterns whose change restarts the server.
-	WatchPaths []string
 	// Serialize runs calls one at a time, so that it is known which one a question belongs to.
 	Serialize bool
 	// Revision pins the protocol: "legacy", "modern", or one revision; empty: it is found out.
 	Revision string
-}
-
-// Tools says which tools of a server are offered, and how. The names are the server's own.
-type Tools struct {
-	// Only names the tools that are offered, except those in Hide; nil: all.
-	Only, Hide []string
-	// Rename and Describe hold new names and new descriptions.
-	Rename, Describe map[string]string
 }
 
 // OAuth is what a configuration says about logging in. It is passed on as it is written.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
 )
@@ -50,7 +51,7 @@ func Entry(s *config.Server, project string) edit.Object {
 	e.duration("idleStop", spec.IdleStop)
 	e.flag("serialize", spec.Serialize)
 	e.text("revision", spec.Revision)
-	if spec.Sharing != "" && spec.Sharing != config.Shared {
+	if spec.Sharing != "" && spec.Sharing != hub.Shared {
 		e.add("sharing", string(spec.Sharing))
 	}
 	return e.members
@@ -145,7 +146,7 @@ func (e *entry) duration(key string, d time.Duration) {
 	}
 }
 
-func (e *entry) tools(t config.Tools) {
+func (e *entry) tools(t hub.ToolRules) {
 	inner := entry{}
 	inner.texts("only", t.Only)
 	inner.texts("hide", t.Hide)

@@ -1,11 +1,13 @@
-package hub_test
+package configured_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,9 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -25,19 +28,39 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// defined returns the definition of a server called s, of the entry of a file.
+var quiet = slog.New(slog.DiscardHandler)
+
+// defined returns the definition of a server called s that a file has with this entry.
 func defined(t *testing.T, entry string) hub.Definition {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dowel.json")
-	put(t, path, `{"mcpServers": {"s": `+entry+`}}`)
-	set := config.Load(config.Options{Files: []string{path}, GOOS: "linux", Env: func(name string) (string, bool) {
-		return "value of " + name, name == "TOKEN"
-	}})
-	d, problems := set.Server("s").Resolve(set.Variables)
-	if d == nil {
-		t.Fatal(problems)
+	if err := os.WriteFile(path, []byte(`{"mcpServers": {"s": `+entry+`}}`), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	return hub.Define(d)
+	env := func(name string) (string, bool) { return "value of " + name, name == "TOKEN" }
+	source := configured.New(hub.New(), configured.Options{
+		Config:  config.Options{Files: []string{path}, GOOS: "linux", Env: env},
+		Choices: &choices{}, Logger: quiet,
+	})
+	definitions := source.Look()
+	if len(definitions) != 1 || definitions[0].Hold != (hub.Hold{}) {
+		t.Fatalf("%+v", definitions)
+	}
+	return definitions[0]
+}
+
+// startHub returns a hub of one server, which is not starting any more.
+func startHub(t *testing.T, o hub.Options, d hub.Definition) *hub.Hub {
+	t.Helper()
+	h := hub.New(o)
+	t.Cleanup(func() { h.Close() })
+	h.Apply([]hub.Definition{d}, "the test begins")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if !h.Settle(ctx) {
+		t.Fatalf("the server is still starting: %+v", h.Upstream(d.Name).State())
+	}
+	return h
 }
 
 // What an entry says is what is started, with its limits and rules.
@@ -51,9 +74,9 @@ func TestDefine(t *testing.T) {
 	if o := d.Options; o.Start != 30*time.Second || o.Connect != o.Start || !o.SerializeAsks || o.Revision != mcp.LatestLegacyRevision {
 		t.Errorf("%v %v %v %v", o.Start, o.Connect, o.SerializeAsks, o.Revision)
 	}
-	rules := hub.Rules{Only: []string{"a"}, Hide: []string{"b"}, Rename: map[string]string{"a": "c"}, Describe: map[string]string{"a": "d"}}
+	rules := hub.ToolRules{Only: []string{"a"}, Hide: []string{"b"}, Rename: map[string]string{"a": "c"}, Describe: map[string]string{"a": "d"}}
 	if d.Name != "s" || d.Idle != 5*time.Minute || d.Total != time.Hour || d.Sharing != hub.SharePerSession || !d.Lazy || d.IdleStop != 10*time.Minute ||
-		!slices.Equal(d.WatchPaths, []string{"/dist/**"}) || !reflect.DeepEqual(d.Rules, rules) || d.Hold != (hub.Hold{}) {
+		!slices.Equal(d.WatchPaths, []string{"/dist/**"}) || !reflect.DeepEqual(d.Tools, rules) || d.Hold != (hub.Hold{}) {
 		t.Errorf("%+v", d)
 	}
 	if d.Origin != "npx -y ****" {
@@ -79,7 +102,7 @@ type guarded struct {
 func newGuarded(t *testing.T) *guarded {
 	g := &guarded{}
 	quietly := transport.ServerOptions{Logger: quiet}
-	now, then := streamable.Handler(echo("web"), streamable.Options{ServerOptions: quietly}), sse.Handler(echo("web"), sse.Options{ServerOptions: quietly})
+	now, then := streamable.Handler(everything.New(), streamable.Options{ServerOptions: quietly}), sse.Handler(everything.New(), sse.Options{ServerOptions: quietly})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", now)
 	mux.Handle("/sse", then)
@@ -108,6 +131,20 @@ func (g *guarded) note(what string) {
 	g.seen = append(g.seen, what)
 }
 
+// awaitRequest waits until there was a request of the method.
+func (g *guarded) awaitRequest(t *testing.T, method string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		g.mu.Lock()
+		seen := slices.Contains(g.seen, method)
+		g.mu.Unlock()
+		if seen {
+			return
+		}
+	}
+	t.Fatalf("there was no %s: %v", method, g.seen)
+}
+
 // The header fields of an entry go along with every request, of whichever kind, and are shown to nobody.
 func TestHeaders(t *testing.T) {
 	for _, tt := range []struct{ name, path, more, methods string }{
@@ -120,14 +157,14 @@ func TestHeaders(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGuarded(t)
 			d := defined(t, fmt.Sprintf(`{"url": "%s%s", "headers": {"Authorization": "Bearer ${TOKEN}", "X-Team": "wood"}%s}`, g.URL, tt.path, tt.more))
-			h := start(t, hub.Options{Logger: quiet}, d)
-			settled(t, h)
+			h := startHub(t, hub.Options{Logger: quiet}, d)
 			u := h.Upstream("s")
-			if got, err := call(t, u, "hi"); err != nil || !strings.Contains(got, "hi") {
-				t.Errorf("%s, %v; %+v", got, err, u.State())
+			call := &mcp.Request{Method: mcp.MethodCallTool, Params: []byte(`{"name":"echo","arguments":{"message":"hi"}}`)}
+			if res, err := u.RoundTrip(t.Context(), hub.Caller{}, call); err != nil || !strings.Contains(string(res.Raw), "hi") {
+				t.Errorf("%v; %+v", err, u.State())
 			}
 			if tt.methods != "POST" {
-				until(t, "there is a stream", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return slices.Contains(g.seen, "GET") })
+				g.awaitRequest(t, "GET")
 			}
 			shown, err := json.Marshal(control.DescribeAll(h))
 			if err != nil || strings.Contains(string(shown), "value of") || !strings.Contains(string(shown), g.URL) {
@@ -153,33 +190,9 @@ func TestHeaders(t *testing.T) {
 // A server that wants other credentials says so in its state, in no words of theirs.
 func TestRefusedCredentials(t *testing.T) {
 	g := newGuarded(t)
-	h := start(t, hub.Options{Base: time.Hour, Logger: quiet}, defined(t, `{"url": "`+g.URL+`/mcp", "headers": {"Authorization": "Bearer wrong-${TOKEN}"}}`))
-	settled(t, h)
+	h := startHub(t, hub.Options{Base: time.Hour, Logger: quiet}, defined(t, `{"url": "`+g.URL+`/mcp", "headers": {"Authorization": "Bearer wrong-${TOKEN}"}}`))
 	s := h.Upstream("s").State()
 	if s.Status != hub.NeedsAuthorization || s.Err == nil || s.Diagnosis == nil || s.Diagnosis.Advice == "" || strings.Contains(fmt.Sprint(s.Err, *s.Diagnosis), "value of") {
 		t.Errorf("%+v", s)
-	}
-}
-
-// Servers are told who calls, in both eras, and that there is somebody who can be asked.
-func TestIdentity(t *testing.T) {
-	for _, tt := range []struct {
-		info mcp.Implementation
-		want string
-	}{{mcp.Implementation{}, "dowel"}, {mcp.Implementation{Name: "joiner", Version: "7"}, "joiner"}} {
-		for _, revision := range []mcp.Revision{mcp.LatestLegacyRevision, mcp.LatestRevision} {
-			told := make(chan *mcp.Request, 1)
-			s := mcp.Chain(echo("s"), before(mcp.MethodListTools, func(req *mcp.Request) *mcp.Result { told <- req; return nil }))
-			h := start(t, hub.Options{Info: tt.info, Logger: quiet}, hub.Definition{Name: "s", Target: s, Options: client.Options{Revision: revision}})
-			settled(t, h)
-			req := <-told
-			var who mcp.Implementation
-			if err := json.Unmarshal(req.ClientInfo, &who); err != nil || who.Name != tt.want || who.Version == "" || tt.info.Version != "" && who.Version != tt.info.Version {
-				t.Errorf("%s: %s, %v", revision, req.ClientInfo, err)
-			}
-			if c := req.Capabilities(); c.Elicitation == nil || c.Sampling == nil || c.Roots == nil {
-				t.Errorf("%s: %s", revision, req.ClientCapabilities)
-			}
-		}
 	}
 }
