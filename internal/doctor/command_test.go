@@ -18,7 +18,7 @@ import (
 func TestCommandThatWorks(t *testing.T) {
 	c := play(t, "server", "SOME_API_KEY=hush-hush-hush")
 	c.Dir = t.TempDir()
-	all := steps(t, Patient{Name: "example", Target: c})
+	all := steps(t, Server{Name: "example", Target: c})
 	want := "definition > folder > environment > command > start > first second > handshake > stdout > server > lists > end"
 	if got := path(all); got != want {
 		t.Errorf("the steps are\n%s, want\n%s", got, want)
@@ -34,13 +34,13 @@ func TestCommandThatWorks(t *testing.T) {
 func TestWordsAreACommand(t *testing.T) {
 	t.Setenv(roleKey, "server")
 	exe, _ := os.Executable()
-	if got := path(steps(t, Patient{Target: []string{exe, "-test.run=^$"}})); !strings.HasSuffix(got, "lists > end") {
+	if got := path(steps(t, Server{Target: []string{exe, "-test.run=^$"}})); !strings.HasSuffix(got, "lists > end") {
 		t.Error(got)
 	}
 }
 
 func TestSlowServer(t *testing.T) {
-	all := steps(t, Patient{Target: play(t, "slow")})
+	all := steps(t, Server{Target: play(t, "slow")})
 	contains(t, named(t, all, "first second").Detail, "lives")
 	if took := named(t, all, "handshake").Took; took < time.Second {
 		t.Errorf("the handshake took %v", took)
@@ -48,7 +48,7 @@ func TestSlowServer(t *testing.T) {
 }
 
 func TestNoisyServer(t *testing.T) {
-	s := named(t, steps(t, Patient{Target: play(t, "noisy")}), "stdout")
+	s := named(t, steps(t, Server{Target: play(t, "noisy")}), "stdout")
 	if s.Status != Warning {
 		t.Errorf("the status is %s", s.Status)
 	}
@@ -57,7 +57,7 @@ func TestNoisyServer(t *testing.T) {
 }
 
 func TestServerThatDiesOfTheProbe(t *testing.T) {
-	all := steps(t, Patient{Target: play(t, "old")})
+	all := steps(t, Server{Target: play(t, "old")})
 	contains(t, named(t, all, "handshake").Detail, "2024-11-05, legacy", "was started again")
 	contains(t, named(t, all, "stdout").Detail, "nothing but messages")
 	for _, name := range []string{"server", "lists"} { // it has neither a name nor anything to offer
@@ -70,7 +70,7 @@ func TestServerThatDiesOfTheProbe(t *testing.T) {
 func TestServerThatStays(t *testing.T) {
 	for _, role := range []string{"deaf", "stubborn"} {
 		t.Run(role, func(t *testing.T) {
-			s := named(t, steps(t, Patient{Target: play(t, role)}), "end")
+			s := named(t, steps(t, Server{Target: play(t, role)}), "end")
 			if s.Status != Warning {
 				t.Errorf("the status is %s", s.Status)
 			}
@@ -93,7 +93,7 @@ func TestServerThatDies(t *testing.T) {
 		{"later", "late", "A=b", "handshake", "exit status 4", "terminal", "exit status 4"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := failing(t, Patient{Target: play(t, test.role, test.env)})
+			s := failing(t, Server{Target: play(t, test.role, test.env)})
 			if s.Name != test.step || s.Diagnosis.Exit != test.exit {
 				t.Errorf("the step is %q, the exit %q", s.Name, s.Diagnosis.Exit)
 			}
@@ -106,7 +106,7 @@ func TestServerThatDies(t *testing.T) {
 func TestWhatDiagnosisHolds(t *testing.T) {
 	c := play(t, "dies", "SAYS=first\nsecond \x1b[31mred\x1b[0m, key is hush-hush-hush", "PRINTS=out\n", "MY_API_KEY=hush-hush-hush")
 	c.Args = append(c.Args, "--token", "sesame-open", "--api-key=abracadabra")
-	d := failing(t, Patient{Target: c, Mask: func(s string) string { return strings.ReplaceAll(s, "second", "2nd") }}).Diagnosis
+	d := failing(t, Server{Target: c, Mask: func(s string) string { return strings.ReplaceAll(s, "second", "2nd") }}).Diagnosis
 	if got := strings.Join(d.Stderr, "|"); got != "first|2nd red, key is …" {
 		t.Errorf("stderr is %q", got)
 	}
@@ -128,7 +128,7 @@ func TestServerThatSaysNothing(t *testing.T) {
 		"chats":   {"debug: loading 3 plugins", "stderr"},
 	} {
 		t.Run(role, func(t *testing.T) {
-			s := failing(t, Patient{Target: play(t, role), Options: client.Options{Start: 300 * time.Millisecond}})
+			s := failing(t, Server{Target: play(t, role), Options: client.Options{Start: 300 * time.Millisecond}})
 			contains(t, s.Detail, want[0])
 			contains(t, s.Advice, want[1])
 			if role != "silent" {
@@ -143,7 +143,7 @@ func TestServerThatSaysNothing(t *testing.T) {
 }
 
 func TestServerWithoutStdout(t *testing.T) {
-	contains(t, failing(t, Patient{Target: play(t, "mute")}).Detail, "closed its stdout")
+	contains(t, failing(t, Server{Target: play(t, "mute")}).Detail, "closed its stdout")
 }
 
 func TestColdRunner(t *testing.T) {
@@ -154,7 +154,7 @@ func TestColdRunner(t *testing.T) {
 	}
 	c := play(t, "silent", "PATH="+dir)
 	c.Path = "npx"
-	s := failing(t, Patient{Target: c, Options: client.Options{Start: 200 * time.Millisecond}})
+	s := failing(t, Server{Target: c, Options: client.Options{Start: 200 * time.Millisecond}})
 	contains(t, s.Detail, "npx may be downloading")
 	contains(t, s.Advice, "once in a terminal")
 	if s.Diagnosis.Command[0] != filepath.Join(dir, "npx") {
@@ -204,7 +204,7 @@ func TestCommandThatCannotStart(t *testing.T) {
 		{"nothing", stdio.Command{}, "definition", "the command is empty", "Give the name"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := failing(t, Patient{Target: test.command})
+			s := failing(t, Server{Target: test.command})
 			if s.Name != test.step || s.Diagnosis.Step != test.step {
 				t.Errorf("the step is %q", s.Name)
 			}
@@ -215,7 +215,7 @@ func TestCommandThatCannotStart(t *testing.T) {
 			if err == nil {
 				t.Fatal("it could be dialed")
 			}
-			d := Explain(err, Patient{Target: test.command})
+			d := Explain(err, Server{Target: test.command})
 			if d.Step != test.step || d.Advice != s.Advice {
 				t.Errorf("the diagnosis of the error is %+v", d)
 			}
@@ -227,7 +227,7 @@ func TestScriptsNeedNoPermission(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "server.sh"), "echo bye >&2; exit 7\n", 0o644)
 	for _, c := range []stdio.Command{{Path: file}, {Path: "server.sh", Dir: dir}, {Path: "./server.sh", Dir: dir}} {
-		s := failing(t, Patient{Target: c})
+		s := failing(t, Server{Target: c})
 		if s.Diagnosis.Exit != "exit status 7" || s.Diagnosis.Command[0] != file {
 			t.Errorf("%+v", s.Diagnosis)
 		}
@@ -255,7 +255,7 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := stdio.Command{Path: "no-such-program-at-all", Env: test.env, CleanEnv: true}
-			s := named(t, steps(t, Patient{Target: c, EnvFile: test.envFile}), "environment")
+			s := named(t, steps(t, Server{Target: c, EnvFile: test.envFile}), "environment")
 			if s.Status != test.status {
 				t.Errorf("the status is %s", s.Status)
 			}
@@ -268,10 +268,10 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestConsumerMayStop(t *testing.T) {
-	total := len(steps(t, Patient{Target: play(t, "server")}))
+	total := len(steps(t, Server{Target: play(t, "server")}))
 	for n := range total {
 		got := 0
-		for range Examine(t.Context(), Patient{Target: play(t, "server")}) {
+		for range Examine(t.Context(), Server{Target: play(t, "server")}) {
 			if got++; got > n {
 				break
 			}
@@ -285,7 +285,7 @@ func TestConsumerMayStop(t *testing.T) {
 func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var last Step
-	for s := range Examine(ctx, Patient{Target: play(t, "silent")}) {
+	for s := range Examine(ctx, Server{Target: play(t, "silent")}) {
 		if last = s; s.Name == "start" {
 			cancel()
 		}
@@ -306,7 +306,7 @@ func TestOptionsOfTheOwner(t *testing.T) {
 		OnState: func(s client.State) { t.Errorf("the owner heard of %v", s) },
 		OnLog:   func(mcp.LoggingMessageParams) { t.Error("the owner heard a message") },
 	}
-	s := failing(t, Patient{Target: c, Options: o})
+	s := failing(t, Server{Target: c, Options: o})
 	contains(t, stderr.String(), "last words")
 	contains(t, s.Diagnosis.Summary, "last words")
 }

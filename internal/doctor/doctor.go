@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 )
 
-// Patient is a server to look at. Target is required; the zero value of every other field is fine.
-type Patient struct {
+// Server is a server to look at. Target is required; the zero value of every other field is fine.
+type Server struct {
 	// Name is how the user knows the server.
 	Name string
 	// Target is what [client.Dial] takes. Commands (stdio.Command, []string) and URLs (string, streamable.URL, sse.URL)
@@ -85,7 +85,7 @@ const (
 // Examine dials the server as the options say, yields each step as soon as it has been taken, and ends the connection with
 // all that was started. It ends behind the first step that fails. ctx and the limits of the options bound it; a list may
 // take half a minute where Total says nothing.
-func Examine(ctx context.Context, p Patient) iter.Seq[Step] {
+func Examine(ctx context.Context, p Server) iter.Seq[Step] {
 	return func(yield func(Step) bool) {
 		w := newWalk(ctx, p, yield)
 		defer func() { w.network.close() }()

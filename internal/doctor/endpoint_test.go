@@ -66,7 +66,7 @@ func TestURLsThatWork(t *testing.T) {
 		{"sse", over, func(u string) any { return sse.URL{URL: u} }, "legacy, over the older HTTP+SSE", "GET → 200 text/event-stream"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			all := steps(t, Patient{Target: test.target(served(t, test.handler).URL)})
+			all := steps(t, Server{Target: test.target(served(t, test.handler).URL)})
 			want := "definition > name(skipped) > connect > HTTP > handshake > server > lists > end"
 			if got := path(all); got != want {
 				t.Errorf("the steps are\n%s, want\n%s", got, want)
@@ -123,7 +123,7 @@ func TestAnswersOfHTTP(t *testing.T) {
 					return http.Header{"Authorization": {test.header}}, nil
 				}
 			}
-			s := failing(t, Patient{Target: u, Options: o})
+			s := failing(t, Server{Target: u, Options: o})
 			if s.Name != "HTTP" && test.name != "other JSON" {
 				t.Errorf("the step is %s", s.Name)
 			}
@@ -131,7 +131,7 @@ func TestAnswersOfHTTP(t *testing.T) {
 			contains(t, s.Advice, test.advice)
 
 			_, err := client.Dial(t.Context(), u, o)
-			d := Explain(err, Patient{Target: u, Options: o})
+			d := Explain(err, Server{Target: u, Options: o})
 			if d.Step != s.Name || d.Summary != s.Detail || d.Advice != s.Advice {
 				t.Errorf("the diagnosis of the error is %+v", d)
 			}
@@ -140,7 +140,7 @@ func TestAnswersOfHTTP(t *testing.T) {
 }
 
 func TestNoSuchPathBelowMCP(t *testing.T) {
-	s := failing(t, Patient{Target: streamable.URL{URL: served(t, answers(404, "")).URL + "/mcp"}})
+	s := failing(t, Server{Target: streamable.URL{URL: served(t, answers(404, "")).URL + "/mcp"}})
 	contains(t, s.Advice, "nothing at this one")
 }
 
@@ -170,7 +170,7 @@ func TestAnswersOfTheProtocol(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			u := served(t, test.target.(http.HandlerFunc)).URL
-			s := failing(t, Patient{Target: streamable.URL{URL: u}, Options: client.Options{Revision: test.revision}})
+			s := failing(t, Server{Target: streamable.URL{URL: u}, Options: client.Options{Revision: test.revision}})
 			if s.Name != "handshake" {
 				t.Errorf("the step is %s", s.Name)
 			}
@@ -198,7 +198,7 @@ func TestDefinitions(t *testing.T) {
 		{"no host for sse", sse.URL{URL: "http:"}, "names no host", "https://host/path"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := failing(t, Patient{Target: test.target})
+			s := failing(t, Server{Target: test.target})
 			if s.Name != "definition" {
 				t.Errorf("the step is %s", s.Name)
 			}
@@ -209,25 +209,25 @@ func TestDefinitions(t *testing.T) {
 			}
 		})
 	}
-	s := failing(t, Patient{Target: example(), Options: client.Options{Revision: "1999-01-01"}})
+	s := failing(t, Server{Target: example(), Options: client.Options{Revision: "1999-01-01"}})
 	contains(t, s.Advice, "protocol revision")
 }
 
 func TestOtherTargets(t *testing.T) {
 	for name, target := range map[string]any{"a handler": example(), "a dialer": memory.Dialer(example())} {
 		t.Run(name, func(t *testing.T) {
-			if got := path(steps(t, Patient{Target: target})); got != "definition > handshake > server > lists > end" {
+			if got := path(steps(t, Server{Target: target})); got != "definition > handshake > server > lists > end" {
 				t.Error(got)
 			}
 		})
 	}
-	s := failing(t, Patient{Target: 42})
+	s := failing(t, Server{Target: 42})
 	contains(t, s.Detail, "int is no target")
 
 	here, there := net.Pipe()
 	defer there.Close()
 	go func() { _, _ = io.Copy(io.Discard, there) }()
-	s = failing(t, Patient{Target: io.ReadWriteCloser(here), Options: client.Options{Connect: 50 * time.Millisecond}})
+	s = failing(t, Server{Target: io.ReadWriteCloser(here), Options: client.Options{Connect: 50 * time.Millisecond}})
 	contains(t, s.Detail, "no connection within 50ms")
 }
 
@@ -242,7 +242,7 @@ func TestListsThatFail(t *testing.T) {
 			return next.ServeMCP(ctx, req)
 		})
 	})
-	all := steps(t, Patient{Target: s})
+	all := steps(t, Server{Target: s})
 	step := named(t, all, "lists")
 	if step.Status != Warning || all[len(all)-1].Name != "end" {
 		t.Errorf("%s", path(all))
@@ -258,7 +258,7 @@ func TestSecretsOfRequests(t *testing.T) {
 	target := streamable.URL{URL: strings.Replace(u, "http://", "http://me:pass-word@", 1) + "/mcp?token=abcdef%2Bg&q=visible", Header: func(context.Context) (http.Header, error) {
 		return http.Header{"Authorization": {"Bearer opensesame"}, "X-Api-Key": {"hush-hush"}}, nil
 	}}
-	all := steps(t, Patient{Target: target, Mask: func(s string) string { return strings.ReplaceAll(s, "visible", "…") }})
+	all := steps(t, Server{Target: target, Mask: func(s string) string { return strings.ReplaceAll(s, "visible", "…") }})
 	var said strings.Builder
 	for _, s := range all {
 		fmt.Fprintln(&said, s.Detail, s.Advice, s.Err, s.Diagnosis)

@@ -18,7 +18,7 @@ import (
 // evidence is what is known of a start that failed.
 type evidence struct {
 	err  error
-	p    Patient
+	p    Server
 	mask *masker
 
 	// The target, by its kind.
@@ -41,7 +41,7 @@ type evidence struct {
 	authorized bool     // credentials were sent
 }
 
-func newEvidence(err error, p Patient) evidence {
+func newEvidence(err error, p Server) evidence {
 	e := evidence{err: err, p: p, mask: &masker{own: p.Mask}, said: p.Stderr, stray: p.StrayStdout}
 	switch t := p.Target.(type) {
 	case stdio.Command:
@@ -144,7 +144,7 @@ type Diagnosis struct {
 // Explain makes a diagnosis of the error that [client.Dial], or the loss of a connection, came to. It starts nothing and
 // asks nobody; it looks into folders for the command's program. The end of a process counts as one during the handshake. err
 // must not be nil.
-func Explain(err error, p Patient) Diagnosis {
+func Explain(err error, p Server) Diagnosis {
 	e := newEvidence(err, p)
 	if e.command != nil {
 		e.file = glance(e.command)

@@ -81,7 +81,7 @@ func TestComplaints(t *testing.T) {
 		t.Run(test.stderr[:min(len(test.stderr), 40)], func(t *testing.T) {
 			c := stdio.Command{Path: "server", Env: map[string]string{"PRESENT_KEY": "x", "IS_CLEAN": "y"}}
 			err := fmt.Errorf("dial server: %w", &stdio.ExitError{Command: "server", Stderr: test.stderr})
-			d := Explain(err, Patient{Target: c})
+			d := Explain(err, Server{Target: c})
 			contains(t, d.Summary, "the process ended", test.summary)
 			contains(t, d.Advice, test.advice)
 			isSentence(t, d.Advice)
@@ -116,7 +116,7 @@ func TestExitStatus(t *testing.T) {
 		"exit 3 # again": {"exit status 3", "in a terminal"},
 	} {
 		t.Run(script, func(t *testing.T) {
-			d := Explain(state(t, script), Patient{Target: []string{"/bin/sh"}})
+			d := Explain(state(t, script), Server{Target: []string{"/bin/sh"}})
 			contains(t, d.Summary, want[0])
 			contains(t, d.Advice, want[1])
 			isSentence(t, d.Advice)
@@ -180,7 +180,7 @@ func TestNetworkErrors(t *testing.T) {
 		{"no idea", errors.New("odd"), "handshake", "odd", "--wire"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := Explain(test.err, Patient{Target: "http://x.example/mcp"})
+			d := Explain(test.err, Server{Target: "http://x.example/mcp"})
 			if d.Step != test.step {
 				t.Errorf("the step is %s", d.Step)
 			}
@@ -189,18 +189,18 @@ func TestNetworkErrors(t *testing.T) {
 			isSentence(t, d.Advice)
 		})
 	}
-	e := newEvidence(dial(syscall.ECONNREFUSED), Patient{Target: "http://x.example"})
+	e := newEvidence(dial(syscall.ECONNREFUSED), Server{Target: "http://x.example"})
 	e.refused = []string{"[::1]:80: connection refused", "10.0.0.1:80: connection refused"}
 	contains(t, e.diagnose().Summary, "[::1]:80: connection refused; 10.0.0.1:80")
-	e = newEvidence(context.DeadlineExceeded, Patient{Target: "http://x.example"})
+	e = newEvidence(context.DeadlineExceeded, Server{Target: "http://x.example"})
 	e.stage = stepName
 	contains(t, e.diagnose().Summary, "name server does not answer")
 }
 
 func TestRedirectsWithoutAPlace(t *testing.T) {
-	d := Explain(&overhttp.HTTPError{Status: 304, Header: http.Header{}}, Patient{Target: "http://x.example"})
+	d := Explain(&overhttp.HTTPError{Status: 304, Header: http.Header{}}, Server{Target: "http://x.example"})
 	isSentence(t, d.Advice)
-	d = Explain(&overhttp.HTTPError{Status: 502, Header: http.Header{}}, Patient{Target: 7})
+	d = Explain(&overhttp.HTTPError{Status: 502, Header: http.Header{}}, Server{Target: 7})
 	contains(t, d.Advice, "behind this address")
 	if d.Command != nil {
 		t.Errorf("%+v", d)
@@ -209,7 +209,7 @@ func TestRedirectsWithoutAPlace(t *testing.T) {
 
 // What the caller has kept of the start is used where the error does not say it.
 func TestWhatTheCallerKept(t *testing.T) {
-	p := Patient{Target: []string{"server"}, Stderr: []string{"one", "Error: Cannot find module 'x'"}, StrayStdout: []string{"\x1b[1mhello\x1b[0m"}}
+	p := Server{Target: []string{"server"}, Stderr: []string{"one", "Error: Cannot find module 'x'"}, StrayStdout: []string{"\x1b[1mhello\x1b[0m"}}
 	d := Explain(&client.TimeoutError{Kind: client.TimeoutConnect, After: time.Second}, p)
 	contains(t, d.Summary, "no connection within 1s: the Node.js module x is missing")
 	if strings.Join(d.Stderr, "|") != "one|Error: Cannot find module 'x'" || strings.Join(d.StrayStdout, "|") != "hello" {
@@ -232,7 +232,7 @@ func TestWhatTheCallerKept(t *testing.T) {
 }
 
 func TestExplainNamesTheProgram(t *testing.T) {
-	d := Explain(errors.New("odd"), Patient{Target: stdio.Command{Path: "sh", Args: []string{"-c", "true"}, Env: map[string]string{"PATH": "/bin"}}})
+	d := Explain(errors.New("odd"), Server{Target: stdio.Command{Path: "sh", Args: []string{"-c", "true"}, Env: map[string]string{"PATH": "/bin"}}})
 	if strings.Join(d.Command, " ") != "/bin/sh -c true" {
 		t.Errorf("%q", d.Command)
 	}

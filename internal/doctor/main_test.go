@@ -129,7 +129,7 @@ func play(t *testing.T, role string, env ...string) stdio.Command {
 }
 
 // steps examines a patient and checks what holds for every examination.
-func steps(t *testing.T, p Patient) []Step {
+func steps(t *testing.T, p Server) []Step {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -179,7 +179,7 @@ func named(t *testing.T, all []Step, name string) Step {
 }
 
 // failing returns the step that failed, which is the last one.
-func failing(t *testing.T, p Patient) Step {
+func failing(t *testing.T, p Server) Step {
 	t.Helper()
 	all := steps(t, p)
 	if len(all) == 0 || all[len(all)-1].Status != Failed {

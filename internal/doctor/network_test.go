@@ -30,7 +30,7 @@ func TestNameAndTLSThatWork(t *testing.T) {
 	o := client.Options{HTTPClient: s.Client()}
 	u := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
 	o.HTTPClient.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com" // which the certificate is for
-	all := steps(t, Patient{Target: u, Options: o})
+	all := steps(t, Server{Target: u, Options: o})
 	if got, want := path(all), "definition > name > connect > TLS > HTTP > handshake > server > lists > end"; got != want {
 		t.Errorf("the steps are %s", got)
 	}
@@ -104,7 +104,7 @@ func TestTLS(t *testing.T) {
 			}
 			way := &http.Transport{TLSClientConfig: own}
 			defer way.CloseIdleConnections()
-			p := Patient{Target: s.URL, Options: client.Options{HTTPClient: &http.Client{Transport: way}, Restart: client.Restart{Max: -1}}}
+			p := Server{Target: s.URL, Options: client.Options{HTTPClient: &http.Client{Transport: way}, Restart: client.Restart{Max: -1}}}
 			step := failing(t, p)
 			if step.Name != "TLS" || named(t, steps(t, p), "connect").Status != OK {
 				t.Errorf("the step is %s", step.Name)
@@ -128,7 +128,7 @@ func TestCertificateThatExpiresSoon(t *testing.T) {
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	s.StartTLS()
 	way := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
-	step := named(t, steps(t, Patient{Target: streamable.URL{URL: s.URL, Client: &http.Client{Transport: way}}}), "TLS")
+	step := named(t, steps(t, Server{Target: streamable.URL{URL: s.URL, Client: &http.Client{Transport: way}}}), "TLS")
 	if step.Status != Warning {
 		t.Errorf("%+v", step)
 	}
@@ -137,7 +137,7 @@ func TestCertificateThatExpiresSoon(t *testing.T) {
 
 func TestWrongScheme(t *testing.T) {
 	plain := served(t, answers(200, ""))
-	s := failing(t, Patient{Target: strings.Replace(plain.URL, "http:", "https:", 1)})
+	s := failing(t, Server{Target: strings.Replace(plain.URL, "http:", "https:", 1)})
 	if s.Name != "TLS" {
 		t.Errorf("the step is %s", s.Name)
 	}
@@ -145,7 +145,7 @@ func TestWrongScheme(t *testing.T) {
 
 	secure := listen(t, answers(200, ""))
 	secure.StartTLS()
-	s = failing(t, Patient{Target: strings.Replace(secure.URL, "https:", "http:", 1)})
+	s = failing(t, Server{Target: strings.Replace(secure.URL, "https:", "http:", 1)})
 	contains(t, s.Detail, "HTTP", "HTTPS")
 }
 
@@ -205,7 +205,7 @@ func TestNoConnection(t *testing.T) {
 		{"TLS", "http://" + speaksTLS, "HTTP", "speaks TLS", "https:// in place of http://"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := failing(t, Patient{Target: test.url, Options: client.Options{Connect: 400 * time.Millisecond}})
+			s := failing(t, Server{Target: test.url, Options: client.Options{Connect: 400 * time.Millisecond}})
 			if s.Name != test.step {
 				t.Errorf("the step is %s", s.Name)
 			}
@@ -225,7 +225,7 @@ func TestSlowNetwork(t *testing.T) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
-	s := failing(t, Patient{Target: "http://10.255.255.1/mcp", Options: connecting(wait)})
+	s := failing(t, Server{Target: "http://10.255.255.1/mcp", Options: connecting(wait)})
 	if s.Name != "connect" {
 		t.Errorf("the step is %s", s.Name)
 	}
@@ -240,12 +240,12 @@ func TestProxies(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}))
 	refuses := served(t, answers(http.StatusProxyAuthRequired, ""))
-	through := func(proxy string) Patient {
+	through := func(proxy string) Server {
 		u, err := url.Parse(proxy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Patient{Target: "http://far.invalid/mcp", Options: client.Options{HTTPClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u)}}}}
+		return Server{Target: "http://far.invalid/mcp", Options: client.Options{HTTPClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u)}}}}
 	}
 
 	t.Setenv("HTTP_PROXY", "http://somewhere.invalid")
@@ -255,7 +255,7 @@ func TestProxies(t *testing.T) {
 	if got := path(all); !strings.HasSuffix(got, "lists > end") || strings.Contains(fmt.Sprint(all), "pass-word") {
 		t.Errorf("the steps are %s", got)
 	}
-	if s := named(t, steps(t, Patient{Target: passes.URL}), "proxy"); s.Status != Skipped {
+	if s := named(t, steps(t, Server{Target: passes.URL}), "proxy"); s.Status != Skipped {
 		t.Errorf("a proxy that does not apply: %+v", s)
 	}
 
@@ -298,7 +298,7 @@ func TestOwnWaysToConnect(t *testing.T) {
 		}},
 	} {
 		dialed = 0
-		all := steps(t, Patient{Target: streamable.URL{URL: s.URL, Client: &http.Client{Transport: way}}})
+		all := steps(t, Server{Target: streamable.URL{URL: s.URL, Client: &http.Client{Transport: way}}})
 		if got := path(all); dialed == 0 || !strings.HasSuffix(got, "HTTP > handshake > server > lists > end") {
 			t.Errorf("%s: %d dials, %s", name, dialed, got)
 		}
@@ -315,10 +315,10 @@ func TestForeignRoundTripper(t *testing.T) {
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := served(t, h)
 	o := client.Options{HTTPClient: &http.Client{Transport: roundTrip(s.Client().Transport.RoundTrip)}}
-	if got := path(steps(t, Patient{Target: s.URL, Options: o})); got != "definition > name(skipped) > connect > HTTP > handshake > server > lists > end" {
+	if got := path(steps(t, Server{Target: s.URL, Options: o})); got != "definition > name(skipped) > connect > HTTP > handshake > server > lists > end" {
 		t.Error(got)
 	}
-	if got := path(steps(t, Patient{Target: s.URL, Options: o})); got != "definition > connect(skipped) > HTTP > handshake > server > lists > end" {
+	if got := path(steps(t, Server{Target: s.URL, Options: o})); got != "definition > connect(skipped) > HTTP > handshake > server > lists > end" {
 		t.Error(got)
 	}
 }

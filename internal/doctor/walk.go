@@ -27,7 +27,7 @@ type walk struct {
 	begun   chan struct{} // holds a token once the first frame goes out
 }
 
-func newWalk(ctx context.Context, p Patient, yield func(Step) bool) *walk {
+func newWalk(ctx context.Context, p Server, yield func(Step) bool) *walk {
 	w := &walk{evidence: newEvidence(nil, p), ctx: ctx, yield: yield, last: time.Now(), seen: map[string]bool{}, begun: make(chan struct{}, 1)}
 	w.strays.again = func() {
 		w.stderr.reset()
