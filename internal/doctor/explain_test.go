@@ -239,7 +239,7 @@ func TestExplainNamesTheProgram(t *testing.T) {
 }
 
 func TestStrays(t *testing.T) {
-	var s Strays
+	var s StdoutTail
 	seen := 0
 	tap := s.Tap(func(transport.Frame) { seen++ })
 	sent := func(frame string) { tap(transport.Frame{Kind: transport.Sent, Data: []byte(frame)}) }

@@ -16,10 +16,10 @@ const (
 	lineRunes = 300
 )
 
-// Strays keeps the last lines that a server wrote to its stdout and that are no messages. Where a server is started again
+// StdoutTail keeps the last lines that a server wrote to its stdout and that are no messages. Where a server is started again
 // because it died of the question for its era, they are those of the second process. The zero value is ready; it is safe for
 // concurrent use.
-type Strays struct {
+type StdoutTail struct {
 	mu    sync.Mutex
 	last  []string
 	old   []string   // of the first process, where there is a second
@@ -28,7 +28,7 @@ type Strays struct {
 }
 
 // Tap returns a tap that keeps stray lines and shows every frame to next, which may be nil.
-func (s *Strays) Tap(next transport.Tap) transport.Tap {
+func (s *StdoutTail) Tap(next transport.Tap) transport.Tap {
 	return func(f transport.Frame) {
 		switch f.Kind {
 		case transport.Stray:
@@ -44,7 +44,7 @@ func (s *Strays) Tap(next transport.Tap) transport.Tap {
 
 // sent looks for the id of the first request: a connection uses each once, so that where it comes again there is another
 // process.
-func (s *Strays) sent(frame []byte) {
+func (s *StdoutTail) sent(frame []byte) {
 	msg, err := jsonrpc.Parser{}.Parse(frame)
 	if err != nil || !msg.IsRequest() {
 		return
@@ -62,7 +62,7 @@ func (s *Strays) sent(frame []byte) {
 	}
 }
 
-func (s *Strays) keep(line []byte) {
+func (s *StdoutTail) keep(line []byte) {
 	const most = 8 << 10 // far more than is shown, so that a secret is not cut before it is masked
 	text := clean(string(line[:min(len(line), most)]))
 	s.mu.Lock()
@@ -72,7 +72,7 @@ func (s *Strays) keep(line []byte) {
 }
 
 // Lines returns the last lines, at most 10, without control characters and not masked.
-func (s *Strays) Lines() []string {
+func (s *StdoutTail) Lines() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.last)
@@ -80,7 +80,7 @@ func (s *Strays) Lines() []string {
 
 // printed is Lines for a start that failed: a second process may have died before what it said was read, and the first one was
 // no other program.
-func (s *Strays) printed() []string {
+func (s *StdoutTail) printed() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.last) == 0 {

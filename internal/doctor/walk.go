@@ -21,7 +21,7 @@ type walk struct {
 	seen    map[string]bool
 	options client.Options
 	network *network // nil unless the target is a URL
-	strays  Strays
+	strays  StdoutTail
 	stderr  tail
 	again   atomic.Bool   // a second process was started
 	begun   chan struct{} // holds a token once the first frame goes out
