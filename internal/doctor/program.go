@@ -14,29 +14,31 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// scripts are the extensions that have an interpreter; see [stdio.Command].
+// scripts are the extensions that need no execute permission because an interpreter reads the file;
+// see [stdio.Command].
 var scripts = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".py", ".rb", ".php", ".sh", ".jar"}
 
 func isScript(name string) bool { return slices.Contains(scripts, strings.ToLower(filepath.Ext(name))) }
 
-// find returns the file that a command's Path names. What it says of a program that is not found is what the start of the
-// command says.
-func find(ctx context.Context, c *stdio.Command) (string, error) {
+// findProgram returns the file that the command's Path names. Its error for a missing program is
+// the error of starting the command.
+func findProgram(ctx context.Context, c *stdio.Command) (string, error) {
 	if isPath(c.Path) {
-		return check(ctx, within(c.Dir, c.Path))
+		return checkExecutable(ctx, absoluteIn(c.Dir, c.Path))
 	}
-	if file := glance(c); file != "" {
+	if file := lookUpProgram(c); file != "" {
 		return file, nil
 	}
 	return stdio.Resolve(ctx, c.Path)
 }
 
-// glance is find as far as nobody has to be asked; empty where the file is not found.
-func glance(c *stdio.Command) string {
+// lookUpProgram is findProgram without running a login shell. It returns "" if the file is not
+// found.
+func lookUpProgram(c *stdio.Command) string {
 	var file string
 	ctx := context.Background() // a path is only checked
 	if isPath(c.Path) {
-		file, _ = check(ctx, within(c.Dir, c.Path))
+		file, _ = checkExecutable(ctx, absoluteIn(c.Dir, c.Path))
 		return file
 	}
 	for _, dir := range searchPath(c) {
@@ -45,16 +47,16 @@ func glance(c *stdio.Command) string {
 		}
 	}
 	if isScript(c.Path) {
-		file, _ = check(ctx, within(c.Dir, c.Path))
+		file, _ = checkExecutable(ctx, absoluteIn(c.Dir, c.Path))
 	}
 	return file
 }
 
-// isPath reports whether a program is named by its path, and not searched.
+// isPath reports whether name is a path, so that PATH is not searched.
 func isPath(name string) bool { return filepath.Base(name) != name || name == "." || name == ".." }
 
-// check returns a path where there is something that can be run.
-func check(ctx context.Context, path string) (string, error) {
+// checkExecutable returns the path of a file that can be run.
+func checkExecutable(ctx context.Context, path string) (string, error) {
 	file, err := stdio.Resolve(ctx, path)
 	if errors.Is(err, fs.ErrPermission) && isScript(path) {
 		if info, bad := os.Stat(path); bad == nil && info.Mode().IsRegular() {
@@ -64,8 +66,8 @@ func check(ctx context.Context, path string) (string, error) {
 	return file, err
 }
 
-// within returns a path relative to a folder as an absolute one.
-func within(dir, path string) string {
+// absoluteIn makes path absolute, relative to dir.
+func absoluteIn(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
@@ -75,7 +77,7 @@ func within(dir, path string) string {
 	return path
 }
 
-// searchPath returns the folders in which the child's environment looks for programs.
+// searchPath returns the folders that the child's PATH names.
 func searchPath(c *stdio.Command) []string {
 	path := os.Getenv("PATH")
 	for name, value := range c.Env {
@@ -92,8 +94,9 @@ func searchPath(c *stdio.Command) []string {
 	return dirs
 }
 
-// nearest returns the programs whose names are like a name that is not there, the most alike first.
-func nearest(name string, dirs []string) []string {
+// similarPrograms returns up to 3 programs in dirs with names similar to a missing one, the most
+// similar first.
+func similarPrograms(name string, dirs []string) []string {
 	type candidate struct {
 		name string
 		far  int
@@ -105,10 +108,10 @@ func nearest(name string, dirs []string) []string {
 	most := min(2, max(1, len(name)/3))
 	var close []candidate
 	for _, dir := range dirs {
-		entries, _ := os.ReadDir(dir) // a folder that is not there has no programs
+		entries, _ := os.ReadDir(dir) // a missing folder holds no programs
 		for _, e := range entries {
 			if len(e.Name()) > len(name)+most || !near.Guessable(e.Name()) {
-				continue // most are: folders of programs are long
+				continue // cheap check first: folders of programs are long
 			}
 			far := near.Distance(name, e.Name())
 			if far <= most && !slices.ContainsFunc(close, func(c candidate) bool { return c.name == e.Name() }) {

@@ -16,65 +16,70 @@ import (
 )
 
 func TestCommandThatWorks(t *testing.T) {
-	c := play(t, "server", "SOME_API_KEY=hush-hush-hush")
+	c := roleCommand(t, "server", "SOME_API_KEY=hush-hush-hush")
 	c.Dir = t.TempDir()
-	all := steps(t, Patient{Name: "example", Target: c})
+	all := examineAll(t, Server{Name: "example", Target: c})
 	want := "definition > folder > environment > command > start > first second > handshake > stdout > server > lists > end"
-	if got := path(all); got != want {
+	if got := joinNames(all); got != want {
 		t.Errorf("the steps are\n%s, want\n%s", got, want)
 	}
-	contains(t, named(t, all, "environment").Detail, "SOME_API_KEY", roleKey)
-	contains(t, named(t, all, "command").Detail, c.Path)
-	contains(t, named(t, all, "handshake").Detail, "2026-07-28", "modern")
-	contains(t, named(t, all, "server").Detail, "example 1.2.3")
-	contains(t, named(t, all, "lists").Detail, "2 tools, 1 resource, 1 prompt")
-	contains(t, named(t, all, "end").Detail, "exit status 0")
+	checkContains(t, stepNamed(t, all, "environment").Detail, "SOME_API_KEY", roleKey)
+	checkContains(t, stepNamed(t, all, "command").Detail, c.Path)
+	checkContains(t, stepNamed(t, all, "handshake").Detail, "2026-07-28", "modern")
+	checkContains(t, stepNamed(t, all, "server").Detail, "example 1.2.3")
+	checkContains(t, stepNamed(t, all, "lists").Detail, "2 tools, 1 resource, 1 prompt")
+	checkContains(t, stepNamed(t, all, "end").Detail, "exit status 0")
 }
 
-func TestWordsAreACommand(t *testing.T) {
+func TestWordsAsCommand(t *testing.T) {
 	t.Setenv(roleKey, "server")
 	exe, _ := os.Executable()
-	if got := path(steps(t, Patient{Target: []string{exe, "-test.run=^$"}})); !strings.HasSuffix(got, "lists > end") {
+	if got := joinNames(examineAll(t, Server{Target: []string{exe, "-test.run=^$"}})); !strings.HasSuffix(got, "lists > end") {
 		t.Error(got)
 	}
 }
 
 func TestSlowServer(t *testing.T) {
-	all := steps(t, Patient{Target: play(t, "slow")})
-	contains(t, named(t, all, "first second").Detail, "lives")
-	if took := named(t, all, "handshake").Took; took < time.Second {
+	address, open := newGate(t)
+	all := collectSteps(t, Examine(testContext(t), Server{Target: roleCommand(t, "slow", gateKey+"="+address)}), func(s Step) {
+		if s.Name == "first second" {
+			open()
+		}
+	})
+	checkContains(t, stepNamed(t, all, "first second").Detail, "lives")
+	if took := stepNamed(t, all, "handshake").Took; took < time.Second {
 		t.Errorf("the handshake took %v", took)
 	}
 }
 
 func TestNoisyServer(t *testing.T) {
-	s := named(t, steps(t, Patient{Target: play(t, "noisy")}), "stdout")
+	s := stepNamed(t, examineAll(t, Server{Target: roleCommand(t, "noisy")}), "stdout")
 	if s.Status != Warning {
 		t.Errorf("the status is %s", s.Status)
 	}
-	contains(t, s.Detail, "Welcome to the server")
-	contains(t, s.Advice, "stderr")
+	checkContains(t, s.Detail, "Welcome to the server")
+	checkContains(t, s.Advice, "stderr")
 }
 
-func TestServerThatDiesOfTheProbe(t *testing.T) {
-	all := steps(t, Patient{Target: play(t, "old")})
-	contains(t, named(t, all, "handshake").Detail, "2024-11-05, legacy", "was started again")
-	contains(t, named(t, all, "stdout").Detail, "nothing but messages")
+func TestServerThatEndsAtProbe(t *testing.T) {
+	all := examineAll(t, Server{Target: roleCommand(t, "old")})
+	checkContains(t, stepNamed(t, all, "handshake").Detail, "2024-11-05, legacy", "was started again")
+	checkContains(t, stepNamed(t, all, "stdout").Detail, "nothing but messages")
 	for _, name := range []string{"server", "lists"} { // it has neither a name nor anything to offer
-		if s := named(t, all, name); s.Status != Warning || s.Advice == "" {
+		if s := stepNamed(t, all, name); s.Status != Warning || s.Advice == "" {
 			t.Errorf("%+v", s)
 		}
 	}
 }
 
-func TestServerThatStays(t *testing.T) {
+func TestServerThatIgnoresEOF(t *testing.T) {
 	for _, role := range []string{"deaf", "stubborn"} {
 		t.Run(role, func(t *testing.T) {
-			s := named(t, steps(t, Patient{Target: play(t, role)}), "end")
+			s := stepNamed(t, examineAll(t, Server{Target: roleCommand(t, role)}), "end")
 			if s.Status != Warning {
 				t.Errorf("the status is %s", s.Status)
 			}
-			contains(t, s.Advice, "standard input ends")
+			checkContains(t, s.Advice, "standard input ends")
 		})
 	}
 }
@@ -90,23 +95,37 @@ func TestServerThatDies(t *testing.T) {
 		{"of rubbish", "dies", "PRINTS=hello\n", "first second", "hello", "stderr", "exit status 3"},
 		{"without a word", "leaves", "A=b", "first second", "said nothing", "stdio mode", "exit status 0"},
 		{"of a signal", "killed", "A=b", "first second", "killed", "memory", "signal: killed"},
-		{"later", "late", "A=b", "handshake", "exit status 4", "terminal", "exit status 4"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := failing(t, Patient{Target: play(t, test.role, test.env)})
+			s := failedStep(t, Server{Target: roleCommand(t, test.role, test.env)})
 			if s.Name != test.step || s.Diagnosis.Exit != test.exit {
 				t.Errorf("the step is %q, the exit %q", s.Name, s.Diagnosis.Exit)
 			}
-			contains(t, s.Detail, test.summary)
-			contains(t, s.Advice, test.advice)
+			checkContains(t, s.Detail, test.summary)
+			checkContains(t, s.Advice, test.advice)
 		})
 	}
 }
 
-func TestWhatDiagnosisHolds(t *testing.T) {
-	c := play(t, "dies", "SAYS=first\nsecond \x1b[31mred\x1b[0m, key is hush-hush-hush", "PRINTS=out\n", "MY_API_KEY=hush-hush-hush")
+func TestServerThatDiesLater(t *testing.T) {
+	address, open := newGate(t)
+	all := collectSteps(t, Examine(testContext(t), Server{Target: roleCommand(t, "late", gateKey+"="+address)}), func(s Step) {
+		if s.Name == "first second" {
+			open()
+		}
+	})
+	s := all[len(all)-1]
+	if s.Name != "handshake" || s.Diagnosis == nil || s.Diagnosis.Exit != "exit status 4" {
+		t.Fatalf("the last step is %+v", s)
+	}
+	checkContains(t, s.Detail, "exit status 4")
+	checkContains(t, s.Advice, "terminal")
+}
+
+func TestDiagnosisContent(t *testing.T) {
+	c := roleCommand(t, "dies", "SAYS=first\nsecond \x1b[31mred\x1b[0m, key is hush-hush-hush", "PRINTS=out\n", "MY_API_KEY=hush-hush-hush")
 	c.Args = append(c.Args, "--token", "sesame-open", "--api-key=abracadabra")
-	d := failing(t, Patient{Target: c, Mask: func(s string) string { return strings.ReplaceAll(s, "second", "2nd") }}).Diagnosis
+	d := failedStep(t, Server{Target: c, Mask: func(s string) string { return strings.ReplaceAll(s, "second", "2nd") }}).Diagnosis
 	if got := strings.Join(d.Stderr, "|"); got != "first|2nd red, key is …" {
 		t.Errorf("stderr is %q", got)
 	}
@@ -128,13 +147,13 @@ func TestServerThatSaysNothing(t *testing.T) {
 		"chats":   {"debug: loading 3 plugins", "stderr"},
 	} {
 		t.Run(role, func(t *testing.T) {
-			s := failing(t, Patient{Target: play(t, role), Options: client.Options{Start: 300 * time.Millisecond}})
-			contains(t, s.Detail, want[0])
-			contains(t, s.Advice, want[1])
+			s := timedOutStep(t, Server{Target: roleCommand(t, role)}, hasOutput)
+			checkContains(t, s.Detail, want[0])
+			checkContains(t, s.Advice, want[1])
 			if role != "silent" {
 				return
 			}
-			contains(t, s.Detail, "no connection within 300ms")
+			checkContains(t, s.Detail, "no connection within ")
 			if strings.Join(s.Diagnosis.Stderr, "") != "waiting for Godot" {
 				t.Errorf("stderr is %q", s.Diagnosis.Stderr)
 			}
@@ -143,7 +162,7 @@ func TestServerThatSaysNothing(t *testing.T) {
 }
 
 func TestServerWithoutStdout(t *testing.T) {
-	contains(t, failing(t, Patient{Target: play(t, "mute")}).Detail, "closed its stdout")
+	checkContains(t, failedStep(t, Server{Target: roleCommand(t, "mute")}).Detail, "closed its stdout")
 }
 
 func TestColdRunner(t *testing.T) {
@@ -152,17 +171,17 @@ func TestColdRunner(t *testing.T) {
 	if err := os.Symlink(exe, filepath.Join(dir, "npx")); err != nil {
 		t.Fatal(err)
 	}
-	c := play(t, "silent", "PATH="+dir)
+	c := roleCommand(t, "silent", "PATH="+dir)
 	c.Path = "npx"
-	s := failing(t, Patient{Target: c, Options: client.Options{Start: 200 * time.Millisecond}})
-	contains(t, s.Detail, "npx may be downloading")
-	contains(t, s.Advice, "once in a terminal")
+	s := failedStep(t, Server{Target: c, Options: client.Options{Start: 200 * time.Millisecond}})
+	checkContains(t, s.Detail, "npx may be downloading")
+	checkContains(t, s.Advice, "once in a terminal")
 	if s.Diagnosis.Command[0] != filepath.Join(dir, "npx") {
 		t.Errorf("the program is %s", s.Diagnosis.Command[0])
 	}
 }
 
-func write(t *testing.T, file, text string, mode fs.FileMode) string {
+func writeFile(t *testing.T, file, text string, mode fs.FileMode) string {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), mode); err != nil {
 		t.Fatal(err)
@@ -172,12 +191,12 @@ func write(t *testing.T, file, text string, mode fs.FileMode) string {
 
 func TestCommandThatCannotStart(t *testing.T) {
 	dir := t.TempDir()
-	plain := write(t, filepath.Join(dir, "plain"), "text", 0o644)
-	write(t, filepath.Join(dir, "weather-server"), "#!/bin/sh\n", 0o755)
-	binary := write(t, filepath.Join(dir, "binary"), "\x00\x01\x02", 0o755)
-	lost := write(t, filepath.Join(dir, "lost"), "#!/no/such/interpreter\n", 0o755)
-	envScript := write(t, filepath.Join(dir, "envscript"), "#!/usr/bin/env no-such-program-at-all\n", 0o755)
-	python := write(t, filepath.Join(dir, "script.xyz"), "", 0o755)
+	plain := writeFile(t, filepath.Join(dir, "plain"), "text", 0o644)
+	writeFile(t, filepath.Join(dir, "weather-server"), "#!/bin/sh\n", 0o755)
+	binary := writeFile(t, filepath.Join(dir, "binary"), "\x00\x01\x02", 0o755)
+	lost := writeFile(t, filepath.Join(dir, "lost"), "#!/no/such/interpreter\n", 0o755)
+	envScript := writeFile(t, filepath.Join(dir, "envscript"), "#!/usr/bin/env no-such-program-at-all\n", 0o755)
+	python := writeFile(t, filepath.Join(dir, "script.xyz"), "", 0o755)
 	for _, test := range []struct {
 		name    string
 		command stdio.Command
@@ -204,18 +223,18 @@ func TestCommandThatCannotStart(t *testing.T) {
 		{"nothing", stdio.Command{}, "definition", "the command is empty", "Give the name"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := failing(t, Patient{Target: test.command})
+			s := failedStep(t, Server{Target: test.command})
 			if s.Name != test.step || s.Diagnosis.Step != test.step {
 				t.Errorf("the step is %q", s.Name)
 			}
-			contains(t, s.Detail, test.summary)
-			contains(t, s.Advice, test.advice)
+			checkContains(t, s.Detail, test.summary)
+			checkContains(t, s.Advice, test.advice)
 
 			_, err := client.Dial(t.Context(), test.command, client.Options{Restart: client.Restart{Max: -1}})
 			if err == nil {
 				t.Fatal("it could be dialed")
 			}
-			d := Explain(err, Patient{Target: test.command})
+			d := Explain(err, Server{Target: test.command})
 			if d.Step != test.step || d.Advice != s.Advice {
 				t.Errorf("the diagnosis of the error is %+v", d)
 			}
@@ -225,19 +244,19 @@ func TestCommandThatCannotStart(t *testing.T) {
 
 func TestScriptsNeedNoPermission(t *testing.T) {
 	dir := t.TempDir()
-	file := write(t, filepath.Join(dir, "server.sh"), "echo bye >&2; exit 7\n", 0o644)
+	file := writeFile(t, filepath.Join(dir, "server.sh"), "echo bye >&2; exit 7\n", 0o644)
 	for _, c := range []stdio.Command{{Path: file}, {Path: "server.sh", Dir: dir}, {Path: "./server.sh", Dir: dir}} {
-		s := failing(t, Patient{Target: c})
+		s := failedStep(t, Server{Target: c})
 		if s.Diagnosis.Exit != "exit status 7" || s.Diagnosis.Command[0] != file {
 			t.Errorf("%+v", s.Diagnosis)
 		}
-		contains(t, s.Detail, "bye")
+		checkContains(t, s.Detail, "bye")
 	}
 }
 
 func TestEnvironment(t *testing.T) {
 	dir := t.TempDir()
-	file := write(t, filepath.Join(dir, ".env"), "# comment\nexport SOME_KEY=abc\nOTHER = x\n", 0o600)
+	file := writeFile(t, filepath.Join(dir, ".env"), "# comment\nexport SOME_KEY=abc\nOTHER = x\n", 0o600)
 	for _, test := range []struct {
 		name    string
 		env     map[string]string
@@ -255,11 +274,11 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := stdio.Command{Path: "no-such-program-at-all", Env: test.env, CleanEnv: true}
-			s := named(t, steps(t, Patient{Target: c, EnvFile: test.envFile}), "environment")
+			s := stepNamed(t, examineAll(t, Server{Target: c, EnvFile: test.envFile}), "environment")
 			if s.Status != test.status {
 				t.Errorf("the status is %s", s.Status)
 			}
-			contains(t, s.Detail, test.detail)
+			checkContains(t, s.Detail, test.detail)
 			if test.status != OK && s.Advice == "" {
 				t.Error("there is no advice")
 			}
@@ -268,10 +287,10 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestConsumerMayStop(t *testing.T) {
-	total := len(steps(t, Patient{Target: play(t, "server")}))
+	total := len(examineAll(t, Server{Target: roleCommand(t, "server")}))
 	for n := range total {
 		got := 0
-		for range Examine(t.Context(), Patient{Target: play(t, "server")}) {
+		for range Examine(t.Context(), Server{Target: roleCommand(t, "server")}) {
 			if got++; got > n {
 				break
 			}
@@ -285,7 +304,7 @@ func TestConsumerMayStop(t *testing.T) {
 func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var last Step
-	for s := range Examine(ctx, Patient{Target: play(t, "silent")}) {
+	for s := range Examine(ctx, Server{Target: roleCommand(t, "silent")}) {
 		if last = s; s.Name == "start" {
 			cancel()
 		}
@@ -294,24 +313,24 @@ func TestStopped(t *testing.T) {
 	if last.Status != Failed || !errors.Is(last.Err, context.Canceled) {
 		t.Errorf("the last step is %+v", last)
 	}
-	contains(t, last.Detail, "stopped")
+	checkContains(t, last.Detail, "stopped")
 }
 
-// What others hear of a connection is not said of the doctor's.
-func TestOptionsOfTheOwner(t *testing.T) {
+// The callbacks in the options hear nothing of the examination.
+func TestOwnersCallbacks(t *testing.T) {
 	stderr := &strings.Builder{}
-	c := play(t, "dies", "SAYS=last words")
+	c := roleCommand(t, "dies", "SAYS=last words")
 	c.Stderr = stderr
 	o := client.Options{
-		OnState: func(s client.State) { t.Errorf("the owner heard of %v", s) },
-		OnLog:   func(mcp.LoggingMessageParams) { t.Error("the owner heard a message") },
+		OnState: func(s client.State) { t.Errorf("OnState was called with %v", s) },
+		OnLog:   func(mcp.LoggingMessageParams) { t.Error("OnLog was called") },
 	}
-	s := failing(t, Patient{Target: c, Options: o})
-	contains(t, stderr.String(), "last words")
-	contains(t, s.Diagnosis.Summary, "last words")
+	s := failedStep(t, Server{Target: c, Options: o})
+	checkContains(t, stderr.String(), "last words")
+	checkContains(t, s.Diagnosis.Summary, "last words")
 }
 
-// A name of one letter is like every short one: nothing is guessed.
+// No guess is made for names of one letter, since they resemble every short name.
 func TestNoGuessOfOneLetter(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"[", "w", "ex", "server"} {
@@ -320,7 +339,7 @@ func TestNoGuessOfOneLetter(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"x": "", "e": "", "xx": "ex", "servr": "server"} {
-		if got := strings.Join(nearest(name, []string{folder}), " "); got != want {
+		if got := strings.Join(similarPrograms(name, []string{folder}), " "); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// listen serves h, and says nothing of handshakes that clients refuse.
-func listen(t *testing.T, h http.Handler) *httptest.Server {
+// newUnstartedServer returns a server for h that does not log failed handshakes.
+func newUnstartedServer(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -29,15 +29,15 @@ func listen(t *testing.T, h http.Handler) *httptest.Server {
 	return s
 }
 
-func served(t *testing.T, h http.Handler) *httptest.Server {
+func startServer(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
-	s := listen(t, h)
+	s := newUnstartedServer(t, h)
 	s.Start()
 	return s
 }
 
-// answers is a server that says the same to everybody.
-func answers(status int, body string, fields ...string) http.HandlerFunc {
+// respondWith returns a handler that answers every request alike.
+func respondWith(status int, body string, fields ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for _, f := range fields {
 			name, value, _ := strings.Cut(f, ": ")
@@ -49,9 +49,9 @@ func answers(status int, body string, fields ...string) http.HandlerFunc {
 }
 
 func TestURLsThatWork(t *testing.T) {
-	over := sse.Handler(example())
+	over := sse.Handler(exampleServer())
 	t.Cleanup(func() { _ = over.Shutdown(context.Background()) })
-	modern := streamable.Handler(example())
+	modern := streamable.Handler(exampleServer())
 	t.Cleanup(func() { _ = modern.Shutdown(context.Background()) })
 	for _, test := range []struct {
 		name      string
@@ -66,15 +66,15 @@ func TestURLsThatWork(t *testing.T) {
 		{"sse", over, func(u string) any { return sse.URL{URL: u} }, "legacy, over the older HTTP+SSE", "GET → 200 text/event-stream"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			all := steps(t, Patient{Target: test.target(served(t, test.handler).URL)})
+			all := examineAll(t, Server{Target: test.target(startServer(t, test.handler).URL)})
 			want := "definition > name(skipped) > connect > HTTP > handshake > server > lists > end"
-			if got := path(all); got != want {
+			if got := joinNames(all); got != want {
 				t.Errorf("the steps are\n%s, want\n%s", got, want)
 			}
-			contains(t, named(t, all, "connect").Detail, "TCP to 127.0.0.1:")
-			contains(t, named(t, all, "HTTP").Detail, test.http)
-			contains(t, named(t, all, "handshake").Detail, test.handshake)
-			contains(t, named(t, all, "lists").Detail, "2 tools, 1 resource, 1 prompt")
+			checkContains(t, stepNamed(t, all, "connect").Detail, "TCP to 127.0.0.1:")
+			checkContains(t, stepNamed(t, all, "HTTP").Detail, test.http)
+			checkContains(t, stepNamed(t, all, "handshake").Detail, test.handshake)
+			checkContains(t, stepNamed(t, all, "lists").Detail, "2 tools, 1 resource, 1 prompt")
 		})
 	}
 }
@@ -88,50 +88,50 @@ func TestAnswersOfHTTP(t *testing.T) {
 		header          string // Authorization
 		summary, advice string
 	}{
-		{"401", answers(401, "who?"), "", "401 Unauthorized: who?", "Give the server's credentials"},
-		{"401 with metadata", answers(401, "", metadata), "", "said at https://auth.example/meta", "Log in to the server"},
-		{"401 with credentials", answers(401, "", metadata), "Bearer opensesame", "401", "Renew the credentials"},
-		{"403", answers(403, ""), "", "403 Forbidden", "hosts and origins"},
-		{"403 with credentials", answers(403, ""), "Bearer opensesame", "403", "may use this server"},
-		{"403 for a scope", answers(403, "", `WWW-Authenticate: Bearer error="insufficient_scope", scope="files:write"`), "Bearer opensesame", "403", "scope files:write"},
-		{"404", answers(404, "no such page"), "", "404 Not Found: no such page", "/mcp, as in http://127.0.0.1:"},
-		{"405", answers(405, ""), "", "405", "often /mcp or /sse"},
-		{"406", answers(406, ""), "", "406", "request's headers"},
-		{"407", answers(407, ""), "", "407", "proxy's user"},
-		{"408", answers(408, ""), "", "408", "too slowly"},
-		{"410", answers(410, ""), "", "410", "MCP endpoint"},
-		{"415", answers(415, ""), "", "415", "request's headers"},
-		{"421", answers(421, ""), "", "421", "host name"},
-		{"429", answers(429, ""), "", "429", "too many"},
-		{"429 with a time", answers(429, "", "Retry-After: 17"), "", "429", "Retry-After: 17"},
-		{"500", answers(500, "oops"), "", "500 Internal Server Error: oops", "log of the server"},
-		{"501", answers(501, ""), "", "501", "MCP endpoint"},
-		{"503", answers(503, ""), "", "503", "behind this address runs"},
-		{"a page", answers(200, "<html>", "Content-Type: text/html"), "", "an HTML page", "path is often /mcp"},
-		{"a login page", answers(200, login, "Content-Type: text/html; charset=utf-8"), "", "an HTML page", "login page"},
-		{"a text", answers(200, "hello", "Content-Type: text/plain"), "", `content of type "text/plain"`, "path is often /mcp"},
-		{"other JSON", answers(200, `{"status":"ok"}`, "Content-Type: application/json"), "", "does not speak MCP", "path is often /mcp"},
-		{"a redirect away", answers(307, "", "Location: https://elsewhere.example/mcp"), "", "another origin, https://elsewhere.example", "https://elsewhere.example in place"},
-		{"a redirect to a login", answers(302, "", "Location: /login?next=x"), "", "302", "login page"},
-		{"a redirect to a page", answers(302, "", "Location: /other?session=abcdefgh"), "", "302", "/other?… in place"},
+		{"401", respondWith(401, "who?"), "", "401 Unauthorized: who?", "Give the server's credentials"},
+		{"401 with metadata", respondWith(401, "", metadata), "", "described at https://auth.example/meta", "Log in to the server"},
+		{"401 with credentials", respondWith(401, "", metadata), "Bearer opensesame", "401", "Renew the credentials"},
+		{"403", respondWith(403, ""), "", "403 Forbidden", "hosts and origins"},
+		{"403 with credentials", respondWith(403, ""), "Bearer opensesame", "403", "may use this server"},
+		{"403 for a scope", respondWith(403, "", `WWW-Authenticate: Bearer error="insufficient_scope", scope="files:write"`), "Bearer opensesame", "403", "scope files:write"},
+		{"404", respondWith(404, "no such page"), "", "404 Not Found: no such page", "/mcp, as in http://127.0.0.1:"},
+		{"405", respondWith(405, ""), "", "405", "often /mcp or /sse"},
+		{"406", respondWith(406, ""), "", "406", "request's headers"},
+		{"407", respondWith(407, ""), "", "407", "proxy's user"},
+		{"408", respondWith(408, ""), "", "408", "too slowly"},
+		{"410", respondWith(410, ""), "", "410", "MCP endpoint"},
+		{"415", respondWith(415, ""), "", "415", "request's headers"},
+		{"421", respondWith(421, ""), "", "421", "host name"},
+		{"429", respondWith(429, ""), "", "429", "too many"},
+		{"429 with a time", respondWith(429, "", "Retry-After: 17"), "", "429", "Retry-After: 17"},
+		{"500", respondWith(500, "oops"), "", "500 Internal Server Error: oops", "log of the server"},
+		{"501", respondWith(501, ""), "", "501", "MCP endpoint"},
+		{"503", respondWith(503, ""), "", "503", "behind this address runs"},
+		{"a page", respondWith(200, "<html>", "Content-Type: text/html"), "", "an HTML page", "path is often /mcp"},
+		{"a login page", respondWith(200, login, "Content-Type: text/html; charset=utf-8"), "", "an HTML page", "login page"},
+		{"a text", respondWith(200, "hello", "Content-Type: text/plain"), "", `content of type "text/plain"`, "path is often /mcp"},
+		{"other JSON", respondWith(200, `{"status":"ok"}`, "Content-Type: application/json"), "", "does not speak MCP", "path is often /mcp"},
+		{"a redirect away", respondWith(307, "", "Location: https://elsewhere.example/mcp"), "", "another origin, https://elsewhere.example", "https://elsewhere.example in place"},
+		{"a redirect to a login", respondWith(302, "", "Location: /login?next=x"), "", "302", "login page"},
+		{"a redirect to a page", respondWith(302, "", "Location: /other?session=abcdefgh"), "", "302", "/other?… in place"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			u := served(t, test.handler).URL
+			u := startServer(t, test.handler).URL
 			o := client.Options{Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler)}
 			if test.header != "" {
 				o.Header = func(context.Context) (http.Header, error) {
 					return http.Header{"Authorization": {test.header}}, nil
 				}
 			}
-			s := failing(t, Patient{Target: u, Options: o})
+			s := failedStep(t, Server{Target: u, Options: o})
 			if s.Name != "HTTP" && test.name != "other JSON" {
 				t.Errorf("the step is %s", s.Name)
 			}
-			contains(t, s.Detail, test.summary)
-			contains(t, s.Advice, test.advice)
+			checkContains(t, s.Detail, test.summary)
+			checkContains(t, s.Advice, test.advice)
 
 			_, err := client.Dial(t.Context(), u, o)
-			d := Explain(err, Patient{Target: u, Options: o})
+			d := Explain(err, Server{Target: u, Options: o})
 			if d.Step != s.Name || d.Summary != s.Detail || d.Advice != s.Advice {
 				t.Errorf("the diagnosis of the error is %+v", d)
 			}
@@ -140,11 +140,11 @@ func TestAnswersOfHTTP(t *testing.T) {
 }
 
 func TestNoSuchPathBelowMCP(t *testing.T) {
-	s := failing(t, Patient{Target: streamable.URL{URL: served(t, answers(404, "")).URL + "/mcp"}})
-	contains(t, s.Advice, "nothing at this one")
+	s := failedStep(t, Server{Target: streamable.URL{URL: startServer(t, respondWith(404, "")).URL + "/mcp"}})
+	checkContains(t, s.Advice, "nothing at this one")
 }
 
-// answerTo is a server that answers each method with an error of JSON-RPC.
+// answerTo returns a handler that answers every method with a JSON-RPC error.
 func answerTo(code int, message, data string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -169,13 +169,13 @@ func TestAnswersOfTheProtocol(t *testing.T) {
 		{"pinned", answerTo(-32601, "what?", ""), "2026-07-28", "is pinned", "Leave out the pinned revision"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			u := served(t, test.target.(http.HandlerFunc)).URL
-			s := failing(t, Patient{Target: streamable.URL{URL: u}, Options: client.Options{Revision: test.revision}})
+			u := startServer(t, test.target.(http.HandlerFunc)).URL
+			s := failedStep(t, Server{Target: streamable.URL{URL: u}, Options: client.Options{Revision: test.revision}})
 			if s.Name != "handshake" {
 				t.Errorf("the step is %s", s.Name)
 			}
-			contains(t, s.Detail, test.summary)
-			contains(t, s.Advice, test.advice)
+			checkContains(t, s.Detail, test.summary)
+			checkContains(t, s.Advice, test.advice)
 		})
 	}
 }
@@ -189,51 +189,51 @@ func TestDefinitions(t *testing.T) {
 		{"nothing", nil, "neither a command nor a URL", "command or a URL"},
 		{"no words", []string{}, "command is empty", "program that starts"},
 		{"no URL", "", "URL is empty", "https://host/mcp"},
-		{"no scheme", "example.com/mcp?token=abcdefgh", `"example.com/mcp…" is no URL`, "https:// or http:// in front"},
-		{"a user and no scheme", "me:secret-word@example.com/mcp", `"…@example.com/mcp" is no URL`, "in front"},
-		{"a web socket", "wss://example.com/mcp", "not spoken over wss", "http or https"},
+		{"no scheme", "example.com/mcp?token=abcdefgh", `"example.com/mcp…" is not an http`, "https:// or http:// in front"},
+		{"a user and no scheme", "me:secret-word@example.com/mcp", `"…@example.com/mcp" is not an http`, "in front"},
+		{"a web socket", "wss://example.com/mcp", "does not run over wss", "http or https"},
 		{"no host", "https:///mcp", "names no host", "https://host/path"},
 		{"malformed", "https://user:hush-hush@exa mple.com/%zz", "malformed", "https://host/path"},
 		{"malformed for streamable", streamable.URL{URL: "http://[::1"}, "malformed", "https://host/path"},
 		{"no host for sse", sse.URL{URL: "http:"}, "names no host", "https://host/path"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := failing(t, Patient{Target: test.target})
+			s := failedStep(t, Server{Target: test.target})
 			if s.Name != "definition" {
 				t.Errorf("the step is %s", s.Name)
 			}
-			contains(t, s.Detail, test.summary)
-			contains(t, s.Advice, test.advice)
+			checkContains(t, s.Detail, test.summary)
+			checkContains(t, s.Advice, test.advice)
 			if text := fmt.Sprint(s, s.Diagnosis, s.Err); strings.Contains(text, "secret-word") || strings.Contains(text, "hush-hush") || strings.Contains(text, "abcdefgh") {
 				t.Errorf("a secret is told: %s", text)
 			}
 		})
 	}
-	s := failing(t, Patient{Target: example(), Options: client.Options{Revision: "1999-01-01"}})
-	contains(t, s.Advice, "protocol revision")
+	s := failedStep(t, Server{Target: exampleServer(), Options: client.Options{Revision: "1999-01-01"}})
+	checkContains(t, s.Advice, "protocol revision")
 }
 
 func TestOtherTargets(t *testing.T) {
-	for name, target := range map[string]any{"a handler": example(), "a dialer": memory.Dialer(example())} {
+	for name, target := range map[string]any{"a handler": exampleServer(), "a dialer": memory.Dialer(exampleServer())} {
 		t.Run(name, func(t *testing.T) {
-			if got := path(steps(t, Patient{Target: target})); got != "definition > handshake > server > lists > end" {
+			if got := joinNames(examineAll(t, Server{Target: target})); got != "definition > handshake > server > lists > end" {
 				t.Error(got)
 			}
 		})
 	}
-	s := failing(t, Patient{Target: 42})
-	contains(t, s.Detail, "int is no target")
+	s := failedStep(t, Server{Target: 42})
+	checkContains(t, s.Detail, "int is no target")
 
 	here, there := net.Pipe()
 	defer there.Close()
 	go func() { _, _ = io.Copy(io.Discard, there) }()
-	s = failing(t, Patient{Target: io.ReadWriteCloser(here), Options: client.Options{Connect: 50 * time.Millisecond}})
-	contains(t, s.Detail, "no connection within 50ms")
+	s = failedStep(t, Server{Target: io.ReadWriteCloser(here), Options: client.Options{Connect: 50 * time.Millisecond}})
+	checkContains(t, s.Detail, "no connection within 50ms")
 }
 
-// What a server lists may fail; the walk goes on.
+// The examination continues after a list that fails.
 func TestListsThatFail(t *testing.T) {
-	s := example()
+	s := exampleServer()
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 			if req.Method == mcp.MethodListPrompts {
@@ -242,23 +242,23 @@ func TestListsThatFail(t *testing.T) {
 			return next.ServeMCP(ctx, req)
 		})
 	})
-	all := steps(t, Patient{Target: s})
-	step := named(t, all, "lists")
+	all := examineAll(t, Server{Target: s})
+	step := stepNamed(t, all, "lists")
 	if step.Status != Warning || all[len(all)-1].Name != "end" {
-		t.Errorf("%s", path(all))
+		t.Errorf("%s", joinNames(all))
 	}
-	contains(t, step.Detail, "2 tools, 1 resource, no list of prompts", "no prompts today")
-	contains(t, step.Advice, "prompts")
+	checkContains(t, step.Detail, "2 tools, 1 resource, no list of prompts", "no prompts today")
+	checkContains(t, step.Advice, "prompts")
 }
 
 func TestSecretsOfRequests(t *testing.T) {
-	u := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	u := startServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no: "+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key")+r.URL.Query().Get("token")+" "+r.URL.Query().Get("q"), 500)
 	})).URL
 	target := streamable.URL{URL: strings.Replace(u, "http://", "http://me:pass-word@", 1) + "/mcp?token=abcdef%2Bg&q=visible", Header: func(context.Context) (http.Header, error) {
 		return http.Header{"Authorization": {"Bearer opensesame"}, "X-Api-Key": {"hush-hush"}}, nil
 	}}
-	all := steps(t, Patient{Target: target, Mask: func(s string) string { return strings.ReplaceAll(s, "visible", "…") }})
+	all := examineAll(t, Server{Target: target, Mask: func(s string) string { return strings.ReplaceAll(s, "visible", "…") }})
 	var said strings.Builder
 	for _, s := range all {
 		fmt.Fprintln(&said, s.Detail, s.Advice, s.Err, s.Diagnosis)
@@ -268,5 +268,5 @@ func TestSecretsOfRequests(t *testing.T) {
 			t.Errorf("%s is told: %s", secret, said.String())
 		}
 	}
-	contains(t, said.String(), "500 Internal Server Error")
+	checkContains(t, said.String(), "500 Internal Server Error")
 }
