@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -22,7 +23,7 @@ func TestTargets(t *testing.T) {
 	near, far := net.Pipe()
 	served := make(chan error)
 	go func() {
-		served <- transport.Serve(context.Background(), stdio.Conn(far, 0), h, transport.ServerOptions{})
+		served <- overconn.Serve(context.Background(), stdio.Conn(far, 0), h, transport.ServerOptions{})
 	}()
 	for _, test := range []struct {
 		name   string

@@ -21,6 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -96,7 +97,7 @@ func (s *script) Dial(ctx context.Context, in mcp.Inbound, o transport.ClientOpt
 	near, far := net.Pipe()
 	s.conn = stdio.Conn(far, 0)
 	go s.run()
-	return transport.Connect(ctx, stdio.Conn(near, 0), in, "", o)
+	return overconn.Connect(ctx, stdio.Conn(near, 0), in, "", o)
 }
 
 func (*script) Endpoint() string { return "" }

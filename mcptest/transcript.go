@@ -16,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
 var update = flag.Bool("update-transcripts", false, "write what servers answer into the transcripts")
@@ -72,7 +73,7 @@ func (p *play) run(lines []string, h mcp.Handler) {
 	served, read := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = transport.Serve(p.t.Context(), far, h, p.opts)
+		_ = overconn.Serve(p.t.Context(), far, h, p.opts)
 	}()
 	go func() {
 		defer close(read)

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -187,7 +188,7 @@ func (c *conn) note(frame []byte) {
 // received is the tap of what the stream brings; what is sent is shown with its POST.
 func (c *conn) received(f transport.Frame) {
 	if f.Kind != transport.Sent {
-		c.tap.Show(f.Kind, f.Data, c.stream)
+		frames.Show(c.tap, f.Kind, f.Data, c.stream)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -64,7 +65,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 	}
 	opts.Verdicts = new(transport.Verdicts)
 	opts.Verdicts.Remember(u.Endpoint(), mcp.LatestLegacyRevision)
-	return transport.Connect(ctx, c, in, u.Endpoint(), opts)
+	return overconn.Connect(ctx, c, in, u.Endpoint(), opts)
 }
 
 // open finds the stream at the URL, or at its other form.

@@ -7,6 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -55,7 +56,7 @@ func (s *Server) acceptable(w http.ResponseWriter, r *http.Request, frame []byte
 		msg, err := jsonrpc.Parser{}.Parse(frame)
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
-			s.opts.Tap.Show(transport.Stray, frame, r.Header)
+			frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
 			overhttp.Refuse(w, http.StatusBadRequest, "the body is no JSON: "+refused.Message)
 			return false
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
 // session is a stream and the POSTs that name it: a [transport.Conn].
@@ -62,7 +64,7 @@ func (ss *session) serve(ctx context.Context, endpoint string) {
 	defer ss.idle.stop()
 	opts := ss.server.opts.ServerOptions
 	opts.Principal, opts.Tap = ss.principal, ss.tap(opts.Tap)
-	err := transport.Serve(ctx, ss, ss.watched(ss.server.handler), opts)
+	err := overconn.Serve(ctx, ss, ss.watched(ss.server.handler), opts)
 	if err != nil && !errors.Is(err, errShutdown) && !errors.Is(err, errIdle) {
 		opts.Logger.Warn("a session over HTTP+SSE failed", "err", err)
 	}
@@ -78,7 +80,7 @@ func (ss *session) tap(tap transport.Tap) transport.Tap {
 			tap(f)
 			return
 		}
-		tap.Show(f.Kind, f.Data, ss.header)
+		frames.Show(tap, f.Kind, f.Data, ss.header)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/calling"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -33,7 +35,7 @@ type carrier struct {
 	names    nameFields
 	tap      transport.Tap
 	logger   *slog.Logger
-	caller   transport.Separate
+	caller   calling.Separate
 	params   paramBook
 	life     context.Context // ends with Close
 	end      context.CancelFunc
@@ -60,8 +62,8 @@ func newCarrier(template *http.Request, u URL, opts transport.ClientOptions) *ca
 	return c
 }
 
-// Carry implements [transport.Carrier].
-func (c *carrier) Carry(ctx context.Context, m *transport.Outbound, back transport.Receiver) error {
+// Carry implements [calling.Carrier].
+func (c *carrier) Carry(ctx context.Context, m *calling.Outbound, back calling.Receiver) error {
 	err := c.carry(ctx, m, back)
 	if err != nil && c.life.Err() != nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, mcp.ErrClosed)
@@ -69,14 +71,14 @@ func (c *carrier) Carry(ctx context.Context, m *transport.Outbound, back transpo
 	return err
 }
 
-func (c *carrier) carry(ctx context.Context, m *transport.Outbound, back transport.Receiver) error {
+func (c *carrier) carry(ctx context.Context, m *calling.Outbound, back calling.Receiver) error {
 	ctx, done := c.during(ctx)
 	defer done()
 	r, err := c.request(ctx, http.MethodPost, m)
 	if err != nil {
 		return err
 	}
-	c.tap.Show(transport.Sent, m.Frame, r.Header)
+	frames.Show(c.tap, transport.Sent, m.Frame, r.Header)
 	resp, err := c.do(r)
 	if err != nil {
 		return c.failed(ctx, err)
@@ -149,7 +151,7 @@ func (l lasting) Value(key any) any {
 }
 
 // request makes a request with the header fields of the protocol and those of the user.
-func (c *carrier) request(ctx context.Context, method string, m *transport.Outbound) (*http.Request, error) {
+func (c *carrier) request(ctx context.Context, method string, m *calling.Outbound) (*http.Request, error) {
 	r := c.template.WithContext(ctx)
 	r.Method, r.Header = method, make(http.Header, 8)
 	if m.Frame != nil {
@@ -204,7 +206,7 @@ func one(value string) []string {
 }
 
 // metadata sets the fields that mirror the message, or name the session (basic/transports: request metadata).
-func (c *carrier) metadata(h http.Header, m *transport.Outbound) {
+func (c *carrier) metadata(h http.Header, m *calling.Outbound) {
 	if m.Revision != "" {
 		h[mcp.HeaderProtocolVersion] = one(string(m.Revision))
 	}
@@ -234,7 +236,7 @@ func (c *carrier) sessionID() string {
 }
 
 // check looks at what an answer says of the session.
-func (c *carrier) check(m *transport.Outbound, r *http.Request, resp *http.Response) error {
+func (c *carrier) check(m *calling.Outbound, r *http.Request, resp *http.Response) error {
 	switch sent := r.Header[mcp.HeaderSessionID]; {
 	case m.Method == mcp.MethodInitialize && resp.StatusCode < 300:
 		id := resp.Header.Get(mcp.HeaderSessionID)
@@ -290,7 +292,7 @@ func (c *carrier) failed(ctx context.Context, err error) error {
 }
 
 // accepted ends a message that nothing comes back for.
-func (c *carrier) accepted(m *transport.Outbound) error {
+func (c *carrier) accepted(m *calling.Outbound) error {
 	if m.Method == mcp.NotificationInitialized {
 		c.stand()
 	}
@@ -299,7 +301,7 @@ func (c *carrier) accepted(m *transport.Outbound) error {
 
 // refused reads an answer that is an error of HTTP. One that holds an error of the protocol is that; where it speaks of
 // credentials, rates or the server's state it stays what it is.
-func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
+func (c *carrier) refused(m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
 	limit, media := 0, mediaType(resp.Header)
 	if media == "application/json" || media == "" {
 		limit = c.max
@@ -314,7 +316,7 @@ func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back trans
 	}
 	msg, err := jsonrpc.Parser{}.Parse(body)
 	if err == nil {
-		c.tap.Show(transport.Received, body, resp.Header)
+		frames.Show(c.tap, transport.Received, body, resp.Header)
 	}
 	if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
 		return failed // where even initialize is refused, the status says whether to try the older transport
@@ -326,7 +328,7 @@ func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back trans
 }
 
 // document reads an answer that is one message.
-func (c *carrier) document(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
+func (c *carrier) document(m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
 	body := io.Reader(resp.Body)
 	if resp.ContentLength < 0 || resp.ContentLength > int64(c.max) {
 		body = io.LimitReader(body, int64(c.max)+1)
@@ -345,8 +347,8 @@ func (c *carrier) document(m *transport.Outbound, resp *http.Response, back tran
 }
 
 // deliver gives a frame to who waits for it, without the tools that must not be used.
-func (c *carrier) deliver(m *transport.Outbound, frame []byte, header http.Header, back transport.Receiver) (done bool) {
-	c.tap.Show(transport.Received, frame, header)
+func (c *carrier) deliver(m *calling.Outbound, frame []byte, header http.Header, back calling.Receiver) (done bool) {
+	frames.Show(c.tap, transport.Received, frame, header)
 	if m.Method == mcp.MethodListTools && m.Revision.Modern() {
 		frame = c.learn(frame)
 	}
@@ -374,7 +376,7 @@ func mediaType(h http.Header) string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// Close implements [transport.Carrier]: it ends the session, as far as the server can be reached.
+// Close implements [calling.Carrier]: it ends the session, as far as the server can be reached.
 func (c *carrier) Close() error {
 	const patience = 2 * time.Second
 	c.mu.Lock()
@@ -388,7 +390,7 @@ func (c *carrier) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	r, err := c.request(ctx, http.MethodDelete, &transport.Outbound{Revision: c.caller.Speaks()})
+	r, err := c.request(ctx, http.MethodDelete, &calling.Outbound{Revision: c.caller.Speaks()})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/calling"
 )
 
 // DefaultMaxMessage bounds one message of a server, in bytes.
@@ -50,7 +51,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 		return nil, fmt.Errorf("%q is no URL of http or https", u.URL)
 	}
 	c := newCarrier(template, u, opts)
-	t := transport.NewSeparate(c, in, opts)
+	t := calling.NewSeparate(c, in, opts)
 	c.caller = t
 	if err := t.Connect(ctx, u.Endpoint()); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func newTransport() *http.Transport {
 
 // connection is a transport over HTTP.
 type connection struct {
-	transport.Separate
+	calling.Separate
 	carrier *carrier
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -134,7 +135,7 @@ func (l *lane) connect(stream *eventstream.Writer, r *http.Request, name, last s
 			return joined
 		}
 		for _, e := range missed { // the client may take its time: what comes meanwhile is kept, and is missed in the next round
-			l.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
+			frames.Show(l.session.server.opts.Tap, transport.Sent, e.Data, nil)
 			if stream.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
 				return false
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // lane is one stream of a legacy session: the answer to a request, or the standing one. It outlives the connection that
@@ -151,7 +152,7 @@ func (l *lane) keep(frame []byte) string {
 	return id
 }
 
-// Write implements [transport.Writer].
+// Write implements [serving.Writer].
 func (l *lane) Write(frame []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,7 +179,7 @@ func (l *lane) send(frame []byte) {
 	if l.name == "" {
 		return // the client has gone before it could have come back
 	}
-	l.session.server.opts.Tap.Show(transport.Sent, frame, nil)
+	frames.Show(l.session.server.opts.Tap, transport.Sent, frame, nil)
 	id := l.keep(frame)
 	if l.stream == nil {
 		return // it comes back for it
@@ -253,7 +254,7 @@ func (l *lane) finish(frame []byte) {
 
 // last sends what ends the stream, if the client is there; l.mu is held.
 func (l *lane) last(e eventstream.Event) {
-	l.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
+	frames.Show(l.session.server.opts.Tap, transport.Sent, e.Data, nil)
 	switch {
 	case l.stream == nil: // it comes back for it
 	case l.prefix != nil:

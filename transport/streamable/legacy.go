@@ -9,6 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -38,7 +40,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 	}
 	p := s.opts.Principal(r)
 	ss := s.newSession(newKey(), p)
-	answer, opened := s.edge.Initialize(r.Context(), &transport.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discard{}}, ss)
+	answer, opened := s.edge.Initialize(r.Context(), &serving.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discard{}}, ss)
 	if opened == nil {
 		if answer.Frame != nil {
 			s.respond(w, max(status(answer.Error), http.StatusOK), answer.Frame)
@@ -122,7 +124,7 @@ func (s single) answer(l *lane) []byte { return l.session.answer(jsonrpc.Message
 // answer serves a request whose messages go to l.
 func (ss *session) answer(msg jsonrpc.Message, l *lane) []byte {
 	r := l.request
-	answer := ss.edge.Serve(r.Context(), &transport.Incoming{
+	answer := ss.edge.Serve(r.Context(), &serving.Incoming{
 		Message: msg, Principal: ss.server.opts.Principal(r), Header: r.Header, Out: l,
 	})
 	switch msg.Method {
@@ -142,7 +144,7 @@ func (s *Server) legacyBatch(w http.ResponseWriter, r *http.Request, frame []byt
 		return
 	}
 	if s.opts.NoLegacy || len(r.Header[mcp.HeaderSessionID]) == 0 {
-		s.opts.Tap.Show(transport.Stray, frame, r.Header)
+		frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
 		s.refuse(w, jsonrpc.ID{}, refused)
 		return
 	}
@@ -159,7 +161,7 @@ func (s *Server) legacyBatch(w http.ResponseWriter, r *http.Request, frame []byt
 		s.refuse(w, jsonrpc.ID{}, err.(*mcp.Error))
 		return
 	}
-	s.opts.Tap.Show(transport.Received, frame, r.Header)
+	frames.Show(s.opts.Tap, transport.Received, frame, r.Header)
 	b := batch{session: ss}
 	for _, raw := range raws {
 		b.take(raw)

@@ -7,6 +7,8 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -40,16 +42,16 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) *response {
 	}
 	msg, err := s.edge.Parse(frame)
 	if err != nil {
-		tap.Show(transport.Stray, frame, r.Header)
+		frames.Show(tap, transport.Stray, frame, r.Header)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
 			msg.ID = jsonrpc.ID{} // a guess is no id to answer
 		}
 		s.refuse(w, msg.ID, err.(*mcp.Error))
 		return nil
 	}
-	tap.Show(transport.Received, frame, r.Header)
+	frames.Show(tap, transport.Received, frame, r.Header)
 	out := &response{server: s, w: w, request: r, accept: accept, ctx: callContext{Context: r.Context()}}
-	out.in = transport.Incoming{Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out}
+	out.in = serving.Incoming{Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out}
 	return out
 }
 
@@ -86,6 +88,6 @@ func (s *Server) refuse(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Error) {
 }
 
 func (s *Server) respond(w http.ResponseWriter, status int, frame []byte) {
-	s.opts.Tap.Show(transport.Sent, frame, nil)
+	frames.Show(s.opts.Tap, transport.Sent, frame, nil)
 	overhttp.Respond(w, status, frame)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // registry holds the legacy sessions of this process, and ends those that are not used.
@@ -210,7 +210,7 @@ func (g *registry) close(ctx context.Context) {
 	g.sessions = map[fingerprint]*session{}
 	g.mu.Unlock()
 	for _, ss := range all {
-		ss.leave(transport.Shutdown())
+		ss.leave(serving.Shutdown())
 	}
 	var ending sync.WaitGroup
 	for _, ss := range all {

@@ -8,6 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // response is the answer to a modern request: one JSON document, or an event stream from the first notification on, or
@@ -17,7 +19,7 @@ type response struct {
 	w       http.ResponseWriter
 	request *http.Request
 	accept  accepts
-	in      transport.Incoming
+	in      serving.Incoming
 	ctx     callContext
 	slow    timeout.Entry
 
@@ -57,13 +59,13 @@ func (s *Server) newStream(w http.ResponseWriter) *eventstream.Writer {
 	return eventstream.NewWriter(w, eventstream.WriterOptions{KeepAlive: s.opts.KeepAlive})
 }
 
-// Write implements [transport.Writer]. A client that takes no stream gets no notifications.
+// Write implements [serving.Writer]. A client that takes no stream gets no notifications.
 func (r *response) Write(frame []byte) error {
 	stream := r.live()
 	if stream == nil {
 		return nil
 	}
-	r.server.opts.Tap.Show(transport.Sent, frame, nil)
+	frames.Show(r.server.opts.Tap, transport.Sent, frame, nil)
 	if stream.Send(eventstream.Event{Data: frame}) != nil {
 		return mcp.ErrPeerGone
 	}
@@ -76,7 +78,7 @@ func (r *response) TryWrite(frame []byte) bool {
 	if stream == nil || !stream.TrySend(eventstream.Event{Data: frame}) {
 		return false
 	}
-	r.server.opts.Tap.Show(transport.Sent, frame, nil)
+	frames.Show(r.server.opts.Tap, transport.Sent, frame, nil)
 	return true
 }
 
@@ -90,7 +92,7 @@ func (r *response) live() *eventstream.Writer {
 }
 
 // finish sends what the request has come to.
-func (r *response) finish(answer transport.Outgoing) {
+func (r *response) finish(answer serving.Outgoing) {
 	r.mu.Lock()
 	r.over = true
 	if !r.accept.json && answer.Frame != nil {
@@ -103,7 +105,7 @@ func (r *response) finish(answer transport.Outgoing) {
 	case stream == nil && answer.Frame != nil:
 		r.server.respond(r.w, status(answer.Error), answer.Frame)
 	case stream != nil && answer.Frame != nil:
-		r.server.opts.Tap.Show(transport.Sent, answer.Frame, nil)
+		frames.Show(r.server.opts.Tap, transport.Sent, answer.Frame, nil)
 		_ = stream.End(eventstream.Event{Data: answer.Frame}) // who has gone needs no answer
 	case stream != nil:
 		_ = stream.Close()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // session is a legacy session in this process.
@@ -20,7 +20,7 @@ type session struct {
 	principal string      // who opened it
 	opened    time.Time
 	own       bool // this process has minted its id
-	edge      *transport.Session
+	edge      *serving.Session
 
 	mu    sync.Mutex
 	used  time.Time
@@ -45,7 +45,7 @@ func (ss *session) standing() *lane {
 	return ss.stand
 }
 
-// Write implements [transport.Writer] for what belongs to no call.
+// Write implements [serving.Writer] for what belongs to no call.
 func (ss *session) Write(frame []byte) error { return ss.standing().Write(frame) }
 
 // use marks the session as used, in the store once a minute.

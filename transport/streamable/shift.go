@@ -111,7 +111,7 @@ func (l *lane) changed() {
 	l.changing = nil
 }
 
-// Write implements [transport.Writer].
+// Write implements [serving.Writer].
 func (s *shift) Write(frame []byte) error {
 	l := s.lane
 	l.mu.Lock()

@@ -15,6 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/calling"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -76,7 +78,7 @@ func drain(resp *http.Response) {
 
 // stream reads the answer to a request that is an event stream. One that is cut off is gone on with, where the server has
 // numbered its events.
-func (c *carrier) stream(ctx context.Context, m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
+func (c *carrier) stream(ctx context.Context, m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
 	at := &cursor{retry: DefaultRetry}
 	take := func(frame []byte) bool { return c.deliver(m, frame, resp.Header, back) }
 	back.Began(resp.Body)
@@ -115,7 +117,7 @@ func (c *carrier) stream(ctx context.Context, m *transport.Outbound, resp *http.
 }
 
 // resume asks for the rest of a stream.
-func (c *carrier) resume(ctx context.Context, revision mcp.Revision, at *cursor, back transport.Receiver, take func([]byte) bool) (done bool, err error) {
+func (c *carrier) resume(ctx context.Context, revision mcp.Revision, at *cursor, back calling.Receiver, take func([]byte) bool) (done bool, err error) {
 	resp, err := c.get(ctx, at.last, revision)
 	if err != nil {
 		return false, err
@@ -165,7 +167,7 @@ func permanent(err error) bool {
 
 // get asks for a stream of the session.
 func (c *carrier) get(ctx context.Context, last string, revision mcp.Revision) (*http.Response, error) {
-	r, err := c.request(ctx, http.MethodGet, &transport.Outbound{Revision: revision})
+	r, err := c.request(ctx, http.MethodGet, &calling.Outbound{Revision: revision})
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +230,7 @@ func (c *carrier) readStanding(ready func()) {
 				at.begun = c.caller.Interrupted // the server does not know the event any more
 			}
 			_, err = c.read(at, resp, false, func(frame []byte) bool {
-				c.tap.Show(transport.Received, frame, resp.Header)
+				frames.Show(c.tap, transport.Received, frame, resp.Header)
 				c.caller.Receive(frame)
 				return false
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -110,7 +111,7 @@ func set[T comparable](to *T, byDefault T) {
 // use.
 type Server struct {
 	opts     Options
-	edge     *transport.Edge
+	edge     *serving.Edge
 	names    nameFields
 	bodies   *overhttp.Bodies
 	slow     *timeout.Queue // of answers that become streams
@@ -138,7 +139,7 @@ func Handler(h mcp.Handler, opts ...Options) *Server {
 	if s.opts.JSONFor < 0 {
 		s.slow = timeout.New(DefaultJSONFor) // of answers that cannot be documents
 	}
-	s.edge = transport.NewEdge(h, s.opts.ServerOptions)
+	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
 	s.names = newNameFields(s.opts.Vocabulary)
 	s.sessions.init(s)
 	return s

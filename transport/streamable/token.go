@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // token is what a session id says: what the session is, sealed, so that every replica that holds the key can serve it. It is
@@ -30,7 +30,7 @@ func newKey() string {
 	return base64.RawURLEncoding.EncodeToString(key)
 }
 
-func (s *Server) newToken(ss *session, st transport.SessionState) token {
+func (s *Server) newToken(ss *session, st serving.SessionState) token {
 	return token{ss.key, s.instance, ss.opened.Unix(), st.Revision, st.Capabilities, st.ClientInfo}
 }
 
@@ -69,8 +69,8 @@ func openToken(id string, with *mcp.Sealer, p mcp.Principal) (t token, ok bool) 
 	return t, err == nil && json.Unmarshal(raw, &t) == nil && t.Revision.Known()
 }
 
-func (t token) state() transport.SessionState {
-	return transport.SessionState{Revision: t.Revision, Capabilities: t.Capabilities, ClientInfo: t.ClientInfo}
+func (t token) state() serving.SessionState {
+	return serving.SessionState{Revision: t.Revision, Capabilities: t.Capabilities, ClientInfo: t.ClientInfo}
 }
 
 func (t token) opened() time.Time { return time.Unix(t.Opened, 0) }
