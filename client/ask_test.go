@@ -11,7 +11,6 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
-	schemas "github.com/dowel-mcp/dowel/mcptest/wire"
 )
 
 type addends struct {
@@ -90,7 +89,7 @@ func asked(t *testing.T, revision mcp.Revision, method, params string) (string, 
 	}
 	opts := answering()
 	opts.Revision = revision
-	opts.Tap = mcptest.ClientSentTap(t, schemas.Options{Off: []schemas.Check{schemas.Schema}}) // which has no answers of extensions
+	opts.Tap = mcptest.ClientSentTap(t, mcptest.WithoutChecks("schema")) // the schema has no answers of extensions
 	_, err := client.Call[string](context.Background(), connect(t, h, opts), "t", nil)
 	if len(answer) > len(`{"q":}`) {
 		answer = answer[len(`{"q":`) : len(answer)-1]

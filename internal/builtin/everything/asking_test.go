@@ -11,7 +11,6 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 )
 
 // filled is what the user fills in, by the form's message.
@@ -176,7 +175,7 @@ func TestRounds(t *testing.T) {
 	o := (&answerer{content: filled}).options()
 	o.Revision = mcp.Revision20260728
 	// Some of what is sent below is wrong on purpose.
-	o.Tap = mcptest.ClientTap(t, wire.Options{OffClient: []wire.Check{wire.Schema}})
+	o.Tap = mcptest.ClientTap(t, mcptest.WithoutClientChecks("schema"))
 	c, err := client.Dial(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)

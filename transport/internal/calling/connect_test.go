@@ -12,7 +12,6 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/transporttest"
 	"github.com/dowel-mcp/dowel/transport/overconn"
@@ -150,7 +149,7 @@ func (p probe) run(t *testing.T) {
 	})
 	opts := p.opts
 	opts.Logger, opts.Verdicts = quiet, &transport.Verdicts{}
-	opts.Tap = mcptest.ClientTap(t, wire.Options{OffServer: []wire.Check{wire.Schema, wire.Framing, wire.ResponseID, wire.ResultType, wire.Cache, wire.Lifecycle, wire.AfterEnd, wire.ErrorCode}, OffClient: []wire.Check{wire.Lifecycle}})
+	opts.Tap = mcptest.ClientTap(t, mcptest.WithoutServerChecks("schema", "framing", "response-id", "result-type", "cache", "lifecycle", "after-end", "error-code"), mcptest.WithoutClientChecks("lifecycle"))
 	opts.Verdicts.Remember("e", p.known)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 	defer cancel()

@@ -17,7 +17,6 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/transporttest"
 	"github.com/dowel-mcp/dowel/transport/memory"
@@ -162,7 +161,7 @@ func TestRequests(t *testing.T) {
 			t.Run(tt.name+"/"+string(r), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					// Answers and state in a legacy request are its caller's fault.
-					tap := mcptest.ClientSentTap(t, wire.Options{Off: []wire.Check{wire.Legacy}})
+					tap := mcptest.ClientSentTap(t, mcptest.WithoutChecks("legacy"))
 					c, f := connected(t, r, nil, transport.ClientOptions{Tap: tap}, func(f *fake, m jsonrpc.Message) { f.reply(m, okResult) })
 					defer c.Close()
 					req := tt.req
@@ -419,7 +418,7 @@ func TestNotificationsOfACall(t *testing.T) {
 func TestCancelledCall(t *testing.T) {
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		synctest.Test(t, func(t *testing.T) {
-			c, f := connected(t, r, nil, transport.ClientOptions{Tap: mcptest.ClientTap(t, wire.Options{OffServer: []wire.Check{wire.AfterEnd, wire.Legacy}})}, func(f *fake, m jsonrpc.Message) {
+			c, f := connected(t, r, nil, transport.ClientOptions{Tap: mcptest.ClientTap(t, mcptest.WithoutServerChecks("after-end", "legacy"))}, func(f *fake, m jsonrpc.Message) {
 				if m.IsRequest() && !strings.Contains(string(m.Params), "hang") {
 					f.reply(m, okResult)
 				}

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/transporttest"
 	"github.com/dowel-mcp/dowel/transport/memory"
@@ -285,10 +285,10 @@ func TestNotificationsNeverFollowTheResult(t *testing.T) {
 	go func() {
 		served <- overconn.Serve(background, far, h, transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)})
 	}()
-	check := wire.NewChecker()
+	check := wiretest.NewChecker()
 	for id := range 200 {
 		frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x","_meta":{%s,%s,"io.modelcontextprotocol/logLevel":"debug"}}}`, id, version, capabilities)
-		check.Frame(wire.Client, frame)
+		check.Frame(wiretest.Client, frame)
 		if err := near.Write(frame); err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +297,7 @@ func TestNotificationsNeverFollowTheResult(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, err := range check.Frame(wire.Server, answer) {
+			for _, err := range check.Frame(wiretest.Server, answer) {
 				t.Error(err)
 			}
 			done = strings.Contains(string(answer), `"result"`)

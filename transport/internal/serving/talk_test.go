@@ -9,7 +9,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/transporttest"
 	"github.com/dowel-mcp/dowel/transport/memory"
@@ -68,15 +67,14 @@ func talk(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script stri
 	})
 }
 
-func lenient(script string) (o wire.Options) {
+func lenient(script string) mcptest.TapOption {
+	var checks []string
 	for line := range strings.Lines(script) {
 		if names, ok := strings.CutPrefix(strings.TrimSpace(line), "@lenient "); ok {
-			for name := range strings.FieldsSeq(names) {
-				o.OffServer = append(o.OffServer, wire.Check(name))
-			}
+			checks = append(checks, strings.Fields(names)...)
 		}
 	}
-	return o
+	return mcptest.WithoutServerChecks(checks...)
 }
 
 func talkAll(t *testing.T, rows []row) {

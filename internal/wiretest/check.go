@@ -1,4 +1,4 @@
-package wire
+package wiretest
 
 import (
 	"fmt"
@@ -75,6 +75,25 @@ type Options struct {
 	Revision string
 	// ResultTypes are those of extensions, allowed beside the protocol's own.
 	ResultTypes []string
+}
+
+// allChecks are the checks that [Options] can switch off.
+var allChecks = []Check{
+	Framing, Schema, Direction, Batching, Meta, Lifecycle, RequestID, ResponseID, AfterEnd, Cancellation,
+	Progress, Log, Subscription, ResultType, Cache, Legacy, Capability, ErrorCode,
+}
+
+// Validate reports the first check that does not exist, or a revision that is not a legacy one.
+func (o Options) Validate() error {
+	for _, check := range slices.Concat(o.Off, o.OffClient, o.OffServer) {
+		if !slices.Contains(allChecks, check) {
+			return fmt.Errorf("unknown check %q: want one of %v", check, allChecks)
+		}
+	}
+	if o.Revision != "" && !isLegacy(o.Revision) {
+		return fmt.Errorf("revision %q is not a legacy revision", o.Revision)
+	}
+	return nil
 }
 
 func (o Options) off(check Check, from Role) bool {

@@ -1,4 +1,4 @@
-// Package wire judges MCP messages by their protocol revision: a [Validator]
+// Package wiretest judges MCP messages by their protocol revision: a [Validator]
 // holds one frame against the revision's JSON schema, and a [Checker] follows
 // a whole connection and adds the rules that no schema can state (ids,
 // progress, subscriptions, what belongs to which era). It is meant for tests:
@@ -11,7 +11,7 @@
 // corrected while they are loaded: where schema.ts says number (and, for any
 // JSON value, null), the generated schema.json says integer, in ElicitResult's
 // content and in JSONValue. schema.ts is the source of truth, so 1.5 passes.
-package wire
+package wiretest
 
 import (
 	"embed"

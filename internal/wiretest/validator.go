@@ -1,4 +1,4 @@
-package wire
+package wiretest
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ var validators = struct {
 // for a revision that [Revisions] does not list.
 func For(revision string) (*Validator, error) {
 	if !slices.Contains(Revisions(), revision) {
-		return nil, fmt.Errorf("wire: no schema of revision %q; there are %s", revision, strings.Join(Revisions(), ", "))
+		return nil, fmt.Errorf("wiretest: no schema of revision %q; there are %s", revision, strings.Join(Revisions(), ", "))
 	}
 	validators.Lock()
 	defer validators.Unlock()
@@ -52,11 +52,11 @@ func For(revision string) (*Validator, error) {
 func load(revision string) (*Validator, error) {
 	text, err := schemas.ReadFile("testdata/" + revision + "/schema.json")
 	if err != nil {
-		return nil, fmt.Errorf("wire: schema of %s: %w", revision, err)
+		return nil, fmt.Errorf("wiretest: schema of %s: %w", revision, err)
 	}
 	decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("wire: schema of %s: %w", revision, err)
+		return nil, fmt.Errorf("wiretest: schema of %s: %w", revision, err)
 	}
 	document := object(decoded)
 	correct(document)
@@ -71,7 +71,7 @@ func load(revision string) (*Validator, error) {
 	v.compiler.RegisterFormat(&jsonschema.Format{Name: "uri", Validate: uriText})
 	v.compiler.RegisterFormat(&jsonschema.Format{Name: "uri-template", Validate: templateText})
 	if err := v.compiler.AddResource(v.location(), document); err != nil {
-		return nil, fmt.Errorf("wire: schema of %s: %w", revision, err)
+		return nil, fmt.Errorf("wiretest: schema of %s: %w", revision, err)
 	}
 	return v, nil
 }
@@ -285,11 +285,11 @@ func (v *Validator) schema(name string) (*jsonschema.Schema, error) {
 		return schema, nil
 	}
 	if !v.names.has(name) {
-		return nil, fmt.Errorf("wire: revision %s defines no %q", v.revision, name)
+		return nil, fmt.Errorf("wiretest: revision %s defines no %q", v.revision, name)
 	}
 	schema, err := v.compiler.Compile(v.location() + "#/" + v.names.keyword + "/" + name)
 	if err != nil {
-		return nil, fmt.Errorf("wire: schema of %s: %w", v.revision, err)
+		return nil, fmt.Errorf("wiretest: schema of %s: %w", v.revision, err)
 	}
 	v.compiled[name] = schema
 	return schema, nil

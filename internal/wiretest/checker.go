@@ -1,4 +1,4 @@
-package wire
+package wiretest
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func NewChecker(options ...Options) *Checker {
 	}
 	if revision := c.options.Revision; revision != "" {
 		if !isLegacy(revision) {
-			panic(fmt.Sprintf("wire: Options.Revision %q is not a legacy revision", revision))
+			panic(fmt.Sprintf("wiretest: Options.Revision %q is not a legacy revision", revision))
 		}
 		c.session = session{revision: revision, initialized: true}
 	}
