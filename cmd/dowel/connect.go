@@ -23,6 +23,7 @@ import (
 
 // connection holds the flags about how to talk to a server.
 type connection struct {
+	*app
 	whence
 	wire       bool
 	revision   string
@@ -55,8 +56,11 @@ func (c *connection) talk(flags *pflag.FlagSet, whose, who, one string) {
 	flags.StringVar(&c.sampleText, "sample-text", "", "answer "+whose+" questions to a model with this `text`")
 }
 
-// options makes a client's options of the flags.
-func (a *app) options(t target) (client.Options, error) {
+// newConnection returns the flags of one command, at their zero values until the command line is read.
+func newConnection(a *app) *connection { return &connection{app: a} }
+
+// dialOptions makes a client's options of the flags.
+func (a *connection) dialOptions(t target) (client.Options, error) {
 	if r := mcp.Revision(a.revision); a.revision != "" && !r.Known() {
 		return client.Options{}, usagef("--revision %s: dowel speaks %v", a.revision, mcp.Revisions())
 	}
@@ -79,7 +83,7 @@ func (a *app) options(t target) (client.Options, error) {
 }
 
 // talkOptions are those of the flags of talk, but for who answers questions to the user.
-func (a *app) talkOptions() (client.Options, error) {
+func (a *connection) talkOptions() (client.Options, error) {
 	o := client.Options{
 		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()},
 		Connect:  limit(a.connect),
@@ -121,7 +125,7 @@ func limit(d time.Duration) time.Duration {
 }
 
 // answerWith sets what the server may ask: what cannot be answered here is not offered.
-func (a *app) answerWith(o *client.Options, t target) error {
+func (a *connection) answerWith(o *client.Options, t target) error {
 	answers, err := parseArguments(a.answers)
 	if err != nil {
 		return usagef("--answer: %w", err)
@@ -138,7 +142,7 @@ func (a *app) answerWith(o *client.Options, t target) error {
 }
 
 // sample answers for a model.
-func (a *app) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+func (a *connection) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	return &mcp.CreateMessageResult{
 		Role: mcp.RoleAssistant, Model: "dowel --sample-text", StopReason: "endTurn",
 		Content: mcp.SamplingContent{mcp.Text(a.sampleText)},
@@ -162,15 +166,15 @@ func rootsOf(folders []string) ([]mcp.Root, error) {
 }
 
 // with connects to the server, does something there, and ends the connection with all that was started for it.
-func (a *app) with(ctx context.Context, t target, do func(*client.Client) error) error {
-	o, err := a.options(t)
+func (a *connection) with(ctx context.Context, t target, do func(*client.Client) error) error {
+	o, err := a.dialOptions(t)
 	if err != nil {
 		return err
 	}
 	return a.withOptions(ctx, t, o, do)
 }
 
-func (a *app) withOptions(ctx context.Context, t target, o client.Options, do func(*client.Client) error) error {
+func (a *connection) withOptions(ctx context.Context, t target, o client.Options, do func(*client.Client) error) error {
 	if command, ok := t.dial.(stdio.Command); ok && a.verbose {
 		command.Stderr = a.stderr
 		if a.json {

@@ -70,7 +70,7 @@ func configuredDefinitions() []hub.Definition {
 		return nil
 	}
 	var choices configured.Choices = noChoices{}
-	if store, err := new(app).choices(); err == nil {
+	if store, err := openState(func(error) {}); err == nil {
 		choices = store
 	}
 	s := configured.New(hub.New(), configured.Options{Config: o, Choices: choices, Logger: slog.New(slog.DiscardHandler)})
