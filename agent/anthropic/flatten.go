@@ -43,14 +43,14 @@ func (d *definition) flatten() error {
 	}
 	d.drop(combined...)
 	if len(s.properties) > 0 {
-		d.schema["properties"] = encode(s.properties)
+		d.schema["properties"] = encodeJSON(s.properties)
 	}
 	if len(s.required) > 0 {
 		slices.Sort(s.required)
-		d.schema["required"] = encode(slices.Compact(s.required))
+		d.schema["required"] = encodeJSON(slices.Compact(s.required))
 	}
 	if !s.whole {
-		d.description = strings.TrimSpace(fmt.Sprintf("%s\n\nThe arguments have to be valid against this JSON Schema, too: %s", d.description, encode(lost)))
+		d.description = strings.TrimSpace(fmt.Sprintf("%s\n\nThe arguments have to be valid against this JSON Schema, too: %s", d.description, encodeJSON(lost)))
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (w *walk) alternatives(parts []map[string]json.RawMessage, depth int) shape
 	for name, f := range forms {
 		all.properties[name] = f[0]
 		if len(f) > 1 {
-			all.properties[name] = encode(map[string]any{"anyOf": f})
+			all.properties[name] = encodeJSON(map[string]any{"anyOf": f})
 		}
 	}
 	return all

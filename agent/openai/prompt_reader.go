@@ -44,7 +44,7 @@ var blocks = []block{
 }
 
 // take reads a piece of the reply, and returns what of it is text.
-func (p *promptReader) take(piece string) (text string) {
+func (p *promptReader) readPiece(piece string) (text string) {
 	p.held = append(p.held, piece...)
 	for len(p.held) > 0 {
 		at, b := p.find()
@@ -67,7 +67,7 @@ func (p *promptReader) take(piece string) (text string) {
 }
 
 // end takes what is left when the reply has ended.
-func (p *promptReader) end() string {
+func (p *promptReader) readRest() string {
 	held := string(p.held)
 	p.held, p.in = nil, nil
 	for i := range blocks {
@@ -199,7 +199,7 @@ func (p *promptReader) read(body string, sure bool) (found []mcp.ToolUse) {
 		}
 	}
 	if len(found) == 0 && sure && strings.TrimSpace(body) != "" {
-		return []mcp.ToolUse{{Name: nameIn(body), Input: quoted(strings.TrimSpace(body))}}
+		return []mcp.ToolUse{{Name: nameIn(body), Input: quoteJSON(strings.TrimSpace(body))}}
 	}
 	return found
 }
@@ -219,7 +219,7 @@ func (p *promptReader) wish(raw json.RawMessage, sure bool) (use mcp.ToolUse, ok
 			given = arguments
 		}
 	}
-	use.Input = input(string(given))
+	use.Input = parseArguments(string(given))
 	if sure {
 		return use, use.Name != ""
 	}
@@ -233,16 +233,16 @@ func nameIn(body string) string {
 	if found := nameMember.FindStringSubmatch(body); found != nil {
 		return found[1]
 	}
-	return noName
+	return unknownName
 }
 
 // uses returns the calls, each with an id. Of a reply that was cut off, only those that are whole.
-func (p *promptReader) uses(cut bool) (uses []mcp.ToolUse) {
+func (p *promptReader) toolUses(cut bool) (uses []mcp.ToolUse) {
 	for _, use := range p.calls {
 		if cut && !isObject(use.Input) {
 			continue
 		}
-		use.ID = mint()
+		use.ID = newCallID()
 		uses = append(uses, use)
 	}
 	return uses

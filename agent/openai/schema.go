@@ -132,7 +132,7 @@ func (s *schema) bytes() json.RawMessage {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, quoted(m.key)...), ':'), m.value...)
+		b = append(append(append(b, quoteJSON(m.key)...), ':'), m.value...)
 	}
 	return append(b, '}')
 }

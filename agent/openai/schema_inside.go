@@ -32,7 +32,7 @@ func mendInside(s *schema) (string, error) {
 		if in.changes == before {
 			continue
 		}
-		value, err := encode(v)
+		value, err := encodeJSON(v)
 		if err != nil {
 			return "", err
 		}
