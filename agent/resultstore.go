@@ -17,109 +17,109 @@ const (
 	maxInFiles  = 1 << 30
 )
 
-// shelf keeps texts under names: in a folder, so that they are there still when the conversation is taken up again; in memory where
+// resultStore keeps texts under names: in a folder, so that they are there still when the conversation is taken up again; in memory where
 // there is none, or it cannot be written to. The zero value is ready.
-type shelf struct {
-	folder string
-	names  []string // the oldest first
-	texts  map[string]kept
-	known  map[[sha256.Size]byte]string
-	size   int
-	last   int // number
+type resultStore struct {
+	folder     string
+	names      []string // the oldest first
+	texts      map[string]storedText
+	nameBySum  map[[sha256.Size]byte]string
+	size       int
+	lastNumber int // number
 }
 
-// kept is a text on the shelf: it is in the file of its name where text is empty.
-type kept struct {
+// storedText is a text on the shelf: it is in the file of its name where text is empty.
+type storedText struct {
 	text string
 	size int
 	sum  [sha256.Size]byte
 }
 
 const (
-	keptName = "result-"
-	keptFile = ".txt"
+	textPrefix = "result-"
+	textSuffix = ".txt"
 )
 
-// open takes the texts that an earlier conversation has left in a folder. What cannot be read is not there.
-func (s *shelf) open(folder string) {
+// openFolder takes the texts that an earlier conversation has left in a folder. What cannot be read is not there.
+func (s *resultStore) openFolder(folder string) {
 	s.folder = folder
-	files, _ := filepath.Glob(filepath.Join(folder, keptName+"*"+keptFile))
+	files, _ := filepath.Glob(filepath.Join(folder, textPrefix+"*"+textSuffix))
 	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), keptFile)
-		n, err := strconv.Atoi(strings.TrimPrefix(name, keptName))
+		name := strings.TrimSuffix(filepath.Base(file), textSuffix)
+		n, err := strconv.Atoi(strings.TrimPrefix(name, textPrefix))
 		info, unknown := os.Stat(file)
-		if err != nil || unknown != nil || name != keptName+strconv.Itoa(n) {
+		if err != nil || unknown != nil || name != textPrefix+strconv.Itoa(n) {
 			continue
 		}
-		s.last = max(s.last, n)
-		s.add(name, kept{size: int(info.Size())})
+		s.lastNumber = max(s.lastNumber, n)
+		s.addEntry(name, storedText{size: int(info.Size())})
 	}
 	slices.SortFunc(s.names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 }
 
-// put keeps a text, and returns its name: the same for the same text.
-func (s *shelf) put(text string) (name string) {
+// storeText keeps a text, and returns its name: the same for the same text.
+func (s *resultStore) storeText(text string) (name string) {
 	sum := sha256.Sum256([]byte(text))
-	if name, ok := s.known[sum]; ok {
+	if name, ok := s.nameBySum[sum]; ok {
 		return name
 	}
-	s.last++
-	name = keptName + strconv.Itoa(s.last)
-	k := kept{size: len(text), sum: sum}
-	if !s.write(name, text) {
+	s.lastNumber++
+	name = textPrefix + strconv.Itoa(s.lastNumber)
+	k := storedText{size: len(text), sum: sum}
+	if !s.writeFile(name, text) {
 		k.text = text
 	}
-	s.add(name, k)
-	s.known[sum] = name
-	for most := s.most(); s.size > most && len(s.names) > 1; {
-		s.forget(s.names[0])
+	s.addEntry(name, k)
+	s.nameBySum[sum] = name
+	for most := s.maxSize(); s.size > most && len(s.names) > 1; {
+		s.removeEntry(s.names[0])
 	}
 	return name
 }
 
-func (s *shelf) most() int {
+func (s *resultStore) maxSize() int {
 	if s.folder != "" {
 		return maxInFiles
 	}
 	return maxInMemory
 }
 
-func (s *shelf) file(name string) string { return filepath.Join(s.folder, name+keptFile) }
+func (s *resultStore) filePath(name string) string { return filepath.Join(s.folder, name+textSuffix) }
 
-// write reports whether the text is in a file. It is the user's alone.
-func (s *shelf) write(name, text string) bool {
+// writeFile reports whether the text is in a file. It is the user's alone.
+func (s *resultStore) writeFile(name, text string) bool {
 	if s.folder == "" || os.MkdirAll(s.folder, 0o700) != nil {
 		return false
 	}
-	if err := os.WriteFile(s.file(name), []byte(text), 0o600); err != nil {
-		_ = os.Remove(s.file(name)) // half of it
+	if err := os.WriteFile(s.filePath(name), []byte(text), 0o600); err != nil {
+		_ = os.Remove(s.filePath(name)) // half of it
 		return false
 	}
 	return true
 }
 
-func (s *shelf) add(name string, k kept) {
+func (s *resultStore) addEntry(name string, k storedText) {
 	if s.texts == nil {
-		s.texts, s.known = map[string]kept{}, map[[sha256.Size]byte]string{}
+		s.texts, s.nameBySum = map[string]storedText{}, map[[sha256.Size]byte]string{}
 	}
 	s.names, s.size = append(s.names, name), s.size+k.size
 	s.texts[name] = k
 }
 
-func (s *shelf) forget(name string) {
+func (s *resultStore) removeEntry(name string) {
 	k := s.texts[name]
 	if k.text == "" {
-		_ = os.Remove(s.file(name))
+		_ = os.Remove(s.filePath(name))
 	}
 	delete(s.texts, name)
-	if s.known[k.sum] == name {
-		delete(s.known, k.sum)
+	if s.nameBySum[k.sum] == name {
+		delete(s.nameBySum, k.sum)
 	}
 	s.names, s.size = slices.DeleteFunc(s.names, func(n string) bool { return n == name }), s.size-k.size
 }
 
-// get returns the text of a name. The error says which names there are.
-func (s *shelf) get(name string) (string, error) {
+// loadText returns the text of a name. The error says which names there are.
+func (s *resultStore) loadText(name string) (string, error) {
 	k, ok := s.texts[name]
 	switch {
 	case !ok && len(s.names) == 0:
@@ -129,7 +129,7 @@ func (s *shelf) get(name string) (string, error) {
 	case k.text != "":
 		return k.text, nil
 	}
-	text, err := os.ReadFile(s.file(name))
+	text, err := os.ReadFile(s.filePath(name))
 	if err != nil {
 		return "", fmt.Errorf("%s cannot be read any more: call its tool again (%w)", name, err)
 	}

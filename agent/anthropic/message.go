@@ -97,9 +97,9 @@ func (b *streamedBlock) addDelta(d *eventDelta) {
 	}
 }
 
-// encode returns the block as the API wants it back: byte for byte if it came at once, and
+// encodeBlock returns the block as the API wants it back: byte for byte if it came at once, and
 // otherwise its first event with the deltas applied. Unknown members stay.
-func (b *streamedBlock) encode() json.RawMessage {
+func (b *streamedBlock) encodeBlock() json.RawMessage {
 	if !b.changed {
 		return b.start
 	}

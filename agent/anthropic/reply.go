@@ -37,9 +37,9 @@ type reply struct {
 }
 
 func (r *reply) run(c agent.Conversation) {
-	err := r.request(c)
+	err := r.requestReply(c)
 	for r.adaptTo(err, c) {
-		err = r.request(c)
+		err = r.requestReply(c)
 	}
 	r.yieldNotices()
 	switch {
@@ -47,7 +47,7 @@ func (r *reply) run(c agent.Conversation) {
 	case err != nil:
 		r.yield(agent.Delta{}, err)
 	default:
-		r.yield(agent.Delta{Message: r.message()}, nil)
+		r.yield(agent.Delta{Message: r.currentMessage()}, nil)
 	}
 }
 
@@ -80,7 +80,7 @@ func (r *reply) tellRetry(text string) bool {
 	return r.yieldDelta(agent.Delta{Notice: text})
 }
 
-func (r *reply) message() *agent.Message {
+func (r *reply) currentMessage() *agent.Message {
 	return &agent.Message{Role: mcp.RoleAssistant, Content: r.content, Reasoning: r.encodeReasoning(r.returned), Usage: &r.usage, Cut: r.cut}
 }
 
@@ -104,12 +104,12 @@ func (r *reply) adaptTo(err error, c agent.Conversation) bool {
 	return false
 }
 
-// request asks for the reply, and continues it as long as the API pauses it.
-func (r *reply) request(c agent.Conversation) error {
+// requestReply asks for the reply, and continues it as long as the API pauses it.
+func (r *reply) requestReply(c agent.Conversation) error {
 	request := r.messagesRequest(c)
 	turns := request.Messages
 	for range maxPauses {
-		msg, err := r.stream(request)
+		msg, err := r.streamAnswer(request)
 		if err != nil || r.left {
 			return err
 		}
@@ -117,14 +117,14 @@ func (r *reply) request(c agent.Conversation) error {
 			return explainStop(msg.stopReason, msg.explanation)
 		}
 		w := turnWriter{Model: r.Model, sentIDs: map[string]bool{}}
-		w.addTurn(roleAssistant, w.assistantBlocks(*r.message()))
+		w.addTurn(roleAssistant, w.assistantBlocks(*r.currentMessage()))
 		request.Messages = append(turns[:len(turns):len(turns)], w.turns...)
 	}
 	return errors.New("the model has paused its reply too often: ask for less at a time")
 }
 
-// stream sends one request, yields the deltas of its answer, and adds the answer to the reply.
-func (r *reply) stream(request *messagesRequest) (msg streamedMessage, err error) {
+// streamAnswer sends one request, yields the deltas of its answer, and adds the answer to the reply.
+func (r *reply) streamAnswer(request *messagesRequest) (msg streamedMessage, err error) {
 	s, err := r.client.Post(r.ctx, encodeJSON(request), r.tellRetry)
 	if errors.Is(err, modelhttp.ErrStopped) {
 		return msg, nil
@@ -216,7 +216,7 @@ func (r *reply) addMessage(msg *streamedMessage) {
 			}
 			r.content = append(r.content, mcp.UseTool(r.uniqueCallID(b.id), cmp.Or(b.name, "unknown"), b.callInput()))
 		default:
-			r.returned = append(r.returned, returnedBlock{len(r.content), b.encode()})
+			r.returned = append(r.returned, returnedBlock{len(r.content), b.encodeBlock()})
 		}
 	}
 	u := msg.usage

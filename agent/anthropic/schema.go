@@ -17,12 +17,12 @@ import (
 // rules is what the API demands of a tool, as one tool that breaks it has the whole request refused. All else of JSON Schema goes
 // through as it is. They are applied in order; an error leaves the tool out.
 var rules = []func(*definition) error{
-	(*definition).named,      // the name is of 1 to 128 letters, digits, _ and -
-	(*definition).unversion,  // $schema is dropped: the API reads draft 2020-12 whatever it says
-	(*definition).flatten,    // no anyOf, oneOf, allOf or $ref at the top: their properties move up, and the rest into the description
-	(*definition).typed,      // an object at the top
-	(*definition).properties, // its properties' names are of 1 to 64 letters, digits, _, . and -
-	(*definition).valid,      // it is valid in draft 2020-12
+	(*definition).checkName,       // the name is of 1 to 128 letters, digits, _ and -
+	(*definition).dropVersion,     // $schema is dropped: the API reads draft 2020-12 whatever it says
+	(*definition).flattenTop,      // no anyOf, oneOf, allOf or $ref at the top: their properties move up, and the rest into the description
+	(*definition).setObjectType,   // an object at the top
+	(*definition).checkProperties, // its properties' names are of 1 to 64 letters, digits, _, . and -
+	(*definition).checkSchema,     // it is valid in draft 2020-12
 }
 
 // definition is a tool on its way.
@@ -100,14 +100,14 @@ func applyRules(t mcp.Tool) preparedTool {
 	return preparedTool{tool: &tool{Name: d.name, Description: d.description, InputSchema: raw}}
 }
 
-func (d *definition) named() error {
+func (d *definition) checkName() error {
 	if !namePattern.MatchString(d.name) {
 		return errors.New("its name has to be of 1 to 128 letters, digits, _ and -")
 	}
 	return nil
 }
 
-func (d *definition) drop(keys ...string) {
+func (d *definition) dropKeywords(keys ...string) {
 	for _, key := range keys {
 		if _, ok := d.schema[key]; ok {
 			delete(d.schema, key)
@@ -116,12 +116,12 @@ func (d *definition) drop(keys ...string) {
 	}
 }
 
-func (d *definition) unversion() error {
-	d.drop("$schema")
+func (d *definition) dropVersion() error {
+	d.dropKeywords("$schema")
 	return nil
 }
 
-func (d *definition) typed() error {
+func (d *definition) setObjectType() error {
 	var one string
 	var several []string
 	switch kind := d.schema["type"]; {
@@ -138,8 +138,8 @@ func (d *definition) typed() error {
 
 var propertyPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-func (d *definition) properties() error {
-	for _, name := range slices.Sorted(maps.Keys(objectOf(d.schema["properties"]))) {
+func (d *definition) checkProperties() error {
+	for _, name := range slices.Sorted(maps.Keys(parseObject(d.schema["properties"]))) {
 		if !propertyPattern.MatchString(name) {
 			return fmt.Errorf("the name of its parameter %q has to be of 1 to 64 letters, digits, _, . and -", name)
 		}
@@ -147,16 +147,16 @@ func (d *definition) properties() error {
 	return nil
 }
 
-// valid refuses what is no schema. What cannot be checked here may be right.
-func (d *definition) valid() error {
+// checkSchema refuses what is no schema. What cannot be checked here may be right.
+func (d *definition) checkSchema() error {
 	if _, err := schema.Compile(encodeJSON(d.schema)); err != nil && (!errors.Is(err, schema.ErrUnsupported) || errors.Is(err, schema.ErrOutside)) {
 		return fmt.Errorf("its schema is not valid in JSON Schema draft 2020-12: %s", strings.TrimPrefix(err.Error(), "schema: "))
 	}
 	return nil
 }
 
-// objectOf reads an object, and is nil for anything else.
-func objectOf(data json.RawMessage) (o map[string]json.RawMessage) {
+// parseObject reads an object, and is nil for anything else.
+func parseObject(data json.RawMessage) (o map[string]json.RawMessage) {
 	if json.Unmarshal(data, &o) != nil {
 		return nil
 	}

@@ -40,8 +40,8 @@ func (m *Model) maskSecrets(text string) string {
 	return urlmask.Text(text, m.opts.BaseURL, m.opts.Key)
 }
 
-// advice tells the user what to check if something else than chat completions is at the base URL.
-func (o *Options) advice() string {
+// baseURLAdvice tells the user what to check if something else than chat completions is at the base URL.
+func (o *Options) baseURLAdvice() string {
 	path, _, _ := strings.Cut(o.BaseURL, "?")
 	if strings.HasSuffix(strings.TrimRight(path, "/"), "/v1") {
 		return "check the base URL"
@@ -90,7 +90,7 @@ func (m *Model) explainRefusal(e *Error) error {
 	case status == http.StatusNotFound && (e.Code == "model_not_found" || strings.Contains(message, "model")):
 		return fmt.Errorf("%s has no model %s: check the name%s: %w", m.place(), m.opts.Model, suffix, e)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("there are no chat completions at %s: %s%s: %w", m.place(), m.opts.advice(), suffix, e)
+		return fmt.Errorf("there are no chat completions at %s: %s%s: %w", m.place(), m.opts.baseURLAdvice(), suffix, e)
 	case strings.Contains(message, "not support tools") || strings.Contains(message, "tool choice requires"):
 		return fmt.Errorf("the model %s cannot call tools here: use another, or have the tools in the prompt%s: %w", m.opts.Model, suffix, e)
 	case status >= http.StatusInternalServerError || status == 0:

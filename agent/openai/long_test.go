@@ -29,7 +29,7 @@ func TestLongReply(t *testing.T) {
 		"thoughts": func() int {
 			var thought thoughts
 			for range pieces {
-				thought.add(nil, new(piece))
+				thought.addDelta(nil, new(piece))
 			}
 			return len(*thought.Reasoning)
 		},

@@ -66,11 +66,11 @@ func (w *messageWriter) assistantMessage(msg *agent.Message) message {
 	if w.returnThoughts {
 		t = w.thoughtsOf(msg)
 	}
-	a.ReasoningContent, a.Reasoning = t.members()
+	a.ReasoningContent, a.Reasoning = t.messageMembers()
 	w.calls.startMessage()
 	for _, use := range msg.Calls() {
 		a.ToolCalls = append(a.ToolCalls, toolCall{
-			ID:           w.calls.add(use),
+			ID:           w.calls.addCall(use),
 			Function:     calledFunction{Name: acceptedName(use.Name), Arguments: formatArguments(use.Input)},
 			Type:         "function",
 			ExtraContent: t.Calls[use.ID],

@@ -144,7 +144,7 @@ func New(o Options) *Model {
 	m := &Model{opts: o, warned: map[string]bool{}}
 	m.client = &modelhttp.Client{
 		URL: modelhttp.JoinURL(o.BaseURL, "/chat/completions"), Header: http.Header{}, HTTP: o.HTTPClient, Retries: o.Retries,
-		Place: m.place(), Kind: "chat completions", Advice: o.advice(), Mask: m.maskSecrets, Final: isUnpaid, EventsOf: eventsOfCompletion,
+		Place: m.place(), Kind: "chat completions", Advice: o.baseURLAdvice(), Mask: m.maskSecrets, Final: isUnpaid, EventsOf: eventsOfCompletion,
 	}
 	if o.Key != "" {
 		m.client.Header.Set("Authorization", "Bearer "+o.Key)
@@ -172,7 +172,7 @@ func (m *Model) MaxTools() int {
 // length, the message has Cut set, and the call that was being written is left out.
 func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
-		switch message, err := m.reply(ctx, c, yield); {
+		switch message, err := m.requestReply(ctx, c, yield); {
 		case errors.Is(err, errListenerLeft):
 		case err != nil:
 			yield(agent.Delta{}, err)
@@ -182,8 +182,8 @@ func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent
 	}
 }
 
-// reply yields the deltas of a reply and returns its message.
-func (m *Model) reply(ctx context.Context, c agent.Conversation, yield func(agent.Delta, error) bool) (*agent.Message, error) {
+// requestReply yields the deltas of a reply and returns its message.
+func (m *Model) requestReply(ctx context.Context, c agent.Conversation, yield func(agent.Delta, error) bool) (*agent.Message, error) {
 	if m.opts.Model == "" {
 		return nil, errors.New("no model is named: give the name by which the server knows it")
 	}
@@ -194,7 +194,7 @@ func (m *Model) reply(ctx context.Context, c agent.Conversation, yield func(agen
 	if !m.yieldNotices(yield) {
 		return nil, errListenerLeft
 	}
-	stream, err := m.client.Post(ctx, body, func(text string) bool { return m.tell(text, yield) })
+	stream, err := m.client.Post(ctx, body, func(text string) bool { return m.tellUser(text, yield) })
 	if errors.Is(err, modelhttp.ErrStopped) {
 		return nil, errListenerLeft
 	}
@@ -203,14 +203,14 @@ func (m *Model) reply(ctx context.Context, c agent.Conversation, yield func(agen
 	}
 	defer stream.Close()
 	r := m.newReply(c.Tools)
-	if err := r.read(ctx, stream, yield); err != nil {
+	if err := r.readStream(ctx, stream, yield); err != nil {
 		return nil, err
 	}
-	message, err := r.message()
+	message, err := r.finalMessage()
 	if err != nil {
 		return nil, err
 	}
-	if !m.tell(r.notice(), yield) {
+	if !m.tellUser(r.filterNotice(), yield) {
 		return nil, errListenerLeft
 	}
 	return message, nil
@@ -218,7 +218,7 @@ func (m *Model) reply(ctx context.Context, c agent.Conversation, yield func(agen
 
 // requestBody returns the body of the request for a reply, with the members of Options.Extra.
 func (m *Model) requestBody(c agent.Conversation) (json.RawMessage, error) {
-	body, err := encodeJSON(m.request(c))
+	body, err := encodeJSON(m.newRequest(c))
 	if err != nil || len(m.opts.Extra) == 0 {
 		return body, err
 	}
@@ -234,7 +234,7 @@ func (m *Model) requestBody(c agent.Conversation) (json.RawMessage, error) {
 	return encodeJSON(members)
 }
 
-func (m *Model) request(c agent.Conversation) chatRequest {
+func (m *Model) newRequest(c agent.Conversation) chatRequest {
 	r := chatRequest{Model: m.opts.Model, StreamOptions: streamOptions{IncludeUsage: true}, Stream: true}
 	if m.opts.ToolsInPrompt {
 		r.Messages = m.promptMessages(c)
@@ -278,8 +278,8 @@ func (m *Model) warnOnce(text string) {
 	}
 }
 
-// tell tells the user something about one reply. It reports whether the listener is still there.
-func (m *Model) tell(text string, yield func(agent.Delta, error) bool) bool {
+// tellUser tells the user something about one reply. It reports whether the listener is still there.
+func (m *Model) tellUser(text string, yield func(agent.Delta, error) bool) bool {
 	switch {
 	case text == "":
 		return true

@@ -66,7 +66,7 @@ func (m *Model) promptMessages(c agent.Conversation) (all []message) {
 		a := message{Content: cmp.Or(text, emptyText), Role: "assistant"}
 		if returnThoughts {
 			t := m.thoughtsOf(&msg)
-			a.ReasoningContent, a.Reasoning = t.members()
+			a.ReasoningContent, a.Reasoning = t.messageMembers()
 		}
 		all = append(all, a)
 	}

@@ -33,9 +33,9 @@ type thoughts struct {
 	growing *strings.Builder // the text of ReasoningContent or Reasoning; nil before the first piece
 }
 
-// add appends the thoughts of a delta, and returns them. Of a server that sends both members, the
+// addDelta appends the thoughts of a delta, and returns them. Of a server that sends both members, the
 // one that came first counts.
-func (t *thoughts) add(content, reasoning *string) string {
+func (t *thoughts) addDelta(content, reasoning *string) string {
 	switch {
 	case content != nil && t.Reasoning == nil:
 		return t.appendTo(&t.ReasoningContent, *content)
@@ -54,8 +54,8 @@ func (t *thoughts) appendTo(member **string, piece string) string {
 	return piece
 }
 
-// encode returns the thoughts as a message stores them; nil if the model has not thought.
-func (t *thoughts) encode(from string) json.RawMessage {
+// encodeFor returns the thoughts as a message stores them; nil if the model has not thought.
+func (t *thoughts) encodeFor(from string) json.RawMessage {
 	if t.ReasoningContent == nil && t.Reasoning == nil && t.Calls == nil {
 		return nil
 	}
@@ -75,8 +75,8 @@ func (m *Model) thoughtsOf(msg *agent.Message) (t thoughts) {
 	return t
 }
 
-// members returns the members of a message that take the thoughts back. At most one is set.
-func (t *thoughts) members() (content, reasoning *string) {
+// messageMembers returns the members of a message that take the thoughts back. At most one is set.
+func (t *thoughts) messageMembers() (content, reasoning *string) {
 	if t.ReasoningContent != nil {
 		return t.ReasoningContent, nil
 	}

@@ -40,9 +40,9 @@ func (m *Model) newReply(tools []mcp.Tool) *reply {
 // errListenerLeft ends a reply whose listener has stopped to listen.
 var errListenerLeft = errors.New("the listener has left")
 
-// read reads the stream to its end and yields the deltas. It returns errListenerLeft if yield
+// readStream reads the stream to its end and yields the deltas. It returns errListenerLeft if yield
 // returned false.
-func (r *reply) read(ctx context.Context, s *modelhttp.Stream, yield func(agent.Delta, error) bool) error {
+func (r *reply) readStream(ctx context.Context, s *modelhttp.Stream, yield func(agent.Delta, error) bool) error {
 	hasChoices := false
 	for {
 		c, err := readChunk(s)
@@ -53,7 +53,7 @@ func (r *reply) read(ctx context.Context, s *modelhttp.Stream, yield func(agent.
 			return yieldAll(r.endText(), yield)
 		}
 		if err != nil {
-			return r.model.explain(ctx, r.characters(), err)
+			return r.model.explain(ctx, r.textLength(), err)
 		}
 		hasChoices = hasChoices || len(c.Choices) > 0
 		if err := yieldAll(r.addChunk(c), yield); err != nil {
@@ -92,7 +92,7 @@ func yieldAll(deltas []agent.Delta, yield func(agent.Delta, error) bool) error {
 // addChunk adds a chunk to the reply, and returns the deltas to show.
 func (r *reply) addChunk(c chunk) (deltas []agent.Delta) {
 	if c.Usage != nil {
-		r.usage = c.Usage.count()
+		r.usage = c.Usage.toUsage()
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
@@ -102,7 +102,7 @@ func (r *reply) addChunk(c chunk) (deltas []agent.Delta) {
 			r.finish = choice.FinishReason
 		}
 		d := choice.Delta
-		if thought := r.thoughts.add(d.ReasoningContent, d.Reasoning); thought != "" {
+		if thought := r.thoughts.addDelta(d.ReasoningContent, d.Reasoning); thought != "" {
 			deltas = append(deltas, agent.Delta{Reasoning: thought})
 		}
 		deltas = r.addText(deltas, d.Content+d.Refusal)
@@ -137,7 +137,7 @@ func (r *reply) endText() (deltas []agent.Delta) {
 	return []agent.Delta{{Text: text}}
 }
 
-func (u *usage) count() *agent.Usage {
+func (u *usage) toUsage() *agent.Usage {
 	count := &agent.Usage{Input: u.PromptTokens, Output: u.CompletionTokens}
 	for _, cached := range []int{u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens, u.CachedTokens} {
 		if count.Cached == 0 {
@@ -154,22 +154,22 @@ var lengthReasons = []string{"length", "model_length"}
 // isCut reports whether the reply has reached the limit of its length.
 func (r *reply) isCut() bool { return slices.Contains(lengthReasons, r.finish) }
 
-func (r *reply) characters() int { return utf8.RuneCountInString(r.text.String()) }
+func (r *reply) textLength() int { return utf8.RuneCountInString(r.text.String()) }
 
-// message returns the complete message once the stream has ended.
-func (r *reply) message() (*agent.Message, error) {
+// finalMessage returns the complete message once the stream has ended.
+func (r *reply) finalMessage() (*agent.Message, error) {
 	uses := r.calls.toolUses(r.isCut())
 	if r.prompt != nil {
 		uses = append(uses, r.prompt.toolUses(r.isCut())...)
 	}
 	switch {
 	case r.finish == "":
-		return nil, r.model.client.BrokenOff(io.ErrUnexpectedEOF, r.characters())
+		return nil, r.model.client.BrokenOff(io.ErrUnexpectedEOF, r.textLength())
 	case r.finish == "content_filter" && r.text.Len() == 0 && len(uses) == 0:
 		return nil, fmt.Errorf("the filter of %s held the reply back: say it in another way", r.model.place())
 	}
 	r.thoughts.Calls = r.calls.extraContent(uses)
-	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.encode(r.model.place()), Usage: r.usage, Cut: r.isCut()}
+	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.encodeFor(r.model.place()), Usage: r.usage, Cut: r.isCut()}
 	if r.text.Len() > 0 {
 		msg.Content = append(msg.Content, mcp.Text(r.text.String()))
 	}
@@ -179,8 +179,8 @@ func (r *reply) message() (*agent.Message, error) {
 	return msg, nil
 }
 
-// notice returns what the user should know of the reply beyond its message; "" for nothing.
-func (r *reply) notice() string {
+// filterNotice returns what the user should know of the reply beyond its message; "" for nothing.
+func (r *reply) filterNotice() string {
 	if r.finish == "content_filter" {
 		return "the reply was cut off by the server's filter"
 	}

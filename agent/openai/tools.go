@@ -41,7 +41,7 @@ func (m *Model) functionOf(t *mcp.Tool) (f function, err error) {
 	if !toolName.MatchString(t.Name) {
 		return f, fmt.Errorf("its name has to consist of at most 64 letters, digits, _ and -")
 	}
-	parameters, notes, err := acceptable(t.InputSchema)
+	parameters, notes, err := acceptSchema(t.InputSchema)
 	if err != nil {
 		return f, err
 	}
@@ -69,9 +69,9 @@ func (m *Model) splitDescription(text string, parameters json.RawMessage) (strin
 		return head + "…", parameters
 	}
 	rest := "…" + text[len(head):]
-	if had := s.text("description"); had != "" {
+	if had := s.stringMember("description"); had != "" {
 		rest += "\n\n" + had
 	}
-	s.set("description", quoteJSON(rest))
-	return head + "…", s.bytes()
+	s.setMember("description", quoteJSON(rest))
+	return head + "…", s.encode()
 }

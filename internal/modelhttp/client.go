@@ -69,25 +69,25 @@ var ErrStopped = errors.New("the caller has stopped the request")
 func (c *Client) Post(ctx context.Context, body []byte, notify func(message string) bool) (*Stream, error) {
 	notified := false
 	for attempt := 0; ; attempt++ {
-		res, err := c.send(ctx, body)
+		res, err := c.sendOnce(ctx, body)
 		if err == nil && res.StatusCode < http.StatusBadRequest {
 			return c.openStream(res)
 		}
 		f := c.failureOf(res, err)
-		if ctx.Err() != nil || attempt >= c.Retries || !f.temporary(attempt) {
+		if ctx.Err() != nil || attempt >= c.Retries || !f.isTemporary(attempt) {
 			return nil, f.err
 		}
 		if !notified && !notify(f.message) {
 			return nil, ErrStopped
 		}
 		notified = true
-		if err := wait(ctx, f.delay(attempt)); err != nil {
+		if err := sleepFor(ctx, f.delayAfter(attempt)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (c *Client) send(ctx context.Context, body []byte) (*http.Response, error) {
+func (c *Client) sendOnce(ctx context.Context, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, &AnswerError{fmt.Sprintf("%s is not a valid URL: check the base URL", c.Place)}
@@ -132,17 +132,17 @@ func (c *Client) failureOf(res *http.Response, err error) *failure {
 	f.after, f.asked = retryAfter(res.Header)
 	refused.RetryAfter = f.after
 	f.message = c.busyMessage(refused)
-	f.final = f.after > maxWait || !retriable(res) || c.Final != nil && c.Final(refused)
+	f.final = f.after > maxWait || !isRetriable(res) || c.Final != nil && c.Final(refused)
 	return f
 }
 
-// temporary reports whether the request may succeed after the given attempt, counted from 0.
-func (f *failure) temporary(attempt int) bool {
+// isTemporary reports whether the request may succeed after the given attempt, counted from 0.
+func (f *failure) isTemporary(attempt int) bool {
 	return !f.final && (!f.absent || attempt < maxAbsentRetries)
 }
 
-// delay returns how long to wait after the given attempt.
-func (f *failure) delay(attempt int) time.Duration {
+// delayAfter returns how long to wait after the given attempt.
+func (f *failure) delayAfter(attempt int) time.Duration {
 	if f.asked {
 		return max(0, f.after)
 	}
@@ -163,8 +163,8 @@ func (c *Client) busyMessage(e *ProviderError) string {
 	return fmt.Sprintf("%s %s (%d); trying again%s", c.Place, state, e.Status, when)
 }
 
-// retriable reports whether the server may accept the same request later.
-func retriable(res *http.Response) bool {
+// isRetriable reports whether the server may accept the same request later.
+func isRetriable(res *http.Response) bool {
 	switch res.Header.Get("X-Should-Retry") {
 	case "true":
 		return true
@@ -193,7 +193,7 @@ func retryAfter(h http.Header) (d time.Duration, asked bool) {
 	return 0, false
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func sleepFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

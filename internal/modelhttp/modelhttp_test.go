@@ -64,14 +64,14 @@ func TestRetryAfter(t *testing.T) {
 // The delays double up to a limit, and lose at most a quarter.
 func TestDelay(t *testing.T) {
 	for attempt, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
-		if got := (&failure{}).delay(attempt); got > want || got <= want*3/4-1 {
+		if got := (&failure{}).delayAfter(attempt); got > want || got <= want*3/4-1 {
 			t.Errorf("attempt %d: got %v, want %v less up to a quarter", attempt, got, want)
 		}
 	}
-	if got := (&failure{}).delay(1000); got > maxBackoff || got < maxBackoff/2 {
+	if got := (&failure{}).delayAfter(1000); got > maxBackoff || got < maxBackoff/2 {
 		t.Errorf("attempt 1000: got %v", got)
 	}
-	if got := (&failure{asked: true, after: -time.Second}).delay(3); got != 0 {
+	if got := (&failure{asked: true, after: -time.Second}).delayAfter(3); got != 0 {
 		t.Errorf("a time in the past: got %v", got)
 	}
 }

@@ -98,7 +98,7 @@ func (c *Client) wrongAnswer(found, head string) error {
 // excerpt shows the beginning of what the server has sent, in parentheses and after a space; ""
 // if text is blank.
 func (c *Client) excerpt(text string) string {
-	if text = printable(c.Mask(text)); text == "" {
+	if text = printableHead(c.Mask(text)); text == "" {
 		return ""
 	}
 	return " (it begins: " + text + ")"
@@ -171,9 +171,9 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// printable returns the beginning of a text in one line, without control characters, which a
+// printableHead returns the beginning of a text in one line, without control characters, which a
 // terminal would obey.
-func printable(text string) string {
+func printableHead(text string) string {
 	const longest = 80 // characters
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == utf8.RuneError }), " ")
 	if utf8.RuneCountInString(text) > longest {
