@@ -14,48 +14,48 @@ const (
 	maxSameText    = 2 // the same text beside calls, in a row
 	maxSameCalls   = 6 // the same calls in a row, whatever they return: somebody may be waiting for something
 	maxSameResults = 3 // the same calls with the same results, among the last ones
-	lately         = 8
+	recentReplies  = 8
 )
 
-// repeats notices a model that goes round in circles.
-type repeats struct {
-	text          string
-	calls         uint64
-	texts, called int
-	last          []uint64 // of calls with their results
+// repeatDetector notices a model that goes round in circles.
+type repeatDetector struct {
+	text                 string
+	calls                uint64
+	sameTexts, sameCalls int
+	recent               []uint64 // of calls with their results
 }
 
-var seed = maphash.MakeSeed()
+var hashSeed = maphash.MakeSeed()
 
-// notice takes a reply with calls and their results, and returns what the model has to be told; empty where there is nothing.
-func (r *repeats) notice(reply *Message, results []mcp.Content) string {
-	text, calls := strings.TrimSpace(reply.Text()), callsOf(reply)
+// checkReply takes a reply with calls and their results, and returns what the model has to be told; empty where there is nothing.
+func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) string {
+	text, calls := strings.TrimSpace(reply.Text()), hashCalls(reply)
 	if text != r.text {
-		r.text, r.texts = text, 0
+		r.text, r.sameTexts = text, 0
 	}
 	if calls != r.calls {
-		r.calls, r.called = calls, 0
+		r.calls, r.sameCalls = calls, 0
 	}
-	r.texts++
-	r.called++
+	r.sameTexts++
+	r.sameCalls++
 	switch {
-	case r.again(calls, results) >= maxSameResults:
-		*r = repeats{}
+	case r.countSameResults(calls, results) >= maxSameResults:
+		*r = repeatDetector{}
 		return "You have made the same calls with the same arguments several times, and they will not bring anything else. Use what they have returned, or do something different."
-	case r.called >= maxSameCalls:
-		*r = repeats{}
+	case r.sameCalls >= maxSameCalls:
+		*r = repeatDetector{}
 		return "You have made the same calls with the same arguments many times in a row. If you are waiting for something, it may not come: consider another way, or say what you are waiting for."
-	case text != "" && r.texts > maxSameText:
-		*r = repeats{}
+	case text != "" && r.sameTexts > maxSameText:
+		*r = repeatDetector{}
 		return "You are repeating yourself. Consider another way, and do not go on with what has not helped."
 	}
 	return ""
 }
 
-// again counts how often the same calls have had the same results lately.
-func (r *repeats) again(calls uint64, results []mcp.Content) (n int) {
+// countSameResults counts how often the same calls have had the same results lately.
+func (r *repeatDetector) countSameResults(calls uint64, results []mcp.Content) (n int) {
 	var h maphash.Hash
-	h.SetSeed(seed)
+	h.SetSeed(hashSeed)
 	maphash.WriteComparable(&h, calls)
 	for i := range results {
 		for _, block := range results[i].ToolResult.Content {
@@ -69,9 +69,9 @@ func (r *repeats) again(calls uint64, results []mcp.Content) (n int) {
 		}
 	}
 	this := h.Sum64()
-	r.last = append(r.last, this)
-	r.last = r.last[max(0, len(r.last)-lately):]
-	for _, other := range r.last {
+	r.recent = append(r.recent, this)
+	r.recent = r.recent[max(0, len(r.recent)-recentReplies):]
+	for _, other := range r.recent {
 		if other == this {
 			n++
 		}
@@ -84,15 +84,15 @@ func writeText(h *maphash.Hash, text string) {
 	h.WriteByte(0)
 }
 
-// callsOf tells calls from others.
-func callsOf(reply *Message) uint64 {
+// hashCalls tells calls from others.
+func hashCalls(reply *Message) uint64 {
 	var h maphash.Hash
-	h.SetSeed(seed)
+	h.SetSeed(hashSeed)
 	var compact bytes.Buffer
 	for _, use := range reply.Calls() {
 		writeText(&h, use.Name)
 		compact.Reset()
-		input, ok := arguments(use.Input)
+		input, ok := parseArguments(use.Input)
 		if !ok || json.Compact(&compact, input) != nil {
 			compact.Write(input)
 		}

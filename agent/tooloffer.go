@@ -13,59 +13,59 @@ import (
 
 // Names of the agent's own tools; _ goes behind one that a server has taken.
 const (
-	readTool   = "read_result"
-	searchTool = "search_tools"
+	readToolName   = "read_result"
+	searchToolName = "search_tools"
 )
 
-// offer is which tools the model is given the definitions of: all, in the order of their names; or, where they would take too much
+// toolOffer is which tools the model is given the definitions of: all, in the order of their names; or, where they would take too much
 // of its window, those that it has found or called, in that order, so that what the provider has read before stays the same.
-type offer struct {
-	search   string // the name of search_tools
-	deferred bool
-	order    []string // what is offered, once others are deferred
-	about    string   // what the model is told of those
-	index    *search.Index
-	used     map[string]int // when one was offered, found or called last
-	uses     int
+type toolOffer struct {
+	searchName string // the name of search_tools
+	deferred   bool
+	order      []string // what is offered, once others are deferred
+	overview   string   // what the model is told of those
+	index      *search.Index
+	lastUse    map[string]int // when one was offered, found or called last
+	uses       int
 
-	tools []mcp.Tool // the definitions; nil: to be put together
-	size  int
-	reads bool // read_result is among them
+	tools     []mcp.Tool // the definitions; nil: to be put together
+	size      int
+	hasReader bool // read_result is among them
 }
 
-// definitions are the tools that the model is offered.
-func (a *Agent) definitions() []mcp.Tool {
+// offeredTools are the tools that the model is offered.
+func (a *Agent) offeredTools() []mcp.Tool {
 	o := &a.offer
-	if o.tools != nil && o.reads == a.results.any() {
+	if o.tools != nil && o.hasReader == a.results.hasTexts() {
 		return o.tools
 	}
-	o.reads = a.results.any()
+	o.hasReader = a.results.hasTexts()
 	if o.deferred {
-		o.tools = a.chosen()
+		o.tools = a.orderedTools()
 	} else {
 		o.tools = append(make([]mcp.Tool, 0, len(a.listed)+1), a.listed...)
-		if o.reads {
+		if o.hasReader {
 			o.tools = append(o.tools, a.results.definition())
 		}
 	}
 	o.size = 0
 	for i := range o.tools {
-		o.size += sizeOfTool(&o.tools[i])
+		o.size += estimateTool(&o.tools[i])
 	}
 	return o.tools
 }
 
-// chosen are the tools that have been offered so far, without those that are not there at present, and without those that have not
+// orderedTools are the tools that have been offered so far, without those that are not there at present, and without those that have not
 // been used for longest where the model does not take as many.
-func (a *Agent) chosen() []mcp.Tool {
-	if a.offer.reads {
+func (a *Agent) orderedTools() []mcp.Tool {
+	if a.offer.hasReader {
 		a.offerTool(a.results.tool)
 	}
-	a.forgetUnused()
+	a.dropUnused()
 	tools := make([]mcp.Tool, 0, len(a.offer.order))
 	for _, name := range a.offer.order {
-		switch t := a.exactly(name); {
-		case name == a.offer.search:
+		switch t := a.toolNamed(name); {
+		case name == a.offer.searchName:
 			tools = append(tools, searchDefinition(name))
 		case name == a.results.tool:
 			tools = append(tools, a.results.definition())
@@ -82,33 +82,33 @@ func (a *Agent) offerTool(name string) {
 	if !o.deferred {
 		return
 	}
-	if o.used == nil {
-		o.used = map[string]int{}
+	if o.lastUse == nil {
+		o.lastUse = map[string]int{}
 	}
 	o.uses++
-	o.used[name] = o.uses
+	o.lastUse[name] = o.uses
 	if !slices.Contains(o.order, name) {
 		o.order, o.tools = append(o.order, name), nil
 	}
 }
 
-// forgetUnused takes tools out of the order that are too many for the model, and those that are not there first. The agent's own stay.
-func (a *Agent) forgetUnused() {
+// dropUnused takes tools out of the order that are too many for the model, and those that are not there first. The agent's own stay.
+func (a *Agent) dropUnused() {
 	o, most := &a.offer, a.maxTools()
 	if most == 0 || len(o.order) <= most {
 		return
 	}
 	var others []string
 	for _, name := range o.order {
-		if name != o.search && name != a.results.tool {
+		if name != o.searchName && name != a.results.tool {
 			others = append(others, name)
 		}
 	}
 	since := func(name string) int {
-		if a.exactly(name) == nil {
+		if a.toolNamed(name) == nil {
 			return 0
 		}
-		return o.used[name]
+		return o.lastUse[name]
 	}
 	slices.SortStableFunc(others, func(a, b string) int { return cmp.Compare(since(a), since(b)) })
 	gone := others[:min(len(o.order)-most, len(others))]
@@ -126,72 +126,72 @@ func (a *Agent) maxTools() int {
 	return 0
 }
 
-// relist takes other tools, and sees whether they are too many to be offered all. Those stay offered that the provider has read.
-func (a *Agent) relist(tools, read []mcp.Tool) {
+// setTools takes other tools, and sees whether they are too many to be offered all. Those stay offered that the provider has read.
+func (a *Agent) setTools(tools, read []mcp.Tool) {
 	a.listed = append(make([]mcp.Tool, 0, len(tools)), tools...) // not nil
 	a.offer.tools, a.offer.index = nil, nil
-	a.offer.search, a.results.tool = a.free(searchTool), a.free(readTool)
-	if a.offer.deferred || !a.tooMany() {
+	a.offer.searchName, a.results.tool = a.freeName(searchToolName), a.freeName(readToolName)
+	if a.offer.deferred || !a.tooManyTools() {
 		return
 	}
 	a.offer.deferred = true
 	for i := range read {
 		a.offerTool(read[i].Name)
 	}
-	a.offerTool(a.offer.search)
-	for i := range a.said.messages {
-		for _, use := range a.said.messages[i].Calls() {
-			if a.exactly(use.Name) != nil {
+	a.offerTool(a.offer.searchName)
+	for i := range a.history.messages {
+		for _, use := range a.history.messages[i].Calls() {
+			if a.toolNamed(use.Name) != nil {
 				a.offerTool(use.Name)
 			}
 		}
 	}
-	a.offer.about = a.overview()
+	a.offer.overview = a.toolOverview()
 }
 
-// free is a name for an own tool that no other has.
-func (a *Agent) free(name string) string {
-	for a.exactly(name) != nil {
+// freeName is a name for an own tool that no other has.
+func (a *Agent) freeName(name string) string {
+	for a.toolNamed(name) != nil {
 		name += "_"
 	}
 	return name
 }
 
-// tooMany reports whether all tools are more than the model takes, or their definitions take more of the window than they may.
-func (a *Agent) tooMany() bool {
+// tooManyTools reports whether all tools are more than the model takes, or their definitions take more of the window than they may.
+func (a *Agent) tooManyTools() bool {
 	if most := a.maxTools(); most > 0 && len(a.listed) > most-ownTools {
 		return true
 	}
 	if a.opts.SearchAt < 0 || len(a.listed) <= maxFound { // one search would find them all
 		return false
 	}
-	window, size := a.window(), 0
+	window, size := a.windowSize(), 0
 	if window <= 0 {
 		window = assumedWindow
 	}
 	for i := range a.listed {
-		size += sizeOfTool(&a.listed[i])
+		size += estimateTool(&a.listed[i])
 	}
 	return float64(size) > a.opts.SearchAt*float64(window)
 }
 
-// system is what the model is told before everything else.
-func (a *Agent) system() string {
-	parts := []string{a.opts.System, "", a.offer.about}
+// systemPrompt is what the model is told before everything else.
+func (a *Agent) systemPrompt() string {
+	parts := []string{a.opts.System, "", a.offer.overview}
 	if a.opts.Instructions != nil {
 		parts[1] = a.opts.Instructions()
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "\n\n")
 }
 
-// overview says how many tools there are. It is not changed later, since providers keep what they have read.
-func (a *Agent) overview() string {
+// toolOverview says how many tools there are. It is not changed later, since providers keep what they have read.
+func (a *Agent) toolOverview() string {
 	return fmt.Sprintf("There are %d tools%s, too many to show them all. Before you say that something cannot be done, look for a tool with %s: "+
-		"those that it finds can be called from then on.", len(a.listed), a.perServer(nil), a.offer.search)
+		"those that it finds can be called from then on.", len(a.listed), a.countPerServer(nil), a.offer.searchName)
 }
 
-// perServer says which servers tools are of, and how many: all tools, where none are named.
-func (a *Agent) perServer(names []string) string {
+// countPerServer says which servers tools are of, and how many: all tools, where none are named.
+func (a *Agent) countPerServer(names []string) string {
 	if names == nil {
 		for i := range a.listed {
 			names = append(names, a.listed[i].Name)
@@ -232,17 +232,17 @@ func searchDefinition(name string) mcp.Tool {
 // maxFound is how many tools a search finds.
 const maxFound = 10
 
-// search answers a call of search_tools.
-func (a *Agent) search(input json.RawMessage) (string, error) {
+// searchTools answers a call of search_tools.
+func (a *Agent) searchTools(input json.RawMessage) (string, error) {
 	var in struct{ Query string }
 	if err := json.Unmarshal(input, &in); err != nil {
-		return "", fmt.Errorf("the arguments are not as the schema of %s says: %w", a.offer.search, err)
+		return "", fmt.Errorf("the arguments are not as the schema of %s says: %w", a.offer.searchName, err)
 	}
 	most := maxFound
 	if n := a.maxTools(); n > 0 {
 		most = max(1, min(most, n-ownTools)) // so that all can be offered
 	}
-	found := a.find(in.Query, most)
+	found := a.findTools(in.Query, most)
 	if len(found) == 0 {
 		return "No tool fits that. Try other words, or an empty query for all.", nil
 	}
@@ -258,12 +258,12 @@ func (a *Agent) search(input json.RawMessage) (string, error) {
 	return text.String(), nil
 }
 
-// find returns the tools that fit a query best.
-func (a *Agent) find(query string, most int) (found []*mcp.Tool) {
+// findTools returns the tools that fit a query best.
+func (a *Agent) findTools(query string, most int) (found []*mcp.Tool) {
 	if a.offer.index == nil {
 		docs := make([]search.Tool, len(a.listed))
 		for i := range a.listed {
-			docs[i] = a.document(&a.listed[i])
+			docs[i] = a.searchDocument(&a.listed[i])
 		}
 		a.offer.index = search.New(docs)
 	}
@@ -273,7 +273,7 @@ func (a *Agent) find(query string, most int) (found []*mcp.Tool) {
 	return found
 }
 
-func (a *Agent) document(t *mcp.Tool) search.Tool {
+func (a *Agent) searchDocument(t *mcp.Tool) search.Tool {
 	raw, err := json.Marshal(t)
 	if err != nil { // its schema is no JSON: its names are left
 		return search.Tool{Name: t.Name, Server: a.opts.Server(t.Name), Title: t.Title, Description: t.Description}

@@ -10,24 +10,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// list tells the model which tools have come and gone since it was told last.
-func (r *run) list() error {
-	if err := r.refresh(); err != nil || !r.untold {
+// announceTools tells the model which tools have come and gone since it was told last.
+func (r *run) announceTools() error {
+	if err := r.refreshTools(); err != nil || !r.unannounced {
 		return err
 	}
-	first, change := r.known == nil, changes(r.known, r.listed)
-	r.known, r.untold = r.listed, false
+	first, change := r.announced == nil, diffTools(r.announced, r.listed)
+	r.announced, r.unannounced = r.listed, false
 	if first || len(change.Added)+len(change.Removed) == 0 {
 		return nil
 	}
-	r.tell(change)
-	r.said.say(mcp.RoleUser, mcp.Text(r.news(change)))
+	r.emit(change)
+	r.history.appendContent(mcp.RoleUser, mcp.Text(r.describeChange(change)))
 	return nil
 }
 
-// refresh reads the tools, where there may be others than before. No call may be running: its server may have a question to be
+// refreshTools reads the tools, where there may be others than before. No call may be running: its server may have a question to be
 // answered before it lists anything.
-func (r *run) refresh() error {
+func (r *run) refreshTools() error {
 	select {
 	case <-r.tools.Changed():
 		r.stale = true
@@ -43,12 +43,12 @@ func (r *run) refresh() error {
 	// An order of their own: what providers have read stays the same, whichever server was ready first.
 	slices.SortStableFunc(tools, func(a, b mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	tools = slices.CompactFunc(tools, func(a, b mcp.Tool) bool { return a.Name == b.Name })
-	r.stale, r.untold = false, true
-	r.relist(tools, r.known)
+	r.stale, r.unannounced = false, true
+	r.setTools(tools, r.announced)
 	return nil
 }
 
-func changes(before, after []mcp.Tool) (c ToolsChanged) {
+func diffTools(before, after []mcp.Tool) (c ToolsChanged) {
 	names := func(tools []mcp.Tool) map[string]bool {
 		all := map[string]bool{}
 		for _, t := range tools {
@@ -82,23 +82,23 @@ func (c ToolsChanged) String() string {
 	return strings.Join(parts, " ")
 }
 
-// news is what the model is told of tools that come and go: in short, where it searches for them.
-func (a *Agent) news(c ToolsChanged) string {
+// describeChange is what the model is told of tools that come and go: in short, where it searches for them.
+func (a *Agent) describeChange(c ToolsChanged) string {
 	if !a.offer.deferred {
 		return c.String()
 	}
 	var parts []string
 	if n := len(c.Added); n > 0 {
-		parts = append(parts, fmt.Sprintf("Tools have become available, %d%s: %s finds them.", n, a.perServer(c.Added), a.offer.search))
+		parts = append(parts, fmt.Sprintf("Tools have become available, %d%s: %s finds them.", n, a.countPerServer(c.Added), a.offer.searchName))
 	}
 	if n := len(c.Removed); n > 0 {
-		parts = append(parts, fmt.Sprintf("Tools are not available any more, %d%s.", n, a.perServer(c.Removed)))
+		parts = append(parts, fmt.Sprintf("Tools are not available any more, %d%s.", n, a.countPerServer(c.Removed)))
 	}
 	return strings.Join(parts, " ")
 }
 
-// indexOf returns where a tool is in a list in the order of names; -1 where it is not.
-func indexOf(tools []mcp.Tool, name string) int {
+// indexOfTool returns where a tool is in a list in the order of names; -1 where it is not.
+func indexOfTool(tools []mcp.Tool, name string) int {
 	i, found := slices.BinarySearchFunc(tools, name, func(t mcp.Tool, name string) int { return cmp.Compare(t.Name, name) })
 	if !found {
 		return -1
@@ -106,18 +106,18 @@ func indexOf(tools []mcp.Tool, name string) int {
 	return i
 }
 
-// exactly returns the tool of a name; nil where there is none.
-func (a *Agent) exactly(name string) *mcp.Tool {
-	i := indexOf(a.listed, name)
+// toolNamed returns the tool of a name; nil where there is none.
+func (a *Agent) toolNamed(name string) *mcp.Tool {
+	i := indexOfTool(a.listed, name)
 	if i < 0 {
 		return nil
 	}
 	return &a.listed[i]
 }
 
-// meant returns the tool that a call means: models write - for _, and leave out what stands before a name.
-func (a *Agent) meant(name string) (tool *mcp.Tool, mended bool) {
-	if tool = a.exactly(name); tool != nil {
+// resolveName returns the tool that a call means: models write - for _, and leave out what stands before a name.
+func (a *Agent) resolveName(name string) (tool *mcp.Tool, mended bool) {
+	if tool = a.toolNamed(name); tool != nil {
 		return tool, false
 	}
 	if i := near.Slip(name, len(a.listed), func(i int) string { return a.listed[i].Name }); i >= 0 {
@@ -129,11 +129,11 @@ func (a *Agent) meant(name string) (tool *mcp.Tool, mended bool) {
 // maxSuggested is how many tools are suggested for one that there is not.
 const maxSuggested = 3
 
-// missing says that there is no such tool, and which may have been meant.
-func (a *Agent) missing(name string) string {
+// unknownToolReason says that there is no such tool, and which may have been meant.
+func (a *Agent) unknownToolReason(name string) string {
 	text := "there is no tool " + oneLine(name)
 	var near []string
-	for _, t := range a.find(name, maxSuggested) {
+	for _, t := range a.findTools(name, maxSuggested) {
 		near = append(near, t.Name)
 	}
 	if near != nil {

@@ -12,29 +12,29 @@ import (
 
 // Bounds of what is read of a result at once, in characters.
 const (
-	usualPart = 10_000
-	maxPart   = 20_000
+	defaultPart = 10_000
+	maxPart     = 20_000
 )
 
-// results keeps what was left out of long results.
-type results struct {
-	tool string // the name of read_result
-	most int    // Options.MaxResult
-	shelf
+// resultReader keeps what was left out of long results.
+type resultReader struct {
+	tool      string // the name of read_result
+	maxResult int    // Options.MaxResult
+	resultStore
 }
 
-// longest is how much is read at once, at most.
-func (r *results) longest() int {
-	if r.most <= 0 {
+// maxChunk is how much is read at once, at most.
+func (r *resultReader) maxChunk() int {
+	if r.maxResult <= 0 {
 		return maxPart
 	}
-	return min(r.most, maxPart)
+	return min(r.maxResult, maxPart)
 }
 
-// usual is how much is read at once where the model does not say.
-func (r *results) usual() int { return min(r.longest(), usualPart) }
+// defaultChunk is how much is read at once where the model does not say.
+func (r *resultReader) defaultChunk() int { return min(r.maxChunk(), defaultPart) }
 
-func (r *results) definition() mcp.Tool {
+func (r *resultReader) definition() mcp.Tool {
 	return mcp.Tool{
 		Name: r.tool,
 		Description: "Reads a part of a tool's result that was too long to be shown whole. The shortened result says under which name it is kept. " +
@@ -44,25 +44,25 @@ func (r *results) definition() mcp.Tool {
 			`"offset":{"type":"integer","minimum":0,"description":"The first character to read; 0 is the beginning"},`+
 			`"limit":{"type":"integer","minimum":1,"maximum":%d,"description":"How many characters to read at most; %d unless told otherwise"},`+
 			`"search":{"type":"string","description":"A text: only lines that hold it are returned, with their offsets"}},`+
-			`"required":["result"],"additionalProperties":false}`, r.longest(), r.usual()),
+			`"required":["result"],"additionalProperties":false}`, r.maxChunk(), r.defaultChunk()),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(false)},
 	}
 }
 
-// any reports whether there is something to read.
-func (r *results) any() bool { return len(r.names) > 0 }
+// hasTexts reports whether there is something to read.
+func (r *resultReader) hasTexts() bool { return len(r.names) > 0 }
 
-// shorten returns the head and the tail of a text, and says how to read the rest.
-func (r *results) shorten(text string, limit int) string {
-	name, all := r.put(text), utf8.RuneCountInString(text)
+// shortenText returns the head and the tail of a text, and says how to read the rest.
+func (r *resultReader) shortenText(text string, limit int) string {
+	name, all := r.storeText(text), utf8.RuneCountInString(text)
 	head := limit * 3 / 4
 	tail := limit - head
 	return fmt.Sprintf("%s\n\n[%d of %d characters are left out here. The whole is kept as %q: read on with the tool %s, from offset %d.]\n\n%s",
-		cut(text, 0, head), all-limit, all, name, r.tool, head, cut(text, all-tail, all))
+		sliceRunes(text, 0, head), all-limit, all, name, r.tool, head, sliceRunes(text, all-tail, all))
 }
 
-// cut returns the characters of a text from one to before another.
-func cut(text string, from, to int) string {
+// sliceRunes returns the characters of a text from one to before another.
+func sliceRunes(text string, from, to int) string {
 	begin, n := len(text), 0
 	for i := range text {
 		if n == from {
@@ -76,28 +76,28 @@ func cut(text string, from, to int) string {
 	return text[begin:]
 }
 
-// read answers a call of read_result.
-func (r *results) read(input json.RawMessage) (string, error) {
+// readResult answers a call of read_result.
+func (r *resultReader) readResult(input json.RawMessage) (string, error) {
 	in := struct {
 		Result, Search string
 		Offset, Limit  int
-	}{Limit: r.usual()}
+	}{Limit: r.defaultChunk()}
 	if err := json.Unmarshal(input, &in); err != nil {
 		return "", fmt.Errorf("the arguments are not as the schema of %s says: %w", r.tool, err)
 	}
-	text, err := r.get(in.Result)
+	text, err := r.loadText(in.Result)
 	if err != nil {
 		return "", err
 	}
 	if in.Search != "" {
-		return linesWith(text, in.Search, r.longest()), nil
+		return findLines(text, in.Search, r.maxChunk()), nil
 	}
 	all := utf8.RuneCountInString(text)
 	if in.Offset < 0 || in.Offset >= all {
 		return "", fmt.Errorf("%s has %d characters: the offset %d is not in it", in.Result, all, in.Offset)
 	}
-	end := min(in.Offset+max(1, min(in.Limit, r.longest())), all)
-	part := cut(text, in.Offset, end)
+	end := min(in.Offset+max(1, min(in.Limit, r.maxChunk())), all)
+	part := sliceRunes(text, in.Offset, end)
 	if end < all {
 		part += fmt.Sprintf("\n\n[%d of %d characters are left: read on from offset %d.]", all-end, all, end)
 	}
@@ -106,13 +106,13 @@ func (r *results) read(input json.RawMessage) (string, error) {
 
 // Bounds of what is found in a result.
 const (
-	maxLines    = 100
-	maxLine     = 500 // characters of a line; of a longer one is shown what is around the text
-	aroundMatch = 200
+	maxLines     = 100
+	maxLine      = 500 // characters of a line; of a longer one is shown what is around the text
+	matchContext = 200
 )
 
-// linesWith returns the lines of a text that hold another, with the offsets at which they begin, and no more characters than most.
-func linesWith(text, part string, most int) string {
+// findLines returns the lines of a text that hold another, with the offsets at which they begin, and no more characters than most.
+func findLines(text, part string, most int) string {
 	var found strings.Builder
 	n, at, line := 0, 0, 0 // at is the offset in characters, and line that in bytes
 	for line < len(text) {
@@ -132,10 +132,10 @@ func linesWith(text, part string, most int) string {
 			end += next + 1
 		}
 		if end-begin > maxLine {
-			begin, end = around(text, max(begin, line+match-aroundMatch), min(end, line+match+len(part)+aroundMatch))
+			begin, end = alignToRunes(text, max(begin, line+match-matchContext), min(end, line+match+len(part)+matchContext))
 		}
 		at += utf8.RuneCountInString(text[line:begin])
-		shown := cut(fmt.Sprintf("%d: %s\n", at, strings.TrimRight(text[begin:end], "\r\n")), 0, most)
+		shown := sliceRunes(fmt.Sprintf("%d: %s\n", at, strings.TrimRight(text[begin:end], "\r\n")), 0, most)
 		if most -= utf8.RuneCountInString(shown); most < 0 {
 			found.WriteString("[There are more such places: search for more of the text, or read on.]\n")
 			break
@@ -150,8 +150,8 @@ func linesWith(text, part string, most int) string {
 	return found.String()
 }
 
-// around moves the ends of a part of a text to where characters begin.
-func around(text string, begin, end int) (int, int) {
+// alignToRunes moves the ends of a part of a text to where characters begin.
+func alignToRunes(text string, begin, end int) (int, int) {
 	for begin > 0 && !utf8.RuneStart(text[begin]) {
 		begin--
 	}
@@ -161,9 +161,9 @@ func around(text string, begin, end int) (int, int) {
 	return begin, end
 }
 
-// leaveOut takes the bodies of tools' results out of a message, the first ones first, until at least so much has been saved, in
+// omitFrom takes the bodies of tools' results out of a message, the first ones first, until at least so much has been saved, in
 // estimated tokens. They can be read on.
-func (r *results) leaveOut(m *Message, save int) (saved, left int) {
+func (r *resultReader) omitFrom(m *Message, save int) (saved, left int) {
 	const worth = 200 // tokens that a result must have
 	m.Content = slices.Clone(m.Content)
 	for i := range m.Content {
@@ -171,22 +171,22 @@ func (r *results) leaveOut(m *Message, save int) (saved, left int) {
 		if saved >= save {
 			break
 		}
-		if c.ToolResult == nil || sizeOf(c) < worth {
+		if c.ToolResult == nil || estimateBlock(c) < worth {
 			continue
 		}
-		before, res := sizeOf(c), *c.ToolResult
-		res.Content, res.StructuredContent = []mcp.Content{mcp.Text(r.putAway(res.Content))}, nil
+		before, res := estimateBlock(c), *c.ToolResult
+		res.Content, res.StructuredContent = []mcp.Content{mcp.Text(r.storeContent(res.Content))}, nil
 		c.ToolResult = &res
-		saved, left = saved+before-sizeOf(c), left+1
+		saved, left = saved+before-estimateBlock(c), left+1
 	}
 	return saved, left
 }
 
-// putAway keeps the text of a result, and returns what is said in its place.
-func (r *results) putAway(content []mcp.Content) string {
+// storeContent keeps the text of a result, and returns what is said in its place.
+func (r *resultReader) storeContent(content []mcp.Content) string {
 	var texts []string
 	for i := range content {
-		if text := textOf(&content[i]); text != "" {
+		if text := blockText(&content[i]); text != "" {
 			texts = append(texts, text)
 		}
 	}
@@ -195,5 +195,5 @@ func (r *results) putAway(content []mcp.Content) string {
 	}
 	text := strings.Join(texts, "\n\n")
 	return fmt.Sprintf("[This result of %d characters has been left out, since the conversation became too long. It is kept as %q: the tool %s reads it.]",
-		utf8.RuneCountInString(text), r.put(text), r.tool)
+		utf8.RuneCountInString(text), r.storeText(text), r.tool)
 }

@@ -10,48 +10,48 @@ import (
 // maxDecided is how often a call is decided on whose tool is another one each time.
 const maxDecided = 3
 
-// agree has calls decided on that are about to be made. A decision is on a tool as it is: while somebody is asked, its server may
+// approveCalls has calls decided on that are about to be made. A decision is on a tool as it is: while somebody is asked, its server may
 // have said that it is another one, or gone, and then what was decided does not count.
-func (r *run) agree(tasks []*task) error {
+func (r *run) approveCalls(tasks []*toolCall) error {
 	for n := 0; ; n++ {
-		if err := r.refresh(); err != nil {
+		if err := r.refreshTools(); err != nil {
 			return err
 		}
-		open := r.undecided(tasks)
+		open := r.undecidedCalls(tasks)
 		if len(open) == 0 {
 			return nil
 		}
 		for _, t := range open {
 			if n == maxDecided {
 				t.refusal = fmt.Sprintf("the definition of %s changes all the time, and nobody can decide on it", t.use.Name)
-			} else if err := r.approve(t); err != nil {
+			} else if err := r.decideCall(t); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// undecided are the calls that there is no decision on, or none on their tools as they are.
-func (r *run) undecided(tasks []*task) (open []*task) {
+// undecidedCalls are the calls that there is no decision on, or none on their tools as they are.
+func (r *run) undecidedCalls(tasks []*toolCall) (open []*toolCall) {
 	for _, t := range tasks {
-		if r.renew(t); t.refusal == "" && !t.decided {
+		if r.refreshTool(t); t.refusal == "" && !t.decided {
 			open = append(open, t)
 		}
 	}
 	return open
 }
 
-// renew looks whether a call's tool is still there, and as it was when the call was decided on.
-func (r *run) renew(t *task) {
-	if t.own != nil || t.refusal != "" {
+// refreshTool looks whether a call's tool is still there, and as it was when the call was decided on.
+func (r *run) refreshTool(t *toolCall) {
+	if t.runOwn != nil || t.refusal != "" {
 		return
 	}
-	now := r.exactly(t.tool.Name)
+	now := r.toolNamed(t.tool.Name)
 	switch {
 	case now == t.tool: // of the same list
 		return
 	case now == nil:
-		t.refusal = gone(t.use.Name)
+		t.refusal = withdrawnReason(t.use.Name)
 		return
 	case t.decided && !sameTool(t.tool, now):
 		t.decided = false
@@ -59,12 +59,12 @@ func (r *run) renew(t *task) {
 			delete(r.allowed, *t.granted)
 			t.granted = nil
 		}
-		r.tell(Noticed{fmt.Sprintf("the definition of %s has changed since its call was decided on: it is decided on again", t.use.Name)})
+		r.emit(Noticed{fmt.Sprintf("the definition of %s has changed since its call was decided on: it is decided on again", t.use.Name)})
 	}
 	t.tool = now
 }
 
-func gone(name string) string {
+func withdrawnReason(name string) string {
 	return fmt.Sprintf("the tool %s is not available any more: its server has withdrawn it, or is gone", name)
 }
 
@@ -75,18 +75,18 @@ func sameTool(a, b *mcp.Tool) bool {
 	return reflect.DeepEqual(one, other)
 }
 
-func (r *run) approve(t *task) error {
+func (r *run) decideCall(t *toolCall) error {
 	if r.ctx.Err() != nil {
-		return r.ended()
+		return r.endCause()
 	}
-	d, err := r.decide(t)
+	d, err := r.approveCall(t)
 	if err != nil {
 		return err
 	}
-	t.decided, t.edited = true, !sameJSON(t.wanted, t.use.Input)
+	t.decided, t.edited = true, !sameJSON(t.requested, t.use.Input)
 	if !d.Allowed {
 		t.refusal = d.Reason
 	}
-	r.tell(d)
+	r.emit(d)
 	return nil
 }

@@ -11,34 +11,34 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-func (b *Toolbox) join(a *asker) {
+func (b *Toolbox) addTarget(a *questionTarget) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.askers = append(b.askers, a)
+	b.targets = append(b.targets, a)
 }
 
-func (b *Toolbox) leave(a *asker) {
+func (b *Toolbox) removeTarget(a *questionTarget) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.askers = slices.DeleteFunc(b.askers, func(other *asker) bool { return other == a })
+	b.targets = slices.DeleteFunc(b.targets, func(other *questionTarget) bool { return other == a })
 }
 
-// asking returns where a question goes; nil where it cannot be asked. Which call has led to it is known where ctx carries the values
+// targetOf returns where a question goes; nil where it cannot be asked. Which call has led to it is known where ctx carries the values
 // of that call; from other connections it may be of any call that is being made, and of which server is not known where those are of
 // several.
-func (b *Toolbox) asking(ctx context.Context) *asker {
-	if a, ok := ctx.Value(askerKey{}).(*asker); ok {
+func (b *Toolbox) targetOf(ctx context.Context) *questionTarget {
+	if a, ok := ctx.Value(targetKey{}).(*questionTarget); ok {
 		return a
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.askers) == 0 {
+	if len(b.targets) == 0 {
 		return nil
 	}
-	a := *b.askers[len(b.askers)-1]
-	for _, other := range b.askers {
+	a := *b.targets[len(b.targets)-1]
+	for _, other := range b.targets {
 		if other.server != a.server {
-			a.server, a.unsure = "", true
+			a.server, a.serverUnsure = "", true
 			break
 		}
 	}
@@ -47,9 +47,9 @@ func (b *Toolbox) asking(ctx context.Context) *asker {
 
 // elicitInRun asks the user on the goroutine of the run.
 func (b *Toolbox) elicitInRun(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
-	a := b.asking(ctx)
+	a := b.targetOf(ctx)
 	if a == nil {
-		return nil, errNobody
+		return nil, errNoCall
 	}
 	if a.server != "" {
 		named := *q
@@ -57,7 +57,7 @@ func (b *Toolbox) elicitInRun(ctx context.Context, q *client.ElicitRequest) (*mc
 		q = &named
 	}
 	var res *mcp.ElicitResult
-	err := a.ask(ctx, &question{asked: Asked{q.Server, q.Message, Elicitation}, waiting: true, do: func(ctx context.Context, _ *run) (err error) {
+	err := a.askInRun(ctx, &question{asked: Asked{q.Server, q.Message, Elicitation}, asksUser: true, ask: func(ctx context.Context, _ *run) (err error) {
 		res, err = b.elicit(ctx, q)
 		return err
 	}})
@@ -69,15 +69,15 @@ func (b *Toolbox) elicitInRun(ctx context.Context, q *client.ElicitRequest) (*mc
 
 // sampleInRun asks the run whether its model may be used, and uses it: on this goroutine, so that what else happens is seen.
 func (b *Toolbox) sampleInRun(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-	a := b.asking(ctx)
+	a := b.targetOf(ctx)
 	if a == nil {
-		return nil, errNobody
+		return nil, errNoCall
 	}
 	server := cmp.Or(a.server, b.client.ServerInfo().Name)
 	var m Model
-	err := a.ask(ctx, &question{asked: Asked{server, lastSaid(p), Sampling}, do: func(ctx context.Context, r *run) error {
+	err := a.askInRun(ctx, &question{asked: Asked{server, lastMessageLine(p), Sampling}, ask: func(ctx context.Context, r *run) error {
 		m = r.model
-		return r.permit(ctx, server, !a.unsure, p)
+		return r.permitSampling(ctx, server, !a.serverUnsure, p)
 	}})
 	if err != nil {
 		return nil, err
@@ -85,10 +85,10 @@ func (b *Toolbox) sampleInRun(ctx context.Context, p *mcp.CreateMessageParams) (
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(a.ctx, func() { cancel(context.Cause(a.ctx)) })()
-	res, usage, err := sample(ctx, m, p, func(notice string) { a.inbox.put(post{notice: notice}) })
-	a.sampled.add(usage)
+	res, usage, err := sampleModel(ctx, m, p, func(notice string) { a.inbox.putItem(inboxItem{notice: notice}) })
+	a.sampled.addUsage(usage)
 	if err != nil { // which is the user's business, not the server's
-		a.inbox.put(post{notice: fmt.Sprintf("%s got no answer of the model: %v", server, err)})
+		a.inbox.putItem(inboxItem{notice: fmt.Sprintf("%s got no answer of the model: %v", server, err)})
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the model has not replied")
 	}
 	return res, nil
