@@ -27,20 +27,20 @@ func (c *Client) answer(ctx context.Context, req *mcp.Request) (res *mcp.Result,
 		}
 	}()
 	switch {
-	case req.Method == mcp.MethodElicit && c.opts.Elicit != nil:
+	case req.Method == mcp.MethodElicit && c.opts.Answers.Elicit != nil:
 		return answerAs(req, func(p *mcp.ElicitParams) (any, error) { return c.elicit(ctx, p) })
-	case req.Method == mcp.MethodCreateMessage && c.opts.Sample != nil:
+	case req.Method == mcp.MethodCreateMessage && c.opts.Answers.Sample != nil:
 		return answerAs(req, func(p *mcp.CreateMessageParams) (any, error) { return c.sample(ctx, p) })
-	case req.Method == mcp.MethodListRoots && c.opts.Roots != nil:
+	case req.Method == mcp.MethodListRoots && c.opts.Answers.Roots != nil:
 		return answerAs(req, func(*mcp.None) (any, error) { return c.roots(ctx) })
 	}
-	for _, h := range c.opts.Requests {
+	for _, h := range c.opts.Answers.Requests {
 		if h.Method == req.Method {
 			return h.Handle(ctx, req)
 		}
 	}
-	if c.opts.Handler != nil {
-		return c.opts.Handler.ServeMCP(ctx, req)
+	if c.opts.Answers.Handler != nil {
+		return c.opts.Answers.Handler.ServeMCP(ctx, req)
 	}
 	return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "this client does not answer %s", req.Method)
 }

@@ -41,9 +41,12 @@ func (c *Client) do(ctx context.Context, method, name string, params json.RawMes
 func (c *Client) exchange(ctx context.Context, method string, params json.RawMessage, o *CallOptions, k *clock) (res *mcp.Response, asked bool, err error) {
 	req := &mcp.Request{Method: method, Params: params, LogLevel: c.logLevel(o), Notify: c.listener(o, k)}
 	req.NoProgress = o.OnProgress == nil && !k.listens()
-	r := rounds{client: c, method: method, original: params, clock: k}
+	r := rounds{client: c, method: method, original: params, clock: k, limit: c.opts.Limits.MaxRounds}
+	if o.Limits.MaxRounds > 0 {
+		r.limit = o.Limits.MaxRounds
+	}
 	for {
-		resp, err := c.send(ctx, req, k, c.conn.limit(o.Connect, o.Start))
+		resp, err := c.send(ctx, req, k, c.conn.limit(o.Limits.Connect, o.Limits.Start))
 		switch {
 		case err == nil && resp.Type != mcp.ResultInputRequired:
 			return resp, r.count > 0, c.understood(resp)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -13,7 +14,7 @@ func (c *Client) Complete(ctx context.Context, ref mcp.CompletionRef, argument, 
 	if len(settled) > 0 {
 		params.Context = &mcp.CompletionContext{Arguments: settled}
 	}
-	res, err := named[mcp.CompleteResult](ctx, c, mcp.MethodComplete, ref.Name+ref.URI, params, only(opts))
+	res, err := named[mcp.CompleteResult](ctx, c, mcp.MethodComplete, ref.Name+ref.URI, params, options.Merge(opts))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Dial connects to a server and returns a client that is ready. ctx bounds the dial only, not the client's life: call
-// [Client.Close]. The target is one of
+// [Client.Close]. A nil opts is the zero [Options]. The target is one of
 //
 //   - a URL of http or https: Streamable HTTP, of every revision, or the older HTTP+SSE, whichever the server speaks.
 //   - a command: a [stdio.Command], or its words as a []string. The server is started, and again when it dies.
@@ -22,13 +22,16 @@ import (
 //   - an [mcp.Transport] that is ready, or an [io.ReadWriteCloser] that carries one message a line, such as a
 //     net.Conn. They become the client's, and when they are lost they are not restored. Over a ready transport the
 //     client hears neither of questions of legacy servers nor of notifications that belong to no call.
-func Dial(ctx context.Context, target any, opts ...Options) (*Client, error) {
-	o := only(opts)
+func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
 	to, err := targetOf(target, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := (&transport.ClientOptions{Revision: o.Revision}).Check(); err != nil {
+	if err := (&transport.ClientOptions{Revision: o.Wire.Revision}).Check(); err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
 	o.complete(to)
@@ -109,7 +112,7 @@ func newClient(to target, o Options) *Client {
 		kick:    make(chan struct{}, 1),
 		changed: make(chan struct{}),
 	}
-	c.conn.connect = c.conn.limit(o.Connect, o.Start)
+	c.conn.connect = c.conn.limit(o.Limits.Connect, o.Limits.Start)
 	c.conn.life, c.conn.end = context.WithCancel(context.Background())
 	return c
 }

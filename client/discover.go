@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -20,7 +21,7 @@ type Server struct {
 // Discover asks the server what it is and offers, or takes that from the cache. A legacy server says so once, in the
 // handshake: that is what is returned then, whatever the options say.
 func (c *Client) Discover(ctx context.Context, opts ...CallOptions) (*Server, error) {
-	resp, err := c.do(ctx, mcp.MethodDiscover, "", nil, only(opts))
+	resp, err := c.do(ctx, mcp.MethodDiscover, "", nil, options.Merge(opts))
 	if err != nil {
 		return nil, err
 	}

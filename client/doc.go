@@ -1,6 +1,6 @@
 // Package client calls MCP servers, in every revision of the protocol.
 //
-//	c, err := client.Dial(ctx, []string{"npx", "-y", "@modelcontextprotocol/server-everything"})
+//	c, err := client.Dial(ctx, []string{"npx", "-y", "@modelcontextprotocol/server-everything"}, nil)
 //	if err != nil {
 //		return err
 //	}

@@ -33,7 +33,7 @@ func (c *Client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitRe
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	res, err := c.opts.Elicit(ctx, &ElicitRequest{Server: c.name(), ElicitParams: *p})
+	res, err := c.opts.Answers.Elicit(ctx, &ElicitRequest{Server: c.name(), ElicitParams: *p})
 	switch {
 	case err != nil:
 		return nil, err
@@ -57,7 +57,7 @@ func (c *Client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitRe
 // match, nil if there is none to check it with.
 func (c *Client) readForm(p *mcp.ElicitParams) (*schema.Schema, error) {
 	switch {
-	case p.Mode == mcp.ElicitURL && c.opts.ElicitURL:
+	case p.Mode == mcp.ElicitURL && c.opts.Answers.ElicitURL:
 		if u, err := url.Parse(p.URL); err != nil || !u.IsAbs() {
 			return nil, mcp.InvalidParams("url must be an absolute URL, and %q is none", p.URL)
 		}

@@ -20,6 +20,7 @@ type rounds struct {
 	method   string
 	original json.RawMessage
 	clock    *clock
+	limit    int // of rounds
 
 	count   int
 	waiting int             // rounds in a row that only brought a request state
@@ -67,7 +68,7 @@ func (r *rounds) answer(ctx context.Context, resp *mcp.Response) (json.RawMessag
 
 // next counts the rounds.
 func (r *rounds) next() error {
-	if r.count++; r.count > r.client.opts.MaxRounds {
+	if r.count++; r.count > r.limit {
 		return fmt.Errorf("%w: the server has asked %d times", ErrRounds, r.count)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -15,7 +16,7 @@ import (
 // Tools iterates over the server's tools, all pages, each asked for when it is needed. It ends with the first error.
 func (c *Client) Tools(ctx context.Context, opts ...CallOptions) iter.Seq2[mcp.Tool, error] {
 	return listing[mcp.ListToolsResult, mcp.Tool]{
-		client: c, method: mcp.MethodListTools, opts: only(opts),
+		client: c, method: mcp.MethodListTools, opts: options.Merge(opts),
 		items: func(r *mcp.ListToolsResult) ([]mcp.Tool, *string) {
 			if !c.opts.NoOutputCheck {
 				for i := range r.Tools {
@@ -31,7 +32,7 @@ func (c *Client) Tools(ctx context.Context, opts ...CallOptions) iter.Seq2[mcp.T
 // Resources iterates over the server's resources, like [Client.Tools].
 func (c *Client) Resources(ctx context.Context, opts ...CallOptions) iter.Seq2[mcp.Resource, error] {
 	return listing[mcp.ListResourcesResult, mcp.Resource]{
-		client: c, method: mcp.MethodListResources, opts: only(opts),
+		client: c, method: mcp.MethodListResources, opts: options.Merge(opts),
 		items: func(r *mcp.ListResourcesResult) ([]mcp.Resource, *string) { return r.Resources, r.NextCursor },
 		key:   func(r *mcp.Resource) string { return r.URI },
 	}.all(ctx)
@@ -40,7 +41,7 @@ func (c *Client) Resources(ctx context.Context, opts ...CallOptions) iter.Seq2[m
 // ResourceTemplates iterates over the server's resource templates, like [Client.Tools].
 func (c *Client) ResourceTemplates(ctx context.Context, opts ...CallOptions) iter.Seq2[mcp.ResourceTemplate, error] {
 	return listing[mcp.ListResourceTemplatesResult, mcp.ResourceTemplate]{
-		client: c, method: mcp.MethodListResourceTemplates, opts: only(opts),
+		client: c, method: mcp.MethodListResourceTemplates, opts: options.Merge(opts),
 		items: func(r *mcp.ListResourceTemplatesResult) ([]mcp.ResourceTemplate, *string) {
 			return r.ResourceTemplates, r.NextCursor
 		},
@@ -51,7 +52,7 @@ func (c *Client) ResourceTemplates(ctx context.Context, opts ...CallOptions) ite
 // Prompts iterates over the server's prompts, like [Client.Tools].
 func (c *Client) Prompts(ctx context.Context, opts ...CallOptions) iter.Seq2[mcp.Prompt, error] {
 	return listing[mcp.ListPromptsResult, mcp.Prompt]{
-		client: c, method: mcp.MethodListPrompts, opts: only(opts),
+		client: c, method: mcp.MethodListPrompts, opts: options.Merge(opts),
 		items: func(r *mcp.ListPromptsResult) ([]mcp.Prompt, *string) { return r.Prompts, r.NextCursor },
 		key:   func(p *mcp.Prompt) string { return p.Name },
 	}.all(ctx)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -21,7 +22,7 @@ func Do[P, R any](ctx context.Context, c *Client, method mcp.Method[P, R], param
 	if err != nil {
 		return out, c.failure(method.Name, "", err)
 	}
-	resp, err := c.do(ctx, method.Name, "", raw, only(opts))
+	resp, err := c.do(ctx, method.Name, "", raw, options.Merge(opts))
 	if err != nil {
 		return out, err
 	}

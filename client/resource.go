@@ -3,12 +3,13 @@ package client
 import (
 	"context"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // ReadResource reads the resource with the URI.
 func (c *Client) ReadResource(ctx context.Context, uri string, opts ...CallOptions) (*mcp.ReadResourceResult, error) {
-	return named[mcp.ReadResourceResult](ctx, c, mcp.MethodReadResource, uri, &mcp.ReadResourceParams{URI: uri}, only(opts))
+	return named[mcp.ReadResourceResult](ctx, c, mcp.MethodReadResource, uri, &mcp.ReadResourceParams{URI: uri}, options.Merge(opts))
 }
 
 // named calls a method whose parameters name what it is about.

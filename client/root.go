@@ -12,7 +12,7 @@ func FixedRoots(roots ...mcp.Root) func(context.Context) ([]mcp.Root, error) {
 }
 
 func (c *Client) roots(ctx context.Context) (*mcp.ListRootsResult, error) {
-	roots, err := c.opts.Roots(ctx)
+	roots, err := c.opts.Answers.Roots(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type clockKey struct{}
 
 // start begins to measure a call and returns the context that ends with its limits.
 func (c *Client) start(ctx context.Context, method string, o *CallOptions) (context.Context, *clock) {
-	idle, total := limit(o.Idle, c.opts.Idle), limit(o.Total, c.opts.Total)
+	idle, total := limit(o.Limits.Idle, c.opts.Limits.Idle), limit(o.Limits.Total, c.opts.Limits.Total)
 	if idle == 0 && total == 0 {
 		return ctx, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
@@ -25,7 +26,7 @@ import (
 // What the tool reports as its failure is a [*ToolError], for every Out. Structured content that does not match the
 // tool's output schema is an [*OutputError], where the client has seen the tool in a list.
 func Call[Out any](ctx context.Context, c *Client, tool string, in any, opts ...CallOptions) (out Out, err error) {
-	result, err := c.call(ctx, tool, in, only(opts))
+	result, err := c.call(ctx, tool, in, options.Merge(opts))
 	if err != nil {
 		return out, err
 	}
@@ -61,7 +62,7 @@ func (c *Client) CallTool(ctx context.Context, params mcp.CallToolParams, opts .
 	if err != nil {
 		return nil, c.failure(mcp.MethodCallTool, params.Name, err)
 	}
-	resp, err := c.do(ctx, mcp.MethodCallTool, params.Name, raw, only(opts))
+	resp, err := c.do(ctx, mcp.MethodCallTool, params.Name, raw, options.Merge(opts))
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ type endpoint struct {
 
 func newEndpoint(url string, o Options) endpoint {
 	return endpoint{
-		URL:   streamable.URL{URL: url, Client: o.HTTPClient, Header: o.Header},
-		older: sse.URL{URL: url, Client: o.HTTPClient, Header: o.Header},
+		URL:   streamable.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
+		older: sse.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
 		old:   new(atomic.Bool),
 	}
 }

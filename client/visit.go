@@ -49,7 +49,7 @@ func (r *rounds) required(failed error) []mcp.ElicitParams {
 	var answered *mcp.Error
 	opts := &r.client.opts
 	if !errors.As(failed, &answered) || answered.Code != mcp.CodeURLElicitationRequired || !mcp.MayAsk(r.method) ||
-		opts.Elicit == nil || !opts.ElicitURL {
+		opts.Answers.Elicit == nil || !opts.Answers.ElicitURL {
 		return nil
 	}
 	var data struct {

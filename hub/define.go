@@ -27,17 +27,17 @@ func Define(d *config.Definition) Definition {
 		Idle: d.Idle, Total: d.Total, Lazy: d.Lazy, IdleStop: d.IdleStop, WatchPaths: d.WatchPaths,
 		Rules: Rules{Only: d.Tools.Only, Hide: d.Tools.Hide, Rename: d.Tools.Rename, Describe: d.Tools.Describe},
 	}
-	def.Options.Start, def.Options.Connect = d.Start, d.Start
-	def.Options.SerializeAsks = d.Serialize
-	def.Options.Revision = pinned(d.Revision)
+	def.Options.Limits.Start, def.Options.Limits.Connect = d.Start, d.Start
+	def.Options.Wire.SerializeAsks = d.Serialize
+	def.Options.Wire.Revision = pinned(d.Revision)
 	switch d.Sharing {
 	case config.PerClient:
 		def.Sharing = SharePerClient
 	case config.PerSession:
 		def.Sharing = SharePerSession
 	}
-	def.Options.Header = headers(d)
-	def.Target = target(d, def.Options.Header)
+	def.Options.HTTP.Header = headers(d)
+	def.Target = target(d, def.Options.HTTP.Header)
 	return def
 }
 

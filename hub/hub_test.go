@@ -46,7 +46,7 @@ func child(role string) stdio.Command {
 
 // echo is a server with a tool and a prompt.
 func echo(name string) *server.Server {
-	s := server.New(name, "1")
+	s := server.New(name, "1", nil)
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct{ Text string }) (string, error) { return in.Text, nil })
 	server.Prompt(s, "greet", "Greets.", func(context.Context, struct{}) (string, error) { return "hello", nil })
 	return s
@@ -190,7 +190,7 @@ func TestRestarts(t *testing.T) {
 // What a server tells models of itself is known before it is started again.
 func TestInstructionsAreRemembered(t *testing.T) {
 	cache := memoryCache{}
-	s := server.New("s", "1", server.Options{Instructions: "Ask twice."})
+	s := server.New("s", "1", &server.Options{Instructions: "Ask twice."})
 	defer s.Close()
 	d := hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Lazy: true}
 	h := start(t, hub.Options{Cache: cache}, d)
@@ -307,7 +307,7 @@ func TestRedefinedWhileItChanges(t *testing.T) {
 
 // Two tools never get the same name.
 func TestRenamedOntoAnother(t *testing.T) {
-	s := server.New("s", "1")
+	s := server.New("s", "1", nil)
 	for _, name := range []string{"a", "b"} {
 		server.Tool(s, name, "", func(context.Context, struct{}) (string, error) { return name, nil })
 	}

@@ -13,7 +13,7 @@ import (
 
 // FuzzCursor never takes a cursor for one that was not sealed.
 func FuzzCursor(f *testing.F) {
-	s := New("fuzz", "1", Options{PageSize: 1})
+	s := New("fuzz", "1", &Options{PageSize: 1})
 	for _, name := range []string{"a", "b", "c"} {
 		Tool(s, name, "", func(context.Context, struct{}) (string, error) { return "", nil })
 	}
@@ -63,7 +63,7 @@ func FuzzCursor(f *testing.F) {
 
 // FuzzRequestState never takes state for its own that was not sealed for the request, whatever the request.
 func FuzzRequestState(f *testing.F) {
-	s := New("fuzz", "1")
+	s := New("fuzz", "1", nil)
 	ran := false
 	Tool(s, "t", "", func(ctx context.Context, _ map[string]any) (string, error) {
 		ran = true

@@ -62,7 +62,7 @@ func TestLimiterForgets(t *testing.T) {
 // TestRoundsAreNoCalls: what a call asks does not count as calls, but for a client that repeats a round.
 func TestRoundsAreNoCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New("test", "1", Options{Limit: Limit{PerSecond: 0.001, Burst: 1}})
+		s := New("test", "1", &Options{Limit: Limit{PerSecond: 0.001, Burst: 1}})
 		Tool(s, "t", "", func(ctx context.Context, _ struct{}) (string, error) {
 			for i := range 12 {
 				if _, err := Ask[string](ctx, fmt.Sprint("k", i), "?"); err != nil {

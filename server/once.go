@@ -10,12 +10,6 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// OnceOptions refine [Once]. The zero value is ready.
-type OnceOptions struct {
-	// Store keeps the result on the server as well.
-	Store Store
-}
-
 // Store remembers the results of steps that must not happen twice. Replicas of one server share one.
 type Store interface {
 	// Do returns what is remembered under the key; where nothing is, it runs fn and remembers what that returns. Calls with
@@ -27,10 +21,15 @@ type Store interface {
 // The key is unique within the call; errors are not remembered. The result travels in the request state, as JSON: see
 // [ErrStateTooLarge].
 //
-// A client can send an old round again, and then fn runs again, unless a store is given: what a round of the same call
-// has done once is then never done twice. Where nothing can be asked, fn just runs.
-func Once[T any](ctx context.Context, key string, fn func(context.Context) (T, error), opts ...OnceOptions) (T, error) {
-	o := only(opts)
+// A client can send an old round again, and then fn runs again; [OnceStored] prevents that. If the handler cannot ask, fn
+// just runs.
+func Once[T any](ctx context.Context, key string, fn func(context.Context) (T, error)) (T, error) {
+	return OnceStored(ctx, nil, key, fn)
+}
+
+// OnceStored is [Once] with a store that also keeps the result on the server. A client that sends an old round again then
+// gets the stored result; fn does not run again. A nil store is [Once].
+func OnceStored[T any](ctx context.Context, store Store, key string, fn func(context.Context) (T, error)) (T, error) {
 	c := callFrom(ctx)
 	if c == nil || !mcp.MayAsk(c.req.Method) {
 		return fn(ctx)
@@ -48,7 +47,7 @@ func Once[T any](ctx context.Context, key string, fn func(context.Context) (T, e
 		}
 		return schema.Encode(result)
 	}
-	raw, err := c.do(ctx, o.Store, chain+"/"+key, run)
+	raw, err := c.do(ctx, store, chain+"/"+key, run)
 	if err != nil {
 		return result, err
 	}

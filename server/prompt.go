@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -39,7 +40,7 @@ func Prompt[Args, Out any](s *Server, name, description string, fn func(context.
 //	mcp.PromptMessage, []mcp.PromptMessage     these messages
 //	*mcp.GetPromptResult                       the whole result
 func NewPrompt[Args, Out any](name, description string, fn func(context.Context, Args) (Out, error), opts ...PromptOptions) (Item, error) {
-	o := only(opts)
+	o := options.Merge(opts)
 	p := &prompt{}
 	fail := func(err error) (Item, error) { return Item{}, fmt.Errorf("server: prompt %q: %w", name, err) }
 	if name == "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
@@ -53,7 +54,7 @@ func MethodQuestion[P, R any](key string, method mcp.Method[P, R], params P, int
 
 // FormQuestion is the question of [Ask]; the answer goes into the variable.
 func FormQuestion[T any](key, message string, into *T, opts ...AskOptions) Question {
-	f, err := formOf[T](only(opts))
+	f, err := formOf[T](options.Merge(opts))
 	if err != nil {
 		return Question{key: key, err: err}
 	}

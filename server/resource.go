@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -54,7 +55,7 @@ func Resource[V, Out any](s *Server, uriOrTemplate, description string, fn func(
 //
 // An error that is [fs.ErrNotExist], and a nil result, say that there is no such resource.
 func NewResource[V, Out any](uriOrTemplate, description string, fn func(context.Context, V) (Out, error), opts ...ResourceOptions) (Item, error) {
-	o := only(opts)
+	o := options.Merge(opts)
 	if o.Name == "" {
 		o.Name = uriOrTemplate
 	}

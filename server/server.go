@@ -34,9 +34,13 @@ type Server struct {
 	chain   atomic.Pointer[mcp.Handler] // nil without middleware
 }
 
-// New returns a server that offers nothing yet.
-func New(name, version string, opts ...Options) *Server {
-	o := only(opts).withDefaults()
+// New returns a server that offers nothing yet. A nil opts is the zero [Options].
+func New(name, version string, opts *Options) *Server {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o = o.withDefaults()
 	o.Info.Name, o.Info.Version = name, version
 	info, err := mcp.Encode(&o.Info)
 	if err != nil {

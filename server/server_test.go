@@ -84,7 +84,7 @@ func newServer(opts ...server.Options) *server.Server {
 	if o.Logger == nil {
 		o.Logger = quiet
 	}
-	return server.New("test", "1", o)
+	return server.New("test", "1", &o)
 }
 
 // everything is what a client that can be asked anything declares.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 )
@@ -50,7 +51,7 @@ func Tool[In, Out any](s *Server, name, description string, fn func(context.Cont
 //
 // A name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'.
 func NewTool[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...ToolOptions) (Item, error) {
-	o := only(opts)
+	o := options.Merge(opts)
 	t, err := typedTool[In, Out](name, description, o)
 	if err != nil {
 		return Item{}, fmt.Errorf("server: tool %q: %w", name, err)

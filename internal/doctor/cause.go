@@ -33,7 +33,7 @@ func (e *evidence) cause() finding {
 func undialable(e *evidence) (finding, bool) {
 	is := func(summary, advice string) (finding, bool) { return finding{stepDefinition, summary, advice}, true }
 	o := e.p.Options
-	if err := (&transport.ClientOptions{Revision: o.Revision}).Check(); err != nil {
+	if err := (&transport.ClientOptions{Revision: o.Wire.Revision}).Check(); err != nil {
 		return is(err.Error(), "Correct the protocol revision, or leave it out.")
 	}
 	switch {

@@ -128,7 +128,7 @@ func TestServerThatSaysNothing(t *testing.T) {
 		"chats":   {"debug: loading 3 plugins", "stderr"},
 	} {
 		t.Run(role, func(t *testing.T) {
-			s := failing(t, Patient{Target: play(t, role), Options: client.Options{Start: 300 * time.Millisecond}})
+			s := failing(t, Patient{Target: play(t, role), Options: client.Options{Limits: client.Limits{Start: 300 * time.Millisecond}}})
 			contains(t, s.Detail, want[0])
 			contains(t, s.Advice, want[1])
 			if role != "silent" {
@@ -154,7 +154,7 @@ func TestColdRunner(t *testing.T) {
 	}
 	c := play(t, "silent", "PATH="+dir)
 	c.Path = "npx"
-	s := failing(t, Patient{Target: c, Options: client.Options{Start: 200 * time.Millisecond}})
+	s := failing(t, Patient{Target: c, Options: client.Options{Limits: client.Limits{Start: 200 * time.Millisecond}}})
 	contains(t, s.Detail, "npx may be downloading")
 	contains(t, s.Advice, "once in a terminal")
 	if s.Diagnosis.Command[0] != filepath.Join(dir, "npx") {
@@ -211,7 +211,7 @@ func TestCommandThatCannotStart(t *testing.T) {
 			contains(t, s.Detail, test.summary)
 			contains(t, s.Advice, test.advice)
 
-			_, err := client.Dial(t.Context(), test.command, client.Options{Restart: client.Restart{Max: -1}})
+			_, err := client.Dial(t.Context(), test.command, &client.Options{Restart: client.Restart{Max: -1}})
 			if err == nil {
 				t.Fatal("it could be dialed")
 			}

@@ -22,7 +22,7 @@ func (w *walk) instrumented() any {
 		t.Client = w.network.client
 		return t
 	}
-	w.options.HTTPClient = w.network.client
+	w.options.HTTP.Client = w.network.client
 	return w.p.Target
 }
 
@@ -34,7 +34,7 @@ func (w *walk) clientOf() *http.Client {
 	case sse.URL:
 		return t.Client
 	}
-	return w.p.Options.HTTPClient
+	return w.p.Options.HTTP.Client
 }
 
 // proxyVariables are the variables that [http.ProxyFromEnvironment] reads for a scheme.

@@ -95,7 +95,7 @@ func serve() {
 
 // example is a server with a few things to list.
 func example() *server.Server {
-	s := server.New("example", "1.2.3", server.Options{})
+	s := server.New("example", "1.2.3", &server.Options{})
 	type in struct{}
 	for _, name := range []string{"one", "two"} {
 		server.Tool(s, name, "A tool.", func(context.Context, in) (string, error) { return name, nil })

@@ -27,9 +27,9 @@ func TestNameAndTLSThatWork(t *testing.T) {
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := listen(t, h)
 	s.StartTLS()
-	o := client.Options{HTTPClient: s.Client()}
+	o := client.Options{HTTP: client.HTTP{Client: s.Client()}}
 	u := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
-	o.HTTPClient.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com" // which the certificate is for
+	o.HTTP.Client.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com" // which the certificate is for
 	all := steps(t, Patient{Target: u, Options: o})
 	if got, want := path(all), "definition > name > connect > TLS > HTTP > handshake > server > lists > end"; got != want {
 		t.Errorf("the steps are %s", got)
@@ -104,7 +104,7 @@ func TestTLS(t *testing.T) {
 			}
 			way := &http.Transport{TLSClientConfig: own}
 			defer way.CloseIdleConnections()
-			p := Patient{Target: s.URL, Options: client.Options{HTTPClient: &http.Client{Transport: way}, Restart: client.Restart{Max: -1}}}
+			p := Patient{Target: s.URL, Options: client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: way}}, Restart: client.Restart{Max: -1}}}
 			step := failing(t, p)
 			if step.Name != "TLS" || named(t, steps(t, p), "connect").Status != OK {
 				t.Errorf("the step is %s", step.Name)
@@ -112,7 +112,7 @@ func TestTLS(t *testing.T) {
 			contains(t, step.Detail, test.summary)
 			contains(t, step.Advice, test.advice)
 
-			_, err := client.Dial(t.Context(), s.URL, p.Options)
+			_, err := client.Dial(t.Context(), s.URL, &p.Options)
 			if d := Explain(err, p); d.Step != "TLS" || d.Advice != step.Advice {
 				t.Errorf("the diagnosis of the error is %+v", d)
 			}
@@ -205,7 +205,7 @@ func TestNoConnection(t *testing.T) {
 		{"TLS", "http://" + speaksTLS, "HTTP", "speaks TLS", "https:// in place of http://"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := failing(t, Patient{Target: test.url, Options: client.Options{Connect: 400 * time.Millisecond}})
+			s := failing(t, Patient{Target: test.url, Options: client.Options{Limits: client.Limits{Connect: 400 * time.Millisecond}}})
 			if s.Name != test.step {
 				t.Errorf("the step is %s", s.Name)
 			}
@@ -217,7 +217,7 @@ func TestNoConnection(t *testing.T) {
 
 // connecting is an HTTP client whose connections come to this.
 func connecting(dial func(context.Context, string, string) (net.Conn, error)) client.Options {
-	return client.Options{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dial}}, Connect: 300 * time.Millisecond}
+	return client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: &http.Transport{DialContext: dial}}}, Limits: client.Limits{Connect: 300 * time.Millisecond}}
 }
 
 func TestSlowNetwork(t *testing.T) {
@@ -245,7 +245,7 @@ func TestProxies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Patient{Target: "http://far.invalid/mcp", Options: client.Options{HTTPClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u)}}}}
+		return Patient{Target: "http://far.invalid/mcp", Options: client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u)}}}}}
 	}
 
 	t.Setenv("HTTP_PROXY", "http://somewhere.invalid")
@@ -270,7 +270,7 @@ func TestProxies(t *testing.T) {
 	s = failing(t, p)
 	contains(t, s.Detail, "wants to know who asks")
 
-	p.Options.HTTPClient.Transport = &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("no proxy today") }}
+	p.Options.HTTP.Client.Transport = &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("no proxy today") }}
 	t.Setenv("HTTPS_PROXY", "::")
 	s = failing(t, p)
 	contains(t, s.Detail, "no proxy today")
@@ -314,7 +314,7 @@ func TestForeignRoundTripper(t *testing.T) {
 	h := streamable.Handler(example())
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := served(t, h)
-	o := client.Options{HTTPClient: &http.Client{Transport: roundTrip(s.Client().Transport.RoundTrip)}}
+	o := client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: roundTrip(s.Client().Transport.RoundTrip)}}}
 	if got := path(steps(t, Patient{Target: s.URL, Options: o})); got != "definition > name(skipped) > connect > HTTP > handshake > server > lists > end" {
 		t.Error(got)
 	}

@@ -74,8 +74,8 @@ const patience = 30 * time.Second
 // listed counts what the server offers.
 func (w *walk) listed(c *client.Client) bool {
 	o := client.CallOptions{NoCache: true}
-	if w.options.Total == 0 {
-		o.Total = patience
+	if w.options.Limits.Total == 0 {
+		o.Limits.Total = patience
 	}
 	s := Step{Name: stepLists, Status: OK}
 	var counts []string

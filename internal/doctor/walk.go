@@ -36,9 +36,9 @@ func newWalk(ctx context.Context, p Patient, yield func(Step) bool) *walk {
 	o := p.Options
 	o.Name = cmp.Or(p.Name, o.Name)
 	o.OnState, o.OnLog, o.Notifications = nil, nil, nil
-	o.Logger, o.Verdicts = slog.New(slog.DiscardHandler), new(transport.Verdicts)
+	o.Logger, o.Wire.Verdicts = slog.New(slog.DiscardHandler), new(transport.Verdicts)
 	o.Restart = client.Restart{Max: -1}
-	o.Tap = w.tap(o.Tap)
+	o.Wire.Tap = w.tap(o.Wire.Tap)
 	w.options = o
 	return w
 }
@@ -101,7 +101,7 @@ func (w *walk) dial(target any) *dialing {
 	d := &dialing{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(d.done)
-		d.client, d.err = client.Dial(ctx, target, w.options)
+		d.client, d.err = client.Dial(ctx, target, &w.options)
 	}()
 	return d
 }
