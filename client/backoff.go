@@ -19,8 +19,8 @@ func (b backoff) delay(n int) time.Duration {
 	return due/2 + rand.N(due/2+1)
 }
 
-// sleep waits; it reports false if ctx ended first. A receive on early ends the wait as its time would.
-func sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+// waitDelay waits; it reports false if ctx ended first. A receive on early ends the wait as its time would.
+func waitDelay(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

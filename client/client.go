@@ -12,12 +12,12 @@ type Client struct {
 	opts  Options
 	conn  *connection
 	cache cache
-	tools toolbook
-	inbox inbox
-	human chan struct{} // held while a question is with the user: there is one of them
-	clock clocks
+	outputSchemas outputSchemas
+	notifications notificationQueue
+	userTurn chan struct{} // held while a question is with the user: there is one of them
+	clocks callClocks
 
-	visits  visits
+	urlElicitations  urlElicitations
 	closing sync.Once
 	closed  error
 }
@@ -30,7 +30,7 @@ var (
 // RoundTrip sends a request as it is and returns the response as it is: an input_required result is returned, nothing
 // is cached, and no limit of [Options] but Connect holds. So a Client is an [mcp.Transport] that heals.
 func (c *Client) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
-	l, err := c.conn.acquire(ctx, 0)
+	l, err := c.conn.acquireLink(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (c *Client) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response
 func (c *Client) Close() error {
 	c.closing.Do(func() {
 		c.closed = c.conn.close()
-		c.inbox.close()
+		c.notifications.close()
 	})
 	return c.closed
 }
@@ -50,18 +50,18 @@ func (c *Client) Close() error {
 // Transport returns the connection that is in use, such as for [stdio.ChildOf]; nil while there is none. It is the
 // client's: do not close it.
 func (c *Client) Transport() mcp.Transport {
-	if l := c.conn.live.Load(); l != nil {
+	if l := c.conn.current.Load(); l != nil {
 		return l.transport
 	}
 	return nil
 }
 
-// name is how the user knows the server.
-func (c *Client) name() string {
+// serverName is how the user knows the server.
+func (c *Client) serverName() string {
 	if c.opts.Name != "" {
 		return c.opts.Name
 	}
-	if s := c.server(); s.Info.Name != "" {
+	if s := c.lastServer(); s.Info.Name != "" {
 		return s.Info.Name
 	}
 	return c.conn.dialer.String()

@@ -14,7 +14,7 @@ func (c *Client) Complete(ctx context.Context, ref mcp.CompletionRef, argument, 
 	if len(settled) > 0 {
 		params.Context = &mcp.CompletionContext{Arguments: settled}
 	}
-	res, err := named[mcp.CompleteResult](ctx, c, mcp.MethodComplete, ref.Name+ref.URI, params, options.Merge(opts))
+	res, err := callNamed[mcp.CompleteResult](ctx, c, mcp.MethodComplete, ref.Name+ref.URI, params, options.Merge(opts))
 	if err != nil {
 		return nil, err
 	}

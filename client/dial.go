@@ -27,19 +27,19 @@ func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
 	if opts != nil {
 		o = *opts
 	}
-	to, err := targetOf(target, o)
+	to, err := parseTarget(target, o)
 	if err != nil {
 		return nil, err
 	}
 	if err := (&transport.ClientOptions{Revision: o.Wire.Revision}).Check(); err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
-	o.complete(to)
+	o.setDefaults(to)
 	c := newClient(to, o)
-	c.conn.enter(State{Status: Connecting})
-	if err := c.conn.open(ctx); err != nil {
-		err = fmt.Errorf("dial %s: %w", c.name(), err)
-		c.conn.enter(State{Status: Failed, Err: err})
+	c.conn.enterState(State{Status: Connecting})
+	if err := c.conn.openLink(ctx); err != nil {
+		err = fmt.Errorf("dial %s: %w", c.serverName(), err)
+		c.conn.enterState(State{Status: Failed, Err: err})
 		c.Close()
 		return nil, err
 	}
@@ -49,13 +49,13 @@ func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
 // target is a way to reach a server.
 type target struct {
 	dialer transport.Dialer
-	once   bool // it cannot be dialed again
-	starts bool // it is a command
-	own    bool // nobody else can dial it: what is learned of its era is of use to this client only
+	oneShot   bool // it cannot be dialed again
+	isCommand bool // it is a command
+	isPrivate    bool // nobody else can dial it: what is learned of its era is of use to this client only
 }
 
-// targetOf is the one place that knows the ways to reach a server.
-func targetOf(to any, o Options) (t target, err error) {
+// parseTarget is the one place that knows the ways to reach a server.
+func parseTarget(to any, o Options) (t target, err error) {
 	switch to := to.(type) {
 	case nil:
 		return t, errors.New("dial: there is no target")
@@ -63,62 +63,62 @@ func targetOf(to any, o Options) (t target, err error) {
 		if !isURL(to) {
 			return t, fmt.Errorf("dial: %q is no URL; pass a command as its words, []string{\"npx\", \"-y\", …}, so that none has to be guessed", to)
 		}
-		return target{dialer: newEndpoint(to, o)}, nil
+		return target{dialer: newURLDialer(to, o)}, nil
 	case []string:
 		if len(to) == 0 || to[0] == "" {
 			return t, errors.New("dial: the command is empty")
 		}
-		return target{dialer: stdio.Command{Path: to[0], Args: to[1:]}, starts: true}, nil
+		return target{dialer: stdio.Command{Path: to[0], Args: to[1:]}, isCommand: true}, nil
 	case stdio.Command:
-		return target{dialer: to, starts: true}, nil
+		return target{dialer: to, isCommand: true}, nil
 	case transport.Dialer:
 		return target{dialer: to}, nil
 	case mcp.Handler:
-		return target{dialer: memory.Dialer(to), own: true}, nil
+		return target{dialer: memory.Dialer(to), isPrivate: true}, nil
 	case mcp.Transport:
-		return target{dialer: ready{to}, once: true, own: true}, nil
+		return target{dialer: readyTransport{to}, oneShot: true, isPrivate: true}, nil
 	case io.ReadWriteCloser:
-		return target{dialer: stdio.Stream(to), once: true, own: true}, nil
+		return target{dialer: stdio.Stream(to), oneShot: true, isPrivate: true}, nil
 	}
 	return t, fmt.Errorf("dial: a %T is no target: pass a URL, a command ([]string or stdio.Command), an mcp.Handler, a "+
 		"transport.Dialer, an mcp.Transport or an io.ReadWriteCloser", to)
 }
 
-// ready dials a transport that is there already.
-type ready struct{ transport mcp.Transport }
+// readyTransport dials a transport that is there already.
+type readyTransport struct{ transport mcp.Transport }
 
-func (r ready) Dial(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.Transport, error) {
+func (r readyTransport) Dial(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.Transport, error) {
 	return r.transport, nil
 }
 
-func (r ready) Endpoint() string { return "" }
+func (r readyTransport) Endpoint() string { return "" }
 
-func (r ready) String() string { return fmt.Sprintf("a server behind a %T", r.transport) }
+func (r readyTransport) String() string { return fmt.Sprintf("a server behind a %T", r.transport) }
 
 func newClient(to target, o Options) *Client {
-	c := &Client{opts: o, human: make(chan struct{}, 1)}
-	c.inbox.handle = c.deliver
-	c.inbox.logger = o.Logger
+	c := &Client{opts: o, userTurn: make(chan struct{}, 1)}
+	c.notifications.handle = c.deliverNotification
+	c.notifications.logger = o.Logger
 	c.conn = &connection{
 		dialer:  to.dialer,
-		once:    to.once,
-		options: o.transport(),
+		oneShot:    to.oneShot,
+		options: o.transportOptions(),
 		restart: o.Restart,
-		starts:  to.starts,
-		answer:  mcp.HandlerFunc(c.answerLive),
-		notify:  c.notified,
-		reset:   c.unlearn,
+		isCommand:  to.isCommand,
+		answer:  mcp.HandlerFunc(c.answerLegacyQuestion),
+		notify:  c.handleNotification,
+		reset:   c.forgetServer,
 		onState: o.OnState,
-		kick:    make(chan struct{}, 1),
+		retryNow:    make(chan struct{}, 1),
 		changed: make(chan struct{}),
 	}
-	c.conn.connect = c.conn.limit(o.Limits.Connect, o.Limits.Start)
-	c.conn.life, c.conn.end = context.WithCancel(context.Background())
+	c.conn.connectLimit = c.conn.reachLimit(o.Limits.Connect, o.Limits.Start)
+	c.conn.lifetime, c.conn.endLifetime = context.WithCancel(context.Background())
 	return c
 }
 
-// unlearn forgets what a connection taught that is no more: changes may have been missed.
-func (c *Client) unlearn() {
+// forgetServer forgets what a connection taught that is no more: changes may have been missed.
+func (c *Client) forgetServer() {
 	c.cache.clear()
-	c.tools.clear()
+	c.outputSchemas.clear()
 }

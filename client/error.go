@@ -27,8 +27,8 @@ func (e *CallError) Error() string {
 
 func (e *CallError) Unwrap() error { return e.Err }
 
-func (c *Client) failure(method, name string, err error) error {
-	return &CallError{Server: c.name(), Method: method, Name: name, Err: err}
+func (c *Client) callError(method, name string, err error) error {
+	return &CallError{Server: c.serverName(), Method: method, Name: name, Err: err}
 }
 
 // ToolError is what a tool reported as its failure, in words that a model can act on.
@@ -115,7 +115,7 @@ func connectionError(err error) error {
 	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
 }
 
-func gaveUp(tries int, err error) error {
+func gaveUpError(tries int, err error) error {
 	err = connectionError(err)
 	if tries == 0 {
 		return err
@@ -123,8 +123,8 @@ func gaveUp(tries int, err error) error {
 	return fmt.Errorf("%w; gave up after %d attempts to restore it in a row", err, tries)
 }
 
-// overdue adds the limit that ended ctx to what was going on then.
-func overdue(ctx context.Context, err error) error {
+// addTimeoutCause adds the limit that ended ctx to what was going on then.
+func addTimeoutCause(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
@@ -138,8 +138,8 @@ func overdue(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// unavailable says why a call did not get a connection.
-func unavailable(cause error, s State) error {
+// unavailableError says why a call did not get a connection.
+func unavailableError(cause error, s State) error {
 	if s.Err == nil {
 		return cause
 	}

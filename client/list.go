@@ -20,13 +20,13 @@ func (c *Client) Tools(ctx context.Context, opts ...CallOptions) iter.Seq2[mcp.T
 		items: func(r *mcp.ListToolsResult) ([]mcp.Tool, *string) {
 			if !c.opts.NoOutputCheck {
 				for i := range r.Tools {
-					c.tools.learn(&r.Tools[i])
+					c.outputSchemas.recordTool(&r.Tools[i])
 				}
 			}
 			return r.Tools, r.NextCursor
 		},
 		key: func(t *mcp.Tool) string { return t.Name },
-	}.all(ctx)
+	}.iterateItems(ctx)
 }
 
 // Resources iterates over the server's resources, like [Client.Tools].
@@ -35,7 +35,7 @@ func (c *Client) Resources(ctx context.Context, opts ...CallOptions) iter.Seq2[m
 		client: c, method: mcp.MethodListResources, opts: options.Merge(opts),
 		items: func(r *mcp.ListResourcesResult) ([]mcp.Resource, *string) { return r.Resources, r.NextCursor },
 		key:   func(r *mcp.Resource) string { return r.URI },
-	}.all(ctx)
+	}.iterateItems(ctx)
 }
 
 // ResourceTemplates iterates over the server's resource templates, like [Client.Tools].
@@ -46,7 +46,7 @@ func (c *Client) ResourceTemplates(ctx context.Context, opts ...CallOptions) ite
 			return r.ResourceTemplates, r.NextCursor
 		},
 		key: func(t *mcp.ResourceTemplate) string { return t.URITemplate },
-	}.all(ctx)
+	}.iterateItems(ctx)
 }
 
 // Prompts iterates over the server's prompts, like [Client.Tools].
@@ -55,7 +55,7 @@ func (c *Client) Prompts(ctx context.Context, opts ...CallOptions) iter.Seq2[mcp
 		client: c, method: mcp.MethodListPrompts, opts: options.Merge(opts),
 		items: func(r *mcp.ListPromptsResult) ([]mcp.Prompt, *string) { return r.Prompts, r.NextCursor },
 		key:   func(p *mcp.Prompt) string { return p.Name },
-	}.all(ctx)
+	}.iterateItems(ctx)
 }
 
 // All collects a list:
@@ -81,18 +81,18 @@ type listing[R, T any] struct {
 	key    func(*T) string
 }
 
-// all yields the items of all pages. Where a cursor proves invalid, because the server has restarted or a cached page
+// iterateItems yields the items of all pages. Where a cursor proves invalid, because the server has restarted or a cached page
 // named it, the list is read once more from its beginning (server/utilities/pagination) without what was yielded.
-func (l listing[R, T]) all(ctx context.Context) iter.Seq2[T, error] {
+func (l listing[R, T]) iterateItems(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		yielded := map[string]bool{}
-		done, err := l.pages(ctx, func(item *T) bool {
+		done, err := l.readPages(ctx, func(item *T) bool {
 			yielded[l.key(item)] = true
 			return yield(*item, nil)
 		})
-		if !done && invalidCursor(err) {
-			l.client.cache.drop(l.method, nil)
-			done, err = l.pages(ctx, func(item *T) bool {
+		if !done && isInvalidCursor(err) {
+			l.client.cache.dropMethod(l.method, nil)
+			done, err = l.readPages(ctx, func(item *T) bool {
 				return yielded[l.key(item)] || yield(*item, nil)
 			})
 		}
@@ -108,18 +108,18 @@ type cursorError struct{ error }
 
 func (e cursorError) Unwrap() error { return e.error }
 
-func invalidCursor(err error) bool {
+func isInvalidCursor(err error) bool {
 	var at cursorError
 	var answered *mcp.Error
 	return errors.As(err, &at) && errors.As(err, &answered) && answered.Code == jsonrpc.CodeInvalidParams
 }
 
-// pages visits the items of all pages; done is true where the visitor wanted no more.
-func (l listing[R, T]) pages(ctx context.Context, visit func(*T) bool) (done bool, err error) {
+// readPages visits the items of all pages; done is true where the visitor wanted no more.
+func (l listing[R, T]) readPages(ctx context.Context, visit func(*T) bool) (done bool, err error) {
 	var params json.RawMessage
 	seen := map[string]bool{}
 	for {
-		page, err := l.page(ctx, params)
+		page, err := l.fetchPage(ctx, params)
 		if err != nil {
 			if params != nil {
 				err = cursorError{err}
@@ -136,21 +136,21 @@ func (l listing[R, T]) pages(ctx context.Context, visit func(*T) bool) (done boo
 			return false, nil
 		}
 		if seen[*cursor] {
-			return false, l.client.failure(l.method, "", fmt.Errorf("the server repeats the cursor %q: the list has no end", *cursor))
+			return false, l.client.callError(l.method, "", fmt.Errorf("the server repeats the cursor %q: the list has no end", *cursor))
 		}
 		seen[*cursor] = true
 		params = append(rawjson.AppendString([]byte(`{"cursor":`), *cursor), '}')
 	}
 }
 
-func (l listing[R, T]) page(ctx context.Context, params json.RawMessage) (*R, error) {
-	resp, err := l.client.do(ctx, l.method, "", params, l.opts)
+func (l listing[R, T]) fetchPage(ctx context.Context, params json.RawMessage) (*R, error) {
+	resp, err := l.client.callMethod(ctx, l.method, "", params, l.opts)
 	if err != nil {
 		return nil, err
 	}
 	page := new(R)
-	if err := l.client.read(resp, page); err != nil {
-		return nil, l.client.failure(l.method, "", err)
+	if err := l.client.decodeResponse(resp, page); err != nil {
+		return nil, l.client.callError(l.method, "", err)
 	}
 	return page, nil
 }

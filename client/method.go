@@ -20,14 +20,14 @@ import (
 func Do[P, R any](ctx context.Context, c *Client, method mcp.Method[P, R], params P, opts ...CallOptions) (out R, err error) {
 	raw, err := encodeParams(&params)
 	if err != nil {
-		return out, c.failure(method.Name, "", err)
+		return out, c.callError(method.Name, "", err)
 	}
-	resp, err := c.do(ctx, method.Name, "", raw, options.Merge(opts))
+	resp, err := c.callMethod(ctx, method.Name, "", raw, options.Merge(opts))
 	if err != nil {
 		return out, err
 	}
-	if err := c.read(resp, &out); err != nil {
-		return out, c.failure(method.Name, "", err)
+	if err := c.decodeResponse(resp, &out); err != nil {
+		return out, c.callError(method.Name, "", err)
 	}
 	return out, nil
 }
@@ -49,12 +49,12 @@ func encodeParams(params any) (raw json.RawMessage, err error) {
 	return raw, nil
 }
 
-func (c *Client) read(resp *mcp.Response, out any) error {
+func (c *Client) decodeResponse(resp *mcp.Response, out any) error {
 	if out, ok := out.(*mcp.Response); ok {
 		*out = *resp
 		return nil
 	}
-	if err := complete(resp); err != nil {
+	if err := requireComplete(resp); err != nil {
 		return err
 	}
 	if out, ok := out.(*json.RawMessage); ok {
@@ -72,14 +72,14 @@ func Notify[P any](ctx context.Context, c *Client, method mcp.NotificationMethod
 		err = c.Notify(ctx, mcp.Notification{Method: method.Name, Params: raw})
 	}
 	if err != nil {
-		return c.failure(method.Name, "", err)
+		return c.callError(method.Name, "", err)
 	}
 	return nil
 }
 
 // Notify implements [mcp.Notifier]: it is the raw form of the function [Notify].
 func (c *Client) Notify(ctx context.Context, n mcp.Notification) error {
-	l, err := c.conn.acquire(ctx, 0)
+	l, err := c.conn.acquireLink(ctx, 0)
 	if err != nil {
 		return err
 	}

@@ -18,37 +18,37 @@ type NotificationHandler struct {
 // OnNotification returns a handler of notifications of one method. Those whose parameters cannot be read are passed
 // over.
 func OnNotification[P any](method mcp.NotificationMethod[P], f func(P)) NotificationHandler {
-	return NotificationHandler{Method: method.Name, Handle: func(n mcp.Notification) { _ = pass(n, f) }}
+	return NotificationHandler{Method: method.Name, Handle: func(n mcp.Notification) { _ = decodeAndPass(n, f) }}
 }
 
-// notified takes what the transport has no other place for.
-func (c *Client) notified(n mcp.Notification) {
-	c.changed(n)
+// handleNotification takes what the transport has no other place for.
+func (c *Client) handleNotification(n mcp.Notification) {
+	c.invalidate(n)
 	if n.Method == mcp.NotificationElicitationCompleted {
-		c.visits.completed(n)
+		c.urlElicitations.completeElicitation(n)
 	}
 	if len(c.opts.Notifications) > 0 || c.opts.OnLog != nil && n.Method == mcp.NotificationMessage {
-		c.inbox.put(n)
+		c.notifications.add(n)
 	}
 }
 
-// changed drops what a notification makes invalid of what the client holds.
-func (c *Client) changed(n mcp.Notification) {
-	c.cache.changed(n)
+// invalidate drops what a notification makes invalid of what the client holds.
+func (c *Client) invalidate(n mcp.Notification) {
+	c.cache.invalidate(n)
 	if n.Method == mcp.NotificationToolsChanged {
-		c.tools.clear()
+		c.outputSchemas.clear()
 	}
 }
 
-func (c *Client) deliver(n mcp.Notification) {
+func (c *Client) deliverNotification(n mcp.Notification) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.opts.Logger.Error("a handler of notifications panicked", "server", c.name(), "method", n.Method, "panic", p)
+			c.opts.Logger.Error("a handler of notifications panicked", "server", c.serverName(), "method", n.Method, "panic", p)
 		}
 	}()
 	if c.opts.OnLog != nil && n.Method == mcp.NotificationMessage {
-		if err := pass(n, c.opts.OnLog); err != nil {
-			c.opts.Logger.Warn("a log message cannot be read", "server", c.name(), "err", err)
+		if err := decodeAndPass(n, c.opts.OnLog); err != nil {
+			c.opts.Logger.Warn("a log message cannot be read", "server", c.serverName(), "err", err)
 		}
 	}
 	for _, h := range c.opts.Notifications {
@@ -58,11 +58,11 @@ func (c *Client) deliver(n mcp.Notification) {
 	}
 }
 
-// maxInbox bounds the notifications that wait for their handler: beyond it, the oldest is dropped.
-const maxInbox = 1024
+// maxQueuedNotifications bounds the notifications that wait for their handler: beyond it, the oldest is dropped.
+const maxQueuedNotifications = 1024
 
-// inbox hands notifications on, in order, without holding up the connection. Its goroutine lives while there are any.
-type inbox struct {
+// notificationQueue hands notifications on, in order, without holding up the connection. Its goroutine lives while there are any.
+type notificationQueue struct {
 	handle func(mcp.Notification)
 	logger *slog.Logger
 
@@ -73,13 +73,13 @@ type inbox struct {
 	work    sync.WaitGroup
 }
 
-func (b *inbox) put(n mcp.Notification) {
+func (b *notificationQueue) add(n mcp.Notification) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return
 	}
-	if len(b.queue) == maxInbox {
+	if len(b.queue) == maxQueuedNotifications {
 		b.logger.Warn("a notification is dropped: their handler is too slow", "method", b.queue[0].Method)
 		b.queue = b.queue[1:]
 	}
@@ -90,7 +90,7 @@ func (b *inbox) put(n mcp.Notification) {
 	}
 }
 
-func (b *inbox) run() {
+func (b *notificationQueue) run() {
 	for {
 		b.mu.Lock()
 		if len(b.queue) == 0 || b.closed {
@@ -106,7 +106,7 @@ func (b *inbox) run() {
 }
 
 // close drops what waits, and waits for the handler that runs.
-func (b *inbox) close() {
+func (b *notificationQueue) close() {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()

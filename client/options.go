@@ -139,12 +139,12 @@ type CallOptions struct {
 	NoCache bool
 }
 
-func (o *Options) complete(to target) {
-	o.Restart = o.Restart.complete()
-	if to.once {
+func (o *Options) setDefaults(to target) {
+	o.Restart = o.Restart.withDefaults()
+	if to.oneShot {
 		o.Restart.Max = 0
 	}
-	if o.Wire.Verdicts == nil && to.own {
+	if o.Wire.Verdicts == nil && to.isPrivate {
 		o.Wire.Verdicts = new(transport.Verdicts)
 	}
 	if o.Limits.Connect == 0 {
@@ -164,12 +164,12 @@ func (o *Options) complete(to target) {
 	}
 }
 
-// transport returns what the edge needs of the options.
-func (o *Options) transport() transport.ClientOptions {
+// transportOptions returns what the edge needs of the options.
+func (o *Options) transportOptions() transport.ClientOptions {
 	vocabulary := mcp.NewVocabulary(o.Extensions...)
 	return transport.ClientOptions{
 		Info:          o.Info,
-		Capabilities:  o.capabilities(vocabulary),
+		Capabilities:  o.declaredCapabilities(vocabulary),
 		Vocabulary:    vocabulary,
 		Revision:      o.Wire.Revision,
 		ProbeTimeout:  o.Wire.ProbeTimeout,
@@ -180,8 +180,8 @@ func (o *Options) transport() transport.ClientOptions {
 	}
 }
 
-// capabilities declares what is answered and nothing else.
-func (o *Options) capabilities(v *mcp.Vocabulary) mcp.ClientCapabilities {
+// declaredCapabilities declares what is answered and nothing else.
+func (o *Options) declaredCapabilities(v *mcp.Vocabulary) mcp.ClientCapabilities {
 	c := mcp.ClientCapabilities{Extensions: v.Declare()}
 	if o.Answers.Elicit != nil {
 		c.Elicitation = &mcp.ElicitationCapability{Form: &struct{}{}}

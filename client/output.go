@@ -13,15 +13,15 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// output is a tool's result with the members that hold what it put out; nil where they are absent.
-type output struct {
+// toolOutput is a tool's result with the members that hold what it put out; nil where they are absent.
+type toolOutput struct {
 	raw                 json.RawMessage
 	content, structured []byte
 	failed              bool // the tool reports a failure
 }
 
-func readOutput(raw json.RawMessage) output {
-	o := output{raw: raw}
+func parseOutput(raw json.RawMessage) toolOutput {
+	o := toolOutput{raw: raw}
 	for it := rawjson.Object(raw); it.Next(); {
 		switch string(it.Key) {
 		case "content":
@@ -35,8 +35,8 @@ func readOutput(raw json.RawMessage) output {
 	return o
 }
 
-// decode reads the result into the value that out points to.
-func (o *output) decode(out any) error {
+// decodeInto reads the result into the value that out points to.
+func (o *toolOutput) decodeInto(out any) error {
 	switch out := out.(type) {
 	case *string:
 		return decodeText(o.content, o.structured, out)
@@ -46,11 +46,11 @@ func (o *output) decode(out any) error {
 		*out = new(mcp.CallToolResult)
 		return readable(mcp.Decode(o.raw, *out))
 	case *[]mcp.Content:
-		return readable(mcp.Decode(orEmpty(o.content), out))
+		return readable(mcp.Decode(orEmptyArray(o.content), out))
 	case *mcp.Content:
-		return firstContent(o.content, out)
+		return decodeFirstContent(o.content, out)
 	case *json.RawMessage:
-		*out = rawOutput(o.content, o.structured)
+		*out = rawJSONOutput(o.content, o.structured)
 		return nil
 	case *struct{}:
 		return nil
@@ -68,18 +68,18 @@ func readable(err error) error {
 	return nil
 }
 
-func orEmpty(content []byte) []byte {
+func orEmptyArray(content []byte) []byte {
 	if content == nil {
 		return []byte("[]")
 	}
 	return content
 }
 
-// textOf joins the blocks of text; blocks says how many there are, of any type.
-func textOf(content []byte) (text string, texts, blocks int) {
+// joinText joins the blocks of text; blocks says how many there are, of any type.
+func joinText(content []byte) (text string, texts, blocks int) {
 	var more strings.Builder // beyond the first, which is mostly the only one
 	for it := rawjson.Array(content); it.Next(); blocks++ {
-		block, ok := textBlock(it.Value)
+		block, ok := parseTextBlock(it.Value)
 		if !ok {
 			continue
 		}
@@ -93,8 +93,8 @@ func textOf(content []byte) (text string, texts, blocks int) {
 	return text + more.String(), texts, blocks
 }
 
-// textBlock returns the text of a block that is one.
-func textBlock(block []byte) (text string, ok bool) {
+// parseTextBlock returns the text of a block that is one.
+func parseTextBlock(block []byte) (text string, ok bool) {
 	var raw []byte
 	for it := rawjson.Object(block); it.Next(); {
 		switch string(it.Key) {
@@ -111,7 +111,7 @@ func textBlock(block []byte) (text string, ok bool) {
 	return text, true
 }
 
-func firstContent(content []byte, out *mcp.Content) error {
+func decodeFirstContent(content []byte, out *mcp.Content) error {
 	for it := rawjson.Array(content); it.Next(); {
 		return readable(mcp.Decode(it.Value, out))
 	}
@@ -121,7 +121,7 @@ func firstContent(content []byte, out *mcp.Content) error {
 // decodeText takes the text, which stands for structured content where there is both. A result that has content and no
 // text is no string.
 func decodeText(content, structured []byte, out *string) error {
-	text, texts, blocks := textOf(content)
+	text, texts, blocks := joinText(content)
 	switch {
 	case texts > 0 || structured == nil && blocks == 0:
 		*out = text
@@ -137,11 +137,11 @@ func decodeText(content, structured []byte, out *string) error {
 	return nil
 }
 
-func rawOutput(content, structured []byte) json.RawMessage {
+func rawJSONOutput(content, structured []byte) json.RawMessage {
 	if structured != nil {
 		return structured
 	}
-	text, _, _ := textOf(content)
+	text, _, _ := joinText(content)
 	if rawjson.CheckAll([]byte(text)) == nil {
 		return json.RawMessage(text)
 	}
@@ -150,7 +150,7 @@ func rawOutput(content, structured []byte) json.RawMessage {
 
 // decodeFromText reads what servers put into text: all before 2025-06-18, and what is no object before 2026-07-28.
 func decodeFromText(content []byte, out any) error {
-	text, texts, blocks := textOf(content)
+	text, texts, blocks := joinText(content)
 	if a, ok := out.(*any); ok && rawjson.CheckAll([]byte(text)) != nil {
 		*a = text
 		return nil
@@ -164,24 +164,24 @@ func decodeFromText(content []byte, out any) error {
 	return nil
 }
 
-// toolbook holds the output schemas of the tools that were seen in lists. The zero toolbook is ready.
-type toolbook struct {
+// outputSchemas holds the output schemas of the tools that were seen in lists. The zero toolbook is ready.
+type outputSchemas struct {
 	count atomic.Int32 // spares calls the lock where no tool has a schema
 	mu    sync.Mutex
 	tools map[string]*outputSchema
 }
 
-// maxToolbook bounds the tools whose schemas are held.
-const maxToolbook = 4096
+// maxOutputSchemas bounds the tools whose schemas are held.
+const maxOutputSchemas = 4096
 
 // outputSchema is compiled when a result first needs it.
 type outputSchema struct {
 	raw     json.RawMessage
 	once    sync.Once
-	checked *schema.Schema // nil where it cannot be checked here
+	compiled *schema.Schema // nil where it cannot be checked here
 }
 
-func (b *toolbook) learn(t *mcp.Tool) {
+func (b *outputSchemas) recordTool(t *mcp.Tool) {
 	if len(t.OutputSchema) == 0 && b.count.Load() == 0 {
 		return
 	}
@@ -192,7 +192,7 @@ func (b *toolbook) learn(t *mcp.Tool) {
 	case len(t.OutputSchema) == 0:
 		delete(b.tools, t.Name)
 	case known != nil && string(known.raw) == string(t.OutputSchema):
-	case known == nil && len(b.tools) >= maxToolbook:
+	case known == nil && len(b.tools) >= maxOutputSchemas:
 	default:
 		if b.tools == nil {
 			b.tools = map[string]*outputSchema{}
@@ -202,14 +202,14 @@ func (b *toolbook) learn(t *mcp.Tool) {
 	b.count.Store(int32(len(b.tools)))
 }
 
-func (b *toolbook) clear() {
+func (b *outputSchemas) clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.tools)
 	b.count.Store(0)
 }
 
-func (b *toolbook) find(tool string) *outputSchema {
+func (b *outputSchemas) lookupTool(tool string) *outputSchema {
 	if b.count.Load() == 0 {
 		return nil
 	}
@@ -218,25 +218,25 @@ func (b *toolbook) find(tool string) *outputSchema {
 	return b.tools[tool]
 }
 
-// outputSchema returns the tool's compiled output schema, nil if there is none to check with.
-func (c *Client) outputSchema(tool string) *schema.Schema {
-	s := c.tools.find(tool)
+// compiledOutputSchema returns the tool's compiled output schema, nil if there is none to check with.
+func (c *Client) compiledOutputSchema(tool string) *schema.Schema {
+	s := c.outputSchemas.lookupTool(tool)
 	if s == nil {
 		return nil
 	}
 	s.once.Do(func() {
 		var err error
-		if s.checked, err = schema.Compile(s.raw); err != nil {
-			c.opts.Logger.Warn("results of a tool cannot be checked", "server", c.name(), "tool", tool, "err", err)
+		if s.compiled, err = schema.Compile(s.raw); err != nil {
+			c.opts.Logger.Warn("results of a tool cannot be checked", "server", c.serverName(), "tool", tool, "err", err)
 		}
 	})
-	return s.checked
+	return s.compiled
 }
 
 // checkOutput checks structured content against the tool's output schema, where that is known (server/tools: clients
 // should).
-func (c *Client) checkOutput(tool string, o output) error {
-	s := c.outputSchema(tool)
+func (c *Client) checkOutput(tool string, o toolOutput) error {
+	s := c.compiledOutputSchema(tool)
 	if s == nil || o.structured == nil {
 		return nil
 	}
@@ -246,5 +246,5 @@ func (c *Client) checkOutput(tool string, o output) error {
 	}
 	res := new(mcp.CallToolResult)
 	_ = mcp.Decode(o.raw, res) // it may be beyond reading; the error says enough
-	return c.failure(mcp.MethodCallTool, tool, &OutputError{Tool: tool, Result: res, Err: err})
+	return c.callError(mcp.MethodCallTool, tool, &OutputError{Tool: tool, Result: res, Err: err})
 }

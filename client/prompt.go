@@ -10,5 +10,5 @@ import (
 // GetPrompt returns the prompt's messages, with the arguments filled in.
 func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]string, opts ...CallOptions) (*mcp.GetPromptResult, error) {
 	params := &mcp.GetPromptParams{Name: name, Arguments: args}
-	return named[mcp.GetPromptResult](ctx, c, mcp.MethodGetPrompt, name, params, options.Merge(opts))
+	return callNamed[mcp.GetPromptResult](ctx, c, mcp.MethodGetPrompt, name, params, options.Merge(opts))
 }

@@ -11,7 +11,7 @@ func FixedRoots(roots ...mcp.Root) func(context.Context) ([]mcp.Root, error) {
 	return func(context.Context) ([]mcp.Root, error) { return roots, nil }
 }
 
-func (c *Client) roots(ctx context.Context) (*mcp.ListRootsResult, error) {
+func (c *Client) listRoots(ctx context.Context) (*mcp.ListRootsResult, error) {
 	roots, err := c.opts.Answers.Roots(ctx)
 	if err != nil {
 		return nil, err

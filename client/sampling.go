@@ -7,8 +7,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// sample lets the client's model speak, within what was declared.
-func (c *Client) sample(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+// sampleModel lets the client's model speak, within what was declared.
+func (c *Client) sampleModel(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	if (p.Tools != nil || p.ToolChoice != nil) && !c.opts.Answers.SampleTools {
 		return nil, mcp.InvalidParams("this client did not declare sampling with tools")
 	}

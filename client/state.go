@@ -45,50 +45,50 @@ func (s State) String() string {
 }
 
 // State returns the present state of the connection.
-func (c *Client) State() State { return c.conn.present() }
+func (c *Client) State() State { return c.conn.currentState() }
 
-func (c *connection) present() State {
+func (c *connection) currentState() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// set enters a state; c.mu is held. Call announce once it is released.
-func (c *connection) set(s State) {
+// setState enters a state; c.mu is held. Call announce once it is released.
+func (c *connection) setState(s State) {
 	s.Since = time.Now()
 	c.state = s
-	c.untold = append(c.untold, s)
+	c.unreported = append(c.unreported, s)
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// enter sets the state and announces it, unless the client is closed.
-func (c *connection) enter(s State) {
+// enterState sets the state and announces it, unless the client is closed.
+func (c *connection) enterState(s State) {
 	c.mu.Lock()
 	if c.state.Status != Closed {
-		c.set(s)
+		c.setState(s)
 	}
 	c.mu.Unlock()
-	c.announce()
+	c.reportStates()
 }
 
-// announce tells of states that were not told yet: no lock is held while it tells, and only one goroutine does.
-func (c *connection) announce() {
+// reportStates tells of states that were not told yet: no lock is held while it tells, and only one goroutine does.
+func (c *connection) reportStates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.telling {
+	if c.reporting {
 		return
 	}
-	c.telling = true
-	defer func() { c.telling = false }()
-	for len(c.untold) > 0 {
-		s := c.untold[0]
-		c.untold = c.untold[1:]
-		c.tell(s)
+	c.reporting = true
+	defer func() { c.reporting = false }()
+	for len(c.unreported) > 0 {
+		s := c.unreported[0]
+		c.unreported = c.unreported[1:]
+		c.reportState(s)
 	}
 }
 
-func (c *connection) tell(s State) {
+func (c *connection) reportState(s State) {
 	if c.onState == nil {
 		return
 	}

@@ -9,30 +9,30 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// answerLive answers what a legacy server asks while it handles a call. The calls that may wait for the answer do not
+// answerLegacyQuestion answers what a legacy server asks while it handles a call. The calls that may wait for the answer do not
 // get older meanwhile.
-func (c *Client) answerLive(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	resume := c.clock.pause(ctx)
+func (c *Client) answerLegacyQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	resume := c.clocks.pauseFor(ctx)
 	defer resume()
-	return c.answer(ctx, req)
+	return c.answerQuestion(ctx, req)
 }
 
-// answer is the one place where questions of servers are answered, in either era. A panic becomes the answer's error.
-func (c *Client) answer(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
+// answerQuestion is the one place where questions of servers are answered, in either era. A panic becomes the answer's error.
+func (c *Client) answerQuestion(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.opts.Logger.Error("answering a server panicked", "server", c.name(), "method", req.Method, "panic", p,
+			c.opts.Logger.Error("answering a server panicked", "server", c.serverName(), "method", req.Method, "panic", p,
 				"stack", string(debug.Stack()))
 			res, err = nil, fmt.Errorf("answering %s panicked: %v", req.Method, p)
 		}
 	}()
 	switch {
 	case req.Method == mcp.MethodElicit && c.opts.Answers.Elicit != nil:
-		return answerAs(req, func(p *mcp.ElicitParams) (any, error) { return c.elicit(ctx, p) })
+		return answerTyped(req, func(p *mcp.ElicitParams) (any, error) { return c.askUser(ctx, p) })
 	case req.Method == mcp.MethodCreateMessage && c.opts.Answers.Sample != nil:
-		return answerAs(req, func(p *mcp.CreateMessageParams) (any, error) { return c.sample(ctx, p) })
+		return answerTyped(req, func(p *mcp.CreateMessageParams) (any, error) { return c.sampleModel(ctx, p) })
 	case req.Method == mcp.MethodListRoots && c.opts.Answers.Roots != nil:
-		return answerAs(req, func(*mcp.None) (any, error) { return c.roots(ctx) })
+		return answerTyped(req, func(*mcp.None) (any, error) { return c.listRoots(ctx) })
 	}
 	for _, h := range c.opts.Answers.Requests {
 		if h.Method == req.Method {
@@ -45,7 +45,7 @@ func (c *Client) answer(ctx context.Context, req *mcp.Request) (res *mcp.Result,
 	return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "this client does not answer %s", req.Method)
 }
 
-func answerAs[P any](req *mcp.Request, f func(*P) (any, error)) (*mcp.Result, error) {
+func answerTyped[P any](req *mcp.Request, f func(*P) (any, error)) (*mcp.Result, error) {
 	var p P
 	if err := mcp.Decode(req.Params, &p); err != nil {
 		return nil, mcp.InvalidParams("%s: %v", req.Method, err)
@@ -69,6 +69,6 @@ type RequestHandler struct {
 // its code. Say what has to be declared for it in Extensions or Capabilities of [Options].
 func OnRequest[P, R any](method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) RequestHandler {
 	return RequestHandler{Method: method.Name, Handle: func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-		return answerAs(req, func(p *P) (any, error) { return fn(ctx, *p) })
+		return answerTyped(req, func(p *P) (any, error) { return fn(ctx, *p) })
 	}}
 }

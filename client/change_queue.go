@@ -30,67 +30,67 @@ type changeQueue struct {
 	mu      sync.Mutex
 	waiting []Change // from next on
 	next    int
-	said    map[string]bool
+	queued    map[string]bool
 	ended   bool
-	some    chan struct{} // holds a token while changes may wait, or the end
+	ready    chan struct{} // holds a token while changes may wait, or the end
 }
 
 func newChangeQueue() *changeQueue {
-	return &changeQueue{said: map[string]bool{}, some: make(chan struct{}, 1)}
+	return &changeQueue{queued: map[string]bool{}, ready: make(chan struct{}, 1)}
 }
 
-func (q *changeQueue) put(n mcp.Notification) {
+func (q *changeQueue) addNotification(n mcp.Notification) {
 	change := Change{Method: n.Method, Params: n.Params}
 	if n.Method == mcp.NotificationResourceUpdated {
 		change.URI, _ = rawjson.String(rawjson.Lookup(n.Params, "uri"))
 	}
-	q.add(change)
+	q.addChange(change)
 }
 
-// gap replaces what waits: everything has to be read anew in any case.
-func (q *changeQueue) gap() {
+// addGap replaces what waits: everything has to be read anew in any case.
+func (q *changeQueue) addGap() {
 	q.mu.Lock()
-	q.reset()
+	q.dropWaiting()
 	q.mu.Unlock()
-	q.add(Change{Gap: true})
+	q.addChange(Change{Gap: true})
 }
 
-func (q *changeQueue) reset() { q.waiting, q.next, q.said = nil, 0, map[string]bool{} }
+func (q *changeQueue) dropWaiting() { q.waiting, q.next, q.queued = nil, 0, map[string]bool{} }
 
-// end says that no changes follow.
-func (q *changeQueue) end() {
+// endChanges says that no changes follow.
+func (q *changeQueue) endChanges() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.ended = true
-	q.wake()
+	q.wakeReader()
 }
 
-func (q *changeQueue) wake() {
+func (q *changeQueue) wakeReader() {
 	select {
-	case q.some <- struct{}{}:
+	case q.ready <- struct{}{}:
 	default:
 	}
 }
 
-func (q *changeQueue) add(change Change) {
+func (q *changeQueue) addChange(change Change) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if key, same := change.key(); same {
-		if q.said[key] {
+	if key, same := change.dedupKey(); same {
+		if q.queued[key] {
 			return
 		}
-		q.said[key] = true
+		q.queued[key] = true
 	}
 	if len(q.waiting)-q.next >= maxChanges {
-		q.reset()
+		q.dropWaiting()
 		change = Change{Gap: true}
 	}
 	q.waiting = append(q.waiting, change)
-	q.wake()
+	q.wakeReader()
 }
 
-// key tells changes apart that say the same; those of extensions never do, since their parameters are news.
-func (c Change) key() (key string, same bool) {
+// dedupKey tells changes apart that say the same; those of extensions never do, since their parameters are news.
+func (c Change) dedupKey() (key string, same bool) {
 	switch c.Method {
 	case "", mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged:
 		return c.Method, true
@@ -100,18 +100,18 @@ func (c Change) key() (key string, same bool) {
 	return "", false
 }
 
-// take waits for the next change; ok is false when there is none and none will follow.
-func (q *changeQueue) take() (change Change, ok bool) {
+// nextChange waits for the next change; ok is false when there is none and none will follow.
+func (q *changeQueue) nextChange() (change Change, ok bool) {
 	for {
-		change, ok, ended := q.first()
+		change, ok, ended := q.tryNext()
 		if ok || ended {
 			return change, ok
 		}
-		<-q.some // to wait for one thing costs half of what it costs to wait for two
+		<-q.ready // to wait for one thing costs half of what it costs to wait for two
 	}
 }
 
-func (q *changeQueue) first() (change Change, ok, ended bool) {
+func (q *changeQueue) tryNext() (change Change, ok, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.next == len(q.waiting) {
@@ -120,15 +120,15 @@ func (q *changeQueue) first() (change Change, ok, ended bool) {
 	change = q.waiting[q.next]
 	q.waiting[q.next] = Change{}
 	q.next++
-	q.tidy()
-	if key, same := change.key(); same {
-		delete(q.said, key)
+	q.reclaimSpace()
+	if key, same := change.dedupKey(); same {
+		delete(q.queued, key)
 	}
 	return change, true, false
 }
 
-// tidy has the room of what was taken used again, but for that of a flood.
-func (q *changeQueue) tidy() {
+// reclaimSpace has the room of what was taken used again, but for that of a flood.
+func (q *changeQueue) reclaimSpace() {
 	const usual = 16
 	switch {
 	case q.next < len(q.waiting) && q.next < maxChanges:
