@@ -106,10 +106,10 @@ func as(principal string, req *mcp.Request) *mcp.Request {
 func serve(t testing.TB, h mcp.Handler, req *mcp.Request) string {
 	t.Helper()
 	res, err := h.ServeMCP(t.Context(), req)
-	return text(t, res, err)
+	return unescapeString(t, res, err)
 }
 
-func text(t testing.TB, res *mcp.Result, err error) string {
+func unescapeString(t testing.TB, res *mcp.Result, err error) string {
 	t.Helper()
 	if err != nil {
 		if res != nil {
