@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -9,15 +10,16 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// answerLegacyQuestion answers what a legacy server asks while it handles a call. The calls that may wait for the answer do not
-// get older meanwhile.
+// answerLegacyQuestion answers a question that a legacy server sends while it handles a call. The
+// clocks of the calls that may be waiting for the answer stop meanwhile.
 func (c *Client) answerLegacyQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	resume := c.clocks.pauseFor(ctx)
 	defer resume()
 	return c.answerQuestion(ctx, req)
 }
 
-// answerQuestion is the one place where questions of servers are answered, in either era. A panic becomes the answer's error.
+// answerQuestion answers one question of the server. The questions of both eras come here. A panic
+// of an answering function becomes the answer's error.
 func (c *Client) answerQuestion(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -45,6 +47,7 @@ func (c *Client) answerQuestion(ctx context.Context, req *mcp.Request) (res *mcp
 	return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "this client does not answer %s", req.Method)
 }
 
+// answerTyped decodes the parameters of a question for f, and wraps f's result.
 func answerTyped[P any](req *mcp.Request, f func(*P) (any, error)) (*mcp.Result, error) {
 	var p P
 	if err := mcp.Decode(req.Params, &p); err != nil {
@@ -57,18 +60,46 @@ func answerTyped[P any](req *mcp.Request, f func(*P) (any, error)) (*mcp.Result,
 	return &mcp.Result{Value: value}, nil
 }
 
-// RequestHandler answers what servers ask with one method. Make a typed one with [OnRequest].
+// RequestHandler answers the questions of one method. [OnRequest] makes a typed one.
 type RequestHandler struct {
 	Method string
-	// Handle is called concurrently. Its ctx ends when the call that led to the question does.
+	// Handle may be called concurrently. ctx ends with the call that led to the question.
 	Handle func(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
 }
 
-// OnRequest returns a handler of one method that servers ask with, of an extension or agreed on with the server: live in the
-// legacy era, as an input request in the modern one. The result must be an object. An [*mcp.Error] reaches the server with
-// its code. Say what has to be declared for it in Extensions or Capabilities of [Options].
+// OnRequest returns a handler for one method that servers ask with: a method of an extension, or
+// one that client and server agreed on. A legacy server asks live, a modern one through an input
+// request; fn answers both. The result must be a JSON object. If fn returns an [*mcp.Error], the
+// server gets its code. Declare the method in Extensions or in Answers.Capabilities of [Options] if
+// the server needs to know of it.
 func OnRequest[P, R any](method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) RequestHandler {
 	return RequestHandler{Method: method.Name, Handle: func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		return answerTyped(req, func(p *P) (any, error) { return fn(ctx, *p) })
 	}}
+}
+
+// FixedRoots returns a function for [Answers].Roots that always returns the same roots.
+func FixedRoots(roots ...mcp.Root) func(context.Context) ([]mcp.Root, error) {
+	return func(context.Context) ([]mcp.Root, error) { return roots, nil }
+}
+
+func (c *Client) listRoots(ctx context.Context) (*mcp.ListRootsResult, error) {
+	roots, err := c.opts.Answers.Roots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ListRootsResult{Roots: roots}, nil
+}
+
+// sampleModel asks the client's model for a message. It refuses tools that the client did not
+// declare.
+func (c *Client) sampleModel(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	if (p.Tools != nil || p.ToolChoice != nil) && !c.opts.Answers.SampleTools {
+		return nil, mcp.InvalidParams("this client did not declare sampling with tools")
+	}
+	res, err := c.opts.Answers.Sample(ctx, p)
+	if err == nil && res == nil {
+		err = errors.New("Answers.Sample returned neither a message nor an error")
+	}
+	return res, err
 }

@@ -11,14 +11,15 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Bounds of a client's cache: what was not used for longest goes first.
+// Bounds of a client's cache. The least recently used result is evicted first.
 const (
 	maxCacheEntries = 1024
 	maxCacheBytes   = 16 << 20
 )
 
-// cache keeps results for as long as the server allows (server/utilities/caching). It belongs to one client, hence to
-// one authorization context, so that private results may be kept too. The zero cache is ready.
+// cache keeps results for as long as the server allows (server/utilities/caching). It belongs to
+// one client and therefore to one authorization context, so it may hold private results too. The
+// zero cache is ready.
 type cache struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element // of *entry
@@ -35,7 +36,7 @@ type cacheEntry struct {
 
 func (e *cacheEntry) size() int { return len(e.key) + len(e.resp.Raw) + 256 }
 
-// cacheSlot is where a result that is being fetched may be kept. The zero slot is nowhere.
+// cacheSlot is the place for a result that is being fetched. The zero slot stores nothing.
 type cacheSlot struct {
 	key, method, uri string
 	epoch            uint64
@@ -62,7 +63,8 @@ func (c *cache) lookupResult(method string, params json.RawMessage, now time.Tim
 	return s, nil
 }
 
-// cacheSlotFor derives the key: the method and the parameters that affect the result. Retries have none.
+// cacheSlotFor derives the key from the method and the parameters that affect the result. ok is
+// false for a retry with answers, which must not be cached.
 func cacheSlotFor(method string, params json.RawMessage) (s cacheSlot, ok bool) {
 	key := append(append(make([]byte, 0, len(method)+len(params)+1), method...), ' ')
 	for it := rawjson.Object(params); it.Next(); {
@@ -80,7 +82,8 @@ func cacheSlotFor(method string, params json.RawMessage) (s cacheSlot, ok bool) 
 	return s, true
 }
 
-// storeResult keeps a result, unless it may not be kept or became invalid while it was on its way.
+// storeResult stores a result, unless the server forbids it or a change made it stale while it was
+// on its way.
 func (c *cache) storeResult(s cacheSlot, resp *mcp.Response) {
 	if s.key == "" || resp.Type != mcp.ResultComplete || resp.Cache.TTL <= 0 {
 		return
@@ -110,8 +113,9 @@ func (c *cache) removeEntry(at *list.Element) {
 	c.bytes -= e.size()
 }
 
-// dropMethod removes the results of the method for which gone reports true, and those on their way.
-func (c *cache) dropMethod(method string, gone func(*cacheEntry) bool) {
+// dropMethod removes the results of the method that isStale selects; nil selects all. Results of
+// the method that are on their way will not be stored.
+func (c *cache) dropMethod(method string, isStale func(*cacheEntry) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.epochs == nil {
@@ -120,14 +124,14 @@ func (c *cache) dropMethod(method string, gone func(*cacheEntry) bool) {
 	c.epochs[method]++
 	for at := c.used.Front(); at != nil; {
 		next := at.Next()
-		if e := at.Value.(*cacheEntry); e.method == method && (gone == nil || gone(e)) {
+		if e := at.Value.(*cacheEntry); e.method == method && (isStale == nil || isStale(e)) {
 			c.removeEntry(at)
 		}
 		at = next
 	}
 }
 
-// invalidate removes what a notification makes invalid.
+// invalidate removes the results that a notification makes stale.
 func (c *cache) invalidate(n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationToolsChanged:
@@ -139,14 +143,14 @@ func (c *cache) invalidate(n mcp.Notification) {
 		c.dropMethod(mcp.MethodListResourceTemplates, nil)
 	case mcp.NotificationResourceUpdated:
 		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
-		// The URI may be one of a part of the resource that was read, or the other way round.
+		// The updated URI may name a part of the resource that was read, or the reverse.
 		c.dropMethod(mcp.MethodReadResource, func(e *cacheEntry) bool {
 			return strings.HasPrefix(e.uri, uri) || strings.HasPrefix(uri, e.uri)
 		})
 	}
 }
 
-// clear removes everything, and what is on its way.
+// clear removes all results and refuses those on their way.
 func (c *cache) clear() {
 	for _, method := range []string{
 		mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources,

@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// callMethod makes one call of a user: from the cache, or from the server with everything that a call may bring. name is what
-// the call is about, for errors.
+// callMethod makes one call for the user: it looks into the cache, applies the limits, answers the
+// server's questions and stores the result. name is the tool, prompt or URI for errors.
 func (c *Client) callMethod(ctx context.Context, method, name string, params json.RawMessage, o CallOptions) (*mcp.Response, error) {
 	slot, resp := c.lookupCache(method, params, &o)
 	if resp != nil {
@@ -37,7 +37,8 @@ func (c *Client) callMethod(ctx context.Context, method, name string, params jso
 	return resp, nil
 }
 
-// exchangeRounds sends the request until its result asks for nothing more. asked says that an earlier one did.
+// exchangeRounds sends the request and its retries until a result asks for nothing more. asked
+// reports whether any result asked, so that the final one must not be cached.
 func (c *Client) exchangeRounds(ctx context.Context, method string, params json.RawMessage, o *CallOptions, k *callClock) (res *mcp.Response, asked bool, err error) {
 	req := &mcp.Request{Method: method, Params: params, LogLevel: c.callLogLevel(o), Notify: c.callListener(o, k)}
 	req.NoProgress = o.OnProgress == nil && !k.hasIdleLimit()
@@ -64,7 +65,7 @@ func (c *Client) exchangeRounds(ctx context.Context, method string, params json.
 	}
 }
 
-// sendRequest makes one round trip. It is made again where that is safe.
+// sendRequest makes one round trip, and repeats it after failures where that is safe.
 func (c *Client) sendRequest(ctx context.Context, req *mcp.Request, k *callClock, reach time.Duration) (*mcp.Response, error) {
 	var failed failedAttempts
 	for {
@@ -81,19 +82,20 @@ func (c *Client) sendRequest(ctx context.Context, req *mcp.Request, k *callClock
 	}
 }
 
-// failedAttempts are those of one request that have failed.
+// failedAttempts counts the failed attempts of one request.
 type failedAttempts struct {
-	since time.Time
-	unsent int // before the request was sent
-	interrupted   int // after that
+	since       time.Time
+	unsent      int // failed before the request was sent
+	interrupted int // failed later, so that the server may have handled it
 }
 
-// maxInterrupted bounds how often a request is sent again that may have been served: a server that dies takes the connection first, and
-// the one in its place then does not know the session.
+// maxInterrupted bounds the repetitions of a request that the server may have handled. It is 2,
+// because a server that restarts first cuts the connection, and its successor then rejects the
+// unknown session.
 const maxInterrupted = 2
 
-// awaitRetry reports whether a request that failed may be sent again, when it is time to. What was never sent, since the server
-// could not be reached, may be any request.
+// awaitRetry waits until a failed request may be sent again. It returns false if it must not be.
+// Any request may be repeated if it was never sent; otherwise only a request that changes nothing.
 func (c *Client) awaitRetry(ctx context.Context, l *link, method string, reach time.Duration, failed *failedAttempts, err error) bool {
 	if failed.since.IsZero() {
 		failed.since = time.Now()
@@ -116,18 +118,18 @@ func (c *Client) awaitRetry(ctx context.Context, l *link, method string, reach t
 	return false
 }
 
-// retryDelay is how long to wait before a try.
+// retryDelay returns the wait before an attempt.
 func (c *Client) retryDelay(try int) time.Duration {
 	return backoff{c.opts.Restart.Base, c.opts.Restart.Cap}.delay(try)
 }
 
-// wasUnsent reports whether nothing was sent, since there was no connection to be had.
+// wasUnsent reports whether the request was never sent because no connection could be opened.
 func wasUnsent(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && failed.Op == "dial" || errors.Is(err, transport.ErrUnsent)
 }
 
-// checkResultType refuses results of a type that nobody registered.
+// checkResultType refuses result types that no extension registered.
 func (c *Client) checkResultType(resp *mcp.Response) error {
 	if requireComplete(resp) == nil || c.conn.options.Vocabulary.ResultType(resp.Type) {
 		return nil
@@ -135,7 +137,7 @@ func (c *Client) checkResultType(resp *mcp.Response) error {
 	return fmt.Errorf("the server sent a result of type %q, which this client does not know; see Options.Extensions", resp.Type)
 }
 
-// requireComplete refuses results that are no complete one of the core.
+// requireComplete refuses every result type but the core's complete result.
 func requireComplete(resp *mcp.Response) error {
 	if resp.Type == mcp.ResultComplete || resp.Type == "" {
 		return nil
@@ -153,8 +155,8 @@ func (c *Client) callLogLevel(o *CallOptions) mcp.LoggingLevel {
 	return c.opts.LogLevel
 }
 
-// callListener returns what takes the notifications of a call, nil where nobody listens: then the server is not asked to
-// send any.
+// callListener returns the function for the notifications of a call. It returns nil if neither the
+// caller nor the idle limit needs them, and the server is then not asked to send any.
 func (c *Client) callListener(o *CallOptions, k *callClock) func(mcp.Notification) {
 	onLog := o.OnLog
 	if onLog == nil {
@@ -174,13 +176,13 @@ func (c *Client) callListener(o *CallOptions, k *callClock) func(mcp.Notificatio
 			err = decodeAndPass(n, onLog)
 		}
 		if err != nil {
-			logger.Warn("a notification cannot be read", "server", c.serverName(), "method", n.Method, "err", err)
+			logger.Warn("cannot decode a notification", "server", c.serverName(), "method", n.Method, "err", err)
 		}
 	}
 }
 
-// onlyRising leaves out progress that falls behind what was reported: a call that is retried with answers starts again at the
-// server, and not for the user.
+// onlyRising drops progress that does not exceed the progress already reported: a call that is
+// retried with answers starts again at the server, but not for the user.
 func onlyRising(f func(mcp.ProgressParams)) func(mcp.ProgressParams) {
 	if f == nil {
 		return nil
@@ -224,7 +226,7 @@ func addMeta(params json.RawMessage, meta mcp.Meta) (json.RawMessage, error) {
 	return rawjson.Set(params, "_meta", append(merged, raw[1:]...)), nil
 }
 
-// lookupCache returns the result that the cache holds for a request, or else where to keep the one to come.
+// lookupCache returns the cached result of a request, or the slot for its result.
 func (c *Client) lookupCache(method string, params json.RawMessage, o *CallOptions) (cacheSlot, *mcp.Response) {
 	if c.opts.NoCache || o.NoCache || !mcp.Cacheable(method) {
 		return cacheSlot{}, nil

@@ -9,30 +9,31 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Change is something that a watch reports.
+// Change is one change that a [Watch] reports.
 type Change struct {
 	// Method is the notification's name, such as [mcp.NotificationToolsChanged]; empty for a gap.
 	Method string
-	// URI is the resource that was updated. It may be a part of the one that was asked for.
+	// URI is the updated resource. It may be a part of the resource that was subscribed to.
 	URI string
 	// Params are the notification's parameters, nil if it has none.
 	Params json.RawMessage
-	// Gap says that changes may have been missed, because the subscription was interrupted or too many changes came:
-	// read anew what matters.
+	// Gap reports that changes may have been missed, because the subscription was interrupted or
+	// too many changes arrived: read again whatever matters.
 	Gap bool
 }
 
-// maxChanges bounds the changes that wait for the loop: beyond it, they become a gap.
+// maxChanges bounds the changes that wait for the loop. If more arrive, a gap replaces them all.
 const maxChanges = 1024
 
-// changeQueue holds the changes that wait for the loop. What says the same as one that waits is not added.
+// changeQueue holds the changes that wait for the loop of [Watch.Changes]. A change equal to a
+// waiting one is not added.
 type changeQueue struct {
 	mu      sync.Mutex
 	waiting []Change // from next on
 	next    int
-	queued    map[string]bool
+	queued  map[string]bool // dedup keys of the waiting changes
 	ended   bool
-	ready    chan struct{} // holds a token while changes may wait, or the end
+	ready   chan struct{} // holds a token while changes may wait, or the end
 }
 
 func newChangeQueue() *changeQueue {
@@ -47,7 +48,7 @@ func (q *changeQueue) addNotification(n mcp.Notification) {
 	q.addChange(change)
 }
 
-// addGap replaces what waits: everything has to be read anew in any case.
+// addGap replaces the waiting changes by a gap, since the reader must read everything again anyway.
 func (q *changeQueue) addGap() {
 	q.mu.Lock()
 	q.dropWaiting()
@@ -57,7 +58,7 @@ func (q *changeQueue) addGap() {
 
 func (q *changeQueue) dropWaiting() { q.waiting, q.next, q.queued = nil, 0, map[string]bool{} }
 
-// endChanges says that no changes follow.
+// endChanges marks the end: nextChange returns the waiting changes and then ok false.
 func (q *changeQueue) endChanges() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,7 +76,7 @@ func (q *changeQueue) wakeReader() {
 func (q *changeQueue) addChange(change Change) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if key, same := change.dedupKey(); same {
+	if key, ok := change.dedupKey(); ok {
 		if q.queued[key] {
 			return
 		}
@@ -89,8 +90,9 @@ func (q *changeQueue) addChange(change Change) {
 	q.wakeReader()
 }
 
-// dedupKey tells changes apart that say the same; those of extensions never do, since their parameters are news.
-func (c Change) dedupKey() (key string, same bool) {
+// dedupKey returns the key that equal changes share. ok is false for changes of extensions, whose
+// parameters may differ in meaning.
+func (c Change) dedupKey() (key string, ok bool) {
 	switch c.Method {
 	case "", mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged:
 		return c.Method, true
@@ -100,14 +102,14 @@ func (c Change) dedupKey() (key string, same bool) {
 	return "", false
 }
 
-// nextChange waits for the next change; ok is false when there is none and none will follow.
+// nextChange waits for the next change. ok is false at the end.
 func (q *changeQueue) nextChange() (change Change, ok bool) {
 	for {
 		change, ok, ended := q.tryNext()
 		if ok || ended {
 			return change, ok
 		}
-		<-q.ready // to wait for one thing costs half of what it costs to wait for two
+		<-q.ready // a receive costs half as much as a select over two channels
 	}
 }
 
@@ -121,13 +123,14 @@ func (q *changeQueue) tryNext() (change Change, ok, ended bool) {
 	q.waiting[q.next] = Change{}
 	q.next++
 	q.reclaimSpace()
-	if key, same := change.dedupKey(); same {
+	if key, ok := change.dedupKey(); ok {
 		delete(q.queued, key)
 	}
 	return change, true, false
 }
 
-// reclaimSpace has the room of what was taken used again, but for that of a flood.
+// reclaimSpace reuses the space of the changes that were read. After a burst it releases the large
+// array.
 func (q *changeQueue) reclaimSpace() {
 	const usual = 16
 	switch {

@@ -7,19 +7,19 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Client calls one server. Make one with [Dial]; it is safe for concurrent use.
+// Client calls one server. [Dial] makes one. All methods may be called concurrently.
 type Client struct {
-	opts  Options
-	conn  *connection
-	cache cache
+	opts          Options
+	conn          *connection
+	cache         cache
 	outputSchemas outputSchemas
 	notifications notificationQueue
-	userTurn chan struct{} // held while a question is with the user: there is one of them
-	clocks callClocks
+	userTurn      chan struct{} // holds a token while the user reads a question: one at a time
+	clocks        callClocks
 
-	urlElicitations  urlElicitations
-	closing sync.Once
-	closed  error
+	urlElicitations urlElicitations
+	closing         sync.Once
+	closed          error
 }
 
 var (
@@ -27,8 +27,9 @@ var (
 	_ mcp.Notifier  = (*Client)(nil)
 )
 
-// RoundTrip sends a request as it is and returns the response as it is: an input_required result is returned, nothing
-// is cached, and no limit of [Options] but Connect holds. So a Client is an [mcp.Transport] that heals.
+// RoundTrip sends a raw request and returns the raw response: an input_required result is not
+// answered, nothing is cached, and of [Limits] only Connect applies. It makes a Client an
+// [mcp.Transport] that reconnects.
 func (c *Client) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
 	l, err := c.conn.acquireLink(ctx, 0)
 	if err != nil {
@@ -37,8 +38,9 @@ func (c *Client) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response
 	return l.transport.RoundTrip(ctx, req)
 }
 
-// Close ends the connection, the server where it was started for this client, all watches and all calls, and waits for
-// that. Whatever is called afterwards fails with [mcp.ErrClosed]. It may be called more than once.
+// Close ends the connection, all watches and all calls, stops the server if this client started it,
+// and waits for all of that. Later calls fail with [mcp.ErrClosed]. Close may be called more than
+// once; each call returns the error of the first one.
 func (c *Client) Close() error {
 	c.closing.Do(func() {
 		c.closed = c.conn.close()
@@ -47,8 +49,8 @@ func (c *Client) Close() error {
 	return c.closed
 }
 
-// Transport returns the connection that is in use, such as for [stdio.ChildOf]; nil while there is none. It is the
-// client's: do not close it.
+// Transport returns the connection in use, for example for [stdio.ChildOf], or nil while the client
+// is not connected. The client owns it: do not close it.
 func (c *Client) Transport() mcp.Transport {
 	if l := c.conn.current.Load(); l != nil {
 		return l.transport
@@ -56,7 +58,7 @@ func (c *Client) Transport() mcp.Transport {
 	return nil
 }
 
-// serverName is how the user knows the server.
+// serverName returns the name by which the user knows the server.
 func (c *Client) serverName() string {
 	if c.opts.Name != "" {
 		return c.opts.Name

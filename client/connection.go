@@ -12,16 +12,18 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// Restart says how a lost connection is restored: by dialing again, which starts a server that was started anew.
+// Restart says how a lost connection is restored. The client dials again; if the target is a
+// command, that starts the server again.
 type Restart struct {
-	// Max bounds the attempts in a row; a connection that held for a minute begins a new row. 0: 5; negative: none.
+	// Max bounds the consecutive attempts. The count starts again after a connection that lasted a
+	// minute. 0 means 5; a negative value means that the client does not reconnect.
 	Max int
-	// Base is the wait before the first attempt, doubled before each further one, up to Cap, and shortened at random by
-	// up to half. 0: 250 ms and 30 s.
+	// Base is the wait before the first attempt. It doubles before each further attempt, up to Cap,
+	// and is shortened at random by up to half. 0 means 250 ms and 30 s.
 	Base, Cap time.Duration
 }
 
-// stableAfter is how long a connection must hold for its loss to begin a new row of attempts.
+// stableAfter is how long a connection must last for its loss to restart the count of attempts.
 const stableAfter = time.Minute
 
 func (r Restart) withDefaults() Restart {
@@ -42,40 +44,40 @@ func (r Restart) withDefaults() Restart {
 
 // connection holds the transport to the server and replaces it when it is lost.
 type connection struct {
-	dialer  transport.Dialer
-	options transport.ClientOptions
-	oneShot    bool // it cannot be dialed again
-	isCommand  bool // it is a command
-	restart Restart
+	dialer       transport.Dialer
+	options      transport.ClientOptions
+	oneShot      bool // cannot be dialed again
+	isCommand    bool // the server is a child process
+	restart      Restart
 	connectLimit time.Duration
 
-	answer  mcp.Handler            // takes what a legacy server asks
-	notify  func(mcp.Notification) // takes what belongs to no call
-	reset   func()                 // forgets what was learned over a connection that is lost
+	answer  mcp.Handler            // answers the questions of legacy servers
+	notify  func(mcp.Notification) // handles notifications that belong to no call
+	reset   func()                 // forgets the lists and results of the lost connection
 	onState func(State)
 
-	current   atomic.Pointer[link]   // nil unless Ready
-	server atomic.Pointer[Server] // of the last link
-	lifetime   context.Context        // ends with Close
-	endLifetime    context.CancelFunc
-	retryNow   chan struct{} // cuts the wait for the next attempt short
-	goroutines   sync.WaitGroup
+	current     atomic.Pointer[link]   // nil unless Ready
+	server      atomic.Pointer[Server] // of the last link
+	lifetime    context.Context        // ends with Close
+	endLifetime context.CancelFunc
+	retryNow    chan struct{} // ends the wait for the next attempt
+	goroutines  sync.WaitGroup
 
-	mu      sync.Mutex
-	state   State
-	changed chan struct{} // closed when the state changes
-	unreported  []State
-	reporting bool
-	tries   int // attempts in this row
+	mu         sync.Mutex
+	state      State
+	changed    chan struct{} // closed when the state changes
+	unreported []State
+	reporting  bool
+	tries      int // consecutive attempts
 }
 
-// link is one transport, and what it is given as [mcp.Inbound].
+// link is one transport and the [mcp.Inbound] that receives its requests and notifications.
 type link struct {
-	owner     *connection
-	transport mcp.Transport
-	server    Server
-	readySince     time.Time
-	err       error // why it was lost; guarded by owner.mu
+	owner      *connection
+	transport  mcp.Transport
+	server     Server
+	readySince time.Time
+	err        error // why it was lost; guarded by owner.mu
 }
 
 func (l *link) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -86,7 +88,8 @@ func (l *link) Notify(n mcp.Notification) { l.owner.notify(n) }
 
 func (l *link) Down(err error) { l.owner.linkLost(l, err) }
 
-// openLink connects once; twice where what was remembered of the server's era proves wrong.
+// openLink connects. If the remembered era of the server proves wrong, it connects a second time
+// and finds the era out.
 func (c *connection) openLink(ctx context.Context) error {
 	ctx, cancel := c.withConnectLimit(ctx, 0)
 	defer cancel()
@@ -102,7 +105,7 @@ func (c *connection) openLink(ctx context.Context) error {
 	return c.adoptLink(l)
 }
 
-// reachLimit returns which of the two limits holds for reaching the server.
+// reachLimit returns the limit for reaching the server: start for a command, connect otherwise.
 func (c *connection) reachLimit(connect, start time.Duration) time.Duration {
 	if c.isCommand && start != 0 {
 		return start
@@ -110,7 +113,7 @@ func (c *connection) reachLimit(connect, start time.Duration) time.Duration {
 	return connect
 }
 
-// withConnectLimit returns ctx with the limit for connecting.
+// withConnectLimit bounds ctx by limit, or by the connection's own limit if limit is 0.
 func (c *connection) withConnectLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit == 0 {
 		limit = c.connectLimit
@@ -121,7 +124,7 @@ func (c *connection) withConnectLimit(ctx context.Context, limit time.Duration) 
 	return context.WithTimeoutCause(ctx, limit, &TimeoutError{Kind: TimeoutConnect, After: limit})
 }
 
-// withinLimit reports whether the time since a moment is within the limit for connecting.
+// withinLimit reports whether the time since a moment is below the limit for connecting.
 func (c *connection) withinLimit(since time.Time, limit time.Duration) bool {
 	if limit == 0 {
 		limit = c.connectLimit
@@ -143,7 +146,7 @@ func (c *connection) dialLink(ctx context.Context, strict bool) (*link, error) {
 	return l, nil
 }
 
-// adoptLink makes the link the one that calls use.
+// adoptLink makes l the link that calls use.
 func (c *connection) adoptLink(l *link) error {
 	c.mu.Lock()
 	err := l.err
@@ -165,7 +168,8 @@ func (c *connection) adoptLink(l *link) error {
 	return nil
 }
 
-// linkLost is called when a link has failed, at any time after its dial began.
+// linkLost records that a link has failed. It may be called at any time after the link's dial
+// began.
 func (c *connection) linkLost(l *link, err error) {
 	c.mu.Lock()
 	defer c.reportStates()
@@ -185,9 +189,10 @@ func (c *connection) linkLost(l *link, err error) {
 	c.goroutines.Go(func() { c.replaceLink(l, wait, again) })
 }
 
-// replaceLink closes the lost link, which may not be done where its loss is reported, and dials until there is a new one.
+// replaceLink closes the lost link and dials until a new one is ready. The link cannot be closed
+// where its loss is reported, because Close waits for that goroutine.
 func (c *connection) replaceLink(l *link, wait time.Duration, again bool) {
-	l.transport.Close() // what it has to say is in l.err
+	l.transport.Close() // the cause of the loss is in l.err
 	c.redialLoop(wait, again)
 }
 
@@ -205,7 +210,7 @@ func (c *connection) redialLoop(wait time.Duration, again bool) {
 	}
 }
 
-// scheduleRetry enters Lost or, where the attempts are used up, Failed; c.mu is held.
+// scheduleRetry enters Lost, or Failed after the last attempt. The caller holds c.mu.
 func (c *connection) scheduleRetry(err error) (wait time.Duration, again bool) {
 	if c.state.Status == Closed {
 		return 0, false
@@ -220,7 +225,7 @@ func (c *connection) scheduleRetry(err error) (wait time.Duration, again bool) {
 	return wait, true
 }
 
-// acquireLink returns the link to use, and waits for one within the limit for connecting.
+// acquireLink returns the current link, or waits for one within the limit for connecting.
 func (c *connection) acquireLink(ctx context.Context, limit time.Duration) (*link, error) {
 	if l := c.current.Load(); l != nil {
 		return l, nil
@@ -247,11 +252,12 @@ func (c *connection) acquireLink(ctx context.Context, limit time.Duration) (*lin
 	}
 }
 
-// Reconnect drops the connection, if there is one, and dials anew at once, with a new row of attempts. It returns when
-// the client is ready, has failed, or ctx has ended; the attempts go on in the last case.
+// Reconnect drops the connection and dials again at once, with a new count of attempts. It returns
+// when the client is ready, has failed, or ctx has ended; in the last case the attempts continue in
+// the background.
 func (c *Client) Reconnect(ctx context.Context) error {
 	if c.conn.oneShot {
-		return errors.New("this connection was made by the caller of Dial and cannot be made again")
+		return errors.New("this connection was made by the caller of Dial and cannot be dialed again")
 	}
 	c.conn.reconnect()
 	_, err := c.conn.acquireLink(ctx, 0)
@@ -281,7 +287,8 @@ func (c *connection) reconnect() {
 	}
 }
 
-// goUntilClose runs f until Close, which waits for it; it reports false where the client is closed already.
+// goUntilClose runs f on a goroutine that Close waits for. It returns false if the client is
+// closed.
 func (c *connection) goUntilClose(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -309,7 +316,8 @@ func (c *connection) close() error {
 	return err
 }
 
-// rememberedEra returns what is remembered of the server's era; empty where the revision is pinned.
+// rememberedEra returns the remembered verdict on the server's era, or "" if the revision is
+// pinned.
 func (c *connection) rememberedEra() mcp.Revision {
 	if c.options.Revision != "" {
 		return ""
@@ -319,28 +327,30 @@ func (c *connection) rememberedEra() mcp.Revision {
 
 func (c *connection) forgetEra() { c.options.Verdicts.Remember(c.dialer.Endpoint(), "") }
 
-// mayBeWrongEra reports whether a failure to connect may come from a wrong idea of the server's era: it spoke, or hung up.
+// mayBeWrongEra reports whether a failure to connect may come from a wrong assumption about the
+// server's era: the server answered with an error, or closed the connection.
 func mayBeWrongEra(err error) bool {
 	var answered *mcp.Error
 	return errors.As(err, &answered) || errors.Is(err, mcp.ErrConnection)
 }
 
-// dropIfWrongRevision drops a link over which the server refuses the revision that it is believed to speak.
+// dropIfWrongRevision drops the link if the server refused the revision of a request. It reports
+// whether it did; the caller may then try again over a new link.
 func (c *connection) dropIfWrongRevision(l *link, err error) bool {
 	var answered *mcp.Error
 	if !errors.As(err, &answered) || answered.Code != mcp.CodeUnsupportedProtocolVersion {
 		return false
 	}
 	if c.restart.Max == 0 || c.options.Revision != "" {
-		return false // it cannot be dialed again, or not otherwise
+		return false // dialing again is impossible, or would change nothing
 	}
 	c.forgetEra()
-	c.linkLost(l, fmt.Errorf("%w: the server speaks another revision by now: %w", mcp.ErrConnection, err))
+	c.linkLost(l, fmt.Errorf("%w: the server now speaks another revision: %w", mcp.ErrConnection, err))
 	return true
 }
 
-// isRepeatable reports whether a request changes nothing at the server, so that it may be sent again when its connection
-// was lost.
+// isRepeatable reports whether a request changes nothing at the server, so that it may be sent
+// again after its connection was lost.
 func isRepeatable(method string) bool {
 	return mcp.Cacheable(method) && method != mcp.MethodReadResource
 }

@@ -12,16 +12,19 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// Dial connects to a server and returns a client that is ready. ctx bounds the dial only, not the client's life: call
-// [Client.Close]. A nil opts is the zero [Options]. The target is one of
+// Dial connects to a server and returns a client that is ready. ctx bounds the dial only, not the
+// client's life: call [Client.Close]. A nil opts is the zero [Options]. The target is one of
 //
-//   - a URL of http or https: Streamable HTTP, of every revision, or the older HTTP+SSE, whichever the server speaks.
-//   - a command: a [stdio.Command], or its words as a []string. The server is started, and again when it dies.
+//   - a URL of http or https: Streamable HTTP of every revision, or the older HTTP+SSE,
+//     depending on the server.
+//   - a command: a [stdio.Command], or its words as a []string. The client starts the server, and
+//     starts it again when it exits.
 //   - an [mcp.Handler], such as a server of this process: no process, no port.
 //   - a [transport.Dialer].
-//   - an [mcp.Transport] that is ready, or an [io.ReadWriteCloser] that carries one message a line, such as a
-//     net.Conn. They become the client's, and when they are lost they are not restored. Over a ready transport the
-//     client hears neither of questions of legacy servers nor of notifications that belong to no call.
+//   - an open [mcp.Transport], or an [io.ReadWriteCloser] that carries one message per line, such
+//     as a net.Conn. The client takes ownership, and cannot reconnect. Over an open transport the
+//     client receives neither the questions of legacy servers nor notifications that belong to no
+//     call.
 func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
 	var o Options
 	if opts != nil {
@@ -46,22 +49,22 @@ func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
 	return c, nil
 }
 
-// target is a way to reach a server.
+// target is a parsed target of [Dial].
 type target struct {
-	dialer transport.Dialer
-	oneShot   bool // it cannot be dialed again
-	isCommand bool // it is a command
-	isPrivate    bool // nobody else can dial it: what is learned of its era is of use to this client only
+	dialer    transport.Dialer
+	oneShot   bool // cannot be dialed again
+	isCommand bool // the server is a child process
+	isPrivate bool // only this client can dial it, so its era is remembered for this client only
 }
 
-// parseTarget is the one place that knows the ways to reach a server.
+// parseTarget recognizes the kinds of targets that [Dial] documents.
 func parseTarget(to any, o Options) (t target, err error) {
 	switch to := to.(type) {
 	case nil:
-		return t, errors.New("dial: there is no target")
+		return t, errors.New("dial: the target is nil")
 	case string:
 		if !isURL(to) {
-			return t, fmt.Errorf("dial: %q is no URL; pass a command as its words, []string{\"npx\", \"-y\", …}, so that none has to be guessed", to)
+			return t, fmt.Errorf("dial: %q is not a URL; pass a command as its words: []string{\"npx\", \"-y\", …}", to)
 		}
 		return target{dialer: newURLDialer(to, o)}, nil
 	case []string:
@@ -84,7 +87,7 @@ func parseTarget(to any, o Options) (t target, err error) {
 		"transport.Dialer, an mcp.Transport or an io.ReadWriteCloser", to)
 }
 
-// readyTransport dials a transport that is there already.
+// readyTransport is a [transport.Dialer] that returns an open transport.
 type readyTransport struct{ transport mcp.Transport }
 
 func (r readyTransport) Dial(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.Transport, error) {
@@ -100,24 +103,24 @@ func newClient(to target, o Options) *Client {
 	c.notifications.handle = c.deliverNotification
 	c.notifications.logger = o.Logger
 	c.conn = &connection{
-		dialer:  to.dialer,
-		oneShot:    to.oneShot,
-		options: o.transportOptions(),
-		restart: o.Restart,
-		isCommand:  to.isCommand,
-		answer:  mcp.HandlerFunc(c.answerLegacyQuestion),
-		notify:  c.handleNotification,
-		reset:   c.forgetServer,
-		onState: o.OnState,
-		retryNow:    make(chan struct{}, 1),
-		changed: make(chan struct{}),
+		dialer:    to.dialer,
+		oneShot:   to.oneShot,
+		options:   o.transportOptions(),
+		restart:   o.Restart,
+		isCommand: to.isCommand,
+		answer:    mcp.HandlerFunc(c.answerLegacyQuestion),
+		notify:    c.handleNotification,
+		reset:     c.forgetServer,
+		onState:   o.OnState,
+		retryNow:  make(chan struct{}, 1),
+		changed:   make(chan struct{}),
 	}
 	c.conn.connectLimit = c.conn.reachLimit(o.Limits.Connect, o.Limits.Start)
 	c.conn.lifetime, c.conn.endLifetime = context.WithCancel(context.Background())
 	return c
 }
 
-// forgetServer forgets what a connection taught that is no more: changes may have been missed.
+// forgetServer drops all cached results and schemas, because changes may have been missed.
 func (c *Client) forgetServer() {
 	c.cache.clear()
 	c.outputSchemas.clear()

@@ -63,7 +63,7 @@ func TestNoTargets(t *testing.T) {
 		target any
 		want   string
 	}{
-		{nil, "no target"},
+		{nil, "target is nil"},
 		{"http://127.0.0.1:1/mcp", "refused"},
 		{"HTTP://%zz", "no URL"},
 		{"npx -y server", "[]string"},

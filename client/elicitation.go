@@ -12,16 +12,17 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// ElicitRequest is a question to the user. Show which server asks; show a URL in full; let the user decline.
+// ElicitRequest is a question to the user. Show which server asks, show a URL in full, and let the
+// user decline.
 type ElicitRequest struct {
-	// Server is how the user knows the server that asks.
+	// Server is the name by which the user knows the asking server.
 	Server string
-	// ElicitParams is the question: a form to fill, or, in the mode [mcp.ElicitURL], a URL to visit.
+	// ElicitParams holds the question: a form, or in the mode [mcp.ElicitURL] a URL to visit.
 	mcp.ElicitParams
 }
 
-// askUser asks the user, one question at a time. The content of an accepted form gets the schema's defaults for what it
-// leaves out, and must match the schema then.
+// askUser puts a question to the user, one at a time. It adds the schema's defaults to an accepted
+// form and then validates it.
 func (c *Client) askUser(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	form, err := c.checkElicitation(p)
 	if err != nil {
@@ -50,16 +51,16 @@ func (c *Client) askUser(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitR
 		content, err := completeForm(form, res.Content)
 		return &mcp.ElicitResult{Action: res.Action, Content: content, Meta: res.Meta}, err
 	}
-	return nil, fmt.Errorf("%q is no action: use mcp.ElicitAccept, ElicitDecline or ElicitCancel", res.Action)
+	return nil, fmt.Errorf("unknown action %q: want mcp.ElicitAccept, ElicitDecline or ElicitCancel", res.Action)
 }
 
-// checkElicitation refuses questions that this client did not offer to answer. It returns the schema that the answer must
-// match, nil if there is none to check it with.
+// checkElicitation refuses a question that the client did not declare. It returns the schema of the
+// answer, or nil if the answer cannot be checked.
 func (c *Client) checkElicitation(p *mcp.ElicitParams) (*schema.Schema, error) {
 	switch {
 	case p.Mode == mcp.ElicitURL && c.opts.Answers.ElicitURL:
 		if u, err := url.Parse(p.URL); err != nil || !u.IsAbs() {
-			return nil, mcp.InvalidParams("url must be an absolute URL, and %q is none", p.URL)
+			return nil, mcp.InvalidParams("url must be an absolute URL (got %q)", p.URL)
 		}
 		return nil, nil
 	case p.Mode != "" && p.Mode != mcp.ElicitForm:
@@ -78,7 +79,7 @@ func (c *Client) checkElicitation(p *mcp.ElicitParams) (*schema.Schema, error) {
 	return form, nil
 }
 
-// completeForm completes and checks what the user entered.
+// completeForm adds the schema's defaults to the user's content and validates the result.
 func completeForm(form *schema.Schema, content json.RawMessage) (json.RawMessage, error) {
 	if len(content) == 0 {
 		content = json.RawMessage("{}")

@@ -161,7 +161,7 @@ func TestAnswersOfAHandler(t *testing.T) {
 	}{
 		{"a value", &mcp.Result{Value: mcp.ElicitResult{Action: mcp.ElicitDecline}}, `{"q":{"action":"decline"}}`, ""},
 		{"nothing in it", &mcp.Result{}, `{"q":{}}`, ""},
-		{"none", nil, "", "there is none"},
+		{"nothing", nil, "", "the handler returned nothing"},
 		{"a question", asks(`{"requestState":"s"}`), "", "cannot ask back"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Tools iterates over the server's tools, all pages, each asked for when it is needed. It ends with the first error.
+// Tools iterates over all pages of the server's tools and requests each page when the loop reaches
+// it. It ends with the first error.
 func (c *Client) Tools(ctx context.Context, opts ...CallOptions) iter.Seq2[mcp.Tool, error] {
 	return listing[mcp.ListToolsResult, mcp.Tool]{
 		client: c, method: mcp.MethodListTools, opts: options.Merge(opts),
@@ -58,7 +59,7 @@ func (c *Client) Prompts(ctx context.Context, opts ...CallOptions) iter.Seq2[mcp
 	}.iterateItems(ctx)
 }
 
-// All collects a list:
+// All collects the items of a list. It returns the first error of the list instead.
 //
 //	tools, err := client.All(c.Tools(ctx))
 func All[T any](seq iter.Seq2[T, error]) ([]T, error) {
@@ -72,7 +73,7 @@ func All[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// listing is a list method with what its pages hold.
+// listing describes a list method and the contents of its pages.
 type listing[R, T any] struct {
 	client *Client
 	method string
@@ -81,8 +82,9 @@ type listing[R, T any] struct {
 	key    func(*T) string
 }
 
-// iterateItems yields the items of all pages. Where a cursor proves invalid, because the server has restarted or a cached page
-// named it, the list is read once more from its beginning (server/utilities/pagination) without what was yielded.
+// iterateItems yields the items of all pages. If a cursor proves invalid, because the server has
+// restarted or the cursor came from a cached page, it reads the list once more from the beginning
+// (server/utilities/pagination) and skips the items it already yielded.
 func (l listing[R, T]) iterateItems(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		yielded := map[string]bool{}
@@ -103,7 +105,7 @@ func (l listing[R, T]) iterateItems(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// cursorError is the failure to get a page that a cursor named.
+// cursorError is a failure to get the page of a cursor.
 type cursorError struct{ error }
 
 func (e cursorError) Unwrap() error { return e.error }
@@ -114,8 +116,8 @@ func isInvalidCursor(err error) bool {
 	return errors.As(err, &at) && errors.As(err, &answered) && answered.Code == jsonrpc.CodeInvalidParams
 }
 
-// readPages visits the items of all pages; done is true where the visitor wanted no more.
-func (l listing[R, T]) readPages(ctx context.Context, visit func(*T) bool) (done bool, err error) {
+// readPages calls yield for the items of all pages. done is true if yield stopped the iteration.
+func (l listing[R, T]) readPages(ctx context.Context, yield func(*T) bool) (done bool, err error) {
 	var params json.RawMessage
 	seen := map[string]bool{}
 	for {
@@ -128,7 +130,7 @@ func (l listing[R, T]) readPages(ctx context.Context, visit func(*T) bool) (done
 		}
 		items, cursor := l.items(page)
 		for i := range items {
-			if !visit(&items[i]) {
+			if !yield(&items[i]) {
 				return true, nil
 			}
 		}
@@ -136,7 +138,7 @@ func (l listing[R, T]) readPages(ctx context.Context, visit func(*T) bool) (done
 			return false, nil
 		}
 		if seen[*cursor] {
-			return false, l.client.callError(l.method, "", fmt.Errorf("the server repeats the cursor %q: the list has no end", *cursor))
+			return false, l.client.callError(l.method, "", fmt.Errorf("the server repeats the cursor %q: the list would never end", *cursor))
 		}
 		seen[*cursor] = true
 		params = append(rawjson.AppendString([]byte(`{"cursor":`), *cursor), '}')

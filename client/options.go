@@ -164,7 +164,7 @@ func (o *Options) setDefaults(to target) {
 	}
 }
 
-// transportOptions returns what the edge needs of the options.
+// transportOptions returns the options that package transport needs.
 func (o *Options) transportOptions() transport.ClientOptions {
 	vocabulary := mcp.NewVocabulary(o.Extensions...)
 	return transport.ClientOptions{
@@ -180,7 +180,8 @@ func (o *Options) transportOptions() transport.ClientOptions {
 	}
 }
 
-// declaredCapabilities declares what is answered and nothing else.
+// declaredCapabilities returns the capabilities of the functions that are set, and
+// Answers.Capabilities.
 func (o *Options) declaredCapabilities(v *mcp.Vocabulary) mcp.ClientCapabilities {
 	c := mcp.ClientCapabilities{Extensions: v.Declare()}
 	if o.Answers.Elicit != nil {

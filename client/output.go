@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// toolOutput is a tool's result with the members that hold what it put out; nil where they are absent.
+// toolOutput is a tool's raw result with the raw members that hold its output; nil if absent.
 type toolOutput struct {
 	raw                 json.RawMessage
 	content, structured []byte
@@ -35,7 +35,7 @@ func parseOutput(raw json.RawMessage) toolOutput {
 	return o
 }
 
-// decodeInto reads the result into the value that out points to.
+// decodeInto reads the result into the value that out points to. [Call] documents the types.
 func (o *toolOutput) decodeInto(out any) error {
 	switch out := out.(type) {
 	case *string:
@@ -75,9 +75,10 @@ func orEmptyArray(content []byte) []byte {
 	return content
 }
 
-// joinText joins the blocks of text; blocks says how many there are, of any type.
+// joinText joins the text blocks by newlines. texts counts them, blocks counts the blocks of all
+// types.
 func joinText(content []byte) (text string, texts, blocks int) {
-	var more strings.Builder // beyond the first, which is mostly the only one
+	var more strings.Builder // the text after the first block; most results have one block
 	for it := rawjson.Array(content); it.Next(); blocks++ {
 		block, ok := parseTextBlock(it.Value)
 		if !ok {
@@ -93,7 +94,7 @@ func joinText(content []byte) (text string, texts, blocks int) {
 	return text + more.String(), texts, blocks
 }
 
-// parseTextBlock returns the text of a block that is one.
+// parseTextBlock returns the text of a content block. ok is false if the block has another type.
 func parseTextBlock(block []byte) (text string, ok bool) {
 	var raw []byte
 	for it := rawjson.Object(block); it.Next(); {
@@ -118,8 +119,8 @@ func decodeFirstContent(content []byte, out *mcp.Content) error {
 	return errors.New("the result has no content")
 }
 
-// decodeText takes the text, which stands for structured content where there is both. A result that has content and no
-// text is no string.
+// decodeText decodes a result as a string: its text blocks, or else its structured content. A
+// result that has content but no text is an error.
 func decodeText(content, structured []byte, out *string) error {
 	text, texts, blocks := joinText(content)
 	switch {
@@ -132,7 +133,7 @@ func decodeText(content, structured []byte, out *string) error {
 			*out = string(structured)
 		}
 	default:
-		return fmt.Errorf("the result holds no text but %d other blocks of content; take them as []mcp.Content", blocks)
+		return fmt.Errorf("the result has no text but %d other content blocks; call with []mcp.Content to get them", blocks)
 	}
 	return nil
 }
@@ -148,7 +149,8 @@ func rawJSONOutput(content, structured []byte) json.RawMessage {
 	return rawjson.AppendString(nil, text)
 }
 
-// decodeFromText reads what servers put into text: all before 2025-06-18, and what is no object before 2026-07-28.
+// decodeFromText decodes JSON from the text. Servers put JSON into text for all results before
+// 2025-06-18, and for results that are not objects before 2026-07-28.
 func decodeFromText(content []byte, out any) error {
 	text, texts, blocks := joinText(content)
 	if a, ok := out.(*any); ok && rawjson.CheckAll([]byte(text)) != nil {
@@ -164,61 +166,63 @@ func decodeFromText(content []byte, out any) error {
 	return nil
 }
 
-// outputSchemas holds the output schemas of the tools that were seen in lists. The zero toolbook is ready.
+// outputSchemas holds the output schemas of the tools that were seen in lists. The zero value is
+// ready.
 type outputSchemas struct {
-	count atomic.Int32 // spares calls the lock where no tool has a schema
+	count atomic.Int32 // of tools; calls skip the lock while it is 0
 	mu    sync.Mutex
 	tools map[string]*outputSchema
 }
 
-// maxOutputSchemas bounds the tools whose schemas are held.
+// maxOutputSchemas bounds the tools with a remembered schema.
 const maxOutputSchemas = 4096
 
 // outputSchema is compiled when a result first needs it.
 type outputSchema struct {
-	raw     json.RawMessage
-	once    sync.Once
-	compiled *schema.Schema // nil where it cannot be checked here
+	raw      json.RawMessage
+	once     sync.Once
+	compiled *schema.Schema // nil if package schema cannot compile it
 }
 
-func (b *outputSchemas) recordTool(t *mcp.Tool) {
-	if len(t.OutputSchema) == 0 && b.count.Load() == 0 {
+func (s *outputSchemas) recordTool(t *mcp.Tool) {
+	if len(t.OutputSchema) == 0 && s.count.Load() == 0 {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	known := b.tools[t.Name]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.tools[t.Name]
 	switch {
 	case len(t.OutputSchema) == 0:
-		delete(b.tools, t.Name)
+		delete(s.tools, t.Name)
 	case known != nil && string(known.raw) == string(t.OutputSchema):
-	case known == nil && len(b.tools) >= maxOutputSchemas:
+	case known == nil && len(s.tools) >= maxOutputSchemas:
 	default:
-		if b.tools == nil {
-			b.tools = map[string]*outputSchema{}
+		if s.tools == nil {
+			s.tools = map[string]*outputSchema{}
 		}
-		b.tools[t.Name] = &outputSchema{raw: t.OutputSchema}
+		s.tools[t.Name] = &outputSchema{raw: t.OutputSchema}
 	}
-	b.count.Store(int32(len(b.tools)))
+	s.count.Store(int32(len(s.tools)))
 }
 
-func (b *outputSchemas) clear() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.tools)
-	b.count.Store(0)
+func (s *outputSchemas) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.tools)
+	s.count.Store(0)
 }
 
-func (b *outputSchemas) lookupTool(tool string) *outputSchema {
-	if b.count.Load() == 0 {
+func (s *outputSchemas) lookupTool(tool string) *outputSchema {
+	if s.count.Load() == 0 {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.tools[tool]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool]
 }
 
-// compiledOutputSchema returns the tool's compiled output schema, nil if there is none to check with.
+// compiledOutputSchema returns the tool's output schema, or nil if the client knows none that it
+// can check.
 func (c *Client) compiledOutputSchema(tool string) *schema.Schema {
 	s := c.outputSchemas.lookupTool(tool)
 	if s == nil {
@@ -233,8 +237,8 @@ func (c *Client) compiledOutputSchema(tool string) *schema.Schema {
 	return s.compiled
 }
 
-// checkOutput checks structured content against the tool's output schema, where that is known (server/tools: clients
-// should).
+// checkOutput validates structured content against the tool's output schema, if that is known
+// (server/tools: clients should).
 func (c *Client) checkOutput(tool string, o toolOutput) error {
 	s := c.compiledOutputSchema(tool)
 	if s == nil || o.structured == nil {
@@ -245,6 +249,6 @@ func (c *Client) checkOutput(tool string, o toolOutput) error {
 		return nil
 	}
 	res := new(mcp.CallToolResult)
-	_ = mcp.Decode(o.raw, res) // it may be beyond reading; the error says enough
+	_ = mcp.Decode(o.raw, res) // best effort: err is reported even if the result does not decode
 	return c.callError(mcp.MethodCallTool, tool, &OutputError{Tool: tool, Result: res, Err: err})
 }

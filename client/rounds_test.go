@@ -130,12 +130,12 @@ func TestQuestionsThatCannotBeAnswered(t *testing.T) {
 		{"content is no object", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: accept(`[]`)}}, "must be an object", 0},
 		{"unknown action", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "maybe"}, nil
-		}}}, "no action", 0},
+		}}}, "unknown action", 0},
 		{"panic", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			panic("oh")
 		}}}, "panicked: oh", 0},
-		{"nothing asked", asks(`{}`), client.Options{}, "does not say which", 0},
-		{"state is no string", asks(`{"requestState":{}}`), client.Options{}, "no string", 0},
+		{"nothing asked", asks(`{}`), client.Options{}, "without naming any", 0},
+		{"state is not a string", asks(`{"requestState":{}}`), client.Options{}, "must be a string", 0},
 		{"questions are no object", asks(`{"inputRequests":[]}`), client.Options{}, "cannot be read", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestOnlyThreeMethodsMayAsk(t *testing.T) {
 	}}
 	c := dialWire(t, h, client.Options{})
 	_, err := c.Complete(context.Background(), mcp.PromptRef("p"), "a", "", nil)
-	if err == nil || !strings.Contains(err.Error(), "no way to") {
+	if err == nil || !strings.Contains(err.Error(), "does not allow it") {
 		t.Fatalf("got %v", err)
 	}
 }

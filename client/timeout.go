@@ -6,25 +6,26 @@ import (
 	"time"
 )
 
-// callClock holds a call to its limits. A nil clock has none.
+// callClock applies the limits Idle and Total to one call. It stops while a question of the server
+// is being answered. A nil clock has no limits.
 type callClock struct {
 	method      string
-	idle, total time.Duration // 0 for none
+	idle, total time.Duration // 0 means no limit
 	cancel      context.CancelCauseFunc
 
-	mu     sync.Mutex
-	paused int           // questions that are being answered
-	awaiting   bool          // between a request and its response: idle runs
-	spent  time.Duration // of total, before began
-	resumedAt  time.Time     // of the present run of total
-	lastActivity  time.Time     // the last sign of life
-	timer  *time.Timer   // fires at what is due first
-	over   bool
+	mu           sync.Mutex
+	paused       int           // number of questions being answered
+	awaiting     bool          // between a request and its response: Idle counts
+	spent        time.Duration // of Total, before resumedAt
+	resumedAt    time.Time     // start of the current run of Total
+	lastActivity time.Time     // last sign of life
+	timer        *time.Timer   // fires when the nearer limit may be reached
+	over         bool
 }
 
 type clockKey struct{}
 
-// startClock begins to measure a call and returns the context that ends with its limits.
+// startClock starts the clock of a call and returns the context that ends with its limits.
 func (c *Client) startClock(ctx context.Context, method string, o *CallOptions) (context.Context, *callClock) {
 	idle, total := effectiveLimit(o.Limits.Idle, c.opts.Limits.Idle), effectiveLimit(o.Limits.Total, c.opts.Limits.Total)
 	if idle == 0 && total == 0 {
@@ -40,7 +41,7 @@ func (c *Client) startClock(ctx context.Context, method string, o *CallOptions) 
 	return context.WithValue(ctx, clockKey{}, k), k
 }
 
-// stopClock ends the measuring.
+// stopClock stops the clock.
 func (c *Client) stopClock(k *callClock) {
 	if k == nil {
 		return
@@ -60,7 +61,7 @@ func effectiveLimit(own, general time.Duration) time.Duration {
 	return max(own, 0)
 }
 
-// armTimer sets the timer to what is due first; k.mu is held.
+// armTimer sets the timer to the nearer limit. The caller holds k.mu.
 func (k *callClock) armTimer() {
 	kind, left := k.nextLimit()
 	if kind == "" {
@@ -70,7 +71,8 @@ func (k *callClock) armTimer() {
 	k.timer.Reset(left)
 }
 
-// nextLimit returns the limit that is reached first, and when.
+// nextLimit returns the limit that will be reached first, and the time left; kind is empty if no
+// limit counts now. The caller holds k.mu.
 func (k *callClock) nextLimit() (kind TimeoutKind, left time.Duration) {
 	if k.over || k.paused > 0 {
 		return "", 0
@@ -87,7 +89,8 @@ func (k *callClock) nextLimit() (kind TimeoutKind, left time.Duration) {
 	return kind, left
 }
 
-// onTimer runs when the timer fires: a sign of life may have come since it was set.
+// onTimer ends the call if a limit is reached. Activity does not reset the timer, so the timer may
+// fire early; it is then set again.
 func (k *callClock) onTimer() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -103,7 +106,7 @@ func (k *callClock) onTimer() {
 	}
 }
 
-// requestSent says that a request goes out, received that its response is there; idle counts in between.
+// requestSent and responseReceived mark the time in which Idle counts.
 func (k *callClock) requestSent() { k.setAwaiting(true) }
 
 func (k *callClock) responseReceived() { k.setAwaiting(false) }
@@ -118,10 +121,11 @@ func (k *callClock) setAwaiting(sent bool) {
 	k.mu.Unlock()
 }
 
-// hasIdleLimit reports whether a sign of life makes a difference.
+// hasIdleLimit reports whether signs of life matter.
 func (k *callClock) hasIdleLimit() bool { return k != nil && k.idle > 0 }
 
-// recordActivity is a sign of life. The timer is left alone: it looks when it fires.
+// recordActivity records a sign of life. It does not touch the timer, which checks the time when it
+// fires.
 func (k *callClock) recordActivity() {
 	if k == nil {
 		return
@@ -131,7 +135,8 @@ func (k *callClock) recordActivity() {
 	k.mu.Unlock()
 }
 
-// pauseClock stops the clock while a question is being answered; resume goes on.
+// pauseClock stops the clock while a question is being answered. Calls nest; each needs a
+// resumeClock.
 func (k *callClock) pauseClock() {
 	if k == nil {
 		return
@@ -157,7 +162,7 @@ func (k *callClock) resumeClock() {
 	k.mu.Unlock()
 }
 
-// callClocks are those of the calls in flight that have limits.
+// callClocks holds the clocks of all running calls that have limits.
 type callClocks struct {
 	mu      sync.Mutex
 	running map[*callClock]struct{}
@@ -178,8 +183,8 @@ func (c *callClocks) removeClock(k *callClock) {
 	delete(c.running, k)
 }
 
-// pauseFor stops the clock of the call that ctx belongs to or, where the transport does not know it, of all calls: one of
-// them waits for the answer.
+// pauseFor stops the clock of the call that ctx belongs to. If the transport does not know the
+// call, it stops the clocks of all calls, since one of them waits for the answer.
 func (c *callClocks) pauseFor(ctx context.Context) (resume func()) {
 	if k, ok := ctx.Value(clockKey{}).(*callClock); ok {
 		k.pauseClock()

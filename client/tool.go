@@ -11,20 +11,23 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// Call calls a tool with the arguments in, an object: a struct, a map, raw JSON, or nil for none. Arguments and results
-// are encoded as package schema does.
+// Call calls a tool. in holds the arguments, which must encode as a JSON object: a struct, a map,
+// raw JSON, or nil for none. Arguments and results are encoded as package schema does.
 //
-// Out is what to make of the result:
+// Out selects the form of the result:
 //
 //   - string: its text
-//   - [mcp.CallToolResult], or a pointer to one: the whole
+//   - [mcp.CallToolResult], or a pointer to one: the whole result
 //   - []mcp.Content or [mcp.Content]: its content, or the first block of it
 //   - struct{}: nothing
-//   - [json.RawMessage]: the structured content; without any, the text if it is JSON, else as a JSON string
-//   - anything else: decoded from the structured content; without any, from the text, which must be JSON
+//   - [json.RawMessage]: the structured content; without it, the text if that is JSON, else the
+//     text as a JSON string
+//   - any other type: decoded from the structured content; without it, from the text, which must
+//     be JSON
 //
-// What the tool reports as its failure is a [*ToolError], for every Out. Structured content that does not match the
-// tool's output schema is an [*OutputError], where the client has seen the tool in a list.
+// A failure that the tool reports is a [*ToolError], for every Out. Structured content that does
+// not match the tool's output schema is an [*OutputError], provided that the client has seen the
+// tool in a list.
 func Call[Out any](ctx context.Context, c *Client, tool string, in any, opts ...CallOptions) (out Out, err error) {
 	result, err := c.callToolRaw(ctx, tool, in, options.Merge(opts))
 	if err != nil {
@@ -36,7 +39,7 @@ func Call[Out any](ctx context.Context, c *Client, tool string, in any, opts ...
 	return out, nil
 }
 
-// callToolRaw returns the result of a tool that did not report a failure.
+// callToolRaw returns the result of a tool. A failure that the tool reports is an error.
 func (c *Client) callToolRaw(ctx context.Context, tool string, in any, o CallOptions) (result toolOutput, err error) {
 	params, err := encodeToolParams(tool, in)
 	if err != nil {
@@ -55,8 +58,8 @@ func (c *Client) callToolRaw(ctx context.Context, tool string, in any, o CallOpt
 	return result, c.checkOutput(tool, result)
 }
 
-// CallTool calls a tool and returns its result, be it a failure (IsError) or not. With an [*OutputError] the result is
-// returned too.
+// CallTool calls a tool and returns its result, even if the tool reports a failure (IsError). With
+// an [*OutputError] it returns the result too.
 func (c *Client) CallTool(ctx context.Context, params mcp.CallToolParams, opts ...CallOptions) (*mcp.CallToolResult, error) {
 	raw, err := mcp.Encode(&params)
 	if err != nil {
@@ -90,12 +93,12 @@ func encodeToolParams(tool string, in any) (json.RawMessage, error) {
 	case string(params[at:]) == "null":
 		params = append(params[:at], "{}"...)
 	case !rawjson.IsObject(params[at:]):
-		return nil, fmt.Errorf("the arguments must be an object, and a %T is none", in)
+		return nil, fmt.Errorf("the arguments must be an object, but a %T encodes as something else", in)
 	}
 	return append(params, '}'), nil
 }
 
-// appendArguments appends raw JSON as it is.
+// appendArguments encodes the arguments; raw JSON is appended unchanged.
 func appendArguments(dst []byte, in any) ([]byte, error) {
 	switch in := in.(type) {
 	case nil:

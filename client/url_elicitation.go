@@ -12,19 +12,20 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// urlRetryDelay is how long the user is given to do what a URL is for, before the call is made again, where the server does not say
-// when it is done.
+// urlRetryDelay is how long the user gets to finish at a URL before the call is sent again, if the
+// server does not report completion earlier.
 var urlRetryDelay = backoff{base: 2 * time.Second, cap: 30 * time.Second}
 
-// elicitURLs turns the legacy error that asks for visits of URLs into the parameters to try again with, once the user has
-// consented to all of them and the server says that they are done, or some time has passed. Else it returns the error.
+// elicitURLs handles the legacy error URLElicitationRequired. It asks the user to visit each URL,
+// waits until the server reports completion or some time has passed, and returns the parameters of
+// the retry. It returns failed unchanged if it is another error or the user declines.
 func (r *rounds) elicitURLs(ctx context.Context, failed error) (json.RawMessage, error) {
 	required := r.requiredURLs(failed)
 	if required == nil {
 		return nil, failed
 	}
 	if err := r.countRound(); err != nil {
-		return nil, fmt.Errorf("%w, lastly with this: %w", err, failed)
+		return nil, fmt.Errorf("%w; the last error was: %w", err, failed)
 	}
 	r.clock.pauseClock()
 	defer r.clock.resumeClock()
@@ -44,7 +45,8 @@ func (r *rounds) elicitURLs(ctx context.Context, failed error) (json.RawMessage,
 	return r.original, nil
 }
 
-// requiredURLs returns the visits that an error asks for; none where it is another error, or nobody can be asked.
+// requiredURLs returns the URL elicitations that an error asks for. It returns nil for another
+// error, and if this client cannot ask its user.
 func (r *rounds) requiredURLs(failed error) []mcp.ElicitParams {
 	var answered *mcp.Error
 	opts := &r.client.opts
@@ -61,7 +63,8 @@ func (r *rounds) requiredURLs(failed error) []mcp.ElicitParams {
 	return data.Elicitations
 }
 
-// askConsent asks the user to visit a URL, once in a call: a server that repeats itself waits for what the user is doing.
+// askConsent asks the user to visit a URL, once per call: if the server repeats the URL, the user
+// is still busy with it.
 func (r *rounds) askConsent(ctx context.Context, p mcp.ElicitParams) (accepted bool, err error) {
 	if r.consented[p.URL] {
 		return true, nil
@@ -78,16 +81,16 @@ func (r *rounds) askConsent(ctx context.Context, p mcp.ElicitParams) (accepted b
 	return true, nil
 }
 
-// urlElicitations are what calls wait for to be done out of band. The zero value is ready.
+// urlElicitations tracks the elicitations that calls wait for. The zero value is ready.
 type urlElicitations struct {
-	mu   sync.Mutex
+	mu    sync.Mutex
 	waits map[*urlWait]struct{}
 }
 
 // urlWait waits until the server has reported all its elicitations as complete.
 type urlWait struct {
-	pending  map[string]bool // those that are not
-	done chan struct{}   // closed when there are none
+	pending map[string]bool // not yet reported as complete
+	done    chan struct{}   // closed when pending is empty
 }
 
 func (v *urlElicitations) startWait(required []mcp.ElicitParams) *urlWait {
@@ -110,11 +113,11 @@ func (v *urlElicitations) endWait(w *urlWait) {
 	delete(v.waits, w)
 }
 
-// completeElicitation takes the server's word that an elicitation is complete.
+// completeElicitation handles the server's notification that an elicitation is complete.
 func (v *urlElicitations) completeElicitation(n mcp.Notification) {
 	id, _ := rawjson.String(rawjson.Lookup(n.Params, "elicitationId"))
 	if id == "" {
-		return // nothing, or what a server that names none never reports
+		return // a server that gives its elicitations no id cannot report them
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

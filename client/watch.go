@@ -14,13 +14,13 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Watch is a subscription to changes that survives interruptions.
+// Watch is a subscription to changes that survives interruptions. [Client.Watch] makes one.
 type Watch struct {
 	client *Client
 	filter mcp.SubscriptionFilter
 	ctx    context.Context
-	cancel   context.CancelCauseFunc
-	done   chan struct{} // closed when no change will come any more
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed after the last change
 	queue  *changeQueue
 
 	mu           sync.Mutex
@@ -28,14 +28,16 @@ type Watch struct {
 	err          error
 }
 
-// ErrNothingToWatch is wrapped by the error of a Watch of which the server honours nothing.
+// ErrNothingToWatch is wrapped by the error of [Client.Watch] if the server accepts no part of the
+// filter.
 var ErrNothingToWatch = errors.New("the server offers none of these changes")
 
-// Watch subscribes to changes. It returns when the server has acknowledged the subscription; it is an error if that
-// honours nothing of the filter, see [Watch.Acknowledged] for how much it does.
+// Watch subscribes to changes. It returns when the server has acknowledged the subscription, and
+// fails with [ErrNothingToWatch] if the server accepts no part of the filter; [Watch.Acknowledged]
+// tells which part it accepts.
 //
-// The watch lives until ctx ends, [Watch.Close] or [Client.Close]. When the connection is lost or the server ends the
-// subscription it listens again, with back-off, and reports a gap.
+// The watch lives until ctx ends, [Watch.Close] or [Client.Close]. When the connection is lost or
+// the server ends the subscription, the watch subscribes again with back-off and reports a gap.
 func (c *Client) Watch(ctx context.Context, filter mcp.SubscriptionFilter) (*Watch, error) {
 	if !grantsAny(filter, filter) {
 		return nil, c.callError(mcp.MethodListen, "", errors.New("the filter asks for no changes"))
@@ -67,23 +69,25 @@ func (w *Watch) awaitAcknowledgement(first <-chan error) error {
 	case <-limit.Done():
 	}
 	select {
-	case err := <-first: // it says why the watch has ended
+	case err := <-first: // the cause of the watch's end
 		return err
 	default:
 		return fmt.Errorf("the server did not acknowledge the subscription: %w", context.Cause(limit))
 	}
 }
 
-// Acknowledged returns the part of the filter that the server honours. It may change when the watch listens again.
+// Acknowledged returns the part of the filter that the server accepts. It may change when the watch
+// subscribes again.
 func (w *Watch) Acknowledged() mcp.SubscriptionFilter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.acknowledged
 }
 
-// Changes iterates over the changes. Changes that say the same are reported once while the loop is busy. The loop ends
-// without an error when the watch is closed or its context has ended, and with one when the server refuses to go on or
-// the client has given up its connection. Leaving it closes the watch. It is for one loop.
+// Changes iterates over the changes. While the loop body runs, equal changes are collected into
+// one. The loop ends without an error when the watch is closed or its context has ended. It ends
+// with an error when the server refuses the subscription or the client has given up its connection.
+// Leaving the loop closes the watch. Only one loop may run at a time.
 func (w *Watch) Changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		defer w.Close()
@@ -102,7 +106,7 @@ func (w *Watch) Changes() iter.Seq2[Change, error] {
 	}
 }
 
-// Close ends the watch and the subscription, and waits for that.
+// Close ends the watch and its subscription, and waits for both. It always returns nil.
 func (w *Watch) Close() error {
 	w.cancel(nil)
 	<-w.done
@@ -115,11 +119,11 @@ func (w *Watch) lastError() error {
 	return w.err
 }
 
-// steadyAfter is how long a subscription must last for its end to be no reason to wait longer: proxies cut streams every
-// minute or so.
+// steadyAfter is how long a subscription must last for its end not to lengthen the next wait:
+// proxies cut streams every minute or so.
 const steadyAfter = 10 * time.Second
 
-// run listens until the watch ends.
+// run subscribes again and again until the watch ends.
 func (w *Watch) run(first chan<- error) {
 	defer close(w.done)
 	defer w.queue.endChanges()
@@ -154,8 +158,8 @@ func (w *Watch) run(first chan<- error) {
 	}
 }
 
-// isFinal reports whether listening again is in vain. Where the connection failed, that is for the connection to say:
-// then there is none to be had.
+// isFinal reports whether subscribing again is pointless. A failed connection is not final as long
+// as the client still tries to reconnect.
 func (w *Watch) isFinal(err error, tries int) bool {
 	var answered *mcp.Error
 	switch {
@@ -173,12 +177,12 @@ func (w *Watch) isFinal(err error, tries int) bool {
 // subscription is one subscriptions/listen request of a watch.
 type subscription struct {
 	watch *Watch
-	first chan<- error // told when the watch's first subscription is acknowledged
-	open  bool         // acknowledged, and honours something
+	first chan<- error // receives nil when the watch's first subscription is acknowledged
+	open  bool         // acknowledged, with a part of the filter
 	end   context.CancelCauseFunc
 }
 
-// runRequest returns when the subscription has ended: with nil where the server ended it in order.
+// runRequest returns when the subscription has ended; nil means that the server ended it in order.
 func (s *subscription) runRequest() error {
 	w := s.watch
 	params, err := mcp.Encode(&mcp.ListenParams{Notifications: w.filter})
@@ -240,7 +244,7 @@ func (s *subscription) handleAcknowledgement(n mcp.Notification) {
 	}
 }
 
-// grantsAny reports whether have grants anything of what want asks for.
+// grantsAny reports whether have grants any part of want.
 func grantsAny(want, have mcp.SubscriptionFilter) bool {
 	if want.ToolsListChanged && have.ToolsListChanged || want.PromptsListChanged && have.PromptsListChanged ||
 		want.ResourcesListChanged && have.ResourcesListChanged {
