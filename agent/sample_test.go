@@ -70,7 +70,7 @@ func (m late) Reply(context.Context, Conversation) iter.Seq2[Delta, error] {
 
 // What a sample takes is counted also where nobody waits for it any more.
 func TestLateSamplesCount(t *testing.T) {
-	b, err := Dial(t.Context(), server.New("s", "1"), client.Options{})
+	b, err := Dial(t.Context(), server.New("s", "1", nil), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

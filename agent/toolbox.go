@@ -61,14 +61,14 @@ var _ Tools = (*Toolbox)(nil)
 // servers may use the model of that run, tools of their own included, as far as [Options.Mode] and [Options.Approve] allow, and
 // [Options.MaxSteps] times in a run.
 func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
-	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Elicit}
-	if o.Elicit != nil {
-		o.Elicit = b.elicitInRun
+	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit}
+	if o.Answers.Elicit != nil {
+		o.Answers.Elicit = b.elicitInRun
 	}
-	if o.Sample == nil {
-		o.Sample, o.SampleTools = b.sampleInRun, true
+	if o.Answers.Sample == nil {
+		o.Answers.Sample, o.Answers.SampleTools = b.sampleInRun, true
 	}
-	c, err := client.Dial(ctx, target, o)
+	c, err := client.Dial(ctx, target, &o)
 	if err != nil {
 		return nil, err
 	}

@@ -64,9 +64,9 @@ func startWeb(t *testing.T, ctx context.Context, name string) string {
 	return strings.TrimSpace(line)
 }
 
-func dialServer(t *testing.T, ctx context.Context, target any, opts ...client.Options) *client.Client {
+func dialServer(t *testing.T, ctx context.Context, target any, opts *client.Options) *client.Client {
 	t.Helper()
-	c, err := client.Dial(ctx, target, opts...)
+	c, err := client.Dial(ctx, target, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func dialServer(t *testing.T, ctx context.Context, target any, opts ...client.Op
 
 func TestGreeter(t *testing.T) {
 	ctx := testContext(t)
-	c := dialServer(t, ctx, []string{buildExample(t, "greeter")})
+	c := dialServer(t, ctx, []string{buildExample(t, "greeter")}, nil)
 	text, err := client.Call[string](ctx, c, "greet", map[string]string{"name": "Ada"})
 	if err != nil || text != "Hello, Ada!" {
 		t.Errorf("greet: %q, %v", text, err)
@@ -87,14 +87,14 @@ func TestOrder(t *testing.T) {
 	ctx := testContext(t)
 	program := buildExample(t, "order")
 	for action, want := range map[string]string{"accept": "Order 1: one shirt in size M, wrapped as a gift.", "decline": "The order was cancelled."} {
-		c := dialServer(t, ctx, []string{program}, client.Options{
+		c := dialServer(t, ctx, []string{program}, &client.Options{Answers: client.Answers{
 			Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 				if action == "decline" {
 					return &mcp.ElicitResult{Action: mcp.ElicitDecline}, nil
 				}
 				return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"size":"M","gift":true}`)}, nil
 			},
-		})
+		}})
 		text, err := client.Call[string](ctx, c, "order", map[string]string{"item": "shirt"})
 		if err != nil || text != want {
 			t.Errorf("order with the answer %s: %q, %v; want %q", action, text, err, want)
@@ -104,7 +104,7 @@ func TestOrder(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	ctx := testContext(t)
-	c := dialServer(t, ctx, startWeb(t, ctx, "notes"))
+	c := dialServer(t, ctx, startWeb(t, ctx, "notes"), nil)
 	watch, err := c.Watch(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://today"}})
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestExplore(t *testing.T) {
 
 func TestOnegate(t *testing.T) {
 	ctx := testContext(t)
-	c := dialServer(t, ctx, startWeb(t, ctx, "onegate"))
+	c := dialServer(t, ctx, startWeb(t, ctx, "onegate"), nil)
 	sum, err := client.Call[float64](ctx, c, "calculator__add", map[string]float64{"a": 2, "b": 3})
 	if err != nil || sum != 5 {
 		t.Errorf("2 + 3 through the gateway: %v, %v", sum, err)

@@ -28,7 +28,7 @@ type follower struct {
 
 func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *follower {
 	t.Helper()
-	f := &follower{Client: dial(t, to, client.Options{Revision: r, Logger: quiet}), updates: make(chan client.Change, 100)}
+	f := &follower{Client: dial(t, to, client.Options{Wire: client.Wire{Revision: r}, Logger: quiet}), updates: make(chan client.Change, 100)}
 	w, err := f.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}})
 	if err != nil {
 		t.Fatal(err)

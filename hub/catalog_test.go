@@ -14,7 +14,7 @@ import (
 
 // with is a server with tools, each of which says whose it is.
 func with(name string, tools ...string) hub.Definition {
-	s := server.New(name, "1", server.Options{Logger: quiet})
+	s := server.New(name, "1", &server.Options{Logger: quiet})
 	for _, tool := range tools {
 		server.Tool(s, tool, "", func(context.Context, struct{}) (string, error) { return name + " " + tool, nil })
 	}
@@ -133,7 +133,7 @@ func TestRules(t *testing.T) {
 // A list that a server answers with an error takes neither the connection nor the other lists along, and is told of.
 func TestListThatFails(t *testing.T) {
 	for _, method := range []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates} {
-		s := server.New("s", "1", server.Options{Logger: quiet})
+		s := server.New("s", "1", &server.Options{Logger: quiet})
 		server.Tool(s, "echo", "", func(context.Context, struct{ Text string }) (string, error) { return "", nil })
 		server.Prompt(s, "greet", "", func(context.Context, struct{}) (string, error) { return "", nil })
 		server.Resource(s, "test://a", "", func(context.Context, struct{}) (string, error) { return "", nil })

@@ -47,7 +47,7 @@ func child(role string) stdio.Command {
 
 // echo is a server with a tool and a prompt.
 func echo(name string) *server.Server {
-	s := server.New(name, "1")
+	s := server.New(name, "1", nil)
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct{ Text string }) (string, error) { return in.Text, nil })
 	server.Prompt(s, "greet", "Greets.", func(context.Context, struct{}) (string, error) { return "hello", nil })
 	return s
@@ -191,7 +191,7 @@ func TestRestarts(t *testing.T) {
 // What a server tells models of itself is known before it is started again.
 func TestInstructionsAreRemembered(t *testing.T) {
 	cache := memoryCache{}
-	s := server.New("s", "1", server.Options{Instructions: "Ask twice."})
+	s := server.New("s", "1", &server.Options{Instructions: "Ask twice."})
 	defer s.Close()
 	d := hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Policy: hub.Policy{Lazy: true}}
 	h := start(t, hub.Options{Cache: cache}, d)
@@ -288,7 +288,7 @@ func TestRedefinedWhileItChanges(t *testing.T) {
 
 // Two tools never get the same name.
 func TestRenamedOntoAnother(t *testing.T) {
-	s := server.New("s", "1")
+	s := server.New("s", "1", nil)
 	for _, name := range []string{"a", "b"} {
 		server.Tool(s, name, "", func(context.Context, struct{}) (string, error) { return name, nil })
 	}
@@ -311,7 +311,7 @@ func TestIdentity(t *testing.T) {
 		for _, revision := range []mcp.Revision{mcp.LatestLegacyRevision, mcp.LatestRevision} {
 			told := make(chan *mcp.Request, 1)
 			s := mcp.Chain(echo("s"), before(mcp.MethodListTools, func(req *mcp.Request) *mcp.Result { told <- req; return nil }))
-			h := start(t, hub.Options{Info: tt.info, Logger: quiet}, hub.Definition{Name: "s", Target: s, Options: client.Options{Revision: revision}})
+			h := start(t, hub.Options{Info: tt.info, Logger: quiet}, hub.Definition{Name: "s", Target: s, Options: client.Options{Wire: client.Wire{Revision: revision}}})
 			settled(t, h)
 			req := <-told
 			var who mcp.Implementation

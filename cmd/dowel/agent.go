@@ -52,7 +52,7 @@ func (a *app) clientOptions(f *agentFlags) (client.Options, error) {
 	f.connection.app = a
 	o, err := f.talkOptions()
 	if watchWire != nil {
-		o.Tap = watchWire(nil)
+		o.Wire.Tap = watchWire(nil)
 	}
 	return o, err
 }

@@ -332,12 +332,12 @@ const (
 // definitionOf is a target as a server of a hub.
 func (f *agentFlags) definitionOf(t target) hub.Definition {
 	d := hub.Definition{Name: t.name, Target: t.dial, Origin: t.origin, Source: commandLine, Fingerprint: commandLine, Options: t.options}
-	d.Options.Connect = limit(f.connect)
+	d.Options.Limits.Connect = limit(f.connect)
 	if watchWire != nil {
-		d.Options.Tap = watchWire(nil)
+		d.Options.Wire.Tap = watchWire(nil)
 	}
 	if len(t.header) > 0 {
-		d.Options.Header = func(context.Context) (http.Header, error) { return t.header, nil }
+		d.Options.HTTP.Header = func(context.Context) (http.Header, error) { return t.header, nil }
 	}
 	return d
 }

@@ -68,16 +68,16 @@ func (a *connection) dialOptions(t target) (client.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Name, o.Revision = t.name, mcp.Revision(a.revision)
+	o.Name, o.Wire.Revision = t.name, mcp.Revision(a.revision)
 	if len(t.header) > 0 {
-		o.Header = func(context.Context) (http.Header, error) { return t.header, nil }
+		o.HTTP.Header = func(context.Context) (http.Header, error) { return t.header, nil }
 	}
 	t.extend(&o)
 	if a.wire {
-		o.Tap = newWire(a.stderr, a.json).tap
+		o.Wire.Tap = newWire(a.stderr, a.json).tap
 	}
 	if watchWire != nil {
-		o.Tap = watchWire(o.Tap)
+		o.Wire.Tap = watchWire(o.Wire.Tap)
 	}
 	return o, a.answerWith(&o, t)
 }
@@ -85,13 +85,15 @@ func (a *connection) dialOptions(t target) (client.Options, error) {
 // talkOptions are those of the flags of talk, but for who answers questions to the user.
 func (a *connection) talkOptions() (client.Options, error) {
 	o := client.Options{
-		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()},
-		Connect:  limit(a.connect),
-		Idle:     a.idle,
-		Total:    a.total,
+		Info: mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()},
+		Limits: client.Limits{
+			Connect: limit(a.connect),
+			Idle:    a.idle,
+			Total:   a.total,
+		},
 		Restart:  client.Restart{Max: -1},
 		LogLevel: mcp.LoggingLevel(a.log),
-		Verdicts: new(transport.Verdicts), // what a pinned revision comes to is no verdict for another run
+		Wire:     client.Wire{Verdicts: new(transport.Verdicts)}, // what a pinned revision comes to is no verdict for another run
 		Logger:   slog.New(a.notices()),
 	}
 	if a.log != "" {
@@ -105,10 +107,10 @@ func (a *connection) talkOptions() (client.Options, error) {
 		if err != nil {
 			return o, err
 		}
-		o.Roots = client.FixedRoots(roots...)
+		o.Answers.Roots = client.FixedRoots(roots...)
 	}
 	if a.sampleText != "" {
-		o.Sample = a.sample
+		o.Answers.Sample = a.sample
 	}
 	return o, nil
 }
@@ -136,7 +138,7 @@ func (a *connection) answerWith(o *client.Options, t target) error {
 		if talk {
 			q.in = newLines(a.stdin)
 		}
-		o.Elicit, o.ElicitURL = q.ask, talk
+		o.Answers.Elicit, o.Answers.ElicitURL = q.ask, talk
 	}
 	return nil
 }
@@ -187,7 +189,7 @@ func (a *connection) withOptions(ctx context.Context, t target, o client.Options
 	if t.close != nil {
 		defer t.close()
 	}
-	c, err := client.Dial(ctx, t.dial, o)
+	c, err := client.Dial(ctx, t.dial, &o)
 	if err != nil {
 		return connectError{t.label(), bare(err)}
 	}

@@ -77,7 +77,7 @@ func (a *app) patients(cmd *cobra.Command, where places, w *whence, args []strin
 func patient(t target) hub.Definition {
 	d := hub.Definition{Name: t.label(), Origin: t.origin, Target: t.dial, Options: t.options}
 	if len(t.header) > 0 {
-		d.Options.Header = func(context.Context) (http.Header, error) { return t.header, nil }
+		d.Options.HTTP.Header = func(context.Context) (http.Header, error) { return t.header, nil }
 	}
 	return d
 }

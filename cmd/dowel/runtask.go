@@ -158,7 +158,7 @@ func (a *app) headless(f *agentFlags) (client.Options, error) {
 		return o, usagef("--answer: %w", err)
 	}
 	if len(answers) > 0 {
-		o.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		o.Answers.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			q := &questions{out: a.stderr, answers: answersFor(r.Server, answers), warn: a.warn}
 			return q.ask(ctx, r)
 		}

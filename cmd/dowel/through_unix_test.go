@@ -39,8 +39,8 @@ func (p *person) stdio() stdio.Command {
 
 func (p *person) program(r mcp.Revision) *program {
 	p.t.Helper()
-	c, err := client.Dial(p.t.Context(), p.stdio(), client.Options{
-		Revision: r, Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler),
+	c, err := client.Dial(p.t.Context(), p.stdio(), &client.Options{
+		Wire: client.Wire{Revision: r}, Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		p.t.Fatal(err)

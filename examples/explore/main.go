@@ -38,7 +38,7 @@ func explore(ctx context.Context, server []string, tool, arguments string) error
 	if strings.Contains(server[0], "://") {
 		target = server[0]
 	}
-	c, err := client.Dial(ctx, target)
+	c, err := client.Dial(ctx, target, nil)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func greet(_ context.Context, in greetInput) (string, error) {
 }
 
 func main() {
-	s := server.New("greeter", "1.0.0")
+	s := server.New("greeter", "1.0.0", nil)
 	server.Tool(s, "greet", "Greets a person.", greet)
 	if err := stdio.Serve(context.Background(), s); err != nil {
 		log.Fatal(err)

@@ -51,7 +51,7 @@ func (n *notebook) writeNote(_ context.Context, in struct {
 }
 
 func newServer() *server.Server {
-	s := server.New("notes", "1.0.0")
+	s := server.New("notes", "1.0.0", nil)
 	n := &notebook{server: s, texts: map[string]string{"today": "milk, bread"}}
 	server.Resource(s, "notes://{day}", "The note of a day.", n.readNote)
 	server.Tool(s, "write_note", "Replaces the note of a day.", n.writeNote)

@@ -22,7 +22,7 @@ import (
 )
 
 func newClock() *server.Server {
-	s := server.New("clock", "1.0.0")
+	s := server.New("clock", "1.0.0", nil)
 	server.Tool(s, "now", "Tells the time.", func(context.Context, struct{}) (string, error) {
 		return time.Now().Format(time.RFC3339), nil
 	})
@@ -30,7 +30,7 @@ func newClock() *server.Server {
 }
 
 func newCalculator() *server.Server {
-	s := server.New("calculator", "1.0.0")
+	s := server.New("calculator", "1.0.0", nil)
 	server.Tool(s, "add", "Adds two numbers.", func(_ context.Context, in struct {
 		A float64 `json:"a"`
 		B float64 `json:"b"`

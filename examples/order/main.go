@@ -50,7 +50,7 @@ var lastNumber atomic.Int64
 func reserveNumber() int64 { return lastNumber.Add(1) }
 
 func main() {
-	s := server.New("order", "1.0.0")
+	s := server.New("order", "1.0.0", nil)
 	server.Tool(s, "order", "Orders an article after asking for size and wrapping.", placeOrder)
 	if err := stdio.Serve(context.Background(), s); err != nil {
 		log.Fatal(err)

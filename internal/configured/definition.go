@@ -21,7 +21,9 @@ func define(d *config.Definition) hub.Definition {
 		Name: d.Server.Name, Origin: d.Mask(describeTarget(d.Spec)), Source: string(d.Server.Scope),
 		Target: dialTarget(d, header), Fingerprint: d.Fingerprint(), Policy: d.Policy, Mask: d.Mask,
 		Options: client.Options{
-			Start: d.Start, Connect: d.Start, SerializeAsks: d.Serialize, Revision: pinnedRevision(d.Revision), Header: header,
+			Limits: client.Limits{Start: d.Start, Connect: d.Start},
+			Wire:   client.Wire{SerializeAsks: d.Serialize, Revision: pinnedRevision(d.Revision)},
+			HTTP:   client.HTTP{Header: header},
 		},
 	}
 }

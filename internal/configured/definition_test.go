@@ -71,8 +71,8 @@ func TestDefine(t *testing.T) {
 	if want := (stdio.Command{Path: "npx", Args: []string{"-y", "value of TOKEN"}, Env: map[string]string{"A": "value of TOKEN"}, Dir: "/"}); !reflect.DeepEqual(d.Target, want) {
 		t.Errorf("%+v, want %+v", d.Target, want)
 	}
-	if o := d.Options; o.Start != 30*time.Second || o.Connect != o.Start || !o.SerializeAsks || o.Revision != mcp.LatestLegacyRevision {
-		t.Errorf("%v %v %v %v", o.Start, o.Connect, o.SerializeAsks, o.Revision)
+	if o := d.Options; o.Limits.Start != 30*time.Second || o.Limits.Connect != o.Limits.Start || !o.Wire.SerializeAsks || o.Wire.Revision != mcp.LatestLegacyRevision {
+		t.Errorf("%v %v %v %v", o.Limits.Start, o.Limits.Connect, o.Wire.SerializeAsks, o.Wire.Revision)
 	}
 	rules := hub.ToolRules{Only: []string{"a"}, Hide: []string{"b"}, Rename: map[string]string{"a": "c"}, Describe: map[string]string{"a": "d"}}
 	if d.Name != "s" || d.Idle != 5*time.Minute || d.Total != time.Hour || d.Sharing != hub.SharePerSession || !d.Lazy || d.IdleStop != 10*time.Minute ||
@@ -83,11 +83,11 @@ func TestDefine(t *testing.T) {
 		t.Errorf("what is shown of it is %q", d.Origin)
 	}
 	for revision, want := range map[string]mcp.Revision{"auto": "", "modern": mcp.LatestRevision, "2025-03-26": mcp.Revision20250326} {
-		if got := defined(t, `{"command": "x", "revision": "`+revision+`"}`).Options.Revision; got != want {
+		if got := defined(t, `{"command": "x", "revision": "`+revision+`"}`).Options.Wire.Revision; got != want {
 			t.Errorf("%s pins %q", revision, got)
 		}
 	}
-	if got := defined(t, `{"command": "x", "sharing": "client"}`); got.Sharing != hub.SharePerClient || got.Total != 0 || got.Options.Start != 0 {
+	if got := defined(t, `{"command": "x", "sharing": "client"}`); got.Sharing != hub.SharePerClient || got.Total != 0 || got.Options.Limits.Start != 0 {
 		t.Errorf("%+v", got)
 	}
 }

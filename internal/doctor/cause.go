@@ -33,7 +33,7 @@ func (e *evidence) findCause() finding {
 func findBadDefinition(e *evidence) (finding, bool) {
 	is := func(summary, advice string) (finding, bool) { return finding{stepDefinition, summary, advice}, true }
 	o := e.server.Options
-	if err := (&transport.ClientOptions{Revision: o.Revision}).Check(); err != nil {
+	if err := (&transport.ClientOptions{Revision: o.Wire.Revision}).Check(); err != nil {
 		return is(err.Error(), "Correct the protocol revision, or leave it out.")
 	}
 	switch {

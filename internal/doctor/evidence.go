@@ -53,7 +53,7 @@ func newEvidence(err error, p Server) evidence {
 		}
 	case string:
 		e.address, e.isURL = t, true
-		e.authorized = p.Options.Header != nil
+		e.authorized = p.Options.HTTP.Header != nil
 	case streamable.URL:
 		e.address, e.isURL = t.URL, true
 		e.authorized = t.Header != nil

@@ -37,9 +37,9 @@ func newExamination(ctx context.Context, p Server, yield func(Step) bool) *exami
 	o := p.Options
 	o.Name = cmp.Or(p.Name, o.Name)
 	o.OnState, o.OnLog, o.Notifications = nil, nil, nil
-	o.Logger, o.Verdicts = slog.New(slog.DiscardHandler), new(transport.Verdicts)
+	o.Logger, o.Wire.Verdicts = slog.New(slog.DiscardHandler), new(transport.Verdicts)
 	o.Restart = client.Restart{Max: -1}
-	o.Tap = w.wrapTap(o.Tap)
+	o.Wire.Tap = w.wrapTap(o.Wire.Tap)
 	w.options = o
 	return w
 }
@@ -102,7 +102,7 @@ func (w *examination) startDial(target any) *pendingDial {
 	d := &pendingDial{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(d.done)
-		d.client, d.err = client.Dial(ctx, target, w.options)
+		d.client, d.err = client.Dial(ctx, target, &w.options)
 	}()
 	return d
 }

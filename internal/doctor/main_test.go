@@ -147,7 +147,7 @@ func serveExample() {
 
 // exampleServer returns a server with a few things to list.
 func exampleServer() *server.Server {
-	s := server.New("example", "1.2.3", server.Options{})
+	s := server.New("example", "1.2.3", &server.Options{})
 	type in struct{}
 	for _, name := range []string{"one", "two"} {
 		server.Tool(s, name, "A tool.", func(context.Context, in) (string, error) { return name, nil })
@@ -264,7 +264,7 @@ func failedStep(t *testing.T, p Server) Step {
 func timedOutStep(t *testing.T, p Server, isComplete func(Step) bool) Step {
 	t.Helper()
 	for limit := 300 * time.Millisecond; ; limit *= 2 {
-		p.Options.Start, p.Options.Connect = limit, limit
+		p.Options.Limits.Start, p.Options.Limits.Connect = limit, limit
 		s := failedStep(t, p)
 		if isComplete(s) || limit > 30*time.Second {
 			checkContains(t, s.Detail, "no connection within "+limit.String())

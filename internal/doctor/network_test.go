@@ -27,9 +27,9 @@ func TestNameAndTLSThatWork(t *testing.T) {
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := newUnstartedServer(t, h)
 	s.StartTLS()
-	o := client.Options{HTTPClient: s.Client()}
+	o := client.Options{HTTP: client.HTTP{Client: s.Client()}}
 	u := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
-	o.HTTPClient.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com" // which the certificate is for
+	o.HTTP.Client.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com" // which the certificate is for
 	all := examineAll(t, Server{Target: u, Options: o})
 	if got, want := joinNames(all), "definition > name > connect > TLS > HTTP > handshake > server > lists > end"; got != want {
 		t.Errorf("the steps are %s", got)
@@ -105,7 +105,7 @@ func TestTLS(t *testing.T) {
 			}
 			way := &http.Transport{TLSClientConfig: own}
 			defer way.CloseIdleConnections()
-			p := Server{Target: s.URL, Options: client.Options{HTTPClient: &http.Client{Transport: way}, Restart: client.Restart{Max: -1}}}
+			p := Server{Target: s.URL, Options: client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: way}}, Restart: client.Restart{Max: -1}}}
 			step := failedStep(t, p)
 			if step.Name != "TLS" || stepNamed(t, examineAll(t, p), "connect").Status != OK {
 				t.Errorf("the step is %s", step.Name)
@@ -113,7 +113,7 @@ func TestTLS(t *testing.T) {
 			checkContains(t, step.Detail, test.summary)
 			checkContains(t, step.Advice, test.advice)
 
-			_, err := client.Dial(t.Context(), s.URL, p.Options)
+			_, err := client.Dial(t.Context(), s.URL, &p.Options)
 			if d := Explain(err, p); d.Step != "TLS" || d.Advice != step.Advice {
 				t.Errorf("the diagnosis of the error is %+v", d)
 			}
@@ -225,7 +225,7 @@ func TestNoConnection(t *testing.T) {
 
 // optionsWithDial returns options with an HTTP client that connects with dial.
 func optionsWithDial(dial func(context.Context, string, string) (net.Conn, error)) client.Options {
-	return client.Options{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dial}}, Connect: 300 * time.Millisecond}
+	return client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: &http.Transport{DialContext: dial}}}, Limits: client.Limits{Connect: 300 * time.Millisecond}}
 }
 
 func TestSlowNetwork(t *testing.T) {
@@ -253,7 +253,7 @@ func TestProxies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Server{Target: "http://far.invalid/mcp", Options: client.Options{HTTPClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u)}}}}
+		return Server{Target: "http://far.invalid/mcp", Options: client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u)}}}}}
 	}
 
 	t.Setenv("HTTP_PROXY", "http://somewhere.invalid")
@@ -278,7 +278,7 @@ func TestProxies(t *testing.T) {
 	s = failedStep(t, p)
 	checkContains(t, s.Detail, "asks for a login")
 
-	p.Options.HTTPClient.Transport = &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("no proxy today") }}
+	p.Options.HTTP.Client.Transport = &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("no proxy today") }}
 	t.Setenv("HTTPS_PROXY", "::")
 	s = failedStep(t, p)
 	checkContains(t, s.Detail, "no proxy today")
@@ -322,7 +322,7 @@ func TestForeignRoundTripper(t *testing.T) {
 	h := streamable.Handler(exampleServer())
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := startServer(t, h)
-	o := client.Options{HTTPClient: &http.Client{Transport: roundTrip(s.Client().Transport.RoundTrip)}}
+	o := client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: roundTrip(s.Client().Transport.RoundTrip)}}}
 	if got := joinNames(examineAll(t, Server{Target: s.URL, Options: o})); got != "definition > name(skipped) > connect > HTTP > handshake > server > lists > end" {
 		t.Error(got)
 	}

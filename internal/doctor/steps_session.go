@@ -74,8 +74,8 @@ const listTimeout = 30 * time.Second
 // countLists counts the tools, resources and prompts that the server lists.
 func (w *examination) countLists(c *client.Client) bool {
 	o := client.CallOptions{NoCache: true}
-	if w.options.Total == 0 {
-		o.Total = listTimeout
+	if w.options.Limits.Total == 0 {
+		o.Limits.Total = listTimeout
 	}
 	s := Step{Name: stepLists, Status: OK}
 	var counts []string

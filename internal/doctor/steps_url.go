@@ -22,7 +22,7 @@ func (w *examination) instrumentTarget() any {
 		t.Client = w.network.client
 		return t
 	}
-	w.options.HTTPClient = w.network.client
+	w.options.HTTP.Client = w.network.client
 	return w.server.Target
 }
 
@@ -34,7 +34,7 @@ func (w *examination) httpClient() *http.Client {
 	case sse.URL:
 		return t.Client
 	}
-	return w.server.Options.HTTPClient
+	return w.server.Options.HTTP.Client
 }
 
 // proxyVariables returns the variables that [http.ProxyFromEnvironment] reads for a URL scheme.

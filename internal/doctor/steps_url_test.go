@@ -119,7 +119,7 @@ func TestAnswersOfHTTP(t *testing.T) {
 			u := startServer(t, test.handler).URL
 			o := client.Options{Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler)}
 			if test.header != "" {
-				o.Header = func(context.Context) (http.Header, error) {
+				o.HTTP.Header = func(context.Context) (http.Header, error) {
 					return http.Header{"Authorization": {test.header}}, nil
 				}
 			}
@@ -130,7 +130,7 @@ func TestAnswersOfHTTP(t *testing.T) {
 			checkContains(t, s.Detail, test.summary)
 			checkContains(t, s.Advice, test.advice)
 
-			_, err := client.Dial(t.Context(), u, o)
+			_, err := client.Dial(t.Context(), u, &o)
 			d := Explain(err, Server{Target: u, Options: o})
 			if d.Step != s.Name || d.Summary != s.Detail || d.Advice != s.Advice {
 				t.Errorf("the diagnosis of the error is %+v", d)
@@ -170,7 +170,7 @@ func TestAnswersOfTheProtocol(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			u := startServer(t, test.target.(http.HandlerFunc)).URL
-			s := failedStep(t, Server{Target: streamable.URL{URL: u}, Options: client.Options{Revision: test.revision}})
+			s := failedStep(t, Server{Target: streamable.URL{URL: u}, Options: client.Options{Wire: client.Wire{Revision: test.revision}}})
 			if s.Name != "handshake" {
 				t.Errorf("the step is %s", s.Name)
 			}
@@ -209,7 +209,7 @@ func TestDefinitions(t *testing.T) {
 			}
 		})
 	}
-	s := failedStep(t, Server{Target: exampleServer(), Options: client.Options{Revision: "1999-01-01"}})
+	s := failedStep(t, Server{Target: exampleServer(), Options: client.Options{Wire: client.Wire{Revision: "1999-01-01"}}})
 	checkContains(t, s.Advice, "protocol revision")
 }
 
@@ -227,7 +227,7 @@ func TestOtherTargets(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
 	go func() { _, _ = io.Copy(io.Discard, there) }()
-	s = failedStep(t, Server{Target: io.ReadWriteCloser(here), Options: client.Options{Connect: 50 * time.Millisecond}})
+	s = failedStep(t, Server{Target: io.ReadWriteCloser(here), Options: client.Options{Limits: client.Limits{Connect: 50 * time.Millisecond}}})
 	checkContains(t, s.Detail, "no connection within 50ms")
 }
 

@@ -37,7 +37,7 @@ type textIn struct {
 }
 
 func newWorld() *world {
-	w := &world{server.New("world", "1", server.Options{Logger: quiet}), make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)}
+	w := &world{server.New("world", "1", &server.Options{Logger: quiet}), make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)}
 	server.Tool(w.Server, "echo", "", func(_ context.Context, in textIn) (string, error) { return in.Text, nil })
 	server.Tool(w.Server, "big", "", func(_ context.Context, in struct {
 		Size int `json:"size"`

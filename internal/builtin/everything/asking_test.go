@@ -173,10 +173,10 @@ func TestRounds(t *testing.T) {
 	s := New()
 	defer s.Close()
 	o := (&answerer{content: filled}).options()
-	o.Revision = mcp.Revision20260728
+	o.Wire.Revision = mcp.Revision20260728
 	// Some of what is sent below is wrong on purpose.
-	o.Tap = mcptest.ClientTap(t, mcptest.WithoutClientChecks("schema"))
-	c, err := client.Dial(t.Context(), s, o)
+	o.Wire.Tap = mcptest.ClientTap(t, mcptest.WithoutClientChecks("schema"))
+	c, err := client.Dial(t.Context(), s, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,12 +17,12 @@ import (
 // once where nothing is asked, and give up after some rounds: what a round waits is what makes the rounds long enough for a
 // human.
 const (
-	visitWait = 10 * time.Second
-	visitPoll = time.Second
+	urlWait = 10 * time.Second
+	urlPoll = time.Second
 )
 
-// errNotDone says that the user has consented to a visit that has not happened yet.
-var errNotDone = errors.New("the visit has not happened yet")
+// errURLPending says that the user has consented to a visit that has not happened yet.
+var errURLPending = errors.New("the visit has not happened yet")
 
 // AskURL asks the user to visit a URL, for what must not pass through the client: credentials, payments, a third party's
 // consent. The user's yes is consent, not completion: done says whether what the visit is for has happened. Where it is nil
@@ -43,7 +43,7 @@ func AskURL(ctx context.Context, key, message, url string, done func(ctx context
 // URLQuestion is the question of [AskURL]. Beside questions that are open, a visit that has not happened is not waited for.
 func URLQuestion(key, message, link string, done func(ctx context.Context) (bool, error)) Question {
 	if u, err := url.Parse(link); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return Question{key: key, err: fmt.Errorf("%q is no URL that a browser opens", link)}
+		return Question{key: key, invalid: fmt.Errorf("%q is no URL that a browser opens", link)}
 	}
 	params := &mcp.ElicitParams{Mode: mcp.ElicitURL, Message: message, URL: link}
 	q := newQuestion(key, mcp.MethodElicit, params, func(raw json.RawMessage) error {
@@ -56,20 +56,20 @@ func URLQuestion(key, message, link string, done func(ctx context.Context) (bool
 		case r.Action == mcp.ElicitCancel:
 			return ErrCancelled
 		case done != nil:
-			return errNotDone // done has just said so
+			return errURLPending // done has just said so
 		}
 		return nil
 	})
-	q.done = done
+	q.isDone = done
 	return q
 }
 
-// await gives visits that the user has consented to some time to happen. If that is not enough the client comes back.
-func (c *call) await(ctx context.Context, visits []Question) error {
+// awaitURLs gives visits that the user has consented to some time to happen. If that is not enough the client comes back.
+func (c *call) awaitURLs(ctx context.Context, visits []Question) error {
 	if len(visits) == 0 {
 		return nil
 	}
-	enough, look := time.NewTimer(visitWait), time.NewTicker(visitPoll)
+	enough, look := time.NewTimer(urlWait), time.NewTicker(urlPoll)
 	defer enough.Stop()
 	defer look.Stop()
 	for {
@@ -77,19 +77,19 @@ func (c *call) await(ctx context.Context, visits []Question) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-enough.C:
-			return c.comeBack(visits[0].key)
+			return c.askToComeBack(visits[0].key)
 		case <-look.C:
 		}
 		var err error
-		if visits, err = c.notDone(ctx, visits); err != nil || len(visits) == 0 {
+		if visits, err = c.pendingURLs(ctx, visits); err != nil || len(visits) == 0 {
 			return err
 		}
 	}
 }
 
-func (c *call) notDone(ctx context.Context, visits []Question) (left []Question, err error) {
+func (c *call) pendingURLs(ctx context.Context, visits []Question) (left []Question, err error) {
 	for _, q := range visits {
-		done, err := q.done(ctx)
+		done, err := q.isDone(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -97,57 +97,57 @@ func (c *call) notDone(ctx context.Context, visits []Question) (left []Question,
 			left = append(left, q)
 			continue
 		}
-		c.visited(q)
+		c.reportURLDone(q)
 	}
 	return left, nil
 }
 
-// named returns the request of a question, with an id where the client's revision has one for what is done elsewhere.
-func (c *call) named(q Question) mcp.InputRequest {
+// withElicitationID returns the request of a question, with an id where the client's revision has one for what is done elsewhere.
+func (c *call) withElicitationID(q Question) mcp.InputRequest {
 	r := q.request
-	if q.done != nil && c.req.Revision == mcp.Revision20251125 {
-		r.Params = rawjson.Set(r.Params, "elicitationId", strconv.AppendQuote(nil, c.visitID(q)))
+	if q.isDone != nil && c.req.Revision == mcp.Revision20251125 {
+		r.Params = rawjson.Set(r.Params, "elicitationId", strconv.AppendQuote(nil, c.elicitationID(q)))
 	}
 	return r
 }
 
-// visitID is the same in all rounds of a call, and that of no other.
-func (c *call) visitID(q Question) string {
+// elicitationID is the same in all rounds of a call, and that of no other.
+func (c *call) elicitationID(q Question) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return questionDigest(mcp.InputRequest{Method: c.asking().chain, Params: []byte(q.key)})
+	return questionDigest(mcp.InputRequest{Method: c.inputState().chain, Params: []byte(q.key)})
 }
 
-// visited tells the client that a visit which the user has consented to has happened, once, where its revision has a way to
+// reportURLDone tells the client that a visit which the user has consented to has happened, once, where its revision has a way to
 // (client/elicitation: completion notifications).
-func (c *call) visited(q Question) {
+func (c *call) reportURLDone(q Question) {
 	if c.req.Revision != mcp.Revision20251125 {
 		return
 	}
-	id, told := c.visitID(q), "\x00visited "+q.key
+	id, told := c.elicitationID(q), "\x00visited "+q.key
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, consented := c.asks.answers[q.key]
-	if _, again := c.asks.memos[told]; again || !consented {
+	_, consented := c.input.answers[q.key]
+	if _, again := c.input.memos[told]; again || !consented {
 		return
 	}
-	c.asks.memos[told] = []byte("true")
+	c.input.memos[told] = []byte("true")
 	params, err := mcp.Encode(mcp.ElicitationCompletedParams{ElicitationID: id})
 	if err == nil {
-		err = c.notify(mcp.NotificationElicitationCompleted, params)
+		err = c.sendNotification(mcp.NotificationElicitationCompleted, params)
 	}
 	if err != nil {
 		c.server.opts.Logger.Debug("a client was not told that a visit has happened", "err", err)
 	}
 }
 
-// comeBack makes the call's result one that asks nothing, and has the client call again.
-func (c *call) comeBack(key string) error {
+// askToComeBack makes the call's result one that asks nothing, and has the client call again.
+func (c *call) askToComeBack(key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.ended {
 		return ErrCannotAsk
 	}
-	c.asks.waits = true
-	return fmt.Errorf("%w: %s: %w", ErrInputRequired, key, errNotDone)
+	c.input.comeBack = true
+	return fmt.Errorf("%w: %s: %w", ErrInputRequired, key, errURLPending)
 }

@@ -29,20 +29,22 @@ func answering() client.Options {
 	return client.Options{
 		Logger:     quiet,
 		Extensions: []mcp.Extension{{ID: "com.acme/sum", InputRequests: map[string]mcp.ClientCapabilities{"acme/sum": {}}}},
-		Requests: []client.RequestHandler{
-			client.OnRequest(mcp.Method[mcp.None, mcp.None]{Name: "acme/other"}, func(context.Context, mcp.None) (mcp.None, error) {
-				return mcp.None{}, errors.New("this is not for me")
-			}),
-			client.OnRequest(acmeSum, func(_ context.Context, p addends) (total, error) {
-				if p.A < 0 {
-					return total{}, mcp.InvalidParams("a is negative")
-				}
-				return total{p.A + p.B}, nil
+		Answers: client.Answers{
+			Requests: []client.RequestHandler{
+				client.OnRequest(mcp.Method[mcp.None, mcp.None]{Name: "acme/other"}, func(context.Context, mcp.None) (mcp.None, error) {
+					return mcp.None{}, errors.New("this is not for me")
+				}),
+				client.OnRequest(acmeSum, func(_ context.Context, p addends) (total, error) {
+					if p.A < 0 {
+						return total{}, mcp.InvalidParams("a is negative")
+					}
+					return total{p.A + p.B}, nil
+				}),
+			},
+			Handler: mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+				return raw(`{"by":"handler"}`), nil
 			}),
 		},
-		Handler: mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
-			return raw(`{"by":"handler"}`), nil
-		}),
 	}
 }
 
@@ -88,8 +90,8 @@ func asked(t *testing.T, revision mcp.Revision, method, params string) (string, 
 			"acme/sum": {Extensions: map[string]mcp.Object{"com.acme/sum": mcp.Object("{}")}}, "acme/rest": {}}}),
 	}
 	opts := answering()
-	opts.Revision = revision
-	opts.Tap = mcptest.ClientSentTap(t, mcptest.WithoutChecks("schema")) // the schema has no answers of extensions
+	opts.Wire.Revision = revision
+	opts.Wire.Tap = mcptest.ClientSentTap(t, mcptest.WithoutChecks("schema")) // the schema has no answers of extensions
 	_, err := client.Call[string](context.Background(), connect(t, h, opts), "t", nil)
 	if len(answer) > len(`{"q":}`) {
 		answer = answer[len(`{"q":`) : len(answer)-1]

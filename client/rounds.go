@@ -13,67 +13,69 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// rounds follows one call through the results that ask for input (basic/patterns/mrtr). What one result brings goes
-// into the next request of this call and nowhere else.
+// rounds follows one call through the results that ask for input (basic/patterns/mrtr). Answers and
+// state of one result go into the next request of the same call, and nowhere else.
 type rounds struct {
 	client   *Client
 	method   string
 	original json.RawMessage
-	clock    *clock
+	clock    *callClock
+	limit    int // the most rounds
 
-	count   int
-	waiting int             // rounds in a row that only brought a request state
-	visited map[string]bool // URLs that the user has consented to visit
-	visits  int             // rounds that sent the user to URLs
+	count     int
+	waiting   int             // consecutive rounds that brought only a request state
+	consented map[string]bool // URLs that the user agreed to visit
+	urlRounds int             // rounds in which the user was sent to a URL
 }
 
-// poll is how long to wait before a retry that brings the server nothing new.
-var poll = backoff{base: 100 * time.Millisecond, cap: 5 * time.Second}
+// pollDelay is the wait before a retry that carries no new answers.
+var pollDelay = backoff{base: 100 * time.Millisecond, cap: 5 * time.Second}
 
-// question is an input_required result, taken apart. Its raw parts go back as they came.
-type question struct {
+// inputRequired is a parsed input_required result. The raw parts are sent back unchanged.
+type inputRequired struct {
 	requests map[string]mcp.InputRequest
-	state    []byte // the JSON string; nil where none was sent
+	state    []byte // a JSON string; nil if the server sent none
 }
 
-// answer returns the parameters of the retry: the original ones, byte for byte, with the answers and the state.
-func (r *rounds) answer(ctx context.Context, resp *mcp.Response) (json.RawMessage, error) {
+// answerQuestions answers the questions of resp. It returns the parameters of the retry: the
+// original ones, byte for byte, with the answers and the state.
+func (r *rounds) answerQuestions(ctx context.Context, resp *mcp.Response) (json.RawMessage, error) {
 	if !mcp.MayAsk(r.method) {
-		return nil, fmt.Errorf("the server asks for input where the protocol has no way to: %s", r.method)
+		return nil, fmt.Errorf("the server asks for input in %s, where the protocol does not allow it", r.method)
 	}
-	if err := r.next(); err != nil {
+	if err := r.countRound(); err != nil {
 		return nil, err
 	}
-	q, err := readQuestion(resp.Raw)
+	q, err := parseInputRequired(resp.Raw)
 	if err != nil {
 		return nil, err
 	}
 	if q.requests == nil {
 		r.waiting++
-		if !sleep(ctx, poll.delay(r.waiting), nil) {
+		if !waitDelay(ctx, pollDelay.delay(r.waiting), nil) {
 			return nil, context.Cause(ctx)
 		}
-		return retry(r.original, nil, q.state), nil
+		return retryParams(r.original, nil, q.state), nil
 	}
 	r.waiting = 0
-	r.clock.pause()
-	defer r.clock.resume()
+	r.clock.pauseClock()
+	defer r.clock.resumeClock()
 	answers, err := r.client.answerAll(ctx, resp.Revision, q.requests)
 	if err != nil {
 		return nil, err
 	}
-	return retry(r.original, answers, q.state), nil
+	return retryParams(r.original, answers, q.state), nil
 }
 
-// next counts the rounds.
-func (r *rounds) next() error {
-	if r.count++; r.count > r.client.opts.MaxRounds {
+// countRound counts a round and refuses one too many.
+func (r *rounds) countRound() error {
+	if r.count++; r.count > r.limit {
 		return fmt.Errorf("%w: the server has asked %d times", ErrRounds, r.count)
 	}
 	return nil
 }
 
-func readQuestion(raw json.RawMessage) (q question, err error) {
+func parseInputRequired(raw json.RawMessage) (q inputRequired, err error) {
 	if requests := rawjson.Lookup(raw, "inputRequests"); requests != nil && !rawjson.IsNull(requests) {
 		if err := mcp.Decode(requests, &q.requests); err != nil {
 			return q, fmt.Errorf("the server's questions cannot be read: %w", err)
@@ -81,22 +83,22 @@ func readQuestion(raw json.RawMessage) (q question, err error) {
 	}
 	if state := rawjson.Lookup(raw, "requestState"); state != nil && !rawjson.IsNull(state) {
 		if state[0] != '"' {
-			return q, errors.New("the server's requestState is no string")
+			return q, errors.New("the server's requestState must be a string")
 		}
 		q.state = state
 	}
 	if q.requests == nil && q.state == nil {
-		return q, errors.New("the server requires input and does not say which")
+		return q, errors.New("the server requires input without naming any")
 	}
 	return q, nil
 }
 
-// answerAll answers the requests one after the other, in the order of their keys: a human can answer one at a time. It
-// returns an object.
+// answerAll answers the requests one after the other, in the order of their keys, because a user
+// can answer one at a time. It returns a JSON object of the answers.
 func (c *Client) answerAll(ctx context.Context, revision mcp.Revision, requests map[string]mcp.InputRequest) ([]byte, error) {
 	object := []byte{'{'}
 	for i, key := range slices.Sorted(maps.Keys(requests)) {
-		res, err := c.answer(ctx, &mcp.Request{
+		res, err := c.answerQuestion(ctx, &mcp.Request{
 			Method: requests[key].Method, Params: requests[key].Params, Revision: revision,
 		})
 		if err != nil {
@@ -116,7 +118,7 @@ func (c *Client) answerAll(ctx context.Context, revision mcp.Revision, requests 
 func appendResult(dst []byte, res *mcp.Result) ([]byte, error) {
 	switch {
 	case res == nil:
-		return dst, errors.New("there is none")
+		return dst, errors.New("the handler returned nothing")
 	case res.Type != "" && res.Type != mcp.ResultComplete:
 		return dst, fmt.Errorf("it is of type %s: a client cannot ask back", res.Type)
 	case res.Raw != nil:
@@ -127,8 +129,9 @@ func appendResult(dst []byte, res *mcp.Result) ([]byte, error) {
 	return mcp.AppendEncode(dst, res.Value)
 }
 
-// retry returns the parameters with answers and state, where there are any, and without those of an earlier round.
-func retry(original json.RawMessage, answers, state []byte) json.RawMessage {
+// retryParams returns the parameters with answers and state, and without those of an earlier round.
+// nil answers or state are left out.
+func retryParams(original json.RawMessage, answers, state []byte) json.RawMessage {
 	out := make([]byte, 0, len(original)+len(answers)+len(state)+48)
 	out, any := rawjson.AppendMembers(append(out, '{'), original, func(key []byte) bool {
 		return string(key) == "inputResponses" || string(key) == "requestState"

@@ -31,7 +31,7 @@ func (s *subscriptions) close() {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for l := range s.all {
-		l.rouse()
+		l.wakeUp()
 	}
 }
 
@@ -40,7 +40,7 @@ func (s *subscriptions) add(l *listener) {
 	defer s.mu.Unlock()
 	s.all[l] = struct{}{}
 	if s.closed.Load() {
-		l.rouse()
+		l.wakeUp()
 	}
 	for _, uri := range l.uris {
 		if s.byURI[uri] == nil {
@@ -62,12 +62,12 @@ func (s *subscriptions) remove(l *listener) {
 	}
 }
 
-// listChanged notes a change of the items' lists; with filtered, for those who see one of them only.
-func (s *subscriptions) listChanged(filtered bool, items []Item) {
+// notifyListChanged notes a change of the items' lists; with filtered, for those who see one of them only.
+func (s *subscriptions) notifyListChanged(filtered bool, items []Item) {
 	now := time.Now()
-	var changed lists
+	var changed listSet
 	for _, item := range items {
-		changed |= kindBit(item.Kind)
+		changed |= listOfKind(item.Kind)
 	}
 	if changed == 0 {
 		return
@@ -78,34 +78,34 @@ func (s *subscriptions) listChanged(filtered bool, items []Item) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for l := range s.all {
-		l.listChanged(changed, items, now, s.interval)
+		l.noteListChange(changed, items, now, s.interval)
 	}
 }
 
 // Updated tells clients that listen that a resource has changed: those that subscribed to its URI, or to one above it in the
 // hierarchy of its path, with or without a slash at the end. It does not wait for them. Changes of one resource that come
 // faster than a client takes them are one.
-func (s *Server) Updated(uri string) { s.subscriptions.updated(uri) }
+func (s *Server) Updated(uri string) { s.subscriptions.notifyUpdated(uri) }
 
-func (s *subscriptions) updated(uri string) {
+func (s *subscriptions) notifyUpdated(uri string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if len(s.byURI) == 0 {
 		return
 	}
-	var u *update
-	ancestors(uri, func(subscribed string) {
+	var u *resourceUpdate
+	forEachAncestor(uri, func(subscribed string) {
 		for l := range s.byURI[subscribed] {
 			if u == nil {
-				u = newUpdate(uri)
+				u = newResourceUpdate(uri)
 			}
-			l.updated(u, subscribed)
+			l.noteUpdate(u, subscribed)
 		}
 	})
 }
 
-// ancestors calls fn with the URI and those above it, the nearest first.
-func ancestors(uri string, fn func(string)) {
+// forEachAncestor calls fn with the URI and those above it, the nearest first.
+func forEachAncestor(uri string, fn func(string)) {
 	fn(uri)
 	path := uri
 	if end := strings.IndexAny(path, "?#"); end >= 0 {
@@ -133,17 +133,17 @@ func ancestors(uri string, fn func(string)) {
 // the extension, and whose filter, as it was sent, matches; a nil match is all. match is called before Change returns, for
 // one subscription after another. Of changes that come faster than a client takes them it misses the oldest.
 func (s *Server) Change(c mcp.Change, match func(p mcp.Principal, filter json.RawMessage) bool) {
-	for _, l := range s.subscriptions.wanting(c.Method) {
+	for _, l := range s.subscriptions.listenersOf(c.Method) {
 		for _, x := range l.extensions {
 			if x.method == c.Method && (match == nil || match(l.principal, x.filter)) {
-				l.changed(c)
+				l.noteChange(c)
 				break
 			}
 		}
 	}
 }
 
-func (s *subscriptions) wanting(method string) (all []*listener) {
+func (s *subscriptions) listenersOf(method string) (all []*listener) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for l := range s.all {

@@ -15,9 +15,9 @@ type position struct {
 	name     string // the item's name, which replicas know too
 }
 
-// cursor seals a position. Where [Options.Visible] filters lists, a cursor opens for one principal only; elsewhere it opens
+// sealCursor seals a position. Where [Options.Visible] filters lists, a cursor opens for one principal only; elsewhere it opens
 // for everybody, since caches may share the page that it is on.
-func (s *Server) cursor(req *mcp.Request, p position) string {
+func (s *Server) sealCursor(req *mcp.Request, p position) string {
 	plain := binary.AppendUvarint(slices.Clone(s.instance[:]), p.provider)
 	plain = binary.AppendUvarint(plain, p.seq)
 	return s.cursors.Seal(append(plain, p.name...), s.cursorBound(req))
@@ -31,9 +31,9 @@ func (s *Server) cursorBound(req *mcp.Request) []byte {
 	return bound
 }
 
-// position returns where the request's cursor says that the page before it ended. Within one Server that outlasts the
+// openCursor returns where the request's cursor says that the page before it ended. Within one Server that outlasts the
 // item's removal; a replica finds its own place of the item's name.
-func (s *Server) position(req *mcp.Request, v view) (p position, err error) {
+func (s *Server) openCursor(req *mcp.Request, v listView) (p position, err error) {
 	raw := rawjson.Lookup(req.Params, "cursor")
 	if raw == nil || rawjson.IsNull(raw) {
 		return p, nil
@@ -61,7 +61,7 @@ func (s *Server) position(req *mcp.Request, v view) (p position, err error) {
 		return p, invalid
 	}
 	if p.provider == 0 && !ours {
-		at := slices.IndexFunc(v.slots, func(sl slot) bool { return sl.item.Name == p.name })
+		at := slices.IndexFunc(v.slots, func(sl listSlot) bool { return sl.item.Name == p.name })
 		if at < 0 {
 			return p, invalid
 		}

@@ -51,10 +51,12 @@ func TestRetryKeepsTheParametersAndSendsTheStateBack(t *testing.T) {
 		raw(done),
 	}}
 	c := dialWire(t, tools(s.serve), client.Options{
-		Elicit: accept(``),
-		Roots:  client.FixedRoots(mcp.Root{URI: "file:///r"}),
-		Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.Text("hi")}, Model: "m"}, nil
+		Answers: client.Answers{
+			Elicit: accept(``),
+			Roots:  client.FixedRoots(mcp.Root{URI: "file:///r"}),
+			Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.Text("hi")}, Model: "m"}, nil
+			},
 		},
 	})
 	params := json.RawMessage(`{"name":"t", "extra":[1.0,  2e3],"arguments":{"n":9007199254740993,"u":"\u00e9"}}`)
@@ -88,10 +90,10 @@ func dialWire(t testing.TB, h mcp.Handler, o client.Options) *client.Client {
 
 func dialLine(t testing.TB, l *line, o client.Options) *client.Client {
 	t.Helper()
-	if o.Verdicts == nil {
-		o.Verdicts = new(transport.Verdicts)
+	if o.Wire.Verdicts == nil {
+		o.Wire.Verdicts = new(transport.Verdicts)
 	}
-	c, err := client.Dial(context.Background(), l, o)
+	c, err := client.Dial(context.Background(), l, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,28 +114,28 @@ func TestQuestionsThatCannotBeAnswered(t *testing.T) {
 		code   int
 	}{
 		{"no handler", ask("elicitation/create", `{"message":"?"}`), client.Options{}, "does not answer elicitation/create", -32601},
-		{"no sampling", ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`), client.Options{Elicit: yes}, "does not answer", -32601},
-		{"no roots", ask("roots/list", `{}`), client.Options{Elicit: yes}, "does not answer", -32601},
-		{"unknown kind", ask("acme/ask", `{}`), client.Options{Elicit: yes}, "does not answer acme/ask", -32601},
-		{"undeclared mode", ask("elicitation/create", `{"mode":"url","message":"?","url":"https://x"}`), client.Options{Elicit: yes}, "did not declare", -32602},
-		{"unknown mode", ask("elicitation/create", `{"mode":"voice","message":"?"}`), client.Options{Elicit: yes, ElicitURL: true}, "did not declare", -32602},
-		{"relative URL", ask("elicitation/create", `{"mode":"url","message":"?","url":"x"}`), client.Options{Elicit: yes, ElicitURL: true}, "absolute", -32602},
-		{"broken schema", ask("elicitation/create", `{"message":"?","requestedSchema":{"type":"objekt"}}`), client.Options{Elicit: yes}, "requestedSchema", -32602},
+		{"no sampling", ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`), client.Options{Answers: client.Answers{Elicit: yes}}, "does not answer", -32601},
+		{"no roots", ask("roots/list", `{}`), client.Options{Answers: client.Answers{Elicit: yes}}, "does not answer", -32601},
+		{"unknown kind", ask("acme/ask", `{}`), client.Options{Answers: client.Answers{Elicit: yes}}, "does not answer acme/ask", -32601},
+		{"undeclared mode", ask("elicitation/create", `{"mode":"url","message":"?","url":"https://x"}`), client.Options{Answers: client.Answers{Elicit: yes}}, "did not declare", -32602},
+		{"unknown mode", ask("elicitation/create", `{"mode":"voice","message":"?"}`), client.Options{Answers: client.Answers{Elicit: yes, ElicitURL: true}}, "did not declare", -32602},
+		{"relative URL", ask("elicitation/create", `{"mode":"url","message":"?","url":"x"}`), client.Options{Answers: client.Answers{Elicit: yes, ElicitURL: true}}, "absolute", -32602},
+		{"broken schema", ask("elicitation/create", `{"message":"?","requestedSchema":{"type":"objekt"}}`), client.Options{Answers: client.Answers{Elicit: yes}}, "requestedSchema", -32602},
 		{"undeclared tools", ask("sampling/createMessage", `{"messages":[],"maxTokens":1,"tools":[]}`),
-			client.Options{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}, "tools", -32602},
+			client.Options{Answers: client.Answers{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}}, "tools", -32602},
 		{"no message", ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`),
-			client.Options{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}, "neither", 0},
+			client.Options{Answers: client.Answers{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}}, "neither", 0},
 		{"answer against the schema", ask("elicitation/create", `{"message":"?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`),
-			client.Options{Elicit: yes}, "does not match the form", 0},
-		{"content is no object", ask("elicitation/create", `{"message":"?"}`), client.Options{Elicit: accept(`[]`)}, "must be an object", 0},
-		{"unknown action", ask("elicitation/create", `{"message":"?"}`), client.Options{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+			client.Options{Answers: client.Answers{Elicit: yes}}, "does not match the form", 0},
+		{"content is no object", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: accept(`[]`)}}, "must be an object", 0},
+		{"unknown action", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "maybe"}, nil
-		}}, "no action", 0},
-		{"panic", ask("elicitation/create", `{"message":"?"}`), client.Options{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		}}}, "unknown action", 0},
+		{"panic", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			panic("oh")
-		}}, "panicked: oh", 0},
-		{"nothing asked", asks(`{}`), client.Options{}, "does not say which", 0},
-		{"state is no string", asks(`{"requestState":{}}`), client.Options{}, "no string", 0},
+		}}}, "panicked: oh", 0},
+		{"nothing asked", asks(`{}`), client.Options{}, "without naming any", 0},
+		{"state is not a string", asks(`{"requestState":{}}`), client.Options{}, "must be a string", 0},
 		{"questions are no object", asks(`{"inputRequests":[]}`), client.Options{}, "cannot be read", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -161,7 +163,7 @@ func TestOnlyThreeMethodsMayAsk(t *testing.T) {
 	}}
 	c := dialWire(t, h, client.Options{})
 	_, err := c.Complete(context.Background(), mcp.PromptRef("p"), "a", "", nil)
-	if err == nil || !strings.Contains(err.Error(), "no way to") {
+	if err == nil || !strings.Contains(err.Error(), "does not allow it") {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -169,7 +171,7 @@ func TestOnlyThreeMethodsMayAsk(t *testing.T) {
 func TestRoundsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{results: []*mcp.Result{asks(`{"requestState":"again"}`)}}
-		c := dialWire(t, tools(s.serve), client.Options{MaxRounds: 5})
+		c := dialWire(t, tools(s.serve), client.Options{Limits: client.Limits{MaxRounds: 5}})
 		began := time.Now()
 		_, err := client.Call[string](t.Context(), c, "t", nil)
 		mustBe(t, err, client.ErrRounds)
@@ -196,7 +198,7 @@ func TestStateOfOneCallStaysInIt(t *testing.T) {
 		}
 		return raw(done), nil
 	})
-	c := dialWire(t, h, client.Options{Roots: client.FixedRoots()})
+	c := dialWire(t, h, client.Options{Answers: client.Answers{Roots: client.FixedRoots()}})
 	var calls sync.WaitGroup
 	for i := range 20 {
 		calls.Go(func() {

@@ -11,7 +11,7 @@ import (
 // readResource answers resources/read.
 func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.offers(KindResource) {
-		return s.methods.serve(ctx, s, req)
+		return s.methods.serveMethod(ctx, s, req)
 	}
 	p, err := readParams(req, "uri")
 	if err != nil {
@@ -19,11 +19,11 @@ func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	}
 	c := s.newCall(ctx, req, p)
 	defer c.close()
-	if err := c.resume(); err != nil {
+	if err := c.loadState(); err != nil {
 		return nil, err
 	}
 	r, out, err := s.readURI(c)
-	asking, err := c.end(err)
+	asking, err := c.finish(err)
 	if asking != nil {
 		return asking, nil
 	}
@@ -31,9 +31,9 @@ func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resul
 		err = mcp.ResourceNotFound(string(p.name))
 	}
 	if err != nil {
-		return nil, c.failed(err)
+		return nil, c.handlerError(err)
 	}
-	result := s.result(out)
+	result := s.newResult(out)
 	hint := s.opts.Cache.ReadResource
 	if r.cache != nil {
 		hint = *r.cache
@@ -41,90 +41,90 @@ func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	if s.opts.Visible != nil {
 		hint.Scope = mcp.CachePrivate // who else may read it, a shared cache cannot know
 	}
-	result.Cache = c.cache(hint)
+	result.Cache = c.cacheHint(hint)
 	return result, nil
 }
 
 // readURI runs the handler of the resource with the call's URI, or of the most specific template that matches it.
-func (s *Server) readURI(c *call) (*resource, *mcp.ReadResourceResult, error) {
+func (s *Server) readURI(c *call) (*registeredResource, *mcp.ReadResourceResult, error) {
 	uri := string(c.params.name)
-	if item, ok := s.catalog.item(KindResource, c.params.name); ok {
-		if !s.visible(c.Context, c.req, item) {
+	if item, ok := s.catalog.lookupItem(KindResource, c.params.name); ok {
+		if !s.isVisible(c.Context, c.req, item) {
 			return nil, nil, mcp.ResourceNotFound(uri)
 		}
-		r := item.entry.(*resource)
+		r := item.entry.(*registeredResource)
 		out, err := r.read(c, nil)
 		return r, out, err
 	}
-	if !s.visibleURI(c.Context, c.req, uri) {
+	if !s.isVisibleURI(c.Context, c.req, uri) {
 		return nil, nil, mcp.ResourceNotFound(uri)
 	}
-	for _, t := range s.catalog.templates() {
+	for _, t := range s.catalog.templatesRanked() {
 		vars, ok := t.parsed.Match(uri)
-		if !ok || !s.visible(c.Context, c.req, t.item) {
+		if !ok || !s.isVisible(c.Context, c.req, t.item) {
 			continue
 		}
 		if out, err := t.read(c, vars); !errors.Is(err, errNoMatch) {
-			return t.resource, out, err
+			return t.registeredResource, out, err
 		}
 	}
 	return nil, nil, mcp.ResourceNotFound(uri)
 }
 
-func (c *catalog) templates() []*template {
+func (c *catalog) templatesRanked() []*registeredTemplate {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.matching
+	return c.templatesByRank
 }
 
-// contents turns what a handler returned into the result, nil if that was nil; out points to it.
-func (r *resource) contents(out any, uri string) (*mcp.ReadResourceResult, error) {
+// newReadResult turns what a handler returned into the result, nil if that was nil; out points to it.
+func (r *registeredResource) newReadResult(out any, uri string) (*mcp.ReadResourceResult, error) {
 	one := func(c mcp.ResourceContents) (*mcp.ReadResourceResult, error) {
-		return r.complete(&mcp.ReadResourceResult{Contents: []mcp.ResourceContents{c}}, uri), nil
+		return r.fillContents(&mcp.ReadResourceResult{Contents: []mcp.ResourceContents{c}}, uri), nil
 	}
 	switch out := out.(type) {
 	case *string:
-		return one(mcp.ResourceContents{MIMEType: r.mime("text/plain"), Text: *out})
+		return one(mcp.ResourceContents{MIMEType: r.mimeTypeOr("text/plain"), Text: *out})
 	case *[]byte:
 		if *out == nil {
 			return nil, nil
 		}
-		return one(mcp.ResourceContents{MIMEType: r.mime("application/octet-stream"), Blob: *out})
+		return one(mcp.ResourceContents{MIMEType: r.mimeTypeOr("application/octet-stream"), Blob: *out})
 	case *mcp.Content:
 		fallback := ""
 		if out.Type == mcp.ContentText {
 			fallback = "text/plain"
 		}
-		return one(out.Contents(uri, r.mime(fallback)))
+		return one(out.Contents(uri, r.mimeTypeOr(fallback)))
 	case *mcp.ResourceContents:
 		return one(*out)
 	case *[]mcp.ResourceContents:
 		if *out == nil {
 			return nil, nil
 		}
-		return r.complete(&mcp.ReadResourceResult{Contents: *out}, uri), nil
+		return r.fillContents(&mcp.ReadResourceResult{Contents: *out}, uri), nil
 	case **mcp.ReadResourceResult:
 		if *out == nil {
 			return nil, nil
 		}
-		return r.complete(*out, uri), nil
+		return r.fillContents(*out, uri), nil
 	}
 	raw, err := schema.Encode(out)
 	if err != nil {
 		return nil, err
 	}
-	return one(mcp.ResourceContents{MIMEType: r.mime("application/json"), Text: string(raw)})
+	return one(mcp.ResourceContents{MIMEType: r.mimeTypeOr("application/json"), Text: string(raw)})
 }
 
-func (r *resource) mime(fallback string) string {
+func (r *registeredResource) mimeTypeOr(fallback string) string {
 	if r.mimeType != "" {
 		return r.mimeType
 	}
 	return fallback
 }
 
-// complete returns the result with the URIs and MIME types that a handler may leave out.
-func (r *resource) complete(out *mcp.ReadResourceResult, uri string) *mcp.ReadResourceResult {
+// fillContents returns the result with the URIs and MIME types that a handler may leave out.
+func (r *registeredResource) fillContents(out *mcp.ReadResourceResult, uri string) *mcp.ReadResourceResult {
 	full := &mcp.ReadResourceResult{Meta: out.Meta, Contents: make([]mcp.ResourceContents, len(out.Contents))}
 	for i, c := range out.Contents {
 		if c.URI == "" {

@@ -17,28 +17,28 @@ func TestChangeQueueOrder(t *testing.T) {
 	put, taken := 0, 0
 	for round := range 5000 {
 		for range round % 4 {
-			q.add(updated(put))
+			q.addChange(updated(put))
 			put++
 		}
 		for range min(round%3, put-taken) {
-			if c, ok := q.take(); !ok || c.URI != updated(taken).URI {
+			if c, ok := q.nextChange(); !ok || c.URI != updated(taken).URI {
 				t.Fatalf("%+v, %v, want %s", c, ok, updated(taken).URI)
 			}
 			taken++
 		}
 		for put-taken > maxChanges-4 {
-			q.take()
+			q.nextChange()
 			taken++
 		}
 	}
-	q.end()
+	q.endChanges()
 	for ; taken < put; taken++ {
-		if c, ok := q.take(); !ok || c.URI != updated(taken).URI {
+		if c, ok := q.nextChange(); !ok || c.URI != updated(taken).URI {
 			t.Fatalf("after the end: %+v, %v, want %s", c, ok, updated(taken).URI)
 		}
 	}
-	if c, ok := q.take(); ok || len(q.said) > 0 {
-		t.Errorf("after all: %+v, %v, %d are remembered", c, ok, len(q.said))
+	if c, ok := q.nextChange(); ok || len(q.queued) > 0 {
+		t.Errorf("after all: %+v, %v, %d are remembered", c, ok, len(q.queued))
 	}
 	if cap(q.waiting) > 2*maxChanges {
 		t.Errorf("room for %d is kept", cap(q.waiting))
@@ -49,19 +49,19 @@ func TestChangeQueueOrder(t *testing.T) {
 func TestChangeQueueAllocations(t *testing.T) {
 	q := newChangeQueue()
 	change := Change{Method: mcp.NotificationToolsChanged}
-	q.add(change)
-	q.take()
-	if n := testing.AllocsPerRun(100, func() { q.add(change); q.take() }); n > 0 {
+	q.addChange(change)
+	q.nextChange()
+	if n := testing.AllocsPerRun(100, func() { q.addChange(change); q.nextChange() }); n > 0 {
 		t.Errorf("a change takes %v allocations", n)
 	}
 	over := make(chan bool)
 	go func() {
-		_, first := q.take()
-		_, second := q.take()
+		_, first := q.nextChange()
+		_, second := q.nextChange()
 		over <- first && !second
 	}()
-	q.add(change)
-	q.end()
+	q.addChange(change)
+	q.endChanges()
 	if !<-over {
 		t.Error("the waiting loop got something else")
 	}

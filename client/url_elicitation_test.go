@@ -38,10 +38,10 @@ func TestURLsThatALegacyServerRequires(t *testing.T) {
 				})
 				var shown string
 				l := &line{name: test.name, handler: h, revision: mcp.Revision20251125}
-				c := dialLine(t, l, client.Options{ElicitURL: test.url, Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+				c := dialLine(t, l, client.Options{Answers: client.Answers{ElicitURL: test.url, Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 					shown = q.URL
 					return &mcp.ElicitResult{Action: test.action}, nil
-				}})
+				}}})
 				_, err := client.Call[string](context.Background(), c, "t", nil)
 				var answered *mcp.Error
 				if errors.As(err, &answered) != (test.code != 0) || answered != nil && answered.Code != test.code || calls != test.calls {
@@ -62,10 +62,10 @@ func requires(id, url string) error {
 
 // consents counts what the user is asked.
 func consents(n *int) client.Options {
-	return client.Options{ElicitURL: true, Logger: quiet, Total: time.Second, Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+	return client.Options{Logger: quiet, Limits: client.Limits{Total: time.Second}, Answers: client.Answers{ElicitURL: true, Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 		*n++
 		return &mcp.ElicitResult{Action: mcp.ElicitAccept}, nil
-	}}
+	}}}
 }
 
 // A server that asks for the same visit again and again is given time; the user is asked once.
@@ -125,8 +125,8 @@ func TestAVisitEndsWhenTheServerSaysSo(t *testing.T) {
 					return raw(done), nil
 				})}
 				opts := consents(&questions)
-				ask := opts.Elicit
-				opts.Elicit = func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+				ask := opts.Answers.Elicit
+				opts.Answers.Elicit = func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 					for _, id := range test.ids { // the user is quick, or it comes while the question stands
 						l.inbound().Notify(mcp.Notification{Method: mcp.NotificationElicitationCompleted, Params: fmt.Appendf(nil, `{"elicitationId":%q}`, id)})
 					}

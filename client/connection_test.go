@@ -182,7 +182,7 @@ func TestWaitingForAConnectionIsBounded(t *testing.T) {
 			}
 			return nil
 		}}
-		c := dialLine(t, l, client.Options{Connect: 10 * time.Second, Restart: client.Restart{Max: 10, Base: time.Minute, Cap: time.Hour}})
+		c := dialLine(t, l, client.Options{Limits: client.Limits{Connect: 10 * time.Second}, Restart: client.Restart{Max: 10, Base: time.Minute, Cap: time.Hour}})
 		l.cut("gone")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -204,7 +204,7 @@ func TestConnectLimit(t *testing.T) {
 			return nil, ctx.Err()
 		}}
 		began := time.Now()
-		_, err := client.Dial(t.Context(), &line{name: "silent", handler: h}, client.Options{})
+		_, err := client.Dial(t.Context(), &line{name: "silent", handler: h}, &client.Options{})
 		var late *client.TimeoutError
 		if !errors.As(err, &late) || late.Kind != client.TimeoutConnect || time.Since(began) != client.DefaultConnect {
 			t.Errorf("got %v after %v", err, time.Since(began))
@@ -292,7 +292,7 @@ func TestWrongVerdictHeals(t *testing.T) {
 				return raw(discovery), nil
 			}}
 			verdicts.Remember(l.Endpoint(), mcp.LatestRevision)
-			dialLine(t, l, client.Options{Verdicts: verdicts})
+			dialLine(t, l, client.Options{Wire: client.Wire{Verdicts: verdicts}})
 			if l.count() != 2 || verdicts.Lookup(l.Endpoint()) != "" {
 				t.Errorf("dialed %d times, the verdict is %q", l.count(), verdicts.Lookup(l.Endpoint()))
 			}
@@ -308,7 +308,7 @@ func TestWrongVerdictHeals(t *testing.T) {
 				}
 				return raw(done), nil
 			})
-			c := dialLine(t, l, client.Options{Verdicts: verdicts})
+			c := dialLine(t, l, client.Options{Wire: client.Wire{Verdicts: verdicts}})
 			verdicts.Remember(l.Endpoint(), mcp.LatestRevision)
 			if _, err := client.Call[string](t.Context(), c, "t", nil); err != nil {
 				t.Error(err)
@@ -320,7 +320,7 @@ func TestWrongVerdictHeals(t *testing.T) {
 	})
 	t.Run("but not where it is pinned", func(t *testing.T) {
 		l := &line{name: "era", handler: tools(func(context.Context, *mcp.Request) (*mcp.Result, error) { return nil, unsupported })}
-		c := dialLine(t, l, client.Options{Revision: mcp.LatestRevision})
+		c := dialLine(t, l, client.Options{Wire: client.Wire{Revision: mcp.LatestRevision}})
 		var answered *mcp.Error
 		if _, err := client.Call[string](t.Context(), c, "t", nil); !errors.As(err, &answered) || l.count() != 1 {
 			t.Errorf("got %v after %d dials", err, l.count())

@@ -128,11 +128,13 @@ func TestVisitIsReported(t *testing.T) {
 			login(s, func(context.Context) (bool, error) { return visited, nil })
 			var asked string
 			told := make(chan string, 9)
-			c, err := client.Dial(t.Context(), s, client.Options{
-				Revision: r, Tap: mcptest.ClientTap(t), ElicitURL: true,
-				Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
-					asked, visited = q.ElicitationID, true
-					return &mcp.ElicitResult{Action: mcp.ElicitAccept}, nil
+			c, err := client.Dial(t.Context(), s, &client.Options{
+				Wire: client.Wire{Revision: r, Tap: mcptest.ClientTap(t)}, Answers: client.Answers{
+					ElicitURL: true,
+					Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+						asked, visited = q.ElicitationID, true
+						return &mcp.ElicitResult{Action: mcp.ElicitAccept}, nil
+					},
 				},
 				Notifications: []client.NotificationHandler{{Method: mcp.NotificationElicitationCompleted, Handle: func(n mcp.Notification) { told <- string(n.Params) }}},
 			})
