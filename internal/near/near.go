@@ -37,10 +37,10 @@ func Distance(a, b string) int {
 // every short word.
 func Guessable(word string) bool { return utf8.RuneCountInString(word) > 1 }
 
-// Slip returns the index of the only one of n names that equals written except for case, the
+// FindVariant returns the index of the only one of n names that equals written except for case, the
 // separators between words, or a missing prefix before __. It returns -1 if no name or several
 // names match.
-func Slip(written string, n int, name func(i int) string) int {
+func FindVariant(written string, n int, name func(i int) string) int {
 	found := -1
 	for i := range n {
 		full := name(i)
