@@ -41,8 +41,8 @@ func (v Variables) withDefaults() Variables {
 	return v
 }
 
-// Noting returns the same variables, but calls read with each file that is read.
-func (v Variables) Noting(read func(path string, text []byte, err error)) Variables {
+// OnRead returns the same variables, but calls read with each file that is read.
+func (v Variables) OnRead(read func(path string, text []byte, err error)) Variables {
 	v = v.withDefaults()
 	file := v.ReadFile
 	v.ReadFile = func(path string) ([]byte, error) {
