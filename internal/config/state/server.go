@@ -19,11 +19,6 @@ func (s *State) SetEnabled(name string, on bool) error {
 	return s.updateFile(func(fileContent) []valueChange { return []valueChange{{[]string{"servers", name, "enabled"}, on}} })
 }
 
-// Forget removes a server's switch and approvals, for use when the server is removed.
-func (s *State) Forget(name string) error {
-	return s.updateFile(func(fileContent) []valueChange { return []valueChange{{[]string{"servers", name}, nil}} })
-}
-
 // updateSet returns the change of a sorted list that adds and removes entries, or nil if nothing
 // changes.
 func updateSet(path []string, old, more, less []string) []valueChange {
@@ -39,22 +34,9 @@ func updateSet(path []string, old, more, less []string) []valueChange {
 	return []valueChange{{path, entries}}
 }
 
-// Favourites returns the qualified names of the pinned tools, sorted.
+// Favourites returns the qualified names of the tools that stay visible when tools are searched for.
+// The user writes them into the file by hand.
 func (s *State) Favourites() []string { return slices.Clone(s.current().Favourites) }
-
-// Pin adds favourites.
-func (s *State) Pin(tools ...string) error {
-	return s.updateFile(func(now fileContent) []valueChange {
-		return updateSet([]string{"favourites"}, now.Favourites, tools, nil)
-	})
-}
-
-// Unpin removes favourites.
-func (s *State) Unpin(tools ...string) error {
-	return s.updateFile(func(now fileContent) []valueChange {
-		return updateSet([]string{"favourites"}, now.Favourites, nil, tools)
-	})
-}
 
 // Approval lists the tools of a server that may be called without asking the user.
 type Approval struct {

@@ -109,15 +109,6 @@ func TestServers(t *testing.T) {
 	if got := s.AlwaysAllow("a"); len(got) > 0 {
 		t.Error(got)
 	}
-	must(t, s.Forget("a"))
-	if _, set := s.Enabled("a"); set {
-		t.Error("it is forgotten")
-	}
-	must(t, s.Pin("a.x", "b.y"))
-	must(t, s.Unpin("a.x"))
-	if got := s.Favourites(); !slices.Equal(got, []string{"b.y"}) {
-		t.Error(got)
-	}
 	if runtime.GOOS != "windows" {
 		for path, want := range map[string]fs.FileMode{s.Path(): 0o600, filepath.Dir(s.Path()): 0o700} {
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
@@ -131,8 +122,6 @@ func TestServers(t *testing.T) {
 func TestNothingToChange(t *testing.T) {
 	s, _ := fresh(t)
 	must(t, s.Disallow("a", "x"))
-	must(t, s.Forget("a"))
-	must(t, s.Unpin("a"))
 	must(t, s.Distrust("f", "a"))
 	if _, err := os.Stat(s.Path()); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("there was nothing to write:", err)
@@ -305,12 +294,15 @@ func TestBrokenFromTheStart(t *testing.T) {
 	put(t, path, "one")
 	quiet, err := state.Open(path, state.Options{})
 	must(t, err)
-	must(t, quiet.Pin("a"))
+	must(t, quiet.SetEnabled("a", true))
 	must(t, quiet.Disallow("a", "b"))
 	put(t, path, " \n")
-	must(t, quiet.Pin("c"))
-	if got := quiet.Favourites(); !slices.Equal(got, []string{"c"}) {
-		t.Errorf("an emptied file says %v", got)
+	must(t, quiet.SetEnabled("c", true))
+	if _, set := quiet.Enabled("a"); set {
+		t.Error("an emptied file still has its old content")
+	}
+	if on, _ := quiet.Enabled("c"); !on {
+		t.Error("the change of an emptied file is lost")
 	}
 }
 
@@ -447,6 +439,21 @@ func TestBrokenFileIsExplained(t *testing.T) {
 	}
 }
 
+func TestFavourites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	put(t, path, `{"favourites": ["b.y", "a.x"]}`)
+	s, w := open(t, path)
+	got := s.Favourites()
+	if !slices.Equal(got, []string{"b.y", "a.x"}) {
+		t.Error(got)
+	}
+	got[0] = "" // a copy
+	if s.Favourites()[0] != "b.y" {
+		t.Error("the result is not a copy")
+	}
+	w.expect(t)
+}
+
 func TestApprovals(t *testing.T) {
 	s, w := fresh(t)
 	if all := s.Approvals(); all != nil {
@@ -466,7 +473,7 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	must(t, other.Disallow("files", "edit", "write"))
-	must(t, s.Forget("shell"))
+	must(t, s.Disallow("shell", "run"))
 	if all := s.Approvals(); all != nil {
 		t.Errorf("%v are left", all)
 	}
