@@ -34,8 +34,8 @@ func updateSet(path []string, old, more, less []string) []valueChange {
 	return []valueChange{{path, entries}}
 }
 
-// Favourites returns the qualified names of the tools that stay visible when tools are searched for.
-// The user writes them into the file by hand.
+// Favourites returns the qualified names of the tools that stay visible when tools are searched
+// for. The user writes them into the file by hand.
 func (s *State) Favourites() []string { return slices.Clone(s.current().Favourites) }
 
 // Approval lists the tools of a server that may be called without asking the user.
