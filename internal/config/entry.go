@@ -15,7 +15,7 @@ const maxUnknown = 50
 type entryReader struct {
 	s        *Server
 	d        *Dialect
-	typeText string // the type as it is written; empty: there is none
+	typeText string // the type as written; empty without one
 	httpURL  bool   // the URL was set by httpUrl
 	yaml     bool   // the file is YAML, where bare numbers are usual strings
 }

@@ -20,7 +20,7 @@ type File struct {
 	Path    string
 	Dialect string
 	Scope   Scope
-	// Hash is the [HashText] of the content, or "" if there is none.
+	// Hash is the [HashText] of the content, or "" without content.
 	Hash string
 	// Missing means that the file does not exist. It may appear later.
 	Missing bool

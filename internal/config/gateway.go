@@ -24,7 +24,7 @@ type Gateway struct {
 	AuditArguments bool
 	// Rate limits the calls of a client per second. 0 means no limit.
 	Rate float64
-	// Hosts and Origins are accepted in addition to those of this machine.
+	// Hosts and Origins are accepted in addition to the names of this machine.
 	Hosts, Origins []string
 	// Clients override settings for single clients, by name.
 	Clients map[string]GatewayClient
@@ -50,8 +50,7 @@ func (g Gateway) Same(other Gateway) bool {
 
 var gatewayKeys = []string{"address", "token", "toolSearch", "pinned", "audit", "auditArguments", "rateLimit", "hosts", "origins", "clients"}
 
-// projectKeys may be set in a project's file. The other keys decide who can reach the user's
-// servers and what is recorded. A project must not set them.
+// projectKeys may be set in a project's file. The other keys decide who can reach the user's servers and which calls are recorded. A project must not set them.
 var projectKeys = []string{"toolSearch", "pinned", "clients"}
 
 func (r *fileReader) readGateway(n *node) Gateway {

@@ -307,7 +307,7 @@ func (set *Set) ModelNames() (names []string) {
 	return names
 }
 
-// Resolve expands the variables of the model's strings. The problems include those of the entry. If
+// Resolve expands the variables of the model's strings. The problems include the entry's own. If
 // one of them is an error, the model cannot be used.
 func (m *Model) Resolve(v Variables) (Model, []Problem) {
 	x, resolved := expansion{v: v.withDefaults()}, *m

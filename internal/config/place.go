@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Scope says to whom a file belongs.
+// Scope says whether a file belongs to the user or to a project.
 type Scope string
 
 const (
@@ -155,7 +155,7 @@ func (o Options) configDir() string {
 	return o.Home + "/.config"
 }
 
-// nativePath converts the separators of a path to those of its system.
+// nativePath converts a path to the separators of o.GOOS.
 func (o Options) nativePath(path string) string {
 	if o.GOOS == "windows" {
 		return strings.ReplaceAll(path, "/", `\`)

@@ -142,7 +142,7 @@ func (r *tomlReader) readKeyValue(table *node, e *unstable.Node) {
 	r.putMember(parent, last, r.readValue(e.Value(), last, 0))
 }
 
-// readValue converts a value. key supplies the position if the parser has none.
+// readValue converts a value. key supplies the position if the parser gives no position.
 func (r *tomlReader) readValue(v *unstable.Node, key *node, depth int) *node {
 	n := &node{text: string(v.Data), start: key.start, at: key.at}
 	if v.Raw.Length > 0 {

@@ -18,8 +18,7 @@ const maxName = 64
 // Separator separates the server's name from the tool's.
 const Separator = "__"
 
-// reserved is a server name that the hub's user needs for its own tools, such as those of a
-// gateway.
+// reserved is a server name that the hub's user needs for its own tools, such as the tools of a gateway.
 const reserved = "dowel"
 
 // Keys of a definition's _meta. They hold the server and the server's own name of the tool, if the

@@ -17,7 +17,7 @@ type flow struct {
 // means that the item must not contain line breaks.
 type itemWriter func(indent string, line bool) string
 
-// commaAfter returns the position of the comma after pos, or -1 if there is none.
+// commaAfter returns the position of the comma after pos, or -1.
 func (f *flow) commaAfter(pos int) int {
 	if pos = f.skipSpace(pos); pos < len(f.text) && f.text[pos] == ',' {
 		return pos

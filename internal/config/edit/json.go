@@ -209,7 +209,7 @@ func (jsonSyntax) setValue(text []byte, model any, path []string, value any) ([]
 	return applySplices(text, []splice{{p.node.start, p.node.end, t.writeReplacement(p, nestValue(p.rest, value))}})
 }
 
-// needsOneLine reports whether the item must go on the line of the empty object or list that
+// needsOneLine reports whether the item must share the line of the empty object or list that
 // receives it.
 func (t *jsonText) needsOneLine(p location) bool {
 	if t.compact {

@@ -30,7 +30,7 @@ type node struct {
 type item struct {
 	key        string
 	start, end int   // including the key or dash
-	after      int   // the position after the colon, equals sign or dash; start if there is none
+	after      int   // the position after the colon, equals sign or dash; otherwise start
 	value      *node // start and end are equal if the value is left out
 }
 

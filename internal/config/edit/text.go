@@ -158,8 +158,7 @@ func (d *document) commentsStart(start, limit int, accept func(line int) bool) i
 	return at
 }
 
-// commentAbove returns the start of the comment that ends on the line above start, or start if
-// there is none.
+// commentAbove returns the start of the comment that ends on the line above start, or start itself.
 func (d *document) commentAbove(start int) int {
 	if start == 0 {
 		return start

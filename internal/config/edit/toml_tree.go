@@ -3,11 +3,11 @@ package edit
 // tomlTable is a table and the places where it is written.
 type tomlTable struct {
 	path     []string // as in its header
-	header   int      // the index of its statement; -1 if it has none
+	header   int      // the index of its statement; -1 without a header
 	body     []int    // the indexes of the assignments below the header
 	entries  []*tomlEntry
 	inArray  bool       // it is an entry of an array of tables, or lies below one
-	dotted   *tomlTable // the table in whose body its members are written as dotted keys; nil if they are not
+	dotted   *tomlTable // the table that holds its members as dotted keys in its body; nil otherwise
 	prefixes []string   // for dotted tables: the keys before the last dot
 }
 

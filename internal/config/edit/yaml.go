@@ -192,7 +192,7 @@ func (t *yamlText) writeItem(n *node, rest []string, value any) string {
 	return yamlString(rest[0]) + ":" + t.writeAfterColon(nestValue(rest[1:], value), n.column)
 }
 
-// endOfItem returns the end of the lines of an item whose text ends at pos. It includes a comment
+// endOfItem returns the end of the lines of the item that ends at pos. It includes a comment
 // on the line and the comments below that are indented deeper than column.
 func (t *yamlText) endOfItem(pos, column int) int {
 	at, _ := t.skipLineComments(pos)

@@ -181,7 +181,7 @@ func (s *yamlScan) scanItems(n *node, column int, k kind) {
 	}
 }
 
-// findKey finds the end of the key at pos and its colon. ok is false if there is no key.
+// findKey finds the end of the key at pos and its colon. ok is false if pos holds no key.
 func (s *yamlScan) findKey() (end, colon int, ok bool) {
 	limit := lineEnd(s.text, s.pos)
 	if s.isAt(s.pos, `"'`) {

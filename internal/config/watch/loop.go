@@ -22,7 +22,7 @@ func (w *Watcher) run() {
 	w.settleTimer.Stop()
 	defer w.settleTimer.Stop()
 	for {
-		var out chan []Change // nil, which disables the send, if there are no changes
+		var out chan []Change // nil, which disables the send, without changes
 		if len(w.pending.changes) > 0 {
 			out = w.deliveries
 		}

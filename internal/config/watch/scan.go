@@ -22,7 +22,7 @@ const unreadable = "?"
 
 // fileState is the observed state of a file.
 type fileState struct {
-	mark  string // its hash; "" if it is missing; a mark that begins with ? is no hash
+	mark  string // its hash; "" if it is missing; a mark that begins with ? is not a hash
 	file  bool
 	globs []string
 }

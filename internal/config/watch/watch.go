@@ -2,11 +2,8 @@
 // under development. The files may be missing, symbolic links, or rewritten in all the ways that
 // editors have.
 //
-// Only content counts. A touched file has not changed, and neither has a file whose content
-// returned to the last reported one. Changes are reported together when the files have been at rest
-// for a moment. A file that does not come to rest is reported about once a second, and once more
-// with its final content. Nothing is lost while no reader listens: newer changes replace those that
-// were not taken yet.
+// Only content counts. A touched file has not changed, and neither has a file that returned to its last reported content. Changes are reported together when the files have been at rest
+// for a moment. A file under constant change is reported about once a second, and once more with its final content. Nothing is lost while no reader listens: newer changes replace older ones that were not taken.
 //
 // The watcher uses the system's notifications of changes in folders (package fsnotify). It also
 // checks the files every few seconds, for network file systems without notifications and for the
@@ -43,7 +40,7 @@ type Options struct {
 	// [DefaultQuiet].
 	Quiet time.Duration
 
-	// Limit is the longest wait for a file that does not come to rest. Zero means [DefaultLimit].
+	// Limit is the longest wait for a file under constant change. Zero means [DefaultLimit].
 	Limit time.Duration
 
 	// Poll is the interval of checks without a notification. Zero means [DefaultPoll]. If the
@@ -60,7 +57,7 @@ type Targets struct {
 	// Files are paths of single files. They may lead through symbolic links and need not exist.
 	Files []string
 
-	// Globs are patterns like those of [filepath.Match], in which ** also matches any number of
+	// Globs are patterns in the syntax of [filepath.Match], in which ** also matches any number of
 	// folders. A folder that is named or matched stands for all files below it. A pattern that is
 	// the name of an existing file or folder means just that. Folders named .git, node_modules,
 	// __pycache__ and .venv are skipped unless they are named, and links to folders are not
@@ -69,7 +66,7 @@ type Targets struct {
 	Globs []string
 }
 
-// Kind is what happened to a file since its last report.
+// Kind is the kind of a [Change].
 type Kind int
 
 const (

@@ -22,7 +22,7 @@ func (p *watchPoints) isRelevant(path string) bool {
 	return p.names[path] || p.trees[filepath.Dir(path)]
 }
 
-// maxSteps limits the elements of a path, including those of the links that it leads through.
+// maxSteps limits the elements of a path, including the elements of links on the way.
 const maxSteps = 1000
 
 // followPath adds the points that decide where path leads: the folder of the file, or the deepest

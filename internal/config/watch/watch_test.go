@@ -112,8 +112,7 @@ func (d *realWatcher) awaitChanges(want ...string) {
 	}
 }
 
-// expectNoOther checks that nothing else is reported: it changes the file name, whose report must
-// come next.
+// expectNoOther checks that nothing else is reported: it changes the file name and expects its report next.
 func (d *realWatcher) expectNoOther(name string) {
 	d.t.Helper()
 	d.put(name, time.Now().String())
