@@ -205,7 +205,7 @@ func (s *Source) variables() config.Variables {
 	if s.opts.Variables != nil {
 		v = *s.opts.Variables
 	}
-	return v.Noting(func(path string, text []byte, err error) {
+	return v.OnRead(func(path string, text []byte, err error) {
 		s.reads[path] = true
 		if err != nil || len(bytes.TrimSpace(text)) == 0 {
 			s.blank = append(s.blank, path)

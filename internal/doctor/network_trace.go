@@ -105,7 +105,7 @@ func (n *networkTrace) startTrace() (first bool) {
 	return first
 }
 
-// newClientTrace makes steps of what happens to a connection.
+// newClientTrace returns hooks that turn the events of a connection into steps.
 func (n *networkTrace) newClientTrace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		DNSStart:          func(httptrace.DNSStartInfo) { n.enterStage(stepName) },
@@ -118,7 +118,7 @@ func (n *networkTrace) newClientTrace() *httptrace.ClientTrace {
 	}
 }
 
-// enterStage begins a step; connections that are tried beside the one that was made begin nothing.
+// enterStage records the step in progress. After a connection was made, parallel attempts are ignored.
 func (n *networkTrace) enterStage(stage string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -127,7 +127,7 @@ func (n *networkTrace) enterStage(stage string) {
 	}
 }
 
-// addStep makes a step; n.mu is held.
+// addStep appends a step that took the time since the last one. n.mu must be held.
 func (n *networkTrace) addStep(s Step) {
 	now := time.Now()
 	s.Took = max(now.Sub(n.stageStart), 1)
@@ -139,7 +139,7 @@ func (n *networkTrace) addStep(s Step) {
 	}
 }
 
-// takeSteps returns the steps that have been made since it was called last.
+// takeSteps returns the steps since its last call.
 func (n *networkTrace) takeSteps() []Step {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -90,7 +90,7 @@ func (s *StdoutTail) failedLines() []string {
 	return slices.Clone(s.lines)
 }
 
-// stderrTail keeps the end of what is written to it.
+// stderrTail keeps the last 16 KiB of the text that is written to it.
 type stderrTail struct {
 	mu    sync.Mutex
 	text  []byte

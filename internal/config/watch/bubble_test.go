@@ -16,29 +16,29 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// bench is a watcher in a bubble, whose notices the test gives.
-type bench struct {
+// bubbleWatcher is a watcher in a synctest bubble. The test sends its notifications.
+type bubbleWatcher struct {
 	*Watcher
 	t      *testing.T
 	dir    string
 	events chan fsnotify.Event
 	began  time.Time
 
-	late bool // what is told may be of before the last look
+	late bool // reports may lag behind the file's content
 
 	mu  sync.Mutex
-	log []string // what was told, when
+	log []string // the reports, each with its time
 }
 
-// inBubble runs a test with a watcher of these files, in a temporary folder. listen is whether what is told is logged.
-func inBubble(t *testing.T, files []string, test func(b *bench)) {
+// inBubble runs a test with a watcher of these files in a temporary folder.
+func inBubble(t *testing.T, files []string, test func(b *bubbleWatcher)) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{t: t, dir: dir, events: make(chan fsnotify.Event), began: time.Now()}
-		src := silent()
+		b := &bubbleWatcher{t: t, dir: dir, events: make(chan fsnotify.Event), began: time.Now()}
+		src := silentSource()
 		src.events = b.events
 		b.Watcher = newWatcher(Options{Warn: func(err error) { t.Error(err) }}, src)
 		go b.Watcher.run()
@@ -48,9 +48,9 @@ func inBubble(t *testing.T, files []string, test func(b *bench)) {
 	})
 }
 
-func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+func (b *bubbleWatcher) path(name string) string { return filepath.Join(b.dir, name) }
 
-func (b *bench) set(names ...string) {
+func (b *bubbleWatcher) set(names ...string) {
 	b.t.Helper()
 	var t Targets
 	for _, name := range names {
@@ -61,26 +61,26 @@ func (b *bench) set(names ...string) {
 	}
 }
 
-// put writes a file without notice.
-func (b *bench) put(name, content string) {
+// put writes a file without a notification.
+func (b *bubbleWatcher) put(name, content string) {
 	b.t.Helper()
 	if err := os.WriteFile(b.path(name), []byte(content), 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-func (b *bench) notice(name string) {
+func (b *bubbleWatcher) notice(name string) {
 	b.events <- fsnotify.Event{Name: b.path(name), Op: fsnotify.Write}
 }
 
-func (b *bench) write(name, content string) {
+func (b *bubbleWatcher) write(name, content string) {
 	b.t.Helper()
 	b.put(name, content)
 	b.notice(name)
 }
 
-// listen logs what is told from now on.
-func (b *bench) listen() (stop func()) {
+// listen logs the reports from now on.
+func (b *bubbleWatcher) listen() (stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -91,7 +91,7 @@ func (b *bench) listen() (stop func()) {
 				words = append(words, fmt.Sprintf("%v %s", c.Kind, filepath.Base(c.Path)))
 				content, _ := os.ReadFile(c.Path)
 				if c.Kind != Removed && !b.late && c.Hash != atomicfile.Hash(content) {
-					b.t.Errorf("%s was told with another content than %q", c.Path, content)
+					b.t.Errorf("%s was reported with another content than %q", c.Path, content)
 				}
 			}
 			b.mu.Lock()
@@ -102,14 +102,14 @@ func (b *bench) listen() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// expect checks what has been told since the last call.
-func (b *bench) expect(want ...string) {
+// expect checks the reports since the last call.
+func (b *bubbleWatcher) expect(want ...string) {
 	b.t.Helper()
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !slices.Equal(b.log, want) {
-		b.t.Errorf("told %q, want %q", b.log, want)
+		b.t.Errorf("reported %q, want %q", b.log, want)
 	}
 	b.log = nil
 }
@@ -117,12 +117,12 @@ func (b *bench) expect(want ...string) {
 func sleep(ms int) { time.Sleep(time.Duration(ms) * time.Millisecond) }
 
 func TestQuietAndLimit(t *testing.T) {
-	inBubble(t, []string{"a", "b"}, func(b *bench) {
+	inBubble(t, []string{"a", "b"}, func(b *bubbleWatcher) {
 		defer b.listen()()
 		b.write("a", "1")
 		sleep(150)
 		b.write("b", "1")
-		b.notice("other") // which is nobody's
+		b.notice("other") // not watched
 		sleep(199)
 		b.expect()
 		sleep(1)
@@ -145,24 +145,40 @@ func TestQuietAndLimit(t *testing.T) {
 	})
 }
 
+// A file that is rewritten in halves without rest is reported once a second.
+func TestRewritingWithoutRest(t *testing.T) {
+	inBubble(t, []string{"a"}, func(b *bubbleWatcher) {
+		defer b.listen()()
+		for n := range 100 {
+			whole := strings.Repeat(fmt.Sprint(n, " "), 1000)
+			b.write("a", whole[:len(whole)/2])
+			sleep(7)
+			b.write("a", whole)
+			sleep(12)
+		}
+		sleep(500)
+		b.expect("1000 created a", "2007 modified a")
+	})
+}
+
 func TestOnlyContentCounts(t *testing.T) {
-	inBubble(t, []string{"a"}, func(b *bench) {
+	inBubble(t, []string{"a"}, func(b *bubbleWatcher) {
 		defer b.listen()()
 		b.write("a", "1")
 		sleep(300)
 		b.expect("200 created a")
-		b.write("a", "1") // touched
+		b.write("a", "1") // same content
 		sleep(300)
 		b.write("a", "2")
 		sleep(100)
-		b.write("a", "1") // and back
+		b.write("a", "1") // back to the old content
 		sleep(10000)
 		b.expect()
 	})
 }
 
-func TestNothingIsLostWhileNobodyListens(t *testing.T) {
-	inBubble(t, []string{"a", "b"}, func(b *bench) {
+func TestNothingIsLostWithoutReader(t *testing.T) {
+	inBubble(t, []string{"a", "b"}, func(b *bubbleWatcher) {
 		b.write("a", "1")
 		sleep(300)
 		b.write("b", "1")
@@ -176,14 +192,14 @@ func TestNothingIsLostWhileNobodyListens(t *testing.T) {
 		b.notice("b")
 		sleep(1000)
 		defer b.listen()()
-		b.expect("1900 created a") // b came and went
+		b.expect("1900 created a") // b was created and removed unnoticed
 	})
 }
 
 func TestPoll(t *testing.T) {
-	inBubble(t, []string{"a"}, func(b *bench) {
+	inBubble(t, []string{"a"}, func(b *bubbleWatcher) {
 		b.put("a", "1")
-		sleep(5100) // seen at 5000, waited for until 5200
+		sleep(5100) // observed at 5000, at rest at 5200
 		b.put("a", "2")
 		stop := b.listen()
 		sleep(1000)
@@ -195,8 +211,8 @@ func TestPoll(t *testing.T) {
 		b.put("a", "4")
 		sleep(10000)
 		b.late = true
-		b.put("a", "5") // while the other is waiting to be taken
-		sleep(3950)     // beyond a poll, before the rest
+		b.put("a", "5") // while the last change waits for a reader
+		sleep(3950)     // after a poll, before the rest
 		defer b.listen()()
 		sleep(2000)
 		b.expect("25050 modified a", "25200 modified a")
@@ -204,7 +220,7 @@ func TestPoll(t *testing.T) {
 }
 
 func TestExpected(t *testing.T) {
-	inBubble(t, []string{"a", "b"}, func(b *bench) {
+	inBubble(t, []string{"a", "b"}, func(b *bubbleWatcher) {
 		defer b.listen()()
 		announce := func(name, content string) {
 			t.Helper()
@@ -219,20 +235,20 @@ func TestExpected(t *testing.T) {
 		b.write("a", "foreign")
 		sleep(1000)
 		b.expect("1200 modified a")
-		announce("a", "own 2") // several at once, of which only the last is seen
+		announce("a", "own 2") // several announcements, of which only the last is written
 		announce("a", "own 3")
 		b.write("a", "own 3")
 		announce("b", "own")
-		b.write("b", "foreign") // somebody was quicker
+		b.write("b", "foreign") // another program was quicker
 		sleep(1000)
 		b.expect("2200 created b")
-		b.write("a", "own 2") // by somebody else: nothing announces it any more
+		b.write("a", "own 2") // by another program: no announcement holds any more
 		sleep(1000)
 		b.expect("3200 modified a")
 		announce("a", "never")
 		sleep(9000)
 		b.expect()
-		sleep(9000) // then what is there instead is told
+		sleep(9000) // then the actual content is reported
 		b.expect("15200 modified a")
 		if err := b.Expect(b.path("a"), ""); err != nil {
 			t.Fatal(err)
@@ -250,14 +266,14 @@ func TestExpected(t *testing.T) {
 }
 
 func TestSetWhileRunning(t *testing.T) {
-	inBubble(t, []string{"a", "b"}, func(b *bench) {
+	inBubble(t, []string{"a", "b"}, func(b *bubbleWatcher) {
 		defer b.listen()()
 		b.put("c", "before")
 		b.put("a", "1")
-		b.set("a", "c") // a has changed without notice; c is new
+		b.set("a", "c") // a has changed without a notification; c is new
 		sleep(1000)
 		b.expect("200 created a")
-		b.write("b", "1") // not watched any more
+		b.write("b", "1") // no longer watched
 		b.write("c", "2")
 		sleep(1000)
 		b.expect("1200 modified c")
@@ -270,11 +286,11 @@ func TestSetWhileRunning(t *testing.T) {
 	})
 }
 
-func TestPendingWhatIsNotWatchedAnyMore(t *testing.T) {
-	inBubble(t, []string{"a", "b"}, func(b *bench) {
+func TestPendingChangeOfRemovedTarget(t *testing.T) {
+	inBubble(t, []string{"a", "b"}, func(b *bubbleWatcher) {
 		b.write("a", "1")
 		b.write("b", "1")
-		sleep(1000) // nobody takes it
+		sleep(1000) // without a reader
 		b.set("b")
 		defer b.listen()()
 		sleep(1000)
@@ -282,10 +298,10 @@ func TestPendingWhatIsNotWatchedAnyMore(t *testing.T) {
 	})
 }
 
-func TestLostNotices(t *testing.T) {
+func TestLostNotifications(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		src, errs := silent(), make(chan error)
+		src, errs := silentSource(), make(chan error)
 		src.errors = errs
 		w := newWatcher(Options{Quiet: time.Second, Limit: time.Second, Poll: time.Hour}, src)
 		go w.run()
@@ -310,7 +326,7 @@ func TestLostNotices(t *testing.T) {
 func TestFoldersThatCannotBeWatched(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		src := silent()
+		src := silentSource()
 		src.add = func(string) error { return fmt.Errorf("no space left on device") }
 		var warned []string
 		w := newWatcher(Options{Warn: func(err error) { warned = append(warned, err.Error()) }}, src)
