@@ -54,7 +54,7 @@ func newBridge(c *core, u *hub.Upstream, req *mcp.Request) *bridge {
 		core: c, upstream: u, capabilities: req.Capabilities(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), asked: map[string]*question{},
 	}
-	b.ctx, b.cancel = context.WithCancelCause(hub.Answering(context.Background(), b))
+	b.ctx, b.cancel = context.WithCancelCause(hub.WithAnswerer(context.Background(), b))
 	return b
 }
 

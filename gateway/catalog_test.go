@@ -51,7 +51,7 @@ func tools(t *testing.T, c *client.Client) (names []string) {
 // Upstreams that are dead, slow or not allowed take nothing away from the others.
 func TestMissingUpstreams(t *testing.T) {
 	gate := make(chan struct{})
-	h := hubOf(t, hub.Options{Base: time.Hour, Cap: time.Hour},
+	h := hubOf(t, hub.Options{MinBackoff: time.Hour, MaxBackoff: time.Hour},
 		hub.Definition{Name: "good", Target: asker()},
 		hub.Definition{Name: "slow", Target: gated{memory.Dialer(asker()), gate}},
 		hub.Definition{Name: "silent", Target: child("silent"), Options: client.Options{Revision: mcp.Revision20251125, Connect: time.Hour}},
@@ -158,7 +158,7 @@ func TestCallWaitsInVain(t *testing.T) {
 
 // A server that dies under a call is told of in words, not as an internal error.
 func TestDiesUnderCall(t *testing.T) {
-	h := hubOf(t, hub.Options{Base: 10 * time.Millisecond}, hub.Definition{Name: "up", Target: child("upstream")})
+	h := hubOf(t, hub.Options{MinBackoff: 10 * time.Millisecond}, hub.Definition{Name: "up", Target: child("upstream")})
 	settle(t, h)
 	c := dial(t, gatewayOf(t, h, gateway.Options{}), client.Options{})
 	res, err := c.CallTool(t.Context(), mcp.CallToolParams{Name: "up__hang", Arguments: json.RawMessage("{}")}, client.CallOptions{OnProgress: func(mcp.ProgressParams) {
@@ -361,7 +361,7 @@ func TestStatusToolIsTaken(t *testing.T) {
 // What is said of an upstream whose things are missing is how it is now.
 func TestMissingIsUpToDate(t *testing.T) {
 	bad := hub.Definition{Name: "bad", Target: child("exit")}
-	h := hubOf(t, hub.Options{Base: time.Hour, Cap: time.Hour}, bad)
+	h := hubOf(t, hub.Options{MinBackoff: time.Hour, MaxBackoff: time.Hour}, bad)
 	settle(t, h)
 	if m := h.Catalog().Missing(); len(m) != 1 || m[0].State.Status != hub.Failed {
 		t.Errorf("%+v", m)

@@ -41,7 +41,7 @@ func (f *follower) run(ctx context.Context) {
 		_, err := f.upstream.RoundTrip(ctx, caller(f.req), req)
 		var answered *mcp.Error
 		refused := errors.As(err, &answered)
-		if refused && !f.late() || !f.upstream.Revived(ctx) {
+		if refused && !f.late() || !f.upstream.AwaitCallable(ctx) {
 			return
 		}
 		switch { // an upstream that ends each subscription is not asked without end

@@ -21,10 +21,10 @@ import (
 // frontOver serves a gateway over a built-in server and one that is slow.
 func frontOver(t *testing.T, o gateway.FrontOptions, searching bool) string {
 	t.Helper()
-	h := hub.New()
+	h := hub.New(nil)
 	h.Apply([]hub.Definition{{Name: "every", Target: everything.New()}}, "the test begins")
 	h.Settle(t.Context())
-	g := gateway.New(h)
+	g := gateway.New(h, nil)
 	if searching {
 		o.Clients = map[string]*gateway.Gateway{"small": g.Searching("every.echo")}
 	}
@@ -173,11 +173,11 @@ func TestFrontAfterShutdown(t *testing.T) {
 }
 
 func TestMeant(t *testing.T) {
-	h := hub.New()
+	h := hub.New(nil)
 	defer h.Close()
 	h.Apply([]hub.Definition{{Name: "every", Target: everything.New(), Policy: hub.Policy{Tools: hub.ToolRules{Only: []string{"add", "echo"}}}}}, "the test begins")
 	h.Settle(t.Context())
-	g := gateway.New(h)
+	g := gateway.New(h, nil)
 	defer g.Close()
 	for name, want := range map[string]string{
 		"every__ecko": "unknown tool: every__ecko; did you mean every__echo?", "Every-Echo": "",

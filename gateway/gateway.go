@@ -85,14 +85,12 @@ var (
 	_ mcp.Keyed   = (*Gateway)(nil)
 )
 
-// New returns the gateway of all that the hub has.
-func New(h *hub.Hub, opts ...Options) *Gateway {
+// New returns the gateway of all upstreams of the hub. nil options mean the defaults. New copies
+// the options.
+func New(h *hub.Hub, opts *Options) *Gateway {
 	c := &core{hub: h}
-	if len(opts) > 1 {
-		panic("gateway: more than one options struct")
-	}
-	if len(opts) == 1 {
-		c.opts = opts[0]
+	if opts != nil {
+		c.opts = *opts
 	}
 	c.opts.complete()
 	c.info, _ = mcp.Encode(c.opts.Info) // a struct of strings
@@ -156,7 +154,7 @@ func (g *Gateway) wait(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.opts.Wait)
 	defer cancel()
-	g.hub.Known(ctx)
+	g.hub.AwaitLists(ctx)
 }
 
 // lazily makes something once for each catalog.

@@ -63,7 +63,7 @@ func open(out []byte, k hub.Kind) []byte {
 	if out != nil {
 		return out
 	}
-	return append(append(append(out, `{"`...), k.List()...), `":[`...)
+	return append(append(append(out, `{"`...), k.ListKey()...), `":[`...)
 }
 
 // close ends a page behind which the n-th comes; 0: none.

@@ -50,7 +50,7 @@ func hubOf(t testing.TB, o hub.Options, definitions ...hub.Definition) *hub.Hub 
 	if o.Logger == nil {
 		o.Logger = quiet
 	}
-	h := hub.New(o)
+	h := hub.New(&o)
 	t.Cleanup(func() { h.Close() })
 	h.Apply(definitions, "the test begins")
 	return h
@@ -75,7 +75,7 @@ func gatewayOf(t testing.TB, h *hub.Hub, o gateway.Options) *gateway.Gateway {
 	if o.Logger == nil {
 		o.Logger = quiet
 	}
-	g := gateway.New(h, o)
+	g := gateway.New(h, &o)
 	t.Cleanup(func() { g.Close() })
 	return g
 }

@@ -125,7 +125,7 @@ func TestForgedSession(t *testing.T) {
 
 // A process that nobody uses ends, and the next call starts another.
 func TestIdleProcess(t *testing.T) {
-	web := shared(t, hub.SharePerClient, hub.Options{InstanceIdle: 100 * time.Millisecond})
+	web := shared(t, hub.SharePerClient, hub.Options{ClientIdle: 100 * time.Millisecond})
 	c := as(t, web, "ada", mcp.LatestRevision)
 	first := process(t, c)
 	until(t, "the idle process ends", func() bool {

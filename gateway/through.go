@@ -29,14 +29,14 @@ func (t *through) find(c *hub.Catalog, k hub.Kind, name string) *hub.Item {
 	if item := t.mended(c, u, k, name); item != nil {
 		return item
 	}
-	return &hub.Item{Upstream: u, Kind: k, Name: name, Offered: name, Wire: name}
+	return &hub.Item{Upstream: u, Kind: k, Name: name, LocalName: name, WireName: name}
 }
 
 // mended returns what only one name can mean when the usual mistakes of models are mended: the header fields of a call are made
 // from the definition of what is called.
 func (t *through) mended(c *hub.Catalog, u *hub.Upstream, k hub.Kind, name string) *hub.Item {
 	its := slices.DeleteFunc(slices.Clone(c.Items(k)), func(item *hub.Item) bool { return item.Upstream != u })
-	if i := near.Slip(name, len(its), func(i int) string { return its[i].Offered }); i >= 0 {
+	if i := near.Slip(name, len(its), func(i int) string { return its[i].LocalName }); i >= 0 {
 		return its[i]
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 // A gateway behind a gateway: what the one in front says is what the one behind says at the moment.
 func TestThrough(t *testing.T) {
-	behind := hubOf(t, hub.Options{Base: time.Hour, Cap: time.Hour},
+	behind := hubOf(t, hub.Options{MinBackoff: time.Hour, MaxBackoff: time.Hour},
 		hub.Definition{Name: "good", Target: everything.New()}, hub.Definition{Name: "bad", Target: child("exit")})
 	settle(t, behind)
 	front, _ := over(t, hub.Definition{Name: "dowel", Target: gatewayOf(t, behind, gateway.Options{PageSize: 10})})

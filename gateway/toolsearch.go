@@ -65,7 +65,7 @@ func (s *searching) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage
 	for _, name := range s.pinned {
 		if item := c.Find(k, name); item != nil && !seen[item] {
 			seen[item] = true
-			yield(item.Raw)
+			yield(item.Definition)
 		}
 	}
 }
@@ -110,9 +110,9 @@ func (s *searching) search(c *hub.Catalog, arguments json.RawMessage) (*mcp.Resu
 	var text strings.Builder
 	for _, hit := range s.ready(c).Find(in.Query, min(in.Limit, maxHits)) {
 		item := items[hit.Tool]
-		description, _ := rawjson.String(rawjson.Lookup(item.Raw, "description"))
-		all = append(all, found{item.Wire, item.Upstream.Name(), description})
-		fmt.Fprintf(&text, "%s: %s\n", item.Wire, oneLine(description))
+		description, _ := rawjson.String(rawjson.Lookup(item.Definition, "description"))
+		all = append(all, found{item.WireName, item.Upstream.Name(), description})
+		fmt.Fprintf(&text, "%s: %s\n", item.WireName, oneLine(description))
 	}
 	if len(all) == 0 {
 		text.WriteString("No tool fits that. Try other words, or an empty query for all.")
@@ -129,8 +129,8 @@ func (s *searching) ready(c *hub.Catalog) *search.Index {
 	return s.index.get(c, func() *search.Index {
 		var tools []search.Tool
 		for _, item := range c.Items(hub.Tool) {
-			tool := search.FromDefinition(item.Upstream.Name(), item.Wire, item.Raw)
-			tool.Bare = item.Offered
+			tool := search.FromDefinition(item.Upstream.Name(), item.WireName, item.Definition)
+			tool.Bare = item.LocalName
 			tools = append(tools, tool)
 		}
 		return search.New(tools)
@@ -148,7 +148,7 @@ func (s *searching) describe(c *hub.Catalog, arguments json.RawMessage) (*mcp.Re
 	if item == nil {
 		return failed(s.unknown(c, in.Name)), nil
 	}
-	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(item.Raw))}, StructuredContent: item.Raw}}, nil
+	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(item.Definition))}, StructuredContent: item.Definition}}, nil
 }
 
 // call makes the call that the arguments describe; a retry of it carries the same answers and state. What header fields mirror
@@ -173,7 +173,7 @@ func (s *searching) unknown(c *hub.Catalog, name string) string {
 	text := fmt.Sprintf("There is no tool called %q.", name)
 	var near []string
 	for _, hit := range s.ready(c).Find(name, 5) {
-		near = append(near, c.Items(hub.Tool)[hit.Tool].Wire)
+		near = append(near, c.Items(hub.Tool)[hit.Tool].WireName)
 	}
 	if near != nil {
 		text += " Perhaps one of these: " + strings.Join(near, ", ") + "."

@@ -21,7 +21,7 @@ import (
 // Whatever is asked of a server that is not there, the answer names it and says why, for a model to do something else.
 func TestUnavailable(t *testing.T) {
 	good := hub.Definition{Name: "good", Target: asker(), Policy: hub.Policy{Tools: hub.ToolRules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}}}
-	h := hubOf(t, hub.Options{Base: time.Hour}, good,
+	h := hubOf(t, hub.Options{MinBackoff: time.Hour}, good,
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
 		hub.Definition{Name: "wild", Hold: hub.Hold{Status: hub.NeedsTrust, Reason: "it came with the project"}},
 		hub.Definition{Name: "unset", Hold: hub.Hold{Status: hub.NeedsConfiguration, Reason: "TOKEN is not set"}},

@@ -41,22 +41,22 @@ type merged struct {
 
 func (m *merged) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage)) {
 	for _, item := range c.Items(k) {
-		yield(item.Raw)
+		yield(item.Definition)
 	}
 	if k == hub.Tool {
 		yield(statusTool)
 	}
 }
 
-func (m *merged) called(item *hub.Item) string { return item.Wire }
+func (m *merged) called(item *hub.Item) string { return item.WireName }
 
 func (m *merged) cache(c *hub.Catalog, k hub.Kind) mcp.Cache { return c.Cache(k) }
 
 func (m *merged) find(c *hub.Catalog, k hub.Kind, name string) *hub.Item { return c.Find(k, name) }
 
-func (m *merged) resource(c *hub.Catalog, uri string) (*hub.Upstream, string) { return c.Resource(uri) }
+func (m *merged) resource(c *hub.Catalog, uri string) (*hub.Upstream, string) { return c.FindResource(uri) }
 
-func (m *merged) wire(c *hub.Catalog, u *hub.Upstream, uri string) string { return c.URI(u, uri) }
+func (m *merged) wire(c *hub.Catalog, u *hub.Upstream, uri string) string { return c.WireURI(u, uri) }
 
 func (m *merged) upstreams() []*hub.Upstream { return m.hub.Upstreams() }
 
@@ -78,17 +78,17 @@ type single struct {
 func (s *single) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage)) {
 	for _, item := range c.Items(k) {
 		if item.Upstream.Name() == s.name {
-			yield(item.Own)
+			yield(item.LocalDefinition)
 		}
 	}
 }
 
-func (s *single) called(item *hub.Item) string { return item.Offered }
+func (s *single) called(item *hub.Item) string { return item.LocalName }
 
 func (s *single) cache(c *hub.Catalog, k hub.Kind) mcp.Cache { return c.Cache(k) }
 
 func (s *single) find(c *hub.Catalog, k hub.Kind, name string) *hub.Item {
-	return c.Of(s.hub.Upstream(s.name), k, name)
+	return c.FindLocal(s.hub.Upstream(s.name), k, name)
 }
 
 func (s *single) resource(_ *hub.Catalog, uri string) (*hub.Upstream, string) {

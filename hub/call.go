@@ -20,22 +20,22 @@ type Caller struct {
 // started, as long as ctx and the definition's Options.Start or Connect let it, and fails with a [*DownError] where there is
 // nothing to wait for. The definition's limits bound the call.
 func (u *Upstream) RoundTrip(ctx context.Context, who Caller, req *mcp.Request) (*mcp.Response, error) {
-	in, err := u.acquire(ctx, who)
+	in, err := u.acquireConn(ctx, who)
 	if err != nil {
 		return nil, err
 	}
-	defer in.enter()()
+	defer in.startCall()()
 	return in.roundTrip(ctx, req)
 }
 
-func (in *instance) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+func (in *connection) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
 	if req.Method == mcp.MethodListen {
 		var stop context.CancelCauseFunc
 		ctx, stop = context.WithCancelCause(ctx)
 		defer stop(nil)
 		defer context.AfterFunc(in.replaced, func() { stop(errReplaced) })()
 	}
-	idle, total := in.upstream.limits()
+	idle, total := in.upstream.callLimits()
 	if idle == 0 && total == 0 || req.Method == mcp.MethodListen {
 		return in.client.RoundTrip(ctx, req)
 	}
@@ -60,49 +60,49 @@ func (in *instance) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Respo
 	return in.client.RoundTrip(context.WithValue(ctx, clockKey{}, k), &timed)
 }
 
-func (u *Upstream) limits() (idle, total time.Duration) {
+func (u *Upstream) callLimits() (idle, total time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.def.Idle, u.def.Total
 }
 
-// patience bounds how long a call waits for a server that is starting.
-const patience = 60 * time.Second
+// defaultStartTimeout bounds how long a call waits for a server that is starting.
+const defaultStartTimeout = 60 * time.Second
 
-// acquire returns the connection for a caller.
-func (u *Upstream) acquire(ctx context.Context, who Caller) (*instance, error) {
+// acquireConn returns the connection for a caller.
+func (u *Upstream) acquireConn(ctx context.Context, who Caller) (*connection, error) {
 	u.mu.Lock()
-	main, sharing := u.main, u.def.Sharing
-	u.used = time.Now()
+	main, sharing := u.sharedConn, u.def.Sharing
+	u.lastUsed = time.Now()
 	u.mu.Unlock()
 	if main == nil {
 		var err error
-		if main, err = u.await(ctx); err != nil {
+		if main, err = u.awaitSharedConn(ctx); err != nil {
 			return nil, err
 		}
 	}
 	switch key := who.Principal; sharing {
 	case SharePerSession:
-		return u.ownOf(ctx, "session "+who.Session+"\x00"+key)
+		return u.clientConn(ctx, "session "+who.Session+"\x00"+key)
 	case SharePerClient:
 		if key == "" {
 			key = "session " + who.Session
 		}
-		return u.ownOf(ctx, key)
+		return u.clientConn(ctx, key)
 	}
 	return main, nil
 }
 
-// await waits until the upstream is ready, and starts it where that is all it takes.
-func (u *Upstream) await(ctx context.Context) (*instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, u.patience())
+// awaitSharedConn waits until the upstream is ready, and starts it where that is all it takes.
+func (u *Upstream) awaitSharedConn(ctx context.Context) (*connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.startTimeout())
 	defer cancel()
 	for {
 		u.mu.Lock()
-		main, state, changed := u.main, u.state, u.changed
-		if state.Status == Stopped && !u.wanted {
-			u.wanted = true
-			u.order("a call needs it")
+		main, state, changed := u.sharedConn, u.state, u.changed
+		if state.Status == Stopped && !u.neededByCall {
+			u.neededByCall = true
+			u.requestRestart("a call needs it")
 		}
 		u.mu.Unlock()
 		switch {
@@ -122,36 +122,36 @@ func (u *Upstream) await(ctx context.Context) (*instance, error) {
 	}
 }
 
-func (u *Upstream) patience() time.Duration {
+func (u *Upstream) startTimeout() time.Duration {
 	o := u.Definition().Options
 	for _, limit := range []time.Duration{o.Start, o.Connect} {
 		if limit > 0 {
 			return limit
 		}
 	}
-	return patience
+	return defaultStartTimeout
 }
 
 type answererKey struct{}
 
-// Answering returns a context for calls during which h answers what the server asks: elicitation, sampling and roots. Without
+// WithAnswerer returns a context for calls during which h answers what the server asks: elicitation, sampling and roots. Without
 // one, questions are refused.
-func Answering(ctx context.Context, h mcp.Handler) context.Context {
+func WithAnswerer(ctx context.Context, h mcp.Handler) context.Context {
 	return context.WithValue(ctx, answererKey{}, h)
 }
 
-// bridged is what upstreams are told can be asked.
-var bridged = mcp.ClientCapabilities{
+// askableCapabilities is what upstreams are told can be asked.
+var askableCapabilities = mcp.ClientCapabilities{
 	Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}},
 	Sampling:    &mcp.SamplingCapability{Tools: &struct{}{}, Context: &struct{}{}},
 	Roots:       &mcp.RootsCapability{},
 }
 
-// asked takes what an upstream asks live.
-type asked struct{ upstream *Upstream }
+// questionHandler takes what an upstream asks live.
+type questionHandler struct{ upstream *Upstream }
 
 // ServeMCP implements [mcp.Handler].
-func (a asked) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (a questionHandler) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if h, ok := ctx.Value(answererKey{}).(mcp.Handler); ok {
 		if k, ok := ctx.Value(clockKey{}).(*clock); ok {
 			defer k.pause()()

@@ -16,15 +16,15 @@ type Catalog struct {
 	pending bool // it is not known of all that are starting what they offer
 
 	byWire   [kinds]map[string]*Item
-	byOwn    map[ownName]*Item
+	byLocal    map[localName]*Item
 	byFolded [kinds]map[string]*Item // nil where several have the name
 	byBare   [kinds]map[string]*Item // the same, without the server's name
 	shared   map[string]bool         // URIs and templates that several upstreams have
 	servers  map[string]*Upstream    // by their names on the wire
 }
 
-// ownName is what one upstream offers a thing as.
-type ownName struct {
+// localName is what one upstream offers a thing as.
+type localName struct {
 	upstream *Upstream
 	kind     Kind
 	name     string
@@ -36,47 +36,47 @@ type Missing struct {
 	State    State
 }
 
-// catalogue holds the present Catalog; it is made when somebody wants it.
-type catalogue struct {
+// catalogCache holds the present Catalog; it is made when somebody wants it.
+type catalogCache struct {
 	hub     *Hub
-	making  sync.Mutex
-	present atomic.Pointer[Catalog] // nil while it has to be made
+	buildMu  sync.Mutex
+	current atomic.Pointer[Catalog] // nil while it has to be made
 	version atomic.Uint64
 }
 
 // invalidate makes the next look make a new catalog. It may be called under any lock.
-func (c *catalogue) invalidate() {
+func (c *catalogCache) invalidate() {
 	c.version.Add(1)
-	c.present.Store(nil)
+	c.current.Store(nil)
 }
 
 // Catalog returns what the upstreams offer now.
 func (h *Hub) Catalog() *Catalog {
 	c := &h.catalog
-	if present := c.present.Load(); present != nil {
+	if present := c.current.Load(); present != nil {
 		return present
 	}
-	c.making.Lock()
-	defer c.making.Unlock()
+	c.buildMu.Lock()
+	defer c.buildMu.Unlock()
 	for {
-		if present := c.present.Load(); present != nil {
+		if present := c.current.Load(); present != nil {
 			return present
 		}
 		version := c.version.Load()
 		made := newCatalog(h.Upstreams())
-		c.present.Store(made)
+		c.current.Store(made)
 		if c.version.Load() == version {
 			return made
 		}
-		c.present.CompareAndSwap(made, nil) // something has changed meanwhile
+		c.current.CompareAndSwap(made, nil) // something has changed meanwhile
 	}
 }
 
-// offered reports whether what an upstream with that status offers is in the catalog: while it is started again, too.
-func offered(s Status) bool { return s == Ready || s == Starting || s == Stopped }
+// inCatalog reports whether what an upstream with that status offers is in the catalog: while it is started again, too.
+func inCatalog(s Status) bool { return s == Ready || s == Starting || s == Stopped }
 
 func newCatalog(upstreams []*Upstream) *Catalog {
-	c := &Catalog{shared: map[string]bool{}, servers: map[string]*Upstream{}, byOwn: map[ownName]*Item{}}
+	c := &Catalog{shared: map[string]bool{}, servers: map[string]*Upstream{}, byLocal: map[localName]*Item{}}
 	for k := range kinds {
 		c.byWire[k] = map[string]*Item{}
 		c.byFolded[k], c.byBare[k] = map[string]*Item{}, map[string]*Item{}
@@ -85,25 +85,25 @@ func newCatalog(upstreams []*Upstream) *Catalog {
 	for _, u := range upstreams {
 		c.servers[wireServer(u.name)] = u
 		u.mu.Lock()
-		o, state := u.offer, u.state
+		o, state := u.lists, u.state
 		u.mu.Unlock()
-		if !offered(state.Status) || o == nil {
+		if !inCatalog(state.Status) || o == nil {
 			if state.Status != Disabled && state.Status != Removed {
 				c.missing = append(c.missing, Missing{u.name, state})
 				c.pending = c.pending || state.Status == Starting && state.Attempt == 0
 			}
 			continue
 		}
-		c.add(o)
+		c.addLists(o)
 	}
-	c.share()
+	c.assignNames()
 	return c
 }
 
-func (c *Catalog) add(o *offer) {
+func (c *Catalog) addLists(o *serverLists) {
 	for k := range kinds {
 		if len(o.items[k]) > 0 {
-			c.caches[k] = c.caches[k].Narrowest(o.cache[k])
+			c.caches[k] = c.caches[k].Narrowest(o.caches[k])
 		}
 		for _, item := range o.items[k] {
 			c.lists[k] = append(c.lists[k], item)
@@ -111,8 +111,8 @@ func (c *Catalog) add(o *offer) {
 	}
 }
 
-// share gives each thing its names, and those of several upstreams qualified ones.
-func (c *Catalog) share() {
+// assignNames gives each thing its names, and those of several upstreams qualified ones.
+func (c *Catalog) assignNames() {
 	for _, k := range []Kind{Resource, Template} {
 		owner := map[string]*Upstream{}
 		for _, item := range c.lists[k] {
@@ -123,32 +123,32 @@ func (c *Catalog) share() {
 		}
 		for i, item := range c.lists[k] {
 			if c.shared[item.Name] {
-				c.lists[k][i] = item.qualified()
+				c.lists[k][i] = item.withQualifiedURI()
 			}
 		}
 	}
 	for k := range kinds {
 		for _, item := range c.lists[k] {
-			c.enter(k, item)
+			c.indexItem(k, item)
 		}
 	}
 }
 
-func (c *Catalog) enter(k Kind, item *Item) {
-	if _, taken := c.byWire[k][item.Wire]; !taken {
-		c.byWire[k][item.Wire] = item
+func (c *Catalog) indexItem(k Kind, item *Item) {
+	if _, taken := c.byWire[k][item.WireName]; !taken {
+		c.byWire[k][item.WireName] = item
 	}
-	c.byOwn[ownName{item.Upstream, k, item.Offered}] = item
+	c.byLocal[localName{item.Upstream, k, item.LocalName}] = item
 	if k == Resource || k == Template {
 		return // a URI means what it says
 	}
-	once(c.byFolded[k], folded(item.Wire), item)
-	once(c.byFolded[k], folded(item.Qualified), item)
-	once(c.byBare[k], folded(item.Offered), item)
+	indexUnique(c.byFolded[k], foldName(item.WireName), item)
+	indexUnique(c.byFolded[k], foldName(item.QualifiedName), item)
+	indexUnique(c.byBare[k], foldName(item.LocalName), item)
 }
 
-// once gives an item a name, which is nobody's any more where another one has it.
-func once(names map[string]*Item, name string, item *Item) {
+// indexUnique gives an item a name, which is nobody's any more where another one has it.
+func indexUnique(names map[string]*Item, name string, item *Item) {
 	if other, taken := names[name]; taken && other != item {
 		item = nil
 	}
@@ -158,16 +158,16 @@ func once(names map[string]*Item, name string, item *Item) {
 // qualifiedScheme begins URIs that say which upstream they are of.
 const qualifiedScheme = "dowel://"
 
-// qualified returns the resource or template under a URI that no other upstream has.
-func (item *Item) qualified() *Item {
+// withQualifiedURI returns the resource or template under a URI that no other upstream has.
+func (item *Item) withQualifiedURI() *Item {
 	q := *item
-	q.Wire = qualify(item.Upstream.name, item.Name)
-	q.Raw = replace(item.Own, kindTable[item.Kind].key, q.Wire)
+	q.WireName = qualifiedURI(item.Upstream.name, item.Name)
+	q.Definition = replaceText(item.LocalDefinition, kindTable[item.Kind].key, q.WireName)
 	return &q
 }
 
-// qualify returns the URI under which a resource can be read of one upstream, whoever else has one of that URI.
-func qualify(upstream, uri string) string {
+// qualifiedURI returns the URI under which a resource can be read of one upstream, whoever else has one of that URI.
+func qualifiedURI(upstream, uri string) string {
 	return qualifiedScheme + wireServer(upstream) + "/" + uri
 }
 
@@ -197,7 +197,7 @@ func (c *Catalog) Missing() []Missing { return c.missing }
 
 // Owns reports whether a tool or prompt of that name, on the wire or for people, would be the upstream's.
 func (m *Missing) Owns(name string) bool {
-	for _, prefix := range []string{plain(m.Upstream) + separator, m.Upstream + "."} {
+	for _, prefix := range []string{plainName(m.Upstream) + separator, m.Upstream + "."} {
 		if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
 			return true
 		}
@@ -211,30 +211,30 @@ func (c *Catalog) Find(k Kind, name string) *Item {
 	if item := c.byWire[k][name]; item != nil {
 		return item
 	}
-	if item := c.byFolded[k][folded(name)]; item != nil {
+	if item := c.byFolded[k][foldName(name)]; item != nil {
 		return item
 	}
-	return c.byBare[k][folded(name)]
+	return c.byBare[k][foldName(name)]
 }
 
-// Of returns the tool or prompt that one upstream offers under a name of its own, nil if there is none.
-func (c *Catalog) Of(u *Upstream, k Kind, name string) *Item { return c.byOwn[ownName{u, k, name}] }
+// FindLocal returns the tool or prompt that one upstream offers under a name of its own, nil if there is none.
+func (c *Catalog) FindLocal(u *Upstream, k Kind, name string) *Item { return c.byLocal[localName{u, k, name}] }
 
-// URI returns the URI that the resource of an upstream has among those of all: its own, unless another upstream has one of
+// WireURI returns the URI that the resource of an upstream has among those of all: its own, unless another upstream has one of
 // that URI, or would be asked for it.
-func (c *Catalog) URI(u *Upstream, uri string) string {
+func (c *Catalog) WireURI(u *Upstream, uri string) string {
 	if c.shared[uri] {
-		return qualify(u.name, uri)
+		return qualifiedURI(u.name, uri)
 	}
-	if other, _ := c.Resource(uri); other != nil && other != u {
-		return qualify(u.name, uri)
+	if other, _ := c.FindResource(uri); other != nil && other != u {
+		return qualifiedURI(u.name, uri)
 	}
 	return uri
 }
 
-// Resource returns the upstream that has the resource of a URI, and the URI that it knows it by. It is nil where nobody lists
+// FindResource returns the upstream that has the resource of a URI, and the URI that it knows it by. It is nil where nobody lists
 // it, nor a template that it matches.
-func (c *Catalog) Resource(uri string) (*Upstream, string) {
+func (c *Catalog) FindResource(uri string) (*Upstream, string) {
 	if rest, ok := strings.CutPrefix(uri, qualifiedScheme); ok {
 		server, own, _ := strings.Cut(rest, "/")
 		if u := c.servers[server]; u != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// diagnose says why the present attempt has failed, or its connection was lost.
-func (u *Upstream) diagnose(err error) *doctor.Diagnosis {
-	d := doctor.Explain(err, u.Patient())
+// diagnoseError says why the present attempt has failed, or its connection was lost.
+func (u *Upstream) diagnoseError(err error) *doctor.Diagnosis {
+	d := doctor.Explain(err, u.doctorPatient())
 	return &d
 }
 
-// Patient returns what [doctor.Examine] looks at, with what the present attempt has left.
-func (u *Upstream) Patient() doctor.Patient {
+// doctorPatient returns what [doctor.Examine] looks at, with what the present attempt has left.
+func (u *Upstream) doctorPatient() doctor.Patient {
 	d := u.Definition()
-	stderr, strays := u.log.attempt()
+	stderr, strays := u.history.attemptOutput()
 	return doctor.Patient{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: strays}
 }
 

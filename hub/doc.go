@@ -1,7 +1,7 @@
 // Package hub runs many MCP servers as one: it starts them, keeps them alive, says how they are, and knows what all of them
 // together offer.
 //
-//	h := hub.New()
+//	h := hub.New(nil)
 //	defer h.Close()
 //	h.Apply([]hub.Definition{{Name: "files", Target: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "."}}})
 //	for event := range h.Events(ctx) { … }

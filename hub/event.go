@@ -29,14 +29,14 @@ type EventKind int
 const (
 	StateChanged EventKind = iota
 	CatalogChanged
-	Wrote
+	StderrWritten
 )
 
 // maxEvents bounds the events that wait for a listener: beyond it, the oldest is dropped.
 const maxEvents = 4096
 
-// bus carries events to those who listen. It never waits for them.
-type bus struct {
+// eventBus carries events to those who listen. It never waits for them.
+type eventBus struct {
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
 }
@@ -45,10 +45,10 @@ type listener struct {
 	kinds  []EventKind // nil: all
 	queue  []Event
 	missed int
-	some   chan struct{} // holds a token while events may wait
+	wake   chan struct{} // holds a token while events may wait
 }
 
-func (b *bus) publish(e Event) {
+func (b *eventBus) publish(e Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
@@ -56,20 +56,20 @@ func (b *bus) publish(e Event) {
 	defer b.mu.Unlock()
 	for l := range b.listeners {
 		if l.kinds == nil || slices.Contains(l.kinds, e.Kind) {
-			l.put(e)
+			l.enqueue(e)
 		}
 	}
 }
 
-// put adds an event; the bus is locked.
-func (l *listener) put(e Event) {
+// enqueue adds an event; the bus is locked.
+func (l *listener) enqueue(e Event) {
 	if len(l.queue) == maxEvents {
 		l.queue = l.queue[1:]
 		l.missed++
 	}
 	l.queue = append(l.queue, e)
 	select {
-	case l.some <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
@@ -77,21 +77,21 @@ func (l *listener) put(e Event) {
 // Events iterates over what happens from the call on, until ctx ends: all of it, or what is of the given kinds. A listener that is too slow misses the oldest events
 // and is told how many.
 func (h *Hub) Events(ctx context.Context, kinds ...EventKind) iter.Seq[Event] {
-	l := &listener{kinds: kinds, some: make(chan struct{}, 1)}
+	l := &listener{kinds: kinds, wake: make(chan struct{}, 1)}
 	h.bus.mu.Lock()
 	h.bus.listeners[l] = struct{}{}
 	h.bus.mu.Unlock()
-	context.AfterFunc(ctx, func() { h.bus.leave(l) })
+	context.AfterFunc(ctx, func() { h.bus.removeListener(l) })
 	return func(yield func(Event) bool) {
-		defer h.bus.leave(l)
+		defer h.bus.removeListener(l)
 		for {
-			for _, e := range h.bus.take(l) {
+			for _, e := range h.bus.takeEvents(l) {
 				if ctx.Err() != nil || !yield(e) {
 					return
 				}
 			}
 			select {
-			case <-l.some:
+			case <-l.wake:
 			case <-ctx.Done():
 				return
 			}
@@ -99,7 +99,7 @@ func (h *Hub) Events(ctx context.Context, kinds ...EventKind) iter.Seq[Event] {
 	}
 }
 
-func (b *bus) take(l *listener) []Event {
+func (b *eventBus) takeEvents(l *listener) []Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	events := l.queue
@@ -110,7 +110,7 @@ func (b *bus) take(l *listener) []Event {
 	return events
 }
 
-func (b *bus) leave(l *listener) {
+func (b *eventBus) removeListener(l *listener) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.listeners, l)

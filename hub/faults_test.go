@@ -88,7 +88,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	if err := os.WriteFile(deadly, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := start(t, hub.Options{Base: 10 * time.Millisecond, Cap: 40 * time.Millisecond, Logger: quiet},
+	h := start(t, hub.Options{MinBackoff: 10 * time.Millisecond, MaxBackoff: 40 * time.Millisecond, Logger: quiet},
 		hub.Definition{Name: "mortal", Target: faulty("mortal", deadly)},
 		hub.Definition{Name: "child", Target: faulty("serve")},
 		hub.Definition{Name: "inside", Target: echo("inside")},
@@ -177,7 +177,7 @@ func callWithin(ctx context.Context, u *hub.Upstream, text string) (string, erro
 func TestNeverAnswers(t *testing.T) {
 	silent := hub.Definition{Name: "silent", Target: faulty("silent")}
 	silent.Options.Start = 3 * time.Second
-	h := start(t, hub.Options{Base: time.Minute, Logger: quiet}, silent, hub.Definition{Name: "ready", Target: echo("ready")})
+	h := start(t, hub.Options{MinBackoff: time.Minute, Logger: quiet}, silent, hub.Definition{Name: "ready", Target: echo("ready")})
 	u := h.Upstream("silent")
 	until(t, "the other one is ready", func() bool { return h.Upstream("ready").State().Status == hub.Ready })
 	if s := u.State().Status; s != hub.Starting {
@@ -185,7 +185,7 @@ func TestNeverAnswers(t *testing.T) {
 	}
 
 	const wait = 100 * time.Millisecond
-	g := gateway.New(h, gateway.Options{Wait: wait, Logger: quiet})
+	g := gateway.New(h, &gateway.Options{Wait: wait, Logger: quiet})
 	defer g.Close()
 	began := time.Now()
 	res, err := g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools})
@@ -252,7 +252,7 @@ func TestFloodsStderr(t *testing.T) {
 	h := start(t, hub.Options{Logger: quiet}, hub.Definition{Name: "flood", Target: faulty("flood")})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	events := h.Events(ctx, hub.Wrote) // of a listener that does not listen
+	events := h.Events(ctx, hub.StderrWritten) // of a listener that does not listen
 	settled(t, h)
 	u := h.Upstream("flood")
 	var most int64
@@ -376,8 +376,8 @@ func TestStrangeLists(t *testing.T) {
 	until(t, "what has grown is there", func() bool {
 		var got []string
 		for _, item := range h.Catalog().Items(hub.Tool) {
-			if strings.HasPrefix(item.Wire, "grows__more") {
-				got = append(got, item.Wire)
+			if strings.HasPrefix(item.WireName, "grows__more") {
+				got = append(got, item.WireName)
 			}
 		}
 		slices.Sort(got)
@@ -404,7 +404,7 @@ func TestStrangeLists(t *testing.T) {
 
 // Definitions that change fifty times a second: what does not change goes on, and the last ones are what is there in the end.
 func TestAppliedAllTheTime(t *testing.T) {
-	h := hub.New(hub.Options{Logger: quiet})
+	h := hub.New(&hub.Options{Logger: quiet})
 	defer h.Close()
 	definitions := func(i int) []hub.Definition {
 		all := []hub.Definition{
@@ -485,7 +485,7 @@ func TestCloseWhileStarting(t *testing.T) {
 		)
 	}
 	for _, after := range []time.Duration{0, 3 * time.Millisecond, 50 * time.Millisecond} {
-		h := hub.New(hub.Options{Base: 5 * time.Millisecond, Logger: quiet})
+		h := hub.New(&hub.Options{MinBackoff: 5 * time.Millisecond, Logger: quiet})
 		h.Apply(definitions, "the test begins")
 		all := h.Upstreams()
 		called := make(chan error, 1)
@@ -576,7 +576,7 @@ func TestQuestionOutsideOfCalls(t *testing.T) {
 	})
 	u := h.Upstream("asks")
 	until(t, "it has its answer", func() bool { return u.State().Status == hub.Ready })
-	ctx, cancel := context.WithTimeout(hub.Answering(t.Context(), asked), 10*time.Second)
+	ctx, cancel := context.WithTimeout(hub.WithAnswerer(t.Context(), asked), 10*time.Second)
 	defer cancel()
 	got, err := callWithin(ctx, u, "")
 	if err != nil || !strings.Contains(got, "elicitation/create is refused: it belongs to no call") || !strings.Contains(got, "asks") {
@@ -587,7 +587,7 @@ func TestQuestionOutsideOfCalls(t *testing.T) {
 // From Apply on, nobody takes what is ending for what has been ordered: neither its state nor its things.
 func TestChangedAtOnce(t *testing.T) {
 	cache := memoryCache{}
-	h := start(t, hub.Options{Logger: quiet, Base: time.Minute, Cache: cache}, hub.Definition{Name: "x", Target: faulty("serve"), Fingerprint: "1"})
+	h := start(t, hub.Options{Logger: quiet, MinBackoff: time.Minute, Cache: cache}, hub.Definition{Name: "x", Target: faulty("serve"), Fingerprint: "1"})
 	settled(t, h)
 	u := h.Upstream("x")
 	limit, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -8,15 +8,15 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// unchecked reports whether a schema may be right although it cannot be checked here.
-func unchecked(err error) bool { return errors.Is(err, schema.ErrUnsupported) }
+// isUnsupportedSchema reports whether a schema may be right although it cannot be checked here.
+func isUnsupportedSchema(err error) bool { return errors.Is(err, schema.ErrUnsupported) }
 
-// withoutHeaders returns a schema without marks for header fields: a tool whose marks are broken can be used all the same
+// withoutHeaderMarks returns a schema without marks for header fields: a tool whose marks are broken can be used all the same
 // where its server does not speak HTTP, and is not offered with them.
-func withoutHeaders(raw json.RawMessage) json.RawMessage { return unmark(raw, false) }
+func withoutHeaderMarks(raw json.RawMessage) json.RawMessage { return stripHeaderMarks(raw, false) }
 
-// unmark is withoutHeaders of a schema, of an array of them, or, with names, of an object that holds them by names of its own.
-func unmark(raw json.RawMessage, names bool) json.RawMessage {
+// stripHeaderMarks is withoutHeaders of a schema, of an array of them, or, with names, of an object that holds them by names of its own.
+func stripHeaderMarks(raw json.RawMessage, names bool) json.RawMessage {
 	switch {
 	case rawjson.IsObject(raw):
 		out := []byte{'{'}
@@ -29,11 +29,11 @@ func unmark(raw json.RawMessage, names bool) json.RawMessage {
 				out = append(out, ',')
 			}
 			out = append(out, raw[it.Start:it.End-len(it.Value)]...)
-			if values[key] && !names {
+			if instanceKeywords[key] && !names {
 				out = append(out, it.Value...)
 				continue
 			}
-			out = append(out, unmark(it.Value, named[key] && !names)...)
+			out = append(out, stripHeaderMarks(it.Value, schemaMapKeywords[key] && !names)...)
 		}
 		return append(out, '}')
 	case len(raw) > 0 && raw[0] == '[':
@@ -42,15 +42,15 @@ func unmark(raw json.RawMessage, names bool) json.RawMessage {
 			if len(out) > 1 {
 				out = append(out, ',')
 			}
-			out = append(out, unmark(it.Value, false)...)
+			out = append(out, stripHeaderMarks(it.Value, false)...)
 		}
 		return append(out, ']')
 	}
 	return raw
 }
 
-// named are the keywords whose values hold schemas by names, and values those whose values are no schemas.
+// schemaMapKeywords are the keywords whose values hold schemas by names, and values those whose values are no schemas.
 var (
-	named  = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true}
-	values = map[string]bool{"enum": true, "const": true, "default": true, "examples": true, "example": true}
+	schemaMapKeywords  = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true}
+	instanceKeywords = map[string]bool{"enum": true, "const": true, "default": true, "examples": true, "example": true}
 )

@@ -17,13 +17,13 @@ type Options struct {
 	Info mcp.Implementation
 	// Cache keeps what upstreams offer from one run to the next, for those that are started lazily. nil: nothing is kept.
 	Cache Cache
-	// Base and Cap bound the waits between attempts to start a server: the first one is Base, each further one twice as
+	// MinBackoff and Cap bound the waits between attempts to start a server: the first one is Base, each further one twice as
 	// long. 0: 500 ms and a minute.
-	Base, Cap time.Duration
-	// Ping is how often an idle connection of an era that has pings is tried. 0: 30 seconds; negative: never.
-	Ping time.Duration
-	// InstanceIdle ends a connection that belongs to one client after so long without a call. 0: 10 minutes.
-	InstanceIdle time.Duration
+	MinBackoff, MaxBackoff time.Duration
+	// PingInterval is how often an idle connection of an era that has pings is tried. 0: 30 seconds; negative: never.
+	PingInterval time.Duration
+	// ClientIdle ends a connection that belongs to one client after so long without a call. 0: 10 minutes.
+	ClientIdle time.Duration
 	// Watch watches the files of [Policy.WatchPaths]. nil: those paths have no effect.
 	Watch WatchFunc
 	// Logger takes what belongs to no upstream. nil: slog.Default.
@@ -37,11 +37,11 @@ type Cache interface {
 	Save(name, fingerprint string, offer []byte)
 }
 
-func (o *Options) complete() {
-	o.Base = cmp.Or(o.Base, 500*time.Millisecond)
-	o.Cap = max(cmp.Or(o.Cap, time.Minute), o.Base)
-	o.Ping = cmp.Or(o.Ping, 30*time.Second)
-	o.InstanceIdle = cmp.Or(o.InstanceIdle, 10*time.Minute)
+func (o *Options) setDefaults() {
+	o.MinBackoff = cmp.Or(o.MinBackoff, 500*time.Millisecond)
+	o.MaxBackoff = max(cmp.Or(o.MaxBackoff, time.Minute), o.MinBackoff)
+	o.PingInterval = cmp.Or(o.PingInterval, 30*time.Second)
+	o.ClientIdle = cmp.Or(o.ClientIdle, 10*time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -50,27 +50,25 @@ func (o *Options) complete() {
 // Hub is a set of upstreams. It is safe for concurrent use.
 type Hub struct {
 	opts Options
-	bus  bus
+	bus  eventBus
 
 	mu        sync.Mutex
 	upstreams map[string]*Upstream
 	order     []*Upstream
 	closed    bool
-	ending    sync.WaitGroup // upstreams that were removed
+	removals    sync.WaitGroup // upstreams that were removed
 
-	catalog catalogue
+	catalog catalogCache
 }
 
-// New returns a hub without upstreams: [Hub.Apply] adds them.
-func New(opts ...Options) *Hub {
+// New returns a hub without upstreams: [Hub.Apply] adds them. nil options mean the defaults. New
+// copies the options.
+func New(opts *Options) *Hub {
 	h := &Hub{upstreams: map[string]*Upstream{}}
-	if len(opts) > 1 {
-		panic("hub: more than one options struct")
+	if opts != nil {
+		h.opts = *opts
 	}
-	if len(opts) == 1 {
-		h.opts = opts[0]
-	}
-	h.opts.complete()
+	h.opts.setDefaults()
 	h.bus.listeners = map[*listener]struct{}{}
 	h.catalog.hub = h
 	return h
@@ -92,12 +90,12 @@ func (h *Hub) Apply(definitions []Definition, cause string) {
 			continue
 		}
 		kept[d.Name] = true
-		order = append(order, h.put(d, cause))
+		order = append(order, h.applyDefinition(d, cause))
 	}
 	for _, u := range h.order {
 		if !kept[u.name] {
 			delete(h.upstreams, u.name)
-			h.ending.Go(func() { u.remove(cause) })
+			h.removals.Go(func() { u.remove(cause) })
 		}
 	}
 	moved := !slices.Equal(order, h.order)
@@ -107,15 +105,15 @@ func (h *Hub) Apply(definitions []Definition, cause string) {
 	}
 }
 
-// put returns the upstream of a definition; h.mu is held.
-func (h *Hub) put(d Definition, cause string) *Upstream {
+// applyDefinition returns the upstream of a definition; h.mu is held.
+func (h *Hub) applyDefinition(d Definition, cause string) *Upstream {
 	if u := h.upstreams[d.Name]; u != nil {
 		u.redefine(d, cause)
 		return u
 	}
 	u := newUpstream(h, d)
 	h.upstreams[d.Name] = u
-	u.start(cause)
+	u.startRunning(cause)
 	return u
 }
 
@@ -136,21 +134,21 @@ func (h *Hub) Upstream(name string) *Upstream {
 // Settle waits until no upstream is starting, or ctx ends, and reports which it was.
 func (h *Hub) Settle(ctx context.Context) bool {
 	for _, u := range h.Upstreams() {
-		if !u.settle(ctx) {
+		if !u.awaitSettled(ctx) {
 			return false
 		}
 	}
 	return true
 }
 
-// Known waits until it is known of every upstream that is starting what it offers, or ctx ends, and reports which it was. It
+// AwaitLists waits until it is known of every upstream that is starting what it offers, or ctx ends, and reports which it was. It
 // is quick where nothing is waited for.
-func (h *Hub) Known(ctx context.Context) bool {
+func (h *Hub) AwaitLists(ctx context.Context) bool {
 	if !h.Catalog().pending {
 		return true
 	}
 	for _, u := range h.Upstreams() {
-		if !u.wait(ctx, func() bool { return u.state.Status != Starting || u.state.Attempt > 0 || u.offer != nil }) {
+		if !u.awaitState(ctx, func() bool { return u.state.Status != Starting || u.state.Attempt > 0 || u.lists != nil }) {
 			return false
 		}
 	}
@@ -168,6 +166,6 @@ func (h *Hub) Close() error {
 		wg.Go(func() { u.remove("dowel ends") })
 	}
 	wg.Wait()
-	h.ending.Wait()
+	h.removals.Wait()
 	return nil
 }

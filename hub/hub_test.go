@@ -55,7 +55,7 @@ func echo(name string) *server.Server {
 
 func start(t *testing.T, opts hub.Options, definitions ...hub.Definition) *hub.Hub {
 	t.Helper()
-	h := hub.New(opts)
+	h := hub.New(&opts)
 	t.Cleanup(func() { h.Close() })
 	h.Apply(definitions, "the test begins")
 	return h
@@ -75,7 +75,7 @@ func settled(t *testing.T, h *hub.Hub) {
 
 func wires(items []*hub.Item) (names []string) {
 	for _, item := range items {
-		names = append(names, item.Wire)
+		names = append(names, item.WireName)
 	}
 	return names
 }
@@ -102,7 +102,7 @@ func call(t *testing.T, u *hub.Upstream, text string) (string, error) {
 }
 
 func TestUpstreams(t *testing.T) {
-	h := start(t, hub.Options{Base: time.Minute}, // what has failed stays so
+	h := start(t, hub.Options{MinBackoff: time.Minute}, // what has failed stays so
 		hub.Definition{Name: "one", Target: echo("first")},
 		hub.Definition{Name: "two", Target: child("serve")},
 		hub.Definition{Name: "gone", Target: child("exit")},
@@ -175,7 +175,7 @@ func TestApply(t *testing.T) {
 
 // A server that dies is started again, and the calls that come meanwhile wait for it.
 func TestRestarts(t *testing.T) {
-	h := start(t, hub.Options{Base: 10 * time.Millisecond}, hub.Definition{Name: "child", Target: child("serve")})
+	h := start(t, hub.Options{MinBackoff: 10 * time.Millisecond}, hub.Definition{Name: "child", Target: child("serve")})
 	settled(t, h)
 	u := h.Upstream("child")
 	for range 3 {

@@ -14,42 +14,42 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// instance is one connection to an upstream, of all or of one client.
-type instance struct {
+// connection is one connection to an upstream, of all or of one client.
+type connection struct {
 	upstream *Upstream
 	client   *client.Client
 	lost     chan error // told once
-	made     string     // the fingerprint of the definition that it was made from
+	fingerprint     string     // the fingerprint of the definition that it was made from
 	opened   chan struct{}
-	left     chan struct{} // closed when one that is a client's own has to make room
-	err      error         // of opening; read after opened is closed
+	evicted     chan struct{} // closed when one that is a client's own has to make room
+	openErr      error         // of opening; read after opened is closed
 
-	lingers  time.Duration
+	lingerLimit  time.Duration
 	replaced context.Context // ends when another connection takes the place of this one
-	replace  context.CancelFunc
+	markReplaced  context.CancelFunc
 
 	mu    sync.Mutex
-	used  time.Time
+	lastUsed  time.Time
 	calls int
-	done  chan struct{} // made by linger, and closed when there is no call
+	drained  chan struct{} // made by linger, and closed when there is no call
 }
 
-func newInstance() *instance {
-	in := &instance{used: time.Now()}
-	in.replaced, in.replace = context.WithCancel(context.Background())
+func newConnection() *connection {
+	in := &connection{lastUsed: time.Now()}
+	in.replaced, in.markReplaced = context.WithCancel(context.Background())
 	return in
 }
 
-// open connects. The instance lives until close, or until it is lost.
-func (u *Upstream) open(ctx context.Context) (*instance, error) {
+// openConn connects. The instance lives until close, or until it is lost.
+func (u *Upstream) openConn(ctx context.Context) (*connection, error) {
 	u.mu.Lock()
 	d := u.def
 	u.mu.Unlock()
-	in := newInstance()
-	in.upstream, in.made, in.lingers, in.lost = u, d.Fingerprint, d.Linger, make(chan error, 1)
-	options := u.options(d)
-	options.OnState = in.changed
-	c, err := client.Dial(ctx, u.target(d), options)
+	in := newConnection()
+	in.upstream, in.fingerprint, in.lingerLimit, in.lost = u, d.Fingerprint, d.Linger, make(chan error, 1)
+	options := u.clientOptions(d)
+	options.OnState = in.handleState
+	c, err := client.Dial(ctx, u.dialTarget(d), options)
 	if err != nil {
 		return nil, err
 	}
@@ -57,18 +57,18 @@ func (u *Upstream) open(ctx context.Context) (*instance, error) {
 	return in, nil
 }
 
-// options are those of a connection: the hub's own in what it does itself.
-func (u *Upstream) options(d Definition) client.Options {
+// clientOptions are those of a connection: the hub's own in what it does itself.
+func (u *Upstream) clientOptions(d Definition) client.Options {
 	o := d.Options
 	o.Name = d.Name
 	o.Info = u.hub.opts.Info
-	o.Handler = asked{u}
+	o.Handler = questionHandler{u}
 	o.Elicit, o.Sample, o.Roots, o.Requests = nil, nil, nil, nil
-	o.Capabilities = bridged.And(o.Capabilities)
+	o.Capabilities = askableCapabilities.And(o.Capabilities)
 	o.Restart = client.Restart{Max: -1} // run does it
 	o.NoCache, o.NoOutputCheck = true, true
-	if _, ok := command(d.Target); ok {
-		o.Tap = u.log.tap(o.Tap)
+	if _, ok := commandOf(d.Target); ok {
+		o.Tap = u.history.tapStray(o.Tap)
 	}
 	if o.Logger == nil {
 		o.Logger = u.hub.opts.Logger.With("server", d.Name)
@@ -76,20 +76,20 @@ func (u *Upstream) options(d Definition) client.Options {
 	return o
 }
 
-// target is that of the definition, with the server's stderr where it is shown.
-func (u *Upstream) target(d Definition) any {
-	c, ok := command(d.Target)
+// dialTarget is that of the definition, with the server's stderr where it is shown.
+func (u *Upstream) dialTarget(d Definition) any {
+	c, ok := commandOf(d.Target)
 	if !ok {
 		return d.Target
 	}
 	if c.Stderr == nil {
-		c.Stderr = &u.log
+		c.Stderr = &u.history
 	}
 	return c
 }
 
-// command returns the command that a target is; false where it is none.
-func command(target any) (stdio.Command, bool) {
+// commandOf returns the command that a target is; false where it is none.
+func commandOf(target any) (stdio.Command, bool) {
 	switch t := target.(type) {
 	case []string:
 		if len(t) > 0 {
@@ -101,8 +101,8 @@ func command(target any) (stdio.Command, bool) {
 	return stdio.Command{}, false
 }
 
-// changed hears of the connection's states.
-func (in *instance) changed(s client.State) {
+// handleState hears of the connection's states.
+func (in *connection) handleState(s client.State) {
 	if s.Status != client.Failed && s.Status != client.Lost {
 		return
 	}
@@ -112,20 +112,20 @@ func (in *instance) changed(s client.State) {
 	}
 }
 
-// enter counts a call, and returns what ends it.
-func (in *instance) enter() func() {
+// startCall counts a call, and returns what ends it.
+func (in *connection) startCall() func() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.calls++
-	in.used = time.Now()
+	in.lastUsed = time.Now()
 	return func() {
 		in.mu.Lock()
 		defer in.mu.Unlock()
 		in.calls--
-		in.used = time.Now()
-		if in.calls == 0 && in.done != nil {
-			close(in.done)
-			in.done = nil
+		in.lastUsed = time.Now()
+		if in.calls == 0 && in.drained != nil {
+			close(in.drained)
+			in.drained = nil
 		}
 	}
 }
@@ -133,18 +133,18 @@ func (in *instance) enter() func() {
 // errReplaced is why a subscription ends whose server is restarted, or becomes another one.
 var errReplaced = fmt.Errorf("%w: another one takes its place", mcp.ErrConnection)
 
-// linger waits until the calls in flight are done, for a while, or until the upstream ends. Subscriptions are ended.
-func (in *instance) linger(life context.Context) {
-	in.replace()
+// awaitCalls waits until the calls in flight are done, for a while, or until the upstream ends. Subscriptions are ended.
+func (in *connection) awaitCalls(life context.Context) {
+	in.markReplaced()
 	in.mu.Lock()
 	done := make(chan struct{})
 	if in.calls == 0 {
 		close(done)
 	} else {
-		in.done = done
+		in.drained = done
 	}
 	in.mu.Unlock()
-	timer := time.NewTimer(in.lingers)
+	timer := time.NewTimer(in.lingerLimit)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -153,85 +153,85 @@ func (in *instance) linger(life context.Context) {
 	}
 }
 
-// idle returns how long there has been no call; 0 while there is one.
-func (in *instance) idle() time.Duration {
+// idleTime returns how long there has been no call; 0 while there is one.
+func (in *connection) idleTime() time.Duration {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.calls > 0 {
 		return 0
 	}
-	return time.Since(in.used)
+	return time.Since(in.lastUsed)
 }
 
-// leave makes a connection end that is a client's own.
-func (in *instance) leave() { close(in.left) }
+// evict makes a connection end that is a client's own.
+func (in *connection) evict() { close(in.evicted) }
 
 // errIdle is why a server has been stopped that nobody needed.
 var errIdle = errors.New("nobody has called it for a while; the next call starts it")
 
-// connect opens the connection that all share, and returns why it has ended.
-func (u *Upstream) connect(ctx context.Context, began time.Time) error {
-	in, err := u.open(ctx)
+// runSharedConn opens the connection that all share, and returns why it has ended.
+func (u *Upstream) runSharedConn(ctx context.Context, began time.Time) error {
+	in, err := u.openConn(ctx)
 	if err != nil {
 		return err
 	}
-	defer u.leave(ctx, in)
+	defer u.closeConn(ctx, in)
 	var work sync.WaitGroup
 	defer work.Wait()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	defer u.withdraw()
-	f := u.follow(ctx, in, &work)
-	if err := u.learn(ctx, in); err != nil {
+	defer u.withdrawSharedConn()
+	f := u.followChanges(ctx, in, &work)
+	if err := u.readLists(ctx, in); err != nil {
 		return err
 	}
-	u.ready(ctx, in, time.Since(began))
-	close(f.learned)
-	return u.attend(ctx, in)
+	u.enterReady(ctx, in, time.Since(began))
+	close(f.listsRead)
+	return u.watchSharedConn(ctx, in)
 }
 
-// leave closes a connection that is of no use any more: at once, unless its calls in flight may go on beside the next.
-func (u *Upstream) leave(ctx context.Context, in *instance) {
-	var ordered *order
-	if in.lingers == 0 || !errors.As(context.Cause(ctx), &ordered) {
+// closeConn closes a connection that is of no use any more: at once, unless its calls in flight may go on beside the next.
+func (u *Upstream) closeConn(ctx context.Context, in *connection) {
+	var ordered *restartRequest
+	if in.lingerLimit == 0 || !errors.As(context.Cause(ctx), &ordered) {
 		in.client.Close()
 		return
 	}
-	u.own.Go(func() {
-		in.linger(u.life)
+	u.connWork.Go(func() {
+		in.awaitCalls(u.lifeCtx)
 		in.client.Close()
 	})
 }
 
-// withdraw takes the connection of all away from calls: one that is being closed is of no use to them.
-func (u *Upstream) withdraw() {
+// withdrawSharedConn takes the connection of all away from calls: one that is being closed is of no use to them.
+func (u *Upstream) withdrawSharedConn() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.main = nil
+	u.sharedConn = nil
 }
 
-// ready makes in the connection of all, unless it is to be ended already.
-func (u *Upstream) ready(ctx context.Context, in *instance, took time.Duration) {
+// enterReady makes in the connection of all, unless it is to be ended already.
+func (u *Upstream) enterReady(ctx context.Context, in *connection, took time.Duration) {
 	server := in.client.ServerInfo()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ctx.Err() != nil {
 		return
 	}
-	u.main = in
+	u.sharedConn = in
 	u.info = Info{
 		Server: server, Revision: in.client.Revision(), Instructions: in.client.Instructions(),
 		Capabilities: in.client.Capabilities(), Took: took,
 	}
-	u.enter(State{Status: Ready, Cause: fmt.Sprintf("connected in %v", took.Round(time.Millisecond)), Attempt: u.state.Attempt})
-	if cause := u.takeNoted(); cause != "" {
-		u.order(cause)
+	u.setState(State{Status: Ready, Cause: fmt.Sprintf("connected in %v", took.Round(time.Millisecond)), Attempt: u.state.Attempt})
+	if cause := u.takeFileCause(); cause != "" {
+		u.requestRestart(cause)
 	}
 }
 
-// attend waits until the connection is lost, or is of no use any more, and returns why.
-func (u *Upstream) attend(ctx context.Context, in *instance) error {
-	look := time.NewTimer(u.look())
+// watchSharedConn waits until the connection is lost, or is of no use any more, and returns why.
+func (u *Upstream) watchSharedConn(ctx context.Context, in *connection) error {
+	look := time.NewTimer(u.checkInterval())
 	defer look.Stop()
 	for {
 		select {
@@ -241,20 +241,20 @@ func (u *Upstream) attend(ctx context.Context, in *instance) error {
 			return err
 		case <-look.C:
 		}
-		if limit := u.Definition().IdleStop; limit > 0 && in.idle() >= limit && u.unused(limit) {
+		if limit := u.Definition().IdleStop; limit > 0 && in.idleTime() >= limit && u.clientConnsIdle(limit) {
 			return errIdle
 		}
-		if err := u.ping(ctx, in); err != nil {
+		if err := u.pingConn(ctx, in); err != nil {
 			return err
 		}
-		u.refresh(ctx, in)
-		look.Reset(u.look())
+		u.refreshStale(ctx, in)
+		look.Reset(u.checkInterval())
 	}
 }
 
-// look returns how long to wait before looking at the connection again.
-func (u *Upstream) look() time.Duration {
-	often := u.hub.opts.Ping
+// checkInterval returns how long to wait before looking at the connection again.
+func (u *Upstream) checkInterval() time.Duration {
+	often := u.hub.opts.PingInterval
 	if often < 0 {
 		often = time.Hour
 	}
@@ -264,37 +264,37 @@ func (u *Upstream) look() time.Duration {
 	return often
 }
 
-// pingLimit is how long a server may take for a pong, while it has nothing else to do.
-const pingLimit = 10 * time.Second
+// pingTimeout is how long a server may take for a pong, while it has nothing else to do.
+const pingTimeout = 10 * time.Second
 
-// ping tries an idle connection: with a ping, where its era has them, else by asking a server over HTTP who it is. That one that
+// pingConn tries an idle connection: with a ping, where its era has them, else by asking a server over HTTP who it is. That one that
 // was started has ended is noticed without.
-func (u *Upstream) ping(ctx context.Context, in *instance) error {
-	every, method := u.hub.opts.Ping, mcp.MethodPing
+func (u *Upstream) pingConn(ctx context.Context, in *connection) error {
+	every, method := u.hub.opts.PingInterval, mcp.MethodPing
 	if in.client.Revision().Modern() {
 		method = mcp.MethodDiscover
-		if !remote(u.Definition().Target) {
+		if !targetIsURL(u.Definition().Target) {
 			return nil
 		}
 	}
-	if every < 0 || in.idle() < every/2 {
+	if every < 0 || in.idleTime() < every/2 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	_, err := in.client.RoundTrip(ctx, &mcp.Request{Method: method})
 	var answered *mcp.Error
 	switch {
 	case err == nil, errors.As(err, &answered):
 		return nil // an error is a sign of life too
-	case in.idle() == 0:
+	case in.idleTime() == 0:
 		return nil // it has other things to do now
 	}
-	return fmt.Errorf("it did not answer a ping within %v: %w", pingLimit, err)
+	return fmt.Errorf("it did not answer a ping within %v: %w", pingTimeout, err)
 }
 
-// remote reports whether a target is a URL.
-func remote(target any) bool {
+// targetIsURL reports whether a target is a URL.
+func targetIsURL(target any) bool {
 	switch target.(type) {
 	case string, streamable.URL, sse.URL:
 		return true

@@ -22,44 +22,44 @@ const (
 	maxItems = 20000 // of a kind
 )
 
-// learn reads what the server offers. A list that cannot be read to its end is what could be read of it, and its problem is
+// readLists reads what the server offers. A list that cannot be read to its end is what could be read of it, and its problem is
 // kept; the error is that of a connection that is lost.
-func (u *Upstream) learn(ctx context.Context, in *instance) error {
-	o := &offer{says: in.client.Instructions()}
+func (u *Upstream) readLists(ctx context.Context, in *connection) error {
+	o := &serverLists{instructions: in.client.Instructions()}
 	var wg sync.WaitGroup
 	var errs [kinds]error
 	for k := range kinds {
-		wg.Go(func() { errs[k] = o.readSoon(ctx, in, k) })
+		wg.Go(func() { errs[k] = o.readListInTime(ctx, in, k) })
 	}
 	wg.Wait()
 	for k, err := range errs {
 		if err == nil {
 			continue
 		}
-		if lost(err) || ctx.Err() != nil {
+		if isConnectionLost(err) || ctx.Err() != nil {
 			return err
 		}
 		o.problems[k] = err.Error()
 	}
-	u.keep(ctx, in, o)
+	u.storeLists(ctx, in, o)
 	return nil
 }
 
-func lost(err error) bool { return errors.Is(err, mcp.ErrConnection) || errors.Is(err, mcp.ErrClosed) }
+func isConnectionLost(err error) bool { return errors.Is(err, mcp.ErrConnection) || errors.Is(err, mcp.ErrClosed) }
 
-// listing bounds the reading of one list: a server that answers everything else is of use without it.
-const listing = 20 * time.Second
+// listTimeout bounds the reading of one list: a server that answers everything else is of use without it.
+const listTimeout = 20 * time.Second
 
-// readSoon is read within a bound.
-func (o *offer) readSoon(ctx context.Context, in *instance, k Kind) error {
-	bounded, cancel := context.WithTimeoutCause(ctx, listing, fmt.Errorf("%s: it was not answered within %v", kindTable[k].method, listing))
+// readListInTime is read within a bound.
+func (o *serverLists) readListInTime(ctx context.Context, in *connection, k Kind) error {
+	bounded, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("%s: it was not answered within %v", kindTable[k].method, listTimeout))
 	defer cancel()
-	return o.read(bounded, in, k)
+	return o.readList(bounded, in, k)
 }
 
-// read reads one list of an offer that is being made.
-func (o *offer) read(ctx context.Context, in *instance, k Kind) error {
-	if !lists(in.client.Capabilities(), k) {
+// readList reads one list of an offer that is being made.
+func (o *serverLists) readList(ctx context.Context, in *connection, k Kind) error {
+	if !hasList(in.client.Capabilities(), k) {
 		return nil
 	}
 	cursor, seen := json.RawMessage(nil), map[string]bool{}
@@ -69,7 +69,7 @@ func (o *offer) read(ctx context.Context, in *instance, k Kind) error {
 			params = fmt.Appendf(nil, `{"cursor":%s}`, cursor)
 		}
 		resp, err := in.client.RoundTrip(ctx, &mcp.Request{Method: kindTable[k].method, Params: params})
-		if none(err) && k == Template {
+		if isMethodNotFound(err) && k == Template {
 			return nil
 		}
 		if err != nil {
@@ -78,12 +78,12 @@ func (o *offer) read(ctx context.Context, in *instance, k Kind) error {
 		if resp.Type != mcp.ResultComplete {
 			return fmt.Errorf("%s: its result is of type %s", kindTable[k].method, resp.Type)
 		}
-		if o.told[k] == nil {
-			o.cache[k] = resp.Cache
+		if o.raw[k] == nil {
+			o.caches[k] = resp.Cache
 		}
-		o.cache[k] = o.cache[k].Narrowest(resp.Cache)
+		o.caches[k] = o.caches[k].Narrowest(resp.Cache)
 		for it := rawjson.Array(rawjson.Lookup(resp.Raw, kindTable[k].list)); it.Next(); {
-			o.told[k] = append(o.told[k], bytes.Clone(it.Value))
+			o.raw[k] = append(o.raw[k], bytes.Clone(it.Value))
 		}
 		cursor = rawjson.Lookup(resp.Raw, "nextCursor")
 		switch {
@@ -91,7 +91,7 @@ func (o *offer) read(ctx context.Context, in *instance, k Kind) error {
 			return nil
 		case seen[string(cursor)]:
 			return fmt.Errorf("%s: the cursor %s comes again and again", kindTable[k].method, cursor)
-		case len(o.told[k]) > maxItems:
+		case len(o.raw[k]) > maxItems:
 			return fmt.Errorf("%s: there are more than %d", kindTable[k].method, maxItems)
 		}
 		cursor = bytes.Clone(cursor)
@@ -100,8 +100,8 @@ func (o *offer) read(ctx context.Context, in *instance, k Kind) error {
 	return fmt.Errorf("%s: there are more than %d pages", kindTable[k].method, maxPages)
 }
 
-// lists reports whether the server has lists of the kind.
-func lists(c mcp.ServerCapabilities, k Kind) bool {
+// hasList reports whether the server has lists of the kind.
+func hasList(c mcp.ServerCapabilities, k Kind) bool {
 	switch k {
 	case Tool:
 		return c.Tools != nil
@@ -111,33 +111,33 @@ func lists(c mcp.ServerCapabilities, k Kind) bool {
 	return c.Resources != nil
 }
 
-// none reports whether a server does not have the method: templates are often left out.
-func none(err error) bool {
+// isMethodNotFound reports whether a server does not have the method: templates are often left out.
+func isMethodNotFound(err error) bool {
 	var answered *mcp.Error
 	return errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound
 }
 
-// keep makes what was learned the upstream's offer.
-func (u *Upstream) keep(ctx context.Context, in *instance, o *offer) {
-	u.remember(in.made, o)
+// storeLists makes what was learned the upstream's offer.
+func (u *Upstream) storeLists(ctx context.Context, in *connection, o *serverLists) {
+	u.saveLists(in.fingerprint, o)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ctx.Err() != nil { // there is another definition by now
 		return
 	}
-	was := u.offer
-	u.learned = time.Now()
-	u.offer = o.derive(u, u.def.Tools)
-	for _, q := range u.offer.quarantined {
+	was := u.lists
+	u.listsReadAt = time.Now()
+	u.lists = o.applyRules(u, u.def.Tools)
+	for _, q := range u.lists.quarantined {
 		u.hub.opts.Logger.Warn("it is left out of what is offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
 	}
-	u.announce(u.offer.differs(was))
+	u.announceChanges(u.lists.changedKinds(was))
 }
 
-// differs returns the kinds of which two offers hold other things; nil is an offer of nothing.
-func (o *offer) differs(other *offer) (changed []Kind) {
-	none := &offer{}
-	same := func(a, b *Item) bool { return bytes.Equal(a.Raw, b.Raw) }
+// changedKinds returns the kinds of which two offers hold other things; nil is an offer of nothing.
+func (o *serverLists) changedKinds(other *serverLists) (changed []Kind) {
+	none := &serverLists{}
+	same := func(a, b *Item) bool { return bytes.Equal(a.Definition, b.Definition) }
 	for k := range kinds {
 		if !slices.EqualFunc(cmp.Or(o, none).items[k], cmp.Or(other, none).items[k], same) {
 			changed = append(changed, k)
@@ -146,16 +146,16 @@ func (o *offer) differs(other *offer) (changed []Kind) {
 	return changed
 }
 
-// reoffer makes the offer anew, with other rules; u.mu is held.
-func (u *Upstream) reoffer() {
-	if was := u.offer; was != nil {
-		u.offer = was.derive(u, u.def.Tools)
-		u.announce(u.offer.differs(was))
+// reapplyRules makes the offer anew, with other rules; u.mu is held.
+func (u *Upstream) reapplyRules() {
+	if was := u.lists; was != nil {
+		u.lists = was.applyRules(u, u.def.Tools)
+		u.announceChanges(u.lists.changedKinds(was))
 	}
 }
 
-// kinds returns the kinds of which the upstream offers something.
-func (o *offer) kinds() (some []Kind) {
+// nonEmptyKinds returns the kinds of which the upstream offers something.
+func (o *serverLists) nonEmptyKinds() (some []Kind) {
 	for k := range kinds {
 		if o != nil && len(o.items[k]) > 0 {
 			some = append(some, k)
@@ -164,8 +164,8 @@ func (o *offer) kinds() (some []Kind) {
 	return some
 }
 
-// announce says that there are other things of these kinds; u.mu is held.
-func (u *Upstream) announce(changed []Kind) {
+// announceChanges says that there are other things of these kinds; u.mu is held.
+func (u *Upstream) announceChanges(changed []Kind) {
 	u.hub.catalog.invalidate()
 	if len(changed) == 0 {
 		return
@@ -173,21 +173,21 @@ func (u *Upstream) announce(changed []Kind) {
 	u.hub.bus.publish(Event{Upstream: u.name, Kind: CatalogChanged, Changed: changed})
 }
 
-// subscribing is how long to wait for a subscription before the lists are read: what changes between the two would be missed,
+// subscribeTimeout is how long to wait for a subscription before the lists are read: what changes between the two would be missed,
 // and has to be read again.
-const subscribing = time.Second
+const subscribeTimeout = time.Second
 
-// follower keeps the offer up to date while the server says what changes.
-type follower struct {
+// changeFollower keeps the offer up to date while the server says what changes.
+type changeFollower struct {
 	upstream *Upstream
-	in       *instance
-	learned  chan struct{} // closed when the lists have been read once
-	early    chan struct{} // closed when the subscription has begun, or there is none to wait for
+	in       *connection
+	listsRead  chan struct{} // closed when the lists have been read once
+	subscribed    chan struct{} // closed when the subscription has begun, or there is none to wait for
 }
 
-// follow begins to follow a connection, and returns when the lists may be read. Close learned after that.
-func (u *Upstream) follow(ctx context.Context, in *instance, work *sync.WaitGroup) *follower {
-	f := &follower{u, in, make(chan struct{}), make(chan struct{})}
+// followChanges begins to follow a connection, and returns when the lists may be read. Close learned after that.
+func (u *Upstream) followChanges(ctx context.Context, in *connection, work *sync.WaitGroup) *changeFollower {
+	f := &changeFollower{u, in, make(chan struct{}), make(chan struct{})}
 	c := in.client.Capabilities()
 	filter := mcp.SubscriptionFilter{
 		ToolsListChanged:     c.Tools != nil && c.Tools.ListChanged,
@@ -198,21 +198,21 @@ func (u *Upstream) follow(ctx context.Context, in *instance, work *sync.WaitGrou
 		return f
 	}
 	work.Go(func() { f.run(ctx, filter) })
-	timer := time.NewTimer(subscribing)
+	timer := time.NewTimer(subscribeTimeout)
 	defer timer.Stop()
 	select {
-	case <-f.early:
+	case <-f.subscribed:
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 	return f
 }
 
-func (f *follower) run(ctx context.Context, filter mcp.SubscriptionFilter) {
+func (f *changeFollower) run(ctx context.Context, filter mcp.SubscriptionFilter) {
 	began := time.Now()
 	w, err := f.in.client.Watch(ctx, filter)
-	late := time.Since(began) >= subscribing
-	close(f.early)
+	late := time.Since(began) >= subscribeTimeout
+	close(f.subscribed)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.upstream.hub.opts.Logger.Warn("changes of what it offers cannot be followed", "server", f.upstream.name, "err", err)
@@ -221,26 +221,26 @@ func (f *follower) run(ctx context.Context, filter mcp.SubscriptionFilter) {
 	}
 	defer w.Close()
 	select {
-	case <-f.learned:
+	case <-f.listsRead:
 	case <-ctx.Done():
 		return
 	}
 	if late {
-		f.upstream.relearn(ctx, f.in, "")
+		f.upstream.rereadChanged(ctx, f.in, "")
 	}
 	for change, err := range w.Changes() {
 		if err != nil {
 			return // the connection is lost, or says no more
 		}
-		f.upstream.relearn(ctx, f.in, change.Method)
-		pause(ctx, gathering) // one that changes a list whenever it is listed is not listed without end
+		f.upstream.rereadChanged(ctx, f.in, change.Method)
+		sleepContext(ctx, rereadInterval) // one that changes a list whenever it is listed is not listed without end
 	}
 }
 
-// gathering is how long changes are gathered before lists are read again.
-const gathering = 50 * time.Millisecond
+// rereadInterval is how long changes are gathered before lists are read again.
+const rereadInterval = 50 * time.Millisecond
 
-func pause(ctx context.Context, d time.Duration) {
+func sleepContext(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -249,61 +249,61 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// relearn reads the lists again that a change is about: all of them for a gap.
-func (u *Upstream) relearn(ctx context.Context, in *instance, method string) {
-	u.reread(ctx, in, func(k Kind) bool { return method == "" || kindTable[k].changed == method })
+// rereadChanged reads the lists again that a change is about: all of them for a gap.
+func (u *Upstream) rereadChanged(ctx context.Context, in *connection, method string) {
+	u.rereadLists(ctx, in, func(k Kind) bool { return method == "" || kindTable[k].changed == method })
 }
 
-// reread reads some of the lists again.
-func (u *Upstream) reread(ctx context.Context, in *instance, which func(Kind) bool) {
+// rereadLists reads some of the lists again.
+func (u *Upstream) rereadLists(ctx context.Context, in *connection, which func(Kind) bool) {
 	u.mu.Lock()
-	was := u.offer
+	was := u.lists
 	u.mu.Unlock()
 	if was == nil || ctx.Err() != nil { // there is another definition by now
 		return
 	}
-	o := &offer{told: was.told, says: was.says, cache: was.cache, problems: was.problems}
+	o := &serverLists{raw: was.raw, instructions: was.instructions, caches: was.caches, problems: was.problems}
 	for k := range kinds {
 		if !which(k) {
 			continue
 		}
-		fresh := &offer{}
-		err := fresh.readSoon(ctx, in, k)
-		if ctx.Err() != nil || lost(err) {
+		fresh := &serverLists{}
+		err := fresh.readListInTime(ctx, in, k)
+		if ctx.Err() != nil || isConnectionLost(err) {
 			return
 		}
-		o.told[k], o.cache[k], o.problems[k] = fresh.told[k], fresh.cache[k], ""
+		o.raw[k], o.caches[k], o.problems[k] = fresh.raw[k], fresh.caches[k], ""
 		if err != nil {
 			o.problems[k] = err.Error()
 		}
 	}
-	u.keep(ctx, in, o)
+	u.storeLists(ctx, in, o)
 }
 
-// refresh reads lists again that could not be read, and those of which the server does not say when they change, once what
+// refreshStale reads lists again that could not be read, and those of which the server does not say when they change, once what
 // was read is stale by its own words.
-func (u *Upstream) refresh(ctx context.Context, in *instance) {
+func (u *Upstream) refreshStale(ctx context.Context, in *connection) {
 	u.mu.Lock()
-	o, age := u.offer, time.Since(u.learned)
+	o, age := u.lists, time.Since(u.listsReadAt)
 	u.mu.Unlock()
 	if o == nil {
 		return
 	}
 	c := in.client.Capabilities()
 	stale := func(k Kind) bool {
-		ttl := o.cache[k].TTL
-		return lists(c, k) && (o.problems[k] != "" || !announces(c, k) && ttl > 0 && age > ttl)
+		ttl := o.caches[k].TTL
+		return hasList(c, k) && (o.problems[k] != "" || !announcesChanges(c, k) && ttl > 0 && age > ttl)
 	}
 	for k := range kinds {
 		if stale(k) {
-			u.reread(ctx, in, stale)
+			u.rereadLists(ctx, in, stale)
 			return
 		}
 	}
 }
 
-// announces reports whether the server says when its list of a kind changes.
-func announces(c mcp.ServerCapabilities, k Kind) bool {
+// announcesChanges reports whether the server says when its list of a kind changes.
+func announcesChanges(c mcp.ServerCapabilities, k Kind) bool {
 	switch k {
 	case Tool:
 		return c.Tools != nil && c.Tools.ListChanged

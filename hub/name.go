@@ -23,29 +23,29 @@ const (
 
 // wireServer returns the name of a server in URIs.
 func wireServer(name string) string {
-	if p := plain(name); p == name {
+	if p := plainName(name); p == name {
 		return p
 	}
-	return plain(name) + wirename.Digest(name)
+	return plainName(name) + wirename.Digest(name)
 }
 
-// plain replaces what names on the wire cannot hold.
-func plain(name string) string { return wirename.Plain(name) }
+// plainName replaces what names on the wire cannot hold.
+func plainName(name string) string { return wirename.Plain(name) }
 
-// unforged returns a definition without what only the hub says in _meta.
-func unforged(raw json.RawMessage) json.RawMessage {
-	own, forged := metaOf(raw)
+// withoutForgedMeta returns a definition without what only the hub says in _meta.
+func withoutForgedMeta(raw json.RawMessage) json.RawMessage {
+	own, forged := foreignMeta(raw)
 	switch {
 	case !forged:
 		return raw
 	case len(own) == 0:
 		return rawjson.Set(raw, "_meta", nil)
 	}
-	return rawjson.Set(raw, "_meta", object(own))
+	return rawjson.Set(raw, "_meta", wrapObject(own))
 }
 
-// metaOf returns the members of a definition's _meta but the hub's own, and whether there are such.
-func metaOf(raw json.RawMessage) (members []byte, forged bool) {
+// foreignMeta returns the members of a definition's _meta but the hub's own, and whether there are such.
+func foreignMeta(raw json.RawMessage) (members []byte, forged bool) {
 	for it := rawjson.Object(raw); it.Next(); {
 		if string(it.Key) != "_meta" || !rawjson.IsObject(it.Value) {
 			continue
@@ -59,25 +59,25 @@ func metaOf(raw json.RawMessage) (members []byte, forged bool) {
 	return members, forged
 }
 
-// named returns the definition of an item under its name on the wire, with what it is of where that name does not say it.
-func (item *Item) named() json.RawMessage {
-	raw := replace(item.Own, "name", item.Wire)
-	if !wirename.Marked(item.Wire) {
+// wireDefinition returns the definition of an item under its name on the wire, with what it is of where that name does not say it.
+func (item *Item) wireDefinition() json.RawMessage {
+	raw := replaceText(item.LocalDefinition, "name", item.WireName)
+	if !wirename.Marked(item.WireName) {
 		return raw
 	}
-	members, _ := metaOf(raw)
+	members, _ := foreignMeta(raw)
 	if len(members) > 0 {
 		members = append(members, ',')
 	}
 	members = rawjson.AppendString(append(members, `"`+MetaServer+`":`...), item.Upstream.name)
-	members = rawjson.AppendString(append(members, `,"`+MetaName+`":`...), item.Offered)
-	return rawjson.Set(raw, "_meta", object(members))
+	members = rawjson.AppendString(append(members, `,"`+MetaName+`":`...), item.LocalName)
+	return rawjson.Set(raw, "_meta", wrapObject(members))
 }
 
-func object(members []byte) []byte { return append(append([]byte{'{'}, members...), '}') }
+func wrapObject(members []byte) []byte { return append(append([]byte{'{'}, members...), '}') }
 
-// folded is a name without the differences that models lose: the case, and which of -, _ and . stands between words.
-func folded(name string) string {
+// foldName is a name without the differences that models lose: the case, and which of -, _ and . stands between words.
+func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case '-', '.', '/', ' ', ':':

@@ -37,8 +37,8 @@ var kindTable = [kinds]struct {
 // String returns the kind in words.
 func (k Kind) String() string { return kindTable[k].name }
 
-// List is the member of a list's result that holds things of the kind, such as "tools".
-func (k Kind) List() string { return kindTable[k].list }
+// ListKey is the member of a list's result that holds things of the kind, such as "tools".
+func (k Kind) ListKey() string { return kindTable[k].list }
 
 // Changed is the notification that says that there are other things of the kind.
 func (k Kind) Changed() string { return kindTable[k].changed }
@@ -48,11 +48,11 @@ type Item struct {
 	Upstream *Upstream
 	Kind     Kind
 	// Name is what the server calls it: a name, a URI or a template. Offered is that with the definition's rules.
-	Name, Offered string
-	// Wire is its name in the catalog of all, and Qualified the one for people.
-	Wire, Qualified string
-	// Raw is its definition under the name Wire, and Own that under its own name; both with the definition's rules.
-	Raw, Own json.RawMessage
+	Name, LocalName string
+	// WireName is its name in the catalog of all, and Qualified the one for people.
+	WireName, QualifiedName string
+	// Definition is its definition under the name Wire, and Own that under its own name; both with the definition's rules.
+	Definition, LocalDefinition json.RawMessage
 
 	headers  server.Headers        // parameters of a tool that are mirrored into header fields
 	template *uritemplate.Template // of a resource template that can be read
@@ -66,30 +66,30 @@ type Quarantined struct {
 	Reason string
 }
 
-// offer is what an upstream offers: as it was told, and as it is passed on. It does not change.
-type offer struct {
-	told        [kinds][]json.RawMessage
-	says        string // the server's instructions
-	cache       [kinds]mcp.Cache
+// serverLists is what an upstream offers: as it was told, and as it is passed on. It does not change.
+type serverLists struct {
+	raw        [kinds][]json.RawMessage
+	instructions        string // the server's instructions
+	caches       [kinds]mcp.Cache
 	items       [kinds][]*Item
 	quarantined []Quarantined
 	problems    [kinds]string // why a list could not be read to its end; empty where it could
 }
 
-// derive makes items of what was told.
-func (o *offer) derive(u *Upstream, rules ToolRules) *offer {
-	n := &offer{told: o.told, says: o.says, cache: o.cache, problems: o.problems}
+// applyRules makes items of what was told.
+func (o *serverLists) applyRules(u *Upstream, rules ToolRules) *serverLists {
+	n := &serverLists{raw: o.raw, instructions: o.instructions, caches: o.caches, problems: o.problems}
 	for k := range kinds {
 		seen := map[string]bool{}
-		for _, raw := range o.told[k] {
+		for _, raw := range o.raw[k] {
 			item, reason := newItem(u, k, raw, rules)
 			switch {
-			case reason == "" && item.Raw != nil && seen[item.Offered]:
-				reason = "another one has that name: " + item.Offered
-			case reason == "" && item.Raw == nil:
+			case reason == "" && item.Definition != nil && seen[item.LocalName]:
+				reason = "another one has that name: " + item.LocalName
+			case reason == "" && item.Definition == nil:
 				continue
 			}
-			seen[item.Offered] = true
+			seen[item.LocalName] = true
 			if reason != "" {
 				n.quarantined = append(n.quarantined, Quarantined{k, item.Name, reason})
 				continue
@@ -110,36 +110,36 @@ func newItem(u *Upstream, k Kind, raw json.RawMessage, rules ToolRules) (item *I
 	if item.Name = name; !ok || name == "" {
 		return item, "it has no " + kindTable[k].key
 	}
-	if twice(raw, kindTable[k].key) { // readers differ in which one they take
+	if hasDuplicateMember(raw, kindTable[k].key) { // readers differ in which one they take
 		return item, "it has more than one " + kindTable[k].key
 	}
 	offered := name
 	if k == Tool || k == Prompt {
-		raw = unforged(raw)
+		raw = withoutForgedMeta(raw)
 	}
-	item.Own = raw
+	item.LocalDefinition = raw
 	if k == Tool {
-		if !rules.offers(name) {
+		if !rules.allowsTool(name) {
 			return item, ""
 		}
 		offered = cmp.Or(rules.Rename[name], name)
-		if item.Own, reason = item.tool(raw, offered, rules); reason != "" {
+		if item.LocalDefinition, reason = item.toolDefinition(raw, offered, rules); reason != "" {
 			return item, reason
 		}
 	}
 	if k == Template {
 		item.template, _ = uritemplate.Parse(name) // what cannot be read matches nothing, and is passed on
 	}
-	item.Offered, item.Qualified = offered, u.name+"."+offered
-	item.Wire, item.Raw = name, item.Own
+	item.LocalName, item.QualifiedName = offered, u.name+"."+offered
+	item.WireName, item.Definition = name, item.LocalDefinition
 	if k == Tool || k == Prompt {
-		item.Wire = wireName(u.name, offered)
-		item.Raw = item.named()
+		item.WireName = wireName(u.name, offered)
+		item.Definition = item.wireDefinition()
 	}
 	return item, ""
 }
 
-func twice(object json.RawMessage, name string) bool {
+func hasDuplicateMember(object json.RawMessage, name string) bool {
 	n := 0
 	for it := rawjson.Object(object); it.Next(); {
 		if string(it.Key) == name {
@@ -149,24 +149,24 @@ func twice(object json.RawMessage, name string) bool {
 	return n > 1
 }
 
-// tool returns a tool's definition with the rules, and a reason where it is broken.
-func (item *Item) tool(raw json.RawMessage, offered string, rules ToolRules) (json.RawMessage, string) {
+// toolDefinition returns a tool's definition with the rules, and a reason where it is broken.
+func (item *Item) toolDefinition(raw json.RawMessage, offered string, rules ToolRules) (json.RawMessage, string) {
 	input := rawjson.Lookup(raw, "inputSchema")
 	if input == nil || !rawjson.IsObject(input) {
 		return nil, "its inputSchema is no object"
 	}
-	if _, err := schema.Compile(input); err != nil && !unchecked(err) {
+	if _, err := schema.Compile(input); err != nil && !isUnsupportedSchema(err) {
 		return nil, "its inputSchema is broken: " + err.Error()
 	}
 	var err error
 	if item.headers, err = server.NewHeaders(input); err != nil {
-		raw = rawjson.Replace(raw, "inputSchema", withoutHeaders(input))
+		raw = rawjson.Replace(raw, "inputSchema", withoutHeaderMarks(input))
 	}
 	if offered != item.Name {
-		raw = replace(raw, "name", offered)
+		raw = replaceText(raw, "name", offered)
 	}
 	if text, ok := rules.Describe[item.Name]; ok {
-		raw = replace(raw, "description", text)
+		raw = replaceText(raw, "description", text)
 	}
 	return raw, ""
 }
@@ -177,7 +177,7 @@ func (item *Item) CheckHeaders(req *mcp.Request) error {
 	return item.headers.Check(req, rawjson.Lookup(req.Params, "arguments"))
 }
 
-func (r *ToolRules) offers(tool string) bool {
+func (r *ToolRules) allowsTool(tool string) bool {
 	matches := func(pattern string) bool {
 		ok, err := path.Match(pattern, tool)
 		return ok || err != nil && pattern == tool
@@ -185,7 +185,7 @@ func (r *ToolRules) offers(tool string) bool {
 	return (r.Only == nil || slices.ContainsFunc(r.Only, matches)) && !slices.ContainsFunc(r.Hide, matches)
 }
 
-// replace gives a member another text; its place stays the same.
-func replace(object json.RawMessage, name, text string) json.RawMessage {
+// replaceText gives a member another text; its place stays the same.
+func replaceText(object json.RawMessage, name, text string) json.RawMessage {
 	return rawjson.Replace(object, name, rawjson.AppendString(nil, text))
 }

@@ -41,7 +41,7 @@ func (m moody) Dial(ctx context.Context, in mcp.Inbound, o transport.ClientOptio
 // What cannot be started has its place among the others from the first moment, and says why it is not there.
 func TestFailuresAreShown(t *testing.T) {
 	folder := t.TempDir()
-	h := start(t, hub.Options{Base: time.Hour, Logger: quiet},
+	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet},
 		hub.Definition{Name: "fine", Target: echo("fine")},
 		hub.Definition{Name: "absent", Target: []string{"no-such-program-anywhere"}},
 		hub.Definition{Name: "path", Target: []string{filepath.Join(folder, "none")}},
@@ -81,7 +81,7 @@ func TestFailuresAreShown(t *testing.T) {
 func TestRestartOfFailed(t *testing.T) {
 	down := new(atomic.Bool)
 	down.Store(true)
-	h := start(t, hub.Options{Base: time.Hour, Logger: quiet}, hub.Definition{Name: "m", Target: moody{memory.Dialer(echo("m")), down}})
+	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet}, hub.Definition{Name: "m", Target: moody{memory.Dialer(echo("m")), down}})
 	settled(t, h)
 	u := h.Upstream("m")
 	if s := u.State(); s.Status != hub.Failed || s.Err == nil || !strings.Contains(s.Err.Error(), "no mood") {
@@ -149,7 +149,7 @@ func TestLostOverHTTP(t *testing.T) {
 	}{{"/mcp", mcp.LatestRevision}, {"/mcp", mcp.LatestLegacyRevision}, {"/sse", mcp.Revision20241105}} {
 		t.Run(string(tt.revision), func(t *testing.T) {
 			url, down := web(t)
-			h := start(t, hub.Options{Base: 10 * time.Millisecond, Cap: 20 * time.Millisecond, Ping: 20 * time.Millisecond, Logger: quiet},
+			h := start(t, hub.Options{MinBackoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond, PingInterval: 20 * time.Millisecond, Logger: quiet},
 				hub.Definition{Name: "web", Target: url + tt.path, Options: client.Options{Revision: tt.revision}},
 				hub.Definition{Name: "other", Target: echo("other")})
 			settled(t, h)

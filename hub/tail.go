@@ -11,118 +11,118 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// maxTail bounds the events that are kept of an upstream, and maxLine the bytes of a line of stderr.
+// maxHistory bounds the events that are kept of an upstream, and maxLine the bytes of a line of stderr.
 const (
-	maxTail = 500
+	maxHistory = 500
 	maxLine = 4 << 10
 )
 
-// tail keeps what has happened to an upstream, the lines that it wrote to stderr among it, and tells of each line.
-type tail struct {
+// history keeps what has happened to an upstream, the lines that it wrote to stderr among it, and tells of each line.
+type history struct {
 	upstream *Upstream
 
 	mu     sync.Mutex
 	events []Event        // the last maxTail count
-	part   []byte         // of the line that has not ended
-	since  int            // how many lines were written in the present attempt
+	partialLine   []byte         // of the line that has not ended
+	attemptLines  int            // how many lines were written in the present attempt
 	stray  *doctor.Strays // what came on stdout that is no message, in the present attempt
 }
 
-// begin begins an attempt.
-func (t *tail) begin() {
+// startAttempt begins an attempt.
+func (t *history) startAttempt() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.since, t.stray = 0, new(doctor.Strays)
+	t.attemptLines, t.stray = 0, new(doctor.Strays)
 }
 
-// attempt returns what has been written in the present attempt: to stderr, and to stdout what is no message.
-func (t *tail) attempt() (stderr, stray []string) {
+// attemptOutput returns what has been written in the present attempt: to stderr, and to stdout what is no message.
+func (t *history) attemptOutput() (stderr, stray []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stray != nil {
 		stray = t.stray.Lines()
 	}
-	lines := t.lines()
-	return lines[len(lines)-min(t.since, len(lines)):], stray
+	lines := t.stderrLines()
+	return lines[len(lines)-min(t.attemptLines, len(lines)):], stray
 }
 
-// keep adds an event.
-func (t *tail) keep(e Event) {
+// addEvent adds an event.
+func (t *history) addEvent(e Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.put(e)
+	t.appendEvent(e)
 }
 
-// put is keep; t.mu is held.
-func (t *tail) put(e Event) {
-	if len(t.events) == 2*maxTail {
-		t.events = slices.Clone(t.last())
+// appendEvent is keep; t.mu is held.
+func (t *history) appendEvent(e Event) {
+	if len(t.events) == 2*maxHistory {
+		t.events = slices.Clone(t.recentEvents())
 	}
 	t.events = append(t.events, e)
 }
 
-// last are the events that count; t.mu is held.
-func (t *tail) last() []Event { return t.events[max(0, len(t.events)-maxTail):] }
+// recentEvents are the events that count; t.mu is held.
+func (t *history) recentEvents() []Event { return t.events[max(0, len(t.events)-maxHistory):] }
 
-// lines are those of stderr among them; t.mu is held.
-func (t *tail) lines() (lines []string) {
-	for _, e := range t.last() {
-		if e.Kind == Wrote {
+// stderrLines are those of stderr among them; t.mu is held.
+func (t *history) stderrLines() (lines []string) {
+	for _, e := range t.recentEvents() {
+		if e.Kind == StderrWritten {
 			lines = append(lines, e.Line)
 		}
 	}
 	return lines
 }
 
-// tap keeps stray lines of the present attempt, besides what another tap does.
-func (t *tail) tap(next transport.Tap) transport.Tap {
+// tapStray keeps stray lines of the present attempt, besides what another tap does.
+func (t *history) tapStray(next transport.Tap) transport.Tap {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.stray.Tap(next)
 }
 
 // Write implements [io.Writer]; it never fails.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *history) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
-			t.add(p, false)
+			t.addOutput(p, false)
 			break
 		}
-		t.add(p[:end], true)
+		t.addOutput(p[:end], true)
 		p = p[end+1:]
 	}
 	return n, nil
 }
 
-func (t *tail) add(p []byte, whole bool) {
+func (t *history) addOutput(p []byte, whole bool) {
 	d := t.upstream.Definition()
 	t.mu.Lock()
-	t.part = append(t.part, p[:min(len(p), max(0, maxLine-len(t.part)))]...)
+	t.partialLine = append(t.partialLine, p[:min(len(p), max(0, maxLine-len(t.partialLine)))]...)
 	if !whole {
 		t.mu.Unlock()
 		return
 	}
-	line := d.maskSecrets(strings.ToValidUTF8(strings.TrimRight(string(t.part), "\r"), "\uFFFD"))
-	t.part = t.part[:0]
-	e := Event{Time: time.Now(), Upstream: t.upstream.name, Kind: Wrote, Line: line}
-	t.put(e)
-	t.since++
+	line := d.maskSecrets(strings.ToValidUTF8(strings.TrimRight(string(t.partialLine), "\r"), "\uFFFD"))
+	t.partialLine = t.partialLine[:0]
+	e := Event{Time: time.Now(), Upstream: t.upstream.name, Kind: StderrWritten, Line: line}
+	t.appendEvent(e)
+	t.attemptLines++
 	t.mu.Unlock()
 	t.upstream.hub.bus.publish(e)
 }
 
 // History returns what has happened to the upstream last, over all its restarts: states and lines of stderr, at most 500.
 func (u *Upstream) History() []Event {
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
-	return slices.Clone(u.log.last())
+	u.history.mu.Lock()
+	defer u.history.mu.Unlock()
+	return slices.Clone(u.history.recentEvents())
 }
 
 // Stderr returns the lines that the server wrote to stderr among its [Upstream.History].
 func (u *Upstream) Stderr() []string {
-	u.log.mu.Lock()
-	defer u.log.mu.Unlock()
-	return u.log.lines()
+	u.history.mu.Lock()
+	defer u.history.mu.Unlock()
+	return u.history.stderrLines()
 }

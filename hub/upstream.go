@@ -17,8 +17,8 @@ import (
 type Upstream struct {
 	hub  *Hub
 	name string
-	log  tail
-	life context.Context    // of run
+	history  history
+	lifeCtx context.Context    // of run
 	stop context.CancelFunc // ends it
 	done chan struct{}      // closed when run has returned
 
@@ -27,57 +27,57 @@ type Upstream struct {
 	state     State
 	info      Info
 	changed   chan struct{}           // closed, and another made, when the state changes
-	end       context.CancelCauseFunc // of the present attempt or connection; nil while there is none
-	kick      chan struct{}           // holds a token when run has to look again
-	cause     string                  // of what run does next
-	wanted    bool                    // a call waits for a server that is stopped
-	noted     string                  // why it is to be restarted when it has started: a file changed meanwhile
-	noting    bool                    // it is being restarted for that
-	main      *instance               // nil unless Ready
-	instances map[string]*instance    // of clients that have one of their own
-	own       sync.WaitGroup          // what keeps those open
-	used      time.Time               // by a call
-	learned   time.Time               // when its lists were read
-	offer     *offer                  // what it offers, as far as known
+	endAttempt       context.CancelCauseFunc // of the present attempt or connection; nil while there is none
+	wake      chan struct{}           // holds a token when run has to look again
+	nextCause     string                  // of what run does next
+	neededByCall    bool                    // a call waits for a server that is stopped
+	fileCause     string                  // why it is to be restarted when it has started: a file changed meanwhile
+	restartedByFile    bool                    // it is being restarted for that
+	sharedConn      *connection               // nil unless Ready
+	clientConns map[string]*connection    // of clients that have one of their own
+	connWork       sync.WaitGroup          // what keeps those open
+	lastUsed      time.Time               // by a call
+	listsReadAt   time.Time               // when its lists were read
+	lists     *serverLists                  // what it offers, as far as known
 }
 
-// order is the cause of a context that somebody has ended on purpose.
-type order struct{ cause string }
+// restartRequest is the cause of a context that somebody has ended on purpose.
+type restartRequest struct{ cause string }
 
-func (o *order) Error() string { return o.cause }
+func (o *restartRequest) Error() string { return o.cause }
 
 func newUpstream(h *Hub, d Definition) *Upstream {
 	u := &Upstream{
-		hub: h, name: d.Name, def: d, done: make(chan struct{}), changed: make(chan struct{}), kick: make(chan struct{}, 1),
-		instances: map[string]*instance{}, used: time.Now(),
+		hub: h, name: d.Name, def: d, done: make(chan struct{}), changed: make(chan struct{}), wake: make(chan struct{}, 1),
+		clientConns: map[string]*connection{}, lastUsed: time.Now(),
 	}
-	u.log.upstream = u
+	u.history.upstream = u
 	return u
 }
 
-// start begins the upstream's life.
-func (u *Upstream) start(cause string) {
+// startRunning begins the upstream's life.
+func (u *Upstream) startRunning(cause string) {
 	ctx, stop := context.WithCancel(context.Background())
-	u.life, u.stop = ctx, stop
+	u.lifeCtx, u.stop = ctx, stop
 	u.mu.Lock()
-	u.cause = cause
-	u.offer = u.remembered()
-	u.begin()
+	u.nextCause = cause
+	u.lists = u.loadLists()
+	u.enterStartState()
 	u.mu.Unlock()
 	go u.run(ctx)
 }
 
-// begin enters the state in which the upstream waits or starts; u.mu is held.
-func (u *Upstream) begin() {
-	s := State{Status: Starting, Cause: u.cause}
+// enterStartState enters the state in which the upstream waits or starts; u.mu is held.
+func (u *Upstream) enterStartState() {
+	s := State{Status: Starting, Cause: u.nextCause}
 	switch {
 	case u.def.Hold.Status.Held():
 		s = State{Status: u.def.Hold.Status, Cause: u.def.Hold.Reason}
-	case u.def.Lazy && u.offer != nil && !u.wanted:
+	case u.def.Lazy && u.lists != nil && !u.neededByCall:
 		s = State{Status: Stopped, Cause: "it is started by the first call"}
 	}
 	if was := u.state; was.Status != s.Status || was.Cause != s.Cause || was.Attempt > 0 {
-		u.enter(s)
+		u.setState(s)
 	}
 }
 
@@ -96,15 +96,15 @@ func (u *Upstream) run(ctx context.Context) {
 		files.watchPaths(paths)
 		switch {
 		case status != Starting:
-			u.rest(ctx)
+			u.awaitNextStart(ctx)
 		default:
-			u.live(ctx)
+			u.runAttempt(ctx)
 		}
 	}
 }
 
-// rest waits for an order, or for the time of the next attempt, and begins anew.
-func (u *Upstream) rest(ctx context.Context) {
+// awaitNextStart waits for an order, or for the time of the next attempt, and begins anew.
+func (u *Upstream) awaitNextStart(ctx context.Context) {
 	u.mu.Lock()
 	next := u.state.Next
 	u.mu.Unlock()
@@ -118,80 +118,80 @@ func (u *Upstream) rest(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	case <-due:
-		u.retry()
+		u.enterRetry()
 		return
-	case <-u.kick:
+	case <-u.wake:
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.begin()
+	u.enterStartState()
 }
 
-// retry enters Starting for the next attempt in a row.
-func (u *Upstream) retry() {
+// enterRetry enters Starting for the next attempt in a row.
+func (u *Upstream) enterRetry() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s := u.state
-	u.enter(State{Status: Starting, Cause: "it is tried again", Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
+	u.setState(State{Status: Starting, Cause: "it is tried again", Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
 }
 
-// stable is how long a connection must hold for its loss to begin a new row of attempts.
-const stable = time.Minute
+// stableAfter is how long a connection must hold for its loss to begin a new row of attempts.
+const stableAfter = time.Minute
 
-// live connects, and returns when the connection has ended; then the next state has been entered.
-func (u *Upstream) live(ctx context.Context) {
+// runAttempt connects, and returns when the connection has ended; then the next state has been entered.
+func (u *Upstream) runAttempt(ctx context.Context) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	if !u.alive(end) {
+	if !u.registerAttempt(end) {
 		return
 	}
-	u.log.begin()
+	u.history.startAttempt()
 	began := time.Now()
-	err := u.connect(ctx, began)
+	err := u.runSharedConn(ctx, began)
 	var diagnosis *doctor.Diagnosis
 	if ctx.Err() == nil && !errors.Is(err, errIdle) {
-		diagnosis = u.diagnose(err)
+		diagnosis = u.diagnoseError(err)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.end, u.main = nil, nil
-	var ordered *order
+	u.endAttempt, u.sharedConn = nil, nil
+	var ordered *restartRequest
 	switch cause := context.Cause(ctx); {
 	case errors.As(cause, &ordered):
-		u.drain()
-		u.begin()
+		u.clearWake()
+		u.enterStartState()
 	case ctx.Err() != nil: // the hub ends
 	case errors.Is(err, errIdle):
-		u.enter(State{Status: Stopped, Cause: err.Error()})
+		u.setState(State{Status: Stopped, Cause: err.Error()})
 	default:
-		u.fail(err, diagnosis, u.state.Status == Ready && time.Since(u.state.Since) >= stable)
+		u.enterFailure(err, diagnosis, u.state.Status == Ready && time.Since(u.state.Since) >= stableAfter)
 	}
 }
 
-// alive makes end what ends the attempt, unless there is an order that has not been carried out: then that is done.
-func (u *Upstream) alive(end context.CancelCauseFunc) bool {
+// registerAttempt makes end what ends the attempt, unless there is an order that has not been carried out: then that is done.
+func (u *Upstream) registerAttempt(end context.CancelCauseFunc) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	select {
-	case <-u.kick:
-		u.begin()
+	case <-u.wake:
+		u.enterStartState()
 		return false
 	default:
-		u.end = end
+		u.endAttempt = end
 		return true
 	}
 }
 
-// drain takes the token of an order that has been carried out; u.mu is held.
-func (u *Upstream) drain() {
+// clearWake takes the token of an order that has been carried out; u.mu is held.
+func (u *Upstream) clearWake() {
 	select {
-	case <-u.kick:
+	case <-u.wake:
 	default:
 	}
 }
 
-// fail enters the state behind an attempt that failed, or a connection that was lost; u.mu is held.
-func (u *Upstream) fail(err error, diagnosis *doctor.Diagnosis, steady bool) {
+// enterFailure enters the state behind an attempt that failed, or a connection that was lost; u.mu is held.
+func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady bool) {
 	s := State{Err: err, Diagnosis: diagnosis, Attempt: u.state.Attempt + 1, Cause: "it could not be started"}
 	was := u.state.Status
 	if steady {
@@ -199,7 +199,7 @@ func (u *Upstream) fail(err error, diagnosis *doctor.Diagnosis, steady bool) {
 	}
 	if was == Ready && (steady || s.Attempt == 1) {
 		s.Status, s.Cause = Starting, "the connection was lost" // once, at once
-		u.enter(s)
+		u.setState(s)
 		return
 	}
 	s.Status = Failed
@@ -209,75 +209,75 @@ func (u *Upstream) fail(err error, diagnosis *doctor.Diagnosis, steady bool) {
 	if was == Ready {
 		s.Cause = "the connection was lost"
 	}
-	if cause := u.takeNoted(); cause != "" {
+	if cause := u.takeFileCause(); cause != "" {
 		s.Status, s.Cause = Starting, cause
-		u.enter(s)
+		u.setState(s)
 		return
 	}
-	s.Next = time.Now().Add(u.pause(s.Attempt))
-	u.enter(s)
+	s.Next = time.Now().Add(u.retryDelay(s.Attempt))
+	u.setState(s)
 }
 
-// pause returns how long to wait before an attempt: shortened at random by up to half.
-func (u *Upstream) pause(attempt int) time.Duration {
-	d := u.hub.opts.Cap
+// retryDelay returns how long to wait before an attempt: shortened at random by up to half.
+func (u *Upstream) retryDelay(attempt int) time.Duration {
+	d := u.hub.opts.MaxBackoff
 	if attempt < 16 {
-		d = min(u.hub.opts.Base<<(attempt-1), u.hub.opts.Cap)
+		d = min(u.hub.opts.MinBackoff<<(attempt-1), u.hub.opts.MaxBackoff)
 	}
 	return d/2 + rand.N(d/2+1)
 }
 
-// enter sets the state and tells of it; u.mu is held.
-func (u *Upstream) enter(s State) {
+// setState sets the state and tells of it; u.mu is held.
+func (u *Upstream) setState(s State) {
 	was := u.state.Status
 	s.Since = time.Now()
 	u.state = s
 	if s.Status == Ready || s.Status.Held() {
-		u.wanted = false
+		u.neededByCall = false
 	}
 	close(u.changed)
 	u.changed = make(chan struct{})
 	e := Event{Time: s.Since, Upstream: u.name, Kind: StateChanged, State: s}
-	u.log.keep(e)
+	u.history.addEvent(e)
 	u.hub.bus.publish(e)
 	switch {
-	case offered(was) != offered(s.Status):
-		u.announce(u.offer.kinds())
-	case !offered(s.Status):
+	case inCatalog(was) != inCatalog(s.Status):
+		u.announceChanges(u.lists.nonEmptyKinds())
+	case !inCatalog(s.Status):
 		u.hub.catalog.invalidate() // which says why its things are missing
 	}
 }
 
-// order makes run begin anew: what runs is ended. The state says so at once, or who looks would take what is ending for the
+// requestRestart makes run begin anew: what runs is ended. The state says so at once, or who looks would take what is ending for the
 // new one. u.mu is held.
-func (u *Upstream) order(cause string) {
-	u.cause, u.main = cause, nil
-	if u.end != nil {
-		u.end(&order{cause})
+func (u *Upstream) requestRestart(cause string) {
+	u.nextCause, u.sharedConn = cause, nil
+	if u.endAttempt != nil {
+		u.endAttempt(&restartRequest{cause})
 	}
 	select {
-	case u.kick <- struct{}{}:
+	case u.wake <- struct{}{}:
 	default:
 	}
-	u.begin()
+	u.enterStartState()
 }
 
 // redefine takes a definition of the same name.
 func (u *Upstream) redefine(d Definition, cause string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	was, offer := u.def, u.offer
+	was, offer := u.def, u.lists
 	u.def = d
 	switch {
 	case was.Fingerprint != d.Fingerprint:
-		u.offer = u.remembered()
-		u.announce(u.offer.differs(offer))
-		u.order(cause)
+		u.lists = u.loadLists()
+		u.announceChanges(u.lists.changedKinds(offer))
+		u.requestRestart(cause)
 	case was.Hold != d.Hold, !slices.Equal(was.WatchPaths, d.WatchPaths), was.Lazy && !d.Lazy && u.state.Status == Stopped:
-		u.reoffer()
-		u.order(cause)
+		u.reapplyRules()
+		u.requestRestart(cause)
 	default:
-		u.reoffer()
+		u.reapplyRules()
 	}
 }
 
@@ -288,25 +288,25 @@ func (u *Upstream) Restart(cause string) {
 	if u.state.Status == Removed {
 		return
 	}
-	u.wanted = true
-	u.order(cause)
+	u.neededByCall = true
+	u.requestRestart(cause)
 }
 
 // remove ends the upstream and waits for that.
 func (u *Upstream) remove(cause string) {
 	u.mu.Lock()
-	if u.end != nil {
-		u.end(errors.New(cause))
+	if u.endAttempt != nil {
+		u.endAttempt(errors.New(cause))
 	}
 	u.mu.Unlock()
 	u.stop()
 	<-u.done
 	u.mu.Lock()
 	if u.state.Status != Removed {
-		u.enter(State{Status: Removed, Cause: cause})
+		u.setState(State{Status: Removed, Cause: cause})
 	}
 	u.mu.Unlock()
-	u.own.Wait()
+	u.connWork.Wait()
 }
 
 // Name is how users know the server.
@@ -337,8 +337,8 @@ func (u *Upstream) Info() Info {
 func (u *Upstream) Instructions() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.info.Revision == "" && u.offer != nil {
-		return u.offer.says
+	if u.info.Revision == "" && u.lists != nil {
+		return u.lists.instructions
 	}
 	return u.info.Instructions
 }
@@ -347,26 +347,26 @@ func (u *Upstream) Instructions() string {
 func (u *Upstream) Quarantined() []Quarantined {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.offer == nil {
+	if u.lists == nil {
 		return nil
 	}
-	return u.offer.quarantined // which does not change
+	return u.lists.quarantined // which does not change
 }
 
 // Settle waits until the upstream is not starting, as long as a call would wait for it or ctx lasts, and reports which it was.
 func (u *Upstream) Settle(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, u.patience())
+	ctx, cancel := context.WithTimeout(ctx, u.startTimeout())
 	defer cancel()
-	return u.settle(ctx)
+	return u.awaitSettled(ctx)
 }
 
-// settle waits until the upstream is not starting.
-func (u *Upstream) settle(ctx context.Context) bool {
-	return u.wait(ctx, func() bool { return u.state.Status != Starting })
+// awaitSettled waits until the upstream is not starting.
+func (u *Upstream) awaitSettled(ctx context.Context) bool {
+	return u.awaitState(ctx, func() bool { return u.state.Status != Starting })
 }
 
-// wait waits until something holds, which is looked at under u.mu when the state changes; false where ctx ends first.
-func (u *Upstream) wait(ctx context.Context, holds func() bool) bool {
+// awaitState waits until something holds, which is looked at under u.mu when the state changes; false where ctx ends first.
+func (u *Upstream) awaitState(ctx context.Context, holds func() bool) bool {
 	for {
 		u.mu.Lock()
 		done, changed := holds(), u.changed
@@ -382,10 +382,10 @@ func (u *Upstream) wait(ctx context.Context, holds func() bool) bool {
 	}
 }
 
-// Revived waits until calls can reach an upstream that was lost, which may take starting it; false where ctx ends first, or it
+// AwaitCallable waits until calls can reach an upstream that was lost, which may take starting it; false where ctx ends first, or it
 // is not started any more.
-func (u *Upstream) Revived(ctx context.Context) (ready bool) {
-	u.wait(ctx, func() bool {
+func (u *Upstream) AwaitCallable(ctx context.Context) (ready bool) {
+	u.awaitState(ctx, func() bool {
 		ready = u.state.Status == Ready || u.state.Status == Stopped
 		return ready || u.state.Status.Held()
 	})
@@ -401,15 +401,15 @@ type DownError struct {
 func (e *DownError) Error() string {
 	switch {
 	case e.State.Diagnosis != nil && e.State.Diagnosis.Summary != "":
-		return fmt.Sprintf("the server %s %s: %s", e.Upstream, is(e.State.Status), e.State.Diagnosis.Summary)
+		return fmt.Sprintf("the server %s %s: %s", e.Upstream, describeStatus(e.State.Status), e.State.Diagnosis.Summary)
 	case e.State.Cause != "":
-		return fmt.Sprintf("the server %s %s: %s", e.Upstream, is(e.State.Status), e.State.Cause)
+		return fmt.Sprintf("the server %s %s: %s", e.Upstream, describeStatus(e.State.Status), e.State.Cause)
 	}
-	return fmt.Sprintf("the server %s %s", e.Upstream, is(e.State.Status))
+	return fmt.Sprintf("the server %s %s", e.Upstream, describeStatus(e.State.Status))
 }
 
-// is puts a status behind the name of a server.
-func is(s Status) string {
+// describeStatus puts a status behind the name of a server.
+func describeStatus(s Status) string {
 	switch s {
 	case Failed, NeedsAuthorization, NeedsConfiguration, NeedsTrust:
 		return s.String()

@@ -120,8 +120,8 @@ func (a *app) newHouse(f upFlags) (*house, error) {
 	h := &house{app: a, state: store, began: time.Now(), yielded: make(chan struct{})}
 	h.life, h.end = context.WithCancel(context.Background())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
-	h.hub = hub.New(hub.Options{Info: info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: logger})
-	h.gateway = gateway.New(h.hub, gateway.Options{Info: info, Logger: logger})
+	h.hub = hub.New(&hub.Options{Info: info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: logger})
+	h.gateway = gateway.New(h.hub, &gateway.Options{Info: info, Logger: logger})
 	h.source = configured.New(h.hub, configured.Options{Config: where, Choices: store, Fallback: builtIn(), Logger: logger})
 	return h, nil
 }
@@ -185,7 +185,7 @@ func (a *app) look(where places) (*configured.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := configured.New(hub.New(), configured.Options{Config: o, Choices: store, Logger: slog.New(a.notices())})
+	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: store, Logger: slog.New(a.notices())})
 	s.Look()
 	return s, nil
 }

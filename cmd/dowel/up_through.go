@@ -54,12 +54,12 @@ func (a *app) goThrough(ctx context.Context, f upFlags) (*through, error) {
 	logger := slog.New(a.notices())
 	t := &through{
 		app: a, flags: f, running: control.NewClient(f.socket()),
-		hub: hub.New(hub.Options{Logger: logger, Base: lookAgain, Cap: 10 * lookAgain}),
+		hub: hub.New(&hub.Options{Logger: logger, MinBackoff: lookAgain, MaxBackoff: 10 * lookAgain}),
 	}
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	t.gateway = gateway.New(t.hub, gateway.Options{Logger: logger, Wait: 3 * gateway.DefaultWait}) // the other one waits too
+	t.gateway = gateway.New(t.hub, &gateway.Options{Logger: logger, Wait: 3 * gateway.DefaultWait}) // the other one waits too
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	t.stop = stop
 	t.work.Go(func() { t.follow(following) })

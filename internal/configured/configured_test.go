@@ -60,7 +60,7 @@ type world struct {
 
 func newWorld(t *testing.T, fallback ...hub.Definition) *world {
 	t.Helper()
-	w := &world{t: t, home: t.TempDir(), project: t.TempDir(), hub: hub.New()}
+	w := &world{t: t, home: t.TempDir(), project: t.TempDir(), hub: hub.New(nil)}
 	t.Cleanup(func() { w.hub.Close() })
 	w.source = configured.New(w.hub, configured.Options{
 		Config:   config.Options{Home: w.home, Project: w.project, GOOS: "linux", Env: func(string) (string, bool) { return "", false }},

@@ -40,7 +40,7 @@ func (c *controller) Yield(context.Context) error { return errors.New("it serves
 
 func running(t *testing.T) (*control.Client, *controller, string) {
 	t.Helper()
-	h := hub.New()
+	h := hub.New(nil)
 	t.Cleanup(func() { h.Close() })
 	h.Apply([]hub.Definition{{Name: "one/two", Target: everything.New(), Origin: "built in"}}, "the test begins")
 	h.Settle(t.Context())
