@@ -173,7 +173,7 @@ func text(t *testing.T, res *mcp.Result, err error) string {
 const askOnce = `{"name":"a__ask","arguments":{}}`
 
 func TestParkedCallExpires(t *testing.T) {
-	bubble(t, gateway.Options{Park: time.Minute}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+	bubble(t, gateway.Options{ParkTimeout: time.Minute}, func(t *testing.T, g *gateway.Gateway, w *wires) {
 		req := request("ada", askOnce)
 		keys, state := asks(t, g, req)
 		time.Sleep(59 * time.Second)

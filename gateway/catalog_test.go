@@ -60,7 +60,7 @@ func TestMissingUpstreams(t *testing.T) {
 		hub.Definition{Name: "wild", Hold: hub.Hold{Status: hub.NeedsTrust, Reason: "the file x was not trusted"}},
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "switched off"}},
 	)
-	g := gatewayOf(t, h, gateway.Options{Wait: -1})
+	g := gatewayOf(t, h, gateway.Options{StartWait: -1})
 	until(t, "the others have settled", func() bool {
 		return h.Upstream("good").State().Status == hub.Ready && h.Upstream("dead").State().Status == hub.Failed && h.Upstream("absent").State().Status == hub.Failed
 	})

@@ -99,7 +99,7 @@ func TestSharingByPath(t *testing.T) {
 	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: hub.SharePerClient}})
 	settle(t, h)
 	g := gatewayOf(t, h, gateway.Options{})
-	f := g.Front(gateway.FrontOptions{Clients: map[string]*gateway.Gateway{"ada": g, "bob": g}})
+	f := g.HTTPHandler(&gateway.HTTPOptions{Clients: map[string]*gateway.Gateway{"ada": g, "bob": g}})
 	web := httptest.NewServer(f)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

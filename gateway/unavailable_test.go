@@ -97,7 +97,7 @@ func TestFirstListWaits(t *testing.T) {
 		there             bool
 	}{
 		{0, 2 * time.Second, 2 * time.Second, true},
-		{0, 10 * time.Second, gateway.DefaultWait, false},
+		{0, 10 * time.Second, 3 * time.Second, false},
 		{20 * time.Second, 10 * time.Second, 10 * time.Second, true},
 		{-1, time.Second, 0, false},
 	} {
@@ -108,7 +108,7 @@ func TestFirstListWaits(t *testing.T) {
 				slow := server.New("slow", "1")
 				server.Tool(slow, "t", "", func(context.Context, nothing) (string, error) { return "", nil })
 				h := hubOf(t, hub.Options{}, hub.Definition{Name: "slow", Target: gated{memory.Dialer(slow), gate}})
-				g := gatewayOf(t, h, gateway.Options{Wait: tt.wait})
+				g := gatewayOf(t, h, gateway.Options{StartWait: tt.wait})
 				began := time.Now()
 				res, err := g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools, Params: json.RawMessage(`{}`)})
 				if err != nil {

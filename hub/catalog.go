@@ -16,7 +16,7 @@ type Catalog struct {
 	pending bool // it is not known of all that are starting what they offer
 
 	byWire   [kinds]map[string]*Item
-	byLocal    map[localName]*Item
+	byLocal  map[localName]*Item
 	byFolded [kinds]map[string]*Item // nil where several have the name
 	byBare   [kinds]map[string]*Item // the same, without the server's name
 	shared   map[string]bool         // URIs and templates that several upstreams have
@@ -39,7 +39,7 @@ type Missing struct {
 // catalogCache holds the present Catalog; it is made when somebody wants it.
 type catalogCache struct {
 	hub     *Hub
-	buildMu  sync.Mutex
+	buildMu sync.Mutex
 	current atomic.Pointer[Catalog] // nil while it has to be made
 	version atomic.Uint64
 }
@@ -218,7 +218,9 @@ func (c *Catalog) Find(k Kind, name string) *Item {
 }
 
 // FindLocal returns the tool or prompt that one upstream offers under a name of its own, nil if there is none.
-func (c *Catalog) FindLocal(u *Upstream, k Kind, name string) *Item { return c.byLocal[localName{u, k, name}] }
+func (c *Catalog) FindLocal(u *Upstream, k Kind, name string) *Item {
+	return c.byLocal[localName{u, k, name}]
+}
 
 // WireURI returns the URI that the resource of an upstream has among those of all: its own, unless another upstream has one of
 // that URI, or would be asked for it.

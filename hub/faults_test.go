@@ -185,7 +185,7 @@ func TestNeverAnswers(t *testing.T) {
 	}
 
 	const wait = 100 * time.Millisecond
-	g := gateway.New(h, &gateway.Options{Wait: wait, Logger: quiet})
+	g := gateway.New(h, &gateway.Options{StartWait: wait, Logger: quiet})
 	defer g.Close()
 	began := time.Now()
 	res, err := g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools})

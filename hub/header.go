@@ -51,6 +51,6 @@ func stripHeaderMarks(raw json.RawMessage, names bool) json.RawMessage {
 
 // schemaMapKeywords are the keywords whose values hold schemas by names, and values those whose values are no schemas.
 var (
-	schemaMapKeywords  = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true}
-	instanceKeywords = map[string]bool{"enum": true, "const": true, "default": true, "examples": true, "example": true}
+	schemaMapKeywords = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true}
+	instanceKeywords  = map[string]bool{"enum": true, "const": true, "default": true, "examples": true, "example": true}
 )

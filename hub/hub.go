@@ -56,7 +56,7 @@ type Hub struct {
 	upstreams map[string]*Upstream
 	order     []*Upstream
 	closed    bool
-	removals    sync.WaitGroup // upstreams that were removed
+	removals  sync.WaitGroup // upstreams that were removed
 
 	catalog catalogCache
 }

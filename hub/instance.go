@@ -16,21 +16,21 @@ import (
 
 // connection is one connection to an upstream, of all or of one client.
 type connection struct {
-	upstream *Upstream
-	client   *client.Client
-	lost     chan error // told once
-	fingerprint     string     // the fingerprint of the definition that it was made from
-	opened   chan struct{}
+	upstream    *Upstream
+	client      *client.Client
+	lost        chan error // told once
+	fingerprint string     // the fingerprint of the definition that it was made from
+	opened      chan struct{}
 	evicted     chan struct{} // closed when one that is a client's own has to make room
-	openErr      error         // of opening; read after opened is closed
+	openErr     error         // of opening; read after opened is closed
 
 	lingerLimit  time.Duration
-	replaced context.Context // ends when another connection takes the place of this one
-	markReplaced  context.CancelFunc
+	replaced     context.Context // ends when another connection takes the place of this one
+	markReplaced context.CancelFunc
 
-	mu    sync.Mutex
-	lastUsed  time.Time
-	calls int
+	mu       sync.Mutex
+	lastUsed time.Time
+	calls    int
 	drained  chan struct{} // made by linger, and closed when there is no call
 }
 

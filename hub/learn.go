@@ -45,7 +45,9 @@ func (u *Upstream) readLists(ctx context.Context, in *connection) error {
 	return nil
 }
 
-func isConnectionLost(err error) bool { return errors.Is(err, mcp.ErrConnection) || errors.Is(err, mcp.ErrClosed) }
+func isConnectionLost(err error) bool {
+	return errors.Is(err, mcp.ErrConnection) || errors.Is(err, mcp.ErrClosed)
+}
 
 // listTimeout bounds the reading of one list: a server that answers everything else is of use without it.
 const listTimeout = 20 * time.Second
@@ -179,10 +181,10 @@ const subscribeTimeout = time.Second
 
 // changeFollower keeps the offer up to date while the server says what changes.
 type changeFollower struct {
-	upstream *Upstream
-	in       *connection
+	upstream   *Upstream
+	in         *connection
 	listsRead  chan struct{} // closed when the lists have been read once
-	subscribed    chan struct{} // closed when the subscription has begun, or there is none to wait for
+	subscribed chan struct{} // closed when the subscription has begun, or there is none to wait for
 }
 
 // followChanges begins to follow a connection, and returns when the lists may be read. Close learned after that.

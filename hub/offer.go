@@ -68,12 +68,12 @@ type Quarantined struct {
 
 // serverLists is what an upstream offers: as it was told, and as it is passed on. It does not change.
 type serverLists struct {
-	raw        [kinds][]json.RawMessage
-	instructions        string // the server's instructions
+	raw          [kinds][]json.RawMessage
+	instructions string // the server's instructions
 	caches       [kinds]mcp.Cache
-	items       [kinds][]*Item
-	quarantined []Quarantined
-	problems    [kinds]string // why a list could not be read to its end; empty where it could
+	items        [kinds][]*Item
+	quarantined  []Quarantined
+	problems     [kinds]string // why a list could not be read to its end; empty where it could
 }
 
 // applyRules makes items of what was told.

@@ -8,7 +8,7 @@ import (
 
 // savedLists is the form in which an offer is kept from one run to the next.
 type savedLists struct {
-	Raw         [kinds][]json.RawMessage `json:"told"`
+	Raw          [kinds][]json.RawMessage `json:"told"`
 	Cache        [kinds]mcp.Cache         `json:"cache"`
 	Instructions string                   `json:"instructions,omitzero"`
 }

@@ -14,18 +14,18 @@ import (
 // maxHistory bounds the events that are kept of an upstream, and maxLine the bytes of a line of stderr.
 const (
 	maxHistory = 500
-	maxLine = 4 << 10
+	maxLine    = 4 << 10
 )
 
 // history keeps what has happened to an upstream, the lines that it wrote to stderr among it, and tells of each line.
 type history struct {
 	upstream *Upstream
 
-	mu     sync.Mutex
-	events []Event        // the last maxTail count
-	partialLine   []byte         // of the line that has not ended
-	attemptLines  int            // how many lines were written in the present attempt
-	stray  *doctor.Strays // what came on stdout that is no message, in the present attempt
+	mu           sync.Mutex
+	events       []Event        // the last maxTail count
+	partialLine  []byte         // of the line that has not ended
+	attemptLines int            // how many lines were written in the present attempt
+	stray        *doctor.Strays // what came on stdout that is no message, in the present attempt
 }
 
 // startAttempt begins an attempt.

@@ -15,30 +15,30 @@ import (
 
 // Upstream is one server of a hub. It is safe for concurrent use.
 type Upstream struct {
-	hub  *Hub
-	name string
-	history  history
+	hub     *Hub
+	name    string
+	history history
 	lifeCtx context.Context    // of run
-	stop context.CancelFunc // ends it
-	done chan struct{}      // closed when run has returned
+	stop    context.CancelFunc // ends it
+	done    chan struct{}      // closed when run has returned
 
-	mu        sync.Mutex
-	def       Definition
-	state     State
-	info      Info
-	changed   chan struct{}           // closed, and another made, when the state changes
-	endAttempt       context.CancelCauseFunc // of the present attempt or connection; nil while there is none
-	wake      chan struct{}           // holds a token when run has to look again
-	nextCause     string                  // of what run does next
+	mu              sync.Mutex
+	def             Definition
+	state           State
+	info            Info
+	changed         chan struct{}           // closed, and another made, when the state changes
+	endAttempt      context.CancelCauseFunc // of the present attempt or connection; nil while there is none
+	wake            chan struct{}           // holds a token when run has to look again
+	nextCause       string                  // of what run does next
 	neededByCall    bool                    // a call waits for a server that is stopped
-	fileCause     string                  // why it is to be restarted when it has started: a file changed meanwhile
-	restartedByFile    bool                    // it is being restarted for that
-	sharedConn      *connection               // nil unless Ready
-	clientConns map[string]*connection    // of clients that have one of their own
-	connWork       sync.WaitGroup          // what keeps those open
-	lastUsed      time.Time               // by a call
-	listsReadAt   time.Time               // when its lists were read
-	lists     *serverLists                  // what it offers, as far as known
+	fileCause       string                  // why it is to be restarted when it has started: a file changed meanwhile
+	restartedByFile bool                    // it is being restarted for that
+	sharedConn      *connection             // nil unless Ready
+	clientConns     map[string]*connection  // of clients that have one of their own
+	connWork        sync.WaitGroup          // what keeps those open
+	lastUsed        time.Time               // by a call
+	listsReadAt     time.Time               // when its lists were read
+	lists           *serverLists            // what it offers, as far as known
 }
 
 // restartRequest is the cause of a context that somebody has ended on purpose.

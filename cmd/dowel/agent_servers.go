@@ -155,7 +155,7 @@ func (a *app) engageNamed(ctx context.Context, f *agentFlags, s *setup, definiti
 	logger := slog.New(a.notices())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
 	h := hub.New(&hub.Options{Info: info, Watch: configured.WatchFiles, Logger: logger})
-	g := gateway.New(h, &gateway.Options{Info: info, Logger: logger, Wait: -1})
+	g := gateway.New(h, &gateway.Options{Info: info, Logger: logger, StartWait: -1})
 	var work sync.WaitGroup
 	telling, stop := context.WithCancel(context.WithoutCancel(ctx))
 	if a.verbose {

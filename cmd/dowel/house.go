@@ -295,7 +295,7 @@ func (h *house) serverOptions() transport.ServerOptions {
 // offered is the gateway, with all tools or a search of them.
 func (h *house) offered(f upFlags) *gateway.Gateway {
 	if f.toolSearch || h.settings.ToolSearch {
-		return h.gateway.Searching(append(h.state.Favourites(), h.settings.Pinned...)...)
+		return h.gateway.WithToolSearch(append(h.state.Favourites(), h.settings.Pinned...)...)
 	}
 	return h.gateway
 }
@@ -306,7 +306,7 @@ func (h *house) clients() map[string]*gateway.Gateway {
 	for name, c := range h.settings.Clients {
 		all[name] = h.gateway
 		if c.ToolSearch != nil && *c.ToolSearch || c.ToolSearch == nil && h.settings.ToolSearch {
-			all[name] = h.gateway.Searching(slices.Concat(h.state.Favourites(), h.settings.Pinned, c.Pinned)...)
+			all[name] = h.gateway.WithToolSearch(slices.Concat(h.state.Favourites(), h.settings.Pinned, c.Pinned)...)
 		}
 	}
 	return all
@@ -331,11 +331,11 @@ func (h *house) served(f upFlags) mcp.Handler { return mcp.Chain(h.offered(f), h
 
 // middleware is what stands before the gateway: what is recorded has been let in.
 func (h *house) middleware() []mcp.Middleware {
-	limit := gateway.LimitOptions{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
+	limit := gateway.Limits{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
 	all := []mcp.Middleware{gateway.Limit(limit)}
 	if h.log != nil {
 		all = append(all, gateway.Audit(h.log, gateway.AuditOptions{
-			Arguments: h.settings.AuditArguments, Mask: h.mask, Failed: func(err error) { h.app.warn("the audit log: %v", err) },
+			Arguments: h.settings.AuditArguments, Mask: h.mask, OnError: func(err error) { h.app.warn("the audit log: %v", err) },
 		}))
 	}
 	return all

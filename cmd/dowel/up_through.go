@@ -49,6 +49,10 @@ func (a *app) upStdio(ctx context.Context, f upFlags) error {
 	return stdio.Serve(ctx, t.handler(), stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(a.notices())}})
 }
 
+// otherStartWait is how long a list waits for the dowel that is running. It is longer than the
+// gateway's own default of 3 seconds, because that dowel waits for its servers too.
+const otherStartWait = 9 * time.Second
+
 // goThrough finds the dowel that is running, or makes it this process, and follows it until close.
 func (a *app) goThrough(ctx context.Context, f upFlags) (*through, error) {
 	logger := slog.New(a.notices())
@@ -59,7 +63,7 @@ func (a *app) goThrough(ctx context.Context, f upFlags) (*through, error) {
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	t.gateway = gateway.New(t.hub, &gateway.Options{Logger: logger, Wait: 3 * gateway.DefaultWait}) // the other one waits too
+	t.gateway = gateway.New(t.hub, &gateway.Options{Logger: logger, StartWait: otherStartWait}) // the other one waits too
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	t.stop = stop
 	t.work.Go(func() { t.follow(following) })
@@ -67,7 +71,7 @@ func (a *app) goThrough(ctx context.Context, f upFlags) (*through, error) {
 }
 
 // handler is all servers, wherever they run at the moment.
-func (t *through) handler() mcp.Handler { return t.gateway.Through(throughName) }
+func (t *through) handler() mcp.Handler { return t.gateway.Relay(throughName) }
 
 // close ends what runs in this process.
 func (t *through) close(ctx context.Context) {
