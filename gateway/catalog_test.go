@@ -128,12 +128,7 @@ func TestMissingUpstreams(t *testing.T) {
 		_, err := c.GetPrompt(t.Context(), "slow__none", nil)
 		waiting <- code(err, jsonrpc.CodeInvalidParams) // it is known by then
 	}()
-	select {
-	case err := <-waiting:
-		t.Errorf("a call to a server that is starting does not wait: %v", err)
-	case <-time.After(100 * time.Millisecond):
-	}
-	close(gate)
+	close(gate) // a call that did not wait would fail
 	for range 2 {
 		if err := <-waiting; err != nil {
 			t.Error(err)

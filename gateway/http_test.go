@@ -31,7 +31,7 @@ func frontOver(t *testing.T, o gateway.HTTPOptions, searching bool) string {
 	f := g.HTTPHandler(&o)
 	web := httptest.NewServer(f)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := f.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -95,7 +95,7 @@ func TestToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Header.Set("Authorization", token)
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			resp, err := http.DefaultClient.Do(r.WithContext(ctx))
 			if err != nil {
 				t.Fatal(path, err)

@@ -87,7 +87,7 @@ func TestRestartOfFailed(t *testing.T) {
 	if s := u.State(); s.Status != hub.Failed || s.Err == nil || !strings.Contains(s.Err.Error(), "no mood") {
 		t.Fatalf("%+v", s)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	events := h.Events(ctx, hub.StateChanged)
 	u.Restart("the user wants it")
@@ -132,7 +132,7 @@ func web(t *testing.T) (url string, down *atomic.Bool) {
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = now.Shutdown(ctx)
 		_ = then.Shutdown(ctx)

@@ -92,8 +92,8 @@ func measureCrowd(t *testing.T, definitions []hub.Definition) (took time.Duratio
 		t.Errorf("%d tools", n)
 	}
 	made := time.Since(began)
-	cold, bytes := listTimeout(t, g)
-	warm, _ := listTimeout(t, g)
+	cold, bytes := listTools(t, g)
+	warm, _ := listTools(t, g)
 	t.Logf("all are ready after %v; the catalog is made in %v; a list of %d KB is answered in %v, and again in %v", took, made, bytes>>10, cold, warm)
 	t.Logf("it has taken %.1f MB, stacks of %.1f MB and %d goroutines",
 		float64(heap()-heapBefore)/(1<<20), float64(stacks()-stacksBefore)/(1<<20), runtime.NumGoroutine()-goroutines)
@@ -106,8 +106,8 @@ func stacks() int64 {
 	return int64(m.StackInuse)
 }
 
-// listTimeout lists the tools through the gateway.
-func listTimeout(t *testing.T, g *gateway.Gateway) (took time.Duration, bytes int) {
+// listTools lists the tools through the gateway.
+func listTools(t *testing.T, g *gateway.Gateway) (took time.Duration, bytes int) {
 	t.Helper()
 	began := time.Now()
 	res, err := g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools})

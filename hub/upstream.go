@@ -19,29 +19,29 @@ type Upstream struct {
 	name    string
 	history history
 	lifeCtx context.Context    // of run
-	stop    context.CancelFunc // ends it
+	stop    context.CancelFunc // ends lifeCtx
 	done    chan struct{}      // closed when run has returned
 
 	mu              sync.Mutex
 	def             Definition
 	state           State
 	info            Info
-	changed         chan struct{}           // closed, and another made, when the state changes
-	endAttempt      context.CancelCauseFunc // of the present attempt or connection; nil while there is none
-	wake            chan struct{}           // holds a token when run has to look again
-	nextCause       string                  // of what run does next
-	neededByCall    bool                    // a call waits for a server that is stopped
-	fileCause       string                  // why it is to be restarted when it has started: a file changed meanwhile
-	restartedByFile bool                    // it is being restarted for that
+	changed         chan struct{}           // closed and replaced at each change of state
+	endAttempt      context.CancelCauseFunc // ends the current attempt or connection; nil without one
+	wake            chan struct{}           // holds a token when run must look at the state
+	nextCause       string                  // cause of the next state
+	neededByCall    bool                    // a call waits for a stopped server
+	fileCause       string                  // a file change during the start, which restarts the server afterwards
+	restartedByFile bool                    // the current start is such a restart
 	sharedConn      *connection             // nil unless Ready
-	clientConns     map[string]*connection  // of clients that have one of their own
-	connWork        sync.WaitGroup          // what keeps those open
-	lastUsed        time.Time               // by a call
-	listsReadAt     time.Time               // when its lists were read
-	lists           *serverLists            // what it offers, as far as known
+	clientConns     map[string]*connection  // connections of single clients, by key
+	connWork        sync.WaitGroup          // goroutines of client connections and of lingering ones
+	lastUsed        time.Time               // time of the last call
+	listsReadAt     time.Time               // time of the last reading
+	lists           *serverLists            // nil until known
 }
 
-// restartRequest is the cause of a context that somebody has ended on purpose.
+// restartRequest is the cause of a context that requestRestart has canceled.
 type restartRequest struct{ cause string }
 
 func (o *restartRequest) Error() string { return o.cause }
@@ -55,7 +55,7 @@ func newUpstream(h *Hub, d Definition) *Upstream {
 	return u
 }
 
-// startRunning begins the upstream's life.
+// startRunning enters the first state and starts the goroutine of run.
 func (u *Upstream) startRunning(cause string) {
 	ctx, stop := context.WithCancel(context.Background())
 	u.lifeCtx, u.stop = ctx, stop
@@ -67,7 +67,7 @@ func (u *Upstream) startRunning(cause string) {
 	go u.run(ctx)
 }
 
-// enterStartState enters the state in which the upstream waits or starts; u.mu is held.
+// enterStartState enters Starting, Stopped or the held state of the definition. u.mu is held.
 func (u *Upstream) enterStartState() {
 	s := State{Status: Starting, Cause: u.nextCause}
 	switch {
@@ -76,12 +76,13 @@ func (u *Upstream) enterStartState() {
 	case u.def.Lazy && u.lists != nil && !u.neededByCall:
 		s = State{Status: Stopped, Cause: "it is started by the first call"}
 	}
-	if was := u.state; was.Status != s.Status || was.Cause != s.Cause || was.Attempt > 0 {
+	if old := u.state; old.Status != s.Status || old.Cause != s.Cause || old.Attempt > 0 {
 		u.setState(s)
 	}
 }
 
-// run is the one goroutine that changes the state.
+// run starts the server and keeps it connected until ctx ends. Only its goroutine connects; others
+// request changes with requestRestart.
 func (u *Upstream) run(ctx context.Context) {
 	defer close(u.done)
 	files := fileWatch{upstream: u}
@@ -103,7 +104,8 @@ func (u *Upstream) run(ctx context.Context) {
 	}
 }
 
-// awaitNextStart waits for an order, or for the time of the next attempt, and begins anew.
+// awaitNextStart waits in a state without a connection, until a restart is requested or the next
+// attempt is due.
 func (u *Upstream) awaitNextStart(ctx context.Context) {
 	u.mu.Lock()
 	next := u.state.Next
@@ -127,7 +129,7 @@ func (u *Upstream) awaitNextStart(ctx context.Context) {
 	u.enterStartState()
 }
 
-// enterRetry enters Starting for the next attempt in a row.
+// enterRetry enters Starting for another attempt.
 func (u *Upstream) enterRetry() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -135,10 +137,10 @@ func (u *Upstream) enterRetry() {
 	u.setState(State{Status: Starting, Cause: "it is tried again", Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
 }
 
-// stableAfter is how long a connection must hold for its loss to begin a new row of attempts.
+// stableAfter is how long a connection must last to reset the count of attempts.
 const stableAfter = time.Minute
 
-// runAttempt connects, and returns when the connection has ended; then the next state has been entered.
+// runAttempt connects, stays connected, and enters the next state when the connection has ended.
 func (u *Upstream) runAttempt(ctx context.Context) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -146,8 +148,8 @@ func (u *Upstream) runAttempt(ctx context.Context) {
 		return
 	}
 	u.history.startAttempt()
-	began := time.Now()
-	err := u.runSharedConn(ctx, began)
+	start := time.Now()
+	err := u.runSharedConn(ctx, start)
 	var diagnosis *doctor.Diagnosis
 	if ctx.Err() == nil && !errors.Is(err, errIdle) {
 		diagnosis = u.diagnoseError(err)
@@ -168,7 +170,8 @@ func (u *Upstream) runAttempt(ctx context.Context) {
 	}
 }
 
-// registerAttempt makes end what ends the attempt, unless there is an order that has not been carried out: then that is done.
+// registerAttempt makes end the function that ends the attempt. It reports false if a restart was
+// requested meanwhile, which it carries out.
 func (u *Upstream) registerAttempt(end context.CancelCauseFunc) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -182,7 +185,7 @@ func (u *Upstream) registerAttempt(end context.CancelCauseFunc) bool {
 	}
 }
 
-// clearWake takes the token of an order that has been carried out; u.mu is held.
+// clearWake takes the token of a request that has been carried out. u.mu is held.
 func (u *Upstream) clearWake() {
 	select {
 	case <-u.wake:
@@ -190,15 +193,17 @@ func (u *Upstream) clearWake() {
 	}
 }
 
-// enterFailure enters the state behind an attempt that failed, or a connection that was lost; u.mu is held.
+// enterFailure enters the state after a failed attempt or a lost connection. steady says that the
+// connection had lasted for stableAfter. The first loss is followed by an attempt at once. u.mu is
+// held.
 func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady bool) {
 	s := State{Err: err, Diagnosis: diagnosis, Attempt: u.state.Attempt + 1, Cause: "it could not be started"}
-	was := u.state.Status
+	old := u.state.Status
 	if steady {
 		s.Attempt = 1
 	}
-	if was == Ready && (steady || s.Attempt == 1) {
-		s.Status, s.Cause = Starting, "the connection was lost" // once, at once
+	if old == Ready && (steady || s.Attempt == 1) {
+		s.Status, s.Cause = Starting, "the connection was lost" // the next attempt follows at once
 		u.setState(s)
 		return
 	}
@@ -206,7 +211,7 @@ func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady b
 	if needsAuthorization(err) {
 		s.Status = NeedsAuthorization
 	}
-	if was == Ready {
+	if old == Ready {
 		s.Cause = "the connection was lost"
 	}
 	if cause := u.takeFileCause(); cause != "" {
@@ -218,7 +223,8 @@ func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady b
 	u.setState(s)
 }
 
-// retryDelay returns how long to wait before an attempt: shortened at random by up to half.
+// retryDelay returns the wait before an attempt: exponential, and shortened at random by up to half
+// so that servers do not start together.
 func (u *Upstream) retryDelay(attempt int) time.Duration {
 	d := u.hub.opts.MaxBackoff
 	if attempt < 16 {
@@ -227,9 +233,9 @@ func (u *Upstream) retryDelay(attempt int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// setState sets the state and tells of it; u.mu is held.
+// setState enters a state and publishes it. u.mu is held.
 func (u *Upstream) setState(s State) {
-	was := u.state.Status
+	old := u.state.Status
 	s.Since = time.Now()
 	u.state = s
 	if s.Status == Ready || s.Status.Held() {
@@ -241,15 +247,15 @@ func (u *Upstream) setState(s State) {
 	u.history.addEvent(e)
 	u.hub.bus.publish(e)
 	switch {
-	case inCatalog(was) != inCatalog(s.Status):
+	case inCatalog(old) != inCatalog(s.Status):
 		u.announceChanges(u.lists.nonEmptyKinds())
 	case !inCatalog(s.Status):
-		u.hub.catalog.invalidate() // which says why its things are missing
+		u.hub.catalog.invalidate() // the catalog says why the items are missing
 	}
 }
 
-// requestRestart makes run begin anew: what runs is ended. The state says so at once, or who looks would take what is ending for the
-// new one. u.mu is held.
+// requestRestart ends the current connection and makes run start again. The state changes at once,
+// so that no caller takes the ending connection for the new one. u.mu is held.
 func (u *Upstream) requestRestart(cause string) {
 	u.nextCause, u.sharedConn = cause, nil
 	if u.endAttempt != nil {
@@ -262,18 +268,19 @@ func (u *Upstream) requestRestart(cause string) {
 	u.enterStartState()
 }
 
-// redefine takes a definition of the same name.
+// redefine replaces the definition by another one of the same name, and restarts the server if that
+// is needed.
 func (u *Upstream) redefine(d Definition, cause string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	was, offer := u.def, u.lists
+	old, oldLists := u.def, u.lists
 	u.def = d
 	switch {
-	case was.Fingerprint != d.Fingerprint:
+	case old.Fingerprint != d.Fingerprint:
 		u.lists = u.loadLists()
-		u.announceChanges(u.lists.changedKinds(offer))
+		u.announceChanges(u.lists.changedKinds(oldLists))
 		u.requestRestart(cause)
-	case was.Hold != d.Hold, !slices.Equal(was.WatchPaths, d.WatchPaths), was.Lazy && !d.Lazy && u.state.Status == Stopped:
+	case old.Hold != d.Hold, !slices.Equal(old.WatchPaths, d.WatchPaths), old.Lazy && !d.Lazy && u.state.Status == Stopped:
 		u.reapplyRules()
 		u.requestRestart(cause)
 	default:
@@ -281,7 +288,8 @@ func (u *Upstream) redefine(d Definition, cause string) {
 	}
 }
 
-// Restart ends the server and starts it again, at once, unless it is removed. cause says why in a few words.
+// Restart ends the server and starts it again at once. cause says why in a few words. It does
+// nothing to an upstream that is removed.
 func (u *Upstream) Restart(cause string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -292,7 +300,7 @@ func (u *Upstream) Restart(cause string) {
 	u.requestRestart(cause)
 }
 
-// remove ends the upstream and waits for that.
+// remove ends the upstream and waits for it.
 func (u *Upstream) remove(cause string) {
 	u.mu.Lock()
 	if u.endAttempt != nil {
@@ -309,31 +317,31 @@ func (u *Upstream) remove(cause string) {
 	u.connWork.Wait()
 }
 
-// Name is how users know the server.
+// Name returns the name of the definition.
 func (u *Upstream) Name() string { return u.name }
 
-// Definition returns what the upstream is.
+// Definition returns the current definition.
 func (u *Upstream) Definition() Definition {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.def
 }
 
-// State returns what the upstream is doing.
+// State returns the current state.
 func (u *Upstream) State() State {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.state
 }
 
-// Info returns what the server said of itself when it was connected to last.
+// Info returns what the server said of itself when it last became ready. It is zero before.
 func (u *Upstream) Info() Info {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.info
 }
 
-// Instructions returns what the server tells models of itself: by its last connection, else as it is remembered from an earlier run.
+// Instructions returns the server's instructions for models, of this run or else of an earlier one.
 func (u *Upstream) Instructions() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -343,29 +351,32 @@ func (u *Upstream) Instructions() string {
 	return u.info.Instructions
 }
 
-// Quarantined returns what the server has that is not offered, since it is broken.
+// Quarantined returns the items that are not offered because they are broken. The caller must not
+// change the slice.
 func (u *Upstream) Quarantined() []Quarantined {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.lists == nil {
 		return nil
 	}
-	return u.lists.quarantined // which does not change
+	return u.lists.quarantined // immutable
 }
 
-// Settle waits until the upstream is not starting, as long as a call would wait for it or ctx lasts, and reports which it was.
+// Settle waits until the upstream is not starting, at most as long as a call would wait. It reports
+// false if that time is over or ctx ends.
 func (u *Upstream) Settle(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, u.startTimeout())
 	defer cancel()
 	return u.awaitSettled(ctx)
 }
 
-// awaitSettled waits until the upstream is not starting.
+// awaitSettled waits until the upstream is not starting. It reports false if ctx ends first.
 func (u *Upstream) awaitSettled(ctx context.Context) bool {
 	return u.awaitState(ctx, func() bool { return u.state.Status != Starting })
 }
 
-// awaitState waits until something holds, which is looked at under u.mu when the state changes; false where ctx ends first.
+// awaitState waits until holds returns true, which it calls under u.mu at each change of state. It
+// reports false if ctx ends first.
 func (u *Upstream) awaitState(ctx context.Context, holds func() bool) bool {
 	for {
 		u.mu.Lock()
@@ -382,8 +393,8 @@ func (u *Upstream) awaitState(ctx context.Context, holds func() bool) bool {
 	}
 }
 
-// AwaitCallable waits until calls can reach an upstream that was lost, which may take starting it; false where ctx ends first, or it
-// is not started any more.
+// AwaitCallable waits until a call can reach the upstream: it is ready, or stopped so that a call
+// would start it. It reports false if ctx ends first or the upstream is held.
 func (u *Upstream) AwaitCallable(ctx context.Context) (ready bool) {
 	u.awaitState(ctx, func() bool {
 		ready = u.state.Status == Ready || u.state.Status == Stopped
@@ -392,7 +403,7 @@ func (u *Upstream) AwaitCallable(ctx context.Context) (ready bool) {
 	return ready
 }
 
-// DownError says that an upstream cannot be called, and why. It is an [mcp.ErrConnection].
+// DownError says that an upstream cannot be called, and why. It wraps [mcp.ErrConnection].
 type DownError struct {
 	Upstream string
 	State    State
@@ -408,7 +419,7 @@ func (e *DownError) Error() string {
 	return fmt.Sprintf("the server %s %s", e.Upstream, describeStatus(e.State.Status))
 }
 
-// describeStatus puts a status behind the name of a server.
+// describeStatus returns a verb phrase for a status, such as "is starting" or "needs trust".
 func describeStatus(s Status) string {
 	switch s {
 	case Failed, NeedsAuthorization, NeedsConfiguration, NeedsTrust:

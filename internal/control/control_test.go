@@ -91,7 +91,7 @@ func TestControl(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	c, did, _ := running(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil { // until it is heard
