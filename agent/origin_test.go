@@ -18,7 +18,7 @@ import (
 // All tools of one server are none of another whose name begins alike, or becomes the same on the wire.
 func TestAllowanceOfAServerBehindAGateway(t *testing.T) {
 	logger := slog.New(slog.DiscardHandler)
-	h := hub.New(hub.Options{Logger: logger})
+	h := hub.New(&hub.Options{Logger: logger})
 	defer h.Close()
 	var definitions []hub.Definition
 	names := []string{"a", "a__b", "my.server", "my server", "my_server"}
@@ -34,7 +34,7 @@ func TestAllowanceOfAServerBehindAGateway(t *testing.T) {
 	}
 	h.Apply(definitions, "a test")
 	h.Settle(t.Context())
-	g := gateway.New(h, gateway.Options{Logger: logger})
+	g := gateway.New(h, &gateway.Options{Logger: logger})
 	defer g.Close()
 	m := &script{t: t}
 	for _, name := range names {

@@ -16,11 +16,11 @@ import (
 )
 
 func TestAudit(t *testing.T) {
-	h := hub.New()
+	h := hub.New(nil)
 	defer h.Close()
 	h.Apply([]hub.Definition{{Name: "every", Target: everything.New()}}, "the test begins")
 	h.Settle(t.Context())
-	g := gateway.New(h)
+	g := gateway.New(h, nil)
 	defer g.Close()
 	var log bytes.Buffer
 	mask := func(text string) string { return strings.ReplaceAll(text, "secret", "****") }

@@ -173,7 +173,7 @@ func text(t *testing.T, res *mcp.Result, err error) string {
 const askOnce = `{"name":"a__ask","arguments":{}}`
 
 func TestParkedCallExpires(t *testing.T) {
-	bubble(t, gateway.Options{Park: time.Minute}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+	bubble(t, gateway.Options{ParkTimeout: time.Minute}, func(t *testing.T, g *gateway.Gateway, w *wires) {
 		req := request("ada", askOnce)
 		keys, state := asks(t, g, req)
 		time.Sleep(59 * time.Second)
@@ -336,7 +336,7 @@ func TestSharedConnection(t *testing.T) {
 		first := request("ada", askOnce)
 		keys, state := asks(t, g, first)
 		res, err := g.ServeMCP(t.Context(), request("eve", askOnce))
-		if got := text(t, res, err); !strings.Contains(got, "is refused") || !strings.Contains(got, "run the calls of a one at a time") {
+		if got := text(t, res, err); !strings.Contains(got, "is refused") || !strings.Contains(got, "run its calls one at a time") {
 			t.Errorf("the second call: %s", got)
 		}
 		res, err = g.ServeMCP(t.Context(), answered(first, state, keys...))

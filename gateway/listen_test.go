@@ -18,17 +18,17 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// follower is a client that follows one resource.
-type follower struct {
+// resourceFollower is a client that follows one resource.
+type resourceFollower struct {
 	*client.Client
 	watch   *client.Watch
 	updates chan client.Change
 	ended   sync.WaitGroup
 }
 
-func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *follower {
+func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *resourceFollower {
 	t.Helper()
-	f := &follower{Client: dial(t, to, client.Options{Wire: client.Wire{Revision: r}, Logger: quiet}), updates: make(chan client.Change, 100)}
+	f := &resourceFollower{Client: dial(t, to, client.Options{Wire: client.Wire{Revision: r}, Logger: quiet}), updates: make(chan client.Change, 100)}
 	w, err := f.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *follower {
 }
 
 // hears waits for an update.
-func (f *follower) hears(t *testing.T, after string) {
+func (f *resourceFollower) hears(t *testing.T, after string) {
 	t.Helper()
 	select {
 	case change := <-f.updates:
@@ -59,7 +59,7 @@ func (f *follower) hears(t *testing.T, after string) {
 }
 
 // hearsChange has the server change the resource, and waits for the update.
-func (f *follower) hearsChange(t *testing.T, tool, after string) {
+func (f *resourceFollower) hearsChange(t *testing.T, tool, after string) {
 	t.Helper()
 	if _, err := client.Call[string](t.Context(), f.Client, tool, nil); err != nil {
 		t.Fatal(err)

@@ -96,7 +96,7 @@ func serveHTTP(t *testing.T, h mcp.Handler) *httptest.Server {
 	mux := newMux(map[string]handler{"/mcp": now, "/sse": then})
 	web := httptest.NewServer(mux)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = now.Shutdown(ctx)
 		_ = then.Shutdown(ctx)
@@ -233,7 +233,7 @@ func (u *user) options() client.Options {
 
 // try uses one feature over the pair: it works, or fails as the table says.
 func (p *pair) try(t *testing.T, f feature, used *usage) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := f.use(ctx, p)
 	at := slices.IndexFunc(impossible, func(i impossibility) bool { return slices.Contains(i.features, f.name) && i.in(p) })

@@ -45,7 +45,7 @@ func TestFind(t *testing.T) {
 	} {
 		got := ""
 		if item := c.Find(hub.Tool, name); item != nil {
-			got = item.Qualified
+			got = item.QualifiedName
 		}
 		if got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
@@ -69,13 +69,13 @@ func TestNamesLeadBack(t *testing.T) {
 	settled(t, h)
 	seen := map[string]bool{}
 	for _, item := range h.Catalog().Items(hub.Tool) {
-		if seen[item.Wire] || len(item.Wire) > 64 {
-			t.Errorf("%s of %s is %s", item.Name, item.Upstream.Name(), item.Wire)
+		if seen[item.WireName] || len(item.WireName) > 64 {
+			t.Errorf("%s of %s is %s", item.Name, item.Upstream.Name(), item.WireName)
 		}
-		seen[item.Wire] = true
-		found := h.Catalog().Find(hub.Tool, item.Wire)
+		seen[item.WireName] = true
+		found := h.Catalog().Find(hub.Tool, item.WireName)
 		if found == nil || found.Upstream != item.Upstream || found.Name != item.Name {
-			t.Errorf("%s is %+v, not %s of %s", item.Wire, found, item.Name, item.Upstream.Name())
+			t.Errorf("%s is %+v, not %s of %s", item.WireName, found, item.Name, item.Upstream.Name())
 		}
 	}
 	if len(seen) != len(servers)*len(tools) {
@@ -108,7 +108,7 @@ func TestRules(t *testing.T) {
 		c := h.Catalog()
 		var got []string
 		for _, item := range c.Items(hub.Tool) {
-			got = append(got, strings.TrimPrefix(item.Wire, "s__"))
+			got = append(got, strings.TrimPrefix(item.WireName, "s__"))
 		}
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%+v: %v, want %s", tt.rules, got, tt.want)
@@ -122,8 +122,8 @@ func TestRules(t *testing.T) {
 	d := with("s")
 	d.Tools.Describe = map[string]string{"read": "Reads <it>."}
 	h.Apply([]hub.Definition{d}, "the file changed")
-	if item := h.Catalog().Find(hub.Tool, "s__read"); !strings.Contains(string(item.Raw), `"description":"Reads <it>."`) {
-		t.Errorf("%s", item.Raw)
+	if item := h.Catalog().Find(hub.Tool, "s__read"); !strings.Contains(string(item.Definition), `"description":"Reads <it>."`) {
+		t.Errorf("%s", item.Definition)
 	}
 	if s := h.Upstream("s").State(); s.Since != since {
 		t.Errorf("it was restarted: %+v", s)
@@ -174,6 +174,6 @@ func TestRulesChangeWithMore(t *testing.T) {
 	d.Tools.Hide, d.WatchPaths = []string{"write"}, []string{filepath.Join(t.TempDir(), "x")}
 	h.Apply([]hub.Definition{d}, "the file changed")
 	if item := h.Catalog().Find(hub.Tool, "s__write"); item != nil {
-		t.Errorf("%s can still be called", item.Wire)
+		t.Errorf("%s can still be called", item.WireName)
 	}
 }

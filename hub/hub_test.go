@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -55,7 +56,7 @@ func echo(name string) *server.Server {
 
 func start(t *testing.T, opts hub.Options, definitions ...hub.Definition) *hub.Hub {
 	t.Helper()
-	h := hub.New(opts)
+	h := hub.New(&opts)
 	t.Cleanup(func() { h.Close() })
 	h.Apply(definitions, "the test begins")
 	return h
@@ -63,7 +64,7 @@ func start(t *testing.T, opts hub.Options, definitions ...hub.Definition) *hub.H
 
 func settled(t *testing.T, h *hub.Hub) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if !h.Settle(ctx) {
 		for _, u := range h.Upstreams() {
@@ -75,7 +76,7 @@ func settled(t *testing.T, h *hub.Hub) {
 
 func wires(items []*hub.Item) (names []string) {
 	for _, item := range items {
-		names = append(names, item.Wire)
+		names = append(names, item.WireName)
 	}
 	return names
 }
@@ -83,7 +84,7 @@ func wires(items []*hub.Item) (names []string) {
 // until waits for a condition.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it never happened: " + what)
 		}
@@ -102,7 +103,7 @@ func call(t *testing.T, u *hub.Upstream, text string) (string, error) {
 }
 
 func TestUpstreams(t *testing.T) {
-	h := start(t, hub.Options{Base: time.Minute}, // what has failed stays so
+	h := start(t, hub.Options{MinBackoff: time.Minute}, // what has failed stays so
 		hub.Definition{Name: "one", Target: echo("first")},
 		hub.Definition{Name: "two", Target: child("serve")},
 		hub.Definition{Name: "gone", Target: child("exit")},
@@ -175,7 +176,7 @@ func TestApply(t *testing.T) {
 
 // A server that dies is started again, and the calls that come meanwhile wait for it.
 func TestRestarts(t *testing.T) {
-	h := start(t, hub.Options{Base: 10 * time.Millisecond}, hub.Definition{Name: "child", Target: child("serve")})
+	h := start(t, hub.Options{MinBackoff: 10 * time.Millisecond}, hub.Definition{Name: "child", Target: child("serve")})
 	settled(t, h)
 	u := h.Upstream("child")
 	for range 3 {
@@ -209,30 +210,37 @@ func TestInstructionsAreRemembered(t *testing.T) {
 	}
 }
 
+// A server stops after IdleStop, keeps its items in the catalog, and starts again with a call; a
+// later run knows them before it starts the server.
 func TestLazyAndIdle(t *testing.T) {
-	cache := memoryCache{}
-	d := hub.Definition{Name: "lazy", Target: echo("lazy"), Fingerprint: "1", Policy: hub.Policy{Lazy: true, IdleStop: 50 * time.Millisecond}}
-	h := start(t, hub.Options{Cache: cache}, d)
-	settled(t, h) // what it offers is not known yet
-	u := h.Upstream("lazy")
-	until(t, "it stops", func() bool { return u.State().Status == hub.Stopped })
-	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
-		t.Errorf("%v", got)
-	}
-	if _, err := call(t, u, "hi"); err != nil {
-		t.Error(err)
-	}
-	h.Close()
-	h = start(t, hub.Options{Cache: cache}, d)
-	if s := h.Upstream("lazy").State(); s.Status != hub.Stopped {
-		t.Errorf("%+v", s)
-	}
-	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
-		t.Errorf("%v", got)
-	}
-	if _, err := call(t, h.Upstream("lazy"), "hi"); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cache := memoryCache{}
+		d := hub.Definition{Name: "lazy", Target: echo("lazy"), Fingerprint: "1", Policy: hub.Policy{Lazy: true, IdleStop: 10 * time.Minute}}
+		run := func(first bool) {
+			h := hub.New(&hub.Options{Cache: cache})
+			defer h.Close()
+			h.Apply([]hub.Definition{d}, "the test begins")
+			u := h.Upstream("lazy")
+			if first {
+				settled(t, h)
+				if s := u.State(); s.Status != hub.Ready {
+					t.Errorf("without lists of an earlier run: %+v", s)
+				}
+				time.Sleep(20 * time.Minute)
+			}
+			if s := u.State(); s.Status != hub.Stopped {
+				t.Errorf("%+v", s)
+			}
+			if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
+				t.Errorf("%v", got)
+			}
+			if _, err := call(t, u, "hi"); err != nil {
+				t.Error(err)
+			}
+		}
+		run(true)
+		run(false)
+	})
 }
 
 type memoryCache map[string][]byte

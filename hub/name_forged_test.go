@@ -20,8 +20,8 @@ func TestForgedOrigins(t *testing.T) {
 			`{"name":"set","inputSchema":{}}`},
 	} {
 		item, reason := newItem(&Upstream{name: c.server}, Tool, json.RawMessage(c.told), ToolRules{})
-		if reason != "" || string(item.Raw) != c.want || string(item.Own) != c.own {
-			t.Errorf("%s is %s and %s, want %s and %s; %s", c.told, item.Raw, item.Own, c.want, c.own, reason)
+		if reason != "" || string(item.Definition) != c.want || string(item.LocalDefinition) != c.own {
+			t.Errorf("%s is %s and %s, want %s and %s; %s", c.told, item.Definition, item.LocalDefinition, c.want, c.own, reason)
 		}
 	}
 	if _, reason := newItem(&Upstream{name: "s"}, Tool, json.RawMessage(`{"name":"set","inputSchema":{},"name":"other__set"}`), ToolRules{}); reason == "" {

@@ -47,21 +47,21 @@ func (u *Upstream) fileChanged(cause string) {
 	switch u.state.Status {
 	case Removed:
 	case Starting:
-		u.noted = cause
+		u.fileCause = cause
 	default:
-		u.noting = false
-		u.wanted = true
-		u.order(cause)
+		u.restartedByFile = false
+		u.neededByCall = true
+		u.requestRestart(cause)
 	}
 }
 
-// takeNoted returns the cause of a restart that was noted while the server started, or "" if none
+// takeFileCause returns the cause of a restart that was noted while the server started, or "" if none
 // was noted. It also returns "" if this start is itself such a restart: a server that writes a
 // watched file at every start must not restart forever. u.mu is held.
-func (u *Upstream) takeNoted() (cause string) {
-	if !u.noting {
-		cause = u.noted
+func (u *Upstream) takeFileCause() (cause string) {
+	if !u.restartedByFile {
+		cause = u.fileCause
 	}
-	u.noted, u.noting = "", cause != ""
+	u.fileCause, u.restartedByFile = "", cause != ""
 	return cause
 }

@@ -124,7 +124,7 @@ func TestWatchPathsOfFailed(t *testing.T) {
 	down.Store(true)
 	d := watched("dev", "code.js")
 	d.Target = moody{memory.Dialer(echo("dev")), down}
-	h := start(t, hub.Options{Base: time.Hour, Watch: files.watch, Logger: quiet}, d)
+	h := start(t, hub.Options{MinBackoff: time.Hour, Watch: files.watch, Logger: quiet}, d)
 	settled(t, h)
 	down.Store(false)
 	files.change(t, "code.js")

@@ -94,9 +94,9 @@ func front(ctx context.Context, contestant string, s *dowel.Server) (h http.Hand
 
 func gatewayOf(ctx context.Context, s *dowel.Server) (http.Handler, func(), error) {
 	quiet := slog.New(slog.DiscardHandler)
-	all := hub.New(hub.Options{Logger: quiet})
+	all := hub.New(&hub.Options{Logger: quiet})
 	all.Apply([]hub.Definition{{Name: "s", Target: s.Server}}, "the measurement begins")
-	g := gateway.New(all, gateway.Options{Logger: quiet})
+	g := gateway.New(all, &gateway.Options{Logger: quiet})
 	end := func() { g.Close(); all.Close() }
 	if !all.Settle(ctx) || len(all.Catalog().Missing()) > 0 {
 		end()

@@ -156,12 +156,12 @@ func (a *app) tellMissing(servers []serverLine) {
 func (a *app) engageNamed(ctx context.Context, f *agentFlags, s *setup, definitions []hub.Definition) (*crew, error) {
 	logger := slog.New(a.notices())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
-	h := hub.New(hub.Options{Info: info, Watch: configured.WatchFiles, Logger: logger})
-	g := gateway.New(h, gateway.Options{Info: info, Logger: logger, Wait: -1})
+	h := hub.New(&hub.Options{Info: info, Watch: configured.WatchFiles, Logger: logger})
+	g := gateway.New(h, &gateway.Options{Info: info, Logger: logger, StartWait: -1})
 	var work sync.WaitGroup
 	telling, stop := context.WithCancel(context.WithoutCancel(ctx))
 	if a.verbose {
-		lines := h.Events(telling, hub.Wrote)
+		lines := h.Events(telling, hub.StderrWritten)
 		work.Go(func() {
 			for e := range lines {
 				a.serverSays(e)

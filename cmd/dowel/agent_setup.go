@@ -77,7 +77,7 @@ func (s *setup) openAudit() (*os.File, error) {
 }
 
 func (s *setup) auditOptions(a *app) gateway.AuditOptions {
-	return gateway.AuditOptions{Arguments: s.arguments, Mask: s.mask, Failed: func(err error) { a.warn("the audit log: %v", err) }}
+	return gateway.AuditOptions{Arguments: s.arguments, Mask: s.mask, OnError: func(err error) { a.warn("the audit log: %v", err) }}
 }
 
 // mask hides the secrets of all servers of the configuration.

@@ -73,7 +73,7 @@ func configuredDefinitions() []hub.Definition {
 	if store, err := openState(func(error) {}); err == nil {
 		choices = store
 	}
-	s := configured.New(hub.New(), configured.Options{Config: o, Choices: choices, Logger: slog.New(slog.DiscardHandler)})
+	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: choices, Logger: slog.New(slog.DiscardHandler)})
 	return s.Look()
 }
 
@@ -136,8 +136,8 @@ func (d *directory) all() target {
 	if len(definitions) == 0 {
 		definitions = builtIn()
 	}
-	h := hub.New(hub.Options{Logger: slog.New(slog.DiscardHandler)})
-	g := gateway.New(h)
+	h := hub.New(&hub.Options{Logger: slog.New(slog.DiscardHandler)})
+	g := gateway.New(h, nil)
 	start := sync.OnceFunc(func() {
 		h.Apply(definitions, "a command needs it")
 		ctx, cancel := context.WithTimeout(context.Background(), longestStart)

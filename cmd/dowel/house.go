@@ -88,8 +88,8 @@ func newHouse(o daemonOptions) (*house, error) {
 	h := &house{options: o, state: store, began: time.Now(), yielded: make(chan struct{})}
 	h.life, h.end = context.WithCancel(context.Background())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
-	h.hub = hub.New(hub.Options{Info: info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.logger})
-	h.gateway = gateway.New(h.hub, gateway.Options{Info: info, Logger: o.logger})
+	h.hub = hub.New(&hub.Options{Info: info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.logger})
+	h.gateway = gateway.New(h.hub, &gateway.Options{Info: info, Logger: o.logger})
 	h.source = configured.New(h.hub, configured.Options{Config: where, Choices: store, Fallback: builtIn(), Logger: o.logger})
 	return h, nil
 }
@@ -271,7 +271,7 @@ func (h *house) serverOptions() transport.ServerOptions {
 // offered is the gateway, with all tools or a search of them.
 func (h *house) offered() *gateway.Gateway {
 	if h.options.toolSearch || h.settings.ToolSearch {
-		return h.gateway.Searching(append(h.state.Favourites(), h.settings.Pinned...)...)
+		return h.gateway.WithToolSearch(append(h.state.Favourites(), h.settings.Pinned...)...)
 	}
 	return h.gateway
 }
@@ -282,7 +282,7 @@ func (h *house) clients() map[string]*gateway.Gateway {
 	for name, c := range h.settings.Clients {
 		all[name] = h.gateway
 		if c.ToolSearch != nil && *c.ToolSearch || c.ToolSearch == nil && h.settings.ToolSearch {
-			all[name] = h.gateway.Searching(slices.Concat(h.state.Favourites(), h.settings.Pinned, c.Pinned)...)
+			all[name] = h.gateway.WithToolSearch(slices.Concat(h.state.Favourites(), h.settings.Pinned, c.Pinned)...)
 		}
 	}
 	return all
@@ -306,11 +306,11 @@ func (h *house) served() mcp.Handler { return mcp.Chain(h.offered(), h.middlewar
 
 // middleware is what stands before the gateway: what is recorded has been let in.
 func (h *house) middleware() []mcp.Middleware {
-	limit := gateway.LimitOptions{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
+	limit := gateway.Limits{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
 	all := []mcp.Middleware{gateway.Limit(limit)}
 	if h.log != nil {
 		all = append(all, gateway.Audit(h.log, gateway.AuditOptions{
-			Arguments: h.settings.AuditArguments, Mask: h.mask, Failed: func(err error) { h.options.warn("the audit log: %v", err) },
+			Arguments: h.settings.AuditArguments, Mask: h.mask, OnError: func(err error) { h.options.warn("the audit log: %v", err) },
 		}))
 	}
 	return all

@@ -83,7 +83,7 @@ func (a *app) look(where places) (*configured.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := configured.New(hub.New(), configured.Options{Config: o, Choices: store, Logger: slog.New(a.notices())})
+	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: store, Logger: slog.New(a.notices())})
 	s.Look()
 	return s, nil
 }

@@ -19,7 +19,7 @@ import (
 
 // web is the gateway over HTTP, at an address.
 type web struct {
-	front  *gateway.Front
+	front  *gateway.HTTPHandler
 	server *http.Server
 	served chan error
 	url    string
@@ -48,7 +48,7 @@ func (h *house) open() (*web, error) {
 	shared := h.serverOptions()
 	w := &web{served: make(chan error, 1), url: "http://" + reachable(listener.Addr()), token: token != ""}
 	f.hosts, f.origins = slices.Concat(f.hosts, h.settings.Hosts), slices.Concat(f.origins, h.settings.Origins)
-	w.front = h.offered().Front(gateway.FrontOptions{
+	w.front = h.offered().HTTPHandler(&gateway.HTTPOptions{
 		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
 		Guard: f.guard(), Token: token, Middleware: h.middleware(), Clients: h.clients(), Page: control.Page(h),
 	})
@@ -95,7 +95,7 @@ const hearing = 100 * time.Millisecond
 
 // listen lets other programs of the user in, and returns what ends that.
 func (h *house) listen(l net.Listener) func(context.Context) error {
-	inside := h.gateway.Front(gateway.FrontOptions{
+	inside := h.gateway.HTTPHandler(&gateway.HTTPOptions{
 		Streamable: streamable.Options{ServerOptions: h.serverOptions(), Principal: control.Principal},
 		Guard:      overhttp.Guard{Off: true}, Middleware: h.middleware(),
 	})

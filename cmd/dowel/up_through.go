@@ -19,6 +19,10 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
+// otherStartWait is how long a list waits for the dowel that is running. It is longer than the
+// gateway's own default of 3 seconds, because that dowel waits for its servers too.
+const otherStartWait = 9 * time.Second
+
 // through is a gateway over one server: the dowel that is running, which is another process or this one.
 type through struct {
 	options daemonOptions
@@ -36,12 +40,12 @@ type through struct {
 func goThrough(ctx context.Context, o daemonOptions) (*through, error) {
 	t := &through{
 		options: o, running: control.NewClient(o.socket),
-		hub: hub.New(hub.Options{Logger: o.logger, Base: lookAgain, Cap: 10 * lookAgain}),
+		hub: hub.New(&hub.Options{Logger: o.logger, MinBackoff: lookAgain, MaxBackoff: 10 * lookAgain}),
 	}
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	t.gateway = gateway.New(t.hub, gateway.Options{Logger: o.logger, Wait: 3 * gateway.DefaultWait}) // the other one waits too
+	t.gateway = gateway.New(t.hub, &gateway.Options{Logger: o.logger, StartWait: otherStartWait})
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	t.stop = stop
 	t.work.Go(func() { t.follow(following) })
@@ -49,7 +53,7 @@ func goThrough(ctx context.Context, o daemonOptions) (*through, error) {
 }
 
 // handler is all servers, wherever they run at the moment.
-func (t *through) handler() mcp.Handler { return t.gateway.Through(throughName) }
+func (t *through) handler() mcp.Handler { return t.gateway.Relay(throughName) }
 
 // close ends what runs in this process.
 func (t *through) close(ctx context.Context) {

@@ -24,7 +24,7 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 	sources := map[string]string{
 		"files": "user", "files__x": "project", "files_": "project", "my.server": "user", "my server": "project", "my_server": "project",
 	}
-	h := hub.New(hub.Options{Logger: slog.New(slog.DiscardHandler)})
+	h := hub.New(&hub.Options{Logger: slog.New(slog.DiscardHandler)})
 	defer h.Close()
 	var definitions []hub.Definition
 	for name := range sources {
@@ -40,7 +40,7 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 	}
 	h.Apply(definitions, "a test")
 	h.Settle(t.Context())
-	g := gateway.New(h, gateway.Options{Logger: slog.New(slog.DiscardHandler)})
+	g := gateway.New(h, &gateway.Options{Logger: slog.New(slog.DiscardHandler)})
 	defer g.Close()
 	box, err := agent.Dial(t.Context(), g, client.Options{})
 	if err != nil {

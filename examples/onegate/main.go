@@ -45,7 +45,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	h := hub.New()
+	h := hub.New(nil)
 	defer h.Close()
 	h.Apply([]hub.Definition{
 		{Name: "clock", Target: newClock()},
@@ -57,7 +57,7 @@ func main() {
 	}
 	fmt.Printf("http://%s/mcp\n", listener.Addr())
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", streamable.Handler(gateway.New(h)))
+	mux.Handle("/mcp", streamable.Handler(gateway.New(h, nil)))
 	web := &http.Server{Handler: mux}
 	go func() {
 		<-ctx.Done()

@@ -9,6 +9,7 @@ package configured
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,6 +41,9 @@ type Options struct {
 	Fallback []hub.Definition
 	// Variables replaces what strings are expanded with; nil: as Config has it.
 	Variables *config.Variables
+	// MissingGrace is how long a file may be missing, or empty, before that counts: some programs
+	// remove a file before they write it again. 0 means 2 seconds.
+	MissingGrace time.Duration
 	// Logger takes problems of files. nil: slog.Default.
 	Logger *slog.Logger
 }
@@ -64,6 +68,7 @@ type Source struct {
 
 // New returns the source of a hub's definitions.
 func New(h *hub.Hub, o Options) *Source {
+	o.MissingGrace = cmp.Or(o.MissingGrace, 2*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

@@ -38,7 +38,7 @@ func defined(t *testing.T, entry string) hub.Definition {
 		t.Fatal(err)
 	}
 	env := func(name string) (string, bool) { return "value of " + name, name == "TOKEN" }
-	source := configured.New(hub.New(), configured.Options{
+	source := configured.New(hub.New(nil), configured.Options{
 		Config:  config.Options{Files: []string{path}, GOOS: "linux", Env: env},
 		Choices: &choices{}, Logger: quiet,
 	})
@@ -52,7 +52,7 @@ func defined(t *testing.T, entry string) hub.Definition {
 // startHub returns a hub of one server, which is not starting any more.
 func startHub(t *testing.T, o hub.Options, d hub.Definition) *hub.Hub {
 	t.Helper()
-	h := hub.New(o)
+	h := hub.New(&o)
 	t.Cleanup(func() { h.Close() })
 	h.Apply([]hub.Definition{d}, "the test begins")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -116,7 +116,7 @@ func newGuarded(t *testing.T) *guarded {
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = now.Shutdown(ctx)
 		_ = then.Shutdown(ctx)
@@ -190,7 +190,7 @@ func TestHeaders(t *testing.T) {
 // A server that wants other credentials says so in its state, in no words of theirs.
 func TestRefusedCredentials(t *testing.T) {
 	g := newGuarded(t)
-	h := startHub(t, hub.Options{Base: time.Hour, Logger: quiet}, defined(t, `{"url": "`+g.URL+`/mcp", "headers": {"Authorization": "Bearer wrong-${TOKEN}"}}`))
+	h := startHub(t, hub.Options{MinBackoff: time.Hour, Logger: quiet}, defined(t, `{"url": "`+g.URL+`/mcp", "headers": {"Authorization": "Bearer wrong-${TOKEN}"}}`))
 	s := h.Upstream("s").State()
 	if s.Status != hub.NeedsAuthorization || s.Err == nil || s.Diagnosis == nil || s.Diagnosis.Advice == "" || strings.Contains(fmt.Sprint(s.Err, *s.Diagnosis), "value of") {
 		t.Errorf("%+v", s)

@@ -82,10 +82,10 @@ import (
 )
 
 func main() {
-	h := hub.New()
+	h := hub.New(nil)
 	defer h.Close()
 	h.Apply([]hub.Definition{{Name: "files", Target: []string{"files-server", "."}}}, "the program starts")
-	g := gateway.New(h)
+	g := gateway.New(h, nil)
 	defer g.Close()
 	handler := streamable.Handler(g)
 	defer handler.Shutdown(context.Background())

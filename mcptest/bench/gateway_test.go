@@ -23,13 +23,13 @@ import (
 // gatewayOver returns a gateway over upstreams of this process that are ready.
 func gatewayOver(t testing.TB, servers ...*server.Server) *gateway.Gateway {
 	logger := slog.New(slog.DiscardHandler)
-	h := hub.New(hub.Options{Logger: logger})
+	h := hub.New(&hub.Options{Logger: logger})
 	var definitions []hub.Definition
 	for i, s := range servers {
 		definitions = append(definitions, hub.Definition{Name: fmt.Sprintf("s%03d", i), Target: s})
 	}
 	h.Apply(definitions, "the benchmark begins")
-	g := gateway.New(h, gateway.Options{Logger: logger})
+	g := gateway.New(h, &gateway.Options{Logger: logger})
 	t.Cleanup(func() { g.Close(); h.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

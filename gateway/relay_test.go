@@ -16,11 +16,11 @@ import (
 
 // A gateway behind a gateway: what the one in front says is what the one behind says at the moment.
 func TestThrough(t *testing.T) {
-	behind := hubOf(t, hub.Options{Base: time.Hour, Cap: time.Hour},
+	behind := hubOf(t, hub.Options{MinBackoff: time.Hour, MaxBackoff: time.Hour},
 		hub.Definition{Name: "good", Target: everything.New()}, hub.Definition{Name: "bad", Target: child("exit")})
 	settle(t, behind)
 	front, _ := over(t, hub.Definition{Name: "dowel", Target: gatewayOf(t, behind, gateway.Options{PageSize: 10})})
-	g := front.Through("dowel")
+	g := front.Relay("dowel")
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20250618} {
 		c := dial(t, g, client.Options{Wire: client.Wire{Revision: r}, NoCache: true, Logger: quiet})
 		if all := tools(t, c); !slices.Contains(all, "good__echo") || !slices.Contains(all, gateway.StatusTool) || len(all) < 20 {
@@ -41,7 +41,7 @@ func TestThrough(t *testing.T) {
 			t.Errorf("%s: %v", r, err)
 		}
 	}
-	if res, err := g.Through("nobody").ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: json.RawMessage(`{"name":"x"}`)}); err == nil {
+	if res, err := g.Relay("nobody").ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: json.RawMessage(`{"name":"x"}`)}); err == nil {
 		t.Errorf("%+v", res)
 	}
 }

@@ -10,7 +10,7 @@ func TestWithoutHeaders(t *testing.T) {
 		{`{"$defs":{"enum":{"x-mcp-header":"A"}},"enum":[{"x-mcp-header":"A"}],"default":{"x-mcp-header":"A"}}`, `{"$defs":{"enum":{}},"enum":[{"x-mcp-header":"A"}],"default":{"x-mcp-header":"A"}}`},
 		{`true`, `true`},
 	} {
-		if got := string(withoutHeaders([]byte(tt.schema))); got != tt.want {
+		if got := string(withoutHeaderMarks([]byte(tt.schema))); got != tt.want {
 			t.Errorf("%s\nis    %s\n, want %s", tt.schema, got, tt.want)
 		}
 	}

@@ -8,44 +8,44 @@ import (
 	"github.com/dowel-mcp/dowel/internal/near"
 )
 
-// maxMeant bounds the names that are compared: what is longer was not meant as a name.
-const maxMeant = 128
+// maxGuessed bounds the names that are compared: what is longer was not meant as a name.
+const maxGuessed = 128
 
-// maxNamed bounds the tools that are named to a model.
-const maxNamed = 30
+// maxListed bounds the tools that are named to a model.
+const maxListed = 30
 
-// meant says which tool may have been meant by a name that there is not, so that a model can correct itself.
-func (g *Gateway) meant(name string) string {
-	if len(name) > maxMeant || !near.Guessable(name) {
+// suggestTool says which tool may have been meant by a name that there is not, so that a model can correct itself.
+func (g *Gateway) suggestTool(name string) string {
+	if len(name) > maxGuessed || !near.Guessable(name) {
 		return ""
 	}
 	best, least := "", max(3, len(name)/3)
 	server, qualified := g.serverOf(name)
 	var its []string // the tools of that server
 	for _, item := range g.hub.Catalog().Items(hub.Tool) {
-		if !g.view.shows(item.Upstream.Name()) {
+		if !g.showsUpstream(item.Upstream.Name()) {
 			continue
 		}
-		offered := g.view.called(item)
+		shown := g.shownName(item)
 		if item.Upstream.Name() == server {
-			its = append(its, offered)
+			its = append(its, shown)
 		}
-		if d := near.Distance(strings.ToLower(name), strings.ToLower(offered)); d < least {
-			best, least = offered, d
+		if d := near.Distance(strings.ToLower(name), strings.ToLower(shown)); d < least {
+			best, least = shown, d
 		}
 	}
 	switch {
 	case best != "":
 		return fmt.Sprintf("; did you mean %s?", best)
-	case qualified && g.view.status():
-		return "; " + g.without(server, its)
+	case qualified && g.showsAll():
+		return "; " + g.describeMissingTool(server, its)
 	}
 	return ""
 }
 
 // serverOf returns the server's name in a qualified name of a tool, in either form.
 func (g *Gateway) serverOf(name string) (server string, qualified bool) {
-	for _, u := range g.view.upstreams() {
+	for _, u := range g.shownUpstreams() {
 		if m := (hub.Missing{Upstream: u.Name()}); m.Owns(name) && len(u.Name()) > len(server) {
 			server = u.Name()
 		}
@@ -61,21 +61,21 @@ func (g *Gateway) serverOf(name string) (server string, qualified bool) {
 	return "", false
 }
 
-// without says why a server does not have a tool, and which it has.
-func (g *Gateway) without(server string, its []string) string {
+// describeMissingTool says why a server does not have a tool, and which it has.
+func (g *Gateway) describeMissingTool(server string, its []string) string {
 	u := g.hub.Upstream(server)
 	if u == nil {
 		return fmt.Sprintf("there is no server %s: %s tells which there are", server, StatusTool)
 	}
 	if s := u.State(); s.Status.Held() {
-		return fmt.Sprintf("the server %s is %s: %s", server, s.Status, reason(s))
+		return fmt.Sprintf("the server %s is %s: %s", server, s.Status, describeState(s))
 	}
 	if len(its) == 0 {
 		return fmt.Sprintf("the server %s has no tools", server)
 	}
 	more := ""
-	if len(its) > maxNamed {
-		its, more = its[:maxNamed], ", …"
+	if len(its) > maxListed {
+		its, more = its[:maxListed], ", …"
 	}
 	return "its tools are " + strings.Join(its, ", ") + more
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// FrontOptions configure a [Front]. The zero value is ready, for a listener that only this machine reaches.
-type FrontOptions struct {
+// HTTPOptions configure a [Front]. The zero value is ready, for a listener that only this machine reaches.
+type HTTPOptions struct {
 	// Streamable and SSE are the options of the two transports. Their Guard is that of all paths.
 	Streamable streamable.Options
 	SSE        sse.Options
@@ -30,44 +30,48 @@ type FrontOptions struct {
 	Page http.Handler
 }
 
-// Front is a gateway over HTTP: all upstreams at /mcp, one of them at /mcp/NAME, for clients of 2024 at /sse, and what is
+// HTTPHandler is a gateway over HTTP: all upstreams at /mcp, one of them at /mcp/NAME, for clients of 2024 at /sse, and what is
 // offered to one client only at /client/NAME/mcp, where clients that nothing else tells apart count as the principal NAME. It is
 // safe for concurrent use.
-type Front struct {
-	gateway *Gateway
-	opts    FrontOptions
-	all     *streamable.Server
-	old     *sse.Server
+type HTTPHandler struct {
+	gateway     *Gateway
+	opts        HTTPOptions
+	endpoint    *streamable.Server
+	sseEndpoint *sse.Server
 
-	mu    sync.Mutex
-	parts map[string]*streamable.Server // by path: of single upstreams and of single clients; nil once it is shut down
+	mu        sync.Mutex
+	endpoints map[string]*streamable.Server // by path: of single upstreams and of single clients; nil once it is shut down
 }
 
-// Front returns the gateway over HTTP. Call [Front.Shutdown] before the program ends.
-func (g *Gateway) Front(o FrontOptions) *Front {
+// HTTPHandler returns the gateway over HTTP. Call [Front.Shutdown] before the program ends.
+func (g *Gateway) HTTPHandler(opts *HTTPOptions) *HTTPHandler {
+	var o HTTPOptions
+	if opts != nil {
+		o = *opts
+	}
 	o.Streamable.Guard, o.SSE.Guard = overhttp.Guard{Off: true}, overhttp.Guard{Off: true} // it is asked here
-	f := &Front{gateway: g, opts: o, parts: map[string]*streamable.Server{}}
-	f.all = streamable.Handler(mcp.Chain(g, o.Middleware...), o.Streamable)
-	f.old = sse.Handler(mcp.Chain(g, o.Middleware...), o.SSE)
+	f := &HTTPHandler{gateway: g, opts: o, endpoints: map[string]*streamable.Server{}}
+	f.endpoint = streamable.Handler(mcp.Chain(g, o.Middleware...), o.Streamable)
+	f.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), o.SSE)
 	return f
 }
 
 // ServeHTTP implements [http.Handler].
-func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	open := path == "" && f.opts.Page != nil // the page itself holds nothing: it asks for the token
-	if !f.opts.Guard.Check(w, r) || !open && !f.authorized(w, r) {
+	if !f.opts.Guard.Check(w, r) || !open && !f.checkToken(w, r) {
 		return
 	}
 	switch {
 	case path == "/mcp":
-		f.all.ServeHTTP(w, r)
+		f.endpoint.ServeHTTP(w, r)
 	case path == "/sse":
-		f.old.ServeHTTP(w, r)
+		f.sseEndpoint.ServeHTTP(w, r)
 	case strings.HasPrefix(path, "/mcp/"):
-		f.upstream(w, r, path)
+		f.serveUpstream(w, r, path)
 	case strings.HasPrefix(path, "/client/"):
-		f.client(w, r, path)
+		f.serveClient(w, r, path)
 	case f.opts.Page != nil && (path == "" || path == "/status.json"):
 		f.opts.Page.ServeHTTP(w, r)
 	default:
@@ -75,8 +79,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// authorized reports whether the request shows the token, and answers one that does not.
-func (f *Front) authorized(w http.ResponseWriter, r *http.Request) bool {
+// checkToken reports whether the request shows the token, and answers one that does not.
+func (f *HTTPHandler) checkToken(w http.ResponseWriter, r *http.Request) bool {
 	if f.opts.Token == "" {
 		return true
 	}
@@ -89,25 +93,25 @@ func (f *Front) authorized(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// upstream serves one upstream.
-func (f *Front) upstream(w http.ResponseWriter, r *http.Request, path string) {
+// serveUpstream serves one upstream.
+func (f *HTTPHandler) serveUpstream(w http.ResponseWriter, r *http.Request, path string) {
 	name := strings.TrimPrefix(path, "/mcp/")
 	if f.gateway.hub.Upstream(name) == nil {
 		overhttp.Refuse(w, http.StatusNotFound, "there is no server of that name")
 		return
 	}
-	f.part(path, func(*streamable.Options) *Gateway { return f.gateway.Only(name) }).ServeHTTP(w, r)
+	f.endpointAt(path, func(*streamable.Options) *Gateway { return f.gateway.Only(name) }).ServeHTTP(w, r)
 }
 
-// client serves what is offered to one client.
-func (f *Front) client(w http.ResponseWriter, r *http.Request, path string) {
+// serveClient serves what is offered to one client.
+func (f *HTTPHandler) serveClient(w http.ResponseWriter, r *http.Request, path string) {
 	name, known := strings.CutSuffix(strings.TrimPrefix(path, "/client/"), "/mcp")
 	g := f.opts.Clients[name]
 	if g == nil || !known {
 		overhttp.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
 		return
 	}
-	f.part(path, func(o *streamable.Options) *Gateway {
+	f.endpointAt(path, func(o *streamable.Options) *Gateway {
 		who := o.Principal
 		o.Principal = func(r *http.Request) (p mcp.Principal) {
 			if who != nil {
@@ -122,30 +126,30 @@ func (f *Front) client(w http.ResponseWriter, r *http.Request, path string) {
 	}).ServeHTTP(w, r)
 }
 
-// part returns the endpoint at a path, which is made once: of returns the gateway behind it, and may change the options.
-func (f *Front) part(path string, of func(o *streamable.Options) *Gateway) *streamable.Server {
+// endpointAt returns the endpoint at a path, which is made once: of returns the gateway behind it, and may change the options.
+func (f *HTTPHandler) endpointAt(path string, of func(o *streamable.Options) *Gateway) *streamable.Server {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := f.parts[path]
-	if f.parts == nil {
-		return f.all // which refuses
+	s := f.endpoints[path]
+	if f.endpoints == nil {
+		return f.endpoint // which refuses
 	}
 	if s == nil {
 		o := f.opts.Streamable
 		s = streamable.Handler(mcp.Chain(of(&o), f.opts.Middleware...), o)
-		f.parts[path] = s
+		f.endpoints[path] = s
 	}
 	return s
 }
 
 // Shutdown refuses new work, and waits for calls in flight as [streamable.Server.Shutdown] does.
-func (f *Front) Shutdown(ctx context.Context) error {
+func (f *HTTPHandler) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
-	ends := []func(context.Context) error{f.all.Shutdown, f.old.Shutdown}
-	for _, s := range f.parts {
+	ends := []func(context.Context) error{f.endpoint.Shutdown, f.sseEndpoint.Shutdown}
+	for _, s := range f.endpoints {
 		ends = append(ends, s.Shutdown)
 	}
-	f.parts = nil
+	f.endpoints = nil
 	f.mu.Unlock()
 	failed := make([]error, len(ends))
 	var wg sync.WaitGroup

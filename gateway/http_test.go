@@ -19,19 +19,19 @@ import (
 )
 
 // frontOver serves a gateway over a built-in server and one that is slow.
-func frontOver(t *testing.T, o gateway.FrontOptions, searching bool) string {
+func frontOver(t *testing.T, o gateway.HTTPOptions, searching bool) string {
 	t.Helper()
-	h := hub.New()
+	h := hub.New(nil)
 	h.Apply([]hub.Definition{{Name: "every", Target: everything.New()}}, "the test begins")
 	h.Settle(t.Context())
-	g := gateway.New(h)
+	g := gateway.New(h, nil)
 	if searching {
-		o.Clients = map[string]*gateway.Gateway{"small": g.Searching("every.echo")}
+		o.Clients = map[string]*gateway.Gateway{"small": g.WithToolSearch("every.echo")}
 	}
-	f := g.Front(o)
+	f := g.HTTPHandler(&o)
 	web := httptest.NewServer(f)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := f.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -63,7 +63,7 @@ func names(t *testing.T, url string, o client.Options) (all []string) {
 }
 
 func TestFront(t *testing.T) {
-	url := frontOver(t, gateway.FrontOptions{}, true)
+	url := frontOver(t, gateway.HTTPOptions{}, true)
 	for path, tool := range map[string]string{"/mcp": "every__echo", "/mcp/": "every__echo", "/mcp/every": "echo", "/sse": "every__echo", "/client/small/mcp": "search_tools"} {
 		if got := names(t, url+path, client.Options{}); !slices.Contains(got, tool) {
 			t.Errorf("%s: %v", path, got)
@@ -87,7 +87,7 @@ func TestFront(t *testing.T) {
 
 // Who does not show the token gets nothing, wherever it knocks.
 func TestToken(t *testing.T) {
-	url := frontOver(t, gateway.FrontOptions{Token: "right", Page: http.NotFoundHandler()}, false)
+	url := frontOver(t, gateway.HTTPOptions{Token: "right", Page: http.NotFoundHandler()}, false)
 	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/status.json"} {
 		for token, want := range map[string]bool{"": false, "Bearer wrong": false, "Basic right": false, "bearer right": true} {
 			r, err := http.NewRequest(http.MethodGet, url+path, nil)
@@ -95,7 +95,7 @@ func TestToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Header.Set("Authorization", token)
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			resp, err := http.DefaultClient.Do(r.WithContext(ctx))
 			if err != nil {
 				t.Fatal(path, err)
@@ -129,7 +129,7 @@ func TestLimit(t *testing.T) {
 			Revision: mcp.LatestRevision, Principal: mcp.Principal{ID: principal}})
 		return err
 	}
-	h := mcp.Chain(s, gateway.Limit(gateway.LimitOptions{Concurrent: 1}))
+	h := mcp.Chain(s, gateway.Limit(gateway.Limits{Concurrent: 1}))
 	done := make(chan error, 2)
 	for range 2 {
 		go func() { done <- call(h, "ann") }()
@@ -141,7 +141,7 @@ func TestLimit(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	limited := mcp.Chain(s, gateway.Limit(gateway.LimitOptions{Rate: 0.001, Burst: 2}))
+	limited := mcp.Chain(s, gateway.Limit(gateway.Limits{Rate: 0.001, Burst: 2}))
 	for i, want := range []bool{true, true, false} {
 		if got := call(limited, "ann") == nil; got != want {
 			t.Errorf("call %d passes: %v", i+1, got)
@@ -156,7 +156,7 @@ func TestLimit(t *testing.T) {
 // What has been shut down takes nothing, also where nobody has been before.
 func TestFrontAfterShutdown(t *testing.T) {
 	g, _ := over(t, hub.Definition{Name: "up", Target: everything.New()})
-	f := g.Front(gateway.FrontOptions{})
+	f := g.HTTPHandler(&gateway.HTTPOptions{})
 	if err := f.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -173,11 +173,11 @@ func TestFrontAfterShutdown(t *testing.T) {
 }
 
 func TestMeant(t *testing.T) {
-	h := hub.New()
+	h := hub.New(nil)
 	defer h.Close()
 	h.Apply([]hub.Definition{{Name: "every", Target: everything.New(), Policy: hub.Policy{Tools: hub.ToolRules{Only: []string{"add", "echo"}}}}}, "the test begins")
 	h.Settle(t.Context())
-	g := gateway.New(h)
+	g := gateway.New(h, nil)
 	defer g.Close()
 	for name, want := range map[string]string{
 		"every__ecko": "unknown tool: every__ecko; did you mean every__echo?", "Every-Echo": "",
