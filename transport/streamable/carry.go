@@ -35,7 +35,7 @@ type carrier struct {
 	names    nameFields
 	tap      transport.Tap
 	logger   *slog.Logger
-	caller   calling.Separate
+	caller   calling.Caller
 	params   paramBook
 	life     context.Context // ends with Close
 	end      context.CancelFunc

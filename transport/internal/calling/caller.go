@@ -21,54 +21,54 @@ import (
 
 // caller is the calling side of one connection on which all messages share one channel.
 type caller struct {
-	conn    transport.Conn
-	carrier Carrier // carries requests; nil where they share the conn
-	in      mcp.Inbound
-	opts    transport.ClientOptions
-	logger  *slog.Logger
-	parser  jsonrpc.Parser
-	base    context.Context // of what the server asks
-	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when the reading loop has ended
-	wg      sync.WaitGroup
-	takers  []*exchange  // of the notification at hand; of the reading loop
-	writes  atomic.Int64 // frames that are being written
-	strays  frames.UnaddressedCounter
-	turn    chan struct{} // held by a call, where calls run one at a time
-	late    *lateAnswer   // nil for none; of who connects
+	conn         transport.Conn
+	carrier      Carrier // carries requests; nil where they share the conn
+	in           mcp.Inbound
+	opts         transport.ClientOptions
+	logger       *slog.Logger
+	parser       jsonrpc.Parser
+	base         context.Context // of what the server asks
+	cancel       context.CancelCauseFunc
+	done         chan struct{} // closed when the reading loop has ended
+	wg           sync.WaitGroup
+	receivers    []*exchange  // of the notification at hand; of the reading loop
+	activeWrites atomic.Int64 // frames that are being written
+	unaddressed  frames.UnaddressedCounter
+	serialTurn   chan struct{} // held by a call, where calls run one at a time
+	lateProbe    *lateProbe    // nil for none; of who connects
 
-	mu      sync.Mutex
-	speak   dialect // nil until the era is known
-	lastID  int64
-	pending map[int64]*exchange                    // by number: ids of this side are integers
-	free    []*exchange                            // answered, and used again
-	asked   map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered
-	err     error                                  // why the connection is over
-	closed  bool
-	live    bool // Connect has returned: the Inbound hears of the connection's end
+	mu        sync.Mutex
+	era       era // nil until the era is known
+	lastID    int64
+	pending   map[int64]*exchange                    // by number: ids of this side are integers
+	free      []*exchange                            // answered, and used again
+	questions map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered
+	err       error                                  // why the connection is over
+	closed    bool
+	connected bool // Connect has returned: the Inbound hears of the connection's end
 }
 
 // exchange is a request in flight.
 type exchange struct {
-	id     jsonrpc.ID
-	method string
-	ctx    context.Context
-	logs   bool                    // whether it may have log messages
-	steps  bool                    // whether progress is asked for
-	filter *mcp.SubscriptionFilter // of a subscription
-	late   bool                    // a probe that nobody waits for; what names no request does not answer it
-	done   chan reply
+	id            jsonrpc.ID
+	method        string
+	ctx           context.Context
+	wantsLogs     bool                    // whether it may have log messages
+	wantsProgress bool                    // whether progress is asked for
+	filter        *mcp.SubscriptionFilter // of a subscription
+	lateProbe     bool                    // a probe that nobody waits for; what names no request does not answer it
+	done          chan reply
 
-	from io.Closer // what its way back is read from; nil where there is none of its own
+	source io.Closer // what its way back is read from; nil where there is none of its own
 
-	answered bool // the reply has been read
+	replyRead bool // the reply has been read
 
 	notify func(mcp.Notification) // nil where nobody listens
-	queue  queue
+	queue  notificationQueue
 }
 
-// end gives an exchange, which has been taken, its reply. Who waits for it may use the exchange again from then on.
-func (x *exchange) end(r reply) {
+// deliverReply gives an exchange, which has been taken, its reply. Who waits for it may use the exchange again from then on.
+func (x *exchange) deliverReply(r reply) {
 	wake := x.queue.wake
 	x.done <- r
 	select {
@@ -97,7 +97,7 @@ func (r reply) failure() error {
 func newCaller(conn transport.Conn, in mcp.Inbound, opts transport.ClientOptions) *caller {
 	c := &caller{
 		conn: conn, in: in, opts: opts, logger: opts.Logger, parser: jsonrpc.Parser{Methods: frames.MethodNames},
-		done: make(chan struct{}), pending: map[int64]*exchange{}, asked: map[jsonrpc.ID]context.CancelCauseFunc{},
+		done: make(chan struct{}), pending: map[int64]*exchange{}, questions: map[jsonrpc.ID]context.CancelCauseFunc{},
 	}
 	if c.logger == nil {
 		c.logger = slog.Default()
@@ -109,30 +109,30 @@ func newCaller(conn transport.Conn, in mcp.Inbound, opts transport.ClientOptions
 		c.opts.Info = mcp.Implementation{Name: "dowel", Version: "0"}
 	}
 	if opts.SerializeAsks {
-		c.turn = make(chan struct{}, 1)
+		c.serialTurn = make(chan struct{}, 1)
 	}
 	c.base, c.cancel = context.WithCancelCause(context.Background())
 	return c
 }
 
-func (c *caller) ready(speak dialect) {
+func (c *caller) setEra(e era) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.speak = speak
+	c.era = e
 }
 
-// connected ends Connect, with the error of a connection that is lost already.
-func (c *caller) connected() error {
+// markConnected ends Connect, with the error of a connection that is lost already.
+func (c *caller) markConnected() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.live = c.err == nil
+	c.connected = c.err == nil
 	return c.err
 }
 
-func (c *caller) dialect() dialect {
+func (c *caller) currentEra() era {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.speak
+	return c.era
 }
 
 // Close implements [mcp.Transport].
@@ -149,25 +149,25 @@ func (c *caller) Close() error {
 	return err
 }
 
-// read is the connection's reading loop; what ends it ends every exchange.
-func (c *caller) read() {
+// readFrames is the connection's reading loop; what ends it ends every exchange.
+func (c *caller) readFrames() {
 	defer close(c.done)
 	for {
 		frame, err := c.conn.Read()
 		switch {
 		case errors.Is(err, transport.ErrFrame):
-			c.lost(err)
+			c.handleLostFrame(err)
 		case err != nil:
-			c.down(err)
+			c.failConnection(err)
 			return
 		default:
-			c.frame(frame)
+			c.handleFrame(frame)
 		}
 	}
 }
 
-// down fails everything that waits, once, and tells the Inbound unless Close was called.
-func (c *caller) down(err error) {
+// failConnection fails everything that waits, once, and tells the Inbound unless Close was called.
+func (c *caller) failConnection(err error) {
 	c.mu.Lock()
 	closed := c.closed
 	switch {
@@ -182,10 +182,10 @@ func (c *caller) down(err error) {
 	c.err = err
 	pending := c.pending
 	c.pending = map[int64]*exchange{}
-	live := c.live
+	live := c.connected
 	c.mu.Unlock()
 	for _, x := range pending {
-		x.end(reply{err: err})
+		x.deliverReply(reply{err: err})
 	}
 	c.cancel(err)
 	if live && !closed {
@@ -193,123 +193,123 @@ func (c *caller) down(err error) {
 	}
 }
 
-func (c *caller) frame(frame []byte) {
+func (c *caller) handleFrame(frame []byte) {
 	if jsonrpc.IsBatch(frame) {
-		c.batch(frame)
+		c.handleBatch(frame)
 		return
 	}
 	msg, err := c.parser.Parse(frame)
 	if err != nil {
 		frames.Show(c.opts.Tap, transport.Stray, frame, nil)
-		c.malformed(frame, msg.ID, err)
+		c.handleMalformed(frame, msg.ID, err)
 		return
 	}
 	frames.Show(c.opts.Tap, transport.Received, frame, nil)
-	c.message(msg)
+	c.handleMessage(msg)
 }
 
-func (c *caller) message(msg jsonrpc.Message) {
+func (c *caller) handleMessage(msg jsonrpc.Message) {
 	switch {
 	case msg.IsResponse():
-		c.response(msg)
+		c.handleResponse(msg)
 	case msg.IsNotification():
-		c.notification(msg)
+		c.handleNotification(msg)
 	default:
-		c.question(msg)
+		c.handleQuestion(nil, msg)
 	}
 }
 
-// batch takes the messages of a batch one by one; a server of revision 2025-03-26 may send them.
-func (c *caller) batch(frame []byte) {
+// handleBatch takes the messages of a batch one by one; a server of revision 2025-03-26 may send them.
+func (c *caller) handleBatch(frame []byte) {
 	raws, err := jsonrpc.Batch(frame, frames.MaxBatch)
-	if speak := c.dialect(); err == nil && (speak == nil || !speak.revision().Batches()) {
+	if e := c.currentEra(); err == nil && (e == nil || !e.revision().Batches()) {
 		err = fmt.Errorf("a batch, which belongs to revision %s only", mcp.Revision20250326)
 	}
 	if err != nil {
 		frames.Show(c.opts.Tap, transport.Stray, frame, nil)
-		c.stray(frame, err)
-		c.failAll(raws, fmt.Errorf("the server answered with %w", err))
+		c.logUnaddressed(frame, err)
+		c.failBatch(raws, fmt.Errorf("the server answered with %w", err))
 		return
 	}
 	frames.Show(c.opts.Tap, transport.Received, frame, nil)
 	for _, raw := range raws {
 		if msg, err := c.parser.Parse(raw); err != nil {
-			c.malformed(raw, msg.ID, err)
+			c.handleMalformed(raw, msg.ID, err)
 		} else {
-			c.message(msg)
+			c.handleMessage(msg)
 		}
 	}
 }
 
-func (c *caller) response(msg jsonrpc.Message) {
+func (c *caller) handleResponse(msg jsonrpc.Message) {
 	id := frames.UnquoteID(msg.ID)
 	if id.IsZero() {
-		id = c.only() // an error without id answers what could not be read
+		id = c.onlyAwaitedID() // an error without id answers what could not be read
 	}
-	if x := c.take(id); x != nil {
-		from := x.from
-		x.end(reply{result: msg.Result, refused: msg.Error})
+	if x := c.takeExchange(id); x != nil {
+		from := x.source
+		x.deliverReply(reply{result: msg.Result, refused: msg.Error})
 		if from != nil {
 			from.Close()
 		}
 		return
 	}
-	c.strays.Add()
+	c.unaddressed.Add()
 	c.logger.Debug("a response came to nothing that is in flight", "id", msg.ID.String())
 }
 
-// take removes an exchange from those in flight: whoever takes it ends it.
-func (c *caller) take(id jsonrpc.ID) *exchange {
+// takeExchange removes an exchange from those in flight: whoever takes it ends it.
+func (c *caller) takeExchange(id jsonrpc.ID) *exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	x := c.inFlight(id)
-	c.forget(id)
+	x := c.findExchange(id)
+	c.removeExchange(id)
 	return x
 }
 
-// inFlight returns the exchange with the id, or nil. c.mu is held, as it is for forget.
-func (c *caller) inFlight(id jsonrpc.ID) *exchange {
+// findExchange returns the exchange with the id, or nil. c.mu is held, as it is for forget.
+func (c *caller) findExchange(id jsonrpc.ID) *exchange {
 	n, _ := id.Int() // 0, which is never given, for anything else
 	return c.pending[n]
 }
 
-func (c *caller) forget(id jsonrpc.ID) {
+func (c *caller) removeExchange(id jsonrpc.ID) {
 	n, _ := id.Int()
 	delete(c.pending, n)
 }
 
-func (c *caller) notification(msg jsonrpc.Message) {
+func (c *caller) handleNotification(msg jsonrpc.Message) {
 	n := mcp.Notification{Method: msg.Method, Params: msg.Params}
-	if msg.Method == mcp.NotificationCancelled && c.cancelled(msg.Params) {
+	if msg.Method == mcp.NotificationCancelled && c.handleCancelled(msg.Params) {
 		return
 	}
-	speak := c.dialect()
-	if speak == nil {
+	e := c.currentEra()
+	if e == nil {
 		return // nothing is owed before the handshake
 	}
-	c.takers = speak.notification(n, c.takers[:0])
-	for _, x := range c.takers {
+	c.receivers = e.findReceivers(n, c.receivers[:0])
+	for _, x := range c.receivers {
 		if x.notify != nil {
 			x.queue.push(n)
 		}
 	}
-	if len(c.takers) == 0 {
+	if len(c.receivers) == 0 {
 		c.in.Notify(n)
 	}
 }
 
-// cancelled takes the server's cancellation of a question, or of a subscription: that is its graceful end.
-func (c *caller) cancelled(params []byte) bool {
+// handleCancelled takes the server's cancellation of a question, or of a subscription: that is its graceful end.
+func (c *caller) handleCancelled(params []byte) bool {
 	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
 	if err != nil {
-		c.stray(params, fmt.Errorf("%s without a requestId: %w", mcp.NotificationCancelled, err))
+		c.logUnaddressed(params, fmt.Errorf("%s without a requestId: %w", mcp.NotificationCancelled, err))
 		return true
 	}
 	c.mu.Lock()
-	cancel := c.asked[id]
-	x := c.inFlight(id)
+	cancel := c.questions[id]
+	x := c.findExchange(id)
 	if x != nil && x.method == mcp.MethodListen {
-		c.forget(id)
+		c.removeExchange(id)
 	} else {
 		x = nil
 	}
@@ -318,7 +318,7 @@ func (c *caller) cancelled(params []byte) bool {
 		cancel(&frames.CancelledError{})
 	}
 	if x != nil {
-		x.end(reply{result: []byte("{}")})
+		x.deliverReply(reply{result: []byte("{}")})
 	}
 	return true
 }
@@ -326,17 +326,17 @@ func (c *caller) cancelled(params []byte) bool {
 // Notify implements [mcp.Notifier].
 func (c *caller) Notify(ctx context.Context, n mcp.Notification) error {
 	c.mu.Lock()
-	err, speak := c.err, c.speak
+	err, e := c.err, c.era
 	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if n.Method == mcp.NotificationRootsChanged && speak.revision().Modern() {
+	if n.Method == mcp.NotificationRootsChanged && e.revision().Modern() {
 		return nil // servers ask for roots each time
 	}
 	frame := jsonrpc.AppendNotification(nil, n.Method, n.Params)
 	if c.carrier != nil {
-		return c.post(ctx, frame)
+		return c.postMessage(ctx, frame)
 	}
-	return c.send(ctx, frame)
+	return c.writeFrame(ctx, frame)
 }

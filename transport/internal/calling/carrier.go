@@ -44,53 +44,53 @@ type Outbound struct {
 	Request bool
 }
 
-// Separate is the calling side of a server whose messages are carried separately. Its zero value is of no use.
-type Separate struct{ *caller }
+// Caller is the calling side of a server whose messages are carried separately. Its zero value is of no use.
+type Caller struct{ *caller }
 
-// NewSeparate returns the calling side; Connect makes it ready. It owns the carrier from then on.
-func NewSeparate(carrier Carrier, in mcp.Inbound, opts transport.ClientOptions) Separate {
+// NewCaller returns the calling side; Connect makes it ready. It owns the carrier from then on.
+func NewCaller(carrier Carrier, in mcp.Inbound, opts transport.ClientOptions) Caller {
 	opts.Tap = nil // the carrier shows what passes, with its header fields
-	post := &posting{carrier: carrier, closed: make(chan struct{})}
+	post := &carrierConn{carrier: carrier, closed: make(chan struct{})}
 	c := newCaller(post, in, opts)
 	post.caller, c.carrier = c, carrier
-	go c.read()
-	return Separate{c}
+	go c.readFrames()
+	return Caller{c}
 }
 
 // Connect finds out which era the server speaks; see the function [Connect].
-func (s Separate) Connect(ctx context.Context, endpoint string) error {
-	return s.connect(ctx, endpoint)
+func (s Caller) Connect(ctx context.Context, endpoint string) error {
+	return s.connectTo(ctx, endpoint)
 }
 
 // Receive takes a frame that came on no request's way.
-func (s Separate) Receive(frame []byte) { s.frame(frame) }
+func (s Caller) Receive(frame []byte) { s.handleFrame(frame) }
 
 // Down says that what was agreed with the server is lost: every request fails with the error. When it returns, the Inbound
 // knows.
-func (s Separate) Down(err error) {
-	s.conn.(*posting).end(err)
+func (s Caller) Down(err error) {
+	s.conn.(*carrierConn).closeWith(err)
 	<-s.done
 }
 
 // Interrupted says that changes may have been lost which a legacy server tells of by itself: who listens to them is told.
-func (s Separate) Interrupted() {
-	if l, ok := s.dialect().(*legacyCaller); ok {
-		l.interrupted()
+func (s Caller) Interrupted() {
+	if l, ok := s.currentEra().(*legacyEra); ok {
+		l.interruptListeners()
 	}
 }
 
 // Speaks returns what is spoken; empty while that is not known.
-func (s Separate) Speaks() mcp.Revision { return s.spoken() }
+func (s Caller) Speaks() mcp.Revision { return s.currentRevision() }
 
-func (c *caller) spoken() mcp.Revision {
-	if speak := c.dialect(); speak != nil {
-		return speak.revision()
+func (c *caller) currentRevision() mcp.Revision {
+	if e := c.currentEra(); e != nil {
+		return e.revision()
 	}
 	return ""
 }
 
-// posting makes a Conn of a carrier, for messages that nothing comes back for.
-type posting struct {
+// carrierConn makes a Conn of a carrier, for messages that nothing comes back for.
+type carrierConn struct {
 	carrier Carrier
 	caller  *caller
 	once    sync.Once
@@ -98,117 +98,117 @@ type posting struct {
 	err     error // why; set before closed is
 }
 
-func (p *posting) Read() ([]byte, error) {
+func (p *carrierConn) Read() ([]byte, error) {
 	<-p.closed
 	return nil, p.err
 }
 
-func (p *posting) Write(frame []byte) error {
+func (p *carrierConn) Write(frame []byte) error {
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(p.caller.base, patience)
 	defer cancel()
-	return p.caller.post(ctx, frame)
+	return p.caller.postMessage(ctx, frame)
 }
 
-// post sends a message that nothing comes back for.
-func (c *caller) post(ctx context.Context, frame []byte) error {
-	m := &Outbound{Frame: frame, Revision: c.spoken()}
+// postMessage sends a message that nothing comes back for.
+func (c *caller) postMessage(ctx context.Context, frame []byte) error {
+	m := &Outbound{Frame: frame, Revision: c.currentRevision()}
 	if msg, err := c.parser.Parse(frame); err == nil {
 		m.Method, m.Params = msg.Method, msg.Params
 	}
 	return c.carrier.Carry(ctx, m, nil)
 }
 
-func (p *posting) end(err error) {
+func (p *carrierConn) closeWith(err error) {
 	p.once.Do(func() { p.err = err; close(p.closed) })
 }
 
-func (p *posting) Close() error {
+func (p *carrierConn) Close() error {
 	err := p.carrier.Close()
-	p.end(mcp.ErrClosed)
+	p.closeWith(mcp.ErrClosed)
 	return err
 }
 
-// carry sends a request on a way of its own and waits for its response. Notifications are delivered as they come: those that
+// carryRequest sends a request on a way of its own and waits for its response. Notifications are delivered as they come: those that
 // come on that way by the goroutine that waits.
-func (c *caller) carry(ctx context.Context, req *mcp.Request, speak dialect) (*mcp.Response, error) {
-	x, err := c.register(ctx, req)
+func (c *caller) carryRequest(ctx context.Context, req *mcp.Request, e era) (*mcp.Response, error) {
+	x, err := c.registerExchange(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	defer c.drop(x)
-	w := way{caller: c, id: x.id, x: x, ctx: ctx}
-	listened := w.listenElsewhere(speak)
-	err = c.carrier.Carry(ctx, c.outbound(req, speak, x), &w)
+	defer c.releaseExchange(x)
+	w := carriedRequest{caller: c, id: x.id, exchange: x, ctx: ctx}
+	listened := w.deliverQueued(e)
+	err = c.carrier.Carry(ctx, c.newOutbound(req, e, x), &w)
 	listened()
 	select {
 	case w.reply = <-x.done: // it came on another way, or the caller is down
-		w.answered = true
+		w.hasReply = true
 	default:
 	}
 	switch {
-	case w.answered:
-		return c.finish(x, speak, w.reply)
-	case ctx.Err() != nil && speak.revision().Modern():
-		c.take(x.id)
+	case w.hasReply:
+		return c.finishExchange(x, e, w.reply)
+	case ctx.Err() != nil && e.revision().Modern():
+		c.takeExchange(x.id)
 		return nil, context.Cause(ctx) // the server has seen the way end
 	case ctx.Err() != nil:
-		return c.giveUp(ctx, x)
+		return c.cancelExchange(ctx, x, nil)
 	case err == nil:
 		err = errUnanswered
 	}
-	c.take(x.id)
+	c.takeExchange(x.id)
 	return nil, err
 }
 
 var errUnanswered = errors.New("the server ended its answer without a response")
 
-// carryAside is carry for a request of the handshake: the reply goes to x.done.
-func (c *caller) carryAside(ctx context.Context, req *mcp.Request, speak dialectParams, x *exchange) error {
+// carryInBackground is carry for a request of the handshake: the reply goes to x.done.
+func (c *caller) carryInBackground(ctx context.Context, req *mcp.Request, e paramsEncoder, x *exchange) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return mcp.ErrClosed
 	}
 	c.wg.Add(1)
-	m, w := c.outbound(req, speak, x), way{caller: c, id: x.id, ctx: ctx} // x is used again once it has its reply
+	m, w := c.newOutbound(req, e, x), carriedRequest{caller: c, id: x.id, ctx: ctx} // x is used again once it has its reply
 	go func() {
 		defer c.wg.Done()
 		err := c.carrier.Carry(c.base, m, &w)
 		if err == nil {
 			err = errUnanswered
 		}
-		c.fail(w.id, err)
+		c.failExchange(w.id, err)
 	}()
 	return nil
 }
 
-func (c *caller) outbound(req *mcp.Request, speak dialectParams, x *exchange) *Outbound {
+func (c *caller) newOutbound(req *mcp.Request, e paramsEncoder, x *exchange) *Outbound {
 	m := &Outbound{
-		Frame: c.request(req, speak, x), Method: req.Method, Params: req.Params, Request: true,
+		Frame: c.encodeRequest(req, e, x), Method: req.Method, Params: req.Params, Request: true,
 	}
-	if d, ok := speak.(dialect); ok {
+	if d, ok := e.(era); ok {
 		m.Revision = d.revision()
 	}
 	return m
 }
 
-// way is what one request is carried on, and its response comes back on.
-type way struct {
+// carriedRequest is what one request is carried on, and its response comes back on.
+type carriedRequest struct {
 	caller   *caller
 	id       jsonrpc.ID
-	x        *exchange // nil where whoever waits does so elsewhere
+	exchange *exchange // nil where whoever waits does so elsewhere
 	ctx      context.Context
-	answered bool
+	hasReply bool
 	reply    reply
 
 	delivering sync.Mutex // one notification after the other
 }
 
-// listenElsewhere delivers notifications of the request that come on another way, such as the standing stream of a legacy
+// deliverQueued delivers notifications of the request that come on another way, such as the standing stream of a legacy
 // session, until the function that it returns is called.
-func (w *way) listenElsewhere(speak dialect) (stop func()) {
-	if w.x.notify == nil || speak.revision().Modern() {
+func (w *carriedRequest) deliverQueued(e era) (stop func()) {
+	if w.exchange.notify == nil || e.revision().Modern() {
 		return func() {}
 	}
 	over, ended := make(chan struct{}), make(chan struct{})
@@ -216,8 +216,8 @@ func (w *way) listenElsewhere(speak dialect) (stop func()) {
 		defer close(ended)
 		for {
 			select {
-			case <-w.x.queue.wake:
-				w.deliver(nil)
+			case <-w.exchange.queue.wake:
+				w.deliverNotification(nil)
 			case <-over:
 				return
 			}
@@ -226,46 +226,46 @@ func (w *way) listenElsewhere(speak dialect) (stop func()) {
 	return func() { close(over); <-ended }
 }
 
-// deliver hands over what came on other ways, and then n, if it is not nil.
-func (w *way) deliver(n *mcp.Notification) {
+// deliverNotification hands over what came on other ways, and then n, if it is not nil.
+func (w *carriedRequest) deliverNotification(n *mcp.Notification) {
 	w.delivering.Lock()
 	defer w.delivering.Unlock()
-	w.x.queue.deliver(w.x.notify)
+	w.exchange.queue.deliverAll(w.exchange.notify)
 	if n != nil {
-		w.x.notify(*n)
+		w.exchange.notify(*n)
 	}
 }
 
 // Receive implements [Receiver].
-func (w *way) Receive(frame []byte) (done bool) {
+func (w *carriedRequest) Receive(frame []byte) (done bool) {
 	c := w.caller
 	if jsonrpc.IsBatch(frame) {
-		c.batch(frame)
-		return w.done()
+		c.handleBatch(frame)
+		return w.isDone()
 	}
 	msg, err := c.parser.Parse(frame)
 	if err != nil {
-		c.malformed(frame, msg.ID, err)
-		return w.done()
+		c.handleMalformed(frame, msg.ID, err)
+		return w.isDone()
 	}
 	switch {
 	case msg.IsResponse():
-		w.response(msg)
+		w.handleResponse(msg)
 	case msg.IsNotification():
-		w.notification(msg)
+		w.handleNotification(msg)
 	default:
-		c.questionIn(w.ctx, msg)
+		c.handleQuestion(w.ctx, msg)
 	}
-	return w.done()
+	return w.isDone()
 }
 
 // Began implements [Receiver].
-func (w *way) Began(from io.Closer) {
+func (w *carriedRequest) Began(from io.Closer) {
 	c := w.caller
 	c.mu.Lock()
-	answered := c.inFlight(w.id) == nil
-	if !answered && w.x != nil {
-		w.x.from = from
+	answered := c.findExchange(w.id) == nil
+	if !answered && w.exchange != nil {
+		w.exchange.source = from
 	}
 	c.mu.Unlock()
 	if answered {
@@ -273,42 +273,42 @@ func (w *way) Began(from io.Closer) {
 	}
 }
 
-// done reports whether the request has its response, on this way or another.
-func (w *way) done() bool {
-	if w.answered {
+// isDone reports whether the request has its response, on this way or another.
+func (w *carriedRequest) isDone() bool {
+	if w.hasReply {
 		return true
 	}
 	w.caller.mu.Lock()
 	defer w.caller.mu.Unlock()
-	return w.caller.inFlight(w.id) == nil
+	return w.caller.findExchange(w.id) == nil
 }
 
-// response takes a response. An error without id answers what could not be read: this request.
-func (w *way) response(msg jsonrpc.Message) {
-	if id := frames.UnquoteID(msg.ID); w.x == nil || !id.IsZero() && id != w.id {
+// handleResponse takes a response. An error without id answers what could not be read: this request.
+func (w *carriedRequest) handleResponse(msg jsonrpc.Message) {
+	if id := frames.UnquoteID(msg.ID); w.exchange == nil || !id.IsZero() && id != w.id {
 		if id.IsZero() {
 			msg.ID = w.id
 		}
-		w.caller.response(msg)
+		w.caller.handleResponse(msg)
 		return
 	}
-	if w.caller.take(w.id) != nil {
-		w.answered, w.reply = true, reply{result: msg.Result, refused: msg.Error}
+	if w.caller.takeExchange(w.id) != nil {
+		w.hasReply, w.reply = true, reply{result: msg.Result, refused: msg.Error}
 	}
 }
 
-// notification delivers what belongs to the request: all that comes on its way in the modern era, and in the legacy one what
+// handleNotification delivers what belongs to the request: all that comes on its way in the modern era, and in the legacy one what
 // is said to.
-func (w *way) notification(msg jsonrpc.Message) {
+func (w *carriedRequest) handleNotification(msg jsonrpc.Message) {
 	own := msg.Method == mcp.NotificationProgress || msg.Method == mcp.NotificationMessage
-	if modern := w.caller.spoken().Modern(); w.x == nil || !own && !(modern && w.x.method == mcp.MethodListen) {
-		w.caller.notification(msg)
+	if modern := w.caller.currentRevision().Modern(); w.exchange == nil || !own && !(modern && w.exchange.method == mcp.MethodListen) {
+		w.caller.handleNotification(msg)
 		return
 	}
 	n := mcp.Notification{Method: msg.Method, Params: msg.Params}
-	if w.x.notify == nil {
+	if w.exchange.notify == nil {
 		w.caller.in.Notify(n)
 		return
 	}
-	w.deliver(&n)
+	w.deliverNotification(&n)
 }

@@ -10,36 +10,36 @@ import (
 // maxQueue bounds the notifications that wait for a slow listener.
 const maxQueue = 1024
 
-// queue holds notifications on their way to one listener. When it is full, one that repeats another is dropped, else the
+// notificationQueue holds notifications on their way to one listener. When it is full, one that repeats another is dropped, else the
 // oldest.
-type queue struct {
+type notificationQueue struct {
 	wake chan struct{} // nil where nobody listens; has room for one
 
-	mu    sync.Mutex
-	items []mcp.Notification
-	spare []mcp.Notification // memory that has been delivered; of who delivers
+	mu       sync.Mutex
+	items    []mcp.Notification
+	reusable []mcp.Notification // memory that has been delivered; of who delivers
 }
 
-func (q *queue) push(n mcp.Notification) {
+func (q *notificationQueue) push(n mcp.Notification) {
 	q.mu.Lock()
-	if len(q.items) >= maxQueue && !q.holds(n) {
+	if len(q.items) >= maxQueue && !q.contains(n) {
 		q.items = append(q.items[:0], q.items[1:]...)
 	}
 	if len(q.items) < maxQueue {
 		q.items = append(q.items, n)
 	}
 	q.mu.Unlock()
-	q.rouse()
+	q.wakeReader()
 }
 
-func (q *queue) rouse() {
+func (q *notificationQueue) wakeReader() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (q *queue) holds(n mcp.Notification) bool {
+func (q *notificationQueue) contains(n mcp.Notification) bool {
 	for _, item := range q.items {
 		if item.Method == n.Method && bytes.Equal(item.Params, n.Params) {
 			return true
@@ -48,13 +48,13 @@ func (q *queue) holds(n mcp.Notification) bool {
 	return false
 }
 
-// deliver hands over what waits, in order, until nothing is left.
-func (q *queue) deliver(notify func(mcp.Notification)) {
+// deliverAll hands over what waits, in order, until nothing is left.
+func (q *notificationQueue) deliverAll(notify func(mcp.Notification)) {
 	for {
 		q.mu.Lock()
 		items := q.items
 		if len(items) > 0 {
-			q.items, q.spare = q.spare[:0], nil
+			q.items, q.reusable = q.reusable[:0], nil
 		}
 		q.mu.Unlock()
 		if len(items) == 0 {
@@ -64,6 +64,6 @@ func (q *queue) deliver(notify func(mcp.Notification)) {
 			notify(n)
 		}
 		clear(items)
-		q.spare = items
+		q.reusable = items
 	}
 }

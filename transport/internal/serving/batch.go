@@ -9,8 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// batch collects the responses to a batch of requests (revision 2025-03-26) and sends them as one.
-type batch struct {
+// responseBatch collects the responses to a batch of requests (revision 2025-03-26) and sends them as one.
+type responseBatch struct {
 	to Writer
 
 	mu   sync.Mutex
@@ -18,8 +18,8 @@ type batch struct {
 	out  []byte
 }
 
-// add takes one response, nil for a request that is not answered.
-func (b *batch) add(frame []byte) {
+// addResponse takes one response, nil for a request that is not answered.
+func (b *responseBatch) addResponse(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if frame != nil {
@@ -35,8 +35,8 @@ func (b *batch) add(frame []byte) {
 	}
 }
 
-// batch serves a batch where the session's revision has them, and refuses it elsewhere.
-func (s *server) batch(frame []byte) {
+// serveBatch serves a batch where the session's revision has them, and refuses it elsewhere.
+func (s *server) serveBatch(frame []byte) {
 	ss := s.legacySession()
 	if ss == nil || !ss.Revision.Batches() {
 		frames.Show(s.opts.Tap, transport.Stray, frame, nil)
@@ -50,7 +50,7 @@ func (s *server) batch(frame []byte) {
 		return
 	}
 	frames.Show(s.opts.Tap, transport.Received, frame, nil)
-	b := &batch{to: s}
+	b := &responseBatch{to: s}
 	var refused [][]byte
 	messages := make([]jsonrpc.Message, 0, len(raws))
 	for _, raw := range raws {
@@ -59,7 +59,7 @@ func (s *server) batch(frame []byte) {
 			err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
 		}
 		if err != nil {
-			if answer := s.malformed(raw, msg.ID, err.(*mcp.Error)); answer != nil {
+			if answer := s.answerMalformed(raw, msg.ID, err.(*mcp.Error)); answer != nil {
 				b.open++
 				refused = append(refused, answer)
 			}
@@ -71,10 +71,10 @@ func (s *server) batch(frame []byte) {
 		messages = append(messages, msg)
 	}
 	for _, answer := range refused {
-		b.add(answer)
+		b.addResponse(answer)
 	}
 	for _, msg := range messages {
-		s.message(msg, b)
+		s.handleMessage(msg, b)
 	}
 }
 

@@ -38,7 +38,7 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 		e.opts.Revisions = mcp.Revisions()
 	}
 	if e.opts.Vocabulary == nil {
-		e.opts.Vocabulary = vocabularyOf(h)
+		e.opts.Vocabulary = handlerVocabulary(h)
 	}
 	e.opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, transport.DefaultMaxConcurrent)
 	e.opts.DrainTimeout = cmp.Or(opts.DrainTimeout, 2*time.Second)
@@ -47,8 +47,8 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 	return e
 }
 
-// vocabularyOf returns what a handler says that it understands; the core alone if it does not say.
-func vocabularyOf(h mcp.Handler) *mcp.Vocabulary {
+// handlerVocabulary returns what a handler says that it understands; the core alone if it does not say.
+func handlerVocabulary(h mcp.Handler) *mcp.Vocabulary {
 	if own, ok := h.(mcp.Versed); ok {
 		if v := own.Vocabulary(); v != nil {
 			return v
@@ -61,8 +61,8 @@ func (e *edge) logFailure(r *mcp.Request, err error) {
 	e.logger.Error("a request failed", "method", r.Method, "err", err)
 }
 
-// notify passes a client's notification to a handler that takes them.
-func (e *edge) notify(ctx context.Context, msg jsonrpc.Message) {
+// passNotification passes a client's notification to a handler that takes them.
+func (e *edge) passNotification(ctx context.Context, msg jsonrpc.Message) {
 	h, ok := e.handler.(mcp.NotificationHandler)
 	if !ok {
 		return

@@ -12,19 +12,19 @@ import (
 // takes none. begun is called when the handler listens, before the first change, and may be called again. The caller ends ctx
 // when it has ended the session.
 func (s *Session) Listen(ctx context.Context, out Writer, begun func()) {
-	if !s.enter() {
+	if !s.beginWork() {
 		return
 	}
 	defer s.work.Done()
-	l := newListening(s, out, begun)
-	defer l.over.Store(true)
-	if _, err := s.edge.invoke(ctx, &l.req); err != nil && ctx.Err() == nil {
+	l := newListSubscription(s, out, begun)
+	defer l.closed.Store(true)
+	if _, err := s.edge.callHandler(ctx, &l.req); err != nil && ctx.Err() == nil {
 		s.edge.logger.Debug("the server takes no subscriptions", "err", err)
 	}
 }
 
-// enter begins work that Wait waits for, unless the session has ended.
-func (s *Session) enter() bool {
+// beginWork begins work that Wait waits for, unless the session has ended.
+func (s *Session) beginWork() bool {
 	s.session.mu.Lock()
 	defer s.session.mu.Unlock()
 	if s.closed {
@@ -34,21 +34,21 @@ func (s *Session) enter() bool {
 	return true
 }
 
-// listening is a subscription to changes of lists, and the peer of its request.
-type listening struct {
-	req   mcp.Request
-	out   Writer
-	begun func()
-	over  atomic.Bool
+// listSubscription is a subscription to changes of lists, and the peer of its request.
+type listSubscription struct {
+	req      mcp.Request
+	out      Writer
+	onActive func()
+	closed   atomic.Bool
 }
 
 var allLists = []byte(`{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}}`)
 
-// newListening is not part of Listen, on whose stack a subscription waits.
+// newListSubscription is not part of Listen, on whose stack a subscription waits.
 //
 //go:noinline
-func newListening(s *Session, out Writer, begun func()) *listening {
-	l := &listening{out: out, begun: begun}
+func newListSubscription(s *Session, out Writer, begun func()) *listSubscription {
+	l := &listSubscription{out: out, onActive: begun}
 	l.req = mcp.Request{
 		Method: mcp.MethodListen, Params: allLists, Revision: s.Revision, ClientCapabilities: s.Capabilities,
 		ClientInfo: s.ClientInfo, Principal: s.principal, Peer: l,
@@ -57,15 +57,15 @@ func newListening(s *Session, out Writer, begun func()) *listening {
 }
 
 // Notify implements [mcp.Peer].
-func (l *listening) Notify(context.Context, mcp.Notification) error { return nil }
+func (l *listSubscription) Notify(context.Context, mcp.Notification) error { return nil }
 
 // Change implements [mcp.Peer]. What a handler has left to say when its ctx has ended is still taken.
-func (l *listening) Change(_ context.Context, change mcp.Change) error {
+func (l *listSubscription) Change(_ context.Context, change mcp.Change) error {
 	switch {
-	case l.over.Load():
+	case l.closed.Load():
 		return mcp.ErrPeerGone
 	case change.Method == mcp.NotificationAcknowledged:
-		l.begun()
+		l.onActive()
 		return nil
 	}
 	return l.out.Write(jsonrpc.AppendNotification(nil, change.Method, change.Params))

@@ -12,18 +12,18 @@ import (
 // maxSubscriptions bounds the resources that one legacy session may subscribe to.
 const maxSubscriptions = 1024
 
-// listener is the peer of a session's own subscription.
-type listener struct {
+// subscription is the peer of a session's own subscription.
+type subscription struct {
 	session *session
 	acked   chan mcp.SubscriptionFilter // the acknowledged filter; closed when the subscription has ended
 	ctx     context.Context             // of the subscription
 	uri     string                      // of the resource; empty for lists
 	cancel  context.CancelFunc          // of the subscription to a resource
 
-	mu    sync.Mutex // orders what is sent for the subscription
-	over  bool
-	holds bool // until the handshake has ended
-	held  []mcp.Change
+	mu        sync.Mutex // orders what is sent for the subscription
+	closed    bool
+	holdsBack bool // until the handshake has ended
+	held      []mcp.Change
 }
 
 // watchLists starts to listen to changes of lists, which are held back until the client has ended the handshake. What it
@@ -31,29 +31,29 @@ type listener struct {
 func (ss *session) watchLists() <-chan mcp.SubscriptionFilter {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	l := &listener{session: ss, acked: make(chan mcp.SubscriptionFilter, 1), holds: true}
+	l := &subscription{session: ss, acked: make(chan mcp.SubscriptionFilter, 1), holdsBack: true}
 	if ss.closed {
 		close(l.acked)
 		return l.acked
 	}
 	ctx, cancel := context.WithCancel(ss.base)
-	ss.lists, ss.listening = l, cancel
-	ss.listen(ctx, l, nil, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+	ss.lists, ss.cancelLists = l, cancel
+	ss.runSubscription(ctx, l, nil, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
 	return l.acked
 }
 
-// begin passes on changes of lists from now on.
-func (ss *session) begin() {
+// releaseLists passes on changes of lists from now on.
+func (ss *session) releaseLists() {
 	ss.mu.Lock()
 	l := ss.lists
 	ss.mu.Unlock()
 	if l != nil {
-		l.release()
+		l.releaseHeld()
 	}
 }
 
-// listen runs a subscription against the handler, as a modern client would. The header is that of the request that it is for.
-func (ss *session) listen(ctx context.Context, l *listener, header map[string][]string, f mcp.SubscriptionFilter) {
+// runSubscription runs a subscription against the handler, as a modern client would. The header is that of the request that it is for.
+func (ss *session) runSubscription(ctx context.Context, l *subscription, header map[string][]string, f mcp.SubscriptionFilter) {
 	params, err := mcp.Encode(mcp.ListenParams{Notifications: f})
 	if err != nil {
 		panic(err) // a filter made of booleans and strings
@@ -66,27 +66,27 @@ func (ss *session) listen(ctx context.Context, l *listener, header map[string][]
 	ss.wg.Add(1)
 	go func() {
 		defer ss.wg.Done()
-		defer ss.over(l)
-		defer l.end()
-		if _, err := ss.edge.invoke(ctx, req); err != nil && ctx.Err() == nil {
+		defer ss.forgetSubscription(l)
+		defer l.closeSubscription()
+		if _, err := ss.edge.callHandler(ctx, req); err != nil && ctx.Err() == nil {
 			ss.edge.logger.Debug("the server takes no subscriptions", "err", err)
 		}
 	}()
 }
 
-func (l *listener) end() {
+func (l *subscription) closeSubscription() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.over = true
+	l.closed = true
 	close(l.acked)
 }
 
-func (l *listener) Notify(context.Context, mcp.Notification) error { return nil }
+func (l *subscription) Notify(context.Context, mcp.Notification) error { return nil }
 
-func (l *listener) Change(_ context.Context, change mcp.Change) error {
+func (l *subscription) Change(_ context.Context, change mcp.Change) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over || l.ctx.Err() != nil {
+	if l.closed || l.ctx.Err() != nil {
 		return mcp.ErrPeerGone
 	}
 	if change.Method == mcp.NotificationAcknowledged {
@@ -100,15 +100,15 @@ func (l *listener) Change(_ context.Context, change mcp.Change) error {
 		}
 		return nil
 	}
-	if l.holds {
-		l.hold(change)
+	if l.holdsBack {
+		l.holdBack(change)
 		return nil
 	}
 	return l.session.out.Write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
 }
 
-// hold keeps one change of each kind.
-func (l *listener) hold(change mcp.Change) {
+// holdBack keeps one change of each kind.
+func (l *subscription) holdBack(change mcp.Change) {
 	for _, held := range l.held {
 		if held.Method == change.Method {
 			return
@@ -117,17 +117,17 @@ func (l *listener) hold(change mcp.Change) {
 	l.held = append(l.held, change)
 }
 
-// release sends what was held back, and holds back no more.
-func (l *listener) release() {
+// releaseHeld sends what was held back, and holds back no more.
+func (l *subscription) releaseHeld() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, change := range l.held {
 		_ = l.session.out.Write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
 	}
-	l.holds, l.held = false, nil
+	l.holdsBack, l.held = false, nil
 }
 
-func uriOf(params []byte) (string, *mcp.Error) {
+func readURI(params []byte) (string, *mcp.Error) {
 	uri, _ := rawjson.String(rawjson.Lookup(params, "uri"))
 	if uri == "" {
 		return "", mcp.InvalidParams("uri must be a non-empty string")
@@ -137,11 +137,11 @@ func uriOf(params []byte) (string, *mcp.Error) {
 
 // subscribe passes on changes of one resource, if the handler agrees.
 func (ss *session) subscribe(ctx context.Context, params []byte, header map[string][]string) *mcp.Error {
-	uri, refused := uriOf(params)
+	uri, refused := readURI(params)
 	if refused != nil {
 		return refused
 	}
-	l, refused := ss.reserve(uri, header)
+	l, refused := ss.startSubscription(uri, header)
 	if l == nil {
 		return refused
 	}
@@ -161,8 +161,8 @@ func (ss *session) subscribe(ctx context.Context, params []byte, header map[stri
 	}
 }
 
-// reserve starts the subscription to a resource; nil without an error means that there is one.
-func (ss *session) reserve(uri string, header map[string][]string) (*listener, *mcp.Error) {
+// startSubscription starts the subscription to a resource; nil without an error means that there is one.
+func (ss *session) startSubscription(uri string, header map[string][]string) (*subscription, *mcp.Error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if _, subscribed := ss.resources[uri]; subscribed || ss.closed {
@@ -172,12 +172,12 @@ func (ss *session) reserve(uri string, header map[string][]string) (*listener, *
 		return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "more than %d resources are subscribed to", maxSubscriptions)
 	}
 	ctx, cancel := context.WithCancel(ss.base)
-	l := &listener{session: ss, acked: make(chan mcp.SubscriptionFilter, 1), uri: uri, cancel: cancel}
+	l := &subscription{session: ss, acked: make(chan mcp.SubscriptionFilter, 1), uri: uri, cancel: cancel}
 	if ss.resources == nil {
-		ss.resources = map[string]*listener{}
+		ss.resources = map[string]*subscription{}
 	}
 	ss.resources[uri] = l
-	ss.listen(ctx, l, header, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+	ss.runSubscription(ctx, l, header, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
 	return l, nil
 }
 
@@ -190,8 +190,8 @@ func (ss *session) unsubscribe(uri string) {
 	}
 }
 
-// over forgets the subscription that l was, which the handler has ended: the client may subscribe again.
-func (ss *session) over(l *listener) {
+// forgetSubscription forgets the subscription that l was, which the handler has ended: the client may subscribe again.
+func (ss *session) forgetSubscription(l *subscription) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if l.uri != "" && ss.resources[l.uri] == l {

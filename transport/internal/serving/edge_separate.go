@@ -19,7 +19,7 @@ import (
 // served by [Serve]. An Edge is safe for concurrent use.
 type Edge struct {
 	edge
-	place string // of questions: another process must not take their answers for those to its own
+	idPrefix string // of questions: another process must not take their answers for those to its own
 }
 
 // NewEdge returns the edge of h. MaxConcurrent bounds the requests in flight of one legacy session; Principal is not used.
@@ -50,29 +50,29 @@ type Outgoing struct {
 	Error *mcp.Error
 }
 
-func refusal(id jsonrpc.ID, e *mcp.Error) Outgoing {
+func newRefusal(id jsonrpc.ID, e *mcp.Error) Outgoing {
 	return Outgoing{jsonrpc.AppendError(nil, id, e), e}
 }
 
 // Serve serves a request of the modern era, until it is settled or ctx ends: that cancels it.
 func (e *Edge) Serve(ctx context.Context, in *Incoming) Outgoing {
-	c, refused := e.admit(in)
+	c, refused := e.admitRequest(in)
 	if refused != nil {
-		return refusal(in.ID, refused)
+		return newRefusal(in.ID, refused)
 	}
 	c.ctx = ctx
-	frame, refused := c.answer()
+	frame, refused := c.answerRequest()
 	return Outgoing{frame, refused}
 }
 
-// admit is not part of Serve, on whose stack a subscription waits.
-func (e *Edge) admit(in *Incoming) (*call, *mcp.Error) {
-	c := e.call(in, e.modern)
-	return c, c.era.request(&c.req, readMeta(c.req.Meta))
+// admitRequest is not part of Serve, on whose stack a subscription waits.
+func (e *Edge) admitRequest(in *Incoming) (*call, *mcp.Error) {
+	c := e.newCall(in, e.modern)
+	return c, c.era.fillRequest(&c.req, readMeta(c.req.Meta))
 }
 
-func (e *Edge) call(in *Incoming, speak era) *call {
-	c := &call{id: in.ID, edge: &e.edge, out: in.Out, era: speak}
+func (e *Edge) newCall(in *Incoming, spoken era) *call {
+	c := &call{id: in.ID, edge: &e.edge, out: in.Out, era: spoken}
 	c.req = mcp.Request{
 		Method: in.Method, Params: in.Params, Principal: in.Principal, Header: in.Header, Peer: c,
 		Meta: rawjson.Lookup(in.Params, "_meta"),
@@ -81,7 +81,7 @@ func (e *Edge) call(in *Incoming, speak era) *call {
 }
 
 // Notify passes a client's notification to a handler that takes them.
-func (e *Edge) Notify(ctx context.Context, msg jsonrpc.Message) { e.notify(ctx, msg) }
+func (e *Edge) Notify(ctx context.Context, msg jsonrpc.Message) { e.passNotification(ctx, msg) }
 
 // Shutdown is the cause with which a carrier ends the ctx of a subscription that it wants to end well: with a result.
 func Shutdown() error { return errShutdown }
@@ -90,7 +90,7 @@ func Shutdown() error { return errShutdown }
 type Session struct {
 	session
 	edge  *Edge
-	calls inFlight
+	calls callTable
 	stop  context.CancelCauseFunc
 	work  sync.WaitGroup
 }
@@ -98,8 +98,8 @@ type Session struct {
 // NewSession returns the session of a handshake that is over, here or elsewhere. What belongs to no call goes to out. The
 // session lives until End.
 func (e *Edge) NewSession(st SessionState, p mcp.Principal, out Writer) *Session {
-	s := &Session{session: session{edge: &e.edge, SessionState: st, logLevel: mcp.LevelInfo, principal: p, out: out, place: e.place}, edge: e}
-	s.calls.most = e.opts.MaxConcurrent
+	s := &Session{session: session{edge: &e.edge, SessionState: st, logLevel: mcp.LevelInfo, principal: p, out: out, idPrefix: e.idPrefix}, edge: e}
+	s.calls.limit = e.opts.MaxConcurrent
 	s.base, s.stop = context.WithCancelCause(context.Background())
 	s.wg = &s.work
 	return s
@@ -107,14 +107,14 @@ func (e *Edge) NewSession(st SessionState, p mcp.Principal, out Writer) *Session
 
 // Initialize answers initialize. The session is nil where it was refused.
 func (e *Edge) Initialize(ctx context.Context, in *Incoming, out Writer) (Outgoing, *Session) {
-	st, refused := e.handshake(in.Params)
+	st, refused := e.readInitialize(in.Params)
 	if refused != nil {
-		return refusal(in.ID, refused), nil
+		return newRefusal(in.ID, refused), nil
 	}
-	st.Capabilities, st.ClientInfo = kept(st.Capabilities), kept(st.ClientInfo)
+	st.Capabilities, st.ClientInfo = slices.Clone(st.Capabilities), slices.Clone(st.ClientInfo) // they outlive the frame
 	s := e.NewSession(st, in.Principal, out)
 	s.discard = func() { s.End(errSessionOver) }
-	answer := s.serve(ctx, in, opening{&s.session})
+	answer := s.serveIn(ctx, in, initializing{&s.session})
 	if answer.Error != nil || answer.Frame == nil {
 		s.discard()
 		return answer, nil
@@ -122,25 +122,22 @@ func (e *Edge) Initialize(ctx context.Context, in *Incoming, out Writer) (Outgoi
 	return answer, s
 }
 
-// kept copies what must outlive its frame.
-func kept(raw mcp.Object) mcp.Object { return append(mcp.Object(nil), raw...) }
-
 // Serve serves a request of the session. The end of ctx does not cancel it: the client's word does, and the session's end.
 func (s *Session) Serve(ctx context.Context, in *Incoming) Outgoing {
-	return s.serve(ctx, in, &s.session)
+	return s.serveIn(ctx, in, &s.session)
 }
 
-func (s *Session) serve(ctx context.Context, in *Incoming, speak era) Outgoing {
-	c := s.edge.call(in, speak)
-	refused := speak.request(&c.req, readMeta(c.req.Meta))
+func (s *Session) serveIn(ctx context.Context, in *Incoming, e era) Outgoing {
+	c := s.edge.newCall(in, e)
+	refused := e.fillRequest(&c.req, readMeta(c.req.Meta))
 	if refused == nil {
-		refused = s.calls.enter(context.WithoutCancel(ctx), c)
+		refused = s.calls.addCall(context.WithoutCancel(ctx), c)
 	}
 	if refused != nil {
-		return refusal(in.ID, refused)
+		return newRefusal(in.ID, refused)
 	}
-	defer s.calls.done(c)
-	frame, refused := c.answer()
+	defer s.calls.finishCall(c)
+	frame, refused := c.answerRequest()
 	return Outgoing{frame, refused}
 }
 
@@ -148,13 +145,13 @@ func (s *Session) serve(ctx context.Context, in *Incoming, speak era) Outgoing {
 func (s *Session) Receive(msg jsonrpc.Message) bool {
 	switch {
 	case msg.IsResponse():
-		return s.answer(msg)
+		return s.deliverAnswer(msg)
 	case msg.Method == mcp.NotificationCancelled:
-		if err := s.calls.cancelled(msg.Params); err != nil {
+		if err := s.calls.handleCancelled(msg.Params); err != nil {
 			s.edge.logger.Warn("an unusable message was received", "err", err)
 		}
 	case msg.Method != mcp.NotificationInitialized:
-		s.edge.notify(s.base, msg)
+		s.edge.passNotification(s.base, msg)
 	}
 	return true
 }
@@ -163,7 +160,7 @@ func (s *Session) Receive(msg jsonrpc.Message) bool {
 func (s *Session) Busy() bool {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	return s.calls.count() > 0
+	return s.calls.countCalls() > 0
 }
 
 // Subscriptions returns the URIs of the resources that the client has subscribed to, in order.
@@ -189,7 +186,7 @@ func (s *Session) Subscribe(ctx context.Context, uris []string) {
 }
 
 // LogLevel returns the level that the client has set.
-func (s *Session) LogLevel() mcp.LoggingLevel { return s.level() }
+func (s *Session) LogLevel() mcp.LoggingLevel { return s.currentLevel() }
 
 // SetLogLevel sets it, where it was set elsewhere.
 func (s *Session) SetLogLevel(l mcp.LoggingLevel) {
@@ -203,13 +200,13 @@ func (s *Session) SetLogLevel(l mcp.LoggingLevel) {
 func (s *Session) Cancel(cause error) {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	s.calls.each(func(c *call) { c.cancel(cause) })
+	s.calls.forEachCall(func(c *call) { c.cancel(cause) })
 }
 
 // End cancels everything that runs for the session, with its cause.
 func (s *Session) End(cause error) {
-	s.end()
-	s.calls.end(fmt.Errorf("%w: %w", mcp.ErrConnection, cause))
+	s.endSession()
+	s.calls.cancelAll(fmt.Errorf("%w: %w", mcp.ErrConnection, cause))
 	s.stop(cause)
 }
 
@@ -217,5 +214,5 @@ func (s *Session) End(cause error) {
 // timeout.
 func (s *Session) Wait() bool {
 	limit := s.edge.opts.DrainTimeout
-	return timeout.Wait(&s.calls.busy, limit) && timeout.Wait(&s.work, limit)
+	return timeout.Wait(&s.calls.running, limit) && timeout.Wait(&s.work, limit)
 }
