@@ -19,55 +19,56 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// caller is the calling side of one connection on which all messages share one channel.
+// caller is the calling side of one connection. It implements [mcp.Transport] and [mcp.Notifier].
 type caller struct {
 	conn         transport.Conn
-	carrier      Carrier // carries requests; nil where they share the conn
+	carrier      Carrier // sends each request separately; nil if requests are written to conn
 	in           mcp.Inbound
 	opts         transport.ClientOptions
 	logger       *slog.Logger
 	parser       jsonrpc.Parser
-	base         context.Context // of what the server asks
+	base         context.Context // parent of the contexts of questions; ends with the connection
 	cancel       context.CancelCauseFunc
 	done         chan struct{} // closed when the reading loop has ended
 	wg           sync.WaitGroup
-	receivers    []*exchange  // of the notification at hand; of the reading loop
-	activeWrites atomic.Int64 // frames that are being written
+	receivers    []*exchange  // scratch memory of the reading loop: the exchanges that get the current notification
+	activeWrites atomic.Int64 // number of frames that are being written
 	unaddressed  frames.UnaddressedCounter
-	serialTurn   chan struct{} // held by a call, where calls run one at a time
-	lateProbe    *lateProbe    // nil for none; of who connects
+	serialTurn   chan struct{} // held by the running call if calls run one at a time; otherwise nil
+	lateProbe    *lateProbe    // used by Connect only; nil if the probe was answered
 
 	mu        sync.Mutex
 	era       era // nil until the era is known
 	lastID    int64
-	pending   map[int64]*exchange                    // by number: ids of this side are integers
-	free      []*exchange                            // answered, and used again
-	questions map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered
-	err       error                                  // why the connection is over
+	pending   map[int64]*exchange                    // requests in flight, by id: this side uses integer ids
+	free      []*exchange                            // finished exchanges for reuse
+	questions map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered, by id
+	err       error                                  // why the connection has ended; nil while it lasts
 	closed    bool
-	connected bool // Connect has returned: the Inbound hears of the connection's end
+	connected bool // Connect has returned, so the Inbound is told when the connection ends
 }
 
-// exchange is a request in flight.
+// exchange is a request in flight and, later, its reply. Exchanges are reused.
 type exchange struct {
 	id            jsonrpc.ID
 	method        string
 	ctx           context.Context
-	wantsLogs     bool                    // whether it may have log messages
-	wantsProgress bool                    // whether progress is asked for
-	filter        *mcp.SubscriptionFilter // of a subscription
-	lateProbe     bool                    // a probe that nobody waits for; what names no request does not answer it
+	wantsLogs     bool                    // the request has a log level
+	wantsProgress bool                    // the request has a progress token
+	filter        *mcp.SubscriptionFilter // of a subscriptions/listen request; otherwise nil
+	lateProbe     bool                    // a probe that Connect no longer waits for; a response without an id is not its response
 	done          chan reply
 
-	source io.Closer // what its way back is read from; nil where there is none of its own
+	source io.Closer // body of the HTTP response that should hold the reply; nil if there is none
 
-	replyRead bool // the reply has been read
+	replyRead bool // the reply has been received from done
 
-	notify func(mcp.Notification) // nil where nobody listens
+	notify func(mcp.Notification) // receives the request's notifications; may be nil
 	queue  notificationQueue
 }
 
-// deliverReply gives an exchange, which has been taken, its reply. Who waits for it may use the exchange again from then on.
+// deliverReply passes the reply to the waiting goroutine, which may reuse x from then on. The
+// caller must have removed x from the requests in flight.
 func (x *exchange) deliverReply(r reply) {
 	wake := x.queue.wake
 	x.done <- r
@@ -77,7 +78,8 @@ func (x *exchange) deliverReply(r reply) {
 	}
 }
 
-// reply ends an exchange: a response, or the error of the connection.
+// reply ends an exchange: with a result, with the server's error, or with the error of the
+// connection.
 type reply struct {
 	result  json.RawMessage
 	refused *jsonrpc.Error
@@ -121,7 +123,7 @@ func (c *caller) setEra(e era) {
 	c.era = e
 }
 
-// markConnected ends Connect, with the error of a connection that is lost already.
+// markConnected ends Connect. It returns an error if the connection has been lost meanwhile.
 func (c *caller) markConnected() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,14 +144,14 @@ func (c *caller) Close() error {
 	c.mu.Unlock()
 	err := c.conn.Close()
 	<-c.done
-	const patience = 2 * time.Second // for handlers of questions, whose contexts have ended
+	const patience = 2 * time.Second // limit for the handlers of questions; their contexts have ended
 	if !timeout.Wait(&c.wg, patience) {
-		c.logger.Error("answers to the server's questions went on after Close; they were left behind")
+		c.logger.Error("handlers of the server's requests were still running 2 seconds after Close")
 	}
 	return err
 }
 
-// readFrames is the connection's reading loop; what ends it ends every exchange.
+// readFrames is the reading loop. When it ends, it fails all exchanges.
 func (c *caller) readFrames() {
 	defer close(c.done)
 	for {
@@ -166,7 +168,7 @@ func (c *caller) readFrames() {
 	}
 }
 
-// failConnection fails everything that waits, once, and tells the Inbound unless Close was called.
+// failConnection fails the exchanges in flight and, unless Close was called, tells the Inbound.
 func (c *caller) failConnection(err error) {
 	c.mu.Lock()
 	closed := c.closed
@@ -219,7 +221,8 @@ func (c *caller) handleMessage(msg jsonrpc.Message) {
 	}
 }
 
-// handleBatch takes the messages of a batch one by one; a server of revision 2025-03-26 may send them.
+// handleBatch handles the messages of a batch one by one. Servers of revision 2025-03-26 may send
+// batches.
 func (c *caller) handleBatch(frame []byte) {
 	raws, err := jsonrpc.Batch(frame, frames.MaxBatch)
 	if e := c.currentEra(); err == nil && (e == nil || !e.revision().Batches()) {
@@ -244,7 +247,7 @@ func (c *caller) handleBatch(frame []byte) {
 func (c *caller) handleResponse(msg jsonrpc.Message) {
 	id := frames.UnquoteID(msg.ID)
 	if id.IsZero() {
-		id = c.onlyAwaitedID() // an error without id answers what could not be read
+		id = c.onlyAwaitedID() // an error without an id answers an unreadable request
 	}
 	if x := c.takeExchange(id); x != nil {
 		from := x.source
@@ -255,10 +258,11 @@ func (c *caller) handleResponse(msg jsonrpc.Message) {
 		return
 	}
 	c.unaddressed.Add()
-	c.logger.Debug("a response came to nothing that is in flight", "id", msg.ID.String())
+	c.logger.Debug("received a response that answers no request", "id", msg.ID.String())
 }
 
-// takeExchange removes an exchange from those in flight: whoever takes it ends it.
+// takeExchange removes an exchange from those in flight and returns it, or nil. The caller must
+// deliver its reply.
 func (c *caller) takeExchange(id jsonrpc.ID) *exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,9 +271,10 @@ func (c *caller) takeExchange(id jsonrpc.ID) *exchange {
 	return x
 }
 
-// findExchange returns the exchange with the id, or nil. c.mu is held, as it is for forget.
+// findExchange returns the exchange with the id, or nil. The caller holds c.mu, here and for
+// removeExchange.
 func (c *caller) findExchange(id jsonrpc.ID) *exchange {
-	n, _ := id.Int() // 0, which is never given, for anything else
+	n, _ := id.Int() // 0 for other ids, which no exchange has
 	return c.pending[n]
 }
 
@@ -285,7 +290,7 @@ func (c *caller) handleNotification(msg jsonrpc.Message) {
 	}
 	e := c.currentEra()
 	if e == nil {
-		return // nothing is owed before the handshake
+		return // no request can get notifications before the handshake
 	}
 	c.receivers = e.findReceivers(n, c.receivers[:0])
 	for _, x := range c.receivers {
@@ -298,7 +303,8 @@ func (c *caller) handleNotification(msg jsonrpc.Message) {
 	}
 }
 
-// handleCancelled takes the server's cancellation of a question, or of a subscription: that is its graceful end.
+// handleCancelled handles a cancellation by the server: of a question, or of a subscription,
+// which it ends without an error. It reports whether the notification has been handled.
 func (c *caller) handleCancelled(params []byte) bool {
 	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
 	if err != nil {
@@ -332,7 +338,7 @@ func (c *caller) Notify(ctx context.Context, n mcp.Notification) error {
 		return err
 	}
 	if n.Method == mcp.NotificationRootsChanged && e.revision().Modern() {
-		return nil // servers ask for roots each time
+		return nil // modern servers ask for the roots each time
 	}
 	frame := jsonrpc.AppendNotification(nil, n.Method, n.Params)
 	if c.carrier != nil {

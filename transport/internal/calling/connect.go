@@ -16,9 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Connect makes a ready transport of a connection. It finds out which era the server speaks, unless the options pin a
-// revision or the endpoint's verdict is remembered, and remembers it. The transport owns conn from then on; where
-// Connect fails, it has closed it. ctx bounds Connect, not the transport.
+// Connect returns a transport over conn; see package overconn for its contract.
 func Connect(ctx context.Context, conn transport.Conn, in mcp.Inbound, endpoint string, opts transport.ClientOptions) (mcp.Transport, error) {
 	c := newCaller(frames.TapSent(conn, opts.Tap), in, opts)
 	go c.readFrames()
@@ -28,7 +26,7 @@ func Connect(ctx context.Context, conn transport.Conn, in mcp.Inbound, endpoint 
 	return c, nil
 }
 
-// connectTo makes the caller ready; where it fails, the caller is closed.
+// connectTo finds the server's era and remembers it. If it fails, it closes the caller.
 func (c *caller) connectTo(ctx context.Context, endpoint string) error {
 	err := c.opts.Check()
 	var e era
@@ -53,16 +51,16 @@ func (c *caller) connectTo(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// era is what the two eras do differently on the calling side.
+// era is everything that the two eras of the protocol do differently on the calling side.
 type era interface {
-	// dialectParams appends a request's params, with what the era puts into _meta.
 	paramsEncoder
 	revision() mcp.Revision
-	// interceptRequest serves methods that do not simply go over the wire; handled is false for all others.
+	// interceptRequest runs before a request is sent. handled reports that it has answered the
+	// request itself, with a result or an error.
 	interceptRequest(ctx context.Context, req *mcp.Request) (res *mcp.Response, err error, handled bool)
 	// findReceivers appends the exchanges that a notification belongs to.
 	findReceivers(n mcp.Notification, takers []*exchange) []*exchange
-	// answerQuestion answers what the server asks.
+	// answerQuestion answers a request of the server.
 	answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
 }
 
@@ -85,7 +83,8 @@ func (c *caller) negotiateEra(ctx context.Context, endpoint string) (era, error)
 	return c.probeServer(ctx, "")
 }
 
-// probeServer asks for the server's era with server/discover, and the legacy way too when nothing comes back for a while.
+// probeServer finds the server's era. It sends server/discover, and initialize too if the server
+// is silent for ProbeTimeout. A modern answer wins whenever it arrives.
 func (c *caller) probeServer(ctx context.Context, known mcp.Revision) (era, error) {
 	m := newModernEra(c, mcp.LatestRevision)
 	discover, err := c.startExchange(nil, &mcp.Request{Method: mcp.MethodDiscover}, m)
@@ -98,7 +97,7 @@ func (c *caller) probeServer(ctx context.Context, known mcp.Revision) (era, erro
 		}
 	}()
 	var legacy *exchange
-	answer, handshake := discover.done, chan reply(nil) // nil where nothing is waited for
+	answer, handshake := discover.done, chan reply(nil) // handshake is nil while initialize is not sent
 	timer := time.NewTimer(cmp.Or(c.opts.ProbeTimeout, 3*time.Second))
 	defer timer.Stop()
 	for silent := timer.C; ; {
@@ -131,7 +130,7 @@ func (c *caller) probeServer(ctx context.Context, known mcp.Revision) (era, erro
 			handshake, silent = legacy.done, nil
 		case r := <-handshake:
 			legacy.replyRead, handshake = true, nil
-			select { // a modern answer that came before wins, whichever the runtime picks first
+			select { // prefer a modern answer that has already arrived
 			case first := <-answer:
 				discover.replyRead, answer = true, nil
 				if e, _, err := c.readProbeAnswer(m, first); e != nil || err != nil {
@@ -157,13 +156,14 @@ func (c *caller) probeServer(ctx context.Context, known mcp.Revision) (era, erro
 	}
 }
 
-// lateProbe is a probe whose answer was not waited for any more, since the server had taken the handshake.
+// lateProbe is a probe that was not answered before the handshake was.
 type lateProbe struct {
 	era      *modernEra
 	discover *exchange
 }
 
-// awaitLateProbe remembers that the server is modern after all: this connection stays what it is, and the next one is modern.
+// awaitLateProbe waits for the answer to a late probe. If the server turns out to be modern, the
+// next connection will be modern; this one stays legacy.
 func (c *caller) awaitLateProbe(endpoint string, late lateProbe) {
 	select {
 	case r := <-late.discover.done:
@@ -178,8 +178,8 @@ func (c *caller) awaitLateProbe(endpoint string, late lateProbe) {
 
 var errNotDiscovered = errors.New("it answers server/discover with something else")
 
-// markProbeError marks the error of a handshake that the connection did not survive: some servers refuse what they do not
-// know and exit.
+// markProbeError wraps [transport.ErrProbe] around the error of a handshake if the connection
+// ended. Some legacy servers exit when they get a method that they do not know.
 func markProbeError(err error) error {
 	if errors.Is(err, mcp.ErrConnection) {
 		return fmt.Errorf("%w: %w", transport.ErrProbe, err)
@@ -187,14 +187,15 @@ func markProbeError(err error) error {
 	return err
 }
 
-// readProbeAnswer reads the answer to the probe: a dialect, an error that ends the dial, or (again) a legacy server.
+// readProbeAnswer returns the modern era, or an error that ends the dial, or again if the server
+// should be asked the legacy way.
 func (c *caller) readProbeAnswer(m *modernEra, r reply) (e era, again bool, err error) {
 	switch {
 	case r.err != nil && c.carrier != nil:
 		return nil, true, fatalProbeError(r.err)
 	case errors.Is(r.err, mcp.ErrConnection):
 		return nil, false, fmt.Errorf("%w: %w", transport.ErrProbe, r.err)
-	case r.err != nil: // no message of JSON-RPC 2.0
+	case r.err != nil: // not a JSON-RPC 2.0 message
 		return nil, true, nil
 	case r.refused == nil:
 		return c.readDiscovery(m, r)
@@ -203,7 +204,7 @@ func (c *caller) readProbeAnswer(m *modernEra, r reply) (e era, again bool, err 
 		if mcp.Decode(r.refused.Data, &data) != nil || len(data.Supported) == 0 {
 			return nil, true, nil
 		}
-		if slices.Contains(data.Supported, m.version) { // it was in the course of becoming so, perhaps
+		if slices.Contains(data.Supported, m.version) { // refused, though it speaks the revision: it may have been starting
 			return m, false, nil
 		}
 		return nil, slices.ContainsFunc(data.Supported, isLegacy), noCommonVersion(data.Supported)
@@ -213,17 +214,19 @@ func (c *caller) readProbeAnswer(m *modernEra, r reply) (e era, again bool, err 
 	return nil, true, nil
 }
 
-// fatalProbeError returns the error of a probe over HTTP that says nothing of the server's era: the server cannot be reached, or
-// it refuses for reasons of its own. What is left means a legacy server.
+// fatalProbeError returns the error of a probe over HTTP if it does not tell the server's era:
+// the server is unreachable, or refuses for another reason. It returns nil if the error means a
+// legacy server.
 func fatalProbeError(err error) error {
-	var answered interface{ MeansLegacy() bool } // an HTTPError of package overhttp
+	var answered interface{ MeansLegacy() bool } // implemented by HTTPError of package overhttp
 	if errors.Is(err, mcp.ErrConnection) || errors.As(err, &answered) && !answered.MeansLegacy() {
 		return err
 	}
 	return nil
 }
 
-// addSupportedVersions adds the revisions that a server names in the data of its refusal.
+// addSupportedVersions adds the revisions that a server names in the data of its refusal to the
+// message.
 func addSupportedVersions(err error) error {
 	var refused *mcp.Error
 	var data mcp.UnsupportedVersionData
@@ -236,7 +239,7 @@ func addSupportedVersions(err error) error {
 
 func isLegacy(r mcp.Revision) bool { return r.Known() && !r.Modern() }
 
-// noCommonVersion is an error unless a legacy revision is among those that the server speaks.
+// noCommonVersion returns an error unless supported contains a legacy revision that dowel speaks.
 func noCommonVersion(supported []mcp.Revision) error {
 	if slices.ContainsFunc(supported, isLegacy) {
 		return nil
@@ -247,7 +250,7 @@ func noCommonVersion(supported []mcp.Revision) error {
 func (c *caller) readDiscovery(m *modernEra, r reply) (e era, again bool, err error) {
 	var d mcp.DiscoverResult
 	if mcp.Decode(r.result, &d) != nil || rawjson.Lookup(r.result, "supportedVersions") == nil {
-		return nil, true, nil // a legacy server that answers anything to anything
+		return nil, true, nil // some legacy servers answer any method with a result
 	}
 	if slices.Contains(d.SupportedVersions, m.version) {
 		m.discovery = readEdgeMembers(r.result, m.version)
@@ -256,7 +259,7 @@ func (c *caller) readDiscovery(m *modernEra, r reply) (e era, again bool, err er
 	return nil, true, noCommonVersion(d.SupportedVersions)
 }
 
-// performHandshake performs the legacy handshake.
+// performHandshake performs the legacy handshake with initialize.
 func (c *caller) performHandshake(ctx context.Context, revision mcp.Revision) (era, error) {
 	x, err := c.sendInitialize(revision)
 	if err != nil {
@@ -292,7 +295,8 @@ func (c *caller) sendInitialize(revision mcp.Revision) (*exchange, error) {
 	return c.startExchange(nil, &mcp.Request{Method: mcp.MethodInitialize, Params: params}, rawParams{})
 }
 
-// finishHandshake ends the handshake: the server's version has to be one that dowel speaks.
+// finishHandshake checks the revision that the server has chosen and sends
+// notifications/initialized.
 func (c *caller) finishHandshake(ctx context.Context, asked mcp.Revision, r reply) (era, error) {
 	var result mcp.InitializeResult
 	if err := mcp.Decode(r.result, &result); err != nil {
@@ -305,7 +309,7 @@ func (c *caller) finishHandshake(ctx context.Context, asked mcp.Revision, r repl
 		return nil, fmt.Errorf("the server speaks revision %s, but %s is pinned", result.ProtocolVersion, pin)
 	}
 	e := newLegacyEra(c, result, r.result)
-	c.setEra(e) // before the server may ask
+	c.setEra(e) // the server may ask as soon as it has the notification
 	done := jsonrpc.AppendNotification(nil, mcp.NotificationInitialized, nil)
 	if c.carrier != nil {
 		return e, c.postMessage(ctx, done)

@@ -10,23 +10,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// legacyEra speaks revisions that open a session with a handshake.
+// legacyEra is the era of revisions 2025-11-25 and earlier, which open a session with a
+// handshake.
 type legacyEra struct {
 	c            *caller
 	version      mcp.Revision
-	discovery    mcp.Object // what the handshake told, as server/discover would
+	discovery    mcp.Object // result of initialize in the form of server/discover
 	capabilities mcp.ServerCapabilities
 
-	levelLock chan struct{} // has room for the call that sets the level
+	levelLock chan struct{} // has room for one; guards level
 	level     mcp.LoggingLevel
 
-	subscriptionLock   chan struct{}   // holds a token while somebody subscribes or unsubscribes; what follows is of who holds it
-	subscriptionCounts map[string]int  // subscriptions of listeners, by URI
-	countedGap         <-chan struct{} // the gap that ends what is counted there
+	subscriptionLock   chan struct{}   // has room for one; guards the two fields below
+	subscriptionCounts map[string]int  // number of listeners for each subscribed URI
+	countedGap         <-chan struct{} // gap of the session that subscriptionCounts belongs to
 
 	mu        sync.Mutex
 	listeners map[*exchange]mcp.SubscriptionFilter
-	gap       chan struct{} // closed, and another made, when changes may have been lost
+	gap       chan struct{} // closed and replaced when changes may have been lost
 }
 
 func newLegacyEra(c *caller, result mcp.InitializeResult, raw []byte) *legacyEra {
@@ -34,7 +35,7 @@ func newLegacyEra(c *caller, result mcp.InitializeResult, raw []byte) *legacyEra
 		c: c, version: result.ProtocolVersion, listeners: map[*exchange]mcp.SubscriptionFilter{}, subscriptionCounts: map[string]int{},
 		levelLock: make(chan struct{}, 1), subscriptionLock: make(chan struct{}, 1), gap: make(chan struct{}),
 	}
-	_ = mcp.Decode(result.Capabilities, &l.capabilities) // what cannot be read is not offered
+	_ = mcp.Decode(result.Capabilities, &l.capabilities) // unreadable capabilities count as missing
 	out := append([]byte(`{"supportedVersions":["`), l.version...)
 	out = append(append(out, `"],"capabilities":`...), frames.OrEmptyObject(rawjson.Lookup(raw, "capabilities"))...)
 	if instructions := rawjson.Lookup(raw, "instructions"); instructions != nil {
@@ -87,7 +88,8 @@ func (l *legacyEra) interceptRequest(ctx context.Context, req *mcp.Request) (*mc
 	return nil, nil, false
 }
 
-// setLevel makes the session's level that of the request: legacy revisions have one for all.
+// setLevel sets the session's log level to the level of a request, because legacy requests have
+// none of their own.
 func (l *legacyEra) setLevel(ctx context.Context, level mcp.LoggingLevel) error {
 	select {
 	case l.levelLock <- struct{}{}:

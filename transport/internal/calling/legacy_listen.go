@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// What a legacy session tells of changes, in the form of subscriptions.
+// This file gives the change notifications of a legacy session the form of subscriptions.
 
 // findListeners appends the subscriptions that a change belongs to.
 func (l *legacyEra) findListeners(n mcp.Notification, takers []*exchange) []*exchange {
@@ -43,13 +43,15 @@ func filterMatches(f mcp.SubscriptionFilter, n mcp.Notification) bool {
 	return false
 }
 
-// isPartOf reports whether a URI is a part of the resource that was subscribed to, which servers may say has changed.
+// isPartOf reports whether uri is below the subscribed URI. Servers may report a change of a part
+// of a resource.
 func isPartOf(uri, subscribed string) bool {
 	rest, ok := strings.CutPrefix(uri, subscribed)
 	return ok && (strings.HasSuffix(subscribed, "/") || strings.ContainsRune("/?#", rune(rest[0])))
 }
 
-// serveListen gives a session's notifications the form of a subscription, until ctx or the connection ends.
+// serveListen answers subscriptions/listen from the session's notifications. It returns when ctx
+// or the connection ends, or when changes may have been lost.
 func (l *legacyEra) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
 	var p mcp.ListenParams
 	if err := mcp.Decode(req.Params, &p); err != nil {
@@ -85,7 +87,8 @@ func (l *legacyEra) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Res
 
 var errGap = fmt.Errorf("%w: the stream of notifications was interrupted, and changes may have been missed", mcp.ErrConnection)
 
-// interruptListeners ends what listens: its changes may have been lost, and the server may have forgotten what it subscribed to.
+// interruptListeners ends all subscriptions, because changes may have been lost and the server
+// may have forgotten its subscriptions.
 func (l *legacyEra) interruptListeners() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +96,7 @@ func (l *legacyEra) interruptListeners() {
 	l.gap = make(chan struct{})
 }
 
-// limitFilter keeps what the server offers of what is asked for.
+// limitFilter returns the part of f that the server offers.
 func (l *legacyEra) limitFilter(f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
 	c := l.capabilities
 	agreed := mcp.SubscriptionFilter{
@@ -107,7 +110,8 @@ func (l *legacyEra) limitFilter(f mcp.SubscriptionFilter) mcp.SubscriptionFilter
 	return agreed
 }
 
-// subscribeResources subscribes to the resources of a listener; it returns those that the server agreed to.
+// subscribeResources subscribes to the resources of a listener and returns the URIs that the
+// server accepted.
 func (l *legacyEra) subscribeResources(ctx context.Context, x *exchange, f mcp.SubscriptionFilter, gap <-chan struct{}) (agreed []string) {
 	if len(f.ResourceSubscriptions) == 0 || l.lockSubscriptions(ctx) != nil {
 		return nil
@@ -128,7 +132,7 @@ func (l *legacyEra) subscribeResources(ctx context.Context, x *exchange, f mcp.S
 	return agreed
 }
 
-// addListener enters a listener; the gap that it returns ends it.
+// addListener registers a listener. It returns the gap whose closing must end the listener.
 func (l *legacyEra) addListener(x *exchange, f mcp.SubscriptionFilter) (gap <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +140,8 @@ func (l *legacyEra) addListener(x *exchange, f mcp.SubscriptionFilter) (gap <-ch
 	return l.gap
 }
 
-// lockSubscriptions makes the caller the only one that subscribes and unsubscribes, until give: what is counted is what was agreed to.
+// lockSubscriptions gives the caller exclusive use of the subscriptions, until
+// unlockSubscriptions. A channel is used as the lock so that waiting ends with ctx.
 func (l *legacyEra) lockSubscriptions(ctx context.Context) error {
 	select {
 	case l.subscriptionLock <- struct{}{}:
@@ -157,7 +162,7 @@ func (l *legacyEra) sendSubscription(ctx context.Context, method, uri string) er
 	return err
 }
 
-// removeListener removes the listener and the subscriptions that nobody else has.
+// removeListener removes a listener and the subscriptions that no other listener needs.
 func (l *legacyEra) removeListener(ctx context.Context, x *exchange, agreed []string, gap <-chan struct{}) {
 	const patience = 2 * time.Second
 	l.mu.Lock()
@@ -170,7 +175,7 @@ func (l *legacyEra) removeListener(ctx context.Context, x *exchange, agreed []st
 	}
 	defer l.unlockSubscriptions()
 	if l.countedGap != gap {
-		return // others have subscribed anew
+		return // the subscriptions belong to a new session
 	}
 	for _, uri := range agreed {
 		if l.subscriptionCounts[uri]--; l.subscriptionCounts[uri] > 0 {
@@ -178,7 +183,7 @@ func (l *legacyEra) removeListener(ctx context.Context, x *exchange, agreed []st
 		}
 		delete(l.subscriptionCounts, uri)
 		if l.c.base.Err() == nil && ctx.Err() == nil {
-			_ = l.sendSubscription(ctx, mcp.MethodUnsubscribe, uri) // a server that refuses goes on sending what nobody takes
+			_ = l.sendSubscription(ctx, mcp.MethodUnsubscribe, uri) // if the server refuses, its changes are ignored
 		}
 	}
 }

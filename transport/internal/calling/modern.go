@@ -11,15 +11,16 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// modernEra speaks revisions that convey their metadata with each request.
+// modernEra is the era of revisions 2026-07-28 and later, in which each request carries its own
+// metadata.
 type modernEra struct {
 	c              *caller
 	version        mcp.Revision
-	meta           []byte // the members of _meta that every request carries
-	capabilitiesAt int    // where in meta the capabilities begin, which are the last
+	meta           []byte // encoded members of _meta that every request has
+	capabilitiesAt int    // offset in meta of the client capabilities, the last member
 
 	mu        sync.Mutex
-	discovery *mcp.Response // what the probe was answered: the first server/discover is
+	discovery *mcp.Response // answer to the probe, for the first server/discover
 }
 
 func newModernEra(c *caller, version mcp.Revision) *modernEra {
@@ -41,7 +42,7 @@ func (m *modernEra) appendMember(name string, v any) {
 	m.meta = append(append(append(m.meta, `,"`...), name...), `":`...)
 	meta, err := mcp.AppendEncode(m.meta, v)
 	if err != nil {
-		panic(err) // structs of strings and objects that options have been checked for
+		panic(err) // unreachable: the options have been checked
 	}
 	m.meta = meta
 }
@@ -67,8 +68,8 @@ func (m *modernEra) appendParams(dst []byte, req *mcp.Request, x *exchange) []by
 	return appendRest(dst, req.Params)
 }
 
-// appendRest closes _meta, with the keys of the params' own _meta that are not the protocol's, and appends the other
-// members and the closing brace.
+// appendRest appends the keys of the params' own _meta that the edge does not write, closes
+// _meta, and appends the other params and the closing brace.
 func appendRest(dst, params []byte) []byte {
 	own := rawjson.Lookup(params, "_meta")
 	if own == nil {
@@ -115,8 +116,8 @@ func (m *modernEra) findReceivers(n mcp.Notification, takers []*exchange) []*exc
 	return m.c.findLogReceiver(n, m.c.findByFilter(n, takers))
 }
 
-// findByFilter appends the subscriptions that a change belongs to where the server does not say which, as it must: mcp-go does
-// not, on stdio. c.mu is held.
+// findByFilter appends the subscriptions with a filter that matches a change without a subscription id.
+// The id is required, but mcp-go omits it on stdio. The caller holds c.mu.
 func (c *caller) findByFilter(n mcp.Notification, takers []*exchange) []*exchange {
 	for _, x := range c.pending {
 		if x.filter != nil && filterMatches(*x.filter, n) {
@@ -130,7 +131,8 @@ func (m *modernEra) answerQuestion(context.Context, *mcp.Request) (*mcp.Result, 
 	return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "servers send no requests in revision %s", m.version)
 }
 
-// findByProgressToken returns the exchange whose progress is reported. c.mu is held.
+// findByProgressToken returns the exchange that a progress notification belongs to, or nil. The
+// caller holds c.mu.
 func (c *caller) findByProgressToken(n mcp.Notification) *exchange {
 	if n.Method != mcp.NotificationProgress {
 		return nil
@@ -142,7 +144,8 @@ func (c *caller) findByProgressToken(n mcp.Notification) *exchange {
 	return c.findExchange(id)
 }
 
-// findLogReceiver appends the one exchange that a log message can belong to: on a shared channel it names none. c.mu is held.
+// findLogReceiver appends the exchange that a log message belongs to, if only one has asked for
+// log messages: on a shared channel, log messages name no request. The caller holds c.mu.
 func (c *caller) findLogReceiver(n mcp.Notification, takers []*exchange) []*exchange {
 	if n.Method != mcp.NotificationMessage {
 		return takers

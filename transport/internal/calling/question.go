@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxQuestions bounds what a server may ask at the same time.
+// maxQuestions is the highest number of questions that a server may ask at the same time.
 const maxQuestions = 64
 
 // handleQuestion answers a request of the server on a goroutine of its own. of is the context of
@@ -51,7 +51,7 @@ func (c *caller) handleQuestion(of context.Context, msg jsonrpc.Message) {
 	}()
 }
 
-// registerQuestion enters a question among those that are being answered.
+// registerQuestion enters a question among those being answered, or refuses it.
 func (c *caller) registerQuestion(id jsonrpc.ID, cancel context.CancelCauseFunc) *mcp.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,8 +68,8 @@ func (c *caller) registerQuestion(id jsonrpc.ID, cancel context.CancelCauseFunc)
 	return nil
 }
 
-// questionContext returns the context in which a question is answered: that of the call that caused it, where there is only one
-// that can have.
+// questionContext returns the context for a question: the context of the only call that can have
+// caused it, or the context of the connection if several can.
 func (c *caller) questionContext() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()

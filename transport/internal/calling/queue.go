@@ -7,17 +7,17 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxQueue bounds the notifications that wait for a slow listener.
+// maxQueue is the highest number of notifications that wait for a slow receiver.
 const maxQueue = 1024
 
-// notificationQueue holds notifications on their way to one listener. When it is full, one that repeats another is dropped, else the
-// oldest.
+// notificationQueue holds the notifications for one receiver. When it is full, a notification
+// equal to a queued one is dropped; otherwise the oldest is.
 type notificationQueue struct {
-	wake chan struct{} // nil where nobody listens; has room for one
+	wake chan struct{} // has room for one; nil if the exchange has no receiver
 
 	mu       sync.Mutex
 	items    []mcp.Notification
-	reusable []mcp.Notification // memory that has been delivered; of who delivers
+	reusable []mcp.Notification // delivered slice for reuse; used by the delivering goroutine only
 }
 
 func (q *notificationQueue) push(n mcp.Notification) {
@@ -48,7 +48,7 @@ func (q *notificationQueue) contains(n mcp.Notification) bool {
 	return false
 }
 
-// deliverAll hands over what waits, in order, until nothing is left.
+// deliverAll calls notify with the queued notifications, in order, until the queue is empty.
 func (q *notificationQueue) deliverAll(notify func(mcp.Notification)) {
 	for {
 		q.mu.Lock()

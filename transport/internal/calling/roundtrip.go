@@ -61,7 +61,7 @@ func (c *caller) sendRequest(ctx context.Context, req *mcp.Request, e era) (*mcp
 	}
 }
 
-// finishExchange delivers what came before the reply, and the reply.
+// finishExchange delivers the notifications that preceded the reply, and returns the reply.
 func (c *caller) finishExchange(x *exchange, e era, r reply) (*mcp.Response, error) {
 	x.replyRead = true
 	if x.notify != nil {
@@ -73,9 +73,10 @@ func (c *caller) finishExchange(x *exchange, e era, r reply) (*mcp.Response, err
 	return c.decodeResult(e, r.result)
 }
 
-// awaitSubscription is exchange for a request that lives long: it waits on one channel, not on three.
+// awaitSubscription waits for the end of a subscription. It waits on one channel instead of
+// three, which takes less memory for the long life of a subscription.
 func (c *caller) awaitSubscription(ctx context.Context, x *exchange, e era) (*mcp.Response, error) {
-	wake := x.queue.wake // the exchange may be used again when this is called
+	wake := x.queue.wake // x may be reused before the callback runs
 	defer context.AfterFunc(ctx, func() {
 		select {
 		case wake <- struct{}{}:
@@ -110,16 +111,16 @@ func (c *caller) cancelExchange(ctx context.Context, x *exchange, pending *pendi
 	return nil, cause
 }
 
-// paramsEncoder is the part of a dialect that a request needs before the era is known.
+// paramsEncoder is the part of an era that sending a request needs before the era is known.
 type paramsEncoder interface {
 	appendParams(dst []byte, req *mcp.Request, x *exchange) []byte
-	// overhead is about how many bytes a request takes beside its method and params.
+	// overhead estimates the size of a request without its method and params, in bytes.
 	overhead() int
 }
 
 const envelopeSize = 80
 
-// rawParams sends params as they are.
+// rawParams sends params unchanged.
 type rawParams struct{}
 
 func (rawParams) overhead() int { return envelopeSize }
@@ -128,7 +129,8 @@ func (rawParams) appendParams(dst []byte, req *mcp.Request, _ *exchange) []byte 
 	return append(dst, req.Params...)
 }
 
-// startExchange enters an exchange among those in flight and sends its request.
+// startExchange registers an exchange and sends its request. ctx may be nil, for a request of the
+// handshake.
 func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEncoder) (*exchange, error) {
 	x, err := c.registerExchange(ctx, req)
 	if err != nil {
@@ -153,7 +155,7 @@ func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEn
 	return x, nil
 }
 
-// encodeRequest encodes a request.
+// encodeRequest encodes the frame of a request.
 func (c *caller) encodeRequest(req *mcp.Request, e paramsEncoder, x *exchange) []byte {
 	frame := make([]byte, 0, e.overhead()+len(req.Method)+len(req.Params))
 	frame = append(frame, `{"jsonrpc":"2.0","id":`...)
@@ -189,7 +191,8 @@ func (c *caller) registerExchange(ctx context.Context, req *mcp.Request) (*excha
 	return x, nil
 }
 
-// readFilter returns the filter of a subscription; nil where it cannot be read, which is the server's to refuse.
+// readFilter returns the filter of a subscription, or nil if the server will have to refuse it as
+// unreadable.
 func readFilter(params []byte) *mcp.SubscriptionFilter {
 	var p mcp.ListenParams
 	if mcp.Decode(params, &p) != nil {
@@ -198,8 +201,8 @@ func readFilter(params []byte) *mcp.SubscriptionFilter {
 	return &p.Notifications
 }
 
-// releaseExchange forgets an exchange. One that was answered is used again: the reading loop, which sends the answer, cannot reach it
-// any more.
+// releaseExchange removes an exchange. It keeps an answered one for reuse, because the reading
+// loop cannot reach it any more.
 func (c *caller) releaseExchange(x *exchange) {
 	const kept = 64
 	c.mu.Lock()
@@ -214,16 +217,17 @@ func (c *caller) releaseExchange(x *exchange) {
 	}
 }
 
-// decodeResult takes a result apart: its type has to be one that is understood.
+// decodeResult returns the response with a raw result. It returns an error if the vocabulary does
+// not know the type of the result.
 func (c *caller) decodeResult(e era, raw []byte) (*mcp.Response, error) {
 	res := readEdgeMembers(raw, e.revision())
 	if !c.opts.Vocabulary.ResultType(res.Type) {
-		return nil, fmt.Errorf("the server answered with a result of type %q, which nobody here understands", res.Type)
+		return nil, fmt.Errorf("the server answered with a result of type %q, which no extension of the client knows", res.Type)
 	}
 	return res, nil
 }
 
-// readEdgeMembers finds what belongs to the edge in a result.
+// readEdgeMembers returns the response with the members that the edge reads: type and caching.
 func readEdgeMembers(raw []byte, revision mcp.Revision) *mcp.Response {
 	res := &mcp.Response{Type: mcp.ResultComplete, Raw: raw, Revision: revision}
 	if !revision.Modern() {

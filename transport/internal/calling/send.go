@@ -8,11 +8,12 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// smallFrame is what a pipe takes at once, if it takes anything.
+// smallFrame is the size up to which a pipe accepts a frame without waiting, in bytes, unless it
+// is full.
 const smallFrame = 16 << 10
 
-// writeFrame writes a frame, and waits for that no longer than ctx lasts: a server that does not read holds up nobody. A frame that
-// is given up is written all the same, if it ever can be.
+// writeFrame writes a frame but waits no longer than ctx lasts, because a server may not read. A
+// frame that was given up is still written when the server reads again.
 func (c *caller) writeFrame(ctx context.Context, frame []byte) error {
 	if c.activeWrites.Add(1) == 1 && len(frame) <= smallFrame {
 		defer c.activeWrites.Add(-1)
@@ -34,13 +35,14 @@ func (c *caller) writeFrame(ctx context.Context, frame []byte) error {
 	}
 }
 
-// pendingError is the error of a frame that could not be written while its context lasted. It still may be.
+// pendingError is the error of a frame that was not written before its context ended. The frame
+// may still be written.
 type pendingError struct{ written <-chan error }
 
 func (*pendingError) Error() string { return "the peer has not read it" }
 
-// writeUnawaited writes a frame that nobody waits for, least of all the reading loop: two sides that both wait for room would
-// wait for ever. Where too many frames wait, it is left out.
+// writeUnawaited writes a frame without waiting. The reading loop must not wait: if both sides
+// waited for room, neither would ever read. If too many frames are waiting, the frame is dropped.
 func (c *caller) writeUnawaited(frame []byte) {
 	if w, ok := c.conn.(transport.TryWriter); ok && w.TryWrite(frame) {
 		return
@@ -49,11 +51,11 @@ func (c *caller) writeUnawaited(frame []byte) {
 		c.activeWrites.Add(-1)
 		return
 	}
-	_, _ = c.writeInBackground(frame, nil) // a lost connection is the reading loop's to see
+	_, _ = c.writeInBackground(frame, nil) // the reading loop sees a lost connection
 }
 
-// writePromptly writes a frame that is of use only if it goes out before what comes next, a Close perhaps. It waits a moment for
-// that. It goes behind another frame that is still being written, if that is not nil.
+// writePromptly writes a cancellation and waits for 100 ms at most, so that it usually goes out
+// before the caller closes the connection. If behind is not nil, the frame follows that frame.
 func (c *caller) writePromptly(frame []byte, behind *pendingError) {
 	const moment = 100 * time.Millisecond
 	c.activeWrites.Add(1)

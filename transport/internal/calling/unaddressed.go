@@ -14,22 +14,23 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// What a server sends that is no message, or that nobody waits for.
+// This file handles malformed frames, and messages that belong to no request.
 
-// handleMalformed is a frame that is no message. The call that it was meant to answer fails, rather than wait for ever; but where
-// the frame was cut short, the end of the connection says more about it, and is given a moment to come.
+// handleMalformed handles a malformed frame. It fails the call that the frame was meant
+// to answer. If the frame was cut short, it waits a second before that, because the end of the
+// connection is the better explanation.
 func (c *caller) handleMalformed(frame []byte, id jsonrpc.ID, err error) {
 	const moment = time.Second
 	c.logUnaddressed(frame, err)
 	response := bytes.Contains(frame, []byte(`"result"`)) || bytes.Contains(frame, []byte(`"error"`))
 	if bytes.Contains(frame, []byte(`"method"`)) || id.IsZero() && !response {
-		return // the id of a question is none of this side's, and rubbish answers nothing
+		return // a question has an id of the server, and other data answers nothing
 	}
 	if id.IsZero() {
 		id = c.onlyAwaitedID()
 	}
 	fail := func() {
-		c.failExchange(frames.UnquoteID(id), fmt.Errorf("the server answered with what is no JSON-RPC 2.0 message: %w", err))
+		c.failExchange(frames.UnquoteID(id), fmt.Errorf("the server's answer is not a JSON-RPC 2.0 message: %w", err))
 	}
 	var e *jsonrpc.Error
 	if errors.As(err, &e) && e.Code == jsonrpc.CodeParse {
@@ -39,7 +40,7 @@ func (c *caller) handleMalformed(frame []byte, id jsonrpc.ID, err error) {
 	fail()
 }
 
-// logUnaddressed is what cannot be addressed to anybody: it is read past, and the log has it.
+// logUnaddressed counts and logs a frame that belongs to no request.
 func (c *caller) logUnaddressed(frame []byte, err error) {
 	const shown = 200
 	if n, log := c.unaddressed.Add(); log {
@@ -47,13 +48,13 @@ func (c *caller) logUnaddressed(frame []byte, err error) {
 	}
 }
 
-// handleLostFrame is a frame that could not be read. The call that it may have answered fails, rather than wait for ever: the one
-// that it names, or the only one.
+// handleLostFrame handles a frame that could not be read. It fails the call that the frame names,
+// or all calls if it may have answered any of them.
 func (c *caller) handleLostFrame(err error) {
 	c.logUnaddressed(nil, err)
 	var lost *transport.FrameError
 	if errors.As(err, &lost) && lost.Method {
-		return // a question or notification answers nothing
+		return // not a response
 	}
 	if lost != nil && !lost.ID.IsZero() {
 		c.failExchange(frames.UnquoteID(lost.ID), err)
@@ -64,7 +65,8 @@ func (c *caller) handleLostFrame(err error) {
 	}
 }
 
-// awaitedIDs returns the ids of the exchanges in flight that a response may come for at any time.
+// awaitedIDs returns the ids of the requests that should be answered soon: all but subscriptions
+// and late probes.
 func (c *caller) awaitedIDs() (ids []jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +78,8 @@ func (c *caller) awaitedIDs() (ids []jsonrpc.ID) {
 	return ids
 }
 
-// onlyAwaitedID returns the id of the one exchange in flight that waits for a response; the zero ID where there are none or several.
+// onlyAwaitedID returns the id of the only request that should be answered soon, or the zero ID
+// if several or none should.
 func (c *caller) onlyAwaitedID() (id jsonrpc.ID) {
 	if ids := c.awaitedIDs(); len(ids) == 1 {
 		return ids[0]
@@ -84,7 +87,7 @@ func (c *caller) onlyAwaitedID() (id jsonrpc.ID) {
 	return id
 }
 
-// failBatch fails the calls that are answered in a batch which may not be.
+// failBatch fails the calls that a refused batch answers.
 func (c *caller) failBatch(batch []json.RawMessage, err error) {
 	for _, raw := range batch {
 		if msg, bad := c.parser.Parse(raw); bad == nil && msg.IsResponse() {
@@ -93,7 +96,7 @@ func (c *caller) failBatch(batch []json.RawMessage, err error) {
 	}
 }
 
-// failExchange ends the exchange with the id, if there is one.
+// failExchange ends the exchange with the id, if it is in flight.
 func (c *caller) failExchange(id jsonrpc.ID, err error) {
 	if x := c.takeExchange(id); x != nil {
 		x.deliverReply(reply{err: err})

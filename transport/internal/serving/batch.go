@@ -9,16 +9,17 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// responseBatch collects the responses to a batch of requests (revision 2025-03-26) and sends them as one.
+// responseBatch collects the responses to a batch of requests (revision 2025-03-26) and writes
+// them as one frame when the last one has arrived.
 type responseBatch struct {
 	to Writer
 
 	mu   sync.Mutex
-	open int // requests not answered yet
+	open int // requests without a response so far
 	out  []byte
 }
 
-// addResponse takes one response, nil for a request that is not answered.
+// addResponse adds one response, or nil for a request that gets no response.
 func (b *responseBatch) addResponse(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -31,11 +32,11 @@ func (b *responseBatch) addResponse(frame []byte) {
 		b.out = append(b.out, frame...)
 	}
 	if b.open--; b.open == 0 && b.out != nil {
-		_ = b.to.Write(append(b.out, ']')) // who cannot be written to has been told of
+		_ = b.to.Write(append(b.out, ']')) // Write has already logged the error
 	}
 }
 
-// serveBatch serves a batch where the session's revision has them, and refuses it elsewhere.
+// serveBatch serves a batch if the session's revision has batches, and refuses it otherwise.
 func (s *server) serveBatch(frame []byte) {
 	ss := s.legacySession()
 	if ss == nil || !ss.Revision.Batches() {
@@ -78,9 +79,10 @@ func (s *server) serveBatch(frame []byte) {
 	}
 }
 
-// refuseBatch answers each request of a batch that is not served, or the batch as a whole where it holds none.
+// refuseBatch answers each request of a refused batch with e. A batch without requests gets one
+// answer without an id.
 func (s *server) refuseBatch(frame []byte, e *mcp.Error) {
-	raws, _ := jsonrpc.Batch(frame, frames.MaxBatch) // what cannot be split holds none
+	raws, _ := jsonrpc.Batch(frame, frames.MaxBatch) // raws is empty if the batch cannot be split
 	answered := false
 	for _, raw := range raws {
 		if msg, err := s.parser.Parse(raw); err == nil && msg.IsRequest() {

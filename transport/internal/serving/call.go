@@ -15,29 +15,31 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxRounds bounds how often one legacy call may ask.
+// maxRounds is the highest number of input_required results that one call of a legacy client may
+// return.
 const maxRounds = 100
 
-// call is one request being served, and the Peer of its handler.
+// call is one request being served. It is the [mcp.Peer] of its handler.
 type call struct {
 	req        mcp.Request
 	id         jsonrpc.ID
 	era        era
 	edge       *edge
 	out        Writer
-	batch      *responseBatch // where the response is collected; nil sends it alone
+	batch      *responseBatch // collects the response; nil if the response is a frame of its own
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
-	idReleased bool // its id is free; of who runs the call
+	idReleased bool // the client may use the id again; only the goroutine that runs the call reads and sets it
 
-	mu              sync.Mutex // orders what is sent for the call: nothing comes behind its response
+	mu              sync.Mutex // held while a frame is written, so that no notification follows the response
 	peerClosed      bool
 	hasProgress     bool
-	highestProgress float64           // the highest that was reported
+	highestProgress float64           // highest progress value sent so far, if hasProgress
 	encodedChanges  map[string][]byte // encoded changes without params, by method; see modern.appendChange
 }
 
-// answerRequest serves the request. The response is nil where nobody waits for it any more; refused is the error that it holds.
+// answerRequest runs the handler and encodes the response. frame is nil if the client no longer
+// waits for the response. refused is the error that frame holds, or nil.
 func (c *call) answerRequest() (frame []byte, refused *mcp.Error) {
 	res, err := c.runHandler()
 	if context.Cause(c.ctx) == errShutdown {
@@ -49,7 +51,8 @@ func (c *call) answerRequest() (frame []byte, refused *mcp.Error) {
 	return c.encodeResponse(res, err)
 }
 
-// closePeer lets nothing more be sent for the call but its response; false where it was closed before.
+// closePeer makes every later use of the call as a peer fail with [mcp.ErrPeerGone]. It reports
+// false if the peer was closed before.
 func (c *call) closePeer() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +63,8 @@ func (c *call) closePeer() bool {
 	return true
 }
 
-// encodeEnd is what follows the response of a subscription that has ended well; nil for nothing.
+// encodeEnd returns the frame that follows the response of a subscription without error, or nil
+// if none follows.
 func (c *call) encodeEnd(refused *mcp.Error) []byte {
 	if c.req.Method != mcp.MethodListen || refused != nil {
 		return nil
@@ -68,7 +72,8 @@ func (c *call) encodeEnd(refused *mcp.Error) []byte {
 	return c.era.appendEnd(nil, c)
 }
 
-// isCancelled reports whether nobody waits for the response any more.
+// isCancelled reports whether the client no longer waits for the response. A subscription that
+// the server shuts down is not cancelled: it ends with a result.
 func (c *call) isCancelled() bool {
 	if c.ctx.Err() == nil {
 		return false
@@ -87,10 +92,11 @@ func (c *call) sendResponse(frame []byte) {
 		c.batch.addResponse(frame)
 		return
 	}
-	_ = c.out.Write(frame) // who cannot be written to has been told of
+	_ = c.out.Write(frame) // Write has already logged the error
 }
 
-// runHandler calls the handler until its result is settled: once, but for a legacy client that is asked.
+// runHandler calls the handler and returns its result. For a legacy client, it asks the questions
+// of an input_required result and calls the handler again with the answers.
 func (c *call) runHandler() (*mcp.Result, error) {
 	if res, err, handled := c.era.answerOwn(c); handled {
 		return res, err
@@ -112,7 +118,7 @@ func (c *call) runHandler() (*mcp.Result, error) {
 	}
 }
 
-// callHandler is where a panic ends.
+// callHandler calls the handler. A panic of the handler is logged and becomes an internal error.
 func (e *edge) callHandler(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -156,8 +162,9 @@ func (c *call) Notify(_ context.Context, n mcp.Notification) error {
 	})
 }
 
-// progressRises reports whether progress is above what was reported before. A call that asks runs again from the top for an older
-// client, to which it is one call. c.mu is held.
+// progressRises reports whether progress is higher than the last reported value. A legacy client
+// sees one call even if the handler runs several times, and must not see its progress fall. The
+// caller holds c.mu.
 func (c *call) progressRises(params []byte) bool {
 	now, err := strconv.ParseFloat(string(rawjson.Lookup(params, "progress")), 64)
 	if err != nil || c.hasProgress && now <= c.highestProgress {
@@ -185,13 +192,14 @@ func (c *call) TryChange(change mcp.Change) bool {
 	return !c.peerClosed && !c.isCancelled() && w.TryWrite(c.era.appendChange(nil, c, change))
 }
 
-// Disconnect implements [mcp.Disconnecter] as far as what carries the call does.
+// Disconnect implements [mcp.Disconnecter]. It reports false if the call's Writer does not.
 func (c *call) Disconnect() bool {
 	d, ok := c.out.(mcp.Disconnecter)
 	return ok && d.Disconnect()
 }
 
-// sendFrame sends one frame before the response. The lock is held while it is sent, so that order is kept.
+// sendFrame encodes and writes one frame that precedes the response. It holds c.mu meanwhile,
+// which keeps the order of frames.
 func (c *call) sendFrame(encode func([]byte) []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,19 +11,19 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// callTable holds the calls in flight of one client: of a connection, or of a session. The zero value takes calls once most
-// is set.
+// callTable holds the calls in flight of one connection or session. Set limit before use.
 type callTable struct {
 	limit   int
-	running sync.WaitGroup // until their handlers have returned
+	running sync.WaitGroup // counts calls until their handlers have returned
 
 	mu        sync.Mutex
-	single    *call                // mostly there is one at a time
-	others    map[jsonrpc.ID]*call // beside it
-	closedErr error                // why no call begins any more
+	single    *call                // most clients make one call at a time, which then needs no map
+	others    map[jsonrpc.ID]*call // further calls in flight
+	closedErr error                // why calls are refused; nil while they are admitted
 }
 
-// addCall is where calls begin; done is where they end.
+// addCall enters c and sets its context, or refuses it: if the table is closed, the id is in use
+// or the limit is reached. Every entered call must be passed to finishCall.
 func (f *callTable) addCall(ctx context.Context, c *call) *mcp.Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,7 +37,7 @@ func (f *callTable) addCall(ctx context.Context, c *call) *mcp.Error {
 	if f.countCalls() >= f.limit {
 		return mcp.Errorf(jsonrpc.CodeInternal, "more than %d requests are in flight: wait for responses and try again", f.limit)
 	}
-	c.ctx, c.cancel = context.WithCancelCause(ctx) // end cancels what is in flight
+	c.ctx, c.cancel = context.WithCancelCause(ctx) // for cancelAll
 	switch {
 	case f.single == nil:
 		f.single = c
@@ -50,7 +50,8 @@ func (f *callTable) addCall(ctx context.Context, c *call) *mcp.Error {
 	return nil
 }
 
-// findCall returns the call with the id, or nil; f.mu is held, as it is for count and each.
+// findCall returns the call with the id, or nil. The caller holds f.mu, here and for countCalls
+// and forEachCall.
 func (f *callTable) findCall(id jsonrpc.ID) *call {
 	if f.single != nil && f.single.id == id {
 		return f.single
@@ -74,7 +75,8 @@ func (f *callTable) forEachCall(do func(*call)) {
 	}
 }
 
-// releaseID gives the call's id free: from its response on the client may use it again.
+// releaseID removes the call, so that the client may use its id again as soon as the response is
+// sent.
 func (f *callTable) releaseID(c *call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,8 +96,9 @@ func (f *callTable) finishCall(c *call) {
 	f.running.Done()
 }
 
-// handleCancelled ends the call that the params of notifications/cancelled name: its context with the client's reason, and its
-// right to an answer. The error is for params that name none, and not for one that is over.
+// handleCancelled handles the params of notifications/cancelled: it cancels the context of the
+// call that they name, and the call is not answered. A call that has ended is ignored. The error
+// is for params without a request id.
 func (f *callTable) handleCancelled(params []byte) error {
 	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
 	if err != nil {
@@ -108,14 +111,14 @@ func (f *callTable) handleCancelled(params []byte) error {
 		return nil
 	}
 	if _, initialize := c.era.(initializing); initialize {
-		return nil // it cannot be cancelled
+		return nil // initialize cannot be cancelled
 	}
 	reason, _ := rawjson.String(rawjson.Lookup(params, "reason"))
 	c.cancel(&frames.CancelledError{Reason: reason})
 	return nil
 }
 
-// cancelSubscriptions cancels what would never end by itself.
+// cancelSubscriptions cancels the subscriptions, which would not end by themselves.
 func (f *callTable) cancelSubscriptions(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,14 +129,14 @@ func (f *callTable) cancelSubscriptions(cause error) {
 	})
 }
 
-// stopAdmitting takes no further calls, for the reason given.
+// stopAdmitting refuses further calls with the message of why.
 func (f *callTable) stopAdmitting(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closedErr = why
 }
 
-// cancelAll cancels all calls and takes no further ones.
+// cancelAll cancels all calls and refuses further ones.
 func (f *callTable) cancelAll(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +144,8 @@ func (f *callTable) cancelAll(cause error) {
 	f.forEachCall(func(c *call) { c.cancel(cause) })
 }
 
-// abandonCalls answers the calls in flight with an error, whatever becomes of them, and returns how many that were.
+// abandonCalls answers the calls in flight with an error although their handlers still run, and
+// returns the number of them.
 func (f *callTable) abandonCalls(refused *mcp.Error) (n int) {
 	var waiting []*call
 	f.mu.Lock()

@@ -12,18 +12,19 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// errShutdown is the cause of a subscription's context when the server ends it.
+// errShutdown is the cause of a subscription's context when the server ends the subscription.
 var errShutdown = errors.New("the server is shutting down")
 
-// shutDown ends subscriptions with a result, which tells clients that the end is meant, takes no further calls, and gives
-// those in flight DrainTimeout to be answered.
+// shutDown refuses further calls, ends subscriptions with a result, which tells clients that the
+// end is intended, and gives the calls in flight DrainTimeout to be answered.
 func (s *server) shutDown() {
 	s.calls.stopAdmitting(errShutdown)
 	s.calls.cancelSubscriptions(errShutdown)
 	s.awaitCalls()
 }
 
-// awaitCalls gives the calls in flight DrainTimeout, and answers those in their place that need longer.
+// awaitCalls waits for the calls in flight, up to DrainTimeout, and answers the remaining ones
+// with an error.
 func (s *server) awaitCalls() {
 	if timeout.Wait(&s.calls.running, s.opts.DrainTimeout) {
 		return
@@ -34,7 +35,8 @@ func (s *server) awaitCalls() {
 	}
 }
 
-// endConnection ends what is in flight: at once where the peer is gone, after a while where it only stopped sending.
+// endConnection ends all calls after Read has failed with err: at once if the peer is gone, after
+// DrainTimeout if the peer has only stopped sending.
 func (s *server) endConnection(err error) {
 	s.cancelSubscriptions()
 	if errors.Is(err, io.EOF) && canStillWrite(s.conn) {
@@ -42,18 +44,18 @@ func (s *server) endConnection(err error) {
 	}
 	s.cancelAll(fmt.Errorf("%w: the client has gone", mcp.ErrConnection))
 	if !timeout.Wait(&s.wg, s.opts.DrainTimeout) {
-		s.logger.Error("handlers went on after their connection had ended; they were left behind")
+		s.logger.Error("handlers were still running after the drain timeout of their connection")
 	}
 }
 
-// cancelAll cancels everything that runs for the connection.
+// cancelAll cancels the calls, subscriptions and idle workers of the connection.
 func (s *server) cancelAll(cause error) {
 	s.cancel(cause)
 	s.calls.cancelAll(cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dispatchClosed = true
-	close(s.idleWorkers) // the reading loop, which dispatches, has ended
+	close(s.idleWorkers) // safe: the reading loop, the only sender, has ended
 }
 
 func canStillWrite(conn transport.Conn) bool {

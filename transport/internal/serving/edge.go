@@ -13,19 +13,20 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// edge is what all serving has in common, whatever carries the messages.
+// edge holds the handler, the complete options and the parts that serving needs, however messages
+// are carried.
 type edge struct {
 	handler mcp.Handler
-	opts    transport.ServerOptions // complete
+	opts    transport.ServerOptions // with defaults filled in
 	logger  *slog.Logger
 	parser  jsonrpc.Parser
 	modern  *modern
 }
 
-// Writer is where the messages of a call go, or those of a session that belong to no call.
+// Writer writes the frames of a call, or the frames of a session that belong to no call.
 type Writer interface {
-	// Write sends a frame, which is the Writer's from then on. It may wait for room, and fails when nobody can read the
-	// frame any more.
+	// Write writes frame and takes ownership of it. It may block until there is room, and returns
+	// an error if the client can no longer receive the frame.
 	Write(frame []byte) error
 }
 
@@ -47,7 +48,8 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 	return e
 }
 
-// handlerVocabulary returns what a handler says that it understands; the core alone if it does not say.
+// handlerVocabulary returns the vocabulary of h if h is an [mcp.Versed], and the core vocabulary
+// otherwise.
 func handlerVocabulary(h mcp.Handler) *mcp.Vocabulary {
 	if own, ok := h.(mcp.Versed); ok {
 		if v := own.Vocabulary(); v != nil {
@@ -61,7 +63,8 @@ func (e *edge) logFailure(r *mcp.Request, err error) {
 	e.logger.Error("a request failed", "method", r.Method, "err", err)
 }
 
-// passNotification passes a client's notification to a handler that takes them.
+// passNotification passes a client's notification to the handler if that is an
+// [mcp.NotificationHandler]. A panic of the handler is logged.
 func (e *edge) passNotification(ctx context.Context, msg jsonrpc.Message) {
 	h, ok := e.handler.(mcp.NotificationHandler)
 	if !ok {

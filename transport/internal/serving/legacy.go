@@ -15,9 +15,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// The session as an era: what a legacy client (2025-11-25 and earlier) sends and gets.
+// This file implements era for a session: revisions 2025-11-25 and earlier.
 
-// fillIdentity gives a request what the session knows of its client.
+// fillIdentity copies the client's identity, capabilities and log level into the request.
 func (ss *session) fillIdentity(r *mcp.Request) {
 	r.Revision, r.ClientCapabilities, r.ClientInfo = ss.Revision, ss.Capabilities, ss.ClientInfo
 	r.LogLevel = ss.currentLevel()
@@ -49,7 +49,8 @@ func (ss *session) answerOwn(c *call) (*mcp.Result, error, bool) {
 	return &mcp.Result{}, nil, true
 }
 
-// changeSession is what a client asks of the session itself, where it was offered.
+// changeSession handles the methods that change the session itself, if initialize has offered
+// them.
 func (ss *session) changeSession(c *call) (refused *mcp.Error) {
 	switch method := c.req.Method; {
 	case !ss.isOffered(method):
@@ -67,7 +68,8 @@ func (ss *session) changeSession(c *call) (refused *mcp.Error) {
 	return refused
 }
 
-// isOffered reports whether initialize told the client of a capability that the method belongs to, as far as that is known.
+// isOffered reports whether the result of initialize offered the capability that method needs. It
+// reports true if that result is not known in this process.
 func (ss *session) isOffered(method string) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -99,8 +101,8 @@ func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, e
 	return append(dst, '}'), nil
 }
 
-// appendStripped appends a result without what only later revisions put into one: the members that drop names, and the
-// protocol's keys of its _meta.
+// appendStripped appends the result without the parts that only later revisions have: the members
+// that drop reports, and the protocol's keys in _meta.
 func appendStripped(dst, raw []byte, drop func(key []byte) bool) []byte {
 	at := len(dst)
 	dst, _ = rawjson.AppendMembers(append(dst, '{'), raw, func(key []byte) bool { return string(key) != "_meta" && drop(key) })
@@ -134,7 +136,8 @@ func (ss *session) encodeError(r *mcp.Request, err error) (*mcp.Result, *mcp.Err
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
 }
 
-// errorForModel gives a model an error for which legacy revisions have no code.
+// errorForModel returns an error without a code in legacy revisions: as the text of a tool
+// result, which reaches the model, or as an invalid request.
 func errorForModel(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	if r.Method == mcp.MethodCallTool {
 		return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(err.Error())}, IsError: true}}, nil
@@ -142,7 +145,7 @@ func errorForModel(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "%s", err)
 }
 
-// toLegacyError gives an error the code that legacy revisions have for it.
+// toLegacyError replaces codes that the session's revision does not define.
 func toLegacyError(r *mcp.Request, e *mcp.Error) *mcp.Error {
 	switch {
 	case e.Code == jsonrpc.CodeInvalidParams && isResourceMethod(r.Method) && rawjson.Lookup(e.Data, "uri") != nil:
@@ -165,7 +168,7 @@ func (ss *session) appendChange(dst []byte, _ *call, change mcp.Change) []byte {
 
 func (ss *session) appendEnd([]byte, *call) []byte { return nil }
 
-// resolveInput asks the client live and returns the request with its answers.
+// resolveInput asks the client the questions of res and returns the request with its answers.
 func (ss *session) resolveInput(ctx context.Context, c *call, round int, res *mcp.Result) (*mcp.Request, error) {
 	if !mcp.MayAsk(c.req.Method) {
 		return nil, fmt.Errorf("the handler asked for input where the protocol has no way to: %s", c.req.Method)
@@ -189,7 +192,8 @@ func (ss *session) resolveInput(ctx context.Context, c *call, round int, res *mc
 	return retryRequest(&c.req, answers, asked.RequestState)
 }
 
-// checkAskable refuses questions that the client has not declared that it answers, whoever forgot to look.
+// checkAskable returns an error if the client has not declared the capability for one of the
+// questions. It catches handlers that have not checked themselves.
 func checkAskable(c *call, asked *mcp.InputRequiredResult) error {
 	var needs mcp.ClientCapabilities
 	for key, q := range asked.InputRequests {
@@ -198,7 +202,7 @@ func checkAskable(c *call, asked *mcp.InputRequiredResult) error {
 			return fmt.Errorf("the input request %s is %s, which no extension of the server knows", key, q.Method)
 		}
 		if q.Method == mcp.MethodCreateMessage && c.req.Revision < mcp.Revision20251125 {
-			own.Sampling.Context = nil // any client with sampling may be asked for context: there was nothing to declare
+			own.Sampling.Context = nil // no capability for context before 2025-11-25: sampling includes it
 		}
 		needs = needs.And(own)
 	}
@@ -220,7 +224,8 @@ func decodeInputRequired(res *mcp.Result) (*mcp.InputRequiredResult, error) {
 	return &asked, err
 }
 
-// askQuestions asks one question after the other, in the order of their keys: a human answers.
+// askQuestions asks one question after the other, in the order of their keys, because one human
+// answers all of them.
 func (ss *session) askQuestions(ctx context.Context, c *call, questions map[string]mcp.InputRequest) (map[string]mcp.Object, error) {
 	answers := map[string]mcp.Object{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
@@ -233,7 +238,7 @@ func (ss *session) askQuestions(ctx context.Context, c *call, questions map[stri
 	return answers, nil
 }
 
-// waitBeforeRetry waits before a retry that brings nothing new, longer each time.
+// waitBeforeRetry waits before a retry without new answers: 50 ms in round 0, doubling up to 5 s.
 func waitBeforeRetry(ctx context.Context, round int) error {
 	timer := time.NewTimer(min(50*time.Millisecond<<round, 5*time.Second))
 	defer timer.Stop()
@@ -245,7 +250,7 @@ func waitBeforeRetry(ctx context.Context, round int) error {
 	}
 }
 
-// retryRequest returns a copy of the request that carries the answers and the state.
+// retryRequest returns a copy of r that carries the answers and the request state.
 func retryRequest(r *mcp.Request, answers map[string]mcp.Object, state *string) (*mcp.Request, error) {
 	next := *r
 	encoded, err := mcp.Encode(answers)

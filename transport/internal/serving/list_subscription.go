@@ -8,22 +8,23 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Listen passes on changes of lists to out, on the caller's goroutine: until ctx ends, or the handler ends the subscription, or
-// takes none. begun is called when the handler listens, before the first change, and may be called again. The caller ends ctx
-// when it has ended the session.
-func (s *Session) Listen(ctx context.Context, out Writer, begun func()) {
+// Listen subscribes to list changes and writes them to out, on the caller's goroutine. It returns
+// when ctx ends, when the handler ends the subscription, or at once if the handler takes none.
+// onActive is called when the subscription is active, before the first change, and may be called
+// again. The caller must end ctx when it has ended the session.
+func (s *Session) Listen(ctx context.Context, out Writer, onActive func()) {
 	if !s.beginWork() {
 		return
 	}
 	defer s.work.Done()
-	l := newListSubscription(s, out, begun)
+	l := newListSubscription(s, out, onActive)
 	defer l.closed.Store(true)
 	if _, err := s.edge.callHandler(ctx, &l.req); err != nil && ctx.Err() == nil {
 		s.edge.logger.Debug("the server takes no subscriptions", "err", err)
 	}
 }
 
-// beginWork begins work that Wait waits for, unless the session has ended.
+// beginWork registers work that Wait waits for. It reports false if the session has ended.
 func (s *Session) beginWork() bool {
 	s.session.mu.Lock()
 	defer s.session.mu.Unlock()
@@ -34,7 +35,7 @@ func (s *Session) beginWork() bool {
 	return true
 }
 
-// listSubscription is a subscription to changes of lists, and the peer of its request.
+// listSubscription is a subscription to list changes, and the peer of its request.
 type listSubscription struct {
 	req      mcp.Request
 	out      Writer
@@ -44,11 +45,12 @@ type listSubscription struct {
 
 var allLists = []byte(`{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}}`)
 
-// newListSubscription is not part of Listen, on whose stack a subscription waits.
+// newListSubscription is separate from Listen, and not inlined, to keep the stack small on which
+// a subscription waits.
 //
 //go:noinline
-func newListSubscription(s *Session, out Writer, begun func()) *listSubscription {
-	l := &listSubscription{out: out, onActive: begun}
+func newListSubscription(s *Session, out Writer, onActive func()) *listSubscription {
+	l := &listSubscription{out: out, onActive: onActive}
 	l.req = mcp.Request{
 		Method: mcp.MethodListen, Params: allLists, Revision: s.Revision, ClientCapabilities: s.Capabilities,
 		ClientInfo: s.ClientInfo, Principal: s.principal, Peer: l,
@@ -59,7 +61,8 @@ func newListSubscription(s *Session, out Writer, begun func()) *listSubscription
 // Notify implements [mcp.Peer].
 func (l *listSubscription) Notify(context.Context, mcp.Notification) error { return nil }
 
-// Change implements [mcp.Peer]. What a handler has left to say when its ctx has ended is still taken.
+// Change implements [mcp.Peer]. It accepts changes after the end of the subscription's context,
+// until the handler has returned.
 func (l *listSubscription) Change(_ context.Context, change mcp.Change) error {
 	switch {
 	case l.closed.Load():

@@ -13,7 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// modern serves revisions that convey their metadata with each request (2026-07-28 and later). It has no state.
+// modern is the era of revisions 2026-07-28 and later, in which each request carries its own
+// metadata. It has no state.
 type modern struct {
 	revisions []mcp.Revision
 	log       func(r *mcp.Request, err error)
@@ -43,7 +44,7 @@ func (m *modern) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
 	return f.setProgressToken(r)
 }
 
-// isRemoved reports whether the method belongs to the legacy era only.
+// isRemoved reports whether only legacy revisions have the method.
 func isRemoved(method string) bool {
 	switch method {
 	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
@@ -52,7 +53,7 @@ func isRemoved(method string) bool {
 	return false
 }
 
-// readRevision reads a version without copying the name of the common one.
+// readRevision parses a JSON string. It does not allocate for the latest revision.
 func readRevision(raw []byte) (mcp.Revision, bool) {
 	if string(raw) == `"`+string(mcp.LatestRevision)+`"` {
 		return mcp.LatestRevision, true
@@ -76,7 +77,7 @@ func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 	return append(dst, '}', '}'), err
 }
 
-// limitRevisions leaves out of what a server says of itself the revisions that this edge does not speak.
+// limitRevisions removes revisions that this edge does not speak from a discover result.
 func (m *modern) limitRevisions(res *mcp.Result) *mcp.Result {
 	d, ok := res.Value.(*mcp.DiscoverResult)
 	if !ok || d == nil {
@@ -99,7 +100,8 @@ func appendCacheMembers(dst []byte, cache mcp.Cache) []byte {
 	return append(dst, `,"cacheScope":"private"`...)
 }
 
-// appendBody appends the members of the result behind those of the edge, without the closing brace.
+// appendBody appends the members of the result after the members that the edge writes, without
+// the closing brace.
 func appendBody(dst []byte, res *mcp.Result, c *call) ([]byte, error) {
 	metaAt := len(dst)
 	dst = appendEdgeMeta(dst, res, c)
@@ -117,11 +119,11 @@ func appendBody(dst []byte, res *mcp.Result, c *call) ([]byte, error) {
 	case dst[bodyAt+1] == '}':
 		return dst[:bodyAt], nil
 	}
-	dst[bodyAt] = ',' // the object's brace
+	dst[bodyAt] = ',' // replaces the object's opening brace
 	return dst[:len(dst)-1], nil
 }
 
-// appendEdgeMeta appends the _meta that the edge writes, where there is anything to write.
+// appendEdgeMeta appends the _meta member that the edge writes, or nothing if it would be empty.
 func appendEdgeMeta(dst []byte, res *mcp.Result, c *call) []byte {
 	subscription := c.req.Method == mcp.MethodListen
 	if res.ServerInfo == nil && !subscription {
@@ -146,7 +148,7 @@ func appendMetaMembers(dst []byte, res *mcp.Result, c *call) []byte {
 	return dst
 }
 
-// appendRawMembers appends the members of a result that may hold what belongs to the edge, which is replaced.
+// appendRawMembers appends the members of a result and replaces those that the edge writes.
 func appendRawMembers(dst, raw []byte, res *mcp.Result, c *call) []byte {
 	own := rawjson.Lookup(raw, "_meta")
 	if own == nil {
@@ -193,7 +195,7 @@ func (m *modern) encodeError(r *mcp.Request, err error) (*mcp.Result, *mcp.Error
 
 const lastReserved = -32099
 
-// toModernError replaces codes that revision 2026-07-28 forbids to send.
+// toModernError replaces codes that revision 2026-07-28 must not send.
 func toModernError(e *mcp.Error) *mcp.Error {
 	switch e.Code {
 	case mcp.CodeResourceNotFound:
@@ -201,7 +203,7 @@ func toModernError(e *mcp.Error) *mcp.Error {
 	case mcp.CodeURLElicitationRequired:
 		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
 	}
-	if e.Code < mcp.CodeUnsupportedProtocolVersion && e.Code >= lastReserved { // the specification's, and not defined
+	if e.Code < mcp.CodeUnsupportedProtocolVersion && e.Code >= lastReserved { // reserved by the specification and not defined
 		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
 	}
 	return e
@@ -218,7 +220,8 @@ func (m *modern) resolveInput(_ context.Context, c *call, _ int, res *mcp.Result
 	return nil, checkAskable(c, asked)
 }
 
-// appendChange encodes a change without params once per subscription: it differs from the next one in nothing.
+// appendChange appends the notification of a change. A change without params is encoded once per
+// subscription and then copied.
 func (m *modern) appendChange(dst []byte, c *call, change mcp.Change) []byte {
 	if change.Params == nil {
 		if frame, ok := c.encodedChanges[change.Method]; ok {

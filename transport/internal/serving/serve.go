@@ -17,11 +17,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Serve answers the requests that come on a connection, in both eras at the same time, until the peer ends it (then the
-// error is nil), ctx ends or the connection fails. When ctx ends, calls in flight have DrainTimeout to be answered. Each
-// request has a goroutine of its own; Serve waits for them, within DrainTimeout, and closes the connection.
-//
-// A frame that cannot be used is answered where the protocol has a way to, logged otherwise, and the connection lives.
+// Serve serves the requests that arrive on conn; see package overconn for its contract.
 func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) error {
 	s := newServer(ctx, frames.TapSent(conn, opts.Tap), h, opts)
 	s.header, _ = conn.(transport.HeaderConn)
@@ -43,25 +39,25 @@ func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transpo
 	return err
 }
 
-// server is the serving side of one connection on which all messages share one channel.
+// server is the serving side of a connection on which all messages share one channel.
 type server struct {
 	*edge
 	conn           transport.Conn
-	header         transport.HeaderConn // is the connection, where its frames have header fields
+	header         transport.HeaderConn // conn, if its frames have header fields; otherwise nil
 	base           context.Context
 	cancel         context.CancelCauseFunc
-	values         context.Context // base without its end
-	wg             sync.WaitGroup  // goroutines
+	values         context.Context // base without its cancellation, the parent of calls
+	wg             sync.WaitGroup  // counts goroutines
 	calls          callTable
 	unaddressed    frames.UnaddressedCounter
-	meta           metaReader // of the reading loop
-	idleWorkers    chan *call // takes a call where a worker is idle
+	meta           metaReader // used by the reading loop only
+	idleWorkers    chan *call // receives a call if a worker is idle
 	sweeper        *time.Timer
-	usedSinceSweep atomic.Bool // since the last sweep
+	usedSinceSweep atomic.Bool // a call was dispatched since the last sweep
 
 	mu             sync.Mutex
-	session        *session // of a legacy client; nil before initialize
-	dispatchClosed bool     // nothing is dispatched any more
+	session        *session // opened by initialize; nil before that
+	dispatchClosed bool     // idleWorkers is closed
 }
 
 func newServer(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) *server {
@@ -69,13 +65,13 @@ func newServer(ctx context.Context, conn transport.Conn, h mcp.Handler, opts tra
 	s.calls.limit = s.opts.MaxConcurrent
 	s.base, s.cancel = context.WithCancelCause(ctx)
 	s.values = context.WithoutCancel(ctx)
-	s.mu.Lock() // sweep may run before AfterFunc has returned
+	s.mu.Lock() // the timer may fire before s.sweeper is set
 	defer s.mu.Unlock()
 	s.sweeper = time.AfterFunc(workerIdle, s.stopIdleWorkers)
 	return s
 }
 
-// readFrames is the connection's reading loop.
+// readFrames is the reading loop. It returns the error that ended the connection.
 func (s *server) readFrames() error {
 	for {
 		frame, err := s.conn.Read()
@@ -90,7 +86,7 @@ func (s *server) readFrames() error {
 	}
 }
 
-// handleLostFrame is a frame that could not be read.
+// handleLostFrame handles a frame that could not be read, such as one over the size limit.
 func (s *server) handleLostFrame(err error) {
 	refused := &mcp.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	var lost *transport.FrameError
@@ -104,7 +100,7 @@ func (s *server) handleLostFrame(err error) {
 	}
 }
 
-// Write implements [Writer]: calls of all kinds share the connection.
+// Write implements [Writer] for all calls of the connection. It logs errors.
 func (s *server) Write(frame []byte) error {
 	err := s.conn.Write(frame)
 	if err != nil && !errors.Is(err, mcp.ErrClosed) {
@@ -113,13 +109,13 @@ func (s *server) Write(frame []byte) error {
 	return err
 }
 
-// TryWrite implements [transport.TryWriter] as far as the connection does.
+// TryWrite implements [transport.TryWriter]. It reports false if the connection does not.
 func (s *server) TryWrite(frame []byte) bool {
 	w, ok := s.conn.(transport.TryWriter)
 	return ok && w.TryWrite(frame)
 }
 
-// handleFrame takes one frame apart and acts on it. It never blocks on a handler.
+// handleFrame parses one frame and acts on it. It never waits for a handler.
 func (s *server) handleFrame(frame []byte) {
 	if jsonrpc.IsBatch(frame) {
 		s.serveBatch(frame)
@@ -129,7 +125,7 @@ func (s *server) handleFrame(frame []byte) {
 	if err != nil {
 		frames.Show(s.opts.Tap, transport.Stray, frame, nil)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
-			msg.ID = jsonrpc.ID{} // a guess is no id to answer
+			msg.ID = jsonrpc.ID{} // an id guessed from broken JSON must not be answered
 		}
 		if answer := s.answerMalformed(frame, msg.ID, err.(*mcp.Error)); answer != nil {
 			s.Write(answer)
@@ -151,8 +147,8 @@ func (s *server) handleMessage(msg jsonrpc.Message, b *responseBatch) {
 	}
 }
 
-// answerMalformed returns the answer to a frame that is no message, nil for none. One that was meant as a response is not
-// answered: its id is that of a question of this side, which fails.
+// answerMalformed returns the answer to a malformed frame, or nil if it gets no answer. A
+// malformed response is not answered: it fails the question with its id.
 func (s *server) answerMalformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
 	if e.Code == jsonrpc.CodeParse || rawjson.Lookup(frame, "method") != nil || rawjson.Lookup(frame, "result") == nil && rawjson.Lookup(frame, "error") == nil {
 		return s.encodeRefusal(id, e)
@@ -161,7 +157,8 @@ func (s *server) answerMalformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []by
 	return nil
 }
 
-// encodeRefusal is the answer to what is no message. Without an id there is one only where the schema has it.
+// encodeRefusal logs e and returns the error response to an unusable frame. It returns nil if the
+// frame has no id and the session's schema has no error without an id.
 func (s *server) encodeRefusal(id jsonrpc.ID, e *mcp.Error) []byte {
 	s.logUnusable(e)
 	if ss := s.legacySession(); id.IsZero() && ss != nil && ss.Revision < mcp.Revision20251125 {
@@ -182,7 +179,7 @@ func (s *server) legacySession() *session {
 	return s.session
 }
 
-// handleRequest admits a request and starts it.
+// handleRequest admits a request and starts to serve it.
 func (s *server) handleRequest(msg jsonrpc.Message, b *responseBatch) {
 	c := &call{id: msg.ID, edge: s.edge, out: s, batch: b}
 	c.req = mcp.Request{Method: msg.Method, Params: msg.Params, Principal: s.opts.Principal, Peer: c}
@@ -197,7 +194,7 @@ func (s *server) handleRequest(msg jsonrpc.Message, b *responseBatch) {
 	s.dispatchCall(c)
 }
 
-// admitCall decides the request's era, fills it and enters it among the calls in flight.
+// admitCall chooses the era of a call, fills its request and adds it to the calls in flight.
 func (s *server) admitCall(c *call) *mcp.Error {
 	fields := s.meta.readFields(c.req.Meta)
 	if refused := s.chooseEra(c, fields); refused != nil {
@@ -213,7 +210,8 @@ func (s *server) admitCall(c *call) *mcp.Error {
 	return refused
 }
 
-// chooseEra finds the era in which a request is spoken: a version in its _meta is modern, initialize opens a session.
+// chooseEra sets the era of a call. A protocol version in _meta means modern. An initialize
+// request opens a session, to which later requests without a version belong.
 func (s *server) chooseEra(c *call, fields metaFields) *mcp.Error {
 	ss := s.legacySession()
 	switch {
@@ -243,17 +241,17 @@ func (s *server) handleNotification(msg jsonrpc.Message) {
 		}
 	default:
 		if _, known := frames.MethodNames[msg.Method]; known && !strings.HasPrefix(msg.Method, "notifications/") {
-			s.logUnusable(fmt.Errorf("%s without an id, which nobody can be answered", msg.Method))
+			s.logUnusable(fmt.Errorf("%s without an id cannot be answered", msg.Method))
 			return
 		}
 		s.passNotification(s.base, msg)
 	}
 }
 
-// logUnusable counts what cannot be used and answered to nobody, and logs it.
+// logUnusable counts and logs a message that is neither usable nor answerable.
 func (s *server) logUnusable(err error) {
 	if n, log := s.unaddressed.Add(); log {
-		s.logger.Warn("an unusable message was received", "err", err, "count", n)
+		s.logger.Warn("received an unusable message", "err", err, "count", n)
 	}
 }
 
@@ -262,6 +260,6 @@ func (s *server) handleResponse(msg jsonrpc.Message) {
 		return
 	}
 	if n, log := s.unaddressed.Add(); log {
-		s.logger.Warn("a response to nothing was received", "id", msg.ID.String(), "count", n)
+		s.logger.Warn("received a response that answers no request", "id", msg.ID.String(), "count", n)
 	}
 }

@@ -16,38 +16,39 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// session is what a legacy handshake opened: the client's identity and capabilities, its log level, its subscriptions,
-// and the questions it has been asked.
+// session is the state that the handshake of a legacy client opened: identity, capabilities and
+// log level of the client, its subscriptions, and the questions that it has not answered yet.
 type session struct {
 	SessionState
 	edge         *edge
-	out          Writer          // takes what belongs to no call
-	watchesLists bool            // listens to changes of lists from the handshake on
-	base         context.Context // of its subscriptions
-	wg           *sync.WaitGroup // of their goroutines
+	out          Writer          // writes frames that belong to no call
+	watchesLists bool            // subscribes to list changes during the handshake
+	base         context.Context // parent of subscriptions
+	wg           *sync.WaitGroup // counts the goroutines of subscriptions
 	principal    mcp.Principal
-	discard      func() // closes it because initialize has failed: the client may try again
-	idPrefix     string // goes into the ids of its questions, where other processes may ask in the same session; else empty
+	discard      func() // closes the session if initialize fails, so that the client may try again
+	idPrefix     string // starts the ids of questions if other processes may ask in the same session; otherwise empty
 
 	mu          sync.Mutex
-	offered     *mcp.ServerCapabilities // what initialize told the client; nil where that is not known here
+	offered     *mcp.ServerCapabilities // result of initialize; nil if another process has sent it
 	logLevel    mcp.LoggingLevel
-	cancelLists context.CancelFunc       // ends lists
-	lists       *subscription            // to changes of lists; from initialize on
-	resources   map[string]*subscription // by URI
+	cancelLists context.CancelFunc       // ends the subscription to list changes
+	lists       *subscription            // subscription to list changes, from initialize on
+	resources   map[string]*subscription // subscriptions to resources, by URI
 	questions   map[jsonrpc.ID]chan jsonrpc.Message
 	lastID      int64
 	closed      bool
 }
 
-// SessionState is what a legacy session is from its handshake on: what is said with every request in later revisions.
+// SessionState is the outcome of a legacy handshake. Later revisions send the same facts with
+// every request.
 type SessionState struct {
 	Revision     mcp.Revision
 	Capabilities mcp.Object // of the client
-	ClientInfo   mcp.Object // for display only; nil where the client does not name itself
+	ClientInfo   mcp.Object // unverified, for display only; nil if the client sent none
 }
 
-// readInitialize reads the params of initialize.
+// readInitialize parses the params of initialize and chooses the revision of the session.
 func (e *edge) readInitialize(params []byte) (st SessionState, refused *mcp.Error) {
 	var p struct {
 		ProtocolVersion string     `json:"protocolVersion"`
@@ -63,7 +64,7 @@ func (e *edge) readInitialize(params []byte) (st SessionState, refused *mcp.Erro
 		refused.Message = fmt.Sprintf("%s %q: this server speaks %v", refused.Message, p.ProtocolVersion, e.opts.Revisions)
 		return st, refused
 	}
-	// What a revision does not have, its clients cannot declare.
+	// Drop capabilities that the revision does not have.
 	known := mcp.AdaptParams(revision, mcp.MethodInitialize, params)
 	return SessionState{revision, rawjson.Lookup(known, "capabilities"), p.ClientInfo}, nil
 }
@@ -72,7 +73,7 @@ func newSession(e *edge, st SessionState) *session {
 	return &session{edge: e, SessionState: st, logLevel: mcp.LevelInfo}
 }
 
-// openSession begins a session with the initialize request that c is, unless there is one.
+// openSession opens a session for the initialize request c.
 func (s *server) openSession(c *call) *mcp.Error {
 	st, refused := s.readInitialize(c.req.Params)
 	if refused != nil {
@@ -88,7 +89,7 @@ func (s *server) openSession(c *call) *mcp.Error {
 	return nil
 }
 
-// discardSession closes a session whose initialize has failed: the client may try again.
+// discardSession closes the session if initialize fails, so that the client may try again.
 func (s *server) discardSession(ss *session) {
 	s.mu.Lock()
 	if s.session == ss {
@@ -98,7 +99,8 @@ func (s *server) discardSession(ss *session) {
 	ss.endSession()
 }
 
-// chooseRevision returns the revision of a legacy session: the one asked for where it is spoken, else the newest.
+// chooseRevision returns the requested revision if the edge speaks it, otherwise the newest
+// legacy revision, or "" if the edge speaks none.
 func (e *edge) chooseRevision(asked mcp.Revision) mcp.Revision {
 	if !asked.Modern() && slices.Contains(e.opts.Revisions, asked) {
 		return asked
@@ -111,12 +113,14 @@ func (e *edge) chooseRevision(asked mcp.Revision) mcp.Revision {
 	return ""
 }
 
-// initializing is the session while it answers initialize: the request goes to the handler as server/discover.
+// initializing is the era of the initialize request. It passes the request to the handler as
+// server/discover.
 type initializing struct{ *session }
 
-// answerOwn listens to changes of lists before the client can cause one. The handler answers the rest.
+// answerOwn subscribes to list changes before the client can cause one. The handler answers the
+// request itself.
 func (o initializing) answerOwn(c *call) (*mcp.Result, error, bool) {
-	const patience = time.Second // a handler that takes longer may miss the first changes
+	const patience = time.Second // a slower handler may miss the first changes
 	if !o.watchesLists {
 		return nil, nil, false
 	}
@@ -161,7 +165,7 @@ func (o initializing) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte
 	return jsonrpc.AppendResult(dst, c.id, out), nil
 }
 
-// storeCapabilities remembers what the server offers.
+// storeCapabilities stores the capabilities that initialize offers.
 func (ss *session) storeCapabilities(capabilities []byte) error {
 	offers := new(mcp.ServerCapabilities)
 	if err := mcp.Decode(capabilities, offers); err != nil {
@@ -195,7 +199,7 @@ func (ss *session) setLevel(params []byte) *mcp.Error {
 	return nil
 }
 
-// endSession stops the session's subscriptions and fails its questions.
+// endSession ends the subscriptions and fails the questions.
 func (ss *session) endSession() {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -212,7 +216,7 @@ func (ss *session) endSession() {
 	}
 }
 
-// askClient sends the client a question of a call, and waits for its answer.
+// askClient sends a question of call c to the client and waits for the answer, up to AskTimeout.
 func (ss *session) askClient(ctx context.Context, c *call, q mcp.InputRequest) (mcp.Object, error) {
 	id, answer, err := ss.registerQuestion()
 	if err != nil {
@@ -239,7 +243,7 @@ func (ss *session) askClient(ctx context.Context, c *call, q mcp.InputRequest) (
 	}
 }
 
-// unansweredError says why a question has no answer: to the client, which knows, and to its model.
+// unansweredError says why a question has no answer. It is sent to the client and its model.
 type unansweredError struct{ reason string }
 
 func (e *unansweredError) Error() string { return e.reason }
@@ -265,7 +269,7 @@ func (ss *session) registerQuestion() (jsonrpc.ID, chan jsonrpc.Message, error) 
 	return id, answer, nil
 }
 
-// adaptQuestion gives a question the form of the session's revision.
+// adaptQuestion returns the params of a question in the form of the session's revision.
 func (ss *session) adaptQuestion(id jsonrpc.ID, q mcp.InputRequest) mcp.Object {
 	params := q.Params
 	if q.Method == mcp.MethodElicit && string(rawjson.Lookup(params, "mode")) == `"url"` && rawjson.Lookup(params, "elicitationId") == nil {
@@ -288,7 +292,8 @@ func (ss *session) withdrawQuestion(c *call, id jsonrpc.ID, reason string) {
 	}
 }
 
-// deliverAnswer takes the response to a question; false if there was none.
+// deliverAnswer passes a response to the question that it answers. It reports false if no
+// question has its id.
 func (ss *session) deliverAnswer(msg jsonrpc.Message) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()

@@ -9,25 +9,27 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxSubscriptions bounds the resources that one legacy session may subscribe to.
+// maxSubscriptions is the highest number of resources that one session may subscribe to.
 const maxSubscriptions = 1024
 
-// subscription is the peer of a session's own subscription.
+// subscription is a subscription that a session makes at the handler for its client, and the peer
+// of its request.
 type subscription struct {
 	session *session
-	acked   chan mcp.SubscriptionFilter // the acknowledged filter; closed when the subscription has ended
-	ctx     context.Context             // of the subscription
+	acked   chan mcp.SubscriptionFilter // receives the acknowledged filter; closed when the subscription has ended
+	ctx     context.Context             // ends with the subscription
 	uri     string                      // of the resource; empty for lists
-	cancel  context.CancelFunc          // of the subscription to a resource
+	cancel  context.CancelFunc          // ends a subscription to a resource
 
-	mu        sync.Mutex // orders what is sent for the subscription
+	mu        sync.Mutex // held while a frame is written, which keeps the order of frames
 	closed    bool
-	holdsBack bool // until the handshake has ended
+	holdsBack bool // collects changes in held until the handshake is over
 	held      []mcp.Change
 }
 
-// watchLists starts to listen to changes of lists, which are held back until the client has ended the handshake. What it
-// returns is ready once the handler listens, or does not.
+// watchLists subscribes to list changes and holds them back until the client has finished the
+// handshake. The returned channel is ready when the handler has accepted or refused the
+// subscription.
 func (ss *session) watchLists() <-chan mcp.SubscriptionFilter {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -42,7 +44,7 @@ func (ss *session) watchLists() <-chan mcp.SubscriptionFilter {
 	return l.acked
 }
 
-// releaseLists passes on changes of lists from now on.
+// releaseLists sends the list changes that were held back, and later ones at once.
 func (ss *session) releaseLists() {
 	ss.mu.Lock()
 	l := ss.lists
@@ -52,11 +54,12 @@ func (ss *session) releaseLists() {
 	}
 }
 
-// runSubscription runs a subscription against the handler, as a modern client would. The header is that of the request that it is for.
+// runSubscription starts a subscription at the handler, as a modern client would make it. header
+// is the header of the client's request that caused it.
 func (ss *session) runSubscription(ctx context.Context, l *subscription, header map[string][]string, f mcp.SubscriptionFilter) {
 	params, err := mcp.Encode(mcp.ListenParams{Notifications: f})
 	if err != nil {
-		panic(err) // a filter made of booleans and strings
+		panic(err) // unreachable: a filter has only booleans and strings
 	}
 	req := &mcp.Request{
 		Method: mcp.MethodListen, Params: params, Revision: ss.Revision, ClientCapabilities: ss.Capabilities,
@@ -96,7 +99,7 @@ func (l *subscription) Change(_ context.Context, change mcp.Change) error {
 		}
 		select {
 		case l.acked <- p.Notifications:
-		default: // acknowledged again
+		default: // acknowledged before
 		}
 		return nil
 	}
@@ -107,7 +110,7 @@ func (l *subscription) Change(_ context.Context, change mcp.Change) error {
 	return l.session.out.Write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
 }
 
-// holdBack keeps one change of each kind.
+// holdBack keeps the first change of each method.
 func (l *subscription) holdBack(change mcp.Change) {
 	for _, held := range l.held {
 		if held.Method == change.Method {
@@ -117,7 +120,7 @@ func (l *subscription) holdBack(change mcp.Change) {
 	l.held = append(l.held, change)
 }
 
-// releaseHeld sends what was held back, and holds back no more.
+// releaseHeld sends the changes that were held back, and stops holding changes back.
 func (l *subscription) releaseHeld() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +138,8 @@ func readURI(params []byte) (string, *mcp.Error) {
 	return uri, nil
 }
 
-// subscribe passes on changes of one resource, if the handler agrees.
+// subscribe handles resources/subscribe. It returns an error if the handler does not accept the
+// subscription.
 func (ss *session) subscribe(ctx context.Context, params []byte, header map[string][]string) *mcp.Error {
 	uri, refused := readURI(params)
 	if refused != nil {
@@ -161,7 +165,8 @@ func (ss *session) subscribe(ctx context.Context, params []byte, header map[stri
 	}
 }
 
-// startSubscription starts the subscription to a resource; nil without an error means that there is one.
+// startSubscription starts the subscription to a resource. It returns nil without an error if the
+// client has subscribed before.
 func (ss *session) startSubscription(uri string, header map[string][]string) (*subscription, *mcp.Error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -190,7 +195,8 @@ func (ss *session) unsubscribe(uri string) {
 	}
 }
 
-// forgetSubscription forgets the subscription that l was, which the handler has ended: the client may subscribe again.
+// forgetSubscription removes a subscription that the handler has ended, so that the client may
+// subscribe again.
 func (ss *session) forgetSubscription(l *subscription) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()

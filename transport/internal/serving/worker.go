@@ -2,13 +2,13 @@ package serving
 
 import "time"
 
-// workerIdle is how long workers are kept for a connection that serves no call. A worker that is used again saves a call
-// the growth of a fresh stack, which costs more than the rest of the edge.
+// workerIdle is the time between two sweeps of idle workers. Reusing a worker saves a call the
+// growth of a new stack, which costs more than the rest of the edge.
 const workerIdle = 5 * time.Second
 
-// dispatchCall runs a call on an idle worker, or on a new one: never later than now.
+// dispatchCall runs a call on an idle worker, or starts a worker. It does not wait.
 func (s *server) dispatchCall(c *call) {
-	if !s.usedSinceSweep.Load() && !s.usedSinceSweep.Swap(true) { // mostly it is, and reading is cheap
+	if !s.usedSinceSweep.Load() && !s.usedSinceSweep.Swap(true) { // Load first: it is usually true, and cheaper than Swap
 		s.sweeper.Reset(workerIdle)
 	}
 	select {
@@ -19,11 +19,11 @@ func (s *server) dispatchCall(c *call) {
 	}
 }
 
-// serveCall serves a call and sends what it comes to.
+// serveCall serves a call and sends its response.
 func (s *server) serveCall(c *call) {
 	defer s.calls.finishCall(c)
 	frame, refused := c.answerRequest()
-	if frame == nil { // nothing is sent, and nobody misses the handler's error
+	if frame == nil { // the client no longer waits
 		if c.batch != nil {
 			c.batch.addResponse(nil)
 		}
@@ -40,11 +40,11 @@ func (s *server) runWorker(c *call) {
 	defer s.wg.Done()
 	for c != nil {
 		s.serveCall(c)
-		c = <-s.idleWorkers // nil sends the worker home
+		c = <-s.idleWorkers // nil ends the worker
 	}
 }
 
-// stopIdleWorkers sends idle workers home where no call has come for a while.
+// stopIdleWorkers ends the idle workers if no call was dispatched since the last sweep.
 func (s *server) stopIdleWorkers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
