@@ -35,7 +35,7 @@ type carrier struct {
 	headers      mirroredHeaders
 	tap          transport.Tap
 	logger       *slog.Logger
-	caller       calling.Separate
+	caller       calling.Caller
 	toolHeaders  toolHeaders
 	life         context.Context // ends with Close
 	cancel       context.CancelFunc

@@ -51,7 +51,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 		return nil, fmt.Errorf("%q is no URL of http or https", u.URL)
 	}
 	c := newCarrier(template, u, opts)
-	t := calling.NewSeparate(c, in, opts)
+	t := calling.NewCaller(c, in, opts)
 	c.caller = t
 	if err := t.Connect(ctx, u.Endpoint()); err != nil {
 		return nil, err
@@ -80,18 +80,18 @@ func newHTTPTransport() *http.Transport {
 
 // clientTransport is a transport over HTTP.
 type clientTransport struct {
-	calling.Separate
+	calling.Caller
 	carrier *carrier
 }
 
 // RoundTrip implements [mcp.Transport]. A call that the server refuses for the header fields that mirror its arguments is
 // made again once, with the tool as it is now.
 func (c *clientTransport) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
-	res, err := c.Separate.RoundTrip(ctx, req)
+	res, err := c.Caller.RoundTrip(ctx, req)
 	if err == nil || req.Method != mcp.MethodCallTool || !isHeaderMismatch(err) || c.refreshTools(ctx) != nil {
 		return res, err
 	}
-	return c.Separate.RoundTrip(ctx, req)
+	return c.Caller.RoundTrip(ctx, req)
 }
 
 func isHeaderMismatch(err error) bool {
@@ -108,7 +108,7 @@ func (c *clientTransport) refreshTools(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		res, err := c.Separate.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListTools, Params: params})
+		res, err := c.Caller.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListTools, Params: params})
 		if err != nil {
 			return err
 		}

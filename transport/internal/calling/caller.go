@@ -19,56 +19,57 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// caller is the calling side of one connection on which all messages share one channel.
+// caller is the calling side of one connection. It implements [mcp.Transport] and [mcp.Notifier].
 type caller struct {
-	conn    transport.Conn
-	carrier Carrier // carries requests; nil where they share the conn
-	in      mcp.Inbound
-	opts    transport.ClientOptions
-	logger  *slog.Logger
-	parser  jsonrpc.Parser
-	base    context.Context // of what the server asks
-	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when the reading loop has ended
-	wg      sync.WaitGroup
-	takers  []*exchange  // of the notification at hand; of the reading loop
-	writes  atomic.Int64 // frames that are being written
-	strays  frames.UnaddressedCounter
-	turn    chan struct{} // held by a call, where calls run one at a time
-	late    *lateAnswer   // nil for none; of who connects
+	conn         transport.Conn
+	carrier      Carrier // sends each request separately; nil if requests are written to conn
+	in           mcp.Inbound
+	opts         transport.ClientOptions
+	logger       *slog.Logger
+	parser       jsonrpc.Parser
+	base         context.Context // parent of the contexts of questions; ends with the connection
+	cancel       context.CancelCauseFunc
+	done         chan struct{} // closed when the reading loop has ended
+	wg           sync.WaitGroup
+	receivers    []*exchange  // scratch memory of the reading loop: the exchanges that get the current notification
+	activeWrites atomic.Int64 // number of frames that are being written
+	unaddressed  frames.UnaddressedCounter
+	serialTurn   chan struct{} // held by the running call if calls run one at a time; otherwise nil
+	lateProbe    *lateProbe    // used by Connect only; nil if the probe was answered
 
-	mu      sync.Mutex
-	speak   dialect // nil until the era is known
-	lastID  int64
-	pending map[int64]*exchange                    // by number: ids of this side are integers
-	free    []*exchange                            // answered, and used again
-	asked   map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered
-	err     error                                  // why the connection is over
-	closed  bool
-	live    bool // Connect has returned: the Inbound hears of the connection's end
+	mu        sync.Mutex
+	era       era // nil until the era is known
+	lastID    int64
+	pending   map[int64]*exchange                    // requests in flight, by id: this side uses integer ids
+	free      []*exchange                            // finished exchanges for reuse
+	questions map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered, by id
+	err       error                                  // why the connection has ended; nil while it lasts
+	closed    bool
+	connected bool // Connect has returned, so the Inbound is told when the connection ends
 }
 
-// exchange is a request in flight.
+// exchange is a request in flight and, later, its reply. Exchanges are reused.
 type exchange struct {
-	id     jsonrpc.ID
-	method string
-	ctx    context.Context
-	logs   bool                    // whether it may have log messages
-	steps  bool                    // whether progress is asked for
-	filter *mcp.SubscriptionFilter // of a subscription
-	late   bool                    // a probe that nobody waits for; what names no request does not answer it
-	done   chan reply
+	id            jsonrpc.ID
+	method        string
+	ctx           context.Context
+	wantsLogs     bool                    // the request has a log level
+	wantsProgress bool                    // the request has a progress token
+	filter        *mcp.SubscriptionFilter // of a subscriptions/listen request; otherwise nil
+	lateProbe     bool                    // a probe that Connect no longer waits for; a response without an id is not its response
+	done          chan reply
 
-	from io.Closer // what its way back is read from; nil where there is none of its own
+	source io.Closer // body of the HTTP response that should hold the reply; nil if there is none
 
-	answered bool // the reply has been read
+	replyRead bool // the reply has been received from done
 
-	notify func(mcp.Notification) // nil where nobody listens
-	queue  queue
+	notify func(mcp.Notification) // receives the request's notifications; may be nil
+	queue  notificationQueue
 }
 
-// end gives an exchange, which has been taken, its reply. Who waits for it may use the exchange again from then on.
-func (x *exchange) end(r reply) {
+// deliverReply passes the reply to the waiting goroutine, which may reuse x from then on. The
+// caller must have removed x from the requests in flight.
+func (x *exchange) deliverReply(r reply) {
 	wake := x.queue.wake
 	x.done <- r
 	select {
@@ -77,7 +78,8 @@ func (x *exchange) end(r reply) {
 	}
 }
 
-// reply ends an exchange: a response, or the error of the connection.
+// reply ends an exchange: with a result, with the server's error, or with the error of the
+// connection.
 type reply struct {
 	result  json.RawMessage
 	refused *jsonrpc.Error
@@ -97,7 +99,7 @@ func (r reply) failure() error {
 func newCaller(conn transport.Conn, in mcp.Inbound, opts transport.ClientOptions) *caller {
 	c := &caller{
 		conn: conn, in: in, opts: opts, logger: opts.Logger, parser: jsonrpc.Parser{Methods: frames.MethodNames},
-		done: make(chan struct{}), pending: map[int64]*exchange{}, asked: map[jsonrpc.ID]context.CancelCauseFunc{},
+		done: make(chan struct{}), pending: map[int64]*exchange{}, questions: map[jsonrpc.ID]context.CancelCauseFunc{},
 	}
 	if c.logger == nil {
 		c.logger = slog.Default()
@@ -109,30 +111,30 @@ func newCaller(conn transport.Conn, in mcp.Inbound, opts transport.ClientOptions
 		c.opts.Info = mcp.Implementation{Name: "dowel", Version: "0"}
 	}
 	if opts.SerializeAsks {
-		c.turn = make(chan struct{}, 1)
+		c.serialTurn = make(chan struct{}, 1)
 	}
 	c.base, c.cancel = context.WithCancelCause(context.Background())
 	return c
 }
 
-func (c *caller) ready(speak dialect) {
+func (c *caller) setEra(e era) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.speak = speak
+	c.era = e
 }
 
-// connected ends Connect, with the error of a connection that is lost already.
-func (c *caller) connected() error {
+// markConnected ends Connect. It returns an error if the connection has been lost meanwhile.
+func (c *caller) markConnected() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.live = c.err == nil
+	c.connected = c.err == nil
 	return c.err
 }
 
-func (c *caller) dialect() dialect {
+func (c *caller) currentEra() era {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.speak
+	return c.era
 }
 
 // Close implements [mcp.Transport].
@@ -142,32 +144,32 @@ func (c *caller) Close() error {
 	c.mu.Unlock()
 	err := c.conn.Close()
 	<-c.done
-	const patience = 2 * time.Second // for handlers of questions, whose contexts have ended
+	const patience = 2 * time.Second // limit for the handlers of questions; their contexts have ended
 	if !timeout.Wait(&c.wg, patience) {
-		c.logger.Error("answers to the server's questions went on after Close; they were left behind")
+		c.logger.Error("handlers of the server's requests were still running 2 seconds after Close")
 	}
 	return err
 }
 
-// read is the connection's reading loop; what ends it ends every exchange.
-func (c *caller) read() {
+// readFrames is the reading loop. When it ends, it fails all exchanges.
+func (c *caller) readFrames() {
 	defer close(c.done)
 	for {
 		frame, err := c.conn.Read()
 		switch {
 		case errors.Is(err, transport.ErrFrame):
-			c.lost(err)
+			c.handleLostFrame(err)
 		case err != nil:
-			c.down(err)
+			c.failConnection(err)
 			return
 		default:
-			c.frame(frame)
+			c.handleFrame(frame)
 		}
 	}
 }
 
-// down fails everything that waits, once, and tells the Inbound unless Close was called.
-func (c *caller) down(err error) {
+// failConnection fails the exchanges in flight and, unless Close was called, tells the Inbound.
+func (c *caller) failConnection(err error) {
 	c.mu.Lock()
 	closed := c.closed
 	switch {
@@ -182,10 +184,10 @@ func (c *caller) down(err error) {
 	c.err = err
 	pending := c.pending
 	c.pending = map[int64]*exchange{}
-	live := c.live
+	live := c.connected
 	c.mu.Unlock()
 	for _, x := range pending {
-		x.end(reply{err: err})
+		x.deliverReply(reply{err: err})
 	}
 	c.cancel(err)
 	if live && !closed {
@@ -193,123 +195,127 @@ func (c *caller) down(err error) {
 	}
 }
 
-func (c *caller) frame(frame []byte) {
+func (c *caller) handleFrame(frame []byte) {
 	if jsonrpc.IsBatch(frame) {
-		c.batch(frame)
+		c.handleBatch(frame)
 		return
 	}
 	msg, err := c.parser.Parse(frame)
 	if err != nil {
 		frames.Show(c.opts.Tap, transport.Stray, frame, nil)
-		c.malformed(frame, msg.ID, err)
+		c.handleMalformed(frame, msg.ID, err)
 		return
 	}
 	frames.Show(c.opts.Tap, transport.Received, frame, nil)
-	c.message(msg)
+	c.handleMessage(msg)
 }
 
-func (c *caller) message(msg jsonrpc.Message) {
+func (c *caller) handleMessage(msg jsonrpc.Message) {
 	switch {
 	case msg.IsResponse():
-		c.response(msg)
+		c.handleResponse(msg)
 	case msg.IsNotification():
-		c.notification(msg)
+		c.handleNotification(msg)
 	default:
-		c.question(msg)
+		c.handleQuestion(nil, msg)
 	}
 }
 
-// batch takes the messages of a batch one by one; a server of revision 2025-03-26 may send them.
-func (c *caller) batch(frame []byte) {
+// handleBatch handles the messages of a batch one by one. Servers of revision 2025-03-26 may send
+// batches.
+func (c *caller) handleBatch(frame []byte) {
 	raws, err := jsonrpc.Batch(frame, frames.MaxBatch)
-	if speak := c.dialect(); err == nil && (speak == nil || !speak.revision().Batches()) {
+	if e := c.currentEra(); err == nil && (e == nil || !e.revision().Batches()) {
 		err = fmt.Errorf("a batch, which belongs to revision %s only", mcp.Revision20250326)
 	}
 	if err != nil {
 		frames.Show(c.opts.Tap, transport.Stray, frame, nil)
-		c.stray(frame, err)
-		c.failAll(raws, fmt.Errorf("the server answered with %w", err))
+		c.logUnaddressed(frame, err)
+		c.failBatch(raws, fmt.Errorf("the server answered with %w", err))
 		return
 	}
 	frames.Show(c.opts.Tap, transport.Received, frame, nil)
 	for _, raw := range raws {
 		if msg, err := c.parser.Parse(raw); err != nil {
-			c.malformed(raw, msg.ID, err)
+			c.handleMalformed(raw, msg.ID, err)
 		} else {
-			c.message(msg)
+			c.handleMessage(msg)
 		}
 	}
 }
 
-func (c *caller) response(msg jsonrpc.Message) {
+func (c *caller) handleResponse(msg jsonrpc.Message) {
 	id := frames.UnquoteID(msg.ID)
 	if id.IsZero() {
-		id = c.only() // an error without id answers what could not be read
+		id = c.onlyAwaitedID() // an error without an id answers an unreadable request
 	}
-	if x := c.take(id); x != nil {
-		from := x.from
-		x.end(reply{result: msg.Result, refused: msg.Error})
+	if x := c.takeExchange(id); x != nil {
+		from := x.source
+		x.deliverReply(reply{result: msg.Result, refused: msg.Error})
 		if from != nil {
 			from.Close()
 		}
 		return
 	}
-	c.strays.Add()
-	c.logger.Debug("a response came to nothing that is in flight", "id", msg.ID.String())
+	c.unaddressed.Add()
+	c.logger.Debug("received a response that answers no request", "id", msg.ID.String())
 }
 
-// take removes an exchange from those in flight: whoever takes it ends it.
-func (c *caller) take(id jsonrpc.ID) *exchange {
+// takeExchange removes an exchange from those in flight and returns it, or nil. The caller must
+// deliver its reply.
+func (c *caller) takeExchange(id jsonrpc.ID) *exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	x := c.inFlight(id)
-	c.forget(id)
+	x := c.findExchange(id)
+	c.removeExchange(id)
 	return x
 }
 
-// inFlight returns the exchange with the id, or nil. c.mu is held, as it is for forget.
-func (c *caller) inFlight(id jsonrpc.ID) *exchange {
-	n, _ := id.Int() // 0, which is never given, for anything else
+// findExchange returns the exchange with the id, or nil. The caller holds c.mu, here and for
+// removeExchange.
+func (c *caller) findExchange(id jsonrpc.ID) *exchange {
+	n, _ := id.Int() // 0 for other ids, which no exchange has
 	return c.pending[n]
 }
 
-func (c *caller) forget(id jsonrpc.ID) {
+func (c *caller) removeExchange(id jsonrpc.ID) {
 	n, _ := id.Int()
 	delete(c.pending, n)
 }
 
-func (c *caller) notification(msg jsonrpc.Message) {
+func (c *caller) handleNotification(msg jsonrpc.Message) {
 	n := mcp.Notification{Method: msg.Method, Params: msg.Params}
-	if msg.Method == mcp.NotificationCancelled && c.cancelled(msg.Params) {
+	if msg.Method == mcp.NotificationCancelled && c.handleCancelled(msg.Params) {
 		return
 	}
-	speak := c.dialect()
-	if speak == nil {
-		return // nothing is owed before the handshake
+	e := c.currentEra()
+	if e == nil {
+		return // no request can get notifications before the handshake
 	}
-	c.takers = speak.notification(n, c.takers[:0])
-	for _, x := range c.takers {
+	c.receivers = e.findReceivers(n, c.receivers[:0])
+	for _, x := range c.receivers {
 		if x.notify != nil {
 			x.queue.push(n)
 		}
 	}
-	if len(c.takers) == 0 {
+	if len(c.receivers) == 0 {
 		c.in.Notify(n)
 	}
 }
 
-// cancelled takes the server's cancellation of a question, or of a subscription: that is its graceful end.
-func (c *caller) cancelled(params []byte) bool {
+// handleCancelled handles a cancellation by the server: of a question, or of a subscription,
+// which it ends without an error. It reports whether the notification has been handled.
+func (c *caller) handleCancelled(params []byte) bool {
 	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
 	if err != nil {
-		c.stray(params, fmt.Errorf("%s without a requestId: %w", mcp.NotificationCancelled, err))
+		c.logUnaddressed(params, fmt.Errorf("%s without a requestId: %w", mcp.NotificationCancelled, err))
 		return true
 	}
 	c.mu.Lock()
-	cancel := c.asked[id]
-	x := c.inFlight(id)
+	cancel := c.questions[id]
+	x := c.findExchange(id)
 	if x != nil && x.method == mcp.MethodListen {
-		c.forget(id)
+		c.removeExchange(id)
 	} else {
 		x = nil
 	}
@@ -318,7 +324,7 @@ func (c *caller) cancelled(params []byte) bool {
 		cancel(&frames.CancelledError{})
 	}
 	if x != nil {
-		x.end(reply{result: []byte("{}")})
+		x.deliverReply(reply{result: []byte("{}")})
 	}
 	return true
 }
@@ -326,17 +332,17 @@ func (c *caller) cancelled(params []byte) bool {
 // Notify implements [mcp.Notifier].
 func (c *caller) Notify(ctx context.Context, n mcp.Notification) error {
 	c.mu.Lock()
-	err, speak := c.err, c.speak
+	err, e := c.err, c.era
 	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if n.Method == mcp.NotificationRootsChanged && speak.revision().Modern() {
-		return nil // servers ask for roots each time
+	if n.Method == mcp.NotificationRootsChanged && e.revision().Modern() {
+		return nil // modern servers ask for the roots each time
 	}
 	frame := jsonrpc.AppendNotification(nil, n.Method, n.Params)
 	if c.carrier != nil {
-		return c.post(ctx, frame)
+		return c.postMessage(ctx, frame)
 	}
-	return c.send(ctx, frame)
+	return c.writeFrame(ctx, frame)
 }

@@ -13,202 +13,209 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Carrier sends messages separately, each on a way of its own, as HTTP does.
+// Carrier sends each message separately, as HTTP does. It is safe for concurrent use.
 type Carrier interface {
-	// Carry sends a message. For a request it gives back every frame that comes on its way, one after the other, until that
-	// is done; for other messages, where back is nil, it returns when they were accepted. When ctx ends, it returns at once:
-	// the way is given up. The error is an HTTPError of package overhttp where the server answered with no message; it wraps
-	// [mcp.ErrConnection] where the server could not be reached.
+	// Carry sends m. If m is a request, Carry passes each frame of its HTTP response to back, one
+	// after the other, and returns when the response is done. Otherwise back is nil and Carry
+	// returns when the server has accepted m. When ctx ends, Carry gives up and returns at once.
+	//
+	// The error is an HTTPError of package overhttp if the server's answer was not a message. It
+	// wraps [mcp.ErrConnection] if the server could not be reached.
 	Carry(ctx context.Context, m *Outbound, back Receiver) error
-	// Close ends what goes on, and returns when it has ended.
+	// Close ends all transfers and returns when they have ended.
 	Close() error
 }
 
-// Receiver takes the frames that come back for a request.
+// Receiver receives the frames of the response to a request.
 type Receiver interface {
-	// Began is told what the frames are read from. It is closed when the response has come on another way.
+	// Began tells the receiver the source of the frames. The receiver closes it if the response
+	// arrives elsewhere.
 	Began(from io.Closer)
-	// Receive takes a frame, and reports whether the response was among those that it has taken.
+	// Receive handles a frame. done reports whether the request has been answered.
 	Receive(frame []byte) (done bool)
 }
 
-// Outbound is a message on its way to a server.
+// Outbound is a message to be sent to a server.
 type Outbound struct {
 	Frame []byte
-	// Method and Params are those of a request or a notification; Method is empty for a response.
+	// Method and Params belong to a request or notification. Method is empty for a response.
 	Method string
 	Params []byte
-	// Revision is what is spoken; empty while that is not known.
+	// Revision is the revision of the connection, or "" before the handshake.
 	Revision mcp.Revision
-	// Request says that a response is waited for.
+	// Request reports whether the message is a request, which has a response.
 	Request bool
 }
 
-// Separate is the calling side of a server whose messages are carried separately. Its zero value is of no use.
-type Separate struct{ *caller }
+// Caller is the calling side of a server that gets each message separately. Use [NewCaller]. It
+// is safe for concurrent use.
+type Caller struct{ *caller }
 
-// NewSeparate returns the calling side; Connect makes it ready. It owns the carrier from then on.
-func NewSeparate(carrier Carrier, in mcp.Inbound, opts transport.ClientOptions) Separate {
-	opts.Tap = nil // the carrier shows what passes, with its header fields
-	post := &posting{carrier: carrier, closed: make(chan struct{})}
+// NewCaller returns a Caller that owns carrier. Call Connect before any other method. opts.Tap is
+// ignored: the carrier shows the frames together with their header fields.
+func NewCaller(carrier Carrier, in mcp.Inbound, opts transport.ClientOptions) Caller {
+	opts.Tap = nil // the carrier calls it
+	post := &carrierConn{carrier: carrier, closed: make(chan struct{})}
 	c := newCaller(post, in, opts)
 	post.caller, c.carrier = c, carrier
-	go c.read()
-	return Separate{c}
+	go c.readFrames()
+	return Caller{c}
 }
 
-// Connect finds out which era the server speaks; see the function [Connect].
-func (s Separate) Connect(ctx context.Context, endpoint string) error {
-	return s.connect(ctx, endpoint)
+// Connect finds the server's era, as the function [Connect] does. If it fails, it has closed the
+// Caller.
+func (s Caller) Connect(ctx context.Context, endpoint string) error {
+	return s.connectTo(ctx, endpoint)
 }
 
-// Receive takes a frame that came on no request's way.
-func (s Separate) Receive(frame []byte) { s.frame(frame) }
+// Receive handles a frame that arrived outside the response to a request.
+func (s Caller) Receive(frame []byte) { s.handleFrame(frame) }
 
-// Down says that what was agreed with the server is lost: every request fails with the error. When it returns, the Inbound
-// knows.
-func (s Separate) Down(err error) {
-	s.conn.(*posting).end(err)
+// Down fails all requests with err because the server has lost the session. It returns when the
+// Inbound has been told.
+func (s Caller) Down(err error) {
+	s.conn.(*carrierConn).closeWith(err)
 	<-s.done
 }
 
-// Interrupted says that changes may have been lost which a legacy server tells of by itself: who listens to them is told.
-func (s Separate) Interrupted() {
-	if l, ok := s.dialect().(*legacyCaller); ok {
-		l.interrupted()
+// Interrupted ends the subscriptions of a legacy session, because changes may have been lost. A
+// modern subscription has a stream of its own.
+func (s Caller) Interrupted() {
+	if l, ok := s.currentEra().(*legacyEra); ok {
+		l.interruptListeners()
 	}
 }
 
-// Speaks returns what is spoken; empty while that is not known.
-func (s Separate) Speaks() mcp.Revision { return s.spoken() }
+// Speaks returns the revision of the connection, or "" before the handshake.
+func (s Caller) Speaks() mcp.Revision { return s.currentRevision() }
 
-func (c *caller) spoken() mcp.Revision {
-	if speak := c.dialect(); speak != nil {
-		return speak.revision()
+func (c *caller) currentRevision() mcp.Revision {
+	if e := c.currentEra(); e != nil {
+		return e.revision()
 	}
 	return ""
 }
 
-// posting makes a Conn of a carrier, for messages that nothing comes back for.
-type posting struct {
+// carrierConn makes a Conn of a carrier, for messages without a response.
+type carrierConn struct {
 	carrier Carrier
 	caller  *caller
 	once    sync.Once
 	closed  chan struct{}
-	err     error // why; set before closed is
+	err     error // returned by Read; set before closed is closed
 }
 
-func (p *posting) Read() ([]byte, error) {
+func (p *carrierConn) Read() ([]byte, error) {
 	<-p.closed
 	return nil, p.err
 }
 
-func (p *posting) Write(frame []byte) error {
+func (p *carrierConn) Write(frame []byte) error {
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(p.caller.base, patience)
 	defer cancel()
-	return p.caller.post(ctx, frame)
+	return p.caller.postMessage(ctx, frame)
 }
 
-// post sends a message that nothing comes back for.
-func (c *caller) post(ctx context.Context, frame []byte) error {
-	m := &Outbound{Frame: frame, Revision: c.spoken()}
+// postMessage sends a notification or a response.
+func (c *caller) postMessage(ctx context.Context, frame []byte) error {
+	m := &Outbound{Frame: frame, Revision: c.currentRevision()}
 	if msg, err := c.parser.Parse(frame); err == nil {
 		m.Method, m.Params = msg.Method, msg.Params
 	}
 	return c.carrier.Carry(ctx, m, nil)
 }
 
-func (p *posting) end(err error) {
+func (p *carrierConn) closeWith(err error) {
 	p.once.Do(func() { p.err = err; close(p.closed) })
 }
 
-func (p *posting) Close() error {
+func (p *carrierConn) Close() error {
 	err := p.carrier.Close()
-	p.end(mcp.ErrClosed)
+	p.closeWith(mcp.ErrClosed)
 	return err
 }
 
-// carry sends a request on a way of its own and waits for its response. Notifications are delivered as they come: those that
-// come on that way by the goroutine that waits.
-func (c *caller) carry(ctx context.Context, req *mcp.Request, speak dialect) (*mcp.Response, error) {
-	x, err := c.register(ctx, req)
+// carryRequest sends a request through the carrier and waits for its response. The calling
+// goroutine delivers the notifications that arrive in the HTTP response.
+func (c *caller) carryRequest(ctx context.Context, req *mcp.Request, e era) (*mcp.Response, error) {
+	x, err := c.registerExchange(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	defer c.drop(x)
-	w := way{caller: c, id: x.id, x: x, ctx: ctx}
-	listened := w.listenElsewhere(speak)
-	err = c.carrier.Carry(ctx, c.outbound(req, speak, x), &w)
+	defer c.releaseExchange(x)
+	w := carriedRequest{caller: c, id: x.id, exchange: x, ctx: ctx}
+	listened := w.deliverQueued(e)
+	err = c.carrier.Carry(ctx, c.newOutbound(req, e, x), &w)
 	listened()
 	select {
-	case w.reply = <-x.done: // it came on another way, or the caller is down
-		w.answered = true
+	case w.reply = <-x.done: // the reply arrived elsewhere, or the connection has ended
+		w.hasReply = true
 	default:
 	}
 	switch {
-	case w.answered:
-		return c.finish(x, speak, w.reply)
-	case ctx.Err() != nil && speak.revision().Modern():
-		c.take(x.id)
-		return nil, context.Cause(ctx) // the server has seen the way end
+	case w.hasReply:
+		return c.finishExchange(x, e, w.reply)
+	case ctx.Err() != nil && e.revision().Modern():
+		c.takeExchange(x.id)
+		return nil, context.Cause(ctx) // closing the response has cancelled the request
 	case ctx.Err() != nil:
-		return c.giveUp(ctx, x)
+		return c.cancelExchange(ctx, x, nil)
 	case err == nil:
 		err = errUnanswered
 	}
-	c.take(x.id)
+	c.takeExchange(x.id)
 	return nil, err
 }
 
 var errUnanswered = errors.New("the server ended its answer without a response")
 
-// carryAside is carry for a request of the handshake: the reply goes to x.done.
-func (c *caller) carryAside(ctx context.Context, req *mcp.Request, speak dialectParams, x *exchange) error {
+// carryInBackground sends a request of the handshake. The reply is sent to x.done.
+func (c *caller) carryInBackground(ctx context.Context, req *mcp.Request, e paramsEncoder, x *exchange) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return mcp.ErrClosed
 	}
 	c.wg.Add(1)
-	m, w := c.outbound(req, speak, x), way{caller: c, id: x.id, ctx: ctx} // x is used again once it has its reply
+	m, w := c.newOutbound(req, e, x), carriedRequest{caller: c, id: x.id, ctx: ctx} // x may be reused once it has its reply
 	go func() {
 		defer c.wg.Done()
 		err := c.carrier.Carry(c.base, m, &w)
 		if err == nil {
 			err = errUnanswered
 		}
-		c.fail(w.id, err)
+		c.failExchange(w.id, err)
 	}()
 	return nil
 }
 
-func (c *caller) outbound(req *mcp.Request, speak dialectParams, x *exchange) *Outbound {
+func (c *caller) newOutbound(req *mcp.Request, e paramsEncoder, x *exchange) *Outbound {
 	m := &Outbound{
-		Frame: c.request(req, speak, x), Method: req.Method, Params: req.Params, Request: true,
+		Frame: c.encodeRequest(req, e, x), Method: req.Method, Params: req.Params, Request: true,
 	}
-	if d, ok := speak.(dialect); ok {
+	if d, ok := e.(era); ok {
 		m.Revision = d.revision()
 	}
 	return m
 }
 
-// way is what one request is carried on, and its response comes back on.
-type way struct {
+// carriedRequest is a request that a carrier sends, and the [Receiver] of its response.
+type carriedRequest struct {
 	caller   *caller
 	id       jsonrpc.ID
-	x        *exchange // nil where whoever waits does so elsewhere
+	exchange *exchange // nil for a request of the handshake: another goroutine awaits its reply
 	ctx      context.Context
-	answered bool
+	hasReply bool
 	reply    reply
 
-	delivering sync.Mutex // one notification after the other
+	delivering sync.Mutex // keeps notifications in order
 }
 
-// listenElsewhere delivers notifications of the request that come on another way, such as the standing stream of a legacy
-// session, until the function that it returns is called.
-func (w *way) listenElsewhere(speak dialect) (stop func()) {
-	if w.x.notify == nil || speak.revision().Modern() {
+// deliverQueued delivers the request's notifications that arrive outside its HTTP response, such
+// as on the GET stream of a legacy session, until stop is called.
+func (w *carriedRequest) deliverQueued(e era) (stop func()) {
+	if w.exchange.notify == nil || e.revision().Modern() {
 		return func() {}
 	}
 	over, ended := make(chan struct{}), make(chan struct{})
@@ -216,8 +223,8 @@ func (w *way) listenElsewhere(speak dialect) (stop func()) {
 		defer close(ended)
 		for {
 			select {
-			case <-w.x.queue.wake:
-				w.deliver(nil)
+			case <-w.exchange.queue.wake:
+				w.deliverNotification(nil)
 			case <-over:
 				return
 			}
@@ -226,46 +233,46 @@ func (w *way) listenElsewhere(speak dialect) (stop func()) {
 	return func() { close(over); <-ended }
 }
 
-// deliver hands over what came on other ways, and then n, if it is not nil.
-func (w *way) deliver(n *mcp.Notification) {
+// deliverNotification delivers the queued notifications, and then n unless it is nil.
+func (w *carriedRequest) deliverNotification(n *mcp.Notification) {
 	w.delivering.Lock()
 	defer w.delivering.Unlock()
-	w.x.queue.deliver(w.x.notify)
+	w.exchange.queue.deliverAll(w.exchange.notify)
 	if n != nil {
-		w.x.notify(*n)
+		w.exchange.notify(*n)
 	}
 }
 
 // Receive implements [Receiver].
-func (w *way) Receive(frame []byte) (done bool) {
+func (w *carriedRequest) Receive(frame []byte) (done bool) {
 	c := w.caller
 	if jsonrpc.IsBatch(frame) {
-		c.batch(frame)
-		return w.done()
+		c.handleBatch(frame)
+		return w.isDone()
 	}
 	msg, err := c.parser.Parse(frame)
 	if err != nil {
-		c.malformed(frame, msg.ID, err)
-		return w.done()
+		c.handleMalformed(frame, msg.ID, err)
+		return w.isDone()
 	}
 	switch {
 	case msg.IsResponse():
-		w.response(msg)
+		w.handleResponse(msg)
 	case msg.IsNotification():
-		w.notification(msg)
+		w.handleNotification(msg)
 	default:
-		c.questionIn(w.ctx, msg)
+		c.handleQuestion(w.ctx, msg)
 	}
-	return w.done()
+	return w.isDone()
 }
 
 // Began implements [Receiver].
-func (w *way) Began(from io.Closer) {
+func (w *carriedRequest) Began(from io.Closer) {
 	c := w.caller
 	c.mu.Lock()
-	answered := c.inFlight(w.id) == nil
-	if !answered && w.x != nil {
-		w.x.from = from
+	answered := c.findExchange(w.id) == nil
+	if !answered && w.exchange != nil {
+		w.exchange.source = from
 	}
 	c.mu.Unlock()
 	if answered {
@@ -273,42 +280,44 @@ func (w *way) Began(from io.Closer) {
 	}
 }
 
-// done reports whether the request has its response, on this way or another.
-func (w *way) done() bool {
-	if w.answered {
+// isDone reports whether the request has been answered, in its HTTP response or elsewhere.
+func (w *carriedRequest) isDone() bool {
+	if w.hasReply {
 		return true
 	}
 	w.caller.mu.Lock()
 	defer w.caller.mu.Unlock()
-	return w.caller.inFlight(w.id) == nil
+	return w.caller.findExchange(w.id) == nil
 }
 
-// response takes a response. An error without id answers what could not be read: this request.
-func (w *way) response(msg jsonrpc.Message) {
-	if id := frames.UnquoteID(msg.ID); w.x == nil || !id.IsZero() && id != w.id {
+// handleResponse handles a response. An error without an id answers this request, which the
+// server could not read.
+func (w *carriedRequest) handleResponse(msg jsonrpc.Message) {
+	if id := frames.UnquoteID(msg.ID); w.exchange == nil || !id.IsZero() && id != w.id {
 		if id.IsZero() {
 			msg.ID = w.id
 		}
-		w.caller.response(msg)
+		w.caller.handleResponse(msg)
 		return
 	}
-	if w.caller.take(w.id) != nil {
-		w.answered, w.reply = true, reply{result: msg.Result, refused: msg.Error}
+	if w.caller.takeExchange(w.id) != nil {
+		w.hasReply, w.reply = true, reply{result: msg.Result, refused: msg.Error}
 	}
 }
 
-// notification delivers what belongs to the request: all that comes on its way in the modern era, and in the legacy one what
-// is said to.
-func (w *way) notification(msg jsonrpc.Message) {
+// handleNotification delivers a notification to the request if it belongs to it, and handles it
+// like any other otherwise. Progress and log messages in the HTTP response belong to the request;
+// in the modern era, so does everything on the response to subscriptions/listen.
+func (w *carriedRequest) handleNotification(msg jsonrpc.Message) {
 	own := msg.Method == mcp.NotificationProgress || msg.Method == mcp.NotificationMessage
-	if modern := w.caller.spoken().Modern(); w.x == nil || !own && !(modern && w.x.method == mcp.MethodListen) {
-		w.caller.notification(msg)
+	if modern := w.caller.currentRevision().Modern(); w.exchange == nil || !own && !(modern && w.exchange.method == mcp.MethodListen) {
+		w.caller.handleNotification(msg)
 		return
 	}
 	n := mcp.Notification{Method: msg.Method, Params: msg.Params}
-	if w.x.notify == nil {
+	if w.exchange.notify == nil {
 		w.caller.in.Notify(n)
 		return
 	}
-	w.deliver(&n)
+	w.deliverNotification(&n)
 }

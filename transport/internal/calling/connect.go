@@ -16,105 +16,104 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Connect makes a ready transport of a connection. It finds out which era the server speaks, unless the options pin a
-// revision or the endpoint's verdict is remembered, and remembers it. The transport owns conn from then on; where
-// Connect fails, it has closed it. ctx bounds Connect, not the transport.
+// Connect returns a transport over conn; see package overconn for its contract.
 func Connect(ctx context.Context, conn transport.Conn, in mcp.Inbound, endpoint string, opts transport.ClientOptions) (mcp.Transport, error) {
 	c := newCaller(frames.TapSent(conn, opts.Tap), in, opts)
-	go c.read()
-	if err := c.connect(ctx, endpoint); err != nil {
+	go c.readFrames()
+	if err := c.connectTo(ctx, endpoint); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// connect makes the caller ready; where it fails, the caller is closed.
-func (c *caller) connect(ctx context.Context, endpoint string) error {
+// connectTo finds the server's era and remembers it. If it fails, it closes the caller.
+func (c *caller) connectTo(ctx context.Context, endpoint string) error {
 	err := c.opts.Check()
-	var speak dialect
+	var e era
 	if err == nil {
-		speak, err = c.negotiate(ctx, endpoint)
+		e, err = c.negotiateEra(ctx, endpoint)
 	}
 	if err != nil {
 		c.Close()
 		return err
 	}
-	c.ready(speak)
-	if err := c.connected(); err != nil {
+	c.setEra(e)
+	if err := c.markConnected(); err != nil {
 		c.Close()
 		return err
 	}
 	if c.opts.Revision == "" {
-		c.opts.Memory().Remember(endpoint, speak.revision())
+		c.opts.Memory().Remember(endpoint, e.revision())
 	}
-	if c.late != nil {
-		c.wg.Go(func() { c.heed(endpoint, *c.late) })
+	if c.lateProbe != nil {
+		c.wg.Go(func() { c.awaitLateProbe(endpoint, *c.lateProbe) })
 	}
 	return nil
 }
 
-// dialect is what the two eras do differently on the calling side.
-type dialect interface {
-	// dialectParams appends a request's params, with what the era puts into _meta.
-	dialectParams
+// era is everything that the two eras of the protocol do differently on the calling side.
+type era interface {
+	paramsEncoder
 	revision() mcp.Revision
-	// roundTrip serves methods that do not simply go over the wire; handled is false for all others.
-	roundTrip(ctx context.Context, req *mcp.Request) (res *mcp.Response, err error, handled bool)
-	// notification appends the exchanges that a notification belongs to.
-	notification(n mcp.Notification, takers []*exchange) []*exchange
-	// request answers what the server asks.
-	request(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
+	// interceptRequest runs before a request is sent. handled reports that it has answered the
+	// request itself, with a result or an error.
+	interceptRequest(ctx context.Context, req *mcp.Request) (res *mcp.Response, err error, handled bool)
+	// findReceivers appends the exchanges that a notification belongs to.
+	findReceivers(n mcp.Notification, takers []*exchange) []*exchange
+	// answerQuestion answers a request of the server.
+	answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
 }
 
-func (c *caller) negotiate(ctx context.Context, endpoint string) (dialect, error) {
+func (c *caller) negotiateEra(ctx context.Context, endpoint string) (era, error) {
 	known := c.opts.Revision
 	if known == "" {
 		known = c.opts.Memory().Lookup(endpoint)
 	}
 	if known == "" || known.Modern() {
-		return c.probe(ctx, known)
+		return c.probeServer(ctx, known)
 	}
-	speak, err := c.initialize(ctx, known)
+	e, err := c.performHandshake(ctx, known)
 	if err == nil || c.opts.Revision != "" || ctx.Err() != nil {
-		return speak, err
+		return e, err
 	}
 	c.opts.Memory().Remember(endpoint, "")
 	if errors.Is(err, mcp.ErrConnection) {
 		return nil, err
 	}
-	return c.probe(ctx, "")
+	return c.probeServer(ctx, "")
 }
 
-// probe asks for the server's era with server/discover, and the legacy way too when nothing comes back for a while.
-func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error) {
-	m := newModernCaller(c, mcp.LatestRevision)
-	discover, err := c.start(&mcp.Request{Method: mcp.MethodDiscover}, m)
+// probeServer finds the server's era. It sends server/discover, and initialize too if the server
+// is silent for ProbeTimeout. A modern answer wins whenever it arrives.
+func (c *caller) probeServer(ctx context.Context, known mcp.Revision) (era, error) {
+	m := newModernEra(c, mcp.LatestRevision)
+	discover, err := c.startExchange(nil, &mcp.Request{Method: mcp.MethodDiscover}, m)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", transport.ErrProbe, err)
 	}
 	defer func() {
-		if c.late == nil {
-			c.drop(discover)
+		if c.lateProbe == nil {
+			c.releaseExchange(discover)
 		}
 	}()
 	var legacy *exchange
-	answer, handshake := discover.done, chan reply(nil) // nil where nothing is waited for
+	answer, handshake := discover.done, chan reply(nil) // handshake is nil while initialize is not sent
 	timer := time.NewTimer(cmp.Or(c.opts.ProbeTimeout, 3*time.Second))
 	defer timer.Stop()
 	for silent := timer.C; ; {
 		select {
 		case r := <-answer:
-			discover.answered, answer = true, nil
-			speak, again, err := c.judge(m, r)
-			if speak != nil || err != nil {
-				return speak, err
+			discover.replyRead, answer = true, nil
+			e, again, err := c.readProbeAnswer(m, r)
+			if e != nil || err != nil {
+				return e, err
 			}
 			if again && c.opts.Revision.Modern() {
-				return nil, fmt.Errorf("the server does not speak revision %s, which is pinned: %w", c.opts.Revision, cmp.Or(r.failure(), errUndiscovered))
+				return nil, fmt.Errorf("the server does not speak revision %s, which is pinned: %w", c.opts.Revision, cmp.Or(r.failure(), errNotDiscovered))
 			}
 			if legacy == nil {
-				speak, err := c.initialize(ctx, mcp.LatestLegacyRevision)
-				return speak, diedOfProbe(err)
+				e, err := c.performHandshake(ctx, mcp.LatestLegacyRevision)
+				return e, markProbeError(err)
 			}
 			if handshake == nil {
 				return nil, errors.New("the server answers neither server/discover nor initialize as the protocol says")
@@ -124,86 +123,88 @@ func (c *caller) probe(ctx context.Context, known mcp.Revision) (dialect, error)
 				silent = nil
 				continue
 			}
-			if legacy, err = c.startInitialize(mcp.LatestLegacyRevision); err != nil {
+			if legacy, err = c.sendInitialize(mcp.LatestLegacyRevision); err != nil {
 				return nil, fmt.Errorf("%w: %w", transport.ErrProbe, err)
 			}
-			defer c.drop(legacy)
+			defer c.releaseExchange(legacy)
 			handshake, silent = legacy.done, nil
 		case r := <-handshake:
-			legacy.answered, handshake = true, nil
-			select { // a modern answer that came before wins, whichever the runtime picks first
+			legacy.replyRead, handshake = true, nil
+			select { // prefer a modern answer that has already arrived
 			case first := <-answer:
-				discover.answered, answer = true, nil
-				if speak, _, err := c.judge(m, first); speak != nil || err != nil {
-					return speak, err
+				discover.replyRead, answer = true, nil
+				if e, _, err := c.readProbeAnswer(m, first); e != nil || err != nil {
+					return e, err
 				}
 			default:
 			}
 			if err := r.failure(); err != nil {
 				if answer == nil {
-					return nil, diedOfProbe(fmt.Errorf("the server answers neither server/discover nor initialize: %w", err))
+					return nil, markProbeError(fmt.Errorf("the server answers neither server/discover nor initialize: %w", err))
 				}
 				continue
 			}
 			if answer != nil {
 				c.mu.Lock()
-				c.late, discover.late = &lateAnswer{m, discover}, true
+				c.lateProbe, discover.lateProbe = &lateProbe{m, discover}, true
 				c.mu.Unlock()
 			}
-			return c.initialized(ctx, mcp.LatestLegacyRevision, r)
+			return c.finishHandshake(ctx, mcp.LatestLegacyRevision, r)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the server has not answered: %w", context.Cause(ctx))
 		}
 	}
 }
 
-// lateAnswer is a probe whose answer was not waited for any more, since the server had taken the handshake.
-type lateAnswer struct {
-	speak    *modernCaller
+// lateProbe is a probe that was not answered before the handshake was.
+type lateProbe struct {
+	era      *modernEra
 	discover *exchange
 }
 
-// heed remembers that the server is modern after all: this connection stays what it is, and the next one is modern.
-func (c *caller) heed(endpoint string, late lateAnswer) {
+// awaitLateProbe waits for the answer to a late probe. If the server turns out to be modern, the
+// next connection will be modern; this one stays legacy.
+func (c *caller) awaitLateProbe(endpoint string, late lateProbe) {
 	select {
 	case r := <-late.discover.done:
-		late.discover.answered = true
-		if speak, _, _ := c.judge(late.speak, r); speak != nil {
-			c.opts.Memory().Remember(endpoint, speak.revision())
+		late.discover.replyRead = true
+		if e, _, _ := c.readProbeAnswer(late.era, r); e != nil {
+			c.opts.Memory().Remember(endpoint, e.revision())
 		}
 	case <-c.base.Done():
 	}
-	c.drop(late.discover)
+	c.releaseExchange(late.discover)
 }
 
-var errUndiscovered = errors.New("it answers server/discover with something else")
+var errNotDiscovered = errors.New("it answers server/discover with something else")
 
-// diedOfProbe marks the error of a handshake that the connection did not survive: some servers refuse what they do not
-// know and exit.
-func diedOfProbe(err error) error {
+// markProbeError wraps [transport.ErrProbe] around the error of a handshake if the connection
+// ended. Some legacy servers exit when they get a method that they do not know.
+func markProbeError(err error) error {
 	if errors.Is(err, mcp.ErrConnection) {
 		return fmt.Errorf("%w: %w", transport.ErrProbe, err)
 	}
 	return err
 }
 
-// judge reads the answer to the probe: a dialect, an error that ends the dial, or (again) a legacy server.
-func (c *caller) judge(m *modernCaller, r reply) (speak dialect, again bool, err error) {
+// readProbeAnswer returns the modern era, or an error that ends the dial, or again if the server
+// should be asked the legacy way.
+func (c *caller) readProbeAnswer(m *modernEra, r reply) (e era, again bool, err error) {
 	switch {
 	case r.err != nil && c.carrier != nil:
-		return nil, true, outrightly(r.err)
+		return nil, true, fatalProbeError(r.err)
 	case errors.Is(r.err, mcp.ErrConnection):
 		return nil, false, fmt.Errorf("%w: %w", transport.ErrProbe, r.err)
-	case r.err != nil: // no message of JSON-RPC 2.0
+	case r.err != nil: // not a JSON-RPC 2.0 message
 		return nil, true, nil
 	case r.refused == nil:
-		return c.discovered(m, r)
+		return c.readDiscovery(m, r)
 	case r.refused.Code == mcp.CodeUnsupportedProtocolVersion:
 		var data mcp.UnsupportedVersionData
 		if mcp.Decode(r.refused.Data, &data) != nil || len(data.Supported) == 0 {
 			return nil, true, nil
 		}
-		if slices.Contains(data.Supported, m.version) { // it was in the course of becoming so, perhaps
+		if slices.Contains(data.Supported, m.version) { // refused, though it speaks the revision: it may have been starting
 			return m, false, nil
 		}
 		return nil, slices.ContainsFunc(data.Supported, isLegacy), noCommonVersion(data.Supported)
@@ -213,18 +214,20 @@ func (c *caller) judge(m *modernCaller, r reply) (speak dialect, again bool, err
 	return nil, true, nil
 }
 
-// outrightly returns the error of a probe over HTTP that says nothing of the server's era: the server cannot be reached, or
-// it refuses for reasons of its own. What is left means a legacy server.
-func outrightly(err error) error {
-	var answered interface{ MeansLegacy() bool } // an HTTPError of package overhttp
+// fatalProbeError returns the error of a probe over HTTP if it does not tell the server's era:
+// the server is unreachable, or refuses for another reason. It returns nil if the error means a
+// legacy server.
+func fatalProbeError(err error) error {
+	var answered interface{ MeansLegacy() bool } // implemented by HTTPError of package overhttp
 	if errors.Is(err, mcp.ErrConnection) || errors.As(err, &answered) && !answered.MeansLegacy() {
 		return err
 	}
 	return nil
 }
 
-// speaksOthers adds the revisions that a server names in the data of its refusal.
-func speaksOthers(err error) error {
+// addSupportedVersions adds the revisions that a server names in the data of its refusal to the
+// message.
+func addSupportedVersions(err error) error {
 	var refused *mcp.Error
 	var data mcp.UnsupportedVersionData
 	if !errors.As(err, &refused) || mcp.Decode(refused.Data, &data) != nil || len(data.Supported) == 0 ||
@@ -236,7 +239,7 @@ func speaksOthers(err error) error {
 
 func isLegacy(r mcp.Revision) bool { return r.Known() && !r.Modern() }
 
-// noCommonVersion is an error unless a legacy revision is among those that the server speaks.
+// noCommonVersion returns an error unless supported contains a legacy revision that dowel speaks.
 func noCommonVersion(supported []mcp.Revision) error {
 	if slices.ContainsFunc(supported, isLegacy) {
 		return nil
@@ -244,38 +247,38 @@ func noCommonVersion(supported []mcp.Revision) error {
 	return fmt.Errorf("no common protocol version: the server speaks %v, dowel %v", supported, mcp.Revisions())
 }
 
-func (c *caller) discovered(m *modernCaller, r reply) (speak dialect, again bool, err error) {
+func (c *caller) readDiscovery(m *modernEra, r reply) (e era, again bool, err error) {
 	var d mcp.DiscoverResult
 	if mcp.Decode(r.result, &d) != nil || rawjson.Lookup(r.result, "supportedVersions") == nil {
-		return nil, true, nil // a legacy server that answers anything to anything
+		return nil, true, nil // some legacy servers answer any method with a result
 	}
 	if slices.Contains(d.SupportedVersions, m.version) {
-		m.first = m.response(r.result)
+		m.discovery = readEdgeMembers(r.result, m.version)
 		return m, false, nil
 	}
 	return nil, true, noCommonVersion(d.SupportedVersions)
 }
 
-// initialize performs the legacy handshake.
-func (c *caller) initialize(ctx context.Context, revision mcp.Revision) (dialect, error) {
-	x, err := c.startInitialize(revision)
+// performHandshake performs the legacy handshake with initialize.
+func (c *caller) performHandshake(ctx context.Context, revision mcp.Revision) (era, error) {
+	x, err := c.sendInitialize(revision)
 	if err != nil {
 		return nil, err
 	}
-	defer c.drop(x)
+	defer c.releaseExchange(x)
 	select {
 	case r := <-x.done:
-		x.answered = true
+		x.replyRead = true
 		if err := r.failure(); err != nil {
-			return nil, fmt.Errorf("initialize: %w", speaksOthers(err))
+			return nil, fmt.Errorf("initialize: %w", addSupportedVersions(err))
 		}
-		return c.initialized(ctx, revision, r)
+		return c.finishHandshake(ctx, revision, r)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("the server has not answered initialize: %w", context.Cause(ctx))
 	}
 }
 
-func (c *caller) startInitialize(revision mcp.Revision) (*exchange, error) {
+func (c *caller) sendInitialize(revision mcp.Revision) (*exchange, error) {
 	capabilities := c.opts.Capabilities
 	if capabilities.Roots != nil {
 		capabilities.Roots = &mcp.RootsCapability{ListChanged: true}
@@ -289,11 +292,12 @@ func (c *caller) startInitialize(revision mcp.Revision) (*exchange, error) {
 		return nil, err
 	}
 	params = mcp.AdaptParams(revision, mcp.MethodInitialize, params)
-	return c.start(&mcp.Request{Method: mcp.MethodInitialize, Params: params}, plain{})
+	return c.startExchange(nil, &mcp.Request{Method: mcp.MethodInitialize, Params: params}, rawParams{})
 }
 
-// initialized ends the handshake: the server's version has to be one that dowel speaks.
-func (c *caller) initialized(ctx context.Context, asked mcp.Revision, r reply) (dialect, error) {
+// finishHandshake checks the revision that the server has chosen and sends
+// notifications/initialized.
+func (c *caller) finishHandshake(ctx context.Context, asked mcp.Revision, r reply) (era, error) {
 	var result mcp.InitializeResult
 	if err := mcp.Decode(r.result, &result); err != nil {
 		return nil, fmt.Errorf("the result of initialize is malformed: %w", err)
@@ -304,14 +308,14 @@ func (c *caller) initialized(ctx context.Context, asked mcp.Revision, r reply) (
 	if pin := c.opts.Revision; pin != "" && result.ProtocolVersion != pin {
 		return nil, fmt.Errorf("the server speaks revision %s, but %s is pinned", result.ProtocolVersion, pin)
 	}
-	speak := newLegacyCaller(c, result, r.result)
-	c.ready(speak) // before the server may ask
+	e := newLegacyEra(c, result, r.result)
+	c.setEra(e) // the server may ask as soon as it has the notification
 	done := jsonrpc.AppendNotification(nil, mcp.NotificationInitialized, nil)
 	if c.carrier != nil {
-		return speak, c.post(ctx, done)
+		return e, c.postMessage(ctx, done)
 	}
 	if err := c.conn.Write(done); err != nil {
-		return nil, connectionError(err)
+		return nil, wrapConnectionError(err)
 	}
-	return speak, nil
+	return e, nil
 }

@@ -7,39 +7,39 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxQueue bounds the notifications that wait for a slow listener.
+// maxQueue is the highest number of notifications that wait for a slow receiver.
 const maxQueue = 1024
 
-// queue holds notifications on their way to one listener. When it is full, one that repeats another is dropped, else the
-// oldest.
-type queue struct {
-	wake chan struct{} // nil where nobody listens; has room for one
+// notificationQueue holds the notifications for one receiver. When it is full, a notification
+// equal to a queued one is dropped; otherwise the oldest is.
+type notificationQueue struct {
+	wake chan struct{} // has room for one; nil if the exchange has no receiver
 
-	mu    sync.Mutex
-	items []mcp.Notification
-	spare []mcp.Notification // memory that has been delivered; of who delivers
+	mu       sync.Mutex
+	items    []mcp.Notification
+	reusable []mcp.Notification // delivered slice for reuse; used by the delivering goroutine only
 }
 
-func (q *queue) push(n mcp.Notification) {
+func (q *notificationQueue) push(n mcp.Notification) {
 	q.mu.Lock()
-	if len(q.items) >= maxQueue && !q.holds(n) {
+	if len(q.items) >= maxQueue && !q.contains(n) {
 		q.items = append(q.items[:0], q.items[1:]...)
 	}
 	if len(q.items) < maxQueue {
 		q.items = append(q.items, n)
 	}
 	q.mu.Unlock()
-	q.rouse()
+	q.wakeReader()
 }
 
-func (q *queue) rouse() {
+func (q *notificationQueue) wakeReader() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (q *queue) holds(n mcp.Notification) bool {
+func (q *notificationQueue) contains(n mcp.Notification) bool {
 	for _, item := range q.items {
 		if item.Method == n.Method && bytes.Equal(item.Params, n.Params) {
 			return true
@@ -48,13 +48,13 @@ func (q *queue) holds(n mcp.Notification) bool {
 	return false
 }
 
-// deliver hands over what waits, in order, until nothing is left.
-func (q *queue) deliver(notify func(mcp.Notification)) {
+// deliverAll calls notify with the queued notifications, in order, until the queue is empty.
+func (q *notificationQueue) deliverAll(notify func(mcp.Notification)) {
 	for {
 		q.mu.Lock()
 		items := q.items
 		if len(items) > 0 {
-			q.items, q.spare = q.spare[:0], nil
+			q.items, q.reusable = q.reusable[:0], nil
 		}
 		q.mu.Unlock()
 		if len(items) == 0 {
@@ -64,6 +64,6 @@ func (q *queue) deliver(notify func(mcp.Notification)) {
 			notify(n)
 		}
 		clear(items)
-		q.spare = items
+		q.reusable = items
 	}
 }

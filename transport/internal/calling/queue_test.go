@@ -13,14 +13,14 @@ func note(method string, n int) mcp.Notification {
 	return mcp.Notification{Method: method, Params: fmt.Appendf(nil, `{"n":%d}`, n)}
 }
 
-func delivered(q *queue) (got []string) {
-	q.deliver(func(n mcp.Notification) { got = append(got, n.Method+string(n.Params)) })
+func delivered(q *notificationQueue) (got []string) {
+	q.deliverAll(func(n mcp.Notification) { got = append(got, n.Method+string(n.Params)) })
 	return got
 }
 
 // When a queue is full, what repeats another is dropped, else the oldest.
 func TestQueueOverflow(t *testing.T) {
-	q := &queue{wake: make(chan struct{}, 1)}
+	q := &notificationQueue{wake: make(chan struct{}, 1)}
 	for range 2 { // what was delivered leaves room
 		for i := range maxQueue {
 			q.push(note("a", i))
@@ -41,7 +41,7 @@ func TestQueueOverflow(t *testing.T) {
 
 // A queue that is not full keeps everything, repetitions too.
 func TestQueueKeepsRepetitions(t *testing.T) {
-	q := &queue{wake: make(chan struct{}, 1)}
+	q := &notificationQueue{wake: make(chan struct{}, 1)}
 	for range 3 {
 		q.push(note("a", 1))
 	}
@@ -52,10 +52,10 @@ func TestQueueKeepsRepetitions(t *testing.T) {
 
 // What comes while something is delivered comes behind it, once.
 func TestQueueDeliversWhatComesMeanwhile(t *testing.T) {
-	q := &queue{wake: make(chan struct{}, 1)}
+	q := &notificationQueue{wake: make(chan struct{}, 1)}
 	q.push(note("a", 0))
 	var got []string
-	q.deliver(func(n mcp.Notification) {
+	q.deliverAll(func(n mcp.Notification) {
 		got = append(got, string(n.Params))
 		if len(got) < 5 {
 			q.push(note("a", len(got)))
@@ -67,7 +67,7 @@ func TestQueueDeliversWhatComesMeanwhile(t *testing.T) {
 }
 
 func TestQueueWakes(t *testing.T) {
-	q := &queue{wake: make(chan struct{}, 1)}
+	q := &notificationQueue{wake: make(chan struct{}, 1)}
 	const sent = 5000
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -79,7 +79,7 @@ func TestQueueWakes(t *testing.T) {
 	last, n := -1, 0
 	for end := false; !end; {
 		<-q.wake
-		q.deliver(func(note mcp.Notification) {
+		q.deliverAll(func(note mcp.Notification) {
 			if end = note.Method == "end"; end {
 				return
 			}

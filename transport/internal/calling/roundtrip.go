@@ -15,67 +15,68 @@ import (
 
 // RoundTrip implements [mcp.Transport].
 func (c *caller) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
-	speak := c.dialect()
-	if res, err, handled := speak.roundTrip(ctx, req); handled {
+	e := c.currentEra()
+	if res, err, handled := e.interceptRequest(ctx, req); handled {
 		return res, err
 	}
-	if c.turn != nil && mcp.MayAsk(req.Method) {
+	if c.serialTurn != nil && mcp.MayAsk(req.Method) {
 		select {
-		case c.turn <- struct{}{}:
-			defer func() { <-c.turn }()
+		case c.serialTurn <- struct{}{}:
+			defer func() { <-c.serialTurn }()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	return c.exchange(ctx, req, speak)
+	return c.sendRequest(ctx, req, e)
 }
 
-// exchange sends a request and waits for its response.
-func (c *caller) exchange(ctx context.Context, req *mcp.Request, speak dialect) (*mcp.Response, error) {
+// sendRequest sends a request and waits for its response.
+func (c *caller) sendRequest(ctx context.Context, req *mcp.Request, e era) (*mcp.Response, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if c.carrier != nil {
-		return c.carry(ctx, req, speak)
+		return c.carryRequest(ctx, req, e)
 	}
-	x, err := c.startIn(ctx, req, speak)
+	x, err := c.startExchange(ctx, req, e)
 	if err != nil {
 		return nil, err
 	}
-	defer c.drop(x)
+	defer c.releaseExchange(x)
 	if req.Method == mcp.MethodListen && x.notify != nil {
-		return c.subscription(ctx, x, speak)
+		return c.awaitSubscription(ctx, x, e)
 	}
 	if x.notify == nil && ctx.Done() == nil {
-		return c.finish(x, speak, <-x.done)
+		return c.finishExchange(x, e, <-x.done)
 	}
 	for {
 		select {
 		case r := <-x.done:
-			return c.finish(x, speak, r)
+			return c.finishExchange(x, e, r)
 		case <-x.queue.wake:
-			x.queue.deliver(x.notify)
+			x.queue.deliverAll(x.notify)
 		case <-ctx.Done():
-			return c.giveUp(ctx, x)
+			return c.cancelExchange(ctx, x, nil)
 		}
 	}
 }
 
-// finish delivers what came before the reply, and the reply.
-func (c *caller) finish(x *exchange, speak dialect, r reply) (*mcp.Response, error) {
-	x.answered = true
+// finishExchange delivers the notifications that preceded the reply, and returns the reply.
+func (c *caller) finishExchange(x *exchange, e era, r reply) (*mcp.Response, error) {
+	x.replyRead = true
 	if x.notify != nil {
-		x.queue.deliver(x.notify)
+		x.queue.deliverAll(x.notify)
 	}
 	if err := r.failure(); err != nil {
 		return nil, err
 	}
-	return c.result(speak, r.result)
+	return c.decodeResult(e, r.result)
 }
 
-// subscription is exchange for a request that lives long: it waits on one channel, not on three.
-func (c *caller) subscription(ctx context.Context, x *exchange, speak dialect) (*mcp.Response, error) {
-	wake := x.queue.wake // the exchange may be used again when this is called
+// awaitSubscription waits for the end of a subscription. It waits on one channel instead of
+// three, which takes less memory for the long life of a subscription.
+func (c *caller) awaitSubscription(ctx context.Context, x *exchange, e era) (*mcp.Response, error) {
+	wake := x.queue.wake // x may be reused before the callback runs
 	defer context.AfterFunc(ctx, func() {
 		select {
 		case wake <- struct{}{}:
@@ -84,94 +85,87 @@ func (c *caller) subscription(ctx context.Context, x *exchange, speak dialect) (
 	})()
 	for {
 		<-wake
-		x.queue.deliver(x.notify)
+		x.queue.deliverAll(x.notify)
 		select {
 		case r := <-x.done:
-			return c.finish(x, speak, r)
+			return c.finishExchange(x, e, r)
 		default:
 		}
 		if ctx.Err() != nil {
-			return c.giveUp(ctx, x)
+			return c.cancelExchange(ctx, x, nil)
 		}
 	}
 }
 
-// giveUp cancels the request at the server, if it still works on it.
-func (c *caller) giveUp(ctx context.Context, x *exchange) (*mcp.Response, error) {
-	return c.giveUpBehind(ctx, x, nil)
-}
-
-// giveUpBehind is giveUp of a request that may still be on its way, which the cancellation must not overtake.
-func (c *caller) giveUpBehind(ctx context.Context, x *exchange, pending *pendingError) (*mcp.Response, error) {
+// cancelExchange cancels the request at the server, unless it has been answered, and returns the
+// cause of ctx. If pending is not nil, the request has not been written yet, and its cancellation
+// is written after it.
+func (c *caller) cancelExchange(ctx context.Context, x *exchange, pending *pendingError) (*mcp.Response, error) {
 	cause := context.Cause(ctx)
-	if c.take(x.id) != nil && x.method != mcp.MethodInitialize {
+	if c.takeExchange(x.id) != nil && x.method != mcp.MethodInitialize {
 		params, err := mcp.Encode(mcp.CancelledParams{RequestID: x.id.Append(nil), Reason: cause.Error()})
 		if err == nil {
-			c.sendSoon(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params), pending)
+			c.writePromptly(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params), pending)
 		}
 	}
 	return nil, cause
 }
 
-// start sends a request that nobody listens to.
-func (c *caller) start(req *mcp.Request, speak dialectParams) (*exchange, error) {
-	return c.startIn(nil, req, speak)
-}
-
-// dialectParams is the part of a dialect that a request needs before the era is known.
-type dialectParams interface {
+// paramsEncoder is the part of an era that sending a request needs before the era is known.
+type paramsEncoder interface {
 	appendParams(dst []byte, req *mcp.Request, x *exchange) []byte
-	// overhead is about how many bytes a request takes beside its method and params.
+	// overhead estimates the size of a request without its method and params, in bytes.
 	overhead() int
 }
 
 const envelopeSize = 80
 
-// plain sends params as they are.
-type plain struct{}
+// rawParams sends params unchanged.
+type rawParams struct{}
 
-func (plain) overhead() int { return envelopeSize }
+func (rawParams) overhead() int { return envelopeSize }
 
-func (plain) appendParams(dst []byte, req *mcp.Request, _ *exchange) []byte {
+func (rawParams) appendParams(dst []byte, req *mcp.Request, _ *exchange) []byte {
 	return append(dst, req.Params...)
 }
 
-// startIn enters an exchange among those in flight and sends its request.
-func (c *caller) startIn(ctx context.Context, req *mcp.Request, speak dialectParams) (*exchange, error) {
-	x, err := c.register(ctx, req)
+// startExchange registers an exchange and sends its request. ctx may be nil, for a request of the
+// handshake.
+func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEncoder) (*exchange, error) {
+	x, err := c.registerExchange(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	if c.carrier != nil {
-		return x, c.carryAside(ctx, req, speak, x)
+		return x, c.carryInBackground(ctx, req, e, x)
 	}
-	if err := c.send(ctx, c.request(req, speak, x)); err != nil {
+	if err := c.writeFrame(ctx, c.encodeRequest(req, e, x)); err != nil {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
-			_, err := c.giveUpBehind(ctx, x, pending)
+			_, err := c.cancelExchange(ctx, x, pending)
 			return nil, err
 		}
-		c.drop(x)
+		c.releaseExchange(x)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.err != nil {
 			err = c.err
 		}
-		return nil, connectionError(err)
+		return nil, wrapConnectionError(err)
 	}
 	return x, nil
 }
 
-// request encodes a request.
-func (c *caller) request(req *mcp.Request, speak dialectParams, x *exchange) []byte {
-	frame := make([]byte, 0, speak.overhead()+len(req.Method)+len(req.Params))
+// encodeRequest encodes the frame of a request.
+func (c *caller) encodeRequest(req *mcp.Request, e paramsEncoder, x *exchange) []byte {
+	frame := make([]byte, 0, e.overhead()+len(req.Method)+len(req.Params))
 	frame = append(frame, `{"jsonrpc":"2.0","id":`...)
 	frame = append(x.id.Append(frame), `,"method":`...)
 	frame = append(rawjson.AppendString(frame, req.Method), `,"params":`...)
-	return append(speak.appendParams(frame, req, x), '}')
+	return append(e.appendParams(frame, req, x), '}')
 }
 
-// register enters an exchange among those in flight.
-func (c *caller) register(ctx context.Context, req *mcp.Request) (*exchange, error) {
+// registerExchange enters an exchange among those in flight.
+func (c *caller) registerExchange(ctx context.Context, req *mcp.Request) (*exchange, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -185,20 +179,21 @@ func (c *caller) register(ctx context.Context, req *mcp.Request) (*exchange, err
 	}
 	c.lastID++
 	x.id = jsonrpc.IntID(c.lastID)
-	x.method, x.ctx, x.notify, x.logs = req.Method, ctx, req.Notify, req.LogLevel != ""
+	x.method, x.ctx, x.notify, x.wantsLogs = req.Method, ctx, req.Notify, req.LogLevel != ""
 	if x.notify != nil {
-		x.steps = !req.NoProgress && req.Method != mcp.MethodListen
+		x.wantsProgress = !req.NoProgress && req.Method != mcp.MethodListen
 		x.queue.wake = make(chan struct{}, 1)
 	}
 	if req.Method == mcp.MethodListen {
-		x.filter = filterOf(req.Params)
+		x.filter = readFilter(req.Params)
 	}
 	c.pending[c.lastID] = x
 	return x, nil
 }
 
-// filterOf returns the filter of a subscription; nil where it cannot be read, which is the server's to refuse.
-func filterOf(params []byte) *mcp.SubscriptionFilter {
+// readFilter returns the filter of a subscription, or nil if the server will have to refuse it as
+// unreadable.
+func readFilter(params []byte) *mcp.SubscriptionFilter {
 	var p mcp.ListenParams
 	if mcp.Decode(params, &p) != nil {
 		return nil
@@ -206,14 +201,14 @@ func filterOf(params []byte) *mcp.SubscriptionFilter {
 	return &p.Notifications
 }
 
-// drop forgets an exchange. One that was answered is used again: the reading loop, which sends the answer, cannot reach it
-// any more.
-func (c *caller) drop(x *exchange) {
+// releaseExchange removes an exchange. It keeps an answered one for reuse, because the reading
+// loop cannot reach it any more.
+func (c *caller) releaseExchange(x *exchange) {
 	const kept = 64
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !x.answered {
-		c.forget(x.id)
+	if !x.replyRead {
+		c.removeExchange(x.id)
 		return
 	}
 	if len(c.free) < kept {
@@ -222,17 +217,18 @@ func (c *caller) drop(x *exchange) {
 	}
 }
 
-// result takes a result apart: its type has to be one that is understood.
-func (c *caller) result(speak dialect, raw []byte) (*mcp.Response, error) {
-	res := readResult(raw, speak.revision())
+// decodeResult returns the response with a raw result. It returns an error if the vocabulary does
+// not know the type of the result.
+func (c *caller) decodeResult(e era, raw []byte) (*mcp.Response, error) {
+	res := readEdgeMembers(raw, e.revision())
 	if !c.opts.Vocabulary.ResultType(res.Type) {
-		return nil, fmt.Errorf("the server answered with a result of type %q, which nobody here understands", res.Type)
+		return nil, fmt.Errorf("the server answered with a result of type %q, which no extension of the client knows", res.Type)
 	}
 	return res, nil
 }
 
-// readResult finds what belongs to the edge in a result.
-func readResult(raw []byte, revision mcp.Revision) *mcp.Response {
+// readEdgeMembers returns the response with the members that the edge reads: type and caching.
+func readEdgeMembers(raw []byte, revision mcp.Revision) *mcp.Response {
 	res := &mcp.Response{Type: mcp.ResultComplete, Raw: raw, Revision: revision}
 	if !revision.Modern() {
 		return res
@@ -259,7 +255,7 @@ func readResult(raw []byte, revision mcp.Revision) *mcp.Response {
 
 const maxTTL = 365 * 24 * 3600 * 1000 // milliseconds
 
-func connectionError(err error) error {
+func wrapConnectionError(err error) error {
 	if errors.Is(err, mcp.ErrConnection) {
 		return err
 	}

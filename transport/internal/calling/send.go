@@ -8,17 +8,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// smallFrame is what a pipe takes at once, if it takes anything.
+// smallFrame is the size up to which a pipe accepts a frame without waiting, in bytes, unless it
+// is full.
 const smallFrame = 16 << 10
 
-// send writes a frame, and waits for that no longer than ctx lasts: a server that does not read holds up nobody. A frame that
-// is given up is written all the same, if it ever can be.
-func (c *caller) send(ctx context.Context, frame []byte) error {
-	if c.writes.Add(1) == 1 && len(frame) <= smallFrame {
-		defer c.writes.Add(-1)
+// writeFrame writes a frame but waits no longer than ctx lasts, because a server may not read. A
+// frame that was given up is still written when the server reads again.
+func (c *caller) writeFrame(ctx context.Context, frame []byte) error {
+	if c.activeWrites.Add(1) == 1 && len(frame) <= smallFrame {
+		defer c.activeWrites.Add(-1)
 		return c.conn.Write(frame)
 	}
-	done, err := c.sendAside(frame)
+	done, err := c.writeInBackground(frame, nil)
 	if err != nil {
 		return err
 	}
@@ -34,30 +35,31 @@ func (c *caller) send(ctx context.Context, frame []byte) error {
 	}
 }
 
-// pendingError is the error of a frame that could not be written while its context lasted. It still may be.
+// pendingError is the error of a frame that was not written before its context ended. The frame
+// may still be written.
 type pendingError struct{ written <-chan error }
 
 func (*pendingError) Error() string { return "the peer has not read it" }
 
-// sendLater writes a frame that nobody waits for, least of all the reading loop: two sides that both wait for room would
-// wait for ever. Where too many frames wait, it is left out.
-func (c *caller) sendLater(frame []byte) {
+// writeUnawaited writes a frame without waiting. The reading loop must not wait: if both sides
+// waited for room, neither would ever read. If too many frames are waiting, the frame is dropped.
+func (c *caller) writeUnawaited(frame []byte) {
 	if w, ok := c.conn.(transport.TryWriter); ok && w.TryWrite(frame) {
 		return
 	}
-	if c.writes.Add(1) > transport.DefaultMaxConcurrent {
-		c.writes.Add(-1)
+	if c.activeWrites.Add(1) > transport.DefaultMaxConcurrent {
+		c.activeWrites.Add(-1)
 		return
 	}
-	_, _ = c.sendAside(frame) // a lost connection is the reading loop's to see
+	_, _ = c.writeInBackground(frame, nil) // the reading loop sees a lost connection
 }
 
-// sendSoon writes a frame that is of use only if it goes out before what comes next, a Close perhaps. It waits a moment for
-// that. It goes behind another frame that is still being written, if that is not nil.
-func (c *caller) sendSoon(frame []byte, behind *pendingError) {
+// writePromptly writes a cancellation and waits for 100 ms at most, so that it usually goes out
+// before the caller closes the connection. If behind is not nil, the frame follows that frame.
+func (c *caller) writePromptly(frame []byte, behind *pendingError) {
 	const moment = 100 * time.Millisecond
-	c.writes.Add(1)
-	done, err := c.sendBehind(frame, behind)
+	c.activeWrites.Add(1)
+	done, err := c.writeInBackground(frame, behind)
 	if err != nil {
 		return
 	}
@@ -69,22 +71,21 @@ func (c *caller) sendSoon(frame []byte, behind *pendingError) {
 	}
 }
 
-// sendAside writes a frame in a goroutine of its own, which Close waits for.
-func (c *caller) sendAside(frame []byte) (<-chan error, error) { return c.sendBehind(frame, nil) }
-
-// sendBehind is sendAside once another frame, if it is not nil, has been written. Where that fails, so does this.
-func (c *caller) sendBehind(frame []byte, behind *pendingError) (<-chan error, error) {
+// writeInBackground writes a frame on a goroutine of its own, which Close waits for, and returns a
+// channel for the outcome. If behind is not nil, the frame is written after that frame, and fails
+// if that fails.
+func (c *caller) writeInBackground(frame []byte, behind *pendingError) (<-chan error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		c.writes.Add(-1)
+		c.activeWrites.Add(-1)
 		return nil, mcp.ErrClosed
 	}
 	c.wg.Add(1)
 	done := make(chan error, 1)
 	go func() {
 		defer c.wg.Done()
-		defer c.writes.Add(-1)
+		defer c.activeWrites.Add(-1)
 		if behind != nil {
 			if err := <-behind.written; err != nil {
 				done <- err

@@ -1,5 +1,5 @@
-// Package frames holds the code that serves both machines of a connection, the one that serves requests and the one that
-// makes them: what a tap sees, which method names are known, how results and ids are written and read.
+// Package frames holds the helpers that the packages serving and calling share: they show frames
+// to taps, count unaddressed frames, and encode results and ids.
 package frames
 
 import (

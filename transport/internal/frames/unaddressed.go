@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// UnaddressedCounter counts the unaddressed frames of a connection: frames that are no messages,
+// UnaddressedCounter counts the unaddressed frames of a connection: malformed frames,
 // and messages that belong to no request. It also limits their log messages, so that a peer that
 // sends nothing else cannot fill the log. It is safe for concurrent use.
 type UnaddressedCounter struct{ total atomic.Int64 }

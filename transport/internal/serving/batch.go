@@ -9,17 +9,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// batch collects the responses to a batch of requests (revision 2025-03-26) and sends them as one.
-type batch struct {
+// responseBatch collects the responses to a batch of requests (revision 2025-03-26) and writes
+// them as one frame when the last one has arrived.
+type responseBatch struct {
 	to Writer
 
 	mu   sync.Mutex
-	open int // requests not answered yet
+	open int // requests without a response so far
 	out  []byte
 }
 
-// add takes one response, nil for a request that is not answered.
-func (b *batch) add(frame []byte) {
+// addResponse adds one response, or nil for a request that gets no response.
+func (b *responseBatch) addResponse(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if frame != nil {
@@ -31,12 +32,12 @@ func (b *batch) add(frame []byte) {
 		b.out = append(b.out, frame...)
 	}
 	if b.open--; b.open == 0 && b.out != nil {
-		_ = b.to.Write(append(b.out, ']')) // who cannot be written to has been told of
+		_ = b.to.Write(append(b.out, ']')) // Write has already logged the error
 	}
 }
 
-// batch serves a batch where the session's revision has them, and refuses it elsewhere.
-func (s *server) batch(frame []byte) {
+// serveBatch serves a batch if the session's revision has batches, and refuses it otherwise.
+func (s *server) serveBatch(frame []byte) {
 	ss := s.legacySession()
 	if ss == nil || !ss.Revision.Batches() {
 		frames.Show(s.opts.Tap, transport.Stray, frame, nil)
@@ -50,7 +51,7 @@ func (s *server) batch(frame []byte) {
 		return
 	}
 	frames.Show(s.opts.Tap, transport.Received, frame, nil)
-	b := &batch{to: s}
+	b := &responseBatch{to: s}
 	var refused [][]byte
 	messages := make([]jsonrpc.Message, 0, len(raws))
 	for _, raw := range raws {
@@ -59,7 +60,7 @@ func (s *server) batch(frame []byte) {
 			err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
 		}
 		if err != nil {
-			if answer := s.malformed(raw, msg.ID, err.(*mcp.Error)); answer != nil {
+			if answer := s.answerMalformed(raw, msg.ID, err.(*mcp.Error)); answer != nil {
 				b.open++
 				refused = append(refused, answer)
 			}
@@ -71,16 +72,17 @@ func (s *server) batch(frame []byte) {
 		messages = append(messages, msg)
 	}
 	for _, answer := range refused {
-		b.add(answer)
+		b.addResponse(answer)
 	}
 	for _, msg := range messages {
-		s.message(msg, b)
+		s.handleMessage(msg, b)
 	}
 }
 
-// refuseBatch answers each request of a batch that is not served, or the batch as a whole where it holds none.
+// refuseBatch answers each request of a refused batch with e. A batch without requests gets one
+// answer without an id.
 func (s *server) refuseBatch(frame []byte, e *mcp.Error) {
-	raws, _ := jsonrpc.Batch(frame, frames.MaxBatch) // what cannot be split holds none
+	raws, _ := jsonrpc.Batch(frame, frames.MaxBatch) // raws is empty if the batch cannot be split
 	answered := false
 	for _, raw := range raws {
 		if msg, err := s.parser.Parse(raw); err == nil && msg.IsRequest() {

@@ -15,62 +15,66 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxRounds bounds how often one legacy call may ask.
+// maxRounds is the highest number of input_required results that one call of a legacy client may
+// return.
 const maxRounds = 100
 
-// call is one request being served, and the Peer of its handler.
+// call is one request being served. It is the [mcp.Peer] of its handler.
 type call struct {
-	req    mcp.Request
-	id     jsonrpc.ID
-	era    era
-	edge   *edge
-	out    Writer
-	batch  *batch // where the response is collected; nil sends it alone
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	left   bool // its id is free; of who runs the call
+	req        mcp.Request
+	id         jsonrpc.ID
+	era        era
+	edge       *edge
+	out        Writer
+	batch      *responseBatch // collects the response; nil if the response is a frame of its own
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	idReleased bool // the client may use the id again; only the goroutine that runs the call reads and sets it
 
-	mu         sync.Mutex // orders what is sent for the call: nothing comes behind its response
-	over       bool
-	acked      bool
-	progressed bool
-	progress   float64           // the highest that was reported
-	changes    map[string][]byte // encoded changes without params, by method; see modern.appendChange
+	mu              sync.Mutex // held while a frame is written, so that no notification follows the response
+	peerClosed      bool
+	hasProgress     bool
+	highestProgress float64           // highest progress value sent so far, if hasProgress
+	encodedChanges  map[string][]byte // encoded changes without params, by method; see modern.appendChange
 }
 
-// answer serves the request. The response is nil where nobody waits for it any more; refused is the error that it holds.
-func (c *call) answer() (frame []byte, refused *mcp.Error) {
-	res, err := c.serve()
+// answerRequest runs the handler and encodes the response. frame is nil if the client no longer
+// waits for the response. refused is the error that frame holds, or nil.
+func (c *call) answerRequest() (frame []byte, refused *mcp.Error) {
+	res, err := c.runHandler()
 	if context.Cause(c.ctx) == errShutdown {
 		res, err = &mcp.Result{}, nil
 	}
-	if !c.close() || c.cancelled() {
+	if !c.closePeer() || c.isCancelled() {
 		return nil, nil
 	}
-	return c.response(res, err)
+	return c.encodeResponse(res, err)
 }
 
-// close lets nothing more be sent for the call but its response; false where it was closed before.
-func (c *call) close() bool {
+// closePeer makes every later use of the call as a peer fail with [mcp.ErrPeerGone]. It reports
+// false if the peer was closed before.
+func (c *call) closePeer() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.peerClosed {
 		return false
 	}
-	c.over = true
+	c.peerClosed = true
 	return true
 }
 
-// ended is what follows the response of a subscription that has ended well; nil for nothing.
-func (c *call) ended(refused *mcp.Error) []byte {
+// encodeEnd returns the frame that follows the response of a subscription without error, or nil
+// if none follows.
+func (c *call) encodeEnd(refused *mcp.Error) []byte {
 	if c.req.Method != mcp.MethodListen || refused != nil {
 		return nil
 	}
-	return c.era.ended(nil, c)
+	return c.era.appendEnd(nil, c)
 }
 
-// cancelled reports whether nobody waits for the response any more.
-func (c *call) cancelled() bool {
+// isCancelled reports whether the client no longer waits for the response. A subscription that
+// the server shuts down is not cancelled: it ends with a result.
+func (c *call) isCancelled() bool {
 	if c.ctx.Err() == nil {
 		return false
 	}
@@ -83,29 +87,30 @@ func (c *call) cancelled() bool {
 	return false
 }
 
-func (c *call) send(frame []byte) {
+func (c *call) sendResponse(frame []byte) {
 	if c.batch != nil {
-		c.batch.add(frame)
+		c.batch.addResponse(frame)
 		return
 	}
-	_ = c.out.Write(frame) // who cannot be written to has been told of
+	_ = c.out.Write(frame) // Write has already logged the error
 }
 
-// serve calls the handler until its result is settled: once, but for a legacy client that is asked.
-func (c *call) serve() (*mcp.Result, error) {
-	if res, err, handled := c.era.own(c); handled {
+// runHandler calls the handler and returns its result. For a legacy client, it asks the questions
+// of an input_required result and calls the handler again with the answers.
+func (c *call) runHandler() (*mcp.Result, error) {
+	if res, err, handled := c.era.answerOwn(c); handled {
 		return res, err
 	}
 	req := &c.req
 	for round := 0; ; round++ {
-		res, err := c.edge.invoke(c.ctx, req)
+		res, err := c.edge.callHandler(c.ctx, req)
 		if err != nil || res.Type != mcp.ResultInputRequired {
 			return res, err
 		}
 		if round == maxRounds {
-			return nil, &askError{fmt.Sprintf("%s has asked for input %d times without coming to an end, which is as often as one call may", c.req.Method, maxRounds)}
+			return nil, &unansweredError{fmt.Sprintf("%s has asked for input %d times without coming to an end, which is as often as one call may", c.req.Method, maxRounds)}
 		}
-		next, err := c.era.settle(c.ctx, c, round, res)
+		next, err := c.era.resolveInput(c.ctx, c, round, res)
 		if next == nil || err != nil {
 			return res, err
 		}
@@ -113,8 +118,8 @@ func (c *call) serve() (*mcp.Result, error) {
 	}
 }
 
-// invoke is where a panic ends.
-func (e *edge) invoke(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
+// callHandler calls the handler. A panic of the handler is logged and becomes an internal error.
+func (e *edge) callHandler(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.logger.Error("the handler panicked", "method", req.Method, "panic", p, "stack", string(debug.Stack()))
@@ -128,12 +133,12 @@ func (e *edge) invoke(ctx context.Context, req *mcp.Request) (res *mcp.Result, e
 	return res, err
 }
 
-func (c *call) response(res *mcp.Result, err error) (frame []byte, refused *mcp.Error) {
+func (c *call) encodeResponse(res *mcp.Result, err error) (frame []byte, refused *mcp.Error) {
 	if err != nil {
-		res, refused = c.era.refuse(&c.req, err)
+		res, refused = c.era.encodeError(&c.req, err)
 	}
 	if res != nil {
-		frame, err := c.era.appendResult(make([]byte, 0, sizeHint(res)), c, res)
+		frame, err := c.era.appendResult(make([]byte, 0, estimateSize(res)), c, res)
 		if err == nil {
 			return frame, nil
 		}
@@ -149,22 +154,23 @@ func (c *call) response(res *mcp.Result, err error) (frame []byte, refused *mcp.
 // Notify implements [mcp.Peer].
 func (c *call) Notify(_ context.Context, n mcp.Notification) error {
 	params := mcp.AdaptParams(c.req.Revision, n.Method, n.Params)
-	return c.emit(func(dst []byte) []byte {
-		if n.Method == mcp.NotificationProgress && !c.req.Revision.Modern() && !c.rises(params) {
+	return c.sendFrame(func(dst []byte) []byte {
+		if n.Method == mcp.NotificationProgress && !c.req.Revision.Modern() && !c.progressRises(params) {
 			return nil
 		}
 		return jsonrpc.AppendNotification(dst, n.Method, params)
 	})
 }
 
-// rises reports whether progress is above what was reported before. A call that asks runs again from the top for an older
-// client, to which it is one call. c.mu is held.
-func (c *call) rises(params []byte) bool {
+// progressRises reports whether progress is higher than the last reported value. A legacy client
+// sees one call even if the handler runs several times, and must not see its progress fall. The
+// caller holds c.mu.
+func (c *call) progressRises(params []byte) bool {
 	now, err := strconv.ParseFloat(string(rawjson.Lookup(params, "progress")), 64)
-	if err != nil || c.progressed && now <= c.progress {
+	if err != nil || c.hasProgress && now <= c.highestProgress {
 		return false
 	}
-	c.progressed, c.progress = true, now
+	c.hasProgress, c.highestProgress = true, now
 	return true
 }
 
@@ -173,7 +179,7 @@ func (c *call) Change(_ context.Context, change mcp.Change) error {
 	if c.req.Method != mcp.MethodListen {
 		return fmt.Errorf("a change belongs on %s, not on %s", mcp.MethodListen, c.req.Method)
 	}
-	return c.emit(func(dst []byte) []byte { return c.era.appendChange(dst, c, change) })
+	return c.sendFrame(func(dst []byte) []byte { return c.era.appendChange(dst, c, change) })
 }
 
 // TryChange implements [mcp.Announcer].
@@ -183,20 +189,21 @@ func (c *call) TryChange(change mcp.Change) bool {
 		return false
 	}
 	defer c.mu.Unlock()
-	return !c.over && !c.cancelled() && w.TryWrite(c.era.appendChange(nil, c, change))
+	return !c.peerClosed && !c.isCancelled() && w.TryWrite(c.era.appendChange(nil, c, change))
 }
 
-// Disconnect implements [mcp.Disconnecter] as far as what carries the call does.
+// Disconnect implements [mcp.Disconnecter]. It reports false if the call's Writer does not.
 func (c *call) Disconnect() bool {
 	d, ok := c.out.(mcp.Disconnecter)
 	return ok && d.Disconnect()
 }
 
-// emit sends one frame before the response. The lock is held while it is sent, so that order is kept.
-func (c *call) emit(encode func([]byte) []byte) error {
+// sendFrame encodes and writes one frame that precedes the response. It holds c.mu meanwhile,
+// which keeps the order of frames.
+func (c *call) sendFrame(encode func([]byte) []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.cancelled() {
+	if c.peerClosed || c.isCancelled() {
 		return mcp.ErrPeerGone
 	}
 	frame := encode(nil)

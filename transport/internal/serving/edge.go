@@ -13,19 +13,20 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// edge is what all serving has in common, whatever carries the messages.
+// edge holds the handler, the complete options and the parts that serving needs, however messages
+// are carried.
 type edge struct {
 	handler mcp.Handler
-	opts    transport.ServerOptions // complete
+	opts    transport.ServerOptions // with defaults filled in
 	logger  *slog.Logger
 	parser  jsonrpc.Parser
 	modern  *modern
 }
 
-// Writer is where the messages of a call go, or those of a session that belong to no call.
+// Writer writes the frames of a call, or the frames of a session that belong to no call.
 type Writer interface {
-	// Write sends a frame, which is the Writer's from then on. It may wait for room, and fails when nobody can read the
-	// frame any more.
+	// Write writes frame and takes ownership of it. It may block until there is room, and returns
+	// an error if the client can no longer receive the frame.
 	Write(frame []byte) error
 }
 
@@ -38,7 +39,7 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 		e.opts.Revisions = mcp.Revisions()
 	}
 	if e.opts.Vocabulary == nil {
-		e.opts.Vocabulary = vocabularyOf(h)
+		e.opts.Vocabulary = handlerVocabulary(h)
 	}
 	e.opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, transport.DefaultMaxConcurrent)
 	e.opts.DrainTimeout = cmp.Or(opts.DrainTimeout, 2*time.Second)
@@ -47,8 +48,9 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 	return e
 }
 
-// vocabularyOf returns what a handler says that it understands; the core alone if it does not say.
-func vocabularyOf(h mcp.Handler) *mcp.Vocabulary {
+// handlerVocabulary returns the vocabulary of h if h is an [mcp.Versed], and the core vocabulary
+// otherwise.
+func handlerVocabulary(h mcp.Handler) *mcp.Vocabulary {
 	if own, ok := h.(mcp.Versed); ok {
 		if v := own.Vocabulary(); v != nil {
 			return v
@@ -61,8 +63,9 @@ func (e *edge) logFailure(r *mcp.Request, err error) {
 	e.logger.Error("a request failed", "method", r.Method, "err", err)
 }
 
-// notify passes a client's notification to a handler that takes them.
-func (e *edge) notify(ctx context.Context, msg jsonrpc.Message) {
+// passNotification passes a client's notification to the handler if that is an
+// [mcp.NotificationHandler]. A panic of the handler is logged.
+func (e *edge) passNotification(ctx context.Context, msg jsonrpc.Message) {
 	h, ok := e.handler.(mcp.NotificationHandler)
 	if !ok {
 		return

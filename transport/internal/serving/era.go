@@ -11,39 +11,45 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// era is what the protocol's two eras do differently on the serving side. Nothing behind it asks which one it is.
+// era is everything that the two eras of the protocol do differently on the serving side. Code
+// that has an era does not ask which one it is.
 type era interface {
-	// request fills r from the fields of its _meta, or refuses it.
-	request(r *mcp.Request, f metaFields) *mcp.Error
-	// own answers the methods that belong to the edge; handled is false for all others.
-	own(c *call) (res *mcp.Result, err error, handled bool)
-	// appendResult appends the response that holds a complete or unsettled result.
+	// fillRequest sets the fields of r that _meta determines, or refuses r.
+	fillRequest(r *mcp.Request, f metaFields) *mcp.Error
+	// answerOwn answers the methods that the edge answers itself. handled is false for all
+	// others.
+	answerOwn(c *call) (res *mcp.Result, err error, handled bool)
+	// appendResult appends the response with a complete result, or with one that asks for input.
 	appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error)
-	// refuse gives a handler's error the era's form: a protocol error, or a result that a model can read.
-	refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error)
-	// appendChange appends the notification of a change on the subscription that c is.
+	// encodeError turns the error of a handler into a protocol error, or into a result that tells
+	// a model about the error.
+	encodeError(r *mcp.Request, err error) (*mcp.Result, *mcp.Error)
+	// appendChange appends the notification of a change on the subscription c.
 	appendChange(dst []byte, c *call, change mcp.Change) []byte
-	// settle turns a result that asks into the request to serve next; nil where the result goes out as it is.
-	settle(ctx context.Context, c *call, round int, res *mcp.Result) (next *mcp.Request, err error)
-	// ended follows the response of a subscription that the server ended.
-	ended(dst []byte, c *call) []byte
+	// resolveInput obtains the input that res asks for and returns the request to serve next.
+	// next is nil if res is sent to the client as it is.
+	resolveInput(ctx context.Context, c *call, round int, res *mcp.Result) (next *mcp.Request, err error)
+	// appendEnd appends the frame that follows the response of an ended subscription, if any.
+	appendEnd(dst []byte, c *call) []byte
 }
 
-// metaFields are the raw values of the protocol's keys in a request's _meta.
+// metaFields holds the raw values of the protocol's keys in the _meta of a request. A value is
+// nil if the key is missing.
 type metaFields struct {
 	version, clientInfo, capabilities, logLevel, progressToken []byte
 }
 
-// metaReader reads the _meta of requests that come one after the other. Clients send the same bytes each time: then what
-// they were read as is used again, which is the same for everybody who reads them.
+// metaReader reads the _meta of consecutive requests. Most clients send the same bytes each time,
+// so it keeps the fields of the last _meta and returns them again if the bytes are equal. The
+// fields are shared and must not be changed.
 type metaReader struct {
 	last   json.RawMessage
 	fields metaFields
 }
 
-// find returns the _meta of params, nil if there is none. Where the params begin with the bytes that came last, it is
-// found without a look at its members.
-func (m *metaReader) find(params json.RawMessage) json.RawMessage {
+// findMeta returns the _meta of params, or nil if it is missing. If params begin with the last
+// _meta, it need not scan them.
+func (m *metaReader) findMeta(params json.RawMessage) json.RawMessage {
 	const first = `{"_meta":`
 	end := len(first) + len(m.last)
 	if m.last != nil && len(params) > end && string(params[:len(first)]) == first && bytes.Equal(params[len(first):end], m.last) {
@@ -52,7 +58,7 @@ func (m *metaReader) find(params json.RawMessage) json.RawMessage {
 	return rawjson.Lookup(params, "_meta")
 }
 
-func (m *metaReader) read(meta json.RawMessage) metaFields {
+func (m *metaReader) readFields(meta json.RawMessage) metaFields {
 	if m.last == nil || !bytes.Equal(m.last, meta) {
 		m.last = bytes.Clone(meta)
 		m.fields = readMeta(m.last)
@@ -78,8 +84,8 @@ func readMeta(meta json.RawMessage) (f metaFields) {
 	return f
 }
 
-// progress keeps a token that is a string or a number.
-func (f metaFields) progress(r *mcp.Request) *mcp.Error {
+// setProgressToken sets the progress token of r, which must be a string or a number.
+func (f metaFields) setProgressToken(r *mcp.Request) *mcp.Error {
 	if f.progressToken == nil {
 		return nil
 	}
@@ -90,11 +96,12 @@ func (f metaFields) progress(r *mcp.Request) *mcp.Error {
 	return nil
 }
 
-// edgeMembers returns which members of a result belong to the edge. Those of caching do where the protocol says what a result
-// holds, and belong to the handler in results of methods or types that are not the core's.
-func edgeMembers(method string, t mcp.ResultType) func(key []byte) bool {
+// edgeMemberFilter returns a function that reports whether a member of a result is written by the
+// edge. The caching members are, but only in results that the protocol itself defines; in results
+// of extensions they belong to the handler.
+func edgeMemberFilter(method string, t mcp.ResultType) func(key []byte) bool {
 	_, protocol := frames.MethodNames[method]
-	cached := protocol && coreType(t)
+	cached := protocol && isCoreType(t)
 	return func(key []byte) bool {
 		switch string(key) {
 		case "resultType", "_meta":
@@ -106,20 +113,21 @@ func edgeMembers(method string, t mcp.ResultType) func(key []byte) bool {
 	}
 }
 
-func coreType(t mcp.ResultType) bool {
-	return complete(t) || t == mcp.ResultInputRequired
+func isCoreType(t mcp.ResultType) bool {
+	return isComplete(t) || t == mcp.ResultInputRequired
 }
 
-func complete(t mcp.ResultType) bool { return t == "" || t == mcp.ResultComplete }
+func isComplete(t mcp.ResultType) bool { return t == "" || t == mcp.ResultComplete }
 
-// foreign reports whether the body of a result may hold what belongs to the edge.
-func foreign(res *mcp.Result, body []byte) bool {
-	return res.Raw != nil || !protocolType(res.Value) || bytes.HasPrefix(body, []byte(`{"_meta":`))
+// mayHoldEdgeMembers reports whether the encoded result may contain members that the edge writes,
+// so that they must be filtered.
+func mayHoldEdgeMembers(res *mcp.Result, body []byte) bool {
+	return res.Raw != nil || !isProtocolType(res.Value) || bytes.HasPrefix(body, []byte(`{"_meta":`))
 }
 
-// protocolType reports whether a value is of a type of package mcp, whose _meta is encoded first and which has no members
-// that belong to the edge.
-func protocolType(v any) bool {
+// isProtocolType reports whether v is a result type of package mcp. These encode _meta first and
+// have no members that the edge writes.
+func isProtocolType(v any) bool {
 	switch v.(type) {
 	case nil, *mcp.CallToolResult, *mcp.ListToolsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult,
 		*mcp.ReadResourceResult, *mcp.ListPromptsResult, *mcp.GetPromptResult, *mcp.CompleteResult, *mcp.DiscoverResult,
@@ -129,9 +137,10 @@ func protocolType(v any) bool {
 	return false
 }
 
-// sizeHint estimates the bytes of a result's response, so that a large one is not copied while it grows.
-func sizeHint(res *mcp.Result) int {
-	const envelope = 104 // and the keys of _meta
+// estimateSize estimates the size of the response in bytes, to avoid copies while a large result
+// is encoded.
+func estimateSize(res *mcp.Result) int {
+	const envelope = 104 // including the keys of _meta
 	n := envelope + len(res.Raw) + len(res.ServerInfo)
 	if r, ok := res.Value.(*mcp.CallToolResult); ok && r != nil {
 		if r.StructuredContent != nil {

@@ -15,31 +15,31 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// The session as an era: what a legacy client (2025-11-25 and earlier) sends and gets.
+// This file implements era for a session: revisions 2025-11-25 and earlier.
 
-// fill gives a request what the session knows of its client.
-func (ss *session) fill(r *mcp.Request) {
+// fillIdentity copies the client's identity, capabilities and log level into the request.
+func (ss *session) fillIdentity(r *mcp.Request) {
 	r.Revision, r.ClientCapabilities, r.ClientInfo = ss.Revision, ss.Capabilities, ss.ClientInfo
-	r.LogLevel = ss.level()
+	r.LogLevel = ss.currentLevel()
 }
 
-func (ss *session) request(r *mcp.Request, f metaFields) *mcp.Error {
-	ss.fill(r)
+func (ss *session) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
+	ss.fillIdentity(r)
 	switch r.Method {
 	case mcp.MethodListen, mcp.MethodDiscover:
 		return mcp.MethodNotFound(r.Method)
 	case mcp.MethodInitialize:
 		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "this session has been initialized already")
 	}
-	return f.progress(r)
+	return f.setProgressToken(r)
 }
 
-func (ss *session) own(c *call) (*mcp.Result, error, bool) {
+func (ss *session) answerOwn(c *call) (*mcp.Result, error, bool) {
 	var refused *mcp.Error
 	switch c.req.Method {
 	case mcp.MethodPing:
 	case mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
-		refused = ss.change(c)
+		refused = ss.changeSession(c)
 	default:
 		return nil, nil, false
 	}
@@ -49,10 +49,11 @@ func (ss *session) own(c *call) (*mcp.Result, error, bool) {
 	return &mcp.Result{}, nil, true
 }
 
-// change is what a client asks of the session itself, where it was offered.
-func (ss *session) change(c *call) (refused *mcp.Error) {
+// changeSession handles the methods that change the session itself, if initialize has offered
+// them.
+func (ss *session) changeSession(c *call) (refused *mcp.Error) {
 	switch method := c.req.Method; {
-	case !ss.offered(method):
+	case !ss.isOffered(method):
 		refused = mcp.MethodNotFound(method)
 	case method == mcp.MethodSetLevel:
 		refused = ss.setLevel(c.req.Params)
@@ -60,28 +61,29 @@ func (ss *session) change(c *call) (refused *mcp.Error) {
 		refused = ss.subscribe(c.ctx, c.req.Params, c.req.Header)
 	default:
 		var uri string
-		if uri, refused = uriOf(c.req.Params); refused == nil {
+		if uri, refused = readURI(c.req.Params); refused == nil {
 			ss.unsubscribe(uri)
 		}
 	}
 	return refused
 }
 
-// offered reports whether initialize told the client of a capability that the method belongs to, as far as that is known.
-func (ss *session) offered(method string) bool {
+// isOffered reports whether the result of initialize offered the capability that method needs. It
+// reports true if that result is not known in this process.
+func (ss *session) isOffered(method string) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	switch {
-	case ss.offers == nil:
+	case ss.offered == nil:
 		return true
 	case method == mcp.MethodSetLevel:
-		return ss.offers.Logging != nil
+		return ss.offered.Logging != nil
 	}
-	return ss.offers.Resources != nil && ss.offers.Resources.Subscribe
+	return ss.offered.Resources != nil && ss.offered.Resources.Subscribe
 }
 
 func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error) {
-	if !complete(res.Type) {
+	if !isComplete(res.Type) {
 		return dst, mcp.Errorf(jsonrpc.CodeInternal, "the result is of type %q, which revision %s does not have", res.Type, ss.Revision)
 	}
 	dst = jsonrpc.AppendResultHead(dst, c.id)
@@ -90,8 +92,8 @@ func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, e
 	if err != nil {
 		return dst, err
 	}
-	if foreign(res, dst[at:]) {
-		dst = appendPlain(dst[:at], bytes.Clone(dst[at:]), edgeMembers(c.req.Method, res.Type))
+	if mayHoldEdgeMembers(res, dst[at:]) {
+		dst = appendStripped(dst[:at], bytes.Clone(dst[at:]), edgeMemberFilter(c.req.Method, res.Type))
 	}
 	if adapted := mcp.AdaptResult(ss.Revision, c.req.Method, dst[at:]); len(adapted) == 0 || &adapted[0] != &dst[at] {
 		dst = append(dst[:at], adapted...)
@@ -99,9 +101,9 @@ func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, e
 	return append(dst, '}'), nil
 }
 
-// appendPlain appends a result without what only later revisions put into one: the members that drop names, and the
-// protocol's keys of its _meta.
-func appendPlain(dst, raw []byte, drop func(key []byte) bool) []byte {
+// appendStripped appends the result without the parts that only later revisions have: the members
+// that drop reports, and the protocol's keys in _meta.
+func appendStripped(dst, raw []byte, drop func(key []byte) bool) []byte {
 	at := len(dst)
 	dst, _ = rawjson.AppendMembers(append(dst, '{'), raw, func(key []byte) bool { return string(key) != "_meta" && drop(key) })
 	dst = append(dst, '}')
@@ -118,34 +120,35 @@ func appendPlain(dst, raw []byte, drop func(key []byte) bool) []byte {
 	return append(dst[:at], rawjson.Set(dst[at:], "_meta", kept)...)
 }
 
-func (ss *session) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
+func (ss *session) encodeError(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	var capability *mcp.CapabilityError
-	var unanswered *askError
+	var unanswered *unansweredError
 	var protocol *mcp.Error
 	switch {
 	case errors.As(err, &capability):
-		return tellModel(r, capability)
+		return errorForModel(r, capability)
 	case errors.As(err, &unanswered):
-		return tellModel(r, unanswered)
+		return errorForModel(r, unanswered)
 	case errors.As(err, &protocol):
-		return nil, legacyError(r, protocol)
+		return nil, toLegacyError(r, protocol)
 	}
 	ss.edge.logFailure(r, err)
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
 }
 
-// tellModel gives a model an error for which legacy revisions have no code.
-func tellModel(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
+// errorForModel returns an error without a code in legacy revisions: as the text of a tool
+// result, which reaches the model, or as an invalid request.
+func errorForModel(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	if r.Method == mcp.MethodCallTool {
 		return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(err.Error())}, IsError: true}}, nil
 	}
 	return nil, mcp.Errorf(jsonrpc.CodeInvalidRequest, "%s", err)
 }
 
-// legacyError gives an error the code that legacy revisions have for it.
-func legacyError(r *mcp.Request, e *mcp.Error) *mcp.Error {
+// toLegacyError replaces codes that the session's revision does not define.
+func toLegacyError(r *mcp.Request, e *mcp.Error) *mcp.Error {
 	switch {
-	case e.Code == jsonrpc.CodeInvalidParams && namesResource(r.Method) && rawjson.Lookup(e.Data, "uri") != nil:
+	case e.Code == jsonrpc.CodeInvalidParams && isResourceMethod(r.Method) && rawjson.Lookup(e.Data, "uri") != nil:
 		return &mcp.Error{Code: mcp.CodeResourceNotFound, Message: e.Message, Data: e.Data}
 	case e.Code <= mcp.CodeHeaderMismatch && e.Code >= mcp.CodeUnsupportedProtocolVersion:
 		return &mcp.Error{Code: jsonrpc.CodeInvalidRequest, Message: e.Message, Data: e.Data}
@@ -155,7 +158,7 @@ func legacyError(r *mcp.Request, e *mcp.Error) *mcp.Error {
 	return e
 }
 
-func namesResource(method string) bool {
+func isResourceMethod(method string) bool {
 	return method == mcp.MethodReadResource || method == mcp.MethodSubscribe
 }
 
@@ -163,34 +166,35 @@ func (ss *session) appendChange(dst []byte, _ *call, change mcp.Change) []byte {
 	return jsonrpc.AppendNotification(dst, change.Method, change.Params)
 }
 
-func (ss *session) ended([]byte, *call) []byte { return nil }
+func (ss *session) appendEnd([]byte, *call) []byte { return nil }
 
-// settle asks the client live and returns the request with its answers.
-func (ss *session) settle(ctx context.Context, c *call, round int, res *mcp.Result) (*mcp.Request, error) {
+// resolveInput asks the client the questions of res and returns the request with its answers.
+func (ss *session) resolveInput(ctx context.Context, c *call, round int, res *mcp.Result) (*mcp.Request, error) {
 	if !mcp.MayAsk(c.req.Method) {
 		return nil, fmt.Errorf("the handler asked for input where the protocol has no way to: %s", c.req.Method)
 	}
-	asked, err := inputRequired(res)
+	asked, err := decodeInputRequired(res)
 	if err == nil {
-		err = askable(c, asked)
+		err = checkAskable(c, asked)
 	}
 	if err != nil {
 		return nil, err
 	}
-	answers, err := ss.askAll(ctx, c, asked.InputRequests)
+	answers, err := ss.askQuestions(ctx, c, asked.InputRequests)
 	if err != nil {
 		return nil, err
 	}
 	if len(answers) == 0 {
-		if err := pause(ctx, round); err != nil {
+		if err := waitBeforeRetry(ctx, round); err != nil {
 			return nil, err
 		}
 	}
-	return retry(&c.req, answers, asked.RequestState)
+	return retryRequest(&c.req, answers, asked.RequestState)
 }
 
-// askable refuses questions that the client has not declared that it answers, whoever forgot to look.
-func askable(c *call, asked *mcp.InputRequiredResult) error {
+// checkAskable returns an error if the client has not declared the capability for one of the
+// questions. It catches handlers that have not checked themselves.
+func checkAskable(c *call, asked *mcp.InputRequiredResult) error {
 	var needs mcp.ClientCapabilities
 	for key, q := range asked.InputRequests {
 		own, known := c.edge.opts.Vocabulary.InputRequest(q)
@@ -198,7 +202,7 @@ func askable(c *call, asked *mcp.InputRequiredResult) error {
 			return fmt.Errorf("the input request %s is %s, which no extension of the server knows", key, q.Method)
 		}
 		if q.Method == mcp.MethodCreateMessage && c.req.Revision < mcp.Revision20251125 {
-			own.Sampling.Context = nil // any client with sampling may be asked for context: there was nothing to declare
+			own.Sampling.Context = nil // no capability for context before 2025-11-25: sampling includes it
 		}
 		needs = needs.And(own)
 	}
@@ -208,7 +212,7 @@ func askable(c *call, asked *mcp.InputRequiredResult) error {
 	return nil
 }
 
-func inputRequired(res *mcp.Result) (*mcp.InputRequiredResult, error) {
+func decodeInputRequired(res *mcp.Result) (*mcp.InputRequiredResult, error) {
 	if asked, ok := res.Value.(*mcp.InputRequiredResult); ok {
 		return asked, nil
 	}
@@ -220,11 +224,12 @@ func inputRequired(res *mcp.Result) (*mcp.InputRequiredResult, error) {
 	return &asked, err
 }
 
-// askAll asks one question after the other, in the order of their keys: a human answers.
-func (ss *session) askAll(ctx context.Context, c *call, questions map[string]mcp.InputRequest) (map[string]mcp.Object, error) {
+// askQuestions asks one question after the other, in the order of their keys, because one human
+// answers all of them.
+func (ss *session) askQuestions(ctx context.Context, c *call, questions map[string]mcp.InputRequest) (map[string]mcp.Object, error) {
 	answers := map[string]mcp.Object{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
-		answer, err := ss.ask(ctx, c, questions[key])
+		answer, err := ss.askClient(ctx, c, questions[key])
 		if err != nil {
 			return nil, err
 		}
@@ -233,8 +238,8 @@ func (ss *session) askAll(ctx context.Context, c *call, questions map[string]mcp
 	return answers, nil
 }
 
-// pause waits before a retry that brings nothing new, longer each time.
-func pause(ctx context.Context, round int) error {
+// waitBeforeRetry waits before a retry without new answers: 50 ms in round 0, doubling up to 5 s.
+func waitBeforeRetry(ctx context.Context, round int) error {
 	timer := time.NewTimer(min(50*time.Millisecond<<round, 5*time.Second))
 	defer timer.Stop()
 	select {
@@ -245,8 +250,8 @@ func pause(ctx context.Context, round int) error {
 	}
 }
 
-// retry returns a copy of the request that carries the answers and the state.
-func retry(r *mcp.Request, answers map[string]mcp.Object, state *string) (*mcp.Request, error) {
+// retryRequest returns a copy of r that carries the answers and the request state.
+func retryRequest(r *mcp.Request, answers map[string]mcp.Object, state *string) (*mcp.Request, error) {
 	next := *r
 	encoded, err := mcp.Encode(answers)
 	if err != nil {

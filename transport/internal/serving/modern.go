@@ -13,18 +13,19 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// modern serves revisions that convey their metadata with each request (2026-07-28 and later). It has no state.
+// modern is the era of revisions 2026-07-28 and later, in which each request carries its own
+// metadata. It has no state.
 type modern struct {
 	revisions []mcp.Revision
 	log       func(r *mcp.Request, err error)
 }
 
-func (m *modern) request(r *mcp.Request, f metaFields) *mcp.Error {
-	version, ok := revisionOf(f.version)
+func (m *modern) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
+	version, ok := readRevision(f.version)
 	if !ok {
 		return mcp.InvalidParams("_meta must hold %s, the protocol version of the request: a string", mcp.MetaProtocolVersion)
 	}
-	if !version.Modern() || !speaks(m.revisions, version) {
+	if !version.Modern() || !slices.Contains(m.revisions, version) {
 		return mcp.UnsupportedVersion(string(version), m.revisions)
 	}
 	if !rawjson.IsObject(f.capabilities) {
@@ -37,14 +38,14 @@ func (m *modern) request(r *mcp.Request, f metaFields) *mcp.Error {
 		}
 	}
 	r.Revision, r.ClientCapabilities, r.ClientInfo = version, f.capabilities, f.clientInfo
-	if removed(r.Method) {
+	if isRemoved(r.Method) {
 		return mcp.MethodNotFound(r.Method)
 	}
-	return f.progress(r)
+	return f.setProgressToken(r)
 }
 
-// removed reports whether the method belongs to the legacy era only.
-func removed(method string) bool {
+// isRemoved reports whether only legacy revisions have the method.
+func isRemoved(method string) bool {
 	switch method {
 	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		return true
@@ -52,22 +53,13 @@ func removed(method string) bool {
 	return false
 }
 
-// revisionOf reads a version without copying the name of the common one.
-func revisionOf(raw []byte) (mcp.Revision, bool) {
+// readRevision parses a JSON string. It does not allocate for the latest revision.
+func readRevision(raw []byte) (mcp.Revision, bool) {
 	if string(raw) == `"`+string(mcp.LatestRevision)+`"` {
 		return mcp.LatestRevision, true
 	}
 	s, ok := rawjson.String(raw)
 	return mcp.Revision(s), ok && s != ""
-}
-
-func speaks(revisions []mcp.Revision, r mcp.Revision) bool {
-	for _, known := range revisions {
-		if known == r {
-			return true
-		}
-	}
-	return false
 }
 
 func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error) {
@@ -78,15 +70,15 @@ func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 		dst = append(dst, res.Type...)
 	}
 	dst = append(dst, '"')
-	if mcp.Cacheable(c.req.Method) && complete(res.Type) {
-		dst = appendCache(dst, res.Cache)
+	if mcp.Cacheable(c.req.Method) && isComplete(res.Type) {
+		dst = appendCacheMembers(dst, res.Cache)
 	}
-	dst, err := appendBody(dst, m.spoken(res), c)
+	dst, err := appendBody(dst, m.limitRevisions(res), c)
 	return append(dst, '}', '}'), err
 }
 
-// spoken leaves out of what a server says of itself the revisions that this edge does not speak.
-func (m *modern) spoken(res *mcp.Result) *mcp.Result {
+// limitRevisions removes revisions that this edge does not speak from a discover result.
+func (m *modern) limitRevisions(res *mcp.Result) *mcp.Result {
 	d, ok := res.Value.(*mcp.DiscoverResult)
 	if !ok || d == nil {
 		return res
@@ -99,7 +91,7 @@ func (m *modern) spoken(res *mcp.Result) *mcp.Result {
 	return &limited
 }
 
-func appendCache(dst []byte, cache mcp.Cache) []byte {
+func appendCacheMembers(dst []byte, cache mcp.Cache) []byte {
 	dst = append(dst, `,"ttlMs":`...)
 	dst = strconv.AppendInt(dst, max(0, cache.TTL.Milliseconds()), 10)
 	if cache.Scope == mcp.CachePublic {
@@ -108,29 +100,30 @@ func appendCache(dst []byte, cache mcp.Cache) []byte {
 	return append(dst, `,"cacheScope":"private"`...)
 }
 
-// appendBody appends the members of the result behind those of the edge, without the closing brace.
+// appendBody appends the members of the result after the members that the edge writes, without
+// the closing brace.
 func appendBody(dst []byte, res *mcp.Result, c *call) ([]byte, error) {
 	metaAt := len(dst)
 	dst = appendEdgeMeta(dst, res, c)
 	bodyAt := len(dst)
 	if res.Raw != nil {
-		return appendForeign(dst[:metaAt], res.Raw, res, c), nil
+		return appendRawMembers(dst[:metaAt], res.Raw, res, c), nil
 	}
 	dst, err := frames.AppendResult(dst, res)
 	switch {
 	case err != nil:
 		return dst, err
-	case foreign(res, dst[bodyAt:]):
+	case mayHoldEdgeMembers(res, dst[bodyAt:]):
 		own := bytes.Clone(dst[bodyAt:])
-		return appendForeign(dst[:metaAt], own, res, c), nil
+		return appendRawMembers(dst[:metaAt], own, res, c), nil
 	case dst[bodyAt+1] == '}':
 		return dst[:bodyAt], nil
 	}
-	dst[bodyAt] = ',' // the object's brace
+	dst[bodyAt] = ',' // replaces the object's opening brace
 	return dst[:len(dst)-1], nil
 }
 
-// appendEdgeMeta appends the _meta that the edge writes, where there is anything to write.
+// appendEdgeMeta appends the _meta member that the edge writes, or nothing if it would be empty.
 func appendEdgeMeta(dst []byte, res *mcp.Result, c *call) []byte {
 	subscription := c.req.Method == mcp.MethodListen
 	if res.ServerInfo == nil && !subscription {
@@ -155,8 +148,8 @@ func appendMetaMembers(dst []byte, res *mcp.Result, c *call) []byte {
 	return dst
 }
 
-// appendForeign appends the members of a result that may hold what belongs to the edge, which is replaced.
-func appendForeign(dst, raw []byte, res *mcp.Result, c *call) []byte {
+// appendRawMembers appends the members of a result and replaces those that the edge writes.
+func appendRawMembers(dst, raw []byte, res *mcp.Result, c *call) []byte {
 	own := rawjson.Lookup(raw, "_meta")
 	if own == nil {
 		dst = appendEdgeMeta(dst, res, c)
@@ -178,23 +171,23 @@ func appendForeign(dst, raw []byte, res *mcp.Result, c *call) []byte {
 		dst = append(dst, '}')
 	}
 	comma := len(dst)
-	dst, any := rawjson.AppendMembers(append(dst, ','), raw, edgeMembers(c.req.Method, res.Type))
+	dst, any := rawjson.AppendMembers(append(dst, ','), raw, edgeMemberFilter(c.req.Method, res.Type))
 	if !any {
 		dst = dst[:comma]
 	}
 	return dst
 }
 
-func (m *modern) own(*call) (*mcp.Result, error, bool) { return nil, nil, false }
+func (m *modern) answerOwn(*call) (*mcp.Result, error, bool) { return nil, nil, false }
 
-func (m *modern) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
+func (m *modern) encodeError(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	var capability *mcp.CapabilityError
 	var protocol *mcp.Error
 	switch {
 	case errors.As(err, &capability):
 		return nil, capability.Protocol()
 	case errors.As(err, &protocol):
-		return nil, modernError(protocol)
+		return nil, toModernError(protocol)
 	}
 	m.log(r, err)
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
@@ -202,49 +195,50 @@ func (m *modern) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 
 const lastReserved = -32099
 
-// modernError replaces codes that revision 2026-07-28 forbids to send.
-func modernError(e *mcp.Error) *mcp.Error {
+// toModernError replaces codes that revision 2026-07-28 must not send.
+func toModernError(e *mcp.Error) *mcp.Error {
 	switch e.Code {
 	case mcp.CodeResourceNotFound:
 		return &mcp.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Message, Data: e.Data}
 	case mcp.CodeURLElicitationRequired:
 		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
 	}
-	if e.Code < mcp.CodeUnsupportedProtocolVersion && e.Code >= lastReserved { // the specification's, and not defined
+	if e.Code < mcp.CodeUnsupportedProtocolVersion && e.Code >= lastReserved { // reserved by the specification and not defined
 		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
 	}
 	return e
 }
 
-func (m *modern) settle(_ context.Context, c *call, _ int, res *mcp.Result) (*mcp.Request, error) {
+func (m *modern) resolveInput(_ context.Context, c *call, _ int, res *mcp.Result) (*mcp.Request, error) {
 	if !mcp.MayAsk(c.req.Method) {
 		return nil, errors.New("the handler asked for input where the protocol has no way to: " + c.req.Method)
 	}
-	asked, err := inputRequired(res)
+	asked, err := decodeInputRequired(res)
 	if err != nil {
 		return nil, err
 	}
-	return nil, askable(c, asked)
+	return nil, checkAskable(c, asked)
 }
 
-// appendChange encodes a change without params once per subscription: it differs from the next one in nothing.
+// appendChange appends the notification of a change. A change without params is encoded once per
+// subscription and then copied.
 func (m *modern) appendChange(dst []byte, c *call, change mcp.Change) []byte {
 	if change.Params == nil {
-		if frame, ok := c.changes[change.Method]; ok {
+		if frame, ok := c.encodedChanges[change.Method]; ok {
 			return append(dst, frame...)
 		}
 	}
-	frame := appendTagged(dst, c.id, change)
+	frame := appendTaggedChange(dst, c.id, change)
 	if change.Params == nil {
-		if c.changes == nil {
-			c.changes = map[string][]byte{}
+		if c.encodedChanges == nil {
+			c.encodedChanges = map[string][]byte{}
 		}
-		c.changes[change.Method] = bytes.Clone(frame[len(dst):])
+		c.encodedChanges[change.Method] = bytes.Clone(frame[len(dst):])
 	}
 	return frame
 }
 
-func appendTagged(dst []byte, id jsonrpc.ID, change mcp.Change) []byte {
+func appendTaggedChange(dst []byte, id jsonrpc.ID, change mcp.Change) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	dst = rawjson.AppendString(dst, change.Method)
 	dst = append(dst, `,"params":{"_meta":{"`+mcp.MetaSubscriptionID+`":`...)
@@ -253,7 +247,7 @@ func appendTagged(dst []byte, id jsonrpc.ID, change mcp.Change) []byte {
 	return append(dst, '}')
 }
 
-func (m *modern) ended(dst []byte, c *call) []byte {
+func (m *modern) appendEnd(dst []byte, c *call) []byte {
 	id := c.id.Append([]byte(`{"requestId":`))
 	return jsonrpc.AppendNotification(dst, mcp.NotificationCancelled, append(id, '}'))
 }

@@ -17,22 +17,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Serve answers the requests that come on a connection, in both eras at the same time, until the peer ends it (then the
-// error is nil), ctx ends or the connection fails. When ctx ends, calls in flight have DrainTimeout to be answered. Each
-// request has a goroutine of its own; Serve waits for them, within DrainTimeout, and closes the connection.
-//
-// A frame that cannot be used is answered where the protocol has a way to, logged otherwise, and the connection lives.
+// Serve serves the requests that arrive on conn; see package overconn for its contract.
 func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) error {
 	s := newServer(ctx, frames.TapSent(conn, opts.Tap), h, opts)
 	s.header, _ = conn.(transport.HeaderConn)
 	stop := context.AfterFunc(ctx, func() {
-		s.sayGoodbye()
+		s.shutDown()
 		conn.Close()
 	})
 	defer stop()
 	defer s.sweeper.Stop()
-	err := s.read()
-	s.drain(err)
+	err := s.readFrames()
+	s.endConnection(err)
 	conn.Close()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -43,68 +39,68 @@ func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transpo
 	return err
 }
 
-// server is the serving side of one connection on which all messages share one channel.
+// server is the serving side of a connection on which all messages share one channel.
 type server struct {
 	*edge
-	conn    transport.Conn
-	header  transport.HeaderConn // is the connection, where its frames have header fields
-	base    context.Context
-	cancel  context.CancelCauseFunc
-	values  context.Context // base without its end
-	wg      sync.WaitGroup  // goroutines
-	calls   inFlight
-	strays  frames.UnaddressedCounter
-	meta    metaReader // of the reading loop
-	work    chan *call // takes a call where a worker is idle
-	sweeper *time.Timer
-	active  atomic.Bool // since the last sweep
+	conn           transport.Conn
+	header         transport.HeaderConn // conn, if its frames have header fields; otherwise nil
+	base           context.Context
+	cancel         context.CancelCauseFunc
+	values         context.Context // base without its cancellation, the parent of calls
+	wg             sync.WaitGroup  // counts goroutines
+	calls          callTable
+	unaddressed    frames.UnaddressedCounter
+	meta           metaReader // used by the reading loop only
+	idleWorkers    chan *call // receives a call if a worker is idle
+	sweeper        *time.Timer
+	usedSinceSweep atomic.Bool // a call was dispatched since the last sweep
 
-	mu      sync.Mutex
-	session *session // of a legacy client; nil before initialize
-	over    bool     // nothing is dispatched any more
+	mu             sync.Mutex
+	session        *session // opened by initialize; nil before that
+	dispatchClosed bool     // idleWorkers is closed
 }
 
 func newServer(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) *server {
-	s := &server{edge: newEdge(h, opts), conn: conn, work: make(chan *call)}
-	s.calls.most = s.opts.MaxConcurrent
+	s := &server{edge: newEdge(h, opts), conn: conn, idleWorkers: make(chan *call)}
+	s.calls.limit = s.opts.MaxConcurrent
 	s.base, s.cancel = context.WithCancelCause(ctx)
 	s.values = context.WithoutCancel(ctx)
-	s.mu.Lock() // sweep may run before AfterFunc has returned
+	s.mu.Lock() // the timer may fire before s.sweeper is set
 	defer s.mu.Unlock()
-	s.sweeper = time.AfterFunc(workerIdle, s.sweep)
+	s.sweeper = time.AfterFunc(workerIdle, s.stopIdleWorkers)
 	return s
 }
 
-// read is the connection's reading loop.
-func (s *server) read() error {
+// readFrames is the reading loop. It returns the error that ended the connection.
+func (s *server) readFrames() error {
 	for {
 		frame, err := s.conn.Read()
 		switch {
 		case errors.Is(err, transport.ErrFrame):
-			s.lost(err)
+			s.handleLostFrame(err)
 		case err != nil:
 			return err
 		default:
-			s.frame(frame)
+			s.handleFrame(frame)
 		}
 	}
 }
 
-// lost is a frame that could not be read.
-func (s *server) lost(err error) {
+// handleLostFrame handles a frame that could not be read, such as one over the size limit.
+func (s *server) handleLostFrame(err error) {
 	refused := &mcp.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	var lost *transport.FrameError
 	switch {
 	case !errors.As(err, &lost):
 		s.refuseFrame(jsonrpc.ID{}, refused)
 	case lost.Response:
-		s.response(jsonrpc.Message{ID: lost.ID, Error: refused})
+		s.handleResponse(jsonrpc.Message{ID: lost.ID, Error: refused})
 	default:
 		s.refuseFrame(lost.ID, refused)
 	}
 }
 
-// Write implements [Writer]: calls of all kinds share the connection.
+// Write implements [Writer] for all calls of the connection. It logs errors.
 func (s *server) Write(frame []byte) error {
 	err := s.conn.Write(frame)
 	if err != nil && !errors.Is(err, mcp.ErrClosed) {
@@ -113,57 +109,58 @@ func (s *server) Write(frame []byte) error {
 	return err
 }
 
-// TryWrite implements [transport.TryWriter] as far as the connection does.
+// TryWrite implements [transport.TryWriter]. It reports false if the connection does not.
 func (s *server) TryWrite(frame []byte) bool {
 	w, ok := s.conn.(transport.TryWriter)
 	return ok && w.TryWrite(frame)
 }
 
-// frame takes one frame apart and acts on it. It never blocks on a handler.
-func (s *server) frame(frame []byte) {
+// handleFrame parses one frame and acts on it. It never waits for a handler.
+func (s *server) handleFrame(frame []byte) {
 	if jsonrpc.IsBatch(frame) {
-		s.batch(frame)
+		s.serveBatch(frame)
 		return
 	}
 	msg, err := s.parser.Parse(frame)
 	if err != nil {
 		frames.Show(s.opts.Tap, transport.Stray, frame, nil)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
-			msg.ID = jsonrpc.ID{} // a guess is no id to answer
+			msg.ID = jsonrpc.ID{} // an id guessed from broken JSON must not be answered
 		}
-		if answer := s.malformed(frame, msg.ID, err.(*mcp.Error)); answer != nil {
+		if answer := s.answerMalformed(frame, msg.ID, err.(*mcp.Error)); answer != nil {
 			s.Write(answer)
 		}
 		return
 	}
 	frames.Show(s.opts.Tap, transport.Received, frame, nil)
-	s.message(msg, nil)
+	s.handleMessage(msg, nil)
 }
 
-func (s *server) message(msg jsonrpc.Message, b *batch) {
+func (s *server) handleMessage(msg jsonrpc.Message, b *responseBatch) {
 	switch {
 	case msg.IsRequest():
-		s.request(msg, b)
+		s.handleRequest(msg, b)
 	case msg.IsNotification():
-		s.notification(msg)
+		s.handleNotification(msg)
 	default:
-		s.response(msg)
+		s.handleResponse(msg)
 	}
 }
 
-// malformed returns the answer to a frame that is no message, nil for none. One that was meant as a response is not
-// answered: its id is that of a question of this side, which fails.
-func (s *server) malformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
+// answerMalformed returns the answer to a malformed frame, or nil if it gets no answer. A
+// malformed response is not answered: it fails the question with its id.
+func (s *server) answerMalformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
 	if e.Code == jsonrpc.CodeParse || rawjson.Lookup(frame, "method") != nil || rawjson.Lookup(frame, "result") == nil && rawjson.Lookup(frame, "error") == nil {
-		return s.refusal(id, e)
+		return s.encodeRefusal(id, e)
 	}
-	s.response(jsonrpc.Message{ID: id, Error: e})
+	s.handleResponse(jsonrpc.Message{ID: id, Error: e})
 	return nil
 }
 
-// refusal is the answer to what is no message. Without an id there is one only where the schema has it.
-func (s *server) refusal(id jsonrpc.ID, e *mcp.Error) []byte {
-	s.unusable(e)
+// encodeRefusal logs e and returns the error response to an unusable frame. It returns nil if the
+// frame has no id and the session's schema has no error without an id.
+func (s *server) encodeRefusal(id jsonrpc.ID, e *mcp.Error) []byte {
+	s.logUnusable(e)
 	if ss := s.legacySession(); id.IsZero() && ss != nil && ss.Revision < mcp.Revision20251125 {
 		return nil
 	}
@@ -171,7 +168,7 @@ func (s *server) refusal(id jsonrpc.ID, e *mcp.Error) []byte {
 }
 
 func (s *server) refuseFrame(id jsonrpc.ID, e *mcp.Error) {
-	if answer := s.refusal(id, e); answer != nil {
+	if answer := s.encodeRefusal(id, e); answer != nil {
 		s.Write(answer)
 	}
 }
@@ -182,39 +179,40 @@ func (s *server) legacySession() *session {
 	return s.session
 }
 
-// request admits a request and starts it.
-func (s *server) request(msg jsonrpc.Message, b *batch) {
+// handleRequest admits a request and starts to serve it.
+func (s *server) handleRequest(msg jsonrpc.Message, b *responseBatch) {
 	c := &call{id: msg.ID, edge: s.edge, out: s, batch: b}
 	c.req = mcp.Request{Method: msg.Method, Params: msg.Params, Principal: s.opts.Principal, Peer: c}
-	c.req.Meta = s.meta.find(msg.Params)
+	c.req.Meta = s.meta.findMeta(msg.Params)
 	if s.header != nil {
 		c.req.Header = s.header.Header()
 	}
-	if refused := s.admit(c); refused != nil {
-		c.send(jsonrpc.AppendError(nil, msg.ID, refused))
+	if refused := s.admitCall(c); refused != nil {
+		c.sendResponse(jsonrpc.AppendError(nil, msg.ID, refused))
 		return
 	}
-	s.dispatch(c)
+	s.dispatchCall(c)
 }
 
-// admit decides the request's era, fills it and enters it among the calls in flight.
-func (s *server) admit(c *call) *mcp.Error {
-	fields := s.meta.read(c.req.Meta)
-	if refused := s.choose(c, fields); refused != nil {
+// admitCall chooses the era of a call, fills its request and adds it to the calls in flight.
+func (s *server) admitCall(c *call) *mcp.Error {
+	fields := s.meta.readFields(c.req.Meta)
+	if refused := s.chooseEra(c, fields); refused != nil {
 		return refused
 	}
-	refused := c.era.request(&c.req, fields)
+	refused := c.era.fillRequest(&c.req, fields)
 	if refused == nil {
-		refused = s.calls.enter(s.values, c)
+		refused = s.calls.addCall(s.values, c)
 	}
-	if o, ok := c.era.(opening); ok && refused != nil {
+	if o, ok := c.era.(initializing); ok && refused != nil {
 		o.discard()
 	}
 	return refused
 }
 
-// choose finds the era in which a request is spoken: a version in its _meta is modern, initialize opens a session.
-func (s *server) choose(c *call, fields metaFields) *mcp.Error {
+// chooseEra sets the era of a call. A protocol version in _meta means modern. An initialize
+// request opens a session, to which later requests without a version belong.
+func (s *server) chooseEra(c *call, fields metaFields) *mcp.Error {
 	ss := s.legacySession()
 	switch {
 	case fields.version != nil && !(ss != nil && string(fields.version) == `"`+string(ss.Revision)+`"`):
@@ -222,7 +220,7 @@ func (s *server) choose(c *call, fields metaFields) *mcp.Error {
 	case ss != nil:
 		c.era = ss
 	case c.req.Method == mcp.MethodInitialize:
-		return s.open(c)
+		return s.openSession(c)
 	case c.req.Method == mcp.MethodPing:
 		c.era = newSession(s.edge, SessionState{Revision: mcp.LatestLegacyRevision})
 	default:
@@ -231,37 +229,37 @@ func (s *server) choose(c *call, fields metaFields) *mcp.Error {
 	return nil
 }
 
-func (s *server) notification(msg jsonrpc.Message) {
+func (s *server) handleNotification(msg jsonrpc.Message) {
 	switch msg.Method {
 	case mcp.NotificationCancelled:
-		if err := s.calls.cancelled(msg.Params); err != nil {
-			s.unusable(err)
+		if err := s.calls.handleCancelled(msg.Params); err != nil {
+			s.logUnusable(err)
 		}
 	case mcp.NotificationInitialized:
 		if ss := s.legacySession(); ss != nil {
-			ss.begin()
+			ss.releaseLists()
 		}
 	default:
 		if _, known := frames.MethodNames[msg.Method]; known && !strings.HasPrefix(msg.Method, "notifications/") {
-			s.unusable(fmt.Errorf("%s without an id, which nobody can be answered", msg.Method))
+			s.logUnusable(fmt.Errorf("%s without an id cannot be answered", msg.Method))
 			return
 		}
-		s.notify(s.base, msg)
+		s.passNotification(s.base, msg)
 	}
 }
 
-// unusable counts what cannot be used and answered to nobody, and logs it.
-func (s *server) unusable(err error) {
-	if n, log := s.strays.Add(); log {
-		s.logger.Warn("an unusable message was received", "err", err, "count", n)
+// logUnusable counts and logs a message that is neither usable nor answerable.
+func (s *server) logUnusable(err error) {
+	if n, log := s.unaddressed.Add(); log {
+		s.logger.Warn("received an unusable message", "err", err, "count", n)
 	}
 }
 
-func (s *server) response(msg jsonrpc.Message) {
-	if ss := s.legacySession(); ss != nil && ss.answer(msg) {
+func (s *server) handleResponse(msg jsonrpc.Message) {
+	if ss := s.legacySession(); ss != nil && ss.deliverAnswer(msg) {
 		return
 	}
-	if n, log := s.strays.Add(); log {
-		s.logger.Warn("a response to nothing was received", "id", msg.ID.String(), "count", n)
+	if n, log := s.unaddressed.Add(); log {
+		s.logger.Warn("received a response that answers no request", "id", msg.ID.String(), "count", n)
 	}
 }

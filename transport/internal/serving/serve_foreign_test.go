@@ -10,14 +10,14 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// foreign is a handler that answers every method that is not the core's with one result, and core methods as a world does.
-type foreign struct {
+// mayHoldEdgeMembers is a handler that answers every method that is not the core's with one result, and core methods as a world does.
+type mayHoldEdgeMembers struct {
 	*world
 	result     mcp.Result
 	vocabulary *mcp.Vocabulary
 }
 
-func (f foreign) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (f mayHoldEdgeMembers) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if strings.HasPrefix(req.Method, "acme/") || f.result.Type != "" && req.Method == mcp.MethodCallTool {
 		res := f.result
 		return &res, nil
@@ -25,7 +25,7 @@ func (f foreign) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	return f.world.ServeMCP(ctx, req)
 }
 
-func (f foreign) Vocabulary() *mcp.Vocabulary { return f.vocabulary }
+func (f mayHoldEdgeMembers) Vocabulary() *mcp.Vocabulary { return f.vocabulary }
 
 type ownResult struct {
 	A     int    `json:"a"`
@@ -53,7 +53,7 @@ func TestResultsThatAreNotTheCores(t *testing.T) {
 		{"an extension's type", "tools/call", mcp.Result{Type: "task", Raw: json.RawMessage(`{"taskId":"1","ttlMs":60000,"pollIntervalMs":5}`)},
 			`"result":{"resultType":"task","taskId":"1","ttlMs":60000,"pollIntervalMs":5}`, refused},
 	} {
-		h := foreign{world: newWorld(), result: tt.result}
+		h := mayHoldEdgeMembers{world: newWorld(), result: tt.result}
 		t.Run(tt.name, func(t *testing.T) {
 			talk(t, h, transport.ServerOptions{}, `@lenient result-type
 				> {"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{"name":"t",$META}}
@@ -91,7 +91,7 @@ func TestVocabularyOfTheHandler(t *testing.T) {
 		{"none", nil, nil, failed, failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, opts := foreign{world: newWorld(), vocabulary: tt.handler}, transport.ServerOptions{Vocabulary: tt.edge}
+			h, opts := mayHoldEdgeMembers{world: newWorld(), vocabulary: tt.handler}, transport.ServerOptions{Vocabulary: tt.edge}
 			talk(t, h, opts, modern+tt.modern)
 			talk(t, h, opts, legacy+tt.legacy)
 		})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,39 +16,40 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// session is what a legacy handshake opened: the client's identity and capabilities, its log level, its subscriptions,
-// and the questions it has been asked.
+// session is the state that the handshake of a legacy client opened: identity, capabilities and
+// log level of the client, its subscriptions, and the questions that it has not answered yet.
 type session struct {
 	SessionState
-	edge      *edge
-	out       Writer          // takes what belongs to no call
-	eager     bool            // listens to changes of lists from the handshake on
-	base      context.Context // of its subscriptions
-	wg        *sync.WaitGroup // of their goroutines
-	principal mcp.Principal
-	discard   func() // closes it because initialize has failed: the client may try again
-	place     string // goes into the ids of its questions, where other processes may ask in the same session; else empty
+	edge         *edge
+	out          Writer          // writes frames that belong to no call
+	watchesLists bool            // subscribes to list changes during the handshake
+	base         context.Context // parent of subscriptions
+	wg           *sync.WaitGroup // counts the goroutines of subscriptions
+	principal    mcp.Principal
+	discard      func() // closes the session if initialize fails, so that the client may try again
+	idPrefix     string // starts the ids of questions if other processes may ask in the same session; otherwise empty
 
-	mu        sync.Mutex
-	offers    *mcp.ServerCapabilities // what initialize told the client; nil where that is not known here
-	logLevel  mcp.LoggingLevel
-	listening context.CancelFunc   // ends lists
-	lists     *listener            // to changes of lists; from initialize on
-	resources map[string]*listener // by URI
-	questions map[jsonrpc.ID]chan jsonrpc.Message
-	lastID    int64
-	closed    bool
+	mu          sync.Mutex
+	offered     *mcp.ServerCapabilities // result of initialize; nil if another process has sent it
+	logLevel    mcp.LoggingLevel
+	cancelLists context.CancelFunc       // ends the subscription to list changes
+	lists       *subscription            // subscription to list changes, from initialize on
+	resources   map[string]*subscription // subscriptions to resources, by URI
+	questions   map[jsonrpc.ID]chan jsonrpc.Message
+	lastID      int64
+	closed      bool
 }
 
-// SessionState is what a legacy session is from its handshake on: what is said with every request in later revisions.
+// SessionState is the outcome of a legacy handshake. Later revisions send the same facts with
+// every request.
 type SessionState struct {
 	Revision     mcp.Revision
 	Capabilities mcp.Object // of the client
-	ClientInfo   mcp.Object // for display only; nil where the client does not name itself
+	ClientInfo   mcp.Object // unverified, for display only; nil if the client sent none
 }
 
-// handshake reads the params of initialize.
-func (e *edge) handshake(params []byte) (st SessionState, refused *mcp.Error) {
+// readInitialize parses the params of initialize and chooses the revision of the session.
+func (e *edge) readInitialize(params []byte) (st SessionState, refused *mcp.Error) {
 	var p struct {
 		ProtocolVersion string     `json:"protocolVersion"`
 		Capabilities    mcp.Object `json:"capabilities"`
@@ -56,13 +58,13 @@ func (e *edge) handshake(params []byte) (st SessionState, refused *mcp.Error) {
 	if err := mcp.Decode(params, &p); err != nil || p.ProtocolVersion == "" {
 		return st, mcp.InvalidParams("initialize needs protocolVersion, capabilities and clientInfo")
 	}
-	revision := e.negotiate(mcp.Revision(p.ProtocolVersion))
+	revision := e.chooseRevision(mcp.Revision(p.ProtocolVersion))
 	if revision == "" {
 		refused = mcp.UnsupportedVersion(p.ProtocolVersion, e.opts.Revisions)
 		refused.Message = fmt.Sprintf("%s %q: this server speaks %v", refused.Message, p.ProtocolVersion, e.opts.Revisions)
 		return st, refused
 	}
-	// What a revision does not have, its clients cannot declare.
+	// Drop capabilities that the revision does not have.
 	known := mcp.AdaptParams(revision, mcp.MethodInitialize, params)
 	return SessionState{revision, rawjson.Lookup(known, "capabilities"), p.ClientInfo}, nil
 }
@@ -71,35 +73,36 @@ func newSession(e *edge, st SessionState) *session {
 	return &session{edge: e, SessionState: st, logLevel: mcp.LevelInfo}
 }
 
-// open begins a session with the initialize request that c is, unless there is one.
-func (s *server) open(c *call) *mcp.Error {
-	st, refused := s.handshake(c.req.Params)
+// openSession opens a session for the initialize request c.
+func (s *server) openSession(c *call) *mcp.Error {
+	st, refused := s.readInitialize(c.req.Params)
 	if refused != nil {
 		return refused
 	}
 	ss := newSession(s.edge, st)
-	ss.out, ss.base, ss.wg, ss.principal, ss.eager = s, s.base, &s.wg, s.opts.Principal, true
-	ss.discard = func() { s.discard(ss) }
+	ss.out, ss.base, ss.wg, ss.principal, ss.watchesLists = s, s.base, &s.wg, s.opts.Principal, true
+	ss.discard = func() { s.discardSession(ss) }
 	s.mu.Lock()
 	s.session = ss
 	s.mu.Unlock()
-	c.era = opening{ss}
+	c.era = initializing{ss}
 	return nil
 }
 
-// discard closes a session whose initialize has failed: the client may try again.
-func (s *server) discard(ss *session) {
+// discardSession closes the session if initialize fails, so that the client may try again.
+func (s *server) discardSession(ss *session) {
 	s.mu.Lock()
 	if s.session == ss {
 		s.session = nil
 	}
 	s.mu.Unlock()
-	ss.end()
+	ss.endSession()
 }
 
-// negotiate returns the revision of a legacy session: the one asked for where it is spoken, else the newest.
-func (e *edge) negotiate(asked mcp.Revision) mcp.Revision {
-	if !asked.Modern() && speaks(e.opts.Revisions, asked) {
+// chooseRevision returns the requested revision if the edge speaks it, otherwise the newest
+// legacy revision, or "" if the edge speaks none.
+func (e *edge) chooseRevision(asked mcp.Revision) mcp.Revision {
+	if !asked.Modern() && slices.Contains(e.opts.Revisions, asked) {
 		return asked
 	}
 	for _, r := range e.opts.Revisions {
@@ -110,13 +113,15 @@ func (e *edge) negotiate(asked mcp.Revision) mcp.Revision {
 	return ""
 }
 
-// opening is the session while it answers initialize: the request goes to the handler as server/discover.
-type opening struct{ *session }
+// initializing is the era of the initialize request. It passes the request to the handler as
+// server/discover.
+type initializing struct{ *session }
 
-// own listens to changes of lists before the client can cause one. The handler answers the rest.
-func (o opening) own(c *call) (*mcp.Result, error, bool) {
-	const patience = time.Second // a handler that takes longer may miss the first changes
-	if !o.eager {
+// answerOwn subscribes to list changes before the client can cause one. The handler answers the
+// request itself.
+func (o initializing) answerOwn(c *call) (*mcp.Result, error, bool) {
+	const patience = time.Second // a slower handler may miss the first changes
+	if !o.watchesLists {
 		return nil, nil, false
 	}
 	timer := time.NewTimer(patience)
@@ -129,13 +134,13 @@ func (o opening) own(c *call) (*mcp.Result, error, bool) {
 	return nil, nil, false
 }
 
-func (o opening) request(r *mcp.Request, f metaFields) *mcp.Error {
-	o.fill(r)
+func (o initializing) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
+	o.fillIdentity(r)
 	r.Method, r.Params = mcp.MethodDiscover, nil
-	return f.progress(r)
+	return f.setProgressToken(r)
 }
 
-func (o opening) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error) {
+func (o initializing) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error) {
 	raw, err := frames.AppendResult(nil, res)
 	if err != nil {
 		return dst, err
@@ -147,7 +152,7 @@ func (o opening) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 		}
 	}
 	capabilities := frames.OrEmptyObject(rawjson.Lookup(raw, "capabilities"))
-	if err := o.told(capabilities); err != nil {
+	if err := o.storeCapabilities(capabilities); err != nil {
 		return dst, err
 	}
 	out := append([]byte(`{"protocolVersion":"`), o.Revision...)
@@ -160,24 +165,24 @@ func (o opening) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 	return jsonrpc.AppendResult(dst, c.id, out), nil
 }
 
-// told remembers what the server offers.
-func (ss *session) told(capabilities []byte) error {
+// storeCapabilities stores the capabilities that initialize offers.
+func (ss *session) storeCapabilities(capabilities []byte) error {
 	offers := new(mcp.ServerCapabilities)
 	if err := mcp.Decode(capabilities, offers); err != nil {
 		return err
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	ss.offers = offers
+	ss.offered = offers
 	return nil
 }
 
-func (o opening) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
+func (o initializing) encodeError(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
 	o.discard()
-	return o.session.refuse(r, err)
+	return o.session.encodeError(r, err)
 }
 
-func (ss *session) level() mcp.LoggingLevel {
+func (ss *session) currentLevel() mcp.LoggingLevel {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.logLevel
@@ -194,13 +199,13 @@ func (ss *session) setLevel(params []byte) *mcp.Error {
 	return nil
 }
 
-// end stops the session's subscriptions and fails its questions.
-func (ss *session) end() {
+// endSession ends the subscriptions and fails the questions.
+func (ss *session) endSession() {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.closed = true
-	if ss.listening != nil {
-		ss.listening()
+	if ss.cancelLists != nil {
+		ss.cancelLists()
 	}
 	for _, l := range ss.resources {
 		l.cancel()
@@ -211,14 +216,14 @@ func (ss *session) end() {
 	}
 }
 
-// ask sends the client a question of a call, and waits for its answer.
-func (ss *session) ask(ctx context.Context, c *call, q mcp.InputRequest) (mcp.Object, error) {
-	id, answer, err := ss.question()
+// askClient sends a question of call c to the client and waits for the answer, up to AskTimeout.
+func (ss *session) askClient(ctx context.Context, c *call, q mcp.InputRequest) (mcp.Object, error) {
+	id, answer, err := ss.registerQuestion()
 	if err != nil {
 		return nil, err
 	}
-	defer ss.forget(id)
-	if err := c.out.Write(jsonrpc.AppendRequest(nil, id, q.Method, ss.questionParams(id, q))); err != nil {
+	defer ss.forgetQuestion(id)
+	if err := c.out.Write(jsonrpc.AppendRequest(nil, id, q.Method, ss.adaptQuestion(id, q))); err != nil {
 		return nil, err
 	}
 	timer := time.NewTimer(ss.edge.opts.AskTimeout)
@@ -226,26 +231,26 @@ func (ss *session) ask(ctx context.Context, c *call, q mcp.InputRequest) (mcp.Ob
 	select {
 	case msg := <-answer:
 		if msg.Error != nil {
-			return nil, &askError{fmt.Sprintf("the client refused %s: %s", q.Method, msg.Error.Message)}
+			return nil, &unansweredError{fmt.Sprintf("the client refused %s: %s", q.Method, msg.Error.Message)}
 		}
 		return mcp.AdaptAnswer(ss.Revision, q, msg.Result), nil
 	case <-ctx.Done():
-		ss.withdraw(c, id, "the request that asked is over")
+		ss.withdrawQuestion(c, id, "the request that asked is over")
 		return nil, context.Cause(ctx)
 	case <-timer.C:
-		ss.withdraw(c, id, "nobody answered in time")
-		return nil, &askError{fmt.Sprintf("the client did not answer %s within %v", q.Method, ss.edge.opts.AskTimeout)}
+		ss.withdrawQuestion(c, id, "nobody answered in time")
+		return nil, &unansweredError{fmt.Sprintf("the client did not answer %s within %v", q.Method, ss.edge.opts.AskTimeout)}
 	}
 }
 
-// askError says why a question has no answer: to the client, which knows, and to its model.
-type askError struct{ reason string }
+// unansweredError says why a question has no answer. It is sent to the client and its model.
+type unansweredError struct{ reason string }
 
-func (e *askError) Error() string { return e.reason }
+func (e *unansweredError) Error() string { return e.reason }
 
 var errSessionOver = errors.New("the session is over")
 
-func (ss *session) question() (jsonrpc.ID, chan jsonrpc.Message, error) {
+func (ss *session) registerQuestion() (jsonrpc.ID, chan jsonrpc.Message, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if ss.closed {
@@ -253,8 +258,8 @@ func (ss *session) question() (jsonrpc.ID, chan jsonrpc.Message, error) {
 	}
 	ss.lastID++
 	id := jsonrpc.IntID(ss.lastID)
-	if ss.place != "" {
-		id = jsonrpc.StringID(ss.place + "-" + strconv.FormatInt(ss.lastID, 10))
+	if ss.idPrefix != "" {
+		id = jsonrpc.StringID(ss.idPrefix + "-" + strconv.FormatInt(ss.lastID, 10))
 	}
 	answer := make(chan jsonrpc.Message, 1)
 	if ss.questions == nil {
@@ -264,8 +269,8 @@ func (ss *session) question() (jsonrpc.ID, chan jsonrpc.Message, error) {
 	return id, answer, nil
 }
 
-// questionParams gives a question the form of the session's revision.
-func (ss *session) questionParams(id jsonrpc.ID, q mcp.InputRequest) mcp.Object {
+// adaptQuestion returns the params of a question in the form of the session's revision.
+func (ss *session) adaptQuestion(id jsonrpc.ID, q mcp.InputRequest) mcp.Object {
 	params := q.Params
 	if q.Method == mcp.MethodElicit && string(rawjson.Lookup(params, "mode")) == `"url"` && rawjson.Lookup(params, "elicitationId") == nil {
 		name := "elicitation-" + strings.Trim(id.String(), `"`)
@@ -274,21 +279,22 @@ func (ss *session) questionParams(id jsonrpc.ID, q mcp.InputRequest) mcp.Object 
 	return mcp.AdaptParams(ss.Revision, q.Method, params)
 }
 
-func (ss *session) forget(id jsonrpc.ID) {
+func (ss *session) forgetQuestion(id jsonrpc.ID) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	delete(ss.questions, id)
 }
 
-func (ss *session) withdraw(c *call, id jsonrpc.ID, reason string) {
+func (ss *session) withdrawQuestion(c *call, id jsonrpc.ID, reason string) {
 	params, err := mcp.Encode(mcp.CancelledParams{RequestID: id.Append(nil), Reason: reason})
 	if err == nil {
 		_ = c.out.Write(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
 	}
 }
 
-// answer takes the response to a question; false if there was none.
-func (ss *session) answer(msg jsonrpc.Message) bool {
+// deliverAnswer passes a response to the question that it answers. It reports false if no
+// question has its id.
+func (ss *session) deliverAnswer(msg jsonrpc.Message) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	id := frames.UnquoteID(msg.ID)

@@ -2,62 +2,62 @@ package serving
 
 import "time"
 
-// workerIdle is how long workers are kept for a connection that serves no call. A worker that is used again saves a call
-// the growth of a fresh stack, which costs more than the rest of the edge.
+// workerIdle is the time between two sweeps of idle workers. Reusing a worker saves a call the
+// growth of a new stack, which costs more than the rest of the edge.
 const workerIdle = 5 * time.Second
 
-// dispatch runs a call on an idle worker, or on a new one: never later than now.
-func (s *server) dispatch(c *call) {
-	if !s.active.Load() && !s.active.Swap(true) { // mostly it is, and reading is cheap
+// dispatchCall runs a call on an idle worker, or starts a worker. It does not wait.
+func (s *server) dispatchCall(c *call) {
+	if !s.usedSinceSweep.Load() && !s.usedSinceSweep.Swap(true) { // Load first: it is usually true, and cheaper than Swap
 		s.sweeper.Reset(workerIdle)
 	}
 	select {
-	case s.work <- c:
+	case s.idleWorkers <- c:
 	default:
 		s.wg.Add(1)
-		go s.worker(c)
+		go s.runWorker(c)
 	}
 }
 
-// run serves a call and sends what it comes to.
-func (s *server) run(c *call) {
-	defer s.calls.done(c)
-	frame, refused := c.answer()
-	if frame == nil { // nothing is sent, and nobody misses the handler's error
+// serveCall serves a call and sends its response.
+func (s *server) serveCall(c *call) {
+	defer s.calls.finishCall(c)
+	frame, refused := c.answerRequest()
+	if frame == nil { // the client no longer waits
 		if c.batch != nil {
-			c.batch.add(nil)
+			c.batch.addResponse(nil)
 		}
 		return
 	}
-	s.calls.leave(c)
-	c.send(frame)
-	if frame := c.ended(refused); frame != nil {
-		c.send(frame)
+	s.calls.releaseID(c)
+	c.sendResponse(frame)
+	if frame := c.encodeEnd(refused); frame != nil {
+		c.sendResponse(frame)
 	}
 }
 
-func (s *server) worker(c *call) {
+func (s *server) runWorker(c *call) {
 	defer s.wg.Done()
 	for c != nil {
-		s.run(c)
-		c = <-s.work // nil sends the worker home
+		s.serveCall(c)
+		c = <-s.idleWorkers // nil ends the worker
 	}
 }
 
-// sweep sends idle workers home where no call has come for a while.
-func (s *server) sweep() {
+// stopIdleWorkers ends the idle workers if no call was dispatched since the last sweep.
+func (s *server) stopIdleWorkers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.over:
+	case s.dispatchClosed:
 		return
-	case s.active.Swap(false):
+	case s.usedSinceSweep.Swap(false):
 		s.sweeper.Reset(workerIdle)
 		return
 	}
 	for {
 		select {
-		case s.work <- nil:
+		case s.idleWorkers <- nil:
 		default:
 			return
 		}

@@ -9,21 +9,22 @@ import (
 	"unicode"
 )
 
-// ExitError says how a child ended. An exit with status 0 is one too: a server that leaves while it is needed is as
-// gone as one that crashed.
+// ExitError is the exit of a child. It is an error even if the exit status is 0, because the
+// server is gone.
 type ExitError struct {
-	// Command is the program as the Command named it; arguments are left out because they carry secrets.
+	// Command is the Path of the Command. The arguments are omitted because they may contain
+	// secrets.
 	Command string
-	// State is the exit code or signal; nil where it is unknown: the process could not be killed, or another part of
-	// this program waits for every child and took the status.
+	// State holds the exit status or signal. It is nil if the status is unknown, because the
+	// process could not be killed or other code of this program has reaped it.
 	State *os.ProcessState
-	// Stderr holds the last lines that the process wrote to stderr: at most 10 lines and 2 KiB.
+	// Stderr holds the last lines of stderr, at most 10 lines and 2 KiB.
 	Stderr string
-	// Closed says that the exit followed a call of Close.
+	// Closed reports whether the exit followed a call of Close.
 	Closed bool
 }
 
-// ExitCode is the exit status, or -1 where a signal ended the process or State is nil.
+// ExitCode returns the exit status, or -1 if a signal ended the process or State is nil.
 func (e *ExitError) ExitCode() int {
 	if e.State == nil {
 		return -1
@@ -48,8 +49,9 @@ var escapeSequence = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)`)
 })
 
-// printable drops what a terminal would obey, since the text of an error ends up on one.
-func printable(s string) string {
+// stripControls removes control characters and escape sequences, because the text of an error is
+// often printed on a terminal.
+func stripControls(s string) string {
 	s = escapeSequence().ReplaceAllString(s, "")
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) {
