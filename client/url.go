@@ -9,7 +9,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -52,7 +51,7 @@ func (e endpoint) Dial(ctx context.Context, in mcp.Inbound, opts transport.Clien
 
 // refusedOutright reports whether a server has answered what a server does that does not know the transport.
 func refusedOutright(err error) bool {
-	var answered *overhttp.HTTPError
+	var answered *streamable.HTTPError
 	return errors.As(err, &answered) && answered.MeansLegacy()
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -19,7 +19,7 @@ type FrontOptions struct {
 	// Streamable and SSE are the options of the two transports. Their Guard is that of all paths.
 	Streamable streamable.Options
 	SSE        sse.Options
-	Guard      overhttp.Guard
+	Guard      streamable.Guard
 	// Token is what clients have to show: Authorization: Bearer TOKEN. Empty: nobody has to.
 	Token string
 	// Middleware is around every endpoint.
@@ -45,10 +45,10 @@ type Front struct {
 
 // Front returns the gateway over HTTP. Call [Front.Shutdown] before the program ends.
 func (g *Gateway) Front(o FrontOptions) *Front {
-	o.Streamable.Guard, o.SSE.Guard = overhttp.Guard{Off: true}, overhttp.Guard{Off: true} // it is asked here
+	o.Streamable.Guard, o.SSE.Guard = streamable.Guard{Off: true}, streamable.Guard{Off: true} // it is asked here
 	f := &Front{gateway: g, opts: o, parts: map[string]*streamable.Server{}}
-	f.all = streamable.Handler(mcp.Chain(g, o.Middleware...), o.Streamable)
-	f.old = sse.Handler(mcp.Chain(g, o.Middleware...), o.SSE)
+	f.all = streamable.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
+	f.old = sse.Handler(mcp.Chain(g, o.Middleware...), &o.SSE)
 	return f
 }
 
@@ -71,7 +71,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.opts.Page != nil && (path == "" || path == "/status.json"):
 		f.opts.Page.ServeHTTP(w, r)
 	default:
-		overhttp.Refuse(w, http.StatusNotFound, "there is nothing here: MCP is at /mcp, one server of it at /mcp/NAME")
+		httpwire.Refuse(w, http.StatusNotFound, "there is nothing here: MCP is at /mcp, one server of it at /mcp/NAME")
 	}
 }
 
@@ -85,7 +85,7 @@ func (f *Front) authorized(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="dowel"`)
-	overhttp.Refuse(w, http.StatusUnauthorized, "the request must carry the gateway's token: Authorization: Bearer …")
+	httpwire.Refuse(w, http.StatusUnauthorized, "the request must carry the gateway's token: Authorization: Bearer …")
 	return false
 }
 
@@ -93,7 +93,7 @@ func (f *Front) authorized(w http.ResponseWriter, r *http.Request) bool {
 func (f *Front) upstream(w http.ResponseWriter, r *http.Request, path string) {
 	name := strings.TrimPrefix(path, "/mcp/")
 	if f.gateway.hub.Upstream(name) == nil {
-		overhttp.Refuse(w, http.StatusNotFound, "there is no server of that name")
+		httpwire.Refuse(w, http.StatusNotFound, "there is no server of that name")
 		return
 	}
 	f.part(path, func(*streamable.Options) *Gateway { return f.gateway.Only(name) }).ServeHTTP(w, r)
@@ -104,7 +104,7 @@ func (f *Front) client(w http.ResponseWriter, r *http.Request, path string) {
 	name, known := strings.CutSuffix(strings.TrimPrefix(path, "/client/"), "/mcp")
 	g := f.opts.Clients[name]
 	if g == nil || !known {
-		overhttp.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
+		httpwire.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
 		return
 	}
 	f.part(path, func(o *streamable.Options) *Gateway {
@@ -132,7 +132,7 @@ func (f *Front) part(path string, of func(o *streamable.Options) *Gateway) *stre
 	}
 	if s == nil {
 		o := f.opts.Streamable
-		s = streamable.Handler(mcp.Chain(of(&o), f.opts.Middleware...), o)
+		s = streamable.Handler(mcp.Chain(of(&o), f.opts.Middleware...), &o)
 		f.parts[path] = s
 	}
 	return s

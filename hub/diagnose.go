@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/doctor"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // diagnose says why the present attempt has failed, or its connection was lost.
@@ -23,6 +23,6 @@ func (u *Upstream) Patient() doctor.Patient {
 
 // needsAuthorization reports whether a server wants to know who asks.
 func needsAuthorization(err error) bool {
-	var refused *overhttp.HTTPError
+	var refused *streamable.HTTPError
 	return errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)
 }

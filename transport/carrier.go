@@ -15,7 +15,7 @@ import (
 type Carrier interface {
 	// Carry sends a message. For a request it gives back every frame that comes on its way, one after the other, until that
 	// is done; for other messages, where back is nil, it returns when they were accepted. When ctx ends, it returns at once:
-	// the way is given up. The error is an HTTPError of package overhttp where the server answered with no message; it wraps
+	// the way is given up. The error is a streamable.HTTPError where the server answered with no message; it wraps
 	// [mcp.ErrConnection] where the server could not be reached.
 	Carry(ctx context.Context, m *Outbound, back Receiver) error
 	// Close ends what goes on, and returns when it has ended.

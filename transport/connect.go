@@ -218,7 +218,7 @@ func (c *caller) judge(m *modernCaller, r reply) (speak dialect, again bool, err
 // outrightly returns the error of a probe over HTTP that says nothing of the server's era: the server cannot be reached, or
 // it refuses for reasons of its own. What is left means a legacy server.
 func outrightly(err error) error {
-	var answered interface{ MeansLegacy() bool } // an HTTPError of package overhttp
+	var answered interface{ MeansLegacy() bool } // a streamable.HTTPError
 	if errors.Is(err, mcp.ErrConnection) || errors.As(err, &answered) && !answered.MeansLegacy() {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // ofHTTP finds what an answer means that is no message.
@@ -16,7 +16,7 @@ func ofHTTP(e *evidence) (finding, bool) {
 	if to := elsewhere.FindStringSubmatch(e.err.Error()); to != nil {
 		return finding{stepHTTP, "the server redirects to another origin, " + to[1], fmt.Sprintf("Give the URL at %s in place of this one if you trust it.", to[1])}, true
 	}
-	answer, ok := errors.AsType[*overhttp.HTTPError](e.err)
+	answer, ok := errors.AsType[*streamable.HTTPError](e.err)
 	if !ok {
 		return finding{}, false
 	}
@@ -40,12 +40,12 @@ func ofHTTP(e *evidence) (finding, bool) {
 var elsewhere = regexp.MustCompile(`redirects to another origin, (\S+?): `)
 
 // answered is the status with the server's words.
-func answered(e *overhttp.HTTPError) string {
+func answered(e *streamable.HTTPError) string {
 	return strings.TrimPrefix(e.Error(), "the server answered with ")
 }
 
 // refusal says what to do about a status of 4xx.
-func (e *evidence) refusal(answer *overhttp.HTTPError) string {
+func (e *evidence) refusal(answer *streamable.HTTPError) string {
 	metadata := parameter(answer.Header, "resource_metadata")
 	switch answer.Status {
 	case http.StatusUnauthorized:
@@ -108,7 +108,7 @@ func broken(status int) string {
 var loginPage = regexp.MustCompile(`(?i)log-?in|sign-?in|sso|oauth|authorize|saml`)
 
 // redirected says what to do about a redirect that is not followed.
-func redirected(answer *overhttp.HTTPError, from *url.URL) string {
+func redirected(answer *streamable.HTTPError, from *url.URL) string {
 	to := answer.Header.Get("Location")
 	if to == "" {
 		return "Give the URL that this one stands for."
@@ -123,7 +123,7 @@ func redirected(answer *overhttp.HTTPError, from *url.URL) string {
 }
 
 // noMessage says what an answer is that is none of the protocol's.
-func (e *evidence) noMessage(answer *overhttp.HTTPError) (summary, advice string) {
+func (e *evidence) noMessage(answer *streamable.HTTPError) (summary, advice string) {
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	advice = "Check that the URL is that of the MCP endpoint, whose path is often /mcp or /sse."
 	if kind != "text/html" {

@@ -49,9 +49,9 @@ func answers(status int, body string, fields ...string) http.HandlerFunc {
 }
 
 func TestURLsThatWork(t *testing.T) {
-	over := sse.Handler(example())
+	over := sse.Handler(example(), nil)
 	t.Cleanup(func() { _ = over.Shutdown(context.Background()) })
-	modern := streamable.Handler(example())
+	modern := streamable.Handler(example(), nil)
 	t.Cleanup(func() { _ = modern.Shutdown(context.Background()) })
 	for _, test := range []struct {
 		name      string

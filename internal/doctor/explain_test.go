@@ -16,8 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // What servers say on stderr when they cannot start, and what is made of it.
@@ -198,9 +198,9 @@ func TestNetworkErrors(t *testing.T) {
 }
 
 func TestRedirectsWithoutAPlace(t *testing.T) {
-	d := Explain(&overhttp.HTTPError{Status: 304, Header: http.Header{}}, Patient{Target: "http://x.example"})
+	d := Explain(&streamable.HTTPError{Status: 304, Header: http.Header{}}, Patient{Target: "http://x.example"})
 	isSentence(t, d.Advice)
-	d = Explain(&overhttp.HTTPError{Status: 502, Header: http.Header{}}, Patient{Target: 7})
+	d = Explain(&streamable.HTTPError{Status: 502, Header: http.Header{}}, Patient{Target: 7})
 	contains(t, d.Advice, "behind this address")
 	if d.Command != nil {
 		t.Errorf("%+v", d)

@@ -23,7 +23,7 @@ import (
 )
 
 func TestNameAndTLSThatWork(t *testing.T) {
-	h := streamable.Handler(example())
+	h := streamable.Handler(example(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := listen(t, h)
 	s.StartTLS()
@@ -122,7 +122,7 @@ func TestTLS(t *testing.T) {
 
 func TestCertificateThatExpiresSoon(t *testing.T) {
 	cert, pool := certificate(t, "127.0.0.1", time.Now().Add(-time.Hour), time.Now().Add(73*time.Hour))
-	h := streamable.Handler(example())
+	h := streamable.Handler(example(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := listen(t, h)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
@@ -233,7 +233,7 @@ func TestSlowNetwork(t *testing.T) {
 }
 
 func TestProxies(t *testing.T) {
-	h := streamable.Handler(example())
+	h := streamable.Handler(example(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	passes := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Host, r.URL.Host, r.URL.Scheme = "127.0.0.1", "", ""
@@ -281,7 +281,7 @@ func TestProxies(t *testing.T) {
 
 // An HTTP client keeps its own ways to connect, also those of old.
 func TestOwnWaysToConnect(t *testing.T) {
-	h := streamable.Handler(example())
+	h := streamable.Handler(example(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := listen(t, h)
 	s.StartTLS()
@@ -311,7 +311,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // A transport that somebody else has made is used as it is.
 func TestForeignRoundTripper(t *testing.T) {
-	h := streamable.Handler(example())
+	h := streamable.Handler(example(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := served(t, h)
 	o := client.Options{HTTPClient: &http.Client{Transport: roundTrip(s.Client().Transport.RoundTrip)}}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A server on standard streams is small and quick to start: it links nothing that speaks HTTP or TLS, and nothing that has work
-// to do when a program begins.
+// A server on standard streams must be small and start quickly: it must not link packages for HTTP or
+// TLS, or packages with much work to do at initialization.
 func TestServersOnStdioAreLight(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "./server", "./transport/stdio", "./transport/memory")
 	list.Dir = "../.."
@@ -23,6 +23,6 @@ func TestServersOnStdioAreLight(t *testing.T) {
 		}
 	}
 	if !slices.Contains(linked, module+"server") {
-		t.Errorf("what is linked is not known: %s", out)
+		t.Errorf("go list printed an unexpected list of packages: %s", out)
 	}
 }

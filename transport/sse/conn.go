@@ -12,23 +12,23 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // conn is the client's end of a session: a [transport.Conn].
 type conn struct {
-	client *http.Client
-	header func(ctx context.Context) (http.Header, error)
-	tap    transport.Tap
-	closeIdleConns   func() // gives up connections that are not used
-	postURL   *url.URL
+	client         *http.Client
+	endpoint       httpwire.Endpoint
+	tap            transport.Tap
+	closeIdleConns func() // gives up connections that are not used
+	postURL        *url.URL
 
-	life   context.Context
-	cancel    context.CancelCauseFunc
-	tasks   sync.WaitGroup // the stream's reader and POSTs
+	life         context.Context
+	cancel       context.CancelCauseFunc
+	tasks        sync.WaitGroup // the stream's reader and POSTs
 	incoming     chan incoming
 	streamHeader http.Header // that it came with
 	hasMessages  atomic.Bool // the server has sent a message
@@ -51,7 +51,7 @@ func (u URL) openAt(ctx context.Context, at *url.URL, tap transport.Tap) (*conn,
 	defer cancel()
 	c := u.newConn(ctx, tap)
 	stop := context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
-	err := c.openAndRead(ctx, at, u.MaxMessage)
+	err := c.openAndRead(ctx, at)
 	if !stop() && err == nil {
 		err = context.Cause(c.life)
 	}
@@ -63,23 +63,18 @@ func (u URL) openAt(ctx context.Context, at *url.URL, tap transport.Tap) (*conn,
 }
 
 func (u URL) newConn(ctx context.Context, tap transport.Tap) *conn {
-	c := &conn{header: u.Header, tap: tap, incoming: make(chan incoming), closeIdleConns: func() {}}
+	c := &conn{endpoint: httpwire.Endpoint(u), tap: tap, incoming: make(chan incoming), closeIdleConns: func() {}}
 	c.life, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	client := u.Client
 	if client == nil {
-		client = &http.Client{}
-		if own, ok := http.DefaultTransport.(*http.Transport); ok {
-			const perHost = 64 // calls at the same time that use a connection again
-			own = own.Clone()
-			own.MaxIdleConnsPerHost = perHost
-			client.Transport, c.closeIdleConns = own, own.CloseIdleConnections
-		}
+		t := httpwire.NewTransport()
+		client, c.closeIdleConns = &http.Client{Transport: t}, t.CloseIdleConnections
 	}
-	c.client = overhttp.Guarded(client)
+	c.client = httpwire.GuardRedirects(client)
 	return c
 }
 
-func (c *conn) openAndRead(ctx context.Context, at *url.URL, limit int) error {
+func (c *conn) openAndRead(ctx context.Context, at *url.URL) error {
 	r, err := c.newRequest(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return err
@@ -94,11 +89,8 @@ func (c *conn) openAndRead(ctx context.Context, at *url.URL, limit int) error {
 		defer resp.Body.Close()
 		return notAStream(resp)
 	}
-	if limit <= 0 {
-		limit = transport.DefaultMaxMessage
-	}
 	c.streamHeader = resp.Header
-	events := eventstream.NewReader(resp.Body, limit)
+	events := eventstream.NewReader(resp.Body, c.endpoint.Limit())
 	if c.postURL, err = c.readEndpoint(events, resp.Request.URL); err != nil {
 		resp.Body.Close()
 		return err
@@ -112,7 +104,7 @@ func (c *conn) openAndRead(ctx context.Context, at *url.URL, limit int) error {
 
 // notAStream is the error of an answer to GET that is none.
 func notAStream(resp *http.Response) error {
-	err := overhttp.NewHTTPError(resp)
+	err := newHTTPError(resp)
 	if resp.StatusCode == http.StatusOK {
 		return fmt.Errorf("the server's answer to GET is no event stream but %q: %w", resp.Header.Get("Content-Type"), err)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // carried is one way between both ends.
@@ -64,7 +64,7 @@ func TestBothEnds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld()
-			s := sse.Handler(w, sse.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)}})
+			s := sse.Handler(w, &sse.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)}})
 			web := c.serve(t, s)
 			t.Cleanup(func() { _ = s.Shutdown(within(t)) })
 			in := newInbound()
@@ -228,7 +228,7 @@ func TestRefusedCall(t *testing.T) {
 			http.Error(w, "too many", 429)
 		}
 		_, err := call(within(t), tr, "echo", `{}`, nil)
-		var answered *overhttp.HTTPError
+		var answered *streamable.HTTPError
 		if !errors.As(err, &answered) || answered.Status != 429 || string(answered.Body) != "too many\n" {
 			t.Errorf("after %v: %v", late, err)
 		}
@@ -251,7 +251,7 @@ func TestUnknownSession(t *testing.T) {
 		http.Error(w, "Session not found", 404)
 	}
 	_, err := call(within(t), tr, "echo", `{}`, nil)
-	var answered *overhttp.HTTPError
+	var answered *streamable.HTTPError
 	if !errors.Is(err, mcp.ErrConnection) || !errors.As(err, &answered) || answered.Status != 404 {
 		t.Error(err)
 	}

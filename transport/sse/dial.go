@@ -8,9 +8,10 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // URL is a server to dial: a [transport.Dialer].
@@ -34,25 +35,18 @@ var _ transport.Dialer = URL{}
 func (u URL) Endpoint() string { return u.URL }
 
 // String names the server without its secrets.
-func (u URL) String() string {
-	parsed, err := url.Parse(u.URL)
-	if err != nil {
-		return "a server whose URL is malformed"
-	}
-	parsed.User, parsed.RawQuery, parsed.Fragment = nil, "", ""
-	return parsed.String()
-}
+func (u URL) String() string { return httpwire.Endpoint(u).Redacted() }
 
 // Dial opens the stream and initializes: no server of this transport is asked for its era, and what the options remember of
 // the endpoint's is of other transports. When the stream is lost, the transport is. An answer of the server that is no
-// stream is a [*overhttp.HTTPError].
+// stream is a [*streamable.HTTPError].
 func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	if opts.Revision.Modern() {
 		return nil, fmt.Errorf("HTTP+SSE carries no revision as late as %s, which is pinned", opts.Revision)
 	}
-	to, err := url.Parse(u.URL)
-	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-		return nil, errors.New("the URL of the server is not one of http or https")
+	to, err := httpwire.Endpoint(u).Parse()
+	if err != nil {
+		return nil, err
 	}
 	c, err := u.openStream(ctx, to, opts.Tap)
 	if err != nil {
@@ -81,7 +75,7 @@ func (u URL) openStream(ctx context.Context, to *url.URL, tap transport.Tap) (*c
 
 // mayBeElsewhere reports whether an answer says that there is no stream here, but perhaps somewhere else.
 func mayBeElsewhere(err error) bool {
-	var answered *overhttp.HTTPError
+	var answered *streamable.HTTPError
 	return errors.As(err, &answered) &&
 		(answered.Status < 300 || answered.Status == http.StatusNotFound || answered.Status == http.StatusMethodNotAllowed)
 }

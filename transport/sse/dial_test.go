@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 func TestDial(t *testing.T) {
@@ -138,7 +138,7 @@ func TestOtherForm(t *testing.T) {
 			real.ServeHTTP(w, r)
 		})
 		tr, err := sse.URL{URL: f.web.URL + tt.dialed}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
-		var answered *overhttp.HTTPError
+		var answered *streamable.HTTPError
 		if errors.As(err, &answered) {
 			if got := fmt.Sprint("HTTP ", answered.Status); got != tt.want || string(answered.Body) != "why\n" {
 				t.Errorf("%+v: %v", tt, err)
@@ -166,7 +166,7 @@ func TestRedirects(t *testing.T) {
 	}{
 		{"the stream within the origin", "/old", "/sse", 302, ""}, {"the stream elsewhere", "/old", elsewhere.url(), 307, "another origin"},
 		{"messages within the origin", "/first", "/messages", 308, ""}, {"messages elsewhere", "/first", elsewhere.web.URL + "/messages", 307, "another origin"},
-		{"a message that would be none", "/first", "/messages", 302, "HTTP status 302"}, {"for ever", "/old", "/old", 302, "redirects for ever"},
+		{"a message that would be none", "/first", "/messages", 302, "HTTP status 302"}, {"in a circle", "/old", "/old", 302, "redirected more than 10 times"},
 	} {
 		f := newFake(t)
 		real := f.web.Config.Handler
@@ -273,7 +273,7 @@ func TestRefused(t *testing.T) {
 		http.Error(w, strings.Repeat("x", 10_000), 401)
 	}
 	_, err := sse.URL{URL: f.url()}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
-	var answered *overhttp.HTTPError
+	var answered *streamable.HTTPError
 	if !errors.As(err, &answered) || answered.Status != 401 || answered.Header.Get("WWW-Authenticate") != "Bearer" || len(answered.Body) != 4096 {
 		t.Error(err)
 	}

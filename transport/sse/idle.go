@@ -13,12 +13,12 @@ const firstMessage = time.Minute
 
 // idleTimer ends a session that is not used.
 type idleTimer struct {
-	mu    sync.Mutex
-	limit time.Duration // 0: none
+	mu           sync.Mutex
+	limit        time.Duration // 0: none
 	noMessageYet bool          // nothing has come yet
-	lastUsed  time.Time
-	calls int // in flight; counted only where there is a limit
-	timer *time.Timer
+	lastUsed     time.Time
+	calls        int // in flight; counted only where there is a limit
+	timer        *time.Timer
 }
 
 func (i *idleTimer) start(ss *session) {

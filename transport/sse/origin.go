@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
 // resolveEndpoint returns the endpoint that a server has told, relative to the URL of its stream. Another origin must not get what
@@ -17,8 +17,8 @@ func resolveEndpoint(stream *url.URL, told string) (*url.URL, error) {
 		return nil, fmt.Errorf("the server's endpoint event holds no URL: %.*q", shown, told)
 	}
 	to := stream.ResolveReference(ref)
-	if !overhttp.SameOrigin(stream, to) {
-		return nil, fmt.Errorf("the server's endpoint event points to another origin: %s, where the stream is at %s", overhttp.Origin(to), overhttp.Origin(stream))
+	if !httpwire.SameOrigin(stream, to) {
+		return nil, fmt.Errorf("the server's endpoint event points to another origin: %s, where the stream is at %s", httpwire.Origin(to), httpwire.Origin(stream))
 	}
 	to.User = stream.User
 	return to, nil

@@ -4,17 +4,17 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // servePOST takes a message of a session. What comes of it goes out on the stream.
 func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get(sessionParameter)
 	if id == "" {
-		overhttp.Refuse(w, http.StatusBadRequest, "the query names no "+sessionParameter+": open a stream with GET, and POST to the endpoint that it tells")
+		httpwire.Refuse(w, http.StatusBadRequest, "the query names no "+sessionParameter+": open a stream with GET, and POST to the endpoint that it tells")
 		return
 	}
 	ss := s.findSession(id)
@@ -23,7 +23,7 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.opts.Principal(r).ID != ss.principal.ID {
-		overhttp.Refuse(w, http.StatusForbidden, "the session is somebody else's")
+		httpwire.Refuse(w, http.StatusForbidden, "the session is somebody else's")
 		return
 	}
 	frame, ok := s.bodies.Read(w, r)
@@ -41,10 +41,10 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) refuseUnknown(w http.ResponseWriter) {
 	if s.isClosing() {
-		refuseBusy(w, shuttingDown)
+		httpwire.RefuseBusy(w, shuttingDown, retryAfter)
 		return
 	}
-	overhttp.Refuse(w, http.StatusNotFound, "there is no such session, or its stream has ended: open a stream with GET and initialize again")
+	httpwire.Refuse(w, http.StatusNotFound, "there is no such session, or its stream has ended: open a stream with GET and initialize again")
 }
 
 // checkMessage reports whether a body can be given to the session. What is no JSON at all is refused here, since its answer on
@@ -56,13 +56,13 @@ func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []by
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
 			s.opts.Tap.Show(transport.Stray, frame, r.Header)
-			overhttp.Refuse(w, http.StatusBadRequest, "the body is no JSON: "+refused.Message)
+			httpwire.Refuse(w, http.StatusBadRequest, "the body is no JSON: "+refused.Message)
 			return false
 		}
 		request = err != nil || msg.IsRequest()
 	}
 	if request && s.isClosing() {
-		refuseBusy(w, shuttingDown)
+		httpwire.RefuseBusy(w, shuttingDown, retryAfter)
 		return false
 	}
 	return true

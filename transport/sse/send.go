@@ -3,7 +3,6 @@ package sse
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -12,10 +11,11 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // acceptTimeout bounds how long a server may take to accept what is no request.
@@ -72,7 +72,7 @@ func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 	const moment = time.Second // for the rest, which is of no use but for using the connection again
 	defer time.AfterFunc(moment, cancel).Stop()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		err := overhttp.NewHTTPError(resp)
+		err := newHTTPError(resp)
 		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
 			lost := fmt.Errorf("%w: the server does not know the session: %w", mcp.ErrConnection, err)
 			c.cancel(lost)
@@ -117,14 +117,8 @@ func (c *conn) newRequest(ctx context.Context, method string, to *url.URL, frame
 	if err != nil {
 		return nil, err
 	}
-	if c.header != nil {
-		more, err := c.header(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("the header of a request: %w", err)
-		}
-		for name, values := range more {
-			r.Header[http.CanonicalHeaderKey(name)] = values
-		}
+	if err := c.endpoint.AddHeader(ctx, r.Header); err != nil {
+		return nil, err
 	}
 	if method == http.MethodGet {
 		r.Header.Set("Accept", "text/event-stream")
@@ -146,11 +140,7 @@ func (c *conn) requestError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, context.Cause(ctx))
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the URL, which may hold secrets
-	}
-	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+	return fmt.Errorf("%w: %w", mcp.ErrConnection, httpwire.WithoutURL(err))
 }
 
 func isEventStream(h http.Header) bool {
@@ -161,4 +151,9 @@ func isEventStream(h http.Header) bool {
 // tooLargeError is what is known of a message that was over the limit.
 func tooLargeError(e *eventstream.TooLargeError) error {
 	return transport.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
+}
+
+// newHTTPError reads the error of an answer that is not a success. The caller closes the response's body.
+func newHTTPError(r *http.Response) *streamable.HTTPError {
+	return &streamable.HTTPError{Status: r.StatusCode, Header: r.Header, Body: httpwire.ReadErrorBody(r, httpwire.MaxErrorBody)}
 }

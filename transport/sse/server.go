@@ -5,13 +5,12 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // Server is an [http.Handler] that serves both endpoints of the transport: GET is the stream, POST takes the messages of one.
@@ -19,7 +18,7 @@ import (
 type Server struct {
 	handler mcp.Handler
 	opts    Options
-	bodies  *overhttp.Bodies
+	bodies  *httpwire.BodyReader
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -30,13 +29,13 @@ type Server struct {
 // Handler serves h. Mount it under any one path, "/sse" by custom: clients are told to POST to where they opened the
 // stream, by a reference relative to it, so that http.StripPrefix or a proxy may change what is before the last segment
 // of the path. Call [Server.Shutdown] before the http.Server's own, which waits for streams.
-func Handler(h mcp.Handler, opts ...Options) *Server {
+func Handler(h mcp.Handler, opts *Options) *Server {
 	s := &Server{handler: h, sessions: map[string]*session{}}
-	if len(opts) > 0 {
-		s.opts = opts[0]
+	if opts != nil {
+		s.opts = *opts
 	}
 	s.opts.setDefaults()
-	s.bodies = overhttp.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
+	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout)
 	return s
 }
 
@@ -52,7 +51,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.servePOST(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		overhttp.Refuse(w, http.StatusMethodNotAllowed, "GET opens a stream, POST sends a message")
+		httpwire.Refuse(w, http.StatusMethodNotAllowed, "GET opens a stream, POST sends a message")
 	}
 }
 
@@ -60,7 +59,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	ss := newSession(s, w, s.opts.Principal(r))
 	if refusal := s.addSession(ss); refusal != "" {
-		refuseBusy(w, refusal)
+		httpwire.RefuseBusy(w, refusal, retryAfter)
 		return
 	}
 	defer s.removeSession(ss)
@@ -137,11 +136,6 @@ const (
 	shuttingDown = "the server is shutting down"
 	retryAfter   = 5 * time.Second
 )
-
-func refuseBusy(w http.ResponseWriter, why string) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
-	overhttp.Refuse(w, http.StatusServiceUnavailable, why)
-}
 
 // sessionParameter is what the query of a POST names the session with.
 const sessionParameter = "sessionId"

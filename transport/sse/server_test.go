@@ -200,7 +200,7 @@ func TestPrincipal(t *testing.T) {
 
 // The endpoint holds wherever the handler is mounted and whatever is in front of it.
 func TestMounted(t *testing.T) {
-	s := sse.Handler(newWorld(), sse.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}})
+	s := sse.Handler(newWorld(), &sse.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}})
 	t.Cleanup(func() { _ = s.Shutdown(within(t)) })
 	mux := http.NewServeMux()
 	mux.Handle("/a/b/sse", s)

@@ -15,17 +15,17 @@ import (
 
 // session is a stream and the POSTs that name it: a [transport.Conn].
 type session struct {
-	server    *Server
-	id        string
-	principal mcp.Principal
-	events    *eventstream.Writer
-	cancel    context.CancelCauseFunc // ends it gracefully
-	life      context.Context
-	incoming        chan message
-	readEnd      chan struct{} // closed when nothing is read any more
-	endOnce       sync.Once
-	lastHeader    http.Header // of the message read last; of the reading loop
-	idleTimer      idleTimer
+	server     *Server
+	id         string
+	principal  mcp.Principal
+	events     *eventstream.Writer
+	cancel     context.CancelCauseFunc // ends it gracefully
+	life       context.Context
+	incoming   chan message
+	readEnd    chan struct{} // closed when nothing is read any more
+	endOnce    sync.Once
+	lastHeader http.Header // of the message read last; of the reading loop
+	idleTimer  idleTimer
 }
 
 // message is the body of a POST.
@@ -36,9 +36,9 @@ type message struct {
 
 // Why a session ends.
 var (
-	errClientGone     = errors.New("the client has gone")
-	errShutdown = errors.New(shuttingDown)
-	errIdle     = errors.New("the client has sent nothing for too long")
+	errClientGone = errors.New("the client has gone")
+	errShutdown   = errors.New(shuttingDown)
+	errIdle       = errors.New("the client has sent nothing for too long")
 )
 
 func newSession(s *Server, w http.ResponseWriter, p mcp.Principal) *session {

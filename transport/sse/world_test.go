@@ -80,7 +80,7 @@ func serve(t testing.TB, h mcp.Handler, opts sse.Options) (*sse.Server, *httptes
 		// What comes before initialize, and from a client that leaves it out, is legacy here.
 		opts.Tap = mcptest.ServerSentTap(t, wire.Options{Revision: string(mcp.Revision20241105)})
 	}
-	s := sse.Handler(h, opts)
+	s := sse.Handler(h, &opts)
 	mux := http.NewServeMux()
 	mux.Handle("/sse", s)
 	web := listen(t, mux)

@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // answering answers a call with a status, a content type and a body in which %s is the id.
@@ -34,7 +34,7 @@ func TestBadAnswers(t *testing.T) {
 	const (
 		fine       = "fine"
 		refused    = "refused"    // *mcp.Error
-		status     = "status"     // *overhttp.HTTPError
+		status     = "status"     // *streamable.HTTPError
 		connection = "connection" // mcp.ErrConnection
 		other      = "other"
 	)
@@ -91,7 +91,7 @@ func TestBadAnswers(t *testing.T) {
 				c := dialBad(t, b.begin(t), r, client.Options{})
 				text, err := called(t, c)
 				var protocol *mcp.Error
-				var answered *overhttp.HTTPError
+				var answered *streamable.HTTPError
 				got := other
 				switch {
 				case err == nil && text == "fine":
@@ -144,7 +144,7 @@ func TestHTTPErrors(t *testing.T) {
 		fmt.Fprint(w, strings.Repeat("slow down ", 1000))
 	})}
 	_, err := called(t, dialBad(t, b.begin(t), mcp.LatestRevision, client.Options{}))
-	var answered *overhttp.HTTPError
+	var answered *streamable.HTTPError
 	if !errors.As(err, &answered) || answered.Header.Get("Retry-After") != "7" || len(answered.Body) != 4<<10 {
 		t.Errorf("%v", err)
 	}

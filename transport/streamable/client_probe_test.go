@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // The verdict on a server by its answer to the probe (basic/versioning, basic/transports/streamable-http: backward
@@ -152,7 +152,7 @@ func TestDialErrors(t *testing.T) {
 			return true
 		}}
 		_, err := dialBadly(t, b.begin(t), "", client.Options{})
-		var answered *overhttp.HTTPError
+		var answered *streamable.HTTPError
 		if !errors.As(err, &answered) || !test.is(err) || answered.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%d: %v", test.status, err)
 		}

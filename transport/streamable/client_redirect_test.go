@@ -116,7 +116,7 @@ func TestRedirectForEver(t *testing.T) {
 		http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
 		return true
 	}}
-	if _, err := dialBadly(t, b.begin(t), mcp.LatestRevision, client.Options{}); err == nil || !strings.Contains(err.Error(), "for ever") {
+	if _, err := dialBadly(t, b.begin(t), mcp.LatestRevision, client.Options{}); err == nil || !strings.Contains(err.Error(), "redirected more than 10 times") {
 		t.Errorf("%v", err)
 	}
 }

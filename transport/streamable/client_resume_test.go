@@ -13,7 +13,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // resumable answers calls with a stream that is cut behind an event with an id. What the client comes back for is up to
@@ -128,7 +128,7 @@ func is(target error) func(error) bool { return func(err error) bool { return er
 
 func isStatus(status int) func(error) bool {
 	return func(err error) bool {
-		var answered *overhttp.HTTPError
+		var answered *streamable.HTTPError
 		return errors.As(err, &answered) && answered.Status == status
 	}
 }

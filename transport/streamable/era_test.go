@@ -138,7 +138,7 @@ func TestSlowCall(t *testing.T) {
 
 // The server ends the connection in the middle of a call; the client comes back for the rest.
 func TestDisconnect(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Retry: 20 * time.Millisecond})
+	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Retry: 20 * time.Millisecond}})
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		want := "not cut"
 		if r == mcp.Revision20251125 {

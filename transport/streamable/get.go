@@ -6,19 +6,19 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // serveGET opens the standing stream of a session, or goes on with one that was cut off.
 func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
-	if s.opts.NoLegacy || s.namesModernRevision(r) {
+	if s.opts.Sessions.Disabled || s.namesModernRevision(r) {
 		s.refuseMethod(w, "GET belongs to legacy sessions: changes come on subscriptions/listen")
 		return
 	}
 	if !parseAccept(r.Header).stream {
-		overhttp.Refuse(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
+		httpwire.Refuse(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
 		return
 	}
 	ss := s.findSession(w, r)
@@ -30,9 +30,9 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 		ss.ensureSessionStream().serveConn(w, r, "", "")
 		return
 	}
-	name, ok := s.opts.Events.Stream(last)
+	name, ok := s.opts.Sessions.Events.Stream(last)
 	if !ok || !ss.ownsStream(name) {
-		overhttp.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
+		httpwire.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
 		return
 	}
 	l := ss.findStream(name)
@@ -50,7 +50,7 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 
 // serveDELETE ends a session.
 func (s *Server) serveDELETE(w http.ResponseWriter, r *http.Request) {
-	if s.opts.NoLegacy || s.namesModernRevision(r) {
+	if s.opts.Sessions.Disabled || s.namesModernRevision(r) {
 		s.refuseMethod(w, "DELETE belongs to legacy sessions: there are none in this revision")
 		return
 	}
@@ -60,7 +60,7 @@ func (s *Server) serveDELETE(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.sessions.removeSession(r.Context(), ss, errDeleted); err != nil {
 		s.opts.Logger.Error("the end of a session could not be stored", "err", err)
-		refuseBusy(w, "the session has ended here, and that could not be stored", retryShutdown)
+		httpwire.RefuseBusy(w, "the session has ended here, and that could not be stored", retryShutdown)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -89,10 +89,10 @@ func (l *legacyStream) serveConn(w http.ResponseWriter, r *http.Request, name, l
 
 // getConn is the connection of a GET, and what would end it.
 type getConn struct {
-	target     *legacyStream
-	conn   *eventstream.Writer
-	request  *http.Request
-	stopWatching     func() bool // as [context.AfterFunc] returns it; nil where the connection was of no use
+	target         *legacyStream
+	conn           *eventstream.Writer
+	request        *http.Request
+	stopWatching   func() bool // as [context.AfterFunc] returns it; nil where the connection was of no use
 	forgetShutdown func()
 }
 
@@ -184,7 +184,7 @@ func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []Stor
 	if last == "" {
 		return nil, false
 	}
-	missed, err := l.session.server.opts.Events.After(r.Context(), last)
+	missed, err := l.session.server.opts.Sessions.Events.After(r.Context(), last)
 	if err != nil {
 		l.session.server.opts.Logger.Warn("events could not be sent again", "err", err)
 	}

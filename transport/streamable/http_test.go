@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -120,7 +119,7 @@ func TestStreamAlone(t *testing.T) {
 
 func TestMethods(t *testing.T) {
 	_, web := serve(t, world(nil))
-	_, modern := serve(t, world(nil), streamable.Options{NoLegacy: true})
+	_, modern := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Disabled: true}})
 	for _, test := range []struct {
 		url, method string
 		fields      []string
@@ -152,9 +151,9 @@ func TestMethods(t *testing.T) {
 
 // Rule: loopback hosts only on a loopback address, an Origin of the same host or allowed.
 func TestGuard(t *testing.T) {
-	allowed := overhttp.Guard{AllowOrigin: func(origin string) bool { return origin == "https://app.example.com" }}
+	allowed := streamable.Guard{AllowOrigin: func(origin string) bool { return origin == "https://app.example.com" }}
 	_, web := serve(t, world(nil), streamable.Options{Guard: allowed})
-	_, named := serve(t, world(nil), streamable.Options{Guard: overhttp.Guard{Hosts: []string{"mcp.example.com"}}})
+	_, named := serve(t, world(nil), streamable.Options{Guard: streamable.Guard{Hosts: []string{"mcp.example.com"}}})
 	host := strings.TrimPrefix(web.URL, "http://")
 	for _, test := range []struct {
 		name   string
@@ -189,7 +188,7 @@ func TestGuard(t *testing.T) {
 }
 
 func TestPreflight(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Guard: overhttp.Guard{AllowOrigin: func(string) bool { return true }}})
+	_, web := serve(t, world(nil), streamable.Options{Guard: streamable.Guard{AllowOrigin: func(string) bool { return true }}})
 	origin := "https://app.example.com"
 	got := send(t, "OPTIONS", web.URL+"/mcp", "", "Origin", origin, "Access-Control-Request-Method", "POST",
 		"Access-Control-Request-Headers", "content-type, mcp-param-region")

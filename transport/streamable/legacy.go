@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // postLegacy serves a message of the legacy era.
@@ -33,7 +33,7 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 // openSession opens a session.
 func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc.Message) {
 	if !s.sessions.hasRoom() {
-		refuseBusy(w, errTooManySessions.Error(), sweepEvery)
+		httpwire.RefuseBusy(w, errTooManySessions.Error(), sweepEvery)
 		return
 	}
 	p := s.opts.Principal(r)
@@ -49,14 +49,14 @@ func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc
 	id := s.newSessionToken(ss, opened.SessionState).sealID(s.sessions.sealer, p)
 	ss.id = s.sessions.fingerprintOf(id)
 	if _, err := s.sessions.addSession(ss); err != nil {
-		refuseBusy(w, err.Error(), sweepEvery)
+		httpwire.RefuseBusy(w, err.Error(), sweepEvery)
 		return
 	}
 	if !s.hasPrivateStore() { // so that it is idle one day, even if it is never used
 		if err := ss.saveUse(r.Context()); err != nil {
 			s.opts.Logger.Error("a session could not be stored", "err", err)
 			s.sessions.dropSession(ss, errUnknownSession)
-			refuseBusy(w, "sessions cannot be stored at the moment", retryShutdown)
+			httpwire.RefuseBusy(w, "sessions cannot be stored at the moment", retryShutdown)
 			return
 		}
 	}
@@ -74,11 +74,11 @@ func (s *Server) findSession(w http.ResponseWriter, r *http.Request) *session {
 	ids, version := r.Header[mcp.HeaderSessionID], r.Header.Get(mcp.HeaderProtocolVersion)
 	switch {
 	case len(ids) != 1 || ids[0] == "":
-		overhttp.Refuse(w, http.StatusBadRequest, "the request needs one Mcp-Session-Id, which initialize is answered with, or the "+
+		httpwire.Refuse(w, http.StatusBadRequest, "the request needs one Mcp-Session-Id, which initialize is answered with, or the "+
 			"_meta of revision "+string(mcp.LatestRevision))
 		return nil
 	case version != "" && !s.speaksLegacy(version):
-		overhttp.Refuse(w, http.StatusBadRequest, "MCP-Protocol-Version is none that this server speaks with a session")
+		httpwire.Refuse(w, http.StatusBadRequest, "MCP-Protocol-Version is none that this server speaks with a session")
 		return nil
 	}
 	ss, err := s.sessions.findSession(r.Context(), ids[0], s.opts.Principal(r))
@@ -86,12 +86,12 @@ func (s *Server) findSession(w http.ResponseWriter, r *http.Request) *session {
 	case err == nil:
 		return ss
 	case errors.Is(err, errUnknownSession):
-		overhttp.Refuse(w, http.StatusNotFound, err.Error())
+		httpwire.Refuse(w, http.StatusNotFound, err.Error())
 	case errors.Is(err, errTooManySessions):
-		refuseBusy(w, err.Error(), sweepEvery)
+		httpwire.RefuseBusy(w, err.Error(), sweepEvery)
 	default:
 		s.opts.Logger.Error("a session could not be looked up", "err", err)
-		refuseBusy(w, "sessions cannot be looked up at the moment", retryShutdown)
+		httpwire.RefuseBusy(w, "sessions cannot be looked up at the moment", retryShutdown)
 	}
 	return nil
 }
@@ -117,7 +117,9 @@ func (s *Server) receiveMessage(w http.ResponseWriter, ss *session, msg jsonrpc.
 // singleRequest is one request.
 type singleRequest jsonrpc.Message
 
-func (s singleRequest) serveOn(l *legacyStream) []byte { return l.session.serveRequest(jsonrpc.Message(s), l) }
+func (s singleRequest) serveOn(l *legacyStream) []byte {
+	return l.session.serveRequest(jsonrpc.Message(s), l)
+}
 
 // serveRequest serves a request whose messages go to l.
 func (ss *session) serveRequest(msg jsonrpc.Message, l *legacyStream) []byte {
@@ -138,10 +140,10 @@ func (ss *session) serveRequest(msg jsonrpc.Message, l *legacyStream) []byte {
 func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte, accept acceptedTypes) {
 	refused := mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326)
 	if s.isClosed() {
-		refuseBusy(w, "the server is shutting down", retryShutdown)
+		httpwire.RefuseBusy(w, "the server is shutting down", retryShutdown)
 		return
 	}
-	if s.opts.NoLegacy || len(r.Header[mcp.HeaderSessionID]) == 0 {
+	if s.opts.Sessions.Disabled || len(r.Header[mcp.HeaderSessionID]) == 0 {
 		s.opts.Tap.Show(transport.Stray, frame, r.Header)
 		s.refuseMessage(w, jsonrpc.ID{}, refused)
 		return
@@ -178,7 +180,7 @@ const maxBatch = 1000 // messages; each costs far more than the bytes that it ta
 type requestBatch struct {
 	session  *session
 	requests []jsonrpc.Message
-	refusals  [][]byte
+	refusals [][]byte
 }
 
 func (b *requestBatch) addMessage(raw []byte) {

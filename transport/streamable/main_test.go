@@ -79,7 +79,11 @@ func world(gate chan struct{}) *server.Server {
 // serve serves the handler at /mcp until the test ends. What it answers is checked.
 func serve(t testing.TB, h mcp.Handler, opts ...streamable.Options) (*streamable.Server, *httptest.Server) {
 	t.Helper()
-	endpoint := streamable.Handler(h, opts...)
+	var o *streamable.Options
+	if len(opts) > 0 {
+		o = &opts[0]
+	}
+	endpoint := streamable.Handler(h, o)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", checked(t, endpoint))
 	web := httptest.NewServer(mux)

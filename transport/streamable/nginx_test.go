@@ -75,7 +75,7 @@ func TestReplica(t *testing.T) {
 		server.Tool(s, fmt.Sprintf("grown%d", grown.Add(1)), "New.", func(context.Context, struct{}) (string, error) { return "", nil })
 		return "", nil
 	})
-	endpoint := streamable.Handler(s, streamable.Options{
+	endpoint := streamable.Handler(s, &streamable.Options{
 		ServerOptions: transport.ServerOptions{AskTimeout: askTimeout}, JSONFor: 100 * time.Millisecond,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -3,11 +3,11 @@ package streamable
 import (
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // servePOST takes one message, of either era. An open stream rests on the frames of these functions: they are kept small.
@@ -26,7 +26,7 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 	accept := parseAccept(r.Header)
 	if !accept.json && !accept.stream {
-		overhttp.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
+		httpwire.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
 		return nil
 	}
 	frame, ok := s.bodies.Read(w, r)
@@ -55,7 +55,7 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 
 // isModern reports whether a message is spoken in the modern era: it says so in its _meta, or its header does.
 func (s *Server) isModern(r *http.Request, params []byte) bool {
-	if s.opts.NoLegacy {
+	if s.opts.Sessions.Disabled {
 		return true
 	}
 	session := r.Header.Get(mcp.HeaderSessionID) != ""
@@ -87,5 +87,5 @@ func (s *Server) refuseMessage(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Erro
 
 func (s *Server) writeDocument(w http.ResponseWriter, status int, frame []byte) {
 	s.opts.Tap.Show(transport.Sent, frame, nil)
-	overhttp.Respond(w, status, frame)
+	httpwire.WriteDocument(w, status, frame)
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -45,8 +44,8 @@ var proxies = []proxied{
 func (p proxied) begin(t *testing.T, h mcp.Handler) (url string, own *http.Client) {
 	t.Helper()
 	opts := p.opts
-	opts.Guard = overhttp.Guard{Hosts: []string{"127.0.0.1"}}
-	endpoint := streamable.Handler(h, opts)
+	opts.Guard = streamable.Guard{Hosts: []string{"127.0.0.1"}}
+	endpoint := streamable.Handler(h, &opts)
 	origin := p.web(t, endpoint)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -13,17 +13,17 @@ import (
 // response is the answer to a modern request: one JSON document, or an event stream from the first notification on, or
 // from when the call has taken a while.
 type response struct {
-	server  *Server
-	w       http.ResponseWriter
-	request *http.Request
-	accept  acceptedTypes
-	in      transport.Incoming
-	ctx     callContext
-	slowTimer    timeout.Entry
+	server    *Server
+	w         http.ResponseWriter
+	request   *http.Request
+	accept    acceptedTypes
+	in        transport.Incoming
+	ctx       callContext
+	slowTimer timeout.Entry
 
-	mu     sync.Mutex
-	stream *eventstream.Writer // nil while the answer may still be one document
-	finished   bool
+	mu       sync.Mutex
+	stream   *eventstream.Writer // nil while the answer may still be one document
+	finished bool
 }
 
 // startSlowTimer starts the time after which the response becomes a stream.
@@ -34,7 +34,9 @@ func (r *response) startSlowTimer() {
 }
 
 // opensStream reports whether a slow answer becomes a stream. What cannot be one document has to be opened in any case.
-func (s *Server) opensStream(a acceptedTypes) bool { return a.stream && (s.opts.JSONFor > 0 || !a.json) }
+func (s *Server) opensStream(a acceptedTypes) bool {
+	return a.stream && (s.opts.JSONFor > 0 || !a.json)
+}
 
 // Expire implements [timeout.Expirer].
 func (r *response) Expire() {

@@ -22,7 +22,7 @@ func (s *slowSessions) Save(ctx context.Context, key string, r streamable.Sessio
 
 // twoReplicas serve the same, with one store; the servers are returned to change what they have.
 func twoReplicas(t *testing.T, opts streamable.Options) (servers [2]*server.Server, urls [2]string) {
-	opts.Keys, opts.Sessions = mcp.RandomKeys(), &sharedSessions{}
+	opts.Sessions.Keys, opts.Sessions.Store = mcp.RandomKeys(), &sharedSessions{}
 	for i := range servers {
 		s := world(nil)
 		server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
@@ -51,7 +51,7 @@ func TestReplicasAgreeOnTheEnd(t *testing.T) {
 
 // A session that is idle at one replica, and in use at another, goes on everywhere.
 func TestReplicasAgreeOnUse(t *testing.T) {
-	_, urls := twoReplicas(t, streamable.Options{SessionIdle: 300 * time.Millisecond})
+	_, urls := twoReplicas(t, streamable.Options{Sessions: streamable.SessionOptions{Idle: 300 * time.Millisecond}})
 	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
 	for range 10 {
 		if got := send(t, "POST", urls[1], pingBody, in...); got.status != 200 {
@@ -83,7 +83,7 @@ func TestReplicasAgreeOnSubscriptions(t *testing.T) {
 func TestIdleSessionWithASubscription(t *testing.T) {
 	s := world(nil)
 	server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
-	endpoint, web := serve(t, s, streamable.Options{SessionIdle: 100 * time.Millisecond})
+	endpoint, web := serve(t, s, streamable.Options{Sessions: streamable.SessionOptions{Idle: 100 * time.Millisecond}})
 	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
 	if got := send(t, "POST", web.URL+"/mcp", subscribeBody, in...); got.status != 200 {
 		t.Fatalf("%d", got.status)
@@ -93,7 +93,7 @@ func TestIdleSessionWithASubscription(t *testing.T) {
 
 // What is asked while a session is being ended finds it, or does not, and brings it back in no case.
 func TestEndOfASessionInUse(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Sessions: &slowSessions{}})
+	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Store: &slowSessions{}}})
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	var asking sync.WaitGroup

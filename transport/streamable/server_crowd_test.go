@@ -21,8 +21,8 @@ func TestManySessions(t *testing.T) {
 	const many, bytesEach = 2000, 100
 	begun := time.Now()
 	// The limit is far more than passes between two requests of a session, and far less than the test may take.
-	events := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxAge: time.Second})
-	endpoint := streamable.Handler(world(nil), streamable.Options{SessionIdle: 12 * time.Second, SessionLife: time.Hour, Events: events})
+	events := streamable.NewMemoryEvents(0, 0, time.Second)
+	endpoint := streamable.Handler(world(nil), &streamable.Options{Sessions: streamable.SessionOptions{Idle: 12 * time.Second, Life: time.Hour, Events: events}})
 	web := httptest.NewServer(endpoint) // without what looks at all answers, and remembers sessions
 	t.Cleanup(func() {
 		web.CloseClientConnections()

@@ -110,7 +110,7 @@ func soon(t *testing.T, what string, f func()) {
 // back over another connection, nor Shutdown.
 func TestStandingStreamThatIsNeverRead(t *testing.T) {
 	t.Run("others", func(t *testing.T) {
-		_, web := serve(t, flooding(), streamable.Options{SessionIdle: 200 * time.Millisecond}) // and so sessions are looked through all the time
+		_, web := serve(t, flooding(), streamable.Options{Sessions: streamable.SessionOptions{Idle: 200 * time.Millisecond}}) // and so sessions are looked through all the time
 		_, leave := stuckStream(t, web)
 		defer leave()
 		alive(t, web.URL+"/mcp")
@@ -119,7 +119,7 @@ func TestStandingStreamThatIsNeverRead(t *testing.T) {
 		})
 	})
 	t.Run("its own requests", func(t *testing.T) {
-		_, web := serve(t, flooding(), streamable.Options{SessionIdle: 200 * time.Millisecond})
+		_, web := serve(t, flooding(), streamable.Options{Sessions: streamable.SessionOptions{Idle: 200 * time.Millisecond}})
 		in, leave := stuckStream(t, web)
 		defer leave()
 		alive(t, web.URL+"/mcp", in...)
@@ -337,7 +337,7 @@ func TestMaxConcurrent(t *testing.T) {
 // MaxSessions holds where many are opened at the same time.
 func TestMaxSessions(t *testing.T) {
 	const most, tried = 10, 60
-	endpoint, web := serve(t, world(nil), streamable.Options{MaxSessions: most})
+	endpoint, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Max: most}})
 	url := web.URL + "/mcp"
 	var opened atomic.Int32
 	var wg sync.WaitGroup

@@ -125,7 +125,7 @@ func TestNamesOfAPublicAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint := streamable.Handler(world(nil))
+	endpoint := streamable.Handler(world(nil), nil)
 	public := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80} // loopback is all that a test can count on
 		endpoint.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(at))))

@@ -14,20 +14,20 @@ import (
 
 // session is a legacy session in this process.
 type session struct {
-	server    *Server
-	id        fingerprint // of what the client names it by
-	key       string      // what the stores name it by
-	principal string      // who opened it
-	opened    time.Time
-	mintedHere       bool // this process has minted its id
-	edge      *transport.Session
+	server     *Server
+	id         fingerprint // of what the client names it by
+	key        string      // what the stores name it by
+	principal  string      // who opened it
+	opened     time.Time
+	mintedHere bool // this process has minted its id
+	edge       *transport.Session
 
-	mu    sync.Mutex
-	lastUsed  time.Time
-	record SessionRecord
+	mu            sync.Mutex
+	lastUsed      time.Time
+	record        SessionRecord
 	sessionStream *legacyStream            // of what belongs to no call; nil until there is any
 	answerStreams map[string]*legacyStream // of calls that a client may come back to, by name
-	ended bool
+	ended         bool
 }
 
 func (s *Server) newSession(key string, p mcp.Principal) *session {
@@ -92,7 +92,7 @@ func (ss *session) saveLocked(ctx context.Context) error {
 	if ss.mintedHere && ss.server.hasPrivateStore() {
 		return nil
 	}
-	return ss.server.opts.Sessions.Save(ctx, ss.key, ss.record, ss.opened.Add(ss.server.opts.SessionLife))
+	return ss.server.opts.Sessions.Store.Save(ctx, ss.key, ss.record, ss.opened.Add(ss.server.opts.Sessions.Life))
 }
 
 // applyRecord takes over what the client has set elsewhere.
@@ -178,7 +178,7 @@ func (ss *session) removeAnswerStream(l *legacyStream) {
 // The kinds of streams that a session has beside its first standing one, which is named by its key.
 const (
 	answerStreamMark = "." // the answer to a request
-	extraStreamMark = "~" // a further standing one
+	extraStreamMark  = "~" // a further standing one
 )
 
 // newStreamName returns a name for a stream that no other has, of any replica.

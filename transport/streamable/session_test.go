@@ -118,7 +118,7 @@ func TestReplicas(t *testing.T) {
 			_, err := server.Ask[person](ctx, "who", "Who?")
 			return "", err
 		})
-		_, web := serve(t, s, streamable.Options{Sessions: store})
+		_, web := serve(t, s, streamable.Options{Sessions: streamable.SessionOptions{Store: store}})
 		return web.URL + "/mcp"
 	}
 	one, two := replica(), replica()
@@ -147,7 +147,7 @@ func listOf(method string) string {
 }
 
 func TestSessionLimits(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{MaxSessions: 2})
+	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Max: 2}})
 	url := web.URL + "/mcp"
 	first := open(t, url, mcp.Revision20251125)
 	open(t, url, mcp.Revision20251125)
@@ -160,7 +160,7 @@ func TestSessionLimits(t *testing.T) {
 }
 
 func TestIdleSession(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{SessionIdle: 400 * time.Millisecond})
+	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Idle: 400 * time.Millisecond}})
 	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
 	time.Sleep(20 * time.Millisecond)
 	if got := send(t, "POST", web.URL+"/mcp", pingBody, in...); got.status != 200 {

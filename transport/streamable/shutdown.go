@@ -5,12 +5,11 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 const retryShutdown = 5 * time.Second
@@ -84,7 +83,7 @@ func (s *Server) serveDuringShutdown(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	refuseBusy(w, "the server is shutting down", retryShutdown)
+	httpwire.RefuseBusy(w, "the server is shutting down", retryShutdown)
 }
 
 func (s *Server) isClosed() bool {
@@ -116,9 +115,4 @@ func (s *Server) onShutdown(end func()) (forget func()) {
 		defer s.mu.Unlock()
 		delete(s.shutdownHooks, key)
 	}
-}
-
-func refuseBusy(w http.ResponseWriter, why string, after time.Duration) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
-	overhttp.Refuse(w, http.StatusServiceUnavailable, why)
 }

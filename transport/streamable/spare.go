@@ -13,8 +13,8 @@ import (
 const maxStandby = 7
 
 type standbyConn struct {
-	conn   *eventstream.Writer
-	name     string // in the event store: each stream has its own events, and comes back to no other's
+	conn *eventstream.Writer
+	name string // in the event store: each stream has its own events, and comes back to no other's
 	hold requestHold
 }
 

@@ -137,7 +137,7 @@ type bubble struct {
 }
 
 func newBubble(h mcp.Handler, grow func()) (*bubble, func()) {
-	endpoint := streamable.Handler(h)
+	endpoint := streamable.Handler(h, nil)
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(initializeBody(mcp.Revision20251125, "")))
 	r.Header.Set("Content-Type", "application/json")

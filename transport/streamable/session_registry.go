@@ -28,12 +28,12 @@ type sessionRegistry struct {
 const sweepEvery = time.Minute
 
 var (
-	errUnknownSession = errors.New("there is no such session, or it has ended: initialize again")
-	errTooManySessions        = errors.New("there are too many sessions")
+	errUnknownSession  = errors.New("there is no such session, or it has ended: initialize again")
+	errTooManySessions = errors.New("there are too many sessions")
 )
 
 func (g *sessionRegistry) initRegistry(s *Server) {
-	g.server, g.sealer, g.sessions = s, s.opts.Keys.For("session"), map[fingerprint]*session{}
+	g.server, g.sealer, g.sessions = s, s.opts.Sessions.Keys.For("session"), map[fingerprint]*session{}
 	g.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 }
 
@@ -48,7 +48,7 @@ func (g *sessionRegistry) fingerprintOf(id string) fingerprint {
 func (g *sessionRegistry) hasRoom() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.sessions) < g.server.opts.MaxSessions && !g.closed
+	return len(g.sessions) < g.server.opts.Sessions.Max && !g.closed
 }
 
 // addSession enters a session that was opened or rebuilt. Where it is there already, that one is returned and the other ended.
@@ -59,13 +59,13 @@ func (g *sessionRegistry) addSession(ss *session) (*session, error) {
 		ss.edge.End(errUnknownSession)
 		return there, nil
 	}
-	if len(g.sessions) >= g.server.opts.MaxSessions || g.closed {
+	if len(g.sessions) >= g.server.opts.Sessions.Max || g.closed {
 		ss.edge.End(errTooManySessions)
 		return nil, errTooManySessions
 	}
 	g.sessions[ss.id] = ss
 	if g.timer == nil {
-		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweepIdle)
+		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.Sessions.Idle), g.sweepIdle)
 	}
 	return ss, nil
 }
@@ -76,7 +76,7 @@ func (g *sessionRegistry) findSession(ctx context.Context, id string, p mcp.Prin
 	g.mu.Lock()
 	ss := g.sessions[print]
 	g.mu.Unlock()
-	if ss == nil || ss.principal != p.ID || time.Since(ss.opened) > g.server.opts.SessionLife {
+	if ss == nil || ss.principal != p.ID || time.Since(ss.opened) > g.server.opts.Sessions.Life {
 		return g.rebuildSession(ctx, id, print, p)
 	}
 	if ss.hasEnded() {
@@ -93,7 +93,7 @@ func (g *sessionRegistry) syncWithStore(ctx context.Context, ss *session) error 
 	if g.server.hasPrivateStore() {
 		return nil
 	}
-	record, err := g.server.opts.Sessions.Load(ctx, ss.key)
+	record, err := g.server.opts.Sessions.Store.Load(ctx, ss.key)
 	if err == nil && record.Ended {
 		g.dropSession(ss, errUnknownSession)
 		err = errUnknownSession
@@ -106,21 +106,21 @@ func (g *sessionRegistry) syncWithStore(ctx context.Context, ss *session) error 
 
 // hasPrivateStore reports whether no other process knows of what changes in the life of a session.
 func (s *Server) hasPrivateStore() bool {
-	_, own := s.opts.Sessions.(*memorySessions)
+	_, own := s.opts.Sessions.Store.(*memorySessions)
 	return own
 }
 
 // rebuildSession makes a session of its id, and of what the store has of it.
 func (g *sessionRegistry) rebuildSession(ctx context.Context, id string, print fingerprint, p mcp.Principal) (*session, error) {
 	t, ok := openSessionToken(id, g.sealer, p)
-	if !ok || time.Since(t.openedAt()) > g.server.opts.SessionLife || t.Server == g.server.instance && g.server.hasPrivateStore() {
+	if !ok || time.Since(t.openedAt()) > g.server.opts.Sessions.Life || t.Server == g.server.instance && g.server.hasPrivateStore() {
 		return nil, errUnknownSession
 	}
-	record, err := g.server.opts.Sessions.Load(ctx, t.Key)
+	record, err := g.server.opts.Sessions.Store.Load(ctx, t.Key)
 	switch {
 	case err != nil:
 		return nil, err
-	case record.Ended, !record.Used.IsZero() && time.Since(record.Used) > g.server.opts.SessionIdle+sweepEvery:
+	case record.Ended, !record.Used.IsZero() && time.Since(record.Used) > g.server.opts.Sessions.Idle+sweepEvery:
 		return nil, errUnknownSession
 	}
 	ss := g.server.newSession(t.Key, p)
@@ -159,7 +159,7 @@ func (g *sessionRegistry) sweepIdle() {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepEvery)
 	defer cancel()
 	for _, ss := range all {
-		idle := ss.isIdle(g.server.opts.SessionIdle, g.server.opts.SessionLife)
+		idle := ss.isIdle(g.server.opts.Sessions.Idle, g.server.opts.Sessions.Life)
 		if idle {
 			g.dropSession(ss, errIdle)
 		}
@@ -171,7 +171,7 @@ func (g *sessionRegistry) sweepIdle() {
 	defer g.mu.Unlock()
 	g.timer = nil
 	if len(g.sessions) > 0 && !g.closed {
-		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweepIdle)
+		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.Sessions.Idle), g.sweepIdle)
 	}
 }
 

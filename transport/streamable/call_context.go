@@ -10,7 +10,7 @@ import (
 type callContext struct {
 	context.Context // the request's
 
-	mu  sync.Mutex
+	mu         sync.Mutex
 	cancelable context.Context // nil until somebody waits
 	cancelFunc context.CancelCauseFunc
 }

@@ -17,7 +17,9 @@ type workerPool struct {
 	busy sync.WaitGroup
 }
 
-func newWorkers() *workerPool { return &workerPool{work: make(chan *legacyStream), quit: make(chan struct{})} }
+func newWorkers() *workerPool {
+	return &workerPool{work: make(chan *legacyStream), quit: make(chan struct{})}
+}
 
 // startAnswer runs a lane's call on an idle worker, or on a new one: never later than now.
 func (w *workerPool) startAnswer(l *legacyStream) {

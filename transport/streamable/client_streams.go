@@ -15,15 +15,14 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // readPosition is how far a stream has been read, and when to come back for the rest.
 type readPosition struct {
-	lastID   string
-	retry  time.Duration
-	events int    // that were messages
-	onRestart  func() // called where the first event is that of a stream which begins: an id without data; nil for nobody
+	lastID    string
+	retry     time.Duration
+	events    int    // that were messages
+	onRestart func() // called where the first event is that of a stream which begins: an id without data; nil for nobody
 }
 
 // readEvents gives the events of a body to take, until that is done or the body ends. An event that is too large is left out, and
@@ -77,7 +76,7 @@ func drainBody(resp *http.Response) {
 // readStream reads the answer to a request that is an event stream. One that is cut off is gone on with, where the server has
 // numbered its events.
 func (c *carrier) readStream(ctx context.Context, m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
-	at := &readPosition{retry: DefaultRetry}
+	at := &readPosition{retry: defaultRetry}
 	take := func(frame []byte) bool { return c.deliverFrame(m, frame, resp.Header, back) }
 	back.Began(resp.Body)
 	done, err := c.readEvents(at, resp, true, take)
@@ -159,7 +158,7 @@ func sleepContext(ctx context.Context, d time.Duration) bool {
 
 // isPermanent reports whether an error will not go away by itself.
 func isPermanent(err error) bool {
-	var answered *overhttp.HTTPError
+	var answered *HTTPError
 	return errors.Is(err, ErrSessionLost) || errors.Is(err, errLarge) || errors.As(err, &answered) && answered.Status < 500 && answered.Status != http.StatusTooManyRequests
 }
 
@@ -183,7 +182,7 @@ func (c *carrier) openStream(ctx context.Context, last string, revision mcp.Revi
 	}
 	if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != "text/event-stream" {
 		defer resp.Body.Close()
-		return nil, overhttp.NewHTTPError(resp)
+		return nil, newHTTPError(resp)
 	}
 	return resp, nil
 }
@@ -213,7 +212,7 @@ func (c *carrier) startSessionStream() {
 
 func (c *carrier) readSessionStream(ready func()) {
 	defer ready()
-	at := &readPosition{retry: DefaultRetry}
+	at := &readPosition{retry: defaultRetry}
 	opened := false
 	for failures := 0; ; {
 		seen, id, resumed := at.events, c.sessionID(), at.lastID != ""
@@ -234,7 +233,7 @@ func (c *carrier) readSessionStream(ready func()) {
 			})
 			resp.Body.Close()
 		}
-		var answered *overhttp.HTTPError
+		var answered *HTTPError
 		switch {
 		case c.life.Err() != nil || errors.Is(err, ErrSessionLost):
 			return

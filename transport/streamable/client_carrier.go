@@ -8,16 +8,15 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // ErrSessionLost is wrapped by the errors of requests whose session the server does not know any more. A client dials
@@ -26,32 +25,33 @@ var ErrSessionLost = fmt.Errorf("%w: the server has lost the session", mcp.ErrCo
 
 // carrier carries the messages of one client.
 type carrier struct {
-	template *http.Request // of all requests, so that the URL is read once
-	client   *http.Client
-	header   func(context.Context) (http.Header, error)
-	maxMessage      int
-	headers    mirroredHeaders
-	tap      transport.Tap
-	logger   *slog.Logger
-	caller   transport.Separate
-	toolHeaders   toolHeaders
-	life     context.Context // ends with Close
-	cancel      context.CancelFunc
-	streamReader     sync.WaitGroup // the standing stream
+	template     *http.Request // of all requests, so that the URL is read once
+	client       *http.Client
+	endpoint     httpwire.Endpoint
+	maxMessage   int
+	headers      mirroredHeaders
+	tap          transport.Tap
+	logger       *slog.Logger
+	caller       transport.Separate
+	toolHeaders  toolHeaders
+	life         context.Context // ends with Close
+	cancel       context.CancelFunc
+	streamReader sync.WaitGroup // the standing stream
 
-	mu       sync.Mutex
-	session  string // id; empty where there is none
+	mu            sync.Mutex
+	session       string // id; empty where there is none
 	streamStarted bool   // the stream is being read
-	closed   bool
+	closed        bool
 }
 
 func newCarrier(template *http.Request, u URL, opts transport.ClientOptions) *carrier {
-	c := &carrier{
-		template: template, client: overhttp.Guarded(u.client()), header: u.Header, maxMessage: u.MaxMessage,
-		headers: newMirroredHeaders(opts.Vocabulary), tap: opts.Tap, logger: opts.Logger,
+	client, endpoint := u.Client, httpwire.Endpoint(u)
+	if client == nil {
+		client = sharedClient
 	}
-	if c.maxMessage <= 0 {
-		c.maxMessage = DefaultMaxMessage
+	c := &carrier{
+		template: template, client: httpwire.GuardRedirects(client), endpoint: endpoint, maxMessage: endpoint.Limit(),
+		headers: newMirroredHeaders(opts.Vocabulary), tap: opts.Tap, logger: opts.Logger,
 	}
 	if c.logger == nil {
 		c.logger = slog.Default()
@@ -95,7 +95,7 @@ func (c *carrier) exchangeMessage(ctx context.Context, m *transport.Outbound, ba
 	case media == "application/json" || media == "":
 		return c.readDocument(m, resp, back)
 	}
-	return overhttp.NewHTTPError(resp)
+	return newHTTPError(resp)
 }
 
 // sendRequest makes a request. Mostly there is nothing for the http.Client to do beyond its transport, and what it does costs a tenth
@@ -157,14 +157,8 @@ func (c *carrier) newRequest(ctx context.Context, method string, m *transport.Ou
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(m.Frame)), nil }
 		r.Body, _ = r.GetBody()
 	}
-	if c.header != nil {
-		more, err := c.header(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("the header of a request: %w", err)
-		}
-		for name, values := range more {
-			r.Header[http.CanonicalHeaderKey(name)] = values
-		}
+	if err := c.endpoint.AddHeader(ctx, r.Header); err != nil {
+		return nil, err
 	}
 	switch method {
 	case http.MethodPost:
@@ -255,7 +249,7 @@ func (c *carrier) checkSession(m *transport.Outbound, r *http.Request, resp *htt
 
 // isSessionDenied reports whether an answer to a request of a session says that there is none. It should be 404; servers made
 // after an example of the TypeScript SDK, the reference servers among them, answer 400.
-func isSessionDenied(e *overhttp.HTTPError) bool {
+func isSessionDenied(e *HTTPError) bool {
 	if e.Status != http.StatusBadRequest || !bytes.Contains(bytes.ToLower(e.Body), []byte("session")) {
 		return false
 	}
@@ -282,11 +276,7 @@ func (c *carrier) requestError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && c.life.Err() == nil {
 		return context.Cause(ctx)
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the URL, which may hold secrets
-	}
-	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+	return fmt.Errorf("%w: %w", mcp.ErrConnection, httpwire.WithoutURL(err))
 }
 
 // handleAccepted ends a message that nothing comes back for.
@@ -304,7 +294,7 @@ func (c *carrier) readRefusal(m *transport.Outbound, resp *http.Response, back t
 	if media == "application/json" || media == "" {
 		limit = c.maxMessage
 	}
-	failed, body := overhttp.ReadHTTPError(resp, limit)
+	failed, body := readHTTPError(resp, limit)
 	if sent := resp.Request.Header[mcp.HeaderSessionID]; len(sent) > 0 && isSessionDenied(failed) {
 		c.reportLostSession(sent[0])
 		return ErrSessionLost
@@ -331,7 +321,7 @@ func (c *carrier) readDocument(m *transport.Outbound, resp *http.Response, back 
 	if resp.ContentLength < 0 || resp.ContentLength > int64(c.maxMessage) {
 		body = io.LimitReader(body, int64(c.maxMessage)+1)
 	}
-	frame, err := overhttp.ReadAll(body, resp.ContentLength)
+	frame, err := httpwire.ReadBody(body, resp.ContentLength)
 	switch {
 	case err != nil:
 		return c.requestError(resp.Request.Context(), err)

@@ -19,31 +19,31 @@ import (
 // carries it: what it has sent is kept, and a client that was cut off comes back for the rest (basic/transports:
 // resumability).
 type legacyStream struct {
-	session  *session
-	name     string // in the event store; no other session has it
+	session         *session
+	name            string // in the event store; no other session has it
 	isSessionStream bool
-	request  *http.Request // what brought it, and what serves it; nil for the standing one
-	incoming   legacyRequest
-	slowTimer     timeout.Entry // until the answer becomes a stream
+	request         *http.Request // what brought it, and what serves it; nil for the standing one
+	incoming        legacyRequest
+	slowTimer       timeout.Entry // until the answer becomes a stream
 
 	liveConn atomic.Pointer[eventstream.Writer] // is stream, for those who cannot wait for mu
 
-	mu       sync.Mutex          // held while something is sent, which a client that does not read makes long: see lock
-	pendingWriter     http.ResponseWriter // of a client that waits, while the answer may still be one document
-	conn   *eventstream.Writer // the connection; nil while there is none
-	firstConn    *eventstream.Writer // that of the request which brought the lane
-	hold requestHold                // of the connection's request
-	accept   acceptedTypes
-	opening   []byte        // what goes before the next event on the connection
-	document []byte        // the answer, where it is one document
-	standby   []standbyConn       // further connections of the standing lane
-	queued  [][]byte      // what came for the standing lane while nobody was there
-	runner    *subscriptionRunner        // listens to changes of lists for the standing lane; nil while nobody does
-	replacedRunner *subscriptionRunner        // the one before, while it is heard
-	handover chan struct{} // closed when shifts have changed; nil while they do not
-	disconnectedAt     time.Time
-	hasEventIDs bool // something was sent that a client can name to come back
-	ended     bool
+	mu             sync.Mutex          // held while something is sent, which a client that does not read makes long: see lock
+	pendingWriter  http.ResponseWriter // of a client that waits, while the answer may still be one document
+	conn           *eventstream.Writer // the connection; nil while there is none
+	firstConn      *eventstream.Writer // that of the request which brought the lane
+	hold           requestHold         // of the connection's request
+	accept         acceptedTypes
+	opening        []byte              // what goes before the next event on the connection
+	document       []byte              // the answer, where it is one document
+	standby        []standbyConn       // further connections of the standing lane
+	queued         [][]byte            // what came for the standing lane while nobody was there
+	runner         *subscriptionRunner // listens to changes of lists for the standing lane; nil while nobody does
+	replacedRunner *subscriptionRunner // the one before, while it is heard
+	handover       chan struct{}       // closed when shifts have changed; nil while they do not
+	disconnectedAt time.Time
+	hasEventIDs    bool // something was sent that a client can name to come back
+	ended          bool
 }
 
 // legacyRequest serves the request of a lane: one message, or a batch.
@@ -136,13 +136,13 @@ func (l *legacyStream) prepareOpening() {
 		return
 	}
 	if id := l.storeEvent(nil); id != "" {
-		l.opening = eventstream.Encode(eventstream.Event{ID: id, HasID: true, Retry: l.session.server.opts.Retry})
+		l.opening = eventstream.Encode(eventstream.Event{ID: id, HasID: true, Retry: l.session.server.opts.Sessions.Retry})
 	}
 }
 
 // storeEvent stores an event and returns its id; without one the client cannot come back to it.
 func (l *legacyStream) storeEvent(frame []byte) string {
-	id, err := l.session.server.opts.Events.Append(context.Background(), l.name, frame)
+	id, err := l.session.server.opts.Sessions.Events.Append(context.Background(), l.name, frame)
 	if err != nil {
 		l.session.server.opts.Logger.Warn("an event could not be stored", "err", err)
 		return ""

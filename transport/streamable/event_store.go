@@ -34,48 +34,45 @@ type StoredEvent struct {
 // ErrEventGone is the error for an event that is not kept, or not any more.
 var ErrEventGone = errors.New("the event is not known any more")
 
-// MemoryEventsOptions bound what [NewMemoryEvents] keeps. Zero values stand for the defaults.
-type MemoryEventsOptions struct {
-	MaxBytes  int           // of all streams together, default 16 MiB
-	MaxEvents int           // of one stream, default 1,024
-	MaxAge    time.Duration // default ten minutes
+// memoryEventsLimits bound a [memoryEvents]. Zero values mean the defaults.
+type memoryEventsLimits struct {
+	maxBytes  int           // of all streams together, default 16 MiB
+	maxEvents int           // of one stream, default 1,024
+	maxAge    time.Duration // default ten minutes
 }
 
 // memoryEvents is a store of one process.
 type memoryEvents struct {
-	opts MemoryEventsOptions
+	limits memoryEventsLimits
 
-	mu      sync.Mutex
-	streams map[string]*memoryStream
-	byAge     list.List // of *keptEvent, oldest first
-	bytes   int
-	lastNumber    uint64 // the highest number of any event
+	mu         sync.Mutex
+	streams    map[string]*memoryStream
+	byAge      list.List // of *keptEvent, oldest first
+	bytes      int
+	lastNumber uint64 // the highest number of any event
 }
 
 type memoryStream struct {
 	name   string
-	next   uint64       // number of the next event
+	next   uint64         // number of the next event
 	events []*memoryEvent // oldest first, and at least one
 }
 
 type memoryEvent struct {
-	stream *memoryStream
-	number uint64
-	data   []byte
-	storedAt     time.Time
+	stream   *memoryStream
+	number   uint64
+	data     []byte
+	storedAt time.Time
 	element  *list.Element
 }
 
-// NewMemoryEvents returns a store in the memory of this process. What is beyond its limits is forgotten, oldest first, at
-// the next call; it needs no closing.
-func NewMemoryEvents(opts ...MemoryEventsOptions) EventStore {
-	m := &memoryEvents{streams: map[string]*memoryStream{}}
-	if len(opts) > 0 {
-		m.opts = opts[0]
-	}
-	setDefault(&m.opts.MaxBytes, 16<<20)
-	setDefault(&m.opts.MaxEvents, 1024)
-	setDefault(&m.opts.MaxAge, 10*time.Minute)
+// newMemoryEvents returns a store in the memory of this process. Each call forgets the oldest events
+// beyond the limits, so the store needs no goroutine and no Close.
+func newMemoryEvents(limits memoryEventsLimits) *memoryEvents {
+	m := &memoryEvents{limits: limits, streams: map[string]*memoryStream{}}
+	setDefault(&m.limits.maxBytes, 16<<20)
+	setDefault(&m.limits.maxEvents, 1024)
+	setDefault(&m.limits.maxAge, 10*time.Minute)
 	return m
 }
 
@@ -94,7 +91,7 @@ func (m *memoryEvents) Append(_ context.Context, stream string, data []byte) (st
 	s.events = append(s.events, e)
 	e.element = m.byAge.PushBack(e)
 	m.bytes += e.memorySize()
-	if len(s.events) > m.opts.MaxEvents {
+	if len(s.events) > m.limits.maxEvents {
 		m.forgetOldest(s.events[0])
 	}
 	m.evictExpired()
@@ -111,7 +108,7 @@ func (e *memoryEvent) memorySize() int {
 func (m *memoryEvents) evictExpired() {
 	for front := m.byAge.Front(); front != nil; front = m.byAge.Front() {
 		e := front.Value.(*memoryEvent)
-		if m.bytes <= m.opts.MaxBytes && time.Since(e.storedAt) <= m.opts.MaxAge {
+		if m.bytes <= m.limits.maxBytes && time.Since(e.storedAt) <= m.limits.maxAge {
 			return
 		}
 		m.forgetOldest(e)

@@ -31,7 +31,7 @@ type SessionRecord struct {
 type memorySessions struct {
 	mu      sync.Mutex
 	records map[string]memoryRecord
-	sweepAt   int // the number of records at which those that are over are dropped
+	sweepAt int // the number of records at which those that are over are dropped
 }
 
 const (

@@ -20,14 +20,14 @@ const handoverOverlap = 100 * time.Millisecond
 
 // subscriptionRunner is one subscription of a standing lane.
 type subscriptionRunner struct {
-	stream  *legacyStream
-	ctx   context.Context // of the handler
-	cancel  context.CancelFunc
-	activate  sync.Once
+	stream   *legacyStream
+	ctx      context.Context // of the handler
+	cancel   context.CancelFunc
+	activate sync.Once
 	onActive func(*subscriptionRunner) // called once the shift is in force, with once
 
 	startTimeout *time.Timer // until then; lane.mu is held for it
-	onGET bool        // on the goroutine of a GET whose connection is there, or about to be; lane.mu is held for it
+	onGET        bool        // on the goroutine of a GET whose connection is there, or about to be; lane.mu is held for it
 }
 
 // startRunner returns the shift that the caller is to stand; nil where there is no need, since a GET does that whose connection is
