@@ -1,162 +1,203 @@
 package streamable
 
 import (
-	"context"
-	"sync"
+	"net/http"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
-// A standing lane listens to changes of lists from its first GET on, whether or not a client is connected. To listen is a call of
-// the handler that goes on, and takes a goroutine: that of a GET while its connection is there, so that a stream which is open
-// takes no other; else one of its own. Each such call is a shift. They follow on each other, one at a time:
+// A sessionStream carries everything that a legacy client should hear outside its requests: list
+// changes, resource updates and questions. It subscribes to the handler at the client's first GET and
+// stays subscribed while the client is disconnected; see [subscriptionRunner].
 //
-//   - The next one begins before the last one is stopped, so that no change comes between them.
-//   - What a handler is told of it may hold back for a moment, to send it with what comes next. So the last shift is heard for a
-//     while yet, and the next one has the same while to say what both were told of.
-//   - Until then what they say waits, each message once. So nothing comes twice.
+// A client may have several connections at a time (basic/transports: multiple connections). Each
+// message goes over one of them, the newest. The others are standby connections and take over when it
+// ends. Each connection has its own events, so it has a name of its own in the event store.
+type sessionStream struct {
+	legacyStream
 
-// handoverOverlap is longer than a handler holds back a change: this server's own do so for 10 to 20 milliseconds.
-const handoverOverlap = 100 * time.Millisecond
-
-// subscriptionRunner is one subscription of a standing lane.
-type subscriptionRunner struct {
-	stream   *legacyStream
-	ctx      context.Context // of the handler
-	cancel   context.CancelFunc
-	activate sync.Once
-	onActive func(*subscriptionRunner) // called once the shift is in force, with once
-
-	startTimeout *time.Timer // until then; lane.mu is held for it
-	onGET        bool        // on the goroutine of a GET whose connection is there, or about to be; lane.mu is held for it
+	// All of these are guarded by mu.
+	standby        []standbyConn       // further connections, oldest first
+	queued         [][]byte            // frames that wait for a connection or the end of a handover
+	runner         *subscriptionRunner // subscribes to the handler; nil if nothing does
+	replacedRunner *subscriptionRunner // the runner before it, during a handover
+	handover       chan struct{}       // closed when the handover in progress ends; nil if there is none
+	disconnectedAt time.Time           // when the last connection was lost
 }
 
-// startRunner returns the shift that the caller is to stand; nil where there is no need, since a GET does that whose connection is
-// there. begun is that of a GET, and opens its connection once the shift is in force; nil where there is none. It waits for
-// shifts that are changing, and until the one that it returns is in force the next call waits for that.
-func (l *legacyStream) startRunner(begun func(*subscriptionRunner)) *subscriptionRunner {
-	const patience = time.Second // a handler that takes longer may miss the first changes
-	l.lockOrCutOff()
-	defer l.mu.Unlock()
-	for l.handover != nil {
-		changed := l.handover
-		l.mu.Unlock()
-		<-changed
-		l.lockOrCutOff()
-	}
-	if l.ended || l.runner != nil && l.runner.onGET {
-		return nil
-	}
-	l.handover = make(chan struct{})
-	s := &subscriptionRunner{stream: l, onActive: begun, onGET: begun != nil}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.startTimeout = time.AfterFunc(patience, s.markActive)
-	return s
+const (
+	maxStandby = 7  // further connections that one session may hold open
+	maxQueued  = 64 // frames
+)
+
+// standbyConn is a connection that carries nothing while a newer one exists.
+type standbyConn struct {
+	conn *eventstream.Writer
+	name string // in the event store
+	hold requestHold
 }
 
-// runSubscription listens on this goroutine, until the shift is stopped or the handler takes no subscriptions.
-func (s *subscriptionRunner) runSubscription() {
-	s.stream.session.edge.Listen(s.ctx, s, s.markActive)
-	s.markActive() // whether the handler has listened or not
+// Write implements [transport.Writer] for frames that belong to no request.
+func (st *sessionStream) Write(frame []byte) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.writeLocked(frame)
 }
 
-// markActive puts the shift in force; when it returns, that is done.
-func (s *subscriptionRunner) markActive() {
-	s.activate.Do(func() {
-		s.takeOver()
-		if s.onActive != nil {
-			s.onActive(s)
-			s.onActive = nil // and what it holds
-		}
-	})
-}
-
-// takeOver takes over from the last shift.
-func (s *subscriptionRunner) takeOver() {
-	l := s.stream
-	l.lockOrCutOff()
-	defer l.mu.Unlock()
-	s.startTimeout.Stop()
-	s.startTimeout = nil
-	last := l.runner
-	l.runner = s
+func (st *sessionStream) writeLocked(frame []byte) error {
 	switch {
-	case l.ended:
-		s.cancel()
-		l.endHandover()
-	case last == nil:
-		l.endHandover()
-	default:
-		l.replacedRunner = last
-		time.AfterFunc(handoverOverlap, func() {
-			last.cancel()
-			time.AfterFunc(handoverOverlap, l.finishHandover)
-		})
+	case st.ended:
+		return mcp.ErrPeerGone
+	case st.conn == nil:
+		return st.queueFrame(frame)
 	}
+	st.sendFrame(frame)
+	return nil
 }
 
-// finishHandover sends what was said while two shifts were heard.
-func (l *legacyStream) finishHandover() {
-	l.lockOrCutOff()
-	defer l.mu.Unlock()
-	l.replacedRunner = nil
-	if l.conn != nil && !l.ended {
-		l.sendQueued()
-	}
-	l.endHandover()
-}
-
-// endHandover lets the next shift come; l.mu is held.
-func (l *legacyStream) endHandover() {
-	close(l.handover)
-	l.handover = nil
-}
-
-// Write implements [transport.Writer].
-func (s *subscriptionRunner) Write(frame []byte) error {
-	l := s.stream
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.replacedRunner != nil && !l.ended {
-		return l.queueFrame(frame)
-	}
-	return l.writeLocked(frame)
-}
-
-// release implements [hold]: a goroutine of its own listens from now on, unless another GET is about to. Then the shift is stopped, and
-// the request that stands it returns.
-func (s *subscriptionRunner) release() {
-	s.onGET = false
-	if s.stream.ended || s.stream.session.server.isClosed() {
-		s.cancel()
+// sendFrame stores a frame and sends it. A client that does not read is cut off rather than waited
+// for, since the sender has other clients too; it can reconnect for the rest. st.mu is held.
+func (st *sessionStream) sendFrame(frame []byte) {
+	st.session.server.opts.Tap.Show(transport.Sent, frame, nil)
+	event := st.encodeEvent(frame)
+	if event == nil || st.conn.TrySendEncoded(event) {
 		return
 	}
-	go s.stream.runInBackground()
+	slow := st.conn
+	slow.CutOff(errSlowClient)
+	st.removeConnLocked(slow)
 }
 
-func (l *legacyStream) runInBackground() {
-	if s := l.startRunner(nil); s != nil {
-		s.runSubscription()
+// queueFrame keeps a frame until it can be sent; equal frames are kept once. A question cannot be
+// queued, because the call that asks would wait without bound. st.mu is held.
+func (st *sessionStream) queueFrame(frame []byte) error {
+	if rawjson.Lookup(frame, "id") != nil {
+		return mcp.ErrPeerGone
 	}
-}
-
-// stopRunners stops the shifts that there are; l.mu is held.
-func (l *legacyStream) stopRunners() {
-	for _, s := range []*subscriptionRunner{l.replacedRunner, l.runner} {
-		if s != nil {
-			s.cancel()
+	for _, queued := range st.queued {
+		if string(queued) == string(frame) {
+			return nil
 		}
 	}
-	l.runner = nil
+	if len(st.queued) < maxQueued {
+		st.queued = append(st.queued, frame)
+	}
+	return nil
 }
 
-// stopUnusedRunner stops the listening of a lane that nobody has come back to.
-func (l *legacyStream) stopUnusedRunner() {
-	const patience = 2 * time.Minute
-	if !l.mu.TryLock() {
-		return // something is being sent, or about to be
+// sendQueued sends the queued frames. st.mu is held.
+func (st *sessionStream) sendQueued() {
+	frames := st.queued
+	st.queued = nil
+	for _, frame := range frames {
+		st.sendFrame(frame)
 	}
-	defer l.mu.Unlock()
-	if l.runner != nil && !l.runner.onGET && l.conn == nil && time.Since(l.disconnectedAt) > patience {
-		l.stopRunners()
+}
+
+// endWithSession ends the stream because the session has ended.
+func (st *sessionStream) endWithSession() {
+	st.lockOrCutOff()
+	defer st.mu.Unlock()
+	st.stopRunners()
+	st.ended = true
+	st.releaseHold()
+	for _, s := range st.standby {
+		s.hold.release()
+	}
+	st.standby = nil
+}
+
+// serveGET carries the stream over the connection of a GET and returns when the connection is not
+// needed any more. If the client resumes, name is the name of its connection before and last the id of
+// the last event that it got on it.
+func (st *sessionStream) serveGET(w http.ResponseWriter, r *http.Request, name, last string) {
+	c := newGetConn(&st.legacyStream, st, w, r)
+	// The response begins when the subscription is active. From then on the client may cause changes.
+	runner := st.startRunner(func(r *subscriptionRunner) { c.openConn(r, name, last) })
+	if runner != nil {
+		runner.runSubscription()
+		<-runner.ctx.Done()
+	} else {
+		c.openAndWait(name, last)
+	}
+	c.closeConn()
+}
+
+// joinConn implements [getTarget]. If the event store has forgotten the event last, the connection
+// starts as a new one.
+func (st *sessionStream) joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []StoredEvent) {
+	st.lockOrCutOff()
+	defer st.mu.Unlock()
+	missed, isForgotten := st.missedEvents(c.request, last)
+	switch {
+	case len(missed) > 0 || st.ended:
+		return false, missed
+	case isForgotten:
+		name, last = "", ""
+	}
+	st.addConn(c.conn, name, h)
+	if last == "" {
+		st.prepareOpening()
+		st.sendOpening()
+	}
+	if st.replacedRunner == nil {
+		st.sendQueued()
+	}
+	return true, nil
+}
+
+// addConn makes conn the connection of the stream and the one before a standby connection. name is the
+// name of the connection that the client resumes, or empty for a new one. st.mu is held.
+func (st *sessionStream) addConn(conn *eventstream.Writer, name string, h requestHold) {
+	if st.conn != nil {
+		st.standby = append(st.standby, standbyConn{st.conn, st.name, st.hold})
+		st.hold = nil
+	}
+	if len(st.standby) > maxStandby {
+		st.standby[0].hold.release()
+		st.standby = st.standby[1:]
+	}
+	st.setConn(conn)
+	st.hold = h
+	switch {
+	case name != "":
+		st.name = name
+	case st.hasEventIDs:
+		st.name = st.session.newStreamName(extraStreamMark)
+	}
+}
+
+// removeConn implements [getTarget].
+func (st *sessionStream) removeConn(conn *eventstream.Writer) {
+	st.lockOrCutOff()
+	defer st.mu.Unlock()
+	st.removeConnLocked(conn)
+}
+
+// removeConnLocked removes a connection. If it is the current one, the newest standby connection takes
+// over. st.mu is held.
+func (st *sessionStream) removeConnLocked(conn *eventstream.Writer) {
+	for i, s := range st.standby {
+		if s.conn == conn {
+			st.standby = append(st.standby[:i], st.standby[i+1:]...)
+			s.hold.release()
+			return
+		}
+	}
+	if st.conn != conn {
+		return
+	}
+	st.setConn(nil)
+	st.disconnectedAt = time.Now()
+	st.releaseHold()
+	if n := len(st.standby); n > 0 {
+		s := st.standby[n-1]
+		st.standby = st.standby[:n-1]
+		st.setConn(s.conn)
+		st.name, st.hold = s.name, s.hold
 	}
 }

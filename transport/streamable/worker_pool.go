@@ -5,39 +5,40 @@ import (
 	"time"
 )
 
-// workerIdle is how long a worker is kept that has nothing to do. One that is used again saves a call the growth of a fresh
-// stack.
+// workerIdle is how long an idle worker waits for another call. A reused worker saves a call the growth
+// of a fresh stack.
 const workerIdle = 5 * time.Second
 
-// workerPool run the calls of legacy sessions, which may go on when the request that brought them has ended.
+// workerPool runs the calls of legacy sessions. They need goroutines of their own, because they may
+// continue after the HTTP request that brought them.
 type workerPool struct {
-	work chan *legacyStream
+	work chan *answerStream // unbuffered: only an idle worker receives
 	quit chan struct{}
 	once sync.Once
 	busy sync.WaitGroup
 }
 
 func newWorkers() *workerPool {
-	return &workerPool{work: make(chan *legacyStream), quit: make(chan struct{})}
+	return &workerPool{work: make(chan *answerStream), quit: make(chan struct{})}
 }
 
-// startAnswer runs a lane's call on an idle worker, or on a new one: never later than now.
-func (w *workerPool) startAnswer(l *legacyStream) {
+// startAnswer runs the call of a on an idle worker or, if there is none, on a new one. It does not wait.
+func (w *workerPool) startAnswer(a *answerStream) {
 	select {
-	case w.work <- l:
+	case w.work <- a:
 	default:
-		w.busy.Go(func() { w.runWorker(l) })
+		w.busy.Go(func() { w.runWorker(a) })
 	}
 }
 
-func (w *workerPool) runWorker(l *legacyStream) {
+func (w *workerPool) runWorker(a *answerStream) {
 	timer := time.NewTimer(workerIdle)
 	defer timer.Stop()
 	for {
-		l.runRequest()
+		a.runRequest()
 		timer.Reset(workerIdle)
 		select {
-		case l = <-w.work:
+		case a = <-w.work:
 		case <-timer.C:
 			return
 		case <-w.quit:
@@ -46,5 +47,5 @@ func (w *workerPool) runWorker(l *legacyStream) {
 	}
 }
 
-// close sends the workers home that are idle, and the others when they are.
+// close ends idle workers now and busy ones after their call. It does not wait for them.
 func (w *workerPool) close() { w.once.Do(func() { close(w.quit) }) }
