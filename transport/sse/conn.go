@@ -18,31 +18,31 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// conn is the client's end of a session: a [transport.Conn].
+// conn is the client's end of a session, a [transport.Conn].
 type conn struct {
 	client         *http.Client
 	endpoint       httpwire.Endpoint
 	tap            transport.Tap
-	closeIdleConns func() // gives up connections that are not used
+	closeIdleConns func() // closes idle HTTP connections of a client that conn has made
 	postURL        *url.URL
 
 	life         context.Context
 	cancel       context.CancelCauseFunc
-	tasks        sync.WaitGroup // the stream's reader and POSTs
+	tasks        sync.WaitGroup // the reader of the stream, and POSTs
 	incoming     chan incoming
-	streamHeader http.Header // that it came with
+	streamHeader http.Header // of the response to the GET
 	hasMessages  atomic.Bool // the server has sent a message
 
-	revision atomic.Pointer[mcp.Revision] // what initialize came to; nil before
+	revision atomic.Pointer[mcp.Revision] // the negotiated revision; nil before the answer to initialize
 }
 
-// incoming is what Read returns.
+// incoming is a result of Read.
 type incoming struct {
 	frame []byte
 	err   error
 }
 
-// openTimeout bounds how long a server may take to open a stream and tell its endpoint.
+// openTimeout bounds how long a server may take to open a stream and send its endpoint.
 const openTimeout = 30 * time.Second
 
 // openAt opens the stream at a URL and waits for its endpoint.
@@ -102,7 +102,7 @@ func (c *conn) openAndRead(ctx context.Context, at *url.URL) error {
 	return nil
 }
 
-// notAStream is the error of an answer to GET that is none.
+// notAStream returns the error for an answer to the GET that is not an event stream.
 func notAStream(resp *http.Response) error {
 	err := newHTTPError(resp)
 	if resp.StatusCode == http.StatusOK {
@@ -111,7 +111,7 @@ func notAStream(resp *http.Response) error {
 	return err
 }
 
-// readEndpoint reads up to the event that tells it.
+// readEndpoint reads the events up to the one with the endpoint, and returns that.
 func (c *conn) readEndpoint(events *eventstream.Reader, stream *url.URL) (*url.URL, error) {
 	for {
 		e, err := events.Next()
@@ -127,7 +127,7 @@ func (c *conn) readEndpoint(events *eventstream.Reader, stream *url.URL) (*url.U
 	}
 }
 
-// readMessages takes the messages of the stream.
+// readMessages passes the messages of the stream to Read.
 func (c *conn) readMessages(events *eventstream.Reader) {
 	for {
 		e, err := events.Next()
@@ -145,7 +145,7 @@ func (c *conn) readMessages(events *eventstream.Reader) {
 	}
 }
 
-// streamEndError is the error of a stream that is over.
+// streamEndError returns the error for the end of the stream.
 func streamEndError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: the server has ended the stream", mcp.ErrConnection)
@@ -153,7 +153,7 @@ func streamEndError(err error) error {
 	return fmt.Errorf("%w: the stream was cut off: %w", mcp.ErrConnection, err)
 }
 
-// deliver has Read return something, unless the connection ends.
+// deliver makes Read return a result. It gives up if the connection ends.
 func (c *conn) deliver(i incoming) {
 	select {
 	case c.incoming <- i:
@@ -161,7 +161,8 @@ func (c *conn) deliver(i incoming) {
 	}
 }
 
-// noteRevision learns the revision that is spoken from the answer to initialize, which comes before any other.
+// noteRevision reads the negotiated revision from the answer to initialize, which is the first
+// result.
 func (c *conn) noteRevision(frame []byte) {
 	c.hasMessages.Store(true)
 	if c.revision.Load() != nil || rawjson.CheckAll(frame) != nil || !rawjson.IsObject(frame) {
@@ -176,7 +177,8 @@ func (c *conn) noteRevision(frame []byte) {
 	}
 }
 
-// showReceived is the tap of what the stream brings; what is sent is shown with its POST.
+// showReceived is the tap for received frames. Sent ones are shown with the header fields of their
+// POST.
 func (c *conn) showReceived(f transport.Frame) {
 	if f.Kind != transport.Sent {
 		c.tap.Show(f.Kind, f.Data, c.streamHeader)
@@ -193,7 +195,7 @@ func (c *conn) Read() ([]byte, error) {
 	}
 }
 
-// closeError is why the connection has ended.
+// closeError returns the reason for the end of the connection.
 func (c *conn) closeError() error {
 	if cause := context.Cause(c.life); !errors.Is(cause, mcp.ErrClosed) {
 		return cause

@@ -8,8 +8,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
-// resolveEndpoint returns the endpoint that a server has told, relative to the URL of its stream. Another origin must not get what
-// is meant for this one.
+// resolveEndpoint returns the endpoint in the server's event, resolved against the URL of the
+// stream. It must have the same origin: no other server may receive the client's messages and
+// credentials.
 func resolveEndpoint(stream *url.URL, told string) (*url.URL, error) {
 	ref, err := url.Parse(strings.TrimSpace(told))
 	if err != nil || told == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// servePOST takes a message of a session. What comes of it goes out on the stream.
+// servePOST takes a message for a session. The answer goes over the stream.
 func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get(sessionParameter)
 	if id == "" {
@@ -31,7 +31,7 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ss.idleTimer.noteMessage()
-	r.Header[mcp.HeaderSessionID] = []string{ss.id} // where later revisions say it, for handlers that tell clients apart
+	r.Header[mcp.HeaderSessionID] = []string{ss.id} // for handlers that tell clients apart by this field of later revisions
 	if !ss.deliverMessage(r.Context(), message{frame, r.Header}) {
 		s.refuseUnknown(w)
 		return
@@ -47,8 +47,9 @@ func (s *Server) refuseUnknown(w http.ResponseWriter) {
 	httpwire.Refuse(w, http.StatusNotFound, "there is no such session, or its stream has ended: open a stream with GET and initialize again")
 }
 
-// checkMessage reports whether a body can be given to the session. What is no JSON at all is refused here, since its answer on
-// the stream would have no id; so are requests during a shutdown, while the answers that calls in flight wait for pass.
+// checkMessage reports whether a body can be passed to the session. It refuses a body that is not
+// JSON here, because an error on the stream would have no id. During a shutdown it refuses
+// requests, but not the answers that calls in flight wait for.
 func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []byte) bool {
 	request := true
 	if !jsonrpc.IsBatch(frame) {

@@ -18,12 +18,13 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// acceptTimeout bounds how long a server may take to accept what is no request.
+// acceptTimeout bounds how long a server may take to accept a notification or a response.
 const acceptTimeout = 30 * time.Second
 
-// Write implements [transport.Conn]: it makes a POST. What is no request has been accepted when Write returns, and so keeps
-// its place before what comes next. A request may not be: some servers answer its POST when they have served it. Write waits
-// a moment for that; a failure that comes later is that of the request, and of the connection where it is the first one.
+// Write implements [transport.Conn] and sends a POST. A notification or response has been accepted
+// when Write returns, so messages keep their order. Some servers answer the POST of a request only
+// after they have served it, so Write waits only half a second for it. A later failure fails the
+// request, or the connection if the server has sent no message yet.
 func (c *conn) Write(frame []byte) error {
 	msg, err := jsonrpc.Parser{}.Parse(frame)
 	if err != nil || !msg.IsRequest() {
@@ -55,7 +56,8 @@ func (c *conn) Write(frame []byte) error {
 	}
 }
 
-// postMessage makes a POST that the server has to accept. A server that does not know the session ends it.
+// postMessage sends a POST that the server must accept. If the server does not know the session,
+// the connection ends.
 func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -69,7 +71,7 @@ func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 		return c.requestError(ctx, err)
 	}
 	defer resp.Body.Close()
-	const moment = time.Second // for the rest, which is of no use but for using the connection again
+	const moment = time.Second // for reading the rest, so that the HTTP connection can be reused
 	defer time.AfterFunc(moment, cancel).Stop()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		err := newHTTPError(resp)
@@ -84,7 +86,7 @@ func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// deliverRefusal tells who waits for a request that it was not accepted.
+// deliverRefusal reports to the caller of a request that the server has not accepted it.
 func (c *conn) deliverRefusal(id jsonrpc.ID, err error) {
 	switch {
 	case err == nil || c.life.Err() != nil:
@@ -95,7 +97,7 @@ func (c *conn) deliverRefusal(id jsonrpc.ID, err error) {
 	}
 }
 
-// refusedError takes the place of the response to a request that the server has not accepted.
+// refusedError is delivered instead of the response to a request that the server has not accepted.
 type refusedError struct {
 	transport.FrameError
 	reason error
@@ -105,8 +107,8 @@ func (e *refusedError) Error() string { return e.Reason + ": " + e.reason.Error(
 
 func (e *refusedError) Unwrap() []error { return []error{&e.FrameError, e.reason} }
 
-// newRequest makes a request with the header fields of the protocol and those of the user. ctx is for them; the request
-// itself lasts as long as the connection, or a POST as long as ctx.
+// newRequest makes a request with the header fields of the user and of the protocol. ctx bounds the
+// Header function and a POST. A GET lasts as long as the connection.
 func (c *conn) newRequest(ctx context.Context, method string, to *url.URL, frame []byte) (*http.Request, error) {
 	life := c.life
 	var body io.Reader
@@ -132,7 +134,7 @@ func (c *conn) newRequest(ctx context.Context, method string, to *url.URL, frame
 	return r, nil
 }
 
-// requestError is the error of a request that has no answer.
+// requestError returns the error of a request that got no answer.
 func (c *conn) requestError(ctx context.Context, err error) error {
 	if c.life.Err() != nil {
 		return c.closeError()
@@ -148,7 +150,8 @@ func isEventStream(h http.Header) bool {
 	return err == nil && media == "text/event-stream"
 }
 
-// tooLargeError is what is known of a message that was over the limit.
+// tooLargeError returns the error for a message over the limit. It tells the beginning and the end
+// of it.
 func tooLargeError(e *eventstream.TooLargeError) error {
 	return transport.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
 }
