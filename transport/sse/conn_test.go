@@ -287,12 +287,12 @@ func TestServedBeforeAccepted(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("enough"))
 	defer cancel()
 	began := time.Now()
-	if _, err := call(ctx, tr, "wait", `{}`, nil); err == nil || err.Error() != "enough" || time.Since(began) > 5*time.Second {
+	if _, err := call(ctx, tr, "wait", `{}`, nil); err == nil || err.Error() != "enough" || time.Since(began) > time.Minute {
 		t.Error(err, time.Since(began))
 	}
 	select {
 	case <-cancelled:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the server has not heard of it")
 	}
 }

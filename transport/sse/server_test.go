@@ -125,9 +125,11 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// A client that sends its body a byte at a time holds up nobody, and not for ever.
+// A body that arrives byte by byte is refused after BodyTimeout, and the session continues.
 func TestSlowBody(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{BodyTimeout: 200 * time.Millisecond})
+	t.Parallel()
+	const bodyTimeout = 2 * time.Second
+	_, web := serve(t, newWorld(), sse.Options{BodyTimeout: bodyTimeout})
 	p := open(t, web, "/sse")
 	in, out := io.Pipe()
 	go func() {
@@ -135,7 +137,7 @@ func TestSlowBody(t *testing.T) {
 			if _, err := out.Write([]byte(" ")); err != nil {
 				return
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(bodyTimeout / 10)
 		}
 	}()
 	defer in.Close()
@@ -334,9 +336,10 @@ func TestShutdownIsBounded(t *testing.T) {
 	}
 }
 
-// A session that does nothing ends, a call in flight keeps it.
+// An idle session ends, but not during a call.
 func TestSessionIdle(t *testing.T) {
-	const idle = 300 * time.Millisecond
+	t.Parallel()
+	const idle = 2 * time.Second // enough for initialize on a busy machine
 	w := newWorld()
 	_, web := serve(t, w, sse.Options{SessionIdle: idle})
 	for name, use := range map[string]func(p *peer){"nothing": func(*peer) {}, "initialize": (*peer).initialize} {
@@ -349,7 +352,7 @@ func TestSessionIdle(t *testing.T) {
 	p := open(t, web, "/sse")
 	p.initialize()
 	p.post(toolCall(2, "wait", `{}`))
-	time.Sleep(3 * idle)
+	time.Sleep(idle + idle/4)
 	close(w.release)
 	if got := p.next(); !strings.Contains(got, "released") {
 		t.Error(got)

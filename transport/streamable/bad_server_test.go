@@ -203,7 +203,7 @@ func called(t testing.TB, c *client.Client, opts ...client.CallOptions) (string,
 	select {
 	case o := <-done:
 		return o.text, o.err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		c.Close()
 		t.Fatalf("the call goes on; after Close: %v", (<-done).err)
 		return "", nil

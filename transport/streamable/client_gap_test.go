@@ -35,7 +35,7 @@ func TestStandingStreamWithAGap(t *testing.T) {
 				b.silent(r)
 			}
 			c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			w, err := c.Watch(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
 			if err != nil {

@@ -173,12 +173,23 @@ func code(t testing.TB, body string) int {
 	return m.Error.Code
 }
 
-// within waits for f to become true.
+// within polls f until it is true, for at most a minute.
 func within(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 5 seconds", what)
+			t.Fatalf("%s: not within a minute", what)
 		}
+	}
+}
+
+// openGate lets one call of the tool "wait" return. It fails the test if no call waits within a minute.
+func openGate(t testing.TB, gate chan<- struct{}) {
+	t.Helper()
+	select {
+	case gate <- struct{}{}:
+	case <-t.Context().Done():
+	case <-time.After(time.Minute):
+		t.Error("no call waits at the gate")
 	}
 }

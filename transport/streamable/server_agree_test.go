@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -51,17 +52,21 @@ func TestReplicasAgreeOnTheEnd(t *testing.T) {
 
 // A session that is idle at one replica, and in use at another, goes on everywhere.
 func TestReplicasAgreeOnUse(t *testing.T) {
-	_, urls := twoReplicas(t, streamable.Options{Sessions: streamable.SessionOptions{Idle: 300 * time.Millisecond}})
-	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
-	for range 10 {
-		if got := send(t, "POST", urls[1], pingBody, in...); got.status != 200 {
-			t.Fatalf("the replica where it is used: %d", got.status)
+	synctest.Test(t, func(t *testing.T) {
+		opts := streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute, Keys: mcp.RandomKeys(), Store: &sharedSessions{}}}
+		opened, used := streamable.Handler(world(nil), &opts), streamable.Handler(world(nil), &opts)
+		defer func() { _, _ = opened.Shutdown(t.Context()), used.Shutdown(t.Context()) }()
+		in := openAt(opened)
+		for range 10 {
+			if got := request(used, pingBody, in...); got.Code != 200 {
+				t.Fatalf("the replica where it is used: %d %s", got.Code, got.Body)
+			}
+			time.Sleep(3 * time.Minute)
 		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if got := send(t, "POST", urls[0], pingBody, in...); got.status != 200 {
-		t.Errorf("the replica where it was opened: %d", got.status)
-	}
+		if got := request(opened, pingBody, in...); got.Code != 200 {
+			t.Errorf("the replica where it was opened: %d %s", got.Code, got.Body)
+		}
+	})
 }
 
 // What a client has subscribed to at one replica it is told of by another.
@@ -81,14 +86,19 @@ func TestReplicasAgreeOnSubscriptions(t *testing.T) {
 
 // A session whose client is gone ends, subscribed or not.
 func TestIdleSessionWithASubscription(t *testing.T) {
-	s := world(nil)
-	server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
-	endpoint, web := serve(t, s, streamable.Options{Sessions: streamable.SessionOptions{Idle: 100 * time.Millisecond}})
-	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
-	if got := send(t, "POST", web.URL+"/mcp", subscribeBody, in...); got.status != 200 {
-		t.Fatalf("%d", got.status)
-	}
-	within(t, "the session ends", func() bool { return endpoint.Sessions() == 0 })
+	synctest.Test(t, func(t *testing.T) {
+		s := world(nil)
+		server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
+		endpoint := streamable.Handler(s, &streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute}})
+		defer func() { _ = endpoint.Shutdown(t.Context()) }()
+		if got := request(endpoint, subscribeBody, openAt(endpoint)...); got.Code != 200 {
+			t.Fatalf("%d %s", got.Code, got.Body)
+		}
+		time.Sleep(12 * time.Minute)
+		if n := endpoint.Sessions(); n != 0 {
+			t.Errorf("%d sessions remain", n)
+		}
+	})
 }
 
 // What is asked while a session is being ended finds it, or does not, and brings it back in no case.

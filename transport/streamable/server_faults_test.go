@@ -71,7 +71,7 @@ func TestAnswerThatIsNeverRead(t *testing.T) {
 			for _, c := range stuck {
 				c.conn.Close()
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := endpoint.Shutdown(ctx); err != nil {
 				t.Errorf("something is left: %v", err)
@@ -190,7 +190,7 @@ func TestModernClientGoesAway(t *testing.T) {
 			if cause == nil {
 				t.Errorf("%s: the handler has ended, and its context had not", accept)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s: the handler goes on", accept)
 		}
 	}
@@ -217,7 +217,7 @@ func TestLegacyClientGoesAway(t *testing.T) {
 		t.Fatalf("the handler has ended: %v", cause)
 	case <-time.After(100 * time.Millisecond):
 	}
-	gate <- struct{}{}
+	openGate(t, gate)
 	if cause := <-ended; cause != nil {
 		t.Errorf("the handler's context had ended: %v", cause)
 	}
@@ -262,7 +262,7 @@ func TestLegacyClientComesBackEarly(t *testing.T) {
 		if got := first.read(); got.status != 200 {
 			t.Errorf("the first connection, afterwards: %d %s", got.status, got.body)
 		}
-		gate <- struct{}{}
+		openGate(t, gate)
 		if got := second.until("data:"); !strings.Contains(got, "let go") {
 			t.Errorf("got %s", got)
 		}
@@ -291,7 +291,7 @@ func TestLegacyCallEnds(t *testing.T) {
 			if cause == nil {
 				t.Error("the handler has ended, and its context had not")
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the handler goes on")
 		}
 		c.conn.Close()
@@ -324,7 +324,7 @@ func TestMaxConcurrent(t *testing.T) {
 		t.Errorf("another session: %d %s", got.status, got.body)
 	}
 	for range 2 {
-		gate <- struct{}{}
+		openGate(t, gate)
 		if got := <-answers; got.status != 200 || !strings.Contains(got.body, "let go") {
 			t.Errorf("%d %s", got.status, got.body)
 		}

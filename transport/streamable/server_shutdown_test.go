@@ -22,7 +22,7 @@ func TestAnswerDuringShutdown(t *testing.T) {
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	lines, question := beginAsk(t, url, in)
 	done := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() { done <- endpoint.Shutdown(ctx) }()
 	within(t, "nothing new is taken", func() bool { return send(t, "POST", url, pingBody, in...).status == 503 })

@@ -5,9 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -159,16 +162,38 @@ func TestSessionLimits(t *testing.T) {
 	open(t, url, mcp.Revision20251125)
 }
 
-func TestIdleSession(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Idle: 400 * time.Millisecond}})
-	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
-	time.Sleep(20 * time.Millisecond)
-	if got := send(t, "POST", web.URL+"/mcp", pingBody, in...); got.status != 200 {
-		t.Fatalf("%d", got.status)
+// request serves a POST without a network, for tests with a fake clock.
+func request(endpoint http.Handler, body string, fields ...string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
 	}
-	within(t, "the session ends", func() bool {
-		time.Sleep(600 * time.Millisecond)
-		return send(t, "POST", web.URL+"/mcp", pingBody, in...).status == 404
+	endpoint.ServeHTTP(w, r)
+	return w
+}
+
+// openAt opens a session without a network and returns its header fields.
+func openAt(endpoint http.Handler) []string {
+	id := request(endpoint, initializeBody(mcp.Revision20251125, "")).Header().Get("Mcp-Session-Id")
+	return inSession(id, mcp.Revision20251125)
+}
+
+// A session ends when it was idle for longer than Idle.
+func TestIdleSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endpoint := streamable.Handler(world(nil), &streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute}})
+		defer func() { _ = endpoint.Shutdown(t.Context()) }()
+		in := openAt(endpoint)
+		time.Sleep(9 * time.Minute)
+		if got := request(endpoint, pingBody, in...); got.Code != 200 {
+			t.Fatalf("in use: %d %s", got.Code, got.Body)
+		}
+		time.Sleep(12 * time.Minute) // the registry looks once a minute
+		if got := request(endpoint, pingBody, in...); got.Code != 404 {
+			t.Errorf("idle: %d %s", got.Code, got.Body)
+		}
 	})
 }
 
@@ -203,7 +228,7 @@ func stream(t *testing.T, url string, fields ...string) (lines <-chan string, cu
 // until reads lines up to one that begins with a prefix, and returns the rest of it.
 func until(t *testing.T, lines <-chan string, prefix string) string {
 	t.Helper()
-	timeout := time.After(5 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		select {
 		case line, ok := <-lines:
@@ -277,11 +302,24 @@ func TestSessionLost(t *testing.T) {
 	})
 }
 
-// Shutdown answers what is in flight, ends streams well and refuses what comes.
+// lastingCalls counts the tool calls and subscriptions that its server has begun to serve.
+type lastingCalls struct {
+	*server.Server
+	lasting atomic.Int32
+}
+
+func (l *lastingCalls) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.Method == mcp.MethodCallTool || req.Method == mcp.MethodListen {
+		l.lasting.Add(1)
+	}
+	return l.Server.ServeMCP(ctx, req)
+}
+
+// Shutdown waits for calls in flight, ends streams with a result and refuses further requests.
 func TestShutdown(t *testing.T) {
 	gate := make(chan struct{})
-	s := world(gate)
-	endpoint, web := serve(t, s)
+	h := &lastingCalls{Server: world(gate)}
+	endpoint, web := serve(t, h)
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	lines, _ := stream(t, url, in...)
@@ -293,7 +331,7 @@ func TestShutdown(t *testing.T) {
 		listened <- send(t, "POST", url, modernBody("subscriptions/listen", `"notifications":{"toolsListChanged":true}`), modernFields("subscriptions/listen")...)
 	}()
 	until(t, lines, "id:")
-	time.Sleep(50 * time.Millisecond) // both requests are on their way
+	within(t, "the handler serves both requests and the session's subscription", func() bool { return h.lasting.Load() == 3 })
 	shut := make(chan error, 1)
 	go func() { shut <- endpoint.Shutdown(t.Context()) }()
 	within(t, "new requests are refused", func() bool {
@@ -303,7 +341,7 @@ func TestShutdown(t *testing.T) {
 	if got := <-listened; got.status != 200 || !strings.Contains(got.body, `"result":{"resultType":"complete"`) {
 		t.Errorf("the subscription ended with %d %s", got.status, got.body)
 	}
-	gate <- struct{}{}
+	openGate(t, gate)
 	if got := <-called; got.status != 200 || !strings.Contains(got.body, "let go") {
 		t.Errorf("the call in flight: %d %s", got.status, got.body)
 	}
