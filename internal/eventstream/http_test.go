@@ -42,7 +42,7 @@ func proxied(t testing.TB, http2 bool, s *httptest.Server) *httptest.Server {
 	})
 }
 
-// each runs a test for every way to a server.
+// each runs a test over every kind of connection to a server.
 func each(t *testing.T, test func(t *testing.T, serve func(h http.Handler, change ...func(*http.Server)) *httptest.Server)) {
 	for _, http2 := range []bool{false, true} {
 		name := map[bool]string{false: "HTTP1", true: "HTTP2"}[http2]
@@ -79,7 +79,7 @@ func get(t testing.TB, s *httptest.Server) *http.Response {
 	return res
 }
 
-// The header comes before any event, and each event before the next one is sent, whatever is in between.
+// The header must arrive before any event, and each event before the next one is sent.
 func TestAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, serve func(http.Handler, ...func(*http.Server)) *httptest.Server) {
 		next := make(chan Event)
@@ -160,7 +160,8 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	}
 }
 
-// A reader that reads nothing is cut off, and meanwhile holds up nobody else; it can tell that the stream was cut.
+// A client that reads nothing must be cut off, must not block others, and can tell that it was cut
+// off.
 func TestSlowReaderOverHTTP(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +215,7 @@ func TestSlowReaderOverHTTP(t *testing.T) {
 	}
 }
 
-// A client that goes away ends the stream with the next write, of a keep-alive at the latest.
+// If a client disconnects, the stream must end at the next write, at the latest a keep-alive.
 func TestClientGoes(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ type Endpoint struct {
 func (e Endpoint) Parse() (*url.URL, error) {
 	u, err := url.Parse(e.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the URL of the server is not valid: %s, want http://host/path or https://host/path", e.Redacted())
+		return nil, fmt.Errorf("%s is not a URL of http or https: write it as https://host/path", e.Redacted())
 	}
 	return u, nil
 }

@@ -89,7 +89,7 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// What is told as the endpoint, for a stream at /sse.
+// Endpoints as servers send them for a stream at /sse.
 func TestEndpoints(t *testing.T) {
 	elsewhere := newFake(t)
 	for _, tt := range []struct{ told, fails string }{
@@ -113,7 +113,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// The URL is taken as it is first, and then in its other form.
+// The URL must be tried as it is first, and then its alternative.
 func TestOtherForm(t *testing.T) {
 	for _, tt := range []struct {
 		path, dialed string
@@ -156,7 +156,7 @@ func TestOtherForm(t *testing.T) {
 	}
 }
 
-// Nothing goes to another origin: no credentials, and no message.
+// No request may go to another origin, neither credentials nor messages.
 func TestRedirects(t *testing.T) {
 	elsewhere := newFake(t)
 	for _, tt := range []struct {
@@ -196,7 +196,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// The client's own rule for redirects is asked too, and its limit of time is not the stream's.
+// The client's CheckRedirect must be asked too, and its Timeout must not end the stream.
 func TestOwnClient(t *testing.T) {
 	f := newFake(t)
 	real := f.web.Config.Handler
@@ -221,7 +221,7 @@ func TestOwnClient(t *testing.T) {
 	}
 }
 
-// A server that is there and does not get on with it is given up when ctx ends, at each step.
+// If a server hangs at any step, the end of ctx must end the dial.
 func TestDialIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -265,7 +265,7 @@ func TestDialIsBounded(t *testing.T) {
 	}
 }
 
-// A refusal of the handshake is told as it is, after one attempt.
+// If the handshake is refused, the error must be returned after one attempt.
 func TestRefused(t *testing.T) {
 	f := newFake(t)
 	f.post = func(_ *fake, w http.ResponseWriter, _ *http.Request, _ jsonrpc.Message) {

@@ -38,7 +38,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Messages are events of that name: not every client knows that others are too.
+// Messages must be events with the name "message", because some clients ignore others.
 func TestEventsOnTheWire(t *testing.T) {
 	_, web := serve(t, newWorld(), sse.Options{})
 	conn, err := net.Dial("tcp", web.Listener.Addr().String())
@@ -107,7 +107,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// A body without a length is bounded as well.
+// A body of unknown length must be bounded too.
 func TestChunkedBody(t *testing.T) {
 	_, web := serve(t, newWorld(), sse.Options{MaxBody: 100})
 	p := open(t, web, "/sse")
@@ -200,7 +200,7 @@ func TestPrincipal(t *testing.T) {
 	}
 }
 
-// The endpoint holds wherever the handler is mounted and whatever is in front of it.
+// The endpoint must work wherever the handler is mounted.
 func TestMounted(t *testing.T) {
 	s := sse.Handler(newWorld(), &sse.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}})
 	t.Cleanup(func() { _ = s.Shutdown(within(t)) })
@@ -250,7 +250,7 @@ func TestTooManySessions(t *testing.T) {
 	}
 }
 
-// A client that goes takes its calls with it, and its session.
+// If a client disconnects, its calls and its session must end.
 func TestClientGoes(t *testing.T) {
 	w := newWorld()
 	_, web := serve(t, w, sse.Options{})
@@ -362,7 +362,7 @@ func TestSessionIdle(t *testing.T) {
 	}
 }
 
-// The transport has a handshake, and the revisions that do.
+// The transport has a handshake, so it has only revisions with one.
 func TestNothingModern(t *testing.T) {
 	_, web := serve(t, newWorld(), sse.Options{})
 	p := open(t, web, "/sse")
@@ -376,7 +376,7 @@ func TestNothingModern(t *testing.T) {
 	}
 }
 
-// A handler sees the header fields of the POST that brought its request.
+// A handler must see the header fields of the POST with its request.
 func TestHeaderOfARequest(t *testing.T) {
 	h := newWorld()
 	seen := make(chan string, 1)
@@ -399,7 +399,7 @@ func TestHeaderOfARequest(t *testing.T) {
 	}
 }
 
-// The stream and its POSTs go through a reverse proxy, under another path than the server's.
+// The stream and its POSTs must pass a reverse proxy that changes the path.
 func TestBehindAProxy(t *testing.T) {
 	_, web := serve(t, newWorld(), sse.Options{})
 	origin, err := url.Parse(web.URL)

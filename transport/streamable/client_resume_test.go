@@ -18,12 +18,12 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// resumable answers calls with a stream that is cut behind an event with an id. What the client comes back for is up to
-// the test.
+// resumable answers calls with a stream that is cut after an event with an id. The test decides how
+// the server answers when the client resumes.
 type resumable struct {
 	badServer
 	begins string                                                                  // the stream up to the cut
-	back   func(w http.ResponseWriter, r *http.Request, n int32, call posted) bool // the nth return; false: refused by 405
+	back   func(w http.ResponseWriter, r *http.Request, n int32, call posted) bool // answers the nth resumption; false refuses it with 405
 	times  atomic.Int32
 }
 
@@ -71,12 +71,13 @@ func (s *resumable) pausesDuringCall(t *testing.T, c *client.Client) (pauses []t
 
 const primed = "id: one\nretry: 1\ndata:\n\n"
 
-// A call whose stream was cut is gone on with, as often as it takes and through what passes: errors of the server, and cuts.
+// A call with a stream that was cut must be resumed as often as needed, despite temporary errors
+// and further cuts.
 func TestResumeCall(t *testing.T) {
 	response := func(w http.ResponseWriter, call posted) { beginStream(w, "id: end\ndata: "+proper(call)+"\n\n") }
 	for name, test := range map[string]struct {
 		back func(w http.ResponseWriter, r *http.Request, n int32, call posted)
-		last []string // what each return names
+		last []string // the Last-Event-ID of each resumption
 	}{
 		"at once": {func(w http.ResponseWriter, _ *http.Request, _ int32, call posted) { response(w, call) }, []string{"one"}},
 		"cut again": {func(w http.ResponseWriter, _ *http.Request, n int32, call posted) {
@@ -126,7 +127,7 @@ func TestResumeCall(t *testing.T) {
 	}
 }
 
-// What cannot be gone on with ends the call with an error, soon.
+// If a call cannot be resumed, it must end with an error.
 func TestCallThatCannotBeResumed(t *testing.T) {
 	for name, test := range map[string]struct {
 		begins string
@@ -160,7 +161,7 @@ func isStatus(status int) func(error) bool {
 	}
 }
 
-// The client comes back when the server says, not before.
+// The client must wait for the time that the server asks for.
 func TestRetry(t *testing.T) {
 	const wait = 150 * time.Millisecond
 	var cut time.Time
@@ -183,7 +184,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// Where coming back is to no avail, the client does so more and more rarely.
+// If resuming keeps failing, the pauses must grow.
 func TestResumeBacksOff(t *testing.T) {
 	s := newResumable(primed, func(w http.ResponseWriter, _ *http.Request, _ int32, _ posted) bool {
 		beginStream(w, "da")
@@ -197,7 +198,7 @@ func TestResumeBacksOff(t *testing.T) {
 	}
 }
 
-// A server that has itself polled without a pause, for ever, is not polled thousands of times a second.
+// Even if the server asks for no pause, the client must make one.
 func TestRetryAtOnce(t *testing.T) {
 	s := newResumable("id: 1\nretry: 0\ndata:\n\n", func(w http.ResponseWriter, _ *http.Request, _ int32, _ posted) bool {
 		beginStream(w, "retry: 0\n\n")
@@ -209,7 +210,7 @@ func TestRetryAtOnce(t *testing.T) {
 	}
 }
 
-// The largest retry that there is is waited for, and ctx ends that.
+// The client waits for any retry time, but its context ends the wait.
 func TestRetryInAnAge(t *testing.T) {
 	s := newResumable(primed, func(w http.ResponseWriter, _ *http.Request, _ int32, _ posted) bool {
 		beginStream(w, fmt.Sprintf("retry: %d\n\nda", math.MaxInt64))
@@ -226,7 +227,7 @@ func TestRetryInAnAge(t *testing.T) {
 
 const changedEvent = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n"
 
-// The stream of a session, where notifications come that belong to no call, is come back to where it was cut.
+// The session stream must be resumed after a cut.
 func TestStandingStream(t *testing.T) {
 	var last []string
 	done := make(chan struct{})
@@ -267,8 +268,8 @@ func TestStandingStream(t *testing.T) {
 	}
 }
 
-// A server without such a stream, whatever it says instead, is one that can be called. It is not asked for ever, and a
-// session that was just opened is not taken for lost.
+// A server without a session stream can still be called, however it refuses the stream. The client
+// must not ask without end, and must not take the new session for lost.
 func TestStandingStreamRefused(t *testing.T) {
 	for _, session := range []string{"", "s"} {
 		for name, get := range map[string]http.HandlerFunc{

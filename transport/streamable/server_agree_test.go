@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// slowSessions is a store that takes its time.
+// slowSessions is a store that is slow to save.
 type slowSessions struct{ sharedSessions }
 
 func (s *slowSessions) Save(ctx context.Context, key string, r streamable.SessionRecord, until time.Time) error {
@@ -21,7 +21,8 @@ func (s *slowSessions) Save(ctx context.Context, key string, r streamable.Sessio
 	return s.sharedSessions.Save(ctx, key, r, until)
 }
 
-// twoReplicas serve the same, with one store; the servers are returned to change what they have.
+// twoReplicas serves one world at two replicas with one store. It returns the servers to change
+// them.
 func twoReplicas(t *testing.T, opts streamable.Options) (servers [2]*server.Server, urls [2]string) {
 	opts.Sessions.Keys, opts.Sessions.Store = mcp.RandomKeys(), &sharedSessions{}
 	for i := range servers {
@@ -35,7 +36,7 @@ func twoReplicas(t *testing.T, opts streamable.Options) (servers [2]*server.Serv
 
 const subscribeBody = `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://a"}}`
 
-// A replica that knows a session asks the store whether it has ended.
+// If another replica has ended a session, the store must tell it.
 func TestReplicasAgreeOnTheEnd(t *testing.T) {
 	_, urls := twoReplicas(t, streamable.Options{})
 	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
@@ -50,7 +51,7 @@ func TestReplicasAgreeOnTheEnd(t *testing.T) {
 	}
 }
 
-// A session that is idle at one replica, and in use at another, goes on everywhere.
+// A session that is idle at one replica and in use at another must live at both.
 func TestReplicasAgreeOnUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute, Keys: mcp.RandomKeys(), Store: &sharedSessions{}}}
@@ -69,7 +70,7 @@ func TestReplicasAgreeOnUse(t *testing.T) {
 	})
 }
 
-// What a client has subscribed to at one replica it is told of by another.
+// A client that has subscribed at one replica must get changes from another.
 func TestReplicasAgreeOnSubscriptions(t *testing.T) {
 	servers, urls := twoReplicas(t, streamable.Options{})
 	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
@@ -84,7 +85,7 @@ func TestReplicasAgreeOnSubscriptions(t *testing.T) {
 	}
 }
 
-// A session whose client is gone ends, subscribed or not.
+// A session without requests and streams must end, even if it has a subscription.
 func TestIdleSessionWithASubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := world(nil)
@@ -101,7 +102,7 @@ func TestIdleSessionWithASubscription(t *testing.T) {
 	})
 }
 
-// What is asked while a session is being ended finds it, or does not, and brings it back in no case.
+// A request during the end of a session must not bring it back.
 func TestEndOfASessionInUse(t *testing.T) {
 	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Store: &slowSessions{}}})
 	url := web.URL + "/mcp"

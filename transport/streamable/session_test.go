@@ -23,7 +23,7 @@ func initializeBody(r mcp.Revision, more string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{%s},"clientInfo":{"name":"raw","version":"1"}}}`, r, more)
 }
 
-// open opens a session by hand and returns its id.
+// open opens a session and returns its id.
 func open(t testing.TB, url string, r mcp.Revision, fields ...string) string {
 	t.Helper()
 	got := send(t, "POST", url, initializeBody(r, `"elicitation":{}`), fields...)
@@ -94,7 +94,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// A session belongs to the principal that opened it.
+// A session must serve only the principal that opened it.
 func TestSessionOfAnother(t *testing.T) {
 	_, web := serve(t, world(nil), streamable.Options{Principal: func(r *http.Request) mcp.Principal {
 		return mcp.Principal{ID: r.Header.Get("X-User")}
@@ -111,7 +111,8 @@ func TestSessionOfAnother(t *testing.T) {
 	}
 }
 
-// Any replica that holds the key serves a session, and those that share a store agree on its end.
+// Every replica with the key must serve a session. Replicas with a common store must agree on its
+// end.
 func TestReplicas(t *testing.T) {
 	keys := mcp.RandomKeys()
 	store := &sharedSessions{}
@@ -197,7 +198,7 @@ func TestIdleSession(t *testing.T) {
 	})
 }
 
-// stream opens a GET stream and gives its lines to the test.
+// stream opens a GET stream and returns its lines.
 func stream(t *testing.T, url string, fields ...string) (lines <-chan string, cut func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -225,7 +226,7 @@ func stream(t *testing.T, url string, fields ...string) (lines <-chan string, cu
 	return out, cut
 }
 
-// until reads lines up to one that begins with a prefix, and returns the rest of it.
+// until reads up to a line with a prefix and returns the rest of that line.
 func until(t *testing.T, lines <-chan string, prefix string) string {
 	t.Helper()
 	timeout := time.After(time.Minute)
@@ -244,7 +245,7 @@ func until(t *testing.T, lines <-chan string, prefix string) string {
 	}
 }
 
-// What is sent on a stream that was cut comes again to who names the last event, and nothing twice.
+// A client that resumes a stream must get the events after the one that it names, and none twice.
 func TestResume(t *testing.T) {
 	s := world(nil)
 	_, web := serve(t, s)
@@ -260,7 +261,7 @@ func TestResume(t *testing.T) {
 	first := until(t, lines, "id:")
 	until(t, lines, "data:")
 	cut()
-	grow("two") // while nobody listens
+	grow("two") // without a client
 	again, _ := stream(t, url, append(in, "Last-Event-ID", primed)...)
 	if id := until(t, again, "id:"); id != first {
 		t.Errorf("the first event that comes again is %q, want %q", id, first)
@@ -277,7 +278,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A session that the server has forgotten is opened again, and what is safe is asked again.
+// If the server has forgotten a session, the client must open another one and repeat safe requests.
 func TestSessionLost(t *testing.T) {
 	endpoint, web := serve(t, world(nil))
 	c := dial(t, web.URL+"/mcp", mcp.Revision20251125, client.Options{
@@ -352,7 +353,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// sharedSessions is a store that several replicas have.
+// sharedSessions is a store of several replicas.
 type sharedSessions struct {
 	mu      sync.Mutex
 	records map[string]streamable.SessionRecord
