@@ -26,8 +26,8 @@ func (w *Writer) appendPending(text string) {
 }
 
 func (b *buffer) recycle() {
-	const most = 64 << 10
-	if cap(b.bytes) <= most {
+	const maxRecycled = 64 << 10
+	if cap(b.bytes) <= maxRecycled {
 		b.bytes = b.bytes[:0]
 		buffers.Put(b)
 	}

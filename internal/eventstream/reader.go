@@ -244,10 +244,10 @@ func (r *Reader) appendData(b []byte) {
 		return
 	}
 	r.markTooLarge()
-	lost := e.tooLarge
-	lost.Size += int64(len(b))
-	lost.DataHead = append(lost.DataHead, b[:min(len(b), sampleSize-len(lost.DataHead))]...)
-	lost.DataTail = appendTail(lost.DataTail, b)
+	tooLarge := e.tooLarge
+	tooLarge.Size += int64(len(b))
+	tooLarge.DataHead = append(tooLarge.DataHead, b[:min(len(b), sampleSize-len(tooLarge.DataHead))]...)
+	tooLarge.DataTail = appendTail(tooLarge.DataTail, b)
 }
 
 // markTooLarge drops the data of an event over the limit, except its beginning and end.
@@ -313,13 +313,13 @@ func (r *Reader) endField() {
 // parseRetry parses milliseconds, which must be digits. A value that overflows a Duration becomes
 // the longest one.
 func parseRetry(digits []byte) (time.Duration, bool) {
-	const most = math.MaxInt64 / int64(time.Millisecond)
+	const maxMillis = math.MaxInt64 / int64(time.Millisecond)
 	var ms int64
 	for _, c := range digits {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		ms = min(ms*10+int64(c-'0'), most)
+		ms = min(ms*10+int64(c-'0'), maxMillis)
 	}
 	return max(time.Duration(ms)*time.Millisecond, 1), len(digits) > 0
 }
@@ -327,11 +327,11 @@ func parseRetry(digits []byte) (time.Duration, bool) {
 // endBlock ends a block. ok is false if the block is not an event.
 func (r *Reader) endBlock() (e Event, err error, ok bool) {
 	b := &r.block
-	e, lost, hasData := b.Event, b.tooLarge, b.hasData
+	e, tooLarge, hasData := b.Event, b.tooLarge, b.hasData
 	*b = block{value: b.value}
-	if lost != nil {
-		lost.Event = e
-		return Event{}, lost, true
+	if tooLarge != nil {
+		tooLarge.Event = e
+		return Event{}, tooLarge, true
 	}
 	e.Data = slices.Clip(e.Data) // the memory after the data may hold input that is not parsed yet
 	return e, nil, hasData || e.HasID || e.Retry > 0

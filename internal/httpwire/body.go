@@ -21,7 +21,8 @@ type BodyReader struct {
 	deadlines *timeout.Queue
 }
 
-// NewBodyReader returns a reader of bodies that have at most limit bytes and arrive completely within the timeout.
+// NewBodyReader returns a reader of bodies that have at most limit bytes and arrive completely
+// within the timeout.
 func NewBodyReader(limit int64, bodyTimeout time.Duration) *BodyReader {
 	return &BodyReader{limit, bodyTimeout, timeout.New(bodyTimeout)}
 }
@@ -48,7 +49,8 @@ func (b *BodyReader) Read(w http.ResponseWriter, r *http.Request) (frame []byte,
 	if deadline.clear(); err == nil {
 		return frame, true
 	}
-	// net/http reads the rest of the body before it uses the connection again. The deadline bounds that.
+	// net/http reads the rest of the body before it uses the connection again. The deadline bounds
+	// that.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(b.timeout))
 	b.refuseBody(w, err)
 	return nil, false
@@ -89,7 +91,8 @@ func (d *bodyDeadline) Expire() {
 	}
 }
 
-// clear removes the read deadline if Expire has set it. Otherwise net/http would treat the connection as dead.
+// clear removes the read deadline if Expire has set it. Otherwise net/http would treat the
+// connection as dead.
 func (d *bodyDeadline) clear() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,8 +114,9 @@ func refuseSize(w http.ResponseWriter, limit int64) {
 	Refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
 }
 
-// ReadBody reads r to its end. length is the declared length, or negative if it is unknown. ReadBody
-// allocates that much at once, but at most 64 KiB before the bytes arrive: a sender may declare any length.
+// ReadBody reads r to its end. length is the declared length, or negative if it is unknown.
+// ReadBody allocates that much at once, but at most 64 KiB before the bytes arrive: a sender may
+// declare any length.
 func ReadBody(r io.Reader, length int64) ([]byte, error) {
 	const unknownLength, maxTrusted = 512, 64 << 10
 	if length < 0 {
@@ -136,8 +140,8 @@ func ReadBody(r io.Reader, length int64) ([]byte, error) {
 // MaxErrorBody is how many bytes an error keeps of the body of an HTTP answer.
 const MaxErrorBody = 4 << 10
 
-// ReadErrorBody reads the body of an answer that is an error, up to limit bytes or, if that is more,
-// [MaxErrorBody]. If reading fails it returns the part that was read.
+// ReadErrorBody reads the body of an answer that is an error, up to limit bytes or, if that is
+// more, [MaxErrorBody]. If reading fails it returns the part that was read.
 func ReadErrorBody(r *http.Response, limit int) []byte {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, int64(max(limit, MaxErrorBody))))
 	return body

@@ -1,3 +1,9 @@
+// Package httpwire holds the code that both transports over HTTP share, transport/streamable and
+// transport/sse. The server side reads bodies ([BodyReader]) and answers outside the protocol
+// ([Refuse], [WriteDocument]). The client side reads a URL, its header fields and its HTTP client
+// ([Endpoint]) and keeps credentials away from other origins ([GuardRedirects], [SameOrigin]).
+//
+// It is a package of its own so that programs without HTTP do not link net/http.
 package httpwire
 
 import (
@@ -73,7 +79,8 @@ func NewTransport() *http.Transport {
 	return t
 }
 
-// WithoutURL removes the [url.Error] that http.Client adds to err. It quotes the URL, which may contain secrets.
+// WithoutURL removes the [url.Error] that http.Client adds to err. It quotes the URL, which may
+// contain secrets.
 func WithoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err

@@ -25,9 +25,9 @@ func effectivePort(u *url.URL) string {
 	return "80"
 }
 
-// GuardRedirects returns a copy of client that follows redirects only within an origin, or from http
-// to https of the same host, and only if a POST stays a POST. So credentials never reach another
-// server. The client's own CheckRedirect is asked first.
+// GuardRedirects returns a copy of client that follows redirects only within an origin, or from
+// http to https of the same host, and only if a POST stays a POST. So credentials never reach
+// another server. The client's own CheckRedirect is asked first.
 func GuardRedirects(client *http.Client) *http.Client {
 	guarded := *client
 	guarded.CheckRedirect = func(next *http.Request, via []*http.Request) error {
@@ -41,7 +41,8 @@ func GuardRedirects(client *http.Client) *http.Client {
 	return &guarded
 }
 
-// checkRedirect is the rule of [GuardRedirects]. A change from http to https must use the default port of each.
+// checkRedirect is the rule of [GuardRedirects]. A change from http to https must use the default
+// port of each.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	const maxRedirects = 10
 	first := via[0]

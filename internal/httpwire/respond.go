@@ -21,7 +21,8 @@ func RefuseBusy(w http.ResponseWriter, reason string, retryAfter time.Duration) 
 	Refuse(w, http.StatusServiceUnavailable, reason)
 }
 
-// WriteDocument answers an HTTP request with one JSON document. A client that reads nothing for 30 seconds is cut off.
+// WriteDocument answers an HTTP request with one JSON document. A client that reads nothing for 30
+// seconds is cut off.
 func WriteDocument(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
@@ -35,7 +36,8 @@ func WriteDocument(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // a client that has disconnected needs no answer
 }
 
-// smallBody is a size in bytes that a socket's buffer takes at once, so that a write does not wait for the client.
+// smallBody is a size in bytes that a socket's buffer takes at once, so that a write does not wait
+// for the client.
 const smallBody = 16 << 10
 
 // unreadTimeout bounds how long a client may take to read each piece of a body that is not small.

@@ -11,7 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
-// A client that does not read a large document must not hold up the handler for longer than the timeout.
+// A client that does not read a large document must not hold up the handler for longer than the
+// timeout.
 func TestUnreadDocument(t *testing.T) {
 	defer httpwire.SetUnreadTimeout(50 * time.Millisecond)()
 	written := make(chan struct{}, 1)
@@ -46,7 +47,8 @@ func (d *deadlineRecorder) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// The connection is reused for further requests, so the deadline of a large document must be cleared after it.
+// The connection is reused for further requests, so the deadline of a large document must be
+// cleared after it.
 func TestWriteDeadlineIsCleared(t *testing.T) {
 	w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
 	httpwire.WriteDocument(w, http.StatusOK, make([]byte, 1<<20))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A server on standard streams must be small and start quickly: it must not link packages for HTTP or
-// TLS, or packages with much work to do at initialization.
+// A server on standard streams must be small and start quickly: it must not link packages for HTTP
+// or TLS, or packages with much work to do at initialization.
 func TestServersOnStdioAreLight(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "./server", "./transport/stdio", "./transport/memory")
 	list.Dir = "../.."

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +48,7 @@ const openTimeout = 30 * time.Second
 
 // openAt opens the stream at a URL and waits for its endpoint.
 func (u URL) openAt(ctx context.Context, at *url.URL, tap transport.Tap) (*conn, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, fmt.Errorf("the server has told no endpoint in %v", openTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, fmt.Errorf("the server sent no endpoint within %v", openTimeout))
 	defer cancel()
 	c := u.newConn(ctx, tap)
 	stop := context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
@@ -106,7 +107,7 @@ func (c *conn) openAndRead(ctx context.Context, at *url.URL) error {
 func notAStream(resp *http.Response) error {
 	err := newHTTPError(resp)
 	if resp.StatusCode == http.StatusOK {
-		return fmt.Errorf("the server's answer to GET is no event stream but %q: %w", resp.Header.Get("Content-Type"), err)
+		return fmt.Errorf("the server's answer to GET is not an event stream but %q: %w", resp.Header.Get("Content-Type"), err)
 	}
 	return err
 }
@@ -118,13 +119,30 @@ func (c *conn) readEndpoint(events *eventstream.Reader, stream *url.URL) (*url.U
 		switch {
 		case errors.Is(err, eventstream.ErrTooLarge):
 		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("%w: the server has ended the stream and told no endpoint", mcp.ErrConnection)
+			return nil, fmt.Errorf("%w: the server ended the stream without sending an endpoint", mcp.ErrConnection)
 		case err != nil:
 			return nil, c.requestError(c.life, err)
 		case e.Name == "endpoint":
 			return resolveEndpoint(stream, string(e.Data))
 		}
 	}
+}
+
+// resolveEndpoint returns the endpoint in the server's event, resolved against the URL of the
+// stream. It must have the same origin: no other server may receive the client's messages and
+// credentials.
+func resolveEndpoint(stream *url.URL, reference string) (*url.URL, error) {
+	ref, err := url.Parse(strings.TrimSpace(reference))
+	if err != nil || reference == "" {
+		const maxShown = 100
+		return nil, fmt.Errorf("the server's endpoint event contains no valid URL: %.*q", maxShown, reference)
+	}
+	to := stream.ResolveReference(ref)
+	if !httpwire.SameOrigin(stream, to) {
+		return nil, fmt.Errorf("the server's endpoint event points to another origin: %s, where the stream is at %s", httpwire.Origin(to), httpwire.Origin(stream))
+	}
+	to.User = stream.User
+	return to, nil
 }
 
 // readMessages passes the messages of the stream to Read.
@@ -172,8 +190,8 @@ func (c *conn) noteRevision(frame []byte) {
 	if result == nil || !rawjson.IsObject(result) {
 		return
 	}
-	if spoken, ok := rawjson.String(rawjson.Lookup(result, "protocolVersion")); ok {
-		c.revision.Store(new(mcp.Revision(spoken)))
+	if revision, ok := rawjson.String(rawjson.Lookup(result, "protocolVersion")); ok {
+		c.revision.Store(new(mcp.Revision(revision)))
 	}
 }
 

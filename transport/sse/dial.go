@@ -16,12 +16,12 @@ import (
 
 // URL is a server that a client can dial, a [transport.Dialer].
 type URL struct {
-	// URL is the address of the stream, with scheme http or https. If there is no stream, Dial adds
-	// "/sse" to the end of the path, or removes it if the path ends with it.
+	// URL is the address of the stream, with scheme http or https. If the GET finds no stream
+	// there, Dial adds "/sse" to the end of the path, or removes it if the path ends with it.
 	URL string
 	// Client sends the requests. nil means a client of the connection's own, without a timeout. The
 	// Timeout of Client is not applied to the stream. CheckRedirect is asked first, but redirects
-	// to another origin, and those that make a GET of a POST, are never followed.
+	// to another origin, and redirects that turn a POST into a GET, are never followed.
 	Client *http.Client
 	// Header returns header fields to add to each request, for example credentials. It may be
 	// called concurrently. Fields of the protocol take precedence. nil adds none.
@@ -45,7 +45,7 @@ func (u URL) String() string { return httpwire.Endpoint(u).Redacted() }
 // [*streamable.HTTPError].
 func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	if opts.Revision.Modern() {
-		return nil, fmt.Errorf("HTTP+SSE carries no revision as late as %s, which is pinned", opts.Revision)
+		return nil, fmt.Errorf("HTTP+SSE does not carry revision %s, which is pinned", opts.Revision)
 	}
 	to, err := httpwire.Endpoint(u).Parse()
 	if err != nil {
@@ -64,7 +64,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 	return transport.Connect(ctx, c, in, u.Endpoint(), opts)
 }
 
-// openStream opens the stream at the URL or, if that has none, at its alternative.
+// openStream opens the stream at the URL or else at its alternative.
 func (u URL) openStream(ctx context.Context, to *url.URL, tap transport.Tap) (*conn, error) {
 	c, err := u.openAt(ctx, to, tap)
 	if err == nil || ctx.Err() != nil || !mayBeElsewhere(err) {

@@ -14,7 +14,7 @@ import (
 func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get(sessionParameter)
 	if id == "" {
-		httpwire.Refuse(w, http.StatusBadRequest, "the query names no "+sessionParameter+": open a stream with GET, and POST to the endpoint that it tells")
+		httpwire.Refuse(w, http.StatusBadRequest, "the query has no "+sessionParameter+": open a stream with GET, and POST to the endpoint in its first event")
 		return
 	}
 	ss := s.findSession(id)
@@ -23,7 +23,7 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.opts.Principal(r).ID != ss.principal.ID {
-		httpwire.Refuse(w, http.StatusForbidden, "the session is somebody else's")
+		httpwire.Refuse(w, http.StatusForbidden, "the session belongs to another principal")
 		return
 	}
 	frame, ok := s.bodies.Read(w, r)
@@ -44,7 +44,7 @@ func (s *Server) refuseUnknown(w http.ResponseWriter) {
 		httpwire.RefuseBusy(w, shuttingDown, retryAfter)
 		return
 	}
-	httpwire.Refuse(w, http.StatusNotFound, "there is no such session, or its stream has ended: open a stream with GET and initialize again")
+	httpwire.Refuse(w, http.StatusNotFound, "the session is unknown, or its stream has ended: open a stream with GET and initialize again")
 }
 
 // checkMessage reports whether a body can be passed to the session. It refuses a body that is not
@@ -57,7 +57,7 @@ func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []by
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
 			s.opts.Tap.Show(transport.Stray, frame, r.Header)
-			httpwire.Refuse(w, http.StatusBadRequest, "the body is no JSON: "+refused.Message)
+			httpwire.Refuse(w, http.StatusBadRequest, "the body is not JSON: "+refused.Message)
 			return false
 		}
 		request = err != nil || msg.IsRequest()

@@ -35,23 +35,23 @@ func (c *conn) Write(frame []byte) error {
 	if c.life.Err() != nil {
 		return c.closeError()
 	}
-	const moment = 500 * time.Millisecond
-	accepted, late := make(chan error), make(chan struct{})
+	const maxWait = 500 * time.Millisecond
+	accepted, waitEnded := make(chan error), make(chan struct{})
 	c.tasks.Go(func() {
 		err := c.postMessage(c.life, frame)
 		select {
 		case accepted <- err:
-		case <-late:
+		case <-waitEnded:
 			c.deliverRefusal(msg.ID, err)
 		}
 	})
-	timer := time.NewTimer(moment)
+	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	select {
 	case err := <-accepted:
 		return err
 	case <-timer.C:
-		close(late)
+		close(waitEnded)
 		return nil
 	}
 }
@@ -71,14 +71,14 @@ func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 		return c.requestError(ctx, err)
 	}
 	defer resp.Body.Close()
-	const moment = time.Second // for reading the rest, so that the HTTP connection can be reused
-	defer time.AfterFunc(moment, cancel).Stop()
+	const maxDrain = time.Second // for reading the rest, so that the HTTP connection can be reused
+	defer time.AfterFunc(maxDrain, cancel).Stop()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		err := newHTTPError(resp)
 		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
-			lost := fmt.Errorf("%w: the server does not know the session: %w", mcp.ErrConnection, err)
-			c.cancel(lost)
-			return lost
+			err := fmt.Errorf("%w: the server does not know the session: %w", mcp.ErrConnection, err)
+			c.cancel(err)
+			return err
 		}
 		return err
 	}
@@ -110,12 +110,12 @@ func (e *refusedError) Unwrap() []error { return []error{&e.FrameError, e.reason
 // newRequest makes a request with the header fields of the user and of the protocol. ctx bounds the
 // Header function and a POST. A GET lasts as long as the connection.
 func (c *conn) newRequest(ctx context.Context, method string, to *url.URL, frame []byte) (*http.Request, error) {
-	life := c.life
+	lifetime := c.life
 	var body io.Reader
 	if method == http.MethodPost {
-		body, life = bytes.NewReader(frame), ctx
+		body, lifetime = bytes.NewReader(frame), ctx
 	}
-	r, err := http.NewRequestWithContext(life, method, to.String(), body)
+	r, err := http.NewRequestWithContext(lifetime, method, to.String(), body)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func (c *conn) newRequest(ctx context.Context, method string, to *url.URL, frame
 		return r, nil
 	}
 	r.Header.Set("Content-Type", "application/json")
-	if spoken := c.revision.Load(); spoken != nil && *spoken >= mcp.Revision20250618 {
-		r.Header.Set("Mcp-Protocol-Version", string(*spoken))
+	if revision := c.revision.Load(); revision != nil && *revision >= mcp.Revision20250618 {
+		r.Header.Set("Mcp-Protocol-Version", string(*revision))
 	}
 	return r, nil
 }
@@ -156,7 +156,8 @@ func tooLargeError(e *eventstream.TooLargeError) error {
 	return transport.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
 }
 
-// newHTTPError reads the error of an answer that is not a success. The caller closes the response's body.
+// newHTTPError reads the error of an answer that is not a success. The caller closes the response's
+// body.
 func newHTTPError(r *http.Response) *streamable.HTTPError {
 	return &streamable.HTTPError{Status: r.StatusCode, Header: r.Header, Body: httpwire.ReadErrorBody(r, httpwire.MaxErrorBody)}
 }

@@ -77,7 +77,7 @@ func (s *Server) addSession(ss *session) (refusal string) {
 	case s.closing:
 		return shuttingDown
 	case len(s.sessions) >= s.opts.MaxSessions:
-		return "there are too many sessions"
+		return "too many sessions are open"
 	}
 	s.sessions[ss.id] = ss
 	s.open.Add(1)
@@ -104,7 +104,7 @@ func (s *Server) isClosing() bool {
 }
 
 // Shutdown refuses further streams and requests with status 503, waits up to DrainTimeout for the
-// calls in flight, whose clients can still answer questions, and ends the streams. If ctx ends
+// calls in flight and their questions, and ends the streams. If ctx ends
 // first, Shutdown cuts off the streams and returns the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	for _, ss := range s.stopAccepting() {

@@ -36,7 +36,7 @@ type message struct {
 
 // The reasons for the end of a session.
 var (
-	errClientGone = errors.New("the client has gone")
+	errClientGone = errors.New("the client has disconnected")
 	errShutdown   = errors.New(shuttingDown)
 	errIdle       = errors.New("the client has sent nothing for too long")
 )

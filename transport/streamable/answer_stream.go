@@ -28,8 +28,8 @@ type answerStream struct {
 
 // legacyRequest is the content of a POST of a session: one message or a batch.
 type legacyRequest interface {
-	// serveOn serves the request, with its notifications and questions sent to the stream, and returns
-	// the response.
+	// serveOn serves the request, with its notifications and questions sent to the stream, and
+	// returns the response.
 	serveOn(a *answerStream) []byte
 }
 
@@ -159,8 +159,9 @@ func (a *answerStream) endWithSession() {
 	a.endLocked()
 }
 
-// detachRequest removes the POST from the stream. When it returns, nothing uses the POST's response any
-// more; the client may already have another connection. If the answer is one document it is returned.
+// detachRequest removes the POST from the stream. When it returns, nothing uses the POST's response
+// any more; the client may already have another connection. If the answer is one document it is
+// returned.
 func (a *answerStream) detachRequest() (document []byte) {
 	a.lockOrCutOff()
 	conn, document := a.postConn, a.document
@@ -176,8 +177,8 @@ func (a *answerStream) detachRequest() (document []byte) {
 	return document
 }
 
-// Disconnect ends the connection while the request continues; the client reconnects for the rest. It
-// reports false if the client's revision does not know that.
+// Disconnect ends the connection while the request continues; the client reconnects for the rest.
+// It reports false if the client's revision does not know that.
 func (a *answerStream) Disconnect() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -192,15 +193,16 @@ func (a *answerStream) Disconnect() bool {
 	return true
 }
 
-// serveGET continues the stream over the connection of a GET, after the event with id last. It returns
-// when the connection is not needed any more.
+// serveGET continues the stream over the connection of a GET, after the event with id last. It
+// returns when the connection is not needed any more.
 func (a *answerStream) serveGET(w http.ResponseWriter, r *http.Request, last string) {
 	c := newGetConn(&a.legacyStream, a, w, r)
 	c.openAndWait(a.name, last)
 	c.closeConn()
 }
 
-// leaveConn removes the connection that the stream still has. The client's GET shows that it is dead.
+// leaveConn removes the connection that the stream still has. The client's GET shows that it is
+// dead.
 func (a *answerStream) leaveConn() {
 	a.lockOrCutOff()
 	defer a.mu.Unlock()

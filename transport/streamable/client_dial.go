@@ -14,11 +14,12 @@ import (
 type URL struct {
 	// URL is the endpoint's address, with scheme http or https.
 	URL string
-	// Client sends the requests. nil means a client of this package that all endpoints share; it has
-	// no timeout. CheckRedirect is asked first, but redirects to another origin are never followed.
+	// Client sends the requests. nil means a client of this package that all endpoints share; it
+	// has no timeout. CheckRedirect is asked first, but redirects to another origin are never
+	// followed.
 	Client *http.Client
-	// Header returns header fields to add to each request, for example credentials. It is called for
-	// every request, concurrently. Fields of the protocol take precedence. nil adds none.
+	// Header returns header fields to add to each request, for example credentials. It is called
+	// for every request, concurrently. Fields of the protocol take precedence. nil adds none.
 	Header func(ctx context.Context) (http.Header, error)
 	// MaxMessage is the largest message to accept from the server, in bytes. 0 means
 	// [transport.DefaultMaxMessage].
@@ -33,8 +34,8 @@ func (u URL) Endpoint() string { return u.URL }
 // String returns the address without user, query and fragment, which may contain secrets.
 func (u URL) String() string { return httpwire.Endpoint(u).Redacted() }
 
-// Dial implements [transport.Dialer]. It finds out which revision the server speaks and, if that is a
-// legacy one, opens a session. Errors of the server may be a [*HTTPError].
+// Dial implements [transport.Dialer]. It finds out which revision the server speaks and, if that is
+// a legacy one, opens a session. Errors of the server may be a [*HTTPError].
 func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	if _, err := httpwire.Endpoint(u).Parse(); err != nil {
 		return nil, err

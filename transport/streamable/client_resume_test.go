@@ -44,8 +44,8 @@ func newResumable(begins string, back func(w http.ResponseWriter, r *http.Reques
 	return s
 }
 
-// pausesDuringCall makes a call, lets the client resume it three times, and cancels it. It returns the two
-// pauses between the resumptions.
+// pausesDuringCall makes a call, lets the client resume it three times, and cancels it. It returns
+// the two pauses between the resumptions.
 func (s *resumable) pausesDuringCall(t *testing.T, c *client.Client) (pauses []time.Duration) {
 	t.Helper()
 	var mu sync.Mutex

@@ -69,8 +69,8 @@ type memoryEvent struct {
 	element  *list.Element
 }
 
-// newMemoryEvents returns a store in the memory of this process. Each call forgets the oldest events
-// beyond the limits, so the store needs no goroutine and no Close.
+// newMemoryEvents returns a store in the memory of this process. Each call forgets the oldest
+// events beyond the limits, so the store needs no goroutine and no Close.
 func newMemoryEvents(limits memoryEventsLimits) *memoryEvents {
 	m := &memoryEvents{limits: limits, streams: map[string]*memoryStream{}}
 	setDefault(&m.limits.maxBytes, 16<<20)

@@ -41,15 +41,16 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// resumeAnswer continues an answer stream. The stream may have ended while the store still has its events.
+// resumeAnswer continues an answer stream. The stream may have ended while the store still has its
+// events.
 func (s *Server) resumeAnswer(w http.ResponseWriter, r *http.Request, ss *session, name, last string) {
 	a := ss.answerStream(name)
 	if a == nil {
 		a = &answerStream{legacyStream: legacyStream{session: ss, name: name, ended: true}}
 		if missed, _ := a.missedEvents(r, last); len(missed) == 0 {
 			// A client that gets an empty stream would reconnect to it, in some clients without
-			// Last-Event-ID, which opens a second session stream. The TypeScript SDK takes this status
-			// for a normal end.
+			// Last-Event-ID, which opens a second session stream. The TypeScript SDK takes this
+			// status for a normal end.
 			s.refuseMethod(w, "the stream has ended, and nothing of it is left to send")
 			return
 		}
@@ -91,8 +92,8 @@ type getConn struct {
 // getTarget is a stream that a GET can join.
 type getTarget interface {
 	// joinConn makes the connection the stream's own if the client has missed no event after last.
-	// Otherwise it returns the events, which the caller sends before it tries again. name and last are
-	// empty for a client that does not resume. joined is false if the stream has ended.
+	// Otherwise it returns the events, which the caller sends before it tries again. name and last
+	// are empty for a client that does not resume. joined is false if the stream has ended.
 	joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []StoredEvent)
 	// removeConn removes the connection from the stream, if it still belongs to it.
 	removeConn(conn *eventstream.Writer)
@@ -109,8 +110,8 @@ func (c *getConn) openAndWait(name, last string) {
 	<-released
 }
 
-// openConn gives the connection to its stream. The stream releases the hold when it does not need the
-// connection any more, which may be at once.
+// openConn gives the connection to its stream. The stream releases the hold when it does not need
+// the connection any more, which may be at once.
 func (c *getConn) openConn(h requestHold, name, last string) {
 	if !c.replayAndJoin(name, last, h) {
 		c.stream.lockOrCutOff()

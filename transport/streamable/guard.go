@@ -14,18 +14,18 @@ import (
 
 // Guard decides which web pages and host names may reach a server. It checks the Host and Origin
 // fields of requests, answers preflights of browsers, and adds the CORS fields for allowed pages
-// (basic/transports: security). The zero Guard accepts requests for local and IP addresses from pages
-// of the same host. It must not be changed after its first use.
+// (basic/transports: security). The zero Guard accepts requests for local and IP addresses from
+// pages of the same host. It must not be changed after its first use.
 type Guard struct {
 	// Hosts are the names under which clients reach the server, with or without a port, for example
-	// "mcp.example.com". "*" accepts every name. If Hosts is empty, a connection to a loopback address
-	// must name a loopback host (localhost, 127.0.0.0/8, ::1), and a connection to another address must
-	// name an IP address. An attacker can make any other name lead to the server (DNS rebinding), so
-	// list the names that are yours.
+	// "mcp.example.com". "*" accepts every name. If Hosts is empty, a connection to a loopback
+	// address must name a loopback host (localhost, 127.0.0.0/8, ::1), and a connection to another
+	// address must name an IP address. An attacker can make any other name lead to the server (DNS
+	// rebinding), so list the names that are yours.
 	Hosts []string
 	// AllowOrigin reports whether pages of an origin such as "https://app.example.com" may use the
-	// server. It may be called concurrently. Pages of the requested host are always allowed, and pages
-	// of loopback hosts if the requested host is one. nil allows no others.
+	// server. It may be called concurrently. Pages of the requested host are always allowed, and
+	// pages of loopback hosts if the requested host is one. nil allows no others.
 	AllowOrigin func(origin string) bool
 	// Off accepts every request. Set it if a proxy or handler in front makes these checks.
 	Off bool
@@ -94,8 +94,8 @@ func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {
 	return strings.EqualFold(u.Host, r.Host) || isLoopback(u.Hostname()) && isLoopback(hostWithoutPort(r.Host))
 }
 
-// writeCORS adds the fields that allow the page of origin to read the answer. It returns false for a
-// preflight, which it has answered.
+// writeCORS adds the fields that allow the page of origin to read the answer. It returns false for
+// a preflight, which it has answered.
 func writeCORS(w http.ResponseWriter, r *http.Request, origin string) bool {
 	h := w.Header()
 	h.Add("Vary", "Origin")

@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
 
-// HTTPError is an HTTP answer that is not a message of the protocol, for example one of a proxy or a
-// request for credentials. Both transports over HTTP return it, and [errors.As] finds it.
+// HTTPError is an HTTP answer that is not a message of the protocol, for example one of a proxy or
+// a request for credentials. Both transports over HTTP return it, and [errors.As] finds it.
 type HTTPError struct {
 	Status int         // the HTTP status code
 	Header http.Header // of the answer
@@ -24,8 +24,8 @@ func newHTTPError(r *http.Response) *HTTPError {
 	return err
 }
 
-// readHTTPError is [newHTTPError] for an answer that may still contain an error of the protocol. body
-// is the whole body, up to a limit of at least 4 KiB.
+// readHTTPError is [newHTTPError] for an answer that may still contain an error of the protocol.
+// body is the whole body, up to a limit of at least 4 KiB.
 func readHTTPError(r *http.Response, limit int) (httpErr *HTTPError, body []byte) {
 	body = httpwire.ReadErrorBody(r, limit)
 	return &HTTPError{Status: r.StatusCode, Header: r.Header, Body: body[:min(len(body), httpwire.MaxErrorBody)]}, body
@@ -35,7 +35,7 @@ func readHTTPError(r *http.Response, limit int) (httpErr *HTTPError, body []byte
 func (e *HTTPError) Error() string {
 	text := fmt.Sprintf("the server answered with HTTP status %d %s", e.Status, http.StatusText(e.Status))
 	if to := e.Header.Get("Location"); to != "" && e.Status < 400 {
-		return text + ", a redirect that makes a GET of a POST; dial where it leads: " + to
+		return text + ", a redirect that would turn a POST into a GET; dial its target instead: " + to
 	}
 	if excerpt := e.bodyExcerpt(); excerpt != "" {
 		text += ": " + excerpt
@@ -43,7 +43,8 @@ func (e *HTTPError) Error() string {
 	return text
 }
 
-// bodyExcerpt returns the beginning of the body if it is text for people: the message of a JSON-RPC error or plain text.
+// bodyExcerpt returns the beginning of the body if it is text for people: the message of a JSON-RPC
+// error or plain text.
 func (e *HTTPError) bodyExcerpt() string {
 	const maxShown = 200
 	media, _, _ := strings.Cut(e.Header.Get("Content-Type"), ";")

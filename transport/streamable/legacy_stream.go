@@ -13,9 +13,9 @@ import (
 )
 
 // legacyStream is the common part of the streams of a legacy session: an [answerStream] carries the
-// answer to one request, and the [sessionStream] everything else. A stream outlives the connection that
-// carries it. Its events are stored, and a client whose connection was lost reads the rest with a GET
-// (basic/transports: resumability).
+// answer to one request, and the [sessionStream] everything else. A stream outlives the connection
+// that carries it. Its events are stored, and a client whose connection was lost reads the rest
+// with a GET (basic/transports: resumability).
 type legacyStream struct {
 	session *session
 	name    string // names the stream in the event store; unique among all sessions
@@ -91,8 +91,9 @@ func (l *legacyStream) sendOpening() {
 	}
 }
 
-// prepareOpening makes an event without data the opening of the connection. With its id the client can
-// resume before there is any other event. Only clients since revision 2025-11-25 know such events. l.mu is held.
+// prepareOpening makes an event without data the opening of the connection. With its id the client
+// can resume before there is any other event. Only clients since revision 2025-11-25 know such
+// events. l.mu is held.
 func (l *legacyStream) prepareOpening() {
 	if l.session.edge.Revision < mcp.Revision20251125 {
 		return
@@ -102,8 +103,8 @@ func (l *legacyStream) prepareOpening() {
 	}
 }
 
-// storeEvent stores an event and returns its id. If that fails the id is empty, and the client cannot
-// resume from this event. l.mu is held.
+// storeEvent stores an event and returns its id. If that fails the id is empty, and the client
+// cannot resume from this event. l.mu is held.
 func (l *legacyStream) storeEvent(frame []byte) string {
 	id, err := l.session.server.opts.Sessions.Events.Append(context.Background(), l.name, frame)
 	if err != nil {
@@ -114,8 +115,8 @@ func (l *legacyStream) storeEvent(frame []byte) string {
 	return id
 }
 
-// encodeEvent stores a frame and returns its event, with the opening before it if that is not sent yet.
-// The event is nil if no client is connected. l.mu is held.
+// encodeEvent stores a frame and returns its event, with the opening before it if that is not sent
+// yet. The event is nil if no client is connected. l.mu is held.
 func (l *legacyStream) encodeEvent(frame []byte) []byte {
 	id := l.storeEvent(frame)
 	if l.conn == nil {
@@ -126,8 +127,9 @@ func (l *legacyStream) encodeEvent(frame []byte) []byte {
 	return event
 }
 
-// missedEvents returns the events after the one with id last. isForgotten reports that the store does
-// not know last any more: then nothing can be sent again, and the client must ask anew for what it needs.
+// missedEvents returns the events after the one with id last. isForgotten reports that the store
+// does not know last any more: then nothing can be sent again, and the client must ask anew for
+// what it needs.
 func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []StoredEvent, isForgotten bool) {
 	if last == "" {
 		return nil, false

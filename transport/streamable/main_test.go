@@ -184,7 +184,8 @@ func within(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// openGate lets one call of the tool "wait" return. It fails the test if no call waits within a minute.
+// openGate lets one call of the tool "wait" return. It fails the test if no call waits within a
+// minute.
 func openGate(t testing.TB, gate chan<- struct{}) {
 	t.Helper()
 	select {

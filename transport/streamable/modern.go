@@ -72,7 +72,7 @@ func newMirroredHeaders(v *mcp.Vocabulary) mirroredHeaders {
 // checkRequest compares the header fields of a request with its body. A proxy that routes by the
 // fields must not be deceived about the request (basic/transports/streamable-http: Server
 // Validation).
-func (n mirroredHeaders) checkRequest(h http.Header, msg *jsonrpc.Message, spoken []mcp.Revision) *mcp.Error {
+func (n mirroredHeaders) checkRequest(h http.Header, msg *jsonrpc.Message, supported []mcp.Revision) *mcp.Error {
 	version, known := rawjson.String(rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcp.MetaProtocolVersion))
 	if !known {
 		return nil // the edge reports the missing version

@@ -63,14 +63,14 @@ func (s *Server) isModern(r *http.Request, params []byte) bool {
 	}
 	session := r.Header.Get(mcp.HeaderSessionID) != ""
 	if raw := rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcp.MetaProtocolVersion); raw != nil {
-		said, _ := rawjson.String(raw)
-		return !isLegacyRevision(said) || !session
+		version, _ := rawjson.String(raw)
+		return !isLegacyRevision(version) || !session
 	}
 	if s.namesModernRevision(r) {
 		return true
 	}
-	said := r.Header.Get(mcp.HeaderProtocolVersion)
-	return said != "" && !isLegacyRevision(said) && !session
+	version := r.Header.Get(mcp.HeaderProtocolVersion)
+	return version != "" && !isLegacyRevision(version) && !session
 }
 
 // namesModernRevision reports whether the header names a revision without sessions.

@@ -105,9 +105,9 @@ func (p proxied) reverse(t *testing.T, origin *httptest.Server) http.Handler {
 	}
 }
 
-// impatient is a connection that fails if it receives nothing for idleLimit. The silence is measured in
-// several steps: if the whole process does not run for a while, as on a busy machine, the sender of the
-// comments gets time to run before the next step ends.
+// impatient is a connection that fails if it receives nothing for idleLimit. The silence is
+// measured in several steps: if the whole process does not run for a while, as on a busy machine,
+// the sender of the comments gets time to run before the next step ends.
 type impatient struct{ net.Conn }
 
 func (c impatient) Read(b []byte) (n int, err error) {
@@ -135,7 +135,8 @@ func (p proxied) dial(t *testing.T, h mcp.Handler, r mcp.Revision, opts client.O
 	return c
 }
 
-// stepping returns a world with a tool that waits at the channel after each of three progress notifications.
+// stepping returns a world with a tool that waits at the channel after each of three progress
+// notifications.
 func stepping(heard chan struct{}) *server.Server {
 	s := world(nil)
 	server.Tool(s, "step", "Reports three steps.", func(ctx context.Context, _ struct{}) (string, error) {
@@ -164,7 +165,8 @@ func throughProxies(t *testing.T, test func(t *testing.T, p proxied, r mcp.Revis
 	}
 }
 
-// Progress, questions and answers pass the proxy at once, not when a buffer is full or the call has ended.
+// Progress, questions and answers pass the proxy at once, not when a buffer is full or the call has
+// ended.
 func TestCallsThroughProxies(t *testing.T) {
 	throughProxies(t, func(t *testing.T, p proxied, r mcp.Revision) {
 		gate := make(chan struct{})
@@ -209,8 +211,8 @@ func TestCancelThroughProxies(t *testing.T) {
 	})
 }
 
-// Keep-alive comments let a stream survive a silence that is longer than a proxy's idle timeout: the answer
-// to a call and a change arrive after it.
+// Keep-alive comments let a stream survive a silence that is longer than a proxy's idle timeout:
+// the answer to a call and a change arrive after it.
 func TestSilenceThroughProxies(t *testing.T) {
 	throughProxies(t, func(t *testing.T, p proxied, r mcp.Revision) {
 		gate := make(chan struct{})

@@ -104,8 +104,8 @@ func listRequest() string {
 	return head("POST", modernLines("tools/list", length(len(listBody)))...) + listBody
 }
 
-// A body that arrives byte by byte is refused after BodyTimeout. The timeout must not bound the call, nor an idle
-// connection.
+// A body that arrives byte by byte is refused after BodyTimeout. The timeout must not bound the
+// call, nor an idle connection.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	const bodyTimeout = 2 * time.Second

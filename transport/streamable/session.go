@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// session is the part of a legacy session that lives in this process. Replicas may hold parts of the
-// same session: its id contains the fixed state, and the [SessionStore] the changeable one.
+// session is the part of a legacy session that lives in this process. Replicas may hold parts of
+// the same session: its id contains the fixed state, and the [SessionStore] the changeable one.
 type session struct {
 	server     *Server
 	id         fingerprint // of the id that the client sends
@@ -113,8 +113,8 @@ func (ss *session) applyRecord(ctx context.Context, r SessionRecord) {
 	}
 }
 
-// isIdle reports whether the session was unused for longer than limit, or is older than life. An open
-// session stream or a call in flight is a use.
+// isIdle reports whether the session was unused for longer than limit, or is older than life. An
+// open session stream or a call in flight is a use.
 func (ss *session) isIdle(limit, life time.Duration) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -131,8 +131,8 @@ func (ss *session) isIdle(limit, life time.Duration) bool {
 	return time.Since(ss.lastUsed) > limit
 }
 
-// endEverywhere ends the session for all replicas. This one does not find it any more, even if saving
-// its end fails.
+// endEverywhere ends the session for all replicas. This one does not find it any more, even if
+// saving its end fails.
 func (ss *session) endEverywhere(ctx context.Context) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -187,8 +187,8 @@ func (ss *session) answerStream(name string) *answerStream {
 	return ss.answerStreams[name]
 }
 
-// The names of streams begin with the session's key. The key alone names the first connection of the
-// session stream, and these marks follow it in the names of other streams.
+// The names of streams begin with the session's key. The key alone names the first connection of
+// the session stream, and these marks follow it in the names of other streams.
 const (
 	answerStreamMark = "." // an answer stream
 	extraStreamMark  = "~" // a further connection of the session stream

@@ -11,12 +11,12 @@ import (
 )
 
 // A sessionStream carries everything that a legacy client should hear outside its requests: list
-// changes, resource updates and questions. It subscribes to the handler at the client's first GET and
-// stays subscribed while the client is disconnected; see [subscriptionRunner].
+// changes, resource updates and questions. It subscribes to the handler at the client's first GET
+// and stays subscribed while the client is disconnected; see [subscriptionRunner].
 //
 // A client may have several connections at a time (basic/transports: multiple connections). Each
-// message goes over one of them, the newest. The others are standby connections and take over when it
-// ends. Each connection has its own events, so it has a name of its own in the event store.
+// message goes over one of them, the newest. The others are standby connections and take over when
+// it ends. Each connection has its own events, so it has a name of its own in the event store.
 type sessionStream struct {
 	legacyStream
 
@@ -112,11 +112,12 @@ func (st *sessionStream) endWithSession() {
 }
 
 // serveGET carries the stream over the connection of a GET and returns when the connection is not
-// needed any more. If the client resumes, name is the name of its connection before and last the id of
-// the last event that it got on it.
+// needed any more. If the client resumes, name is the name of its connection before and last the id
+// of the last event that it got on it.
 func (st *sessionStream) serveGET(w http.ResponseWriter, r *http.Request, name, last string) {
 	c := newGetConn(&st.legacyStream, st, w, r)
-	// The response begins when the subscription is active. From then on the client may cause changes.
+	// The response begins when the subscription is active. From then on the client may cause
+	// changes.
 	runner := st.startRunner(func(r *subscriptionRunner) { c.openConn(r, name, last) })
 	if runner != nil {
 		runner.runSubscription()
@@ -150,8 +151,8 @@ func (st *sessionStream) joinConn(c *getConn, name, last string, h requestHold) 
 	return true, nil
 }
 
-// addConn makes conn the connection of the stream and the one before a standby connection. name is the
-// name of the connection that the client resumes, or empty for a new one. st.mu is held.
+// addConn makes conn the connection of the stream and the one before a standby connection. name is
+// the name of the connection that the client resumes, or empty for a new one. st.mu is held.
 func (st *sessionStream) addConn(conn *eventstream.Writer, name string, h requestHold) {
 	if st.conn != nil {
 		st.standby = append(st.standby, standbyConn{st.conn, st.name, st.hold})
@@ -178,8 +179,8 @@ func (st *sessionStream) removeConn(conn *eventstream.Writer) {
 	st.removeConnLocked(conn)
 }
 
-// removeConnLocked removes a connection. If it is the current one, the newest standby connection takes
-// over. st.mu is held.
+// removeConnLocked removes a connection. If it is the current one, the newest standby connection
+// takes over. st.mu is held.
 func (st *sessionStream) removeConnLocked(conn *eventstream.Writer) {
 	for i, s := range st.standby {
 		if s.conn == conn {

@@ -1,6 +1,6 @@
 // Package streamable carries MCP over Streamable HTTP (basic/transports, revisions 2025-03-26 to
-// 2026-07-28). [Handler] makes an [http.Handler] that serves clients of every revision at one address,
-// and [URL] is such an address for a client to dial:
+// 2026-07-28). [Handler] makes an [http.Handler] that serves clients of every revision at one
+// address, and [URL] is such an address for a client to dial:
 //
 //	endpoint := streamable.Handler(server, &nil)
 //	http.Handle("/mcp", endpoint)
@@ -8,14 +8,14 @@
 //
 //	c, err := client.Dial(ctx, streamable.URL{URL: "https://example.com/mcp"})
 //
-// A modern request is served by the goroutine of its POST. It is answered by one JSON document or, from
-// the first notification on, by an event stream.
+// A modern request is served by the goroutine of its POST. It is answered by one JSON document or,
+// from the first notification on, by an event stream.
 //
-// A legacy client opens a session. The session id contains the sealed state of the session, so every
-// replica with the same keys can serve it. A call of a session runs on a worker, because it continues
-// when its connection is lost: its answer stream keeps the events that were sent, and the client reads
-// the rest with a GET. Everything outside of calls goes over the session stream, which the client opens
-// with a GET too.
+// A legacy client opens a session. The session id contains the sealed state of the session, so
+// every replica with the same keys can serve it. A call of a session runs on a worker, because it
+// continues when its connection is lost: its answer stream keeps the events that were sent, and the
+// client reads the rest with a GET. Everything outside of calls goes over the session stream, which
+// the client opens with a GET too.
 package streamable
 
 import (
@@ -44,8 +44,8 @@ const (
 
 // Options configure a [Server]. The zero value is ready to use.
 type Options struct {
-	// ServerOptions are the options that all transports share. MaxConcurrent bounds the requests that
-	// one legacy session has in flight.
+	// ServerOptions are the options that all transports share. MaxConcurrent bounds the requests
+	// that one legacy session has in flight.
 	transport.ServerOptions
 	// Guard decides which hosts and web pages may reach the server.
 	Guard Guard
@@ -71,13 +71,14 @@ type Options struct {
 	Sessions SessionOptions
 }
 
-// SessionOptions configure the sessions of clients of revisions before 2026-07-28. The zero value is
-// ready to use.
+// SessionOptions configure the sessions of clients of revisions before 2026-07-28. The zero value
+// is ready to use.
 type SessionOptions struct {
 	// Disabled refuses legacy clients.
 	Disabled bool
-	// Keys seal session ids. Replicas behind one address must have the same keys. nil means the keys
-	// of the handler if it is an [mcp.Keyed], as a server.Server is, and random keys otherwise.
+	// Keys seal session ids. Replicas behind one address must have the same keys. nil means the
+	// keys of the handler if it is an [mcp.Keyed], as a server.Server is, and random keys
+	// otherwise.
 	Keys *mcp.Keys
 	// Idle ends a session after this time without a request or an open stream, 30 min if it is 0. A
 	// negative value keeps idle sessions for Life.
@@ -87,15 +88,15 @@ type SessionOptions struct {
 	// Max bounds the sessions that this process keeps, 10,000 if it is 0. A request for another
 	// one is answered with status 503.
 	Max int
-	// Store keeps the changeable state of sessions. Replicas that share a store agree on the log level,
-	// the subscriptions and the end of a session; it is asked with each request. nil means the memory
-	// of this process.
+	// Store keeps the changeable state of sessions. Replicas that share a store agree on the log
+	// level, the subscriptions and the end of a session; it is asked with each request. nil means
+	// the memory of this process.
 	Store SessionStore
-	// Events keeps the events that were sent, for clients that reconnect. nil means the memory of this
-	// process, bounded by MaxEventBytes.
+	// Events keeps the events that were sent, for clients that reconnect. nil means the memory of
+	// this process, bounded by MaxEventBytes.
 	Events EventStore
-	// MaxEventBytes bounds the events in memory if Events is nil, 16 MiB if it is 0. The oldest ones
-	// are forgotten first, and all after ten minutes.
+	// MaxEventBytes bounds the events in memory if Events is nil, 16 MiB if it is 0. The oldest
+	// ones are forgotten first, and all after ten minutes.
 	MaxEventBytes int
 	// Retry is how long clients are told to wait before they reconnect to a stream, 1 s if it is 0.
 	Retry time.Duration
@@ -156,7 +157,7 @@ type Server struct {
 	slowAnswers *timeout.Queue // makes slow answers event streams
 	sessions    sessionRegistry
 	workers     *workerPool
-	instance    string        // distinguishes the streams of this Server from those of replicas
+	instance    string        // distinguishes this Server from replicas in the names of streams
 	streamCount atomic.Uint64 // numbers the legacy streams, for their names
 
 	requests      sync.WaitGroup // changes from 0 only while mu is held

@@ -35,8 +35,8 @@ type subscriptionRunner struct {
 const handoverOverlap = 100 * time.Millisecond
 
 // startRunner returns the runner that the caller must run, or nil if an open GET already runs the
-// subscription. It first waits for a handover in progress; the returned runner begins another one. A
-// GET passes onActive, to open its connection only after the subscription is active.
+// subscription. It first waits for a handover in progress; the returned runner begins another one.
+// A GET passes onActive, to open its connection only after the subscription is active.
 func (st *sessionStream) startRunner(onActive func(*subscriptionRunner)) *subscriptionRunner {
 	const maxStart = time.Second // a handler that takes longer may miss the first changes
 	st.lockOrCutOff()
@@ -57,8 +57,8 @@ func (st *sessionStream) startRunner(onActive func(*subscriptionRunner)) *subscr
 	return r
 }
 
-// runSubscription runs the subscription on this goroutine. It returns when the runner is cancelled, or
-// at once if the handler has no subscriptions.
+// runSubscription runs the subscription on this goroutine. It returns when the runner is cancelled,
+// or at once if the handler has no subscriptions.
 func (r *subscriptionRunner) runSubscription() {
 	r.stream.session.edge.Listen(r.ctx, r, r.markActive)
 	r.markActive() // if the handler has no subscriptions
@@ -128,8 +128,8 @@ func (r *subscriptionRunner) Write(frame []byte) error {
 	return st.writeLocked(frame)
 }
 
-// release implements [requestHold] for the GET that runs the subscription. A goroutine of the stream
-// takes over, unless another GET does. When the handover cancels r, the GET returns.
+// release implements [requestHold] for the GET that runs the subscription. A goroutine of the
+// stream takes over, unless another GET does. When the handover cancels r, the GET returns.
 func (r *subscriptionRunner) release() {
 	r.onGET = false
 	if r.stream.ended || r.stream.session.server.isClosed() {

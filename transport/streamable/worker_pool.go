@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// workerIdle is how long an idle worker waits for another call. A reused worker saves a call the growth
-// of a fresh stack.
+// workerIdle is how long an idle worker waits for another call. A reused worker saves a call the
+// growth of a fresh stack.
 const workerIdle = 5 * time.Second
 
 // workerPool runs the calls of legacy sessions. They need goroutines of their own, because they may
@@ -22,7 +22,8 @@ func newWorkers() *workerPool {
 	return &workerPool{work: make(chan *answerStream), quit: make(chan struct{})}
 }
 
-// startAnswer runs the call of a on an idle worker or, if there is none, on a new one. It does not wait.
+// startAnswer runs the call of a on an idle worker or, if there is none, on a new one. It does not
+// wait.
 func (w *workerPool) startAnswer(a *answerStream) {
 	select {
 	case w.work <- a:
