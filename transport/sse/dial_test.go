@@ -96,7 +96,7 @@ func TestEndpoints(t *testing.T) {
 		{"/messages?x=1", ""}, {"messages?x=1", ""}, {"./messages", ""}, {"HOST/messages", ""}, {" /messages ", ""},
 		{elsewhere.web.URL + "/messages", "another origin"}, {"https://HOSTNAME/messages", "another origin"}, {"//evil.example/messages", "another origin"},
 		{"http://localhost.evil.example/messages", "another origin"}, {"ftp://HOSTNAME/messages", "another origin"}, {"javascript:alert(1)", "another origin"},
-		{"", "no URL"}, {"http://[::1/messages", "no URL"}, {"http://evil.example@HOSTNAME/messages", ""},
+		{"", "no valid URL"}, {"http://[::1/messages", "no valid URL"}, {"http://evil.example@HOSTNAME/messages", ""},
 	} {
 		f := newFake(t)
 		f.endpoint = strings.NewReplacer("HOSTNAME", strings.TrimPrefix(f.web.URL, "http://"), "HOST", f.web.URL).Replace(tt.told)

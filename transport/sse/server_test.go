@@ -75,14 +75,14 @@ func TestStatuses(t *testing.T) {
 	for _, tt := range []struct{ name, url, contentType, body, want string }{
 		{"no session", web.URL + "/sse", "application/json", ping, `400 .*sessionId`},
 		{"an empty session", web.URL + "/sse?sessionId=", "application/json", ping, `400 .*sessionId`},
-		{"an unknown session", web.URL + "/sse?sessionId=x", "application/json", ping, `404 .*no such session`},
+		{"an unknown session", web.URL + "/sse?sessionId=x", "application/json", ping, `404 .*session is unknown`},
 		{"a type", p.endpoint, "text/plain", ping, `415 .*application/json`},
 		{"no type", p.endpoint, "", ping, `415 .*application/json`},
 		{"a charset", p.endpoint, "application/json; charset=utf-8", ping, `202`},
 		{"too large", p.endpoint, "application/json", strings.Repeat(" ", 101), `413 .*100 bytes`},
 		{"the limit", p.endpoint, "application/json", ping + strings.Repeat(" ", 100-len(ping)), `202`},
-		{"no JSON", p.endpoint, "application/json", `{"jsonrpc":`, `400 .*no JSON`},
-		{"no body", p.endpoint, "application/json", ``, `400 .*no JSON`},
+		{"no JSON", p.endpoint, "application/json", `{"jsonrpc":`, `400 .*not JSON`},
+		{"no body", p.endpoint, "application/json", ``, `400 .*not JSON`},
 		{"no message", p.endpoint, "application/json", `{"jsonrpc":"1.0","id":5,"method":"ping"}`, `202`},
 	} {
 		if got := post(t, tt.url, tt.contentType, tt.body); !regexp.MustCompile("^" + tt.want).MatchString(got) {
