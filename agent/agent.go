@@ -70,7 +70,7 @@ type Options struct {
 	Server func(tool string) string
 }
 
-func (o *Options) complete() {
+func (o *Options) setDefaults() {
 	if o.MaxSteps <= 0 {
 		o.MaxSteps = DefaultMaxSteps
 	}
@@ -103,18 +103,18 @@ type Agent struct {
 
 	running sync.Mutex // held by a run, whose all below is
 
-	said    history
-	listed  []mcp.Tool // in the order of their names; nil before the first list
-	known   []mcp.Tool // the list that the model was told of last
-	untold  bool       // there is another one since
-	offer   offer
-	stale   bool // there may be others than listed
-	allowed map[allowance]bool
-	results results
-	factor  float64 // what the provider counts for an estimated token; 0: it has not said
-	spent   Usage
-	sampled meter
-	full    int // above this estimate the conversation is compacted, since that did not help below it; 0: not known
+	history      history
+	listed       []mcp.Tool // in the order of their names; nil before the first list
+	announced    []mcp.Tool // the list that the model was told of last
+	unannounced  bool       // there is another one since
+	offer        toolOffer
+	stale        bool // there may be others than listed
+	allowed      map[allowanceKey]bool
+	results      resultReader
+	factor       float64 // what the provider counts for an estimated token; 0: it has not said
+	spent        Usage
+	sampleUsage  usageMeter
+	compactAbove int // above this estimate the conversation is compacted, since that did not help below it; 0: not known
 }
 
 // New returns an agent. It calls nothing yet. t may be nil: there are no tools then.
@@ -122,7 +122,7 @@ func New(m Model, t Tools, opts ...Options) *Agent {
 	if t == nil {
 		t = noTools{}
 	}
-	a := &Agent{model: m, tools: t, allowed: map[allowance]bool{}}
+	a := &Agent{model: m, tools: t, allowed: map[allowanceKey]bool{}}
 	a.state.Store(Idle)
 	if len(opts) > 1 {
 		panic("agent: more than one options struct")
@@ -133,15 +133,15 @@ func New(m Model, t Tools, opts ...Options) *Agent {
 	if o, ok := t.(interface{ Server(tool string) string }); ok && a.opts.Server == nil {
 		a.opts.Server = o.Server
 	}
-	a.opts.complete()
+	a.opts.setDefaults()
 	if a.opts.Results != "" {
-		a.results.open(a.opts.Results)
+		a.results.openFolder(a.opts.Results)
 	}
-	a.results.most = a.opts.MaxResult
-	a.said = mended(a.opts.Messages)
+	a.results.maxResult = a.opts.MaxResult
+	a.history = mendedHistory(a.opts.Messages)
 	for i := range a.opts.Messages {
 		if u := a.opts.Messages[i].Usage; u != nil {
-			a.spent.add(*u)
+			a.spent.accumulate(*u)
 		}
 	}
 	return a
@@ -154,15 +154,15 @@ var ErrRunning = errors.New("the agent is working on something else")
 func (a *Agent) State() State { return a.state.Load().(State) }
 
 // Messages returns the conversation so far. It must not be called while a run goes on.
-func (a *Agent) Messages() []Message { return slices.Clone(a.said.messages) }
+func (a *Agent) Messages() []Message { return slices.Clone(a.history.messages) }
 
 // SetModel has another model reply from now on. It must not be called while a run goes on.
 func (a *Agent) SetModel(m Model) {
-	a.model, a.factor, a.full = m, 0, 0 // each counts in its own way
-	if a.offer.deferred && !a.tooMany() {
-		a.offer = offer{search: a.offer.search}
+	a.model, a.factor, a.compactAbove = m, 0, 0 // each counts in its own way
+	if a.offer.deferred && !a.tooManyTools() {
+		a.offer = toolOffer{searchName: a.offer.searchName}
 	} else if a.listed != nil {
-		a.relist(a.listed, nil)
+		a.setTools(a.listed, nil)
 	}
 }
 
@@ -184,6 +184,6 @@ func (a *Agent) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[Event, 
 		r := &run{Agent: a, ctx: ctx, cancel: cancel, yield: yield}
 		defer r.calls.Wait() // once they are cancelled
 		defer cancel(nil)
-		r.start(input)
+		r.runTask(input)
 	}
 }

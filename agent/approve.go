@@ -80,28 +80,28 @@ const (
 	ThisServer Extent = "server" // all tools of its server
 )
 
-// allowance is what a decision has allowed until the agent is done with: a tool, all tools of a server, or its use of the model.
-type allowance struct {
+// allowanceKey is what a decision has allowed until the agent is done with: a tool, all tools of a server, or its use of the model.
+type allowanceKey struct {
 	what Extent // or Sampling
 	name string // of the tool, or the server
 }
 
-// refusal is what the model is told of a decision against its call.
-func (d *Decision) refusal() string {
+// refusalReason is what the model is told of a decision against its call.
+func (d *Decision) refusalReason() string {
 	if d.Reason != "" {
 		return "the user refused: " + d.Reason
 	}
 	return "the user refused"
 }
 
-// by says what a decision comes from.
-func (d Decided) by(what, why string) Decided {
+// decidedBy says what a decision comes from.
+func (d Decided) decidedBy(what, why string) Decided {
 	d.By, d.Reason = what, why
 	return d
 }
 
-// decide decides on a call, which may be another one then. An error ends the run.
-func (r *run) decide(t *task) (Decided, error) {
+// approveCall decides on a call, which may be another one then. An error ends the run.
+func (r *run) approveCall(t *toolCall) (Decided, error) {
 	use, tool := &t.use, t.tool
 	server, effect := r.opts.Server(tool.Name), EffectOf(tool)
 	refused := Decided{Call: *use, Server: server, Effect: effect}
@@ -109,58 +109,58 @@ func (r *run) decide(t *task) (Decided, error) {
 	allowed.Allowed = true
 	switch mode := r.opts.Mode; {
 	case mode == ModeNone:
-		return refused.by(ByMode, "tools may not be run"), nil
+		return refused.decidedBy(ByMode, "tools may not be run"), nil
 	case mode == ModeAll:
-		return allowed.by(ByMode, "everything is allowed"), nil
+		return allowed.decidedBy(ByMode, "everything is allowed"), nil
 	case effect == ReadOnly:
-		return allowed.by(ByAnnotation, "the tool is read-only"), nil
-	case mode == ModeAsk && (r.allowed[allowance{ThisTool, tool.Name}] || r.allowed[allowance{ThisServer, server}]):
-		return allowed.by(BySession, "the user has allowed it before"), nil
+		return allowed.decidedBy(ByAnnotation, "the tool is read-only"), nil
+	case mode == ModeAsk && (r.allowed[allowanceKey{ThisTool, tool.Name}] || r.allowed[allowanceKey{ThisServer, server}]):
+		return allowed.decidedBy(BySession, "the user has allowed it before"), nil
 	case r.opts.Allowed != nil && r.opts.Allowed(tool.Name):
-		return allowed.by(ByAlways, "the user has allowed it for good"), nil
+		return allowed.decidedBy(ByAlways, "the user has allowed it for good"), nil
 	case mode != ModeAsk:
-		return refused.by(ByMode, "only tools that are read-only may be run, and this one is not"), nil
+		return refused.decidedBy(ByMode, "only tools that are read-only may be run, and this one is not"), nil
 	case r.opts.Approve == nil:
-		return refused.by(ByMode, "the user has to approve this tool, and cannot be asked"), nil
+		return refused.decidedBy(ByMode, "the user has to approve this tool, and cannot be asked"), nil
 	}
-	d, err := r.consult(r.ctx, Question{Call: *use, Tool: *tool, Effect: effect, Server: server})
+	d, err := r.askUser(r.ctx, Question{Call: *use, Tool: *tool, Effect: effect, Server: server})
 	switch {
 	case err != nil || !d.Allow:
-		return refused.by(ByUser, d.refusal()), err
+		return refused.decidedBy(ByUser, d.refusalReason()), err
 	case len(d.Arguments) > 0:
-		input, ok := arguments(d.Arguments)
+		input, ok := parseArguments(d.Arguments)
 		if !ok {
-			return refused.by(ByUser, "the user has changed its arguments into something that is no JSON object"), nil
+			return refused.decidedBy(ByUser, "the user has changed its arguments into something that is no JSON object"), nil
 		}
 		use.Input, allowed.Call.Input = input, input
 	}
 	switch d.For {
 	case ThisTool:
-		t.granted = &allowance{d.For, tool.Name}
+		t.granted = &allowanceKey{d.For, tool.Name}
 	case ThisServer:
-		t.granted = &allowance{d.For, server}
+		t.granted = &allowanceKey{d.For, server}
 	}
 	if t.granted != nil {
 		r.allowed[*t.granted] = true
 	}
-	return allowed.by(ByUser, "the user has allowed it"), nil
+	return allowed.decidedBy(ByUser, "the user has allowed it"), nil
 }
 
-// consult asks whoever approves. Nobody is asked once the run has ended, and an answer that comes then does not count.
-func (r *run) consult(ctx context.Context, q Question) (d Decision, err error) {
-	r.become(Waiting)
-	defer r.become(Acting)
+// askUser asks whoever approves. Nobody is asked once the run has ended, and an answer that comes then does not count.
+func (r *run) askUser(ctx context.Context, q Question) (d Decision, err error) {
+	r.setState(Waiting)
+	defer r.setState(Acting)
 	if r.ctx.Err() == nil {
 		d, err = r.opts.Approve(ctx, q)
 	}
 	if err == nil && r.ctx.Err() != nil {
-		err = r.ended()
+		err = r.endCause()
 	}
 	return d, err
 }
 
-// arguments returns a call's arguments: nothing is an empty object, and what is no object is none.
-func arguments(input json.RawMessage) (json.RawMessage, bool) {
+// parseArguments returns a call's arguments: nothing is an empty object, and what is no object is none.
+func parseArguments(input json.RawMessage) (json.RawMessage, bool) {
 	input = bytes.TrimSpace(input)
 	if len(input) == 0 || string(input) == "null" {
 		return json.RawMessage("{}"), true

@@ -12,65 +12,65 @@ import (
 
 // Shares of a conversation that is compacted.
 const (
-	keptShare    = 4   // of what it may take, a fourth stays as it is, at its end
-	shorterBy    = 0.7 // what is left of one that a provider has refused, at most
-	growth       = 10  // one that did not become short enough may grow by a tenth of the window before that is tried again
-	summaryShare = 0.6 // of the window, what is to be summarised may take
+	keptFraction   = 4   // of what it may take, a fourth stays as it is, at its end
+	refusedShare   = 0.7 // what is left of one that a provider has refused, at most
+	growthFraction = 10  // one that did not become short enough may grow by a tenth of the window before that is tried again
+	summaryShare   = 0.6 // of the window, what is to be summarised may take
 )
 
-// makeRoom compacts the conversation where it comes near to the window.
-func (r *run) makeRoom() {
-	window := r.window()
+// compactIfNeeded compacts the conversation where it comes near to the window.
+func (r *run) compactIfNeeded() {
+	window := r.windowSize()
 	if window <= 0 || r.opts.CompactAt < 0 {
 		return
 	}
 	goal := int(r.opts.CompactAt * float64(window))
-	if n := r.corrected(r.estimate()); n <= goal || n <= r.full {
+	if n := r.calibrated(r.estimateRequest()); n <= goal || n <= r.compactAbove {
 		return
 	}
-	r.compact(goal)
-	if r.full = 0; r.ctx.Err() == nil {
-		if n := r.corrected(r.estimate()); n > goal {
-			r.full = n + window/growth
+	r.compactTo(goal)
+	if r.compactAbove = 0; r.ctx.Err() == nil {
+		if n := r.calibrated(r.estimateRequest()); n > goal {
+			r.compactAbove = n + window/growthFraction
 		}
 	}
 }
 
-// tooLong is what a conversation has to be shortened to, in tokens, that a provider has refused.
-func (r *run) tooLong() int {
-	goal := int(shorterBy * float64(r.corrected(r.estimate())))
-	if window := r.window(); window > 0 && r.opts.CompactAt > 0 {
+// reducedGoal is what a conversation has to be shortened to, in tokens, that a provider has refused.
+func (r *run) reducedGoal() int {
+	goal := int(refusedShare * float64(r.calibrated(r.estimateRequest())))
+	if window := r.windowSize(); window > 0 && r.opts.CompactAt > 0 {
 		goal = min(goal, int(r.opts.CompactAt*float64(window)))
 	}
 	return goal
 }
 
-// compact makes the conversation shorter, so that the next request takes no more than goal, in tokens, if that can be done: the
+// compactTo makes the conversation shorter, so that the next request takes no more than goal, in tokens, if that can be done: the
 // older part of it is replaced by a summary; if the model cannot write one, or that does not help enough, results of tools are left
 // out, the oldest first. It reports whether the conversation has become shorter.
-func (r *run) compact(goal int) bool {
-	before := r.corrected(r.estimate())
-	summary, err := r.summarise(goal)
+func (r *run) compactTo(goal int) bool {
+	before := r.calibrated(r.estimateRequest())
+	summary, err := r.replaceBySummary(goal)
 	if r.ctx.Err() != nil {
 		return false
 	}
 	if err != nil {
-		r.tell(Noticed{fmt.Sprintf("the conversation is near to the model's window, and could not be summarised: %v", err)})
-		goal = int(shorterBy * float64(goal)) // so that there is room for some steps
+		r.emit(Noticed{fmt.Sprintf("the conversation is near to the model's window, and could not be summarised: %v", err)})
+		goal = int(refusedShare * float64(goal)) // so that there is room for some steps
 	}
-	left := r.leaveOut(goal)
-	after := r.corrected(r.estimate())
+	left := r.omitResults(goal)
+	after := r.calibrated(r.estimateRequest())
 	if summary == "" && (left == 0 || after >= before) {
 		return false
 	}
-	r.tell(Compacted{before, after, summary})
+	r.emit(Compacted{before, after, summary})
 	return true
 }
 
-// leaveOut leaves out results, those of the last calls only if that is not enough.
-func (r *run) leaveOut(goal int) (left int) {
-	for i := range r.said.messages {
-		over := r.corrected(r.estimate()) - goal
+// omitResults leaves out results, those of the last calls only if that is not enough.
+func (r *run) omitResults(goal int) (left int) {
+	for i := range r.history.messages {
+		over := r.calibrated(r.estimateRequest()) - goal
 		if over <= 0 {
 			break
 		}
@@ -78,9 +78,9 @@ func (r *run) leaveOut(goal int) (left int) {
 		if r.factor > 0 {
 			save = int(float64(over)/r.factor) + 1
 		}
-		_, n := r.results.leaveOut(&r.said.messages[i], save)
+		_, n := r.results.omitFrom(&r.history.messages[i], save)
 		left += n
-		r.said.weigh(i)
+		r.history.updateSize(i)
 	}
 	return left
 }
@@ -100,31 +100,31 @@ const (
 // errNoOlder is why there is nothing to summarise.
 var errNoOlder = errors.New("there is nothing older than what has to stay")
 
-// summarise replaces the older part of the conversation by a summary.
-func (r *run) summarise(goal int) (string, error) {
-	first := r.firstKept(goal)
+// replaceBySummary replaces the older part of the conversation by a summary.
+func (r *run) replaceBySummary(goal int) (string, error) {
+	first := r.firstKeptIndex(goal)
 	if first < 2 {
 		return "", errNoOlder
 	}
-	text, err := r.summary(first, goal)
+	text, err := r.writeSummary(first, goal)
 	if err != nil {
 		return "", err
 	}
-	head := Message{Role: mcp.RoleUser, Content: append(r.firstSaid(), mcp.Text(summaryHead+text))}
-	if !r.opening && r.inputAt < first && len(r.input) > 0 {
+	head := Message{Role: mcp.RoleUser, Content: append(r.firstUserContent(), mcp.Text(summaryHead+text))}
+	if !r.isFirstInput && r.inputIndex < first && len(r.input) > 0 {
 		head.Content = append(append(head.Content, mcp.Text(taskHead)), r.input...)
 	}
-	shorter := historyOf(append([]Message{head}, r.said.messages[first:]...))
-	if shorter.size >= r.said.size {
+	shorter := newHistory(append([]Message{head}, r.history.messages[first:]...))
+	if shorter.size >= r.history.size {
 		return "", errors.New("the summary is no shorter")
 	}
-	r.said, r.inputAt = shorter, max(0, r.inputAt-first+1)
+	r.history, r.inputIndex = shorter, max(0, r.inputIndex-first+1)
 	return text, nil
 }
 
-// firstSaid is what the user has said first, without what an earlier summary has put behind it.
-func (r *run) firstSaid() (content []mcp.Content) {
-	first := &r.said.messages[0]
+// firstUserContent is what the user has said first, without what an earlier summary has put behind it.
+func (r *run) firstUserContent() (content []mcp.Content) {
+	first := &r.history.messages[0]
 	for i := range first.Content {
 		if first.Role != mcp.RoleUser || strings.HasPrefix(first.Content[i].Text, summaryHead) {
 			break
@@ -134,15 +134,15 @@ func (r *run) firstSaid() (content []mcp.Content) {
 	return content
 }
 
-// firstKept is the first message that stays as it is: one of the assistant, so that a call stays with its result.
-func (r *run) firstKept(goal int) int {
+// firstKeptIndex is the first message that stays as it is: one of the assistant, so that a call stays with its result.
+func (r *run) firstKeptIndex(goal int) int {
 	first, size := 0, 0
-	for i := len(r.said.messages) - 1; i > 0; i-- {
-		size += r.said.sizes[i]
-		if r.said.messages[i].Role != mcp.RoleAssistant {
+	for i := len(r.history.messages) - 1; i > 0; i-- {
+		size += r.history.sizes[i]
+		if r.history.messages[i].Role != mcp.RoleAssistant {
 			continue
 		}
-		if first > 0 && r.corrected(size) > goal/keptShare {
+		if first > 0 && r.calibrated(size) > goal/keptFraction {
 			break
 		}
 		first = i
@@ -150,13 +150,13 @@ func (r *run) firstKept(goal int) int {
 	return first
 }
 
-// summary has the model summarise the messages before one. Where the window is not known, or not as it was said, what it is to read
+// writeSummary has the model summarise the messages before one. Where the window is not known, or not as it was said, what it is to read
 // is bounded by goal, and may be too long for it still: then it is tried with less, as long as there is anything to be read.
-func (r *run) summary(before, goal int) (text string, err error) {
-	room := min(goal, int(summaryShare*float64(cmp.Or(max(r.window(), 0), assumedWindow))))
+func (r *run) writeSummary(before, goal int) (text string, err error) {
+	room := min(goal, int(summaryShare*float64(cmp.Or(max(r.windowSize(), 0), assumedWindow))))
 	for {
-		if text, err = r.transcript(before, room); err == nil {
-			text, err = r.summaryOf(text)
+		if text, err = r.transcriptOf(before, room); err == nil {
+			text, err = r.summariseText(text)
 		}
 		if !errors.Is(err, ErrContextLength) || r.ctx.Err() != nil {
 			return text, err
@@ -165,10 +165,10 @@ func (r *run) summary(before, goal int) (text string, err error) {
 	}
 }
 
-// summaryOf has the model summarise a text.
-func (r *run) summaryOf(text string) (string, error) {
+// summariseText has the model summarise a text.
+func (r *run) summariseText(text string) (string, error) {
 	c := Conversation{System: summarySystem, Messages: []Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(text)}}}}
-	m, err := r.request(c, func(Delta) {}) // it is told when it is whole
+	m, err := r.streamReply(c, func(Delta) {}) // it is told when it is whole
 	switch {
 	case err != nil:
 		return "", err
@@ -181,49 +181,49 @@ func (r *run) summaryOf(text string) (string, error) {
 	return "", errors.New("the model has said nothing")
 }
 
-// transcript is the messages before one as a text of so many tokens at most: what is long in it is cut.
-func (r *run) transcript(before, room int) (string, error) {
+// transcriptOf is the messages before one as a text of so many tokens at most: what is long in it is cut.
+func (r *run) transcriptOf(before, room int) (string, error) {
 	const longest, shortest = 8000, 250 // characters of a block
 	for limit := longest; limit >= shortest; limit /= 2 {
 		var text strings.Builder
 		text.WriteString("This is the conversation:\n\n")
 		for i := range before {
-			transcribe(&text, &r.said.messages[i], limit)
+			writeTranscript(&text, &r.history.messages[i], limit)
 		}
 		text.WriteString("This is its end. Summarise it.")
-		if r.corrected(tokensIn(text.String())) <= room {
+		if r.calibrated(estimateText(text.String())) <= room {
 			return text.String(), nil
 		}
 	}
 	return "", errors.New("it is too long even for that")
 }
 
-func transcribe(text *strings.Builder, m *Message, limit int) {
+func writeTranscript(text *strings.Builder, m *Message, limit int) {
 	for i := range m.Content {
 		c := &m.Content[i]
 		switch {
 		case c.ToolUse != nil:
-			fmt.Fprintf(text, "The assistant calls %s: %s\n\n", c.ToolUse.Name, ends(string(c.ToolUse.Input), limit))
+			fmt.Fprintf(text, "The assistant calls %s: %s\n\n", c.ToolUse.Name, abbreviate(string(c.ToolUse.Input), limit))
 		case c.ToolResult != nil:
 			var all []string
 			for j := range c.ToolResult.Content {
 				all = append(all, c.ToolResult.Content[j].String())
 			}
-			fmt.Fprintf(text, "Its result: %s\n\n", ends(strings.Join(slices.Compact(all), "\n"), limit))
+			fmt.Fprintf(text, "Its result: %s\n\n", abbreviate(strings.Join(slices.Compact(all), "\n"), limit))
 		case m.Role == mcp.RoleAssistant:
-			fmt.Fprintf(text, "The assistant: %s\n\n", ends(c.String(), limit))
+			fmt.Fprintf(text, "The assistant: %s\n\n", abbreviate(c.String(), limit))
 		default:
-			fmt.Fprintf(text, "The user: %s\n\n", ends(c.String(), limit))
+			fmt.Fprintf(text, "The user: %s\n\n", abbreviate(c.String(), limit))
 		}
 	}
 }
 
-// ends are the head and the tail of a text that is longer than limit.
-func ends(text string, limit int) string {
+// abbreviate are the head and the tail of a text that is longer than limit.
+func abbreviate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	head := cut(text, 0, limit*2/3)
+	head := sliceRunes(text, 0, limit*2/3)
 	tail := strings.ToValidUTF8(text[len(text)-limit/3:], "")
 	return head + " […] " + tail
 }

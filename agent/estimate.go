@@ -10,15 +10,15 @@ import (
 // ASCII characters or any other character, which is near for English and JSON and high for most else, and these are what stands
 // around the text, and what pictures take.
 const (
-	aroundMessage = 4
-	aroundTool    = 8
-	aroundBlock   = 8
-	inImage       = 1500
-	bytesOfSound  = 1600 // a token
+	messageOverhead    = 4
+	toolOverhead       = 8
+	blockOverhead      = 8
+	imageTokens        = 1500
+	soundBytesPerToken = 1600 // a token
 )
 
-// tokensIn estimates a text.
-func tokensIn[T ~string | ~[]byte](text T) int {
+// estimateText estimates a text.
+func estimateText[T ~string | ~[]byte](text T) int {
 	ascii, other := 0, 0
 	for i := range len(text) {
 		switch b := text[i]; {
@@ -31,39 +31,39 @@ func tokensIn[T ~string | ~[]byte](text T) int {
 	return (ascii+3)/4 + other
 }
 
-func sizeOfMessage(m *Message) int {
-	return aroundMessage + sizeOfAll(m.Content) + tokensIn(m.Reasoning)
+func estimateMessage(m *Message) int {
+	return messageOverhead + estimateContent(m.Content) + estimateText(m.Reasoning)
 }
 
-func sizeOfAll(content []mcp.Content) (n int) {
+func estimateContent(content []mcp.Content) (n int) {
 	for i := range content {
-		n += sizeOf(&content[i])
+		n += estimateBlock(&content[i])
 	}
 	return n
 }
 
-func sizeOf(c *mcp.Content) int {
+func estimateBlock(c *mcp.Content) int {
 	switch {
 	case c.Type == mcp.ContentText:
-		return tokensIn(c.Text)
+		return estimateText(c.Text)
 	case c.Type == mcp.ContentImage:
-		return inImage
+		return imageTokens
 	case c.Type == mcp.ContentAudio:
-		return aroundBlock + len(c.Data)/bytesOfSound
+		return blockOverhead + len(c.Data)/soundBytesPerToken
 	case c.Resource != nil && c.Resource.Blob != nil && strings.HasPrefix(c.Resource.MIMEType, "image/"):
-		return inImage
+		return imageTokens
 	case c.Resource != nil:
-		return aroundBlock + tokensIn(c.Resource.URI) + tokensIn(c.Resource.Text)
+		return blockOverhead + estimateText(c.Resource.URI) + estimateText(c.Resource.Text)
 	case c.Link != nil:
-		return aroundBlock + tokensIn(c.Link.URI) + tokensIn(c.Link.Name) + tokensIn(c.Link.Description)
+		return blockOverhead + estimateText(c.Link.URI) + estimateText(c.Link.Name) + estimateText(c.Link.Description)
 	case c.ToolUse != nil:
-		return aroundBlock + tokensIn(c.ToolUse.Name) + tokensIn(c.ToolUse.Input)
+		return blockOverhead + estimateText(c.ToolUse.Name) + estimateText(c.ToolUse.Input)
 	case c.ToolResult != nil:
-		return aroundBlock + sizeOfAll(c.ToolResult.Content) + tokensIn(c.ToolResult.StructuredContent)
+		return blockOverhead + estimateContent(c.ToolResult.Content) + estimateText(c.ToolResult.StructuredContent)
 	}
-	return aroundBlock + tokensIn(c.Raw)
+	return blockOverhead + estimateText(c.Raw)
 }
 
-func sizeOfTool(t *mcp.Tool) int {
-	return aroundTool + tokensIn(t.Name) + tokensIn(t.Description) + tokensIn(t.InputSchema)
+func estimateTool(t *mcp.Tool) int {
+	return toolOverhead + estimateText(t.Name) + estimateText(t.Description) + estimateText(t.InputSchema)
 }

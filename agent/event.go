@@ -7,7 +7,7 @@ import (
 )
 
 // Event is something that happens in a run: one of the types of this file.
-type Event interface{ event() }
+type Event interface{ isEvent() }
 
 // State is what an agent is doing.
 type State string
@@ -120,16 +120,16 @@ const (
 	CutOff      Reason = "cut off"      // the last reply reached the bound of its length, and calls no tool: what it said is kept
 )
 
-func (StateChanged) event()   {}
-func (Said) event()           {}
-func (Thought) event()        {}
-func (Replied) event()        {}
-func (CallStarted) event()    {}
-func (CallProgressed) event() {}
-func (CallEnded) event()      {}
-func (Decided) event()        {}
-func (Asked) event()          {}
-func (Compacted) event()      {}
-func (ToolsChanged) event()   {}
-func (Noticed) event()        {}
-func (Ended) event()          {}
+func (StateChanged) isEvent()   {}
+func (Said) isEvent()           {}
+func (Thought) isEvent()        {}
+func (Replied) isEvent()        {}
+func (CallStarted) isEvent()    {}
+func (CallProgressed) isEvent() {}
+func (CallEnded) isEvent()      {}
+func (Decided) isEvent()        {}
+func (Asked) isEvent()          {}
+func (Compacted) isEvent()      {}
+func (ToolsChanged) isEvent()   {}
+func (Noticed) isEvent()        {}
+func (Ended) isEvent()          {}

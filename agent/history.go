@@ -13,35 +13,35 @@ type history struct {
 	size     int
 }
 
-// add puts a message behind the others.
-func (h *history) add(m Message) {
-	n := sizeOfMessage(&m)
+// appendMessage puts a message behind the others.
+func (h *history) appendMessage(m Message) {
+	n := estimateMessage(&m)
 	h.messages, h.sizes, h.size = append(h.messages, m), append(h.sizes, n), h.size+n
 }
 
-// say adds content to the last message, where that is of the same role, since roles take turns, and otherwise a message.
-func (h *history) say(role mcp.Role, content ...mcp.Content) {
+// appendContent adds content to the last message, where that is of the same role, since roles take turns, and otherwise a message.
+func (h *history) appendContent(role mcp.Role, content ...mcp.Content) {
 	n := len(h.messages) - 1
 	if n < 0 || h.messages[n].Role != role {
-		h.add(Message{Role: role, Content: content})
+		h.appendMessage(Message{Role: role, Content: content})
 		return
 	}
 	h.messages[n].Content = slices.Concat(h.messages[n].Content, content)
-	h.weigh(n)
+	h.updateSize(n)
 }
 
-// weigh estimates a message again that has changed.
-func (h *history) weigh(i int) {
-	n := sizeOfMessage(&h.messages[i])
+// updateSize estimates a message again that has changed.
+func (h *history) updateSize(i int) {
+	n := estimateMessage(&h.messages[i])
 	h.size += n - h.sizes[i]
 	h.sizes[i] = n
 }
 
-// historyOf returns the history of messages.
-func historyOf(messages []Message) (h history) {
+// newHistory returns the history of messages.
+func newHistory(messages []Message) (h history) {
 	h.messages = make([]Message, 0, len(messages))
 	for _, m := range messages {
-		h.add(m)
+		h.appendMessage(m)
 	}
 	return h
 }

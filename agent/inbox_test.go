@@ -17,13 +17,13 @@ func TestQuestionsEnd(t *testing.T) {
 		do   func(box *inbox, r *run, endRun, endAsker context.CancelCauseFunc)
 		want error
 	}{
-		{"answered", func(box *inbox, r *run, _, _ context.CancelCauseFunc) { r.take(box.take()[0]) }, nil},
-		{"the calls are over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.take(); box.close() }, left},
-		{"the calls were over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.close() }, errOver},
-		{"the run is over", func(_ *inbox, _ *run, endRun, _ context.CancelCauseFunc) { endRun(nil) }, errOver},
+		{"answered", func(box *inbox, r *run, _, _ context.CancelCauseFunc) { r.handleItem(box.takeItems()[0]) }, nil},
+		{"the calls are over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.takeItems(); box.close() }, left},
+		{"the calls were over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.close() }, errCallOver},
+		{"the run is over", func(_ *inbox, _ *run, endRun, _ context.CancelCauseFunc) { endRun(nil) }, errCallOver},
 		{"the call is over", func(box *inbox, r *run, _, endAsker context.CancelCauseFunc) {
 			endAsker(left)
-			r.take(box.take()[0])
+			r.handleItem(box.takeItems()[0])
 		}, left},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -34,10 +34,10 @@ func TestQuestionsEnd(t *testing.T) {
 				ctx, endAsker := context.WithCancelCause(t.Context())
 				defer endAsker(nil)
 				r := &run{Agent: New(nil, nil), ctx: runCtx, cancel: endRun, yield: func(Event, error) bool { return true }}
-				a := &asker{inbox: box, ctx: runCtx}
+				a := &questionTarget{inbox: box, ctx: runCtx}
 				got, times := make(chan error, 1), 0
 				go func() {
-					got <- a.ask(ctx, &question{do: func(context.Context, *run) error { times++; return nil }})
+					got <- a.askInRun(ctx, &question{ask: func(context.Context, *run) error { times++; return nil }})
 				}()
 				synctest.Wait()
 				tt.do(box, r, endRun, endAsker)
@@ -50,7 +50,7 @@ func TestQuestionsEnd(t *testing.T) {
 					t.Errorf("%v, asked %d times, want %v", err, times, tt.want)
 				}
 				box.close()
-				if a.inbox.put(post{}) {
+				if a.inbox.putItem(inboxItem{}) {
 					t.Error("a box that is closed takes something")
 				}
 			})
@@ -60,13 +60,13 @@ func TestQuestionsEnd(t *testing.T) {
 
 // Progress that nobody reads does not pile up; that of another call is not lost.
 func TestProgressIsBounded(t *testing.T) {
-	box, one, other := newInbox(), &task{}, &task{}
-	for i := range 10 * maxWaiting {
-		box.put(post{task: one, progress: &mcp.ProgressParams{Progress: float64(i)}})
+	box, one, other := newInbox(), &toolCall{}, &toolCall{}
+	for i := range 10 * maxItems {
+		box.putItem(inboxItem{task: one, progress: &mcp.ProgressParams{Progress: float64(i)}})
 	}
-	box.put(post{task: other, progress: &mcp.ProgressParams{}})
-	posts := box.take()
-	if n := len(posts); n != maxWaiting+1 || posts[n-2].progress.Progress != 10*maxWaiting-1 || posts[n-1].task != other {
+	box.putItem(inboxItem{task: other, progress: &mcp.ProgressParams{}})
+	posts := box.takeItems()
+	if n := len(posts); n != maxItems+1 || posts[n-2].progress.Progress != 10*maxItems-1 || posts[n-1].task != other {
 		t.Errorf("%d are kept, the last is %+v", n, posts[n-2].progress)
 	}
 }

@@ -79,8 +79,8 @@ func (m *Message) Calls() (calls []*mcp.ToolUse) {
 	return calls
 }
 
-// blank reports whether the message holds nothing that providers take: they refuse an empty one, and one of spaces.
-func (m *Message) blank() bool {
+// isBlank reports whether the message holds nothing that providers take: they refuse an empty one, and one of spaces.
+func (m *Message) isBlank() bool {
 	for i := range m.Content {
 		if c := &m.Content[i]; c.Type != mcp.ContentText || strings.TrimSpace(c.Text) != "" {
 			return false

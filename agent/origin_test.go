@@ -23,7 +23,7 @@ func TestAllowanceOfAServerBehindAGateway(t *testing.T) {
 	var definitions []hub.Definition
 	names := []string{"a", "a__b", "my.server", "my server", "my_server"}
 	for _, name := range names {
-		s := server.New(name, "1")
+		s := server.New(name, "1", nil)
 		defer s.Close()
 		for _, tool := range []string{"set", "put"} {
 			server.RawTool(s, mcp.Tool{Name: tool, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {

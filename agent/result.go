@@ -8,23 +8,23 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// resultOf is a tool's result as the model gets it. What is structured is given once: where the text says the same it is left
+// toolResult is a tool's result as the model gets it. What is structured is given once: where the text says the same it is left
 // out, and where there is no text it becomes one.
-func resultOf(use *mcp.ToolUse, res *mcp.CallToolResult) mcp.ToolResultContent {
+func toolResult(use *mcp.ToolUse, res *mcp.CallToolResult) mcp.ToolResultContent {
 	r := mcp.ToolResultContent{ToolUseID: use.ID, Content: res.Content, IsError: res.IsError}
-	if len(res.StructuredContent) > 0 && !saysAll(res.Content, use.Input, res.StructuredContent) {
+	if len(res.StructuredContent) > 0 && !textCoversStructured(res.Content, use.Input, res.StructuredContent) {
 		r.Content = append(r.Content[:len(r.Content):len(r.Content)], mcp.Text(string(res.StructuredContent)))
 	}
 	return r
 }
 
-// keep bounds what the model is given of a result: texts that are too long together, resources and links among them, become one of
+// limitResult bounds what the model is given of a result: texts that are too long together, resources and links among them, become one of
 // which the head and the tail are shown, and what is binary and too large is replaced by a sentence.
-func (r *results) keep(res mcp.ToolResultContent, limit, media int) mcp.ToolResultContent {
-	res.Content = withoutLarge(res.Content, media)
+func (r *resultReader) limitResult(res mcp.ToolResultContent, limit, media int) mcp.ToolResultContent {
+	res.Content = replaceLarge(res.Content, media)
 	length := 0
 	for i := range res.Content {
-		length += utf8.RuneCountInString(textOf(&res.Content[i]))
+		length += utf8.RuneCountInString(blockText(&res.Content[i]))
 	}
 	if limit < 0 || length <= limit {
 		return res
@@ -32,7 +32,7 @@ func (r *results) keep(res mcp.ToolResultContent, limit, media int) mcp.ToolResu
 	var texts []string
 	at, rest := -1, []mcp.Content(nil)
 	for i := range res.Content {
-		text := textOf(&res.Content[i])
+		text := blockText(&res.Content[i])
 		switch {
 		case text == "":
 			rest = append(rest, res.Content[i])
@@ -43,13 +43,13 @@ func (r *results) keep(res mcp.ToolResultContent, limit, media int) mcp.ToolResu
 		}
 		texts = append(texts, text)
 	}
-	rest[at] = mcp.Text(r.shorten(strings.Join(texts, "\n\n"), limit))
+	rest[at] = mcp.Text(r.shortenText(strings.Join(texts, "\n\n"), limit))
 	res.Content = rest
 	return res
 }
 
-// textOf is what providers give a model of a block in words; empty where they show it.
-func textOf(c *mcp.Content) string {
+// blockText is what providers give a model of a block in words; empty where they show it.
+func blockText(c *mcp.Content) string {
 	switch {
 	case c.Type == mcp.ContentText:
 		return c.Text
@@ -66,8 +66,8 @@ func textOf(c *mcp.Content) string {
 // maxLarge is how many times the bound of one binary all of a result may have together.
 const maxLarge = 4
 
-// withoutLarge replaces what is binary and over a limit in bytes, alone or together with what is before it.
-func withoutLarge(content []mcp.Content, limit int) []mcp.Content {
+// replaceLarge replaces what is binary and over a limit in bytes, alone or together with what is before it.
+func replaceLarge(content []mcp.Content, limit int) []mcp.Content {
 	if limit < 0 {
 		return content
 	}

@@ -16,8 +16,8 @@ import (
 // argument is what kept calls with.
 const argument = "/a/path/of/more/than/forty/characters/in/the/arguments"
 
-// kept is a result as the model gets it.
-func kept(t *testing.T, o agent.Options, res mcp.CallToolResult) []mcp.Content {
+// storedText is a result as the model gets it.
+func storedText(t *testing.T, o agent.Options, res mcp.CallToolResult) []mcp.Content {
 	t.Helper()
 	b := newBench("read")
 	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
@@ -54,7 +54,7 @@ func TestBounds(t *testing.T) {
 		{"short", []mcp.Content{mcp.Text("see"), mcp.Link(mcp.Resource{URI: "file:///a", Name: "a"})}, 2, []string{"see"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := kept(t, agent.Options{MaxResult: 1000}, mcp.CallToolResult{Content: tt.content})
+			got := storedText(t, agent.Options{MaxResult: 1000}, mcp.CallToolResult{Content: tt.content})
 			if len(got) != tt.blocks {
 				t.Fatalf("%d blocks: %.300v", len(got), got)
 			}
@@ -76,7 +76,7 @@ func TestMedia(t *testing.T) {
 	large := mcp.Embed(mcp.ResourceContents{URI: "file:///a.zip", MIMEType: "application/zip", Blob: append(data, 'x')})
 	content := []mcp.Content{mcp.Image(data, "image/png"), large, mcp.Audio(append(data, 'x'), "audio/wav"),
 		mcp.Image(data, "image/png"), mcp.Image(data, "image/png"), mcp.Image(data, "image/png"), mcp.Image(data, "image/png")}
-	got := kept(t, agent.Options{MaxMedia: 100}, mcp.CallToolResult{Content: content})
+	got := storedText(t, agent.Options{MaxMedia: 100}, mcp.CallToolResult{Content: content})
 	if content[1].Resource == nil {
 		t.Error("the tool's own result has been changed")
 	}
@@ -86,10 +86,10 @@ func TestMedia(t *testing.T) {
 	}
 	const image, left = "[image, image/png, 100 bytes]", ": it is too large, and was left out."
 	same(t, all, image, "[resource file:///a.zip, application/zip, 101 bytes]"+left, "[audio, audio/wav, 101 bytes]"+left, image, image, image, image+left)
-	if got := kept(t, agent.Options{MaxMedia: -1}, mcp.CallToolResult{Content: []mcp.Content{large}}); got[0].Resource == nil {
+	if got := storedText(t, agent.Options{MaxMedia: -1}, mcp.CallToolResult{Content: []mcp.Content{large}}); got[0].Resource == nil {
 		t.Errorf("%+v", got)
 	}
-	if got := kept(t, agent.Options{}, mcp.CallToolResult{Content: []mcp.Content{mcp.Image(make([]byte, 5<<20+1), "image/png")}}); got[0].Type != mcp.ContentText {
+	if got := storedText(t, agent.Options{}, mcp.CallToolResult{Content: []mcp.Content{mcp.Image(make([]byte, 5<<20+1), "image/png")}}); got[0].Type != mcp.ContentText {
 		t.Errorf("%+v", got[0].Type)
 	}
 }

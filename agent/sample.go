@@ -13,16 +13,16 @@ import (
 // codeRejected is the error of a sample that the user does not want (client/sampling: error handling).
 const codeRejected = -1
 
-// permit decides whether a server may use the model. Where it is not sure which server asks, allowances for a server do not count.
-func (r *run) permit(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) error {
-	d, err := r.permission(ctx, server, sure, p)
+// permitSampling decides whether a server may use the model. Where it is not sure which server asks, allowances for a server do not count.
+func (r *run) permitSampling(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) error {
+	d, err := r.decideSampling(ctx, server, sure, p)
 	if err != nil {
 		if ctx.Err() == nil {
 			r.cancel(err) // as for a call
 		}
 		return err
 	}
-	r.tell(d)
+	r.emit(d)
 	if !d.Allowed {
 		return mcp.Errorf(codeRejected, "%s", d.Reason)
 	}
@@ -30,32 +30,32 @@ func (r *run) permit(ctx context.Context, server string, sure bool, p *mcp.Creat
 	return nil
 }
 
-func (r *run) permission(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) (d Decided, err error) {
-	allowed, key := Decided{Server: server, Allowed: true}, allowance{Sampling, server}
+func (r *run) decideSampling(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) (d Decided, err error) {
+	allowed, key := Decided{Server: server, Allowed: true}, allowanceKey{Sampling, server}
 	switch mode := r.opts.Mode; {
 	case r.samples >= r.opts.MaxSteps:
-		return Decided{Server: server}.by(ByMode, fmt.Sprintf("servers have used the model %d times in this run, and may not use it more often", r.samples)), nil
+		return Decided{Server: server}.decidedBy(ByMode, fmt.Sprintf("servers have used the model %d times in this run, and may not use it more often", r.samples)), nil
 	case mode == ModeAll:
-		return allowed.by(ByMode, "everything is allowed"), nil
+		return allowed.decidedBy(ByMode, "everything is allowed"), nil
 	case mode != ModeAsk:
-		return Decided{Server: server}.by(ByMode, "servers may not use the model"), nil
+		return Decided{Server: server}.decidedBy(ByMode, "servers may not use the model"), nil
 	case sure && r.allowed[key]:
-		return allowed.by(BySession, "the user has allowed it before"), nil
+		return allowed.decidedBy(BySession, "the user has allowed it before"), nil
 	case r.opts.Approve == nil:
-		return Decided{Server: server}.by(ByMode, "the user has to approve that a server uses the model, and cannot be asked"), nil
+		return Decided{Server: server}.decidedBy(ByMode, "the user has to approve that a server uses the model, and cannot be asked"), nil
 	}
-	a, err := r.consult(ctx, Question{Server: server, Sampling: p})
+	a, err := r.askUser(ctx, Question{Server: server, Sampling: p})
 	if err != nil || !a.Allow {
-		return Decided{Server: server}.by(ByUser, a.refusal()), err
+		return Decided{Server: server}.decidedBy(ByUser, a.refusalReason()), err
 	}
 	if a.For != "" && sure {
 		r.allowed[key] = true
 	}
-	return allowed.by(ByUser, "the user has allowed it"), nil
+	return allowed.decidedBy(ByUser, "the user has allowed it"), nil
 }
 
-// sample has the model reply to what a server asks it.
-func sample(ctx context.Context, m Model, p *mcp.CreateMessageParams, notice func(string)) (*mcp.CreateMessageResult, *Usage, error) {
+// sampleModel has the model reply to what a server asks it.
+func sampleModel(ctx context.Context, m Model, p *mcp.CreateMessageParams, notice func(string)) (*mcp.CreateMessageResult, *Usage, error) {
 	for delta, err := range m.Reply(ctx, conversationOf(p)) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("the model has not replied: %w", err)
@@ -64,7 +64,7 @@ func sample(ctx context.Context, m Model, p *mcp.CreateMessageParams, notice fun
 			notice(delta.Notice)
 		}
 		if delta.Message != nil {
-			return sampled(m, p, delta.Message.Content, delta.Message.Cut), delta.Message.Usage, nil
+			return samplingResult(m, p, delta.Message.Content, delta.Message.Cut), delta.Message.Usage, nil
 		}
 	}
 	return nil, nil, errors.New("the model has not replied: its reply has no end")
@@ -79,18 +79,18 @@ func conversationOf(p *mcp.CreateMessageParams) Conversation {
 	}
 	h := history{}
 	for _, m := range p.Messages {
-		h.say(m.Role, m.Content...)
+		h.appendContent(m.Role, m.Content...)
 	}
 	c.Messages = h.messages
 	return c
 }
 
-// sampled is a reply as the server gets it.
-func sampled(m Model, p *mcp.CreateMessageParams, content []mcp.Content, cut bool) *mcp.CreateMessageResult {
-	res := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: nameOf(m), StopReason: "endTurn"}
+// samplingResult is a reply as the server gets it.
+func samplingResult(m Model, p *mcp.CreateMessageParams, content []mcp.Content, cut bool) *mcp.CreateMessageResult {
+	res := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: modelName(m), StopReason: "endTurn"}
 	stopped := false
 	for _, block := range content {
-		if stopped = stopAt(&block, p.StopSequences); block.Type != mcp.ContentText || block.Text != "" {
+		if stopped = cutAtStop(&block, p.StopSequences); block.Type != mcp.ContentText || block.Text != "" {
 			res.Content = append(res.Content, block)
 		}
 		if stopped {
@@ -111,8 +111,8 @@ func sampled(m Model, p *mcp.CreateMessageParams, content []mcp.Content, cut boo
 	return res
 }
 
-// stopAt cuts a text at the first of the sequences that it holds.
-func stopAt(c *mcp.Content, sequences []string) (stopped bool) {
+// cutAtStop cuts a text at the first of the sequences that it holds.
+func cutAtStop(c *mcp.Content, sequences []string) (stopped bool) {
 	for _, s := range sequences {
 		if at := strings.Index(c.Text, s); s != "" && c.Type == mcp.ContentText && at >= 0 {
 			c.Text, stopped = c.Text[:at], true
@@ -121,15 +121,15 @@ func stopAt(c *mcp.Content, sequences []string) (stopped bool) {
 	return stopped
 }
 
-func nameOf(m Model) string {
+func modelName(m Model) string {
 	if named, ok := m.(interface{ Name() string }); ok && named.Name() != "" {
 		return named.Name()
 	}
 	return "unknown"
 }
 
-// lastSaid is the beginning of what a server has to say to the model, in a line.
-func lastSaid(p *mcp.CreateMessageParams) string {
+// lastMessageLine is the beginning of what a server has to say to the model, in a line.
+func lastMessageLine(p *mcp.CreateMessageParams) string {
 	if len(p.Messages) == 0 {
 		return ""
 	}
@@ -144,7 +144,7 @@ func lastSaid(p *mcp.CreateMessageParams) string {
 func oneLine(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(text), " ")
-	if head := cut(text, 0, most); len(head) < len(text) {
+	if head := sliceRunes(text, 0, most); len(head) < len(text) {
 		return head + "…"
 	}
 	return text

@@ -22,8 +22,8 @@ func permitting(t *testing.T, o Options) *run {
 func TestSamplingOfWhom(t *testing.T) {
 	b := &Toolbox{}
 	for i, server := range []string{"a", "a", "b"} {
-		b.join(&asker{server: server})
-		if a := b.asking(t.Context()); a.unsure != (i == 2) || (a.server == "") != (i == 2) {
+		b.addTarget(&questionTarget{server: server})
+		if a := b.targetOf(t.Context()); a.serverUnsure != (i == 2) || (a.server == "") != (i == 2) {
 			t.Errorf("%d: %+v", i, a)
 		}
 	}
@@ -36,11 +36,11 @@ func TestSamplingOfWhom(t *testing.T) {
 		sure bool
 		want int
 	}{{false, 1}, {false, 2}, {true, 3}, {true, 3}, {false, 4}} {
-		if err := r.permit(t.Context(), "the gateway", tt.sure, &mcp.CreateMessageParams{}); err != nil || asked != tt.want {
+		if err := r.permitSampling(t.Context(), "the gateway", tt.sure, &mcp.CreateMessageParams{}); err != nil || asked != tt.want {
 			t.Errorf("%d: asked %d times, want %d, %v", i, asked, tt.want, err)
 		}
 	}
-	if d, err := r.decide(&task{use: mcp.ToolUse{Name: "the gateway__x"}, tool: &mcp.Tool{Name: "the gateway__x"}}); err != nil || d.By != ByUser {
+	if d, err := r.approveCall(&toolCall{use: mcp.ToolUse{Name: "the gateway__x"}, tool: &mcp.Tool{Name: "the gateway__x"}}); err != nil || d.By != ByUser {
 		t.Errorf("an allowance to use the model goes for tools: %+v, %v", d, err)
 	}
 }
@@ -49,7 +49,7 @@ func TestSamplingOfWhom(t *testing.T) {
 func TestSamplesAreBounded(t *testing.T) {
 	r := permitting(t, Options{Mode: ModeAll, MaxSteps: 3})
 	for i := range 5 {
-		err := r.permit(t.Context(), "s", true, &mcp.CreateMessageParams{})
+		err := r.permitSampling(t.Context(), "s", true, &mcp.CreateMessageParams{})
 		if (err == nil) != (i < 3) || err != nil && !strings.Contains(err.Error(), "3 times in this run") {
 			t.Errorf("%d: %v", i, err)
 		}
@@ -70,20 +70,20 @@ func (m late) Reply(context.Context, Conversation) iter.Seq2[Delta, error] {
 
 // What a sample takes is counted also where nobody waits for it any more.
 func TestLateSamplesCount(t *testing.T) {
-	b, err := Dial(t.Context(), server.New("s", "1"), client.Options{})
+	b, err := Dial(t.Context(), server.New("s", "1", nil), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
 	box, r := newInbox(), permitting(t, Options{Mode: ModeAll})
 	r.model = late{box.close}
-	ctx := context.WithValue(t.Context(), askerKey{}, &asker{inbox: box, ctx: r.ctx, server: "s", sampled: &r.sampled})
+	ctx := context.WithValue(t.Context(), targetKey{}, &questionTarget{inbox: box, ctx: r.ctx, server: "s", sampled: &r.sampleUsage})
 	ended := make(chan error)
 	go func() {
 		_, err := b.sampleInRun(ctx, &mcp.CreateMessageParams{MaxTokens: 10})
 		ended <- err
 	}()
-	r.take(box.take()[0])
+	r.handleItem(box.takeItems()[0])
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

@@ -32,23 +32,23 @@ type ToolTokens struct {
 
 // Tokens returns how much of the window is used. It must not be called while a run goes on.
 func (a *Agent) Tokens() Tokens {
-	a.spent.add(a.sampled.take())
-	t := Tokens{System: a.corrected(tokensIn(a.system())), Window: a.window(), Estimated: a.factor == 0, Spent: a.spent}
+	a.spent.accumulate(a.sampleUsage.takeUsage())
+	t := Tokens{System: a.calibrated(estimateText(a.systemPrompt())), Window: a.windowSize(), Estimated: a.factor == 0, Spent: a.spent}
 	offered := map[string]bool{}
-	for _, tool := range a.definitions() {
+	for _, tool := range a.offeredTools() {
 		offered[tool.Name] = true
-		n := a.corrected(sizeOfTool(&tool))
+		n := a.calibrated(estimateTool(&tool))
 		t.Tools += n
 		t.PerTool = append(t.PerTool, ToolTokens{tool.Name, n, true})
 	}
 	for i := range a.listed {
 		if tool := &a.listed[i]; !offered[tool.Name] {
-			t.PerTool = append(t.PerTool, ToolTokens{tool.Name, a.corrected(sizeOfTool(tool)), false})
+			t.PerTool = append(t.PerTool, ToolTokens{tool.Name, a.calibrated(estimateTool(tool)), false})
 		}
 	}
 	slices.SortFunc(t.PerTool, func(a, b ToolTokens) int { return cmp.Compare(a.Name, b.Name) })
-	for _, size := range a.said.sizes {
-		n := a.corrected(size)
+	for _, size := range a.history.sizes {
+		n := a.calibrated(size)
 		t.Messages += n
 		t.PerMessage = append(t.PerMessage, n)
 	}
@@ -56,22 +56,22 @@ func (a *Agent) Tokens() Tokens {
 	return t
 }
 
-// window is how many tokens the model takes; 0: not known.
-func (a *Agent) window() int {
+// windowSize is how many tokens the model takes; 0: not known.
+func (a *Agent) windowSize() int {
 	if a.opts.Window > 0 {
 		return a.opts.Window
 	}
 	return a.model.Window()
 }
 
-// estimate is what the next request takes, as it is estimated.
-func (a *Agent) estimate() int {
-	a.definitions()
-	return tokensIn(a.system()) + a.offer.size + a.said.size
+// estimateRequest is what the next request takes, as it is estimated.
+func (a *Agent) estimateRequest() int {
+	a.offeredTools()
+	return estimateText(a.systemPrompt()) + a.offer.size + a.history.size
 }
 
-// corrected is an estimate as the provider would count it.
-func (a *Agent) corrected(estimate int) int {
+// calibrated is an estimate as the provider would count it.
+func (a *Agent) calibrated(estimate int) int {
 	if a.factor == 0 {
 		return estimate
 	}
@@ -81,29 +81,29 @@ func (a *Agent) corrected(estimate int) int {
 // maxFactor bounds how far the provider's figures may be from the estimate to be believed, either way.
 const maxFactor = 5
 
-// measured takes what a request has taken that was estimated.
-func (a *Agent) measured(estimate int, u *Usage) {
+// calibrate takes what a request has taken that was estimated.
+func (a *Agent) calibrate(estimate int, u *Usage) {
 	if u != nil && u.Input > 0 && estimate > 0 {
 		a.factor = min(max(float64(u.Input)/float64(estimate), 1.0/maxFactor), maxFactor)
 	}
 }
 
-// meter counts what samples take, which end beside the goroutine of a run, or after it.
-type meter struct {
+// usageMeter counts what samples take, which end beside the goroutine of a run, or after it.
+type usageMeter struct {
 	mu    sync.Mutex
 	usage Usage
 }
 
-func (m *meter) add(u *Usage) {
+func (m *usageMeter) addUsage(u *Usage) {
 	if u != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.usage.add(*u)
+		m.usage.accumulate(*u)
 	}
 }
 
-// take returns what was counted since it was called last.
-func (m *meter) take() Usage {
+// takeUsage returns what was counted since it was called last.
+func (m *usageMeter) takeUsage() Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	u := m.usage
@@ -111,7 +111,7 @@ func (m *meter) take() Usage {
 	return u
 }
 
-func (u *Usage) add(more Usage) {
+func (u *Usage) accumulate(more Usage) {
 	u.Input += more.Input
 	u.Cached += more.Cached
 	u.Output += more.Output

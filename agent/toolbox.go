@@ -38,14 +38,14 @@ type Toolbox struct {
 	changed chan struct{}
 	work    sync.WaitGroup
 
-	watch    *client.Watch // nil where the server does not say what changes
-	endWatch func()
+	watch     *client.Watch // nil where the server does not say what changes
+	stopWatch func()
 
 	elicit func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error)
 
-	mu     sync.Mutex        // guards what is below
-	askers []*asker          // of the calls that are being made
-	marked map[string]origin // by the names that do not say it; what such a name is of never changes
+	mu      sync.Mutex        // guards what is below
+	targets []*questionTarget // of the calls that are being made
+	origins map[string]origin // by the names that do not say it; what such a name is of never changes
 }
 
 // origin is what a tool's name is of.
@@ -61,14 +61,14 @@ var _ Tools = (*Toolbox)(nil)
 // servers may use the model of that run, tools of their own included, as far as [Options.Mode] and [Options.Approve] allow, and
 // [Options.MaxSteps] times in a run.
 func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
-	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Elicit}
-	if o.Elicit != nil {
-		o.Elicit = b.elicitInRun
+	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit}
+	if o.Answers.Elicit != nil {
+		o.Answers.Elicit = b.elicitInRun
 	}
-	if o.Sample == nil {
-		o.Sample, o.SampleTools = b.sampleInRun, true
+	if o.Answers.Sample == nil {
+		o.Answers.Sample, o.Answers.SampleTools = b.sampleInRun, true
 	}
-	c, err := client.Dial(ctx, target, o)
+	c, err := client.Dial(ctx, target, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func (b *Toolbox) watchTools(ctx context.Context) error {
 	bounded := unbound()
 	switch {
 	case err == nil && bounded:
-		b.watch, b.endWatch = w, func() { end(nil) }
-		b.work.Go(b.follow)
+		b.watch, b.stopWatch = w, func() { end(nil) }
+		b.work.Go(b.followChanges)
 		return nil
 	case err == nil: // it was acknowledged as ctx ended
 		w.Close()
@@ -101,8 +101,8 @@ func (b *Toolbox) watchTools(ctx context.Context) error {
 	return err
 }
 
-// follow keeps the token of changes.
-func (b *Toolbox) follow() {
+// followChanges keeps the token of changes.
+func (b *Toolbox) followChanges() {
 	for range b.watch.Changes() { // an interruption counts as one
 		select {
 		case b.changed <- struct{}{}:
@@ -119,13 +119,13 @@ func (b *Toolbox) List(ctx context.Context) ([]mcp.Tool, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.marked == nil {
-		b.marked = map[string]origin{}
+	if b.origins == nil {
+		b.origins = map[string]origin{}
 	}
 	for i := range tools {
 		t := &tools[i]
 		if server, name, ok := wirename.Split(t.Name, t.Meta[wirename.MetaServer], t.Meta[wirename.MetaThing]); ok && wirename.Marked(t.Name) {
-			b.marked[t.Name] = origin{server, name}
+			b.origins[t.Name] = origin{server, name}
 		}
 	}
 	return tools, nil
@@ -136,7 +136,7 @@ func (b *Toolbox) List(ctx context.Context) ([]mcp.Tool, error) {
 func (b *Toolbox) Origin(tool string) (server, name string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if o, ok := b.marked[tool]; ok {
+	if o, ok := b.origins[tool]; ok {
 		return o.server, o.name, true
 	}
 	return wirename.Split(tool, nil, nil)
@@ -155,9 +155,9 @@ func (b *Toolbox) Changed() <-chan struct{} { return b.changed }
 
 // Call implements [Tools].
 func (b *Toolbox) Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
-	if a, ok := ctx.Value(askerKey{}).(*asker); ok {
-		b.join(a)
-		defer b.leave(a)
+	if a, ok := ctx.Value(targetKey{}).(*questionTarget); ok {
+		b.addTarget(a)
+		defer b.removeTarget(a)
 	}
 	return b.client.CallTool(ctx, mcp.CallToolParams{Name: use.Name, Arguments: use.Input}, client.CallOptions{OnProgress: progress})
 }
@@ -169,7 +169,7 @@ func (b *Toolbox) Client() *client.Client { return b.client }
 func (b *Toolbox) Close() error {
 	if b.watch != nil {
 		b.watch.Close()
-		b.endWatch()
+		b.stopWatch()
 		b.work.Wait()
 	}
 	return b.client.Close()

@@ -25,7 +25,7 @@ func TestAudit(t *testing.T) {
 	var log bytes.Buffer
 	mask := func(text string) string { return strings.ReplaceAll(text, "secret", "****") }
 	audited := mcp.Chain(g, gateway.Audit(&log, gateway.AuditOptions{Arguments: true, Mask: mask}))
-	c, err := client.Dial(t.Context(), audited, client.Options{Info: mcp.Implementation{Name: "auditor", Version: "1"}})
+	c, err := client.Dial(t.Context(), audited, &client.Options{Info: mcp.Implementation{Name: "auditor", Version: "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func TestMissingUpstreams(t *testing.T) {
 	h := hubOf(t, hub.Options{Base: time.Hour, Cap: time.Hour},
 		hub.Definition{Name: "good", Target: asker()},
 		hub.Definition{Name: "slow", Target: gated{memory.Dialer(asker()), gate}},
-		hub.Definition{Name: "silent", Target: child("silent"), Options: client.Options{Revision: mcp.Revision20251125, Connect: time.Hour}},
+		hub.Definition{Name: "silent", Target: child("silent"), Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}, Limits: client.Limits{Connect: time.Hour}}},
 		hub.Definition{Name: "dead", Target: child("exit")},
 		hub.Definition{Name: "absent", Target: stdio.Command{Path: "/no/such-program-anywhere"}},
 		hub.Definition{Name: "wild", Hold: hub.Hold{Status: hub.NeedsTrust, Reason: "the file x was not trusted"}},
@@ -145,7 +145,7 @@ func TestMissingUpstreams(t *testing.T) {
 func TestCallWaitsInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hubOf(t, hub.Options{}, hub.Definition{
-			Name: "slow", Target: gated{memory.Dialer(asker()), nil}, Options: client.Options{Connect: 20 * time.Second},
+			Name: "slow", Target: gated{memory.Dialer(asker()), nil}, Options: client.Options{Limits: client.Limits{Connect: 20 * time.Second}},
 		})
 		g := gatewayOf(t, h, gateway.Options{})
 		began := time.Now()
@@ -299,14 +299,14 @@ func TestOnly(t *testing.T) {
 // A list is as fresh, and as private, as the worst that is in it.
 func TestCacheOfLists(t *testing.T) {
 	with := func(name string, ttl time.Duration, scope mcp.CacheScope) hub.Definition {
-		s := server.New(name, "1", server.Options{Cache: server.CacheOptions{Tools: mcp.Cache{TTL: ttl, Scope: scope}}})
+		s := server.New(name, "1", &server.Options{Cache: server.CacheOptions{Tools: mcp.Cache{TTL: ttl, Scope: scope}}})
 		server.Tool(s, "t", "A tool.", func(context.Context, nothing) (string, error) { return "", nil })
 		return hub.Definition{Name: name, Target: s}
 	}
 	long, short := with("long", time.Hour, mcp.CachePublic), with("short", time.Minute, mcp.CachePublic)
 	private := with("private", 2*time.Hour, mcp.CachePrivate)
 	old := with("old", time.Hour, mcp.CachePublic)
-	old.Options.Revision = mcp.Revision20251125
+	old.Options.Wire.Revision = mcp.Revision20251125
 	for _, tt := range []struct {
 		of   []hub.Definition
 		want mcp.Cache
@@ -342,7 +342,7 @@ func TestCursors(t *testing.T) {
 
 // The gateway's own tool is there whatever the upstreams are called.
 func TestStatusToolIsTaken(t *testing.T) {
-	s := server.New("dowel", "1")
+	s := server.New("dowel", "1", nil)
 	server.Tool(s, "status", "Another.", func(context.Context, nothing) (string, error) { return "impostor", nil })
 	g, _ := over(t, hub.Definition{Name: "dowel", Target: s})
 	c := dial(t, g, client.Options{})

@@ -46,9 +46,9 @@ func frontOver(t *testing.T, o gateway.FrontOptions, searching bool) string {
 func names(t *testing.T, url string, o client.Options) (all []string) {
 	t.Helper()
 	transport := &http.Transport{}
-	o.HTTPClient = &http.Client{Transport: transport}
+	o.HTTP.Client = &http.Client{Transport: transport}
 	t.Cleanup(transport.CloseIdleConnections)
-	c, err := client.Dial(t.Context(), url, o)
+	c, err := client.Dial(t.Context(), url, &o)
 	if err != nil {
 		t.Fatal(url, err)
 	}
@@ -109,14 +109,14 @@ func TestToken(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	header := func(context.Context) (http.Header, error) { return http.Header{"Authorization": {"Bearer right"}}, nil }
-	if got := names(t, url+"/mcp", client.Options{Header: header}); !slices.Contains(got, "every__echo") {
+	if got := names(t, url+"/mcp", client.Options{HTTP: client.HTTP{Header: header}}); !slices.Contains(got, "every__echo") {
 		t.Errorf("%v", got)
 	}
 }
 
 func TestLimit(t *testing.T) {
 	gate := make(chan struct{})
-	s := server.New("s", "1")
+	s := server.New("s", "1", nil)
 	server.Tool(s, "wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
 		select {
 		case <-gate:
@@ -175,7 +175,7 @@ func TestFrontAfterShutdown(t *testing.T) {
 func TestMeant(t *testing.T) {
 	h := hub.New()
 	defer h.Close()
-	h.Apply([]hub.Definition{{Name: "every", Target: everything.New(), Rules: hub.Rules{Only: []string{"add", "echo"}}}}, "the test begins")
+	h.Apply([]hub.Definition{{Name: "every", Target: everything.New(), Policy: hub.Policy{Tools: hub.ToolRules{Only: []string{"add", "echo"}}}}}, "the test begins")
 	h.Settle(t.Context())
 	g := gateway.New(h)
 	defer g.Close()

@@ -28,7 +28,7 @@ type follower struct {
 
 func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *follower {
 	t.Helper()
-	f := &follower{Client: dial(t, to, client.Options{Revision: r, Logger: quiet}), updates: make(chan client.Change, 100)}
+	f := &follower{Client: dial(t, to, client.Options{Wire: client.Wire{Revision: r}, Logger: quiet}), updates: make(chan client.Change, 100)}
 	w, err := f.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestSubscriptionOutlivesServer(t *testing.T) {
 // A subscription starts a server that is started when it is needed, also one that has not run since dowel began.
 func TestSubscriptionStartsServer(t *testing.T) {
 	cache := &offers{}
-	d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Lazy: true}
+	d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Policy: hub.Policy{Lazy: true}}
 	first := hubOf(t, hub.Options{Cache: cache}, d)
 	settle(t, first)
 	first.Close()
@@ -296,7 +296,7 @@ func TestSubscriptionMoves(t *testing.T) {
 // A lazy server that becomes another one while it is followed is started for that.
 func TestSubscriptionOfRedefined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Lazy: true}
+		d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Policy: hub.Policy{Lazy: true}}
 		other := d
 		other.Target, other.Fingerprint = everything.New(), "2"
 		h := hubOf(t, hub.Options{Cache: &offers{}}, d)

@@ -90,7 +90,7 @@ func over(t testing.TB, definitions ...hub.Definition) (*gateway.Gateway, *hub.H
 
 func dial(t testing.TB, to any, o client.Options) *client.Client {
 	t.Helper()
-	c, err := client.Dial(t.Context(), to, o)
+	c, err := client.Dial(t.Context(), to, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

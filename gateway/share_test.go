@@ -19,7 +19,7 @@ import (
 // shared is an endpoint over one upstream that is a process, and believes who its clients say they are.
 func shared(t *testing.T, sharing hub.Sharing, o hub.Options) *httptest.Server {
 	h := hubOf(t, o, hub.Definition{
-		Name: "up", Target: child("upstream"), Sharing: sharing, Options: client.Options{Revision: mcp.Revision20251125},
+		Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: sharing}, Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}},
 	})
 	settle(t, h)
 	s := streamable.Handler(gatewayOf(t, h, gateway.Options{}), &streamable.Options{
@@ -38,13 +38,13 @@ func shared(t *testing.T, sharing hub.Sharing, o hub.Options) *httptest.Server {
 
 // as dials as somebody.
 func as(t *testing.T, web *httptest.Server, who string, r mcp.Revision, fields ...string) *client.Client {
-	return dial(t, web.URL, client.Options{Revision: r, Logger: quiet, Verdicts: new(transport.Verdicts), Header: func(context.Context) (http.Header, error) {
+	return dial(t, web.URL, client.Options{Logger: quiet, Wire: client.Wire{Revision: r, Verdicts: new(transport.Verdicts)}, HTTP: client.HTTP{Header: func(context.Context) (http.Header, error) {
 		h := http.Header{"X-User": {who}}
 		for i := 0; i < len(fields); i += 2 {
 			h.Set(fields[i], fields[i+1])
 		}
 		return h, nil
-	}})
+	}}})
 }
 
 // process returns which process of the upstream serves a client.
@@ -96,7 +96,7 @@ func TestSharing(t *testing.T) {
 
 // Clients of today that nothing else tells apart are the clients that the configuration names.
 func TestSharingByPath(t *testing.T) {
-	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Sharing: hub.SharePerClient})
+	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: hub.SharePerClient}})
 	settle(t, h)
 	g := gatewayOf(t, h, gateway.Options{})
 	f := g.Front(gateway.FrontOptions{Clients: map[string]*gateway.Gateway{"ada": g, "bob": g}})
@@ -182,7 +182,7 @@ func TestSubscriptionOfOwnProcess(t *testing.T) {
 
 // Over HTTP+SSE, a stream is a session.
 func TestSharingOverSSE(t *testing.T) {
-	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Sharing: hub.SharePerClient})
+	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: hub.SharePerClient}})
 	settle(t, h)
 	web := serveHTTP(t, gatewayOf(t, h, gateway.Options{}))
 	before := end{mcp.Revision20241105, true}

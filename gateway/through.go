@@ -36,7 +36,7 @@ func (t *through) find(c *hub.Catalog, k hub.Kind, name string) *hub.Item {
 // from the definition of what is called.
 func (t *through) mended(c *hub.Catalog, u *hub.Upstream, k hub.Kind, name string) *hub.Item {
 	its := slices.DeleteFunc(slices.Clone(c.Items(k)), func(item *hub.Item) bool { return item.Upstream != u })
-	if i := near.Slip(name, len(its), func(i int) string { return its[i].Offered }); i >= 0 {
+	if i := near.FindVariant(name, len(its), func(i int) string { return its[i].Offered }); i >= 0 {
 		return its[i]
 	}
 	return nil

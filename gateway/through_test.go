@@ -22,7 +22,7 @@ func TestThrough(t *testing.T) {
 	front, _ := over(t, hub.Definition{Name: "dowel", Target: gatewayOf(t, behind, gateway.Options{PageSize: 10})})
 	g := front.Through("dowel")
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20250618} {
-		c := dial(t, g, client.Options{Revision: r, NoCache: true, Logger: quiet})
+		c := dial(t, g, client.Options{Wire: client.Wire{Revision: r}, NoCache: true, Logger: quiet})
 		if all := tools(t, c); !slices.Contains(all, "good__echo") || !slices.Contains(all, gateway.StatusTool) || len(all) < 20 {
 			t.Errorf("%s: %v", r, all)
 		}

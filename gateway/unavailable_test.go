@@ -20,7 +20,7 @@ import (
 
 // Whatever is asked of a server that is not there, the answer names it and says why, for a model to do something else.
 func TestUnavailable(t *testing.T) {
-	good := hub.Definition{Name: "good", Target: asker(), Rules: hub.Rules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}}
+	good := hub.Definition{Name: "good", Target: asker(), Policy: hub.Policy{Tools: hub.ToolRules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}}}
 	h := hubOf(t, hub.Options{Base: time.Hour}, good,
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
 		hub.Definition{Name: "wild", Hold: hub.Hold{Status: hub.NeedsTrust, Reason: "it came with the project"}},
@@ -105,7 +105,7 @@ func TestFirstListWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				gate := make(chan struct{})
 				time.AfterFunc(tt.takes, func() { close(gate) })
-				slow := server.New("slow", "1")
+				slow := server.New("slow", "1", nil)
 				server.Tool(slow, "t", "", func(context.Context, nothing) (string, error) { return "", nil })
 				h := hubOf(t, hub.Options{}, hub.Definition{Name: "slow", Target: gated{memory.Dialer(slow), gate}})
 				g := gatewayOf(t, h, gateway.Options{Wait: tt.wait})
@@ -133,8 +133,8 @@ func TestFirstListWaits(t *testing.T) {
 func TestUnknownToolsOfKnownServers(t *testing.T) {
 	g, _ := over(t,
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
-		hub.Definition{Name: "empty", Target: server.New("empty", "1")},
-		hub.Definition{Name: "every", Target: everything.New(), Rules: hub.Rules{Only: []string{"add"}}})
+		hub.Definition{Name: "empty", Target: server.New("empty", "1", nil)},
+		hub.Definition{Name: "every", Target: everything.New(), Policy: hub.Policy{Tools: hub.ToolRules{Only: []string{"add"}}}})
 	for name, want := range map[string]string{
 		"off__echo": "the server off is disabled: it is switched off", "off.echo": "the server off is disabled",
 		"empty__echo": "the server empty has no tools", "every__something_else": "its tools are every__add",

@@ -124,7 +124,7 @@ func (u *Upstream) await(ctx context.Context) (*instance, error) {
 
 func (u *Upstream) patience() time.Duration {
 	o := u.Definition().Options
-	for _, limit := range []time.Duration{o.Start, o.Connect} {
+	for _, limit := range []time.Duration{o.Limits.Start, o.Limits.Connect} {
 		if limit > 0 {
 			return limit
 		}

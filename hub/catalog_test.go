@@ -14,7 +14,7 @@ import (
 
 // with is a server with tools, each of which says whose it is.
 func with(name string, tools ...string) hub.Definition {
-	s := server.New(name, "1", server.Options{Logger: quiet})
+	s := server.New(name, "1", &server.Options{Logger: quiet})
 	for _, tool := range tools {
 		server.Tool(s, tool, "", func(context.Context, struct{}) (string, error) { return name + " " + tool, nil })
 	}
@@ -90,20 +90,20 @@ func TestRules(t *testing.T) {
 	settled(t, h)
 	since := h.Upstream("s").State().Since
 	for _, tt := range []struct {
-		rules hub.Rules
+		rules hub.ToolRules
 		want  string
 	}{
-		{hub.Rules{}, "read read_all write stat"},
-		{hub.Rules{Only: []string{"read"}}, "read"},
-		{hub.Rules{Only: []string{"read*"}, Hide: []string{"*_all"}}, "read"},
-		{hub.Rules{Only: []string{}}, ""},
-		{hub.Rules{Hide: []string{"*"}}, ""},
-		{hub.Rules{Hide: []string{"[", "stat", "none"}}, "read read_all write"},
-		{hub.Rules{Only: []string{"write"}, Rename: map[string]string{"write": "put", "read": "get"}}, "put"},
-		{hub.Rules{Hide: []string{"put"}, Only: []string{"write"}, Rename: map[string]string{"write": "put"}}, "put"}, // the server's own names count
+		{hub.ToolRules{}, "read read_all write stat"},
+		{hub.ToolRules{Only: []string{"read"}}, "read"},
+		{hub.ToolRules{Only: []string{"read*"}, Hide: []string{"*_all"}}, "read"},
+		{hub.ToolRules{Only: []string{}}, ""},
+		{hub.ToolRules{Hide: []string{"*"}}, ""},
+		{hub.ToolRules{Hide: []string{"[", "stat", "none"}}, "read read_all write"},
+		{hub.ToolRules{Only: []string{"write"}, Rename: map[string]string{"write": "put", "read": "get"}}, "put"},
+		{hub.ToolRules{Hide: []string{"put"}, Only: []string{"write"}, Rename: map[string]string{"write": "put"}}, "put"}, // the server's own names count
 	} {
 		d := with("s")
-		d.Rules = tt.rules
+		d.Tools = tt.rules
 		h.Apply([]hub.Definition{d}, "the file changed")
 		c := h.Catalog()
 		var got []string
@@ -120,7 +120,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	d := with("s")
-	d.Rules.Describe = map[string]string{"read": "Reads <it>."}
+	d.Tools.Describe = map[string]string{"read": "Reads <it>."}
 	h.Apply([]hub.Definition{d}, "the file changed")
 	if item := h.Catalog().Find(hub.Tool, "s__read"); !strings.Contains(string(item.Raw), `"description":"Reads <it>."`) {
 		t.Errorf("%s", item.Raw)
@@ -133,7 +133,7 @@ func TestRules(t *testing.T) {
 // A list that a server answers with an error takes neither the connection nor the other lists along, and is told of.
 func TestListThatFails(t *testing.T) {
 	for _, method := range []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates} {
-		s := server.New("s", "1", server.Options{Logger: quiet})
+		s := server.New("s", "1", &server.Options{Logger: quiet})
 		server.Tool(s, "echo", "", func(context.Context, struct{ Text string }) (string, error) { return "", nil })
 		server.Prompt(s, "greet", "", func(context.Context, struct{}) (string, error) { return "", nil })
 		server.Resource(s, "test://a", "", func(context.Context, struct{}) (string, error) { return "", nil })
@@ -171,7 +171,7 @@ func TestRulesChangeWithMore(t *testing.T) {
 	d := with("s", "read", "write")
 	h := start(t, hub.Options{Logger: quiet}, d)
 	settled(t, h)
-	d.Rules.Hide, d.WatchPaths = []string{"write"}, []string{filepath.Join(t.TempDir(), "x")}
+	d.Tools.Hide, d.WatchPaths = []string{"write"}, []string{filepath.Join(t.TempDir(), "x")}
 	h.Apply([]hub.Definition{d}, "the file changed")
 	if item := h.Catalog().Find(hub.Tool, "s__write"); item != nil {
 		t.Errorf("%s can still be called", item.Wire)

@@ -15,10 +15,10 @@ func (u *Upstream) diagnose(err error) *doctor.Diagnosis {
 }
 
 // Patient returns what [doctor.Examine] looks at, with what the present attempt has left.
-func (u *Upstream) Patient() doctor.Patient {
+func (u *Upstream) Patient() doctor.Server {
 	d := u.Definition()
 	stderr, strays := u.log.attempt()
-	return doctor.Patient{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: strays}
+	return doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: strays}
 }
 
 // needsAuthorization reports whether a server wants to know who asks.

@@ -176,7 +176,7 @@ func callWithin(ctx context.Context, u *hub.Upstream, text string) (string, erro
 // An upstream that never answers the handshake holds up nobody else, and calls to it no longer than their limit.
 func TestNeverAnswers(t *testing.T) {
 	silent := hub.Definition{Name: "silent", Target: faulty("silent")}
-	silent.Options.Start = 3 * time.Second
+	silent.Options.Limits.Start = 3 * time.Second
 	h := start(t, hub.Options{Base: time.Minute, Logger: quiet}, silent, hub.Definition{Name: "ready", Target: echo("ready")})
 	u := h.Upstream("silent")
 	until(t, "the other one is ready", func() bool { return h.Upstream("ready").State().Status == hub.Ready })
@@ -202,7 +202,7 @@ func TestNeverAnswers(t *testing.T) {
 
 	began = time.Now()
 	_, err = callWithin(t.Context(), u, "hi") // as long as the start may take
-	if took := time.Since(began); took > silent.Options.Start+2*time.Second {
+	if took := time.Since(began); took > silent.Options.Limits.Start+2*time.Second {
 		t.Errorf("a call has waited for %v", took)
 	}
 	wantDown(t, err, hub.Failed, "the server silent failed: ")
@@ -326,7 +326,7 @@ const grown = 60
 
 // pages serves lists of tools that are wrong in the way of its argument.
 func pages() {
-	s := server.New("pages", "1", server.Options{PageSize: 4, Logger: quiet})
+	s := server.New("pages", "1", &server.Options{PageSize: 4, Logger: quiet})
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct{ Text string }) (string, error) { return in.Text, nil })
 	server.Prompt(s, "greet", "Greets.", func(context.Context, struct{}) (string, error) { return "hello", nil })
 	more := func(i int) {
@@ -410,7 +410,7 @@ func TestAppliedAllTheTime(t *testing.T) {
 		all := []hub.Definition{
 			{Name: "same", Target: echo("same"), Fingerprint: "1"},
 			{Name: "child", Target: faulty("serve"), Fingerprint: "1"},
-			{Name: "ruled", Target: echo("ruled"), Fingerprint: "1", Rules: hub.Rules{Rename: map[string]string{"echo": fmt.Sprint("echo_", i)}}},
+			{Name: "ruled", Target: echo("ruled"), Fingerprint: "1", Policy: hub.Policy{Tools: hub.ToolRules{Rename: map[string]string{"echo": fmt.Sprint("echo_", i)}}}},
 			{Name: "changes", Target: echo(fmt.Sprint("changes ", i)), Fingerprint: fmt.Sprint(i)},
 			{Name: "sometimes", Target: faulty("serve"), Fingerprint: fmt.Sprint(i / 20)},
 		}

@@ -24,6 +24,8 @@ type Options struct {
 	Ping time.Duration
 	// InstanceIdle ends a connection that belongs to one client after so long without a call. 0: 10 minutes.
 	InstanceIdle time.Duration
+	// Watch watches the files of [Policy.WatchPaths]. nil: those paths have no effect.
+	Watch WatchFunc
 	// Logger takes what belongs to no upstream. nil: slog.Default.
 	Logger *slog.Logger
 }

@@ -2,16 +2,17 @@ package hub_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -46,7 +47,7 @@ func child(role string) stdio.Command {
 
 // echo is a server with a tool and a prompt.
 func echo(name string) *server.Server {
-	s := server.New(name, "1")
+	s := server.New(name, "1", nil)
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct{ Text string }) (string, error) { return in.Text, nil })
 	server.Prompt(s, "greet", "Greets.", func(context.Context, struct{}) (string, error) { return "hello", nil })
 	return s
@@ -153,7 +154,7 @@ func TestApply(t *testing.T) {
 	h.Apply([]hub.Definition{
 		{Name: "new", Target: echo("d"), Fingerprint: "1"},
 		{Name: "changed", Target: echo("b2"), Fingerprint: "2"},
-		{Name: "same", Target: echo("a2"), Fingerprint: "1", Rules: hub.Rules{Rename: map[string]string{"echo": "say"}}},
+		{Name: "same", Target: echo("a2"), Fingerprint: "1", Policy: hub.Policy{Tools: hub.ToolRules{Rename: map[string]string{"echo": "say"}}}},
 	}, "the file changed")
 	settled(t, h)
 	until(t, "it is removed", func() bool { return h.Upstream("removed") == nil })
@@ -190,9 +191,9 @@ func TestRestarts(t *testing.T) {
 // What a server tells models of itself is known before it is started again.
 func TestInstructionsAreRemembered(t *testing.T) {
 	cache := memoryCache{}
-	s := server.New("s", "1", server.Options{Instructions: "Ask twice."})
+	s := server.New("s", "1", &server.Options{Instructions: "Ask twice."})
 	defer s.Close()
-	d := hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Lazy: true}
+	d := hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Policy: hub.Policy{Lazy: true}}
 	h := start(t, hub.Options{Cache: cache}, d)
 	settled(t, h)
 	if got := h.Upstream("lazy").Instructions(); got != "Ask twice." {
@@ -210,7 +211,7 @@ func TestInstructionsAreRemembered(t *testing.T) {
 
 func TestLazyAndIdle(t *testing.T) {
 	cache := memoryCache{}
-	d := hub.Definition{Name: "lazy", Target: echo("lazy"), Fingerprint: "1", Lazy: true, IdleStop: 50 * time.Millisecond}
+	d := hub.Definition{Name: "lazy", Target: echo("lazy"), Fingerprint: "1", Policy: hub.Policy{Lazy: true, IdleStop: 50 * time.Millisecond}}
 	h := start(t, hub.Options{Cache: cache}, d)
 	settled(t, h) // what it offers is not known yet
 	u := h.Upstream("lazy")
@@ -254,26 +255,6 @@ func TestFollows(t *testing.T) {
 	})
 }
 
-// A change of a file that the server is made of restarts it.
-func TestWatchPaths(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "code.js")
-	if err := os.WriteFile(path, []byte("1"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h := start(t, hub.Options{}, hub.Definition{Name: "dev", Target: echo("dev"), WatchPaths: []string{path}})
-	settled(t, h)
-	since := h.Upstream("dev").State().Since
-	time.Sleep(50 * time.Millisecond) // until it is watched
-	until(t, "it is restarted", func() bool {
-		if err := os.WriteFile(path, []byte(time.Now().String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(300 * time.Millisecond)
-		s := h.Upstream("dev").State()
-		return s.Status == hub.Ready && s.Since != since
-	})
-}
-
 // A definition may change at any moment, also while the server says what else has changed.
 func TestRedefinedWhileItChanges(t *testing.T) {
 	s := echo("s")
@@ -307,16 +288,39 @@ func TestRedefinedWhileItChanges(t *testing.T) {
 
 // Two tools never get the same name.
 func TestRenamedOntoAnother(t *testing.T) {
-	s := server.New("s", "1")
+	s := server.New("s", "1", nil)
 	for _, name := range []string{"a", "b"} {
 		server.Tool(s, name, "", func(context.Context, struct{}) (string, error) { return name, nil })
 	}
-	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s, Rules: hub.Rules{Rename: map[string]string{"a": "b"}}})
+	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s, Policy: hub.Policy{Tools: hub.ToolRules{Rename: map[string]string{"a": "b"}}}})
 	settled(t, h)
 	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"s__b"}) {
 		t.Errorf("%v", got)
 	}
 	if q := h.Upstream("s").Quarantined(); len(q) != 1 || !strings.Contains(q[0].Reason, "another one has that name") {
 		t.Errorf("%+v", q)
+	}
+}
+
+// Servers are told who calls, in both eras, and that there is somebody who can be asked.
+func TestIdentity(t *testing.T) {
+	for _, tt := range []struct {
+		info mcp.Implementation
+		want string
+	}{{mcp.Implementation{}, "dowel"}, {mcp.Implementation{Name: "joiner", Version: "7"}, "joiner"}} {
+		for _, revision := range []mcp.Revision{mcp.LatestLegacyRevision, mcp.LatestRevision} {
+			told := make(chan *mcp.Request, 1)
+			s := mcp.Chain(echo("s"), before(mcp.MethodListTools, func(req *mcp.Request) *mcp.Result { told <- req; return nil }))
+			h := start(t, hub.Options{Info: tt.info, Logger: quiet}, hub.Definition{Name: "s", Target: s, Options: client.Options{Wire: client.Wire{Revision: revision}}})
+			settled(t, h)
+			req := <-told
+			var who mcp.Implementation
+			if err := json.Unmarshal(req.ClientInfo, &who); err != nil || who.Name != tt.want || who.Version == "" || tt.info.Version != "" && who.Version != tt.info.Version {
+				t.Errorf("%s: %s, %v", revision, req.ClientInfo, err)
+			}
+			if c := req.Capabilities(); c.Elicitation == nil || c.Sampling == nil || c.Roots == nil {
+				t.Errorf("%s: %s", revision, req.ClientCapabilities)
+			}
+		}
 	}
 }

@@ -49,7 +49,7 @@ func (u *Upstream) open(ctx context.Context) (*instance, error) {
 	in.upstream, in.made, in.lingers, in.lost = u, d.Fingerprint, d.Linger, make(chan error, 1)
 	options := u.options(d)
 	options.OnState = in.changed
-	c, err := client.Dial(ctx, u.target(d), options)
+	c, err := client.Dial(ctx, u.target(d), &options)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +62,13 @@ func (u *Upstream) options(d Definition) client.Options {
 	o := d.Options
 	o.Name = d.Name
 	o.Info = u.hub.opts.Info
-	o.Handler = asked{u}
-	o.Elicit, o.Sample, o.Roots, o.Requests = nil, nil, nil, nil
-	o.Capabilities = bridged.And(o.Capabilities)
+	o.Answers.Handler = asked{u}
+	o.Answers.Elicit, o.Answers.Sample, o.Answers.Roots, o.Answers.Requests = nil, nil, nil, nil
+	o.Answers.Capabilities = bridged.And(o.Answers.Capabilities)
 	o.Restart = client.Restart{Max: -1} // run does it
 	o.NoCache, o.NoOutputCheck = true, true
 	if _, ok := command(d.Target); ok {
-		o.Tap = u.log.tap(o.Tap)
+		o.Wire.Tap = u.log.tap(o.Wire.Tap)
 	}
 	if o.Logger == nil {
 		o.Logger = u.hub.opts.Logger.With("server", d.Name)

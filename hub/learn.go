@@ -127,7 +127,7 @@ func (u *Upstream) keep(ctx context.Context, in *instance, o *offer) {
 	}
 	was := u.offer
 	u.learned = time.Now()
-	u.offer = o.derive(u, u.def.Rules)
+	u.offer = o.derive(u, u.def.Tools)
 	for _, q := range u.offer.quarantined {
 		u.hub.opts.Logger.Warn("it is left out of what is offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
 	}
@@ -149,7 +149,7 @@ func (o *offer) differs(other *offer) (changed []Kind) {
 // reoffer makes the offer anew, with other rules; u.mu is held.
 func (u *Upstream) reoffer() {
 	if was := u.offer; was != nil {
-		u.offer = was.derive(u, u.def.Rules)
+		u.offer = was.derive(u, u.def.Tools)
 		u.announce(u.offer.differs(was))
 	}
 }

@@ -77,7 +77,7 @@ type offer struct {
 }
 
 // derive makes items of what was told.
-func (o *offer) derive(u *Upstream, rules Rules) *offer {
+func (o *offer) derive(u *Upstream, rules ToolRules) *offer {
 	n := &offer{told: o.told, says: o.says, cache: o.cache, problems: o.problems}
 	for k := range kinds {
 		seen := map[string]bool{}
@@ -104,7 +104,7 @@ func (o *offer) derive(u *Upstream, rules Rules) *offer {
 }
 
 // newItem returns an item without Raw where the rules leave it out, and a reason where it is broken.
-func newItem(u *Upstream, k Kind, raw json.RawMessage, rules Rules) (item *Item, reason string) {
+func newItem(u *Upstream, k Kind, raw json.RawMessage, rules ToolRules) (item *Item, reason string) {
 	item = &Item{Upstream: u, Kind: k}
 	name, ok := rawjson.String(rawjson.Lookup(raw, kindTable[k].key))
 	if item.Name = name; !ok || name == "" {
@@ -150,7 +150,7 @@ func twice(object json.RawMessage, name string) bool {
 }
 
 // tool returns a tool's definition with the rules, and a reason where it is broken.
-func (item *Item) tool(raw json.RawMessage, offered string, rules Rules) (json.RawMessage, string) {
+func (item *Item) tool(raw json.RawMessage, offered string, rules ToolRules) (json.RawMessage, string) {
 	input := rawjson.Lookup(raw, "inputSchema")
 	if input == nil || !rawjson.IsObject(input) {
 		return nil, "its inputSchema is no object"
@@ -177,7 +177,7 @@ func (item *Item) CheckHeaders(req *mcp.Request) error {
 	return item.headers.Check(req, rawjson.Lookup(req.Params, "arguments"))
 }
 
-func (r *Rules) offers(tool string) bool {
+func (r *ToolRules) offers(tool string) bool {
 	matches := func(pattern string) bool {
 		ok, err := path.Match(pattern, tool)
 		return ok || err != nil && pattern == tool

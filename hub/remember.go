@@ -23,7 +23,7 @@ func (u *Upstream) remembered() *offer {
 	if !ok || json.Unmarshal(raw, &m) != nil {
 		return nil // as if it had never been started
 	}
-	return (&offer{told: m.Told, says: m.Instructions, cache: m.Cache}).derive(u, u.def.Rules)
+	return (&offer{told: m.Told, says: m.Instructions, cache: m.Cache}).derive(u, u.def.Tools)
 }
 
 // remember keeps what was told by a server with that fingerprint for a later run, where it was told to the end.

@@ -150,7 +150,7 @@ func TestLostOverHTTP(t *testing.T) {
 		t.Run(string(tt.revision), func(t *testing.T) {
 			url, down := web(t)
 			h := start(t, hub.Options{Base: 10 * time.Millisecond, Cap: 20 * time.Millisecond, Ping: 20 * time.Millisecond, Logger: quiet},
-				hub.Definition{Name: "web", Target: url + tt.path, Options: client.Options{Revision: tt.revision}},
+				hub.Definition{Name: "web", Target: url + tt.path, Options: client.Options{Wire: client.Wire{Revision: tt.revision}}},
 				hub.Definition{Name: "other", Target: echo("other")})
 			settled(t, h)
 			u, since := h.Upstream("web"), h.Upstream("other").State().Since
@@ -174,7 +174,7 @@ func TestLostOverHTTP(t *testing.T) {
 // Limits that change hold from the next call on, and restart nothing.
 func TestLimitsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := server.New("s", "1", server.Options{Logger: quiet})
+		s := server.New("s", "1", &server.Options{Logger: quiet})
 		server.Tool(s, "echo", "Takes an hour.", func(ctx context.Context, _ struct{ Text string }) (string, error) {
 			for i := range 360 {
 				select {

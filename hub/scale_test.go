@@ -34,7 +34,7 @@ type search struct {
 func crowdOf(most time.Duration) (definitions []hub.Definition, longest time.Duration) {
 	delays := rand.New(rand.NewPCG(1, 2)) // the same ones each time
 	for i := range crowd {
-		s := server.New(fmt.Sprint("server ", i), "1", server.Options{Logger: quiet})
+		s := server.New(fmt.Sprint("server ", i), "1", &server.Options{Logger: quiet})
 		for k := range toolsEach {
 			server.Tool(s, fmt.Sprintf("search_issues_%02d", k), "Searches issues and pull requests in repositories that the user can see. Supports qualifiers such as is:open and label:bug.",
 				func(context.Context, search) (string, error) { return "", nil }, server.ToolOptions{Annotations: mcp.ReadOnly})

@@ -25,14 +25,14 @@ type tail struct {
 	events []Event        // the last maxTail count
 	part   []byte         // of the line that has not ended
 	since  int            // how many lines were written in the present attempt
-	stray  *doctor.Strays // what came on stdout that is no message, in the present attempt
+	stray  *doctor.StdoutTail // what came on stdout that is no message, in the present attempt
 }
 
 // begin begins an attempt.
 func (t *tail) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.since, t.stray = 0, new(doctor.Strays)
+	t.since, t.stray = 0, new(doctor.StdoutTail)
 }
 
 // attempt returns what has been written in the present attempt: to stderr, and to stdout what is no message.
@@ -104,7 +104,7 @@ func (t *tail) add(p []byte, whole bool) {
 		t.mu.Unlock()
 		return
 	}
-	line := d.mask(strings.ToValidUTF8(strings.TrimRight(string(t.part), "\r"), "\uFFFD"))
+	line := d.maskSecrets(strings.ToValidUTF8(strings.TrimRight(string(t.part), "\r"), "\uFFFD"))
 	t.part = t.part[:0]
 	e := Event{Time: time.Now(), Upstream: t.upstream.name, Kind: Wrote, Line: line}
 	t.put(e)

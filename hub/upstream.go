@@ -84,7 +84,7 @@ func (u *Upstream) begin() {
 // run is the one goroutine that changes the state.
 func (u *Upstream) run(ctx context.Context) {
 	defer close(u.done)
-	files := watching{upstream: u}
+	files := fileWatch{upstream: u}
 	defer files.close()
 	for ctx.Err() == nil {
 		u.mu.Lock()
@@ -93,7 +93,7 @@ func (u *Upstream) run(ctx context.Context) {
 		if status.Held() || status == Stopped {
 			paths = nil
 		}
-		files.aim(paths)
+		files.watchPaths(paths)
 		switch {
 		case status != Starting:
 			u.rest(ctx)

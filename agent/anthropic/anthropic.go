@@ -1,23 +1,27 @@
-// Package anthropic is the models of Anthropic, and of servers that speak the same Messages API, as an [agent.Model].
+// Package anthropic implements [agent.Model] for the models of Anthropic, and for servers that speak
+// the same Messages API.
 //
 //	model := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5", Key: os.Getenv("ANTHROPIC_API_KEY")})
 //	a := agent.New(model, toolbox)
 //
-// It reads no environment variables and no files: all it uses is in [Options]. Requests go through the official SDK, and are tried
-// again where that may help, as [Options.Retries] has it.
+// The package reads no environment variables and no files: [Options] holds all settings. A failed
+// request is sent again if that may help, see [Options.Retries].
 //
-// A conversation is sent as the API takes it, which is where it may differ from what was said:
+// The API refuses a whole request for one part that it does not take. So a conversation may be
+// sent differently from how it was held:
 //
-//   - results of tools come first in their message; a call's id or name that another provider has made, and this API does not take,
-//     is replaced, in the call and in its result;
-//   - what the model cannot read becomes a text that says what it was: sounds, binary resources, images of other types than JPEG,
-//     PNG, GIF and WebP or over [Options.MaxMedia], and all images of a failed call;
-//   - a tool whose name or schema cannot be made acceptable is left out, and [Options.Warn] says why;
-//   - what the model has thought goes back to the model that has thought it, unchanged and in its place, and to no other. Where the
-//     API does not take it any more, as after a change of the system prompt, it is left out, and Warn says so. It takes no thoughts
-//     that nothing stands behind in their message.
+//   - Results of tools come first in their message. An id or name of a call that another provider
+//     made and this API refuses is replaced, in the call and in its result.
+//   - Content that the model cannot read becomes a text that describes it: sounds, binary
+//     resources, images of other types than JPEG, PNG, GIF and WebP or over [Options.MaxMedia],
+//     and all images of a failed call.
+//   - A tool whose name or schema cannot be made acceptable is left out, and [Options.Warn] says why.
+//   - Thoughts go back to the model that thought them, unchanged and in their places, and to no
+//     other model. If the API stops accepting them, as after a change of the system prompt, they
+//     are left out, and Warn says so. Thoughts at the end of a message are left out.
 //
-// The system prompt, the tools and the end of the conversation are marked for the provider's prompt cache.
+// The system prompt, the tools and the end of the conversation are marked for the provider's
+// prompt cache.
 package anthropic
 
 import (
@@ -30,8 +34,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/modelhttp"
 )
@@ -45,43 +47,54 @@ const (
 	DefaultRetries   = 4
 )
 
-// Adaptive as [Options.Thinking] leaves it to the model how much it thinks; models from 4.6 on can do that.
+// apiVersion is the revision of the API that this package speaks.
+const apiVersion = "2023-06-01"
+
+// Adaptive as [Options.Thinking] leaves it to the model how much it thinks. Models from 4.6 on
+// can do that.
 const Adaptive = -1
 
-// minBudget is the least that the API takes as a budget, in tokens.
+// minBudget is the smallest thinking budget that the API takes, in tokens.
 const minBudget = 1024
 
-// Options configure a model. Model is required, and Key wherever the server asks for one.
+// Options configure a [Model]. Model is required, and Key if the server demands one.
 type Options struct {
+	// Model is the model's name.
 	Model string
-	// Key goes into the header X-Api-Key.
+	// Key is the API key, which goes into the header X-Api-Key.
 	Key string
-	// BaseURL is that of another server than [DefaultBaseURL]; the path v1/messages is added to it, where it does not end in /v1 or /v1/messages already, and
-	// its query goes with every request.
+	// BaseURL is the URL to which /v1/messages is added, default [DefaultBaseURL]. An ending /v1 or
+	// /v1/messages is accepted and removed. The URL's query goes with every request.
 	BaseURL string
 
-	// Window is how many tokens the model takes; default [DefaultWindow], and not known where there is a BaseURL.
+	// Window is the size of the model's context in tokens; default [DefaultWindow], or unknown with
+	// a BaseURL.
 	Window int
-	// MaxTokens bounds what a reply says, in tokens, thinking not counted; default [DefaultMaxTokens].
+	// MaxTokens limits a reply, in tokens, thinking not counted; default [DefaultMaxTokens].
 	MaxTokens int
-	// Thinking is how many tokens a reply may think, at least 1,024, or [Adaptive]; 0 is the model's default. A model that takes no
-	// budget is asked to think adaptively instead.
+	// Thinking is how many tokens a reply may think, at least 1,024, or [Adaptive]; 0 is the model's
+	// default. A model that takes no budget is asked to think adaptively instead.
 	Thinking int
-	// MaxMedia bounds an image, in bytes, default [DefaultMaxMedia]; negative: none is sent. Text says what has been left out.
+	// MaxMedia limits an image, in bytes, default [DefaultMaxMedia]; negative: none is sent. A text
+	// tells the model what has been left out.
 	MaxMedia int
-	// Retries is how often a request is sent again, where the connection fails or the server is busy (408, 409, 429, 5xx), after
-	// the time that it asks for, or 0.5, 1, 2, 4 and from then on 8 seconds; default [DefaultRetries], negative: never. It is not
-	// sent again where the server asks for more than two minutes, and no more than twice where there is no server at the address.
+	// Retries is how often a request is sent again after a connection error or if the server is
+	// busy (408, 409, 429, 5xx); default [DefaultRetries], negative: never. The delay is the time
+	// that the server asks for, or 0.5, 1, 2, 4 and from then on 8 seconds. A request is not sent
+	// again if the server asks for more than two minutes, and at most twice if nothing listens at
+	// the address.
 	Retries int
 
-	// HTTPClient default: [http.DefaultClient].
+	// HTTPClient sends the requests, default [http.DefaultClient]. Its Timeout bounds a reply as a
+	// whole.
 	HTTPClient *http.Client
-	// Warn is told what has been left out of a request, once for each tool and reason, and once a reply that a request is sent again.
-	// It may be called concurrently. nil: replies tell, as [agent.Delta] has it.
-	Warn func(string)
+	// Warn gets messages for the user: what has been left out of a request, once for each tool and
+	// reason, and once a reply that a request is sent again. It may be called concurrently. nil:
+	// the messages come as [agent.Delta] notices.
+	Warn func(text string)
 }
 
-func (o *Options) complete() {
+func (o *Options) setDefaults() {
 	o.BaseURL = modelhttp.BaseURL(o.BaseURL, "/v1/messages", "/v1")
 	if strings.TrimRight(o.BaseURL, "/") == DefaultBaseURL {
 		o.BaseURL = ""
@@ -100,88 +113,72 @@ func (o *Options) complete() {
 	}
 }
 
-// Model is a model of Anthropic's, or of a server that is like it. It is safe for concurrent use.
+// Model is a model of one server. It is safe for concurrent use.
 type Model struct {
 	opts     Options
-	messages sdk.MessageService
-	adaptive atomic.Bool // the model takes no budget for its thoughts
+	client   *modelhttp.Client
+	adaptive atomic.Bool // the model takes no thinking budget
 
-	mu        sync.Mutex // guards all below
-	prepared  map[string]prepared
+	mu        sync.Mutex // guards the fields below
+	prepared  map[string]preparedTool
 	warned    map[string]bool
-	notices   []string        // that the next piece of a reply tells
-	forgotten map[string]bool // thoughts that the API does not take any more
+	notices   []string        // for the next reply to yield
+	forgotten map[string]bool // reasoning that the API does not accept any more
 }
 
 var _ agent.Model = (*Model)(nil)
 
-// New returns a model. It calls nothing yet: a wrong key or name is an error of the first reply. Errors say what to do; those of the
-// API wrap the SDK's *Error.
+// New returns a model. It sends nothing: a wrong key or name shows as the error of the first reply.
 func New(o Options) *Model {
-	o.complete()
-	// Not sdk.NewClient, which would look for keys in the environment and in files.
-	options := []option.RequestOption{option.WithHTTPClient(o.HTTPClient), option.WithMaxRetries(o.Retries)}
-	if o.BaseURL == "" {
-		options = append(options, option.WithEnvironmentProduction())
-	} else {
-		options = append(options, option.WithBaseURL(o.BaseURL))
-		options = append(options, modelhttp.Query(o.BaseURL, option.WithQueryAdd)...)
+	o.setDefaults()
+	m := &Model{opts: o, prepared: map[string]preparedTool{}, warned: map[string]bool{}, forgotten: map[string]bool{}}
+	m.client = &modelhttp.Client{
+		URL:    modelhttp.JoinURL(cmp.Or(o.BaseURL, DefaultBaseURL), "/v1/messages"),
+		Header: http.Header{"Anthropic-Version": {apiVersion}}, HTTP: o.HTTPClient, Retries: o.Retries,
+		Place: m.place(), Kind: "Anthropic messages", Advice: advice, Mask: m.maskSecrets, EventsOf: eventsOfMessage,
 	}
 	if o.Key != "" {
-		options = append(options, option.WithAPIKey(o.Key))
+		m.client.Header.Set("X-Api-Key", o.Key)
 	}
-	m := &Model{opts: o, messages: sdk.NewMessageService(options...),
-		prepared: map[string]prepared{}, warned: map[string]bool{}, forgotten: map[string]bool{}}
-	m.adaptive.Store(slices.Contains(unbudgeted, o.Model))
+	m.adaptive.Store(slices.Contains(adaptiveModels, o.Model))
 	return m
 }
 
-// unbudgeted are models for which the SDK writes to standard error where a budget is asked for.
-var unbudgeted = []string{"claude-opus-4-6", "claude-mythos-preview"}
+// adaptiveModels are models for which a thinking budget is deprecated, but not refused.
+var adaptiveModels = []string{"claude-opus-4-6", "claude-mythos-preview"}
 
 // Window implements [agent.Model].
 func (m *Model) Window() int { return max(0, m.opts.Window) }
 
-// Name is the model's name.
+// Name returns the model's name.
 func (m *Model) Name() string { return m.opts.Model }
 
-// Reply implements [agent.Model]. A reply that has reached the bound of its length is a message with Cut, without the call that it
-// was in; one that is refused is an error, [ErrRefused], behind what has been said.
+// Reply implements [agent.Model]. If the reply has reached the limit of its length, the message has
+// Cut set, and the call that was being written is left out. A reply that the provider's safeguards
+// end is an error that wraps [ErrRefused], after the deltas so far.
 func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
 		r := &reply{Model: m, ctx: ctx, yield: yield}
-		r.watch = &modelhttp.Watch{Place: m.place(), Of: "Anthropic messages", Advice: advice, Retries: m.opts.Retries, Mask: m.hide,
-			Whole: events, Tell: r.trouble}
 		r.run(c)
 	}
 }
 
-// trouble tells what goes wrong while it does. It reports whether somebody still listens.
-func (r *reply) trouble(text string) bool {
-	if r.opts.Warn != nil {
-		r.opts.Warn(text)
-		return true
-	}
-	r.left = !r.yield(agent.Delta{Notice: text}, nil)
-	return !r.left
-}
-
-// warn says something, unless it has been said before.
-func (m *Model) warn(what string) {
+// warnOnce tells the user text, unless it has been told before.
+func (m *Model) warnOnce(text string) {
 	m.mu.Lock()
-	said := m.warned[what]
-	m.warned[what] = true
-	if !said && m.opts.Warn == nil {
-		m.notices = append(m.notices, what)
+	known := m.warned[text]
+	m.warned[text] = true
+	if !known && m.opts.Warn == nil {
+		m.notices = append(m.notices, text)
 	}
 	m.mu.Unlock()
-	if !said && m.opts.Warn != nil {
-		m.opts.Warn(what)
+	if !known && m.opts.Warn != nil {
+		m.opts.Warn(text)
 	}
 }
 
-// untold returns the notices that no reply has told yet.
-func (m *Model) untold() []string {
+// takeNotices returns the notices that no reply has yielded yet.
+func (m *Model) takeNotices() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	notices := m.notices

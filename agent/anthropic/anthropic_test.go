@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/agent/anthropic"
 	"github.com/dowel-mcp/dowel/internal/modelserver"
@@ -36,7 +35,7 @@ func failure(m agent.Model) (err error) {
 	return err
 }
 
-// Errors are those of this package, or wrap the SDK's.
+// Errors are those of this package, or wrap the server's.
 func TestErrors(t *testing.T) {
 	_, o := serve(t, modelserver.Turn{Stop: "refusal"}, modelserver.Turn{Stop: "model_context_window_exceeded"},
 		modelserver.Turn{Fail: &modelserver.Failure{Status: 400, Message: "input length and `max_tokens` exceed context limit: 1 + 2 > 2"}},
@@ -48,7 +47,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	err := failure(m)
-	if api, ok := errors.AsType[*sdk.Error](err); !ok || api.StatusCode != 429 || errors.Is(err, agent.ErrContextLength) || !strings.Contains(err.Error(), "wait") {
+	if api, ok := errors.AsType[*anthropic.Error](err); !ok || api.Status != 429 || errors.Is(err, agent.ErrContextLength) || !strings.Contains(err.Error(), "wait") {
 		t.Errorf("%v", err)
 	}
 }

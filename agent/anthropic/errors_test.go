@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/agent/anthropic"
 	"github.com/dowel-mcp/dowel/internal/modelserver"
@@ -86,8 +86,8 @@ func TestKeyIsMasked(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "verysecret") || !strings.Contains(err.Error(), "****") {
 			t.Errorf("got %v", err)
 		}
-		if api, ok := errors.AsType[*sdk.Error](err); ok && api.StatusCode == 401 && strings.Contains(api.RawJSON(), "verysecret") {
-			t.Errorf("the SDK's error holds %s", api.RawJSON())
+		if api, ok := errors.AsType[*anthropic.Error](err); ok && strings.Contains(fmt.Sprintf("%+v", *api), "verysecret") {
+			t.Errorf("the server's error holds %+v", *api)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// combined are the keywords that the API does not take at the top of a schema; $ref hides what it wants to see there.
-var combined = []string{"$ref", "allOf", "anyOf", "oneOf"}
+// topKeywords are the keywords that the API does not take at the top of a schema; $ref hides what it wants to see there.
+var topKeywords = []string{"$ref", "allOf", "anyOf", "oneOf"}
 
 // maxNesting bounds how deep combinations are followed.
 const maxNesting = 16
@@ -23,12 +23,12 @@ const (
 
 var errTooCombined = fmt.Errorf("the combinations and references at the top of its schema come to more than %d schemas, or are too long together: simplify it", maxShapes)
 
-// flatten moves the properties of combinations to the top, required where all alternatives require them. What that loses is said in
+// flattenTop moves the properties of combinations to the top, required where all alternatives require them. What that loses is said in
 // the description, so that the model knows it; the server checks it anyhow.
-func (d *definition) flatten() error {
-	d.inline()
+func (d *definition) flattenTop() error {
+	d.inlineRef()
 	lost := map[string]json.RawMessage{}
-	for _, key := range combined {
+	for _, key := range topKeywords {
 		if part, ok := d.schema[key]; ok {
 			lost[key] = part
 		}
@@ -36,31 +36,31 @@ func (d *definition) flatten() error {
 	if len(lost) == 0 {
 		return nil
 	}
-	w := walk{definition: d, targets: map[string]map[string]json.RawMessage{}}
-	s := w.shape(d.schema, maxNesting)
-	if w.spent() {
+	w := schemaWalker{definition: d, resolved: map[string]map[string]json.RawMessage{}}
+	s := w.shapeOf(d.schema, maxNesting)
+	if w.isExhausted() {
 		return errTooCombined
 	}
-	d.drop(combined...)
+	d.dropKeywords(topKeywords...)
 	if len(s.properties) > 0 {
-		d.schema["properties"] = encode(s.properties)
+		d.schema["properties"] = encodeJSON(s.properties)
 	}
 	if len(s.required) > 0 {
 		slices.Sort(s.required)
-		d.schema["required"] = encode(slices.Compact(s.required))
+		d.schema["required"] = encodeJSON(slices.Compact(s.required))
 	}
-	if !s.whole {
-		d.description = strings.TrimSpace(fmt.Sprintf("%s\n\nThe arguments have to be valid against this JSON Schema, too: %s", d.description, encode(lost)))
+	if !s.complete {
+		d.description = strings.TrimSpace(fmt.Sprintf("%s\n\nThe arguments have to be valid against this JSON Schema, too: %s", d.description, encodeJSON(lost)))
 	}
 	return nil
 }
 
-// inline puts what the schema refers to into its place, where nothing else is said beside the reference. Generators put all but the
+// inlineRef puts what the schema refers to into its place, where nothing else is said beside the reference. Generators put all but the
 // reference into the definitions.
-func (d *definition) inline() {
+func (d *definition) inlineRef() {
 	for range maxNesting {
-		w := walk{definition: d, targets: map[string]map[string]json.RawMessage{}} // a new one, as the schema is another each time
-		target := w.target(d.schema["$ref"])
+		w := schemaWalker{definition: d, resolved: map[string]map[string]json.RawMessage{}} // a new one, as the schema is another each time
+		target := w.resolveRef(d.schema["$ref"])
 		for key := range target {
 			if _, ok := d.schema[key]; ok && key != "$ref" {
 				return
@@ -69,98 +69,98 @@ func (d *definition) inline() {
 		if target == nil {
 			return
 		}
-		d.drop("$ref")
+		d.dropKeywords("$ref")
 		maps.Copy(d.schema, target)
 	}
 }
 
-// walk follows combinations.
-type walk struct {
+// schemaWalker follows combinations.
+type schemaWalker struct {
 	*definition
-	shapes, read int
-	path         []string // the references that lead to where it is
-	targets      map[string]map[string]json.RawMessage
+	shapeCount, bytesRead int
+	path                  []string // the references that lead to where it is
+	resolved              map[string]map[string]json.RawMessage
 }
 
-// spent reports whether it has come to its bounds. What it returns from then on is of no use.
-func (w *walk) spent() bool { return w.shapes > maxShapes || w.read > maxRead }
+// isExhausted reports whether it has come to its bounds. What it returns from then on is of no use.
+func (w *schemaWalker) isExhausted() bool { return w.shapeCount > maxShapes || w.bytesRead > maxRead }
 
 // shape is what a schema says of an object's properties.
 type shape struct {
 	properties map[string]json.RawMessage
 	required   []string
-	whole      bool // it says nothing else
+	complete   bool // it says nothing else
 }
 
-// plain are the keywords that a shape holds, or that bind nothing.
-var plain = []string{"type", "properties", "required", "title", "description", "$defs", "definitions", "$ref", "allOf", "$comment", "examples", "default"}
+// shapeKeywords are the keywords that a shape holds, or that bind nothing.
+var shapeKeywords = []string{"type", "properties", "required", "title", "description", "$defs", "definitions", "$ref", "allOf", "$comment", "examples", "default"}
 
-func (w *walk) shape(schema map[string]json.RawMessage, depth int) shape {
-	s := shape{properties: map[string]json.RawMessage{}, whole: true}
-	w.shapes++
+func (w *schemaWalker) shapeOf(schema map[string]json.RawMessage, depth int) shape {
+	s := shape{properties: map[string]json.RawMessage{}, complete: true}
+	w.shapeCount++
 	for key, value := range schema {
-		w.read += len(value)
-		if !slices.Contains(plain, key) && depth != maxNesting { // at the top, what is not moved stays
-			s.whole = false
+		w.bytesRead += len(value)
+		if !slices.Contains(shapeKeywords, key) && depth != maxNesting { // at the top, what is not moved stays
+			s.complete = false
 		}
 	}
-	if depth == 0 || w.spent() {
-		s.whole = false
+	if depth == 0 || w.isExhausted() {
+		s.complete = false
 		return s
 	}
-	maps.Copy(s.properties, objectOf(schema["properties"]))
+	maps.Copy(s.properties, parseObject(schema["properties"]))
 	if json.Unmarshal(schema["required"], &s.required) != nil {
 		s.required = nil
 	}
 	if ref, ok := schema["$ref"]; ok {
-		s.and(w.reference(ref, depth-1))
+		s.mergeShape(w.shapeOfRef(ref, depth-1))
 	}
-	for _, part := range listOf(schema["allOf"]) {
-		s.and(w.shape(part, depth-1))
+	for _, part := range parseList(schema["allOf"]) {
+		s.mergeShape(w.shapeOf(part, depth-1))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if parts := listOf(schema[key]); len(parts) > 0 {
-			s.and(w.alternatives(parts, depth-1))
-			s.whole = false
+		if parts := parseList(schema[key]); len(parts) > 0 {
+			s.mergeShape(w.shapeOfAny(parts, depth-1))
+			s.complete = false
 		}
 	}
 	return s
 }
 
-// reference is the shape of what a reference points to. One that leads back to itself adds nothing.
-func (w *walk) reference(ref json.RawMessage, depth int) shape {
+// shapeOfRef is the shape of what a reference points to. One that leads back to itself adds nothing.
+func (w *schemaWalker) shapeOfRef(ref json.RawMessage, depth int) shape {
 	at := string(ref)
-	target := w.target(ref)
+	target := w.resolveRef(ref)
 	if target == nil || slices.Contains(w.path, at) {
 		return shape{}
 	}
 	w.path = append(w.path, at)
 	defer func() { w.path = w.path[:len(w.path)-1] }()
-	return w.shape(target, depth)
+	return w.shapeOf(target, depth)
 }
 
-// and adds what another shape demands.
-func (s *shape) and(o shape) {
+// mergeShape adds what another shape demands.
+func (s *shape) mergeShape(o shape) {
 	for name, property := range o.properties {
 		own, ok := s.properties[name]
 		if ok && string(own) != string(property) {
-			s.whole = false // the own one stays
+			s.complete = false // the own one stays
 			continue
 		}
 		s.properties[name] = property
 	}
 	s.required = append(s.required, o.required...)
-	s.whole = s.whole && o.whole
+	s.complete = s.complete && o.complete
 }
 
-// alternatives has the properties of all, each in all its forms, and requires what all require.
-func (w *walk) alternatives(parts []map[string]json.RawMessage, depth int) shape {
+// shapeOfAny has the properties of all, each in all its forms, and requires what all require.
+func (w *schemaWalker) shapeOfAny(parts []map[string]json.RawMessage, depth int) shape {
 	all := shape{properties: map[string]json.RawMessage{}}
 	forms := map[string][]json.RawMessage{}
 	requiring := map[string]int{}
 	for _, part := range parts {
-		s := w.shape(part, depth)
-		if w.spent() {
+		s := w.shapeOf(part, depth)
+		if w.isExhausted() {
 			return all
 		}
 		for name, property := range s.properties {
@@ -181,13 +181,13 @@ func (w *walk) alternatives(parts []map[string]json.RawMessage, depth int) shape
 	for name, f := range forms {
 		all.properties[name] = f[0]
 		if len(f) > 1 {
-			all.properties[name] = encode(map[string]any{"anyOf": f})
+			all.properties[name] = encodeJSON(map[string]any{"anyOf": f})
 		}
 	}
 	return all
 }
 
-func listOf(data json.RawMessage) (list []map[string]json.RawMessage) {
+func parseList(data json.RawMessage) (list []map[string]json.RawMessage) {
 	if json.Unmarshal(data, &list) != nil {
 		return nil
 	}
@@ -197,8 +197,8 @@ func listOf(data json.RawMessage) (list []map[string]json.RawMessage) {
 // maxPointer bounds how deep within the schema a reference may point.
 const maxPointer = 16
 
-// keysOf are those on the way to what a reference within the schema points to; nil for any other.
-func keysOf(ref json.RawMessage) []string {
+// pointerKeys are those on the way to what a reference within the schema points to; nil for any other.
+func pointerKeys(ref json.RawMessage) []string {
 	var pointer string
 	if json.Unmarshal(ref, &pointer) != nil || !strings.HasPrefix(pointer, "#/") || strings.Count(pointer, "/") > maxPointer {
 		return nil
@@ -210,16 +210,16 @@ func keysOf(ref json.RawMessage) []string {
 	return keys
 }
 
-// target is what a reference points to; nil where that is not in the schema. Each part of the schema is read once.
-func (w *walk) target(ref json.RawMessage) map[string]json.RawMessage {
+// resolveRef is what a reference points to; nil where that is not in the schema. Each part of the schema is read once.
+func (w *schemaWalker) resolveRef(ref json.RawMessage) map[string]json.RawMessage {
 	at, way := w.schema, ""
-	for _, key := range keysOf(ref) {
+	for _, key := range pointerKeys(ref) {
 		way += "/" + strconv.Quote(key)
-		next, known := w.targets[way]
+		next, known := w.resolved[way]
 		if !known {
-			w.read += len(at[key])
-			next = objectOf(at[key])
-			w.targets[way] = next
+			w.bytesRead += len(at[key])
+			next = parseObject(at[key])
+			w.resolved[way] = next
 		}
 		at = next
 	}

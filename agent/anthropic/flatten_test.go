@@ -49,7 +49,7 @@ func TestFlattenBounded(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			began := time.Now()
-			p := prepare(mcp.Tool{Name: "tool", InputSchema: json.RawMessage(tt.schema)})
+			p := applyRules(mcp.Tool{Name: "tool", InputSchema: json.RawMessage(tt.schema)})
 			t.Logf("%d bytes in %v", len(tt.schema), time.Since(began))
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("it took %v", took)
@@ -63,7 +63,7 @@ func TestFlattenBounded(t *testing.T) {
 
 // What refers to itself among others still gives its properties.
 func TestFlattenCircle(t *testing.T) {
-	p := prepare(mcp.Tool{Name: "tool", InputSchema: json.RawMessage(`{"$defs":{"a":{"properties":{"x":{"type":"string"}},"required":["x"],"allOf":[{"$ref":"#/$defs/b"}]},
+	p := applyRules(mcp.Tool{Name: "tool", InputSchema: json.RawMessage(`{"$defs":{"a":{"properties":{"x":{"type":"string"}},"required":["x"],"allOf":[{"$ref":"#/$defs/b"}]},
 		"b":{"properties":{"y":{}},"allOf":[{"$ref":"#/$defs/a"}]}},"allOf":[{"$ref":"#/$defs/a"}]}`)})
 	if p.tool == nil {
 		t.Fatal(p.why)

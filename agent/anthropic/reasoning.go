@@ -2,33 +2,43 @@ package anthropic
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
 )
 
-// reasoning is the form of [agent.Message.Reasoning]: what a model has thought, and whatever else stood in its reply that is neither
-// text nor a call. Signatures hold for the model that has made them.
+// reasoning is the form of [agent.Message.Reasoning]: the blocks of a reply that are neither text
+// nor calls, mostly thoughts. The signature of a thought is valid for the model that made it.
 type reasoning struct {
-	Provider string `json:"provider"`
-	Model    string `json:"model"`
-	Blocks   []kept `json:"blocks"`
+	Provider string          `json:"provider"`
+	Model    string          `json:"model"`
+	Blocks   []returnedBlock `json:"blocks"`
 }
 
 const provider = "anthropic"
 
-func (m *Model) reasoning(blocks []kept) json.RawMessage {
+// returnedBlock is a block that goes back to the API as it came.
+type returnedBlock struct {
+	Before int             `json:"before"` // the index in the message's content before which it stood
+	Block  json.RawMessage `json:"block"`
+}
+
+// isThought reports whether the block is a thought, rather than a tool that runs at the provider's.
+func (b returnedBlock) isThought() bool {
+	var head struct{ Type string }
+	return json.Unmarshal(b.Block, &head) == nil && strings.HasSuffix(head.Type, "thinking")
+}
+
+func (m *Model) encodeReasoning(blocks []returnedBlock) json.RawMessage {
 	if len(blocks) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(reasoning{provider, m.opts.Model, blocks})
-	if err != nil {
-		panic(err) // blocks are JSON that has been read
-	}
-	return data
+	return encodeJSON(reasoning{provider, m.opts.Model, blocks})
 }
 
-// thoughts are what is sent back of a message's reasoning: nothing of another model's.
-func (m *Model) thoughts(data json.RawMessage) []kept {
+// returnedBlocks returns the blocks of a message's reasoning that go back to the API; none if
+// another model made them.
+func (m *Model) returnedBlocks(data json.RawMessage) []returnedBlock {
 	var r reasoning
 	if len(data) == 0 || json.Unmarshal(data, &r) != nil || r.Provider != provider || r.Model != m.opts.Model {
 		return nil
@@ -41,16 +51,17 @@ func (m *Model) thoughts(data json.RawMessage) []kept {
 	return r.Blocks
 }
 
-// forget leaves all that has been thought so far out of what is sent from now on. It returns whether there was anything.
-func (m *Model) forget(messages []agent.Message) (any bool) {
+// forgetThoughts leaves the thoughts in messages out of all later requests. It reports whether the
+// messages hold any.
+func (m *Model) forgetThoughts(messages []agent.Message) (found bool) {
 	for _, msg := range messages {
-		if len(m.thoughts(msg.Reasoning)) == 0 {
+		if len(m.returnedBlocks(msg.Reasoning)) == 0 {
 			continue
 		}
 		m.mu.Lock()
 		m.forgotten[string(msg.Reasoning)] = true
 		m.mu.Unlock()
-		any = true
+		found = true
 	}
-	return any
+	return found
 }

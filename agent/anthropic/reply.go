@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,197 +11,224 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/modelhttp"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxPauses bounds how often a reply that the API has paused is taken up again.
+// maxPauses bounds how often a reply that the API has paused is continued.
 const maxPauses = 10
 
-// reply is one reply on its way.
+// reply is one reply in progress. It takes more than one request if the API pauses it, or if the
+// first request is changed after an error.
 type reply struct {
 	*Model
-	ctx   context.Context
-	yield func(agent.Delta, error) bool
-	began bool // something has been said
-	left  bool // nobody listens any more
-	said  int  // characters
-	watch *modelhttp.Watch
+	ctx        context.Context
+	yield      func(agent.Delta, error) bool
+	started    bool // text or thoughts have been yielded
+	left       bool // the listener has left: yield must not be called again
+	notified   bool // the user knows that a request is sent again
+	characters int  // of the text so far
 
-	content []mcp.Content
-	kept    []kept
-	usage   agent.Usage
-	cut     bool // it has reached the bound of its length
+	content  []mcp.Content
+	returned []returnedBlock
+	usage    agent.Usage
+	cut      bool // the reply has reached the limit of its length
 }
 
 func (r *reply) run(c agent.Conversation) {
-	err := r.ask(c)
-	for r.mend(err, c) {
-		err = r.ask(c)
+	err := r.requestReply(c)
+	for r.adaptTo(err, c) {
+		err = r.requestReply(c)
 	}
-	r.notice()
+	r.yieldNotices()
 	switch {
 	case r.left:
 	case err != nil:
 		r.yield(agent.Delta{}, err)
 	default:
-		r.yield(agent.Delta{Message: r.message()}, nil)
+		r.yield(agent.Delta{Message: r.currentMessage()}, nil)
 	}
 }
 
-// notice tells what is to be noticed of the request.
-func (r *reply) notice() {
-	for _, text := range r.untold() {
-		if r.left = r.left || !r.yield(agent.Delta{Notice: text}, nil); r.left {
+// yieldDelta yields d and reports whether the listener is still there.
+func (r *reply) yieldDelta(d agent.Delta) bool {
+	r.left = r.left || !r.yield(d, nil)
+	return !r.left
+}
+
+// yieldNotices yields the notices of [Model.warnOnce].
+func (r *reply) yieldNotices() {
+	for _, text := range r.takeNotices() {
+		if !r.yieldDelta(agent.Delta{Notice: text}) {
 			return
 		}
 	}
 }
 
-func (r *reply) message() *agent.Message {
-	return &agent.Message{Role: mcp.RoleAssistant, Content: r.content, Reasoning: r.reasoning(r.kept), Usage: &r.usage, Cut: r.cut}
+// tellRetry tells the user, once a reply, that a request is sent again. It reports whether the
+// listener is still there.
+func (r *reply) tellRetry(text string) bool {
+	if r.notified {
+		return true
+	}
+	r.notified = true
+	if r.opts.Warn != nil {
+		r.opts.Warn(text)
+		return true
+	}
+	return r.yieldDelta(agent.Delta{Notice: text})
 }
 
-// mend reports whether the request can be made again, since what the API had against it has been changed.
-func (r *reply) mend(err error, c agent.Conversation) bool {
-	if err == nil || r.began || r.left {
+func (r *reply) currentMessage() *agent.Message {
+	return &agent.Message{Role: mcp.RoleAssistant, Content: r.content, Reasoning: r.encodeReasoning(r.returned), Usage: &r.usage, Cut: r.cut}
+}
+
+// adaptTo reports whether the request should be made again, because the cause of err has been
+// removed: a thinking budget that the model does not take, or thoughts that it does not accept.
+func (r *reply) adaptTo(err error, c agent.Conversation) bool {
+	var refused *Error
+	if r.started || r.left || !errors.As(err, &refused) {
 		return false
 	}
-	switch why := refusal(err); {
+	switch why := refused.Message; {
 	case strings.Contains(why, "thinking.type") && r.opts.Thinking > 0 && r.adaptive.CompareAndSwap(false, true):
-		r.warn(r.opts.Model + " takes no budget for its thoughts, and is left to decide how much it thinks")
+		r.warnOnce(r.opts.Model + " takes no budget for its thoughts, and is left to decide how much it thinks")
 		return true
 	case strings.Contains(why, "thinking` block") || strings.Contains(why, "thinking.signature") || strings.Contains(why, "`redacted_thinking` blocks"):
-		if r.forget(c.Messages) {
-			r.warn("what the model has thought so far is not accepted any more, and left out: " + why)
+		if r.forgetThoughts(c.Messages) {
+			r.warnOnce("what the model has thought so far is not accepted any more, and left out: " + why)
 			return true
 		}
 	}
 	return false
 }
 
-// ask makes the request, and goes on with the reply as long as the API pauses it.
-func (r *reply) ask(c agent.Conversation) error {
-	request := r.request(c)
-	said := request.Messages
+// requestReply asks for the reply, and continues it as long as the API pauses it.
+func (r *reply) requestReply(c agent.Conversation) error {
+	request := r.messagesRequest(c)
+	turns := request.Messages
 	for range maxPauses {
-		stop, err := r.stream(request)
+		msg, err := r.streamAnswer(request)
 		if err != nil || r.left {
 			return err
 		}
-		if stop.StopReason != sdk.StopReasonPauseTurn {
-			return r.stopped(stop)
+		if msg.stopReason != "pause_turn" {
+			return explainStop(msg.stopReason, msg.explanation)
 		}
-		so := turns{Model: r.Model, seen: map[string]bool{}}
-		so.add(sdk.MessageParamRoleAssistant, so.assistant(*r.message()))
-		request.Messages = append(said[:len(said):len(said)], so.all...)
+		w := turnWriter{Model: r.Model, sentIDs: map[string]bool{}}
+		w.addTurn(roleAssistant, w.assistantBlocks(*r.currentMessage()))
+		request.Messages = append(turns[:len(turns):len(turns)], w.turns...)
 	}
 	return errors.New("the model has paused its reply too often: ask for less at a time")
 }
 
-// stream reads one answer.
-func (r *reply) stream(request sdk.MessageNewParams) (msg sdk.Message, err error) {
-	s := r.messages.NewStreaming(r.ctx, request, option.WithMiddleware(r.watch.Do))
+// streamAnswer sends one request, yields the deltas of its answer, and adds the answer to the reply.
+func (r *reply) streamAnswer(request *messagesRequest) (msg streamedMessage, err error) {
+	s, err := r.client.Post(r.ctx, encodeJSON(request), r.tellRetry)
+	if errors.Is(err, modelhttp.ErrStopped) {
+		return msg, nil
+	}
+	if err != nil {
+		return msg, r.explain(r.ctx, r.characters, err)
+	}
 	defer s.Close()
-	began, ended, notJSON := false, false, map[int64]json.RawMessage{}
-	for !ended && s.Next() {
-		event := s.Current()
-		began = began || event.Type == "message_start"
-		if i := event.Index; event.Type == "content_block_stop" && i >= 0 && i < int64(len(msg.Content)) {
-			if input := msg.Content[i].Input; len(input) > 0 && !json.Valid(input) {
-				notJSON[i] = input
+	for started := false; ; {
+		e, err := nextEvent(s)
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // a reply ends with message_stop
+			if !started {
+				err = s.EmptyError()
 			}
 		}
-		if err := msg.Accumulate(event); err != nil {
-			return msg, &failure{fmt.Sprintf("the answer of %s is not as the Messages API has it: %s", r.place(), advice), err}
+		if err != nil {
+			return msg, r.explain(r.ctx, r.characters, err)
 		}
-		if !r.tell(event) {
+		started = started || e.Type == "message_start"
+		if err := msg.addEvent(e); err != nil {
+			return msg, fmt.Errorf("the answer of %s is not as the Messages API has it: %s: %w", r.place(), advice, err)
+		}
+		if !r.yieldEvent(e, &msg) {
 			return msg, nil
 		}
-		if event.Type == "content_block_start" {
-			begin(&msg)
+		if e.Type == "message_stop" {
+			r.addMessage(&msg)
+			return msg, nil
 		}
-		ended = event.Type == "message_stop"
 	}
-	switch {
-	case r.ctx.Err() != nil && !ended:
-		return msg, context.Cause(r.ctx)
-	case s.Err() != nil && !ended:
-		return msg, r.explain(s.Err())
-	case !ended && !began:
-		return msg, r.explain(r.watch.Empty())
-	case !ended:
-		return msg, r.explain(io.ErrUnexpectedEOF)
-	}
-	r.take(msg, notJSON)
-	return msg, nil
 }
 
-// tell passes on what is said.
-func (r *reply) tell(event sdk.MessageStreamEventUnion) bool {
-	d := agent.Delta{}
-	switch event.Type + " " + event.Delta.Type {
-	case "content_block_delta text_delta":
-		d.Text = event.Delta.Text
-	case "content_block_delta thinking_delta":
-		d.Reasoning = event.Delta.Thinking
-	case "content_block_start ":
-		d.Text, d.Reasoning = event.ContentBlock.Text, event.ContentBlock.Thinking // empty, but for servers that send a block at once
+// nextEvent returns the next event of a reply. Its name must be given, which tells the events of
+// this API from those of others. The error is the server's if the stream has one.
+func nextEvent(s *modelhttp.Stream) (*streamEvent, error) {
+	for {
+		event, err := s.Next()
+		if err != nil {
+			return nil, err
+		}
+		switch event.Name {
+		case "", "ping":
+			continue
+		case "error":
+			return nil, s.ReadError(event.Data)
+		}
+		e := new(streamEvent)
+		return e, s.Decode(event.Data, e)
+	}
+}
+
+// yieldEvent yields the text and the thoughts of an event. It reports whether the listener is still there.
+func (r *reply) yieldEvent(e *streamEvent, msg *streamedMessage) bool {
+	var d agent.Delta
+	switch e.Type {
+	case "content_block_delta":
+		switch e.Delta.Type {
+		case "text_delta":
+			d.Text = e.Delta.Text
+		case "thinking_delta":
+			d.Reasoning = e.Delta.Thinking
+		}
+	case "content_block_start": // its block is empty, except from servers that send a block at once
+		b := msg.blocks[len(msg.blocks)-1]
+		d.Text, d.Reasoning = b.text.String(), b.thinking.String()
 	}
 	if d.Text == "" && d.Reasoning == "" {
 		return true
 	}
-	r.began = true
-	r.said += utf8.RuneCountInString(d.Text)
-	r.left = !r.yield(d, nil)
-	return !r.left
+	r.started = true
+	r.characters += utf8.RuneCountInString(d.Text)
+	return r.yieldDelta(d)
 }
 
-// id is that of a call, or one that is made where there is none, or another call of the reply has it.
-func (r *reply) id(own string) string {
-	if own == "" || slices.ContainsFunc(r.content, func(c mcp.Content) bool { return c.ToolUse != nil && c.ToolUse.ID == own }) {
-		return "call_" + rand.Text()
-	}
-	return own
-}
-
-// begin makes the last block of a message ready for its pieces: what stands in the place of an empty input, as servers exist that
-// send null or an empty string, would come before them.
-func begin(msg *sdk.Message) {
-	block := &msg.Content[len(msg.Content)-1]
-	if input := string(block.Input); block.Type == "tool_use" && (input == "null" || input == `""`) {
-		block.Input = json.RawMessage("{}")
-	}
-}
-
-// take adds an answer to the reply. A call that ends one that was cut off is left out, as its input may not be whole: what is
-// missing of it does not always show.
-func (r *reply) take(msg sdk.Message, notJSON map[int64]json.RawMessage) {
-	r.cut = msg.StopReason == sdk.StopReasonMaxTokens
-	for i, block := range msg.Content {
-		switch block.Type {
+// addMessage adds an answer to the reply. If the answer was cut off, a call at its end is left out:
+// its input may be incomplete even if it is an object.
+func (r *reply) addMessage(msg *streamedMessage) {
+	r.cut = msg.stopReason == "max_tokens"
+	for i, b := range msg.blocks {
+		switch b.kind {
 		case "text":
-			if block.Text != "" {
-				r.content = append(r.content, mcp.Text(block.Text))
+			if b.text.Len() > 0 {
+				r.content = append(r.content, mcp.Text(b.text.String()))
 			}
 		case "tool_use":
-			if r.cut && i == len(msg.Content)-1 {
+			if r.cut && i == len(msg.blocks)-1 {
 				continue
 			}
-			input := object(block.Input)
-			if bad := notJSON[int64(i)]; bad != nil {
-				input, _ = json.Marshal(string(bad)) // a string always can be
-			}
-			r.content = append(r.content, mcp.UseTool(r.id(block.ID), cmp.Or(block.Name, "unknown"), input))
+			r.content = append(r.content, mcp.UseTool(r.uniqueCallID(b.id), cmp.Or(b.name, "unknown"), b.callInput()))
 		default:
-			r.kept = append(r.kept, kept{len(r.content), json.RawMessage(block.RawJSON())})
+			r.returned = append(r.returned, returnedBlock{len(r.content), b.encodeBlock()})
 		}
 	}
-	u := msg.Usage
-	r.usage.Input += int(u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens)
-	r.usage.Cached += int(u.CacheReadInputTokens)
-	r.usage.Output += int(u.OutputTokens)
+	u := msg.usage
+	r.usage.Input += u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens
+	r.usage.Cached += u.CacheReadInputTokens
+	r.usage.Output += u.OutputTokens
+}
+
+// uniqueCallID returns id, or a new one if it is empty or another call of the reply has it.
+func (r *reply) uniqueCallID(id string) string {
+	if id == "" || slices.ContainsFunc(r.content, func(c mcp.Content) bool { return c.ToolUse != nil && c.ToolUse.ID == id }) {
+		return "call_" + rand.Text()
+	}
+	return id
 }

@@ -8,173 +8,175 @@ import (
 	"slices"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// goOn is what the user says where the model has had the last word: newer models refuse a conversation that ends with theirs.
-const goOn = "Go on."
+const (
+	// continueText is sent as the user's message if the model has spoken last, because newer models
+	// refuse a conversation that ends with their own message.
+	continueText = "Go on."
+	// emptyText is sent as the user's message if the model has spoken first, which the API refuses.
+	emptyText = "(nothing)"
+)
 
-// nothing is what the user has said where the model has begun, which the API refuses.
-const nothing = "(nothing)"
+// placeholderTool is sent if no tool is offered any more but the conversation holds calls: the API
+// then demands tools.
+var placeholderTool = &tool{Name: "no_tool", Description: "There are no tools at present. Do not call this.",
+	InputSchema: json.RawMessage(`{"type":"object"}`)}
 
-// noTool stands for tools that have all gone: the API wants some where there have been calls.
-var noTool = sdk.ToolParam{Name: "no_tool", Description: param.NewOpt("There are no tools at present. Do not call this."),
-	InputSchema: sdk.ToolInputSchemaParam{Type: "object"}}
-
-// request is a conversation in the API's words.
-func (m *Model) request(c agent.Conversation) sdk.MessageNewParams {
-	p := sdk.MessageNewParams{
-		Model:     sdk.Model(m.opts.Model),
-		MaxTokens: int64(m.opts.MaxTokens),
-		Messages:  m.turns(c.Messages),
-		Tools:     m.tools(c.Tools),
+// messagesRequest turns a conversation into a request.
+func (m *Model) messagesRequest(c agent.Conversation) *messagesRequest {
+	r := &messagesRequest{
+		Model:     m.opts.Model,
+		MaxTokens: m.opts.MaxTokens,
+		Messages:  m.turnsOf(c.Messages),
+		Tools:     m.toolDefinitions(c.Tools),
+		Stream:    true,
 	}
-	if len(p.Tools) == 0 && slices.ContainsFunc(c.Messages, func(msg agent.Message) bool { return len(msg.Calls()) > 0 }) {
-		p.Tools = []sdk.ToolUnionParam{{OfTool: &noTool}}
+	if len(r.Tools) == 0 && slices.ContainsFunc(c.Messages, func(msg agent.Message) bool { return len(msg.Calls()) > 0 }) {
+		r.Tools = []*tool{placeholderTool}
 	}
 	if c.MaxTokens > 0 {
-		p.MaxTokens = min(p.MaxTokens, int64(c.MaxTokens))
+		r.MaxTokens = min(r.MaxTokens, c.MaxTokens)
 	}
 	switch {
-	case len(p.Tools) == 0:
+	case len(r.Tools) == 0:
 	case c.ToolChoice == "none":
-		p.ToolChoice.OfNone = new(sdk.NewToolChoiceNoneParam())
-	case p.Tools[0].OfTool == &noTool:
-	case c.ToolChoice == "required" && m.opts.Thinking == 0: // who thinks may not be made to call
-		p.ToolChoice.OfAny = &sdk.ToolChoiceAnyParam{}
+		r.ToolChoice = &toolChoice{Type: "none"}
+	case r.Tools[0] == placeholderTool:
+	case c.ToolChoice == "required" && m.opts.Thinking == 0: // a model that thinks must not be forced to call
+		r.ToolChoice = &toolChoice{Type: "any"}
 	}
 	if strings.TrimSpace(c.System) != "" {
-		p.System = []sdk.TextBlockParam{{Text: c.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
+		r.System = []block{{Text: c.System, CacheControl: ephemeral, Type: "text"}}
 	}
-	m.think(&p)
-	markEnd(p.Messages)
-	return p
+	m.setThinking(r)
+	markCacheEnds(r.Messages)
+	return r
 }
 
-// think asks the model to think. A budget goes only with calls that thoughts stand before: the API wants them back, and where they
-// are of another model or forgotten it takes the rest of the turn without.
-func (m *Model) think(p *sdk.MessageNewParams) {
-	switch budget := int64(m.opts.Thinking); {
+// setThinking asks the model to think. The API takes a budget only if thoughts stand before the
+// last calls. If those are another model's or forgotten, the rest of the turn goes without a budget.
+func (m *Model) setThinking(r *messagesRequest) {
+	switch budget := m.opts.Thinking; {
 	case budget == 0:
 	case budget < 0 || m.adaptive.Load():
-		p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{Display: sdk.ThinkingConfigAdaptiveDisplaySummarized}
-	case !thoughtless(p.Messages):
-		p.MaxTokens += budget
-		p.Thinking.OfEnabled = &sdk.ThinkingConfigEnabledParam{BudgetTokens: budget}
+		r.Thinking = &thinkingConfig{Type: "adaptive", Display: "summarized"}
+	case !lastCallsLackThoughts(r.Messages):
+		r.MaxTokens += budget
+		r.Thinking = &thinkingConfig{Type: "enabled", BudgetTokens: budget}
 	}
 }
 
-// thoughtless reports whether the conversation ends with results of calls that nothing has been thought before.
-func thoughtless(messages []sdk.MessageParam) bool {
-	n := len(messages)
-	if n < 2 || messages[n-1].Content[0].OfToolResult == nil {
+// lastCallsLackThoughts reports whether the conversation ends with results of calls that no
+// thought stands before.
+func lastCallsLackThoughts(turns []turn) bool {
+	n := len(turns)
+	if n < 2 || turns[n-1].Content[0].Type != "tool_result" {
 		return false
 	}
-	first := messages[n-2].Content[0]
-	return first.OfText != nil || first.OfToolUse != nil // thoughts are raw
+	return turns[n-2].Content[0].raw == nil // a thought is a raw block
 }
 
-// markEnd marks the ends of the last two messages of the user for the cache: the second is where the request before has ended, and a
-// mark is found again only within some blocks of another.
-func markEnd(messages []sdk.MessageParam) {
+// markCacheEnds marks the ends of the user's last two messages for the prompt cache. The second
+// mark is the end of the previous request: the API finds a cached prefix only within some blocks
+// before a mark.
+func markCacheEnds(turns []turn) {
 	marks := 2
-	for i := len(messages) - 1; i >= 0 && marks > 0; i-- {
-		if messages[i].Role != sdk.MessageParamRoleUser {
-			continue
+	for i := len(turns) - 1; i >= 0 && marks > 0; i-- {
+		if turns[i].Role == roleUser {
+			turns[i].Content[len(turns[i].Content)-1].CacheControl = ephemeral
+			marks--
 		}
-		if last := messages[i].Content[len(messages[i].Content)-1].GetCacheControl(); last != nil {
-			*last = sdk.NewCacheControlEphemeralParam()
-		}
-		marks--
 	}
 }
 
-// turns are the messages: roles take turns, and none is empty.
-func (m *Model) turns(messages []agent.Message) []sdk.MessageParam {
-	t := turns{Model: m, seen: map[string]bool{}}
+// turnsOf turns messages into turns: the roles alternate, the user has the first and the last
+// turn, and no turn is empty.
+func (m *Model) turnsOf(messages []agent.Message) []turn {
+	w := turnWriter{Model: m, sentIDs: map[string]bool{}}
 	for _, msg := range messages {
 		if msg.Role == mcp.RoleAssistant {
-			t.add(sdk.MessageParamRoleAssistant, t.assistant(msg))
+			w.addTurn(roleAssistant, w.assistantBlocks(msg))
 		} else {
-			t.add(sdk.MessageParamRoleUser, t.user(msg))
+			w.addTurn(roleUser, w.userBlocks(msg))
 		}
 	}
-	if len(t.all) > 0 && t.all[0].Role == sdk.MessageParamRoleAssistant {
-		t.all = slices.Insert(t.all, 0, said(nothing))
+	if len(w.turns) > 0 && w.turns[0].Role == roleAssistant {
+		w.turns = slices.Insert(w.turns, 0, turn{Content: []block{textBlock(emptyText)}, Role: roleUser})
 	}
-	if n := len(t.all); n == 0 || t.all[n-1].Role == sdk.MessageParamRoleAssistant {
-		t.add(sdk.MessageParamRoleUser, said(goOn).Content)
+	if n := len(w.turns); n == 0 || w.turns[n-1].Role == roleAssistant {
+		w.addTurn(roleUser, []block{textBlock(continueText)})
 	}
-	return t.all
+	return w.turns
 }
 
-// said is a message of the user's.
-func said(text string) sdk.MessageParam { return sdk.NewUserMessage(sdk.NewTextBlock(text)) }
-
-type turns struct {
+// turnWriter writes the turns of a conversation in their order.
+type turnWriter struct {
 	*Model
-	all     []sdk.MessageParam
-	calls   int
-	seen    map[string]bool // ids of calls, as they are sent
-	pending []pending
+	turns   []turn
+	calls   int             // so far
+	sentIDs map[string]bool // ids of calls, as they are sent
+	open    []sentCallID    // calls of the last message that have no result yet
 }
 
-// pending is a call that has no result yet: its id, and the one that is sent.
-type pending struct{ id, sent string }
+// sentCallID is the id of a call in the conversation, and the id under which it is sent.
+type sentCallID struct{ id, sent string }
 
-func (t *turns) add(role sdk.MessageParamRole, blocks []sdk.ContentBlockParamUnion) {
+// addTurn adds blocks to the last turn if it has the same role, and else adds a turn.
+func (w *turnWriter) addTurn(role string, blocks []block) {
 	if len(blocks) == 0 {
 		return
 	}
-	if n := len(t.all); n > 0 && t.all[n-1].Role == role {
-		t.all[n-1].Content = append(t.all[n-1].Content, blocks...)
+	if n := len(w.turns); n > 0 && w.turns[n-1].Role == role {
+		w.turns[n-1].Content = append(w.turns[n-1].Content, blocks...)
 		return
 	}
-	t.all = append(t.all, sdk.MessageParam{Role: role, Content: blocks})
+	w.turns = append(w.turns, turn{Content: blocks, Role: role})
 }
 
-func (t *turns) user(msg agent.Message) []sdk.ContentBlockParamUnion {
-	var results, rest []sdk.ContentBlockParamUnion
+// userBlocks returns the blocks of a message of the user. The API wants results first.
+func (w *turnWriter) userBlocks(msg agent.Message) []block {
+	var results, others []block
 	for _, c := range msg.Content {
 		if c.ToolResult != nil {
-			results = append(results, sdk.ContentBlockParamUnion{OfToolResult: t.result(c.ToolResult)})
+			results = append(results, w.resultBlock(c.ToolResult))
 		} else {
-			rest = append(rest, t.piece(c).block()...)
+			others = appendBlock(others, w.contentBlock(c))
 		}
 	}
-	return append(results, rest...)
+	return append(results, others...)
 }
 
-// assistant is what the model has said. Thoughts that nothing stands behind are left out: the API refuses a message that ends so.
-func (t *turns) assistant(msg agent.Message) (blocks []sdk.ContentBlockParamUnion) {
-	t.pending = nil
-	var end int // behind the last block that is no thought
-	add := func(thought bool, more ...sdk.ContentBlockParamUnion) {
-		if blocks = append(blocks, more...); !thought && len(more) > 0 {
+// assistantBlocks returns the blocks of a message of the model, with its thoughts in their places.
+// Thoughts at the end are left out: the API refuses a message that ends with thoughts.
+func (w *turnWriter) assistantBlocks(msg agent.Message) (blocks []block) {
+	w.open = nil
+	end := 0 // behind the last block that is no thought
+	returned := w.returnedBlocks(msg.Reasoning)
+	addReturned := func(before int) {
+		for len(returned) > 0 && returned[0].Before <= before {
+			blocks = append(blocks, block{raw: returned[0].Block})
+			if !returned[0].isThought() {
+				end = len(blocks)
+			}
+			returned = returned[1:]
+		}
+	}
+	for i, c := range msg.Content {
+		addReturned(i)
+		n := len(blocks)
+		if c.ToolUse != nil {
+			blocks = append(blocks, block{ID: w.addCallID(c.ToolUse.ID), Input: inputObject(c.ToolUse.Input), Name: acceptedName(c.ToolUse.Name), Type: "tool_use"})
+		} else {
+			blocks = appendBlock(blocks, textBlock(c.String()))
+		}
+		if len(blocks) > n {
 			end = len(blocks)
 		}
 	}
-	thoughts := t.thoughts(msg.Reasoning)
-	for i, c := range msg.Content {
-		for len(thoughts) > 0 && thoughts[0].Before <= i {
-			add(thoughts[0].thought(), thoughts[0].param())
-			thoughts = thoughts[1:]
-		}
-		switch {
-		case c.ToolUse != nil:
-			add(false, sdk.NewToolUseBlock(t.id(c.ToolUse.ID), object(c.ToolUse.Input), nameOf(c.ToolUse.Name)))
-		case c.Type == mcp.ContentText:
-			add(false, piece{text: c.Text}.block()...)
-		default:
-			add(false, piece{text: c.String()}.block()...) // a model says nothing else yet
-		}
-	}
-	for _, k := range thoughts {
-		add(k.thought(), k.param())
-	}
+	addReturned(len(msg.Content))
 	return blocks[:end]
 }
 
@@ -183,48 +185,51 @@ var (
 	namePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
-// id returns a call's as it is sent: its own, unless the API would not take it, or has had it already. Servers exist that count
-// calls from 0 in each reply.
-func (t *turns) id(own string) string {
-	sent := own
-	for t.calls++; !idPattern.MatchString(sent) || t.seen[sent]; {
-		sent = fmt.Sprintf("call_%d", t.calls)
-		if t.seen[sent] {
-			t.calls++
+// addCallID returns the id under which a call is sent: its own, unless the API would refuse it or
+// an earlier call has it. Servers exist that count calls from 0 in each reply.
+func (w *turnWriter) addCallID(id string) string {
+	sent := id
+	for w.calls++; !idPattern.MatchString(sent) || w.sentIDs[sent]; {
+		sent = fmt.Sprintf("call_%d", w.calls)
+		if w.sentIDs[sent] {
+			w.calls++
 		}
 	}
-	t.seen[sent] = true
-	t.pending = append(t.pending, pending{own, sent})
+	w.sentIDs[sent] = true
+	w.open = append(w.open, sentCallID{id, sent})
 	return sent
 }
 
-// sent returns the id under which a call has been sent.
-func (t *turns) sent(id string) string {
-	i := slices.IndexFunc(t.pending, func(p pending) bool { return p.id == id })
+// takeCallID returns the id under which the call of a result was sent. Of calls with the same id
+// the first one without a result counts.
+func (w *turnWriter) takeCallID(id string) string {
+	i := slices.IndexFunc(w.open, func(c sentCallID) bool { return c.id == id })
 	if i < 0 {
 		return id
 	}
-	sent := t.pending[i].sent
-	t.pending = slices.Delete(t.pending, i, i+1)
+	sent := w.open[i].sent
+	w.open = slices.Delete(w.open, i, i+1)
 	return sent
 }
 
-// nameOf is a called tool's name as the API takes it, which it does not from all models.
-func nameOf(name string) string {
+// acceptedName returns the name of a called tool as the API accepts it. Models of other providers
+// make up names that it refuses.
+func acceptedName(name string) string {
 	if namePattern.MatchString(name) {
 		return name
 	}
-	mended := strings.Map(func(r rune) rune {
+	accepted := strings.Map(func(r rune) rune {
 		if idPattern.MatchString(string(r)) {
 			return r
 		}
 		return '_'
 	}, name)
-	return mended[:min(len(mended), 128)] + strings.Repeat("_", max(0, 1-len(mended)))
+	return accepted[:min(len(accepted), 128)] + strings.Repeat("_", max(0, 1-len(accepted)))
 }
 
-// object is a call's input, which has to be an object whatever a model has made.
-func object(input json.RawMessage) json.RawMessage {
+// inputObject returns the input of a call as an object, which the API demands. Other input becomes
+// its member not_json.
+func inputObject(input json.RawMessage) json.RawMessage {
 	switch trimmed := bytes.TrimSpace(input); {
 	case len(trimmed) == 0, string(trimmed) == "null":
 		return json.RawMessage(`{}`)
@@ -233,22 +238,5 @@ func object(input json.RawMessage) json.RawMessage {
 	case trimmed[0] == '"' && json.Valid(trimmed):
 		return json.RawMessage(`{"not_json":` + string(trimmed) + `}`)
 	}
-	text, _ := json.Marshal(string(input)) // a string always can be
-	return json.RawMessage(`{"not_json":` + string(text) + `}`)
-}
-
-// kept is a block that is sent back as it was: where it stood among the content, and its bytes.
-type kept struct {
-	Before int             `json:"before"`
-	Block  json.RawMessage `json:"block"`
-}
-
-func (k kept) param() sdk.ContentBlockParamUnion {
-	return param.Override[sdk.ContentBlockParamUnion](k.Block)
-}
-
-// thought reports whether it is what the model has thought, and not a tool that runs at the provider's.
-func (k kept) thought() bool {
-	var block struct{ Type string }
-	return json.Unmarshal(k.Block, &block) == nil && strings.HasSuffix(block.Type, "thinking")
+	return json.RawMessage(`{"not_json":` + string(encodeJSON(string(input))) + `}`)
 }

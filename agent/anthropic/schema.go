@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 )
@@ -19,12 +17,12 @@ import (
 // rules is what the API demands of a tool, as one tool that breaks it has the whole request refused. All else of JSON Schema goes
 // through as it is. They are applied in order; an error leaves the tool out.
 var rules = []func(*definition) error{
-	(*definition).named,      // the name is of 1 to 128 letters, digits, _ and -
-	(*definition).unversion,  // $schema is dropped: the API reads draft 2020-12 whatever it says
-	(*definition).flatten,    // no anyOf, oneOf, allOf or $ref at the top: their properties move up, and the rest into the description
-	(*definition).typed,      // an object at the top
-	(*definition).properties, // its properties' names are of 1 to 64 letters, digits, _, . and -
-	(*definition).valid,      // it is valid in draft 2020-12
+	(*definition).checkName,       // the name is of 1 to 128 letters, digits, _ and -
+	(*definition).dropVersion,     // $schema is dropped: the API reads draft 2020-12 whatever it says
+	(*definition).flattenTop,      // no anyOf, oneOf, allOf or $ref at the top: their properties move up, and the rest into the description
+	(*definition).setObjectType,   // an object at the top
+	(*definition).checkProperties, // its properties' names are of 1 to 64 letters, digits, _, . and -
+	(*definition).checkSchema,     // it is valid in draft 2020-12
 }
 
 // definition is a tool on its way.
@@ -34,39 +32,40 @@ type definition struct {
 	changed           bool
 }
 
-// prepared is a tool that has been through the rules.
-type prepared struct {
-	tool *sdk.ToolParam // nil where it is left out
-	why  string
+// preparedTool is the result of the rules for a tool.
+type preparedTool struct {
+	tool *tool  // nil if the tool is left out
+	why  string // it is left out
 }
 
 // maxPrepared bounds how many tools are remembered, changed ones among them.
 const maxPrepared = 4096
 
-// tools are the definitions, the last of them marked for the cache.
-func (m *Model) tools(tools []mcp.Tool) (all []sdk.ToolUnionParam) {
+// toolDefinitions returns the definitions of tools, the last of them marked for the prompt cache.
+func (m *Model) toolDefinitions(tools []mcp.Tool) (all []*tool) {
 	names := map[string]bool{}
 	for _, t := range tools {
-		p := m.tool(t)
+		p := m.prepareTool(t)
 		switch {
 		case p.tool == nil:
-			m.warn(fmt.Sprintf("the tool %s is left out: %s", t.Name, p.why))
+			m.warnOnce(fmt.Sprintf("the tool %s is left out: %s", t.Name, p.why))
 		case names[t.Name]:
-			m.warn(fmt.Sprintf("the tool %s is left out the second time: there is another of that name", t.Name))
+			m.warnOnce(fmt.Sprintf("the tool %s is left out the second time: there is another of that name", t.Name))
 		default:
 			names[t.Name] = true
-			all = append(all, sdk.ToolUnionParam{OfTool: p.tool})
+			all = append(all, p.tool)
 		}
 	}
 	if n := len(all); n > 0 {
-		last := *all[n-1].OfTool
-		last.CacheControl = sdk.NewCacheControlEphemeralParam()
-		all[n-1].OfTool = &last
+		last := *all[n-1]
+		last.CacheControl = ephemeral
+		all[n-1] = &last
 	}
 	return all
 }
 
-func (m *Model) tool(t mcp.Tool) prepared {
+// prepareTool applies the rules, or returns the stored result for an unchanged tool.
+func (m *Model) prepareTool(t mcp.Tool) preparedTool {
 	key := t.Name + "\x00" + t.Description + "\x00" + string(t.InputSchema)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,44 +74,40 @@ func (m *Model) tool(t mcp.Tool) prepared {
 		if len(m.prepared) >= maxPrepared {
 			clear(m.prepared)
 		}
-		p = prepare(t)
+		p = applyRules(t)
 		m.prepared[key] = p
 	}
 	return p
 }
 
-func prepare(t mcp.Tool) prepared {
+func applyRules(t mcp.Tool) preparedTool {
 	d := definition{name: t.Name, description: t.Description}
 	raw := bytes.TrimSpace(t.InputSchema)
 	if len(raw) == 0 {
 		raw = []byte(`{"type":"object"}`)
 	}
 	if err := json.Unmarshal(raw, &d.schema); err != nil || d.schema == nil {
-		return prepared{why: "its schema is not a JSON object"}
+		return preparedTool{why: "its schema is not a JSON object"}
 	}
 	for _, rule := range rules {
 		if err := rule(&d); err != nil {
-			return prepared{why: err.Error()}
+			return preparedTool{why: err.Error()}
 		}
 	}
 	if d.changed {
-		raw = encode(d.schema)
+		raw = encodeJSON(d.schema)
 	}
-	tool := &sdk.ToolParam{Name: d.name, InputSchema: param.Override[sdk.ToolInputSchemaParam](json.RawMessage(raw))}
-	if d.description != "" {
-		tool.Description = param.NewOpt(d.description)
-	}
-	return prepared{tool: tool}
+	return preparedTool{tool: &tool{Name: d.name, Description: d.description, InputSchema: raw}}
 }
 
-func (d *definition) named() error {
+func (d *definition) checkName() error {
 	if !namePattern.MatchString(d.name) {
 		return errors.New("its name has to be of 1 to 128 letters, digits, _ and -")
 	}
 	return nil
 }
 
-func (d *definition) drop(keys ...string) {
+func (d *definition) dropKeywords(keys ...string) {
 	for _, key := range keys {
 		if _, ok := d.schema[key]; ok {
 			delete(d.schema, key)
@@ -121,12 +116,12 @@ func (d *definition) drop(keys ...string) {
 	}
 }
 
-func (d *definition) unversion() error {
-	d.drop("$schema")
+func (d *definition) dropVersion() error {
+	d.dropKeywords("$schema")
 	return nil
 }
 
-func (d *definition) typed() error {
+func (d *definition) setObjectType() error {
 	var one string
 	var several []string
 	switch kind := d.schema["type"]; {
@@ -143,8 +138,8 @@ func (d *definition) typed() error {
 
 var propertyPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-func (d *definition) properties() error {
-	for _, name := range slices.Sorted(maps.Keys(objectOf(d.schema["properties"]))) {
+func (d *definition) checkProperties() error {
+	for _, name := range slices.Sorted(maps.Keys(parseObject(d.schema["properties"]))) {
 		if !propertyPattern.MatchString(name) {
 			return fmt.Errorf("the name of its parameter %q has to be of 1 to 64 letters, digits, _, . and -", name)
 		}
@@ -152,29 +147,18 @@ func (d *definition) properties() error {
 	return nil
 }
 
-// valid refuses what is no schema. What cannot be checked here may be right.
-func (d *definition) valid() error {
-	if _, err := schema.Compile(encode(d.schema)); err != nil && (!errors.Is(err, schema.ErrUnsupported) || errors.Is(err, schema.ErrOutside)) {
+// checkSchema refuses what is no schema. What cannot be checked here may be right.
+func (d *definition) checkSchema() error {
+	if _, err := schema.Compile(encodeJSON(d.schema)); err != nil && (!errors.Is(err, schema.ErrUnsupported) || errors.Is(err, schema.ErrOutside)) {
 		return fmt.Errorf("its schema is not valid in JSON Schema draft 2020-12: %s", strings.TrimPrefix(err.Error(), "schema: "))
 	}
 	return nil
 }
 
-// objectOf reads an object, and is nil for anything else.
-func objectOf(data json.RawMessage) (o map[string]json.RawMessage) {
+// parseObject reads an object, and is nil for anything else.
+func parseObject(data json.RawMessage) (o map[string]json.RawMessage) {
 	if json.Unmarshal(data, &o) != nil {
 		return nil
 	}
 	return o
-}
-
-// encode writes what has been read, with its keys in order, so that caches hold.
-func encode(v any) json.RawMessage {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // it is JSON that has been read
-	}
-	return bytes.TrimSpace(out.Bytes())
 }

@@ -8,133 +8,137 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	sdk "github.com/openai/openai-go/v3"
 )
 
-type fragment = sdk.ChatCompletionChunkChoiceDeltaToolCall
-
-// call is a tool call that comes in fragments.
-type call struct {
-	index     int64
+// pendingCall is a tool call whose fragments are still coming.
+type pendingCall struct {
+	index     int
 	id, name  string
 	arguments strings.Builder
 	extra     json.RawMessage // extra_content: Gemini's signature of the thoughts that led to the call
 }
 
-func (c *call) blank() bool { return isBlank(c.arguments.String()) }
+func (c *pendingCall) hasNoArguments() bool { return isBlank(c.arguments.String()) }
 
-// whole reports whether the arguments are an object. Most pieces do not end one, which is seen without reading all.
-func (c *call) whole() bool {
+// isComplete reports whether the arguments are an object. Most fragments do not end an object,
+// which the last character shows without parsing all.
+func (c *pendingCall) isComplete() bool {
 	text := strings.TrimRight(c.arguments.String(), " \t\r\n")
 	return strings.HasSuffix(text, "}") && isObject([]byte(text))
 }
 
-// calls puts calls together from their fragments, which may be mixed.
-type calls struct {
-	tools []string // the names of those that are offered
-	all   []*call
+// callAssembler puts the tool calls of a reply together from their fragments. Servers disagree on
+// how they mark fragments: with an index, with an id, with both, with neither, or with the same
+// index for all calls. So the assembler decides by all of them and by the state of the call that
+// the fragment would continue.
+type callAssembler struct {
+	tools []string // the names of the offered tools
+	calls []*pendingCall
 }
 
-// add takes a fragment. It belongs to the last call of its index, unless it is the beginning of another one: servers exist that
-// number all of them 0, or none.
-func (c *calls) add(f fragment) {
-	at := c.of(f)
-	if at == nil || c.begins(f, at) {
-		at = &call{index: f.Index}
-		c.all = append(c.all, at)
+// addFragment adds f to the call that it continues, or starts a new call with it.
+func (a *callAssembler) addFragment(f fragment) {
+	call := a.findCall(f)
+	if call == nil || a.startsCall(f, call) {
+		call = &pendingCall{}
+		if f.Index != nil {
+			call.index = *f.Index
+		}
+		a.calls = append(a.calls, call)
 	}
-	if at.id == "" {
-		at.id = f.ID
+	if call.id == "" {
+		call.id = f.ID
 	}
-	if f.Function.Name != at.name { // some repeat it with each fragment
-		at.name += f.Function.Name
+	if f.Function.Name != call.name { // some servers repeat the name in each fragment
+		call.name += f.Function.Name
 	}
-	at.arguments.WriteString(f.Function.Arguments)
-	if extra, ok := f.JSON.ExtraFields["extra_content"]; ok && extra.Raw() != "null" {
-		at.extra = json.RawMessage(extra.Raw())
+	call.arguments.WriteString(f.Function.Arguments)
+	if len(f.ExtraContent) > 0 && string(f.ExtraContent) != "null" {
+		call.extra = f.ExtraContent
 	}
 }
 
-// of returns the call that a fragment belongs to, if it is not the beginning of one: that of its index with its id, or else the
-// last of its index.
-func (c *calls) of(f fragment) (last *call) {
-	for _, at := range slices.Backward(c.all) {
+// findCall returns the call that f continues unless it starts a new one: the call with its index
+// and id, or else the last call with its index. It returns nil before the first.
+func (a *callAssembler) findCall(f fragment) (last *pendingCall) {
+	for _, call := range slices.Backward(a.calls) {
 		switch {
-		case f.JSON.Index.Valid() && at.index != f.Index:
-		case f.ID != "" && at.id == f.ID:
-			return at
+		case f.Index != nil && call.index != *f.Index:
+		case f.ID != "" && call.id == f.ID:
+			return call
 		case last == nil:
-			last = at
+			last = call
 		}
 	}
 	return last
 }
 
-// begins reports whether a fragment is the beginning of another call than the one before it.
-func (c *calls) begins(f fragment, at *call) bool {
-	name, more := f.Function.Name, !isBlank(f.Function.Arguments)
+// startsCall reports whether f starts a new call, rather than continue call.
+func (a *callAssembler) startsCall(f fragment, call *pendingCall) bool {
+	name, hasArguments := f.Function.Name, !isBlank(f.Function.Arguments)
 	switch {
 	case name == "":
 		return false
-	case f.ID != "" && at.id == f.ID: // what is behind a whole object is of another call, even so
-		return at.whole() && more
-	case f.ID != "" && at.id != "":
+	case f.ID != "" && call.id == f.ID: // a complete object takes no more arguments, whatever the id says
+		return call.isComplete() && hasArguments
+	case f.ID != "" && call.id != "":
 		return true
-	case name != at.name:
-		return !at.blank() || at.name != "" && !c.grows(at.name, name)
-	case at.whole():
-		return more || !f.JSON.Index.Valid()
+	case name != call.name:
+		return !call.hasNoArguments() || call.name != "" && !a.continuesName(call.name, name)
+	case call.isComplete():
+		return hasArguments || f.Index == nil
 	}
-	return at.blank() && !more && at.id == "" // two calls of a function without arguments
+	return call.hasNoArguments() && !hasArguments && call.id == "" // two calls of a function without arguments
 }
 
-// grows reports whether a name is cut in two, rather than that of two tools. What is no tool's name is taken for a part of one.
-func (c *calls) grows(head, tail string) bool {
-	known, another := slices.Contains(c.tools, head), slices.Contains(c.tools, tail)
-	if known == another {
-		return !known
+// continuesName reports whether head and tail are parts of one name, rather than the names of two
+// tools. A text that is no tool's name is taken for a part.
+func (a *callAssembler) continuesName(head, tail string) bool {
+	headIsTool, tailIsTool := slices.Contains(a.tools, head), slices.Contains(a.tools, tail)
+	if headIsTool == tailIsTool {
+		return !headIsTool
 	}
-	return slices.ContainsFunc(c.tools, func(name string) bool { return strings.HasPrefix(name, head+tail) })
+	return slices.ContainsFunc(a.tools, func(name string) bool { return strings.HasPrefix(name, head+tail) })
 }
 
-// uses returns the calls, each with an id of its own. Of a reply that was cut off, only those whose arguments are whole: what has
-// none yet may be about to get them.
-func (c *calls) uses(cut bool) (uses []mcp.ToolUse) {
-	slices.SortStableFunc(c.all, func(a, b *call) int { return int(a.index - b.index) })
+// toolUses returns the calls in the order of their indices, each with an id of its own. If the
+// reply was cut off, calls without complete arguments are left out, also those that have none
+// yet, because their arguments may have been about to come.
+func (a *callAssembler) toolUses(cut bool) (uses []mcp.ToolUse) {
+	slices.SortStableFunc(a.calls, func(x, y *pendingCall) int { return cmp.Compare(x.index, y.index) })
 	seen := map[string]bool{}
-	for _, at := range c.all {
-		use := mcp.ToolUse{ID: at.id, Name: cmp.Or(at.name, noName), Input: input(at.arguments.String())}
-		if at.name == "" && at.blank() || cut && (at.blank() || !isObject(use.Input)) {
+	for _, call := range a.calls {
+		use := mcp.ToolUse{ID: call.id, Name: cmp.Or(call.name, unknownName), Input: parseArguments(call.arguments.String())}
+		if call.name == "" && call.hasNoArguments() || cut && (call.hasNoArguments() || !isObject(use.Input)) {
 			continue
 		}
 		if use.ID == "" || seen[use.ID] {
-			use.ID = mint()
+			use.ID = newCallID()
 		}
 		seen[use.ID] = true
-		at.id = use.ID
+		call.id = use.ID
 		uses = append(uses, use)
 	}
 	return uses
 }
 
-// extras returns what came with the calls and goes back with them, by id; nil for nothing.
-func (c *calls) extras(uses []mcp.ToolUse) (extras map[string]json.RawMessage) {
-	for _, at := range c.all {
-		if at.extra == nil || !slices.ContainsFunc(uses, func(u mcp.ToolUse) bool { return u.ID == at.id }) {
+// extraContent returns the extra_content of the given calls by their ids; nil if none has any.
+func (a *callAssembler) extraContent(uses []mcp.ToolUse) (extra map[string]json.RawMessage) {
+	for _, call := range a.calls {
+		if call.extra == nil || !slices.ContainsFunc(uses, func(u mcp.ToolUse) bool { return u.ID == call.id }) {
 			continue
 		}
-		if extras == nil {
-			extras = map[string]json.RawMessage{}
+		if extra == nil {
+			extra = map[string]json.RawMessage{}
 		}
-		extras[at.id] = at.extra
+		extra[call.id] = call.extra
 	}
-	return extras
+	return extra
 }
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// noName stands for that of a call which has none.
-const noName = "unknown"
+// unknownName is the name of a call that came without one.
+const unknownName = "unknown"
 
-// mint makes an id for a call that has none.
-func mint() string { return "call_" + rand.Text()[:20] }
+func newCallID() string { return "call_" + rand.Text()[:20] }

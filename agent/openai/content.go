@@ -8,42 +8,41 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	sdk "github.com/openai/openai-go/v3"
 )
 
-type part = sdk.ChatCompletionContentPartUnionParam
-
-// images are the types that chat completions take, and sounds those with the names of their formats.
+// The image types that chat completions take, and the sound types with the API's name for each.
 var (
-	images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-	sounds = map[string]string{"audio/wave": "wav", "audio/mpeg": "mp3"}
+	imageTypes   = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+	soundFormats = map[string]string{"audio/wave": "wav", "audio/mpeg": "mp3"}
 )
 
-// typeOf is the type of what bytes are: a server refuses the whole conversation, from then on, where they are not as they are said
-// to be.
-func typeOf(data []byte) string {
+// detectType returns the media type of data. The declared type does not count: a server that
+// finds other bytes than declared refuses the conversation, now and with every later message.
+func detectType(data []byte) string {
 	found := http.DetectContentType(data)
 	if found == "application/octet-stream" && len(data) > 1 && data[0] == 0xFF && data[1]&0xE0 == 0xE0 {
-		return "audio/mpeg" // a frame of it, without a tag before
+		return "audio/mpeg" // a frame without a tag before it
 	}
 	return found
 }
 
-// part turns a block into a part: text, or media where media are wanted and taken. Nothing for an empty text.
-func (m *Model) part(c mcp.Content) (p part, isMedia, ok bool) {
-	if kind, data, mime := media(c); kind != "" {
-		p, left := m.media(kind, data, mime)
-		if left == "" {
+// partOf turns a content block into a part. isMedia is false if it became text. ok is false if
+// the block holds no text.
+func (m *Model) partOf(c mcp.Content) (p part, isMedia, ok bool) {
+	if kind, data, mime := mediaOf(c); kind != "" {
+		p, omitted := m.mediaPart(kind, data, mime)
+		if omitted == "" {
 			return p, true, true
 		}
-		return sdk.TextContentPart(left), false, true
+		return textPart(omitted), false, true
 	}
-	text := words(c)
-	return sdk.TextContentPart(text), false, text != ""
+	text := textOf(c)
+	return textPart(text), false, text != ""
 }
 
-// media returns what is an image or a sound, whether as such or as an embedded resource.
-func media(c mcp.Content) (kind string, data []byte, mime string) {
+// mediaOf returns the image or sound in a block, also if it is an embedded resource. kind is "image",
+// "audio" or, for other content, "".
+func mediaOf(c mcp.Content) (kind string, data []byte, mime string) {
 	switch {
 	case c.Type == mcp.ContentImage, c.Type == mcp.ContentAudio:
 		return string(c.Type), c.Data, c.MIMEType
@@ -55,28 +54,28 @@ func media(c mcp.Content) (kind string, data []byte, mime string) {
 	return "", nil, ""
 }
 
-// media returns the part of an image or a sound, or in words why it is left out.
-func (m *Model) media(kind string, data []byte, mime string) (p part, left string) {
-	name := fmt.Sprintf("[%s of type %s, %d bytes", kind, mime, len(data))
-	found := typeOf(data)
-	switch format := sounds[found]; {
+// mediaPart returns an image or a sound as a part, or a text that tells the model why the media
+// is left out.
+func (m *Model) mediaPart(kind string, data []byte, mime string) (p part, omitted string) {
+	label := fmt.Sprintf("[%s of type %s, %d bytes", kind, mime, len(data))
+	found := detectType(data)
+	switch format := soundFormats[found]; {
 	case len(data) == 0:
-		return p, name + "]"
+		return p, label + "]"
 	case m.opts.MaxMedia < 0:
-		return p, name + ": left out, since this model is given text only]"
+		return p, label + ": left out, since this model is given text only]"
 	case len(data) > m.opts.MaxMedia:
-		return p, fmt.Sprintf("%s: left out, since it is larger than %d bytes]", name, m.opts.MaxMedia)
+		return p, fmt.Sprintf("%s: left out, since it is larger than %d bytes]", label, m.opts.MaxMedia)
 	case kind == "audio" && format != "":
-		return sdk.InputAudioContentPart(sdk.ChatCompletionContentPartInputAudioInputAudioParam{Data: base64.StdEncoding.EncodeToString(data), Format: format}), ""
-	case kind == "image" && slices.Contains(images, found):
-		url := "data:" + found + ";base64," + base64.StdEncoding.EncodeToString(data)
-		return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: url}), ""
+		return part{InputAudio: &inputAudio{Data: base64.StdEncoding.EncodeToString(data), Format: format}, Type: "input_audio"}, ""
+	case kind == "image" && slices.Contains(imageTypes, found):
+		return part{ImageURL: &imageURL{URL: "data:" + found + ";base64," + base64.StdEncoding.EncodeToString(data)}, Type: "image_url"}, ""
 	}
-	return p, name + ": left out, since its bytes are none of what models take: PNG, JPEG, GIF and WebP, and sounds in WAV and MP3]"
+	return p, label + ": left out, since its bytes are none of what models take: PNG, JPEG, GIF and WebP, and sounds in WAV and MP3]"
 }
 
-// words is a block as text.
-func words(c mcp.Content) string {
+// textOf describes a block that is no media in words.
+func textOf(c mcp.Content) string {
 	switch {
 	case c.Type == mcp.ContentText:
 		return c.Text
@@ -90,18 +89,19 @@ func words(c mcp.Content) string {
 	return c.String()
 }
 
-// result turns a tool's result into the text of its message, and the media that have to follow.
-func (m *Model) result(r *mcp.ToolResultContent) (text string, follow []part) {
+// resultText returns the text of a tool's result, and its media, which a tool message cannot
+// hold: they follow in a message of the user.
+func (m *Model) resultText(r *mcp.ToolResultContent) (text string, media []part) {
 	var lines []string
 	for _, c := range r.Content {
-		p, isMedia, ok := m.part(c)
+		p, isMedia, ok := m.partOf(c)
 		switch {
 		case isMedia:
-			kind, data, mime := media(c)
+			kind, data, mime := mediaOf(c)
 			lines = append(lines, fmt.Sprintf("[%s of type %s, %d bytes: it follows behind the results]", kind, mime, len(data)))
-			follow = append(follow, p)
+			media = append(media, p)
 		case ok:
-			lines = append(lines, *p.GetText())
+			lines = append(lines, *p.Text)
 		}
 	}
 	if len(r.StructuredContent) > 0 && len(lines) == 0 {
@@ -114,5 +114,5 @@ func (m *Model) result(r *mcp.ToolResultContent) (text string, follow []part) {
 	if r.IsError {
 		text = "Error: " + text
 	}
-	return text, follow
+	return text, media
 }

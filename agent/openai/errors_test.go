@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,7 +16,6 @@ import (
 	"github.com/dowel-mcp/dowel/agent/openai"
 	"github.com/dowel-mcp/dowel/internal/modelserver"
 	"github.com/dowel-mcp/dowel/mcp"
-	sdk "github.com/openai/openai-go/v3"
 )
 
 // typed answers with a body of a type.
@@ -104,8 +104,8 @@ func TestKeyIsMasked(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "sk-very") || !strings.Contains(err.Error(), "****") {
 			t.Errorf("got %v", err)
 		}
-		if api, ok := errors.AsType[*sdk.Error](err); ok && strings.Contains(api.Message+api.RawJSON(), "sk-very") {
-			t.Errorf("the SDK's error holds %s", api.RawJSON())
+		if api, ok := errors.AsType[*openai.Error](err); ok && strings.Contains(fmt.Sprintf("%+v", *api), "sk-very") {
+			t.Errorf("the server's error holds %+v", *api)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	sdk "github.com/openai/openai-go/v3"
 )
 
 // A long reply in small pieces takes time in proportion to its length.
@@ -21,36 +20,35 @@ func TestLongReply(t *testing.T) {
 	tools := []mcp.Tool{{Name: "write"}}
 	for name, play := range map[string]func() int{
 		"text": func() int {
-			r := (&Model{}).reply(nil)
+			r := (&Model{}).newReply(nil)
 			for range pieces {
-				r.say(nil, piece)
+				r.addText(nil, piece)
 			}
 			return r.text.Len()
 		},
 		"thoughts": func() int {
 			var thought thoughts
 			for range pieces {
-				thought.add(nil, new(piece))
+				thought.addDelta(nil, new(piece))
 			}
 			return len(*thought.Reasoning)
 		},
 		"a call whose name and id are repeated": func() int {
-			r := (&Model{}).reply(tools)
+			r := (&Model{}).newReply(tools)
 			for from := 0; from < len(argument); from += len(piece) {
-				f := sdk.ChatCompletionChunkChoiceDeltaToolCall{ID: "1"}
-				f.Function.Name, f.Function.Arguments = "write", string(argument[from:min(from+len(piece), len(argument))])
-				r.calls.add(f)
+				part := string(argument[from:min(from+len(piece), len(argument))])
+				r.calls.addFragment(fragment{ID: "1", Function: calledFunction{Name: "write", Arguments: part}})
 			}
-			return len(r.calls.uses(false)[0].Input)
+			return len(r.calls.toolUses(false)[0].Input)
 		},
 		"a call in the text": func() int {
-			r := (&Model{opts: Options{ToolsInPrompt: true}}).reply(tools)
+			r := (&Model{opts: Options{ToolsInPrompt: true}}).newReply(tools)
 			text := fmt.Sprintf("%s\n{\"name\":\"write\",\"arguments\":%s}\n```", callFence, argument)
 			for from := 0; from < len(text); from += len(piece) {
-				r.say(nil, text[from:min(from+len(piece), len(text))])
+				r.addText(nil, text[from:min(from+len(piece), len(text))])
 			}
-			r.rest()
-			return len(r.prompt.uses(false)[0].Input)
+			r.endText()
+			return len(r.prompt.toolUses(false)[0].Input)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

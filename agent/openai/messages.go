@@ -9,128 +9,122 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/mcp"
-	sdk "github.com/openai/openai-go/v3"
 )
 
-type message = sdk.ChatCompletionMessageParamUnion
+const (
+	// emptyText is sent as the content of an empty message, which servers refuse.
+	emptyText = "(nothing)"
+	// continueText is sent as the user's message if the model has spoken last.
+	continueText = "Go on."
+)
 
-// nothing stands for a message without content, which servers refuse.
-const nothing = "(nothing)"
-
-// goOn is what the user says where the model has had the last word.
-const goOn = "Go on."
-
-// messages turns a conversation into that of chat completions: the results of calls are messages of their own, right behind the
-// calls, and what else is in their message follows as one of the user.
-func (m *Model) messages(c agent.Conversation) (all []message) {
+// chatMessages turns a conversation into chat messages. Each result of a call becomes a message of
+// its own, right behind the calls. Other content of the same message follows as the user's.
+func (m *Model) chatMessages(c agent.Conversation) (all []message) {
 	if strings.TrimSpace(c.System) != "" {
-		all = append(all, sdk.SystemMessage(c.System))
+		all = append(all, message{Content: c.System, Role: "system"})
 	}
-	h := history{Model: m, thoughts: m.wantsThoughts(c)}
-	for _, msg := range turns(c.Messages) {
+	w := messageWriter{Model: m, returnThoughts: m.returnsThoughts(c)}
+	for _, msg := range betweenUsers(c.Messages) {
 		if msg.Role == mcp.RoleAssistant {
-			all = append(all, h.assistant(&msg))
+			all = append(all, w.assistantMessage(&msg))
 			continue
 		}
-		results, said := h.user(&msg)
+		results, rest := w.userParts(&msg)
 		all = append(all, results...)
-		if len(said) > 0 || len(results) == 0 {
-			all = append(all, userMessage(said))
+		if len(rest) > 0 || len(results) == 0 {
+			all = append(all, userMessage(rest))
 		}
 	}
 	return all
 }
 
-// turns are the messages between a first and a last one of the user's, which templates of open models demand.
-func turns(messages []agent.Message) []agent.Message {
+// betweenUsers returns messages such that the first and the last are the user's, which the chat
+// templates of open models demand.
+func betweenUsers(messages []agent.Message) []agent.Message {
 	user := agent.Message{Role: mcp.RoleUser}
 	if len(messages) > 0 && messages[0].Role == mcp.RoleAssistant {
 		messages = slices.Concat([]agent.Message{user}, messages)
 	}
 	if n := len(messages); n == 0 || messages[n-1].Role == mcp.RoleAssistant {
-		user.Content = []mcp.Content{mcp.Text(goOn)}
+		user.Content = []mcp.Content{mcp.Text(continueText)}
 		messages = slices.Concat(messages, []agent.Message{user})
 	}
 	return messages
 }
 
-// history is a conversation on its way into chat completions.
-type history struct {
+// messageWriter writes the messages of one conversation in their order.
+type messageWriter struct {
 	*Model
-	thoughts bool
-	calls    sentCalls
+	returnThoughts bool
+	calls          callIDs
 }
 
-func (h *history) assistant(msg *agent.Message) message {
-	a := sdk.ChatCompletionAssistantMessageParam{}
-	var thought thoughts
-	if h.thoughts {
-		thought = h.thoughtsOf(msg)
+func (w *messageWriter) assistantMessage(msg *agent.Message) message {
+	a := message{Role: "assistant"}
+	var t thoughts
+	if w.returnThoughts {
+		t = w.thoughtsOf(msg)
 	}
-	h.calls.begin()
+	a.ReasoningContent, a.Reasoning = t.messageMembers()
+	w.calls.startMessage()
 	for _, use := range msg.Calls() {
-		call := &sdk.ChatCompletionMessageFunctionToolCallParam{
-			ID:       h.calls.add(use),
-			Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: nameOf(use.Name), Arguments: arguments(use.Input)},
-		}
-		if extra := thought.Calls[use.ID]; extra != nil {
-			call.SetExtraFields(map[string]any{"extra_content": extra})
-		}
-		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
+		a.ToolCalls = append(a.ToolCalls, toolCall{
+			ID:           w.calls.addCall(use),
+			Function:     calledFunction{Name: acceptedName(use.Name), Arguments: formatArguments(use.Input)},
+			Type:         "function",
+			ExtraContent: t.Calls[use.ID],
+		})
 	}
-	text := msg.Text()
-	if text == "" && len(a.ToolCalls) == 0 {
-		text = nothing
+	if text := msg.Text(); text != "" {
+		a.Content = text
+	} else if len(a.ToolCalls) == 0 {
+		a.Content = emptyText
 	}
-	if text != "" {
-		a.Content.OfString = sdk.String(text)
-	}
-	if fields := thought.fields(); fields != nil {
-		a.SetExtraFields(fields)
-	}
-	return message{OfAssistant: &a}
+	return a
 }
 
-// user turns a message of the user into those of the results in it, and the parts of what else is in it: first the media of the
-// results.
-func (h *history) user(msg *agent.Message) (results []message, said []part) {
-	var behind []part
+// userParts turns a message of the user into the messages of the results in it, and the parts of
+// its other content. The media of results come first.
+func (w *messageWriter) userParts(msg *agent.Message) (results []message, parts []part) {
+	var other []part
 	for _, block := range msg.Content {
 		if r := block.ToolResult; r != nil {
-			text, follow := h.result(r)
-			id, name := h.calls.answered(r.ToolUseID)
-			results = append(results, sdk.ToolMessage(text, id))
-			if len(follow) > 0 {
-				said = append(append(said, sdk.TextContentPart(fmt.Sprintf("From the result of %s:", name))), follow...)
+			text, media := w.resultText(r)
+			id, name := w.calls.takeCall(r.ToolUseID)
+			results = append(results, message{Content: text, ToolCallID: id, Role: "tool"})
+			if len(media) > 0 {
+				parts = append(append(parts, textPart(fmt.Sprintf("From the result of %s:", name))), media...)
 			}
 			continue
 		}
-		if p, _, ok := h.part(block); ok {
-			behind = append(behind, p)
+		if p, _, ok := w.partOf(block); ok {
+			other = append(other, p)
 		}
 	}
-	return results, append(said, behind...)
+	return results, append(parts, other...)
 }
 
-// userMessage is one text where there is only text: some servers take nothing else.
+// userMessage joins parts that are all text into one text, because some servers take nothing else.
 func userMessage(parts []part) message {
 	var texts []string
 	for _, p := range parts {
-		if text := p.GetText(); text != nil {
-			texts = append(texts, *text)
+		if p.Text != nil {
+			texts = append(texts, *p.Text)
 		}
 	}
 	switch {
 	case len(parts) == 0:
-		return sdk.UserMessage(nothing)
+		return message{Content: emptyText, Role: "user"}
 	case len(texts) == len(parts):
-		return sdk.UserMessage(strings.Join(texts, "\n\n"))
+		return message{Content: strings.Join(texts, "\n\n"), Role: "user"}
 	}
-	return sdk.UserMessage(slices.Clip(parts))
+	return message{Content: parts, Role: "user"}
 }
 
-// input returns the arguments of a call as an object. Arguments that are none become a JSON string of their text.
-func input(text string) json.RawMessage {
+// parseArguments returns the arguments of a call. Empty text means {}. Text that is no object
+// becomes a JSON string, which no tool takes: the tool's error tells the model.
+func parseArguments(text string) json.RawMessage {
 	trimmed := bytes.TrimSpace([]byte(text))
 	if len(trimmed) == 0 || string(trimmed) == "null" {
 		return json.RawMessage("{}")
@@ -142,11 +136,12 @@ func input(text string) json.RawMessage {
 	if json.Unmarshal(trimmed, &inner) == nil && isObject([]byte(inner)) {
 		return json.RawMessage(inner)
 	}
-	return quoted(text)
+	return quoteJSON(text)
 }
 
-// arguments is how a call's input goes back: always an object, since some servers refuse the whole conversation otherwise.
-func arguments(input json.RawMessage) string {
+// formatArguments returns a call's input as it goes back to the server. It is always an object,
+// since some servers refuse the conversation otherwise.
+func formatArguments(input json.RawMessage) string {
 	switch {
 	case len(input) == 0:
 		return "{}"
@@ -161,10 +156,22 @@ func isObject(data []byte) bool {
 	return len(data) > 0 && data[0] == '{' && json.Valid(data)
 }
 
-func quoted(text string) json.RawMessage {
+// quoteJSON returns text as a JSON string.
+func quoteJSON(text string) json.RawMessage {
 	raw, err := json.Marshal(text)
 	if err != nil {
-		panic(err) // a string
+		panic(err) // a string can always be encoded
 	}
 	return raw
+}
+
+// encodeJSON encodes v without escaping HTML.
+func encodeJSON(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
 }

@@ -1,18 +1,24 @@
-// Package openai is the language models that speak OpenAI's chat completions: OpenAI's own, and those of DeepSeek, Qwen, Ollama,
-// llama.cpp, vLLM, LM Studio and whatever else takes the same requests.
+// Package openai implements [agent.Model] for servers that speak OpenAI's chat completions: OpenAI
+// itself, DeepSeek, Qwen, Gemini's compatible endpoint, Ollama, llama.cpp, vLLM, LM Studio and
+// others.
 //
 //	model := openai.New(openai.Options{Model: "qwen3", BaseURL: "http://localhost:11434/v1"})
 //	a := agent.New(model, tools)
 //
-// What chat completions cannot take is changed as little as they demand, and said in words where it is left out: schemas (see the
-// rules in schema.go), results that are not text (images and sounds follow the results as a message of the user), and names.
+// These servers disagree in many details, and most refuse a whole conversation for one member that
+// they do not take. So the package changes a conversation as little as all of them together
+// demand: schemas (see schema.go), names and ids of calls, the order of roles. Images and sounds in
+// results follow the results as a message of the user. Content that cannot be sent is described in
+// words.
 //
-// The environment is not read: a program that wants OPENAI_API_KEY gives it.
+// The package reads no environment variables: a program that wants OPENAI_API_KEY passes it.
 package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -21,8 +27,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/modelhttp"
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 )
 
 // Defaults of [Options].
@@ -32,55 +36,62 @@ const (
 	DefaultRetries  = 4
 )
 
-// Bounds of OpenAI's own servers, which others do not have.
+// Limits of OpenAI's own servers, which other servers do not have.
 const (
-	openAITools       = 128
-	openAIDescription = 1024
+	openAIMaxTools       = 128
+	openAIMaxDescription = 1024 // characters
 )
 
 // Options configure a [Model]. Only Model has no default.
 type Options struct {
-	// Model is the model's name, as the server knows it.
+	// Model is the name by which the server knows the model.
 	Model string
-	// BaseURL is what stands before /chat/completions, default [DefaultBaseURL]; one that ends in /chat/completions is taken without
-	// it. Its query goes with every request.
+	// BaseURL is the URL to which /chat/completions is added, default [DefaultBaseURL]. An ending
+	// /chat/completions is accepted and removed. The URL's query goes with every request.
 	BaseURL string
-	// Key is the API key; empty where the server wants none.
+	// Key is the API key; empty for a server that needs none.
 	Key string
-	// Window is how many tokens a conversation and its reply may have together; 0: not known.
+	// Window is the size of the model's context in tokens, for a conversation and its reply
+	// together; 0: unknown.
 	Window int
-	// MaxTokens bounds a reply, in tokens; 0: the server's own bound.
+	// MaxTokens limits a reply, in tokens; 0: the server's own limit.
 	MaxTokens int
-	// HTTPClient sends the requests, default [http.DefaultClient]. Its Timeout bounds a reply as a whole.
+	// HTTPClient sends the requests, default [http.DefaultClient]. Its Timeout bounds a reply as a
+	// whole.
 	HTTPClient *http.Client
-	// Retries is how often a request is sent again, where the connection fails or the server is busy (408, 409, 429, 5xx), after
-	// the time that it asks for, or 0.5, 1, 2, 4 and from then on 8 seconds; default [DefaultRetries], negative: never. It is not
-	// sent again where the server asks for more than two minutes, and no more than twice where there is no server at the address.
+	// Retries is how often a request is sent again after a connection error or if the server is
+	// busy (408, 409, 429, 5xx); default [DefaultRetries], negative: never. The delay is the time
+	// that the server asks for, or 0.5, 1, 2, 4 and from then on 8 seconds. A request is not sent
+	// again if the server asks for more than two minutes, and at most twice if nothing listens at
+	// the address.
 	Retries int
-	// Extra are further members of each request's body, such as "reasoning_effort": "low". They win over what is there.
+	// Extra are further members of each request's body, such as "reasoning_effort": "low". They
+	// replace members of the same name.
 	Extra map[string]any
 
-	// Reasoning says what the server gets back of what the model has thought, default [ReasoningWithTools].
+	// Reasoning says when the server gets the model's thoughts back, default [ReasoningWithTools].
 	Reasoning Reasoning
-	// MaxMedia bounds one image or sound, in bytes, default [DefaultMaxMedia]; negative: none is sent, for models that take text
-	// only. Text says what has been left out.
+	// MaxMedia limits one image or sound, in bytes, default [DefaultMaxMedia]; negative: none is
+	// sent, for models that take text only. A text tells the model what has been left out.
 	MaxMedia int
-	// MaxTools bounds how many tools are offered, and MaxDescription the characters of a description, whose rest goes into the
-	// description of the parameters. Default 128 and 1024 for OpenAI's own servers and Azure's, no bound for others; negative: no
-	// bound.
+	// MaxTools limits the number of tools, and MaxDescription the characters of a tool's
+	// description, the rest of which goes into the description of the parameters. Default 128 and
+	// 1024 for OpenAI's own servers and Azure's, no limit for others; negative: no limit.
 	MaxTools, MaxDescription int
-	// Strict has the server hold the model to the schemas of those tools that fit into its strict subset.
+	// Strict asks the server to hold the model to the schemas of those tools that fit into its
+	// strict subset.
 	Strict bool
-	// ToolsInPrompt is for models that cannot call tools: the definitions stand in the prompt, and calls in the text of the reply.
+	// ToolsInPrompt is for models that cannot call tools: the prompt holds the definitions, and
+	// calls are read from the text of the reply.
 	ToolsInPrompt bool
 
-	// Warn gets what a user should know: once each, that a tool is left out or its schema loosened; each time, that the server's
-	// filter has cut off a reply; once a reply, that a request is sent again. It may be called concurrently. nil: replies tell, as
-	// [agent.Delta] has it.
+	// Warn gets messages for the user: that a tool is left out or its schema loosened, once each;
+	// that the server's filter has cut off a reply, each time; that a request is sent again, once
+	// a reply. It may be called concurrently. nil: the messages come as [agent.Delta] notices.
 	Warn func(text string)
 }
 
-func (o *Options) complete() {
+func (o *Options) setDefaults() {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
 	}
@@ -97,16 +108,16 @@ func (o *Options) complete() {
 	if o.MaxMedia == 0 {
 		o.MaxMedia = DefaultMaxMedia
 	}
-	if o.ofOpenAI() && o.MaxTools == 0 {
-		o.MaxTools = openAITools
+	if o.isOpenAI() && o.MaxTools == 0 {
+		o.MaxTools = openAIMaxTools
 	}
-	if o.ofOpenAI() && o.MaxDescription == 0 {
-		o.MaxDescription = openAIDescription
+	if o.isOpenAI() && o.MaxDescription == 0 {
+		o.MaxDescription = openAIMaxDescription
 	}
 }
 
-// ofOpenAI reports whether the server is OpenAI's own, or its twin at Azure.
-func (o *Options) ofOpenAI() bool {
+// isOpenAI reports whether the server is OpenAI's own or Azure's.
+func (o *Options) isOpenAI() bool {
 	u, err := url.Parse(o.BaseURL)
 	if err != nil {
 		return false
@@ -115,43 +126,39 @@ func (o *Options) ofOpenAI() bool {
 	return host == "openai.com" || strings.HasSuffix(host, ".openai.com") || strings.HasSuffix(host, ".openai.azure.com")
 }
 
-// Model is a model of a server. It is safe for concurrent use.
+// Model is a model of one server. It is safe for concurrent use.
 type Model struct {
-	opts Options
-	chat sdk.ChatCompletionService
+	opts   Options
+	client *modelhttp.Client
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	warned  map[string]bool
-	notices []string // that the next piece of a reply tells
+	notices []string // for the next reply to yield
 }
 
 var _ agent.Model = (*Model)(nil)
 
-// New returns a model. It calls nothing yet: what is wrong with the options is an error of the first reply.
+// New returns a model. It sends nothing: wrong options show as the error of the first reply.
 func New(o Options) *Model {
-	o.complete()
-	settings := []option.RequestOption{
-		option.WithBaseURL(o.BaseURL),
-		option.WithHTTPClient(o.HTTPClient),
-		option.WithMaxRetries(max(0, o.Retries)),
+	o.setDefaults()
+	m := &Model{opts: o, warned: map[string]bool{}}
+	m.client = &modelhttp.Client{
+		URL: modelhttp.JoinURL(o.BaseURL, "/chat/completions"), Header: http.Header{}, HTTP: o.HTTPClient, Retries: o.Retries,
+		Place: m.place(), Kind: "chat completions", Advice: o.baseURLAdvice(), Mask: m.maskSecrets, Final: isUnpaid, EventsOf: eventsOfCompletion,
 	}
-	settings = append(settings, modelhttp.Query(o.BaseURL, option.WithQueryAdd)...)
 	if o.Key != "" {
-		settings = append(settings, option.WithAPIKey(o.Key))
+		m.client.Header.Set("Authorization", "Bearer "+o.Key)
 	}
-	for name, value := range o.Extra {
-		settings = append(settings, option.WithJSONSet(name, value))
-	}
-	return &Model{opts: o, chat: sdk.NewChatCompletionService(settings...), warned: map[string]bool{}}
+	return m
 }
 
-// Name is the model's name.
+// Name returns the model's name.
 func (m *Model) Name() string { return m.opts.Model }
 
 // Window implements [agent.Model].
 func (m *Model) Window() int { return m.opts.Window }
 
-// MaxTools is how many tools a conversation may offer, [Options.MaxTools]: those behind them are left out. 0: any number.
+// MaxTools returns how many tools a conversation may offer, [Options.MaxTools]; 0: any number.
 func (m *Model) MaxTools() int {
 	if m.opts.ToolsInPrompt {
 		return 0
@@ -159,87 +166,94 @@ func (m *Model) MaxTools() int {
 	return max(0, m.opts.MaxTools)
 }
 
-// Reply implements [agent.Model]. The reply's calls have arguments that are a JSON object; where the model has written something
-// else, its text as a JSON string, which no tool takes: the tool's error tells the model. A call without an id is given one. A
-// reply that has reached the bound of its length is a message with Cut, without the call that it was in.
+// Reply implements [agent.Model]. The arguments of the reply's calls are JSON objects. If the model
+// has written something else, they are its text as a JSON string, which no tool takes: the tool's
+// error tells the model. A call without an id gets one. If the reply has reached the limit of its
+// length, the message has Cut set, and the call that was being written is left out.
 func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
-		if m.opts.Model == "" {
-			yield(agent.Delta{}, errors.New("no model is named: give the name by which the server knows it"))
-			return
-		}
-		request, w := m.request(c), m.watch(yield)
-		if !m.notice(yield) {
-			return
-		}
-		stream := m.chat.NewStreaming(ctx, request, option.WithMiddleware(w.Do))
-		defer stream.Close()
-		if w.Left() {
-			return
-		}
-		r, empty := m.reply(c.Tools), true
-		for stream.Next() {
-			chunk := stream.Current()
-			empty = empty && len(chunk.Choices) == 0
-			for _, delta := range r.take(chunk) {
-				if !yield(delta, nil) {
-					return
-				}
-			}
-		}
-		err := stream.Err()
-		if err == nil && empty {
-			err = w.Empty()
-		}
-		if err != nil {
-			yield(agent.Delta{}, m.explain(ctx, r.text.String(), w.Explain(err)))
-			return
-		}
-		for _, delta := range r.rest() {
-			if !yield(delta, nil) {
-				return
-			}
-		}
-		message, err := r.message()
-		if err != nil {
+		switch message, err := m.requestReply(ctx, c, yield); {
+		case errors.Is(err, errListenerLeft):
+		case err != nil:
 			yield(agent.Delta{}, err)
-			return
+		default:
+			yield(agent.Delta{Message: message}, nil)
 		}
-		if !m.say(r.notice(), yield) {
-			return
-		}
-		yield(agent.Delta{Message: message}, nil)
 	}
 }
 
-// watch looks at what the server answers before the SDK does.
-func (m *Model) watch(yield func(agent.Delta, error) bool) *modelhttp.Watch {
-	return &modelhttp.Watch{Place: m.place(), Of: "chat completions", Advice: m.advice(), Retries: m.opts.Retries, Mask: m.hide,
-		Refused: shape, Whole: events, Tell: func(text string) bool { return m.say(text, yield) }}
+// requestReply yields the deltas of a reply and returns its message.
+func (m *Model) requestReply(ctx context.Context, c agent.Conversation, yield func(agent.Delta, error) bool) (*agent.Message, error) {
+	if m.opts.Model == "" {
+		return nil, errors.New("no model is named: give the name by which the server knows it")
+	}
+	body, err := m.requestBody(c)
+	if err != nil {
+		return nil, err
+	}
+	if !m.yieldNotices(yield) {
+		return nil, errListenerLeft
+	}
+	stream, err := m.client.Post(ctx, body, func(text string) bool { return m.tellUser(text, yield) })
+	if errors.Is(err, modelhttp.ErrStopped) {
+		return nil, errListenerLeft
+	}
+	if err != nil {
+		return nil, m.explain(ctx, 0, err)
+	}
+	defer stream.Close()
+	r := m.newReply(c.Tools)
+	if err := r.readStream(ctx, stream, yield); err != nil {
+		return nil, err
+	}
+	message, err := r.finalMessage()
+	if err != nil {
+		return nil, err
+	}
+	if !m.tellUser(r.filterNotice(), yield) {
+		return nil, errListenerLeft
+	}
+	return message, nil
 }
 
-func (m *Model) request(c agent.Conversation) sdk.ChatCompletionNewParams {
-	p := sdk.ChatCompletionNewParams{Model: m.opts.Model, StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)}}
+// requestBody returns the body of the request for a reply, with the members of Options.Extra.
+func (m *Model) requestBody(c agent.Conversation) (json.RawMessage, error) {
+	body, err := encodeJSON(m.newRequest(c))
+	if err != nil || len(m.opts.Extra) == 0 {
+		return body, err
+	}
+	var members object
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, err
+	}
+	for name, value := range m.opts.Extra {
+		if members[name], err = encodeJSON(value); err != nil {
+			return nil, fmt.Errorf("the member %s of Extra is not JSON: %w", name, err)
+		}
+	}
+	return encodeJSON(members)
+}
+
+func (m *Model) newRequest(c agent.Conversation) chatRequest {
+	r := chatRequest{Model: m.opts.Model, StreamOptions: streamOptions{IncludeUsage: true}, Stream: true}
 	if m.opts.ToolsInPrompt {
-		p.Messages = m.promptMessages(c)
+		r.Messages = m.promptMessages(c)
 	} else {
-		p.Messages, p.Tools = m.messages(c), m.tools(c.Tools)
+		r.Messages, r.Tools = m.chatMessages(c), m.toolDefinitions(c.Tools)
 	}
-	if len(p.Tools) > 0 && (c.ToolChoice == "required" || c.ToolChoice == "none") {
-		p.ToolChoice.OfAuto = sdk.String(c.ToolChoice)
+	if len(r.Tools) > 0 && (c.ToolChoice == "required" || c.ToolChoice == "none") {
+		r.ToolChoice = c.ToolChoice
 	}
-	switch limit := int64(m.limit(c)); {
-	case limit <= 0:
-	case m.opts.ofOpenAI(): // whose newer models refuse the older name, which is the only one that others know
-		p.MaxCompletionTokens = sdk.Int(limit)
-	default:
-		p.MaxTokens = sdk.Int(limit)
+	if m.opts.isOpenAI() { // OpenAI's newer models refuse the older name, which is the only one that others know
+		r.MaxCompletionTokens = m.maxTokens(c)
+	} else {
+		r.MaxTokens = m.maxTokens(c)
 	}
-	return p
+	return r
 }
 
-// limit is the bound of a reply; 0: none.
-func (m *Model) limit(c agent.Conversation) int {
+// maxTokens returns the limit of a reply; 0: none.
+func (m *Model) maxTokens(c agent.Conversation) int {
 	switch own := max(0, m.opts.MaxTokens); {
 	case c.MaxTokens <= 0:
 		return own
@@ -250,8 +264,8 @@ func (m *Model) limit(c agent.Conversation) int {
 	}
 }
 
-// warn says something, once.
-func (m *Model) warn(text string) {
+// warnOnce tells the user text, unless it has been told before.
+func (m *Model) warnOnce(text string) {
 	m.mu.Lock()
 	known := m.warned[text]
 	m.warned[text] = true
@@ -264,8 +278,8 @@ func (m *Model) warn(text string) {
 	}
 }
 
-// say tells something of one reply. It reports whether somebody still listens.
-func (m *Model) say(text string, yield func(agent.Delta, error) bool) bool {
+// tellUser tells the user something about one reply. It reports whether the listener is still there.
+func (m *Model) tellUser(text string, yield func(agent.Delta, error) bool) bool {
 	switch {
 	case text == "":
 		return true
@@ -276,8 +290,8 @@ func (m *Model) say(text string, yield func(agent.Delta, error) bool) bool {
 	return true
 }
 
-// notice tells what no reply has told yet. It reports whether somebody still listens.
-func (m *Model) notice(yield func(agent.Delta, error) bool) bool {
+// yieldNotices yields the notices of [Model.warnOnce]. It reports whether the listener is still there.
+func (m *Model) yieldNotices(yield func(agent.Delta, error) bool) bool {
 	m.mu.Lock()
 	notices := m.notices
 	m.notices = nil

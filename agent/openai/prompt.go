@@ -1,16 +1,16 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/mcp"
-	sdk "github.com/openai/openai-go/v3"
 )
 
-// callFence begins the block in which a model that cannot call tools writes a call.
+// callFence begins the block in which a model that cannot call tools itself writes a call.
 const callFence = "```tool_call"
 
 const promptRules = `You can use the tools below. To call one, write a block like this, with the tool's name and its arguments as one JSON object:
@@ -24,8 +24,8 @@ Write one block for each call, and nothing behind the last one: the results come
 The tools, each with the JSON Schema of its arguments:
 `
 
-// definitions is what the system prompt says of tools; empty where there are none.
-func definitions(tools []mcp.Tool) string {
+// promptDefinitions returns the part of the system prompt that defines the tools; "" without tools.
+func promptDefinitions(tools []mcp.Tool) string {
 	if len(tools) == 0 {
 		return ""
 	}
@@ -37,70 +37,68 @@ func definitions(tools []mcp.Tool) string {
 		if t.Description != "" {
 			fmt.Fprintf(&b, "%s\n", t.Description)
 		}
-		if schema, err := encode(t.InputSchema); err == nil && len(t.InputSchema) > 0 {
+		if schema, err := encodeJSON(t.InputSchema); err == nil && len(t.InputSchema) > 0 {
 			fmt.Fprintf(&b, "%s\n", schema)
 		}
 	}
 	return b.String()
 }
 
-// promptMessages turns a conversation into one of texts only: calls stand in the text of the assistant, results in that of the
-// user.
+// promptMessages turns a conversation into messages without calls: the assistant's text holds the
+// calls, and the user's text the results.
 func (m *Model) promptMessages(c agent.Conversation) (all []message) {
-	system := strings.TrimSpace(c.System + "\n\n" + definitions(c.Tools))
+	system := strings.TrimSpace(c.System + "\n\n" + promptDefinitions(c.Tools))
 	if system != "" {
-		all = append(all, sdk.SystemMessage(system))
+		all = append(all, message{Content: system, Role: "system"})
 	}
-	names := map[string]string{}
-	thoughts := m.wantsThoughts(c)
-	for _, msg := range turns(c.Messages) {
+	names := map[string]string{} // of the called tools, by the ids of the calls
+	returnThoughts := m.returnsThoughts(c)
+	for _, msg := range betweenUsers(c.Messages) {
 		if msg.Role != mcp.RoleAssistant {
-			all = append(all, userMessage(m.promptUser(&msg, names)))
+			all = append(all, userMessage(m.promptParts(&msg, names)))
 			continue
 		}
 		text := msg.Text()
 		for _, use := range msg.Calls() {
 			names[use.ID] = use.Name
-			text = strings.TrimSpace(strings.TrimSpace(text) + "\n\n" + written(use))
+			text = strings.TrimSpace(strings.TrimSpace(text) + "\n\n" + callBlock(use))
 		}
-		if text == "" {
-			text = nothing
+		a := message{Content: cmp.Or(text, emptyText), Role: "assistant"}
+		if returnThoughts {
+			t := m.thoughtsOf(&msg)
+			a.ReasoningContent, a.Reasoning = t.messageMembers()
 		}
-		a := sdk.ChatCompletionAssistantMessageParam{}
-		a.Content.OfString = sdk.String(text)
-		thought := m.thoughtsOf(&msg)
-		if fields := thought.fields(); thoughts && fields != nil {
-			a.SetExtraFields(fields)
-		}
-		all = append(all, message{OfAssistant: &a})
+		all = append(all, a)
 	}
 	return all
 }
 
-// written is a call as the model writes it.
-func written(use *mcp.ToolUse) string {
-	body, err := encode(struct {
+// callBlock returns a call in the form in which the model writes it.
+func callBlock(use *mcp.ToolUse) string {
+	body, err := encodeJSON(struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
-	}{use.Name, json.RawMessage(arguments(use.Input))})
+	}{use.Name, json.RawMessage(formatArguments(use.Input))})
 	if err != nil {
 		panic(err) // arguments are JSON
 	}
 	return callFence + "\n" + string(body) + "\n```"
 }
 
-func (m *Model) promptUser(msg *agent.Message, names map[string]string) (said []part) {
+// promptParts returns a message of the user with the results in it as text. names are the names
+// of the called tools by the ids of the calls.
+func (m *Model) promptParts(msg *agent.Message, names map[string]string) (parts []part) {
 	for _, block := range msg.Content {
 		r := block.ToolResult
 		if r == nil {
-			if p, _, ok := m.part(block); ok {
-				said = append(said, p)
+			if p, _, ok := m.partOf(block); ok {
+				parts = append(parts, p)
 			}
 			continue
 		}
-		text, follow := m.result(r)
-		said = append(said, sdk.TextContentPart(fmt.Sprintf("Result of %s:\n%s", names[r.ToolUseID], text)))
-		said = append(said, follow...)
+		text, media := m.resultText(r)
+		parts = append(parts, textPart(fmt.Sprintf("Result of %s:\n%s", names[r.ToolUseID], text)))
+		parts = append(parts, media...)
 	}
-	return said
+	return parts
 }

@@ -13,12 +13,12 @@ import (
 // write instead: <tool_call> tags, blocks of JSON that name a tool, several calls in a block, and a last block without an end.
 // What a model writes behind its calls is thrown away: it is a result that it has made up.
 type promptReader struct {
-	tools map[string]bool
-	held  []byte // not decided yet: the beginning of a block, or of what may be one
-	in    *block // that held begins with; nil for none
-	from  int    // of held: the block does not end before it
-	calls []mcp.ToolUse
-	over  bool // there was text behind the calls
+	tools       map[string]bool
+	held        []byte // not decided yet: the beginning of a block, or of what may be one
+	block       *block // that held begins with; nil for none
+	searchFrom  int    // of held: the block does not end before it
+	calls       []mcp.ToolUse
+	textFollows bool // there was text behind the calls
 }
 
 func newPromptReader(tools []mcp.Tool) *promptReader {
@@ -31,8 +31,8 @@ func newPromptReader(tools []mcp.Tool) *promptReader {
 
 // block is a way in which a call is written. Where it is not sure, only the JSON of a call to a known tool counts.
 type block struct {
-	open, end string
-	sure      bool
+	opening, closing string
+	certain          bool
 }
 
 // blocks are tried in this order.
@@ -44,47 +44,47 @@ var blocks = []block{
 }
 
 // take reads a piece of the reply, and returns what of it is text.
-func (p *promptReader) take(piece string) (text string) {
+func (p *promptReader) readPiece(piece string) (text string) {
 	p.held = append(p.held, piece...)
 	for len(p.held) > 0 {
-		at, b := p.find()
+		at, b := p.findBlock()
 		if b == nil {
-			at = len(p.held) - possible(p.held)
+			at = len(p.held) - openingSuffix(p.held)
 		}
-		text += p.shown(string(p.held[:at]))
-		p.held, p.from, p.in = p.held[at:], max(0, p.from-at), b
+		text += p.visibleText(string(p.held[:at]))
+		p.held, p.searchFrom, p.block = p.held[at:], max(0, p.searchFrom-at), b
 		if b == nil {
 			break
 		}
-		body, whole, ended := p.body()
+		body, whole, ended := p.blockBody()
 		if !ended {
 			break
 		}
-		text += p.shown(p.close(b, whole, body))
-		p.held, p.from, p.in = p.held[len(whole):], 0, nil
+		text += p.visibleText(p.closeBlock(b, whole, body))
+		p.held, p.searchFrom, p.block = p.held[len(whole):], 0, nil
 	}
 	return text
 }
 
 // end takes what is left when the reply has ended.
-func (p *promptReader) end() string {
+func (p *promptReader) readRest() string {
 	held := string(p.held)
-	p.held, p.in = nil, nil
+	p.held, p.block = nil, nil
 	for i := range blocks {
-		if b := &blocks[i]; strings.HasPrefix(held, b.open) {
-			return p.shown(p.close(b, held, strings.TrimPrefix(held, b.open)))
+		if b := &blocks[i]; strings.HasPrefix(held, b.opening) {
+			return p.visibleText(p.closeBlock(b, held, strings.TrimPrefix(held, b.opening)))
 		}
 	}
-	return p.shown(held)
+	return p.visibleText(held)
 }
 
-// shown drops what stands behind a call.
-func (p *promptReader) shown(text string) string {
+// visibleText drops what stands behind a call.
+func (p *promptReader) visibleText(text string) string {
 	if len(p.calls) == 0 {
 		return text
 	}
 	if strings.TrimSpace(text) != "" {
-		p.over = true
+		p.textFollows = true
 	}
 	return ""
 }
@@ -92,49 +92,49 @@ func (p *promptReader) shown(text string) string {
 // longestOpen is at least as long as what any block begins with.
 const longestOpen = 32
 
-// find returns where the first block begins. What a block begins with may be longer than it has seemed.
-func (p *promptReader) find() (at int, first *block) {
+// findBlock returns where the first block begins. What a block begins with may be longer than it has seemed.
+func (p *promptReader) findBlock() (at int, first *block) {
 	held := p.held
-	if p.in != nil {
+	if p.block != nil {
 		held = held[:min(len(held), longestOpen)]
 	}
 	for i := range blocks {
-		if n := bytes.Index(held, []byte(blocks[i].open)); n >= 0 && (first == nil || n < at) {
+		if n := bytes.Index(held, []byte(blocks[i].opening)); n >= 0 && (first == nil || n < at) {
 			at, first = n, &blocks[i]
 		}
 	}
 	return at, first
 }
 
-// body returns what is in the block, and all of it. A fence inside a JSON string does not end it.
-func (p *promptReader) body() (body, whole string, ended bool) {
-	open, end := len(p.in.open), []byte(p.in.end)
+// blockBody returns what is in the block, and all of it. A fence inside a JSON string does not end it.
+func (p *promptReader) blockBody() (body, whole string, ended bool) {
+	open, end := len(p.block.opening), []byte(p.block.closing)
 	fence := bytes.HasSuffix(end, []byte("`"))
-	p.from = max(p.from, open)
-	for p.from < len(p.held) {
-		n := bytes.Index(p.held[p.from:], end)
+	p.searchFrom = max(p.searchFrom, open)
+	for p.searchFrom < len(p.held) {
+		n := bytes.Index(p.held[p.searchFrom:], end)
 		if n < 0 {
-			p.from = max(p.from, len(p.held)-len(end)+1)
+			p.searchFrom = max(p.searchFrom, len(p.held)-len(end)+1)
 			break
 		}
-		at := p.from + n
+		at := p.searchFrom + n
 		text, behind := p.held[open:at], p.held[at+len(end):]
 		switch {
-		case !unfinished(text),
+		case !isUnfinished(text),
 			// Not in a string: the JSON is wrong, and this is the end.
 			fence && bytes.HasPrefix(behind, []byte("\n")) && bytes.Count(text, []byte(`"`))%2 == 0:
 			return string(text), string(p.held[:at+len(end)]), true
 		case fence && len(behind) == 0: // what comes next says whether it is the end
-			p.from = at
+			p.searchFrom = at
 			return "", "", false
 		}
-		p.from = at + len(end)
+		p.searchFrom = at + len(end)
 	}
 	return "", "", false
 }
 
-// unfinished reports whether JSON stops in the middle.
-func unfinished(text []byte) bool {
+// isUnfinished reports whether JSON stops in the middle.
+func isUnfinished(text []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(text))
 	for {
 		var v json.RawMessage
@@ -144,12 +144,12 @@ func unfinished(text []byte) bool {
 	}
 }
 
-// possible is how many bytes at the end of a text may be the beginning of a block.
-func possible(text []byte) int {
+// openingSuffix is how many bytes at the end of a text may be the beginning of a block.
+func openingSuffix(text []byte) int {
 	longest := 0
 	for i := range blocks {
-		for n := min(len(text), len(blocks[i].open)-1); n > longest; n-- {
-			if bytes.HasSuffix(text, []byte(blocks[i].open[:n])) {
+		for n := min(len(text), len(blocks[i].opening)-1); n > longest; n-- {
+			if bytes.HasSuffix(text, []byte(blocks[i].opening[:n])) {
 				longest = n
 			}
 		}
@@ -157,20 +157,20 @@ func possible(text []byte) int {
 	return longest
 }
 
-// close reads a block that is whole, and returns it as text where it is no call.
-func (p *promptReader) close(b *block, whole, body string) string {
-	found := p.read(body, b.sure)
+// closeBlock reads a block that is whole, and returns it as text where it is no call.
+func (p *promptReader) closeBlock(b *block, whole, body string) string {
+	found := p.readCalls(body, b.certain)
 	if found == nil {
 		return whole
 	}
-	if !p.over {
+	if !p.textFollows {
 		p.calls = append(p.calls, found...)
 	}
 	return ""
 }
 
-// wish is a call in the words that models use for it.
-type wish struct {
+// writtenCall is a call in the words that models use for it.
+type writtenCall struct {
 	Name       string          `json:"name"`
 	Tool       string          `json:"tool"`
 	Arguments  json.RawMessage `json:"arguments"`
@@ -179,9 +179,9 @@ type wish struct {
 	Args       json.RawMessage `json:"args"`
 }
 
-// read returns the calls in the text of a block: objects, one behind the other or in a list. One that is sure to be meant as a
+// readCalls returns the calls in the text of a block: objects, one behind the other or in a list. One that is sure to be meant as a
 // call is returned with its text as arguments where it cannot be read, so that the model is told.
-func (p *promptReader) read(body string, sure bool) (found []mcp.ToolUse) {
+func (p *promptReader) readCalls(body string, sure bool) (found []mcp.ToolUse) {
 	d := json.NewDecoder(strings.NewReader(body))
 	for {
 		var raw json.RawMessage
@@ -193,19 +193,19 @@ func (p *promptReader) read(body string, sure bool) (found []mcp.ToolUse) {
 			break
 		}
 		for _, one := range list {
-			if use, ok := p.wish(one, sure); ok {
+			if use, ok := p.parseCall(one, sure); ok {
 				found = append(found, use)
 			}
 		}
 	}
 	if len(found) == 0 && sure && strings.TrimSpace(body) != "" {
-		return []mcp.ToolUse{{Name: nameIn(body), Input: quoted(strings.TrimSpace(body))}}
+		return []mcp.ToolUse{{Name: nameIn(body), Input: quoteJSON(strings.TrimSpace(body))}}
 	}
 	return found
 }
 
-func (p *promptReader) wish(raw json.RawMessage, sure bool) (use mcp.ToolUse, ok bool) {
-	var w wish
+func (p *promptReader) parseCall(raw json.RawMessage, sure bool) (use mcp.ToolUse, ok bool) {
+	var w writtenCall
 	if json.Unmarshal(raw, &w) != nil {
 		return use, false
 	}
@@ -219,7 +219,7 @@ func (p *promptReader) wish(raw json.RawMessage, sure bool) (use mcp.ToolUse, ok
 			given = arguments
 		}
 	}
-	use.Input = input(string(given))
+	use.Input = parseArguments(string(given))
 	if sure {
 		return use, use.Name != ""
 	}
@@ -233,16 +233,16 @@ func nameIn(body string) string {
 	if found := nameMember.FindStringSubmatch(body); found != nil {
 		return found[1]
 	}
-	return noName
+	return unknownName
 }
 
 // uses returns the calls, each with an id. Of a reply that was cut off, only those that are whole.
-func (p *promptReader) uses(cut bool) (uses []mcp.ToolUse) {
+func (p *promptReader) toolUses(cut bool) (uses []mcp.ToolUse) {
 	for _, use := range p.calls {
 		if cut && !isObject(use.Input) {
 			continue
 		}
-		use.ID = mint()
+		use.ID = newCallID()
 		uses = append(uses, use)
 	}
 	return uses

@@ -23,11 +23,11 @@ func TestPromptReaderPieces(t *testing.T) {
 			p := newPromptReader([]mcp.Tool{{Name: "a"}, {Name: "b"}})
 			text := ""
 			for from := 0; from < len(tt.reply); from += size {
-				text += p.take(tt.reply[from:min(from+size, len(tt.reply))])
+				text += p.readPiece(tt.reply[from:min(from+size, len(tt.reply))])
 			}
-			text += p.end()
+			text += p.readRest()
 			calls := ""
-			for _, use := range p.uses(false) {
+			for _, use := range p.toolUses(false) {
 				calls += fmt.Sprintf("%s%s ", use.Name, use.Input)
 			}
 			if text != tt.text || calls != tt.calls {

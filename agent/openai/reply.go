@@ -1,36 +1,32 @@
 package openai
 
 import (
-	"encoding/json"
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/modelhttp"
 	"github.com/dowel-mcp/dowel/mcp"
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/respjson"
 )
 
-// reply puts a message together from the pieces of a stream.
+// reply puts a message together from the chunks of a stream.
 type reply struct {
 	model    *Model
 	text     strings.Builder
 	thoughts thoughts
-	calls    calls
-	prompt   *promptReader // where calls stand in the text
+	calls    callAssembler
+	prompt   *promptReader // finds calls in the text; nil if the server sends calls itself
 	usage    *agent.Usage
-	finish   string
+	finish   string // the reason for the end; "" before it
 }
 
-// stops by length: the second is Mistral's, for the window.
-var lengths = []string{"length", "model_length"}
-
-// cut reports whether the reply has reached the bound of its length.
-func (r *reply) cut() bool { return slices.Contains(lengths, r.finish) }
-
-func (m *Model) reply(tools []mcp.Tool) *reply {
+func (m *Model) newReply(tools []mcp.Tool) *reply {
 	r := &reply{model: m}
 	for i := range tools {
 		r.calls.tools = append(r.calls.tools, tools[i].Name)
@@ -41,12 +37,64 @@ func (m *Model) reply(tools []mcp.Tool) *reply {
 	return r
 }
 
-// take reads a piece, and returns what of it is to be shown.
-func (r *reply) take(chunk sdk.ChatCompletionChunk) (deltas []agent.Delta) {
-	if chunk.JSON.Usage.Valid() {
-		r.usage = usage(chunk.Usage)
+// errListenerLeft ends a reply whose listener has stopped to listen.
+var errListenerLeft = errors.New("the listener has left")
+
+// readStream reads the stream to its end and yields the deltas. It returns errListenerLeft if yield
+// returned false.
+func (r *reply) readStream(ctx context.Context, s *modelhttp.Stream, yield func(agent.Delta, error) bool) error {
+	hasChoices := false
+	for {
+		c, err := readChunk(s)
+		if errors.Is(err, io.EOF) && !hasChoices {
+			err = s.EmptyError()
+		}
+		if errors.Is(err, io.EOF) {
+			return yieldAll(r.endText(), yield)
+		}
+		if err != nil {
+			return r.model.explain(ctx, r.textLength(), err)
+		}
+		hasChoices = hasChoices || len(c.Choices) > 0
+		if err := yieldAll(r.addChunk(c), yield); err != nil {
+			return err
+		}
 	}
-	for _, choice := range chunk.Choices {
+}
+
+// readChunk returns io.EOF at the end of the reply, and the server's error if the stream has one.
+func readChunk(s *modelhttp.Stream) (c chunk, err error) {
+	event, err := s.Next()
+	if err != nil {
+		return c, err
+	}
+	if bytes.HasPrefix(event.Data, []byte("[DONE]")) {
+		return c, io.EOF
+	}
+	if err := s.Decode(event.Data, &c); err != nil {
+		return c, err
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return c, s.ReadError(event.Data)
+	}
+	return c, nil
+}
+
+func yieldAll(deltas []agent.Delta, yield func(agent.Delta, error) bool) error {
+	for _, d := range deltas {
+		if !yield(d, nil) {
+			return errListenerLeft
+		}
+	}
+	return nil
+}
+
+// addChunk adds a chunk to the reply, and returns the deltas to show.
+func (r *reply) addChunk(c chunk) (deltas []agent.Delta) {
+	if c.Usage != nil {
+		r.usage = c.Usage.toUsage()
+	}
+	for _, choice := range c.Choices {
 		if choice.Index != 0 {
 			continue
 		}
@@ -54,20 +102,20 @@ func (r *reply) take(chunk sdk.ChatCompletionChunk) (deltas []agent.Delta) {
 			r.finish = choice.FinishReason
 		}
 		d := choice.Delta
-		if thought := r.thoughts.add(extra(d.JSON.ExtraFields, "reasoning_content"), extra(d.JSON.ExtraFields, "reasoning")); thought != "" {
+		if thought := r.thoughts.addDelta(d.ReasoningContent, d.Reasoning); thought != "" {
 			deltas = append(deltas, agent.Delta{Reasoning: thought})
 		}
-		deltas = r.say(deltas, d.Content+d.Refusal)
-		for _, call := range d.ToolCalls {
-			r.calls.add(call)
+		deltas = r.addText(deltas, d.Content+d.Refusal)
+		for _, f := range d.ToolCalls {
+			r.calls.addFragment(f)
 		}
 	}
 	return deltas
 }
 
-func (r *reply) say(deltas []agent.Delta, text string) []agent.Delta {
+func (r *reply) addText(deltas []agent.Delta, text string) []agent.Delta {
 	if r.prompt != nil {
-		text = r.prompt.take(text)
+		text = r.prompt.readPiece(text)
 	}
 	r.text.WriteString(text)
 	if text == "" {
@@ -76,12 +124,12 @@ func (r *reply) say(deltas []agent.Delta, text string) []agent.Delta {
 	return append(deltas, agent.Delta{Text: text})
 }
 
-// rest returns what is to be shown once the stream has ended.
-func (r *reply) rest() (deltas []agent.Delta) {
+// endText returns the text that was held back until the end of the stream.
+func (r *reply) endText() (deltas []agent.Delta) {
 	if r.prompt == nil {
 		return nil
 	}
-	text := r.prompt.end()
+	text := r.prompt.readRest()
 	if text == "" {
 		return nil
 	}
@@ -89,35 +137,39 @@ func (r *reply) rest() (deltas []agent.Delta) {
 	return []agent.Delta{{Text: text}}
 }
 
-// extra returns a field that is a string and not the SDK's; nil where there is none.
-func extra(fields map[string]respjson.Field, name string) (text *string) {
-	if f, ok := fields[name]; ok {
-		_ = json.Unmarshal([]byte(f.Raw()), &text) // what is not a string is not it
-	}
-	return text
-}
-
-func usage(u sdk.CompletionUsage) *agent.Usage {
-	all := &agent.Usage{Input: int(u.PromptTokens), Cached: int(u.PromptTokensDetails.CachedTokens), Output: int(u.CompletionTokens)}
-	for _, name := range []string{"prompt_cache_hit_tokens", "cached_tokens"} { // DeepSeek, Moonshot
-		if f, ok := u.JSON.ExtraFields[name]; ok && all.Cached == 0 {
-			_ = json.Unmarshal([]byte(f.Raw()), &all.Cached) // what is not a number is not it
+func (u *usage) toUsage() *agent.Usage {
+	count := &agent.Usage{Input: u.PromptTokens, Output: u.CompletionTokens}
+	for _, cached := range []int{u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens, u.CachedTokens} {
+		if count.Cached == 0 {
+			count.Cached = cached
 		}
 	}
-	return all
+	return count
 }
 
-// message returns the whole once the stream has ended.
-func (r *reply) message() (*agent.Message, error) {
-	uses := r.calls.uses(r.cut())
+// lengthReasons are the reasons for an end at the limit of the length. The second is Mistral's, for
+// the end of the window.
+var lengthReasons = []string{"length", "model_length"}
+
+// isCut reports whether the reply has reached the limit of its length.
+func (r *reply) isCut() bool { return slices.Contains(lengthReasons, r.finish) }
+
+func (r *reply) textLength() int { return utf8.RuneCountInString(r.text.String()) }
+
+// finalMessage returns the complete message once the stream has ended.
+func (r *reply) finalMessage() (*agent.Message, error) {
+	uses := r.calls.toolUses(r.isCut())
 	if r.prompt != nil {
-		uses = append(uses, r.prompt.uses(r.cut())...)
+		uses = append(uses, r.prompt.toolUses(r.isCut())...)
 	}
-	if err := r.check(len(uses)); err != nil {
-		return nil, err
+	switch {
+	case r.finish == "":
+		return nil, r.model.client.BrokenOff(io.ErrUnexpectedEOF, r.textLength())
+	case r.finish == "content_filter" && r.text.Len() == 0 && len(uses) == 0:
+		return nil, fmt.Errorf("the filter of %s held the reply back: say it in another way", r.model.place())
 	}
-	r.thoughts.Calls = r.calls.extras(uses)
-	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.raw(r.model.place()), Usage: r.usage, Cut: r.cut()}
+	r.thoughts.Calls = r.calls.extraContent(uses)
+	msg := &agent.Message{Role: mcp.RoleAssistant, Reasoning: r.thoughts.encodeFor(r.model.place()), Usage: r.usage, Cut: r.isCut()}
 	if r.text.Len() > 0 {
 		msg.Content = append(msg.Content, mcp.Text(r.text.String()))
 	}
@@ -127,19 +179,8 @@ func (r *reply) message() (*agent.Message, error) {
 	return msg, nil
 }
 
-// check returns why a reply is none.
-func (r *reply) check(calls int) error {
-	switch {
-	case r.finish == "":
-		return r.model.brokenOff(r.text.String(), io.ErrUnexpectedEOF)
-	case r.finish == "content_filter" && r.text.Len() == 0 && calls == 0:
-		return fmt.Errorf("the filter of %s held the reply back: say it in another way", r.model.place())
-	}
-	return nil
-}
-
-// notice is what the user should know of the reply beside what its message says; empty for nothing.
-func (r *reply) notice() string {
+// filterNotice returns what the user should know of the reply beyond its message; "" for nothing.
+func (r *reply) filterNotice() string {
 	if r.finish == "content_filter" {
 		return "the reply was cut off by the server's filter"
 	}

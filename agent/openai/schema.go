@@ -18,14 +18,14 @@ var rules = []struct {
 }{
 	{"no draft is named: some servers take the field for a parameter", dropDraft},
 	{"the top is not a reference", inlineTop},
-	{"the type of the top is object", typeObject},
+	{"the type of the top is object", requireObjectType},
 	{"the top has no oneOf, anyOf, allOf, enum, const and not", flattenTop},
-	{"the top has properties", withProperties},
+	{"the top has properties", requireProperties},
 	{"an array has items, and they are one schema; a reference stays in the schema", mendInside},
 }
 
-// acceptable returns a schema as chat completions take it.
-func acceptable(raw json.RawMessage) (_ json.RawMessage, notes []string, err error) {
+// acceptSchema returns a schema as chat completions take it.
+func acceptSchema(raw json.RawMessage) (_ json.RawMessage, notes []string, err error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = json.RawMessage(`{}`)
 	}
@@ -45,15 +45,15 @@ func acceptable(raw json.RawMessage) (_ json.RawMessage, notes []string, err err
 	if !s.changed {
 		return raw, notes, nil
 	}
-	return s.bytes(), notes, nil
+	return s.encode(), notes, nil
 }
 
 // schema is the members of an object, in their order. Of members of one name the first counts.
 type schema struct {
-	members []member
-	at      map[string]int // where a member is
-	changed bool
-	read    map[string]*schema // what references have led to, by the way there
+	members  []member
+	indexOf  map[string]int // where a member is
+	changed  bool
+	resolved map[string]*schema // what references have led to, by the way there
 }
 
 type member struct {
@@ -66,7 +66,7 @@ func readSchema(raw json.RawMessage) (*schema, error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.New("its schema is not a JSON object")
 	}
-	s := &schema{at: map[string]int{}}
+	s := &schema{indexOf: map[string]int{}}
 	for d.More() {
 		key, err := d.Token()
 		var value json.RawMessage
@@ -76,63 +76,63 @@ func readSchema(raw json.RawMessage) (*schema, error) {
 		if err != nil {
 			return nil, fmt.Errorf("its schema is not JSON: %w", err)
 		}
-		s.add(key.(string), value) // a key is a string
+		s.addMember(key.(string), value) // a key is a string
 	}
 	return s, nil
 }
 
-func (s *schema) add(key string, value json.RawMessage) {
-	if _, ok := s.at[key]; !ok {
-		s.at[key] = len(s.members)
+func (s *schema) addMember(key string, value json.RawMessage) {
+	if _, ok := s.indexOf[key]; !ok {
+		s.indexOf[key] = len(s.members)
 	}
 	s.members = append(s.members, member{key, value})
 }
 
-func (s *schema) get(key string) json.RawMessage {
-	if i, ok := s.at[key]; ok {
+func (s *schema) memberValue(key string) json.RawMessage {
+	if i, ok := s.indexOf[key]; ok {
 		return s.members[i].value
 	}
 	return nil
 }
 
-// text returns a member that is a string; empty where it is none.
-func (s *schema) text(key string) (text string) {
-	_ = json.Unmarshal(s.get(key), &text)
+// stringMember returns a member that is a string; empty where it is none.
+func (s *schema) stringMember(key string) (text string) {
+	_ = json.Unmarshal(s.memberValue(key), &text)
 	return text
 }
 
-func (s *schema) set(key string, value json.RawMessage) {
-	s.changed, s.read = true, nil
-	if i, ok := s.at[key]; ok {
+func (s *schema) setMember(key string, value json.RawMessage) {
+	s.changed, s.resolved = true, nil
+	if i, ok := s.indexOf[key]; ok {
 		s.members[i].value = value
 		return
 	}
-	s.add(key, value)
+	s.addMember(key, value)
 }
 
-func (s *schema) drop(key string) {
-	if _, ok := s.at[key]; !ok {
+func (s *schema) dropMember(key string) {
+	if _, ok := s.indexOf[key]; !ok {
 		return
 	}
 	s.changed = true
-	s.reorder(slices.DeleteFunc(s.members, func(m member) bool { return m.key == key }))
+	s.setMembers(slices.DeleteFunc(s.members, func(m member) bool { return m.key == key }))
 }
 
-func (s *schema) reorder(members []member) {
-	s.members, s.read = nil, nil
-	clear(s.at)
+func (s *schema) setMembers(members []member) {
+	s.members, s.resolved = nil, nil
+	clear(s.indexOf)
 	for _, m := range members {
-		s.add(m.key, m.value)
+		s.addMember(m.key, m.value)
 	}
 }
 
-func (s *schema) bytes() json.RawMessage {
+func (s *schema) encode() json.RawMessage {
 	b := []byte{'{'}
 	for i, m := range s.members {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, quoted(m.key)...), ':'), m.value...)
+		b = append(append(append(b, quoteJSON(m.key)...), ':'), m.value...)
 	}
 	return append(b, '}')
 }
@@ -140,22 +140,22 @@ func (s *schema) bytes() json.RawMessage {
 // maxPointer bounds how deep within a schema a reference may point.
 const maxPointer = 16
 
-// target returns the schema that a reference to somewhere in s means; nil where there is none. Each part of s is read once.
-func (s *schema) target(ref string) *schema {
+// resolveRef returns the schema that a reference to somewhere in s means; nil where there is none. Each part of s is read once.
+func (s *schema) resolveRef(ref string) *schema {
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok || strings.Count(path, "/") >= maxPointer {
 		return nil
 	}
-	if s.read == nil {
-		s.read = map[string]*schema{}
+	if s.resolved == nil {
+		s.resolved = map[string]*schema{}
 	}
 	at, way := s, ""
 	for _, key := range strings.Split(path, "/") {
 		way += "/" + key
-		next, known := s.read[way]
+		next, known := s.resolved[way]
 		if !known {
-			next, _ = readSchema(at.get(strings.NewReplacer("~1", "/", "~0", "~").Replace(key))) // nil for what is none
-			s.read[way] = next
+			next, _ = readSchema(at.memberValue(strings.NewReplacer("~1", "/", "~0", "~").Replace(key))) // nil for what is none
+			s.resolved[way] = next
 		}
 		if at = next; at == nil {
 			return nil
@@ -165,43 +165,43 @@ func (s *schema) target(ref string) *schema {
 }
 
 func dropDraft(s *schema) (string, error) {
-	s.drop("$schema")
+	s.dropMember("$schema")
 	return "", nil
 }
 
 func inlineTop(s *schema) (string, error) {
 	for range 10 {
-		ref := s.text("$ref")
+		ref := s.stringMember("$ref")
 		if ref == "" {
 			return "", nil
 		}
-		to := s.target(ref)
+		to := s.resolveRef(ref)
 		if to == nil {
 			return "", fmt.Errorf("its schema is a reference to %s, which is not in it", ref)
 		}
-		s.drop("$ref")
+		s.dropMember("$ref")
 		for _, m := range to.members {
-			if s.get(m.key) == nil {
-				s.set(m.key, m.value)
+			if s.memberValue(m.key) == nil {
+				s.setMember(m.key, m.value)
 			}
 		}
 	}
 	return "", errors.New("its schema is a reference to itself")
 }
 
-func typeObject(s *schema) (string, error) {
-	raw := s.get("type")
+func requireObjectType(s *schema) (string, error) {
+	raw := s.memberValue("type")
 	var one string
 	var several []string
 	switch {
 	case raw == nil:
-		s.reorder(slices.Insert(s.members, 0, member{"type", json.RawMessage(`"object"`)}))
+		s.setMembers(slices.Insert(s.members, 0, member{"type", json.RawMessage(`"object"`)}))
 		s.changed = true
 		return "", nil
 	case json.Unmarshal(raw, &one) == nil && one == "object":
 		return "", nil
 	case json.Unmarshal(raw, &several) == nil && slices.Contains(several, "object"):
-		s.set("type", json.RawMessage(`"object"`))
+		s.setMember("type", json.RawMessage(`"object"`))
 		return "", nil
 	}
 	return "", fmt.Errorf("its schema describes %s, and arguments are an object", raw)
@@ -213,22 +213,22 @@ func flattenTop(s *schema) (string, error) {
 	var gone []string
 	var f flattened
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf", "enum", "const", "not"} {
-		raw := s.get(keyword)
+		raw := s.memberValue(keyword)
 		if raw == nil {
 			continue
 		}
 		var branches []json.RawMessage
 		if strings.HasSuffix(keyword, "Of") && json.Unmarshal(raw, &branches) == nil {
 			for _, branch := range branches {
-				f.merge(s, branch, keyword == "allOf")
+				f.mergeBranch(s, branch, keyword == "allOf")
 			}
 		}
-		s.drop(keyword)
+		s.dropMember(keyword)
 		if keyword != "allOf" {
 			gone = append(gone, keyword)
 		}
 	}
-	f.put(s)
+	f.applyTo(s)
 	if len(gone) == 0 {
 		return "", nil
 	}
@@ -249,14 +249,14 @@ type reference struct {
 	demanded bool
 }
 
-// merge takes the properties of a branch that the top does not have.
-func (f *flattened) merge(top *schema, branch json.RawMessage, demanded bool) {
+// mergeBranch takes the properties of a branch that the top does not have.
+func (f *flattened) mergeBranch(top *schema, branch json.RawMessage, demanded bool) {
 	b, err := readSchema(branch)
 	if err != nil {
 		return
 	}
-	if ref := b.text("$ref"); ref != "" {
-		b = top.target(ref)
+	if ref := b.stringMember("$ref"); ref != "" {
+		b = top.resolveRef(ref)
 		if b == nil || f.merged[reference{b, demanded}] {
 			return
 		}
@@ -266,30 +266,30 @@ func (f *flattened) merge(top *schema, branch json.RawMessage, demanded bool) {
 		f.merged[reference{b, demanded}] = true
 	}
 	if f.properties == nil {
-		if f.properties, err = readSchema(top.get("properties")); err != nil {
-			f.properties = &schema{at: map[string]int{}}
+		if f.properties, err = readSchema(top.memberValue("properties")); err != nil {
+			f.properties = &schema{indexOf: map[string]int{}}
 		}
 	}
-	if more, err := readSchema(b.get("properties")); err == nil {
+	if more, err := readSchema(b.memberValue("properties")); err == nil {
 		for _, m := range more.members {
-			if f.properties.get(m.key) == nil {
-				f.properties.set(m.key, m.value)
+			if f.properties.memberValue(m.key) == nil {
+				f.properties.setMember(m.key, m.value)
 			}
 		}
 	}
 	if demanded {
-		f.require(top, b)
+		f.mergeRequired(top, b)
 	}
 }
 
-func (f *flattened) require(top, branch *schema) {
+func (f *flattened) mergeRequired(top, branch *schema) {
 	var also []string
-	if json.Unmarshal(branch.get("required"), &also) != nil || len(also) == 0 {
+	if json.Unmarshal(branch.memberValue("required"), &also) != nil || len(also) == 0 {
 		return
 	}
 	if f.required == nil {
 		f.names = map[string]bool{}
-		_ = json.Unmarshal(top.get("required"), &f.required) // what is not a list of names demands nothing
+		_ = json.Unmarshal(top.memberValue("required"), &f.required) // what is not a list of names demands nothing
 		for _, name := range f.required {
 			f.names[name] = true
 		}
@@ -302,22 +302,22 @@ func (f *flattened) require(top, branch *schema) {
 	}
 }
 
-func (f *flattened) put(top *schema) {
+func (f *flattened) applyTo(top *schema) {
 	if f.properties != nil {
-		top.set("properties", f.properties.bytes())
+		top.setMember("properties", f.properties.encode())
 	}
 	if f.required != nil {
 		list, err := json.Marshal(f.required)
 		if err != nil {
 			panic(err) // strings
 		}
-		top.set("required", list)
+		top.setMember("required", list)
 	}
 }
 
-func withProperties(s *schema) (string, error) {
-	if _, err := readSchema(s.get("properties")); err != nil {
-		s.set("properties", json.RawMessage(`{}`))
+func requireProperties(s *schema) (string, error) {
+	if _, err := readSchema(s.memberValue("properties")); err != nil {
+		s.setMember("properties", json.RawMessage(`{}`))
 	}
 	return "", nil
 }

@@ -33,7 +33,7 @@ func TestSchemaBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			out, _, err := acceptable(json.RawMessage(schema))
+			out, _, err := acceptSchema(json.RawMessage(schema))
 			if err != nil || !json.Valid(out) {
 				t.Errorf("%v", err)
 			}

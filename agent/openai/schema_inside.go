@@ -9,16 +9,16 @@ import (
 
 // Keywords whose values are schemas: by name, one, or a list.
 var (
-	named  = []string{"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
-	single = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems"}
-	lists  = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
+	mapKeywords    = []string{"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
+	schemaKeywords = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems"}
+	listKeywords   = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
 )
 
 // mendInside mends the schemas inside one. Members in which nothing is wrong keep their bytes.
 func mendInside(s *schema) (string, error) {
-	var in inside
+	var in schemaMender
 	for i, m := range s.members {
-		if !slices.Contains(named, m.key) {
+		if !slices.Contains(mapKeywords, m.key) {
 			continue // at the top, all else says nothing of arguments
 		}
 		d := json.NewDecoder(bytes.NewReader(m.value))
@@ -28,11 +28,11 @@ func mendInside(s *schema) (string, error) {
 			continue
 		}
 		before := in.changes
-		in.each(m.key, v)
+		in.mendKeyword(m.key, v)
 		if in.changes == before {
 			continue
 		}
-		value, err := encode(v)
+		value, err := encodeJSON(v)
 		if err != nil {
 			return "", err
 		}
@@ -44,9 +44,9 @@ func mendInside(s *schema) (string, error) {
 	return "", nil
 }
 
-type inside struct{ changes, refs int }
+type schemaMender struct{ changes, refs int }
 
-func (in *inside) schema(v any) {
+func (in *schemaMender) mendSchema(v any) {
 	s, ok := v.(map[string]any)
 	if !ok {
 		return
@@ -56,16 +56,16 @@ func (in *inside) schema(v any) {
 		in.changes++
 		in.refs++
 	}
-	in.array(s)
+	in.mendArray(s)
 	for key, value := range s {
-		in.each(key, value)
+		in.mendKeyword(key, value)
 	}
 }
 
-func (in *inside) array(s map[string]any) {
+func (in *schemaMender) mendArray(s map[string]any) {
 	switch items := s["items"].(type) {
 	case nil:
-		if holds(s["type"], "array") {
+		if typeIncludes(s["type"], "array") {
 			s["items"] = map[string]any{}
 			in.changes++
 		}
@@ -79,25 +79,25 @@ func (in *inside) array(s map[string]any) {
 	}
 }
 
-func holds(typ any, name string) bool {
+func typeIncludes(typ any, name string) bool {
 	list, _ := typ.([]any)
 	return typ == name || slices.Contains(list, any(name))
 }
 
-// each mends the schemas that a keyword holds.
-func (in *inside) each(keyword string, value any) {
+// mendKeyword mends the schemas that a keyword holds.
+func (in *schemaMender) mendKeyword(keyword string, value any) {
 	switch {
-	case slices.Contains(named, keyword):
+	case slices.Contains(mapKeywords, keyword):
 		all, _ := value.(map[string]any)
 		for _, v := range all {
-			in.schema(v)
+			in.mendSchema(v)
 		}
-	case slices.Contains(single, keyword):
-		in.schema(value)
-	case slices.Contains(lists, keyword):
+	case slices.Contains(schemaKeywords, keyword):
+		in.mendSchema(value)
+	case slices.Contains(listKeywords, keyword):
 		all, _ := value.([]any)
 		for _, v := range all {
-			in.schema(v)
+			in.mendSchema(v)
 		}
 	}
 }
@@ -114,10 +114,10 @@ const maxStrictDepth = 10
 // have to become null, which servers of tools do not take for absent.
 func fitsStrict(raw json.RawMessage) bool {
 	var v any
-	return json.Unmarshal(raw, &v) == nil && strict(v, 1)
+	return json.Unmarshal(raw, &v) == nil && isStrict(v, 1)
 }
 
-func strict(v any, depth int) bool {
+func isStrict(v any, depth int) bool {
 	s, ok := v.(map[string]any)
 	if !ok || depth > maxStrictDepth {
 		return false
@@ -133,7 +133,7 @@ func strict(v any, depth int) bool {
 		return false
 	}
 	properties, _ := s["properties"].(map[string]any)
-	if holds(s["type"], "object") || properties != nil {
+	if typeIncludes(s["type"], "object") || properties != nil {
 		if s["additionalProperties"] != false {
 			return false
 		}
@@ -149,24 +149,24 @@ func strict(v any, depth int) bool {
 			}
 		}
 	}
-	return strictInside(s, depth)
+	return areInnerStrict(s, depth)
 }
 
-func strictInside(s map[string]any, depth int) bool {
+func areInnerStrict(s map[string]any, depth int) bool {
 	for _, keyword := range []string{"properties", "$defs", "definitions"} {
 		all, _ := s[keyword].(map[string]any)
 		for _, v := range all {
-			if !strict(v, depth+1) {
+			if !isStrict(v, depth+1) {
 				return false
 			}
 		}
 	}
-	if items, ok := s["items"]; ok && !strict(items, depth+1) {
+	if items, ok := s["items"]; ok && !isStrict(items, depth+1) {
 		return false
 	}
 	all, _ := s["anyOf"].([]any)
 	for _, v := range all {
-		if !strict(v, depth+1) {
+		if !isStrict(v, depth+1) {
 			return false
 		}
 	}

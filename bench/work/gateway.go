@@ -61,7 +61,7 @@ func between(ctx context.Context, contestant string, era peer.Era, width int, o 
 	defer served.Close()
 	own := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns}}
 	defer own.CloseIdleConnections()
-	c, err := client.Dial(ctx, served.URL+"/mcp", client.Options{HTTPClient: own, Revision: mcp.Revision(era), NoCache: true})
+	c, err := client.Dial(ctx, served.URL+"/mcp", &client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: mcp.Revision(era)}, NoCache: true})
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func TestInstructionsOfLateServer(t *testing.T) {
 		tools := &instructed{memorizing: memorizing{b}, ask: ask}
 		for _, come := range []bool{false, true} {
 			if come {
-				s := server.New("late", "1", server.Options{Instructions: "Be gentle."})
+				s := server.New("late", "1", &server.Options{Instructions: "Be gentle."})
 				defer s.Close()
 				server.Tool(s, "nod", "Nods.", func(context.Context, struct{}) (string, error) { return "", nil })
 				far.Apply([]hub.Definition{{Name: "late", Target: s, Fingerprint: "1"}}, "it comes late")

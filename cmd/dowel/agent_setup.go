@@ -41,7 +41,6 @@ func (a *app) setup(f *agentFlags) (*setup, error) {
 			a.warn("%s", p.Text())
 		}
 	}
-	a.models = true
 	s := &setup{roster: a.newRoster(set), state: store}
 	settings, _ := set.Gateway.Resolve(set.Variables) // what cannot be resolved is told where the gateway is opened
 	s.audit, s.arguments = settings.Audit, settings.AuditArguments

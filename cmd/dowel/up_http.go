@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/dowel-mcp/dowel/gateway"
@@ -25,7 +26,8 @@ type web struct {
 }
 
 // open serves the gateway at its address.
-func (h *house) open(f upFlags) (*web, error) {
+func (h *house) open() (*web, error) {
+	f := h.options.webFlags
 	address := f.address
 	if address == "" {
 		address = h.settings.Address
@@ -44,12 +46,12 @@ func (h *house) open(f upFlags) (*web, error) {
 	}
 	shared := h.serverOptions()
 	w := &web{served: make(chan error, 1), url: "http://" + reachable(listener.Addr()), token: token != ""}
-	f.hosts, f.origins = append(f.hosts, h.settings.Hosts...), append(f.origins, h.settings.Origins...)
-	w.front = h.offered(f).Front(gateway.FrontOptions{
+	f.hosts, f.origins = slices.Concat(f.hosts, h.settings.Hosts), slices.Concat(f.origins, h.settings.Origins)
+	w.front = h.offered().Front(gateway.FrontOptions{
 		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
 		Guard: f.guard(), Token: token, Middleware: h.middleware(), Clients: h.clients(), Page: control.Page(h),
 	})
-	w.server = &http.Server{Handler: w.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(h.app.notices(), slog.LevelDebug)}
+	w.server = &http.Server{Handler: w.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(h.options.logger.Handler(), slog.LevelDebug)}
 	go func() { w.served <- w.server.Serve(listener) }()
 	h.web.Store(w)
 	return w, nil
@@ -79,7 +81,7 @@ func (h *house) token(a net.Addr) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the gateway is not served to other machines without a token, and none could be kept: %w", err)
 	}
-	h.app.notice("Other machines need the gateway's token: dowel status --token")
+	h.options.notice("Other machines need the gateway's token: dowel status --token")
 	return token, nil
 }
 

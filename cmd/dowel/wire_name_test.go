@@ -28,7 +28,7 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 	defer h.Close()
 	var definitions []hub.Definition
 	for name := range sources {
-		s := server.New(name, "1")
+		s := server.New(name, "1", nil)
 		for _, tool := range []string{"set", "two.words", strings.Repeat("long", 16)} {
 			server.RawTool(s, mcp.Tool{
 				Name: tool, InputSchema: []byte(`{"type":"object"}`), Meta: mcp.Meta{wirename.MetaServer: "files", wirename.MetaThing: "set", "other": name},

@@ -1,5 +1,5 @@
-// Package layers tests the order of the packages: imports point down, and packages of one layer do
-// not import each other.
+// Package layers tests the order of the packages: imports point down, and packages of one layer do not
+// import each other.
 package layers
 
 import (
@@ -14,22 +14,24 @@ import (
 
 const module = "github.com/dowel-mcp/dowel/"
 
-// layers lists the packages from the top to the bottom. A name includes the packages below it in
-// the tree that are not listed themselves. A package may import packages of lower layers, and the
+// layers lists the packages from the top to the bottom. A name includes the packages below it in the
+// tree that are not listed themselves. A package may import packages of lower layers, and the
 // exceptions below.
 var layers = [][]string{
 	{"cmd", "conformance", "examples"},
 	{"internal/cli"},
 	{"internal/daemon"},
 	{"internal/builtin", "internal/configured", "internal/control", "internal/session"},
-	{"agent", "console", "gateway", "cluster"},
+	{"agent", "console", "gateway", "cluster", "internal/config"},
 	{"hub"},
-	{"internal/config", "internal/doctor", "internal/search"},
+	{"internal/doctor", "internal/search"},
 	{"mcptest"},
 	{"server", "client", "auth"},
 	{"transport/sse"}, // uses Guard and HTTPError of transport/streamable
 	{"transport/memory", "transport/stdio", "transport/streamable"},
-	{"internal/httpwire"},
+	{"internal/httpwire", "transport/overconn"},
+	{"transport/internal/serving", "transport/internal/calling"},
+	{"transport/internal/frames", "transport/internal/transporttest"},
 	{"transport"},
 	{"schema"},
 	{"mcp"},
@@ -94,8 +96,8 @@ func checkImports(t *testing.T, path string) {
 	}
 }
 
-// layerOf returns the listed package that a folder belongs to and its layer, counted from the top.
-// The layer is -1 if the folder belongs to none.
+// layerOf returns the listed package that a folder belongs to and its layer, counted from the top. The
+// layer is -1 if the folder belongs to none.
 func layerOf(folder string) (string, int) {
 	best, layer := "", -1
 	for i, packages := range layers {

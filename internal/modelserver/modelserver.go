@@ -1,10 +1,12 @@
-// Package modelserver plays a language model for tests: an http.Handler that speaks the providers' wire formats, answers from a
-// [Script], and refuses what the real ones refuse, in their words and with their status.
+// Package modelserver simulates a language model for tests. Its [Server] is an http.Handler that
+// speaks the providers' wire formats, answers from a [Script], and refuses invalid requests with
+// the status and text of the real API.
 //
-//	server := modelserver.New(t.Error, script, modelserver.Chat, modelserver.Messages)
-//	web := httptest.NewServer(server)
+// \tserver := modelserver.New(t.Error, script, modelserver.Chat, modelserver.Messages)
+// \tweb := httptest.NewServer(server)
 //
-// A request takes the script's next turn, whichever protocol it comes by. One that is refused takes none.
+// Each accepted request takes the script's next turn, whichever protocol it uses. A refused request
+// takes none.
 package modelserver
 
 import (
@@ -20,42 +22,43 @@ import (
 	"time"
 )
 
-// maxBody bounds a request, in bytes.
+// maxBody is the maximal size of a request in bytes.
 const maxBody = 64 << 20
 
-// Server is a model that follows a script. It is safe for concurrent use.
+// Server simulates a model that follows a script. It is safe for concurrent use.
 type Server struct {
 	report func(...any)
 	script Script
 	mux    *http.ServeMux
 
-	mu       sync.Mutex // guards all below
-	played   int
-	taken    map[string]string // by [Turn.Take]
-	requests []*Request
+	mu          sync.Mutex // guards the fields below
+	playedTurns int
+	captured    map[string]string // by name, see [Turn.Take]
+	requests    []*Request
 }
 
-// Request is one that the server has got.
+// Request is a request that the server received.
 type Request struct {
 	Path    string
 	Header  http.Header
 	Body    json.RawMessage
-	Turn    int    // of the script, from 0 on; -1 where it took none
-	Refused string // what the provider had against it; empty where nothing
+	Turn    int    // index in the script; -1 if it took no turn
+	Refused string // the provider's error; empty if the request was accepted
 }
 
 // Protocol is a provider's wire format.
 type Protocol struct {
-	pattern string // as [http.ServeMux] takes it
+	pattern string // for [http.ServeMux]
 	serve   func(*exchange)
 }
 
-// New returns a server that speaks the given protocols. report gets what a test has to fail for: a request that is not what its turn
-// expects, and one that comes after the last turn. It may be called from any goroutine, as [testing.T.Error] may.
+// New returns a server that speaks the given protocols. report receives test failures: requests
+// that their turn does not expect, and requests after the last turn. It may be called from any
+// goroutine, like [testing.T.Error].
 func New(report func(...any), script Script, protocols ...Protocol) *Server {
 	s := &Server{report: report, script: script, mux: http.NewServeMux()}
 	for _, p := range protocols {
-		s.mux.HandleFunc(p.pattern, func(w http.ResponseWriter, r *http.Request) { s.exchange(p, w, r) })
+		s.mux.HandleFunc(p.pattern, func(w http.ResponseWriter, r *http.Request) { s.handle(p, w, r) })
 	}
 	return s
 }
@@ -63,7 +66,7 @@ func New(report func(...any), script Script, protocols ...Protocol) *Server {
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Requests returns all that the server has got so far, in order.
+// Requests returns all requests so far, in order.
 func (s *Server) Requests() (all []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,14 +76,15 @@ func (s *Server) Requests() (all []Request) {
 	return all
 }
 
-// Left returns how many turns of the script have not been played.
+// Left returns the number of turns that were not played yet.
 func (s *Server) Left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.script.Turns) - s.played
+	return len(s.script.Turns) - s.playedTurns
 }
 
-// exchange is a request and its answer. A protocol reads body, checks it and calls refuse or turn, and answers.
+// exchange is a request and its response. A protocol parses body, checks it, calls refuseRequest or
+// nextTurn, and responds.
 type exchange struct {
 	*Server
 	w       http.ResponseWriter
@@ -89,7 +93,7 @@ type exchange struct {
 	request *Request
 }
 
-func (s *Server) exchange(p Protocol, w http.ResponseWriter, r *http.Request) {
+func (s *Server) handle(p Protocol, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
@@ -102,10 +106,11 @@ func (s *Server) exchange(p Protocol, w http.ResponseWriter, r *http.Request) {
 	p.serve(e)
 }
 
-// turn takes the script's next turn, once its delay is over. last is the text of the last message, in which what is expected
-// is looked for. An error has been reported, and is to be answered in the protocol's form.
-func (e *exchange) turn(last string) (*Turn, error) {
-	t, err := e.take(last)
+// nextTurn takes the script's next turn and waits for its delay. last is the text of the last
+// message, which the turn's expectations are checked against. If it returns an error, the error was
+// already reported, and the protocol must respond with it.
+func (e *exchange) nextTurn(last string) (*Turn, error) {
+	t, err := e.takeTurn(last)
 	if err != nil {
 		e.report(err)
 		return nil, err
@@ -117,73 +122,74 @@ func (e *exchange) turn(last string) (*Turn, error) {
 	return t, nil
 }
 
-func (e *exchange) take(last string) (*Turn, error) {
+func (e *exchange) takeTurn(last string) (*Turn, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	n := e.played
+	n := e.playedTurns
 	if n >= len(e.script.Turns) {
-		return nil, fmt.Errorf("the script has %d turns, and there is another request: %s", n, shortened(last))
+		return nil, fmt.Errorf("the script has %d turns, but another request arrived: %s", n, shortenText(last))
 	}
-	e.played++
+	e.playedTurns++
 	e.request.Turn = n
 	t := &e.script.Turns[n]
 	for _, part := range t.Expect {
 		if !strings.Contains(last, part) {
-			return nil, fmt.Errorf("turn %d expects %q in the last message, which is: %s", n, part, shortened(last))
+			return nil, fmt.Errorf("turn %d expects %q in the last message, which is: %s", n, part, shortenText(last))
 		}
 	}
 	for _, part := range t.ExpectBody {
 		if !bytes.Contains(e.body, []byte(part)) {
-			return nil, fmt.Errorf("turn %d expects %q in the request, which is: %s", n, part, shortened(string(e.body)))
+			return nil, fmt.Errorf("turn %d expects %q in the request, which is: %s", n, part, shortenText(string(e.body)))
 		}
 	}
 	for name, pattern := range t.Take {
-		m := regexp.MustCompile(pattern).FindStringSubmatch(last) // of a test's own file
+		m := regexp.MustCompile(pattern).FindStringSubmatch(last) // patterns come from test files
 		if m == nil {
-			return nil, fmt.Errorf("turn %d looks for %q in the last message, which is: %s", n, pattern, shortened(last))
+			return nil, fmt.Errorf("turn %d looks for %q in the last message, which is: %s", n, pattern, shortenText(last))
 		}
-		if e.taken == nil {
-			e.taken = map[string]string{}
+		if e.captured == nil {
+			e.captured = map[string]string{}
 		}
-		e.taken[name] = m[1]
+		e.captured[name] = m[1]
 	}
-	return t.filled(e.taken), nil
+	return t.fillTemplates(e.captured), nil
 }
 
-func shortened(s string) string {
+func shortenText(s string) string {
 	if len(s) > 2000 {
 		return s[:1000] + " … " + s[len(s)-1000:]
 	}
 	return s
 }
 
-// refuse answers with an error in the protocol's form; why goes to the record.
-func (e *exchange) refuse(status int, why string, body any) {
+// refuseRequest responds with an error in the protocol's format, and records why.
+func (e *exchange) refuseRequest(status int, why string, body any) {
 	e.mu.Lock()
 	e.request.Refused = why
 	e.mu.Unlock()
-	e.json(status, body)
+	e.writeJSON(status, body)
 }
 
-func (e *exchange) json(status int, body any) {
+func (e *exchange) writeJSON(status int, body any) {
 	e.w.Header().Set("Content-Type", "application/json")
 	e.w.WriteHeader(status)
-	_ = json.NewEncoder(e.w).Encode(body) // a client that has gone needs no answer
+	_ = json.NewEncoder(e.w).Encode(body) // the client may have gone
 }
 
-// stream begins an event stream.
-func (e *exchange) stream() {
+// startStream starts an event stream.
+func (e *exchange) startStream() {
 	e.w.Header().Set("Content-Type", "text/event-stream")
 	e.w.WriteHeader(http.StatusOK)
 }
 
-// event sends one event, with a name unless it is empty. data is a string as it is, or anything else as JSON.
-func (e *exchange) event(name string, data any) {
+// sendEvent sends an event. An empty name is left out. data is a string, or a value to encode as
+// JSON.
+func (e *exchange) sendEvent(name string, data any) {
 	text, ok := data.(string)
 	if !ok {
 		encoded, err := json.Marshal(data)
 		if err != nil {
-			panic(err) // a protocol's own type
+			panic(err) // cannot happen: data is a protocol's own type
 		}
 		text = string(encoded)
 	}
@@ -191,14 +197,14 @@ func (e *exchange) event(name string, data any) {
 		fmt.Fprintf(e.w, "event: %s\n", name)
 	}
 	fmt.Fprintf(e.w, "data: %s\n\n", text)
-	_ = http.NewResponseController(e.w).Flush() // a client that has gone needs no answer
+	_ = http.NewResponseController(e.w).Flush() // the client may have gone
 }
 
-// cut ends the answer in the middle, by closing the connection.
-func (e *exchange) cut() { panic(http.ErrAbortHandler) }
+// abortResponse closes the connection in the middle of the response.
+func (e *exchange) abortResponse() { panic(http.ErrAbortHandler) }
 
-// fragments cuts a text into pieces as a stream would: a few, and never through a character.
-func fragments(text string) []string {
+// splitText splits a text into up to five pieces, like a stream. It never splits a character.
+func splitText(text string) []string {
 	const most = 5
 	all := []rune(text)
 	if len(all) == 0 {

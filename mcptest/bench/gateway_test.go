@@ -44,7 +44,7 @@ func overHTTP(t testing.TB, h mcp.Handler, r mcp.Revision) *client.Client {
 	endpoint := streamable.Handler(h, nil)
 	web := httptest.NewServer(endpoint)
 	own := httpClient()
-	c := dial(t, web.URL, client.Options{HTTPClient: own, Revision: r, NoCache: true})
+	c := dial(t, web.URL, client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: r}, NoCache: true})
 	t.Cleanup(func() {
 		c.Close()
 		_ = endpoint.Shutdown(context.Background())
@@ -131,10 +131,10 @@ func addTools(s *server.Server, n int, name string) {
 // listsOf returns the list of 4,000 tools through the gateway from a warm catalog, and that of one server that has them all,
 // under the same names.
 func listsOf(t testing.TB, connect func(mcp.Handler) *client.Client) (through, direct func()) {
-	one := server.New("bench", "1")
+	one := server.New("bench", "1", nil)
 	var all []*server.Server
 	for i := range upstreams {
-		s := server.New("bench", "1")
+		s := server.New("bench", "1", nil)
 		addTools(s, toolsEach, "search_issues_%02d")
 		addTools(one, toolsEach, fmt.Sprintf("s%03d__search_issues_%%02d", i))
 		all = append(all, s)

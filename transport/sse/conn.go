@@ -17,6 +17,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // conn is the client's end of a session, a [transport.Conn].
@@ -199,7 +200,7 @@ func (c *conn) noteRevision(frame []byte) {
 // POST.
 func (c *conn) showReceived(f transport.Frame) {
 	if f.Kind != transport.Sent {
-		c.tap.Show(f.Kind, f.Data, c.streamHeader)
+		frames.Show(c.tap, f.Kind, f.Data, c.streamHeader)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -61,7 +62,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 	}
 	opts.Verdicts = new(transport.Verdicts)
 	opts.Verdicts.Remember(u.Endpoint(), mcp.LatestLegacyRevision)
-	return transport.Connect(ctx, c, in, u.Endpoint(), opts)
+	return overconn.Connect(ctx, c, in, u.Endpoint(), opts)
 }
 
 // openStream opens the stream at the URL or else at its alternative.

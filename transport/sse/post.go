@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // servePOST takes a message for a session. The answer goes over the stream.
@@ -56,7 +57,7 @@ func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []by
 		msg, err := jsonrpc.Parser{}.Parse(frame)
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
-			s.opts.Tap.Show(transport.Stray, frame, r.Header)
+			frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
 			httpwire.Refuse(w, http.StatusBadRequest, "the body is not JSON: "+refused.Message)
 			return false
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -65,7 +66,7 @@ func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	c.tap.Show(transport.Sent, frame, r.Header)
+	frames.Show(c.tap, transport.Sent, frame, r.Header)
 	resp, err := c.client.Do(r)
 	if err != nil {
 		return c.requestError(ctx, err)

@@ -11,6 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
 // session is a stream and the POSTs that name it, a [transport.Conn].
@@ -63,7 +65,7 @@ func (ss *session) serveStream(ctx context.Context, endpoint string) {
 	defer ss.idleTimer.stop()
 	opts := ss.server.opts.ServerOptions
 	opts.Principal, opts.Tap = ss.principal, ss.headerTap(opts.Tap)
-	err := transport.Serve(ctx, ss, ss.countCalls(ss.server.handler), opts)
+	err := overconn.Serve(ctx, ss, ss.countCalls(ss.server.handler), opts)
 	if err != nil && !errors.Is(err, errShutdown) && !errors.Is(err, errIdle) {
 		opts.Logger.Warn("a session over HTTP+SSE failed", "err", err)
 	}
@@ -79,7 +81,7 @@ func (ss *session) headerTap(tap transport.Tap) transport.Tap {
 			tap(f)
 			return
 		}
-		tap.Show(f.Kind, f.Data, ss.lastHeader)
+		frames.Show(tap, f.Kind, f.Data, ss.lastHeader)
 	}
 }
 

@@ -3,7 +3,7 @@
 // transport is deprecated since revision 2025-03-26, so a server offers it beside package
 // streamable, never alone (2024-11-05 basic/transports; later revisions: backward compatibility):
 //
-//	endpoint := sse.Handler(server, &nil)
+//	endpoint := sse.Handler(server, nil)
 //	http.Handle("/sse", endpoint)
 //	defer endpoint.Shutdown(ctx) // before http.Server.Shutdown, which waits for open streams
 //

@@ -13,6 +13,8 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
 // Endpoint implements [transport.Dialer]: the command with its arguments and folder.
@@ -48,7 +50,7 @@ func (c Command) dial(ctx context.Context, in mcp.Inbound, opts transport.Client
 	if err != nil {
 		return nil, err
 	}
-	t, err := transport.Connect(ctx, &childConn{Conn: Conn(child, 0), child: child}, in, c.Endpoint(), opts)
+	t, err := overconn.Connect(ctx, &childConn{Conn: Conn(child, 0), child: child}, in, c.Endpoint(), opts)
 	if err != nil {
 		return nil, withStderr(err, child)
 	}
@@ -74,8 +76,8 @@ type process struct {
 // Child is the process behind the transport, for those who want to see its id or stderr.
 func (p *process) Child() *Child { return p.child }
 
-// Strays is what [transport.Strays] returns.
-func (p *process) Strays() int64 { return transport.Strays(p.Transport) }
+// UnaddressedFrames implements [frames.Unaddressed].
+func (p *process) UnaddressedFrames() int64 { return frames.Unaddressed(p.Transport) }
 
 func (p *process) Notify(ctx context.Context, n mcp.Notification) error {
 	return p.Transport.(mcp.Notifier).Notify(ctx, n)
@@ -142,6 +144,6 @@ func (s *stream) String() string { return "a server at the other end of a stream
 func (s *stream) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	err := errors.New("a stream can be dialed once: open a new one")
 	var t mcp.Transport
-	s.used.Do(func() { t, err = transport.Connect(ctx, Conn(s.rwc, 0), in, s.Endpoint(), opts) })
+	s.used.Do(func() { t, err = overconn.Connect(ctx, Conn(s.rwc, 0), in, s.Endpoint(), opts) })
 	return t, err
 }

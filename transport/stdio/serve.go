@@ -9,6 +9,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
 // Options configure [Serve]. The zero value is ready.
@@ -38,7 +39,7 @@ func ServeStream(ctx context.Context, rwc io.ReadWriteCloser, h mcp.Handler, opt
 	if len(opts) > 0 {
 		o = opts[0]
 	}
-	return transport.Serve(ctx, Conn(rwc, o.MaxMessage), h, o.ServerOptions)
+	return overconn.Serve(ctx, Conn(rwc, o.MaxMessage), h, o.ServerOptions)
 }
 
 var stdout struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // An answerStream carries the answer to a legacy request. It becomes an event stream with the first
@@ -84,7 +85,7 @@ func (a *answerStream) beginStream() {
 	a.prepareOpening()
 }
 
-// Write implements [transport.Writer] for the notifications and questions of the request.
+// Write implements [serving.Writer] for the notifications and questions of the request.
 func (a *answerStream) Write(frame []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +99,7 @@ func (a *answerStream) Write(frame []byte) error {
 	if a.name == "" {
 		return nil // the client disconnected before it had an event to resume from
 	}
-	a.session.server.opts.Tap.Show(transport.Sent, frame, nil)
+	frames.Show(a.session.server.opts.Tap, transport.Sent, frame, nil)
 	if event := a.encodeEvent(frame); event != nil {
 		_ = a.conn.SendEncoded(event) // waits for the client, which is the handler's own; after an error it reconnects
 	}
@@ -135,7 +136,7 @@ func (a *answerStream) finishAnswer(frame []byte) {
 
 // sendLast sends the event that ends the stream, if the client is connected. a.mu is held.
 func (a *answerStream) sendLast(e eventstream.Event) {
-	a.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
+	frames.Show(a.session.server.opts.Tap, transport.Sent, e.Data, nil)
 	switch {
 	case a.conn == nil: // the client may reconnect for it
 	case a.opening != nil:

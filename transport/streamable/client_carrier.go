@@ -17,13 +17,15 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/calling"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // ErrSessionLost is wrapped by the errors of requests if the server does not know their session any
 // more. A client dials again and repeats the requests that are safe to repeat.
 var ErrSessionLost = fmt.Errorf("%w: the server has lost the session", mcp.ErrConnection)
 
-// carrier sends the messages of one client and reads the answers, a [transport.Carrier].
+// carrier sends the messages of one client and reads the answers, a [calling.Carrier].
 type carrier struct {
 	template     *http.Request // copied for each request, so that the URL is parsed once
 	client       *http.Client
@@ -32,7 +34,7 @@ type carrier struct {
 	headers      mirroredHeaders
 	tap          transport.Tap
 	logger       *slog.Logger
-	caller       transport.Separate
+	caller       calling.Separate
 	toolHeaders  toolHeaders
 	life         context.Context // ends with Close
 	cancel       context.CancelFunc
@@ -60,8 +62,8 @@ func newCarrier(template *http.Request, u URL, opts transport.ClientOptions) *ca
 	return c
 }
 
-// Carry implements [transport.Carrier].
-func (c *carrier) Carry(ctx context.Context, m *transport.Outbound, back transport.Receiver) error {
+// Carry implements [calling.Carrier].
+func (c *carrier) Carry(ctx context.Context, m *calling.Outbound, back calling.Receiver) error {
 	err := c.exchangeMessage(ctx, m, back)
 	if err != nil && c.life.Err() != nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, mcp.ErrClosed)
@@ -69,14 +71,14 @@ func (c *carrier) Carry(ctx context.Context, m *transport.Outbound, back transpo
 	return err
 }
 
-func (c *carrier) exchangeMessage(ctx context.Context, m *transport.Outbound, back transport.Receiver) error {
+func (c *carrier) exchangeMessage(ctx context.Context, m *calling.Outbound, back calling.Receiver) error {
 	ctx, done := c.withLifetime(ctx)
 	defer done()
 	r, err := c.newRequest(ctx, http.MethodPost, m)
 	if err != nil {
 		return err
 	}
-	c.tap.Show(transport.Sent, m.Frame, r.Header)
+	frames.Show(c.tap, transport.Sent, m.Frame, r.Header)
 	resp, err := c.sendRequest(r)
 	if err != nil {
 		return c.requestError(ctx, err)
@@ -151,7 +153,7 @@ func (l carrierContext) Value(key any) any {
 }
 
 // newRequest makes a request with the header fields of the user and of the protocol.
-func (c *carrier) newRequest(ctx context.Context, method string, m *transport.Outbound) (*http.Request, error) {
+func (c *carrier) newRequest(ctx context.Context, method string, m *calling.Outbound) (*http.Request, error) {
 	r := c.template.WithContext(ctx)
 	r.Method, r.Header = method, make(http.Header, 8)
 	if m.Frame != nil {
@@ -201,7 +203,7 @@ func headerValue(value string) []string {
 
 // setMetadata sets the fields that mirror the message or name the session (basic/transports:
 // request metadata).
-func (c *carrier) setMetadata(h http.Header, m *transport.Outbound) {
+func (c *carrier) setMetadata(h http.Header, m *calling.Outbound) {
 	if m.Revision != "" {
 		h[mcp.HeaderProtocolVersion] = headerValue(string(m.Revision))
 	}
@@ -231,7 +233,7 @@ func (c *carrier) sessionID() string {
 }
 
 // checkSession handles the session id in an answer, or the loss of the session.
-func (c *carrier) checkSession(m *transport.Outbound, r *http.Request, resp *http.Response) error {
+func (c *carrier) checkSession(m *calling.Outbound, r *http.Request, resp *http.Response) error {
 	switch sent := r.Header[mcp.HeaderSessionID]; {
 	case m.Method == mcp.MethodInitialize && resp.StatusCode < 300:
 		id := resp.Header.Get(mcp.HeaderSessionID)
@@ -284,7 +286,7 @@ func (c *carrier) requestError(ctx context.Context, err error) error {
 }
 
 // handleAccepted ends the sending of a message that has no response.
-func (c *carrier) handleAccepted(m *transport.Outbound) error {
+func (c *carrier) handleAccepted(m *calling.Outbound) error {
 	if m.Method == mcp.NotificationInitialized {
 		c.startSessionStream()
 	}
@@ -293,7 +295,7 @@ func (c *carrier) handleAccepted(m *transport.Outbound) error {
 
 // readRefusal reads an answer with an HTTP error status. If it contains an error of the protocol,
 // that is delivered, unless the status is about credentials, rates or the server's state.
-func (c *carrier) readRefusal(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
+func (c *carrier) readRefusal(m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
 	limit, media := 0, mediaType(resp.Header)
 	if media == "application/json" || media == "" {
 		limit = c.maxMessage
@@ -308,7 +310,7 @@ func (c *carrier) readRefusal(m *transport.Outbound, resp *http.Response, back t
 	}
 	msg, err := jsonrpc.Parser{}.Parse(body)
 	if err == nil {
-		c.tap.Show(transport.Received, body, resp.Header)
+		frames.Show(c.tap, transport.Received, body, resp.Header)
 	}
 	if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
 		return failed // if initialize fails too, the status tells whether the older transport may work
@@ -320,7 +322,7 @@ func (c *carrier) readRefusal(m *transport.Outbound, resp *http.Response, back t
 }
 
 // readDocument reads an answer that is one message.
-func (c *carrier) readDocument(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
+func (c *carrier) readDocument(m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
 	body := io.Reader(resp.Body)
 	if resp.ContentLength < 0 || resp.ContentLength > int64(c.maxMessage) {
 		body = io.LimitReader(body, int64(c.maxMessage)+1)
@@ -339,8 +341,8 @@ func (c *carrier) readDocument(m *transport.Outbound, resp *http.Response, back 
 }
 
 // deliverFrame gives a frame to the receiver, without the tools that must not be used.
-func (c *carrier) deliverFrame(m *transport.Outbound, frame []byte, header http.Header, back transport.Receiver) (done bool) {
-	c.tap.Show(transport.Received, frame, header)
+func (c *carrier) deliverFrame(m *calling.Outbound, frame []byte, header http.Header, back calling.Receiver) (done bool) {
+	frames.Show(c.tap, transport.Received, frame, header)
 	if m.Method == mcp.MethodListTools && m.Revision.Modern() {
 		frame = c.learnTools(frame)
 	}
@@ -369,7 +371,7 @@ func mediaType(h http.Header) string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// Close implements [transport.Carrier]. It ends the session, if the server can be reached.
+// Close implements [calling.Carrier]. It ends the session, if the server can be reached.
 func (c *carrier) Close() error {
 	const maxDelete = 2 * time.Second
 	c.mu.Lock()
@@ -383,7 +385,7 @@ func (c *carrier) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxDelete)
 	defer cancel()
-	r, err := c.newRequest(ctx, http.MethodDelete, &transport.Outbound{Revision: c.caller.Speaks()})
+	r, err := c.newRequest(ctx, http.MethodDelete, &calling.Outbound{Revision: c.caller.Speaks()})
 	if err != nil {
 		return err
 	}

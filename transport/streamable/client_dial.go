@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/calling"
 )
 
 // URL is an MCP endpoint that a client can dial, a [transport.Dialer].
@@ -45,7 +46,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 		return nil, httpwire.WithoutURL(err)
 	}
 	c := newCarrier(template, u, opts)
-	t := transport.NewSeparate(c, in, opts)
+	t := calling.NewSeparate(c, in, opts)
 	c.caller = t
 	if err := t.Connect(ctx, u.Endpoint()); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ var sharedClient = &http.Client{Transport: httpwire.NewTransport()}
 
 // clientTransport is the [mcp.Transport] of a dialed endpoint.
 type clientTransport struct {
-	transport.Separate
+	calling.Separate
 	carrier *carrier
 }
 

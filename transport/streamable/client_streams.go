@@ -15,6 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/calling"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // readPosition is the position in a stream from which to resume it.
@@ -75,7 +77,7 @@ func drainBody(resp *http.Response) {
 
 // readStream reads an answer that is an event stream. If it is cut off and the server has numbered
 // its events, readStream resumes it.
-func (c *carrier) readStream(ctx context.Context, m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
+func (c *carrier) readStream(ctx context.Context, m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
 	at := &readPosition{retry: defaultRetry}
 	take := func(frame []byte) bool { return c.deliverFrame(m, frame, resp.Header, back) }
 	back.Began(resp.Body)
@@ -114,7 +116,7 @@ func (c *carrier) readStream(ctx context.Context, m *transport.Outbound, resp *h
 }
 
 // resumeStream requests the rest of a stream and reads it.
-func (c *carrier) resumeStream(ctx context.Context, revision mcp.Revision, at *readPosition, back transport.Receiver, take func([]byte) bool) (done bool, err error) {
+func (c *carrier) resumeStream(ctx context.Context, revision mcp.Revision, at *readPosition, back calling.Receiver, take func([]byte) bool) (done bool, err error) {
 	resp, err := c.openStream(ctx, at.lastID, revision)
 	if err != nil {
 		return false, err
@@ -165,7 +167,7 @@ func isPermanent(err error) bool {
 
 // openStream requests the session stream, or the events of a stream after the one with id last.
 func (c *carrier) openStream(ctx context.Context, last string, revision mcp.Revision) (*http.Response, error) {
-	r, err := c.newRequest(ctx, http.MethodGet, &transport.Outbound{Revision: revision})
+	r, err := c.newRequest(ctx, http.MethodGet, &calling.Outbound{Revision: revision})
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +229,7 @@ func (c *carrier) readSessionStream(ready func()) {
 				at.onRestart = c.caller.Interrupted // the server has forgotten the event
 			}
 			_, err = c.readEvents(at, resp, false, func(frame []byte) bool {
-				c.tap.Show(transport.Received, frame, resp.Header)
+				frames.Show(c.tap, transport.Received, frame, resp.Header)
 				c.caller.Receive(frame)
 				return false
 			})

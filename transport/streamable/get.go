@@ -9,6 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // serveGET opens the session stream, or resumes a stream after the event that Last-Event-ID names.
@@ -150,7 +151,7 @@ func (c *getConn) replayAndJoin(name, last string, h requestHold) (joined bool) 
 		}
 		// The stream is not locked here, so it may store further events. The next round finds them.
 		for _, e := range missed {
-			c.stream.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
+			frames.Show(c.stream.session.server.opts.Tap, transport.Sent, e.Data, nil)
 			if c.conn.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
 				return false
 			}

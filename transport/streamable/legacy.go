@@ -10,6 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // postLegacy serves a message of the legacy era.
@@ -37,7 +39,7 @@ func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc
 	}
 	p := s.opts.Principal(r)
 	ss := s.newSession(newSessionKey(), p)
-	answer, opened := s.edge.Initialize(r.Context(), &transport.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discardWriter{}}, ss)
+	answer, opened := s.edge.Initialize(r.Context(), &serving.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discardWriter{}}, ss)
 	if opened == nil {
 		if answer.Frame != nil {
 			s.writeDocument(w, max(httpStatus(answer.Error), http.StatusOK), answer.Frame)
@@ -123,7 +125,7 @@ func (s singleRequest) serveOn(a *answerStream) []byte {
 // serveRequest serves a request. Its notifications and questions go to a.
 func (ss *session) serveRequest(msg jsonrpc.Message, a *answerStream) []byte {
 	r := a.request
-	answer := ss.edge.Serve(r.Context(), &transport.Incoming{
+	answer := ss.edge.Serve(r.Context(), &serving.Incoming{
 		Message: msg, Principal: ss.server.opts.Principal(r), Header: r.Header, Out: a,
 	})
 	switch msg.Method {
@@ -143,7 +145,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		return
 	}
 	if s.opts.Sessions.Disabled || len(r.Header[mcp.HeaderSessionID]) == 0 {
-		s.opts.Tap.Show(transport.Stray, frame, r.Header)
+		frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
 		s.refuseMessage(w, jsonrpc.ID{}, refused)
 		return
 	}
@@ -160,7 +162,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		s.refuseMessage(w, jsonrpc.ID{}, err.(*mcp.Error))
 		return
 	}
-	s.opts.Tap.Show(transport.Received, frame, r.Header)
+	frames.Show(s.opts.Tap, transport.Received, frame, r.Header)
 	b := requestBatch{session: ss}
 	for _, raw := range raws {
 		b.addMessage(raw)

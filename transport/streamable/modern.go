@@ -7,7 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // postModern serves a message of the modern era.
@@ -45,7 +45,7 @@ func (s *Server) checkMessage(out *response) bool {
 func (s *Server) trackCall(out *response) (context.Context, func()) {
 	ctx := &out.ctx
 	if out.in.Method == mcp.MethodListen {
-		forget := s.onShutdown(func() { ctx.cancel(transport.Shutdown()) })
+		forget := s.onShutdown(func() { ctx.cancel(serving.Shutdown()) })
 		return ctx, func() { forget(); ctx.releaseResources() }
 	}
 	s.mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // servePOST serves one message, of either era. It and the functions that it calls for a stream are
@@ -43,16 +45,16 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 	}
 	msg, err := s.edge.Parse(frame)
 	if err != nil {
-		tap.Show(transport.Stray, frame, r.Header)
+		frames.Show(tap, transport.Stray, frame, r.Header)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
 			msg.ID = jsonrpc.ID{} // a parser's guess must not be used as the id
 		}
 		s.refuseMessage(w, msg.ID, err.(*mcp.Error))
 		return nil
 	}
-	tap.Show(transport.Received, frame, r.Header)
+	frames.Show(tap, transport.Received, frame, r.Header)
 	out := &response{server: s, w: w, request: r, accept: accept, ctx: callContext{Context: r.Context()}}
-	out.in = transport.Incoming{Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out}
+	out.in = serving.Incoming{Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out}
 	return out
 }
 
@@ -89,7 +91,7 @@ func (s *Server) refuseMessage(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Erro
 }
 
 func (s *Server) writeDocument(w http.ResponseWriter, status int, frame []byte) {
-	s.opts.Tap.Show(transport.Sent, frame, nil)
+	frames.Show(s.opts.Tap, transport.Sent, frame, nil)
 	httpwire.WriteDocument(w, status, frame)
 }
 

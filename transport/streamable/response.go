@@ -8,6 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // response is the answer to a modern request. It is one JSON document, unless the handler sends a
@@ -18,7 +20,7 @@ type response struct {
 	w         http.ResponseWriter
 	request   *http.Request
 	accept    acceptedTypes
-	in        transport.Incoming
+	in        serving.Incoming
 	ctx       callContext
 	slowTimer timeout.Entry
 
@@ -61,13 +63,13 @@ func (s *Server) newEventWriter(w http.ResponseWriter) *eventstream.Writer {
 	return eventstream.NewWriter(w, eventstream.WriterOptions{KeepAlive: s.opts.KeepAlive})
 }
 
-// Write implements [transport.Writer]. A client that accepts no stream gets no notifications.
+// Write implements [serving.Writer]. A client that accepts no stream gets no notifications.
 func (r *response) Write(frame []byte) error {
 	stream := r.writableStream()
 	if stream == nil {
 		return nil
 	}
-	r.server.opts.Tap.Show(transport.Sent, frame, nil)
+	frames.Show(r.server.opts.Tap, transport.Sent, frame, nil)
 	if stream.Send(eventstream.Event{Data: frame}) != nil {
 		return mcp.ErrPeerGone
 	}
@@ -80,7 +82,7 @@ func (r *response) TryWrite(frame []byte) bool {
 	if stream == nil || !stream.TrySend(eventstream.Event{Data: frame}) {
 		return false
 	}
-	r.server.opts.Tap.Show(transport.Sent, frame, nil)
+	frames.Show(r.server.opts.Tap, transport.Sent, frame, nil)
 	return true
 }
 
@@ -94,7 +96,7 @@ func (r *response) writableStream() *eventstream.Writer {
 }
 
 // finishResponse sends the result or error of the request.
-func (r *response) finishResponse(answer transport.Outgoing) {
+func (r *response) finishResponse(answer serving.Outgoing) {
 	r.mu.Lock()
 	r.finished = true
 	if !r.accept.json && answer.Frame != nil {
@@ -107,7 +109,7 @@ func (r *response) finishResponse(answer transport.Outgoing) {
 	case stream == nil && answer.Frame != nil:
 		r.server.writeDocument(r.w, httpStatus(answer.Error), answer.Frame)
 	case stream != nil && answer.Frame != nil:
-		r.server.opts.Tap.Show(transport.Sent, answer.Frame, nil)
+		frames.Show(r.server.opts.Tap, transport.Sent, answer.Frame, nil)
 		_ = stream.End(eventstream.Event{Data: answer.Frame}) // a client that has disconnected needs no answer
 	case stream != nil:
 		_ = stream.Close()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // session is the part of a legacy session that lives in this process. Replicas may hold parts of
@@ -21,7 +21,7 @@ type session struct {
 	principal  string      // the id of the principal that opened it
 	opened     time.Time
 	mintedHere bool // this process has made its id
-	edge       *transport.Session
+	edge       *serving.Session
 
 	// All of these are guarded by mu.
 	mu            sync.Mutex
@@ -48,7 +48,7 @@ func (ss *session) ensureSessionStream() *sessionStream {
 	return ss.sessionStream
 }
 
-// Write implements [transport.Writer] for messages that belong to no request.
+// Write implements [serving.Writer] for messages that belong to no request.
 func (ss *session) Write(frame []byte) error { return ss.ensureSessionStream().Write(frame) }
 
 // markUsed notes that the session is in use. It saves that once a minute.

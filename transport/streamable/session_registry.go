@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // sessionRegistry holds the legacy sessions of this process and ends those that are not used.
@@ -217,7 +217,7 @@ func (g *sessionRegistry) closeAll(ctx context.Context) {
 	g.sessions = map[fingerprint]*session{}
 	g.mu.Unlock()
 	for _, ss := range all {
-		ss.endLocally(transport.Shutdown())
+		ss.endLocally(serving.Shutdown())
 	}
 	var ending sync.WaitGroup
 	for _, ss := range all {

@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // A sessionStream carries everything that a legacy client should hear outside its requests: list
@@ -41,7 +42,7 @@ type standbyConn struct {
 	hold requestHold
 }
 
-// Write implements [transport.Writer] for frames that belong to no request.
+// Write implements [serving.Writer] for frames that belong to no request.
 func (st *sessionStream) Write(frame []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -62,7 +63,7 @@ func (st *sessionStream) writeLocked(frame []byte) error {
 // sendFrame stores a frame and sends it. A client that does not read is cut off rather than waited
 // for, since the sender has other clients too; it can reconnect for the rest. st.mu is held.
 func (st *sessionStream) sendFrame(frame []byte) {
-	st.session.server.opts.Tap.Show(transport.Sent, frame, nil)
+	frames.Show(st.session.server.opts.Tap, transport.Sent, frame, nil)
 	event := st.encodeEvent(frame)
 	if event == nil || st.conn.TrySendEncoded(event) {
 		return

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // sessionToken is the content of a session id: the fixed state of the session. It is sealed for the
@@ -31,7 +31,7 @@ func newSessionKey() string {
 	return base64.RawURLEncoding.EncodeToString(key)
 }
 
-func (s *Server) newSessionToken(ss *session, st transport.SessionState) sessionToken {
+func (s *Server) newSessionToken(ss *session, st serving.SessionState) sessionToken {
 	return sessionToken{ss.key, s.instance, ss.opened.Unix(), st.Revision, st.Capabilities, st.ClientInfo}
 }
 
@@ -71,8 +71,8 @@ func openSessionToken(id string, with *mcp.Sealer, p mcp.Principal) (t sessionTo
 	return t, err == nil && json.Unmarshal(raw, &t) == nil && t.Revision.Known()
 }
 
-func (t sessionToken) sessionState() transport.SessionState {
-	return transport.SessionState{Revision: t.Revision, Capabilities: t.Capabilities, ClientInfo: t.ClientInfo}
+func (t sessionToken) sessionState() serving.SessionState {
+	return serving.SessionState{Revision: t.Revision, Capabilities: t.Capabilities, ClientInfo: t.ClientInfo}
 }
 
 func (t sessionToken) openedAt() time.Time { return time.Unix(t.Opened, 0) }

@@ -2,7 +2,7 @@
 // 2026-07-28). [Handler] makes an [http.Handler] that serves clients of every revision at one
 // address, and [URL] is such an address for a client to dial:
 //
-//	endpoint := streamable.Handler(server, &nil)
+//	endpoint := streamable.Handler(server, nil)
 //	http.Handle("/mcp", endpoint)
 //	defer endpoint.Shutdown(ctx) // before http.Server.Shutdown, which waits for open streams
 //
@@ -29,6 +29,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
 // Defaults of [Options] and [SessionOptions].
@@ -151,7 +152,7 @@ func setDefault[T comparable](to *T, value T) {
 // concurrent use.
 type Server struct {
 	opts        Options
-	edge        *transport.Edge
+	edge        *serving.Edge
 	headers     mirroredHeaders
 	bodies      *httpwire.BodyReader
 	slowAnswers *timeout.Queue // makes slow answers event streams
@@ -183,7 +184,7 @@ func Handler(h mcp.Handler, opts *Options) *Server {
 	if s.opts.JSONFor < 0 {
 		s.slowAnswers = timeout.New(defaultStreamAfter) // for clients that accept no JSON document
 	}
-	s.edge = transport.NewEdge(h, s.opts.ServerOptions)
+	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
 	s.headers = newMirroredHeaders(s.opts.Vocabulary)
 	s.sessions.initRegistry(s)
 	return s

@@ -117,7 +117,7 @@ func (st *sessionStream) endHandover() {
 	st.handover = nil
 }
 
-// Write implements [transport.Writer] for the changes that the handler reports.
+// Write implements [serving.Writer] for the changes that the handler reports.
 func (r *subscriptionRunner) Write(frame []byte) error {
 	st := r.stream
 	st.mu.Lock()

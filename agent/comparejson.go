@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// comparableJSON is JSON that is compared with others. What that takes is made once, when it is needed.
+type comparableJSON struct {
+	raw       []byte
+	compacted bool
+	compact   []byte // without spaces; nil where it is no JSON
+	canonical []byte // compact, with keys in order and strings in one spelling
+}
+
+// maxEscaped is how many times as long a string may be that is the same, with all its characters escaped.
+const maxEscaped = 6
+
+// sameValue reports whether two texts are JSON of the same value. Numbers are the same if they are written so.
+func (j *comparableJSON) sameValue(o *comparableJSON) bool {
+	// All that is not worth reading is seen by these, as one may be compared with many.
+	if a, b := firstByte(j.raw), firstByte(o.raw); a == 0 || a != b {
+		return false
+	}
+	a, b := j.compactForm(), o.compactForm()
+	switch {
+	case a == nil || b == nil:
+		return false
+	case bytes.Equal(a, b):
+		return true
+	case len(a) > maxEscaped*len(b) || len(b) > maxEscaped*len(a):
+		return false
+	}
+	return bytes.Equal(j.canonicalForm(), o.canonicalForm())
+}
+
+// firstByte is the byte that JSON begins with, which is the same for the same values; 0 where there is none.
+func firstByte(text []byte) byte {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	if len(text) == 0 {
+		return 0
+	}
+	return text[0]
+}
+
+func (j *comparableJSON) compactForm() []byte {
+	if !j.compacted {
+		j.compacted = true
+		var out bytes.Buffer
+		if json.Compact(&out, j.raw) == nil {
+			j.compact = out.Bytes()
+		}
+	}
+	return j.compact
+}
+
+func (j *comparableJSON) canonicalForm() []byte {
+	if j.canonical != nil {
+		return j.canonical
+	}
+	j.canonical = j.compact
+	d := json.NewDecoder(bytes.NewReader(j.compact))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) == nil {
+		if out, err := json.Marshal(v); err == nil {
+			j.canonical = out
+		}
+	}
+	return j.canonical
+}
+
+func sameJSON(a, b []byte) bool { return (&comparableJSON{raw: a}).sameValue(&comparableJSON{raw: b}) }

@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Bounds of what is read of a result at once, in characters.
+const (
+	defaultPart = 10_000
+	maxPart     = 20_000
+)
+
+// resultReader keeps what was left out of long results.
+type resultReader struct {
+	tool      string // the name of read_result
+	maxResult int    // Options.MaxResult
+	resultStore
+}
+
+// maxChunk is how much is read at once, at most.
+func (r *resultReader) maxChunk() int {
+	if r.maxResult <= 0 {
+		return maxPart
+	}
+	return min(r.maxResult, maxPart)
+}
+
+// defaultChunk is how much is read at once where the model does not say.
+func (r *resultReader) defaultChunk() int { return min(r.maxChunk(), defaultPart) }
+
+func (r *resultReader) definition() mcp.Tool {
+	return mcp.Tool{
+		Name: r.tool,
+		Description: "Reads a part of a tool's result that was too long to be shown whole. The shortened result says under which name it is kept. " +
+			"Give search to find lines that hold a text instead of reading on.",
+		InputSchema: fmt.Appendf(nil, `{"type":"object","properties":{`+
+			`"result":{"type":"string","description":"The name under which the result is kept"},`+
+			`"offset":{"type":"integer","minimum":0,"description":"The first character to read; 0 is the beginning"},`+
+			`"limit":{"type":"integer","minimum":1,"maximum":%d,"description":"How many characters to read at most; %d unless told otherwise"},`+
+			`"search":{"type":"string","description":"A text: only lines that hold it are returned, with their offsets"}},`+
+			`"required":["result"],"additionalProperties":false}`, r.maxChunk(), r.defaultChunk()),
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(false)},
+	}
+}
+
+// hasTexts reports whether there is something to read.
+func (r *resultReader) hasTexts() bool { return len(r.names) > 0 }
+
+// shortenText returns the head and the tail of a text, and says how to read the rest.
+func (r *resultReader) shortenText(text string, limit int) string {
+	name, all := r.storeText(text), utf8.RuneCountInString(text)
+	head := limit * 3 / 4
+	tail := limit - head
+	return fmt.Sprintf("%s\n\n[%d of %d characters are left out here. The whole is kept as %q: read on with the tool %s, from offset %d.]\n\n%s",
+		sliceRunes(text, 0, head), all-limit, all, name, r.tool, head, sliceRunes(text, all-tail, all))
+}
+
+// sliceRunes returns the characters of a text from one to before another.
+func sliceRunes(text string, from, to int) string {
+	begin, n := len(text), 0
+	for i := range text {
+		if n == from {
+			begin = i
+		}
+		if n == to {
+			return text[begin:i]
+		}
+		n++
+	}
+	return text[begin:]
+}
+
+// readResult answers a call of read_result.
+func (r *resultReader) readResult(input json.RawMessage) (string, error) {
+	in := struct {
+		Result, Search string
+		Offset, Limit  int
+	}{Limit: r.defaultChunk()}
+	if err := json.Unmarshal(input, &in); err != nil {
+		return "", fmt.Errorf("the arguments are not as the schema of %s says: %w", r.tool, err)
+	}
+	text, err := r.loadText(in.Result)
+	if err != nil {
+		return "", err
+	}
+	if in.Search != "" {
+		return findLines(text, in.Search, r.maxChunk()), nil
+	}
+	all := utf8.RuneCountInString(text)
+	if in.Offset < 0 || in.Offset >= all {
+		return "", fmt.Errorf("%s has %d characters: the offset %d is not in it", in.Result, all, in.Offset)
+	}
+	end := min(in.Offset+max(1, min(in.Limit, r.maxChunk())), all)
+	part := sliceRunes(text, in.Offset, end)
+	if end < all {
+		part += fmt.Sprintf("\n\n[%d of %d characters are left: read on from offset %d.]", all-end, all, end)
+	}
+	return part, nil
+}
+
+// Bounds of what is found in a result.
+const (
+	maxLines     = 100
+	maxLine      = 500 // characters of a line; of a longer one is shown what is around the text
+	matchContext = 200
+)
+
+// findLines returns the lines of a text that hold another, with the offsets at which they begin, and no more characters than most.
+func findLines(text, part string, most int) string {
+	var found strings.Builder
+	n, at, line := 0, 0, 0 // at is the offset in characters, and line that in bytes
+	for line < len(text) {
+		match := strings.Index(text[line:], part)
+		if match < 0 {
+			break
+		}
+		begin := line + strings.LastIndexByte(text[line:line+match], '\n') + 1
+		end := line + match + len(part)
+		if n++; n > maxLines {
+			fmt.Fprintf(&found, "[There are more than %d such places.]\n", maxLines)
+			break
+		}
+		if next := strings.IndexByte(text[end:], '\n'); next < 0 {
+			end = len(text)
+		} else {
+			end += next + 1
+		}
+		if end-begin > maxLine {
+			begin, end = alignToRunes(text, max(begin, line+match-matchContext), min(end, line+match+len(part)+matchContext))
+		}
+		at += utf8.RuneCountInString(text[line:begin])
+		shown := sliceRunes(fmt.Sprintf("%d: %s\n", at, strings.TrimRight(text[begin:end], "\r\n")), 0, most)
+		if most -= utf8.RuneCountInString(shown); most < 0 {
+			found.WriteString("[There are more such places: search for more of the text, or read on.]\n")
+			break
+		}
+		found.WriteString(shown)
+		at += utf8.RuneCountInString(text[begin:end])
+		line = end
+	}
+	if n == 0 {
+		return fmt.Sprintf("no line holds %q", part)
+	}
+	return found.String()
+}
+
+// alignToRunes moves the ends of a part of a text to where characters begin.
+func alignToRunes(text string, begin, end int) (int, int) {
+	for begin > 0 && !utf8.RuneStart(text[begin]) {
+		begin--
+	}
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	return begin, end
+}
+
+// omitFrom takes the bodies of tools' results out of a message, the first ones first, until at least so much has been saved, in
+// estimated tokens. They can be read on.
+func (r *resultReader) omitFrom(m *Message, save int) (saved, left int) {
+	const worth = 200 // tokens that a result must have
+	m.Content = slices.Clone(m.Content)
+	for i := range m.Content {
+		c := &m.Content[i]
+		if saved >= save {
+			break
+		}
+		if c.ToolResult == nil || estimateBlock(c) < worth {
+			continue
+		}
+		before, res := estimateBlock(c), *c.ToolResult
+		res.Content, res.StructuredContent = []mcp.Content{mcp.Text(r.storeContent(res.Content))}, nil
+		c.ToolResult = &res
+		saved, left = saved+before-estimateBlock(c), left+1
+	}
+	return saved, left
+}
+
+// storeContent keeps the text of a result, and returns what is said in its place.
+func (r *resultReader) storeContent(content []mcp.Content) string {
+	var texts []string
+	for i := range content {
+		if text := blockText(&content[i]); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		return "[This result has been left out, since the conversation became too long.]"
+	}
+	text := strings.Join(texts, "\n\n")
+	return fmt.Sprintf("[This result of %d characters has been left out, since the conversation became too long. It is kept as %q: the tool %s reads it.]",
+		utf8.RuneCountInString(text), r.storeText(text), r.tool)
+}

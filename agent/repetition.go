@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/maphash"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Bounds of what may be repeated before the model is told.
+const (
+	maxSameText    = 2 // the same text beside calls, in a row
+	maxSameCalls   = 6 // the same calls in a row, whatever they return: somebody may be waiting for something
+	maxSameResults = 3 // the same calls with the same results, among the last ones
+	recentReplies  = 8
+)
+
+// repeatDetector notices a model that goes round in circles.
+type repeatDetector struct {
+	text                 string
+	calls                uint64
+	sameTexts, sameCalls int
+	recent               []uint64 // of calls with their results
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// checkReply takes a reply with calls and their results, and returns what the model has to be told; empty where there is nothing.
+func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) string {
+	text, calls := strings.TrimSpace(reply.Text()), hashCalls(reply)
+	if text != r.text {
+		r.text, r.sameTexts = text, 0
+	}
+	if calls != r.calls {
+		r.calls, r.sameCalls = calls, 0
+	}
+	r.sameTexts++
+	r.sameCalls++
+	switch {
+	case r.countSameResults(calls, results) >= maxSameResults:
+		*r = repeatDetector{}
+		return "You have made the same calls with the same arguments several times, and they will not bring anything else. Use what they have returned, or do something different."
+	case r.sameCalls >= maxSameCalls:
+		*r = repeatDetector{}
+		return "You have made the same calls with the same arguments many times in a row. If you are waiting for something, it may not come: consider another way, or say what you are waiting for."
+	case text != "" && r.sameTexts > maxSameText:
+		*r = repeatDetector{}
+		return "You are repeating yourself. Consider another way, and do not go on with what has not helped."
+	}
+	return ""
+}
+
+// countSameResults counts how often the same calls have had the same results lately.
+func (r *repeatDetector) countSameResults(calls uint64, results []mcp.Content) (n int) {
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	maphash.WriteComparable(&h, calls)
+	for i := range results {
+		for _, block := range results[i].ToolResult.Content {
+			writeText(&h, block.Text)
+			writeText(&h, string(block.Type))
+			h.Write(block.Data)
+			if block.Resource != nil {
+				writeText(&h, block.Resource.Text)
+				h.Write(block.Resource.Blob)
+			}
+		}
+	}
+	this := h.Sum64()
+	r.recent = append(r.recent, this)
+	r.recent = r.recent[max(0, len(r.recent)-recentReplies):]
+	for _, other := range r.recent {
+		if other == this {
+			n++
+		}
+	}
+	return n
+}
+
+func writeText(h *maphash.Hash, text string) {
+	h.WriteString(text)
+	h.WriteByte(0)
+}
+
+// hashCalls tells calls from others.
+func hashCalls(reply *Message) uint64 {
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	var compact bytes.Buffer
+	for _, use := range reply.Calls() {
+		writeText(&h, use.Name)
+		compact.Reset()
+		input, ok := parseArguments(use.Input)
+		if !ok || json.Compact(&compact, input) != nil {
+			compact.Write(input)
+		}
+		h.Write(compact.Bytes())
+		h.WriteByte(0)
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,143 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/near"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// announceTools tells the model which tools have come and gone since it was told last.
+func (r *run) announceTools() error {
+	if err := r.refreshTools(); err != nil || !r.unannounced {
+		return err
+	}
+	first, change := r.announced == nil, diffTools(r.announced, r.listed)
+	r.announced, r.unannounced = r.listed, false
+	if first || len(change.Added)+len(change.Removed) == 0 {
+		return nil
+	}
+	r.emit(change)
+	r.history.appendContent(mcp.RoleUser, mcp.Text(r.describeChange(change)))
+	return nil
+}
+
+// refreshTools reads the tools, where there may be others than before. No call may be running: its server may have a question to be
+// answered before it lists anything.
+func (r *run) refreshTools() error {
+	select {
+	case <-r.tools.Changed():
+		r.stale = true
+	default:
+	}
+	if r.listed != nil && !r.stale {
+		return nil
+	}
+	tools, err := r.tools.List(r.ctx)
+	if err != nil { // what has changed is still to be read, by the next run
+		return fmt.Errorf("the tools could not be listed: %w", err)
+	}
+	// An order of their own: what providers have read stays the same, whichever server was ready first.
+	slices.SortStableFunc(tools, func(a, b mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	tools = slices.CompactFunc(tools, func(a, b mcp.Tool) bool { return a.Name == b.Name })
+	r.stale, r.unannounced = false, true
+	r.setTools(tools, r.announced)
+	return nil
+}
+
+func diffTools(before, after []mcp.Tool) (c ToolsChanged) {
+	names := func(tools []mcp.Tool) map[string]bool {
+		all := map[string]bool{}
+		for _, t := range tools {
+			all[t.Name] = true
+		}
+		return all
+	}
+	was, is := names(before), names(after)
+	for _, t := range after {
+		if !was[t.Name] {
+			c.Added = append(c.Added, t.Name)
+		}
+	}
+	for _, t := range before {
+		if !is[t.Name] {
+			c.Removed = append(c.Removed, t.Name)
+		}
+	}
+	return c
+}
+
+// String says in words what has come and gone.
+func (c ToolsChanged) String() string {
+	var parts []string
+	if len(c.Added) > 0 {
+		parts = append(parts, "These tools have become available: "+strings.Join(c.Added, ", ")+".")
+	}
+	if len(c.Removed) > 0 {
+		parts = append(parts, "These tools are not available any more: "+strings.Join(c.Removed, ", ")+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+// describeChange is what the model is told of tools that come and go: in short, where it searches for them.
+func (a *Agent) describeChange(c ToolsChanged) string {
+	if !a.offer.deferred {
+		return c.String()
+	}
+	var parts []string
+	if n := len(c.Added); n > 0 {
+		parts = append(parts, fmt.Sprintf("Tools have become available, %d%s: %s finds them.", n, a.countPerServer(c.Added), a.offer.searchName))
+	}
+	if n := len(c.Removed); n > 0 {
+		parts = append(parts, fmt.Sprintf("Tools are not available any more, %d%s.", n, a.countPerServer(c.Removed)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// indexOfTool returns where a tool is in a list in the order of names; -1 where it is not.
+func indexOfTool(tools []mcp.Tool, name string) int {
+	i, found := slices.BinarySearchFunc(tools, name, func(t mcp.Tool, name string) int { return cmp.Compare(t.Name, name) })
+	if !found {
+		return -1
+	}
+	return i
+}
+
+// toolNamed returns the tool of a name; nil where there is none.
+func (a *Agent) toolNamed(name string) *mcp.Tool {
+	i := indexOfTool(a.listed, name)
+	if i < 0 {
+		return nil
+	}
+	return &a.listed[i]
+}
+
+// resolveName returns the tool that a call means: models write - for _, and leave out what stands before a name.
+func (a *Agent) resolveName(name string) (tool *mcp.Tool, mended bool) {
+	if tool = a.toolNamed(name); tool != nil {
+		return tool, false
+	}
+	if i := near.FindVariant(name, len(a.listed), func(i int) string { return a.listed[i].Name }); i >= 0 {
+		return &a.listed[i], true
+	}
+	return nil, false
+}
+
+// maxSuggested is how many tools are suggested for one that there is not.
+const maxSuggested = 3
+
+// unknownToolReason says that there is no such tool, and which may have been meant.
+func (a *Agent) unknownToolReason(name string) string {
+	text := "there is no tool " + oneLine(name)
+	var near []string
+	for _, t := range a.findTools(name, maxSuggested) {
+		near = append(near, t.Name)
+	}
+	if near != nil {
+		text += "; perhaps one of these was meant: " + strings.Join(near, ", ")
+	}
+	return text
+}

@@ -1,0 +1,259 @@
+package serving
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"slices"
+	"strconv"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// modern serves revisions that convey their metadata with each request (2026-07-28 and later). It has no state.
+type modern struct {
+	revisions []mcp.Revision
+	log       func(r *mcp.Request, err error)
+}
+
+func (m *modern) request(r *mcp.Request, f metaFields) *mcp.Error {
+	version, ok := revisionOf(f.version)
+	if !ok {
+		return mcp.InvalidParams("_meta must hold %s, the protocol version of the request: a string", mcp.MetaProtocolVersion)
+	}
+	if !version.Modern() || !speaks(m.revisions, version) {
+		return mcp.UnsupportedVersion(string(version), m.revisions)
+	}
+	if !rawjson.IsObject(f.capabilities) {
+		return mcp.InvalidParams("_meta must hold %s: an object, empty if there are none", mcp.MetaClientCapabilities)
+	}
+	if f.logLevel != nil {
+		level, _ := rawjson.String(f.logLevel)
+		if r.LogLevel = mcp.LoggingLevel(level); r.LogLevel.Severity() < 0 {
+			return mcp.InvalidParams("%q is no log level: use one of %v", level, mcp.LoggingLevels)
+		}
+	}
+	r.Revision, r.ClientCapabilities, r.ClientInfo = version, f.capabilities, f.clientInfo
+	if removed(r.Method) {
+		return mcp.MethodNotFound(r.Method)
+	}
+	return f.progress(r)
+}
+
+// removed reports whether the method belongs to the legacy era only.
+func removed(method string) bool {
+	switch method {
+	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+		return true
+	}
+	return false
+}
+
+// revisionOf reads a version without copying the name of the common one.
+func revisionOf(raw []byte) (mcp.Revision, bool) {
+	if string(raw) == `"`+string(mcp.LatestRevision)+`"` {
+		return mcp.LatestRevision, true
+	}
+	s, ok := rawjson.String(raw)
+	return mcp.Revision(s), ok && s != ""
+}
+
+func speaks(revisions []mcp.Revision, r mcp.Revision) bool {
+	for _, known := range revisions {
+		if known == r {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error) {
+	dst = append(jsonrpc.AppendResultHead(dst, c.id), `{"resultType":"`...)
+	if res.Type == "" {
+		dst = append(dst, mcp.ResultComplete...)
+	} else {
+		dst = append(dst, res.Type...)
+	}
+	dst = append(dst, '"')
+	if mcp.Cacheable(c.req.Method) && complete(res.Type) {
+		dst = appendCache(dst, res.Cache)
+	}
+	dst, err := appendBody(dst, m.spoken(res), c)
+	return append(dst, '}', '}'), err
+}
+
+// spoken leaves out of what a server says of itself the revisions that this edge does not speak.
+func (m *modern) spoken(res *mcp.Result) *mcp.Result {
+	d, ok := res.Value.(*mcp.DiscoverResult)
+	if !ok || d == nil {
+		return res
+	}
+	limited, told := *res, *d
+	told.SupportedVersions = slices.DeleteFunc(slices.Clone(d.SupportedVersions), func(r mcp.Revision) bool {
+		return !slices.Contains(m.revisions, r)
+	})
+	limited.Value = &told
+	return &limited
+}
+
+func appendCache(dst []byte, cache mcp.Cache) []byte {
+	dst = append(dst, `,"ttlMs":`...)
+	dst = strconv.AppendInt(dst, max(0, cache.TTL.Milliseconds()), 10)
+	if cache.Scope == mcp.CachePublic {
+		return append(dst, `,"cacheScope":"public"`...)
+	}
+	return append(dst, `,"cacheScope":"private"`...)
+}
+
+// appendBody appends the members of the result behind those of the edge, without the closing brace.
+func appendBody(dst []byte, res *mcp.Result, c *call) ([]byte, error) {
+	metaAt := len(dst)
+	dst = appendEdgeMeta(dst, res, c)
+	bodyAt := len(dst)
+	if res.Raw != nil {
+		return appendForeign(dst[:metaAt], res.Raw, res, c), nil
+	}
+	dst, err := frames.AppendResult(dst, res)
+	switch {
+	case err != nil:
+		return dst, err
+	case foreign(res, dst[bodyAt:]):
+		own := bytes.Clone(dst[bodyAt:])
+		return appendForeign(dst[:metaAt], own, res, c), nil
+	case dst[bodyAt+1] == '}':
+		return dst[:bodyAt], nil
+	}
+	dst[bodyAt] = ',' // the object's brace
+	return dst[:len(dst)-1], nil
+}
+
+// appendEdgeMeta appends the _meta that the edge writes, where there is anything to write.
+func appendEdgeMeta(dst []byte, res *mcp.Result, c *call) []byte {
+	subscription := c.req.Method == mcp.MethodListen
+	if res.ServerInfo == nil && !subscription {
+		return dst
+	}
+	dst = append(dst, `,"_meta":{`...)
+	dst = appendMetaMembers(dst, res, c)
+	return append(dst, '}')
+}
+
+func appendMetaMembers(dst []byte, res *mcp.Result, c *call) []byte {
+	if res.ServerInfo != nil {
+		dst = append(dst, `"`+mcp.MetaServerInfo+`":`...)
+		dst = append(dst, res.ServerInfo...)
+	}
+	if c.req.Method == mcp.MethodListen {
+		if res.ServerInfo != nil {
+			dst = append(dst, ',')
+		}
+		dst = c.id.Append(append(dst, `"`+mcp.MetaSubscriptionID+`":`...))
+	}
+	return dst
+}
+
+// appendForeign appends the members of a result that may hold what belongs to the edge, which is replaced.
+func appendForeign(dst, raw []byte, res *mcp.Result, c *call) []byte {
+	own := rawjson.Lookup(raw, "_meta")
+	if own == nil {
+		dst = appendEdgeMeta(dst, res, c)
+	} else {
+		dst = append(dst, `,"_meta":{`...)
+		at := len(dst)
+		dst = appendMetaMembers(dst, res, c)
+		comma := len(dst)
+		if comma > at {
+			dst = append(dst, ',')
+		}
+		var any bool
+		dst, any = rawjson.AppendMembers(dst, own, func(key []byte) bool {
+			return res.ServerInfo != nil && string(key) == mcp.MetaServerInfo || string(key) == mcp.MetaSubscriptionID
+		})
+		if !any {
+			dst = dst[:comma]
+		}
+		dst = append(dst, '}')
+	}
+	comma := len(dst)
+	dst, any := rawjson.AppendMembers(append(dst, ','), raw, edgeMembers(c.req.Method, res.Type))
+	if !any {
+		dst = dst[:comma]
+	}
+	return dst
+}
+
+func (m *modern) own(*call) (*mcp.Result, error, bool) { return nil, nil, false }
+
+func (m *modern) refuse(r *mcp.Request, err error) (*mcp.Result, *mcp.Error) {
+	var capability *mcp.CapabilityError
+	var protocol *mcp.Error
+	switch {
+	case errors.As(err, &capability):
+		return nil, capability.Protocol()
+	case errors.As(err, &protocol):
+		return nil, modernError(protocol)
+	}
+	m.log(r, err)
+	return nil, mcp.Errorf(jsonrpc.CodeInternal, "internal error")
+}
+
+const lastReserved = -32099
+
+// modernError replaces codes that revision 2026-07-28 forbids to send.
+func modernError(e *mcp.Error) *mcp.Error {
+	switch e.Code {
+	case mcp.CodeResourceNotFound:
+		return &mcp.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Message, Data: e.Data}
+	case mcp.CodeURLElicitationRequired:
+		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
+	}
+	if e.Code < mcp.CodeUnsupportedProtocolVersion && e.Code >= lastReserved { // the specification's, and not defined
+		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
+	}
+	return e
+}
+
+func (m *modern) settle(_ context.Context, c *call, _ int, res *mcp.Result) (*mcp.Request, error) {
+	if !mcp.MayAsk(c.req.Method) {
+		return nil, errors.New("the handler asked for input where the protocol has no way to: " + c.req.Method)
+	}
+	asked, err := inputRequired(res)
+	if err != nil {
+		return nil, err
+	}
+	return nil, askable(c, asked)
+}
+
+// appendChange encodes a change without params once per subscription: it differs from the next one in nothing.
+func (m *modern) appendChange(dst []byte, c *call, change mcp.Change) []byte {
+	if change.Params == nil {
+		if frame, ok := c.changes[change.Method]; ok {
+			return append(dst, frame...)
+		}
+	}
+	frame := appendTagged(dst, c.id, change)
+	if change.Params == nil {
+		if c.changes == nil {
+			c.changes = map[string][]byte{}
+		}
+		c.changes[change.Method] = bytes.Clone(frame[len(dst):])
+	}
+	return frame
+}
+
+func appendTagged(dst []byte, id jsonrpc.ID, change mcp.Change) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
+	dst = rawjson.AppendString(dst, change.Method)
+	dst = append(dst, `,"params":{"_meta":{"`+mcp.MetaSubscriptionID+`":`...)
+	dst = frames.AppendMembers(id.Append(dst), rawjson.Lookup(change.Params, "_meta"), func(key []byte) bool { return string(key) == mcp.MetaSubscriptionID })
+	dst = frames.AppendMembers(dst, change.Params, func(key []byte) bool { return string(key) == "_meta" })
+	return append(dst, '}')
+}
+
+func (m *modern) ended(dst []byte, c *call) []byte {
+	id := c.id.Append([]byte(`{"requestId":`))
+	return jsonrpc.AppendNotification(dst, mcp.NotificationCancelled, append(id, '}'))
+}
