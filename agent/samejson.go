@@ -3,6 +3,8 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
 // jsonText is JSON that is compared with others. What that takes is made once, when it is needed.
@@ -10,13 +12,13 @@ type jsonText struct {
 	raw     []byte
 	read    bool
 	compact []byte // without spaces; nil where it is no JSON
-	ordered []byte // compact, with keys in order and strings in one spelling
+	ordered []byte // in the canonical form of rawjson
 }
 
 // maxEscaped is how many times as long a string may be that is the same, with all its characters escaped.
 const maxEscaped = 6
 
-// same reports whether two texts are JSON of the same value. Numbers are the same if they are written so.
+// same reports whether two texts are JSON of the same value. Numbers are compared by value.
 func (j *jsonText) same(o *jsonText) bool {
 	// All that is not worth reading is seen by these, as one may be compared with many.
 	if a, b := first(j.raw), first(o.raw); a == 0 || a != b {
@@ -58,15 +60,7 @@ func (j *jsonText) inOrder() []byte {
 	if j.ordered != nil {
 		return j.ordered
 	}
-	j.ordered = j.compact
-	d := json.NewDecoder(bytes.NewReader(j.compact))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) == nil {
-		if out, err := json.Marshal(v); err == nil {
-			j.ordered = out
-		}
-	}
+	j.ordered = rawjson.AppendCanonical(nil, j.compact)
 	return j.ordered
 }
 

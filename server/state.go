@@ -126,7 +126,7 @@ func (c *call) legacy() bool { return c.req.Revision != "" && !c.req.Revision.Mo
 // bound is what state is sealed together with: the era, the principal, the method, what it is about, and the arguments.
 // Without the era a client could show state that has expired in a legacy session.
 func (c *call) bound() []byte {
-	digest := sha256.Sum256(appendCanonical(nil, c.params.arguments))
+	digest := sha256.Sum256(rawjson.AppendCanonical(nil, c.params.arguments))
 	bound := []byte{0}
 	if c.legacy() {
 		bound[0] = 1

@@ -1,8 +1,11 @@
 package rawjson
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math/bits"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -87,16 +90,19 @@ func TestCheckStringsEightBytesAtATime(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
+func TestSpecialBytes(t *testing.T) {
 	for c := range 256 {
-		for offset := range 17 {
-			b := []byte(strings.Repeat("a", offset) + string([]byte{byte(c)}) + strings.Repeat("!", 17))
-			want := offset
-			if c >= 0x20 && c < 0x80 && c != '"' && c != '\\' {
-				want = len(b)
-			}
-			if got := plain(b); got != want {
-				t.Fatalf("plain(%q) = %d, want %d", b, got, want)
+		for offset := range 8 {
+			for _, after := range []string{"!", "\x00", "\xff", "#", "["} {
+				b := []byte(strings.Repeat("a", offset) + string([]byte{byte(c)}) + strings.Repeat(after, 7-offset))
+				want := slices.IndexFunc(b, func(c byte) bool { return c < 0x20 || c >= 0x80 || c == '"' || c == '\\' })
+				got := -1
+				if m := specialBytes(binary.LittleEndian.Uint64(b)); m != 0 {
+					got = bits.TrailingZeros64(m) / 8
+				}
+				if got != want {
+					t.Fatalf("specialBytes(%q): first at %d, want %d", b, got, want)
+				}
 			}
 		}
 	}

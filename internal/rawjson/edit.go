@@ -17,7 +17,7 @@ func AppendString[S ~string | ~[]byte](dst []byte, s S) []byte {
 // whether there were any. Their bytes stay as they are; a nil drop drops none, and keeps the space between them too.
 func AppendMembers(dst, object []byte, drop func(key []byte) bool) ([]byte, bool) {
 	if drop == nil {
-		return appendAll(dst, object)
+		return appendAllMembers(dst, object)
 	}
 	any := false
 	for it := Object(object); it.Next(); {
@@ -33,7 +33,7 @@ func AppendMembers(dst, object []byte, drop func(key []byte) bool) ([]byte, bool
 	return dst, any
 }
 
-func appendAll(dst, object []byte) ([]byte, bool) {
+func appendAllMembers(dst, object []byte) ([]byte, bool) {
 	pos := Space(object, 0)
 	if pos >= len(object) || object[pos] != '{' {
 		return dst, false

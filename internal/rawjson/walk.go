@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// skip returns the offset behind the value at pos of checked bytes.
-func skip(data []byte, pos int) int {
+// skipValue returns the offset behind the value at pos of checked bytes.
+func skipValue(data []byte, pos int) int {
 	switch data[pos] {
 	case '"':
 		return skipString(data, pos)
@@ -108,7 +108,7 @@ type Iterator struct {
 }
 
 // Object iterates over the members of raw; over nothing if raw is no object.
-func Object(raw []byte) Iterator { return iterate(raw, '{') }
+func Object(raw []byte) Iterator { return newIterator(raw, '{') }
 
 // ObjectFrom iterates over the members of an object from the offset on at which a member has ended.
 func ObjectFrom(raw []byte, offset int) Iterator {
@@ -126,9 +126,9 @@ func Params(params, meta []byte) Iterator {
 }
 
 // Array iterates over the elements of raw; over nothing if raw is no array.
-func Array(raw []byte) Iterator { return iterate(raw, '[') }
+func Array(raw []byte) Iterator { return newIterator(raw, '[') }
 
-func iterate(raw []byte, open byte) Iterator {
+func newIterator(raw []byte, open byte) Iterator {
 	pos := Space(raw, 0)
 	if pos >= len(raw) || raw[pos] != open {
 		return Iterator{pos: len(raw)}
@@ -151,17 +151,17 @@ func (it *Iterator) Next() bool {
 		end, escaped := scanString(it.data, pos)
 		it.Key = it.data[pos+1 : end-1]
 		if escaped {
-			it.Key = unescape(it.data[pos:end])
+			it.Key = decodeName(it.data[pos:end])
 		}
 		pos = Space(it.data, Space(it.data, end)+1)
 	}
-	it.End = skip(it.data, pos)
+	it.End = skipValue(it.data, pos)
 	it.Value = it.data[pos:it.End]
 	it.pos = it.End
 	return true
 }
 
-func unescape(quoted []byte) []byte {
+func decodeName(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
