@@ -47,7 +47,7 @@ func decodeDuration(d *jsontext.Decoder, to *time.Duration) error {
 			return nil
 		}
 	}
-	return unfit(fmt.Sprintf("must be a duration such as \"1h30m\" (got %s)", quoted([]byte(token.String()))))
+	return unfit(fmt.Sprintf("must be a duration such as \"1h30m\" (got %s)", quoteText([]byte(token.String()))))
 }
 
 // unfit is an error about the value, not about the Go type.
@@ -86,7 +86,7 @@ func decodeError(data []byte, err error) error {
 	case errors.As(err, &bad):
 		issue.Message = string(bad)
 	case errors.As(err, &badTime):
-		issue.Message = fmt.Sprintf("must be a time such as \"2006-01-02T15:04:05Z\" (got %s)", quoted([]byte(badTime.Value)))
+		issue.Message = fmt.Sprintf("must be a time such as \"2006-01-02T15:04:05Z\" (got %s)", quoteText([]byte(badTime.Value)))
 	case semantic.JSONKind == 0: // the Go type is at fault
 		return fmt.Errorf("schema: %w", err)
 	case semantic.Err != nil:

@@ -36,7 +36,7 @@ func FuzzValidate(f *testing.F) {
 		if syntax != nil || errors.Is(got, ErrTooComplex) {
 			return
 		}
-		tree, err := parse(value)
+		tree, err := parseTree(value)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -200,7 +200,7 @@ func TestTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, m := range newTree(t, string(s.JSON())).get("properties").members {
+	for i, m := range newTree(t, string(s.JSON())).getMember("properties").members {
 		if got := fmt.Sprintf("%q:%s", m.name, m.value.raw); got != want[i] {
 			t.Errorf(" got %s\nwant %s", got, want[i])
 		}
@@ -371,21 +371,21 @@ func TestProviderSafe(t *testing.T) {
 		}
 		var walk func(t *testing.T, x *tree)
 		walk = func(t *testing.T, x *tree) {
-			if kind := x.get("type"); kind != nil {
+			if kind := x.getMember("type"); kind != nil {
 				if kind.kind != '"' {
 					t.Errorf("%s: the type is an array", x.raw)
 				}
-				if kind.text == "object" && x.get("properties") == nil {
+				if kind.text == "object" && x.getMember("properties") == nil {
 					t.Errorf("%s: no properties", x.raw)
 				}
 			}
-			if ref := x.get("$ref"); ref != nil {
+			if ref := x.getMember("$ref"); ref != nil {
 				if target := references.targets[ref]; !strings.Contains(string(target.raw), string(ref.raw)) {
 					t.Errorf("%s is not recursive", ref.raw)
 				}
 			}
 			for _, word := range []string{"anyOf", "oneOf", "allOf", "not"} {
-				if x.get(word) != nil {
+				if x.getMember(word) != nil {
 					t.Errorf("%s: %s", x.raw, word)
 				}
 			}

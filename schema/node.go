@@ -119,8 +119,8 @@ type applyRule struct {
 // fewFields is how many fields are compared one by one.
 const fewFields = 12
 
-// find is the index of the field of that name, or -1.
-func (o *objectRule) find(name []byte) int {
+// findField is the index of the field of that name, or -1.
+func (o *objectRule) findField(name []byte) int {
 	if o.byName != nil {
 		if i, ok := o.byName[string(name)]; ok {
 			return i

@@ -53,18 +53,18 @@ func parseSchemaTag(tag reflect.StructTag) (schemaTag, error) {
 		return s, fmt.Errorf("jsonschema_extras tag %q: is not supported", extras)
 	}
 	if text, ok := tag.Lookup("jsonschema"); ok {
-		if err := s.parse(text); err != nil {
+		if err := s.parseText(text); err != nil {
 			return s, fmt.Errorf("jsonschema tag %q: %w", text, err)
 		}
 	}
 	// As in those libraries, this tag counts less than the option and more than a plain description.
 	if text := strings.TrimSpace(tag.Get("jsonschema_description")); text != "" && !s.described {
-		s.set("doc", text)
+		s.setValues("doc", text)
 	}
 	return s, nil
 }
 
-func (s *schemaTag) parse(text string) error {
+func (s *schemaTag) parseText(text string) error {
 	elements := splitOptions(text)
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -72,7 +72,7 @@ func (s *schemaTag) parse(text string) error {
 	case text == "-":
 		return fmt.Errorf(`cannot leave the field out: use json:"-"`)
 	case !isOptionList(text, elements):
-		s.set("doc", strings.TrimSpace(text))
+		s.setValues("doc", strings.TrimSpace(text))
 		return nil
 	}
 	var words []string
@@ -97,7 +97,7 @@ func (s *schemaTag) parse(text string) error {
 	if s.values["enum"] == nil || s.described {
 		return fmt.Errorf(`%q is not an option; write \\, for a comma in a value`, words[0])
 	}
-	s.set("doc", strings.Join(words, ", "))
+	s.setValues("doc", strings.Join(words, ", "))
 	return nil
 }
 
@@ -108,17 +108,17 @@ func (s *schemaTag) addOption(element string) error {
 	case !ok:
 		return fmt.Errorf("the option %s is not supported", name)
 	case isList:
-		s.set(own, append(s.values[own], value)...)
+		s.setValues(own, append(s.values[own], value)...)
 	case s.values[own] != nil:
 		return fmt.Errorf("%s is given twice", name)
 	default:
-		s.set(own, value)
+		s.setValues(own, value)
 		s.described = s.described || own == "doc"
 	}
 	return nil
 }
 
-func (s *schemaTag) set(name string, values ...string) {
+func (s *schemaTag) setValues(name string, values ...string) {
 	if s.values == nil {
 		s.values = make(map[string][]string)
 	}

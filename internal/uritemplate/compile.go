@@ -39,16 +39,16 @@ var classes = func() (table [256]class) {
 	return table
 }()
 
-func (t *Template) compile() {
+func (t *Template) compileParts() {
 	for i, piece := range t.pieces {
 		e := piece.expression
 		switch {
 		case e == nil:
 			t.parts = append(t.parts, part{literal: piece.literal})
-		case behaviours[e.operator].named:
+		case operatorRules[e.operator].named:
 			t.compileNamed(e)
 		default:
-			t.compileRuns(e, t.follows(i+1))
+			t.compileRuns(e, t.delimitersAfter(i+1))
 		}
 	}
 	slot := 0
@@ -60,9 +60,9 @@ func (t *Template) compile() {
 	}
 }
 
-// follows returns which of ? and # the template itself goes on with, so that
+// delimitersAfter returns which of ? and # the template itself goes on with, so that
 // an expression of reserved characters before them leaves them alone.
-func (t *Template) follows(from int) class {
+func (t *Template) delimitersAfter(from int) class {
 	var found class
 	for _, piece := range t.pieces[from:] {
 		if e := piece.expression; e != nil {
@@ -84,7 +84,7 @@ func (t *Template) compileNamed(e *expression) {
 	p := part{
 		named:  append([]variable(nil), e.variables...),
 		lead:   byte(e.operator),
-		split:  behaviours[e.operator].separator,
+		split:  operatorRules[e.operator].separator,
 		stops:  hash | control,
 		absent: len(t.parts) + 1,
 	}
@@ -97,7 +97,7 @@ func (t *Template) compileNamed(e *expression) {
 // compileRuns makes a part of each variable. One that is left out takes those
 // after it along: which are there can be told only from the first on.
 func (t *Template) compileRuns(e *expression, follows class) {
-	how := behaviours[e.operator]
+	how := operatorRules[e.operator]
 	stops := segment
 	switch {
 	case e.operator == '#':

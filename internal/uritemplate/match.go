@@ -37,19 +37,19 @@ func (t *Template) Match(uri string) (Values, bool) {
 	var few [64]uint64
 	if words := (bits + 63) / 64; words <= len(few) {
 		m.failed = few[:words]
-	} else if len(t.parts) > 0 && !t.begins(uri) {
+	} else if len(t.parts) > 0 && !t.startsWithLiteral(uri) {
 		return nil, false
 	} else {
 		m.failed = make([]uint64, words)
 	}
-	if !m.from(0, 0) {
+	if !m.matchFrom(0, 0) {
 		return nil, false
 	}
-	return t.values(uri, &m.spans)
+	return t.readValues(uri, &m.spans)
 }
 
-// begins spares the memory for a URI that cannot match.
-func (t *Template) begins(uri string) bool {
+// startsWithLiteral spares the memory for a URI that cannot match.
+func (t *Template) startsWithLiteral(uri string) bool {
 	return !t.parts[0].isLiteral() || literalEnd(uri, 0, t.parts[0].literal) >= 0
 }
 
@@ -68,8 +68,8 @@ type matcher struct {
 // (No run ends at 0: it has a lead or is not empty.)
 type span struct{ start, end int }
 
-// visit reports whether a state is new, and marks it.
-func (m *matcher) visit(part, at, inRun int) bool {
+// markState reports whether a state is new, and marks it.
+func (m *matcher) markState(part, at, inRun int) bool {
 	state := uint((part*(len(m.uri)+1)+at)*2 + inRun)
 	if m.failed[state/64]&(1<<(state%64)) != 0 {
 		return false
@@ -78,8 +78,8 @@ func (m *matcher) visit(part, at, inRun int) bool {
 	return true
 }
 
-// from matches everything from a part on. Its recursion is as deep as there are parts.
-func (m *matcher) from(index, at int) bool {
+// matchFrom matches everything from a part on. Its recursion is as deep as there are parts.
+func (m *matcher) matchFrom(index, at int) bool {
 	for {
 		if index == len(m.t.parts) {
 			return at == len(m.uri)
@@ -93,29 +93,29 @@ func (m *matcher) from(index, at int) bool {
 		}
 		index++
 	}
-	if !m.visit(index, at, 0) {
+	if !m.markState(index, at, 0) {
 		return false
 	}
 	p := &m.t.parts[index]
 	switch {
 	case p.lead == 0:
-		first := m.next(at, p.stops)
-		return first > 0 && m.run(index, at, first)
-	case at < len(m.uri) && m.uri[at] == p.lead && m.run(index, at+1, at+1):
+		first := m.nextEnd(at, p.stops)
+		return first > 0 && m.matchRun(index, at, first)
+	case at < len(m.uri) && m.uri[at] == p.lead && m.matchRun(index, at+1, at+1):
 		return true
 	}
-	return m.from(p.absent, at)
+	return m.matchFrom(p.absent, at)
 }
 
-// run tries the ends of a part's run, the longest first, down to least.
-func (m *matcher) run(index, start, least int) bool {
+// matchRun tries the ends of a part's run, the longest first, down to least.
+func (m *matcher) matchRun(index, start, least int) bool {
 	p := &m.t.parts[index]
 	longest := 0
-	for end := least; end > 0 && m.visit(index, end, 1); end = m.next(end, p.stops) {
+	for end := least; end > 0 && m.markState(index, end, 1); end = m.nextEnd(end, p.stops) {
 		longest = end
 	}
-	for end := longest; end >= least; end = m.previous(end) {
-		if m.from(index+1, end) {
+	for end := longest; end >= least; end = m.previousEnd(end) {
+		if m.matchFrom(index+1, end) {
 			m.spans[p.slot] = span{start, end}
 			return true
 		}
@@ -123,9 +123,9 @@ func (m *matcher) run(index, start, least int) bool {
 	return false
 }
 
-// next returns where the character or triplet at a position ends, or 0 if it
+// nextEnd returns where the character or triplet at a position ends, or 0 if it
 // cannot be in a run with these stops. No run ends within a triplet.
-func (m *matcher) next(at int, stops class) int {
+func (m *matcher) nextEnd(at int, stops class) int {
 	switch {
 	case at == len(m.uri) || classes[m.uri[at]]&stops != 0:
 		return 0
@@ -137,8 +137,8 @@ func (m *matcher) next(at int, stops class) int {
 	return 0
 }
 
-// previous undoes next.
-func (m *matcher) previous(at int) int {
+// previousEnd undoes next.
+func (m *matcher) previousEnd(at int) int {
 	if at >= 3 && m.uri[at-3] == '%' {
 		return at - 3
 	}

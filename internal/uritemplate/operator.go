@@ -3,8 +3,8 @@ package uritemplate
 // operator is the character after the opening brace; 0 for none.
 type operator byte
 
-// behaviour is a row of RFC 6570's table of operators (appendix A).
-type behaviour struct {
+// operatorRule is a row of RFC 6570's table of operators (appendix A).
+type operatorRule struct {
 	first     string // before the first defined variable
 	separator byte   // before each further one
 	named     bool   // whether values follow their variable's name
@@ -12,7 +12,7 @@ type behaviour struct {
 	reserved  bool   // whether reserved characters stay as they are
 }
 
-var behaviours = map[operator]behaviour{
+var operatorRules = map[operator]operatorRule{
 	0:   {separator: ','},
 	'+': {separator: ',', reserved: true},
 	'#': {first: "#", separator: ',', reserved: true},

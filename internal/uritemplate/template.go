@@ -73,7 +73,7 @@ func Compare(a, b *Template) int {
 	for _, difference := range []int{
 		b.literals - a.literals,
 		a.spanning - b.spanning,
-		a.variables() - b.variables(),
+		a.countVariables() - b.countVariables(),
 	} {
 		if difference != 0 {
 			return difference
@@ -82,7 +82,7 @@ func Compare(a, b *Template) int {
 	return strings.Compare(a.text, b.text)
 }
 
-func (t *Template) variables() int {
+func (t *Template) countVariables() int {
 	n := 0
 	for _, p := range t.pieces {
 		if p.expression != nil {
