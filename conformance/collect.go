@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// stamp is what the suite appends to a scenario's name.
+// stamp matches the time that the suite appends to the name of a scenario.
 var stamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// collect reads what the suite has written down, by scenario: DIR/NAME-TIME/checks.json, and beside it what a client has
-// printed. A scenario without checks.json is not among them, since the suite writes that last.
+// collect reads the results that the suite has written, by scenario: DIR/NAME-TIME/checks.json and
+// the client's output beside it. It leaves out a scenario without checks.json, which the suite
+// writes last.
 func collect(folder, role string) (map[string]*outcome, error) {
 	all := map[string]*outcome{}
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -53,8 +54,8 @@ func read(path, role string) (*outcome, error) {
 	return &o, nil
 }
 
-// failureIn says how the client fixture ended, where it did not say that it is done: it failed, fell over, or was ended
-// after the suite's 30 seconds.
+// failureIn says how the client fixture ended, where it did not say that it is done: it failed,
+// fell over, or was ended after the suite's 30 seconds.
 func failureIn(folder string) string {
 	if out, err := os.ReadFile(filepath.Join(folder, "stdout.txt")); err == nil && strings.HasSuffix(string(out), "done\n") {
 		return ""

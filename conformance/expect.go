@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// expectations are what is known to be red, skipped or to end with an error in one revision, each with the reason.
+// expectations lists the checks and scenarios of one revision that are known to be red, skipped or
+// to end with an error, each with the reason.
 type expectations struct {
 	rules []*rule
 }
@@ -82,7 +83,7 @@ func (e *expectations) reason(kind, role, scenario, check string) string {
 	return ""
 }
 
-// stale makes a red verdict of each rule that nothing came of.
+// stale returns a red verdict for each rule that matched nothing.
 func (e *expectations) stale(role, revision string) (all []verdict) {
 	for _, r := range e.rules {
 		if r.role == role && !r.used {

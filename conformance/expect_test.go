@@ -38,7 +38,7 @@ func TestMalformedRules(t *testing.T) {
 		"red cleint x: y",            // a role that there is not
 		"red server x check: y",      // a check is not red of itself
 		"skipped server x: y",        // no check
-		"error server x: y",          // the server is no fixture that ends
+		"error server x: y",          // the server is not a fixture with an end
 		"error client x check: y",    // a check does not end
 		"green server x: y",          // a kind that there is not
 		"skipped server x check: \t", // an empty reason

@@ -32,7 +32,8 @@ type serverFixture struct {
 	output string
 }
 
-// startServer starts the server fixture and waits until it has said where it is. What it prints goes to the file output.
+// startServer starts the server fixture and waits until it prints its address. Its output goes to
+// the file output.
 func startServer(ctx context.Context, program, output string) (*serverFixture, error) {
 	file, err := os.Create(output)
 	if err != nil {
@@ -77,7 +78,8 @@ func (f *serverFixture) alive() error {
 	}
 }
 
-// close ends the server as Ctrl-C does, and returns an error where it has not ended well, or earlier.
+// close ends the server as Ctrl-C does, and returns an error where it has not ended well, or
+// earlier.
 func (f *serverFixture) close() error {
 	f.stop()
 	<-f.ended
@@ -92,7 +94,7 @@ func (f *serverFixture) died() error {
 	return fmt.Errorf("the server fixture ended: %v\n%s", f.err, said)
 }
 
-// firstLine passes on what is written, and tells of the first line.
+// firstLine is a writer that forwards everything and reports the first line.
 type firstLine struct {
 	also  io.Writer
 	begun []byte

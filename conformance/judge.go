@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// check is what the suite writes down of one thing that it has looked at.
+// check is one check in the results of the suite.
 type check struct {
 	ID          string `json:"id"`   // of the requirement: several checks of a scenario may share one
 	Name        string `json:"name"` // of the check
@@ -14,13 +14,13 @@ type check struct {
 	Message     string `json:"errorMessage"`
 }
 
-// outcome is what came of a scenario.
+// outcome is the result of a scenario.
 type outcome struct {
 	checks  []check
 	failure string // how the client fixture ended, if not well: the suite does not judge that
 }
 
-// verdict is what a scenario comes to.
+// verdict is the judgment of a scenario.
 type verdict struct {
 	Role     string   `json:"role"`
 	Revision string   `json:"revision"`
@@ -32,8 +32,8 @@ type verdict struct {
 	Reasons  []string `json:"reasons,omitempty"`  // why it is red, expected or not
 }
 
-// judge makes a verdict of what came of a scenario; o is nil where the suite has written nothing down. Red is expected only
-// of what ran: a suite that falls over is no missing feature.
+// judge judges the outcome of a scenario. o is nil if the suite has written no results. Only a
+// scenario that ran can be red as expected: a suite that crashes is not a missing feature.
 func judge(v verdict, o *outcome, e *expectations) verdict {
 	v.Expected = e.reason("red", v.Role, v.Scenario, "")
 	if o == nil {

@@ -1,7 +1,8 @@
-// Command conformance runs the official conformance suite against dowel, as a server and as a client, in every protocol
-// revision that the suite knows, and judges by what the suite has written down: a check that failed or warned, a scenario
-// without a success, one that did not run and a client that did not end well are red, and a skipped check is, unless it is
-// listed with its reason. What is expected to be red and is not is red too.
+// Command conformance runs the official conformance suite against dowel, as a server and as a
+// client, in every protocol revision that the suite knows. It judges the results that the suite
+// writes. These are red: a check that failed or warned, a scenario without a success, a scenario
+// that did not run, and a client that ended with an error. A skipped check is red too, unless it is
+// listed with its reason. A result that is listed as red and is not red is red as well.
 package main
 
 import (
@@ -113,7 +114,7 @@ func choice(name, chosen string, all []string) ([]string, error) {
 	return nil, fmt.Errorf("-%s %s: there are %s", name, chosen, strings.Join(all, ", "))
 }
 
-// run runs what is wanted. Results go to out, progress to progress.
+// run runs the selected scenarios. Results go to out, progress to progress.
 func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	begun := time.Now()
 	s, err := openSuite(ctx, o.folder)
@@ -152,7 +153,8 @@ func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	return conclude(o, s.version, all)
 }
 
-// newRunner builds the fixtures and starts the server, if a server is tested. What it has made is gone after remove.
+// newRunner builds the fixtures and starts the server, if a server is tested. remove deletes its
+// files.
 func newRunner(ctx context.Context, s *suite, o options) (r *runner, remove func(), err error) {
 	remove = func() {}
 	fixtures, err := os.MkdirTemp("", "conformance")

@@ -73,7 +73,7 @@ func awaitPid(t *testing.T, path string) int {
 	return 0
 }
 
-// running reports whether a process lives; one that nobody has reaped yet does not.
+// running reports whether a process runs. A zombie does not.
 func running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

@@ -15,7 +15,7 @@ func report(out io.Writer, p plan, verdicts []verdict, took time.Duration, asJSO
 	if asJSON {
 		lines := json.NewEncoder(out)
 		for _, v := range verdicts {
-			_ = lines.Encode(v) // who does not read needs none
+			_ = lines.Encode(v) // a failed write leaves nothing to do
 		}
 		return
 	}
@@ -37,7 +37,7 @@ func report(out io.Writer, p plan, verdicts []verdict, took time.Duration, asJSO
 		len(verdicts)-green-expected, took.Seconds())
 }
 
-// conclude says what the run comes to, and writes the table or compares it.
+// conclude prints the summary of the run, and writes the table or compares it.
 func conclude(o options, version string, all []verdict) error {
 	red := 0
 	for _, v := range all {

@@ -20,7 +20,7 @@ type runner struct {
 	results  string
 }
 
-// plan is what runs of one role in one revision.
+// plan is the list of scenarios of one role in one revision.
 type plan struct {
 	role, revision string
 	only           string   // the one scenario, if not all
@@ -39,7 +39,7 @@ func (s *suite) plan(role, revision, only string) plan {
 	return p
 }
 
-// judge runs what is planned and judges what came of it. An error means that nothing can be said.
+// judge runs a plan and judges its outcomes. An error means that there are no results.
 func (r *runner) judge(ctx context.Context, p plan) ([]verdict, error) {
 	e, err := readExpectations(filepath.Join(r.folder, "expected", p.revision+".txt"))
 	if err != nil {
@@ -56,7 +56,8 @@ func (r *runner) judge(ctx context.Context, p plan) ([]verdict, error) {
 	return verdicts(p, outcomes, e), nil
 }
 
-// verdicts judges everything that should have run, what ran without being listed, and the list of what is expected.
+// verdicts judges every planned scenario, every unplanned one that ran, and the list of
+// expectations.
 func verdicts(p plan, outcomes map[string]*outcome, e *expectations) (all []verdict) {
 	for _, name := range p.scenarios {
 		all = append(all, judge(verdict{Role: p.role, Revision: p.revision, Scenario: name}, outcomes[name], e))
@@ -73,8 +74,8 @@ func verdicts(p plan, outcomes map[string]*outcome, e *expectations) (all []verd
 	return all
 }
 
-// run lets the suite write down what it sees. Without --force it runs an extension's scenario in no revision, or in one of
-// its own choice.
+// run runs the suite, which writes its results. With --force, extension scenarios run in this
+// revision; without it, in none or in one that the suite chooses.
 func (r *runner) run(ctx context.Context, p plan, results string) error {
 	if err := os.MkdirAll(results, 0o755); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (r *runner) run(ctx context.Context, p plan, results string) error {
 // patience bounds one run of the suite, which takes a few seconds.
 const patience = 10 * time.Minute
 
-// invoke runs the suite once. Its exit status says less than what it writes down.
+// invoke runs the suite once. It ignores the exit status: the results say more.
 func (r *runner) invoke(ctx context.Context, log *os.File, args []string) error {
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test's own program stand in for Node and the suite, and for the server fixture.
+// TestMain lets the test program play Node, the suite and the server fixture.
 func TestMain(m *testing.M) {
 	if as := os.Getenv("CONFORMANCE_STAND_IN"); as != "" {
 		os.Exit(standIn(as))
@@ -54,10 +54,10 @@ func standInSuite(args []string) int {
 			return 2
 		}
 	}
-	return 1 // its status is not what counts
+	return 1 // the status does not count
 }
 
-// standInRunner is a runner whose suite is this program.
+// standInRunner returns a runner that uses this program as its suite.
 func standInRunner(t *testing.T, as, expected string) *runner {
 	t.Helper()
 	t.Setenv("CONFORMANCE_STAND_IN", as)
@@ -131,8 +131,8 @@ func TestRunner(t *testing.T) {
 	}
 }
 
-// An extension runs in the revision that it is counted for: without --force the suite skips it, and without a revision it
-// chooses 2025-11-25 for a client.
+// An extension runs in the revision that it is counted for: without --force the suite skips it, and
+// without a revision it chooses 2025-11-25 for a client.
 func TestExtensionsAreForced(t *testing.T) {
 	r := standInRunner(t, "suite", "")
 	p := r.plan("client", "2026-07-28", "")
@@ -158,7 +158,8 @@ func TestSuiteThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A server that dies under the suite is no row of red scenarios, but an end with its last words.
+// A server that dies while the suite runs ends the run with the server's last words, rather than a
+// list of red scenarios.
 func TestServerDies(t *testing.T) {
 	r := standInRunner(t, "suite", "")
 	r.scenarios["server 2026-07-28"] = []string{"a"}

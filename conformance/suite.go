@@ -108,7 +108,7 @@ func scenariosOf(list string) map[string][]string {
 		case strings.HasPrefix(line, "Client scenarios"):
 			role = "client"
 		case strings.HasPrefix(line, "Authorization server"):
-			role = "" // dowel is none
+			role = "" // dowel is not an authorization server
 		}
 		m := listed.FindStringSubmatch(line)
 		if m == nil || role == "" {
@@ -122,8 +122,9 @@ func scenariosOf(list string) map[string][]string {
 	return all
 }
 
-// extensions are the scenarios of extensions that run with a revision. The suite's list names no revision for them: its
-// requirement sets have tasks from 2026-07-28 and the grants of authorization from 2025-11-25.
+// extensions are the scenarios of extensions that run with a revision. The suite's list names no
+// revision for them: its requirement sets have tasks from 2026-07-28 and the grants of
+// authorization from 2025-11-25.
 func (s *suite) extensions(role, revision string) (names []string) {
 	for _, name := range s.scenarios[role+" extension"] {
 		if revision == "2026-07-28" || revision == "2025-11-25" && strings.HasPrefix(name, "auth/") {

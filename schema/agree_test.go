@@ -37,7 +37,7 @@ func oracle(raw []byte) (*jsonschema.Schema, error) {
 
 const location = "schema:///root"
 
-// outside refuses to load what is not in the document.
+// outside refuses to load anything outside the document.
 type outside struct{}
 
 func (outside) Load(url string) (any, error) { return nil, outsideError(url) }

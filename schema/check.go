@@ -7,12 +7,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// check validates JSON text against nodes. It runs in one of two ways: deciding
-// (it stops at the first fault), and, after a value was found to be invalid,
-// explaining (it goes on, and collects the faults).
+// check validates JSON text against nodes. It runs in one of two modes. When it decides, it stops
+// at the first fault. When it explains, after a value was found invalid, it continues after a fault
+// and collects all of them.
 type check struct {
 	scan
-	steps      int // what is left of the work bound
+	steps      int // remaining work
 	explaining *explanation
 	scopes     []*scope // the resources that the check is in, from the outermost
 }
@@ -86,7 +86,7 @@ func (c *check) passValue(i int) int {
 	return end
 }
 
-// applyRest goes on, after the value's own rules, with what n.apply has.
+// applyRest applies n.apply to the value between i and end, after the value's own rules.
 func (c *check) applyRest(n *node, i, end int) int {
 	if n.apply != nil && !c.applyAll(n, i) {
 		return fail
@@ -159,7 +159,7 @@ func (c *check) checkStringRule(r *stringRule, text []byte, content rawjson.Stri
 	return r.pattern.Match(text) || c.addFault("must match the pattern %s (got %s)", r.patternText, quoteText(text))
 }
 
-// addFault records a fault. It reports whether the check goes on.
+// addFault records a fault. It reports whether the check continues, which it does only to explain.
 func (c *check) addFault(format string, args ...any) bool {
 	if c.explaining == nil {
 		return false

@@ -1,6 +1,6 @@
 package schema
 
-// savedState is what a check needs to know to take up a value again.
+// savedState is the state to restore before a check reads a value again.
 type savedState struct {
 	mark    mark
 	depth   int

@@ -86,8 +86,8 @@ func (c *check) isFirst(m mark, f int, seen *uint64, name []byte) bool {
 	return old&bit == 0
 }
 
-// checkProperty checks the member name, whose literal is at key and whose value at
-// i, against whatever applies to it. f is its field, or -1.
+// checkProperty checks the member name against every rule that applies to it. key is the index of
+// the name's literal, i the index of the value, f the index of the field or -1.
 func (c *check) checkProperty(o *objectRule, f int, name []byte, key, i int) int {
 	if c.explaining == nil {
 		return c.decideProperty(o, f, name, key, i)
@@ -122,8 +122,8 @@ func (c *check) decideProperty(o *objectRule, f int, name []byte, key, i int) in
 	return c.patternProperty(o, name, i, end)
 }
 
-// patternProperty goes on with patternProperties, and additionalProperties if
-// nothing has matched. end is fail where the value was not read yet.
+// patternProperty applies patternProperties, then additionalProperties if no pattern has matched.
+// end is fail if the value has not been read yet.
 func (c *check) patternProperty(o *objectRule, name []byte, i, end int) int {
 	for k := range o.patterns {
 		if !c.spendSteps(1 + len(name)/8) {
@@ -199,7 +199,7 @@ func (c *check) memberNames(i int) map[string]bool {
 	return names
 }
 
-// checkDependent checks what the presence of properties demands.
+// checkDependent checks the rules for objects that have a certain property.
 func (c *check) checkDependent(o *objectRule, i int) bool {
 	for _, d := range o.dependent {
 		if !c.hasMember(d.name, i) {

@@ -17,8 +17,8 @@ type compiler struct {
 	scopes  map[*resource]*scope // where the way to a reference counts
 }
 
-// compileAll compiles every subschema, also those that nothing applies, so that
-// a document is refused wherever its fault is.
+// compileAll compiles every subschema, including those that no keyword applies, so that a faulty
+// document is refused wherever the fault is.
 func (k *compiler) compileAll() (*node, error) {
 	if k.survey.dynamic && len(k.survey.named) > 1 {
 		k.scopes = make(map[*resource]*scope)
@@ -48,7 +48,7 @@ func (k *compiler) compileAll() (*node, error) {
 	return root, nil
 }
 
-// setDirect sets direct. A $ref to what accepts everything stays as it is.
+// setDirect sets direct. A $ref to a schema that accepts everything stays a reference.
 func (n *node) setDirect() {
 	if n == nil || n.apply == nil || n.apply.ref == nil || n.scope != nil {
 		return
@@ -182,8 +182,8 @@ func (k *compiler) compileDefinitions(v *tree) error {
 	return nil
 }
 
-// checkFormerKeyword holds the keywords that a dialect has dropped to their form. They have
-// no effect.
+// checkFormerKeyword checks the form of a keyword that the dialect has dropped. The keyword has no
+// effect.
 func (k *compiler) checkFormerKeyword(_ *node, m member) error {
 	switch {
 	case k.dialect == draft2020 && (m.name == "$recursiveAnchor" || m.name == "$recursiveRef") && m.value.kind != '"':
@@ -340,8 +340,8 @@ func (k *compiler) compileNumberKeyword(n *node, m member) error {
 	return nil
 }
 
-// setExclusive is exclusiveMinimum or exclusiveMaximum of draft 4, which say what
-// minimum and maximum mean.
+// setExclusive sets exclusiveMinimum or exclusiveMaximum of draft 4, booleans that change the
+// meaning of minimum and maximum.
 func (r *numberRule) setExclusive(m member) error {
 	if m.value.kind != 't' && m.value.kind != 'f' {
 		return mustBe("a boolean", m.value)
@@ -378,8 +378,8 @@ func (n *node) combineKeywords() error {
 	return nil
 }
 
-// compilePattern compiles an ECMA-262 regular expression as far as Go's syntax
-// goes: it has no lookaround and no references to groups.
+// compilePattern compiles an ECMA-262 regular expression as far as Go's syntax allows: Go lacks
+// lookaround and references to groups.
 func compilePattern(pattern string) (*regexp.Regexp, error) {
 	const longest = 16 << 10
 	if len(pattern) > longest {
@@ -460,8 +460,8 @@ func (a *applyRule) hasMore() bool {
 	return a.hasNot || a.hasCond || a.hasAny || a.hasOne || a.all != nil || a.dynamic != nil || a.rest != nil
 }
 
-// inPlace are the subschemas that apply to the same value, but for those that
-// are found on the way to it.
+// inPlace returns the subschemas that apply to the same value, except the targets of dynamic
+// references, which depend on the path of a validation.
 func (n *node) inPlace() (all []*node) {
 	if a := n.apply; a != nil {
 		fixed := []*node{a.ref, a.not, a.cond, a.then, a.other}

@@ -183,8 +183,8 @@ func (o *objectRule) addRequired(v *tree) error {
 	return err
 }
 
-// compileDependencies adds what the presence of a property demands: dependencies say it in
-// either way.
+// compileDependencies adds the rules for objects that have a certain property. The keyword
+// dependencies holds lists of names as well as schemas.
 func (k *compiler) compileDependencies(o *objectRule, m member) error {
 	if m.value.kind != '{' {
 		return mustBe("an object", m.value)

@@ -17,8 +17,8 @@ type decimal struct {
 	point    int64
 }
 
-// hugeExponent stands for every exponent beyond it. Numbers whose exponents
-// differ only out there compare as equal.
+// hugeExponent replaces every larger exponent. Two numbers that differ only in exponents beyond it
+// compare as equal.
 const hugeExponent = 1 << 60
 
 func parseDecimal(text []byte) decimal {
@@ -173,8 +173,8 @@ func (n *number) dividesText(text []byte) (yes, ok bool) {
 	return value.Quo(value, unit).IsInt(), true
 }
 
-// asLength is the value of a keyword such as minLength: a whole number, not
-// negative; any that is too large for an int stands for the largest.
+// asLength returns the value of a keyword such as minLength. ok is false unless the number is a
+// whole number from 0 up. A number too large for an int becomes the largest int.
 func (n *number) asLength() (int, bool) {
 	d := n.decimal
 	switch {

@@ -24,7 +24,7 @@ var dialects = map[string]dialect{
 	"json-schema.org/draft/2020-12/schema": draft2020,
 }
 
-// dialectOf reads $schema, whose absence means 2020-12.
+// dialectOf reads $schema. Without it, the dialect is 2020-12.
 func dialectOf(t *tree) (dialect, error) {
 	uri := t.getMember("$schema")
 	if uri == nil {
@@ -40,7 +40,8 @@ func dialectOf(t *tree) (dialect, error) {
 	return 0, fmt.Errorf("%w: JSON Schema dialect %s is not known here; use 2020-12, 2019-09, draft-07, draft-06 or draft-04", ErrUnsupported, quoteText([]byte(uri.text)))
 }
 
-// knowsKeyword reports whether a keyword has an effect in the dialect. What is not listed here, all know.
+// knowsKeyword reports whether a keyword has an effect in the dialect. Keywords that are missing
+// here have an effect in all dialects.
 func (d dialect) knowsKeyword(keyword string) bool {
 	switch keyword {
 	case "id":
@@ -72,7 +73,7 @@ func (d dialect) idKeyword() string {
 	return "$id"
 }
 
-// refAlone reports whether what stands beside a $ref counts for nothing.
+// refAlone reports whether a $ref makes its schema ignore all other keywords.
 func (d dialect) refAlone() bool { return d < draft2019 }
 
 // shape says where the subschemas of a keyword are.
@@ -100,7 +101,7 @@ func subschemaShape(keyword string) shape {
 	return 0
 }
 
-// listSubschemas are those that the keyword m holds.
+// listSubschemas returns the subschemas that the keyword m holds.
 func (m member) listSubschemas() []*tree {
 	shape, v := subschemaShape(m.name), m.value
 	switch {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// scope is a resource, as a check is in it: what its dynamic anchors stand
-// for. A nil node accepts everything.
+// scope is a resource that a check has entered, with the nodes of its dynamic anchors. A nil node
+// accepts everything.
 type scope struct{ anchors map[string]*node }
 
-// dynamicRef is a $dynamicRef or $recursiveRef. The outermost of the resources
-// that a check is in which has the anchor says what it means.
+// dynamicRef is a $dynamicRef or $recursiveRef. It refers to the anchor of the outermost resource
+// that has this anchor, among the resources that the check has entered.
 type dynamicRef struct {
 	name  string
 	node  *node // where none has it
@@ -36,7 +36,7 @@ func (k *compiler) dynamicRef(m member) (*dynamicRef, error) {
 	return d, nil
 }
 
-// scopeOf is that of a resource; nil where no reference looks for it.
+// scopeOf returns the scope of a resource, or nil if the document has no dynamic references.
 func (k *compiler) scopeOf(r *resource) *scope {
 	if k.scopes == nil {
 		return nil
@@ -63,8 +63,8 @@ func (c *check) inScope(s *scope) bool {
 	return n > 0 && c.scopes[n-1] == s
 }
 
-// maxScopes bounds how many resources a check is in, since references whose
-// meaning is found on the way can go round in circles.
+// maxScopes bounds the resources that a check has entered, because dynamic references can form a
+// cycle that only a validation finds.
 const maxScopes = MaxDepth * 16
 
 // checkInScope is value in the resource that n is of.
@@ -79,7 +79,8 @@ func (c *check) checkInScope(n *node, i int) int {
 	return end
 }
 
-// resolveDynamic is what the reference means here.
+// resolveDynamic returns the target of a dynamic reference in the resources that the check has
+// entered.
 func (c *check) resolveDynamic(d *dynamicRef) *node {
 	if !d.fixed {
 		at := slices.IndexFunc(c.scopes, func(s *scope) bool { _, ok := s.anchors[d.name]; return ok })

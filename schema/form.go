@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Form is the schema of a form that a user is asked to fill in
-// (elicitation/create, requestedSchema). T is a struct of strings, numbers,
-// booleans, and slices of strings with an enum tag; any other field is an error
-// that names it. The schema has only what the specification allows there.
+// Form returns the schema of a form that a user is asked to fill in (elicitation/create,
+// requestedSchema). T is a struct of strings, numbers, booleans, and slices of strings with an enum
+// tag; any other field is an error that names it. The schema has only keywords that the
+// specification allows there.
 func Form[T any]() (*Schema, error) { return FormOf(reflect.TypeFor[T]()) }
 
 // FormOf is [Form] for a type that is known at run time only.
@@ -17,8 +17,9 @@ func FormOf(t reflect.Type) (*Schema, error) {
 	return cachedSchema(cacheKey{t, Options{}, true})
 }
 
-// formKeywords are the keywords of a field beside those that every field can have, by its type; nil for a type that no form
-// has. Those of arrays hold where items is an enumeration.
+// formKeywords returns the keywords that a field of this type can have in a form, besides those of
+// everyField. It returns nil for a type that forms do not have. The items of an array must be an
+// enumeration.
 func formKeywords(typ string) []string {
 	switch typ {
 	case "string":
@@ -37,7 +38,7 @@ var everyField = []string{"type", "title", "description", "default"}
 
 var formFormats = []string{`"email"`, `"uri"`, `"date"`, `"date-time"`}
 
-// checkForm holds the schema of a form's type to what forms can have.
+// checkForm checks that a form can have the schema inferred for its type.
 func (g *inference) checkForm(root *object, t reflect.Type, at typePath) error {
 	if t.Kind() != reflect.Struct || root.typ != "object" || root.getEntry("properties") == nil {
 		return at.errorf("a form is made of a struct, not of %s", t)
@@ -81,8 +82,8 @@ func formField(o *object) error {
 	return nil
 }
 
-// ApplyDefaults adds to content, a JSON object, the defaults of the schema's
-// root properties that it lacks. What it has stays as it is, byte for byte.
+// ApplyDefaults adds to content, a JSON object, the defaults of the schema's root properties that
+// it lacks. The members of content keep their bytes.
 func (s *Schema) ApplyDefaults(content []byte) ([]byte, error) {
 	t, err := parseTree(content)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// Two JSON values count as equal where their hashes are: 64 bits under a seed
-// that nobody outside the process can know. So equality costs one pass, however
-// the members of objects are ordered and numbers are written.
+// Two JSON values count as equal if their hashes are equal: 64 bits under a secret random seed. So
+// a comparison takes one pass, whatever the order of members and the notation of numbers.
 var hashSeed = maphash.MakeSeed()
 
 // hashValue is the hash of the value at i, which is well-formed.
@@ -47,7 +46,7 @@ func (s *scan) hashValue(i int) (end int, hash uint64) {
 	return end, s.hashNumber(parseDecimal(s.data[i:end]))
 }
 
-// hashObject adds the members' hashes up, whose order does not matter.
+// hashObject adds the hashes of the members up, so that their order does not matter.
 func (s *scan) hashObject(i int) (end int, hash uint64) {
 	for i = s.skipSpace(i + 1); s.byteAt(i) != '}'; {
 		m := s.markNames()

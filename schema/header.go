@@ -15,11 +15,11 @@ type Header struct {
 	Type string   // "string", "integer" or "boolean"
 }
 
-// Headers lists the parameters that a tool's input schema marks by
-// x-mcp-header, in their order. The error names the first mark that breaks the
-// rules: a name that is no HTTP token or that another property has in any case,
-// a type other than string, integer and boolean, or a place that is not reached
-// through properties alone. Then the whole tool definition is invalid.
+// Headers lists the parameters that a tool's input schema marks by x-mcp-header, in their order.
+// The error names the first mark that breaks the rules: a name that is not an HTTP token or that
+// another property has in any case, a type other than string, integer and boolean, or a place that
+// cannot be reached through properties alone. Such an error makes the whole tool definition
+// invalid.
 func Headers(raw json.RawMessage) ([]Header, error) {
 	root, err := parseTree(raw)
 	if err != nil {

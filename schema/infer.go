@@ -16,10 +16,10 @@ import (
 
 // Options say how a type's schema is inferred. The zero value is for input.
 type Options struct {
-	// Output infers the schema of what [Encode] writes, rather than of what
-	// [Decode] reads. Objects are left open for members that a later version
-	// adds, and the null that a nil pointer in a field, an item or a map becomes
-	// is allowed (anyOf). At the root, a nil pointer does not match.
+	// Output selects the schema of the values that [Encode] writes; otherwise it is the schema of
+	// the values that [Decode] reads. Objects stay open for members that a later version adds. Null
+	// is allowed (anyOf) where a nil pointer in a field, an item or a map becomes null. At the
+	// root, a nil pointer does not match.
 	Output bool
 }
 
@@ -165,8 +165,8 @@ func implements(t reflect.Type, any []reflect.Type) bool {
 	return false
 }
 
-// isOpaque reports whether methods say what the JSON is, so that nothing can be
-// inferred from t's kind; text that they say it is a string.
+// isOpaque reports whether methods of t write or read its JSON, so that nothing can be inferred
+// from its kind. text reports whether they write or read text, which becomes a string.
 func (g *inference) isOpaque(t reflect.Type) (opaque, text bool) {
 	own, texts := unmarshalers, textReaders
 	if g.options.Output {
@@ -264,8 +264,8 @@ func describedSchema(t reflect.Type, at typePath) (*object, error) {
 	return o, nil
 }
 
-// integerSchema bounds the type to its width. 64 bits are beyond what JSON numbers
-// safely carry; there the sign is all that is said.
+// integerSchema bounds an integer to the width of its type. JSON numbers do not carry 64 bits
+// safely, so a 64-bit type gets only the bound of its sign.
 func (g *inference) integerSchema(t reflect.Type) *object {
 	o, bits := typedObject("integer"), t.Bits()
 	if t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uintptr {
@@ -364,7 +364,7 @@ func (g *inference) hasDefinition(name string) bool {
 	return false
 }
 
-// defName is the type's name, without what a $ref would have to escape.
+// defName returns the type's name, without characters that a $ref would have to escape.
 func defName(t reflect.Type) string {
 	name := []rune(t.Name())
 	for i, r := range name {
@@ -379,8 +379,8 @@ func refTo(name string) *object {
 	return new(object).withRaw("$ref", strconv.Quote("#/$defs/"+name))
 }
 
-// findRecursive marks a type on each cycle, so that writing the others out
-// comes to an end. open are the named types that t is inside of.
+// findRecursive marks a type on each cycle of types, so that writing out the other types
+// terminates. open holds the named types that contain t.
 func (g *inference) findRecursive(t reflect.Type, open []reflect.Type, done map[reflect.Type]bool) {
 	if slices.Contains(open, t) {
 		g.recursive[t] = true

@@ -356,8 +356,8 @@ type everything struct {
 	Free  free               `json:"free"`
 }
 
-// What every LLM API accepts: objects have properties, no type is an array, and
-// a $ref is to a type that contains itself.
+// Every LLM API accepts these schemas: objects have properties, the type is never an array, and a
+// $ref refers to a type that contains itself.
 func TestProviderSafe(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[everything](), reflect.TypeFor[embedding](), reflect.TypeFor[map[string]tree1]()} {
 		s, err := Of(typ)
@@ -400,8 +400,7 @@ func TestProviderSafe(t *testing.T) {
 	}
 }
 
-// What Encode writes matches the output schema, also of zero values, and can be
-// decoded again.
+// The encodings of values, also of zero values, match the output schema and can be decoded again.
 func TestOutputMatches(t *testing.T) {
 	one := 1
 	full := everything{
@@ -461,7 +460,7 @@ func TestInferredOnce(t *testing.T) {
 	}
 }
 
-// A struct of structs whose written-out form grows without bound is refused.
+// A struct of structs is refused if its written-out form grows without bound.
 func TestInferenceIsBounded(t *testing.T) {
 	typ := reflect.TypeFor[struct{ X int }]()
 	for range 20 {

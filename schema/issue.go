@@ -16,9 +16,9 @@ type ValidationError struct {
 
 // Issue is one fault of a value.
 type Issue struct {
-	// Path is the JSON pointer (RFC 6901) of what is at fault, "" for the whole.
+	// Path is the JSON pointer (RFC 6901) of the faulty value, "" for the whole.
 	Path string
-	// Message says what is wrong: "must be at least 1 (got 0)".
+	// Message describes the fault, for example "must be at least 1 (got 0)".
 	Message string
 
 	fault fault
@@ -81,7 +81,7 @@ type explanation struct {
 	issues   []Issue
 	more     bool
 	optional bool   // the property that was entered last is
-	subject  string // what the message is about, if not the value itself
+	subject  string // the subject of the message, if not the value itself
 }
 
 func (x *explanation) enterPath(name string) { x.path = append(x.path, name) }
@@ -139,8 +139,8 @@ func (x *explanation) addUnknown(o *objectRule, name string) {
 	x.enterPath(name)
 }
 
-// addNoAlternative says why none of several schemas, whose failures are given,
-// accepts the value got.
+// addNoAlternative explains why none of several schemas accepts the value got. failures holds the
+// explanation of each.
 func (x *explanation) addNoAlternative(failures []*explanation, got []byte) {
 	var viable []*explanation
 	for _, f := range failures {

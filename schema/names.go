@@ -26,7 +26,7 @@ func (s *scan) borrowNames() {
 	}
 }
 
-// releaseNames gives the memory back. The scan can go on and borrow anew.
+// releaseNames returns the memory to the pool. The scan can borrow memory again.
 func (s *scan) releaseNames() {
 	const keep = 64 << 10 // larger ones are left to the garbage collector
 	if s.names == nil {

@@ -119,6 +119,6 @@ func appendNamed(b []byte, named []namedSchema) []byte {
 
 // appendText appends a string literal.
 func appendText(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text) // what is not UTF-8 is replaced
+	b, _ = jsontext.AppendQuote(b, text) // replaces invalid UTF-8
 	return b
 }

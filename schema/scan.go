@@ -6,8 +6,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// fail is the position that a scan returns when it has come to an end: the
-// bytes are malformed, the value is invalid, or the work bound is reached.
+// fail is the position that a scan returns when it stops early: the bytes are malformed, the value
+// is invalid, or the work bound is reached.
 const fail = -1
 
 // scan reads JSON text. Its methods take the index of a token's first byte and
@@ -18,7 +18,7 @@ type scan struct {
 	// trusted is above 0 where the bytes have been read before: then they are
 	// well-formed, and duplicate names and encodings need no second look.
 	trusted int
-	syntax  string // what is malformed, at errAt; empty while nothing is
+	syntax  string // the syntax error at errAt, or ""
 	errAt   int
 	names   *names // taken from the pool when first needed
 }
@@ -79,7 +79,7 @@ func (s *scan) readWord(i int, word string) int {
 	return i + len(word)
 }
 
-// skipValue reads any value, holding it to nothing but the form of JSON.
+// skipValue reads any value and checks only its syntax.
 func (s *scan) skipValue(i int) int {
 	switch s.byteAt(i) {
 	case '{':
@@ -111,7 +111,7 @@ func (s *scan) noValue(i int) int {
 
 const tooDeep = "nested too deeply"
 
-// enterNested is called at an opening bracket, and returns the index of what follows.
+// enterNested reads an opening bracket, and returns the index of the next token.
 func (s *scan) enterNested(i int) int {
 	if s.depth++; s.depth > MaxDepth {
 		return s.malformed(i, tooDeep)
@@ -119,8 +119,8 @@ func (s *scan) enterNested(i int) int {
 	return s.skipSpace(i + 1)
 }
 
-// readSeparator reads what may follow a member or an item: a comma, whose successor's
-// index it returns with more, or the closing bracket.
+// readSeparator reads the token after a member or an item. After a comma, it returns the index of
+// the next member or item, and more is true. After the closing bracket, more is false.
 func (s *scan) readSeparator(i int, closing byte) (end int, more bool) {
 	i = s.skipSpace(i)
 	switch s.byteAt(i) {

@@ -13,9 +13,8 @@ type Schema struct {
 	root *node
 }
 
-// Compile compiles a schema that was written by hand or by somebody else. The
-// bytes are copied. Errors that wrap [ErrUnsupported] say that the schema may
-// be right but will not be checked here.
+// Compile compiles a schema. The bytes are copied. Errors that wrap [ErrUnsupported] mean that the
+// schema may be right but that this package cannot check it.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxSchemaBytes {
 		return nil, fmt.Errorf("schema: %w: it has %d bytes, more than %d", ErrUnsupported, len(raw), MaxSchemaBytes)
@@ -61,12 +60,12 @@ func (s *Schema) Type() string {
 	return ""
 }
 
-// Property is what a schema says of one property of its root.
+// Property describes one property at the root of a schema.
 type Property struct {
 	Name, Title, Description, Type string
 	Required                       bool
 	Schema                         json.RawMessage // the property's own schema; must not be modified
-	Default                        json.RawMessage // what the schema says if the property is absent; nil where it says nothing
+	Default                        json.RawMessage // the default value, or nil
 }
 
 // Properties lists the properties at the schema's root, in their order.

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// schemaTag is the translation of the tags with which types for other libraries describe a field:
-// jsonschema (github.com/google/jsonschema-go, mcp-go, github.com/invopop/jsonschema) and
-// jsonschema_description (the latter two). Its values read like those of this package's own tags.
+// schemaTag is the translation of the struct tags that other libraries use: jsonschema
+// (github.com/google/jsonschema-go, mcp-go, github.com/invopop/jsonschema) and
+// jsonschema_description (the latter two). Its values have the syntax of this package's own tags.
 type schemaTag struct {
 	// values maps the name of a tag of this package, such as minLength, to the values given for it.
 	// Only enum, example and default have more than one.
@@ -31,7 +31,7 @@ var schemaTagOptions = map[string]string{
 }
 
 var (
-	// optionName matches what jsonschema-go refuses at the start of a description.
+	// optionName matches texts that jsonschema-go refuses as a description.
 	optionName = regexp.MustCompile(`^[^ \t\n]*=`)
 	// optionSyntax matches an option with a value in a list.
 	optionSyntax = regexp.MustCompile(`^[A-Za-z_]+=`)
@@ -57,7 +57,8 @@ func parseSchemaTag(tag reflect.StructTag) (schemaTag, error) {
 			return s, fmt.Errorf("jsonschema tag %q: %w", text, err)
 		}
 	}
-	// As in those libraries, this tag counts less than the option and more than a plain description.
+	// As in those libraries, this tag counts less than the option and more than a plain
+	// description.
 	if text := strings.TrimSpace(tag.Get("jsonschema_description")); text != "" && !s.described {
 		s.setValues("doc", text)
 	}

@@ -19,7 +19,7 @@ type structField struct {
 	schemaTag schemaTag // of the jsonschema tags
 }
 
-// jsonTag is what a json tag says.
+// jsonTag is a parsed json tag.
 type jsonTag struct {
 	name   string // "" where the field's own is the name
 	omit   bool   // omitempty, omitzero
@@ -82,7 +82,7 @@ func (g *inference) structSchema(t reflect.Type, at typePath) (*object, error) {
 	return o, g.setAdditional(o, w)
 }
 
-// decoderReason is what the decoder says of a type, without where it was.
+// decoderReason returns the decoder's error about a type, without its position.
 func decoderReason(err error) error {
 	if semantic, ok := err.(*json.SemanticError); ok && semantic.Err != nil {
 		return semantic.Err
@@ -101,8 +101,8 @@ func appendTexts(b []byte, texts []string) []byte {
 	return append(b, ']')
 }
 
-// setAdditional says what other members an object may have: those of an embedded
-// map; else none in input, any in output.
+// setAdditional sets additionalProperties: the values of an embedded map, else false for input;
+// output stays open.
 func (g *inference) setAdditional(o *object, w *fieldWalk) error {
 	switch {
 	case w.fallback == valueType:
@@ -181,8 +181,8 @@ func (w *fieldWalk) collectEmbedded(f reflect.StructField, at typePath, depth in
 	return w.collectFields(t, at, depth+1, optional || pointer)
 }
 
-// dominantFields leaves of the fields of one name the one that is embedded least
-// deeply. Two of them are an error: encoding/json would drop both.
+// dominantFields keeps, of several fields with the same name, the least deeply embedded one. Two
+// such fields are an error: encoding/json would drop both.
 func (w *fieldWalk) dominantFields() ([]structField, error) {
 	best := make(map[string]int)
 	for i, f := range w.fields {
@@ -205,7 +205,7 @@ func (w *fieldWalk) dominantFields() ([]structField, error) {
 	return fields, nil
 }
 
-// fieldSchema is the schema of a field, with what its tags add.
+// fieldSchema returns the schema of a field, including its tags.
 func (g *inference) fieldSchema(f structField) (*object, error) {
 	t, pointer := f.Type, f.Type.Kind() == reflect.Pointer
 	if pointer {

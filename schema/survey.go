@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// survey walks the subschemas of a document before it is compiled: it finds
-// the resources, and what references mean.
+// survey walks the subschemas of a document before it is compiled. It finds the resources and the
+// targets of references.
 type survey struct {
 	root    *tree
 	order   []*tree
@@ -15,11 +15,11 @@ type survey struct {
 	named   map[string]*resource
 	refs    []reference
 	targets map[*tree]*tree // of references, by their values
-	dynamic bool            // what some reference means depends on the way to it
+	dynamic bool            // whether some reference is dynamic
 }
 
-// resource is a part of a document with names of its own: the document, or
-// what has an $id.
+// resource is a part of a document with its own names: the document itself, or a subschema with an
+// $id.
 type resource struct {
 	root    *tree
 	dialect dialect
@@ -49,7 +49,7 @@ func newSurvey(root *tree) (*survey, error) {
 	if err := v.addSubschema(root, home); err != nil {
 		return nil, err
 	}
-	for len(v.refs) > 0 { // what they lead to may have others
+	for len(v.refs) > 0 { // targets may have further references
 		next := v.refs[0]
 		v.refs = v.refs[1:]
 		if err := v.resolveReference(next); err != nil {
@@ -86,7 +86,7 @@ func (v *survey) addSubschema(t *tree, home *resource) error {
 	return nil
 }
 
-// resourceOf is what t belongs to: itself, where it has an $id, else home.
+// resourceOf returns the resource of t: a new one if t has an $id, else home.
 func (v *survey) resourceOf(t *tree, home *resource) (*resource, error) {
 	d := home.dialect
 	if t != v.root && t.getMember("$schema") != nil {
@@ -149,7 +149,7 @@ func (r *resource) addAnchor(in *map[string]*tree, name string, t *tree) {
 	(*in)[name] = t
 }
 
-// noteKeyword takes note of what names a subschema, or refers to one.
+// noteKeyword records a keyword that names a subschema or refers to one.
 func (v *survey) noteKeyword(t *tree, m member, home *resource) {
 	if !home.dialect.knowsKeyword(m.name) {
 		return
@@ -177,7 +177,7 @@ func (v *survey) noteKeyword(t *tree, m member, home *resource) {
 	}
 }
 
-// resolveReference finds what a reference means.
+// resolveReference finds the target of a reference.
 func (v *survey) resolveReference(r reference) error {
 	home, fragment, err := v.findResource(r)
 	if err != nil {
@@ -203,7 +203,7 @@ func (v *survey) resolveReference(r reference) error {
 	return v.addSubschema(target, home)
 }
 
-// findResource returns the resource that a reference is to, and what in it.
+// findResource returns the resource that a reference refers to, and its fragment.
 func (v *survey) findResource(r reference) (home *resource, fragment string, err error) {
 	text := r.value.text
 	if text == "" || text[0] == '#' {

@@ -55,8 +55,8 @@ func (t *fieldTags) errorf(tag, format string, args ...any) error {
 	return t.field.at.errorf("%s tag %q: %s", tag, text, fmt.Sprintf(format, args...))
 }
 
-// lookupTag returns the values given for a tag: the text of the tag itself, else those that a
-// jsonschema tag gives for it, or nil.
+// lookupTag returns the values of a tag: the text of the tag itself, else the values of a
+// jsonschema tag, or nil.
 func (t *fieldTags) lookupTag(tag string) []string {
 	if text, ok := t.field.Tag.Lookup(tag); ok {
 		return []string{text}
@@ -88,8 +88,8 @@ func (t *fieldTags) applyTags() error {
 	return nil
 }
 
-// scalarTarget is the schema that the tags for strings and numbers apply to, with its
-// Go type: the field's own, or that of its items.
+// scalarTarget returns the schema to which the tags for strings and numbers apply, with its Go
+// type: the schema of the field or, for a slice, of its items.
 func (t *fieldTags) scalarTarget() (*object, reflect.Type) {
 	if items := t.target.getEntry("items"); t.target.typ == "array" && items != nil && items.object != nil {
 		return items.object, deref(t.typ.Elem())
@@ -157,7 +157,7 @@ func (f valueForm) parseText(text string, to *object) ([]byte, error) {
 	}[f])
 }
 
-// checkNarrower refuses bounds beyond those that the type has.
+// checkNarrower refuses bounds outside the bounds of the type.
 func (t *fieldTags) checkNarrower(name string, raw []byte, to *object) error {
 	old := to.getEntry(name)
 	if old == nil || name != "minimum" && name != "maximum" {
@@ -170,8 +170,8 @@ func (t *fieldTags) checkNarrower(name string, raw []byte, to *object) error {
 	return nil
 }
 
-// parseValue is the JSON of a value written in a tag, for the type: JSON, or, for
-// what is a string in JSON, the text itself.
+// parseValue returns the JSON of a value written in a tag. The text is JSON itself, unless the type
+// is a string in JSON.
 func (t *fieldTags) parseValue(tag, text string, o *object, typ reflect.Type) ([]byte, error) {
 	raw := []byte(text)
 	switch {
@@ -328,7 +328,8 @@ func (t *fieldTags) applyDefault() error {
 	return nil
 }
 
-// defaultValue is the JSON of a default. A jsonschema tag gives the default of a slice item by item.
+// defaultValue is the JSON of a default. A jsonschema tag gives the default of a slice item by
+// item.
 func (t *fieldTags) defaultValue(texts []string) ([]byte, error) {
 	switch {
 	case len(texts) == 1:

@@ -2,8 +2,8 @@ package schema
 
 import "strconv"
 
-// restRule is for what no other keyword has evaluated: unevaluatedProperties
-// and unevaluatedItems.
+// restRule holds unevaluatedProperties and unevaluatedItems: the rules for children that no other
+// keyword has evaluated.
 type restRule struct {
 	properties, items       *node
 	hasProperties, hasItems bool
@@ -16,9 +16,9 @@ type child struct {
 	evaluated bool
 }
 
-// checkUnevaluated checks the members or items of the value at i, which n accepts
-// but for them, that no other keyword of n has evaluated. It looks again for
-// what has: the check itself does not keep it.
+// checkUnevaluated checks the members or items of the value at i that no other keyword of n has
+// evaluated. n accepts the value otherwise. A check does not record the evaluated children, so this
+// looks for them again.
 func (c *check) checkUnevaluated(n *node, i int) bool {
 	r, object := n.apply.rest, c.byteAt(i) == '{'
 	if !r.takes(c.byteAt(i)) || c.explaining != nil && len(c.explaining.issues) > 0 {
@@ -103,7 +103,7 @@ func (r *restRule) takes(first byte) bool {
 	return r != nil && (first == '{' && r.hasProperties || first == '[' && r.hasItems)
 }
 
-// markOwnEvaluated is evaluated without what n says of the rest.
+// markOwnEvaluated is markEvaluated without the unevaluated keywords of n itself.
 func (c *check) markOwnEvaluated(n *node, i int, all []child) {
 	switch object := c.byteAt(i) == '{'; {
 	case object && n.obj != nil:

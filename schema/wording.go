@@ -86,7 +86,7 @@ func (k kinds) String() string {
 	return strings.Join(words, " or ")
 }
 
-// String is what the values of an enumeration are: `one of "a", "b"`.
+// String describes the values of an enumeration: `one of "a", "b"`.
 func (e *enumRule) String() string {
 	const most = 20
 	var b strings.Builder

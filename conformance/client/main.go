@@ -1,6 +1,7 @@
-// Command client is what the official conformance suite runs as a client: it connects to a URL, its last argument, and does
-// what the scenario that the environment names asks for, with package client as any user would. It prints that it is done
-// for the runner: the suite does not say in its notes how its clients end.
+// Command client is the client that the official conformance suite runs. It connects to the URL in
+// its last argument and runs the scenario that the environment names, with package client as any
+// user would. It prints a line when it is done, because the suite does not record how its clients
+// end.
 package main
 
 import (
@@ -16,7 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// scenarios says what to do; all others list the tools and call test-tool, where there is one.
+// scenarios maps a scenario to its function. All others list the tools, and call test-tool if the
+// server has it.
 var scenarios = map[string]func(context.Context, *client.Client) error{
 	"initialize":                          listTools,
 	"request-metadata":                    listTools,
@@ -63,8 +65,9 @@ func run(ctx context.Context, target string) error {
 	return testTool(ctx, c)
 }
 
-// older is the revision to insist on. An older one would never be spoken otherwise, since the suite's servers agree to the
-// newest; the newest of each era is what the client has to find out.
+// older returns the revision to insist on, or "" for the newest revision of each era, which the
+// client has to find itself. The suite's servers agree to the newest revision, so older ones must
+// be requested.
 func older(r mcp.Revision) mcp.Revision {
 	if r < mcp.LatestLegacyRevision {
 		return r

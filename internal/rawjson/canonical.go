@@ -8,8 +8,8 @@ import (
 
 // AppendCanonical appends a checked JSON value in the form that all encodings of the value share:
 // without white space, with members sorted by name, each string with one set of escapes, and
-// numbers as [CanonicalNumber] writes them. Members of the same name keep their order. Numbers never
-// become float64, so numbers that differ in any digit stay different.
+// numbers as [CanonicalNumber] writes them. Members of the same name keep their order. Numbers
+// never become float64, so numbers that differ in any digit stay different.
 func AppendCanonical(dst, raw []byte) []byte {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {

@@ -1,7 +1,9 @@
-// Package rawjson reads JSON where it lies: it checks bytes once, finds members of an object and edits one without
-// decoding the rest. Everything that is not asked for keeps its bytes, so unknown fields and number text survive.
+// Package rawjson reads JSON where it lies: it checks bytes once, finds members of an object and
+// edits one without decoding the rest. Everything that is not asked for keeps its bytes, so unknown
+// fields and number text survive.
 //
-// [Check] is for bytes from outside; [Object], [Array], [Lookup] and the editing functions trust bytes that passed it.
+// [Check] is for bytes from outside; [Object], [Array], [Lookup] and the editing functions trust
+// bytes that passed it.
 package rawjson
 
 import (
@@ -15,7 +17,7 @@ const MaxDepth = 256
 // ErrDepth is wrapped by the error for a value nested deeper than [MaxDepth].
 var ErrDepth = errors.New("nested too deeply")
 
-// ErrNoObject is the error for JSON that is no object where one is needed.
+// ErrNoObject is the error for JSON that must be an object and is another value.
 var ErrNoObject = errors.New("not an object")
 
 // SyntaxError says where bytes stop being JSON.
@@ -35,8 +37,9 @@ func newSyntaxError(at int, reason string) (int, error) {
 	return 0, &SyntaxError{Offset: at, Reason: reason}
 }
 
-// Check verifies that data, from pos on, starts with one JSON value (RFC 8259, valid UTF-8, at most [MaxDepth] levels)
-// and returns the offset behind it. Names that occur twice in one object are not looked for.
+// Check verifies that data, from pos on, starts with one JSON value (RFC 8259, valid UTF-8, at most
+// [MaxDepth] levels) and returns the offset behind it. Names that occur twice in one object are not
+// looked for.
 func Check(data []byte, pos int) (int, error) { return checkValue(data, pos, 0) }
 
 // CheckAll is [Check] for data that must hold one value and white space, nothing else.
@@ -51,8 +54,8 @@ func CheckAll(data []byte) error {
 	return err
 }
 
-// CheckObject is [CheckAll] for data that must hold an object: member is called for each of its members, in order. The
-// error for another value is [ErrNoObject].
+// CheckObject is [CheckAll] for data that must hold an object: member is called for each of its
+// members, in order. The error for another value is [ErrNoObject].
 func CheckObject(data []byte, member func(key, value []byte)) error {
 	pos := Space(data, 0)
 	if pos >= len(data) || data[pos] != '{' {

@@ -99,8 +99,8 @@ func ScanString(data []byte, pos int, rules StringRules) (end int, content Strin
 
 // specialBytes marks, by its highest bit, the first of the eight bytes of x that is a quote, a
 // backslash, a control character or not ASCII. Marks above the first can be wrong, because a
-// subtraction borrows from the next byte. The subtractions also mark bytes that are not ASCII, which
-// is right.
+// subtraction borrows from the next byte. The subtractions also mark bytes that are not ASCII,
+// which is right.
 func specialBytes(x uint64) uint64 {
 	quote, slash := x^(ones*'"'), x^(ones*'\\')
 	return (x | (x - ones*' ') | (quote - ones) | (slash - ones)) & highs
@@ -169,9 +169,10 @@ func parseHex(data []byte, pos int) rune {
 	return r
 }
 
-// ScanNumber scans the number that begins at pos with a digit or a minus sign. It returns the offset
-// after the number or, if ok is false, the offset of the fault. isInteger reports whether the number
-// has neither a fraction nor an exponent. A leading zero ends the number: for 01, end is 1.
+// ScanNumber scans the number that begins at pos with a digit or a minus sign. It returns the
+// offset after the number or, if ok is false, the offset of the fault. isInteger reports whether
+// the number has neither a fraction nor an exponent. A leading zero ends the number: for 01, end is
+// 1.
 func ScanNumber(data []byte, pos int) (end int, isInteger, ok bool) {
 	if pos < len(data) && data[pos] == '-' {
 		pos++

@@ -1,7 +1,7 @@
 package uritemplate
 
-// part is a step of matching: literal text, or a run of characters that one
-// variable stands for, or, with named variables, a whole expression.
+// part is a step of matching: literal text, the run of characters of one variable, or a whole
+// expression of named variables.
 type part struct {
 	literal  string
 	variable variable
@@ -9,8 +9,8 @@ type part struct {
 	slot     int        // among the parts that are not literal
 	lead     byte       // comes before the run; 0 for nothing
 	split    byte       // separates an exploded variable's items, or named variables
-	stops    class      // what the run cannot hold
-	absent   int        // the part to go on with where lead is not there; 0 if it must be
+	stops    class      // characters that end the run
+	absent   int        // index of the next part if lead is missing; 0 if the part is required
 }
 
 func (p *part) isLiteral() bool { return p.literal != "" }
@@ -60,8 +60,8 @@ func (t *Template) compileParts() {
 	}
 }
 
-// delimitersAfter returns which of ? and # the template itself goes on with, so that
-// an expression of reserved characters before them leaves them alone.
+// delimitersAfter returns which of ? and # the template has from a piece on, so that an expression
+// of reserved characters before them does not take them.
 func (t *Template) delimitersAfter(from int) class {
 	var found class
 	for _, piece := range t.pieces[from:] {

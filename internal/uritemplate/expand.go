@@ -108,8 +108,8 @@ func (v variable) expandExploded(b *strings.Builder, how operatorRule, value Val
 	}
 }
 
-// percentEncode writes unreserved characters as they are and percent-encodes the rest;
-// with reserved, reserved characters and what is encoded already stay too.
+// percentEncode writes unreserved characters unchanged and percent-encodes the others. If reserved
+// is true, reserved characters and existing triplets stay unchanged too.
 func percentEncode(b *strings.Builder, s string, reserved bool) {
 	const hex = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {

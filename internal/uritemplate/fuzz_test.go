@@ -92,7 +92,7 @@ func plainExpressions(text string) int {
 	return len(found)
 }
 
-// isNormal reports whether only what has to be is percent-encoded.
+// isNormal reports whether only characters that require it are percent-encoded.
 func isNormal(uri string, vars Values) bool {
 	for _, v := range vars {
 		if strings.ContainsAny(v.text, ":/?#[]@!$&'()*+,;=%") {

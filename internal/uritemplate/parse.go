@@ -36,8 +36,8 @@ func (p *parser) newError(at int, problem string, args ...any) error {
 	return &ParseError{Template: p.t.text, Offset: at, Problem: fmt.Sprintf(problem, args...)}
 }
 
-// parseLiteral reads up to the next brace. What a URI cannot hold as it is, but a
-// template can (ucschar and iprivate), is encoded here once.
+// parseLiteral reads up to the next brace. It percent-encodes the characters that a template may
+// hold and a URI may not (ucschar and iprivate).
 func (p *parser) parseLiteral() error {
 	var b strings.Builder
 	text := p.t.text
@@ -158,8 +158,7 @@ func (p *parser) parseName(closing int) (string, error) {
 	return text[start:p.at], nil
 }
 
-// parsePrefix reads a colon and a number from 1 to 9999. The closing brace is not
-// looked for: it is no digit.
+// parsePrefix reads a colon and a number from 1 to 9999. The closing brace ends the number.
 func (p *parser) parsePrefix() (int, error) {
 	colon, n := p.at, 0
 	for p.at++; p.t.text[p.at] >= '0' && p.t.text[p.at] <= '9' && n < 1000; p.at++ {

@@ -27,7 +27,7 @@ type Template struct {
 	names    []string
 	parts    []part
 	literals int // bytes of literal text
-	spanning int // variables that may span what separates segments
+	spanning int // variables that may span segments
 }
 
 // piece is either literal text, encoded as it appears in a URI, or an expression.
@@ -53,7 +53,8 @@ func (t *Template) String() string { return t.text }
 // Names returns the names of the variables in the order of their first use.
 func (t *Template) Names() []string { return slices.Clone(t.names) }
 
-// Literal returns the one URI that a template without variables stands for.
+// Literal returns the URI of a template without variables. ok is false if the template has
+// variables.
 func (t *Template) Literal() (string, bool) {
 	if len(t.names) > 0 {
 		return "", false
@@ -64,11 +65,10 @@ func (t *Template) Literal() (string, bool) {
 	return t.pieces[0].literal, true
 }
 
-// Compare orders templates by how specific they are, the most specific first,
-// so that of several matching templates the least in this order is to be
-// chosen: more literal text first, then fewer variables that span segments
-// ({+x}, {#x}, {x*}), then fewer variables, then the text's order. It returns 0
-// only for templates of the same text.
+// Compare orders templates by how specific they are, the most specific first. If several templates
+// match a URI, choose the least. The order is: more literal text first, then fewer variables that
+// span segments ({+x}, {#x}, {x*}), then fewer variables, then the text. It returns 0 only for
+// templates with the same text.
 func Compare(a, b *Template) int {
 	for _, difference := range []int{
 		b.literals - a.literals,
@@ -92,7 +92,7 @@ func (t *Template) countVariables() int {
 	return n
 }
 
-// ParseError says what is wrong with a template, and where.
+// ParseError describes the fault of a template and its position.
 type ParseError struct {
 	Template string
 	Offset   int // in bytes

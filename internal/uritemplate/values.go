@@ -45,8 +45,8 @@ func (p *part) readRun(vars Values, run string) bool {
 	return !again || old.kind == isList && slices.Equal(old.items, items)
 }
 
-// assignText gives a variable its text, or holds it against what it has already.
-// As many characters as the prefix are perhaps not all of it.
+// assignText sets a variable to a text, or compares the text with its value. A text as long as the
+// variable's prefix may be only the beginning of the value.
 func (v variable) assignText(vars Values, text string) bool {
 	length := 0
 	if v.prefix > 0 {
@@ -94,8 +94,8 @@ func (p *part) readParameters(vars Values, run string) bool {
 	return others == nil || p.readOthers(vars, others)
 }
 
-// readOthers gives parameters that the template does not name to its first
-// exploded variable that has no items of its own name.
+// readOthers assigns the parameters that the template does not name to the first exploded variable
+// without items.
 func (p *part) readOthers(vars Values, others []string) bool {
 	for _, v := range p.named {
 		if v.explode && !vars[v.name].Defined() {

@@ -9,11 +9,10 @@ import (
 	"sync"
 )
 
-// Checker follows one connection of either era, or of both in turn: the era of
-// a request is told by its _meta, that of a response by its request, and the
-// legacy revision by the answer to initialize. It remembers every id, so its
-// memory grows with the connection. It is safe for concurrent use, but the
-// order of the calls has to be the order of the frames.
+// Checker follows one connection of either era, or of both in turn. The _meta of a request tells
+// its era; a response has the era of its request; the answer to initialize sets the legacy
+// revision. A Checker remembers every id, so its memory grows with the connection. It is safe for
+// concurrent use, but its calls must have the order of the frames.
 type Checker struct {
 	options Options
 
@@ -66,9 +65,8 @@ func NewChecker(options ...Options) *Checker {
 	return c
 }
 
-// Frame takes the next frame on the connection and returns what is wrong with
-// it, each error a *[Violation]; none for a good frame. The frame has to stay
-// unchanged as long as the errors are in use.
+// Frame checks the next frame of the connection and returns its faults, each a *[Violation]. The
+// frame must not change while the errors are in use.
 func (c *Checker) Frame(from Role, frame []byte) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,9 +100,8 @@ func (c *Checker) Abandon(from Role, id []byte) {
 	}
 }
 
-// Open returns the ids (JSON text of strings unquoted) of requests of a role
-// that are neither answered nor cancelled, sorted: at the end of a test, those
-// whose answer is missing.
+// Open returns the ids (JSON text, strings unquoted) of a role's requests that are neither answered
+// nor cancelled, sorted. At the end of a test, these are the requests without an answer.
 func (c *Checker) Open(from Role) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,8 +164,8 @@ func validator(revision string) *Validator {
 	return v
 }
 
-// eraOf returns the revision of a frame that nothing but the connection tells:
-// the legacy session's if there is one.
+// eraOf returns the revision of a frame that does not show its era itself: the legacy session's
+// revision if the connection has one, else the first modern one.
 func (c *Checker) eraOf() string {
 	if c.session.begun() {
 		return c.session.current()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// definitions is what a revision's schema says about its own names, so that no
-// table of methods has to be kept here beside it.
+// definitions is an index of the definitions in a revision's schema. It replaces a table of methods
+// in this package.
 type definitions struct {
 	keyword string // "definitions" up to 2025-06-18, "$defs" since
 	all     map[string]any
@@ -53,8 +53,8 @@ func (d *definitions) addMethod(methods map[string]string, name string) {
 	}
 }
 
-// errorCode returns the code that an error response's definition fixes, if it
-// does: those of MCP's own errors do, as the second part of an allOf.
+// errorCode returns the code that the definition of an error response fixes, or "". The definitions
+// of MCP's own errors fix it in the second part of an allOf.
 func (d *definitions) errorCode(name string) string {
 	parts, _ := object(d.all, name, "properties", "error")["allOf"].([]any)
 	for _, part := range parts {
@@ -77,7 +77,7 @@ func (d *definitions) first(names ...string) string {
 	return names[len(names)-1]
 }
 
-// request returns the definition of a request's method, whoever sends it.
+// request returns the definition of a request's method, for requests of both roles.
 func (d *definitions) request(method string) (string, bool) {
 	if name, ok := d.requests[Client][method]; ok {
 		return name, true
@@ -94,8 +94,8 @@ func (d *definitions) notification(method string) (string, bool) {
 	return name, ok
 }
 
-// result returns the definition of a method's complete result: XRequest is
-// answered by XResult, and by the bare Result where the schema has no XResult.
+// result returns the definition of a method's complete result. It is XResult for XRequest, or
+// Result if the schema has no XResult.
 func (d *definitions) result(method string) string {
 	request, ok := d.request(method)
 	if !ok {
@@ -131,7 +131,7 @@ func widen(value any) {
 	}
 }
 
-// object walks into nested objects; it returns nil where there is none.
+// object returns the object at a path of nested objects, or nil.
 func object(value any, path ...string) map[string]any {
 	m, _ := value.(map[string]any)
 	for _, key := range path {
@@ -140,7 +140,7 @@ func object(value any, path ...string) map[string]any {
 	return m
 }
 
-// text walks into nested objects to a string; it returns "" where there is none.
+// text returns the string at a path of nested objects, or "".
 func text(value any, path ...string) string {
 	last := len(path) - 1
 	s, _ := object(value, path[:last]...)[path[last]].(string)

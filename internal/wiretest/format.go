@@ -5,7 +5,8 @@ import (
 	"regexp"
 )
 
-// RFC 3986, as far as it can be told without the scheme: net/url refuses what it allows, such as a percent-encoded host.
+// uriPattern follows RFC 3986 as far as it does not depend on the scheme. net/url refuses valid
+// URIs, for example with a percent-encoded host.
 var uriPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*$`)
 
 // RFC 6570: literals and expressions.

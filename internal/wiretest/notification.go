@@ -25,8 +25,8 @@ func (c *Checker) notification(r *report, m *message) {
 	}
 }
 
-// notificationRevision finds a notification's era by what it refers to: a
-// subscription, a request, a request that asked for logs, or else the session.
+// notificationRevision finds a notification's era by its subscription, the request that it belongs
+// to, or else the session.
 func (c *Checker) notificationRevision(r *report, m *message) string {
 	if _, ok := metaMember(m.params, "subscriptionId"); ok {
 		return firstModern
@@ -99,7 +99,7 @@ func (c *Checker) progress(r *report, m *message) {
 	x.progress = now
 }
 
-// levels are those of RFC 5424, least severe first.
+// levels are the levels of RFC 5424, least severe first.
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
 // log checks a modern log message. It names no request, so any open one that
@@ -156,7 +156,7 @@ func (c *Checker) subscription(r *report, m *message) {
 	}
 }
 
-// acknowledge narrows the filter to what the server agreed to.
+// acknowledge narrows the filter to the notifications that the server acknowledged.
 func acknowledge(r *report, m *message, x *exchange) {
 	if x.acknowledged {
 		r.add(Subscription, "acknowledged again")

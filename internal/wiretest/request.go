@@ -13,7 +13,7 @@ const (
 	cancelled
 )
 
-// exchange is a request and what has become of it.
+// exchange is a request and its state.
 type exchange struct {
 	method       string
 	revision     string
@@ -22,7 +22,7 @@ type exchange struct {
 	logLevel     string
 	task         bool // asked to run as a task
 	progress     *big.Float
-	tokenLives   bool // a task goes on after its response
+	tokenLives   bool // because a task continues after its response
 	filter       map[string]any
 	acknowledged bool
 }
@@ -57,9 +57,9 @@ func (c *Checker) request(r *report, m *message) {
 	c.remember(r, m, x)
 }
 
-// requestRevision finds a request's era: initialize and the life of a legacy
-// session make it legacy, a protocol version in _meta makes it modern, and so
-// does having neither, for that is what breaks the fewest further rules.
+// requestRevision finds a request's era. A protocol version in _meta makes it modern; initialize
+// and an open legacy session make it legacy. Without either, it is modern, because then the fewest
+// further rules are broken.
 func (c *Checker) requestRevision(r *report, m *message) string {
 	if r.from == Server {
 		return c.eraOf()
@@ -70,7 +70,7 @@ func (c *Checker) requestRevision(r *report, m *message) string {
 	case stated && isModern(name):
 		return name
 	case stated:
-		return firstModern // a version nobody knows, to be refused by the server
+		return firstModern // an unknown version, which the server must refuse
 	case m.method == "initialize":
 		if requested := text(m.params, "protocolVersion"); isLegacy(requested) {
 			return requested
@@ -121,7 +121,7 @@ func (c *Checker) legacyRequest(r *report, m *message) {
 // remember opens an exchange. Ids of a legacy session are never used again.
 func (c *Checker) remember(r *report, m *message, x *exchange) {
 	if m.id == "" {
-		c.unreadable[r.from]++ // the schema has said what is wrong with it
+		c.unreadable[r.from]++ // the schema check has reported the fault
 		return
 	}
 	old := c.exchanges[r.from][m.id]
@@ -139,8 +139,8 @@ func (c *Checker) remember(r *report, m *message, x *exchange) {
 	c.tokens[r.from][token] = x
 }
 
-// mayAsk checks that the client declared what a request of the server needs.
-// Capabilities that were not seen are not judged.
+// mayAsk checks that the client declared the capability that a request of the server needs. It does
+// nothing if the checker has not seen the capabilities.
 func mayAsk(r *report, declared map[string]any, method string, params map[string]any) {
 	if declared == nil {
 		return

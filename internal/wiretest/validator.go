@@ -87,7 +87,7 @@ func base64Text(value any) error {
 
 func (v *Validator) location() string { return "mcp:///" + v.revision + "/schema.json" }
 
-// Revision returns the protocol revision that v stands for.
+// Revision returns the protocol revision of the schema.
 func (v *Validator) Revision() string { return v.revision }
 
 // Definition checks JSON text against one definition of the schema by its
@@ -147,8 +147,8 @@ func (v *Validator) batch(items []any) error {
 	return v.definition("JSONRPCMessage", items)
 }
 
-// direction checks that a request or notification goes the way it is defined
-// for, and is sent as what it is defined as.
+// direction checks that the sender's role may send this method, and that it is a request or a
+// notification as the schema defines it.
 func (v *Validator) direction(m *message, from Role) error {
 	mine, others := v.names.requests[from], v.names.requests[from.peer()]
 	if m.kind == notification {
@@ -187,14 +187,13 @@ func (v *Validator) outgoing(m *message) error {
 	return v.definition(name, m.value)
 }
 
-// Response checks a response to a request of the given method: an error by its
-// code, a result against, for example, CallToolResult. What is an interim
-// result by its resultType (input_required) or by its task member (2025-11-25)
-// is checked as that; a resultType that the revision does not know is checked
-// as a bare Result.
+// Response checks a response to a request of the given method: an error by its code, a result
+// against, for example, CallToolResult. An interim result is checked as such: resultType
+// input_required, or a task member in 2025-11-25. A resultType that the revision does not know is
+// checked as a bare Result.
 //
-// An error without an id answers what could not be read. It passes in every
-// revision, although schemas up to 2025-06-18 ask for an id there is none of.
+// An error without an id answers a frame that could not be read. It passes in every revision,
+// although schemas up to 2025-06-18 require an id.
 func (v *Validator) Response(method string, frame []byte) error {
 	value, err := decode(frame)
 	if err != nil {
@@ -255,7 +254,7 @@ func (v *Validator) failure(m *message) error {
 	return nil
 }
 
-// withID stands in for the id that an older schema asks for.
+// withID adds a substitute for the id that an older schema requires.
 func withID(members map[string]any) map[string]any {
 	with := map[string]any{"id": "unreadable"}
 	for name, member := range members {
