@@ -13,10 +13,10 @@ import (
 // stamp matches the time that the suite appends to the name of a scenario.
 var stamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// collect reads the results that the suite has written, by scenario: DIR/NAME-TIME/checks.json and
-// the client's output beside it. It leaves out a scenario without checks.json, which the suite
-// writes last.
-func collect(folder, role string) (map[string]*outcome, error) {
+// collectOutcomes reads the results that the suite has written, by scenario:
+// DIR/NAME-TIME/checks.json and the client's output beside it. It leaves out a scenario without
+// checks.json, which the suite writes last.
+func collectOutcomes(folder, role string) (map[string]*outcome, error) {
 	all := map[string]*outcome{}
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "checks.json" {
@@ -33,13 +33,13 @@ func collect(folder, role string) (map[string]*outcome, error) {
 		if all[name] != nil {
 			return fmt.Errorf("%s: %s ran twice", path, name)
 		}
-		all[name], err = read(path, role)
+		all[name], err = readOutcome(path, role)
 		return err
 	})
 	return all, err
 }
 
-func read(path, role string) (*outcome, error) {
+func readOutcome(path, role string) (*outcome, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -23,8 +23,8 @@ func rules(t *testing.T, text string) *expectations {
 
 func TestStaleRules(t *testing.T) {
 	e := rules(t, "red server a: x\nred client b: x\nskipped server c d e: x\n")
-	judge(verdict{Role: "server", Scenario: "a"}, nil, e)
-	got := e.stale("server", "2025-11-25")
+	judgeOutcome(verdict{Role: "server", Scenario: "a"}, nil, e)
+	got := e.staleRules("server", "2025-11-25")
 	if len(got) != 1 || !got[0].Red || got[0].Scenario != "c" || !strings.Contains(got[0].Reasons[0], `expected/2025-11-25.txt says "skipped server c d e"`) {
 		t.Errorf("%+v", got)
 	}

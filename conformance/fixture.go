@@ -65,14 +65,14 @@ func startServer(ctx context.Context, program, output string) (*serverFixture, e
 	}
 	stop()
 	<-f.ended
-	return nil, f.died()
+	return nil, f.exitError()
 }
 
-// alive returns an error once the server has ended.
-func (f *serverFixture) alive() error {
+// checkAlive returns an error once the server has ended.
+func (f *serverFixture) checkAlive() error {
 	select {
 	case <-f.ended:
-		return f.died()
+		return f.exitError()
 	default:
 		return nil
 	}
@@ -86,10 +86,10 @@ func (f *serverFixture) close() error {
 	if errors.Is(f.err, context.Canceled) { // it was told to end, and its exit status is 0
 		return nil
 	}
-	return f.died()
+	return f.exitError()
 }
 
-func (f *serverFixture) died() error {
+func (f *serverFixture) exitError() error {
 	said, _ := os.ReadFile(f.output)
 	return fmt.Errorf("the server fixture ended: %v\n%s", f.err, said)
 }

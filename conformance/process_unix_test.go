@@ -90,7 +90,7 @@ func TestServerFixture(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "server.log")
 	t.Setenv("CONFORMANCE_STAND_IN", "server")
 	f, err := startServer(t.Context(), program, output)
-	if err != nil || f.url != "http://127.0.0.1:1/mcp" || f.alive() != nil {
+	if err != nil || f.url != "http://127.0.0.1:1/mcp" || f.checkAlive() != nil {
 		t.Fatalf("%v, %v", f, err)
 	}
 	if err := f.close(); err != nil {
@@ -113,7 +113,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := r.judge(ctx, r.plan("client", "2026-07-28", ""))
+		_, err := r.judgePlan(ctx, r.newPlan("client", "2026-07-28", ""))
 		ended <- err
 	}()
 	child := awaitPid(t, pids)

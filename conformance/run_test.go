@@ -92,7 +92,7 @@ func TestPlan(t *testing.T) {
 		{"2026-07-28", "skills", "skills", "skills"},
 		{"2025-11-25", "skills", "", ""},
 	} {
-		p := s.plan("client", test.revision, test.only)
+		p := s.newPlan("client", test.revision, test.only)
 		if got := strings.Join(p.scenarios, " "); got != test.scenarios {
 			t.Errorf("%v: scenarios %q", test, got)
 		}
@@ -100,7 +100,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%v: extensions %q", test, got)
 		}
 	}
-	if !s.has("skills") || s.has("nonsense") {
+	if !s.hasScenario("skills") || s.hasScenario("nonsense") {
 		t.Error("has")
 	}
 }
@@ -123,7 +123,7 @@ func TestRunner(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := standInRunner(t, test.as, test.expected)
 			t.Setenv("CONFORMANCE_STAND_IN_SCENARIOS", test.runs)
-			all, err := r.judge(t.Context(), r.plan("client", "2026-07-28", test.only))
+			all, err := r.judgePlan(t.Context(), r.newPlan("client", "2026-07-28", test.only))
 			if got := strings.Join(red(all), " "); err != nil || got != test.red || len(all) == 0 {
 				t.Errorf("red %q, want %q; %v", got, test.red, err)
 			}
@@ -135,11 +135,11 @@ func TestRunner(t *testing.T) {
 // without a revision it chooses 2025-11-25 for a client.
 func TestExtensionsAreForced(t *testing.T) {
 	r := standInRunner(t, "suite", "")
-	p := r.plan("client", "2026-07-28", "")
-	if _, err := r.judge(t.Context(), p); err != nil {
+	p := r.newPlan("client", "2026-07-28", "")
+	if _, err := r.judgePlan(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	all, err := collect(filepath.Join(r.results, "client-2026-07-28"), "client")
+	all, err := collectOutcomes(filepath.Join(r.results, "client-2026-07-28"), "client")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestExtensionsAreForced(t *testing.T) {
 func TestSuiteThatIsNotThere(t *testing.T) {
 	r := standInRunner(t, "suite", "")
 	r.node += "-gone"
-	if _, err := r.judge(t.Context(), r.plan("client", "2026-07-28", "")); err == nil || !strings.Contains(err.Error(), "the suite could not be run") {
+	if _, err := r.judgePlan(t.Context(), r.newPlan("client", "2026-07-28", "")); err == nil || !strings.Contains(err.Error(), "the suite could not be run") {
 		t.Error(err)
 	}
 }
@@ -167,7 +167,7 @@ func TestServerDies(t *testing.T) {
 	f.err = errors.New("exit status 2")
 	close(f.ended)
 	r.server = f
-	if _, err := r.judge(t.Context(), r.plan("server", "2026-07-28", "")); err == nil || !strings.Contains(err.Error(), "panic: oh") {
+	if _, err := r.judgePlan(t.Context(), r.newPlan("server", "2026-07-28", "")); err == nil || !strings.Contains(err.Error(), "panic: oh") {
 		t.Error(err)
 	}
 }

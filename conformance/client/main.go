@@ -23,9 +23,9 @@ var scenarios = map[string]func(context.Context, *client.Client) error{
 	"initialize":                          listTools,
 	"request-metadata":                    listTools,
 	"json-schema-ref-no-deref":            listTools,
-	"tools_call":                          calling("add_numbers", map[string]int{"a": 5, "b": 3}),
-	"sse-retry":                           calling("test_reconnection", nil),
-	"elicitation-sep1034-client-defaults": calling("test_client_elicitation_defaults", nil),
+	"tools_call":                          callTool("add_numbers", map[string]int{"a": 5, "b": 3}),
+	"sse-retry":                           callTool("test_reconnection", nil),
+	"elicitation-sep1034-client-defaults": callTool("test_client_elicitation_defaults", nil),
 	"sep-2322-client-request-state":       requestState,
 	"http-standard-headers":               oneOfEach,
 	"http-custom-headers":                 callsOfContext,
@@ -36,24 +36,24 @@ var scenarios = map[string]func(context.Context, *client.Client) error{
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[len(os.Args)-1]); err != nil {
+	if err := runScenario(ctx, os.Args[len(os.Args)-1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	fmt.Println("done")
 }
 
-func run(ctx context.Context, target string) error {
+func runScenario(ctx context.Context, target string) error {
 	if u, err := url.Parse(target); err != nil || u.Host == "" || len(os.Args) < 2 {
 		return errors.New("usage: client URL")
 	}
 	c, err := client.Dial(ctx, target, client.Options{
 		Info:   mcp.Implementation{Name: "dowel-conformance-client", Version: "1.0.0"},
-		Elicit: accept,
+		Elicit: acceptForm,
 		Roots:  client.FixedRoots(mcp.Root{URI: "file:///conformance", Name: "conformance"}),
-		Sample: sample,
+		Sample: answerSampling,
 
-		Revision: older(mcp.Revision(os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"))),
+		Revision: olderRevision(mcp.Revision(os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"))),
 	})
 	if err != nil {
 		return err
@@ -65,18 +65,18 @@ func run(ctx context.Context, target string) error {
 	return testTool(ctx, c)
 }
 
-// older returns the revision to insist on, or "" for the newest revision of each era, which the
-// client has to find itself. The suite's servers agree to the newest revision, so older ones must
-// be requested.
-func older(r mcp.Revision) mcp.Revision {
+// olderRevision returns the revision to insist on, or "" for the newest revision of each era, which
+// the client has to find itself. The suite's servers agree to the newest revision, so older ones
+// must be requested.
+func olderRevision(r mcp.Revision) mcp.Revision {
 	if r < mcp.LatestLegacyRevision {
 		return r
 	}
 	return ""
 }
 
-// accept answers every question with its defaults, and a confirmation with yes.
-func accept(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+// acceptForm answers every question with its defaults, and a confirmation with yes.
+func acceptForm(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 	var form struct {
 		Properties map[string]struct {
 			Type string `json:"type"`
@@ -93,14 +93,14 @@ func accept(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, erro
 	return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: raw}, err
 }
 
-// sample answers for a model.
-func sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+// answerSampling answers for a model.
+func answerSampling(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	return &mcp.CreateMessageResult{
 		Role: mcp.RoleAssistant, Model: "none", StopReason: "endTurn", Content: mcp.SamplingContent{mcp.Text("Nothing to say.")},
 	}, nil
 }
 
-func calling(tool string, arguments any) func(context.Context, *client.Client) error {
+func callTool(tool string, arguments any) func(context.Context, *client.Client) error {
 	return func(ctx context.Context, c *client.Client) error {
 		if err := listTools(ctx, c); err != nil {
 			return err
@@ -111,11 +111,11 @@ func calling(tool string, arguments any) func(context.Context, *client.Client) e
 }
 
 func listTools(ctx context.Context, c *client.Client) error {
-	_, err := tools(ctx, c)
+	_, err := fetchTools(ctx, c)
 	return err
 }
 
-func tools(ctx context.Context, c *client.Client) (all []mcp.Tool, err error) {
+func fetchTools(ctx context.Context, c *client.Client) (all []mcp.Tool, err error) {
 	for tool, err := range c.Tools(ctx) {
 		if err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func tools(ctx context.Context, c *client.Client) (all []mcp.Tool, err error) {
 }
 
 func testTool(ctx context.Context, c *client.Client) error {
-	all, err := tools(ctx, c)
+	all, err := fetchTools(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func callsOfContext(ctx context.Context, c *client.Client) error {
 }
 
 func everyTool(ctx context.Context, c *client.Client) error {
-	all, failed := tools(ctx, c)
+	all, failed := fetchTools(ctx, c)
 	for _, tool := range all {
 		_, err := client.Call[mcp.CallToolResult](ctx, c, tool.Name, map[string]string{"region": "us-west1"})
 		failed = errors.Join(failed, err)
@@ -206,7 +206,7 @@ func everyTool(ctx context.Context, c *client.Client) error {
 
 // schemaEcho sends a tool's schema back as it was received.
 func schemaEcho(ctx context.Context, c *client.Client) error {
-	all, err := tools(ctx, c)
+	all, err := fetchTools(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-func (o Options) off(check Check, from Role) bool {
+func (o Options) isOff(check Check, from Role) bool {
 	mine := o.OffClient
 	if from == Server {
 		mine = o.OffServer
@@ -134,8 +134,8 @@ type report struct {
 	errs    []error
 }
 
-func (r *report) add(check Check, format string, args ...any) {
-	if r.options.off(check, r.from) {
+func (r *report) addViolation(check Check, format string, args ...any) {
+	if r.options.isOff(check, r.from) {
 		return
 	}
 	r.errs = append(r.errs, &Violation{
@@ -146,6 +146,6 @@ func (r *report) add(check Check, format string, args ...any) {
 
 func (r *report) addError(check Check, err error) {
 	if err != nil {
-		r.add(check, "%v", err)
+		r.addViolation(check, "%v", err)
 	}
 }

@@ -23,8 +23,8 @@ func readDefinitions(document map[string]any) *definitions {
 	}
 	d.all = object(document, d.keyword)
 	for role, name := range []string{"Client", "Server"} {
-		d.requests[role] = d.union(name + "Request")
-		d.notifications[role] = d.union(name + "Notification")
+		d.requests[role] = d.readUnion(name + "Request")
+		d.notifications[role] = d.readUnion(name + "Notification")
 	}
 	for name := range d.all {
 		if code := d.errorCode(name); code != "" {
@@ -34,9 +34,9 @@ func readDefinitions(document map[string]any) *definitions {
 	return d
 }
 
-// union maps the methods of a union such as ClientRequest to its members. A
+// readUnion maps the methods of a union such as ClientRequest to its members. A
 // union of one member is written as that member, under the union's name.
-func (d *definitions) union(name string) map[string]string {
+func (d *definitions) readUnion(name string) map[string]string {
 	methods := map[string]string{}
 	members, _ := object(d.all, name)["anyOf"].([]any)
 	for _, member := range members {
@@ -67,8 +67,8 @@ func (d *definitions) errorCode(name string) string {
 
 func (d *definitions) has(name string) bool { return d.all[name] != nil }
 
-// first returns the first name that the schema defines, or the last one.
-func (d *definitions) first(names ...string) string {
+// firstDefined returns the first name that the schema defines, or the last one.
+func (d *definitions) firstDefined(names ...string) string {
 	for _, name := range names {
 		if d.has(name) {
 			return name
@@ -77,8 +77,8 @@ func (d *definitions) first(names ...string) string {
 	return names[len(names)-1]
 }
 
-// request returns the definition of a request's method, for requests of both roles.
-func (d *definitions) request(method string) (string, bool) {
+// requestName returns the definition of a request's method, for requests of both roles.
+func (d *definitions) requestName(method string) (string, bool) {
 	if name, ok := d.requests[Client][method]; ok {
 		return name, true
 	}
@@ -86,7 +86,7 @@ func (d *definitions) request(method string) (string, bool) {
 	return name, ok
 }
 
-func (d *definitions) notification(method string) (string, bool) {
+func (d *definitions) notificationName(method string) (string, bool) {
 	if name, ok := d.notifications[Client][method]; ok {
 		return name, true
 	}
@@ -94,20 +94,20 @@ func (d *definitions) notification(method string) (string, bool) {
 	return name, ok
 }
 
-// result returns the definition of a method's complete result. It is XResult for XRequest, or
+// resultName returns the definition of a method's complete result. It is XResult for XRequest, or
 // Result if the schema has no XResult.
-func (d *definitions) result(method string) string {
-	request, ok := d.request(method)
+func (d *definitions) resultName(method string) string {
+	request, ok := d.requestName(method)
 	if !ok {
 		return "Result"
 	}
-	return d.first(strings.TrimSuffix(request, "Request")+"Result", "Result")
+	return d.firstDefined(strings.TrimSuffix(request, "Request")+"Result", "Result")
 }
 
-// correct turns the generator's integer back into schema.ts's number, in the
+// correctSchema turns the generator's integer back into schema.ts's number, in the
 // one form in which it goes wrong: a union of primitive types.
-func correct(document map[string]any) {
-	widen(document)
+func correctSchema(document map[string]any) {
+	widenIntegers(document)
 	d := readDefinitions(document)
 	members, _ := object(d.all, "JSONValue")["anyOf"].([]any)
 	if members != nil {
@@ -115,18 +115,18 @@ func correct(document map[string]any) {
 	}
 }
 
-func widen(value any) {
+func widenIntegers(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		if types, ok := value["type"].([]any); ok && len(types) == 3 && types[1] == "integer" {
 			types[1] = "number"
 		}
 		for _, member := range value {
-			widen(member)
+			widenIntegers(member)
 		}
 	case []any:
 		for _, item := range value {
-			widen(item)
+			widenIntegers(item)
 		}
 	}
 }

@@ -12,11 +12,11 @@ var uriPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/
 // RFC 6570: literals and expressions.
 var templatePattern = regexp.MustCompile(`^(?:[^{}\x00-\x20"'<>\\^` + "`" + `|]|\{[+#./;?&=,!@|]?[A-Za-z0-9_.%,:*]+\})*$`)
 
-func uriText(v any) error { return matches(v, uriPattern, "uri") }
+func uriText(v any) error { return matchPattern(v, uriPattern, "uri") }
 
-func templateText(v any) error { return matches(v, templatePattern, "uri template") }
+func templateText(v any) error { return matchPattern(v, templatePattern, "uri template") }
 
-func matches(v any, pattern *regexp.Regexp, what string) error {
+func matchPattern(v any, pattern *regexp.Regexp, what string) error {
 	if s, ok := v.(string); ok && !pattern.MatchString(s) {
 		return fmt.Errorf("%q is no %s", s, what)
 	}

@@ -41,7 +41,7 @@ func For(revision string) (*Validator, error) {
 	if v := validators.of[revision]; v != nil {
 		return v, nil
 	}
-	v, err := load(revision)
+	v, err := loadValidator(revision)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func For(revision string) (*Validator, error) {
 	return v, nil
 }
 
-func load(revision string) (*Validator, error) {
+func loadValidator(revision string) (*Validator, error) {
 	text, err := schemas.ReadFile("testdata/" + revision + "/schema.json")
 	if err != nil {
 		return nil, fmt.Errorf("wiretest: schema of %s: %w", revision, err)
@@ -59,7 +59,7 @@ func load(revision string) (*Validator, error) {
 		return nil, fmt.Errorf("wiretest: schema of %s: %w", revision, err)
 	}
 	document := object(decoded)
-	correct(document)
+	correctSchema(document)
 	v := &Validator{
 		revision: revision,
 		names:    readDefinitions(document),
@@ -93,11 +93,11 @@ func (v *Validator) Revision() string { return v.revision }
 // Definition checks JSON text against one definition of the schema by its
 // name, such as "Tool" or "CallToolRequestParams".
 func (v *Validator) Definition(name string, text []byte) error {
-	value, err := decode(text)
+	value, err := decodeFrame(text)
 	if err != nil {
 		return err
 	}
-	return v.definition(name, value)
+	return v.validateAs(name, value)
 }
 
 // Message checks a frame that from sent: a request or notification against the
@@ -106,50 +106,50 @@ func (v *Validator) Definition(name string, text []byte) error {
 // checked for its envelope; [Validator.Response] knows more. A batch passes
 // in 2025-03-26 only, and each of its messages is checked.
 func (v *Validator) Message(frame []byte, from Role) error {
-	value, err := decode(frame)
+	value, err := decodeFrame(frame)
 	if err != nil {
 		return err
 	}
 	items, ok := value.([]any)
 	if !ok {
-		return v.one(value, from)
+		return v.validateMessage(value, from)
 	}
-	errs := []error{v.batch(items)}
+	errs := []error{v.validateBatch(items)}
 	for i, item := range items {
-		if err := v.one(item, from); err != nil {
+		if err := v.validateMessage(item, from); err != nil {
 			errs = append(errs, fmt.Errorf("batch item %d: %w", i, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (v *Validator) one(value any, from Role) error {
+func (v *Validator) validateMessage(value any, from Role) error {
 	m, err := parseMessage(value)
 	if err != nil {
 		return err
 	}
 	switch m.kind {
 	case result:
-		return v.definition(v.names.first("JSONRPCResultResponse", "JSONRPCResponse"), m.value)
+		return v.validateAs(v.names.firstDefined("JSONRPCResultResponse", "JSONRPCResponse"), m.value)
 	case failure:
-		return v.failure(m)
+		return v.validateError(m)
 	}
-	return errors.Join(v.direction(m, from), v.outgoing(m))
+	return errors.Join(v.checkDirection(m, from), v.validateOutgoing(m))
 }
 
-func (v *Validator) batch(items []any) error {
+func (v *Validator) validateBatch(items []any) error {
 	if !v.names.has("JSONRPCBatchRequest") {
 		return fmt.Errorf("revision %s has no batches", v.revision)
 	}
 	if len(items) == 0 {
 		return errors.New("batch is empty")
 	}
-	return v.definition("JSONRPCMessage", items)
+	return v.validateAs("JSONRPCMessage", items)
 }
 
-// direction checks that the sender's role may send this method, and that it is a request or a
+// checkDirection checks that the sender's role may send this method, and that it is a request or a
 // notification as the schema defines it.
-func (v *Validator) direction(m *message, from Role) error {
+func (v *Validator) checkDirection(m *message, from Role) error {
 	mine, others := v.names.requests[from], v.names.requests[from.peer()]
 	if m.kind == notification {
 		mine, others = v.names.notifications[from], v.names.notifications[from.peer()]
@@ -162,29 +162,29 @@ func (v *Validator) direction(m *message, from Role) error {
 	if _, ok := others[m.method]; ok {
 		return fmt.Errorf("%q is not for a %s to send in %s", m.method, from, v.revision)
 	}
-	_, isRequest := v.names.request(m.method)
-	_, isNotification := v.names.notification(m.method)
+	_, isRequest := v.names.requestName(m.method)
+	_, isNotification := v.names.notificationName(m.method)
 	if isRequest || isNotification {
 		return fmt.Errorf("%q is a notification sent with an id, or a request sent without", m.method)
 	}
 	return nil
 }
 
-// outgoing checks the form of a request or notification. Up to 2025-06-18 the
+// validateOutgoing checks the form of a request or notification. Up to 2025-06-18 the
 // definition of a method leaves out jsonrpc and id, so both are checked.
-func (v *Validator) outgoing(m *message) error {
+func (v *Validator) validateOutgoing(m *message) error {
 	envelope, name, ok := "JSONRPCRequest", "", false
 	if m.kind == notification {
 		envelope = "JSONRPCNotification"
-		name, ok = v.names.notification(m.method)
+		name, ok = v.names.notificationName(m.method)
 	} else {
-		name, ok = v.names.request(m.method)
+		name, ok = v.names.requestName(m.method)
 	}
-	err := v.definition(envelope, m.value)
+	err := v.validateAs(envelope, m.value)
 	if err != nil || !ok {
 		return err
 	}
-	return v.definition(name, m.value)
+	return v.validateAs(name, m.value)
 }
 
 // Response checks a response to a request of the given method: an error by its code, a result
@@ -195,7 +195,7 @@ func (v *Validator) outgoing(m *message) error {
 // An error without an id answers a frame that could not be read. It passes in every revision,
 // although schemas up to 2025-06-18 require an id.
 func (v *Validator) Response(method string, frame []byte) error {
-	value, err := decode(frame)
+	value, err := decodeFrame(frame)
 	if err != nil {
 		return err
 	}
@@ -203,19 +203,19 @@ func (v *Validator) Response(method string, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	return v.response(method, m)
+	return v.validateResponse(method, m)
 }
 
-func (v *Validator) response(method string, m *message) error {
+func (v *Validator) validateResponse(method string, m *message) error {
 	switch m.kind {
 	case failure:
-		return v.failure(m)
+		return v.validateError(m)
 	case result:
-		envelope := v.names.first("JSONRPCResultResponse", "JSONRPCResponse")
-		if err := v.definition(envelope, m.value); err != nil {
+		envelope := v.names.firstDefined("JSONRPCResultResponse", "JSONRPCResponse")
+		if err := v.validateAs(envelope, m.value); err != nil {
 			return err
 		}
-		return v.definition(v.resultName(method, m.result), m.value["result"])
+		return v.validateAs(v.resultName(method, m.result), m.value["result"])
 	}
 	return fmt.Errorf("%q is no response", m.method)
 }
@@ -224,7 +224,7 @@ func (v *Validator) resultName(method string, result map[string]any) string {
 	if isModern(v.revision) {
 		switch result["resultType"] {
 		case "complete", nil:
-			return v.names.result(method)
+			return v.names.resultName(method)
 		case "input_required":
 			return "InputRequiredResult"
 		}
@@ -233,23 +233,23 @@ func (v *Validator) resultName(method string, result map[string]any) string {
 	if result["task"] != nil && slices.Contains(augmentable, method) && v.names.has("CreateTaskResult") {
 		return "CreateTaskResult"
 	}
-	return v.names.result(method)
+	return v.names.resultName(method)
 }
 
 // augmentable are the methods that 2025-11-25 can run as tasks.
 var augmentable = []string{"tools/call", "sampling/createMessage", "elicitation/create"}
 
-func (v *Validator) failure(m *message) error {
+func (v *Validator) validateError(m *message) error {
 	value := m.value
 	if _, ok := value["id"]; !ok && v.names.has("JSONRPCError") {
 		value = withID(value)
 	}
-	if err := v.definition(v.names.first("JSONRPCErrorResponse", "JSONRPCError"), value); err != nil {
+	if err := v.validateAs(v.names.firstDefined("JSONRPCErrorResponse", "JSONRPCError"), value); err != nil {
 		return err
 	}
 	code, _ := object(value, "error")["code"].(json.Number)
 	if name, ok := v.names.errors[code.String()]; ok {
-		return v.definition(name, value)
+		return v.validateAs(name, value)
 	}
 	return nil
 }
@@ -263,8 +263,8 @@ func withID(members map[string]any) map[string]any {
 	return with
 }
 
-func (v *Validator) definition(name string, value any) error {
-	schema, err := v.schema(name)
+func (v *Validator) validateAs(name string, value any) error {
+	schema, err := v.compileSchema(name)
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (v *Validator) definition(name string, value any) error {
 	return fmt.Errorf("not a %s of %s: %s", name, v.revision, strings.TrimSpace(details))
 }
 
-func (v *Validator) schema(name string) (*jsonschema.Schema, error) {
+func (v *Validator) compileSchema(name string) (*jsonschema.Schema, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if schema := v.compiled[name]; schema != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Sum is what add returns.
+// Sum is the result of add.
 type Sum struct {
 	Sum float64 `json:"sum"`
 }

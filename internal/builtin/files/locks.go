@@ -5,17 +5,18 @@ import (
 	"sync"
 )
 
-// locks has changes of one file made one after another. Two files may share a lock, which costs no more than time.
+// locks has changes of one file made one after another. Two files may share a lock, which costs no
+// more than time.
 type locks struct {
 	once  sync.Once
 	seed  maphash.Seed
 	slots [64]sync.Mutex
 }
 
-// lock locks a place that is resolved.
-func (l *locks) lock(p place) (unlock func()) {
+// lockPlace locks a place that is resolved.
+func (l *locks) lockPlace(p place) (unlock func()) {
 	l.once.Do(func() { l.seed = maphash.MakeSeed() })
-	slot := &l.slots[maphash.String(l.seed, p.path())%uint64(len(l.slots))]
+	slot := &l.slots[maphash.String(l.seed, p.absolutePath())%uint64(len(l.slots))]
 	slot.Lock()
 	return slot.Unlock
 }

@@ -93,7 +93,7 @@ func TestCompletesPaths(t *testing.T) {
 			t.Errorf("%q: got %q, %v", typed, got.Values, err)
 		}
 	}
-	// What is suggested leads to the file when the template is expanded with it.
+	// Expanding the template with the suggestion gives the URI of the file.
 	template, err := uritemplate.Parse(Template)
 	d.must(err)
 	uri, err := template.Expand(uritemplate.Values{"path": uritemplate.Text(dir + "/a 100%2520")})
@@ -102,7 +102,7 @@ func TestCompletesPaths(t *testing.T) {
 	}
 }
 
-// follower is a watch whose changes are counted as they come.
+// follower is a subscription that counts its changes.
 type follower struct {
 	*client.Watch
 	changes chan string
@@ -220,7 +220,7 @@ func TestFollowsLinks(t *testing.T) {
 	fo.wants(t, "the target changes", updated+uriOf(d.path("current")))
 }
 
-// Files are watched while somebody is subscribed, and only then.
+// Files are watched exactly while a client is subscribed to them.
 func TestWatchesWhatIsSubscribedTo(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "", "b": ""})
 	w := d.server.watcher
@@ -283,10 +283,10 @@ func TestFollowsByLooking(t *testing.T) {
 	defer w.close()
 	root := d.server.roots[0]
 	small, big := target{place{root, "a"}, "a"}, target{place{root, "big"}, "big"}
-	w.retain(small)
-	w.retain(big)
+	w.watchTarget(small)
+	w.watchTarget(big)
 	w.mu.Lock()
-	w.loop.remove(d.dir)
+	w.loop.removeFolder(d.dir)
 	clear(w.folders)
 	w.mu.Unlock()
 	d.put("a", "y")

@@ -7,8 +7,9 @@ import (
 	"runtime"
 )
 
-// DefaultPath is where the embedded store lies: dowel/kv.db in the user's data folder, which is XDG_DATA_HOME where that is
-// set, else what the system has: ~/.local/share, ~/Library/Application Support, or %LocalAppData%.
+// DefaultPath returns the path of the default store: dowel/kv.db in the user's data folder. This is
+// XDG_DATA_HOME if it is set, else ~/.local/share, ~/Library/Application Support or %LocalAppData%,
+// depending on the system.
 func DefaultPath() (string, error) {
 	folder, err := dataFolder()
 	if err != nil {

@@ -5,17 +5,17 @@ import "sync"
 // watcher passes changes on, one at a time. The zero watcher is ready.
 type watcher struct {
 	mu sync.Mutex
-	f  func(Change) // nil: nobody watches
+	f  func(Change) // nil without a watch
 }
 
-func (w *watcher) watch(f func(Change)) {
+func (w *watcher) setCallback(f func(Change)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.f = f
 }
 
-// report tells of changes of one kind. The caller sees to their order.
-func (w *watcher) report(kind ChangeKind, keys ...string) {
+// reportChanges tells of changes of one kind. The caller sees to their order.
+func (w *watcher) reportChanges(kind ChangeKind, keys ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.f == nil {
@@ -26,8 +26,8 @@ func (w *watcher) report(kind ChangeKind, keys ...string) {
 	}
 }
 
-// stored is the kind of change that a Set is.
-func stored(created bool) ChangeKind {
+// changeOfSet is the kind of change that a Set is.
+func changeOfSet(created bool) ChangeKind {
 	if created {
 		return Created
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// both is a result of text for reading and structured content for programs.
-func both(text string, structured any) (*mcp.CallToolResult, error) {
+// textAndStructured is a result of text for reading and structured content for programs.
+func textAndStructured(text string, structured any) (*mcp.CallToolResult, error) {
 	raw, err := schema.Encode(structured)
 	if err != nil {
 		return nil, err
@@ -16,7 +16,7 @@ func both(text string, structured any) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(text)}, StructuredContent: raw}, nil
 }
 
-// schemaOf is the output schema of a tool whose result is made by both.
+// schemaOf returns the output schema of a tool that returns a T through textAndStructured.
 func schemaOf[T any]() json.RawMessage {
 	s, err := schema.For[T](schema.Options{Output: true})
 	if err != nil {
