@@ -60,7 +60,7 @@ func standInServer() int {
 
 func awaitPid(t *testing.T, path string) int {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if raw, err := os.ReadFile(path); err == nil {
 			pid, err := strconv.Atoi(string(raw))
 			if err != nil {
@@ -121,7 +121,7 @@ func TestInterrupted(t *testing.T) {
 	if err := <-ended; !errors.Is(err, errInterrupted) {
 		t.Error(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); running(child); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); running(child); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("what the suite had started (%d) outlives it", child)
 		}

@@ -31,7 +31,7 @@ func gatewayOver(t testing.TB, servers ...*server.Server) *gateway.Gateway {
 	h.Apply(definitions, "the benchmark begins")
 	g := gateway.New(h, gateway.Options{Logger: logger})
 	t.Cleanup(func() { g.Close(); h.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if !h.Settle(ctx) || len(h.Catalog().Missing()) > 0 {
 		t.Fatal("the upstreams are not ready")

@@ -27,8 +27,8 @@ func TestCloseEndsWatching(t *testing.T) {
 	select {
 	case err := <-ended:
 		d.must(err)
-	case <-time.After(5 * time.Second):
-		t.Fatal("the subscription goes on")
+	case <-time.After(time.Minute):
+		t.Fatal("the subscription has not ended")
 	}
 	if s.watcher.watchTarget(target{place{s.roots[0], "a"}, "x"}) {
 		t.Error("a closed server watches")

@@ -78,7 +78,7 @@ func wantChange(t *testing.T, changes <-chan Change, kind ChangeKind, key string
 		if want := (Change{Kind: kind, Key: key}); got != want {
 			t.Errorf("got the change %+v, want %+v", got, want)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("no change came, want %v of %q", kind, key)
 	}
 }
