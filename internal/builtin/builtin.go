@@ -20,6 +20,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin/kv"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/internal/builtin/weather"
+	"github.com/dowel-mcp/dowel/internal/near"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -209,4 +210,18 @@ func anchorPath(value, folder string, several bool) string {
 		}
 	}
 	return strings.Join(paths, string(filepath.ListSeparator))
+}
+
+// suggestName returns a suggestion for an unknown name, or "".
+func suggestName(name string, known []string) string {
+	nearest, least := "", max(len(name)/2, 1)+1
+	for _, k := range known {
+		if d := near.Distance(strings.ToLower(name), k); d < least {
+			nearest, least = k, d
+		}
+	}
+	if nearest != "" {
+		return fmt.Sprintf("did you mean %s?", nearest)
+	}
+	return "there are " + strings.Join(known, ", ")
 }

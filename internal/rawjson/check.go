@@ -1,9 +1,9 @@
-// Package rawjson reads JSON where it lies: it checks bytes once, finds members of an object and
-// edits one without decoding the rest. Everything that is not asked for keeps its bytes, so unknown
-// fields and number text survive.
+// Package rawjson reads and edits JSON as bytes: it checks bytes once, finds members of an object,
+// and changes one member without decoding the others. All other bytes stay as they are, so unknown
+// members and the notation of numbers survive.
 //
-// [Check] is for bytes from outside; [Object], [Array], [Lookup] and the editing functions trust
-// bytes that passed it.
+// [Check] is for bytes from outside. [Object], [Array], [Lookup] and the editing functions require
+// bytes that passed it. [ScanString] and [ScanNumber] are the parts that package schema shares.
 package rawjson
 
 import (

@@ -4,30 +4,27 @@ import (
 	"strings"
 )
 
-// Match returns the variables for which the template expands to this URI, or
-// to one that says the same; false if there are none.
+// Match returns variables for which the template expands to the URI, or to an equivalent one. ok is
+// false if it finds none.
 //
-//   - {x} is one segment, not empty: anything but /, ? and #. Those and the
-//     rest may be percent-encoded; values are decoded.
-//   - {+x} is not empty and may span segments; ? and # too, unless the template
-//     goes on with them itself. {#x} is everything after a #.
-//   - {/x}, {.x}, {;x}, {?x}, {&x} and {#x} are undefined where their first
-//     character is missing. {/x} stays within a segment.
-//   - {?x,y}, {&x,y} and {;x,y} come in any order and number. A name that the
-//     template does not have, or twice where it is not exploded, is no match.
-//   - Of several variables in one expression ({x,y}, {/x,y}) the last ones
-//     may be missing.
-//   - {x*} is a list, of the items between the operator's separators ({/x*}:
-//     of segments) or of the parameters named x. Parameters of other names are
-//     the associative array of the first exploded variable that has no list.
-//     Without the star a list cannot be told from a string with commas.
-//   - {x:3} is at most 3 characters, and what there is of x. A variable that
-//     comes twice has one value.
+//   - {x} is one segment, not empty: any characters but /, ? and #. All characters may be
+//     percent-encoded; values are decoded.
+//   - {+x} is not empty and may span segments. It also takes ? and #, unless the template itself
+//     has them further on. {#x} is everything after a #.
+//   - {/x}, {.x}, {;x}, {?x}, {&x} and {#x} are undefined if their first character is missing. {/x}
+//     stays within a segment.
+//   - {?x,y}, {&x,y} and {;x,y} match parameters in any order and number. An unknown name prevents
+//     a match, and so does a repeated name unless it is exploded.
+//   - Of several variables in one expression ({x,y}, {/x,y}) the last ones may be missing.
+//   - {x*} is a list of the items between the operator's separators ({/x*}: of segments), or of the
+//     parameters named x. Parameters of other names become the associative array of the first
+//     exploded variable that has no list. Without the star, a list is a string with commas.
+//   - {x:3} is at most 3 characters, the beginning of x. A variable that occurs twice has one
+//     value.
 //
-// Where variables can share out the URI in several ways, an earlier one takes
-// as much as it can. What comes percent-encoded wrongly, or holds control
-// characters, matches nothing. A value can hold whatever can be encoded: see
-// [SafePath] before it names a file.
+// If variables can share the URI in several ways, an earlier variable takes as much as possible. A
+// URI with malformed percent-encoding or control characters matches nothing. A value can hold any
+// characters, encoded or not: check it with [SafePath] before it names a file.
 func (t *Template) Match(uri string) (Values, bool) {
 	if len(uri) > MaxURI {
 		return nil, false

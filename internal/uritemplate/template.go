@@ -1,10 +1,14 @@
-// Package uritemplate implements URI templates (RFC 6570, all four levels) and
-// their reverse: a [Template] matches the URIs that it can expand to, and gives
-// the variables back, as resource templates need it.
+// Package uritemplate implements URI templates (RFC 6570, all four levels) and their reverse: a
+// [Template] matches the URIs that it can expand to and returns the variables, as resource
+// templates need it.
 //
-// Matching takes time proportional to the template's length times the URI's,
-// and a quarter of a byte of memory for each part of the template times each of
-// the URI, whatever they hold: no state is looked at twice.
+//	t, err := uritemplate.Parse("kv://{key}")
+//	uri, err := t.Expand(uritemplate.Values{"key": uritemplate.Text("a b")}) // kv://a%20b
+//	vars, ok := t.Match(uri)                                                 // key: a b
+//
+// Matching takes time proportional to the template's length times the URI's length, and a quarter
+// of a byte of memory for each part of the template times each byte of the URI, for any input: it
+// looks at no state twice.
 package uritemplate
 
 import (
@@ -101,4 +105,27 @@ type ParseError struct {
 
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("uritemplate: %s at byte %d of %q", e.Problem, e.Offset, e.Template)
+}
+
+// operator is the character after the opening brace; 0 for none.
+type operator byte
+
+// operatorRule is a row of RFC 6570's table of operators (appendix A).
+type operatorRule struct {
+	first     string // before the first defined variable
+	separator byte   // before each further one
+	named     bool   // whether values follow their variable's name
+	ifEmpty   string // follows the name of an empty value
+	reserved  bool   // whether reserved characters stay as they are
+}
+
+var operatorRules = map[operator]operatorRule{
+	0:   {separator: ','},
+	'+': {separator: ',', reserved: true},
+	'#': {first: "#", separator: ',', reserved: true},
+	'.': {first: ".", separator: '.'},
+	'/': {first: "/", separator: '/'},
+	';': {first: ";", separator: ';', named: true},
+	'?': {first: "?", separator: '&', named: true, ifEmpty: "="},
+	'&': {first: "&", separator: '&', named: true, ifEmpty: "="},
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -292,4 +293,22 @@ func (v *Validator) compileSchema(name string) (*jsonschema.Schema, error) {
 	}
 	v.compiled[name] = schema
 	return schema, nil
+}
+
+// uriPattern follows RFC 3986 as far as it does not depend on the scheme. net/url refuses valid
+// URIs, for example with a percent-encoded host.
+var uriPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*$`)
+
+// RFC 6570: literals and expressions.
+var templatePattern = regexp.MustCompile(`^(?:[^{}\x00-\x20"'<>\\^` + "`" + `|]|\{[+#./;?&=,!@|]?[A-Za-z0-9_.%,:*]+\})*$`)
+
+func uriText(v any) error { return matchPattern(v, uriPattern, "uri") }
+
+func templateText(v any) error { return matchPattern(v, templatePattern, "uri template") }
+
+func matchPattern(v any, pattern *regexp.Regexp, what string) error {
+	if s, ok := v.(string); ok && !pattern.MatchString(s) {
+		return fmt.Errorf("%q is no %s", s, what)
+	}
+	return nil
 }
