@@ -20,12 +20,12 @@ func (c *check) restoreState(p savedState) {
 // acceptsValue reports whether n accepts the value at i, which was read before. It
 // explains nothing.
 func (c *check) acceptsValue(n *node, i int) bool {
-	here, explaining := c.saveState(), c.explaining
+	saved, explaining := c.saveState(), c.explaining
 	c.trusted++
 	c.explaining = nil
 	end := c.checkValue(n, i)
 	c.explaining = explaining
-	c.restoreState(here)
+	c.restoreState(saved)
 	return end >= 0
 }
 
@@ -97,11 +97,11 @@ func (c *check) explainNoneOf(alternatives []*node, i int) bool {
 	}
 	var failures []*explanation
 	for _, n := range alternatives {
-		here := c.saveState()
+		saved := c.saveState()
 		c.explaining = &explanation{path: outer.path, base: len(outer.path)}
 		c.checkAgain(n, i)
 		failures = append(failures, c.explaining)
-		c.restoreState(here)
+		c.restoreState(saved)
 	}
 	c.explaining = outer
 	end := c.skipValue(i)

@@ -76,8 +76,8 @@ type hashedItem struct {
 
 // uniqueItems checks that no two of the items of the array at i are equal.
 func (c *check) uniqueItems(i, count int) bool {
-	here := c.saveState()
-	defer c.restoreState(here)
+	saved := c.saveState()
+	defer c.restoreState(saved)
 	c.trusted++
 	var few [16]hashedItem
 	items := few[:0]

@@ -219,8 +219,8 @@ func (c *check) checkDependent(o *objectRule, i int) bool {
 
 // hasMember reports whether the object at i, which was read before, has the name.
 func (c *check) hasMember(name string, i int) bool {
-	here := c.saveState()
-	defer c.restoreState(here)
+	saved := c.saveState()
+	defer c.restoreState(saved)
 	c.trusted++
 	i = c.enterNested(i)
 	for more := c.byteAt(i) != '}'; more; {

@@ -20,9 +20,8 @@ func ExampleFor() {
 		return
 	}
 	fmt.Printf("%s\n", s.JSON())
-	// Output: {"type":"object","properties":{"state":{"type":"string","description":"Two-letter US
-	// state
-	// code","minLength":2,"maxLength":2},"limit":{"type":"integer","minimum":1,"default":10},"wait":{"type":"string"}},"required":["state"],"additionalProperties":false}
+	// Output:
+	// {"type":"object","properties":{"state":{"type":"string","description":"Two-letter US state code","minLength":2,"maxLength":2},"limit":{"type":"integer","minimum":1,"default":10},"wait":{"type":"string"}},"required":["state"],"additionalProperties":false}
 }
 
 func ExampleFor_inexpressible() {
@@ -93,6 +92,7 @@ func ExampleHeaders() {
 	fmt.Println(headers, err)
 	_, err = schema.Headers([]byte(`{"properties":{"sizes":{"items":{"type":"string","x-mcp-header":"Size"}}}}`))
 	fmt.Println(err)
-	// Output: [{Region [region] string}] <nil> schema: x-mcp-header below items of "sizes": only
-	// properties that are reached through properties alone can be headers
+	// Output:
+	// [{Region [region] string}] <nil>
+	// schema: x-mcp-header below items of "sizes": only properties that are reached through properties alone can be headers
 }

@@ -10,11 +10,8 @@ import (
 // requestedSchema). T is a struct of strings, numbers, booleans, and slices of strings with an enum
 // tag; any other field is an error that names it. The schema has only keywords that the
 // specification allows there.
-func Form[T any]() (*Schema, error) { return FormOf(reflect.TypeFor[T]()) }
-
-// FormOf is [Form] for a type that is known at run time only.
-func FormOf(t reflect.Type) (*Schema, error) {
-	return cachedSchema(cacheKey{t, Options{}, true})
+func Form[T any]() (*Schema, error) {
+	return cachedSchema(cacheKey{reflect.TypeFor[T](), Options{}, true})
 }
 
 // formKeywords returns the keywords that a field of this type can have in a form, besides those of

@@ -54,8 +54,8 @@ func (c *check) checkChild(n *node, each child, index int, object bool) bool {
 
 // listChildren are the members or items of the value at i, which was read before.
 func (c *check) listChildren(i int) (all []child) {
-	here := c.saveState()
-	defer c.restoreState(here)
+	saved := c.saveState()
+	defer c.restoreState(saved)
 	c.trusted++
 	object := c.byteAt(i) == '{'
 	for i = c.enterNested(i); c.byteAt(i) != '}' && c.byteAt(i) != ']'; {

@@ -13,6 +13,7 @@ func ExampleChecker() {
 		fmt.Println(err)
 	}
 	fmt.Println("open:", c.Open(wiretest.Client))
-	// Output: response-id: server: no request has the id 2 in
-	// "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}" open: [1]
+	// Output:
+	// response-id: server: no request has the id 2 in "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}"
+	// open: [1]
 }
