@@ -10,12 +10,13 @@ import (
 	"strings"
 )
 
-// stamp is what the suite appends to a scenario's name.
+// stamp matches the time that the suite appends to the name of a scenario.
 var stamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// collect reads what the suite has written down, by scenario: DIR/NAME-TIME/checks.json, and beside it what a client has
-// printed. A scenario without checks.json is not among them, since the suite writes that last.
-func collect(folder, role string) (map[string]*outcome, error) {
+// collectOutcomes reads the results that the suite has written, by scenario:
+// DIR/NAME-TIME/checks.json and the client's output beside it. It leaves out a scenario without
+// checks.json, which the suite writes last.
+func collectOutcomes(folder, role string) (map[string]*outcome, error) {
 	all := map[string]*outcome{}
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "checks.json" {
@@ -32,13 +33,13 @@ func collect(folder, role string) (map[string]*outcome, error) {
 		if all[name] != nil {
 			return fmt.Errorf("%s: %s ran twice", path, name)
 		}
-		all[name], err = read(path, role)
+		all[name], err = readOutcome(path, role)
 		return err
 	})
 	return all, err
 }
 
-func read(path, role string) (*outcome, error) {
+func readOutcome(path, role string) (*outcome, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -53,8 +54,8 @@ func read(path, role string) (*outcome, error) {
 	return &o, nil
 }
 
-// failureIn says how the client fixture ended, where it did not say that it is done: it failed, fell over, or was ended
-// after the suite's 30 seconds.
+// failureIn says how the client fixture ended, where it did not say that it is done: it failed,
+// fell over, or was ended after the suite's 30 seconds.
 func failureIn(folder string) string {
 	if out, err := os.ReadFile(filepath.Join(folder, "stdout.txt")); err == nil && strings.HasSuffix(string(out), "done\n") {
 		return ""

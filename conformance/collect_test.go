@@ -30,7 +30,7 @@ func TestCollectServer(t *testing.T) {
 		"server-broke-off-2026-11-21T06-48-10-468Z/other.txt":           "",
 		"suite.log": "x",
 	})
-	all, err := collect(folder, "server")
+	all, err := collectOutcomes(folder, "server")
 	if err != nil || len(all) != 2 || all["server-initialize"] == nil {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -48,7 +48,7 @@ func TestCollectClient(t *testing.T) {
 		"hung" + at + "checks.json": `[]`, "hung" + at + "stdout.txt": "not done", "hung" + at + "stderr.txt": "",
 		"silent" + at + "checks.json": `[]`,
 	})
-	all, err := collect(folder, "client")
+	all, err := collectOutcomes(folder, "client")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestCollectRefuses(t *testing.T) {
 		"cannot unmarshal":   {"a-2026-11-21T06-49-40-655Z/checks.json": "{}"},
 		"checks.json: a ran": {"a-2026-11-21T06-49-40-655Z/checks.json": "[]", "a-2026-11-21T06-49-41-655Z/checks.json": "[]"},
 	} {
-		if all, err := collect(files(t, contents), "client"); err == nil || !strings.Contains(err.Error(), want) {
+		if all, err := collectOutcomes(files(t, contents), "client"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, %v, want %q", all, err, want)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// expectations are what is known to be red, skipped or to end with an error in one revision, each with the reason.
+// expectations lists the checks and scenarios of one revision that are known to be red, skipped or
+// to end with an error, each with the reason.
 type expectations struct {
 	rules []*rule
 }
@@ -70,8 +71,8 @@ func ruleOf(text string) (*rule, error) {
 	return nil, fmt.Errorf(`write "red ROLE SCENARIO", "skipped ROLE SCENARIO CHECK" or "error client SCENARIO" before the colon`)
 }
 
-// reason says why something is expected; it is empty where nothing is.
-func (e *expectations) reason(kind, role, scenario, check string) string {
+// expectedReason says why something is expected; it is empty where nothing is.
+func (e *expectations) expectedReason(kind, role, scenario, check string) string {
 	for _, r := range e.rules {
 		prefix, wild := strings.CutSuffix(r.scenario, "*")
 		if r.kind == kind && r.role == role && r.check == check && (r.scenario == scenario || wild && strings.HasPrefix(scenario, prefix)) {
@@ -82,8 +83,8 @@ func (e *expectations) reason(kind, role, scenario, check string) string {
 	return ""
 }
 
-// stale makes a red verdict of each rule that nothing came of.
-func (e *expectations) stale(role, revision string) (all []verdict) {
+// staleRules returns a red verdict for each rule that matched nothing.
+func (e *expectations) staleRules(role, revision string) (all []verdict) {
 	for _, r := range e.rules {
 		if r.role == role && !r.used {
 			all = append(all, verdict{Role: role, Revision: revision, Scenario: r.scenario, Red: true,

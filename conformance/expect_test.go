@@ -23,8 +23,8 @@ func rules(t *testing.T, text string) *expectations {
 
 func TestStaleRules(t *testing.T) {
 	e := rules(t, "red server a: x\nred client b: x\nskipped server c d e: x\n")
-	judge(verdict{Role: "server", Scenario: "a"}, nil, e)
-	got := e.stale("server", "2025-11-25")
+	judgeOutcome(verdict{Role: "server", Scenario: "a"}, nil, e)
+	got := e.staleRules("server", "2025-11-25")
 	if len(got) != 1 || !got[0].Red || got[0].Scenario != "c" || !strings.Contains(got[0].Reasons[0], `expected/2025-11-25.txt says "skipped server c d e"`) {
 		t.Errorf("%+v", got)
 	}
@@ -38,7 +38,7 @@ func TestMalformedRules(t *testing.T) {
 		"red cleint x: y",            // a role that there is not
 		"red server x check: y",      // a check is not red of itself
 		"skipped server x: y",        // no check
-		"error server x: y",          // the server is no fixture that ends
+		"error server x: y",          // the server is not a fixture with an end
 		"error client x check: y",    // a check does not end
 		"green server x: y",          // a kind that there is not
 		"skipped server x check: \t", // an empty reason

@@ -32,7 +32,8 @@ type serverFixture struct {
 	output string
 }
 
-// startServer starts the server fixture and waits until it has said where it is. What it prints goes to the file output.
+// startServer starts the server fixture and waits until it prints its address. Its output goes to
+// the file output.
 func startServer(ctx context.Context, program, output string) (*serverFixture, error) {
 	file, err := os.Create(output)
 	if err != nil {
@@ -64,35 +65,36 @@ func startServer(ctx context.Context, program, output string) (*serverFixture, e
 	}
 	stop()
 	<-f.ended
-	return nil, f.died()
+	return nil, f.exitError()
 }
 
-// alive returns an error once the server has ended.
-func (f *serverFixture) alive() error {
+// checkAlive returns an error once the server has ended.
+func (f *serverFixture) checkAlive() error {
 	select {
 	case <-f.ended:
-		return f.died()
+		return f.exitError()
 	default:
 		return nil
 	}
 }
 
-// close ends the server as Ctrl-C does, and returns an error where it has not ended well, or earlier.
+// close ends the server as Ctrl-C does, and returns an error where it has not ended well, or
+// earlier.
 func (f *serverFixture) close() error {
 	f.stop()
 	<-f.ended
 	if errors.Is(f.err, context.Canceled) { // it was told to end, and its exit status is 0
 		return nil
 	}
-	return f.died()
+	return f.exitError()
 }
 
-func (f *serverFixture) died() error {
+func (f *serverFixture) exitError() error {
 	said, _ := os.ReadFile(f.output)
 	return fmt.Errorf("the server fixture ended: %v\n%s", f.err, said)
 }
 
-// firstLine passes on what is written, and tells of the first line.
+// firstLine is a writer that forwards everything and reports the first line.
 type firstLine struct {
 	also  io.Writer
 	begun []byte

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// check is what the suite writes down of one thing that it has looked at.
+// check is one check in the results of the suite.
 type check struct {
 	ID          string `json:"id"`   // of the requirement: several checks of a scenario may share one
 	Name        string `json:"name"` // of the check
@@ -14,13 +14,13 @@ type check struct {
 	Message     string `json:"errorMessage"`
 }
 
-// outcome is what came of a scenario.
+// outcome is the result of a scenario.
 type outcome struct {
 	checks  []check
 	failure string // how the client fixture ended, if not well: the suite does not judge that
 }
 
-// verdict is what a scenario comes to.
+// verdict is the judgment of a scenario.
 type verdict struct {
 	Role     string   `json:"role"`
 	Revision string   `json:"revision"`
@@ -32,10 +32,10 @@ type verdict struct {
 	Reasons  []string `json:"reasons,omitempty"`  // why it is red, expected or not
 }
 
-// judge makes a verdict of what came of a scenario; o is nil where the suite has written nothing down. Red is expected only
-// of what ran: a suite that falls over is no missing feature.
-func judge(v verdict, o *outcome, e *expectations) verdict {
-	v.Expected = e.reason("red", v.Role, v.Scenario, "")
+// judgeOutcome judges the outcome of a scenario. o is nil if the suite has written no results. Only
+// a scenario that ran can be red as expected: a suite that crashes is not a missing feature.
+func judgeOutcome(v verdict, o *outcome, e *expectations) verdict {
+	v.Expected = e.expectedReason("red", v.Role, v.Scenario, "")
 	if o == nil {
 		v.Red, v.Reasons = true, []string{"it did not run"}
 		return v
@@ -43,7 +43,7 @@ func judge(v verdict, o *outcome, e *expectations) verdict {
 	for _, c := range o.checks {
 		excuse := ""
 		if c.Status == "SKIPPED" {
-			excuse = e.reason("skipped", v.Role, v.Scenario, c.Name)
+			excuse = e.expectedReason("skipped", v.Role, v.Scenario, c.Name)
 		}
 		switch {
 		case c.Status == "SUCCESS":
@@ -52,14 +52,14 @@ func judge(v verdict, o *outcome, e *expectations) verdict {
 		case excuse != "":
 			v.Skipped = append(v.Skipped, excuse)
 		default:
-			v.Reasons = append(v.Reasons, fmt.Sprintf("%s %s (%s): %s", c.Status, c.ID, c.Name, said(c)))
+			v.Reasons = append(v.Reasons, fmt.Sprintf("%s %s (%s): %s", c.Status, c.ID, c.Name, describeCheck(c)))
 		}
 	}
 	if v.Passed == 0 {
 		v.Reasons = append(v.Reasons, "no check was a success")
 	}
-	if o.failure != "" && e.reason("error", v.Role, v.Scenario, "") == "" {
-		v.Reasons = append(v.Reasons, "the client did not end well: "+short(o.failure))
+	if o.failure != "" && e.expectedReason("error", v.Role, v.Scenario, "") == "" {
+		v.Reasons = append(v.Reasons, "the client did not end well: "+oneLine(o.failure))
 	}
 	switch {
 	case v.Expected == "":
@@ -71,15 +71,15 @@ func judge(v verdict, o *outcome, e *expectations) verdict {
 	return v
 }
 
-func said(c check) string {
+func describeCheck(c check) string {
 	if c.Message != "" {
-		return short(c.Message)
+		return oneLine(c.Message)
 	}
-	return short(c.Description)
+	return oneLine(c.Description)
 }
 
-// short is a text on one line, and no more of it than fits there.
-func short(text string) string {
+// oneLine is a text on one line, and no more of it than fits there.
+func oneLine(text string) string {
 	const shown = 300
 	if text = strings.Join(strings.Fields(text), " "); len(text) > shown {
 		text = strings.ToValidUTF8(text[:shown], "") + "…"

@@ -47,7 +47,7 @@ error client refusing: to refuse is right
 		{"expected, and green", "server", "whole", ran(ok), true, true, "it is expected to be red (later too) and is green"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := judge(verdict{Role: test.role, Scenario: test.scenario}, test.came, rules(t, list))
+			got := judgeOutcome(verdict{Role: test.role, Scenario: test.scenario}, test.came, rules(t, list))
 			if got.Red != test.red || (got.Expected != "") != test.expected {
 				t.Errorf("%+v", got)
 			}
@@ -69,7 +69,7 @@ func TestWhatIsSaid(t *testing.T) {
 		"c":                            {Description: "c"},
 		strings.Repeat("é", 150) + "…": {Message: long},
 	} {
-		if got := said(c); got != want {
+		if got := describeCheck(c); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

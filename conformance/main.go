@@ -1,7 +1,8 @@
-// Command conformance runs the official conformance suite against dowel, as a server and as a client, in every protocol
-// revision that the suite knows, and judges by what the suite has written down: a check that failed or warned, a scenario
-// without a success, one that did not run and a client that did not end well are red, and a skipped check is, unless it is
-// listed with its reason. What is expected to be red and is not is red too.
+// Command conformance runs the official conformance suite against dowel, as a server and as a
+// client, in every protocol revision that the suite knows. It judges the results that the suite
+// writes. These are red: a check that failed or warned, a scenario without a success, a scenario
+// that did not run, and a client that ended with an error. A skipped check is red too, unless it is
+// listed with its reason. A result that is listed as red and is not red is red as well.
 package main
 
 import (
@@ -59,12 +60,12 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o, err := parse(os.Args[1:], os.Stderr)
+	o, err := parseOptions(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
 	}
 	if err == nil {
-		err = run(ctx, o, os.Stdout, os.Stderr)
+		err = runAll(ctx, o, os.Stdout, os.Stderr)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
@@ -72,7 +73,7 @@ func main() {
 	}
 }
 
-func parse(args []string, help io.Writer) (o options, err error) {
+func parseOptions(args []string, help io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	flags.SetOutput(help)
 	flags.Usage = func() { fmt.Fprint(help, usage); flags.PrintDefaults() }
@@ -90,10 +91,10 @@ func parse(args []string, help io.Writer) (o options, err error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("%q is no flag; -help shows them", flags.Arg(0))
 	}
-	if o.roles, err = choice("role", *role, roles); err != nil {
+	if o.roles, err = parseChoice("role", *role, roles); err != nil {
 		return o, err
 	}
-	if o.revisions, err = choice("revision", *revision, revisions); err != nil {
+	if o.revisions, err = parseChoice("revision", *revision, revisions); err != nil {
 		return o, err
 	}
 	o.whole = *role == "" && *revision == "" && o.only == ""
@@ -103,7 +104,7 @@ func parse(args []string, help io.Writer) (o options, err error) {
 	return o, nil
 }
 
-func choice(name, chosen string, all []string) ([]string, error) {
+func parseChoice(name, chosen string, all []string) ([]string, error) {
 	switch {
 	case chosen == "":
 		return all, nil
@@ -113,14 +114,14 @@ func choice(name, chosen string, all []string) ([]string, error) {
 	return nil, fmt.Errorf("-%s %s: there are %s", name, chosen, strings.Join(all, ", "))
 }
 
-// run runs what is wanted. Results go to out, progress to progress.
-func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
+// runAll runs the selected scenarios. Results go to out, progress to progress.
+func runAll(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	begun := time.Now()
 	s, err := openSuite(ctx, o.folder)
 	if err != nil {
 		return err
 	}
-	if o.only != "" && !s.has(o.only) {
+	if o.only != "" && !s.hasScenario(o.only) {
 		return fmt.Errorf("-only %s: the suite has no such scenario; docs/conformance.md names all", o.only)
 	}
 	r, remove, err := newRunner(ctx, s, o)
@@ -134,25 +135,26 @@ func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	var all []verdict
 	for _, role := range o.roles {
 		for _, revision := range o.revisions {
-			p := s.plan(role, revision, o.only)
+			p := s.newPlan(role, revision, o.only)
 			if len(p.scenarios) == 0 {
 				continue
 			}
-			fmt.Fprintf(progress, "%s %s: running %s …\n", role, revision, scenarios(len(p.scenarios)))
+			fmt.Fprintf(progress, "%s %s: running %s …\n", role, revision, countScenarios(len(p.scenarios)))
 			since := time.Now()
-			verdicts, err := r.judge(ctx, p)
+			verdicts, err := r.judgePlan(ctx, p)
 			if err != nil {
 				return fmt.Errorf("%s %s: %w", role, revision, err)
 			}
-			report(out, p, verdicts, time.Since(since), o.json)
+			reportVerdicts(out, p, verdicts, time.Since(since), o.json)
 			all = append(all, verdicts...)
 		}
 	}
-	fmt.Fprintf(progress, "%s in %.0f s\n", scenarios(len(all)), time.Since(begun).Seconds())
-	return conclude(o, s.version, all)
+	fmt.Fprintf(progress, "%s in %.0f s\n", countScenarios(len(all)), time.Since(begun).Seconds())
+	return reportTotal(o, s.version, all)
 }
 
-// newRunner builds the fixtures and starts the server, if a server is tested. What it has made is gone after remove.
+// newRunner builds the fixtures and starts the server, if a server is tested. remove deletes its
+// files.
 func newRunner(ctx context.Context, s *suite, o options) (r *runner, remove func(), err error) {
 	remove = func() {}
 	fixtures, err := os.MkdirTemp("", "conformance")

@@ -4,7 +4,7 @@ package main
 
 import "os/exec"
 
-// clientCommand is what the suite runs in a shell.
+// clientCommand is the shell command with which the suite starts the client.
 const clientCommand = `.\client`
 
 // ownGroup does nothing: cancelling the command ends it alone.

@@ -60,7 +60,7 @@ func standInServer() int {
 
 func awaitPid(t *testing.T, path string) int {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if raw, err := os.ReadFile(path); err == nil {
 			pid, err := strconv.Atoi(string(raw))
 			if err != nil {
@@ -73,7 +73,7 @@ func awaitPid(t *testing.T, path string) int {
 	return 0
 }
 
-// running reports whether a process lives; one that nobody has reaped yet does not.
+// running reports whether a process runs. A zombie does not.
 func running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -90,7 +90,7 @@ func TestServerFixture(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "server.log")
 	t.Setenv("CONFORMANCE_STAND_IN", "server")
 	f, err := startServer(t.Context(), program, output)
-	if err != nil || f.url != "http://127.0.0.1:1/mcp" || f.alive() != nil {
+	if err != nil || f.url != "http://127.0.0.1:1/mcp" || f.checkAlive() != nil {
 		t.Fatalf("%v, %v", f, err)
 	}
 	if err := f.close(); err != nil {
@@ -113,7 +113,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := r.judge(ctx, r.plan("client", "2026-07-28", ""))
+		_, err := r.judgePlan(ctx, r.newPlan("client", "2026-07-28", ""))
 		ended <- err
 	}()
 	child := awaitPid(t, pids)
@@ -121,7 +121,7 @@ func TestInterrupted(t *testing.T) {
 	if err := <-ended; !errors.Is(err, errInterrupted) {
 		t.Error(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); running(child); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); running(child); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("what the suite had started (%d) outlives it", child)
 		}

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// report tells of the scenarios of one role and revision.
-func report(out io.Writer, p plan, verdicts []verdict, took time.Duration, asJSON bool) {
+// reportVerdicts tells of the scenarios of one role and revision.
+func reportVerdicts(out io.Writer, p plan, verdicts []verdict, took time.Duration, asJSON bool) {
 	if asJSON {
 		lines := json.NewEncoder(out)
 		for _, v := range verdicts {
-			_ = lines.Encode(v) // who does not read needs none
+			_ = lines.Encode(v) // a failed write leaves nothing to do
 		}
 		return
 	}
@@ -37,8 +37,8 @@ func report(out io.Writer, p plan, verdicts []verdict, took time.Duration, asJSO
 		len(verdicts)-green-expected, took.Seconds())
 }
 
-// conclude says what the run comes to, and writes the table or compares it.
-func conclude(o options, version string, all []verdict) error {
+// reportTotal prints the summary of the run, and writes the table or compares it.
+func reportTotal(o options, version string, all []verdict) error {
 	red := 0
 	for _, v := range all {
 		if v.Red {
@@ -49,7 +49,7 @@ func conclude(o options, version string, all []verdict) error {
 	case len(all) == 0:
 		return errors.New("no scenario ran: the suite has none for what is asked")
 	case red > 0:
-		return fmt.Errorf("red: %d of %s", red, scenarios(len(all)))
+		return fmt.Errorf("red: %d of %s", red, countScenarios(len(all)))
 	case !o.whole:
 		return nil
 	}
@@ -61,14 +61,15 @@ func conclude(o options, version string, all []verdict) error {
 	if err != nil {
 		return err
 	}
-	if line, is, was := differ(string(table), string(there)); line > 0 {
+	if line, is, was := firstDifference(string(table), string(there)); line > 0 {
 		return fmt.Errorf("%s:%d is not what came out; -write writes it anew\n  it says:  %s\n  came out: %s", o.table, line, was, is)
 	}
 	return nil
 }
 
-// differ returns the first line, counted from 1, in which two texts differ, and 0 where none does.
-func differ(a, b string) (line int, inA, inB string) {
+// firstDifference returns the first line, counted from 1, in which two texts differ, and 0 where
+// none does.
+func firstDifference(a, b string) (line int, inA, inB string) {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	at := func(lines []string, i int) string {
 		if i < len(lines) {
@@ -84,7 +85,7 @@ func differ(a, b string) (line int, inA, inB string) {
 	return 0, "", ""
 }
 
-func scenarios(n int) string {
+func countScenarios(n int) string {
 	if n == 1 {
 		return "1 scenario"
 	}

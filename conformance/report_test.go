@@ -46,7 +46,7 @@ func TestConclude(t *testing.T) {
 		{"another came out", options{whole: true, table: file}, []verdict{{Role: "server", Revision: "2025-11-25", Scenario: "ping", Passed: 2}}, "it says:  | server ping |  |  | ✓ 3 |  |\n  came out: | server ping |  |  | ✓ 2 |  |"},
 		{"more came out", options{whole: true, table: file}, []verdict{green, {Role: "server", Revision: "2025-11-25", Scenario: "z", Passed: 2}}, "is not what came out"},
 	} {
-		err := conclude(step.o, "1", step.verdicts)
+		err := reportTotal(step.o, "1", step.verdicts)
 		if step.want == "" && err != nil || step.want != "" && (err == nil || !strings.Contains(err.Error(), step.want)) {
 			t.Errorf("%s: %v, want %q", step.name, err, step.want)
 		}
@@ -64,12 +64,12 @@ func TestReport(t *testing.T) {
 	}
 	var text, lines strings.Builder
 	p := plan{role: "client", revision: "2025-11-25"}
-	report(&text, p, all, 1500*time.Millisecond, false)
+	reportVerdicts(&text, p, all, 1500*time.Millisecond, false)
 	const want = "  RED  b\n         broken\n         twice\nclient 2025-11-25: 1 green, 1 expected red, 1 red (1.5 s)\n"
 	if text.String() != want {
 		t.Errorf("%s", text.String())
 	}
-	report(&lines, p, all, time.Second, true)
+	reportVerdicts(&lines, p, all, time.Second, true)
 	const wantLines = `{"role":"client","revision":"2025-11-25","scenario":"a","red":false,"passed":1}
 {"role":"client","revision":"2025-11-25","scenario":"b","red":true,"passed":0,"reasons":["broken","twice"]}
 {"role":"client","revision":"2025-11-25","scenario":"c","red":false,"passed":0,"expected":"later","reasons":["broken"]}
@@ -94,7 +94,7 @@ func TestParse(t *testing.T) {
 		"-json -keep x -table y -folder z -no": "not defined",
 	} {
 		var help strings.Builder
-		o, err := parse(strings.Fields(args), &help)
+		o, err := parseOptions(strings.Fields(args), &help)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}

@@ -20,7 +20,7 @@ type runner struct {
 	results  string
 }
 
-// plan is what runs of one role in one revision.
+// plan is the list of scenarios of one role in one revision.
 type plan struct {
 	role, revision string
 	only           string   // the one scenario, if not all
@@ -28,8 +28,8 @@ type plan struct {
 	extensions     []string
 }
 
-func (s *suite) plan(role, revision, only string) plan {
-	p := plan{role: role, revision: revision, only: only, extensions: s.extensions(role, revision)}
+func (s *suite) newPlan(role, revision, only string) plan {
+	p := plan{role: role, revision: revision, only: only, extensions: s.extensionScenarios(role, revision)}
 	p.scenarios = slices.Concat(s.scenarios[role+" "+revision], p.extensions)
 	if only != "" {
 		other := func(name string) bool { return name != only }
@@ -39,27 +39,28 @@ func (s *suite) plan(role, revision, only string) plan {
 	return p
 }
 
-// judge runs what is planned and judges what came of it. An error means that nothing can be said.
-func (r *runner) judge(ctx context.Context, p plan) ([]verdict, error) {
+// judgePlan runs a plan and judges its outcomes. An error means that there are no results.
+func (r *runner) judgePlan(ctx context.Context, p plan) ([]verdict, error) {
 	e, err := readExpectations(filepath.Join(r.folder, "expected", p.revision+".txt"))
 	if err != nil {
 		return nil, err
 	}
 	results := filepath.Join(r.results, p.role+"-"+p.revision)
-	if err := r.run(ctx, p, results); err != nil {
+	if err := r.runPlan(ctx, p, results); err != nil {
 		return nil, err
 	}
-	outcomes, err := collect(results, p.role)
+	outcomes, err := collectOutcomes(results, p.role)
 	if err != nil {
 		return nil, err
 	}
-	return verdicts(p, outcomes, e), nil
+	return judgeAll(p, outcomes, e), nil
 }
 
-// verdicts judges everything that should have run, what ran without being listed, and the list of what is expected.
-func verdicts(p plan, outcomes map[string]*outcome, e *expectations) (all []verdict) {
+// judgeAll judges every planned scenario, every unplanned one that ran, and the list of
+// expectations.
+func judgeAll(p plan, outcomes map[string]*outcome, e *expectations) (all []verdict) {
 	for _, name := range p.scenarios {
-		all = append(all, judge(verdict{Role: p.role, Revision: p.revision, Scenario: name}, outcomes[name], e))
+		all = append(all, judgeOutcome(verdict{Role: p.role, Revision: p.revision, Scenario: name}, outcomes[name], e))
 	}
 	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
 		if !slices.Contains(p.scenarios, name) {
@@ -68,14 +69,14 @@ func verdicts(p plan, outcomes map[string]*outcome, e *expectations) (all []verd
 		}
 	}
 	if p.only == "" {
-		all = append(all, e.stale(p.role, p.revision)...)
+		all = append(all, e.staleRules(p.role, p.revision)...)
 	}
 	return all
 }
 
-// run lets the suite write down what it sees. Without --force it runs an extension's scenario in no revision, or in one of
-// its own choice.
-func (r *runner) run(ctx context.Context, p plan, results string) error {
+// runPlan runs the suite, which writes its results. With --force, extension scenarios run in this
+// revision; without it, in none or in one that the suite chooses.
+func (r *runner) runPlan(ctx context.Context, p plan, results string) error {
 	if err := os.MkdirAll(results, 0o755); err != nil {
 		return err
 	}
@@ -101,11 +102,11 @@ func (r *runner) run(ctx context.Context, p plan, results string) error {
 		calls = append(calls, []string{"--scenario", name, "--force"})
 	}
 	for _, call := range calls {
-		if err := r.invoke(ctx, log, append(slices.Clone(common), call...)); err != nil {
+		if err := r.invokeSuite(ctx, log, append(slices.Clone(common), call...)); err != nil {
 			return err
 		}
 		if p.role == "server" {
-			if err := r.server.alive(); err != nil {
+			if err := r.server.checkAlive(); err != nil {
 				return err
 			}
 		}
@@ -116,8 +117,8 @@ func (r *runner) run(ctx context.Context, p plan, results string) error {
 // patience bounds one run of the suite, which takes a few seconds.
 const patience = 10 * time.Minute
 
-// invoke runs the suite once. Its exit status says less than what it writes down.
-func (r *runner) invoke(ctx context.Context, log *os.File, args []string) error {
+// invokeSuite runs the suite once. It ignores the exit status: the results say more.
+func (r *runner) invokeSuite(ctx context.Context, log *os.File, args []string) error {
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, r.node, append([]string{r.program}, args...)...)

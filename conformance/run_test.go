@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test's own program stand in for Node and the suite, and for the server fixture.
+// TestMain lets the test program play Node, the suite and the server fixture.
 func TestMain(m *testing.M) {
 	if as := os.Getenv("CONFORMANCE_STAND_IN"); as != "" {
 		os.Exit(standIn(as))
@@ -54,10 +54,10 @@ func standInSuite(args []string) int {
 			return 2
 		}
 	}
-	return 1 // its status is not what counts
+	return 1 // the status does not count
 }
 
-// standInRunner is a runner whose suite is this program.
+// standInRunner returns a runner that uses this program as its suite.
 func standInRunner(t *testing.T, as, expected string) *runner {
 	t.Helper()
 	t.Setenv("CONFORMANCE_STAND_IN", as)
@@ -92,7 +92,7 @@ func TestPlan(t *testing.T) {
 		{"2026-07-28", "skills", "skills", "skills"},
 		{"2025-11-25", "skills", "", ""},
 	} {
-		p := s.plan("client", test.revision, test.only)
+		p := s.newPlan("client", test.revision, test.only)
 		if got := strings.Join(p.scenarios, " "); got != test.scenarios {
 			t.Errorf("%v: scenarios %q", test, got)
 		}
@@ -100,7 +100,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%v: extensions %q", test, got)
 		}
 	}
-	if !s.has("skills") || s.has("nonsense") {
+	if !s.hasScenario("skills") || s.hasScenario("nonsense") {
 		t.Error("has")
 	}
 }
@@ -123,7 +123,7 @@ func TestRunner(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := standInRunner(t, test.as, test.expected)
 			t.Setenv("CONFORMANCE_STAND_IN_SCENARIOS", test.runs)
-			all, err := r.judge(t.Context(), r.plan("client", "2026-07-28", test.only))
+			all, err := r.judgePlan(t.Context(), r.newPlan("client", "2026-07-28", test.only))
 			if got := strings.Join(red(all), " "); err != nil || got != test.red || len(all) == 0 {
 				t.Errorf("red %q, want %q; %v", got, test.red, err)
 			}
@@ -131,15 +131,15 @@ func TestRunner(t *testing.T) {
 	}
 }
 
-// An extension runs in the revision that it is counted for: without --force the suite skips it, and without a revision it
-// chooses 2025-11-25 for a client.
+// An extension runs in the revision that it is counted for: without --force the suite skips it, and
+// without a revision it chooses 2025-11-25 for a client.
 func TestExtensionsAreForced(t *testing.T) {
 	r := standInRunner(t, "suite", "")
-	p := r.plan("client", "2026-07-28", "")
-	if _, err := r.judge(t.Context(), p); err != nil {
+	p := r.newPlan("client", "2026-07-28", "")
+	if _, err := r.judgePlan(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	all, err := collect(filepath.Join(r.results, "client-2026-07-28"), "client")
+	all, err := collectOutcomes(filepath.Join(r.results, "client-2026-07-28"), "client")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,12 +153,13 @@ func TestExtensionsAreForced(t *testing.T) {
 func TestSuiteThatIsNotThere(t *testing.T) {
 	r := standInRunner(t, "suite", "")
 	r.node += "-gone"
-	if _, err := r.judge(t.Context(), r.plan("client", "2026-07-28", "")); err == nil || !strings.Contains(err.Error(), "the suite could not be run") {
+	if _, err := r.judgePlan(t.Context(), r.newPlan("client", "2026-07-28", "")); err == nil || !strings.Contains(err.Error(), "the suite could not be run") {
 		t.Error(err)
 	}
 }
 
-// A server that dies under the suite is no row of red scenarios, but an end with its last words.
+// A server that dies while the suite runs ends the run with the server's last words, rather than a
+// list of red scenarios.
 func TestServerDies(t *testing.T) {
 	r := standInRunner(t, "suite", "")
 	r.scenarios["server 2026-07-28"] = []string{"a"}
@@ -166,7 +167,7 @@ func TestServerDies(t *testing.T) {
 	f.err = errors.New("exit status 2")
 	close(f.ended)
 	r.server = f
-	if _, err := r.judge(t.Context(), r.plan("server", "2026-07-28", "")); err == nil || !strings.Contains(err.Error(), "panic: oh") {
+	if _, err := r.judgePlan(t.Context(), r.newPlan("server", "2026-07-28", "")); err == nil || !strings.Contains(err.Error(), "panic: oh") {
 		t.Error(err)
 	}
 }

@@ -108,7 +108,7 @@ func scenariosOf(list string) map[string][]string {
 		case strings.HasPrefix(line, "Client scenarios"):
 			role = "client"
 		case strings.HasPrefix(line, "Authorization server"):
-			role = "" // dowel is none
+			role = "" // dowel is not an authorization server
 		}
 		m := listed.FindStringSubmatch(line)
 		if m == nil || role == "" {
@@ -122,9 +122,10 @@ func scenariosOf(list string) map[string][]string {
 	return all
 }
 
-// extensions are the scenarios of extensions that run with a revision. The suite's list names no revision for them: its
-// requirement sets have tasks from 2026-07-28 and the grants of authorization from 2025-11-25.
-func (s *suite) extensions(role, revision string) (names []string) {
+// extensionScenarios are the scenarios of extensions that run with a revision. The suite's list
+// names no revision for them: its requirement sets have tasks from 2026-07-28 and the grants of
+// authorization from 2025-11-25.
+func (s *suite) extensionScenarios(role, revision string) (names []string) {
 	for _, name := range s.scenarios[role+" extension"] {
 		if revision == "2026-07-28" || revision == "2025-11-25" && strings.HasPrefix(name, "auth/") {
 			names = append(names, name)
@@ -133,8 +134,8 @@ func (s *suite) extensions(role, revision string) (names []string) {
 	return names
 }
 
-// has reports whether the suite has a scenario in any revision.
-func (s *suite) has(scenario string) bool {
+// hasScenario reports whether the suite has a scenario in any revision.
+func (s *suite) hasScenario(scenario string) bool {
 	for _, names := range s.scenarios {
 		for _, name := range names {
 			if name == scenario {

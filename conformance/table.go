@@ -23,22 +23,22 @@ client as any user would. Before 2026-07-28, a revision selects the suite's scen
 server, nearly all of them offer 2025-11-25.
 
 `, version)
-	counts(&b, all)
+	writeCounts(&b, all)
 	b.WriteString("\nNot yet:\n\n")
-	grouped(&b, all, func(v verdict) []string {
+	writeGrouped(&b, all, func(v verdict) []string {
 		if v.Expected == "" {
 			return nil
 		}
 		return []string{v.Expected}
 	})
 	b.WriteString("\nSkipped checks:\n\n")
-	grouped(&b, all, func(v verdict) []string { return v.Skipped })
+	writeGrouped(&b, all, func(v verdict) []string { return v.Skipped })
 	b.WriteString("\n✓ passed, with the number of checks; ○ not yet; empty where the revision has no such thing.\n\n")
-	cells(&b, all)
+	writeCells(&b, all)
 	return b.Bytes()
 }
 
-func counts(b *bytes.Buffer, all []verdict) {
+func writeCounts(b *bytes.Buffer, all []verdict) {
 	b.WriteString("| scenarios | passed | not yet |\n|---|---|---|\n")
 	for _, role := range roles {
 		for _, revision := range revisions {
@@ -57,8 +57,8 @@ func counts(b *bytes.Buffer, all []verdict) {
 	}
 }
 
-// grouped writes each reason, with how often it was given.
-func grouped(b *bytes.Buffer, all []verdict, reasons func(verdict) []string) {
+// writeGrouped writes each reason, with how often it was given.
+func writeGrouped(b *bytes.Buffer, all []verdict, reasons func(verdict) []string) {
 	times := map[string]int{}
 	for _, v := range all {
 		for _, reason := range reasons(v) {
@@ -73,7 +73,7 @@ func grouped(b *bytes.Buffer, all []verdict, reasons func(verdict) []string) {
 	}
 }
 
-func cells(b *bytes.Buffer, all []verdict) {
+func writeCells(b *bytes.Buffer, all []verdict) {
 	rows := map[string]map[string]string{}
 	for _, v := range all {
 		name := v.Role + " " + v.Scenario

@@ -1,13 +1,13 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -299,14 +299,11 @@ func (p *parkedCalls) takeCall(id string) *bridge {
 
 // requestDigest is what a state is good for: a request of the same principal, for the same thing, with the same arguments.
 func requestDigest(u *hub.Upstream, req *mcp.Request) []byte {
-	about := map[string]any{}
-	d := json.NewDecoder(bytes.NewReader(req.Params))
-	d.UseNumber() // not everything is a float64
-	_ = d.Decode(&about)
-	for _, name := range []string{"_meta", "inputResponses", "requestState"} {
-		delete(about, name)
-	}
-	canonical, _ := json.Marshal([]any{req.Method, req.Principal.ID, u.Name(), about}) // of what has been decoded
+	canonical, _ := json.Marshal([]string{req.Method, req.Principal.ID, u.Name()}) // strings can be written
+	about, _ := rawjson.AppendMembers([]byte{'{'}, req.Params, func(key []byte) bool {
+		return slices.Contains([]string{"_meta", "inputResponses", "requestState"}, string(key))
+	})
+	canonical = rawjson.AppendCanonical(canonical, append(about, '}'))
 	sum := sha256.Sum256(canonical)
 	return sum[:]
 }

@@ -63,8 +63,8 @@ func TestTapsReport(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		tap  func(testing.TB) transport.Tap
-		// A frame that the tap's side sends begins with >, one that it receives with <, a frame that
-		// is not a message with ?.
+		// A frame that the tap's side sends begins with >, one that it receives with <, a frame
+		// that is not a message with ?.
 		frames []string
 		want   string // the broken rules, each with the role that broke it
 	}{

@@ -31,14 +31,14 @@ var update = flag.Bool("update-transcripts", false, "write the answers of the se
 //	@wait 1s                                       time passes
 //	@lenient schema meta                           switches off these checks for the client's lines
 //
-// Expected lines are compared as JSON, in order; a line too many or too few fails the test. A string
-// "${name}" in an expected line matches any value; a later use of the name, in a line of either
-// side, means the value that it matched first. Messages of both sides are also checked as a tap
-// checks them.
+// Expected lines are compared as JSON, in order; a line too many or too few fails the test. A
+// string "${name}" in an expected line matches any value; a later use of the name, in a line of
+// either side, means the value that it matched first. Messages of both sides are also checked as a
+// tap checks them.
 //
-// The handler runs in a [testing/synctest] bubble, whose clock advances only at @wait. With the flag
-// -update-transcripts, the test writes the server's answers into the file; names stay where they
-// match. At most one opts counts; it configures the server's end of the connection.
+// The handler runs in a [testing/synctest] bubble, whose clock advances only at @wait. With the
+// flag -update-transcripts, the test writes the server's answers into the file; names stay where
+// they match. At most one opts counts; it configures the server's end of the connection.
 func Transcript(t *testing.T, file string, handler func() mcp.Handler, opts ...transport.ServerOptions) {
 	t.Helper()
 	script, err := os.ReadFile(file)
@@ -51,7 +51,7 @@ func Transcript(t *testing.T, file string, handler func() mcp.Handler, opts ...t
 	}
 	lines := strings.Split(strings.TrimRight(string(script), "\n"), "\n")
 	synctest.Test(t, func(t *testing.T) {
-		p.t = t // whose context belongs to the bubble
+		p.t = t // its context belongs to the bubble
 		p.playLines(lines, handler())
 	})
 	if *update && !t.Failed() {

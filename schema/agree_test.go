@@ -11,7 +11,7 @@ import (
 
 // oracle is the library's form of a schema, as it is; format is an annotation.
 func oracle(raw []byte) (*jsonschema.Schema, error) {
-	t, err := parse(raw)
+	t, err := parseTree(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func oracle(raw []byte) (*jsonschema.Schema, error) {
 
 const location = "schema:///root"
 
-// outside refuses to load what is not in the document.
+// outside refuses to load anything outside the document.
 type outside struct{}
 
 func (outside) Load(url string) (any, error) { return nil, outsideError(url) }
@@ -72,7 +72,7 @@ func (t *tree) plain() (any, error) {
 		return t.kind == 't', nil
 	}
 	if p := parseDecimal(t.raw).point; len(t.raw) > maxExponent || p > maxExponent || p < -maxExponent {
-		return nil, fmt.Errorf("the number %s has too many digits", shown(t.raw))
+		return nil, fmt.Errorf("the number %s has too many digits", describeValue(t.raw))
 	}
 	return json.Number(t.raw), nil
 }
@@ -203,7 +203,7 @@ func TestAgreesWithLibrary(t *testing.T) {
 
 func compareWith(t *testing.T, s *Schema, other *jsonschema.Schema, value string) {
 	t.Helper()
-	tree, err := parse([]byte(value))
+	tree, err := parseTree([]byte(value))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestDecimalCompare(t *testing.T) {
 			} else if i > j {
 				want = 1
 			}
-			if got := parseDecimal([]byte(a)).compare(parseDecimal([]byte(b))); got != want {
+			if got := parseDecimal([]byte(a)).compareTo(parseDecimal([]byte(b))); got != want {
 				t.Errorf("compare(%s, %s) = %d", a, b, got)
 			}
 		}
@@ -294,11 +294,11 @@ func TestDecimalCompare(t *testing.T) {
 	same := []string{"100", "1e2", "100.0", "1.00E+2", "0.1e3", "1000e-1", "100.000"}
 	for _, a := range same {
 		for _, b := range same {
-			if parseDecimal([]byte(a)).compare(parseDecimal([]byte(b))) != 0 {
+			if parseDecimal([]byte(a)).compareTo(parseDecimal([]byte(b))) != 0 {
 				t.Errorf("%s and %s differ", a, b)
 			}
 		}
-		if !parseDecimal([]byte(a)).integer() || newTree(t, a).hash() != newTree(t, "100").hash() {
+		if !parseDecimal([]byte(a)).isInteger() || newTree(t, a).hashTree() != newTree(t, "100").hashTree() {
 			t.Errorf("%s is not 100", a)
 		}
 	}
@@ -306,7 +306,7 @@ func TestDecimalCompare(t *testing.T) {
 
 func newTree(tb testing.TB, text string) *tree {
 	tb.Helper()
-	tree, err := parse([]byte(text))
+	tree, err := parseTree([]byte(text))
 	if err != nil {
 		tb.Fatal(err)
 	}

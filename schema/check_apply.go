@@ -1,15 +1,15 @@
 package schema
 
-// place is what a check needs to know to take up a value again.
-type place struct {
+// savedState is the state to restore before a check reads a value again.
+type savedState struct {
 	mark    mark
 	depth   int
 	trusted int
 }
 
-func (c *check) save() place { return place{c.mark(), c.depth, c.trusted} }
+func (c *check) saveState() savedState { return savedState{c.markNames(), c.depth, c.trusted} }
 
-func (c *check) restore(p place) {
+func (c *check) restoreState(p savedState) {
 	if c.names != nil {
 		clear(c.names.stack[p.mark.names:])
 		c.names.stack, c.names.text = c.names.stack[:p.mark.names], c.names.text[:p.mark.text]
@@ -17,94 +17,94 @@ func (c *check) restore(p place) {
 	c.depth, c.trusted = p.depth, p.trusted
 }
 
-// holds reports whether n accepts the value at i, which was read before. It
+// acceptsValue reports whether n accepts the value at i, which was read before. It
 // explains nothing.
-func (c *check) holds(n *node, i int) bool {
-	here, explaining := c.save(), c.explaining
+func (c *check) acceptsValue(n *node, i int) bool {
+	saved, explaining := c.saveState(), c.explaining
 	c.trusted++
 	c.explaining = nil
-	end := c.value(n, i)
+	end := c.checkValue(n, i)
 	c.explaining = explaining
-	c.restore(here)
+	c.restoreState(saved)
 	return end >= 0
 }
 
-// again checks the value at i, which was read before, against one more node.
-func (c *check) again(n *node, i int) bool {
+// checkAgain checks the value at i, which was read before, against one more node.
+func (c *check) checkAgain(n *node, i int) bool {
 	c.trusted++
-	end := c.value(n, i)
+	end := c.checkValue(n, i)
 	c.trusted--
 	return end >= 0
 }
 
 func (c *check) applyAll(n *node, i int) bool {
 	a := n.apply
-	if a.ref != nil && !c.again(a.ref, i) {
+	if a.ref != nil && !c.checkAgain(a.ref, i) {
 		return false
 	}
 	for _, one := range a.all {
-		if !c.again(one, i) {
+		if !c.checkAgain(one, i) {
 			return false
 		}
 	}
-	if a.hasAny && !c.anyOf(a, i) || a.hasOne && !c.oneOf(a, i) {
+	if a.hasAny && !c.checkAnyOf(a, i) || a.hasOne && !c.checkOneOf(a, i) {
 		return false
 	}
-	if a.hasNot && c.holds(a.not, i) && !c.fault("must not match the schema under not") {
+	if a.hasNot && c.acceptsValue(a.not, i) && !c.addFault("must not match the schema under not") {
 		return false
 	}
-	if a.hasCond && !c.conditional(a, i) || a.dynamic != nil && !c.again(c.target(a.dynamic), i) {
+	if a.hasCond && !c.checkConditional(a, i) || a.dynamic != nil && !c.checkAgain(c.resolveDynamic(a.dynamic), i) {
 		return false
 	}
-	return a.rest == nil || c.unevaluated(n, i)
+	return a.rest == nil || c.checkUnevaluated(n, i)
 }
 
-func (c *check) conditional(a *applyRule, i int) bool {
-	if c.holds(a.cond, i) {
-		return c.again(a.then, i)
+func (c *check) checkConditional(a *applyRule, i int) bool {
+	if c.acceptsValue(a.cond, i) {
+		return c.checkAgain(a.then, i)
 	}
-	return c.again(a.other, i)
+	return c.checkAgain(a.other, i)
 }
 
-func (c *check) anyOf(a *applyRule, i int) bool {
+func (c *check) checkAnyOf(a *applyRule, i int) bool {
 	for _, n := range a.any {
-		if c.holds(n, i) {
+		if c.acceptsValue(n, i) {
 			return true
 		}
 	}
-	return c.noneOf(a.any, i)
+	return c.explainNoneOf(a.any, i)
 }
 
-func (c *check) oneOf(a *applyRule, i int) bool {
+func (c *check) checkOneOf(a *applyRule, i int) bool {
 	first := -1
 	for k, n := range a.one {
-		if !c.holds(n, i) {
+		if !c.acceptsValue(n, i) {
 			continue
 		}
 		if first >= 0 {
-			return c.fault("must match exactly one of the alternatives, but matches number %d and number %d", first+1, k+1)
+			return c.addFault("must match exactly one of the alternatives, but matches number %d and number %d", first+1, k+1)
 		}
 		first = k
 	}
-	return first >= 0 || c.noneOf(a.one, i)
+	return first >= 0 || c.explainNoneOf(a.one, i)
 }
 
-// noneOf records that the value at i matches none of the alternatives.
-func (c *check) noneOf(alternatives []*node, i int) bool {
+// explainNoneOf records that the value at i matches none of the alternatives.
+func (c *check) explainNoneOf(alternatives []*node, i int) bool {
 	outer := c.explaining
 	if outer == nil {
 		return false
 	}
 	var failures []*explanation
 	for _, n := range alternatives {
-		here := c.save()
+		saved := c.saveState()
 		c.explaining = &explanation{path: outer.path, base: len(outer.path)}
-		c.again(n, i)
+		c.checkAgain(n, i)
 		failures = append(failures, c.explaining)
-		c.restore(here)
+		c.restoreState(saved)
 	}
 	c.explaining = outer
-	end := c.skip(i)
-	outer.noAlternative(failures, c.data[i:end])
+	end := c.skipValue(i)
+	outer.addNoAlternative(failures, c.data[i:end])
 	return true
 }

@@ -1,19 +1,19 @@
 package schema
 
-// object checks the object at i against o.
-func (c *check) object(o *objectRule, i int) int {
+// checkObject checks the object at i against o.
+func (c *check) checkObject(o *objectRule, i int) int {
 	start := i
-	if i = c.enter(i); i < 0 {
+	if i = c.enterNested(i); i < 0 {
 		return fail
 	}
-	m, count, required := c.mark(), 0, 0
-	if c.at(i) == '}' {
+	m, count, required := c.markNames(), 0, 0
+	if c.byteAt(i) == '}' {
 		c.depth--
 		i++
 	} else {
 		var seen uint64
 		for next, more := 0, true; more; count++ {
-			f, name, value := c.field(o, next, i)
+			f, name, value := c.readField(o, next, i)
 			if value < 0 {
 				return fail
 			}
@@ -23,62 +23,62 @@ func (c *check) object(o *objectRule, i int) int {
 					required++
 				}
 			}
-			if c.trusted == 0 && !c.first(m, f, &seen, name) {
+			if c.trusted == 0 && !c.isFirst(m, f, &seen, name) {
 				return c.malformed(i, "duplicate name in an object")
 			}
 			if o.plain && f >= 0 && c.explaining == nil {
-				i = c.value(o.fields[f].node, value)
+				i = c.checkValue(o.fields[f].node, value)
 			} else {
-				i = c.property(o, f, name, i, value)
+				i = c.checkProperty(o, f, name, i, value)
 			}
 			if i < 0 {
 				return fail
 			}
-			if i, more = c.next(i, '}'); i < 0 {
+			if i, more = c.readSeparator(i, '}'); i < 0 {
 				return fail
 			}
 		}
-		if !c.forget(m) {
+		if !c.endObject(m) {
 			return c.malformed(i-1, "duplicate name in an object")
 		}
 	}
-	if required < o.required && !c.missing(o, start) {
+	if required < o.required && !c.addMissing(o, start) {
 		return fail
 	}
-	if count < o.minProperties && !c.fault("must have at least %s (got %d)", plural(o.minProperties, "property", "properties"), count) {
+	if count < o.minProperties && !c.addFault("must have at least %s (got %d)", plural(o.minProperties, "property", "properties"), count) {
 		return fail
 	}
-	if o.maxProperties >= 0 && count > o.maxProperties && !c.fault("must have at most %s (got %d)", plural(o.maxProperties, "property", "properties"), count) {
+	if o.maxProperties >= 0 && count > o.maxProperties && !c.addFault("must have at most %s (got %d)", plural(o.maxProperties, "property", "properties"), count) {
 		return fail
 	}
-	if o.dependent != nil && !c.dependent(o, start) {
+	if o.dependent != nil && !c.checkDependent(o, start) {
 		return fail
 	}
 	return i
 }
 
-// field reads the name at i and the colon. Members often come in the order of
+// readField reads the name at i and the colon. Members often come in the order of
 // the fields, so next, the field after the last, is looked for as it is.
-func (c *check) field(o *objectRule, next, i int) (f int, name []byte, value int) {
+func (c *check) readField(o *objectRule, next, i int) (f int, name []byte, value int) {
 	if next < len(o.fields) {
 		literal := o.fields[next].literal
 		if end := i + len(literal); literal != "" && end < len(c.data) && string(c.data[i:end]) == literal {
-			if end = c.space(end); c.at(end) == ':' {
-				return next, c.data[i+1 : i+len(literal)-1], c.space(end + 1)
+			if end = c.skipSpace(end); c.byteAt(end) == ':' {
+				return next, c.data[i+1 : i+len(literal)-1], c.skipSpace(end + 1)
 			}
 		}
 	}
-	if name, value = c.key(i); value < 0 {
+	if name, value = c.readKey(i); value < 0 {
 		return -1, nil, fail
 	}
-	return o.find(name), name, value
+	return o.findField(name), name, value
 }
 
-// first reports whether the object that began at m has the name for the first
+// isFirst reports whether the object that began at m has the name for the first
 // time. The names of the first fields, f, are kept as bits.
-func (c *check) first(m mark, f int, seen *uint64, name []byte) bool {
+func (c *check) isFirst(m mark, f int, seen *uint64, name []byte) bool {
 	if f < 0 || f >= 64 {
-		return c.remember(m, name)
+		return c.addName(m, name)
 	}
 	bit := uint64(1) << f
 	old := *seen
@@ -86,16 +86,16 @@ func (c *check) first(m mark, f int, seen *uint64, name []byte) bool {
 	return old&bit == 0
 }
 
-// property checks the member name, whose literal is at key and whose value at
-// i, against whatever applies to it. f is its field, or -1.
-func (c *check) property(o *objectRule, f int, name []byte, key, i int) int {
+// checkProperty checks the member name against every rule that applies to it. key is the index of
+// the name's literal, i the index of the value, f the index of the field or -1.
+func (c *check) checkProperty(o *objectRule, f int, name []byte, key, i int) int {
 	if c.explaining == nil {
 		return c.decideProperty(o, f, name, key, i)
 	}
-	c.explaining.enter(string(name))
+	c.explaining.enterPath(string(name))
 	c.explaining.optional = f >= 0 && !o.fields[f].required
 	end := c.decideProperty(o, f, name, key, i)
-	c.explaining.leave()
+	c.explaining.leavePath()
 	return end
 }
 
@@ -107,26 +107,26 @@ func (c *check) decideProperty(o *objectRule, f int, name []byte, key, i int) in
 	if o.patterns == nil {
 		switch {
 		case declared:
-			return c.value(o.fields[f].node, i)
+			return c.checkValue(o.fields[f].node, i)
 		case o.additional != nil && o.additional.never:
-			return c.unknown(o, string(name), i)
+			return c.refuseUnknown(o, string(name), i)
 		}
-		return c.value(o.additional, i)
+		return c.checkValue(o.additional, i)
 	}
 	end := fail
 	if declared {
-		if end = c.value(o.fields[f].node, i); end < 0 {
+		if end = c.checkValue(o.fields[f].node, i); end < 0 {
 			return fail
 		}
 	}
 	return c.patternProperty(o, name, i, end)
 }
 
-// patternProperty goes on with patternProperties, and additionalProperties if
-// nothing has matched. end is fail where the value was not read yet.
+// patternProperty applies patternProperties, then additionalProperties if no pattern has matched.
+// end is fail if the value has not been read yet.
 func (c *check) patternProperty(o *objectRule, name []byte, i, end int) int {
 	for k := range o.patterns {
-		if !c.spend(1 + len(name)/8) {
+		if !c.spendSteps(1 + len(name)/8) {
 			return fail
 		}
 		if !o.patterns[k].pattern.Match(name) {
@@ -135,7 +135,7 @@ func (c *check) patternProperty(o *objectRule, name []byte, i, end int) int {
 		if end >= 0 {
 			c.trusted++
 		}
-		next := c.value(o.patterns[k].node, i)
+		next := c.checkValue(o.patterns[k].node, i)
 		if end >= 0 {
 			c.trusted--
 		}
@@ -147,9 +147,9 @@ func (c *check) patternProperty(o *objectRule, name []byte, i, end int) int {
 	case end >= 0:
 		return end
 	case o.additional != nil && o.additional.never:
-		return c.unknown(o, string(name), i)
+		return c.refuseUnknown(o, string(name), i)
 	}
-	return c.value(o.additional, i)
+	return c.checkValue(o.additional, i)
 }
 
 func (c *check) propertyName(o *objectRule, key int) bool {
@@ -157,7 +157,7 @@ func (c *check) propertyName(o *objectRule, key int) bool {
 	if c.explaining != nil {
 		c.explaining.subject = "its name "
 	}
-	end := c.value(o.names, key)
+	end := c.checkValue(o.names, key)
 	if c.explaining != nil {
 		c.explaining.subject = ""
 	}
@@ -165,23 +165,23 @@ func (c *check) propertyName(o *objectRule, key int) bool {
 	return end >= 0
 }
 
-func (c *check) unknown(o *objectRule, name string, i int) int {
+func (c *check) refuseUnknown(o *objectRule, name string, i int) int {
 	if c.explaining == nil {
 		return fail
 	}
-	c.explaining.unknown(o, name)
-	return c.skip(i)
+	c.explaining.addUnknown(o, name)
+	return c.skipValue(i)
 }
 
-// missing records the required fields that the object at i lacks.
-func (c *check) missing(o *objectRule, i int) bool {
+// addMissing records the required fields that the object at i lacks.
+func (c *check) addMissing(o *objectRule, i int) bool {
 	if c.explaining == nil {
 		return false
 	}
 	present := c.memberNames(i)
 	for _, f := range o.fields {
 		if f.required && !present[f.name] {
-			c.explaining.add(faultOther, "missing required property %s", quoted([]byte(f.name)))
+			c.explaining.addIssue(faultOther, "missing required property %s", quoteText([]byte(f.name)))
 		}
 	}
 	return true
@@ -190,8 +190,8 @@ func (c *check) missing(o *objectRule, i int) bool {
 // memberNames is the set of the names of the object at i.
 func (c *check) memberNames(i int) map[string]bool {
 	s := scan{data: c.data, trusted: 1}
-	defer s.release()
-	t, _ := s.tree(i)
+	defer s.releaseNames()
+	t, _ := s.buildTree(i)
 	names := make(map[string]bool)
 	for _, m := range t.members {
 		names[m.name] = true
@@ -199,39 +199,39 @@ func (c *check) memberNames(i int) map[string]bool {
 	return names
 }
 
-// dependent checks what the presence of properties demands.
-func (c *check) dependent(o *objectRule, i int) bool {
+// checkDependent checks the rules for objects that have a certain property.
+func (c *check) checkDependent(o *objectRule, i int) bool {
 	for _, d := range o.dependent {
-		if !c.has(d.name, i) {
+		if !c.hasMember(d.name, i) {
 			continue
 		}
 		for _, name := range d.required {
-			if !c.has(name, i) && !c.fault("missing property %s, which %s requires", quoted([]byte(name)), quoted([]byte(d.name))) {
+			if !c.hasMember(name, i) && !c.addFault("missing property %s, which %s requires", quoteText([]byte(name)), quoteText([]byte(d.name))) {
 				return false
 			}
 		}
-		if d.node != nil && !c.again(d.node, i) {
+		if d.node != nil && !c.checkAgain(d.node, i) {
 			return false
 		}
 	}
 	return true
 }
 
-// has reports whether the object at i, which was read before, has the name.
-func (c *check) has(name string, i int) bool {
-	here := c.save()
-	defer c.restore(here)
+// hasMember reports whether the object at i, which was read before, has the name.
+func (c *check) hasMember(name string, i int) bool {
+	saved := c.saveState()
+	defer c.restoreState(saved)
 	c.trusted++
-	i = c.enter(i)
-	for more := c.at(i) != '}'; more; {
-		got, value := c.key(i)
+	i = c.enterNested(i)
+	for more := c.byteAt(i) != '}'; more; {
+		got, value := c.readKey(i)
 		if string(got) == name {
 			return true
 		}
-		if i = c.skip(value); i < 0 || !c.spend(1+(i-value)/64) {
+		if i = c.skipValue(value); i < 0 || !c.spendSteps(1+(i-value)/64) {
 			return false
 		}
-		i, more = c.next(i, '}')
+		i, more = c.readSeparator(i, '}')
 	}
 	return false
 }

@@ -47,7 +47,7 @@ func decodeDuration(d *jsontext.Decoder, to *time.Duration) error {
 			return nil
 		}
 	}
-	return unfit(fmt.Sprintf("must be a duration such as \"1h30m\" (got %s)", quoted([]byte(token.String()))))
+	return unfit(fmt.Sprintf("must be a duration such as \"1h30m\" (got %s)", quoteText([]byte(token.String()))))
 }
 
 // unfit is an error about the value, not about the Go type.
@@ -55,10 +55,9 @@ type unfit string
 
 func (u unfit) Error() string { return string(u) }
 
-// Decode reads one JSON value into v, a pointer. Names match exactly, unknown
-// members are ignored (validation is what refuses them), null clears.
-// The error is a [*SyntaxError] or, where the value does not fit v, a
-// [*ValidationError] of one issue.
+// Decode reads one JSON value into v, a pointer. Names match exactly, and null clears. Unknown
+// members are ignored: [Schema.Validate] refuses them. The error is a [*SyntaxError] or, if the
+// value does not fit v, a [*ValidationError] of one issue.
 func Decode(data []byte, v any) error {
 	err := json.Unmarshal(data, v, optionsFor(reflect.TypeOf(v)))
 	if err == nil {
@@ -86,7 +85,7 @@ func decodeError(data []byte, err error) error {
 	case errors.As(err, &bad):
 		issue.Message = string(bad)
 	case errors.As(err, &badTime):
-		issue.Message = fmt.Sprintf("must be a time such as \"2006-01-02T15:04:05Z\" (got %s)", quoted([]byte(badTime.Value)))
+		issue.Message = fmt.Sprintf("must be a time such as \"2006-01-02T15:04:05Z\" (got %s)", quoteText([]byte(badTime.Value)))
 	case semantic.JSONKind == 0: // the Go type is at fault
 		return fmt.Errorf("schema: %w", err)
 	case semantic.Err != nil:
@@ -109,8 +108,8 @@ func Encode(v any) ([]byte, error) {
 
 var encodeBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// AppendEncode appends what [Encode] returns to dst. On an error it returns dst
-// as it was.
+// AppendEncode appends the encoding of v, as [Encode] returns it, to dst. On an error it returns
+// dst unchanged.
 func AppendEncode(dst []byte, v any) ([]byte, error) {
 	b := encodeBuffers.Get().(*bytes.Buffer)
 	*b = *bytes.NewBuffer(dst) // which the encoder appends to directly
@@ -134,8 +133,8 @@ func optionsFor(t reflect.Type) json.Options {
 
 var durationTypes sync.Map // reflect.Type → bool
 
-// hasDuration reports whether values of t may hold a time.Duration. What an
-// interface holds cannot be known: it may.
+// hasDuration reports whether values of t may hold a time.Duration. An interface may hold any
+// value, so it may hold one.
 func hasDuration(t reflect.Type) bool {
 	if t == nil {
 		return false

@@ -17,8 +17,8 @@ type compiler struct {
 	scopes  map[*resource]*scope // where the way to a reference counts
 }
 
-// compileAll compiles every subschema, also those that nothing applies, so that
-// a document is refused wherever its fault is.
+// compileAll compiles every subschema, including those that no keyword applies, so that a faulty
+// document is refused wherever the fault is.
 func (k *compiler) compileAll() (*node, error) {
 	if k.survey.dynamic && len(k.survey.named) > 1 {
 		k.scopes = make(map[*resource]*scope)
@@ -27,20 +27,20 @@ func (k *compiler) compileAll() (*node, error) {
 		if t.kind == 't' || t.kind == 'f' {
 			continue // whether it may be one depends on the keyword
 		}
-		if _, err := k.node(t); err != nil {
+		if _, err := k.compileNode(t); err != nil {
 			return nil, err
 		}
 	}
-	root, err := k.node(k.survey.root)
+	root, err := k.compileNode(k.survey.root)
 	if err != nil {
 		return nil, err
 	}
 	k.fillScopes()
-	if err := chains(k.nodes); err != nil {
+	if err := checkChains(k.nodes); err != nil {
 		return nil, err
 	}
 	for _, n := range k.nodes {
-		n.shorten()
+		n.setDirect()
 		if n != nil && n.obj != nil {
 			n.obj.plain = n.obj.isPlain()
 		}
@@ -48,43 +48,43 @@ func (k *compiler) compileAll() (*node, error) {
 	return root, nil
 }
 
-// shorten sets direct. A $ref to what accepts everything stays as it is.
-func (n *node) shorten() {
+// setDirect sets direct. A $ref to a schema that accepts everything stays a reference.
+func (n *node) setDirect() {
 	if n == nil || n.apply == nil || n.apply.ref == nil || n.scope != nil {
 		return
 	}
-	if only := (node{apply: n.apply}); *n == only && !n.apply.more() {
+	if only := (node{apply: n.apply}); *n == only && !n.apply.hasMore() {
 		n.direct = n.apply.ref
 	}
 }
 
 var neverNode = &node{never: true}
 
-func (k *compiler) node(t *tree) (*node, error) {
+func (k *compiler) compileNode(t *tree) (*node, error) {
 	home := k.survey.homes[t]
 	switch {
 	case t.kind == '{':
 	case home != nil && home.dialect == draft4:
-		return nil, fmt.Errorf("a schema must be an object (got %s)", shown(t.raw))
+		return nil, fmt.Errorf("a schema must be an object (got %s)", describeValue(t.raw))
 	case t.kind == 't' || t.kind == 'f':
-		return k.orBoolean(t)
+		return k.compileOrBoolean(t)
 	default:
-		return nil, fmt.Errorf("a schema must be an object or a boolean (got %s)", shown(t.raw))
+		return nil, fmt.Errorf("a schema must be an object or a boolean (got %s)", describeValue(t.raw))
 	}
 	if n, ok := k.nodes[t]; ok {
 		return n, nil
 	}
 	defer func(outer dialect) { k.dialect = outer }(k.dialect)
 	k.dialect = home.dialect
-	n := &node{scope: k.scope(home)}
+	n := &node{scope: k.scopeOf(home)}
 	k.nodes[t] = n
-	if ref := t.get("$ref"); ref != nil && k.dialect.refAlone() {
-		return n, k.refOnly(n, ref)
+	if ref := t.getMember("$ref"); ref != nil && k.dialect.refAlone() {
+		return n, k.compileRefOnly(n, ref)
 	}
 	for _, m := range t.members {
-		keyword := k.keyword
-		if !k.dialect.knows(m.name) {
-			keyword = k.former
+		keyword := k.compileKeyword
+		if !k.dialect.knowsKeyword(m.name) {
+			keyword = k.checkFormerKeyword
 		}
 		if err := keyword(n, m); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
@@ -94,62 +94,62 @@ func (k *compiler) node(t *tree) (*node, error) {
 		k.nodes[t] = nil
 		return nil, nil
 	}
-	return n, n.complete()
+	return n, n.combineKeywords()
 }
 
-// orBoolean is the node of a schema that may be a boolean in every dialect.
-func (k *compiler) orBoolean(t *tree) (*node, error) {
+// compileOrBoolean is the node of a schema that may be a boolean in every dialect.
+func (k *compiler) compileOrBoolean(t *tree) (*node, error) {
 	switch t.kind {
 	case 't':
 		return nil, nil
 	case 'f':
 		return neverNode, nil
 	}
-	return k.node(t)
+	return k.compileNode(t)
 }
 
-func (k *compiler) refOnly(n *node, ref *tree) (err error) {
+func (k *compiler) compileRefOnly(n *node, ref *tree) (err error) {
 	n.apply = new(applyRule)
-	n.apply.ref, err = k.ref(ref)
+	n.apply.ref, err = k.compileRef(ref)
 	return err
 }
 
-func (k *compiler) ref(ref *tree) (*node, error) {
+func (k *compiler) compileRef(ref *tree) (*node, error) {
 	if ref.kind != '"' {
 		return nil, mustBe("a string", ref)
 	}
-	return k.node(k.survey.targets[ref])
+	return k.compileNode(k.survey.targets[ref])
 }
 
 func mustBe(what string, got *tree) error {
-	return fmt.Errorf("must be %s (got %s)", what, shown(got.raw))
+	return fmt.Errorf("must be %s (got %s)", what, describeValue(got.raw))
 }
 
-// keyword compiles one keyword into n. Keywords that
+// compileKeyword compiles one keyword into n. Keywords that
 // are not known count for nothing.
-func (k *compiler) keyword(n *node, m member) (err error) {
+func (k *compiler) compileKeyword(n *node, m member) (err error) {
 	v := m.value
 	switch m.name {
 	case "type":
 		n.types, err = typeKinds(v)
 	case "enum":
-		err = n.restrict(v.items, v.kind == '[', v)
+		err = n.addEnum(v.items, v.kind == '[', v)
 	case "const":
-		err = n.restrict([]*tree{v}, true, v)
+		err = n.addEnum([]*tree{v}, true, v)
 	case "minLength", "maxLength", "pattern":
-		err = n.stringKeyword(m)
+		err = n.compileStringKeyword(m)
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
-		err = k.numberKeyword(n, m)
+		err = k.compileNumberKeyword(n, m)
 	case "items", "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems":
-		err = k.arrayKeyword(n, m)
+		err = k.compileArrayKeyword(n, m)
 	case "properties", "required", "patternProperties", "additionalProperties", "propertyNames",
 		"minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "dependencies":
-		err = k.objectKeyword(n, m)
+		err = k.compileObjectKeyword(n, m)
 	case "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
 		"unevaluatedItems", "unevaluatedProperties":
-		err = k.applyKeyword(n, m)
+		err = k.compileApplyKeyword(n, m)
 	case "$defs", "definitions":
-		err = k.definitions(v)
+		err = k.compileDefinitions(v)
 	case "$anchor", "$dynamicAnchor":
 		if v.kind != '"' || !isAnchor(v.text) {
 			err = mustBe("a name of letters, digits, -, _ and .", v)
@@ -170,26 +170,26 @@ func (k *compiler) keyword(n *node, m member) (err error) {
 	return err
 }
 
-func (k *compiler) definitions(v *tree) error {
+func (k *compiler) compileDefinitions(v *tree) error {
 	if v.kind != '{' {
 		return mustBe("an object", v)
 	}
 	for _, m := range v.members {
-		if _, err := k.node(m.value); err != nil {
+		if _, err := k.compileNode(m.value); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
 	return nil
 }
 
-// former holds the keywords that a dialect has dropped to their form. They have
-// no effect.
-func (k *compiler) former(_ *node, m member) error {
+// checkFormerKeyword checks the form of a keyword that the dialect has dropped. The keyword has no
+// effect.
+func (k *compiler) checkFormerKeyword(_ *node, m member) error {
 	switch {
 	case k.dialect == draft2020 && (m.name == "$recursiveAnchor" || m.name == "$recursiveRef") && m.value.kind != '"':
 		return mustBe("a string", m.value)
 	case k.dialect >= draft2019 && m.name == "dependencies":
-		return k.depend(new(objectRule), m)
+		return k.compileDependencies(new(objectRule), m)
 	}
 	return nil
 }
@@ -216,10 +216,10 @@ func typeKinds(v *tree) (kinds, error) {
 	for _, name := range names {
 		i := slices.Index(kindNames[:], name.text)
 		if i < 0 {
-			return 0, fmt.Errorf("must be one of %s (got %s)", list(kindNames[:], "or"), shown(name.raw))
+			return 0, fmt.Errorf("must be one of %s (got %s)", joinWords(kindNames[:], "or"), describeValue(name.raw))
 		}
 		if set&(1<<i) != 0 {
-			return 0, fmt.Errorf("names %s twice", quoted([]byte(name.text)))
+			return 0, fmt.Errorf("names %s twice", quoteText([]byte(name.text)))
 		}
 		set |= 1 << i
 	}
@@ -229,16 +229,16 @@ func typeKinds(v *tree) (kinds, error) {
 	return set, nil
 }
 
-// restrict adds an enumeration. Where there is one already (enum beside const),
+// addEnum adds an enumeration. Where there is one already (enum beside const),
 // the values in both remain.
-func (n *node) restrict(values []*tree, ok bool, v *tree) error {
+func (n *node) addEnum(values []*tree, ok bool, v *tree) error {
 	if !ok {
 		return mustBe("an array", v)
 	}
 	e := new(enumRule)
 	for _, value := range values {
-		if n.enum == nil || n.enum.has(value) {
-			e.add(value)
+		if n.enum == nil || n.enum.hasValue(value) {
+			e.addValue(value)
 		}
 	}
 	if len(e.strings) > fewNames {
@@ -251,7 +251,7 @@ func (n *node) restrict(values []*tree, ok bool, v *tree) error {
 	return nil
 }
 
-func (e *enumRule) add(v *tree) {
+func (e *enumRule) addValue(v *tree) {
 	e.values = append(e.values, v)
 	switch v.kind {
 	case '"':
@@ -265,39 +265,39 @@ func (e *enumRule) add(v *tree) {
 	case 'f':
 		e.no = true
 	default:
-		e.hashes = append(e.hashes, v.hash())
+		e.hashes = append(e.hashes, v.hashTree())
 	}
 }
 
-func (e *enumRule) has(v *tree) bool {
-	return slices.ContainsFunc(e.values, func(o *tree) bool { return o.hash() == v.hash() })
+func (e *enumRule) hasValue(v *tree) bool {
+	return slices.ContainsFunc(e.values, func(o *tree) bool { return o.hashTree() == v.hashTree() })
 }
 
-func (t *tree) hash() uint64 {
+func (t *tree) hashTree() uint64 {
 	s := scan{data: t.raw, trusted: 1}
-	defer s.release()
-	_, hash := s.hash(0)
+	defer s.releaseNames()
+	_, hash := s.hashValue(0)
 	return hash
 }
 
-func length(v *tree) (int, error) {
+func parseLength(v *tree) (int, error) {
 	if v.kind == '0' {
-		if n, ok := newNumber(v.raw).length(); ok {
+		if n, ok := newNumber(v.raw).asLength(); ok {
 			return n, nil
 		}
 	}
 	return 0, mustBe("a whole number, not negative", v)
 }
 
-func (n *node) stringKeyword(m member) (err error) {
+func (n *node) compileStringKeyword(m member) (err error) {
 	if n.str == nil {
 		n.str = &stringRule{minLength: -1, maxLength: -1}
 	}
 	switch m.name {
 	case "minLength":
-		n.str.minLength, err = length(m.value)
+		n.str.minLength, err = parseLength(m.value)
 	case "maxLength":
-		n.str.maxLength, err = length(m.value)
+		n.str.maxLength, err = parseLength(m.value)
 	case "pattern":
 		if m.value.kind != '"' {
 			return mustBe("a string", m.value)
@@ -308,12 +308,12 @@ func (n *node) stringKeyword(m member) (err error) {
 	return err
 }
 
-func (k *compiler) numberKeyword(n *node, m member) error {
+func (k *compiler) compileNumberKeyword(n *node, m member) error {
 	if n.num == nil {
 		n.num = new(numberRule)
 	}
 	if k.dialect == draft4 && strings.HasPrefix(m.name, "exclusive") {
-		return n.num.exclude(m)
+		return n.num.setExclusive(m)
 	}
 	if m.value.kind != '0' {
 		return mustBe("a number", m.value)
@@ -340,9 +340,9 @@ func (k *compiler) numberKeyword(n *node, m member) error {
 	return nil
 }
 
-// exclude is exclusiveMinimum or exclusiveMaximum of draft 4, which say what
-// minimum and maximum mean.
-func (r *numberRule) exclude(m member) error {
+// setExclusive sets exclusiveMinimum or exclusiveMaximum of draft 4, booleans that change the
+// meaning of minimum and maximum.
+func (r *numberRule) setExclusive(m member) error {
 	if m.value.kind != 't' && m.value.kind != 'f' {
 		return mustBe("a boolean", m.value)
 	}
@@ -354,8 +354,8 @@ func (r *numberRule) exclude(m member) error {
 	return nil
 }
 
-// complete ends a node, once all of its keywords are known.
-func (n *node) complete() error {
+// combineKeywords ends a node, once all of its keywords are known.
+func (n *node) combineKeywords() error {
 	if r := n.arr; r != nil && r.listed && r.hasBeyond {
 		r.items, r.hasItems = r.beyond, true
 	}
@@ -378,8 +378,8 @@ func (n *node) complete() error {
 	return nil
 }
 
-// compilePattern compiles an ECMA-262 regular expression as far as Go's syntax
-// goes: it has no lookaround and no references to groups.
+// compilePattern compiles an ECMA-262 regular expression as far as Go's syntax allows: Go lacks
+// lookaround and references to groups.
 func compilePattern(pattern string) (*regexp.Regexp, error) {
 	const longest = 16 << 10
 	if len(pattern) > longest {
@@ -387,7 +387,7 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(translatePattern(pattern))
 	if err != nil {
-		return nil, fmt.Errorf("%w: Go's regexp cannot run the pattern %s: %v", ErrUnsupported, quoted([]byte(pattern)), err)
+		return nil, fmt.Errorf("%w: Go's regexp cannot run the pattern %s: %v", ErrUnsupported, quoteText([]byte(pattern)), err)
 	}
 	return re, nil
 }
@@ -418,19 +418,19 @@ func translatePattern(pattern string) string {
 	return b.String()
 }
 
-// chains refuses documents in which a subschema applies itself to the same
+// checkChains refuses documents in which a subschema applies itself to the same
 // value, or too many subschemas apply each other.
-func chains(nodes map[*tree]*node) error {
+func checkChains(nodes map[*tree]*node) error {
 	heights := make(map[*node]int) // math.MaxInt while on the way
 	for _, n := range nodes {
-		if err := chain(n, heights); err != nil {
+		if err := checkChain(n, heights); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func chain(n *node, heights map[*node]int) error {
+func checkChain(n *node, heights map[*node]int) error {
 	if n == nil || n.apply == nil && (n.obj == nil || n.obj.dependent == nil) {
 		return nil
 	}
@@ -443,7 +443,7 @@ func chain(n *node, heights map[*node]int) error {
 	heights[n] = math.MaxInt
 	height := 0
 	for _, sub := range n.inPlace() {
-		if err := chain(sub, heights); err != nil {
+		if err := checkChain(sub, heights); err != nil {
 			return err
 		}
 		height = max(height, heights[sub])
@@ -455,13 +455,13 @@ func chain(n *node, heights map[*node]int) error {
 	return nil
 }
 
-// more reports whether there is more than a $ref.
-func (a *applyRule) more() bool {
+// hasMore reports whether there is more than a $ref.
+func (a *applyRule) hasMore() bool {
 	return a.hasNot || a.hasCond || a.hasAny || a.hasOne || a.all != nil || a.dynamic != nil || a.rest != nil
 }
 
-// inPlace are the subschemas that apply to the same value, but for those that
-// are found on the way to it.
+// inPlace returns the subschemas that apply to the same value, except the targets of dynamic
+// references, which depend on the path of a validation.
 func (n *node) inPlace() (all []*node) {
 	if a := n.apply; a != nil {
 		fixed := []*node{a.ref, a.not, a.cond, a.then, a.other}

@@ -5,31 +5,31 @@ import (
 	"slices"
 )
 
-// schemas compiles a list of subschemas.
-func (k *compiler) schemas(v *tree) ([]*node, error) {
+// compileSchemas compiles a list of subschemas.
+func (k *compiler) compileSchemas(v *tree) ([]*node, error) {
 	if v.kind != '[' || len(v.items) == 0 {
 		return nil, mustBe("an array of schemas, not empty", v)
 	}
 	nodes := make([]*node, len(v.items))
 	for i, item := range v.items {
 		var err error
-		if nodes[i], err = k.node(item); err != nil {
+		if nodes[i], err = k.compileNode(item); err != nil {
 			return nil, fmt.Errorf("%d: %w", i, err)
 		}
 	}
 	return nodes, nil
 }
 
-func (k *compiler) arrayKeyword(n *node, m member) (err error) {
+func (k *compiler) compileArrayKeyword(n *node, m member) (err error) {
 	if n.arr == nil {
 		n.arr = &arrayRule{minItems: -1, maxItems: -1, minContains: 1, maxContains: -1}
 	}
 	r := n.arr
 	switch m.name {
 	case "minItems":
-		r.minItems, err = length(m.value)
+		r.minItems, err = parseLength(m.value)
 	case "maxItems":
-		r.maxItems, err = length(m.value)
+		r.maxItems, err = parseLength(m.value)
 	case "uniqueItems":
 		if m.value.kind != 't' && m.value.kind != 'f' {
 			return mustBe("a boolean", m.value)
@@ -38,27 +38,27 @@ func (k *compiler) arrayKeyword(n *node, m member) (err error) {
 	case "items":
 		if m.value.kind == '[' && k.dialect < draft2020 {
 			r.listed = true
-			r.prefix, err = k.schemas(m.value)
+			r.prefix, err = k.compileSchemas(m.value)
 			break
 		}
 		r.hasItems = true
-		r.items, err = k.node(m.value)
+		r.items, err = k.compileNode(m.value)
 	case "prefixItems":
-		r.prefix, err = k.schemas(m.value)
+		r.prefix, err = k.compileSchemas(m.value)
 	case "additionalItems":
-		r.beyond, err = k.orBoolean(m.value)
+		r.beyond, err = k.compileOrBoolean(m.value)
 		r.hasBeyond = true
 	case "contains":
 		r.hasContains, r.takesContained = true, k.dialect >= draft2020
-		r.contains, err = k.node(m.value)
+		r.contains, err = k.compileNode(m.value)
 	case "minContains", "maxContains":
-		err = k.containsKeyword(r, m)
+		err = k.compileContainsKeyword(r, m)
 	}
 	return err
 }
 
-func (k *compiler) containsKeyword(r *arrayRule, m member) error {
-	bound, err := length(m.value)
+func (k *compiler) compileContainsKeyword(r *arrayRule, m member) error {
+	bound, err := parseLength(m.value)
 	if m.name == "minContains" {
 		r.minContains = bound
 	} else {
@@ -67,54 +67,54 @@ func (k *compiler) containsKeyword(r *arrayRule, m member) error {
 	return err
 }
 
-func (k *compiler) objectKeyword(n *node, m member) (err error) {
+func (k *compiler) compileObjectKeyword(n *node, m member) (err error) {
 	if n.obj == nil {
 		n.obj = &objectRule{minProperties: -1, maxProperties: -1}
 	}
 	o, v := n.obj, m.value
 	switch m.name {
 	case "minProperties":
-		o.minProperties, err = length(v)
+		o.minProperties, err = parseLength(v)
 	case "maxProperties":
-		o.maxProperties, err = length(v)
+		o.maxProperties, err = parseLength(v)
 	case "additionalProperties":
 		o.hasAdditional = true
-		o.additional, err = k.orBoolean(v)
+		o.additional, err = k.compileOrBoolean(v)
 	case "propertyNames":
 		o.hasNames = true
-		o.names, err = k.node(v)
+		o.names, err = k.compileNode(v)
 	case "properties":
-		err = k.properties(o, v)
+		err = k.compileProperties(o, v)
 	case "patternProperties":
-		err = k.patternProperties(o, v)
+		err = k.compilePatterns(o, v)
 	case "required":
-		if err = o.require(v); err == nil && k.dialect == draft4 && o.required == 0 {
+		if err = o.addRequired(v); err == nil && k.dialect == draft4 && o.required == 0 {
 			err = mustBe("an array of names, not empty", v)
 		}
 	case "dependentRequired", "dependentSchemas", "dependencies":
-		err = k.depend(o, m)
+		err = k.compileDependencies(o, m)
 	}
 	return err
 }
 
-func (k *compiler) properties(o *objectRule, v *tree) error {
+func (k *compiler) compileProperties(o *objectRule, v *tree) error {
 	if v.kind != '{' {
 		return mustBe("an object", v)
 	}
 	for _, m := range v.members {
-		n, err := k.node(m.value)
+		n, err := k.compileNode(m.value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
-		f := o.field(m.name)
+		f := o.addField(m.name)
 		f.node, f.declared = n, true
 	}
 	return nil
 }
 
-// field is the field of that name, which is added if it is new.
-func (o *objectRule) field(name string) *field {
-	i := o.find([]byte(name))
+// addField is the field of that name, which is added if it is new.
+func (o *objectRule) addField(name string) *field {
+	i := o.findField([]byte(name))
 	if i < 0 {
 		i = len(o.fields)
 		f := field{name: name, literal: string(appendText(nil, name))}
@@ -139,12 +139,12 @@ func (o *objectRule) isPlain() bool {
 	return o.patterns == nil && !o.hasNames && (!undeclared || o.additional == nil)
 }
 
-func (k *compiler) patternProperties(o *objectRule, v *tree) error {
+func (k *compiler) compilePatterns(o *objectRule, v *tree) error {
 	if v.kind != '{' {
 		return mustBe("an object", v)
 	}
 	for _, m := range v.members {
-		n, err := k.node(m.value)
+		n, err := k.compileNode(m.value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
@@ -157,8 +157,8 @@ func (k *compiler) patternProperties(o *objectRule, v *tree) error {
 	return nil
 }
 
-// texts reads an array of distinct strings.
-func texts(v *tree) ([]string, error) {
+// parseStrings reads an array of distinct strings.
+func parseStrings(v *tree) ([]string, error) {
 	if v.kind != '[' {
 		return nil, mustBe("an array of strings", v)
 	}
@@ -166,7 +166,7 @@ func texts(v *tree) ([]string, error) {
 	var names []string
 	for _, item := range v.items {
 		if item.kind != '"' || seen[item.text] {
-			return nil, fmt.Errorf("must be an array of distinct strings (got %s in it)", shown(item.raw))
+			return nil, fmt.Errorf("must be an array of distinct strings (got %s in it)", describeValue(item.raw))
 		}
 		seen[item.text] = true
 		names = append(names, item.text)
@@ -174,27 +174,27 @@ func texts(v *tree) ([]string, error) {
 	return names, nil
 }
 
-func (o *objectRule) require(v *tree) error {
-	names, err := texts(v)
+func (o *objectRule) addRequired(v *tree) error {
+	names, err := parseStrings(v)
 	for _, name := range names {
-		o.field(name).required = true
+		o.addField(name).required = true
 	}
 	o.required = len(names)
 	return err
 }
 
-// depend adds what the presence of a property demands: dependencies say it in
-// either way.
-func (k *compiler) depend(o *objectRule, m member) error {
+// compileDependencies adds the rules for objects that have a certain property. The keyword
+// dependencies holds lists of names as well as schemas.
+func (k *compiler) compileDependencies(o *objectRule, m member) error {
 	if m.value.kind != '{' {
 		return mustBe("an object", m.value)
 	}
 	for _, on := range m.value.members {
 		d, err := dependency{name: on.name}, error(nil)
 		if m.name == "dependentRequired" || m.name == "dependencies" && on.value.kind == '[' {
-			d.required, err = texts(on.value)
+			d.required, err = parseStrings(on.value)
 		} else {
-			d.node, err = k.node(on.value)
+			d.node, err = k.compileNode(on.value)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", on.name, err)
@@ -204,14 +204,14 @@ func (k *compiler) depend(o *objectRule, m member) error {
 	return nil
 }
 
-func (k *compiler) applyKeyword(n *node, m member) (err error) {
+func (k *compiler) compileApplyKeyword(n *node, m member) (err error) {
 	if n.apply == nil {
 		n.apply = new(applyRule)
 	}
 	a, v := n.apply, m.value
 	switch m.name {
 	case "$ref":
-		a.ref, err = k.ref(v)
+		a.ref, err = k.compileRef(v)
 	case "$dynamicRef", "$recursiveRef":
 		a.dynamic, err = k.dynamicRef(m)
 	case "unevaluatedItems", "unevaluatedProperties":
@@ -220,29 +220,29 @@ func (k *compiler) applyKeyword(n *node, m member) (err error) {
 		}
 		if m.name == "unevaluatedItems" {
 			a.rest.hasItems = true
-			a.rest.items, err = k.node(v)
+			a.rest.items, err = k.compileNode(v)
 		} else {
 			a.rest.hasProperties = true
-			a.rest.properties, err = k.node(v)
+			a.rest.properties, err = k.compileNode(v)
 		}
 	case "allOf":
-		a.all, err = k.schemas(v)
+		a.all, err = k.compileSchemas(v)
 	case "anyOf":
 		a.hasAny = true
-		a.any, err = k.schemas(v)
+		a.any, err = k.compileSchemas(v)
 	case "oneOf":
 		a.hasOne = true
-		a.one, err = k.schemas(v)
+		a.one, err = k.compileSchemas(v)
 	case "not":
 		a.hasNot = true
-		a.not, err = k.node(v)
+		a.not, err = k.compileNode(v)
 	case "if":
 		a.hasCond = true
-		a.cond, err = k.node(v)
+		a.cond, err = k.compileNode(v)
 	case "then":
-		a.then, err = k.node(v)
+		a.then, err = k.compileNode(v)
 	case "else":
-		a.other, err = k.node(v)
+		a.other, err = k.compileNode(v)
 	}
 	return err
 }

@@ -17,8 +17,8 @@ type decimal struct {
 	point    int64
 }
 
-// hugeExponent stands for every exponent beyond it. Numbers whose exponents
-// differ only out there compare as equal.
+// hugeExponent replaces every larger exponent. Two numbers that differ only in exponents beyond it
+// compare as equal.
 const hugeExponent = 1 << 60
 
 func parseDecimal(text []byte) decimal {
@@ -60,8 +60,8 @@ func parseExponent(text []byte) int64 {
 	return e
 }
 
-// integer reports whether the number is one mathematically: 1.0 and 1e3 are.
-func (d decimal) integer() bool {
+// isInteger reports whether the number is one mathematically: 1.0 and 1e3 are.
+func (d decimal) isInteger() bool {
 	n := len(d.digits)
 	if bytes.IndexByte(d.digits, '.') >= 0 {
 		n--
@@ -69,7 +69,7 @@ func (d decimal) integer() bool {
 	return n == 0 || int64(n) <= d.point
 }
 
-func (d decimal) compare(e decimal) int {
+func (d decimal) compareTo(e decimal) int {
 	if len(d.digits) == 0 || len(e.digits) == 0 || d.negative != e.negative {
 		return cmp.Compare(d.sign(), e.sign())
 	}
@@ -143,19 +143,19 @@ func newNumber(text []byte) *number {
 	return n
 }
 
-// compare is negative where the number in text is below n.
-func (n *number) compare(text []byte) int {
+// compareText is negative where the number in text is below n.
+func (n *number) compareText(text []byte) int {
 	if n.isSmall {
 		if v, ok := smallInt(text); ok {
 			return cmp.Compare(v, n.small)
 		}
 	}
-	return parseDecimal(text).compare(n.decimal)
+	return parseDecimal(text).compareTo(n.decimal)
 }
 
-// divides reports whether the number in text is a multiple of n. ok is false
+// dividesText reports whether the number in text is a multiple of n. ok is false
 // where that would cost too much to find out.
-func (n *number) divides(text []byte) (yes, ok bool) {
+func (n *number) dividesText(text []byte) (yes, ok bool) {
 	if n.isSmall {
 		if v, ok := smallInt(text); ok {
 			return v%n.small == 0, true
@@ -173,12 +173,12 @@ func (n *number) divides(text []byte) (yes, ok bool) {
 	return value.Quo(value, unit).IsInt(), true
 }
 
-// length is the value of a keyword such as minLength: a whole number, not
-// negative; any that is too large for an int stands for the largest.
-func (n *number) length() (int, bool) {
+// asLength returns the value of a keyword such as minLength. ok is false unless the number is a
+// whole number from 0 up. A number too large for an int becomes the largest int.
+func (n *number) asLength() (int, bool) {
 	d := n.decimal
 	switch {
-	case d.negative || !d.integer():
+	case d.negative || !d.isInteger():
 		return 0, false
 	case n.isSmall:
 		return int(min(n.small, math.MaxInt)), true

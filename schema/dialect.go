@@ -24,24 +24,25 @@ var dialects = map[string]dialect{
 	"json-schema.org/draft/2020-12/schema": draft2020,
 }
 
-// dialectOf reads $schema, whose absence means 2020-12.
+// dialectOf reads $schema. Without it, the dialect is 2020-12.
 func dialectOf(t *tree) (dialect, error) {
-	uri := t.get("$schema")
+	uri := t.getMember("$schema")
 	if uri == nil {
 		return draft2020, nil
 	}
 	if uri.kind != '"' {
-		return 0, fmt.Errorf("$schema: must be a string (got %s)", shown(uri.raw))
+		return 0, fmt.Errorf("$schema: must be a string (got %s)", describeValue(uri.raw))
 	}
 	scheme, name, _ := strings.Cut(strings.TrimSuffix(uri.text, "#"), "://")
 	if d, ok := dialects[name]; ok && (scheme == "http" || scheme == "https") {
 		return d, nil
 	}
-	return 0, fmt.Errorf("%w: JSON Schema dialect %s is not known here; use 2020-12, 2019-09, draft-07, draft-06 or draft-04", ErrUnsupported, quoted([]byte(uri.text)))
+	return 0, fmt.Errorf("%w: JSON Schema dialect %s is not known here; use 2020-12, 2019-09, draft-07, draft-06 or draft-04", ErrUnsupported, quoteText([]byte(uri.text)))
 }
 
-// knows reports whether a keyword has an effect in the dialect. What is not listed here, all know.
-func (d dialect) knows(keyword string) bool {
+// knowsKeyword reports whether a keyword has an effect in the dialect. Keywords that are missing
+// here have an effect in all dialects.
+func (d dialect) knowsKeyword(keyword string) bool {
 	switch keyword {
 	case "id":
 		return d <= draft4
@@ -72,7 +73,7 @@ func (d dialect) idKeyword() string {
 	return "$id"
 }
 
-// refAlone reports whether what stands beside a $ref counts for nothing.
+// refAlone reports whether a $ref makes its schema ignore all other keywords.
 func (d dialect) refAlone() bool { return d < draft2019 }
 
 // shape says where the subschemas of a keyword are.
@@ -84,8 +85,8 @@ const (
 	named                    // the members' values are
 )
 
-// applicator says where a keyword holds subschemas, in any dialect; 0 where it holds none.
-func applicator(keyword string) shape {
+// subschemaShape says where a keyword holds subschemas, in any dialect; 0 where it holds none.
+func subschemaShape(keyword string) shape {
 	switch keyword {
 	case "$defs", "definitions", "properties", "patternProperties", "dependencies", "dependentSchemas":
 		return named
@@ -100,9 +101,9 @@ func applicator(keyword string) shape {
 	return 0
 }
 
-// subschemas are those that the keyword m holds.
-func (m member) subschemas() []*tree {
-	shape, v := applicator(m.name), m.value
+// listSubschemas returns the subschemas that the keyword m holds.
+func (m member) listSubschemas() []*tree {
+	shape, v := subschemaShape(m.name), m.value
 	switch {
 	case v.kind == '[' && shape&listed != 0:
 		return v.items

@@ -1,12 +1,12 @@
-// Package schema turns Go types into JSON Schemas, checks raw JSON against
-// JSON Schemas, and holds the one JSON encoding that agrees with both.
+// Package schema turns Go types into JSON Schemas, checks raw JSON against JSON Schemas, and holds
+// the one JSON encoding that agrees with both.
 //
 // # From a Go type
 //
-// [For] and [Of] infer a JSON Schema 2020-12 from a type, once per type. The
-// result is deterministic (members in field order) and stays within what every
-// LLM API accepts: an object always has properties, type is never an array,
-// and $ref appears only where a type contains itself.
+// [For] and [Of] infer a JSON Schema 2020-12 from a type, once per type. The result is
+// deterministic (members in field order) and stays within what every LLM API accepts: an object
+// always has properties, type is never an array, and $ref appears only where a type contains
+// itself.
 //
 //	type In struct {
 //		State string        `json:"state" doc:"Two-letter US state code" minLength:"2" maxLength:"2"`
@@ -14,9 +14,8 @@
 //		Wait  time.Duration `json:"wait,omitzero"`
 //	}
 //
-// Names, omission and embedding follow the json tag. A field is required unless
-// it is a pointer or is tagged omitempty or omitzero. Further tags, whose
-// values are typed by the field:
+// Names, omission and embedding follow the json tag. A field is required unless it is a pointer or
+// is tagged omitempty or omitzero. Further tags, whose values are typed by the field:
 //
 //	doc, title                                        any field
 //	default, example, examples                        any field: JSON, or plain text for strings, or a,b,c for slices; examples is a JSON array
@@ -27,20 +26,17 @@
 //	minItems maxItems uniqueItems:"true"              slices, arrays
 //	header:"Region"                                   x-mcp-header: strings, integers, booleans
 //
-// On a slice or array of scalars the tags of the element's kind apply to the
-// elements.
+// On a slice or array of scalars the tags of the element's kind apply to the elements.
 //
-// The tags of other libraries are understood, so that types can move here
-// unchanged. A jsonschema tag of plain text is a description, as in
-// github.com/google/jsonschema-go, which the official Go SDK uses. A list such
-// as "required,description=Name of the city,enum=Berlin,enum=Paris" is
-// translated, as mcp-go and github.com/invopop/jsonschema read it; required
-// makes the property required, nullable allows null, and the other options are
-// doc (description), title, default, example, enum and the keywords of numbers,
-// strings and slices above. jsonschema_description is a description too. A tag
-// that says anything else, or that does not fit the field's type, is an error
-// that names the field. The tags of this package win over the same statement in
-// a jsonschema tag, so a type may carry both while two libraries use it.
+// The tags of other libraries are understood, so that types can move here unchanged. A jsonschema
+// tag of plain text is a description, as in github.com/google/jsonschema-go, which the official Go
+// SDK uses. A list such as "required,description=Name of the city,enum=Berlin,enum=Paris" is
+// translated, as mcp-go and github.com/invopop/jsonschema read it; required makes the property
+// required, nullable allows null, and the other options are doc (description), title, default,
+// example, enum and the keywords of numbers, strings and slices above. jsonschema_description is a
+// description too. A tag that says anything else, or that does not fit the field's type, is an
+// error that names the field. The tags of this package win over the same statement in a jsonschema
+// tag, so a type may carry both while two libraries use it.
 //
 // What a type becomes:
 //
@@ -57,41 +53,37 @@
 //	any, json.RawMessage, json.Marshaler any value
 //	a type with JSONSchema()             what [Describer] returns
 //
-// Members of structs embedded in T are T's own; an embedded map or
-// jsontext.Value (json:",embed") takes up further members.
+// Members of structs embedded in T are T's own; an embedded map or jsontext.Value (json:",embed")
+// takes up further members.
 //
-// Everything else (channels, functions, complex numbers, interfaces with
-// methods, other map keys, two fields of one name) is an error that names the
-// field's path: "In.Filter.Callback: func() cannot be expressed as JSON".
+// Everything else (channels, functions, complex numbers, interfaces with methods, other map keys,
+// two fields of one name) is an error that names the field's path: "In.Filter.Callback: func()
+// cannot be expressed as JSON".
 //
 // # Validation
 //
-// [Schema.Validate] checks the raw bytes, by a checker that is compiled once and
-// allocates nothing when the value is valid (but for the unevaluated keywords
-// and $dynamicRef). The bytes must also be well-formed JSON in the sense of RFC
-// 7493: valid UTF-8, no duplicate names, one value, at most [MaxDepth] levels
-// deep. Numbers are compared exactly, whatever their size; 1.0 is an integer.
-// The format keyword is an annotation, in every dialect.
+// [Schema.Validate] checks the raw bytes, by a checker that is compiled once and allocates nothing
+// when the value is valid (but for the unevaluated keywords and $dynamicRef). The bytes must also
+// be well-formed JSON in the sense of RFC 7493: valid UTF-8, no duplicate names, one value, at most
+// [MaxDepth] levels deep. Numbers are compared exactly, whatever their size; 1.0 is an integer. The
+// format keyword is an annotation, in every dialect.
 //
-// Dialects: 2020-12 (also where $schema is absent), 2019-09, draft-07,
-// draft-06 and draft-04. Any other is refused by name, and so is a $ref that
-// leaves the document: nothing is ever fetched. Both, and schemas that exceed
-// the bounds below or whose pattern Go's regexp cannot run, are reported by
-// [Compile] as errors that wrap [ErrUnsupported].
+// Dialects: 2020-12 (also where $schema is absent), 2019-09, draft-07, draft-06 and draft-04. Any
+// other is refused by name, and so is a $ref that leaves the document: nothing is ever fetched.
+// Both, and schemas that exceed the bounds below or whose pattern Go's regexp cannot run, are
+// reported by [Compile] as errors that wrap [ErrUnsupported].
 //
-// Bounds: a schema has at most [MaxSchemaBytes] bytes, [MaxDepth] levels and
-// [MaxSubschemas] subschemas; one validation costs at most [MaxSteps] steps
-// plus 4 for each byte of the value, and ends with [ErrTooComplex] there. A
-// step is one subschema applied to one value; long strings, enumerations and
-// patterns count as several. Saying why a value is refused may cost the same
-// once more.
+// Bounds: a schema has at most [MaxSchemaBytes] bytes, [MaxDepth] levels and [MaxSubschemas]
+// subschemas; one validation costs at most [MaxSteps] steps plus 4 for each byte of the value, and
+// ends with [ErrTooComplex] there. A step is one subschema applied to one value; long strings,
+// enumerations and patterns count as several. Saying why a value is refused may cost the same once
+// more.
 //
 // # Encoding
 //
-// [Decode], [Encode] and [AppendEncode] hold the options that agree with the
-// inference: case-sensitive names, [] and {} for nil slices and maps,
-// durations as strings, sorted maps. [Headers] applies MCP's x-mcp-header
-// rules, [Form] makes the flat schemas of form elicitation.
+// [Decode], [Encode] and [AppendEncode] hold the options that agree with the inference:
+// case-sensitive names, [] and {} for nil slices and maps, durations as strings, sorted maps.
+// [Headers] applies MCP's x-mcp-header rules, [Form] makes the flat schemas of form elicitation.
 //
 // A Schema never changes; everything here is safe for concurrent use.
 package schema

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// scope is a resource, as a check is in it: what its dynamic anchors stand
-// for. A nil node accepts everything.
+// scope is a resource that a check has entered, with the nodes of its dynamic anchors. A nil node
+// accepts everything.
 type scope struct{ anchors map[string]*node }
 
-// dynamicRef is a $dynamicRef or $recursiveRef. The outermost of the resources
-// that a check is in which has the anchor says what it means.
+// dynamicRef is a $dynamicRef or $recursiveRef. It refers to the anchor of the outermost resource
+// that has this anchor, among the resources that the check has entered.
 type dynamicRef struct {
 	name  string
 	node  *node // where none has it
@@ -21,7 +21,7 @@ type dynamicRef struct {
 // the reference can mean one thing only, and so does one that leads to no
 // dynamic anchor.
 func (k *compiler) dynamicRef(m member) (*dynamicRef, error) {
-	n, err := k.ref(m.value)
+	n, err := k.compileRef(m.value)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +36,8 @@ func (k *compiler) dynamicRef(m member) (*dynamicRef, error) {
 	return d, nil
 }
 
-// scope is that of a resource; nil where no reference looks for it.
-func (k *compiler) scope(r *resource) *scope {
+// scopeOf returns the scope of a resource, or nil if the document has no dynamic references.
+func (k *compiler) scopeOf(r *resource) *scope {
 	if k.scopes == nil {
 		return nil
 	}
@@ -57,30 +57,31 @@ func (k *compiler) fillScopes() {
 	}
 }
 
-// in reports whether the check is in the resource.
-func (c *check) in(s *scope) bool {
+// inScope reports whether the check is in the resource.
+func (c *check) inScope(s *scope) bool {
 	n := len(c.scopes)
 	return n > 0 && c.scopes[n-1] == s
 }
 
-// maxScopes bounds how many resources a check is in, since references whose
-// meaning is found on the way can go round in circles.
+// maxScopes bounds the resources that a check has entered, because dynamic references can form a
+// cycle that only a validation finds.
 const maxScopes = MaxDepth * 16
 
-// scoped is value in the resource that n is of.
-func (c *check) scoped(n *node, i int) int {
+// checkInScope is value in the resource that n is of.
+func (c *check) checkInScope(n *node, i int) int {
 	if len(c.scopes) == maxScopes {
 		c.steps = -1
 		return fail
 	}
 	c.scopes = append(c.scopes, n.scope)
-	end := c.value(n, i)
+	end := c.checkValue(n, i)
 	c.scopes = c.scopes[:len(c.scopes)-1]
 	return end
 }
 
-// target is what the reference means here.
-func (c *check) target(d *dynamicRef) *node {
+// resolveDynamic returns the target of a dynamic reference in the resources that the check has
+// entered.
+func (c *check) resolveDynamic(d *dynamicRef) *node {
 	if !d.fixed {
 		at := slices.IndexFunc(c.scopes, func(s *scope) bool { _, ok := s.anchors[d.name]; return ok })
 		if at >= 0 {

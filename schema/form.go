@@ -6,19 +6,17 @@ import (
 	"slices"
 )
 
-// Form is the schema of a form that a user is asked to fill in
-// (elicitation/create, requestedSchema). T is a struct of strings, numbers,
-// booleans, and slices of strings with an enum tag; any other field is an error
-// that names it. The schema has only what the specification allows there.
-func Form[T any]() (*Schema, error) { return FormOf(reflect.TypeFor[T]()) }
-
-// FormOf is [Form] for a type that is known at run time only.
-func FormOf(t reflect.Type) (*Schema, error) {
-	return cached(cacheKey{t, Options{}, true})
+// Form returns the schema of a form that a user is asked to fill in (elicitation/create,
+// requestedSchema). T is a struct of strings, numbers, booleans, and slices of strings with an enum
+// tag; any other field is an error that names it. The schema has only keywords that the
+// specification allows there.
+func Form[T any]() (*Schema, error) {
+	return cachedSchema(cacheKey{reflect.TypeFor[T](), Options{}, true})
 }
 
-// formKeywords are the keywords of a field beside those that every field can have, by its type; nil for a type that no form
-// has. Those of arrays hold where items is an enumeration.
+// formKeywords returns the keywords that a field of this type can have in a form, besides those of
+// everyField. It returns nil for a type that forms do not have. The items of an array must be an
+// enumeration.
 func formKeywords(typ string) []string {
 	switch typ {
 	case "string":
@@ -37,15 +35,15 @@ var everyField = []string{"type", "title", "description", "default"}
 
 var formFormats = []string{`"email"`, `"uri"`, `"date"`, `"date-time"`}
 
-// checkForm holds the schema of a form's type to what forms can have.
-func (g *inference) checkForm(root *object, t reflect.Type, at where) error {
-	if t.Kind() != reflect.Struct || root.typ != "object" || root.get("properties") == nil {
+// checkForm checks that a form can have the schema inferred for its type.
+func (g *inference) checkForm(root *object, t reflect.Type, at typePath) error {
+	if t.Kind() != reflect.Struct || root.typ != "object" || root.getEntry("properties") == nil {
 		return at.errorf("a form is made of a struct, not of %s", t)
 	}
-	if root.get("additionalProperties") != nil {
+	if root.getEntry("additionalProperties") != nil {
 		return at.errorf("a form cannot have an embedded map")
 	}
-	for _, p := range root.get("properties").named {
+	for _, p := range root.getEntry("properties").named {
 		if err := formField(p.object); err != nil {
 			return fmt.Errorf("%s: %w", g.fieldPaths[p.name], err)
 		}
@@ -63,14 +61,14 @@ func formField(o *object) error {
 			return fmt.Errorf("%s is not allowed in a form", e.name)
 		}
 	}
-	if format := o.get("format"); format != nil && !slices.Contains(formFormats, string(format.raw)) {
+	if format := o.getEntry("format"); format != nil && !slices.Contains(formFormats, string(format.raw)) {
 		return fmt.Errorf("format %s is not allowed in a form: only email, uri, date and date-time are", format.raw)
 	}
 	if o.typ != "array" {
 		return nil
 	}
-	items := o.get("items").object
-	if items.typ != "string" || items.get("enum") == nil && items.get("anyOf") == nil {
+	items := o.getEntry("items").object
+	if items.typ != "string" || items.getEntry("enum") == nil && items.getEntry("anyOf") == nil {
 		return fmt.Errorf("a slice in a form must be one of strings with an enum tag")
 	}
 	for _, e := range items.entries {
@@ -81,21 +79,21 @@ func formField(o *object) error {
 	return nil
 }
 
-// ApplyDefaults adds to content, a JSON object, the defaults of the schema's
-// root properties that it lacks. What it has stays as it is, byte for byte.
+// ApplyDefaults adds to content, a JSON object, the defaults of the schema's root properties that
+// it lacks. The members of content keep their bytes.
 func (s *Schema) ApplyDefaults(content []byte) ([]byte, error) {
-	t, err := parse(content)
+	t, err := parseTree(content)
 	if err != nil {
 		return nil, err
 	}
 	if t.kind != '{' {
-		return nil, &ValidationError{Issues: []Issue{{Message: fmt.Sprintf("must be an object (got %s)", shown(t.raw))}}}
+		return nil, &ValidationError{Issues: []Issue{{Message: fmt.Sprintf("must be an object (got %s)", describeValue(t.raw))}}}
 	}
 	filled := slices.Clone(t.raw[:len(t.raw)-1])
 	count := len(t.members)
 	for _, p := range s.Properties() {
 		fallback := propertyDefault(s.tree, p.Name)
-		if fallback == nil || t.get(p.Name) != nil {
+		if fallback == nil || t.getMember(p.Name) != nil {
 			continue
 		}
 		if count > 0 {
@@ -108,7 +106,7 @@ func (s *Schema) ApplyDefaults(content []byte) ([]byte, error) {
 }
 
 func propertyDefault(root *tree, name string) []byte {
-	if fallback := root.get("properties").get(name).get("default"); fallback != nil {
+	if fallback := root.getMember("properties").getMember(name).getMember("default"); fallback != nil {
 		return fallback.raw
 	}
 	return nil

@@ -36,7 +36,7 @@ func FuzzValidate(f *testing.F) {
 		if syntax != nil || errors.Is(got, ErrTooComplex) {
 			return
 		}
-		tree, err := parse(value)
+		tree, err := parseTree(value)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// wellFormed is what jsontext says, by the same bound on depth.
+// wellFormed reports whether jsontext accepts the text, with the same bound on depth.
 func wellFormed(text []byte) bool {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
 	depth := 0
@@ -78,8 +78,8 @@ func wellFormed(text []byte) bool {
 
 func onlySpace(text []byte) bool { return len(bytes.Trim(text, " \n\r\t")) == 0 }
 
-// FuzzCompile holds Compile against the library: what it accepts, the library
-// does. Neither it nor Headers may panic.
+// FuzzCompile compares Compile with the library, which must accept every schema that Compile
+// accepts. Neither Compile nor Headers may panic.
 func FuzzCompile(f *testing.F) {
 	for _, schema := range agreeSchemas {
 		f.Add([]byte(schema))

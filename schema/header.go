@@ -15,25 +15,25 @@ type Header struct {
 	Type string   // "string", "integer" or "boolean"
 }
 
-// Headers lists the parameters that a tool's input schema marks by
-// x-mcp-header, in their order. The error names the first mark that breaks the
-// rules: a name that is no HTTP token or that another property has in any case,
-// a type other than string, integer and boolean, or a place that is not reached
-// through properties alone. Then the whole tool definition is invalid.
+// Headers lists the parameters that a tool's input schema marks by x-mcp-header, in their order.
+// The error names the first mark that breaks the rules: a name that is not an HTTP token or that
+// another property has in any case, a type other than string, integer and boolean, or a place that
+// cannot be reached through properties alone. Such an error makes the whole tool definition
+// invalid.
 func Headers(raw json.RawMessage) ([]Header, error) {
-	root, err := parse(raw)
+	root, err := parseTree(raw)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	return root.headers()
+	return root.listHeaders()
 }
 
 // Headers is the function [Headers] for this schema.
-func (s *Schema) Headers() ([]Header, error) { return s.tree.headers() }
+func (s *Schema) Headers() ([]Header, error) { return s.tree.listHeaders() }
 
-func (t *tree) headers() ([]Header, error) {
+func (t *tree) listHeaders() ([]Header, error) {
 	w := &headerWalk{taken: make(map[string]string)}
-	if err := w.reachable(t, nil); err != nil {
+	if err := w.walkReachable(t, nil); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return w.headers, nil
@@ -46,25 +46,25 @@ type headerWalk struct {
 	taken   map[string]string // lower-case name → where
 }
 
-// reachable looks at a schema that is reached through properties alone.
-func (w *headerWalk) reachable(t *tree, path []string) error {
+// walkReachable looks at a schema that is reached through properties alone.
+func (w *headerWalk) walkReachable(t *tree, path []string) error {
 	if t.kind != '{' {
 		return nil
 	}
 	for _, m := range t.members {
 		switch {
 		case m.name == headerKeyword:
-			if err := w.mark(t, m.value, path); err != nil {
+			if err := w.addHeader(t, m.value, path); err != nil {
 				return fmt.Errorf("%s of %s: %w", headerKeyword, pathName(path), err)
 			}
 		case m.name == "properties" && m.value.kind == '{':
 			for _, p := range m.value.members {
-				if err := w.reachable(p.value, append(path[:len(path):len(path)], p.name)); err != nil {
+				if err := w.walkReachable(p.value, append(path[:len(path):len(path)], p.name)); err != nil {
 					return err
 				}
 			}
-		case applicator(m.name) != 0:
-			if hidden(m) {
+		case subschemaShape(m.name) != 0:
+			if hidesHeader(m) {
 				return fmt.Errorf("%s below %s of %s: only properties that are reached through properties alone can be headers", headerKeyword, m.name, pathName(path))
 			}
 		}
@@ -72,17 +72,17 @@ func (w *headerWalk) reachable(t *tree, path []string) error {
 	return nil
 }
 
-func pathName(path []string) string { return quoted([]byte(strings.Join(path, "."))) }
+func pathName(path []string) string { return quoteText([]byte(strings.Join(path, "."))) }
 
-func (w *headerWalk) mark(t, name *tree, path []string) error {
+func (w *headerWalk) addHeader(t, name *tree, path []string) error {
 	if len(path) == 0 {
 		return fmt.Errorf("the arguments themselves cannot be a header")
 	}
 	if name.kind != '"' || !isToken(name.text) {
-		return fmt.Errorf("%s is not an HTTP field name", clip(string(name.raw)))
+		return fmt.Errorf("%s is not an HTTP field name", clipText(string(name.raw)))
 	}
 	kind := ""
-	if typ := t.get("type"); typ != nil {
+	if typ := t.getMember("type"); typ != nil {
 		kind = typ.text
 	}
 	if kind != "string" && kind != "integer" && kind != "boolean" {
@@ -97,10 +97,10 @@ func (w *headerWalk) mark(t, name *tree, path []string) error {
 	return nil
 }
 
-// hidden reports whether there is a mark in the subschemas of a keyword.
-func hidden(m member) bool {
-	for _, sub := range m.subschemas() {
-		if sub.get(headerKeyword) != nil || slices.ContainsFunc(sub.members, hidden) {
+// hidesHeader reports whether there is a mark in the subschemas of a keyword.
+func hidesHeader(m member) bool {
+	for _, sub := range m.listSubschemas() {
+		if sub.getMember(headerKeyword) != nil || slices.ContainsFunc(sub.members, hidesHeader) {
 			return true
 		}
 	}

@@ -16,10 +16,10 @@ import (
 
 // Options say how a type's schema is inferred. The zero value is for input.
 type Options struct {
-	// Output infers the schema of what [Encode] writes, rather than of what
-	// [Decode] reads. Objects are left open for members that a later version
-	// adds, and the null that a nil pointer in a field, an item or a map becomes
-	// is allowed (anyOf). At the root, a nil pointer does not match.
+	// Output selects the schema of the values that [Encode] writes; otherwise it is the schema of
+	// the values that [Decode] reads. Objects stay open for members that a later version adds. Null
+	// is allowed (anyOf) where a nil pointer in a field, an item or a map becomes null. At the
+	// root, a nil pointer does not match.
 	Output bool
 }
 
@@ -42,7 +42,7 @@ func Of(t reflect.Type, opts ...Options) (*Schema, error) {
 	if len(opts) > 0 {
 		o = opts[0]
 	}
-	return cached(cacheKey{t, o, false})
+	return cachedSchema(cacheKey{t, o, false})
 }
 
 type cacheKey struct {
@@ -58,11 +58,11 @@ type inferred struct {
 
 var cache sync.Map // cacheKey → func() inferred
 
-func cached(key cacheKey) (*Schema, error) {
+func cachedSchema(key cacheKey) (*Schema, error) {
 	once, ok := cache.Load(key)
 	if !ok {
 		once, _ = cache.LoadOrStore(key, sync.OnceValue(func() inferred {
-			s, err := infer(key)
+			s, err := inferSchema(key)
 			return inferred{s, err}
 		}))
 	}
@@ -70,7 +70,7 @@ func cached(key cacheKey) (*Schema, error) {
 	return r.schema, r.err
 }
 
-func infer(key cacheKey) (*Schema, error) {
+func inferSchema(key cacheKey) (*Schema, error) {
 	t := deref(key.typ)
 	g := &inference{
 		options: key.options, form: key.form,
@@ -78,8 +78,8 @@ func infer(key cacheKey) (*Schema, error) {
 		fieldPaths: make(map[string]string),
 	}
 	g.findRecursive(t, nil, make(map[reflect.Type]bool))
-	at := where{path: rootName(t), root: true, reachable: true}
-	root, err := g.schema(t, at)
+	at := typePath{path: rootName(t), root: true, reachable: true}
+	root, err := g.schemaOf(t, at)
 	if err == nil && key.form {
 		err = g.checkForm(root, t, at)
 	}
@@ -87,9 +87,9 @@ func infer(key cacheKey) (*Schema, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	if len(g.definitions) > 0 {
-		root.set("$defs", entry{named: g.definitions})
+		root.setEntry("$defs", entry{named: g.definitions})
 	}
-	s, err := compile(root.append(nil))
+	s, err := compile(root.appendJSON(nil))
 	if err != nil {
 		return nil, fmt.Errorf("schema: %s: %w", at.path, err)
 	}
@@ -122,20 +122,20 @@ type inference struct {
 	count       int
 }
 
-// where is the place in the root type that is being looked at.
-type where struct {
+// typePath is the place in the root type that is being looked at.
+type typePath struct {
 	path      string // "In.Filter.Callback"
 	root      bool
 	reachable bool // through properties alone, as x-mcp-header has to be
 }
 
-func (w where) field(name string) where {
-	return where{path: w.path + "." + name, reachable: w.reachable}
+func (w typePath) fieldPath(name string) typePath {
+	return typePath{path: w.path + "." + name, reachable: w.reachable}
 }
 
-func (w where) below(suffix string) where { return where{path: w.path + suffix} }
+func (w typePath) elementPath(suffix string) typePath { return typePath{path: w.path + suffix} }
 
-func (w where) errorf(format string, args ...any) error {
+func (w typePath) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{w.path}, args...)...)
 }
 
@@ -165,9 +165,9 @@ func implements(t reflect.Type, any []reflect.Type) bool {
 	return false
 }
 
-// opaque reports whether methods say what the JSON is, so that nothing can be
-// inferred from t's kind; text that they say it is a string.
-func (g *inference) opaque(t reflect.Type) (opaque, text bool) {
+// isOpaque reports whether methods of t write or read its JSON, so that nothing can be inferred
+// from its kind. text reports whether they write or read text, which becomes a string.
+func (g *inference) isOpaque(t reflect.Type) (opaque, text bool) {
 	own, texts := unmarshalers, textReaders
 	if g.options.Output {
 		own, texts = marshalers, textMarshalers
@@ -179,8 +179,8 @@ func (g *inference) opaque(t reflect.Type) (opaque, text bool) {
 	return text, text
 }
 
-// schema is the schema of t, at a place.
-func (g *inference) schema(t reflect.Type, at where) (*object, error) {
+// schemaOf is the schema of t, at a place.
+func (g *inference) schemaOf(t reflect.Type, at typePath) (*object, error) {
 	if g.count++; g.count > MaxSubschemas {
 		return nil, at.errorf("the schema has more than %d subschemas", MaxSubschemas)
 	}
@@ -188,48 +188,48 @@ func (g *inference) schema(t reflect.Type, at where) (*object, error) {
 		return refTo(name), nil
 	}
 	if g.recursive[t] {
-		return g.definition(t, at)
+		return g.addDefinition(t, at)
 	}
-	return g.inline(t, at)
+	return g.inlineSchema(t, at)
 }
 
-func (g *inference) inline(t reflect.Type, at where) (*object, error) {
+func (g *inference) inlineSchema(t reflect.Type, at typePath) (*object, error) {
 	switch {
 	case t.Kind() == reflect.Pointer: // before its methods, which are the element's
-		return g.pointer(t, at)
+		return g.pointerSchema(t, at)
 	case implements(t, []reflect.Type{describerType}):
-		return described(t, at)
+		return describedSchema(t, at)
 	case t == timeType:
-		return typed("string").with("format", `"date-time"`), nil
+		return typedObject("string").withRaw("format", `"date-time"`), nil
 	case t == durationType:
-		return typed("string"), nil
+		return typedObject("string"), nil
 	case t == rawType || t == valueType:
 		return new(object), nil
 	case t == numberType:
 		return nil, at.errorf("json.Number is a string to the decoder; use a number, or json.RawMessage for any value")
 	}
-	switch opaque, text := g.opaque(t); {
+	switch opaque, text := g.isOpaque(t); {
 	case text:
-		return typed("string"), nil
+		return typedObject("string"), nil
 	case opaque:
 		return new(object), nil
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return typed("string"), nil
+		return typedObject("string"), nil
 	case reflect.Bool:
-		return typed("boolean"), nil
+		return typedObject("boolean"), nil
 	case reflect.Float32, reflect.Float64:
-		return typed("number"), nil
+		return typedObject("number"), nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return g.integer(t), nil
+		return g.integerSchema(t), nil
 	case reflect.Slice, reflect.Array:
-		return g.array(t, at)
+		return g.arraySchema(t, at)
 	case reflect.Map:
-		return g.mapping(t, at)
+		return g.mapSchema(t, at)
 	case reflect.Struct:
-		return g.structure(t, at)
+		return g.structSchema(t, at)
 	case reflect.Interface:
 		if t.NumMethod() == 0 {
 			return new(object), nil
@@ -239,9 +239,9 @@ func (g *inference) inline(t reflect.Type, at where) (*object, error) {
 	return nil, at.errorf("%s cannot be expressed as JSON", t)
 }
 
-func described(t reflect.Type, at where) (*object, error) {
+func describedSchema(t reflect.Type, at typePath) (*object, error) {
 	raw := reflect.New(t).Interface().(Describer).JSONSchema()
-	tree, err := parse(raw)
+	tree, err := parseTree(raw)
 	if err != nil {
 		return nil, at.errorf("JSONSchema of %s: %w", t, err)
 	}
@@ -259,92 +259,92 @@ func described(t reflect.Type, at where) (*object, error) {
 		case "type":
 			o.typ = m.value.text
 		}
-		o.set(m.name, entry{raw: m.value.raw})
+		o.setEntry(m.name, entry{raw: m.value.raw})
 	}
 	return o, nil
 }
 
-// integer bounds the type to its width. 64 bits are beyond what JSON numbers
-// safely carry; there the sign is all that is said.
-func (g *inference) integer(t reflect.Type) *object {
-	o, bits := typed("integer"), t.Bits()
+// integerSchema bounds an integer to the width of its type. JSON numbers do not carry 64 bits
+// safely, so a 64-bit type gets only the bound of its sign.
+func (g *inference) integerSchema(t reflect.Type) *object {
+	o, bits := typedObject("integer"), t.Bits()
 	if t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uintptr {
-		o.with("minimum", "0")
+		o.withRaw("minimum", "0")
 		if bits < 64 && t.Kind() != reflect.Uint && !(g.form && bits == 32) {
-			o.with("maximum", strconv.FormatUint(1<<bits-1, 10))
+			o.withRaw("maximum", strconv.FormatUint(1<<bits-1, 10))
 		}
 		return o
 	}
 	if bits < 64 && t.Kind() != reflect.Int && !(g.form && bits == 32) {
-		o.with("minimum", strconv.FormatInt(-1<<(bits-1), 10))
-		o.with("maximum", strconv.FormatInt(1<<(bits-1)-1, 10))
+		o.withRaw("minimum", strconv.FormatInt(-1<<(bits-1), 10))
+		o.withRaw("maximum", strconv.FormatInt(1<<(bits-1)-1, 10))
 	}
 	return o
 }
 
-// pointer is a pointer that is not a field: an item, a map's value.
-func (g *inference) pointer(t reflect.Type, at where) (*object, error) {
-	o, err := g.schema(t.Elem(), at)
+// pointerSchema is a pointer that is not a field: an item, a map's value.
+func (g *inference) pointerSchema(t reflect.Type, at typePath) (*object, error) {
+	o, err := g.schemaOf(t.Elem(), at)
 	if err != nil || !g.options.Output {
 		return o, err
 	}
-	return nullable(o), nil
+	return nullableSchema(o), nil
 }
 
-func nullable(o *object) *object {
+func nullableSchema(o *object) *object {
 	if len(o.entries) == 0 {
 		return o // any value, null included
 	}
 	n := new(object)
 	for _, name := range []string{"title", "description"} {
-		if e := o.get(name); e != nil {
-			n.set(name, *e)
-			o.remove(name)
+		if e := o.getEntry(name); e != nil {
+			n.setEntry(name, *e)
+			o.removeEntry(name)
 		}
 	}
-	return n.put("anyOf", entry{list: []*object{o, typed("null")}})
+	return n.withEntry("anyOf", entry{list: []*object{o, typedObject("null")}})
 }
 
-func (g *inference) array(t reflect.Type, at where) (*object, error) {
+func (g *inference) arraySchema(t reflect.Type, at typePath) (*object, error) {
 	if t.Elem().Kind() == reflect.Uint8 && t.Elem().PkgPath() == "" {
-		return typed("string").with("contentEncoding", `"base64"`), nil
+		return typedObject("string").withRaw("contentEncoding", `"base64"`), nil
 	}
-	items, err := g.schema(t.Elem(), at.below("[]"))
+	items, err := g.schemaOf(t.Elem(), at.elementPath("[]"))
 	if err != nil {
 		return nil, err
 	}
-	o := typed("array").put("items", entry{object: items})
+	o := typedObject("array").withEntry("items", entry{object: items})
 	if t.Kind() == reflect.Array {
 		n := strconv.Itoa(t.Len())
-		o.with("minItems", n).with("maxItems", n)
+		o.withRaw("minItems", n).withRaw("maxItems", n)
 	}
 	return o, nil
 }
 
-func (g *inference) mapping(t reflect.Type, at where) (*object, error) {
-	_, text := g.opaque(t.Key())
+func (g *inference) mapSchema(t reflect.Type, at typePath) (*object, error) {
+	_, text := g.isOpaque(t.Key())
 	if kind := t.Key().Kind(); kind != reflect.String && !text && (kind < reflect.Int || kind > reflect.Uintptr) {
 		return nil, at.errorf("%s cannot be expressed as JSON: its keys are neither strings nor integers", t)
 	}
-	values, err := g.schema(t.Elem(), at.below("[]"))
+	values, err := g.schemaOf(t.Elem(), at.elementPath("[]"))
 	if err != nil {
 		return nil, err
 	}
-	o := typed("object").put("properties", entry{named: []namedSchema{}})
-	return o.put("additionalProperties", entry{object: values}), nil
+	o := typedObject("object").withEntry("properties", entry{named: []namedSchema{}})
+	return o.withEntry("additionalProperties", entry{object: values}), nil
 }
 
-// definition puts a type that contains itself under $defs. At the root, the
+// addDefinition puts a type that contains itself under $defs. At the root, the
 // schema is written out once more, because a root has to show its type.
-func (g *inference) definition(t reflect.Type, at where) (*object, error) {
+func (g *inference) addDefinition(t reflect.Type, at typePath) (*object, error) {
 	name := defName(t)
-	for i := 2; g.taken(name); i++ {
+	for i := 2; g.hasDefinition(name); i++ {
 		name = defName(t) + strconv.Itoa(i)
 	}
 	g.defs[t] = name
 	index := len(g.definitions)
 	g.definitions = append(g.definitions, namedSchema{name: name})
-	o, err := g.inline(t, where{path: at.path})
+	o, err := g.inlineSchema(t, typePath{path: at.path})
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +355,7 @@ func (g *inference) definition(t reflect.Type, at where) (*object, error) {
 	return refTo(name), nil
 }
 
-func (g *inference) taken(name string) bool {
+func (g *inference) hasDefinition(name string) bool {
 	for _, d := range g.definitions {
 		if d.name == name {
 			return true
@@ -364,7 +364,7 @@ func (g *inference) taken(name string) bool {
 	return false
 }
 
-// defName is the type's name, without what a $ref would have to escape.
+// defName returns the type's name, without characters that a $ref would have to escape.
 func defName(t reflect.Type) string {
 	name := []rune(t.Name())
 	for i, r := range name {
@@ -376,17 +376,17 @@ func defName(t reflect.Type) string {
 }
 
 func refTo(name string) *object {
-	return new(object).with("$ref", strconv.Quote("#/$defs/"+name))
+	return new(object).withRaw("$ref", strconv.Quote("#/$defs/"+name))
 }
 
-// findRecursive marks a type on each cycle, so that writing the others out
-// comes to an end. open are the named types that t is inside of.
+// findRecursive marks a type on each cycle of types, so that writing out the other types
+// terminates. open holds the named types that contain t.
 func (g *inference) findRecursive(t reflect.Type, open []reflect.Type, done map[reflect.Type]bool) {
 	if slices.Contains(open, t) {
 		g.recursive[t] = true
 		return
 	}
-	opaque, _ := g.opaque(t)
+	opaque, _ := g.isOpaque(t)
 	if done[t] || opaque || t == timeType || implements(t, []reflect.Type{describerType}) {
 		return
 	}

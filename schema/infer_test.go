@@ -200,7 +200,7 @@ func TestTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, m := range newTree(t, string(s.JSON())).get("properties").members {
+	for i, m := range newTree(t, string(s.JSON())).getMember("properties").members {
 		if got := fmt.Sprintf("%q:%s", m.name, m.value.raw); got != want[i] {
 			t.Errorf(" got %s\nwant %s", got, want[i])
 		}
@@ -356,8 +356,8 @@ type everything struct {
 	Free  free               `json:"free"`
 }
 
-// What every LLM API accepts: objects have properties, no type is an array, and
-// a $ref is to a type that contains itself.
+// Every LLM API accepts these schemas: objects have properties, the type is never an array, and a
+// $ref refers to a type that contains itself.
 func TestProviderSafe(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[everything](), reflect.TypeFor[embedding](), reflect.TypeFor[map[string]tree1]()} {
 		s, err := Of(typ)
@@ -371,21 +371,21 @@ func TestProviderSafe(t *testing.T) {
 		}
 		var walk func(t *testing.T, x *tree)
 		walk = func(t *testing.T, x *tree) {
-			if kind := x.get("type"); kind != nil {
+			if kind := x.getMember("type"); kind != nil {
 				if kind.kind != '"' {
 					t.Errorf("%s: the type is an array", x.raw)
 				}
-				if kind.text == "object" && x.get("properties") == nil {
+				if kind.text == "object" && x.getMember("properties") == nil {
 					t.Errorf("%s: no properties", x.raw)
 				}
 			}
-			if ref := x.get("$ref"); ref != nil {
+			if ref := x.getMember("$ref"); ref != nil {
 				if target := references.targets[ref]; !strings.Contains(string(target.raw), string(ref.raw)) {
 					t.Errorf("%s is not recursive", ref.raw)
 				}
 			}
 			for _, word := range []string{"anyOf", "oneOf", "allOf", "not"} {
-				if x.get(word) != nil {
+				if x.getMember(word) != nil {
 					t.Errorf("%s: %s", x.raw, word)
 				}
 			}
@@ -400,8 +400,7 @@ func TestProviderSafe(t *testing.T) {
 	}
 }
 
-// What Encode writes matches the output schema, also of zero values, and can be
-// decoded again.
+// The encodings of values, also of zero values, match the output schema and can be decoded again.
 func TestOutputMatches(t *testing.T) {
 	one := 1
 	full := everything{
@@ -461,7 +460,7 @@ func TestInferredOnce(t *testing.T) {
 	}
 }
 
-// A struct of structs whose written-out form grows without bound is refused.
+// A struct of structs is refused if its written-out form grows without bound.
 func TestInferenceIsBounded(t *testing.T) {
 	typ := reflect.TypeFor[struct{ X int }]()
 	for range 20 {

@@ -2,8 +2,9 @@ package schema
 
 import "math/big"
 
-// plainIntegers rewrites numbers such as 5.0 and 1e3, which are integers in JSON Schema 2020-12 and which models send, as
-// 5 and 1000, which is how the decoder wants them. changed is false where there are none.
+// plainIntegers rewrites numbers such as 5.0 and 1e3 as 5 and 1000. Models send such numbers, JSON
+// Schema 2020-12 calls them integers, but the decoder refuses them. changed is false if the data
+// has no such numbers.
 func plainIntegers(data []byte) (out []byte, changed bool) {
 	for pos := 0; pos < len(data); {
 		switch c := data[pos]; {
@@ -44,7 +45,7 @@ func numberEnd(data []byte, pos int) int {
 	return pos
 }
 
-// plainInteger bounds what it looks at: longer numbers fit no Go integer.
+// plainInteger rewrites one number. It skips long numbers, because they fit no Go integer.
 func plainInteger(number []byte) (plain []byte, changed bool) {
 	const longest, widest = 32, 2 // characters of a number, and of its exponent
 	fraction, exponent := false, 0

@@ -16,9 +16,9 @@ type ValidationError struct {
 
 // Issue is one fault of a value.
 type Issue struct {
-	// Path is the JSON pointer (RFC 6901) of what is at fault, "" for the whole.
+	// Path is the JSON pointer (RFC 6901) of the faulty value, "" for the whole.
 	Path string
-	// Message says what is wrong: "must be at least 1 (got 0)".
+	// Message describes the fault, for example "must be at least 1 (got 0)".
 	Message string
 
 	fault fault
@@ -60,8 +60,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("malformed JSON at byte %d: %s", e.Offset, e.Message)
 }
 
-// err is the error of a scan that has failed.
-func (s *scan) err() error {
+// syntaxError is the error of a scan that has failed.
+func (s *scan) syntaxError() error {
 	return &SyntaxError{Offset: s.errAt, Message: s.syntax}
 }
 
@@ -81,26 +81,26 @@ type explanation struct {
 	issues   []Issue
 	more     bool
 	optional bool   // the property that was entered last is
-	subject  string // what the message is about, if not the value itself
+	subject  string // the subject of the message, if not the value itself
 }
 
-func (x *explanation) enter(name string) { x.path = append(x.path, name) }
-func (x *explanation) leave()            { x.path = x.path[:len(x.path)-1] }
+func (x *explanation) enterPath(name string) { x.path = append(x.path, name) }
+func (x *explanation) leavePath()            { x.path = x.path[:len(x.path)-1] }
 
 var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// full reports whether further issues would only be counted as more.
-func (x *explanation) full() bool { return x != nil && x.more }
+// isFull reports whether further issues would only be counted as more.
+func (x *explanation) isFull() bool { return x != nil && x.more }
 
-func (x *explanation) add(f fault, format string, args ...any) {
+func (x *explanation) addIssue(f fault, format string, args ...any) {
 	if len(x.issues) == MaxIssues {
 		x.more = true
 		return
 	}
-	x.append(Issue{Path: x.pointer(), Message: x.subject + fmt.Sprintf(format, args...), fault: f, level: len(x.path)})
+	x.appendIssue(Issue{Path: x.jsonPointer(), Message: x.subject + fmt.Sprintf(format, args...), fault: f, level: len(x.path)})
 }
 
-func (x *explanation) append(issue Issue) {
+func (x *explanation) appendIssue(issue Issue) {
 	switch {
 	case len(x.issues) == MaxIssues:
 		x.more = true
@@ -109,19 +109,19 @@ func (x *explanation) append(issue Issue) {
 	}
 }
 
-func (x *explanation) wrongType(want kinds, got []byte) {
+func (x *explanation) addWrongType(want kinds, got []byte) {
 	hint := ""
 	if got[0] == 'n' && x.optional {
 		hint = "; leave the property out instead"
 	}
-	x.add(faultType, "must be %s (got %s%s)", want, shown(got), hint)
+	x.addIssue(faultType, "must be %s (got %s%s)", want, describeValue(got), hint)
 }
 
-func (x *explanation) notMember(e *enumRule, got []byte) {
-	x.add(faultValue, "must be %s (got %s)", e, shown(got))
+func (x *explanation) addNotInEnum(e *enumRule, got []byte) {
+	x.addIssue(faultValue, "must be %s (got %s)", e, describeValue(got))
 }
 
-func (x *explanation) unknown(o *objectRule, name string) {
+func (x *explanation) addUnknown(o *objectRule, name string) {
 	var known []string
 	for _, f := range o.fields {
 		if f.declared {
@@ -129,28 +129,28 @@ func (x *explanation) unknown(o *objectRule, name string) {
 		}
 	}
 	hint := ""
-	if close := closest(name, known); close != "" {
-		hint = fmt.Sprintf("; did you mean %s?", quoted([]byte(close)))
+	if close := closestName(name, known); close != "" {
+		hint = fmt.Sprintf("; did you mean %s?", quoteText([]byte(close)))
 	} else if len(known) > 0 && len(known) <= 10 {
-		hint = "; known are " + list(known, "and")
+		hint = "; known are " + joinWords(known, "and")
 	}
-	x.leave()
-	x.add(faultOther, "unknown property %s%s", quoted([]byte(name)), hint)
-	x.enter(name)
+	x.leavePath()
+	x.addIssue(faultOther, "unknown property %s%s", quoteText([]byte(name)), hint)
+	x.enterPath(name)
 }
 
-// noAlternative says why none of several schemas, whose failures are given,
-// accepts the value got.
-func (x *explanation) noAlternative(failures []*explanation, got []byte) {
+// addNoAlternative explains why none of several schemas accepts the value got. failures holds the
+// explanation of each.
+func (x *explanation) addNoAlternative(failures []*explanation, got []byte) {
 	var viable []*explanation
 	for _, f := range failures {
-		if !f.other() {
+		if !f.meansOther() {
 			viable = append(viable, f)
 		}
 	}
 	if len(viable) == 1 {
 		for _, issue := range viable[0].issues {
-			x.append(issue)
+			x.appendIssue(issue)
 		}
 		return
 	}
@@ -164,27 +164,27 @@ func (x *explanation) noAlternative(failures []*explanation, got []byte) {
 			break
 		}
 		reason := f.issues[0]
-		reason.Path = strings.TrimPrefix(reason.Path, x.pointer())
+		reason.Path = strings.TrimPrefix(reason.Path, x.jsonPointer())
 		if text := reason.String(); !slices.Contains(reasons, text) {
 			reasons = append(reasons, text)
 		}
 	}
 	if len(reasons) == 0 {
-		x.add(faultOther, "must match one of the alternatives (got %s)", shown(got))
+		x.addIssue(faultOther, "must match one of the alternatives (got %s)", describeValue(got))
 		return
 	}
-	x.add(faultOther, "must match one of %d alternatives: %s", len(failures), strings.Join(reasons, ", or "))
+	x.addIssue(faultOther, "must match one of %d alternatives: %s", len(failures), strings.Join(reasons, ", or "))
 }
 
-// other reports whether the failure shows that another alternative was meant:
+// meansOther reports whether the failure shows that another alternative was meant:
 // the value's own type, or a constant in it, is not this one's.
-func (x *explanation) other() bool {
+func (x *explanation) meansOther() bool {
 	return slices.ContainsFunc(x.issues, func(i Issue) bool {
 		return i.fault == faultType && i.level == x.base || i.fault == faultValue && i.level <= x.base+1
 	})
 }
 
-func (x *explanation) pointer() string {
+func (x *explanation) jsonPointer() string {
 	var path strings.Builder
 	for _, name := range x.path {
 		path.WriteByte('/')

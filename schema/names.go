@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"sync"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // names remembers the member names of the objects that a scan is inside of, as
@@ -20,14 +20,14 @@ var namesPool = sync.Pool{New: func() any { return new(names) }}
 // mark is a point in the stack to which forget returns.
 type mark struct{ names, text int }
 
-func (s *scan) borrow() {
+func (s *scan) borrowNames() {
 	if s.names == nil {
 		s.names = namesPool.Get().(*names)
 	}
 }
 
-// release gives the memory back. The scan can go on and borrow anew.
-func (s *scan) release() {
+// releaseNames returns the memory to the pool. The scan can borrow memory again.
+func (s *scan) releaseNames() {
 	const keep = 64 << 10 // larger ones are left to the garbage collector
 	if s.names == nil {
 		return
@@ -40,7 +40,7 @@ func (s *scan) release() {
 	s.names = nil
 }
 
-func (s *scan) mark() mark {
+func (s *scan) markNames() mark {
 	if s.names == nil {
 		return mark{}
 	}
@@ -51,10 +51,10 @@ func (s *scan) mark() mark {
 // come. The names of larger objects are sorted when the object ends.
 const fewNames = 16
 
-// remember adds a name of the object that began at m, and reports false when
+// addName adds a name of the object that began at m, and reports false when
 // it finds that the object has it already.
-func (s *scan) remember(m mark, name []byte) bool {
-	s.borrow()
+func (s *scan) addName(m mark, name []byte) bool {
+	s.borrowNames()
 	if mine := s.names.stack[m.names:]; len(mine) < fewNames {
 		for _, other := range mine {
 			if bytes.Equal(other, name) {
@@ -66,9 +66,9 @@ func (s *scan) remember(m mark, name []byte) bool {
 	return true
 }
 
-// forget ends the object that began at m, and reports false when its names
+// endObject ends the object that began at m, and reports false when its names
 // turn out to hold duplicates.
-func (s *scan) forget(m mark) bool {
+func (s *scan) endObject(m mark) bool {
 	if s.names == nil {
 		return true
 	}
@@ -85,33 +85,8 @@ func (s *scan) forget(m mark) bool {
 	return unique
 }
 
-// appendUnescaped decodes the inside of a well-formed string literal.
-func appendUnescaped(dst, text []byte) []byte {
-	s := scan{data: text}
-	for i := 0; i < len(text); {
-		if text[i] != '\\' {
-			j := bytes.IndexByte(text[i:], '\\')
-			if j < 0 {
-				return append(dst, text[i:]...)
-			}
-			dst = append(dst, text[i:i+j]...)
-			i += j
-			continue
-		}
-		switch b := text[i+1]; b {
-		case 'u':
-			r := s.hex(i + 2)
-			if i += 6; utf16.IsSurrogate(r) {
-				r = utf16.DecodeRune(r, s.hex(i+2))
-				i += 6
-			}
-			dst = utf8.AppendRune(dst, r)
-		default:
-			dst = append(dst, unescaped[b])
-			i += 2
-		}
-	}
+// appendUnescaped decodes a well-formed string literal with its quotes.
+func appendUnescaped(dst, literal []byte) []byte {
+	dst, _ = jsontext.AppendUnquote(dst, literal) // the error reports malformed literals only
 	return dst
 }
-
-var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

@@ -15,7 +15,7 @@ type node struct {
 	arr    *arrayRule
 	obj    *objectRule
 	apply  *applyRule
-	direct *node  // stands for this one, which is nothing but a $ref
+	direct *node  // the target, if the node is only a $ref
 	scope  *scope // of its resource, where the way to a reference counts
 }
 
@@ -42,7 +42,7 @@ var kindAt = [256]kinds{
 	'5': isNumber, '6': isNumber, '7': isNumber, '8': isNumber, '9': isNumber,
 }
 
-// A count of -1 is no bound.
+// Counts are -1 if the schema sets no bound.
 
 type stringRule struct {
 	minLength, maxLength int
@@ -65,7 +65,7 @@ type arrayRule struct {
 	listed, hasBeyond        bool
 	contains                 *node
 	hasContains              bool
-	takesContained           bool // what contains accepts is evaluated
+	takesContained           bool // items that contains accepts count as evaluated
 	minContains, maxContains int
 }
 
@@ -97,14 +97,14 @@ type patternField struct {
 	node    *node
 }
 
-// dependency is what a property demands where it is present.
+// dependency holds the rules for objects that have a certain property.
 type dependency struct {
 	name     string
 	required []string
 	node     *node
 }
 
-// applyRule holds what applies further subschemas to the same value.
+// applyRule holds the keywords that apply further subschemas to the same value.
 type applyRule struct {
 	ref               *node
 	all, any, one     []*node
@@ -119,8 +119,8 @@ type applyRule struct {
 // fewFields is how many fields are compared one by one.
 const fewFields = 12
 
-// find is the index of the field of that name, or -1.
-func (o *objectRule) find(name []byte) int {
+// findField is the index of the field of that name, or -1.
+func (o *objectRule) findField(name []byte) int {
 	if o.byName != nil {
 		if i, ok := o.byName[string(name)]; ok {
 			return i
@@ -135,7 +135,7 @@ func (o *objectRule) find(name []byte) int {
 	return -1
 }
 
-// enumRule holds the values of enum, or the one of const.
+// enumRule holds the values of enum or the single value of const.
 type enumRule struct {
 	values   []*tree // as written, for messages
 	strings  [][]byte

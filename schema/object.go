@@ -26,19 +26,19 @@ type namedSchema struct {
 	object *object
 }
 
-func typed(name string) *object {
-	return (&object{typ: name}).with("type", `"`+name+`"`)
+func typedObject(name string) *object {
+	return (&object{typ: name}).withRaw("type", `"`+name+`"`)
 }
 
-// with sets a member to JSON text.
-func (o *object) with(name, raw string) *object { return o.put(name, entry{raw: []byte(raw)}) }
+// withRaw sets a member to JSON text.
+func (o *object) withRaw(name, raw string) *object { return o.withEntry(name, entry{raw: []byte(raw)}) }
 
-func (o *object) put(name string, e entry) *object {
-	o.set(name, e)
+func (o *object) withEntry(name string, e entry) *object {
+	o.setEntry(name, e)
 	return o
 }
 
-func (o *object) set(name string, e entry) {
+func (o *object) setEntry(name string, e entry) {
 	e.name = name
 	for i := range o.entries {
 		if o.entries[i].name == name {
@@ -49,10 +49,10 @@ func (o *object) set(name string, e entry) {
 	o.entries = append(o.entries, e)
 }
 
-// lead sets a member that comes right behind the type.
-func (o *object) lead(name, raw string) {
+// setLeading sets a member that comes right behind the type.
+func (o *object) setLeading(name, raw string) {
 	e := entry{name: name, raw: []byte(raw)}
-	o.remove(name)
+	o.removeEntry(name)
 	at := 0
 	for at < len(o.entries) && slices.Contains([]string{"type", "$ref", "title"}, o.entries[at].name) {
 		at++
@@ -60,12 +60,12 @@ func (o *object) lead(name, raw string) {
 	o.entries = slices.Insert(o.entries, at, e)
 }
 
-func (o *object) remove(name string) {
+func (o *object) removeEntry(name string) {
 	o.entries = slices.DeleteFunc(o.entries, func(e entry) bool { return e.name == name })
 }
 
-// get is the member of that name, or nil.
-func (o *object) get(name string) *entry {
+// getEntry is the member of that name, or nil.
+func (o *object) getEntry(name string) *entry {
 	for i := range o.entries {
 		if o.entries[i].name == name {
 			return &o.entries[i]
@@ -78,7 +78,7 @@ func (o *object) clone() *object {
 	return &object{typ: o.typ, entries: slices.Clone(o.entries)}
 }
 
-func (o *object) append(b []byte) []byte {
+func (o *object) appendJSON(b []byte) []byte {
 	b = append(b, '{')
 	for i, e := range o.entries {
 		if i > 0 {
@@ -87,14 +87,14 @@ func (o *object) append(b []byte) []byte {
 		b = append(appendText(b, e.name), ':')
 		switch {
 		case e.object != nil:
-			b = e.object.append(b)
+			b = e.object.appendJSON(b)
 		case e.list != nil:
 			b = append(b, '[')
 			for j, item := range e.list {
 				if j > 0 {
 					b = append(b, ',')
 				}
-				b = item.append(b)
+				b = item.appendJSON(b)
 			}
 			b = append(b, ']')
 		case e.raw != nil:
@@ -112,13 +112,13 @@ func appendNamed(b []byte, named []namedSchema) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = n.object.append(append(appendText(b, n.name), ':'))
+		b = n.object.appendJSON(append(appendText(b, n.name), ':'))
 	}
 	return append(b, '}')
 }
 
 // appendText appends a string literal.
 func appendText(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text) // what is not UTF-8 is replaced
+	b, _ = jsontext.AppendQuote(b, text) // replaces invalid UTF-8
 	return b
 }

@@ -13,9 +13,8 @@ type Schema struct {
 	root *node
 }
 
-// Compile compiles a schema that was written by hand or by somebody else. The
-// bytes are copied. Errors that wrap [ErrUnsupported] say that the schema may
-// be right but will not be checked here.
+// Compile compiles a schema. The bytes are copied. Errors that wrap [ErrUnsupported] mean that the
+// schema may be right but that this package cannot check it.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxSchemaBytes {
 		return nil, fmt.Errorf("schema: %w: it has %d bytes, more than %d", ErrUnsupported, len(raw), MaxSchemaBytes)
@@ -29,7 +28,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 
 // compile compiles raw, which it keeps.
 func compile(raw json.RawMessage) (*Schema, error) {
-	t, err := parse(raw)
+	t, err := parseTree(raw)
 	if syntax, ok := err.(*SyntaxError); ok && syntax.Message == tooDeep {
 		return nil, fmt.Errorf("%w: it has more than %d levels", ErrUnsupported, MaxDepth)
 	} else if err != nil {
@@ -55,34 +54,34 @@ func (s *Schema) MarshalJSON() ([]byte, error) { return s.raw, nil }
 // Type is the type that the schema names at its root ("object"), or "" where
 // it names none, or several.
 func (s *Schema) Type() string {
-	if t := s.tree.get("type"); t != nil {
+	if t := s.tree.getMember("type"); t != nil {
 		return t.text
 	}
 	return ""
 }
 
-// Property is what a schema says of one property of its root.
+// Property describes one property at the root of a schema.
 type Property struct {
 	Name, Title, Description, Type string
 	Required                       bool
 	Schema                         json.RawMessage // the property's own schema; must not be modified
-	Default                        json.RawMessage // what the schema says if the property is absent; nil where it says nothing
+	Default                        json.RawMessage // the default value, or nil
 }
 
 // Properties lists the properties at the schema's root, in their order.
 func (s *Schema) Properties() []Property {
-	properties, required := s.tree.get("properties"), s.tree.get("required")
+	properties, required := s.tree.getMember("properties"), s.tree.getMember("required")
 	if properties == nil {
 		return nil
 	}
 	var all []Property
 	for _, m := range properties.members {
 		p := Property{Name: m.name, Schema: m.value.raw}
-		if t := m.value.get("default"); t != nil {
+		if t := m.value.getMember("default"); t != nil {
 			p.Default = t.raw
 		}
 		for field, text := range map[string]*string{"title": &p.Title, "description": &p.Description, "type": &p.Type} {
-			if t := m.value.get(field); t != nil {
+			if t := m.value.getMember(field); t != nil {
 				*text = t.text
 			}
 		}
@@ -105,9 +104,9 @@ func (s *Schema) Validate(data []byte) error {
 
 func (s *Schema) validate(data []byte, steps int) error {
 	c := check{scan: scan{data: data}, steps: steps}
-	ok := c.end(c.value(s.root, c.space(0)))
+	ok := c.expectEnd(c.checkValue(s.root, c.skipSpace(0)))
 	if c.names != nil {
-		c.release()
+		c.releaseNames()
 	}
 	switch {
 	case c.steps < 0:
@@ -121,17 +120,17 @@ func (s *Schema) validate(data []byte, steps int) error {
 // explain says why the value, which Validate refuses, is refused.
 func (s *Schema) explain(data []byte, steps int) error {
 	well := scan{data: data}
-	defer well.release()
-	if !well.whole() {
-		return well.err()
+	defer well.releaseNames()
+	if !well.readAll() {
+		return well.syntaxError()
 	}
 	c := check{scan: scan{data: data, trusted: 1}, steps: steps, explaining: new(explanation)}
-	defer c.release()
-	c.value(s.root, c.space(0))
+	defer c.releaseNames()
+	c.checkValue(s.root, c.skipSpace(0))
 	x := c.explaining
 	if len(x.issues) == 0 {
 		x.path = nil
-		x.add(faultOther, "must match the schema, but does not; finding out why exceeds the work bound")
+		x.addIssue(faultOther, "must match the schema, but does not; finding out why exceeds the work bound")
 	}
 	return &ValidationError{Issues: x.issues, More: x.more}
 }

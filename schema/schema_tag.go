@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// schemaTag is the translation of the tags with which types for other libraries describe a field:
-// jsonschema (github.com/google/jsonschema-go, mcp-go, github.com/invopop/jsonschema) and
-// jsonschema_description (the latter two). Its values read like those of this package's own tags.
+// schemaTag is the translation of the struct tags that other libraries use: jsonschema
+// (github.com/google/jsonschema-go, mcp-go, github.com/invopop/jsonschema) and
+// jsonschema_description (the latter two). Its values have the syntax of this package's own tags.
 type schemaTag struct {
 	// values maps the name of a tag of this package, such as minLength, to the values given for it.
 	// Only enum, example and default have more than one.
@@ -31,7 +31,7 @@ var schemaTagOptions = map[string]string{
 }
 
 var (
-	// optionName matches what jsonschema-go refuses at the start of a description.
+	// optionName matches texts that jsonschema-go refuses as a description.
 	optionName = regexp.MustCompile(`^[^ \t\n]*=`)
 	// optionSyntax matches an option with a value in a list.
 	optionSyntax = regexp.MustCompile(`^[A-Za-z_]+=`)
@@ -53,18 +53,19 @@ func parseSchemaTag(tag reflect.StructTag) (schemaTag, error) {
 		return s, fmt.Errorf("jsonschema_extras tag %q: is not supported", extras)
 	}
 	if text, ok := tag.Lookup("jsonschema"); ok {
-		if err := s.parse(text); err != nil {
+		if err := s.parseText(text); err != nil {
 			return s, fmt.Errorf("jsonschema tag %q: %w", text, err)
 		}
 	}
-	// As in those libraries, this tag counts less than the option and more than a plain description.
+	// As in those libraries, this tag counts less than the option and more than a plain
+	// description.
 	if text := strings.TrimSpace(tag.Get("jsonschema_description")); text != "" && !s.described {
-		s.set("doc", text)
+		s.setValues("doc", text)
 	}
 	return s, nil
 }
 
-func (s *schemaTag) parse(text string) error {
+func (s *schemaTag) parseText(text string) error {
 	elements := splitOptions(text)
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -72,7 +73,7 @@ func (s *schemaTag) parse(text string) error {
 	case text == "-":
 		return fmt.Errorf(`cannot leave the field out: use json:"-"`)
 	case !isOptionList(text, elements):
-		s.set("doc", strings.TrimSpace(text))
+		s.setValues("doc", strings.TrimSpace(text))
 		return nil
 	}
 	var words []string
@@ -97,7 +98,7 @@ func (s *schemaTag) parse(text string) error {
 	if s.values["enum"] == nil || s.described {
 		return fmt.Errorf(`%q is not an option; write \\, for a comma in a value`, words[0])
 	}
-	s.set("doc", strings.Join(words, ", "))
+	s.setValues("doc", strings.Join(words, ", "))
 	return nil
 }
 
@@ -108,17 +109,17 @@ func (s *schemaTag) addOption(element string) error {
 	case !ok:
 		return fmt.Errorf("the option %s is not supported", name)
 	case isList:
-		s.set(own, append(s.values[own], value)...)
+		s.setValues(own, append(s.values[own], value)...)
 	case s.values[own] != nil:
 		return fmt.Errorf("%s is given twice", name)
 	default:
-		s.set(own, value)
+		s.setValues(own, value)
 		s.described = s.described || own == "doc"
 	}
 	return nil
 }
 
-func (s *schemaTag) set(name string, values ...string) {
+func (s *schemaTag) setValues(name string, values ...string) {
 	if s.values == nil {
 		s.values = make(map[string][]string)
 	}

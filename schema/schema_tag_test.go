@@ -16,7 +16,7 @@ func wantProperties[T any](t *testing.T, want []string, opts ...Options) *Schema
 	if err != nil {
 		t.Fatal(err)
 	}
-	members := newTree(t, string(s.JSON())).get("properties").members
+	members := newTree(t, string(s.JSON())).getMember("properties").members
 	if len(members) != len(want) {
 		t.Fatalf("got %d properties, want %d", len(members), len(want))
 	}

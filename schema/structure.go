@@ -12,14 +12,14 @@ import (
 type structField struct {
 	reflect.StructField
 	tag      jsonTag
-	at       where
+	at       typePath
 	depth    int  // how many embedded structs it is in
 	optional bool // one of those is a pointer
 
 	schemaTag schemaTag // of the jsonschema tags
 }
 
-// jsonTag is what a json tag says.
+// jsonTag is a parsed json tag.
 type jsonTag struct {
 	name   string // "" where the field's own is the name
 	omit   bool   // omitempty, omitzero
@@ -43,18 +43,18 @@ func parseTag(tag string) jsonTag {
 	return t
 }
 
-// structure is the schema of a struct.
-func (g *inference) structure(t reflect.Type, at where) (*object, error) {
+// structSchema is the schema of a struct.
+func (g *inference) structSchema(t reflect.Type, at typePath) (*object, error) {
 	// The decoder knows which tags it refuses; it looks at a type's tags when it
 	// first meets the type.
 	if err := json.Unmarshal([]byte("{}"), reflect.New(t).Interface(), optionsFor(t)); err != nil {
-		return nil, at.errorf("%w", reason(err))
+		return nil, at.errorf("%w", decoderReason(err))
 	}
 	w := &fieldWalk{inference: g, open: make(map[reflect.Type]bool)}
-	if err := w.walk(t, at, 0, false); err != nil {
+	if err := w.collectFields(t, at, 0, false); err != nil {
 		return nil, err
 	}
-	fields, err := w.dominant()
+	fields, err := w.dominantFields()
 	if err != nil {
 		return nil, err
 	}
@@ -63,27 +63,27 @@ func (g *inference) structure(t reflect.Type, at where) (*object, error) {
 		if f.schemaTag, err = parseSchemaTag(f.Tag); err != nil {
 			return nil, f.at.errorf("%w", err)
 		}
-		o, err := g.field(f)
+		o, err := g.fieldSchema(f)
 		if err != nil {
 			return nil, err
 		}
-		properties = append(properties, namedSchema{f.property(), o})
+		properties = append(properties, namedSchema{f.propertyName(), o})
 		if at.root {
-			g.fieldPaths[f.property()] = f.at.path
+			g.fieldPaths[f.propertyName()] = f.at.path
 		}
-		if f.schemaTag.required || f.always() && f.Type.Kind() != reflect.Pointer {
-			required = append(required, f.property())
+		if f.schemaTag.required || f.isAlwaysWritten() && f.Type.Kind() != reflect.Pointer {
+			required = append(required, f.propertyName())
 		}
 	}
-	o := typed("object").put("properties", entry{named: properties})
+	o := typedObject("object").withEntry("properties", entry{named: properties})
 	if len(required) > 0 {
-		o.with("required", string(appendTexts(nil, required)))
+		o.withRaw("required", string(appendTexts(nil, required)))
 	}
-	return o, g.additional(o, w)
+	return o, g.setAdditional(o, w)
 }
 
-// reason is what the decoder says of a type, without where it was.
-func reason(err error) error {
+// decoderReason returns the decoder's error about a type, without its position.
+func decoderReason(err error) error {
 	if semantic, ok := err.(*json.SemanticError); ok && semantic.Err != nil {
 		return semantic.Err
 	}
@@ -101,28 +101,28 @@ func appendTexts(b []byte, texts []string) []byte {
 	return append(b, ']')
 }
 
-// additional says what other members an object may have: those of an embedded
-// map; else none in input, any in output.
-func (g *inference) additional(o *object, w *fieldWalk) error {
+// setAdditional sets additionalProperties: the values of an embedded map, else false for input;
+// output stays open.
+func (g *inference) setAdditional(o *object, w *fieldWalk) error {
 	switch {
 	case w.fallback == valueType:
 		return nil
 	case w.fallback != nil:
-		values, err := g.schema(w.fallback.Elem(), w.fallbackAt.below("[]"))
+		values, err := g.schemaOf(w.fallback.Elem(), w.fallbackAt.elementPath("[]"))
 		if err == nil {
-			o.put("additionalProperties", entry{object: values})
+			o.withEntry("additionalProperties", entry{object: values})
 		}
 		return err
 	case !g.options.Output && !g.form:
-		o.with("additionalProperties", "false")
+		o.withRaw("additionalProperties", "false")
 	}
 	return nil
 }
 
-// always reports whether [Encode] writes the field whatever its value.
-func (f structField) always() bool { return !f.optional && !f.tag.omit }
+// isAlwaysWritten reports whether [Encode] writes the field whatever its value.
+func (f structField) isAlwaysWritten() bool { return !f.optional && !f.tag.omit }
 
-func (f structField) property() string {
+func (f structField) propertyName() string {
 	if f.tag.name != "" {
 		return f.tag.name
 	}
@@ -135,10 +135,10 @@ type fieldWalk struct {
 	open       map[reflect.Type]bool // embedded structs that the walk is inside of
 	fields     []structField
 	fallback   reflect.Type // of an embedded map or jsontext.Value
-	fallbackAt where
+	fallbackAt typePath
 }
 
-func (w *fieldWalk) walk(t reflect.Type, at where, depth int, optional bool) error {
+func (w *fieldWalk) collectFields(t reflect.Type, at typePath, depth int, optional bool) error {
 	if w.open[t] {
 		return nil
 	}
@@ -151,17 +151,17 @@ func (w *fieldWalk) walk(t reflect.Type, at where, depth int, optional bool) err
 		}
 		tag := parseTag(f.Tag.Get("json"))
 		if tag.embed || f.Anonymous && tag.name == "" {
-			if err := w.embedded(f, at.field(f.Name), depth, optional); err != nil {
+			if err := w.collectEmbedded(f, at.fieldPath(f.Name), depth, optional); err != nil {
 				return err
 			}
 			continue
 		}
-		w.fields = append(w.fields, structField{StructField: f, tag: tag, at: at.field(f.Name), depth: depth, optional: optional})
+		w.fields = append(w.fields, structField{StructField: f, tag: tag, at: at.fieldPath(f.Name), depth: depth, optional: optional})
 	}
 	return nil
 }
 
-func (w *fieldWalk) embedded(f reflect.StructField, at where, depth int, optional bool) error {
+func (w *fieldWalk) collectEmbedded(f reflect.StructField, at typePath, depth int, optional bool) error {
 	t, pointer := f.Type, f.Type.Kind() == reflect.Pointer
 	if pointer {
 		t = t.Elem()
@@ -178,40 +178,40 @@ func (w *fieldWalk) embedded(f reflect.StructField, at where, depth int, optiona
 	case pointer && !f.IsExported():
 		return at.errorf("a pointer to %s cannot be embedded, because decoding could not set it", t)
 	}
-	return w.walk(t, at, depth+1, optional || pointer)
+	return w.collectFields(t, at, depth+1, optional || pointer)
 }
 
-// dominant leaves of the fields of one name the one that is embedded least
-// deeply. Two of them are an error: encoding/json would drop both.
-func (w *fieldWalk) dominant() ([]structField, error) {
+// dominantFields keeps, of several fields with the same name, the least deeply embedded one. Two
+// such fields are an error: encoding/json would drop both.
+func (w *fieldWalk) dominantFields() ([]structField, error) {
 	best := make(map[string]int)
 	for i, f := range w.fields {
-		j, ok := best[f.property()]
+		j, ok := best[f.propertyName()]
 		switch {
 		case !ok || f.depth < w.fields[j].depth:
-			best[f.property()] = i
+			best[f.propertyName()] = i
 		case f.depth == w.fields[j].depth && (f.tag.name == "") == (w.fields[j].tag.name == ""):
-			return nil, f.at.errorf("the name %q is also that of %s", f.property(), w.fields[j].at.path)
+			return nil, f.at.errorf("the name %q is also that of %s", f.propertyName(), w.fields[j].at.path)
 		case f.depth == w.fields[j].depth && f.tag.name != "":
-			best[f.property()] = i
+			best[f.propertyName()] = i
 		}
 	}
 	var fields []structField
 	for i, f := range w.fields {
-		if best[f.property()] == i {
+		if best[f.propertyName()] == i {
 			fields = append(fields, f)
 		}
 	}
 	return fields, nil
 }
 
-// field is the schema of a field, with what its tags add.
-func (g *inference) field(f structField) (*object, error) {
+// fieldSchema returns the schema of a field, including its tags.
+func (g *inference) fieldSchema(f structField) (*object, error) {
 	t, pointer := f.Type, f.Type.Kind() == reflect.Pointer
 	if pointer {
 		t = t.Elem()
 	}
-	o, err := g.schema(t, f.at)
+	o, err := g.schemaOf(t, f.at)
 	if err != nil {
 		return nil, err
 	}
@@ -219,17 +219,17 @@ func (g *inference) field(f structField) (*object, error) {
 		if o.typ != "integer" && o.typ != "number" {
 			return nil, f.at.errorf("json option string applies to numbers, not to %s", f.Type)
 		}
-		o = typed("string")
+		o = typedObject("string")
 	}
 	tags := &fieldTags{inference: g, field: f, typ: t, target: o}
-	if err := tags.apply(); err != nil {
+	if err := tags.applyTags(); err != nil {
 		return nil, err
 	}
-	if f.schemaTag.required && g.options.Output && !f.always() {
+	if f.schemaTag.required && g.options.Output && !f.isAlwaysWritten() {
 		return nil, f.at.errorf("jsonschema tag %q: a field that encoding may leave out cannot be required", f.Tag.Get("jsonschema"))
 	}
 	if f.schemaTag.nullable || pointer && g.options.Output && !f.tag.omit {
-		o = nullable(o)
+		o = nullableSchema(o)
 	}
 	return o, nil
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// survey walks the subschemas of a document before it is compiled: it finds
-// the resources, and what references mean.
+// survey walks the subschemas of a document before it is compiled. It finds the resources and the
+// targets of references.
 type survey struct {
 	root    *tree
 	order   []*tree
@@ -15,11 +15,11 @@ type survey struct {
 	named   map[string]*resource
 	refs    []reference
 	targets map[*tree]*tree // of references, by their values
-	dynamic bool            // what some reference means depends on the way to it
+	dynamic bool            // whether some reference is dynamic
 }
 
-// resource is a part of a document with names of its own: the document, or
-// what has an $id.
+// resource is a part of a document with its own names: the document itself, or a subschema with an
+// $id.
 type resource struct {
 	root    *tree
 	dialect dialect
@@ -46,24 +46,24 @@ func newSurvey(root *tree) (*survey, error) {
 	}
 	v := &survey{root: root, homes: make(map[*tree]*resource)}
 	home := &resource{root: root, dialect: d, base: nowhere}
-	if err := v.visit(root, home); err != nil {
+	if err := v.addSubschema(root, home); err != nil {
 		return nil, err
 	}
-	for len(v.refs) > 0 { // what they lead to may have others
+	for len(v.refs) > 0 { // targets may have further references
 		next := v.refs[0]
 		v.refs = v.refs[1:]
-		if err := v.follow(next); err != nil {
+		if err := v.resolveReference(next); err != nil {
 			return nil, err
 		}
 	}
 	return v, nil
 }
 
-func (v *survey) visit(t *tree, home *resource) error {
+func (v *survey) addSubschema(t *tree, home *resource) error {
 	if v.homes[t] != nil {
 		return nil
 	}
-	home, err := v.resource(t, home)
+	home, err := v.resourceOf(t, home)
 	if err != nil {
 		return err
 	}
@@ -72,13 +72,13 @@ func (v *survey) visit(t *tree, home *resource) error {
 	if len(v.order) > MaxSubschemas {
 		return fmt.Errorf("%w: more than %d subschemas", ErrUnsupported, MaxSubschemas)
 	}
-	alone := home.dialect.refAlone() && t.get("$ref") != nil
+	alone := home.dialect.refAlone() && t.getMember("$ref") != nil
 	for _, m := range t.members {
 		if !alone || m.name == "$ref" {
-			v.keyword(t, m, home)
+			v.noteKeyword(t, m, home)
 		}
-		for _, sub := range m.subschemas() {
-			if err := v.visit(sub, home); err != nil {
+		for _, sub := range m.listSubschemas() {
+			if err := v.addSubschema(sub, home); err != nil {
 				return err
 			}
 		}
@@ -86,30 +86,30 @@ func (v *survey) visit(t *tree, home *resource) error {
 	return nil
 }
 
-// resource is what t belongs to: itself, where it has an $id, else home.
-func (v *survey) resource(t *tree, home *resource) (*resource, error) {
+// resourceOf returns the resource of t: a new one if t has an $id, else home.
+func (v *survey) resourceOf(t *tree, home *resource) (*resource, error) {
 	d := home.dialect
-	if t != v.root && t.get("$schema") != nil {
+	if t != v.root && t.getMember("$schema") != nil {
 		var err error
 		if d, err = dialectOf(t); err != nil {
 			return nil, err
 		}
 	}
-	id := t.get(d.idKeyword())
-	if id == nil || id.kind != '"' || d.refAlone() && t.get("$ref") != nil {
+	id := t.getMember(d.idKeyword())
+	if id == nil || id.kind != '"' || d.refAlone() && t.getMember("$ref") != nil {
 		return home, nil
 	}
-	base, err := home.absolute(id.text)
+	base, err := home.resolveURI(id.text)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", d.idKeyword(), quoted([]byte(id.text)), err)
+		return nil, fmt.Errorf("%s %s: %w", d.idKeyword(), quoteText([]byte(id.text)), err)
 	}
 	fragment := base.Fragment
 	if base.Fragment = ""; fragment != "" {
 		switch {
 		case d >= draft2019:
-			return nil, fmt.Errorf("%s must not have a fragment (got %s)", d.idKeyword(), shown(id.raw))
+			return nil, fmt.Errorf("%s must not have a fragment (got %s)", d.idKeyword(), describeValue(id.raw))
 		case strings.HasPrefix(id.text, "#"):
-			home.anchor(&home.anchors, fragment, t)
+			home.addAnchor(&home.anchors, fragment, t)
 			return home, nil
 		}
 	}
@@ -118,20 +118,20 @@ func (v *survey) resource(t *tree, home *resource) (*resource, error) {
 	}
 	home.base = base
 	if fragment != "" {
-		home.anchor(&home.anchors, fragment, t)
+		home.addAnchor(&home.anchors, fragment, t)
 	}
 	if v.named == nil {
 		v.named = make(map[string]*resource)
 	}
 	if other := v.named[base.String()]; other != nil {
-		return nil, fmt.Errorf("two subschemas have the %s %s", d.idKeyword(), shown(id.raw))
+		return nil, fmt.Errorf("two subschemas have the %s %s", d.idKeyword(), describeValue(id.raw))
 	}
 	v.named[base.String()] = home
 	return home, nil
 }
 
-// absolute is the URI that a reference in the resource means.
-func (r *resource) absolute(text string) (*url.URL, error) {
+// resolveURI is the URI that a reference in the resource means.
+func (r *resource) resolveURI(text string) (*url.URL, error) {
 	ref, err := url.Parse(text)
 	if err != nil {
 		return nil, err
@@ -142,32 +142,32 @@ func (r *resource) absolute(text string) (*url.URL, error) {
 	return r.base.ResolveReference(ref), nil
 }
 
-func (r *resource) anchor(in *map[string]*tree, name string, t *tree) {
+func (r *resource) addAnchor(in *map[string]*tree, name string, t *tree) {
 	if *in == nil {
 		*in = make(map[string]*tree)
 	}
 	(*in)[name] = t
 }
 
-// keyword takes note of what names a subschema, or refers to one.
-func (v *survey) keyword(t *tree, m member, home *resource) {
-	if !home.dialect.knows(m.name) {
+// noteKeyword records a keyword that names a subschema or refers to one.
+func (v *survey) noteKeyword(t *tree, m member, home *resource) {
+	if !home.dialect.knowsKeyword(m.name) {
 		return
 	}
 	text := m.value.kind == '"'
 	switch m.name {
 	case "$anchor":
 		if text {
-			home.anchor(&home.anchors, m.value.text, t)
+			home.addAnchor(&home.anchors, m.value.text, t)
 		}
 	case "$dynamicAnchor":
 		if text {
-			home.anchor(&home.anchors, m.value.text, t)
-			home.anchor(&home.dynamic, m.value.text, t)
+			home.addAnchor(&home.anchors, m.value.text, t)
+			home.addAnchor(&home.dynamic, m.value.text, t)
 		}
 	case "$recursiveAnchor":
 		if m.value.kind == 't' && t == home.root {
-			home.anchor(&home.dynamic, "", t)
+			home.addAnchor(&home.dynamic, "", t)
 		}
 	case "$ref", "$dynamicRef", "$recursiveRef":
 		if text {
@@ -177,9 +177,9 @@ func (v *survey) keyword(t *tree, m member, home *resource) {
 	}
 }
 
-// follow finds what a reference means.
-func (v *survey) follow(r reference) error {
-	home, fragment, err := v.find(r)
+// resolveReference finds the target of a reference.
+func (v *survey) resolveReference(r reference) error {
+	home, fragment, err := v.findResource(r)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (v *survey) follow(r reference) error {
 	switch {
 	case fragment == "":
 	case fragment[0] == '/':
-		target, home, err = v.walk(home, fragment, r.value)
+		target, home, err = v.followPointer(home, fragment, r.value)
 	default:
 		if target = home.anchors[fragment]; target == nil {
 			err = pointsToNothing(r.value)
@@ -200,17 +200,17 @@ func (v *survey) follow(r reference) error {
 		v.targets = make(map[*tree]*tree)
 	}
 	v.targets[r.value] = target
-	return v.visit(target, home)
+	return v.addSubschema(target, home)
 }
 
-// find returns the resource that a reference is to, and what in it.
-func (v *survey) find(r reference) (home *resource, fragment string, err error) {
+// findResource returns the resource that a reference refers to, and its fragment.
+func (v *survey) findResource(r reference) (home *resource, fragment string, err error) {
 	text := r.value.text
 	if text == "" || text[0] == '#' {
 		fragment, err = url.PathUnescape(strings.TrimPrefix(text, "#"))
 		return r.home, fragment, badReference(text, err)
 	}
-	to, err := r.home.absolute(text)
+	to, err := r.home.resolveURI(text)
 	if err != nil {
 		return nil, "", badReference(text, err)
 	}
@@ -225,17 +225,17 @@ func badReference(text string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("$ref %s: %w", quoted([]byte(text)), err)
+	return fmt.Errorf("$ref %s: %w", quoteText([]byte(text)), err)
 }
 
-// walk goes down a JSON pointer, maybe into a resource below.
-func (v *survey) walk(home *resource, pointer string, ref *tree) (*tree, *resource, error) {
+// followPointer goes down a JSON pointer, maybe into a resource below.
+func (v *survey) followPointer(home *resource, pointer string, ref *tree) (*tree, *resource, error) {
 	t := home.root
 	for _, name := range strings.Split(pointer[1:], "/") {
 		name = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
-		next := t.get(name)
+		next := t.getMember(name)
 		if t.kind == '[' {
-			next = t.index(name)
+			next = t.itemAt(name)
 		}
 		if next == nil {
 			return nil, nil, pointsToNothing(ref)
@@ -249,14 +249,14 @@ func (v *survey) walk(home *resource, pointer string, ref *tree) (*tree, *resour
 }
 
 func pointsToNothing(ref *tree) error {
-	return fmt.Errorf("$ref %s points to nothing", quoted([]byte(ref.text)))
+	return fmt.Errorf("$ref %s points to nothing", quoteText([]byte(ref.text)))
 }
 
 // outsideError is for a $ref that leaves the document.
 type outsideError string
 
 func (ref outsideError) Error() string {
-	return fmt.Sprintf("%v: $ref %s leaves the document, and nothing is fetched; put its target under $defs", ErrUnsupported, quoted([]byte(ref)))
+	return fmt.Sprintf("%v: $ref %s leaves the document, and nothing is fetched; put its target under $defs", ErrUnsupported, quoteText([]byte(ref)))
 }
 
 // Is reports which of the package's errors it is.

@@ -55,9 +55,9 @@ func (t *fieldTags) errorf(tag, format string, args ...any) error {
 	return t.field.at.errorf("%s tag %q: %s", tag, text, fmt.Sprintf(format, args...))
 }
 
-// lookup returns the values given for a tag: the text of the tag itself, else those that a
-// jsonschema tag gives for it, or nil.
-func (t *fieldTags) lookup(tag string) []string {
+// lookupTag returns the values of a tag: the text of the tag itself, else the values of a
+// jsonschema tag, or nil.
+func (t *fieldTags) lookupTag(tag string) []string {
 	if text, ok := t.field.Tag.Lookup(tag); ok {
 		return []string{text}
 	}
@@ -72,14 +72,14 @@ func (t *fieldTags) lookupList(tag string) []string {
 	return t.field.schemaTag.values[tag]
 }
 
-func (t *fieldTags) apply() error {
-	if doc := t.lookup("doc"); doc != nil {
-		t.target.lead("description", string(appendText(nil, doc[0])))
+func (t *fieldTags) applyTags() error {
+	if doc := t.lookupTag("doc"); doc != nil {
+		t.target.setLeading("description", string(appendText(nil, doc[0])))
 	}
-	if title := t.lookup("title"); title != nil {
-		t.target.lead("title", string(appendText(nil, title[0])))
+	if title := t.lookupTag("title"); title != nil {
+		t.target.setLeading("title", string(appendText(nil, title[0])))
 	}
-	steps := []func() error{t.keywords, t.enum, t.examples, t.header, t.fallback}
+	steps := []func() error{t.applyKeywords, t.applyEnum, t.applyExamples, t.applyHeader, t.applyDefault}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -88,10 +88,10 @@ func (t *fieldTags) apply() error {
 	return nil
 }
 
-// scalar is the schema that the tags for strings and numbers apply to, with its
-// Go type: the field's own, or that of its items.
-func (t *fieldTags) scalar() (*object, reflect.Type) {
-	if items := t.target.get("items"); t.target.typ == "array" && items != nil && items.object != nil {
+// scalarTarget returns the schema to which the tags for strings and numbers apply, with its Go
+// type: the schema of the field or, for a slice, of its items.
+func (t *fieldTags) scalarTarget() (*object, reflect.Type) {
+	if items := t.target.getEntry("items"); t.target.typ == "array" && items != nil && items.object != nil {
 		return items.object, deref(t.typ.Elem())
 	}
 	return t.target, t.typ
@@ -108,47 +108,47 @@ func kindOf(o *object) kinds {
 	}
 }
 
-func (t *fieldTags) keywords() error {
+func (t *fieldTags) applyKeywords() error {
 	for _, k := range keywordTags {
-		text := t.lookup(k.name)
+		text := t.lookupTag(k.name)
 		if text == nil {
 			continue
 		}
 		to := t.target
 		if k.types != isArray {
-			to, _ = t.scalar()
+			to, _ = t.scalarTarget()
 		}
 		if kindOf(to) != k.types {
 			return t.errorf(k.name, "applies to %s, not to %s", plurals[k.types], t.field.Type)
 		}
-		raw, err := k.value.raw(text[0], to)
+		raw, err := k.value.parseText(text[0], to)
 		if err != nil {
 			return t.errorf(k.name, "%v", err)
 		}
-		if err := t.narrower(k.name, raw, to); err != nil {
+		if err := t.checkNarrower(k.name, raw, to); err != nil {
 			return err
 		}
-		to.with(k.name, string(raw))
+		to.withRaw(k.name, string(raw))
 	}
 	return nil
 }
 
 var plurals = map[kinds]string{isString: "strings", isNumber: "numbers", isArray: "slices and arrays"}
 
-// raw is the tag's value as JSON.
-func (f valueForm) raw(text string, to *object) ([]byte, error) {
+// parseText is the tag's value as JSON.
+func (f valueForm) parseText(text string, to *object) ([]byte, error) {
 	if f == textForm {
 		return appendText(nil, text), nil
 	}
-	v, err := parse([]byte(text))
+	v, err := parseTree([]byte(text))
 	switch {
 	case err != nil:
 	case f == boolForm && (v.kind == 't' || v.kind == 'f'):
 		return v.raw, nil
 	case f == lengthForm:
-		_, err = length(v)
+		_, err = parseLength(v)
 		return v.raw, err
-	case f == numberForm && v.kind == '0' && (to.typ == "number" || parseDecimal(v.raw).integer()):
+	case f == numberForm && v.kind == '0' && (to.typ == "number" || parseDecimal(v.raw).isInteger()):
 		return v.raw, nil
 	}
 	return nil, fmt.Errorf("must be %s", map[valueForm]string{
@@ -157,33 +157,33 @@ func (f valueForm) raw(text string, to *object) ([]byte, error) {
 	}[f])
 }
 
-// narrower refuses bounds beyond those that the type has.
-func (t *fieldTags) narrower(name string, raw []byte, to *object) error {
-	old := to.get(name)
+// checkNarrower refuses bounds outside the bounds of the type.
+func (t *fieldTags) checkNarrower(name string, raw []byte, to *object) error {
+	old := to.getEntry(name)
 	if old == nil || name != "minimum" && name != "maximum" {
 		return nil
 	}
-	c := newNumber(old.raw).compare(raw)
+	c := newNumber(old.raw).compareText(raw)
 	if name == "minimum" && c < 0 || name == "maximum" && c > 0 {
 		return t.errorf(name, "is beyond the %s %s of %s", name, old.raw, t.field.Type)
 	}
 	return nil
 }
 
-// value is the JSON of a value written in a tag, for the type: JSON, or, for
-// what is a string in JSON, the text itself.
-func (t *fieldTags) value(tag, text string, o *object, typ reflect.Type) ([]byte, error) {
+// parseValue returns the JSON of a value written in a tag. The text is JSON itself, unless the type
+// is a string in JSON.
+func (t *fieldTags) parseValue(tag, text string, o *object, typ reflect.Type) ([]byte, error) {
 	raw := []byte(text)
 	switch {
 	case o.typ == "string":
 		raw = appendText(nil, text)
 	case o.typ == "array" && !strings.HasPrefix(text, "["):
 		var err error
-		if raw, err = t.listed(tag, strings.Split(text, ",")); err != nil {
+		if raw, err = t.parseItems(tag, strings.Split(text, ",")); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := parse(raw); err != nil {
+	if _, err := parseTree(raw); err != nil {
 		return nil, t.errorf(tag, "%v", err)
 	}
 	if o.typ == "string" && t.field.tag.quoted {
@@ -195,12 +195,12 @@ func (t *fieldTags) value(tag, text string, o *object, typ reflect.Type) ([]byte
 	return raw, nil
 }
 
-// listed is the JSON array of the items.
-func (t *fieldTags) listed(tag string, texts []string) ([]byte, error) {
-	items, typ := t.scalar()
+// parseItems is the JSON array of the items.
+func (t *fieldTags) parseItems(tag string, texts []string) ([]byte, error) {
+	items, typ := t.scalarTarget()
 	raw := []byte{'['}
 	for i, item := range texts {
-		value, err := t.value(tag, item, items, typ)
+		value, err := t.parseValue(tag, item, items, typ)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +212,7 @@ func (t *fieldTags) listed(tag string, texts []string) ([]byte, error) {
 	return append(raw, ']'), nil
 }
 
-func (t *fieldTags) enum() error {
+func (t *fieldTags) applyEnum() error {
 	texts := t.lookupList("enum")
 	titles, titled := t.field.Tag.Lookup("enumTitles")
 	if texts == nil {
@@ -221,13 +221,13 @@ func (t *fieldTags) enum() error {
 		}
 		return nil
 	}
-	to, typ := t.scalar()
+	to, typ := t.scalarTarget()
 	if kindOf(to)&(isString|isNumber) == 0 {
 		return t.errorf("enum", "applies to strings, numbers and slices of them, not to %s", t.field.Type)
 	}
 	var values [][]byte
 	for _, v := range texts {
-		raw, err := t.value("enum", v, to, typ)
+		raw, err := t.parseValue("enum", v, to, typ)
 		if err != nil {
 			return err
 		}
@@ -237,13 +237,13 @@ func (t *fieldTags) enum() error {
 		values = append(values, raw)
 	}
 	if titled {
-		return t.titled(to, values, strings.Split(titles, ","))
+		return t.applyTitledEnum(to, values, strings.Split(titles, ","))
 	}
-	to.with("enum", join(values))
+	to.withRaw("enum", joinValues(values))
 	return nil
 }
 
-func join(values [][]byte) string {
+func joinValues(values [][]byte) string {
 	b := []byte{'['}
 	for i, v := range values {
 		if i > 0 {
@@ -254,9 +254,9 @@ func join(values [][]byte) string {
 	return string(append(b, ']'))
 }
 
-// titled writes an enumeration as constants with titles, in the form that
+// applyTitledEnum writes an enumeration as constants with titles, in the form that
 // elicitation has for it: oneOf beside the type, but anyOf alone in items.
-func (t *fieldTags) titled(to *object, values [][]byte, titles []string) error {
+func (t *fieldTags) applyTitledEnum(to *object, values [][]byte, titles []string) error {
 	if len(titles) != len(values) {
 		return t.errorf("enumTitles", "there are %d titles for %d values", len(titles), len(values))
 	}
@@ -265,30 +265,30 @@ func (t *fieldTags) titled(to *object, values [][]byte, titles []string) error {
 	}
 	var options []*object
 	for i, v := range values {
-		options = append(options, new(object).with("const", string(v)).with("title", string(appendText(nil, titles[i]))))
+		options = append(options, new(object).withRaw("const", string(v)).withRaw("title", string(appendText(nil, titles[i]))))
 	}
 	if to == t.target {
-		to.put("oneOf", entry{list: options})
+		to.withEntry("oneOf", entry{list: options})
 		return nil
 	}
-	to.put("anyOf", entry{list: options})
+	to.withEntry("anyOf", entry{list: options})
 	if t.inference.form {
-		to.remove("type")
+		to.removeEntry("type")
 	}
 	return nil
 }
 
-func (t *fieldTags) examples() error {
+func (t *fieldTags) applyExamples() error {
 	var values [][]byte
-	for _, text := range t.lookup("example") {
-		raw, err := t.value("example", text, t.target, t.typ)
+	for _, text := range t.lookupTag("example") {
+		raw, err := t.parseValue("example", text, t.target, t.typ)
 		if err != nil {
 			return err
 		}
 		values = append(values, raw)
 	}
 	if text, ok := t.field.Tag.Lookup("examples"); ok {
-		list, err := parse([]byte(text))
+		list, err := parseTree([]byte(text))
 		if err != nil || list.kind != '[' {
 			return t.errorf("examples", "must be a JSON array")
 		}
@@ -300,14 +300,14 @@ func (t *fieldTags) examples() error {
 		}
 	}
 	if values != nil {
-		t.target.with("examples", join(values))
+		t.target.withRaw("examples", joinValues(values))
 	}
 	return nil
 }
 
-// fallback writes the default, which has to be valid itself.
-func (t *fieldTags) fallback() error {
-	texts := t.lookup("default")
+// applyDefault writes the default, which has to be valid itself.
+func (t *fieldTags) applyDefault() error {
+	texts := t.lookupTag("default")
 	if texts == nil {
 		return nil
 	}
@@ -315,8 +315,8 @@ func (t *fieldTags) fallback() error {
 	if err != nil {
 		return err
 	}
-	if t.target.get("$ref") == nil && len(t.inference.definitions) == 0 {
-		s, err := compile(t.target.append(nil))
+	if t.target.getEntry("$ref") == nil && len(t.inference.definitions) == 0 {
+		s, err := compile(t.target.appendJSON(nil))
 		if err != nil {
 			return t.field.at.errorf("%w", err)
 		}
@@ -324,22 +324,23 @@ func (t *fieldTags) fallback() error {
 			return t.errorf("default", "%v", err)
 		}
 	}
-	t.target.with("default", string(raw))
+	t.target.withRaw("default", string(raw))
 	return nil
 }
 
-// defaultValue is the JSON of a default. A jsonschema tag gives the default of a slice item by item.
+// defaultValue is the JSON of a default. A jsonschema tag gives the default of a slice item by
+// item.
 func (t *fieldTags) defaultValue(texts []string) ([]byte, error) {
 	switch {
 	case len(texts) == 1:
-		return t.value("default", texts[0], t.target, t.typ)
+		return t.parseValue("default", texts[0], t.target, t.typ)
 	case t.target.typ == "array":
-		return t.listed("default", texts)
+		return t.parseItems("default", texts)
 	}
 	return nil, t.errorf("default", "is given twice")
 }
 
-func (t *fieldTags) header() error {
+func (t *fieldTags) applyHeader() error {
 	name, ok := t.field.Tag.Lookup("header")
 	if !ok {
 		return nil
@@ -358,6 +359,6 @@ func (t *fieldTags) header() error {
 		return t.errorf("header", "is also that of %s", other)
 	}
 	t.inference.headers[lower] = t.field.at.path
-	t.target.with("x-mcp-header", string(appendText(nil, name)))
+	t.target.withRaw("x-mcp-header", string(appendText(nil, name)))
 	return nil
 }

@@ -1,6 +1,10 @@
 package schema
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+)
 
 // tree is a parsed JSON value that keeps the order of members and the text of
 // numbers.
@@ -17,70 +21,70 @@ type member struct {
 	value *tree
 }
 
-// parse reads a whole JSON text.
-func parse(data []byte) (*tree, error) {
+// parseTree reads a whole JSON text.
+func parseTree(data []byte) (*tree, error) {
 	s := &scan{data: data}
-	defer s.release()
-	if !s.whole() {
-		return nil, s.err()
+	defer s.releaseNames()
+	if !s.readAll() {
+		return nil, s.syntaxError()
 	}
 	s.trusted++
-	t, _ := s.tree(s.space(0))
+	t, _ := s.buildTree(s.skipSpace(0))
 	return t, nil
 }
 
-// tree reads the value at i, which is well-formed.
-func (s *scan) tree(i int) (*tree, int) {
-	start, t := i, &tree{kind: s.at(i)}
+// buildTree reads the value at i, which is well-formed.
+func (s *scan) buildTree(i int) (*tree, int) {
+	start, t := i, &tree{kind: s.byteAt(i)}
 	switch t.kind {
 	case '{':
-		i = s.members(t, s.space(i+1))
+		i = s.buildMembers(t, s.skipSpace(i+1))
 	case '[':
-		i = s.items(t, s.space(i+1))
+		i = s.buildItems(t, s.skipSpace(i+1))
 	case '"':
-		var flags textFlags
-		i, flags = s.text(i)
+		var content rawjson.StringContent
+		i, content = s.readString(i)
 		t.text = string(s.data[start+1 : i-1])
-		if flags&hasEscape != 0 {
-			t.text = string(appendUnescaped(nil, s.data[start+1:i-1]))
+		if content&rawjson.HasEscape != 0 {
+			t.text = string(appendUnescaped(nil, s.data[start:i]))
 		}
 	case 't', 'f', 'n':
-		i = s.skip(i)
+		i = s.skipValue(i)
 	default:
 		t.kind = '0'
-		i = s.skip(i)
+		i = s.skipValue(i)
 	}
 	t.raw = s.data[start:i:i]
 	return t, i
 }
 
-func (s *scan) members(t *tree, i int) int {
-	for s.at(i) != '}' {
-		name, value := s.key(i)
+func (s *scan) buildMembers(t *tree, i int) int {
+	for s.byteAt(i) != '}' {
+		name, value := s.readKey(i)
 		m := member{name: string(name)}
-		m.value, i = s.tree(value)
+		m.value, i = s.buildTree(value)
 		t.members = append(t.members, m)
-		if i = s.space(i); s.at(i) == ',' {
-			i = s.space(i + 1)
+		if i = s.skipSpace(i); s.byteAt(i) == ',' {
+			i = s.skipSpace(i + 1)
 		}
 	}
 	return i + 1
 }
 
-func (s *scan) items(t *tree, i int) int {
-	for s.at(i) != ']' {
+func (s *scan) buildItems(t *tree, i int) int {
+	for s.byteAt(i) != ']' {
 		var item *tree
-		item, i = s.tree(i)
+		item, i = s.buildTree(i)
 		t.items = append(t.items, item)
-		if i = s.space(i); s.at(i) == ',' {
-			i = s.space(i + 1)
+		if i = s.skipSpace(i); s.byteAt(i) == ',' {
+			i = s.skipSpace(i + 1)
 		}
 	}
 	return i + 1
 }
 
-// get is the member of that name, or nil.
-func (t *tree) get(name string) *tree {
+// getMember is the member of that name, or nil.
+func (t *tree) getMember(name string) *tree {
 	for i := range t.members {
 		if t.members[i].name == name {
 			return t.members[i].value
@@ -89,8 +93,8 @@ func (t *tree) get(name string) *tree {
 	return nil
 }
 
-// index is the item of that index, or nil.
-func (t *tree) index(text string) *tree {
+// itemAt is the item of that index, or nil.
+func (t *tree) itemAt(text string) *tree {
 	i, err := strconv.Atoi(text)
 	if err != nil || i < 0 || i >= len(t.items) || text != strconv.Itoa(i) {
 		return nil

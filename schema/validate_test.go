@@ -48,7 +48,7 @@ func TestMalformed(t *testing.T) {
 	}
 	cases := append(malformed[:len(malformed):len(malformed)],
 		struct{ text, want string }{"{" + strings.Join(many, ",") + `,"k7":1}`, "duplicate name in an object"})
-	// What the schema says of the value makes no difference.
+	// Malformed text is a syntax error with every schema.
 	for _, raw := range []string{`{}`, `{"properties":{"a":{"type":"integer"}},"items":{"type":"integer"}}`, `false`, `{"unevaluatedProperties":true}`, `{"anyOf":[{"type":"object"},true]}`} {
 		s := mustCompile(t, raw)
 		for _, c := range cases {
@@ -176,9 +176,8 @@ func bombs() map[string]string {
 	}
 }
 
-// Each bomb ends within its bound, also where what was evaluated is looked for
-// again. The bound is lower than the real one here, because the race detector
-// makes steps slow.
+// Each bomb ends within its bound, also if the evaluated children are searched again. The bound is
+// lower than the real one, because the race detector makes steps slow.
 func TestBombs(t *testing.T) {
 	const steps = MaxSteps / 16
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)

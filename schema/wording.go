@@ -11,25 +11,25 @@ import (
 // maxShown bounds how much of a value a message repeats.
 const maxShown = 48
 
-// shown is a value as messages show it.
-func shown(raw []byte) string {
+// describeValue is a value as messages show it.
+func describeValue(raw []byte) string {
 	switch raw[0] {
 	case '{':
 		return "an object"
 	case '[':
 		return "an array"
 	case '"':
-		return "the string " + clip(string(raw))
+		return "the string " + clipText(string(raw))
 	case 't', 'f', 'n':
 		return string(raw)
 	}
-	return clip(string(raw))
+	return clipText(string(raw))
 }
 
-// quoted is a text as messages show it.
-func quoted(text []byte) string { return clip(fmt.Sprintf("%q", text)) }
+// quoteText is a text as messages show it.
+func quoteText(text []byte) string { return clipText(fmt.Sprintf("%q", text)) }
 
-func clip(s string) string {
+func clipText(s string) string {
 	if len(s) <= maxShown {
 		return s
 	}
@@ -40,8 +40,8 @@ func clip(s string) string {
 	return s[:n] + "…"
 }
 
-// count is "1 character", "2 characters".
-func count(n int, noun string) string { return plural(n, noun, noun+"s") }
+// countNoun is "1 character", "2 characters".
+func countNoun(n int, noun string) string { return plural(n, noun, noun+"s") }
 
 func plural(n int, one, many string) string {
 	if n == 1 {
@@ -50,8 +50,8 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// list is `"a", "b" and "c"`.
-func list(words []string, last string) string {
+// joinWords is `"a", "b" and "c"`.
+func joinWords(words []string, last string) string {
 	var b strings.Builder
 	for i, w := range words {
 		switch {
@@ -61,7 +61,7 @@ func list(words []string, last string) string {
 		default:
 			b.WriteString(", ")
 		}
-		b.WriteString(quoted([]byte(w)))
+		b.WriteString(quoteText([]byte(w)))
 	}
 	return b.String()
 }
@@ -86,7 +86,7 @@ func (k kinds) String() string {
 	return strings.Join(words, " or ")
 }
 
-// String is what the values of an enumeration are: `one of "a", "b"`.
+// String describes the values of an enumeration: `one of "a", "b"`.
 func (e *enumRule) String() string {
 	const most = 20
 	var b strings.Builder
@@ -101,13 +101,13 @@ func (e *enumRule) String() string {
 			fmt.Fprintf(&b, "… (%d in all)", len(e.values))
 			break
 		}
-		b.WriteString(clip(string(v.raw)))
+		b.WriteString(clipText(string(v.raw)))
 	}
 	return b.String()
 }
 
-// closest is the candidate that name is probably a slip of, or "".
-func closest(name string, candidates []string) string {
+// closestName is the candidate that name is probably a slip of, or "".
+func closestName(name string, candidates []string) string {
 	const longest = 64
 	best, bestDistance := "", 1+min(len(name)/3, 3)
 	if len(name) > longest {
@@ -117,14 +117,14 @@ func closest(name string, candidates []string) string {
 		if i == 100 || len(c) > longest {
 			continue
 		}
-		if d := near.Distance(fold(name), fold(c)); d < bestDistance {
+		if d := near.Distance(foldName(name), foldName(c)); d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
 	return best
 }
 
-// fold makes state_code, stateCode and State-Code one.
-func fold(name string) string {
+// foldName makes state_code, stateCode and State-Code one.
+func foldName(name string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
 }

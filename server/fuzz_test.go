@@ -117,26 +117,3 @@ func quote(s string) string {
 	}
 	return string(raw)
 }
-
-// FuzzCanonical gives every encoding of a value one form.
-func FuzzCanonical(f *testing.F) {
-	for _, seed := range []string{`{"b":1,"a":[1.50,"\u00e9",null,true,{}]}`, `-0.0`, `1e5`, `" "`} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, in string) {
-		if !json.Valid([]byte(in)) {
-			return
-		}
-		var indented []byte
-		if raw, err := json.MarshalIndent(json.RawMessage(in), "", "\t"); err == nil {
-			indented = raw
-		}
-		once := string(appendCanonical(nil, []byte(in)))
-		if other := string(appendCanonical(nil, indented)); indented != nil && other != once {
-			t.Errorf("%s\n%s", once, other)
-		}
-		if twice := string(appendCanonical(nil, []byte(once))); twice != once {
-			t.Errorf("%s\n%s", once, twice)
-		}
-	})
-}

@@ -97,7 +97,7 @@ func (h *header) matchesValue(value string, body []byte) bool {
 	case 't', 'f':
 		return string(body) == value
 	}
-	sent, ok := canonicalNumber([]byte(value))
-	meant, valid := canonicalNumber(body)
+	sent, ok := rawjson.CanonicalNumber([]byte(value))
+	meant, valid := rawjson.CanonicalNumber(body)
 	return ok && valid && bytes.Equal(sent, meant)
 }

@@ -14,13 +14,13 @@ import (
 
 // inputState is what a call has asked, knows from its earlier rounds, and remembers for later ones.
 type inputState struct {
-	chain   string // the same in all rounds, and in no other chain
-	answers map[string]givenAnswer
-	memos   map[string]json.RawMessage
-	progressFloor   *progressFloor
-	usedKeys    map[string]string // digests of the questions of this round, by key
-	openQuestions    map[string]openQuestion
-	comeBack   bool // has the client come back, whether or not anything is asked
+	chain         string // the same in all rounds, and in no other chain
+	answers       map[string]givenAnswer
+	memos         map[string]json.RawMessage
+	progressFloor *progressFloor
+	usedKeys      map[string]string // digests of the questions of this round, by key
+	openQuestions map[string]openQuestion
+	comeBack      bool // has the client come back, whether or not anything is asked
 }
 
 // givenAnswer is what a client said to the question with the digest. Without a digest it came unasked, without state, and is
@@ -41,9 +41,9 @@ type requestState struct {
 	Expires int64                      `json:"e"` // Unix seconds
 	Chain   string                     `json:"c"`
 	Asked   map[string]string          `json:"q,omitempty"` // digests of the open questions, by key
-	Answers map[string]givenAnswer          `json:"a,omitempty"`
+	Answers map[string]givenAnswer     `json:"a,omitempty"`
 	Memos   map[string]json.RawMessage `json:"m,omitempty"`
-	Floor   *progressFloor                     `json:"p,omitempty"`
+	Floor   *progressFloor             `json:"p,omitempty"`
 }
 
 // inputState returns the call's asks. The call must be locked.
@@ -126,7 +126,7 @@ func (c *call) isLegacy() bool { return c.req.Revision != "" && !c.req.Revision.
 // stateBinding is what state is sealed together with: the era, the principal, the method, what it is about, and the arguments.
 // Without the era a client could show state that has expired in a legacy session.
 func (c *call) stateBinding() []byte {
-	digest := sha256.Sum256(appendCanonical(nil, c.params.arguments))
+	digest := sha256.Sum256(rawjson.AppendCanonical(nil, c.params.arguments))
 	bound := []byte{0}
 	if c.isLegacy() {
 		bound[0] = 1

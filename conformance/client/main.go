@@ -1,6 +1,7 @@
-// Command client is what the official conformance suite runs as a client: it connects to a URL, its last argument, and does
-// what the scenario that the environment names asks for, with package client as any user would. It prints that it is done
-// for the runner: the suite does not say in its notes how its clients end.
+// Command client is the client that the official conformance suite runs. It connects to the URL in
+// its last argument and runs the scenario that the environment names, with package client as any
+// user would. It prints a line when it is done, because the suite does not record how its clients
+// end.
 package main
 
 import (
@@ -16,14 +17,15 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// scenarios says what to do; all others list the tools and call test-tool, where there is one.
+// scenarios maps a scenario to its function. All others list the tools, and call test-tool if the
+// server has it.
 var scenarios = map[string]func(context.Context, *client.Client) error{
 	"initialize":                          listTools,
 	"request-metadata":                    listTools,
 	"json-schema-ref-no-deref":            listTools,
-	"tools_call":                          calling("add_numbers", map[string]int{"a": 5, "b": 3}),
-	"sse-retry":                           calling("test_reconnection", nil),
-	"elicitation-sep1034-client-defaults": calling("test_client_elicitation_defaults", nil),
+	"tools_call":                          callTool("add_numbers", map[string]int{"a": 5, "b": 3}),
+	"sse-retry":                           callTool("test_reconnection", nil),
+	"elicitation-sep1034-client-defaults": callTool("test_client_elicitation_defaults", nil),
 	"sep-2322-client-request-state":       requestState,
 	"http-standard-headers":               oneOfEach,
 	"http-custom-headers":                 callsOfContext,
@@ -34,26 +36,26 @@ var scenarios = map[string]func(context.Context, *client.Client) error{
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[len(os.Args)-1]); err != nil {
+	if err := runScenario(ctx, os.Args[len(os.Args)-1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	fmt.Println("done")
 }
 
-func run(ctx context.Context, target string) error {
+func runScenario(ctx context.Context, target string) error {
 	if u, err := url.Parse(target); err != nil || u.Host == "" || len(os.Args) < 2 {
 		return errors.New("usage: client URL")
 	}
 	c, err := client.Dial(ctx, target, &client.Options{
 		Info: mcp.Implementation{Name: "dowel-conformance-client", Version: "1.0.0"},
 		Answers: client.Answers{
-			Elicit: accept,
+			Elicit: acceptForm,
 			Roots:  client.FixedRoots(mcp.Root{URI: "file:///conformance", Name: "conformance"}),
-			Sample: sample,
+			Sample: answerSampling,
 		},
 
-		Wire: client.Wire{Revision: older(mcp.Revision(os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION")))},
+		Wire: client.Wire{Revision: olderRevision(mcp.Revision(os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION")))},
 	})
 	if err != nil {
 		return err
@@ -65,17 +67,18 @@ func run(ctx context.Context, target string) error {
 	return testTool(ctx, c)
 }
 
-// older is the revision to insist on. An older one would never be spoken otherwise, since the suite's servers agree to the
-// newest; the newest of each era is what the client has to find out.
-func older(r mcp.Revision) mcp.Revision {
+// olderRevision returns the revision to insist on, or "" for the newest revision of each era, which
+// the client has to find itself. The suite's servers agree to the newest revision, so older ones
+// must be requested.
+func olderRevision(r mcp.Revision) mcp.Revision {
 	if r < mcp.LatestLegacyRevision {
 		return r
 	}
 	return ""
 }
 
-// accept answers every question with its defaults, and a confirmation with yes.
-func accept(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+// acceptForm answers every question with its defaults, and a confirmation with yes.
+func acceptForm(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 	var form struct {
 		Properties map[string]struct {
 			Type string `json:"type"`
@@ -92,14 +95,14 @@ func accept(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, erro
 	return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: raw}, err
 }
 
-// sample answers for a model.
-func sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+// answerSampling answers for a model.
+func answerSampling(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	return &mcp.CreateMessageResult{
 		Role: mcp.RoleAssistant, Model: "none", StopReason: "endTurn", Content: mcp.SamplingContent{mcp.Text("Nothing to say.")},
 	}, nil
 }
 
-func calling(tool string, arguments any) func(context.Context, *client.Client) error {
+func callTool(tool string, arguments any) func(context.Context, *client.Client) error {
 	return func(ctx context.Context, c *client.Client) error {
 		if err := listTools(ctx, c); err != nil {
 			return err
@@ -110,11 +113,11 @@ func calling(tool string, arguments any) func(context.Context, *client.Client) e
 }
 
 func listTools(ctx context.Context, c *client.Client) error {
-	_, err := tools(ctx, c)
+	_, err := fetchTools(ctx, c)
 	return err
 }
 
-func tools(ctx context.Context, c *client.Client) (all []mcp.Tool, err error) {
+func fetchTools(ctx context.Context, c *client.Client) (all []mcp.Tool, err error) {
 	for tool, err := range c.Tools(ctx) {
 		if err != nil {
 			return nil, err
@@ -125,7 +128,7 @@ func tools(ctx context.Context, c *client.Client) (all []mcp.Tool, err error) {
 }
 
 func testTool(ctx context.Context, c *client.Client) error {
-	all, err := tools(ctx, c)
+	all, err := fetchTools(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -195,7 +198,7 @@ func callsOfContext(ctx context.Context, c *client.Client) error {
 }
 
 func everyTool(ctx context.Context, c *client.Client) error {
-	all, failed := tools(ctx, c)
+	all, failed := fetchTools(ctx, c)
 	for _, tool := range all {
 		_, err := client.Call[mcp.CallToolResult](ctx, c, tool.Name, map[string]string{"region": "us-west1"})
 		failed = errors.Join(failed, err)
@@ -205,7 +208,7 @@ func everyTool(ctx context.Context, c *client.Client) error {
 
 // schemaEcho sends a tool's schema back as it was received.
 func schemaEcho(ctx context.Context, c *client.Client) error {
-	all, err := tools(ctx, c)
+	all, err := fetchTools(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Command server is what the official conformance suite tests as a server: the built-in server everything, at /mcp, in both
-// eras.
+// Command server is the server that the official conformance suite tests: the built-in server
+// everything, at /mcp, in both eras.
 package main
 
 import (

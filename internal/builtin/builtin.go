@@ -1,4 +1,5 @@
-// Package builtin holds the servers that ship in the binary, by name. Each is a package that can be used by itself:
+// Package builtin holds the servers that ship in the binary, by name. Each is a package that can be
+// used by itself:
 //
 //	everything   every feature of the protocol, to try a client with
 //	weather      alerts and forecasts of the US National Weather Service
@@ -19,23 +20,25 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin/kv"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/internal/builtin/weather"
+	"github.com/dowel-mcp/dowel/internal/near"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Server is one that was made by [New]. Close releases what it holds; nothing may be called during or after it.
+// Server is a server made by [New]. Close releases its resources; the server must not be used
+// during or after it.
 type Server interface {
 	mcp.Handler
 	io.Closer
 }
 
-// Description says what a server is and how it is configured.
+// Description describes a server and its options.
 type Description struct {
 	Name        string
 	Description string
 	Options     []Option
-	// Local says that the server acts on the machine that it is on, its files or all of it: it must not be started for
-	// somebody who has not asked for it by its name.
+	// Local reports that the server acts on this machine, on some files or on everything. Start it
+	// only for a user who asked for it by name.
 	Local bool
 }
 
@@ -77,8 +80,8 @@ var table = []entry{
 		{"network", "true lets sandboxed commands use the network"},
 		{"clean-env", "true keeps the environment, and the secrets in it, from commands; a sandbox does so anyway"},
 		{"keys", "the keys of models that commands see, separated by commas: of " + strings.Join(shell.ModelKeys, ", ") + "; default none but those of --env"},
-		{"timeout", "how long a call waits for its command, default " + brief(shell.DefaultTimeout)},
-		{"idle", "after how long without a call a shell ends, default " + brief(shell.DefaultIdle)},
+		{"timeout", "how long a call waits for its command, default " + formatDuration(shell.DefaultTimeout)},
+		{"idle", "after how long without a call a shell ends, default " + formatDuration(shell.DefaultIdle)},
 		{"max-shells", "how many there are at a time, default " + strconv.Itoa(shell.DefaultMaxShells)},
 		{"max-output", "the characters of output in one result, default " + strconv.Itoa(shell.DefaultMaxOutput)},
 		{"shell", "the program: a bash, or any POSIX sh, default bash"},
@@ -94,7 +97,7 @@ func Names() []string {
 	return names
 }
 
-// Describe returns what the servers are.
+// Describe returns the descriptions of all servers.
 func Describe() []Description {
 	var all []Description
 	for _, e := range table {
@@ -105,22 +108,25 @@ func Describe() []Description {
 	return all
 }
 
-// OptionError is the error for a server that there is not, and for options that it cannot use: what who names them can put
-// right. Any other error of New is that of the server.
+// OptionError is the error for an unknown server and for unusable options, which the user can
+// correct. All other errors of [New] come from the server itself.
 type OptionError struct{ reason string }
 
 func (e *OptionError) Error() string { return e.reason }
 
-func optionf(format string, args ...any) error { return &OptionError{fmt.Sprintf(format, args...)} }
+func newOptionError(format string, args ...any) error {
+	return &OptionError{fmt.Sprintf(format, args...)}
+}
 
-// New opens the server of that name. An option that the server does not have is an error, and so is a value that it cannot
-// use; one with an empty value counts as absent. An unknown name's error names the nearest one.
+// New opens the server of that name. An option that the server does not have is an error, and so is
+// a value that it cannot use; one with an empty value counts as absent. An unknown name's error
+// names the nearest one.
 func New(name string, opts ...map[string]string) (Server, error) {
 	given := map[string]string{}
 	for _, o := range opts {
 		maps.Copy(given, o)
 	}
-	e, err := lookup(name, given)
+	e, err := lookupEntry(name, given)
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +139,14 @@ func New(name string, opts ...map[string]string) (Server, error) {
 
 // Check reports whether there is a server of that name with options of these names.
 func Check(name string, opts map[string]string) error {
-	_, err := lookup(name, opts)
+	_, err := lookupEntry(name, opts)
 	return err
 }
 
-func lookup(name string, opts map[string]string) (e entry, err error) {
+func lookupEntry(name string, opts map[string]string) (e entry, err error) {
 	i := slices.IndexFunc(table, func(e entry) bool { return e.Name == name })
 	if i < 0 {
-		return e, optionf("there is no built-in server %q: %s", name, suggest(name, Names()))
+		return e, newOptionError("there is no built-in server %q: %s", name, suggestName(name, Names()))
 	}
 	var known []string
 	for _, o := range table[i].Options {
@@ -148,7 +154,7 @@ func lookup(name string, opts map[string]string) (e entry, err error) {
 	}
 	for _, option := range slices.Sorted(maps.Keys(opts)) {
 		if !slices.Contains(known, option) {
-			return e, optionf("the built-in server %s has no option %q: %s", name, option, suggest(option, known))
+			return e, newOptionError("the built-in server %s has no option %q: %s", name, option, suggestName(option, known))
 		}
 	}
 	return table[i], nil
@@ -160,19 +166,19 @@ func ParseOptions(words []string) (map[string]string, error) {
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok || name == "" {
-			return nil, optionf("%q is no option: write it as name=value", word)
+			return nil, newOptionError("%q is no option: write it as name=value", word)
 		}
 		if _, twice := opts[name]; twice {
-			return nil, optionf("the option %s is given twice", name)
+			return nil, newOptionError("the option %s is given twice", name)
 		}
 		opts[name] = value
 	}
 	return opts, nil
 }
 
-// Anchored makes the paths in options, written as name=value, absolute: they are relative to a folder now, and need not mean
-// the same to the process that opens the server. A server of files or commands that are in the current folder unless an
-// option says otherwise gets that option.
+// Anchored makes the paths in options, written as name=value, absolute: they are relative to a
+// folder now, and need not mean the same to the process that opens the server. A server of files or
+// commands that are in the current folder unless an option says otherwise gets that option.
 func Anchored(name string, words []string, folder string) []string {
 	i := slices.IndexFunc(table, func(e entry) bool { return e.Name == name })
 	if i < 0 || table[i].path == "" {
@@ -183,7 +189,7 @@ func Anchored(name string, words []string, folder string) []string {
 	for _, word := range words {
 		if option, value, _ := strings.Cut(word, "="); option == table[i].path && value != "" {
 			said = true
-			word = option + "=" + anchor(value, folder, option == "roots")
+			word = option + "=" + anchorPath(value, folder, option == "roots")
 		}
 		all = append(all, word)
 	}
@@ -193,7 +199,7 @@ func Anchored(name string, words []string, folder string) []string {
 	return all
 }
 
-func anchor(value, folder string, several bool) string {
+func anchorPath(value, folder string, several bool) string {
 	paths := []string{value}
 	if several {
 		paths = filepath.SplitList(value)
@@ -204,4 +210,18 @@ func anchor(value, folder string, several bool) string {
 		}
 	}
 	return strings.Join(paths, string(filepath.ListSeparator))
+}
+
+// suggestName returns a suggestion for an unknown name, or "".
+func suggestName(name string, known []string) string {
+	nearest, least := "", max(len(name)/2, 1)+1
+	for _, k := range known {
+		if d := near.Distance(strings.ToLower(name), k); d < least {
+			nearest, least = k, d
+		}
+	}
+	if nearest != "" {
+		return fmt.Sprintf("did you mean %s?", nearest)
+	}
+	return "there are " + strings.Join(known, ", ")
 }

@@ -54,7 +54,7 @@ func TestEachServerWorks(t *testing.T) {
 	}
 }
 
-// What acts on the machine itself is started for nobody who has not asked for it.
+// Servers that act on the machine itself are marked as local.
 func TestLocal(t *testing.T) {
 	var local []string
 	for _, d := range Describe() {

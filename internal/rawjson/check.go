@@ -1,15 +1,14 @@
-// Package rawjson reads JSON where it lies: it checks bytes once, finds members of an object and edits one without
-// decoding the rest. Everything that is not asked for keeps its bytes, so unknown fields and number text survive.
+// Package rawjson reads and edits JSON as bytes: it checks bytes once, finds members of an object,
+// and changes one member without decoding the others. All other bytes stay as they are, so unknown
+// members and the notation of numbers survive.
 //
-// [Check] is for bytes from outside; [Object], [Array], [Lookup] and the editing functions trust bytes that passed it.
+// [Check] is for bytes from outside. [Object], [Array], [Lookup] and the editing functions require
+// bytes that passed it. [ScanString] and [ScanNumber] are the parts that package schema shares.
 package rawjson
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
-	"unicode/utf8"
 )
 
 // MaxDepth bounds the nesting that [Check] accepts.
@@ -18,7 +17,7 @@ const MaxDepth = 256
 // ErrDepth is wrapped by the error for a value nested deeper than [MaxDepth].
 var ErrDepth = errors.New("nested too deeply")
 
-// ErrNoObject is the error for JSON that is no object where one is needed.
+// ErrNoObject is the error for JSON that must be an object and is another value.
 var ErrNoObject = errors.New("not an object")
 
 // SyntaxError says where bytes stop being JSON.
@@ -34,13 +33,14 @@ func (e *SyntaxError) Error() string {
 
 func (e *SyntaxError) Unwrap() error { return e.err }
 
-func syntax(at int, reason string) (int, error) {
+func newSyntaxError(at int, reason string) (int, error) {
 	return 0, &SyntaxError{Offset: at, Reason: reason}
 }
 
-// Check verifies that data, from pos on, starts with one JSON value (RFC 8259, valid UTF-8, at most [MaxDepth] levels)
-// and returns the offset behind it. Names that occur twice in one object are not looked for.
-func Check(data []byte, pos int) (int, error) { return check(data, pos, 0) }
+// Check verifies that data, from pos on, starts with one JSON value (RFC 8259, valid UTF-8, at most
+// [MaxDepth] levels) and returns the offset behind it. Names that occur twice in one object are not
+// looked for.
+func Check(data []byte, pos int) (int, error) { return checkValue(data, pos, 0) }
 
 // CheckAll is [Check] for data that must hold one value and white space, nothing else.
 func CheckAll(data []byte) error {
@@ -49,13 +49,13 @@ func CheckAll(data []byte) error {
 		return err
 	}
 	if end = Space(data, end); end != len(data) {
-		_, err = syntax(end, "something follows the value")
+		_, err = newSyntaxError(end, "something follows the value")
 	}
 	return err
 }
 
-// CheckObject is [CheckAll] for data that must hold an object: member is called for each of its members, in order. The
-// error for another value is [ErrNoObject].
+// CheckObject is [CheckAll] for data that must hold an object: member is called for each of its
+// members, in order. The error for another value is [ErrNoObject].
 func CheckObject(data []byte, member func(key, value []byte)) error {
 	pos := Space(data, 0)
 	if pos >= len(data) || data[pos] != '{' {
@@ -69,14 +69,14 @@ func CheckObject(data []byte, member func(key, value []byte)) error {
 		return err
 	}
 	if end = Space(data, end); end != len(data) {
-		_, err = syntax(end, "something follows the value")
+		_, err = newSyntaxError(end, "something follows the value")
 	}
 	return err
 }
 
-func check(data []byte, pos, depth int) (int, error) {
+func checkValue(data []byte, pos, depth int) (int, error) {
 	if pos >= len(data) {
-		return syntax(pos, "the input ends here")
+		return newSyntaxError(pos, "the input ends here")
 	}
 	switch c := data[pos]; {
 	case c == '"':
@@ -94,14 +94,14 @@ func check(data []byte, pos, depth int) (int, error) {
 	case c == 'n':
 		return checkWord(data, pos, "null")
 	}
-	return syntax(pos, fmt.Sprintf("%q starts no value", data[pos]))
+	return newSyntaxError(pos, fmt.Sprintf("%q starts no value", data[pos]))
 }
 
 func checkWord(data []byte, pos int, word string) (int, error) {
 	if end := pos + len(word); end <= len(data) && string(data[pos:end]) == word {
 		return end, nil
 	}
-	return syntax(pos, "expected "+word)
+	return newSyntaxError(pos, "expected "+word)
 }
 
 func tooDeep(pos int) (int, error) {
@@ -123,7 +123,7 @@ func checkMembers(data []byte, pos, depth int, member func(key, value []byte)) (
 	}
 	for {
 		if pos >= len(data) || data[pos] != '"' {
-			return syntax(pos, "expected a member name")
+			return newSyntaxError(pos, "expected a member name")
 		}
 		end, err := checkString(data, pos)
 		if err != nil {
@@ -132,21 +132,21 @@ func checkMembers(data []byte, pos, depth int, member func(key, value []byte)) (
 		key := data[pos:end]
 		pos = Space(data, end)
 		if pos >= len(data) || data[pos] != ':' {
-			return syntax(pos, "expected ':'")
+			return newSyntaxError(pos, "expected ':'")
 		}
 		pos = Space(data, pos+1)
-		if end, err = check(data, pos, depth); err != nil {
+		if end, err = checkValue(data, pos, depth); err != nil {
 			return 0, err
 		}
 		if member != nil {
-			member(unescape(key), data[pos:end])
+			member(decodeName(key), data[pos:end])
 		}
 		pos = Space(data, end)
 		if pos < len(data) && data[pos] == '}' {
 			return pos + 1, nil
 		}
 		if pos >= len(data) || data[pos] != ',' {
-			return syntax(pos, "expected ',' or '}'")
+			return newSyntaxError(pos, "expected ',' or '}'")
 		}
 		pos = Space(data, pos+1)
 	}
@@ -161,7 +161,7 @@ func checkArray(data []byte, pos, depth int) (int, error) {
 		return pos + 1, nil
 	}
 	for {
-		end, err := check(data, pos, depth)
+		end, err := checkValue(data, pos, depth)
 		if err != nil {
 			return 0, err
 		}
@@ -170,131 +170,37 @@ func checkArray(data []byte, pos, depth int) (int, error) {
 			return pos + 1, nil
 		}
 		if pos >= len(data) || data[pos] != ',' {
-			return syntax(pos, "expected ',' or ']'")
+			return newSyntaxError(pos, "expected ',' or ']'")
 		}
 		pos = Space(data, pos+1)
 	}
 }
 
 func checkNumber(data []byte, pos int) (int, error) {
-	start := pos
-	if data[pos] == '-' {
-		pos++
+	end, _, ok := ScanNumber(data, pos)
+	if !ok || end < len(data) && data[end]-'0' <= 9 {
+		return newSyntaxError(pos, "malformed number")
 	}
-	first := pos
-	pos = digits(data, pos)
-	if pos == first || data[first] == '0' && pos > first+1 {
-		return syntax(start, "malformed number")
-	}
-	if pos < len(data) && data[pos] == '.' {
-		frac := pos + 1
-		if pos = digits(data, frac); pos == frac {
-			return syntax(start, "malformed number")
-		}
-	}
-	if pos < len(data) && (data[pos] == 'e' || data[pos] == 'E') {
-		pos++
-		if pos < len(data) && (data[pos] == '+' || data[pos] == '-') {
-			pos++
-		}
-		exp := pos
-		if pos = digits(data, exp); pos == exp {
-			return syntax(start, "malformed number")
-		}
-	}
-	return pos, nil
-}
-
-func digits(data []byte, pos int) int {
-	for pos < len(data) && data[pos] >= '0' && data[pos] <= '9' {
-		pos++
-	}
-	return pos
+	return end, nil
 }
 
 func checkString(data []byte, pos int) (int, error) {
-	start := pos
-	pos++
-	for {
-		pos += plain(data[pos:])
-		if pos >= len(data) {
-			return syntax(start, "the string does not end")
-		}
-		switch c := data[pos]; {
-		case c == '"':
-			return pos + 1, nil
-		case c == '\\':
-			n := escape(data[pos:])
-			if n == 0 {
-				return syntax(pos, "malformed escape")
-			}
-			pos += n
-		case c < 0x20:
-			return syntax(pos, "control character in a string")
-		default:
-			r, n := utf8.DecodeRune(data[pos:])
-			if r == utf8.RuneError && n == 1 {
-				return syntax(pos, "invalid UTF-8")
-			}
-			pos += n
-		}
+	end, _, fault := ScanString(data, pos, 0)
+	if fault != NoFault {
+		return stringError(pos, end, fault)
 	}
+	return end, nil
 }
 
-// escape returns the length of the escape sequence at the start of b, 0 if it is malformed.
-func escape(b []byte) int {
-	if len(b) < 2 {
-		return 0
+// stringError is the error for the fault at end of the string that begins at start.
+func stringError(start, end int, fault StringFault) (int, error) {
+	switch fault {
+	case Unterminated:
+		return newSyntaxError(start, "the string does not end")
+	case ControlCharacter:
+		return newSyntaxError(end, "control character in a string")
+	case InvalidUTF8:
+		return newSyntaxError(end, "invalid UTF-8")
 	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2
-	case 'u':
-		if len(b) < 6 {
-			return 0
-		}
-		for _, c := range b[2:6] {
-			if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F') {
-				return 0
-			}
-		}
-		return 6
-	}
-	return 0
-}
-
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// plain returns how many bytes at the start of b are printable ASCII other than '"' and '\', eight at a time.
-func plain(b []byte) int {
-	n := 0
-	for ; len(b)-n >= 8; n += 8 {
-		w := binary.LittleEndian.Uint64(b[n:])
-		quote, slash := w^('"'*ones), w^('\\'*ones)
-		special := (w | (w - 0x20*ones) | (quote - ones) | (slash - ones)) & highs
-		if special != 0 {
-			return n + exact(b[n:n+bits.TrailingZeros64(special)/8+1])
-		}
-	}
-	return n + exact(b[n:])
-}
-
-func exact(b []byte) int {
-	for i, c := range b {
-		if c == '"' || c == '\\' || c < 0x20 || c >= 0x80 {
-			return i
-		}
-	}
-	return len(b)
-}
-
-// Space returns the offset of the first byte at or behind pos that is no JSON white space.
-func Space(data []byte, pos int) int {
-	for pos < len(data) && (data[pos] == ' ' || data[pos] == '\n' || data[pos] == '\t' || data[pos] == '\r') {
-		pos++
-	}
-	return pos
+	return newSyntaxError(end, "malformed escape")
 }

@@ -1,14 +1,18 @@
 package rawjson
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math/bits"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
-// valid is what Check should say, told by encoding/json, which knows neither UTF-8 nor depth.
+// valid reports whether Check should accept the data. It uses encoding/json, which checks neither
+// UTF-8 nor depth.
 func valid(data []byte) bool {
 	return json.Valid(data) && utf8.Valid(data) && depth(data) <= MaxDepth
 }
@@ -38,7 +42,7 @@ var texts = []string{
 	`null`, `true`, `false`, `0`, `-0`, `1`, `-1`, `10`, `1.5`, `-0.5e+10`, `1E9`, `1e-400`, `""`, `"a"`, `{}`, `[]`, ` { } `, "\t[\r\n]\n",
 	`{"a":1}`, `{"a":1,"b":[1,2,{"c":null}]}`, `[1,2,3]`, `[[],{}]`, `{"":""}`, `{"a":1,"a":2}`,
 	`123456789012345678901234567890`, `1e99999`,
-	// words and numbers that are none
+	// malformed words and numbers
 	``, ` `, `nul`, `nulll`, `True`, `tru`, `fals`, `falsey`, `nan`, `-`, `+1`, `01`, `-01`, `00`, `.5`, `5.`, `1.e5`, `1e`, `1e+`, `1e-`, `--1`,
 	`0x10`, `1_000`, `Infinity`, `-Infinity`, `1.2.3`, `1e5.5`, `1 2`, `12a`,
 	// structure
@@ -50,7 +54,7 @@ var texts = []string{
 	`"`, `"a`, `"\"`, `"\\`, `"\\"`, `"\\\"`, `"\\\""`, `"\"\\"`, `"\b\f\n\r\t\/"`, `"\a"`, `"\x41"`, `"\u"`, `"\u1"`, `"\u12"`, `"\u123"`, `"\u1234"`,
 	`"\u123g"`, `"\uABCD\uabcd"`, `"\U1234"`, `"\ud800"`, `"\ud83d\ude00"`, `"\ude00\ud83d"`, `"\u0000"`, "\"\\\n\"", "\"a\nb\"", "\"\x00\"", "\"\x1f\"",
 	"\"\x20\"", "\"\x7f\"", "\"\u0080\"", "\"\u00e9\u20ac\U0001f600\"", "\"\u2028\u2029\"",
-	// bytes that are no UTF-8
+	// invalid UTF-8
 	"\"\x80\"", "\"\xc3\"", "\"\xc3\x28\"", "\"\xe2\x82\"", "\"\xf0\x9f\x98\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xff\"", "\"\xfe\"",
 	"\"\xef\xbf\xbd\"", "\"\xc3", "\"abcdefg\xc3", "{\"\xff\":1}", "\xff",
 }
@@ -63,8 +67,8 @@ func TestCheckAgreesWithEncodingJSON(t *testing.T) {
 	}
 }
 
-// Words of eight bytes are looked at together: each special byte at each offset of a word, with each neighbour that could
-// borrow from it or carry into it.
+// Words of eight bytes are looked at together: each special byte at each offset of a word, with
+// each neighbour that could borrow from it or carry into it.
 func TestCheckStringsEightBytesAtATime(t *testing.T) {
 	special := []string{
 		`"`, `\`, `\"`, `\\`, `\n`, `\u00e9`, "\x00", "\x01", "\x1f", "\x20", "\x21", "\x23", "\x5b", "\x5d", "\x7e", "\x7f", "\x80", "\x81", "\xa0", "\xa2", "\xdc", "\xff",
@@ -87,16 +91,19 @@ func TestCheckStringsEightBytesAtATime(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
+func TestSpecialBytes(t *testing.T) {
 	for c := range 256 {
-		for offset := range 17 {
-			b := []byte(strings.Repeat("a", offset) + string([]byte{byte(c)}) + strings.Repeat("!", 17))
-			want := offset
-			if c >= 0x20 && c < 0x80 && c != '"' && c != '\\' {
-				want = len(b)
-			}
-			if got := plain(b); got != want {
-				t.Fatalf("plain(%q) = %d, want %d", b, got, want)
+		for offset := range 8 {
+			for _, after := range []string{"!", "\x00", "\xff", "#", "["} {
+				b := []byte(strings.Repeat("a", offset) + string([]byte{byte(c)}) + strings.Repeat(after, 7-offset))
+				want := slices.IndexFunc(b, func(c byte) bool { return c < 0x20 || c >= 0x80 || c == '"' || c == '\\' })
+				got := -1
+				if m := specialBytes(binary.LittleEndian.Uint64(b)); m != 0 {
+					got = bits.TrailingZeros64(m) / 8
+				}
+				if got != want {
+					t.Fatalf("specialBytes(%q): first at %d, want %d", b, got, want)
+				}
 			}
 		}
 	}

@@ -13,11 +13,12 @@ func AppendString[S ~string | ~[]byte](dst []byte, s S) []byte {
 	return dst
 }
 
-// AppendMembers appends the members of an object (without its braces) except those that drop names, and reports
-// whether there were any. Their bytes stay as they are; a nil drop drops none, and keeps the space between them too.
+// AppendMembers appends the members of an object without its braces, except members for which drop
+// is true. It reports whether it has appended any. Members keep their bytes. If drop is nil, the
+// white space between them stays too.
 func AppendMembers(dst, object []byte, drop func(key []byte) bool) ([]byte, bool) {
 	if drop == nil {
-		return appendAll(dst, object)
+		return appendAllMembers(dst, object)
 	}
 	any := false
 	for it := Object(object); it.Next(); {
@@ -33,7 +34,7 @@ func AppendMembers(dst, object []byte, drop func(key []byte) bool) ([]byte, bool
 	return dst, any
 }
 
-func appendAll(dst, object []byte) ([]byte, bool) {
+func appendAllMembers(dst, object []byte) ([]byte, bool) {
 	pos := Space(object, 0)
 	if pos >= len(object) || object[pos] != '{' {
 		return dst, false
@@ -49,7 +50,8 @@ func appendAll(dst, object []byte) ([]byte, bool) {
 	return append(dst, bytes.TrimRight(object[first:end], " \t\r\n")...), true
 }
 
-// Set returns a copy of object in which the named member has the given raw value; a nil value removes it.
+// Set returns a copy of object in which the named member has the given raw value; a nil value
+// removes it.
 func Set(object []byte, name string, value []byte) []byte {
 	out := make([]byte, 0, len(object)+len(name)+len(value)+4)
 	out, any := AppendMembers(append(out, '{'), object, func(key []byte) bool { return string(key) == name })
@@ -63,8 +65,8 @@ func Set(object []byte, name string, value []byte) []byte {
 	return append(append(out, value...), '}')
 }
 
-// Replace returns a copy of object in which the named member has another raw value, in its place; behind all others where
-// it is missing.
+// Replace returns a copy of object in which the named member has another raw value, in its place;
+// behind all others where it is missing.
 func Replace(object []byte, name string, value []byte) []byte {
 	for it := Object(object); it.Next(); {
 		if string(it.Key) == name {

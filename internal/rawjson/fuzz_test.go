@@ -123,3 +123,26 @@ func array(t *testing.T, data []byte) {
 		t.Fatalf("%d elements, want %d", i, len(want))
 	}
 }
+
+// FuzzCanonical checks that every encoding of a value has the same canonical form.
+func FuzzCanonical(f *testing.F) {
+	for _, seed := range []string{`{"b":1,"a":[1.50,"\u00e9",null,true,{}]}`, `-0.0`, `1e5`, `" "`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		if !json.Valid([]byte(in)) {
+			return
+		}
+		var indented []byte
+		if raw, err := json.MarshalIndent(json.RawMessage(in), "", "\t"); err == nil {
+			indented = raw
+		}
+		once := string(AppendCanonical(nil, []byte(in)))
+		if other := string(AppendCanonical(nil, indented)); indented != nil && other != once {
+			t.Errorf("%s\n%s", once, other)
+		}
+		if twice := string(AppendCanonical(nil, []byte(once))); twice != once {
+			t.Errorf("%s\n%s", once, twice)
+		}
+	})
+}

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// skip returns the offset behind the value at pos of checked bytes.
-func skip(data []byte, pos int) int {
+// skipValue returns the offset behind the value at pos of checked bytes.
+func skipValue(data []byte, pos int) int {
 	switch data[pos] {
 	case '"':
 		return skipString(data, pos)
@@ -31,7 +31,8 @@ func skipString(data []byte, pos int) int {
 	return end
 }
 
-// scanString returns the offset behind the string at pos of checked bytes, and whether it holds an escape.
+// scanString returns the offset behind the string at pos of checked bytes, and whether it holds an
+// escape.
 func scanString(data []byte, pos int) (end int, escaped bool) {
 	const short = 64 // bytes in which eight at a time are quicker than a call
 	pos++
@@ -91,7 +92,8 @@ func skipNested(data []byte, pos int) int {
 	return pos
 }
 
-// Iterator walks the members of an object or the elements of an array of checked bytes, without allocating.
+// Iterator walks the members of an object or the elements of an array of checked bytes, without
+// allocating.
 //
 //	for it := rawjson.Object(raw); it.Next(); {
 //		use(it.Key, it.Value)
@@ -107,16 +109,16 @@ type Iterator struct {
 	object bool
 }
 
-// Object iterates over the members of raw; over nothing if raw is no object.
-func Object(raw []byte) Iterator { return iterate(raw, '{') }
+// Object iterates over the members of raw. If raw is not an object, it yields nothing.
+func Object(raw []byte) Iterator { return newIterator(raw, '{') }
 
 // ObjectFrom iterates over the members of an object from the offset on at which a member has ended.
 func ObjectFrom(raw []byte, offset int) Iterator {
 	return Iterator{data: raw, pos: offset, object: true}
 }
 
-// Params iterates over the members of a request's params, without the _meta that was found in them where that comes first,
-// as it mostly does.
+// Params iterates over the members of a request's params, without the _meta that was found in them
+// where that comes first, as it mostly does.
 func Params(params, meta []byte) Iterator {
 	const first = `{"_meta":`
 	if n := len(first); len(meta) > 0 && len(params) > n && &params[n] == &meta[0] {
@@ -125,10 +127,10 @@ func Params(params, meta []byte) Iterator {
 	return Object(params)
 }
 
-// Array iterates over the elements of raw; over nothing if raw is no array.
-func Array(raw []byte) Iterator { return iterate(raw, '[') }
+// Array iterates over the elements of raw. If raw is not an array, it yields nothing.
+func Array(raw []byte) Iterator { return newIterator(raw, '[') }
 
-func iterate(raw []byte, open byte) Iterator {
+func newIterator(raw []byte, open byte) Iterator {
 	pos := Space(raw, 0)
 	if pos >= len(raw) || raw[pos] != open {
 		return Iterator{pos: len(raw)}
@@ -151,17 +153,17 @@ func (it *Iterator) Next() bool {
 		end, escaped := scanString(it.data, pos)
 		it.Key = it.data[pos+1 : end-1]
 		if escaped {
-			it.Key = unescape(it.data[pos:end])
+			it.Key = decodeName(it.data[pos:end])
 		}
 		pos = Space(it.data, Space(it.data, end)+1)
 	}
-	it.End = skip(it.data, pos)
+	it.End = skipValue(it.data, pos)
 	it.Value = it.data[pos:it.End]
 	it.pos = it.End
 	return true
 }
 
-func unescape(quoted []byte) []byte {
+func decodeName(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
@@ -169,7 +171,8 @@ func unescape(quoted []byte) []byte {
 	return plain
 }
 
-// Lookup returns the raw value of the named member of an object, nil if there is none.
+// Lookup returns the raw value of the first member of this name, or nil if object has none or is
+// not an object.
 func Lookup(object []byte, name string) []byte {
 	for it := Object(object); it.Next(); {
 		if string(it.Key) == name {
@@ -179,8 +182,8 @@ func Lookup(object []byte, name string) []byte {
 	return nil
 }
 
-// String decodes a raw JSON string; ok is false if raw is none. Half a surrogate pair, as JavaScript writes cut text,
-// becomes U+FFFD.
+// String decodes a raw JSON string. ok is false if raw is not a string. Half a surrogate pair,
+// which JavaScript writes when it cuts a text, becomes U+FFFD.
 func String(raw []byte) (s string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
@@ -192,7 +195,7 @@ func String(raw []byte) (s string, ok bool) {
 	return string(b), true
 }
 
-// Is reports whether raw is the JSON string s, without decoding it where it has no escapes.
+// Is reports whether raw is the JSON string s. It decodes raw only if it has escapes.
 func Is(raw []byte, s string) bool {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s

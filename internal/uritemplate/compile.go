@@ -1,7 +1,7 @@
 package uritemplate
 
-// part is a step of matching: literal text, or a run of characters that one
-// variable stands for, or, with named variables, a whole expression.
+// part is a step of matching: literal text, the run of characters of one variable, or a whole
+// expression of named variables.
 type part struct {
 	literal  string
 	variable variable
@@ -9,8 +9,8 @@ type part struct {
 	slot     int        // among the parts that are not literal
 	lead     byte       // comes before the run; 0 for nothing
 	split    byte       // separates an exploded variable's items, or named variables
-	stops    class      // what the run cannot hold
-	absent   int        // the part to go on with where lead is not there; 0 if it must be
+	stops    class      // characters that end the run
+	absent   int        // index of the next part if lead is missing; 0 if the part is required
 }
 
 func (p *part) isLiteral() bool { return p.literal != "" }
@@ -39,16 +39,16 @@ var classes = func() (table [256]class) {
 	return table
 }()
 
-func (t *Template) compile() {
+func (t *Template) compileParts() {
 	for i, piece := range t.pieces {
 		e := piece.expression
 		switch {
 		case e == nil:
 			t.parts = append(t.parts, part{literal: piece.literal})
-		case behaviours[e.operator].named:
+		case operatorRules[e.operator].named:
 			t.compileNamed(e)
 		default:
-			t.compileRuns(e, t.follows(i+1))
+			t.compileRuns(e, t.delimitersAfter(i+1))
 		}
 	}
 	slot := 0
@@ -60,9 +60,9 @@ func (t *Template) compile() {
 	}
 }
 
-// follows returns which of ? and # the template itself goes on with, so that
-// an expression of reserved characters before them leaves them alone.
-func (t *Template) follows(from int) class {
+// delimitersAfter returns which of ? and # the template has from a piece on, so that an expression
+// of reserved characters before them does not take them.
+func (t *Template) delimitersAfter(from int) class {
 	var found class
 	for _, piece := range t.pieces[from:] {
 		if e := piece.expression; e != nil {
@@ -84,7 +84,7 @@ func (t *Template) compileNamed(e *expression) {
 	p := part{
 		named:  append([]variable(nil), e.variables...),
 		lead:   byte(e.operator),
-		split:  behaviours[e.operator].separator,
+		split:  operatorRules[e.operator].separator,
 		stops:  hash | control,
 		absent: len(t.parts) + 1,
 	}
@@ -97,7 +97,7 @@ func (t *Template) compileNamed(e *expression) {
 // compileRuns makes a part of each variable. One that is left out takes those
 // after it along: which are there can be told only from the first on.
 func (t *Template) compileRuns(e *expression, follows class) {
-	how := behaviours[e.operator]
+	how := operatorRules[e.operator]
 	stops := segment
 	switch {
 	case e.operator == '#':

@@ -15,15 +15,15 @@ func (t *Template) Expand(vars Values) (string, error) {
 	for _, p := range t.pieces {
 		if p.expression == nil {
 			b.WriteString(p.literal)
-		} else if err := p.expression.expand(&b, vars); err != nil {
+		} else if err := p.expression.writeTo(&b, vars); err != nil {
 			return "", err
 		}
 	}
 	return b.String(), nil
 }
 
-func (e *expression) expand(b *strings.Builder, vars Values) error {
-	how := behaviours[e.operator]
+func (e *expression) writeTo(b *strings.Builder, vars Values) error {
+	how := operatorRules[e.operator]
 	before := how.first
 	for _, v := range e.variables {
 		value := vars[v.name]
@@ -45,10 +45,10 @@ func (e *expression) expand(b *strings.Builder, vars Values) error {
 }
 
 // expandWhole writes a value without separating its items.
-func (v variable) expandWhole(b *strings.Builder, how behaviour, value Value) {
+func (v variable) expandWhole(b *strings.Builder, how operatorRule, value Value) {
 	items := value.items
 	if value.kind == isText {
-		items = []string{v.cut(value.text)}
+		items = []string{v.cutPrefix(value.text)}
 	}
 	if how.named {
 		b.WriteString(v.name)
@@ -62,11 +62,11 @@ func (v variable) expandWhole(b *strings.Builder, how behaviour, value Value) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		encode(b, item, how.reserved)
+		percentEncode(b, item, how.reserved)
 	}
 }
 
-func (v variable) cut(text string) string {
+func (v variable) cutPrefix(text string) string {
 	if v.prefix == 0 {
 		return text
 	}
@@ -79,7 +79,7 @@ func (v variable) cut(text string) string {
 }
 
 // expandExploded writes each item, or each key and value, as one of its own.
-func (v variable) expandExploded(b *strings.Builder, how behaviour, value Value) {
+func (v variable) expandExploded(b *strings.Builder, how operatorRule, value Value) {
 	width := 1
 	if value.kind == isPairs {
 		width = 2
@@ -93,7 +93,7 @@ func (v variable) expandExploded(b *strings.Builder, how behaviour, value Value)
 		item := entry[width-1]
 		switch {
 		case value.kind == isPairs:
-			encode(b, entry[0], how.reserved)
+			percentEncode(b, entry[0], how.reserved)
 		case how.named:
 			b.WriteString(v.name)
 		}
@@ -104,13 +104,13 @@ func (v variable) expandExploded(b *strings.Builder, how behaviour, value Value)
 		case how.named, value.kind == isPairs:
 			b.WriteByte('=')
 		}
-		encode(b, item, how.reserved)
+		percentEncode(b, item, how.reserved)
 	}
 }
 
-// encode writes unreserved characters as they are and percent-encodes the rest;
-// with reserved, reserved characters and what is encoded already stay too.
-func encode(b *strings.Builder, s string, reserved bool) {
+// percentEncode writes unreserved characters unchanged and percent-encodes the others. If reserved
+// is true, reserved characters and existing triplets stay unchanged too.
+func percentEncode(b *strings.Builder, s string, reserved bool) {
 	const hex = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {
 		c := s[i]

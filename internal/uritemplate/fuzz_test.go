@@ -66,8 +66,8 @@ func FuzzMatch(f *testing.F) {
 // says the same.
 func checkReturn(t *testing.T, template *Template, uri string, vars Values, expressions int) {
 	back := mustExpand(t, template, vars)
-	before, _ := decode(uri)
-	after, ok := decode(back)
+	before, _ := percentDecode(uri)
+	after, ok := percentDecode(back)
 	if !ok || before != after {
 		t.Fatalf("%q: %q comes back as %q", template, uri, back)
 	}
@@ -92,15 +92,15 @@ func plainExpressions(text string) int {
 	return len(found)
 }
 
-// isNormal reports whether only what has to be is percent-encoded.
+// isNormal reports whether only characters that require it are percent-encoded.
 func isNormal(uri string, vars Values) bool {
 	for _, v := range vars {
 		if strings.ContainsAny(v.text, ":/?#[]@!$&'()*+,;=%") {
 			return false
 		}
 	}
-	decoded, ok := decode(uri)
+	decoded, ok := percentDecode(uri)
 	var b strings.Builder
-	encode(&b, decoded, true)
+	percentEncode(&b, decoded, true)
 	return ok && strings.EqualFold(b.String(), uri)
 }

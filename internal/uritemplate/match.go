@@ -4,30 +4,27 @@ import (
 	"strings"
 )
 
-// Match returns the variables for which the template expands to this URI, or
-// to one that says the same; false if there are none.
+// Match returns variables for which the template expands to the URI, or to an equivalent one. ok is
+// false if it finds none.
 //
-//   - {x} is one segment, not empty: anything but /, ? and #. Those and the
-//     rest may be percent-encoded; values are decoded.
-//   - {+x} is not empty and may span segments; ? and # too, unless the template
-//     goes on with them itself. {#x} is everything after a #.
-//   - {/x}, {.x}, {;x}, {?x}, {&x} and {#x} are undefined where their first
-//     character is missing. {/x} stays within a segment.
-//   - {?x,y}, {&x,y} and {;x,y} come in any order and number. A name that the
-//     template does not have, or twice where it is not exploded, is no match.
-//   - Of several variables in one expression ({x,y}, {/x,y}) the last ones
-//     may be missing.
-//   - {x*} is a list, of the items between the operator's separators ({/x*}:
-//     of segments) or of the parameters named x. Parameters of other names are
-//     the associative array of the first exploded variable that has no list.
-//     Without the star a list cannot be told from a string with commas.
-//   - {x:3} is at most 3 characters, and what there is of x. A variable that
-//     comes twice has one value.
+//   - {x} is one segment, not empty: any characters but /, ? and #. All characters may be
+//     percent-encoded; values are decoded.
+//   - {+x} is not empty and may span segments. It also takes ? and #, unless the template itself
+//     has them further on. {#x} is everything after a #.
+//   - {/x}, {.x}, {;x}, {?x}, {&x} and {#x} are undefined if their first character is missing. {/x}
+//     stays within a segment.
+//   - {?x,y}, {&x,y} and {;x,y} match parameters in any order and number. An unknown name prevents
+//     a match, and so does a repeated name unless it is exploded.
+//   - Of several variables in one expression ({x,y}, {/x,y}) the last ones may be missing.
+//   - {x*} is a list of the items between the operator's separators ({/x*}: of segments), or of the
+//     parameters named x. Parameters of other names become the associative array of the first
+//     exploded variable that has no list. Without the star, a list is a string with commas.
+//   - {x:3} is at most 3 characters, the beginning of x. A variable that occurs twice has one
+//     value.
 //
-// Where variables can share out the URI in several ways, an earlier one takes
-// as much as it can. What comes percent-encoded wrongly, or holds control
-// characters, matches nothing. A value can hold whatever can be encoded: see
-// [SafePath] before it names a file.
+// If variables can share the URI in several ways, an earlier variable takes as much as possible. A
+// URI with malformed percent-encoding or control characters matches nothing. A value can hold any
+// characters, encoded or not: check it with [SafePath] before it names a file.
 func (t *Template) Match(uri string) (Values, bool) {
 	if len(uri) > MaxURI {
 		return nil, false
@@ -37,19 +34,19 @@ func (t *Template) Match(uri string) (Values, bool) {
 	var few [64]uint64
 	if words := (bits + 63) / 64; words <= len(few) {
 		m.failed = few[:words]
-	} else if len(t.parts) > 0 && !t.begins(uri) {
+	} else if len(t.parts) > 0 && !t.startsWithLiteral(uri) {
 		return nil, false
 	} else {
 		m.failed = make([]uint64, words)
 	}
-	if !m.from(0, 0) {
+	if !m.matchFrom(0, 0) {
 		return nil, false
 	}
-	return t.values(uri, &m.spans)
+	return t.readValues(uri, &m.spans)
 }
 
-// begins spares the memory for a URI that cannot match.
-func (t *Template) begins(uri string) bool {
+// startsWithLiteral spares the memory for a URI that cannot match.
+func (t *Template) startsWithLiteral(uri string) bool {
 	return !t.parts[0].isLiteral() || literalEnd(uri, 0, t.parts[0].literal) >= 0
 }
 
@@ -68,8 +65,8 @@ type matcher struct {
 // (No run ends at 0: it has a lead or is not empty.)
 type span struct{ start, end int }
 
-// visit reports whether a state is new, and marks it.
-func (m *matcher) visit(part, at, inRun int) bool {
+// markState reports whether a state is new, and marks it.
+func (m *matcher) markState(part, at, inRun int) bool {
 	state := uint((part*(len(m.uri)+1)+at)*2 + inRun)
 	if m.failed[state/64]&(1<<(state%64)) != 0 {
 		return false
@@ -78,8 +75,8 @@ func (m *matcher) visit(part, at, inRun int) bool {
 	return true
 }
 
-// from matches everything from a part on. Its recursion is as deep as there are parts.
-func (m *matcher) from(index, at int) bool {
+// matchFrom matches everything from a part on. Its recursion is as deep as there are parts.
+func (m *matcher) matchFrom(index, at int) bool {
 	for {
 		if index == len(m.t.parts) {
 			return at == len(m.uri)
@@ -93,29 +90,29 @@ func (m *matcher) from(index, at int) bool {
 		}
 		index++
 	}
-	if !m.visit(index, at, 0) {
+	if !m.markState(index, at, 0) {
 		return false
 	}
 	p := &m.t.parts[index]
 	switch {
 	case p.lead == 0:
-		first := m.next(at, p.stops)
-		return first > 0 && m.run(index, at, first)
-	case at < len(m.uri) && m.uri[at] == p.lead && m.run(index, at+1, at+1):
+		first := m.nextEnd(at, p.stops)
+		return first > 0 && m.matchRun(index, at, first)
+	case at < len(m.uri) && m.uri[at] == p.lead && m.matchRun(index, at+1, at+1):
 		return true
 	}
-	return m.from(p.absent, at)
+	return m.matchFrom(p.absent, at)
 }
 
-// run tries the ends of a part's run, the longest first, down to least.
-func (m *matcher) run(index, start, least int) bool {
+// matchRun tries the ends of a part's run, the longest first, down to least.
+func (m *matcher) matchRun(index, start, least int) bool {
 	p := &m.t.parts[index]
 	longest := 0
-	for end := least; end > 0 && m.visit(index, end, 1); end = m.next(end, p.stops) {
+	for end := least; end > 0 && m.markState(index, end, 1); end = m.nextEnd(end, p.stops) {
 		longest = end
 	}
-	for end := longest; end >= least; end = m.previous(end) {
-		if m.from(index+1, end) {
+	for end := longest; end >= least; end = m.previousEnd(end) {
+		if m.matchFrom(index+1, end) {
 			m.spans[p.slot] = span{start, end}
 			return true
 		}
@@ -123,9 +120,9 @@ func (m *matcher) run(index, start, least int) bool {
 	return false
 }
 
-// next returns where the character or triplet at a position ends, or 0 if it
+// nextEnd returns where the character or triplet at a position ends, or 0 if it
 // cannot be in a run with these stops. No run ends within a triplet.
-func (m *matcher) next(at int, stops class) int {
+func (m *matcher) nextEnd(at int, stops class) int {
 	switch {
 	case at == len(m.uri) || classes[m.uri[at]]&stops != 0:
 		return 0
@@ -137,8 +134,8 @@ func (m *matcher) next(at int, stops class) int {
 	return 0
 }
 
-// previous undoes next.
-func (m *matcher) previous(at int) int {
+// previousEnd undoes next.
+func (m *matcher) previousEnd(at int) int {
 	if at >= 3 && m.uri[at-3] == '%' {
 		return at - 3
 	}

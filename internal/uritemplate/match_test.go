@@ -177,7 +177,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// What can be expanded at levels 1 to 3 comes back as it was.
+// Values expanded at levels 1 to 3 are matched unchanged.
 func TestRoundTrip(t *testing.T) {
 	templates := []string{
 		"w://{a}", "w://{a}/{b}", "w://{a,b}", "w://x-{a}/y/{b}.txt",

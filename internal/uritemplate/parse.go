@@ -11,18 +11,18 @@ import (
 func Parse(text string) (*Template, error) {
 	p := &parser{t: &Template{text: text}}
 	if len(text) > MaxTemplate {
-		return nil, p.fail(MaxTemplate, "template is longer than %d bytes", MaxTemplate)
+		return nil, p.newError(MaxTemplate, "template is longer than %d bytes", MaxTemplate)
 	}
 	for p.at < len(text) {
-		step := p.literal
+		step := p.parseLiteral
 		if text[p.at] == '{' {
-			step = p.expression
+			step = p.parseExpression
 		}
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	p.t.compile()
+	p.t.compileParts()
 	return p.t, nil
 }
 
@@ -32,13 +32,13 @@ type parser struct {
 	count int // variables
 }
 
-func (p *parser) fail(at int, problem string, args ...any) error {
+func (p *parser) newError(at int, problem string, args ...any) error {
 	return &ParseError{Template: p.t.text, Offset: at, Problem: fmt.Sprintf(problem, args...)}
 }
 
-// literal reads up to the next brace. What a URI cannot hold as it is, but a
-// template can (ucschar and iprivate), is encoded here once.
-func (p *parser) literal() error {
+// parseLiteral reads up to the next brace. It percent-encodes the characters that a template may
+// hold and a URI may not (ucschar and iprivate).
+func (p *parser) parseLiteral() error {
 	var b strings.Builder
 	text := p.t.text
 	for p.at < len(text) && text[p.at] != '{' {
@@ -46,18 +46,18 @@ func (p *parser) literal() error {
 		switch {
 		case r == '%':
 			if !isTriplet(text[p.at:]) {
-				return p.fail(p.at, "%% that two hex digits do not follow")
+				return p.newError(p.at, "%% that two hex digits do not follow")
 			}
 			size = 3
 			b.WriteString(text[p.at : p.at+size])
 		case r == utf8.RuneError && size == 1:
-			return p.fail(p.at, "invalid UTF-8")
+			return p.newError(p.at, "invalid UTF-8")
 		case r >= 0xA0:
-			encode(&b, text[p.at:p.at+size], false)
+			percentEncode(&b, text[p.at:p.at+size], false)
 		case r == '}':
-			return p.fail(p.at, "closing brace without an opening one")
+			return p.newError(p.at, "closing brace without an opening one")
 		case r <= ' ' || r >= 0x7F || strings.ContainsRune("\"<>\\^`|", r):
-			return p.fail(p.at, "%q cannot stand in a URI; percent-encode it", r)
+			return p.newError(p.at, "%q cannot stand in a URI; percent-encode it", r)
 		default:
 			b.WriteByte(text[p.at])
 		}
@@ -68,11 +68,11 @@ func (p *parser) literal() error {
 	return nil
 }
 
-func (p *parser) expression() error {
+func (p *parser) parseExpression() error {
 	opening := p.at
 	length := strings.IndexByte(p.t.text[opening:], '}')
 	if length < 0 {
-		return p.fail(opening, "brace that is not closed")
+		return p.newError(opening, "brace that is not closed")
 	}
 	closing := opening + length
 	p.at++
@@ -82,11 +82,11 @@ func (p *parser) expression() error {
 			e.operator = operator(c)
 			p.at++
 		} else if strings.IndexByte("=,!@|", c) >= 0 {
-			return p.fail(p.at, "operator %q is reserved by RFC 6570", c)
+			return p.newError(p.at, "operator %q is reserved by RFC 6570", c)
 		}
 	}
 	for {
-		v, err := p.variable(closing)
+		v, err := p.parseVariable(closing)
 		if err != nil {
 			return err
 		}
@@ -100,12 +100,12 @@ func (p *parser) expression() error {
 	return nil
 }
 
-// variable reads one variable and stops at the comma or brace after it.
-func (p *parser) variable(closing int) (variable, error) {
+// parseVariable reads one variable and stops at the comma or brace after it.
+func (p *parser) parseVariable(closing int) (variable, error) {
 	if p.count++; p.count > MaxVariables {
-		return variable{}, p.fail(p.at, "more than %d variables", MaxVariables)
+		return variable{}, p.newError(p.at, "more than %d variables", MaxVariables)
 	}
-	name, err := p.name(closing)
+	name, err := p.parseName(closing)
 	if err != nil {
 		return variable{}, err
 	}
@@ -115,12 +115,12 @@ func (p *parser) variable(closing int) (variable, error) {
 		v.explode = true
 		p.at++
 	case ':':
-		if v.prefix, err = p.prefix(); err != nil {
+		if v.prefix, err = p.parsePrefix(); err != nil {
 			return variable{}, err
 		}
 	}
 	if c := p.t.text[p.at]; c != ',' && c != '}' {
-		return variable{}, p.fail(p.at, "%q after a variable", c)
+		return variable{}, p.newError(p.at, "%q after a variable", c)
 	}
 	if !slices.Contains(p.t.names, name) {
 		p.t.names = append(p.t.names, name)
@@ -128,8 +128,8 @@ func (p *parser) variable(closing int) (variable, error) {
 	return v, nil
 }
 
-// name reads letters, digits, underscores and triplets, with single dots in between.
-func (p *parser) name(closing int) (string, error) {
+// parseName reads letters, digits, underscores and triplets, with single dots in between.
+func (p *parser) parseName(closing int) (string, error) {
 	text, start := p.t.text, p.at
 	dot := true // whether a dot must not come next
 	for p.at < closing {
@@ -151,16 +151,15 @@ func (p *parser) name(closing int) (string, error) {
 	}
 	switch {
 	case p.at == start:
-		return "", p.fail(p.at, "no variable's name")
+		return "", p.newError(p.at, "no variable's name")
 	case dot:
-		return "", p.fail(p.at-1, "variable's name ends with a dot")
+		return "", p.newError(p.at-1, "variable's name ends with a dot")
 	}
 	return text[start:p.at], nil
 }
 
-// prefix reads a colon and a number from 1 to 9999. The closing brace is not
-// looked for: it is no digit.
-func (p *parser) prefix() (int, error) {
+// parsePrefix reads a colon and a number from 1 to 9999. The closing brace ends the number.
+func (p *parser) parsePrefix() (int, error) {
 	colon, n := p.at, 0
 	for p.at++; p.t.text[p.at] >= '0' && p.t.text[p.at] <= '9' && n < 1000; p.at++ {
 		n = n*10 + int(p.t.text[p.at]-'0')
@@ -169,7 +168,7 @@ func (p *parser) prefix() (int, error) {
 		}
 	}
 	if n == 0 {
-		return 0, p.fail(colon, "prefix that is not a number from 1 to 9999")
+		return 0, p.newError(colon, "prefix that is not a number from 1 to 9999")
 	}
 	return n, nil
 }

@@ -22,7 +22,7 @@ var rfcValues = Values{
 	"empty_keys": Pairs(),
 }
 
-// rfcExamples are those of RFC 6570, sections 1.2 and 3.2, by section.
+// rfcExamples are the examples of RFC 6570, sections 1.2 and 3.2, by section.
 var rfcExamples = map[string][][2]string{
 	"1.2 level 1 to 3": {
 		{"{var}", "value"},
@@ -196,9 +196,9 @@ func TestRFCExamples(t *testing.T) {
 	}
 }
 
-// What the RFC's examples expand to, they match, and the variables that come
-// back expand to it again. Plain variables that are empty or undefined are the
-// exception: they match nothing.
+// The templates of the RFC's examples match their expansions, and the variables they return expand
+// to the same URI. Plain variables that are empty or undefined are the exception: they match
+// nothing.
 func TestRFCExamplesMatch(t *testing.T) {
 	unmatched := map[string]bool{
 		"O{empty}X": true, "O{undef}X": true, "O{+empty}X": true, "O{+undef}X": true,

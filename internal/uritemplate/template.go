@@ -1,10 +1,14 @@
-// Package uritemplate implements URI templates (RFC 6570, all four levels) and
-// their reverse: a [Template] matches the URIs that it can expand to, and gives
-// the variables back, as resource templates need it.
+// Package uritemplate implements URI templates (RFC 6570, all four levels) and their reverse: a
+// [Template] matches the URIs that it can expand to and returns the variables, as resource
+// templates need it.
 //
-// Matching takes time proportional to the template's length times the URI's,
-// and a quarter of a byte of memory for each part of the template times each of
-// the URI, whatever they hold: no state is looked at twice.
+//	t, err := uritemplate.Parse("kv://{key}")
+//	uri, err := t.Expand(uritemplate.Values{"key": uritemplate.Text("a b")}) // kv://a%20b
+//	vars, ok := t.Match(uri)                                                 // key: a b
+//
+// Matching takes time proportional to the template's length times the URI's length, and a quarter
+// of a byte of memory for each part of the template times each byte of the URI, for any input: it
+// looks at no state twice.
 package uritemplate
 
 import (
@@ -27,7 +31,7 @@ type Template struct {
 	names    []string
 	parts    []part
 	literals int // bytes of literal text
-	spanning int // variables that may span what separates segments
+	spanning int // variables that may span segments
 }
 
 // piece is either literal text, encoded as it appears in a URI, or an expression.
@@ -53,7 +57,8 @@ func (t *Template) String() string { return t.text }
 // Names returns the names of the variables in the order of their first use.
 func (t *Template) Names() []string { return slices.Clone(t.names) }
 
-// Literal returns the one URI that a template without variables stands for.
+// Literal returns the URI of a template without variables. ok is false if the template has
+// variables.
 func (t *Template) Literal() (string, bool) {
 	if len(t.names) > 0 {
 		return "", false
@@ -64,16 +69,15 @@ func (t *Template) Literal() (string, bool) {
 	return t.pieces[0].literal, true
 }
 
-// Compare orders templates by how specific they are, the most specific first,
-// so that of several matching templates the least in this order is to be
-// chosen: more literal text first, then fewer variables that span segments
-// ({+x}, {#x}, {x*}), then fewer variables, then the text's order. It returns 0
-// only for templates of the same text.
+// Compare orders templates by how specific they are, the most specific first. If several templates
+// match a URI, choose the least. The order is: more literal text first, then fewer variables that
+// span segments ({+x}, {#x}, {x*}), then fewer variables, then the text. It returns 0 only for
+// templates with the same text.
 func Compare(a, b *Template) int {
 	for _, difference := range []int{
 		b.literals - a.literals,
 		a.spanning - b.spanning,
-		a.variables() - b.variables(),
+		a.countVariables() - b.countVariables(),
 	} {
 		if difference != 0 {
 			return difference
@@ -82,7 +86,7 @@ func Compare(a, b *Template) int {
 	return strings.Compare(a.text, b.text)
 }
 
-func (t *Template) variables() int {
+func (t *Template) countVariables() int {
 	n := 0
 	for _, p := range t.pieces {
 		if p.expression != nil {
@@ -92,7 +96,7 @@ func (t *Template) variables() int {
 	return n
 }
 
-// ParseError says what is wrong with a template, and where.
+// ParseError describes the fault of a template and its position.
 type ParseError struct {
 	Template string
 	Offset   int // in bytes
@@ -101,4 +105,27 @@ type ParseError struct {
 
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("uritemplate: %s at byte %d of %q", e.Problem, e.Offset, e.Template)
+}
+
+// operator is the character after the opening brace; 0 for none.
+type operator byte
+
+// operatorRule is a row of RFC 6570's table of operators (appendix A).
+type operatorRule struct {
+	first     string // before the first defined variable
+	separator byte   // before each further one
+	named     bool   // whether values follow their variable's name
+	ifEmpty   string // follows the name of an empty value
+	reserved  bool   // whether reserved characters stay as they are
+}
+
+var operatorRules = map[operator]operatorRule{
+	0:   {separator: ','},
+	'+': {separator: ',', reserved: true},
+	'#': {first: "#", separator: ',', reserved: true},
+	'.': {first: ".", separator: '.'},
+	'/': {first: "/", separator: '/'},
+	';': {first: ";", separator: ';', named: true},
+	'?': {first: "?", separator: '&', named: true, ifEmpty: "="},
+	'&': {first: "&", separator: '&', named: true, ifEmpty: "="},
 }

@@ -9,9 +9,8 @@ import (
 // is missing is undefined.
 type Values map[string]Value
 
-// Value is what a variable stands for: a string, a list or an associative
-// array. The zero Value, an empty list and an empty array are undefined; an
-// empty string is not.
+// Value is the value of a variable: a string, a list or an associative array. The zero Value, an
+// empty list and an empty array are undefined; an empty string is defined.
 type Value struct {
 	kind    kind
 	partial bool // while matching: text is perhaps only a prefix of it

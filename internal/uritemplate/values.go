@@ -1,13 +1,15 @@
 package uritemplate
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// values reads the variables from where the parts are.
-func (t *Template) values(uri string, spans *[MaxVariables]span) (Values, bool) {
+// readValues reads the variables from where the parts are.
+func (t *Template) readValues(uri string, spans *[MaxVariables]span) (Values, bool) {
 	vars := make(Values, len(t.names))
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -29,12 +31,12 @@ func (t *Template) values(uri string, spans *[MaxVariables]span) (Values, bool) 
 
 func (p *part) readRun(vars Values, run string) bool {
 	if !p.variable.explode {
-		text, ok := decode(run)
-		return ok && p.variable.assign(vars, text)
+		text, ok := percentDecode(run)
+		return ok && p.variable.assignText(vars, text)
 	}
 	items := make([]string, 0, strings.Count(run, string(p.split))+1)
 	for item := range strings.SplitSeq(run, string(p.split)) {
-		text, ok := decode(item)
+		text, ok := percentDecode(item)
 		if !ok {
 			return false
 		}
@@ -45,9 +47,9 @@ func (p *part) readRun(vars Values, run string) bool {
 	return !again || old.kind == isList && slices.Equal(old.items, items)
 }
 
-// assign gives a variable its text, or holds it against what it has already.
-// As many characters as the prefix are perhaps not all of it.
-func (v variable) assign(vars Values, text string) bool {
+// assignText sets a variable to a text, or compares the text with its value. A text as long as the
+// variable's prefix may be only the beginning of the value.
+func (v variable) assignText(vars Values, text string) bool {
 	length := 0
 	if v.prefix > 0 {
 		if length = utf8.RuneCountInString(text); length > v.prefix {
@@ -62,7 +64,7 @@ func (v variable) assign(vars Values, text string) bool {
 	case old.kind != isText:
 		return false
 	}
-	return text == v.cut(old.text)
+	return text == v.cutPrefix(old.text)
 }
 
 // readParameters reads named variables in any order.
@@ -72,20 +74,20 @@ func (p *part) readParameters(vars Values, run string) bool {
 	seen := buffer[:0] // names that must not come again
 	for parameter := range strings.SplitSeq(run, string(p.split)) {
 		name, value, _ := strings.Cut(parameter, "=")
-		text, ok := decode(value)
+		text, ok := percentDecode(value)
 		if !ok || name == "" {
 			return false
 		}
 		i := slices.IndexFunc(p.named, func(v variable) bool { return v.name == name })
 		switch {
 		case i < 0:
-			if name, ok = decode(name); !ok {
+			if name, ok = percentDecode(name); !ok {
 				return false
 			}
 			others = append(others, name, text)
 		case p.named[i].explode:
 			vars[name] = Value{kind: isList, items: append(vars[name].items, text)}
-		case slices.Contains(seen, name) || !p.named[i].assign(vars, text):
+		case slices.Contains(seen, name) || !p.named[i].assignText(vars, text):
 			return false
 		default:
 			seen = append(seen, name)
@@ -94,8 +96,8 @@ func (p *part) readParameters(vars Values, run string) bool {
 	return others == nil || p.readOthers(vars, others)
 }
 
-// readOthers gives parameters that the template does not name to its first
-// exploded variable that has no items of its own name.
+// readOthers assigns the parameters that the template does not name to the first exploded variable
+// without items.
 func (p *part) readOthers(vars Values, others []string) bool {
 	for _, v := range p.named {
 		if v.explode && !vars[v.name].Defined() {
@@ -106,8 +108,8 @@ func (p *part) readOthers(vars Values, others []string) bool {
 	return false
 }
 
-// decode undoes percent-encoding; it fails on a % that two hex digits do not follow.
-func decode(s string) (string, bool) {
+// percentDecode undoes percent-encoding; it fails on a % that two hex digits do not follow.
+func percentDecode(s string) (string, bool) {
 	if strings.IndexByte(s, '%') < 0 {
 		return s, true
 	}
@@ -124,4 +126,27 @@ func decode(s string) (string, bool) {
 		i += 2
 	}
 	return string(b), true
+}
+
+// SafePath reports why a matched value must not be joined to a directory as a
+// path below it: it is empty, absolute (on Unix or Windows), holds a NUL, or
+// has a segment "..". Slashes and backslashes both separate segments, whatever
+// the system. It does not look at the file system: a symbolic link can still
+// lead out, which os.Root prevents.
+func SafePath(value string) error {
+	switch {
+	case value == "":
+		return errors.New("uritemplate: empty path")
+	case strings.IndexByte(value, 0) >= 0:
+		return fmt.Errorf("uritemplate: path %q holds a NUL", value)
+	case value[0] == '/', value[0] == '\\', len(value) > 1 && value[1] == ':' && isAlphanumeric(value[0]):
+		return fmt.Errorf("uritemplate: path %q is absolute", value)
+	}
+	separator := func(r rune) bool { return r == '/' || r == '\\' }
+	for segment := range strings.FieldsFuncSeq(value, separator) {
+		if segment == ".." {
+			return fmt.Errorf("uritemplate: path %q leads upwards", value)
+		}
+	}
+	return nil
 }

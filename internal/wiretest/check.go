@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Check names one rule of a [Checker], so that a test whose peer misbehaves on
-// purpose can switch it off. Each is on by default.
+// Check names one rule of a [Checker]. Each is on by default; a test whose peer misbehaves on
+// purpose switches it off.
 type Check string
 
 const (
-	// Framing: a frame is one JSON value in UTF-8 without line breaks, has no
-	// member named twice, and is recognisably a request, notification or response.
+	// Framing: a frame is one JSON value in UTF-8 without line breaks and without duplicate names,
+	// and is a request, notification or response.
 	Framing Check = "framing"
 	// Schema: a message fits its revision's schema.json. A message can break
 	// this and the rule below that says it better; switch off both then.
@@ -32,9 +32,8 @@ const (
 	// ResponseID: a response has the id of a request that the peer sent. One
 	// without id is an error that follows a frame that could not be read.
 	ResponseID Check = "response-id"
-	// AfterEnd: nothing is sent for a request after its response or cancellation.
-	// Frames have to be fed in the order in which the server saw them: a
-	// response that crosses a cancellation on its way is no fault.
+	// AfterEnd: nothing is sent for a request after its response or cancellation. Pass frames in
+	// the order in which the server saw them: a response that crosses a cancellation is no fault.
 	AfterEnd Check = "after-end"
 	// Cancellation: only requests of the same direction are cancelled, never
 	// initialize, and by a modern server only subscriptions/listen.
@@ -43,12 +42,11 @@ const (
 	Progress Check = "progress"
 	// Log: a modern log message follows a request that asked for that level.
 	Log Check = "log"
-	// Subscription: modern change notifications carry the id of an open
-	// subscriptions/listen, after its acknowledgment, and are of a kind it asked
-	// for; what is not sent for a subscription carries none.
+	// Subscription: a modern change notification carries the id of an open subscriptions/listen
+	// that asked for it, after its acknowledgment. Other notifications carry no subscription id.
 	Subscription Check = "subscription"
-	// ResultType: a modern result says complete, or input_required where that
-	// is allowed and with something to go on with, or one of Options.ResultTypes.
+	// ResultType: a modern result is complete, one of Options.ResultTypes, or input_required with
+	// requests or a state, for a method that allows it.
 	ResultType Check = "result-type"
 	// Cache: a complete modern result of a cacheable method carries ttlMs and
 	// cacheScope, an interim one neither.
@@ -56,7 +54,7 @@ const (
 	// Legacy: no legacy message carries resultType, ttlMs, cacheScope,
 	// inputRequests, inputResponses or requestState.
 	Legacy Check = "legacy"
-	// Capability: a client is asked only for what it declared.
+	// Capability: a client receives only requests for capabilities that it declared.
 	Capability Check = "capability"
 	// ErrorCode: the modern wire carries none of the retired codes (-32002,
 	// -32042) and, of the range -32768…-32000, only codes that JSON-RPC or MCP
@@ -67,13 +65,13 @@ const (
 // Options of a [Checker]. The zero value checks everything.
 type Options struct {
 	Off       []Check // not checked on any frame
-	OffClient []Check // not checked on what the client sends
-	OffServer []Check // not checked on what the server sends
+	OffClient []Check // not checked on frames of the client
+	OffServer []Check // not checked on frames of the server
 
 	// Revision is the legacy revision of frames before any initialize, for
 	// connections that are not seen from their beginning. Default: none.
 	Revision string
-	// ResultTypes are those of extensions, allowed beside the protocol's own.
+	// ResultTypes are allowed values of resultType that extensions define.
 	ResultTypes []string
 }
 
@@ -96,7 +94,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-func (o Options) off(check Check, from Role) bool {
+func (o Options) isOff(check Check, from Role) bool {
 	mine := o.OffClient
 	if from == Server {
 		mine = o.OffServer
@@ -113,7 +111,7 @@ type Violation struct {
 	Frame  []byte
 }
 
-// Error names the rule, who broke it and how, with the beginning of the frame.
+// Error names the rule, the role that broke it and the fault, with the beginning of the frame.
 func (v *Violation) Error() string {
 	const most = 300
 	frame, more := v.Frame, ""
@@ -136,8 +134,8 @@ type report struct {
 	errs    []error
 }
 
-func (r *report) add(check Check, format string, args ...any) {
-	if r.options.off(check, r.from) {
+func (r *report) addViolation(check Check, format string, args ...any) {
+	if r.options.isOff(check, r.from) {
 		return
 	}
 	r.errs = append(r.errs, &Violation{
@@ -148,6 +146,6 @@ func (r *report) add(check Check, format string, args ...any) {
 
 func (r *report) addError(check Check, err error) {
 	if err != nil {
-		r.add(check, "%v", err)
+		r.addViolation(check, "%v", err)
 	}
 }

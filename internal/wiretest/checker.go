@@ -9,11 +9,10 @@ import (
 	"sync"
 )
 
-// Checker follows one connection of either era, or of both in turn: the era of
-// a request is told by its _meta, that of a response by its request, and the
-// legacy revision by the answer to initialize. It remembers every id, so its
-// memory grows with the connection. It is safe for concurrent use, but the
-// order of the calls has to be the order of the frames.
+// Checker follows one connection of either era, or of both in turn. The _meta of a request tells
+// its era; a response has the era of its request; the answer to initialize sets the legacy
+// revision. A Checker remembers every id, so its memory grows with the connection. It is safe for
+// concurrent use, but its calls must have the order of the frames.
 type Checker struct {
 	options Options
 
@@ -33,10 +32,10 @@ type session struct {
 	capabilities map[string]any // of the client; nil if unknown
 }
 
-func (s *session) begun() bool { return s.revision != "" || s.requested != "" }
+func (s *session) isOpen() bool { return s.revision != "" || s.requested != "" }
 
-// current returns the revision of legacy frames.
-func (s *session) current() string {
+// currentRevision returns the revision of legacy frames.
+func (s *session) currentRevision() string {
 	switch {
 	case s.revision != "":
 		return s.revision
@@ -66,26 +65,25 @@ func NewChecker(options ...Options) *Checker {
 	return c
 }
 
-// Frame takes the next frame on the connection and returns what is wrong with
-// it, each error a *[Violation]; none for a good frame. The frame has to stay
-// unchanged as long as the errors are in use.
+// Frame checks the next frame of the connection and returns its faults, each a *[Violation]. The
+// frame must not change while the errors are in use.
 func (c *Checker) Frame(from Role, frame []byte) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := &report{options: c.options, from: from, frame: frame}
 	if bytes.ContainsAny(frame, "\r\n") {
-		r.add(Framing, "frame holds a line break")
+		r.addViolation(Framing, "frame holds a line break")
 	}
-	value, err := decode(frame)
+	value, err := decodeFrame(frame)
 	if err != nil {
 		c.unreadable[from]++
 		r.addError(Framing, err)
 		return r.errs
 	}
 	if items, ok := value.([]any); ok {
-		c.batch(r, items)
+		c.checkBatch(r, items)
 	} else {
-		c.message(r, value)
+		c.checkMessage(r, value)
 	}
 	return r.errs
 }
@@ -96,15 +94,14 @@ func (c *Checker) Frame(from Role, frame []byte) []error {
 func (c *Checker) Abandon(from Role, id []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	value, _ := decode(id)
+	value, _ := decodeFrame(id)
 	if x := c.exchanges[from][idKey(value)]; x != nil {
-		x.end(cancelled)
+		x.endAs(cancelled)
 	}
 }
 
-// Open returns the ids (JSON text of strings unquoted) of requests of a role
-// that are neither answered nor cancelled, sorted: at the end of a test, those
-// whose answer is missing.
+// Open returns the ids (JSON text, strings unquoted) of a role's requests that are neither answered
+// nor cancelled, sorted. At the end of a test, these are the requests without an answer.
 func (c *Checker) Open(from Role) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,23 +114,23 @@ func (c *Checker) Open(from Role) []string {
 	return ids
 }
 
-func (c *Checker) batch(r *report, items []any) {
-	revision := c.session.current()
-	if !c.session.begun() || revision != batching {
-		r.add(Batching, "a batch outside of a %s session", batching)
+func (c *Checker) checkBatch(r *report, items []any) {
+	revision := c.session.currentRevision()
+	if !c.session.isOpen() || revision != batching {
+		r.addViolation(Batching, "a batch outside of a %s session", batching)
 		c.unreadable[r.from]++
 	} else {
-		r.addError(Batching, validator(revision).batch(items))
+		r.addError(Batching, mustValidator(revision).validateBatch(items))
 	}
 	for _, item := range items {
 		if text(item, "method") == "initialize" {
-			r.add(Batching, "a batch holds initialize")
+			r.addViolation(Batching, "a batch holds initialize")
 		}
-		c.message(r, item)
+		c.checkMessage(r, item)
 	}
 }
 
-func (c *Checker) message(r *report, value any) {
+func (c *Checker) checkMessage(r *report, value any) {
 	m, err := parseMessage(value)
 	if err != nil {
 		c.unreadable[r.from]++
@@ -143,23 +140,23 @@ func (c *Checker) message(r *report, value any) {
 	r.method = m.method
 	switch m.kind {
 	case request:
-		c.request(r, m)
+		c.checkRequest(r, m)
 	case notification:
-		c.notification(r, m)
+		c.checkNotification(r, m)
 	default:
-		c.response(r, m)
+		c.checkResponse(r, m)
 	}
 }
 
-// outgoing runs the checks that requests and notifications share.
-func (c *Checker) outgoing(r *report, m *message, revision string) {
-	v := validator(revision)
-	r.addError(Direction, v.direction(m, r.from))
-	r.addError(Schema, v.outgoing(m))
+// checkOutgoing runs the checks that requests and notifications share.
+func (c *Checker) checkOutgoing(r *report, m *message, revision string) {
+	v := mustValidator(revision)
+	r.addError(Direction, v.checkDirection(m, r.from))
+	r.addError(Schema, v.validateOutgoing(m))
 }
 
-// validator returns the Validator of a revision that is known to exist.
-func validator(revision string) *Validator {
+// mustValidator returns the Validator of a revision that is known to exist.
+func mustValidator(revision string) *Validator {
 	v, err := For(revision)
 	if err != nil {
 		panic(err) // the embedded schemas are broken
@@ -167,11 +164,11 @@ func validator(revision string) *Validator {
 	return v
 }
 
-// eraOf returns the revision of a frame that nothing but the connection tells:
-// the legacy session's if there is one.
+// eraOf returns the revision of a frame that does not show its era itself: the legacy session's
+// revision if the connection has one, else the first modern one.
 func (c *Checker) eraOf() string {
-	if c.session.begun() {
-		return c.session.current()
+	if c.session.isOpen() {
+		return c.session.currentRevision()
 	}
 	return firstModern
 }
@@ -192,6 +189,6 @@ func legacyFields(r *report, members map[string]any, what string) {
 		}
 	}
 	if found != nil {
-		r.add(Legacy, "legacy %s with %s", what, strings.Join(found, ", "))
+		r.addViolation(Legacy, "legacy %s with %s", what, strings.Join(found, ", "))
 	}
 }

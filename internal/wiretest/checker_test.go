@@ -52,7 +52,7 @@ func checksOf(t *testing.T, errs []error) []string {
 	return slices.Compact(checks)
 }
 
-// expand writes out what would make the scripts hard to read.
+// expand writes out abbreviations in a line of a script.
 func expand(line string) string {
 	return strings.NewReplacer(
 		`{#`, `{"jsonrpc":"2.0"`,

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// definitions is what a revision's schema says about its own names, so that no
-// table of methods has to be kept here beside it.
+// definitions is an index of the definitions in a revision's schema. It replaces a table of methods
+// in this package.
 type definitions struct {
 	keyword string // "definitions" up to 2025-06-18, "$defs" since
 	all     map[string]any
@@ -23,8 +23,8 @@ func readDefinitions(document map[string]any) *definitions {
 	}
 	d.all = object(document, d.keyword)
 	for role, name := range []string{"Client", "Server"} {
-		d.requests[role] = d.union(name + "Request")
-		d.notifications[role] = d.union(name + "Notification")
+		d.requests[role] = d.readUnion(name + "Request")
+		d.notifications[role] = d.readUnion(name + "Notification")
 	}
 	for name := range d.all {
 		if code := d.errorCode(name); code != "" {
@@ -34,9 +34,9 @@ func readDefinitions(document map[string]any) *definitions {
 	return d
 }
 
-// union maps the methods of a union such as ClientRequest to its members. A
+// readUnion maps the methods of a union such as ClientRequest to its members. A
 // union of one member is written as that member, under the union's name.
-func (d *definitions) union(name string) map[string]string {
+func (d *definitions) readUnion(name string) map[string]string {
 	methods := map[string]string{}
 	members, _ := object(d.all, name)["anyOf"].([]any)
 	for _, member := range members {
@@ -53,8 +53,8 @@ func (d *definitions) addMethod(methods map[string]string, name string) {
 	}
 }
 
-// errorCode returns the code that an error response's definition fixes, if it
-// does: those of MCP's own errors do, as the second part of an allOf.
+// errorCode returns the code that the definition of an error response fixes, or "". The definitions
+// of MCP's own errors fix it in the second part of an allOf.
 func (d *definitions) errorCode(name string) string {
 	parts, _ := object(d.all, name, "properties", "error")["allOf"].([]any)
 	for _, part := range parts {
@@ -67,8 +67,8 @@ func (d *definitions) errorCode(name string) string {
 
 func (d *definitions) has(name string) bool { return d.all[name] != nil }
 
-// first returns the first name that the schema defines, or the last one.
-func (d *definitions) first(names ...string) string {
+// firstDefined returns the first name that the schema defines, or the last one.
+func (d *definitions) firstDefined(names ...string) string {
 	for _, name := range names {
 		if d.has(name) {
 			return name
@@ -77,8 +77,8 @@ func (d *definitions) first(names ...string) string {
 	return names[len(names)-1]
 }
 
-// request returns the definition of a request's method, whoever sends it.
-func (d *definitions) request(method string) (string, bool) {
+// requestName returns the definition of a request's method, for requests of both roles.
+func (d *definitions) requestName(method string) (string, bool) {
 	if name, ok := d.requests[Client][method]; ok {
 		return name, true
 	}
@@ -86,7 +86,7 @@ func (d *definitions) request(method string) (string, bool) {
 	return name, ok
 }
 
-func (d *definitions) notification(method string) (string, bool) {
+func (d *definitions) notificationName(method string) (string, bool) {
 	if name, ok := d.notifications[Client][method]; ok {
 		return name, true
 	}
@@ -94,20 +94,20 @@ func (d *definitions) notification(method string) (string, bool) {
 	return name, ok
 }
 
-// result returns the definition of a method's complete result: XRequest is
-// answered by XResult, and by the bare Result where the schema has no XResult.
-func (d *definitions) result(method string) string {
-	request, ok := d.request(method)
+// resultName returns the definition of a method's complete result. It is XResult for XRequest, or
+// Result if the schema has no XResult.
+func (d *definitions) resultName(method string) string {
+	request, ok := d.requestName(method)
 	if !ok {
 		return "Result"
 	}
-	return d.first(strings.TrimSuffix(request, "Request")+"Result", "Result")
+	return d.firstDefined(strings.TrimSuffix(request, "Request")+"Result", "Result")
 }
 
-// correct turns the generator's integer back into schema.ts's number, in the
+// correctSchema turns the generator's integer back into schema.ts's number, in the
 // one form in which it goes wrong: a union of primitive types.
-func correct(document map[string]any) {
-	widen(document)
+func correctSchema(document map[string]any) {
+	widenIntegers(document)
 	d := readDefinitions(document)
 	members, _ := object(d.all, "JSONValue")["anyOf"].([]any)
 	if members != nil {
@@ -115,23 +115,23 @@ func correct(document map[string]any) {
 	}
 }
 
-func widen(value any) {
+func widenIntegers(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		if types, ok := value["type"].([]any); ok && len(types) == 3 && types[1] == "integer" {
 			types[1] = "number"
 		}
 		for _, member := range value {
-			widen(member)
+			widenIntegers(member)
 		}
 	case []any:
 		for _, item := range value {
-			widen(item)
+			widenIntegers(item)
 		}
 	}
 }
 
-// object walks into nested objects; it returns nil where there is none.
+// object returns the object at a path of nested objects, or nil.
 func object(value any, path ...string) map[string]any {
 	m, _ := value.(map[string]any)
 	for _, key := range path {
@@ -140,7 +140,7 @@ func object(value any, path ...string) map[string]any {
 	return m
 }
 
-// text walks into nested objects to a string; it returns "" where there is none.
+// text returns the string at a path of nested objects, or "".
 func text(value any, path ...string) string {
 	last := len(path) - 1
 	s, _ := object(value, path[:last]...)[path[last]].(string)

@@ -24,15 +24,15 @@ const (
 type message struct {
 	kind   kind
 	value  map[string]any
-	id     string // canonical, see idKey; "" if there is none that can be read
+	id     string // the result of idKey
 	method string
 	params map[string]any
 	result map[string]any
 }
 
-// decode reads one JSON value, keeping the text of its numbers. It refuses what
-// follows the value and, unlike encoding/json, a member named twice.
-func decode(frame []byte) (any, error) {
+// decodeFrame reads one JSON value and keeps the text of its numbers. It refuses data after the
+// value and, unlike encoding/json, duplicate names.
+func decodeFrame(frame []byte) (any, error) {
 	if !utf8.Valid(frame) {
 		return nil, errors.New("frame is not valid UTF-8")
 	}
@@ -75,14 +75,14 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 		return items, err
 	}
 	if n, ok := token.(json.Number); ok {
-		return n, sane(n)
+		return n, checkNumberSize(n)
 	}
 	return token, nil
 }
 
-// sane refuses numbers whose exact value would take long to compute, here or
-// in the schema library: no number of the protocol is near this.
-func sane(n json.Number) error {
+// checkNumberSize refuses numbers that take long to compute exactly, here or in the schema library.
+// No number of the protocol is that large.
+func checkNumberSize(n json.Number) error {
 	_, exponent, _ := strings.Cut(strings.ToLower(n.String()), "e")
 	if len(n) > 1000 || len(strings.TrimLeft(exponent, "+-0")) > 3 {
 		return fmt.Errorf("number %.20s… is beyond reason", n)
@@ -144,21 +144,21 @@ func parseMessage(value any) (*message, error) {
 	return m, nil
 }
 
-// idKey makes ids and progress tokens comparable: "1" and 1 differ, 1 and 1.0
-// do not. It returns "" for what is neither a string nor a number.
+// idKey makes ids and progress tokens comparable: "1" and 1 differ, 1 and 1.0 are the same. It
+// returns "" for a value that is neither a string nor a number.
 func idKey(id any) string {
 	switch id := id.(type) {
 	case string:
 		return "s" + id
 	case json.Number:
-		return "n" + number(id).Text('g', -1)
+		return "n" + parseNumber(id).Text('g', -1)
 	}
 	return ""
 }
 
-// number reads a number without losing what a float64 would lose. The decoder
-// lets only numbers pass that this can read.
-func number(n json.Number) *big.Float {
+// parseNumber parses a number with more precision than a float64. It cannot fail for numbers that
+// decode accepts.
+func parseNumber(n json.Number) *big.Float {
 	f, _, err := big.ParseFloat(n.String(), 10, 256, big.ToNearestEven)
 	if err != nil {
 		panic(err)

@@ -13,7 +13,7 @@ const (
 	cancelled
 )
 
-// exchange is a request and what has become of it.
+// exchange is a request and its state.
 type exchange struct {
 	method       string
 	revision     string
@@ -22,20 +22,20 @@ type exchange struct {
 	logLevel     string
 	task         bool // asked to run as a task
 	progress     *big.Float
-	tokenLives   bool // a task goes on after its response
+	tokenLives   bool // because a task continues after its response
 	filter       map[string]any
 	acknowledged bool
 }
 
-func (x *exchange) end(s state) {
+func (x *exchange) endAs(s state) {
 	if x.state == open || s == cancelled {
 		x.state = s
 	}
 }
 
-func (c *Checker) request(r *report, m *message) {
+func (c *Checker) checkRequest(r *report, m *message) {
 	revision := c.requestRevision(r, m)
-	c.outgoing(r, m, revision)
+	c.checkOutgoing(r, m, revision)
 	if isModern(revision) {
 		modernRequest(r, m)
 	} else {
@@ -54,12 +54,12 @@ func (c *Checker) request(r *report, m *message) {
 		x.logLevel, _ = level.(string)
 		x.filter = object(m.params, "notifications")
 	}
-	c.remember(r, m, x)
+	c.openExchange(r, m, x)
 }
 
-// requestRevision finds a request's era: initialize and the life of a legacy
-// session make it legacy, a protocol version in _meta makes it modern, and so
-// does having neither, for that is what breaks the fewest further rules.
+// requestRevision finds a request's era. A protocol version in _meta makes it modern; initialize
+// and an open legacy session make it legacy. Without either, it is modern, because then the fewest
+// further rules are broken.
 func (c *Checker) requestRevision(r *report, m *message) string {
 	if r.from == Server {
 		return c.eraOf()
@@ -70,13 +70,13 @@ func (c *Checker) requestRevision(r *report, m *message) string {
 	case stated && isModern(name):
 		return name
 	case stated:
-		return firstModern // a version nobody knows, to be refused by the server
+		return firstModern // an unknown version, which the server must refuse
 	case m.method == "initialize":
 		if requested := text(m.params, "protocolVersion"); isLegacy(requested) {
 			return requested
 		}
 		return latestLegacy
-	case m.method == "ping" && !c.session.begun() && len(c.exchanges[Client]) == 0:
+	case m.method == "ping" && !c.session.isOpen() && len(c.exchanges[Client]) == 0:
 		return latestLegacy // which needs no handshake, and is of that era only
 	}
 	return c.eraOf()
@@ -90,7 +90,7 @@ func modernRequest(r *report, m *message) {
 		}
 	}
 	if missing != nil && r.from == Client {
-		r.add(Meta, "a request without initialize before it, and without %s in _meta", strings.Join(missing, " and "))
+		r.addViolation(Meta, "a request without initialize before it, and without %s in _meta", strings.Join(missing, " and "))
 	}
 }
 
@@ -99,8 +99,8 @@ func (c *Checker) legacyRequest(r *report, m *message) {
 	s := &c.session
 	switch {
 	case m.method == "initialize":
-		if s.begun() && c.options.Revision == "" {
-			r.add(Lifecycle, "initialize again")
+		if s.isOpen() && c.options.Revision == "" {
+			r.addViolation(Lifecycle, "initialize again")
 		}
 		s.requested = text(m.params, "protocolVersion")
 		if s.requested == "" {
@@ -109,24 +109,24 @@ func (c *Checker) legacyRequest(r *report, m *message) {
 		s.capabilities = object(m.params, "capabilities")
 	case m.method == "ping":
 	case r.from == Client && s.revision == "":
-		r.add(Lifecycle, "a request before initialize was answered")
+		r.addViolation(Lifecycle, "a request before initialize was answered")
 	case r.from == Server && !s.initialized:
-		r.add(Lifecycle, "a request before notifications/initialized")
+		r.addViolation(Lifecycle, "a request before notifications/initialized")
 	}
 	if r.from == Server {
 		mayAsk(r, s.capabilities, m.method, m.params)
 	}
 }
 
-// remember opens an exchange. Ids of a legacy session are never used again.
-func (c *Checker) remember(r *report, m *message, x *exchange) {
+// openExchange opens an exchange. Ids of a legacy session are never used again.
+func (c *Checker) openExchange(r *report, m *message, x *exchange) {
 	if m.id == "" {
-		c.unreadable[r.from]++ // the schema has said what is wrong with it
+		c.unreadable[r.from]++ // the schema check has reported the fault
 		return
 	}
 	old := c.exchanges[r.from][m.id]
 	if old != nil && (old.state == open || isLegacy(x.revision) && isLegacy(old.revision)) {
-		r.add(RequestID, "id %s is used again", m.id[1:])
+		r.addViolation(RequestID, "id %s is used again", m.id[1:])
 	}
 	c.exchanges[r.from][m.id] = x
 	token := idKey(object(m.params, "_meta")["progressToken"])
@@ -134,13 +134,13 @@ func (c *Checker) remember(r *report, m *message, x *exchange) {
 		return
 	}
 	if old := c.tokens[r.from][token]; old != nil && (old.state == open || old.tokenLives) {
-		r.add(RequestID, "progress token %s is active already", token[1:])
+		r.addViolation(RequestID, "progress token %s is active already", token[1:])
 	}
 	c.tokens[r.from][token] = x
 }
 
-// mayAsk checks that the client declared what a request of the server needs.
-// Capabilities that were not seen are not judged.
+// mayAsk checks that the client declared the capability that a request of the server needs. It does
+// nothing if the checker has not seen the capabilities.
 func mayAsk(r *report, declared map[string]any, method string, params map[string]any) {
 	if declared == nil {
 		return
@@ -160,7 +160,7 @@ func mayAsk(r *report, declared map[string]any, method string, params map[string
 		return
 	}
 	if object(declared, strings.Split(need, ".")...) == nil {
-		r.add(Capability, "%s needs the client's capability %s", method, need)
+		r.addViolation(Capability, "%s needs the client's capability %s", method, need)
 	}
 }
 

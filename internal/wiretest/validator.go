@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +42,7 @@ func For(revision string) (*Validator, error) {
 	if v := validators.of[revision]; v != nil {
 		return v, nil
 	}
-	v, err := load(revision)
+	v, err := loadValidator(revision)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func For(revision string) (*Validator, error) {
 	return v, nil
 }
 
-func load(revision string) (*Validator, error) {
+func loadValidator(revision string) (*Validator, error) {
 	text, err := schemas.ReadFile("testdata/" + revision + "/schema.json")
 	if err != nil {
 		return nil, fmt.Errorf("wiretest: schema of %s: %w", revision, err)
@@ -59,7 +60,7 @@ func load(revision string) (*Validator, error) {
 		return nil, fmt.Errorf("wiretest: schema of %s: %w", revision, err)
 	}
 	document := object(decoded)
-	correct(document)
+	correctSchema(document)
 	v := &Validator{
 		revision: revision,
 		names:    readDefinitions(document),
@@ -87,17 +88,17 @@ func base64Text(value any) error {
 
 func (v *Validator) location() string { return "mcp:///" + v.revision + "/schema.json" }
 
-// Revision returns the protocol revision that v stands for.
+// Revision returns the protocol revision of the schema.
 func (v *Validator) Revision() string { return v.revision }
 
 // Definition checks JSON text against one definition of the schema by its
 // name, such as "Tool" or "CallToolRequestParams".
 func (v *Validator) Definition(name string, text []byte) error {
-	value, err := decode(text)
+	value, err := decodeFrame(text)
 	if err != nil {
 		return err
 	}
-	return v.definition(name, value)
+	return v.validateAs(name, value)
 }
 
 // Message checks a frame that from sent: a request or notification against the
@@ -106,50 +107,50 @@ func (v *Validator) Definition(name string, text []byte) error {
 // checked for its envelope; [Validator.Response] knows more. A batch passes
 // in 2025-03-26 only, and each of its messages is checked.
 func (v *Validator) Message(frame []byte, from Role) error {
-	value, err := decode(frame)
+	value, err := decodeFrame(frame)
 	if err != nil {
 		return err
 	}
 	items, ok := value.([]any)
 	if !ok {
-		return v.one(value, from)
+		return v.validateMessage(value, from)
 	}
-	errs := []error{v.batch(items)}
+	errs := []error{v.validateBatch(items)}
 	for i, item := range items {
-		if err := v.one(item, from); err != nil {
+		if err := v.validateMessage(item, from); err != nil {
 			errs = append(errs, fmt.Errorf("batch item %d: %w", i, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (v *Validator) one(value any, from Role) error {
+func (v *Validator) validateMessage(value any, from Role) error {
 	m, err := parseMessage(value)
 	if err != nil {
 		return err
 	}
 	switch m.kind {
 	case result:
-		return v.definition(v.names.first("JSONRPCResultResponse", "JSONRPCResponse"), m.value)
+		return v.validateAs(v.names.firstDefined("JSONRPCResultResponse", "JSONRPCResponse"), m.value)
 	case failure:
-		return v.failure(m)
+		return v.validateError(m)
 	}
-	return errors.Join(v.direction(m, from), v.outgoing(m))
+	return errors.Join(v.checkDirection(m, from), v.validateOutgoing(m))
 }
 
-func (v *Validator) batch(items []any) error {
+func (v *Validator) validateBatch(items []any) error {
 	if !v.names.has("JSONRPCBatchRequest") {
 		return fmt.Errorf("revision %s has no batches", v.revision)
 	}
 	if len(items) == 0 {
 		return errors.New("batch is empty")
 	}
-	return v.definition("JSONRPCMessage", items)
+	return v.validateAs("JSONRPCMessage", items)
 }
 
-// direction checks that a request or notification goes the way it is defined
-// for, and is sent as what it is defined as.
-func (v *Validator) direction(m *message, from Role) error {
+// checkDirection checks that the sender's role may send this method, and that it is a request or a
+// notification as the schema defines it.
+func (v *Validator) checkDirection(m *message, from Role) error {
 	mine, others := v.names.requests[from], v.names.requests[from.peer()]
 	if m.kind == notification {
 		mine, others = v.names.notifications[from], v.names.notifications[from.peer()]
@@ -162,41 +163,40 @@ func (v *Validator) direction(m *message, from Role) error {
 	if _, ok := others[m.method]; ok {
 		return fmt.Errorf("%q is not for a %s to send in %s", m.method, from, v.revision)
 	}
-	_, isRequest := v.names.request(m.method)
-	_, isNotification := v.names.notification(m.method)
+	_, isRequest := v.names.requestName(m.method)
+	_, isNotification := v.names.notificationName(m.method)
 	if isRequest || isNotification {
 		return fmt.Errorf("%q is a notification sent with an id, or a request sent without", m.method)
 	}
 	return nil
 }
 
-// outgoing checks the form of a request or notification. Up to 2025-06-18 the
+// validateOutgoing checks the form of a request or notification. Up to 2025-06-18 the
 // definition of a method leaves out jsonrpc and id, so both are checked.
-func (v *Validator) outgoing(m *message) error {
+func (v *Validator) validateOutgoing(m *message) error {
 	envelope, name, ok := "JSONRPCRequest", "", false
 	if m.kind == notification {
 		envelope = "JSONRPCNotification"
-		name, ok = v.names.notification(m.method)
+		name, ok = v.names.notificationName(m.method)
 	} else {
-		name, ok = v.names.request(m.method)
+		name, ok = v.names.requestName(m.method)
 	}
-	err := v.definition(envelope, m.value)
+	err := v.validateAs(envelope, m.value)
 	if err != nil || !ok {
 		return err
 	}
-	return v.definition(name, m.value)
+	return v.validateAs(name, m.value)
 }
 
-// Response checks a response to a request of the given method: an error by its
-// code, a result against, for example, CallToolResult. What is an interim
-// result by its resultType (input_required) or by its task member (2025-11-25)
-// is checked as that; a resultType that the revision does not know is checked
-// as a bare Result.
+// Response checks a response to a request of the given method: an error by its code, a result
+// against, for example, CallToolResult. An interim result is checked as such: resultType
+// input_required, or a task member in 2025-11-25. A resultType that the revision does not know is
+// checked as a bare Result.
 //
-// An error without an id answers what could not be read. It passes in every
-// revision, although schemas up to 2025-06-18 ask for an id there is none of.
+// An error without an id answers a frame that could not be read. It passes in every revision,
+// although schemas up to 2025-06-18 require an id.
 func (v *Validator) Response(method string, frame []byte) error {
-	value, err := decode(frame)
+	value, err := decodeFrame(frame)
 	if err != nil {
 		return err
 	}
@@ -204,19 +204,19 @@ func (v *Validator) Response(method string, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	return v.response(method, m)
+	return v.validateResponse(method, m)
 }
 
-func (v *Validator) response(method string, m *message) error {
+func (v *Validator) validateResponse(method string, m *message) error {
 	switch m.kind {
 	case failure:
-		return v.failure(m)
+		return v.validateError(m)
 	case result:
-		envelope := v.names.first("JSONRPCResultResponse", "JSONRPCResponse")
-		if err := v.definition(envelope, m.value); err != nil {
+		envelope := v.names.firstDefined("JSONRPCResultResponse", "JSONRPCResponse")
+		if err := v.validateAs(envelope, m.value); err != nil {
 			return err
 		}
-		return v.definition(v.resultName(method, m.result), m.value["result"])
+		return v.validateAs(v.resultName(method, m.result), m.value["result"])
 	}
 	return fmt.Errorf("%q is no response", m.method)
 }
@@ -225,7 +225,7 @@ func (v *Validator) resultName(method string, result map[string]any) string {
 	if isModern(v.revision) {
 		switch result["resultType"] {
 		case "complete", nil:
-			return v.names.result(method)
+			return v.names.resultName(method)
 		case "input_required":
 			return "InputRequiredResult"
 		}
@@ -234,28 +234,28 @@ func (v *Validator) resultName(method string, result map[string]any) string {
 	if result["task"] != nil && slices.Contains(augmentable, method) && v.names.has("CreateTaskResult") {
 		return "CreateTaskResult"
 	}
-	return v.names.result(method)
+	return v.names.resultName(method)
 }
 
 // augmentable are the methods that 2025-11-25 can run as tasks.
 var augmentable = []string{"tools/call", "sampling/createMessage", "elicitation/create"}
 
-func (v *Validator) failure(m *message) error {
+func (v *Validator) validateError(m *message) error {
 	value := m.value
 	if _, ok := value["id"]; !ok && v.names.has("JSONRPCError") {
 		value = withID(value)
 	}
-	if err := v.definition(v.names.first("JSONRPCErrorResponse", "JSONRPCError"), value); err != nil {
+	if err := v.validateAs(v.names.firstDefined("JSONRPCErrorResponse", "JSONRPCError"), value); err != nil {
 		return err
 	}
 	code, _ := object(value, "error")["code"].(json.Number)
 	if name, ok := v.names.errors[code.String()]; ok {
-		return v.definition(name, value)
+		return v.validateAs(name, value)
 	}
 	return nil
 }
 
-// withID stands in for the id that an older schema asks for.
+// withID adds a substitute for the id that an older schema requires.
 func withID(members map[string]any) map[string]any {
 	with := map[string]any{"id": "unreadable"}
 	for name, member := range members {
@@ -264,8 +264,8 @@ func withID(members map[string]any) map[string]any {
 	return with
 }
 
-func (v *Validator) definition(name string, value any) error {
-	schema, err := v.schema(name)
+func (v *Validator) validateAs(name string, value any) error {
+	schema, err := v.compileSchema(name)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (v *Validator) definition(name string, value any) error {
 	return fmt.Errorf("not a %s of %s: %s", name, v.revision, strings.TrimSpace(details))
 }
 
-func (v *Validator) schema(name string) (*jsonschema.Schema, error) {
+func (v *Validator) compileSchema(name string) (*jsonschema.Schema, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if schema := v.compiled[name]; schema != nil {
@@ -293,4 +293,22 @@ func (v *Validator) schema(name string) (*jsonschema.Schema, error) {
 	}
 	v.compiled[name] = schema
 	return schema, nil
+}
+
+// uriPattern follows RFC 3986 as far as it does not depend on the scheme. net/url refuses valid
+// URIs, for example with a percent-encoded host.
+var uriPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*$`)
+
+// RFC 6570: literals and expressions.
+var templatePattern = regexp.MustCompile(`^(?:[^{}\x00-\x20"'<>\\^` + "`" + `|]|\{[+#./;?&=,!@|]?[A-Za-z0-9_.%,:*]+\})*$`)
+
+func uriText(v any) error { return matchPattern(v, uriPattern, "uri") }
+
+func templateText(v any) error { return matchPattern(v, templatePattern, "uri template") }
+
+func matchPattern(v any, pattern *regexp.Regexp, what string) error {
+	if s, ok := v.(string); ok && !pattern.MatchString(s) {
+		return fmt.Errorf("%q is no %s", s, what)
+	}
+	return nil
 }

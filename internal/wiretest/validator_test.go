@@ -38,7 +38,7 @@ func TestDefinitionsCompile(t *testing.T) {
 			t.Errorf("%s: only %d definitions", revision, len(v.names.all))
 		}
 		for name := range v.names.all {
-			if _, err := v.schema(name); err != nil {
+			if _, err := v.compileSchema(name); err != nil {
 				t.Errorf("%s %s: %v", revision, name, err)
 			}
 		}
@@ -114,7 +114,7 @@ func TestDerivedNames(t *testing.T) {
 		{"2026-07-28", "ping", "Result"},
 	}
 	for _, test := range tests {
-		if got := mustFor(t, test.revision).names.result(test.method); got != test.result {
+		if got := mustFor(t, test.revision).names.resultName(test.method); got != test.result {
 			t.Errorf("%s %s: %s, want %s", test.revision, test.method, got, test.result)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 )
 
-// TestAllocations holds what a call allocates, client and server together, to what was measured when it was last made
-// better. The race detector would count its own.
+// TestAllocations compares the allocations of a call, client and server together, with the figures
+// measured at the last improvement. It does not run with the race detector, which allocates too.
 func TestAllocations(t *testing.T) {
 	for name, tt := range map[string]struct {
 		call          func()
@@ -29,7 +29,7 @@ func TestAllocations(t *testing.T) {
 					tt.call()
 				}
 			}, n)
-			const emptied = 0.5 // what a garbage collection takes out of pools
+			const emptied = 0.5 // allowance for pools that a garbage collection empties
 			if allocs > tt.allocs+emptied || bytes > tt.bytes {
 				t.Errorf("%.2f allocations and %.0f bytes a call, at most %.0f and %.0f are allowed", allocs, bytes, tt.allocs, tt.bytes)
 			}

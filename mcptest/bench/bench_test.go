@@ -1,5 +1,6 @@
-// Package bench measures dowel beside its floor, in one run: each benchmark runs rounds of both in turn and reports the
-// median of the ratios within a round. Allocations are counted for dowel, client and server together.
+// Package bench measures dowel beside its floor, in one run: each benchmark runs rounds of both in
+// turn and reports the median of the ratios within a round. Allocations are counted for dowel,
+// client and server together.
 package bench
 
 import (
@@ -250,7 +251,8 @@ func listed(b testing.TB, c *client.Client) []mcp.Tool {
 
 const listeners = 1000
 
-// BenchmarkFanOut1000 announces one change to in-memory clients, raw transports as a gateway would hold.
+// BenchmarkFanOut1000 announces one change to in-memory clients, raw transports as a gateway would
+// hold.
 func BenchmarkFanOut1000(b *testing.B) {
 	s := echoServer()
 	got := make(chan struct{}, listeners)

@@ -31,7 +31,7 @@ func gatewayOver(t testing.TB, servers ...*server.Server) *gateway.Gateway {
 	h.Apply(definitions, "the benchmark begins")
 	g := gateway.New(h, &gateway.Options{Logger: logger})
 	t.Cleanup(func() { g.Close(); h.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if !h.Settle(ctx) || len(h.Catalog().Missing()) > 0 {
 		t.Fatal("the upstreams are not ready")
@@ -69,8 +69,8 @@ func throughGateway(t testing.TB, r mcp.Revision) (through, direct func()) {
 	return through, call(overHTTP(t, everything.New(quiet), r), "echo")
 }
 
-// BenchmarkGateway measures a call of a built-in server through the gateway beside the same call without it, both over
-// HTTP: the floor is the direct call.
+// BenchmarkGateway measures a call of a built-in server through the gateway beside the same call
+// without it, both over HTTP: the floor is the direct call.
 func BenchmarkGateway(b *testing.B) {
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.LatestLegacyRevision} {
 		through, direct := throughGateway(b, r)
@@ -79,7 +79,8 @@ func BenchmarkGateway(b *testing.B) {
 	}
 }
 
-// TestAllocationsGateway holds what the gateway adds to a call to what was measured when it was last made better.
+// TestAllocationsGateway compares the allocations that the gateway adds to a call with the figures
+// measured at the last improvement.
 func TestAllocationsGateway(t *testing.T) {
 	for r, most := range map[mcp.Revision]float64{mcp.LatestRevision: 30, mcp.LatestLegacyRevision: 23} {
 		t.Run(string(r), func(t *testing.T) {
@@ -128,8 +129,8 @@ func addTools(s *server.Server, n int, name string) {
 	}
 }
 
-// listsOf returns the list of 4,000 tools through the gateway from a warm catalog, and that of one server that has them all,
-// under the same names.
+// listsOf returns functions that list 4,000 tools: through the gateway with a warm catalog, and
+// from one server that has all of them under the same names.
 func listsOf(t testing.TB, connect func(mcp.Handler) *client.Client) (through, direct func()) {
 	one := server.New("bench", "1", nil)
 	var all []*server.Server
@@ -151,7 +152,8 @@ func listsOf(t testing.TB, connect func(mcp.Handler) *client.Client) (through, d
 	return list(connect(gatewayOver(t, all...)), upstreams*toolsEach+status), list(connect(one), upstreams*toolsEach)
 }
 
-// BenchmarkGatewayList measures tools/list through the gateway beside that of one server with the same tools.
+// BenchmarkGatewayList measures tools/list through the gateway beside tools/list of one server with
+// the same tools.
 func BenchmarkGatewayList(b *testing.B) {
 	for medium, connect := range map[string]func(mcp.Handler) *client.Client{
 		"memory": func(h mcp.Handler) *client.Client { return dial(b, h, client.Options{NoCache: true}) },

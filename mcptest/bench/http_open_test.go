@@ -25,7 +25,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// inUse is what the process has in use, once garbage is gone.
+// inUse returns the memory that the process uses after a garbage collection.
 func inUse() int64 {
 	var m runtime.MemStats
 	for range 3 {
@@ -40,7 +40,7 @@ const (
 	listenBody     = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"notifications":{"toolsListChanged":true}}}`
 )
 
-// TestAllocationsIdleSession holds what a legacy session takes that has no stream.
+// TestAllocationsIdleSession bounds the memory of a legacy session without a stream.
 func TestAllocationsIdleSession(t *testing.T) {
 	const n, most = 4000, 1024
 	endpoint := streamable.Handler(echoServer(), nil)
@@ -133,7 +133,8 @@ func listenRequest(path string) string {
 		"Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: %d\r\n\r\n%s", path, len(listenBody), listenBody)
 }
 
-// bare is an open response of net/http, and a way to write an event to all that are open: the least that does it.
+// bare is an open response of net/http, and a way to write an event to all that are open: the least
+// that does it.
 type bare struct {
 	mu   sync.Mutex
 	open map[http.ResponseWriter]*http.ResponseController
@@ -167,7 +168,8 @@ func (b *bare) send(event []byte) {
 	}
 }
 
-// openRequests make a stream that stays open, in each era. The older one is of a session that is there already.
+// openRequests make a stream that stays open, in each era. The older one is of a session that is
+// there already.
 var openRequests = map[string]func(endpoint http.Handler) (next func() string){
 	"subscriptions/listen": func(http.Handler) func() string {
 		request := listenRequest("/")
@@ -185,12 +187,13 @@ var openRequests = map[string]func(endpoint http.Handler) (next func() string){
 	},
 }
 
-// measured is what a process of its own has measured: what others have left behind in one, stacks above all, is used again by
-// what is measured next.
+// measured names the variable under which a process of its own measures. A shared process would
+// reuse memory of earlier measurements, above all stacks.
 const measured = "DOWEL_BENCH_OPEN"
 
-// TestAllocationsOpenStream holds what an open stream takes, beside the least that a response takes which is open. The round
-// with the smallest ratio is the nearest to the truth: what comes between makes it larger.
+// TestAllocationsOpenStream bounds the memory of an open stream, relative to the memory of a
+// minimal open response. It takes the round with the smallest ratio, because disturbances only
+// increase it.
 func TestAllocationsOpenStream(t *testing.T) {
 	const rounds, most = 5, 1.15
 	for name := range openRequests {
@@ -224,7 +227,8 @@ func openAlone(t *testing.T, server, name string) int64 {
 	return each
 }
 
-// TestOpenStreamAlone says what each of a thousand streams takes, for who has set what is to be measured.
+// TestOpenStreamAlone prints the memory of each of a thousand streams. It runs only if the
+// environment selects a measurement.
 func TestOpenStreamAlone(t *testing.T) {
 	const n = 1000
 	server, name, found := strings.Cut(os.Getenv(measured), " ")

@@ -177,7 +177,7 @@ func TestCallsThroughProxies(t *testing.T) {
 			t.Errorf("ask: %q, %v", got, err)
 		}
 		steps := 0
-		got, err := client.Call[string](t.Context(), c, "step", nil, client.CallOptions{Total: time.Minute, OnProgress: func(mcp.ProgressParams) {
+		got, err := client.Call[string](t.Context(), c, "step", nil, client.CallOptions{Limits: client.Limits{Total: time.Minute}, OnProgress: func(mcp.ProgressParams) {
 			steps++
 			openGate(t, gate) // the server continues after its step has arrived
 		}})

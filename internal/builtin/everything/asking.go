@@ -10,33 +10,34 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// addAsking adds tools that ask the client's model and its user. Whether the question goes out as a request of the server
-// or as a result that requires input is up to the revision, and is nothing that a handler sees.
+// addAsking adds tools that ask the client's model and its user. The revision decides whether the
+// question is a request of the server or a result that requires input; handlers do not see the
+// difference.
 func addAsking(s *server.Server) {
-	server.Tool(s, "test_sampling", "Asks the client's model.", sampling, hints)
-	server.Tool(s, "test_elicitation", "Asks the user for a name and an email address.", elicitation, hints)
+	server.Tool(s, "test_sampling", "Asks the client's model.", askModel, hints)
+	server.Tool(s, "test_elicitation", "Asks the user for a name and an email address.", askUser, hints)
 	server.Tool(s, "test_elicitation_sep1034_defaults", "Asks the user with a form that has defaults.", func(ctx context.Context, _ none) (string, error) {
-		return completed(server.AskRaw(ctx, "defaults", form[withDefaults]("Please review and update the form fields with defaults")))
+		return describeAnswer(server.AskRaw(ctx, "defaults", newForm[withDefaults]("Please review and update the form fields with defaults")))
 	}, hints)
 	server.Tool(s, "test_elicitation_sep1330_enums", "Asks the user with a form that has each kind of choice.", func(ctx context.Context, _ none) (string, error) {
-		return completed(server.AskRaw(ctx, "enums", mcp.ElicitParams{Message: "Please choose", RequestedSchema: json.RawMessage(enums)}))
+		return describeAnswer(server.AskRaw(ctx, "enums", mcp.ElicitParams{Message: "Please choose", RequestedSchema: json.RawMessage(enums)}))
 	}, hints)
 	server.Tool(s, "ask_url", "Asks the user to visit a web page.", askURL, hints)
 	server.Tool(s, "test_missing_capability", "Needs a client with a model.", missingCapability, hints)
 }
 
-func sampling(ctx context.Context, in struct {
+func askModel(ctx context.Context, in struct {
 	Prompt string `json:"prompt" doc:"What to ask the model"`
 }) (string, error) {
-	answer, err := server.Sample(ctx, "sample", ask(in.Prompt, 100))
+	answer, err := server.Sample(ctx, "sample", newQuestion(in.Prompt, 100))
 	if err != nil {
 		return "", err
 	}
 	return "LLM response: " + answer.Text(), nil
 }
 
-// ask is a question of one message to the client's model.
-func ask(prompt string, maxTokens int) mcp.CreateMessageParams {
+// newQuestion is a question of one message to the client's model.
+func newQuestion(prompt string, maxTokens int) mcp.CreateMessageParams {
 	return mcp.CreateMessageParams{
 		Messages:  []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text(prompt)}}},
 		MaxTokens: maxTokens,
@@ -48,15 +49,16 @@ type user struct {
 	Email    string `json:"email" doc:"User's email address"`
 }
 
-// elicitation uses AskRaw, since it is to tell a decline from a cancel; most tools will want Ask, which returns a user.
-func elicitation(ctx context.Context, in struct {
+// askUser uses AskRaw, since it is to tell a decline from a cancel; most tools will want Ask, which
+// returns a user.
+func askUser(ctx context.Context, in struct {
 	Message string `json:"message" doc:"What to ask the user"`
 }) (string, error) {
-	answer, err := server.AskRaw(ctx, "user", form[user](in.Message))
+	answer, err := server.AskRaw(ctx, "user", newForm[user](in.Message))
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("User response: action: %s, content: %s", answer.Action, content(answer)), nil
+	return fmt.Sprintf("User response: action: %s, content: %s", answer.Action, answerContent(answer)), nil
 }
 
 type withDefaults struct {
@@ -67,8 +69,8 @@ type withDefaults struct {
 	Verified bool    `json:"verified" default:"true"`
 }
 
-// form is the question whose form has the fields of T.
-func form[T any](message string) mcp.ElicitParams {
+// newForm returns a question with a form of T's fields.
+func newForm[T any](message string) mcp.ElicitParams {
 	fields, err := schema.Form[T]()
 	if err != nil {
 		panic(err) // a mistake in the type
@@ -76,7 +78,8 @@ func form[T any](message string) mcp.ElicitParams {
 	return mcp.ElicitParams{Message: message, RequestedSchema: fields.JSON()}
 }
 
-// enums is written by hand for enumNames, which came before titled choices and which types do not become.
+// enums is written by hand for enumNames, which came before titled choices and which types do not
+// become.
 const enums = `{
   "type": "object",
   "properties": {
@@ -92,14 +95,14 @@ const enums = `{
   }
 }`
 
-func completed(answer *mcp.ElicitResult, err error) (string, error) {
+func describeAnswer(answer *mcp.ElicitResult, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("Elicitation completed: action=%s, content=%s", answer.Action, content(answer)), nil
+	return fmt.Sprintf("Elicitation completed: action=%s, content=%s", answer.Action, answerContent(answer)), nil
 }
 
-func content(answer *mcp.ElicitResult) string {
+func answerContent(answer *mcp.ElicitResult) string {
 	if answer.Content == nil {
 		return "{}"
 	}
@@ -107,7 +110,8 @@ func content(answer *mcp.ElicitResult) string {
 }
 
 func askURL(ctx context.Context, _ none) (string, error) {
-	// Nothing can be completed at this address, so consent is enough: the check of completion is nil.
+	// Nothing can be completed at this address, so consent is enough: the check of completion is
+	// nil.
 	if err := server.AskURL(ctx, "visit", "Please read this page.", "https://modelcontextprotocol.io/specification", nil); err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest"
 )
 
-// filled is what the user fills in, by the form's message.
+// filled returns the content that the user fills in, by the form's message.
 func filled(message string) string {
 	switch {
 	case strings.Contains(message, "name?"):
@@ -32,7 +32,7 @@ func filled(message string) string {
 	return `{"username":"ada","email":"ada@example.com"}`
 }
 
-const nobody = "does not support" // where nobody can be asked
+const nobody = "does not support" // if the client cannot be asked
 
 func TestAsking(t *testing.T) {
 	// Forms came with 2025-06-18, choices of several and visits to URLs with 2025-11-25.
@@ -95,7 +95,8 @@ func TestAskingOldClients(t *testing.T) {
 	})
 }
 
-// A client that answers nothing is told so by a protocol error in the modern era, by a tool error before.
+// A client that answers nothing is told so by a protocol error in the modern era, by a tool error
+// before.
 func TestAskingWhoCannot(t *testing.T) {
 	forRevisions(t, nil, func(t *testing.T, r mcp.Revision, c *client.Client) {
 		for _, tool := range []string{"test_missing_capability", "test_input_required_result_sampling"} {
@@ -174,7 +175,7 @@ func TestRounds(t *testing.T) {
 	defer s.Close()
 	o := (&answerer{content: filled}).options()
 	o.Wire.Revision = mcp.Revision20260728
-	// Some of what is sent below is wrong on purpose.
+	// Some messages below are wrong on purpose.
 	o.Wire.Tap = mcptest.ClientTap(t, mcptest.WithoutClientChecks("schema"))
 	c, err := client.Dial(t.Context(), s, &o)
 	if err != nil {

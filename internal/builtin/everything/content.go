@@ -11,12 +11,12 @@ import (
 
 var (
 	// pixel is a PNG of one pixel.
-	pixel = decoded("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
+	pixel = decodeBase64("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
 	// blip is a WAV of one sample.
-	blip = decoded("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")
+	blip = decodeBase64("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")
 )
 
-func decoded(text string) []byte {
+func decodeBase64(text string) []byte {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		panic(err) // a constant
@@ -24,7 +24,7 @@ func decoded(text string) []byte {
 	return data
 }
 
-func image() mcp.Content { return mcp.Image(pixel, "image/png") }
+func testImage() mcp.Content { return mcp.Image(pixel, "image/png") }
 
 // addContent adds a tool for each kind of content that a result can have.
 func addContent(s *server.Server) {
@@ -33,7 +33,7 @@ func addContent(s *server.Server) {
 	}, hints)
 
 	server.Tool(s, "test_image_content", "Returns an image.", func(context.Context, none) (mcp.Content, error) {
-		return image(), nil
+		return testImage(), nil
 	}, hints)
 
 	server.Tool(s, "test_audio_content", "Returns a sound.", func(context.Context, none) (mcp.Content, error) {
@@ -49,7 +49,7 @@ func addContent(s *server.Server) {
 	server.Tool(s, "test_multiple_content_types", "Returns text, an image and an embedded resource.", func(context.Context, none) ([]mcp.Content, error) {
 		return []mcp.Content{
 			mcp.Text("Multiple content types test:"),
-			image(),
+			testImage(),
 			mcp.Embed(mcp.ResourceContents{
 				URI: "test://mixed-content-resource", MIMEType: "application/json", Text: `{"test":"data","value":123}`,
 			}),
@@ -72,6 +72,26 @@ func addContent(s *server.Server) {
 	}, hints)
 
 	server.Tool(s, "test_error_handling", "Fails, in words for the model.", func(context.Context, none) (string, error) {
-		return "", errors.New("This tool intentionally returns an error for testing") // these words are what the suite looks for
+		return "", errors.New("This tool intentionally returns an error for testing") // the suite looks for these words
+	}, hints)
+}
+
+// Sum is the result of add.
+type Sum struct {
+	Sum float64 `json:"sum"`
+}
+
+func addBasics(s *server.Server) {
+	server.Tool(s, "echo", "Returns the message.", func(_ context.Context, in struct {
+		Message string `json:"message" doc:"What to return"`
+	}) (string, error) {
+		return in.Message, nil
+	}, hints)
+
+	server.Tool(s, "add", "Adds two numbers.", func(_ context.Context, in struct {
+		A float64 `json:"a"`
+		B float64 `json:"b"`
+	}) (Sum, error) {
+		return Sum{in.A + in.B}, nil
 	}, hints)
 }

@@ -1,8 +1,8 @@
-// Package everything is an MCP server that shows every feature of the protocol: for tests of clients, for demonstrations,
-// and to read. It is written with the public API alone, as any server would be.
+// Package everything is an MCP server that shows every feature of the protocol: for tests of
+// clients, for demonstrations, and to read. It uses only the public API, as any server would.
 //
-// What is named test_… is what the official conformance suite asks of a server, in all revisions; the same handlers serve
-// both of the protocol's eras.
+// The official conformance suite requires the items named test_…, in all revisions. The same
+// handlers serve both eras of the protocol.
 package everything
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Version is that of the server.
+// Version is the version that the server reports.
 const Version = "1.0.0"
 
-// New returns a server. The options are those of [server.New], such as PageSize to see pages; Info and Instructions have
-// defaults of their own.
+// New returns a server. The options are the options of [server.New], for example PageSize to see
+// pages; Info and Instructions have defaults.
 func New(opts ...server.Options) *server.Server {
 	var o server.Options
 	if len(opts) > 0 {

@@ -22,7 +22,7 @@ type answerer struct {
 	mu    sync.Mutex
 	asked []string // messages of forms, prompts of sampling, URLs, and "roots"
 	forms []json.RawMessage
-	// action is what the user does with forms, accept by default; content what is filled in.
+	// action is the user's answer to forms, accept by default; content is the content of the form.
 	action  mcp.ElicitAction
 	content func(message string) string
 }
@@ -81,8 +81,8 @@ func dial(t *testing.T, s mcp.Handler, revision mcp.Revision, o client.Options) 
 	return c
 }
 
-// forRevisions runs a test with a client of each revision, in a bubble where pauses take no time. All messages are held
-// against the revision's schema.
+// forRevisions runs a test with a client of each revision, in a bubble where pauses take no time.
+// All messages are held against the revision's schema.
 func forRevisions(t *testing.T, a *answerer, test func(t *testing.T, r mcp.Revision, c *client.Client)) {
 	for _, revision := range mcp.Revisions() {
 		t.Run(string(revision), func(t *testing.T) {
@@ -135,7 +135,7 @@ func names[T any](t *testing.T, list []T, err error, name func(T) string) (all [
 	return all
 }
 
-// suite is what the conformance suite calls by name.
+// suite holds the names that the conformance suite uses.
 var suite = struct{ tools, prompts, resources []string }{
 	tools: []string{
 		"test_simple_text", "test_image_content", "test_audio_content", "test_embedded_resource", "test_multiple_content_types",

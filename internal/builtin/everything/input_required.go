@@ -22,45 +22,46 @@ type (
 	}
 )
 
-// addInputRequired adds the tools with which the suite looks at results that require input. They are plain asking.
+// addInputRequired adds the tools with which the suite looks at results that require input. They
+// are plain asking.
 func addInputRequired(s *server.Server) {
 	server.Tool(s, "test_streaming_elicitation", "Asks the user, on the stream of its own call.", func(ctx context.Context, _ none) (string, error) {
-		return greeting(server.Ask[named](ctx, "user_name", "What is your name?"))
+		return formatGreeting(server.Ask[named](ctx, "user_name", "What is your name?"))
 	}, hints)
 	server.Tool(s, "test_input_required_result_elicitation", "Asks the user's name.", func(ctx context.Context, _ none) (string, error) {
-		return greeting(server.Ask[named](ctx, "user_name", "What is your name?"))
+		return formatGreeting(server.Ask[named](ctx, "user_name", "What is your name?"))
 	}, hints)
-	server.Tool(s, "test_input_required_result_sampling", "Asks the client's model about France.", capital, hints)
+	server.Tool(s, "test_input_required_result_sampling", "Asks the client's model about France.", askCapital, hints)
 	server.Tool(s, "test_input_required_result_list_roots", "Asks for the client's roots.", func(ctx context.Context, _ none) (string, error) {
 		roots, err := server.Roots(ctx, "client_roots")
 		if err != nil {
 			return "", err
 		}
-		return "Roots: " + list(roots), nil
+		return "Roots: " + listRoots(roots), nil
 	}, hints)
-	server.Tool(s, "test_input_required_result_request_state", "Asks for a confirmation, and checks what the client carried.", confirm, hints)
+	server.Tool(s, "test_input_required_result_request_state", "Asks for a confirmation, and checks what the client carried.", askConfirmation, hints)
 	server.Tool(s, "test_input_required_result_multiple_inputs", "Asks the user, the model and for roots in one round.", multipleInputs, hints)
 	server.Tool(s, "test_input_required_result_multi_round", "Asks the user twice.", multiRound, hints)
-	server.Tool(s, "test_input_required_result_tampered_state", "Asks for a confirmation whose state cannot be forged.", confirm, hints)
+	server.Tool(s, "test_input_required_result_tampered_state", "Asks for a confirmation whose state cannot be forged.", askConfirmation, hints)
 	server.Tool(s, "test_input_required_result_capabilities", "Asks only what the client can answer.", whatIsPossible, hints)
 }
 
-func greeting(n named, err error) (string, error) {
+func formatGreeting(n named, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
 	return "Hello, " + n.Name + "!", nil
 }
 
-func capital(ctx context.Context, _ none) (string, error) {
-	answer, err := server.Sample(ctx, "capital_question", ask("What is the capital of France?", 100))
+func askCapital(ctx context.Context, _ none) (string, error) {
+	answer, err := server.Sample(ctx, "capital_question", newQuestion("What is the capital of France?", 100))
 	if err != nil {
 		return "", err
 	}
 	return answer.Text(), nil
 }
 
-func list(roots []mcp.Root) string {
+func listRoots(roots []mcp.Root) string {
 	var uris []string
 	for _, r := range roots {
 		uris = append(uris, r.URI)
@@ -68,8 +69,8 @@ func list(roots []mcp.Root) string {
 	return strings.Join(uris, ", ")
 }
 
-// confirm needs not check the state: forged state never gets to a handler.
-func confirm(ctx context.Context, _ none) (string, error) {
+// askConfirmation needs not check the state: forged state never gets to a handler.
+func askConfirmation(ctx context.Context, _ none) (string, error) {
 	answer, err := server.Ask[confirmed](ctx, "confirm", "Please confirm")
 	if err != nil {
 		return "", err
@@ -83,12 +84,12 @@ func multipleInputs(ctx context.Context, _ none) (string, error) {
 	var roots []mcp.Root
 	err := server.AskAll(ctx,
 		server.FormQuestion("user_name", "What is your name?", &name),
-		server.SampleQuestion("greeting", ask("Generate a greeting", 50), &words),
+		server.SampleQuestion("greeting", newQuestion("Generate a greeting", 50), &words),
 		server.RootsQuestion("client_roots", &roots))
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s says: %s. Roots: %s", name.Name, words.Text(), list(roots)), nil
+	return fmt.Sprintf("%s says: %s. Roots: %s", name.Name, words.Text(), listRoots(roots)), nil
 }
 
 func multiRound(ctx context.Context, _ none) (string, error) {
@@ -112,7 +113,7 @@ func whatIsPossible(ctx context.Context, _ none) (string, error) {
 		questions = append(questions, server.FormQuestion("user_name", "What is your name?", &name))
 	}
 	if can.Sampling != nil {
-		questions = append(questions, server.SampleQuestion("greeting", ask("Generate a greeting", 50), &words))
+		questions = append(questions, server.SampleQuestion("greeting", newQuestion("Generate a greeting", 50), &words))
 	}
 	if err := server.AskAll(ctx, questions...); err != nil {
 		return "", err

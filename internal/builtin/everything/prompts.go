@@ -26,13 +26,13 @@ func addPrompts(s *server.Server) {
 		ResourceURI string `json:"resourceUri" doc:"URI of the resource to embed"`
 	}) ([]mcp.PromptMessage, error) {
 		return []mcp.PromptMessage{
-			says(mcp.Embed(mcp.ResourceContents{URI: in.ResourceURI, MIMEType: "text/plain", Text: "Embedded resource content for testing."})),
-			says(mcp.Text("Please process the embedded resource above.")),
+			userMessage(mcp.Embed(mcp.ResourceContents{URI: in.ResourceURI, MIMEType: "text/plain", Text: "Embedded resource content for testing."})),
+			userMessage(mcp.Text("Please process the embedded resource above.")),
 		}, nil
 	})
 
 	server.Prompt(s, "test_prompt_with_image", "A prompt with an image in it.", func(context.Context, none) ([]mcp.PromptMessage, error) {
-		return []mcp.PromptMessage{says(image()), says(mcp.Text("Please analyze the image above."))}, nil
+		return []mcp.PromptMessage{userMessage(testImage()), userMessage(mcp.Text("Please analyze the image above."))}, nil
 	})
 
 	server.Prompt(s, "test_input_required_result_prompt", "A prompt that asks the user for its context.", func(ctx context.Context, _ none) (string, error) {
@@ -47,4 +47,6 @@ func addPrompts(s *server.Server) {
 	})
 }
 
-func says(c mcp.Content) mcp.PromptMessage { return mcp.PromptMessage{Role: mcp.RoleUser, Content: c} }
+func userMessage(c mcp.Content) mcp.PromptMessage {
+	return mcp.PromptMessage{Role: mcp.RoleUser, Content: c}
+}

@@ -13,14 +13,15 @@ const (
 	watchedURI = "test://watched-resource"
 )
 
-// item is what the template's resources hold.
+// item is the content of the template's resources.
 type item struct {
 	ID           string `json:"id"`
 	TemplateTest bool   `json:"templateTest"`
 	Data         string `json:"data"`
 }
 
-// addResources adds a resource for each kind of contents, and a template. The one that is watched is in changes.go.
+// addResources adds a resource for each kind of contents, and a template. The watched resource is
+// in changes.go.
 func addResources(s *server.Server) {
 	server.Resource(s, textURI, "A fixed text.", func(context.Context, none) (string, error) {
 		return "This is the content of the static text resource.", nil

@@ -9,7 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// schema202012 uses keywords that schemas inferred from Go types do not. A client must get it as it is.
+// schema202012 uses keywords that schemas inferred from Go types do not. A client must get it as it
+// is.
 const schema202012 = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
@@ -51,7 +52,8 @@ func addSchemas(s *server.Server) {
 		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("The arguments match the schema: " + string(arguments))}}, nil
 	})
 
-	// Over HTTP the client repeats region in the header Mcp-Param-Region, where a proxy can route by it.
+	// Over HTTP the client repeats region in the header Mcp-Param-Region, where a proxy can route
+	// by it.
 	server.Tool(s, "test_x_mcp_header", "Takes an argument that is also sent as an HTTP header.", func(_ context.Context, in struct {
 		Region string `json:"region" header:"Region" doc:"Where to run"`
 		Level  int    `json:"level,omitzero" doc:"Is sent in the body only"`

@@ -7,8 +7,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Structured content is any JSON value from 2026-07-28 on; before, what is no object goes as text only. A named string
-// type is structured content, where string itself is text.
+// Structured content is any JSON value from 2026-07-28 on; before, values other than objects are
+// sent as text only. A named string type becomes structured content, a plain string becomes text.
 type (
 	word   string
 	planet struct {
@@ -29,17 +29,17 @@ var (
 
 // addStructured adds a tool for each kind of JSON value.
 func addStructured(s *server.Server) {
-	server.Tool(s, "structured_object", "Returns an object.", constant(saturn), hints)
-	server.Tool(s, "structured_array", "Returns an array of objects.", constant([]planet{mars, saturn}), hints)
-	server.Tool(s, "structured_map", "Returns an object with any members.", constant(map[string]int{"Mars": 2, "Saturn": 274}), hints)
-	server.Tool(s, "structured_string", "Returns a string.", constant(word("Saturn")), hints)
-	server.Tool(s, "structured_number", "Returns a number.", constant(58232.5), hints)
-	server.Tool(s, "structured_integer", "Returns an integer that a float cannot hold.", constant(9007199254740993), hints)
-	server.Tool(s, "structured_boolean", "Returns a boolean.", constant(true), hints)
-	server.Tool(s, "structured_null", "Returns null.", constant(json.RawMessage("null")), hints)
+	server.Tool(s, "structured_object", "Returns an object.", returnConstant(saturn), hints)
+	server.Tool(s, "structured_array", "Returns an array of objects.", returnConstant([]planet{mars, saturn}), hints)
+	server.Tool(s, "structured_map", "Returns an object with any members.", returnConstant(map[string]int{"Mars": 2, "Saturn": 274}), hints)
+	server.Tool(s, "structured_string", "Returns a string.", returnConstant(word("Saturn")), hints)
+	server.Tool(s, "structured_number", "Returns a number.", returnConstant(58232.5), hints)
+	server.Tool(s, "structured_integer", "Returns an integer that a float cannot hold.", returnConstant(9007199254740993), hints)
+	server.Tool(s, "structured_boolean", "Returns a boolean.", returnConstant(true), hints)
+	server.Tool(s, "structured_null", "Returns null.", returnConstant(json.RawMessage("null")), hints)
 }
 
-// constant returns a handler that returns the value.
-func constant[T any](value T) func(context.Context, none) (T, error) {
+// returnConstant returns a handler that returns the value.
+func returnConstant[T any](value T) func(context.Context, none) (T, error) {
 	return func(context.Context, none) (T, error) { return value, nil }
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Closing ends subscriptions and the watching, and what comes late is harmless.
+// Close ends subscriptions and the watching. Later events do no harm.
 func TestCloseEndsWatching(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": ""})
 	s, err := New(Options{Roots: []string{d.dir}})
@@ -27,10 +27,10 @@ func TestCloseEndsWatching(t *testing.T) {
 	select {
 	case err := <-ended:
 		d.must(err)
-	case <-time.After(5 * time.Second):
-		t.Fatal("the subscription goes on")
+	case <-time.After(time.Minute):
+		t.Fatal("the subscription has not ended")
 	}
-	if s.watcher.retain(target{place{s.roots[0], "a"}, "x"}) {
+	if s.watcher.watchTarget(target{place{s.roots[0], "a"}, "x"}) {
 		t.Error("a closed server watches")
 	}
 	d.must(s.watcher.close())

@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// complete suggests paths for the template's variable: those of the roots, then what is in the folder that was typed.
-func (s *Server) complete(_ context.Context, typed string, _ map[string]string) ([]string, error) {
+// completePath suggests paths for the template's variable: the roots, then the contents of the
+// typed folder.
+func (s *Server) completePath(_ context.Context, typed string, _ map[string]string) ([]string, error) {
 	if decoded, err := url.PathUnescape(typed); err == nil {
 		typed = decoded
 	}
@@ -20,7 +21,7 @@ func (s *Server) complete(_ context.Context, typed string, _ map[string]string) 
 	var all []string
 	for _, r := range s.roots {
 		if start := variableOf(r.path) + "/"; strings.HasPrefix(start, typed) && start != typed && start != "/" {
-			all = append(all, escaped(start))
+			all = append(all, escapePercent(start))
 		}
 	}
 	folder, begin := typed, ""
@@ -31,7 +32,7 @@ func (s *Server) complete(_ context.Context, typed string, _ map[string]string) 
 	if !ok {
 		return all, nil
 	}
-	children, err := p.children(nil)
+	children, err := p.listChildren(nil)
 	if err != nil {
 		return all, nil // nothing there to suggest
 	}
@@ -44,7 +45,7 @@ func (s *Server) complete(_ context.Context, typed string, _ map[string]string) 
 		if c.mode.IsDir() {
 			path += "/"
 		}
-		all = append(all, escaped(path))
+		all = append(all, escapePercent(path))
 	}
 	return all, nil
 }
@@ -52,9 +53,9 @@ func (s *Server) complete(_ context.Context, typed string, _ map[string]string) 
 // variableOf is the reverse of fromVariable.
 func variableOf(path string) string { return strings.TrimPrefix(filepath.ToSlash(path), "/") }
 
-// escaped makes a path fit for {+path}, whose expansion encodes all that must be encoded, but takes a percent sign
-// with two digits for an encoding that is there already, and text for UTF-8.
-func escaped(path string) string {
+// escapePercent prepares a path for {+path}. The expansion encodes every character that needs it,
+// except a percent sign with two hex digits, which it takes for an existing encoding.
+func escapePercent(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); {
 		r, size := utf8.DecodeRuneInString(path[i:])

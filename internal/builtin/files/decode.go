@@ -14,9 +14,9 @@ import (
 // maxUTF16 bounds files in UTF-16, which are read whole.
 const maxUTF16 = 16 << 20
 
-// sample reads the first bytes of a file.
-func sample(f io.ReaderAt) ([]byte, error) {
-	buf := make([]byte, sampled)
+// readSample reads the first bytes of a file.
+func readSample(f io.ReaderAt) ([]byte, error) {
+	buf := make([]byte, sampleSize)
 	n, err := f.ReadAt(buf, 0)
 	if err != nil && !isEnd(err) {
 		return nil, err
@@ -57,7 +57,7 @@ func decodeUTF16(raw []byte, encoding string) []byte {
 	return decoded
 }
 
-// Line ends of a text, as results name them; what has no lines, and LF alone, has no name.
+// Names of line ends in results. A text without lines, or with LF only, has the name "".
 const (
 	endsCRLF  = "crlf"
 	endsMixed = "mixed"
@@ -74,8 +74,8 @@ func lineEnds(content string) string {
 	return endsMixed
 }
 
-// invalid counts the bytes that are no UTF-8.
-func invalid(content string) int {
+// countInvalid counts the bytes that are not valid UTF-8.
+func countInvalid(content string) int {
 	n := 0
 	for i := 0; i < len(content); {
 		r, size := utf8.DecodeRuneInString(content[i:])

@@ -10,10 +10,11 @@ import (
 // around is how many lines around a change a diff shows.
 const around = 3
 
-// maxDistance bounds the search for the shortest diff; texts that differ in more lines are shown as replaced.
+// maxDistance bounds the search for the shortest diff; texts that differ in more lines are shown as
+// replaced.
 const maxDistance = 1000
 
-// diff is what makes one text of another: runs of lines, with their ends.
+// diff is the difference of two texts: changed runs of lines, with their line ends.
 type diff struct {
 	old, new       []string
 	changes        []change // in order
@@ -34,7 +35,7 @@ func diffOf(old, new string) *diff {
 	for a > from && b > from && d.old[a-1] == d.new[b-1] {
 		a, b = a-1, b-1
 	}
-	for _, c := range shortest(d.old[from:a], d.new[from:b]) {
+	for _, c := range findChanges(d.old[from:a], d.new[from:b]) {
 		d.changes = append(d.changes, change{c.a + from, c.aEnd + from, c.b + from, c.bEnd + from})
 		d.removed += c.aEnd - c.a
 		d.added += c.bEnd - c.b
@@ -49,8 +50,8 @@ func withoutEmpty(lines []string) []string {
 	return lines
 }
 
-// shortest finds the fewest changes, by Myers's greedy algorithm.
-func shortest(a, b []string) []change {
+// findChanges finds the fewest changes, by Myers's greedy algorithm.
+func findChanges(a, b []string) []change {
 	if len(a) == 0 && len(b) == 0 {
 		return nil
 	}
@@ -73,15 +74,15 @@ func shortest(a, b []string) []change {
 				x++
 			}
 			if reach[most+k] = x; x >= n && x-k >= m {
-				return backtrack(trace, n, m)
+				return traceChanges(trace, n, m)
 			}
 		}
 	}
 	return []change{{0, n, 0, m}}
 }
 
-// backtrack follows the steps that led to the end, and joins those that touch.
-func backtrack(trace [][]int, x, y int) (changes []change) {
+// traceChanges walks the trace back to the start, and joins adjacent changes.
+func traceChanges(trace [][]int, x, y int) (changes []change) {
 	for d := len(trace) - 1; d > 0; d-- {
 		before := trace[d] // diagonal k is at k+d
 		k := x - y
@@ -106,8 +107,8 @@ func backtrack(trace [][]int, x, y int) (changes []change) {
 	return changes
 }
 
-// unified writes the diff, empty where there is none.
-func (d *diff) unified(name string) string {
+// writeUnified returns the unified diff, or "" if the texts are the same.
+func (d *diff) writeUnified(name string) string {
 	if len(d.changes) == 0 {
 		return ""
 	}
@@ -121,18 +122,18 @@ func (d *diff) unified(name string) string {
 		for end < len(d.changes) && d.changes[end].a-d.changes[end-1].aEnd <= 2*around {
 			end++
 		}
-		d.hunk(&b, d.changes[i:end])
+		d.writeHunk(&b, d.changes[i:end])
 		i = end
 	}
 	return b.String()
 }
 
-// hunk writes changes that are near each other.
-func (d *diff) hunk(b *strings.Builder, changes []change) {
+// writeHunk writes changes that are near each other.
+func (d *diff) writeHunk(b *strings.Builder, changes []change) {
 	first, last := changes[0], changes[len(changes)-1]
 	lead := min(around, first.a)
 	end := min(last.aEnd+around, len(d.old))
-	fmt.Fprintf(b, "@@ -%s +%s @@\n", span(first.a-lead, end), span(first.b-lead, end+last.bEnd-last.aEnd))
+	fmt.Fprintf(b, "@@ -%s +%s @@\n", formatSpan(first.a-lead, end), formatSpan(first.b-lead, end+last.bEnd-last.aEnd))
 	at := first.a - lead
 	for _, c := range changes {
 		writeLines(b, ' ', d.old[at:c.a])
@@ -143,8 +144,8 @@ func (d *diff) hunk(b *strings.Builder, changes []change) {
 	writeLines(b, ' ', d.old[at:end])
 }
 
-// span writes lines from..end as a hunk's header does.
-func span(from, end int) string {
+// formatSpan writes lines from..end as a hunk's header does.
+func formatSpan(from, end int) string {
 	switch n := end - from; n {
 	case 0:
 		return fmt.Sprintf("%d,0", from)

@@ -21,11 +21,11 @@ func TestUnified(t *testing.T) {
 		if want != "" {
 			want = "--- a/dir/x\n+++ b/dir/x\n" + want
 		}
-		if got := diffOf(test.old, test.new).unified("dir/x"); got != want {
+		if got := diffOf(test.old, test.new).writeUnified("dir/x"); got != want {
 			t.Errorf("%q to %q:\n%swant\n%s", test.old, test.new, got, want)
 		}
 	}
-	if got := diffOf("a\n", "b\n").unified("new\nline"); !strings.HasPrefix(got, "--- a/new\\nline\n+++ b/new\\nline\n@@") {
+	if got := diffOf("a\n", "b\n").writeUnified("new\nline"); !strings.HasPrefix(got, "--- a/new\\nline\n+++ b/new\\nline\n@@") {
 		t.Errorf("an odd name: %q", got)
 	}
 }
@@ -43,7 +43,8 @@ func randomText(r *rand.Rand, lines int) string {
 	return text
 }
 
-// A diff from one text to another says exactly how to get there: its changes put the other text together.
+// A diff from one text to another says exactly how to get there: its changes put the other text
+// together.
 func TestDiffsOfRandomTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -59,17 +60,17 @@ func TestDiffsOfRandomTexts(t *testing.T) {
 		if b.String() != new {
 			t.Fatalf("%q to %q: %+v makes %q", old, new, d.changes, b.String())
 		}
-		patched, _, err := parseDocument([]byte(old)).patch(d.unified("x"))
+		patched, _, err := parseDocument([]byte(old)).applyPatch(d.writeUnified("x"))
 		if new == old {
 			continue
 		}
 		if err != nil || patched != new {
-			t.Fatalf("%q to %q:\n%smakes %q, %v", old, new, d.unified("x"), patched, err)
+			t.Fatalf("%q to %q:\n%smakes %q, %v", old, new, d.writeUnified("x"), patched, err)
 		}
 	}
 }
 
-// Texts that have nothing in common do not take for ever.
+// The diff of entirely different texts takes bounded time.
 func TestDiffOfDifferentTexts(t *testing.T) {
 	d := diffOf(strings.Repeat("a\nb\n", 20_000), strings.Repeat("c\nd\n", 20_000))
 	if len(d.changes) != 1 || d.added != 40_000 || d.removed != 40_000 {
@@ -82,10 +83,10 @@ func FuzzPatch(f *testing.F) {
 	f.Add("a\r\nb", "--- a\n+++ b\n@@ -9 +9 @@\n b\n\\ No newline at end of file\n+c\n")
 	f.Fuzz(func(t *testing.T, before, diff string) {
 		doc := parseDocument([]byte(before))
-		if got := string(doc.encode(doc.text)); doc.ends == "" && got != before {
+		if got := string(doc.encodeText(doc.text)); doc.ends == "" && got != before {
 			t.Fatalf("%q became %q unchanged", before, got)
 		}
-		changed, n, err := doc.patch(diff)
+		changed, n, err := doc.applyPatch(diff)
 		if err == nil && n == 0 || err != nil && changed != "" {
 			t.Errorf("%d hunks, %q, %v", n, changed, err)
 		}

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// document is a text that is edited: with LF at the ends of lines where all of them had CR LF, and without byte order mark.
+// document is a text that is edited: with LF at the ends of lines where all of them had CR LF, and
+// without byte order mark.
 type document struct {
 	raw  []byte // as it was read
 	mark string // its byte order mark
@@ -16,22 +17,22 @@ type document struct {
 	text string
 }
 
-// load reads a file for editing.
-func (s *Server) load(p place) (*document, error) {
+// loadDocument reads a file for editing.
+func (s *Server) loadDocument(p place) (*document, error) {
 	f, info, err := s.openFile(p)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	shown := s.roots.show(p)
+	shown := s.roots.displayPath(p)
 	if info.Size() > MaxEdit {
 		return nil, fmt.Errorf("%s has %s: at most %s can be edited", shown, bytesText(info.Size()), bytesText(MaxEdit))
 	}
 	raw, err := readAll(f)
 	if err != nil {
-		return nil, s.explain(p, err)
+		return nil, s.explainError(p, err)
 	}
-	k := detect(p.name, raw[:min(len(raw), sampled)])
+	k := detectKind(p.name, raw[:min(len(raw), sampleSize)])
 	switch {
 	case k.isUTF16():
 		return nil, fmt.Errorf("%s is text in %s, which edit does not write: convert it to UTF-8 first", shown, k.encoding)
@@ -61,27 +62,27 @@ func parseDocument(raw []byte) *document {
 	return d
 }
 
-// encode returns the file's content for a changed text.
-func (d *document) encode(text string) []byte {
+// encodeText returns the file's content for a changed text.
+func (d *document) encodeText(text string) []byte {
 	if d.ends == endsCRLF {
 		text = toCRLF(toLF(text))
 	}
 	return []byte(d.mark + text)
 }
 
-// adapt gives lines from elsewhere the ends that the document's text has.
-func (d *document) adapt(s string) string {
+// adaptLineEnds gives lines from elsewhere the ends that the document's text has.
+func (d *document) adaptLineEnds(s string) string {
 	if d.ends == endsMixed {
 		return s
 	}
 	return toLF(s)
 }
 
-// unchanged returns an error if a file is not as it was read.
-func (d *document) unchanged(folder *os.Root, name string) error {
+// checkUnchanged returns an error if a file is not as it was read.
+func (d *document) checkUnchanged(folder *os.Root, name string) error {
 	f, err := folder.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errConflict, cause(err))
+		return fmt.Errorf("%w: %w", errConflict, rootCause(err))
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(d.raw)) {

@@ -22,7 +22,7 @@ type Replacement struct {
 	All bool   `json:"all,omitzero" doc:"Replace it wherever it is"`
 }
 
-// Edited is what the tool edit returns.
+// Edited is the result of the tool edit.
 type Edited struct {
 	Path    string `json:"path"`
 	Changed bool   `json:"changed" doc:"Whether the file was changed; false for a dry run, and where the edits leave it as it is"`
@@ -41,22 +41,22 @@ const tries = 5
 // maxDiff bounds the diff in a result.
 const maxDiff = 64 << 10
 
-func (s *Server) edit(_ context.Context, in editIn) (*mcp.CallToolResult, error) {
+func (s *Server) editFile(_ context.Context, in editIn) (*mcp.CallToolResult, error) {
 	if (in.Diff == "") == (len(in.Edits) == 0) {
 		return nil, errors.New("give either edits or diff, and one of them")
 	}
-	p, err := s.roots.locate(in.Path)
+	p, err := s.roots.parsePath(in.Path)
 	if err != nil {
 		return nil, err
 	}
-	at, old, err := s.target(p)
+	at, old, err := s.resolveTarget(p)
 	if err != nil {
 		return nil, err
 	}
 	if old == nil {
-		return nil, fmt.Errorf("no such file: %s%s; a new file is made with write", s.roots.show(p), s.suggest(p))
+		return nil, fmt.Errorf("no such file: %s%s; a new file is made with write", s.roots.displayPath(p), s.suggestPaths(p))
 	}
-	defer s.locks.lock(at)()
+	defer s.locks.lockPlace(at)()
 	out := Edited{}
 	for range tries {
 		out, err = s.editOnce(p, in)
@@ -65,38 +65,38 @@ func (s *Server) edit(_ context.Context, in editIn) (*mcp.CallToolResult, error)
 		}
 	}
 	if err != nil {
-		return nil, s.explain(p, err)
+		return nil, s.explainError(p, err)
 	}
-	return both(out.text(in.DryRun), out)
+	return textAndStructured(out.summary(in.DryRun), out)
 }
 
 // editOnce reads, changes and replaces a file.
 func (s *Server) editOnce(p place, in editIn) (Edited, error) {
-	at, old, err := s.target(p)
+	at, old, err := s.resolveTarget(p)
 	if err != nil {
 		return Edited{}, err
 	}
-	d, err := s.load(at)
+	d, err := s.loadDocument(at)
 	if err != nil {
 		return Edited{}, err
 	}
-	changed, count, err := d.change(in)
+	changed, count, err := d.applyEdit(in)
 	if err != nil {
-		return Edited{}, fmt.Errorf("%s was not changed: %w", s.roots.show(p), err)
+		return Edited{}, fmt.Errorf("%s was not changed: %w", s.roots.displayPath(p), err)
 	}
-	out := Edited{Path: s.roots.show(p), Count: count}
-	out.describe(d.text, changed)
+	out := Edited{Path: s.roots.displayPath(p), Count: count}
+	out.describeChange(d.text, changed)
 	if in.DryRun || changed == d.text {
 		return out, nil
 	}
 	out.Changed = true
-	r := replacement{place: at, old: old, content: d.encode(changed), unchanged: d.unchanged}
-	return out, r.replace()
+	r := replacement{place: at, old: old, content: d.encodeText(changed), unchanged: d.checkUnchanged}
+	return out, r.replaceFile()
 }
 
-func (d *document) change(in editIn) (text string, count int, err error) {
+func (d *document) applyEdit(in editIn) (text string, count int, err error) {
 	if in.Diff != "" {
-		return d.patch(in.Diff)
+		return d.applyPatch(in.Diff)
 	}
 	text = d.text
 	for i, e := range in.Edits {
@@ -112,15 +112,15 @@ func (d *document) change(in editIn) (text string, count int, err error) {
 	return text, count, nil
 }
 
-// describe says what the change does.
-func (out *Edited) describe(old, changed string) {
+// describeChange records the diff, shortened if it is long, and the numbers of its lines.
+func (out *Edited) describeChange(old, changed string) {
 	diff := diffOf(old, changed)
 	out.Added, out.Removed = diff.added, diff.removed
-	out.Diff = diff.unified(out.Path)
+	out.Diff = diff.writeUnified(out.Path)
 	if len(out.Diff) > maxDiff {
 		cut := out.Diff[:maxDiff]
 		out.Note = fmt.Sprintf("the diff has %s, of which the first %s are shown", bytesText(int64(len(out.Diff))), bytesText(maxDiff))
-		out.Diff = cut[:whole([]byte(cut))]
+		out.Diff = cut[:wholeCharacters([]byte(cut))]
 	}
 	out.Diff = replaceInvalid(out.Diff)
 	if changed == old {
@@ -128,7 +128,7 @@ func (out *Edited) describe(old, changed string) {
 	}
 }
 
-func (out *Edited) text(dry bool) string {
+func (out *Edited) summary(dry bool) string {
 	did := "changed " + out.Path
 	switch {
 	case dry:

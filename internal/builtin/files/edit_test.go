@@ -159,23 +159,23 @@ func TestEditsAtOneTime(t *testing.T) {
 	}
 }
 
-// What another program writes while an edit is under way is not lost: the edit is made again, in what is there then.
+// If another program writes the file during an edit, the edit is repeated on the new content.
 func TestEditMeetsAnotherProgram(t *testing.T) {
 	d := newDesk(t, map[string]string{"x": "a\nb\n"})
-	at, old, err := d.server.target(place{d.server.roots[0], "x"})
+	at, old, err := d.server.resolveTarget(place{d.server.roots[0], "x"})
 	d.must(err)
-	doc, err := d.server.load(at)
+	doc, err := d.server.loadDocument(at)
 	d.must(err)
 	d.put("x", "a\nb\nc\n")
-	r := replacement{place: at, old: old, content: []byte("lost"), unchanged: doc.unchanged}
-	if err := r.replace(); err != errConflict && err.Error() != errConflict.Error() {
+	r := replacement{place: at, old: old, content: []byte("lost"), unchanged: doc.checkUnchanged}
+	if err := r.replaceFile(); err != errConflict && err.Error() != errConflict.Error() {
 		t.Errorf("got %v", err)
 	}
 	if d.content("x") != "a\nb\nc\n" || d.names(".") != "x" {
 		t.Errorf("%s: %q", d.names("."), d.content("x"))
 	}
 	d.must(os.Remove(d.path("x")))
-	if err := r.replace(); err == nil || d.exists("x") {
+	if err := r.replaceFile(); err == nil || d.exists("x") {
 		t.Errorf("got %v for a file that is gone", err)
 	}
 }

@@ -12,34 +12,37 @@ import (
 	"github.com/dowel-mcp/dowel/internal/near"
 )
 
-// explain says in words that a model can act on what went wrong at a place. What it does not know it passes on, without
-// the names of system calls.
-func (s *Server) explain(p place, err error) error {
-	shown := s.roots.show(p)
+// explainError rewrites an error at a place so that a model can act on it. Unknown errors stay,
+// without the names of system calls.
+func (s *Server) explainError(p place, err error) error {
+	shown := s.roots.displayPath(p)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("no such file or folder: %s%s", shown, s.suggest(p))
+		return fmt.Errorf("no such file or folder: %s%s", shown, s.suggestPaths(p))
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: the permissions of the file system do not allow it", shown)
-	case errors.Is(err, errOutside), escapes(err):
+	case errors.Is(err, errOutside), isEscape(err):
 		return fmt.Errorf("%s: %w; allowed are %s", shown, errOutside, s.roots)
 	case notFolder(err):
-		return fmt.Errorf("%s: a part of the path is a file, not a folder%s", shown, s.suggest(p))
+		return fmt.Errorf("%s: a part of the path is a file, not a folder%s", shown, s.suggestPaths(p))
 	case isSystem(err):
-		return fmt.Errorf("%s: %w", shown, cause(err))
+		return fmt.Errorf("%s: %w", shown, rootCause(err))
 	}
 	return err
 }
 
-// escapes reports the error of an [os.Root] for what is outside, which has no name in package os.
-func escapes(err error) bool { return strings.Contains(cause(err).Error(), "path escapes from parent") }
+// isEscape reports the error of an [os.Root] for a path that leads outside. Package os does not
+// export it.
+func isEscape(err error) bool {
+	return strings.Contains(rootCause(err).Error(), "path escapes from parent")
+}
 
-func isSystem(err error) bool { return cause(err) != err }
+func isSystem(err error) bool { return rootCause(err) != err }
 
-// cause is the reason within an error of the file system.
-func cause(err error) error {
+// rootCause is the reason within an error of the file system.
+func rootCause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}
@@ -55,18 +58,18 @@ const (
 	maxCompared = 2000
 )
 
-// suggest says what may have been meant by a path that is not there: names that are near, in the folder where the path ends to
-// exist; else what that folder has.
-func (s *Server) suggest(p place) string {
+// suggestPaths suggests paths for one that does not exist: similar names in the deepest existing
+// folder, else the contents of that folder.
+func (s *Server) suggestPaths(p place) string {
 	missing := p.name
 	at := p
 	for !at.isRoot() {
-		missing, at = filepath.Base(at.name), at.folder()
+		missing, at = filepath.Base(at.name), at.parent()
 		if info, err := at.root.Stat(at.name); err == nil && info.IsDir() {
 			break
 		}
 	}
-	names, err := at.names(maxCompared)
+	names, err := at.firstNames(maxCompared)
 	if err != nil {
 		return ""
 	}
@@ -76,17 +79,17 @@ func (s *Server) suggest(p place) string {
 	}
 	rest = strings.TrimPrefix(rest, missing)
 	var meant []string
-	for _, name := range nearest(missing, names) {
-		meant = append(meant, s.roots.show(at.in(name+rest)))
+	for _, name := range nearestNames(missing, names) {
+		meant = append(meant, s.roots.displayPath(at.child(name+rest)))
 	}
 	if len(meant) > 0 {
 		return "; did you mean " + strings.Join(meant, " or ") + "?"
 	}
-	return "; the folder " + s.roots.show(at) + " has " + some(names, 10)
+	return "; the folder " + s.roots.displayPath(at) + " has " + listSome(names, 10)
 }
 
-// nearest returns the names that are like one, the likest first.
-func nearest(name string, names []string) []string {
+// nearestNames returns the names that are like one, the likest first.
+func nearestNames(name string, names []string) []string {
 	type candidate struct {
 		name     string
 		distance int
@@ -115,8 +118,8 @@ func nearest(name string, names []string) []string {
 	return likest
 }
 
-// some lists the first of many names.
-func some(names []string, most int) string {
+// listSome lists the first of many names.
+func listSome(names []string, most int) string {
 	if len(names) == 0 {
 		return "nothing in it"
 	}
@@ -131,8 +134,9 @@ func some(names []string, most int) string {
 	return text
 }
 
-// names returns the names in a folder, sorted, the first of them in the order of the system where there are too many.
-func (p place) names(most int) ([]string, error) {
+// firstNames returns the names in a folder, sorted, the first of them in the order of the system
+// where there are too many.
+func (p place) firstNames(most int) ([]string, error) {
 	f, err := p.openFolder()
 	if err != nil {
 		return nil, err

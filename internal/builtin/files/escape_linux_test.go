@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Somebody swaps a folder for a link that leads out, again and again, while files in it are read and written.
+// Another process repeatedly swaps a folder for a link that leads out, while files in it are read
+// and written.
 func TestSwappedLinks(t *testing.T) {
 	d := newDesk(t, map[string]string{"out/f": "secret", "root/real/f": "inside", "root/x": ""})
 	o := newDeskOf(t, nil, Options{Roots: []string{d.path("root")}}, client.Options{})

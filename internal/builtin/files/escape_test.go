@@ -75,7 +75,7 @@ func TestSaysWhyNotOutside(t *testing.T) {
 		{"write", args{"path": "up", "content": "x"}, "error: up: a symbolic link leads out"},
 		{"read", args{"path": "a\x00b"}, "error: NUL"},
 		{"read", args{"path": "file://host/x"}, "error: is not a file:// URI"},
-		// Those that stay inside are followed, and stay.
+		// Links that stay inside the root are followed.
 		{"write", args{"path": "good", "content": "through"}, "replaced good"},
 		{"read", args{"path": "in.txt"}, "through"},
 		{"write", args{"path": "dangling", "content": "new"}, "created dangling"},
@@ -136,7 +136,7 @@ func TestOddNames(t *testing.T) {
 // A name that is not UTF-8 is in no JSON: it goes by its URI.
 func TestNamesInOtherEncodings(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		return // others have no such names
+		return // other systems do not have such names
 	}
 	d := newDesk(t, map[string]string{"gr\xfc\xdfe/f\xff": "latin"})
 	var all Listing

@@ -1,32 +1,38 @@
-// Package files is an MCP server of the files in some folders, its roots, and of nothing outside them.
+// Package files is an MCP server for the files in some folders, its roots, and for nothing outside
+// them.
 //
-// It has the tools read, list, search and info, and, unless it is read-only, write, edit, move and delete. Each file and
-// folder is a resource file:///{+path}, whose readers are told when it changes; those at the top of the roots are listed.
+// It has the tools read, list, search and info, and, unless it is read-only, write, edit, move and
+// delete. Each file and folder is a resource file:///{+path}, whose subscribers are told when it
+// changes. The resource list has the entries at the top of the roots.
 //
 // # Paths
 //
-// A path is relative to the first root, or absolute and in one of the roots, or a file:// URI of it. Results name what is in the
-// first root by relative paths, with slashes, and everything else by absolute ones; a name that is not UTF-8 by its URI. The
-// roots are those of [Options]: what clients offer as their roots does not widen or narrow them.
+// A path is relative to the first root, or absolute and inside one of the roots, or a file:// URI
+// of such a path. Results use relative paths with slashes inside the first root, absolute paths
+// elsewhere, and a URI for a name that is not UTF-8. The roots come from [Options]; the roots that
+// clients offer have no effect.
 //
-// Everything is done on an [os.Root]: neither ".." nor a symbolic link leads out, whoever changes the folders meanwhile.
-// Symbolic links are followed where they are relative and stay inside their root; list and search do not follow them. Devices,
-// pipes and sockets are not opened.
+// All access goes through an [os.Root]: neither ".." nor a symbolic link leads out, even if another
+// process changes the folders meanwhile. Symbolic links are followed if they are relative and stay
+// inside their root; list and search do not follow them. Devices, pipes and sockets are not opened.
 //
 // # Files
 //
-// Text is UTF-8; UTF-16 with a byte order mark is shown but not edited; what of a text is not UTF-8 is shown as U+FFFD and left
-// alone by edits. Where all lines end with CR LF, tools see LF and write CR LF. Images and sounds come as such, other binary
-// files not at all. What is written is complete or not there (a temporary file, renamed), keeps the permissions
-// and, where the system lets it, the owner; not the other names (hard links), ACLs and extended attributes. Changes
-// of one file that come at the same time are made one after another, and one by another program is not overwritten by an edit.
+// Text is UTF-8. UTF-16 with a byte order mark is shown but not edited. Invalid bytes are shown as
+// U+FFFD, and edits keep them. If all lines end with CR LF, tools see LF and write CR LF. Images
+// and sounds are returned as such, other binary files not at all.
+//
+// A write is atomic: it renames a temporary file. The file keeps its permissions and, where the
+// system allows it, its owner; it loses hard links, ACLs and extended attributes. Concurrent
+// changes of one file run one after another. An edit does not overwrite a change by another
+// program.
 //
 // # Limits
 //
-// read returns at most [MaxText] bytes of text, or an image or sound of [MaxMedia]; a resource has at most [MaxResource], a
-// file that is edited [MaxEdit], one that is searched [MaxSearched]. list and search say where they left something out.
-// At most [MaxWatched] files and folders are watched, only while somebody is subscribed to them: with the system's notices, and by
-// looking every [DefaultPoll] besides.
+// read returns at most [MaxText] bytes of text, or an image or sound of [MaxMedia]. A resource has
+// at most [MaxResource], an edited file [MaxEdit], a searched file [MaxSearched]. Results of list
+// and search say what they leave out. At most [MaxWatched] files and folders are watched, each only
+// while a client is subscribed to it: by system notices, and by looking every [DefaultPoll].
 package files
 
 import (
@@ -51,18 +57,18 @@ const (
 // DefaultPoll is the default of [Options.Poll].
 const DefaultPoll = 2 * time.Second
 
-// Version is that of the server.
+// Version is the version that the server reports.
 const Version = "1.0.0"
 
 // Options configure a [Server]. The zero value is ready.
 type Options struct {
-	// Roots are the folders that may be used, default the working folder. They must exist. One that is inside
-	// another adds nothing.
+	// Roots are the folders that may be used, default the working folder. They must exist. One that
+	// is inside another adds nothing.
 	Roots []string
 	// ReadOnly leaves out the tools that change files.
 	ReadOnly bool
-	// Poll is how often files that somebody is subscribed to are looked at without a notice of the system, default
-	// [DefaultPoll].
+	// Poll is the interval between looks at subscribed files, for changes without a system notice.
+	// Zero means [DefaultPoll].
 	Poll time.Duration
 	// Server holds the options of [server.New]; Instructions have a default of their own.
 	Server server.Options
@@ -76,7 +82,7 @@ type Server struct {
 	watcher *watcher
 }
 
-// New returns a server. It is an error if a root is no folder that can be opened.
+// New opens the roots and returns a server. It fails if a root is not a folder or cannot be opened.
 func New(opts ...Options) (*Server, error) {
 	var o Options
 	if len(opts) > 0 {
@@ -87,28 +93,29 @@ func New(opts ...Options) (*Server, error) {
 		return nil, err
 	}
 	if o.Server.Instructions == "" {
-		o.Server.Instructions = instructions(all, o.ReadOnly)
+		o.Server.Instructions = serverInstructions(all, o.ReadOnly)
 	}
 	if o.Poll <= 0 {
 		o.Poll = DefaultPoll
 	}
 	s := &Server{Server: server.New("files", Version, &o.Server), roots: all}
-	s.watcher = newWatcher(o.Poll, s.tell)
+	s.watcher = newWatcher(o.Poll, s.notifyChange)
 	s.addReaders()
 	if !o.ReadOnly {
 		s.addWriters()
 	}
 	s.addResources()
-	s.Use(s.follow)
+	s.Use(s.watchSubscriptions)
 	return s, nil
 }
 
-// Close ends all subscriptions and the watching, and closes the roots. Nothing may be called during or after it.
+// Close ends all subscriptions and the watching, and closes the roots. Nothing may be called during
+// or after it.
 func (s *Server) Close() error {
-	return errors.Join(s.Server.Close(), s.watcher.close(), s.roots.close())
+	return errors.Join(s.Server.Close(), s.watcher.close(), s.roots.closeAll())
 }
 
-func instructions(all roots, readOnly bool) string {
+func serverInstructions(all roots, readOnly bool) string {
 	var b strings.Builder
 	if len(all) == 1 {
 		fmt.Fprintf(&b, "Files in the folder %s, and nowhere else. Relative paths begin there.", all[0].path)

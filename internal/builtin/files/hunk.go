@@ -13,7 +13,8 @@ type hunk struct {
 	header string
 	at     int // the line of the file that it begins at, from 1; 0 where that is not said
 	lines  []hunkLine
-	// oldEnds and newEnds say that the last line of the file has no line end, before and after the change.
+	// oldEnds and newEnds report that the last line of the file lacks a line end, before and after
+	// the change.
 	oldEnds, newEnds bool
 }
 
@@ -22,8 +23,8 @@ type hunkLine struct {
 	text string
 }
 
-// before returns the lines that the hunk expects.
-func (h *hunk) before() (lines []string) {
+// expectedLines returns the lines that the hunk expects.
+func (h *hunk) expectedLines() (lines []string) {
 	for _, l := range h.lines {
 		if l.op != '+' {
 			lines = append(lines, l.text)
@@ -34,8 +35,9 @@ func (h *hunk) before() (lines []string) {
 
 var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
-// hunkReader reads a unified diff as models write it: counts may be wrong, line numbers missing, blanks of empty context
-// lines lost. That the context matches is what matters, and is checked when the hunk is applied.
+// hunkReader reads a unified diff as models write it: counts may be wrong, line numbers missing,
+// and the blank of an empty context line lost. Only the context must match, which applying the hunk
+// checks.
 type hunkReader struct {
 	lines    []string
 	n        int // of lines read
@@ -44,9 +46,9 @@ type hunkReader struct {
 }
 
 func parseHunks(diff string) ([]*hunk, error) {
-	r := &hunkReader{lines: unfenced(splitLines(toLF(diff)))}
+	r := &hunkReader{lines: withoutFence(splitLines(toLF(diff)))}
 	for r.n < len(r.lines) {
-		if err := r.line(); err != nil {
+		if err := r.readLine(); err != nil {
 			return nil, fmt.Errorf("line %d of the diff: %w", r.n+1, err)
 		}
 		r.n++
@@ -62,8 +64,8 @@ func parseHunks(diff string) ([]*hunk, error) {
 	return r.hunks, nil
 }
 
-// unfenced leaves out the marks of a code block around a diff.
-func unfenced(lines []string) []string {
+// withoutFence leaves out the marks of a code block around a diff.
+func withoutFence(lines []string) []string {
 	first, last := 0, len(lines)-1
 	for last > 0 && lines[last] == "" {
 		last--
@@ -77,20 +79,20 @@ func unfenced(lines []string) []string {
 	return lines
 }
 
-func (r *hunkReader) line() error {
+func (r *hunkReader) readLine() error {
 	line := r.lines[r.n]
 	inside := len(r.hunks) > 0
 	switch {
 	case r.startsFile():
-		return r.file()
+		return r.readFileHeader()
 	case strings.HasPrefix(line, "@@"):
-		return r.begin(line)
-	case !inside: // what tools write before a file
+		return r.startHunk(line)
+	case !inside: // headers before the first file
 		return nil
 	case strings.HasPrefix(line, "diff --git "):
 		return errSeveral
 	}
-	return r.body(line)
+	return r.readBodyLine(line)
 }
 
 var errSeveral = errors.New("another file begins here: call edit once for each file")
@@ -103,7 +105,7 @@ func (r *hunkReader) startsFile() bool {
 	return next(0, "--- ") && next(1, "+++ ") && r.old <= 0 && r.new <= 0
 }
 
-func (r *hunkReader) file() error {
+func (r *hunkReader) readFileHeader() error {
 	if len(r.hunks) > 0 {
 		return errSeveral
 	}
@@ -118,7 +120,7 @@ func (r *hunkReader) file() error {
 	return nil
 }
 
-func (r *hunkReader) begin(header string) error {
+func (r *hunkReader) startHunk(header string) error {
 	h := &hunk{header: header}
 	r.hunks, r.old, r.new = append(r.hunks, h), 0, 0
 	m := hunkHeader.FindStringSubmatch(header)
@@ -129,12 +131,12 @@ func (r *hunkReader) begin(header string) error {
 	if h.at, err = strconv.Atoi(m[1]); err != nil {
 		return fmt.Errorf("the line number in %s is too large", header)
 	}
-	r.old, r.new = count(m[2]), count(m[3])
+	r.old, r.new = parseCount(m[2]), parseCount(m[3])
 	return nil
 }
 
-// count reads a count of a header, which may be left out for 1.
-func count(digits string) int {
+// parseCount reads a count of a header, which may be left out for 1.
+func parseCount(digits string) int {
 	if digits == "" {
 		return 1
 	}
@@ -142,12 +144,12 @@ func count(digits string) int {
 	return n
 }
 
-func (r *hunkReader) body(line string) error {
+func (r *hunkReader) readBodyLine(line string) error {
 	h := r.hunks[len(r.hunks)-1]
 	if strings.HasPrefix(line, `\`) { // No newline at end of file
 		return h.noEnd()
 	}
-	if line == "" && r.ended() {
+	if line == "" && r.isComplete() {
 		return nil
 	}
 	if line == "" { // the blank was lost
@@ -167,8 +169,9 @@ func (r *hunkReader) body(line string) error {
 	return nil
 }
 
-// ended reports whether only empty lines are left of a hunk that has all its lines, as far as is known: those are not of it.
-func (r *hunkReader) ended() bool {
+// isComplete reports whether only empty lines are left of a hunk that has all its lines, as far as
+// is known: those are not of it.
+func (r *hunkReader) isComplete() bool {
 	if r.old > 0 || r.new > 0 {
 		return false
 	}
@@ -193,7 +196,7 @@ func (h *hunk) noEnd() error {
 // shownLine makes a line fit for a message.
 func shownLine(line string) string {
 	if len(line) > maxShownLine {
-		line = line[:whole([]byte(line[:maxShownLine]))] + "…"
+		line = line[:wholeCharacters([]byte(line[:maxShownLine]))] + "…"
 	}
 	return replaceInvalid(line)
 }

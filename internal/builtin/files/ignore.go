@@ -11,7 +11,7 @@ import (
 const (
 	ignoreFile = ".gitignore"
 	gitFolder  = ".git"
-	// maxIgnore bounds a .gitignore file, in bytes: what is beyond does not count.
+	// maxIgnore bounds a .gitignore file, in bytes. The rest of the file is ignored.
 	maxIgnore = 256 << 10
 )
 
@@ -28,17 +28,18 @@ type ignoreRule struct {
 	folderOnly bool
 }
 
-// ignoresAt returns the rules that hold in a folder, from those of the root on.
+// ignoresAt returns the rules that apply in a folder, including the rules of all folders above it
+// up to the root.
 func ignoresAt(p place) *ignores {
 	if p.isRoot() {
-		return (*ignores)(nil).in(p)
+		return (*ignores)(nil).addFolder(p)
 	}
-	return ignoresAt(p.folder()).in(p)
+	return ignoresAt(p.parent()).addFolder(p)
 }
 
-// in adds the rules of a folder, if it has any.
-func (above *ignores) in(folder place) *ignores {
-	at := folder.in(ignoreFile)
+// addFolder adds the rules of a folder, if it has any.
+func (above *ignores) addFolder(folder place) *ignores {
+	at := folder.child(ignoreFile)
 	info, err := at.root.Lstat(at.name)
 	if err != nil || !info.Mode().IsRegular() {
 		return above
@@ -52,7 +53,7 @@ func (above *ignores) in(folder place) *ignores {
 	if err != nil {
 		return above
 	}
-	here := &ignores{above: above, folder: folder.slashed()}
+	here := &ignores{above: above, folder: folder.slashPath()}
 	for line := range strings.SplitSeq(string(content), "\n") {
 		if rule, ok := parseIgnore(strings.TrimSuffix(line, "\r")); ok {
 			here.rules = append(here.rules, rule)
@@ -61,7 +62,7 @@ func (above *ignores) in(folder place) *ignores {
 	return here
 }
 
-// braces have no meaning in .gitignore files.
+// braces are ordinary characters in .gitignore files, but not in doublestar patterns.
 var braces = strings.NewReplacer("{", `\{`, "}", `\}`)
 
 // parseIgnore reads a line as gitignore(5) says.
@@ -76,7 +77,7 @@ func parseIgnore(line string) (rule ignoreRule, ok bool) {
 	line, rule.folderOnly = strings.CutSuffix(line, "/")
 	anchored := strings.Contains(line, "/")
 	line = braces.Replace(strings.TrimPrefix(line, "/"))
-	if strings.HasSuffix(line, "/**") { // what is in the folder, not itself
+	if strings.HasSuffix(line, "/**") { // matches the contents of the folder, not the folder itself
 		line += "/*"
 	}
 	if !anchored {
@@ -86,9 +87,9 @@ func parseIgnore(line string) (rule ignoreRule, ok bool) {
 	return rule, line != "**/" && doublestar.ValidatePattern(line)
 }
 
-// match reports whether a file or folder is excluded. Of several rules that speak of it the last one counts, and those
-// of the deepest folder. What is in an excluded folder is not asked about.
-func (ig *ignores) match(name string, folder bool) bool {
+// isIgnored reports whether a file or folder is excluded. The last matching rule of the deepest
+// folder decides. It must not be called for the contents of an excluded folder.
+func (ig *ignores) isIgnored(name string, folder bool) bool {
 	for ; ig != nil; ig = ig.above {
 		rest := name
 		if ig.folder != "." {
@@ -116,4 +117,4 @@ func newGlob(pattern string) (glob, bool) {
 	return glob{pattern}, doublestar.ValidatePattern(pattern)
 }
 
-func (g glob) match(name string) bool { return doublestar.MatchUnvalidated(g.pattern, name) }
+func (g glob) matchName(name string) bool { return doublestar.MatchUnvalidated(g.pattern, name) }

@@ -12,7 +12,7 @@ type infoIn struct {
 	Path string `json:"path" doc:"The file or folder"`
 }
 
-// Info is what the tool info returns.
+// Info is the result of the tool info.
 type Info struct {
 	Path        string    `json:"path"`
 	Absolute    string    `json:"absolute" doc:"The absolute path"`
@@ -27,46 +27,47 @@ type Info struct {
 	Encoding    string    `json:"encoding,omitzero" doc:"Of a text"`
 }
 
-func (s *Server) info(_ context.Context, in infoIn) (*mcp.CallToolResult, error) {
-	p, err := s.roots.locate(in.Path)
+func (s *Server) infoOf(_ context.Context, in infoIn) (*mcp.CallToolResult, error) {
+	p, err := s.roots.parsePath(in.Path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := p.root.Lstat(p.name)
 	if err != nil {
-		return nil, s.explain(p, err)
+		return nil, s.explainError(p, err)
 	}
 	out := Info{
-		Path: s.roots.show(p), Absolute: shownName(p.path()), URI: uriOf(p.path()), Root: shownName(p.root.path), Kind: kindOf(info.Mode()),
+		Path: s.roots.displayPath(p), Absolute: shownName(p.absolutePath()), URI: uriOf(p.absolutePath()), Root: shownName(p.root.path), Kind: kindOf(info.Mode()),
 		Size: info.Size(), Modified: info.ModTime().UTC(), Permissions: info.Mode().String(),
 	}
 	switch out.Kind {
 	case kindFile:
-		s.content(p, &out)
+		s.describeContent(p, &out)
 	case kindLink:
 		target, _ := p.root.Readlink(p.name)
 		out.Target = shownName(target)
 	case kindFolder:
-		names, _ := p.names(maxEntries)
+		names, _ := p.firstNames(maxEntries)
 		out.Size = int64(len(names))
 	}
-	return both(out.text(), out)
+	return textAndStructured(out.summary(), out)
 }
 
-// content says what a file holds. One that cannot be read is described from outside alone.
-func (s *Server) content(p place, out *Info) {
+// describeContent fills in the properties of a file's content. A file that cannot be read keeps
+// only the properties of its directory entry.
+func (s *Server) describeContent(p place, out *Info) {
 	f, _, err := s.openFile(p)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	if start, err := sample(f); err == nil {
-		k := detect(p.name, start)
+	if start, err := readSample(f); err == nil {
+		k := detectKind(p.name, start)
 		out.MIMEType, out.Encoding = k.mimeType, k.encoding
 	}
 }
 
-func (out *Info) text() string {
+func (out *Info) summary() string {
 	size := bytesText(out.Size)
 	if out.Kind == kindFolder {
 		size = fmt.Sprintf("%d entries", out.Size)

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// sampled is how much of a file tells what it is.
-const sampled = 8 << 10
+// sampleSize is the number of bytes from which the kind of a file is detected.
+const sampleSize = 8 << 10
 
 // Encodings of text.
 const (
@@ -23,7 +23,7 @@ const (
 	byteOrderBE = "\xFE\xFF"
 )
 
-// kind is what a file holds.
+// kind is the kind of a file's content.
 type kind struct {
 	encoding string // of text; empty for everything else
 	mimeType string
@@ -34,8 +34,9 @@ func (k kind) isUTF16() bool { return k.encoding == utf16LE || k.encoding == utf
 func (k kind) isImage() bool { return !k.isText() && strings.HasPrefix(k.mimeType, "image/") }
 func (k kind) isAudio() bool { return !k.isText() && strings.HasPrefix(k.mimeType, "audio/") }
 
-// detect says what a file holds, by its first bytes and, where these leave it open, its name.
-func detect(name string, start []byte) kind {
+// detectKind detects the kind of a file from its first bytes and, if they are ambiguous, from its
+// name.
+func detectKind(name string, start []byte) kind {
 	if encoding := encodingOf(start); encoding != "" {
 		return kind{encoding, textType(name)}
 	}
@@ -50,7 +51,8 @@ func detect(name string, start []byte) kind {
 	return kind{mimeType: mimeType}
 }
 
-// encodingOf returns how the text is encoded that a file starts with, empty if it is none.
+// encodingOf returns the text encoding of a file that starts with these bytes, or "" if it is
+// binary.
 func encodingOf(start []byte) string {
 	switch {
 	case bytes.HasPrefix(start, []byte(byteOrderLE)):
@@ -61,7 +63,7 @@ func encodingOf(start []byte) string {
 		return ""
 	case bytes.HasPrefix(start, []byte(byteOrder8)):
 		return utf8BOM
-	case utf8.Valid(start[:whole(start)]):
+	case utf8.Valid(start[:wholeCharacters(start)]):
 		return utf8Text
 	case mostlyText(start):
 		return notQuite
@@ -69,13 +71,13 @@ func encodingOf(start []byte) string {
 	return ""
 }
 
-// isMedia reports a known binary format whose first bytes may well be without a NUL.
+// isMedia reports a known binary format whose beginning may lack a NUL.
 func isMedia(start []byte) bool {
 	mimeType := http.DetectContentType(start)
 	return !strings.HasPrefix(mimeType, "text/") && mimeType != "application/octet-stream" && mimeType != "application/postscript"
 }
 
-// mostlyText reports whether bytes that are no UTF-8 are text in an older encoding rather than data.
+// mostlyText reports whether bytes that are not UTF-8 look like text in an older encoding.
 func mostlyText(start []byte) bool {
 	odd := 0
 	for _, c := range start {
@@ -88,8 +90,9 @@ func mostlyText(start []byte) bool {
 	return odd*2 < len(start)
 }
 
-// whole returns the length of b without a character at its end of which bytes are missing.
-func whole(b []byte) int {
+// wholeCharacters returns the length of b without a character at its end of which bytes are
+// missing.
+func wholeCharacters(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
 			if !utf8.FullRune(b[len(b)-n:]) {
@@ -101,13 +104,14 @@ func whole(b []byte) int {
 	return len(b)
 }
 
-// mediaTypes are those of formats that their first bytes do not always tell.
+// mediaTypes holds formats that their first bytes do not always reveal, by file extension.
 var mediaTypes = map[string]string{
 	".flac": "audio/flac", ".m4a": "audio/mp4", ".aac": "audio/aac", ".oga": "audio/ogg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
 	".mp3": "audio/mpeg", ".avif": "image/avif", ".heic": "image/heic", ".tif": "image/tiff", ".tiff": "image/tiff",
 }
 
-// textTypes are the MIME types of text: the system's own tables differ, and take TypeScript for a film.
+// textTypes are the MIME types of text: the system's own tables differ, and take TypeScript for a
+// film.
 var textTypes = map[string]string{
 	".css": "text/css", ".csv": "text/csv", ".htm": "text/html", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
 	".md": "text/markdown", ".mjs": "text/javascript", ".svg": "image/svg+xml", ".toml": "application/toml", ".xml": "application/xml",

@@ -25,13 +25,13 @@ type window struct {
 	start   int64 // its first byte
 	line    int   // the number of its first line; 0 where that is not known
 	lines   int
-	cut     bool // its last line goes on
+	cut     bool // its last line is incomplete
 }
 
-func (w *window) next() int64 { return w.start + int64(len(w.content)) }
+func (w *window) nextOffset() int64 { return w.start + int64(len(w.content)) }
 
-// window reads lines from a byte on, as many as there are, or limit, or as fit into most bytes.
-func (t text) window(start int64, line, limit, most int) (window, error) {
+// readWindow reads lines from a byte on, as many as there are, or limit, or as fit into most bytes.
+func (t text) readWindow(start int64, line, limit, most int) (window, error) {
 	w := window{start: start, line: line}
 	buf := make([]byte, min(int64(most), max(t.size-start, 0)))
 	n, err := t.ReadAt(buf, start)
@@ -50,19 +50,19 @@ func (t text) window(start int64, line, limit, most int) (window, error) {
 	}
 	switch rest := len(buf) - end; {
 	case rest == 0 || w.lines == limit:
-	case start+int64(n) >= t.size: // the last line has no end
+	case start+int64(n) >= t.size: // the last line lacks a line end
 		end = len(buf)
 		w.lines++
 	case w.lines == 0: // a line that is too long
-		end, w.cut = whole(buf), true
+		end, w.cut = wholeCharacters(buf), true
 		w.lines = 1
 	}
 	w.content = buf[:end]
 	return w, nil
 }
 
-// find returns where a line begins.
-func (t text) find(ctx context.Context, line int) (int64, error) {
+// findLine returns where a line begins.
+func (t text) findLine(ctx context.Context, line int) (int64, error) {
 	seen := 1
 	var at int64
 	buf := make([]byte, blockSize)
@@ -107,8 +107,9 @@ func (t text) endsLine() bool {
 	return n == 1 && last[0] == '\n'
 }
 
-// tail returns where the last lines begin, or those of them that fit into most bytes; first says that this is the first line.
-func (t text) tail(lines, most int) (start int64, first bool, err error) {
+// findTail returns the start of the last lines, at most as many as fit into most bytes. first is
+// true if the start is the first line.
+func (t text) findTail(lines, most int) (start int64, first bool, err error) {
 	from := max(t.size-int64(most), 0)
 	buf := make([]byte, t.size-from)
 	n, err := t.ReadAt(buf, from)
@@ -137,7 +138,7 @@ func (t text) tail(lines, most int) (start int64, first bool, err error) {
 	return from + int64(at), from == 0 && at == 0, nil
 }
 
-// skipPartial returns the length of what is left at the start of b of a character that began before it.
+// skipPartial returns the number of bytes at the start of b that belong to a character before it.
 func skipPartial(b []byte) int {
 	n := 0
 	for n < len(b) && n < 3 && b[n]&0xC0 == 0x80 {

@@ -17,7 +17,7 @@ type listIn struct {
 	Limit int    `json:"limit,omitzero" doc:"How many entries to return, those that are less deep first" default:"500" minimum:"1" maximum:"5000"`
 }
 
-// Listing is what the tool list returns.
+// Listing is the result of the tool list.
 type Listing struct {
 	Entries []Entry `json:"entries" doc:"Sorted by path"`
 	Note    string  `json:"note,omitzero" doc:"What was left out"`
@@ -32,14 +32,14 @@ type Entry struct {
 	Ignored bool   `json:"ignored,omitzero" doc:"Excluded by a .gitignore file, or git's own folder: list does not look into such folders by depth, nor does search"`
 }
 
-// level is a folder whose entries are to be listed.
+// level is a folder to be listed.
 type level struct {
 	place
 	rules *ignores
 }
 
-func (s *Server) list(ctx context.Context, in listIn) (*mcp.CallToolResult, error) {
-	starts, err := s.starts(in.Path)
+func (s *Server) listFolder(ctx context.Context, in listIn) (*mcp.CallToolResult, error) {
+	starts, err := s.startPlaces(in.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -48,17 +48,17 @@ func (s *Server) list(ctx context.Context, in listIn) (*mcp.CallToolResult, erro
 		l.next = append(l.next, level{p, ignoresAt(p)})
 	}
 	for depth := 1; depth <= in.Depth && len(l.next) > 0 && !l.full; depth++ {
-		if err := l.level(ctx, depth == 1); err != nil {
+		if err := l.listLevel(ctx, depth == 1); err != nil {
 			return nil, err
 		}
 	}
-	return l.answer(len(l.next) > 0)
+	return l.buildResult(len(l.next) > 0)
 }
 
-// starts returns where a tool begins: at a folder, or at each root.
-func (s *Server) starts(path string) ([]place, error) {
+// startPlaces returns where a tool begins: at a folder, or at each root.
+func (s *Server) startPlaces(path string) ([]place, error) {
 	if path != "" {
-		p, err := s.roots.locate(path)
+		p, err := s.roots.parsePath(path)
 		return []place{p}, err
 	}
 	var all []place
@@ -68,7 +68,7 @@ func (s *Server) starts(path string) ([]place, error) {
 	return all, nil
 }
 
-// lister goes through folders level by level, so that a bound leaves out what is deepest.
+// lister lists folders level by level, so that a limit leaves out the deepest ones.
 type lister struct {
 	*Server
 	limit   int
@@ -83,20 +83,20 @@ type listed struct {
 	order string // the path with separators that sort before everything else
 }
 
-// level lists the folders that are next. Those that were asked for must be readable.
-func (l *lister) level(ctx context.Context, asked bool) error {
+// listLevel lists the folders of the next level. If asked is true, they must be readable.
+func (l *lister) listLevel(ctx context.Context, asked bool) error {
 	folders := l.next
 	l.next = nil
 	for _, folder := range folders {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		all, err := folder.children(folder.rules)
+		all, err := folder.listChildren(folder.rules)
 		if err != nil && asked {
-			return l.unlisted(folder.place, err)
+			return l.listError(folder.place, err)
 		}
 		if err != nil {
-			l.unread = append(l.unread, l.roots.show(folder.place))
+			l.unread = append(l.unread, l.roots.displayPath(folder.place))
 			continue
 		}
 		for _, c := range all {
@@ -104,22 +104,22 @@ func (l *lister) level(ctx context.Context, asked bool) error {
 				l.full = true
 				return nil
 			}
-			l.add(c, folder.rules)
+			l.addEntry(c, folder.rules)
 		}
 	}
 	return nil
 }
 
-// unlisted explains why a folder cannot be listed.
-func (s *Server) unlisted(p place, err error) error {
+// listError explains why a folder cannot be listed.
+func (s *Server) listError(p place, err error) error {
 	if info, e := p.root.Stat(p.name); e == nil && !info.IsDir() {
-		return fmt.Errorf("%s is not a folder but a %s: use info or read", s.roots.show(p), kindOf(info.Mode()))
+		return fmt.Errorf("%s is not a folder but a %s: use info or read", s.roots.displayPath(p), kindOf(info.Mode()))
 	}
-	return s.explain(p, err)
+	return s.explainError(p, err)
 }
 
-func (l *lister) add(c child, rules *ignores) {
-	e := Entry{Path: l.roots.show(c.place), Kind: kindOf(c.mode), Ignored: c.ignored}
+func (l *lister) addEntry(c child, rules *ignores) {
+	e := Entry{Path: l.roots.displayPath(c.place), Kind: kindOf(c.mode), Ignored: c.ignored}
 	switch e.Kind {
 	case kindFile:
 		if info, err := c.root.Lstat(c.name); err == nil {
@@ -130,28 +130,28 @@ func (l *lister) add(c child, rules *ignores) {
 		e.Target = shownName(target)
 	case kindFolder:
 		if !c.ignored {
-			l.next = append(l.next, level{c.place, rules.in(c.place)})
+			l.next = append(l.next, level{c.place, rules.addFolder(c.place)})
 		}
 	}
-	l.entries = append(l.entries, listed{e, strings.ReplaceAll(filepath.ToSlash(c.path()), "/", "\x00")})
+	l.entries = append(l.entries, listed{e, strings.ReplaceAll(filepath.ToSlash(c.absolutePath()), "/", "\x00")})
 }
 
-func (l *lister) answer(deeper bool) (*mcp.CallToolResult, error) {
+func (l *lister) buildResult(deeper bool) (*mcp.CallToolResult, error) {
 	slices.SortFunc(l.entries, func(a, b listed) int { return strings.Compare(a.order, b.order) })
 	out := Listing{Entries: []Entry{}}
 	var b strings.Builder
 	for _, e := range l.entries {
 		out.Entries = append(out.Entries, e.Entry)
-		b.WriteString(e.line() + "\n")
+		b.WriteString(e.formatLine() + "\n")
 	}
-	out.Note = l.note(deeper)
+	out.Note = l.omissionNote(deeper)
 	if out.Note != "" {
 		b.WriteString("[" + out.Note + "]")
 	}
-	return both(strings.TrimSuffix(b.String(), "\n"), out)
+	return textAndStructured(strings.TrimSuffix(b.String(), "\n"), out)
 }
 
-func (l *lister) note(deeper bool) string {
+func (l *lister) omissionNote(deeper bool) string {
 	var notes []string
 	switch {
 	case len(l.entries) == 0:
@@ -162,13 +162,13 @@ func (l *lister) note(deeper bool) string {
 		notes = append(notes, "folders are not shown deeper than asked for")
 	}
 	if len(l.unread) > 0 {
-		notes = append(notes, "not readable: "+some(l.unread, 5))
+		notes = append(notes, "not readable: "+listSome(l.unread, 5))
 	}
 	return strings.Join(notes, "; ")
 }
 
-// line shows an entry to a model: a folder by a slash at its end.
-func (e *Entry) line() string {
+// formatLine shows an entry to a model: a folder by a slash at its end.
+func (e *Entry) formatLine() string {
 	text := oneLine(e.Path)
 	switch {
 	case e.Kind == kindFolder:
@@ -176,7 +176,7 @@ func (e *Entry) line() string {
 	case e.Kind == kindLink:
 		text += " -> " + oneLine(e.Target)
 	case e.Size != nil:
-		text += fmt.Sprintf("  %d bytes", *e.Size) // exactly: who reads the text needs no more than it
+		text += fmt.Sprintf("  %d bytes", *e.Size) // exact, because a model may read only the text
 	default:
 		text += "  (" + e.Kind + ")"
 	}

@@ -8,21 +8,21 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// follow has files watched as long as a client listens to them. A legacy subscription is a request to listen too, which the
-// transport makes.
-func (s *Server) follow(next mcp.Handler) mcp.Handler {
+// watchSubscriptions has files watched as long as a client listens to them. A legacy subscription
+// is a request to listen too, which the transport makes.
+func (s *Server) watchSubscriptions(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		if req.Method != mcp.MethodListen {
 			return next.ServeMCP(ctx, req)
 		}
 		var p mcp.ListenParams
 		if mcp.Decode(req.Params, &p) != nil {
-			return next.ServeMCP(ctx, req) // which says what is wrong
+			return next.ServeMCP(ctx, req) // it reports the error
 		}
 		// Watched from before the server acknowledges: then no change is missed.
 		followed, agreed := s.watchFor(p.Notifications)
-		defer s.watcher.release(followed)
-		req, err := narrowed(req, p.Notifications, agreed)
+		defer s.watcher.releaseTargets(followed)
+		req, err := narrowRequest(req, p.Notifications, agreed)
 		if err != nil {
 			return nil, err
 		}
@@ -30,12 +30,12 @@ func (s *Server) follow(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// watchFor begins to watch what a filter asks for, and returns what it was and the URIs among it. Those that are not of the
-// roots, and those that are too many, are left out.
+// watchFor starts to watch the files and lists that a filter asks for. It returns the watched
+// targets, and the URIs among them. It skips URIs outside the roots and URIs beyond the limit.
 func (s *Server) watchFor(f mcp.SubscriptionFilter) (followed []target, agreed []string) {
 	if f.ResourcesListChanged {
 		for _, r := range s.roots {
-			if t := (target{place: place{r, "."}}); s.watcher.retain(t) {
+			if t := (target{place: place{r, "."}}); s.watcher.watchTarget(t) {
 				followed = append(followed, t)
 			}
 		}
@@ -45,19 +45,20 @@ func (s *Server) watchFor(f mcp.SubscriptionFilter) (followed []target, agreed [
 		if !ok {
 			continue
 		}
-		p, ok := s.roots.find(path)
+		p, ok := s.roots.findPlace(path)
 		if !ok {
 			continue
 		}
-		if t := (target{p, uri}); s.watcher.retain(t) {
+		if t := (target{p, uri}); s.watcher.watchTarget(t) {
 			followed, agreed = append(followed, t), append(agreed, uri)
 		}
 	}
 	return followed, agreed
 }
 
-// narrowed returns the request with the URIs that are agreed to, so that the acknowledgement does not promise more.
-func narrowed(req *mcp.Request, f mcp.SubscriptionFilter, agreed []string) (*mcp.Request, error) {
+// narrowRequest returns the request with the URIs that are agreed to, so that the acknowledgement
+// does not promise more.
+func narrowRequest(req *mcp.Request, f mcp.SubscriptionFilter, agreed []string) (*mcp.Request, error) {
 	if len(agreed) == len(f.ResourceSubscriptions) {
 		return req, nil
 	}
@@ -77,8 +78,8 @@ func narrowed(req *mcp.Request, f mcp.SubscriptionFilter, agreed []string) (*mcp
 	return &changed, nil
 }
 
-// tell tells those who listen of a change.
-func (s *Server) tell(t target) {
+// notifyChange tells the subscribed clients about a change.
+func (s *Server) notifyChange(t target) {
 	if t.uri == "" {
 		s.ListChanged(server.KindResource)
 		return

@@ -54,7 +54,7 @@ func trimEmpty(lines []string) []string {
 	return lines
 }
 
-// sameButBlanks finds lines that are the same but for blanks, -1 if there are none.
+// sameButBlanks returns the index of lines that differ from want only in blanks, or -1.
 func sameButBlanks(have, want []string) int {
 	squeezed := func(lines []string) []string {
 		all := make([]string, len(lines))
@@ -91,7 +91,7 @@ func mostSimilar(have, want []string) int {
 		p := pairsOf(line)
 		for w := range wanted {
 			if h >= w {
-				scores[h-w] += wanted[w].like(p)
+				scores[h-w] += wanted[w].similarity(p)
 			}
 		}
 	}
@@ -106,7 +106,8 @@ func mostSimilar(have, want []string) int {
 	return at
 }
 
-// pairs are the pairs of neighbouring characters of a line without blanks around it, each as often as it is there.
+// pairs are the pairs of neighbouring characters of a line without blanks around it, each as often
+// as it is there.
 type pairs struct {
 	text  string
 	count map[[2]byte]int
@@ -124,8 +125,9 @@ func pairsOf(line string) pairs {
 	return p
 }
 
-// like is how alike two lines are, from 0 to 1: Dice's measure. Empty lines and brackets alone say nothing.
-func (p pairs) like(other pairs) float64 {
+// similarity is how alike two lines are, from 0 to 1: Dice's measure. Empty lines and brackets
+// alone say nothing.
+func (p pairs) similarity(other pairs) float64 {
 	if p.n == 0 || other.n == 0 {
 		return 0
 	}
@@ -143,7 +145,7 @@ func (p pairs) like(other pairs) float64 {
 	return share
 }
 
-func (l *likeness) where() string {
+func (l *likeness) describePlace() string {
 	if n := len(l.lines); n > 1 {
 		return fmt.Sprintf("lines %d to %d", l.line, l.line+n-1)
 	}
@@ -155,7 +157,7 @@ func (l *likeness) String() string {
 	var b strings.Builder
 	for _, line := range l.lines {
 		if len(line) > maxShownLine {
-			line = line[:whole([]byte(line[:maxShownLine]))] + "…"
+			line = line[:wholeCharacters([]byte(line[:maxShownLine]))] + "…"
 		}
 		b.WriteString(replaceInvalid(line) + "\n")
 	}

@@ -15,39 +15,40 @@ type folderError struct{ shown string }
 
 func (e *folderError) Error() string { return e.shown + " is a folder: use list to see what is in it" }
 
-// openFile opens a file for reading. It opens nothing but files: a pipe would wait for somebody, a device may do anything.
+// openFile opens a file for reading. It refuses everything else: opening a pipe would block, and
+// opening a device may have side effects.
 func (s *Server) openFile(p place) (*os.File, fs.FileInfo, error) {
 	info, err := p.root.Stat(p.name)
 	if err == nil {
-		err = s.regular(p, info)
+		err = s.checkRegular(p, info)
 	}
 	if err != nil {
-		return nil, nil, s.explain(p, err)
+		return nil, nil, s.explainError(p, err)
 	}
 	f, err := p.root.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
-		return nil, nil, s.explain(p, err)
+		return nil, nil, s.explainError(p, err)
 	}
 	// Something else may be there since.
 	if info, err = f.Stat(); err == nil {
-		err = s.regular(p, info)
+		err = s.checkRegular(p, info)
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, s.explain(p, err)
+		return nil, nil, s.explainError(p, err)
 	}
 	return f, info, nil
 }
 
-// regular fails for what is not a file.
-func (s *Server) regular(p place, info fs.FileInfo) error {
+// checkRegular fails unless the place is a regular file.
+func (s *Server) checkRegular(p place, info fs.FileInfo) error {
 	switch {
 	case info.Mode().IsRegular():
 		return nil
 	case info.IsDir():
-		return &folderError{s.roots.show(p)}
+		return &folderError{s.roots.displayPath(p)}
 	}
-	return fmt.Errorf("%s is not a file but %s: it cannot be read or written", s.roots.show(p), kindOf(info.Mode()))
+	return fmt.Errorf("%s is not a file but %s: it cannot be read or written", s.roots.displayPath(p), kindOf(info.Mode()))
 }
 
 // openFolder opens a folder for listing.
@@ -55,14 +56,14 @@ func (p place) openFolder() (*os.File, error) {
 	return p.root.OpenFile(p.name, os.O_RDONLY|nonblock|directory, 0)
 }
 
-// Kinds of what is in a folder.
+// Kinds of directory entries.
 const (
 	kindFile   = "file"
 	kindFolder = "folder"
 	kindLink   = "link"
 )
 
-// kindOf names what has a mode.
+// kindOf returns the kind of an entry with this mode.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// patch applies a unified diff to the document: all hunks or none.
-func (d *document) patch(diff string) (text string, count int, err error) {
+// applyPatch applies a unified diff to the document: all hunks or none.
+func (d *document) applyPatch(diff string) (text string, count int, err error) {
 	hunks, err := parseHunks(diff)
 	if err != nil {
 		return "", 0, err
@@ -17,11 +17,11 @@ func (d *document) patch(diff string) (text string, count int, err error) {
 	ended := d.text == "" || strings.HasSuffix(d.text, "\n")
 	changes := make([]lineChange, 0, len(hunks))
 	for i, h := range hunks {
-		at, err := d.find(h, lines, ended)
+		at, err := d.findHunk(h, lines, ended)
 		if err != nil {
 			return "", 0, fmt.Errorf("hunk %d of %d (%s): %w", i+1, len(hunks), shownLine(h.header), err)
 		}
-		changes = append(changes, h.change(lines, at))
+		changes = append(changes, h.changeAt(lines, at))
 	}
 	slices.SortStableFunc(changes, func(a, b lineChange) int { return a.at - b.at })
 	for i := 1; i < len(changes); i++ {
@@ -29,7 +29,7 @@ func (d *document) patch(diff string) (text string, count int, err error) {
 			return "", 0, fmt.Errorf("two hunks change line %d", changes[i].at+1)
 		}
 	}
-	return assemble(lines, changes, ended), len(hunks), nil
+	return assembleText(lines, changes, ended), len(hunks), nil
 }
 
 // lineChange puts lines in the place of others.
@@ -39,8 +39,8 @@ type lineChange struct {
 	hunk  *hunk
 }
 
-// assemble makes the changed text. Its last line ends as it did, unless a hunk says otherwise.
-func assemble(lines []string, changes []lineChange, ended bool) string {
+// assembleText makes the changed text. Its last line ends as it did, unless a hunk says otherwise.
+func assembleText(lines []string, changes []lineChange, ended bool) string {
 	var b strings.Builder
 	at := 0
 	write := func(lines []string) {
@@ -62,9 +62,10 @@ func assemble(lines []string, changes []lineChange, ended bool) string {
 	return b.String()
 }
 
-// change is what the hunk does at a place where it matches. Context stays as it is in the file.
-func (h *hunk) change(lines []string, at int) lineChange {
-	c := lineChange{at: at, n: len(h.before()), hunk: h}
+// changeAt returns the change of the hunk at a line where it matches. Context lines keep the file's
+// bytes.
+func (h *hunk) changeAt(lines []string, at int) lineChange {
+	c := lineChange{at: at, n: len(h.expectedLines()), hunk: h}
 	from := at
 	for _, l := range h.lines {
 		switch l.op {
@@ -74,25 +75,27 @@ func (h *hunk) change(lines []string, at int) lineChange {
 		case '-':
 			from++
 		case '+':
-			c.lines = append(c.lines, l.text+h.end(lines, from))
+			c.lines = append(c.lines, l.text+h.lineEndBefore(lines, from))
 		}
 	}
 	return c
 }
 
-// end returns the CR that the line before has, which is left in texts whose lines end in different ways.
-func (h *hunk) end(lines []string, from int) string {
+// lineEndBefore returns the CR at the end of the line before, which a text with mixed line ends
+// keeps.
+func (h *hunk) lineEndBefore(lines []string, from int) string {
 	if near := max(from-1, 0); near < len(lines) && strings.HasSuffix(lines[near], "\r") {
 		return "\r"
 	}
 	return ""
 }
 
-// find returns where a hunk matches: at the line that it names or, if it does not match there, at the only other place.
-func (d *document) find(h *hunk, lines []string, ended bool) (int, error) {
-	want := h.before()
+// findHunk returns where a hunk matches: at the line that it names or, if it does not match there,
+// at the only other place.
+func (d *document) findHunk(h *hunk, lines []string, ended bool) (int, error) {
+	want := h.expectedLines()
 	if len(want) == 0 {
-		return h.insertion(lines)
+		return h.insertionLine(lines)
 	}
 	if h.oldEnds && ended {
 		return 0, errors.New(`the diff says "No newline at end of file", but the file has one`)
@@ -120,13 +123,14 @@ func (d *document) find(h *hunk, lines []string, ended bool) (int, error) {
 	return 0, fmt.Errorf("its lines are there %d times, from the lines %s: take in more context, or name the line in its @@ header", len(found), strings.Join(numbers, ", "))
 }
 
-// sameLine compares a line of the file with one of a diff, in which the CR of some lines may have been lost.
+// sameLine compares a line of the file with one of a diff, in which the CR of some lines may have
+// been lost.
 func (d *document) sameLine(have, want string) bool {
 	return have == want || d.ends == endsMixed && strings.TrimSuffix(have, "\r") == strings.TrimSuffix(want, "\r")
 }
 
-// insertion returns where a hunk without context belongs: after the line that its header names.
-func (h *hunk) insertion(lines []string) (int, error) {
+// insertionLine returns where a hunk without context belongs: after the line that its header names.
+func (h *hunk) insertionLine(lines []string) (int, error) {
 	switch {
 	case len(lines) == 0:
 		return 0, nil
@@ -144,10 +148,10 @@ func noMatch(lines, want []string) error {
 	case like == nil:
 		return errors.New("its context and removed lines are not in the file, nor anything like them: read the file again")
 	case like.onlyBlanks:
-		return fmt.Errorf("its context differs from the file in blanks only (indentation, tabs, blanks at the end, empty lines), on %s:\n%s", like.where(), like)
+		return fmt.Errorf("its context differs from the file in blanks only (indentation, tabs, blanks at the end, empty lines), on %s:\n%s", like.describePlace(), like)
 	}
 	return fmt.Errorf("its context and removed lines are not in the file; the most similar are on %s:\n%s\nthe first line of the hunk that is not so: %s",
-		like.where(), like, firstDifference(like.lines, trimEmpty(want)))
+		like.describePlace(), like, firstDifference(like.lines, trimEmpty(want)))
 }
 
 // firstDifference quotes the first wanted line that is not where it should be.

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// readCase reads a file of parts, each after a line "-- name --". In them \r and \ufeff are written so, \\ is a backslash, and
-// a backslash at the end of a part's last line says that it has no line end.
+// readCase reads a file of parts, each after a line "-- name --". In a part, \r and \ufeff are
+// escapes, \\ is a backslash, and a backslash at the end of the last line means that it lacks a
+// line end.
 func readCase(t *testing.T, file string) map[string]string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -31,8 +32,8 @@ func readCase(t *testing.T, file string) map[string]string {
 	return parts
 }
 
-// TestPatches applies the diffs of testdata/patch, a case a file. Where one can be applied, the diff that is returned applies too,
-// with the same outcome.
+// TestPatches applies the diffs of testdata/patch, a case a file. Where one can be applied, the
+// diff that is returned applies too, with the same outcome.
 func TestPatches(t *testing.T) {
 	cases, err := filepath.Glob("testdata/patch/*.txt")
 	if err != nil || len(cases) < 30 {
@@ -42,7 +43,7 @@ func TestPatches(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			c := readCase(t, file)
 			doc := parseDocument([]byte(c["before"]))
-			changed, _, err := doc.patch(c["diff"])
+			changed, _, err := doc.applyPatch(c["diff"])
 			if want, fails := c["error"]; fails {
 				if err == nil || err.Error()+"\n" != want {
 					t.Errorf("got %v\nwant %s", err, want)
@@ -52,10 +53,10 @@ func TestPatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := string(doc.encode(changed)); got != c["after"] {
+			if got := string(doc.encodeText(changed)); got != c["after"] {
 				t.Errorf("got  %q\nwant %q", got, c["after"])
 			}
-			again, _, err := doc.patch(diffOf(doc.text, changed).unified("x"))
+			again, _, err := doc.applyPatch(diffOf(doc.text, changed).writeUnified("x"))
 			if err != nil || again != changed {
 				t.Errorf("its own diff: %v, %q", err, again)
 			}

@@ -20,7 +20,7 @@ type readIn struct {
 	ByteOffset *int64 `json:"byteOffset" doc:"The byte to begin with, in place of offset: for files whose lines are very long or very many" minimum:"0"`
 }
 
-// Read is what the tool read returns.
+// Read is the result of the tool read.
 type Read struct {
 	Path     string `json:"path"`
 	Kind     string `json:"kind" enum:"text,image,audio"`
@@ -32,13 +32,13 @@ type Read struct {
 	Line     int    `json:"line,omitzero" doc:"The number of the first line shown; absent where it is not known"`
 	Lines    int    `json:"lines,omitzero" doc:"How many lines are shown"`
 	Note     string `json:"note,omitzero" doc:"What was left out, and how to go on"`
-	// Where what was left out begins.
+	// Where the omitted rest begins.
 	NextOffset int   `json:"nextOffset,omitzero" doc:"The offset to go on with"`
 	NextByte   int64 `json:"nextByte,omitzero" doc:"The byteOffset to go on with"`
 }
 
-func (s *Server) read(ctx context.Context, in readIn) (*mcp.CallToolResult, error) {
-	p, err := s.roots.locate(in.Path)
+func (s *Server) readFile(ctx context.Context, in readIn) (*mcp.CallToolResult, error) {
+	p, err := s.roots.parsePath(in.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +47,12 @@ func (s *Server) read(ctx context.Context, in readIn) (*mcp.CallToolResult, erro
 		return nil, err
 	}
 	defer f.Close()
-	start, err := sample(f)
+	start, err := readSample(f)
 	if err != nil {
-		return nil, s.explain(p, err)
+		return nil, s.explainError(p, err)
 	}
-	k := detect(p.name, start)
-	out := Read{Path: s.roots.show(p), MIMEType: k.mimeType, Size: info.Size()}
+	k := detectKind(p.name, start)
+	out := Read{Path: s.roots.displayPath(p), MIMEType: k.mimeType, Size: info.Size()}
 	switch {
 	case k.isText():
 		return s.readText(ctx, f, in, k, out)
@@ -76,10 +76,10 @@ func (s *Server) readMedia(f *os.File, k kind, out Read) (*mcp.CallToolResult, e
 	}
 	if k.isAudio() {
 		out.Kind = "audio"
-		return answer(out, mcp.Audio(data, k.mimeType))
+		return structuredResult(out, mcp.Audio(data, k.mimeType))
 	}
 	out.Kind = "image"
-	return answer(out, mcp.Image(data, k.mimeType))
+	return structuredResult(out, mcp.Image(data, k.mimeType))
 }
 
 func (s *Server) readText(ctx context.Context, f *os.File, in readIn, k kind, out Read) (*mcp.CallToolResult, error) {
@@ -87,7 +87,7 @@ func (s *Server) readText(ctx context.Context, f *os.File, in readIn, k kind, ou
 	if err != nil {
 		return nil, err
 	}
-	w, err := t.choose(ctx, in)
+	w, err := t.readRequested(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -95,22 +95,22 @@ func (s *Server) readText(ctx context.Context, f *os.File, in readIn, k kind, ou
 		return nil, fmt.Errorf("%s begins as text, but is binary at byte %d: it is not shown from there on; search finds nothing in it either", out.Path, w.start+int64(at))
 	}
 	out.Kind, out.Encoding, out.Line, out.Lines = "text", k.encoding, w.line, w.lines
-	out.show(w)
-	out.state(w, t.size, k)
+	out.showWindow(w)
+	out.setNotes(w, t.size, k)
 	content := []mcp.Content{mcp.Text(out.Text)}
 	if out.Note != "" {
 		content = append(content, mcp.Text("["+out.Note+"]"))
 	}
-	return answer(out, content...)
+	return structuredResult(out, content...)
 }
 
-// choose reads the part of a text that was asked for.
-func (t text) choose(ctx context.Context, in readIn) (window, error) {
+// readRequested reads the part of a text that was asked for.
+func (t text) readRequested(ctx context.Context, in readIn) (window, error) {
 	switch {
 	case in.ByteOffset != nil:
 		return t.fromByte(*in.ByteOffset, in)
 	case in.Offset < 0:
-		start, first, err := t.tail(-in.Offset, MaxText)
+		start, first, err := t.findTail(-in.Offset, MaxText)
 		if err != nil {
 			return window{}, err
 		}
@@ -118,14 +118,14 @@ func (t text) choose(ctx context.Context, in readIn) (window, error) {
 		if first {
 			line = 1
 		}
-		return t.window(start, line, in.Limit, MaxText)
+		return t.readWindow(start, line, in.Limit, MaxText)
 	}
 	line := max(in.Offset, 1)
-	start, err := t.find(ctx, line)
+	start, err := t.findLine(ctx, line)
 	if err != nil {
 		return window{}, err
 	}
-	return t.window(start, line, in.Limit, MaxText)
+	return t.readWindow(start, line, in.Limit, MaxText)
 }
 
 func (t text) fromByte(start int64, in readIn) (window, error) {
@@ -139,15 +139,15 @@ func (t text) fromByte(start int64, in readIn) (window, error) {
 	if start == 0 {
 		line = 1
 	}
-	w, err := t.window(start, line, in.Limit, MaxText)
+	w, err := t.readWindow(start, line, in.Limit, MaxText)
 	if n := skipPartial(w.content); start > 0 && err == nil {
 		w.content, w.start = w.content[n:], start+int64(n)
 	}
 	return w, err
 }
 
-// show puts the window's text into the result, in a form that is safe.
-func (out *Read) show(w window) {
+// showWindow puts the window's text into the result, in a form that is safe.
+func (out *Read) showWindow(w window) {
 	content := string(w.content)
 	if w.start == 0 {
 		content = strings.TrimPrefix(content, byteOrder8)
@@ -158,10 +158,10 @@ func (out *Read) show(w window) {
 	out.Text = content
 }
 
-// state says what the result does not show.
-func (out *Read) state(w window, size int64, k kind) {
+// setNotes notes how the result differs from the file: replaced bytes, encoding, omitted parts.
+func (out *Read) setNotes(w window, size int64, k kind) {
 	var notes []string
-	if bad := invalid(out.Text); bad > 0 {
+	if bad := countInvalid(out.Text); bad > 0 {
 		notes = append(notes, fmt.Sprintf("%d bytes are not UTF-8 and are shown as \uFFFD: the file may be in an older encoding", bad))
 		out.Text, out.Encoding = replaceInvalid(out.Text), notQuite
 	}
@@ -180,22 +180,22 @@ func (out *Read) state(w window, size int64, k kind) {
 	out.Note = strings.Join(notes, "; ")
 }
 
-// leftOut says what is before and after the window.
+// leftOut describes the parts before and after the window.
 func (out *Read) leftOut(w window, size int64) string {
-	if w.start == 0 && w.next() >= size {
+	if w.start == 0 && w.nextOffset() >= size {
 		return ""
 	}
-	shown := fmt.Sprintf("shown are bytes %d to %d of %d", w.start, w.next(), size)
+	shown := fmt.Sprintf("shown are bytes %d to %d of %d", w.start, w.nextOffset(), size)
 	if w.line > 0 {
-		shown = fmt.Sprintf("shown are lines %d to %d, bytes %d to %d of %d", w.line, w.line+w.lines-1, w.start, w.next(), size)
+		shown = fmt.Sprintf("shown are lines %d to %d, bytes %d to %d of %d", w.line, w.line+w.lines-1, w.start, w.nextOffset(), size)
 	}
 	if w.lines == 0 {
 		shown = fmt.Sprintf("nothing is left at byte %d of %d", w.start, size)
 	}
-	if w.next() >= size {
+	if w.nextOffset() >= size {
 		return shown + ", which is the end"
 	}
-	out.NextByte = w.next()
+	out.NextByte = w.nextOffset()
 	if w.cut || w.line == 0 {
 		if w.cut {
 			shown += "; the last line goes on"
@@ -206,7 +206,7 @@ func (out *Read) leftOut(w window, size int64) string {
 	return shown + fmt.Sprintf("; go on with offset %d", out.NextOffset)
 }
 
-// replaceInvalid shows each byte that is no UTF-8 as U+FFFD.
+// replaceInvalid replaces each byte that is not valid UTF-8 by U+FFFD.
 func replaceInvalid(content string) string {
 	var b strings.Builder
 	for _, r := range content { // which yields U+FFFD for each

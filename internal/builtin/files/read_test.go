@@ -26,7 +26,7 @@ func TestReadsLines(t *testing.T) {
 	for _, test := range []struct {
 		in   args
 		text string
-		want Read // without what is the same in all
+		want Read // without fields that are the same in all cases
 	}{
 		{args{"path": "ten.txt"}, numbered(10), Read{Line: 1, Lines: 10}},
 		{args{"path": "ten.txt", "offset": 9}, "line 9\nline 10\n", Read{Line: 9, Lines: 2}},
@@ -91,7 +91,7 @@ func TestReadsEncodings(t *testing.T) {
 	}
 	d := newDesk(t, map[string]string{
 		"bom": byteOrder8 + "x\n", "crlf": "a\r\nb\r\n", "mixed": "a\r\nb\n", "latin": "gr\xfc\xdfe und mehr Text\n",
-		"le.txt": wide(byteOrderLE, false), "be.txt": wide(byteOrderBE, true), "late": numbered(2000) + "x\x00y", "half": strings.Repeat("a", sampled-1) + "é",
+		"le.txt": wide(byteOrderLE, false), "be.txt": wide(byteOrderBE, true), "late": numbered(2000) + "x\x00y", "half": strings.Repeat("a", sampleSize-1) + "é",
 	})
 	for name, want := range map[string]Read{
 		"bom":    {Text: "x\n", Encoding: utf8BOM},
@@ -100,7 +100,7 @@ func TestReadsEncodings(t *testing.T) {
 		"latin":  {Text: "gr\uFFFD\uFFFDe und mehr Text\n", Encoding: notQuite, Note: "2 bytes are not UTF-8"},
 		"le.txt": {Text: "grüße\n𝄞 clef\n", Encoding: utf16LE, LineEnds: "crlf", Note: "utf-16le"},
 		"be.txt": {Text: "grüße\n𝄞 clef\n", Encoding: utf16BE, LineEnds: "crlf", Note: "utf-16be"},
-		"half":   {Text: strings.Repeat("a", sampled-1) + "é", Encoding: utf8Text},
+		"half":   {Text: strings.Repeat("a", sampleSize-1) + "é", Encoding: utf8Text},
 	} {
 		var got Read
 		d.call("read", args{"path": name}, &got)
@@ -147,7 +147,7 @@ func TestReadsMedia(t *testing.T) {
 	d.steps([]step{{"read", args{"path": "a.png"}, "error: at most 8.0 MiB are shown"}})
 }
 
-// counting counts what is read.
+// counting counts the bytes that are read.
 type counting struct {
 	*os.File
 	n int64
@@ -182,13 +182,13 @@ func TestReadsPartsOfHugeFile(t *testing.T) {
 	})
 	for _, in := range []readIn{{Offset: 500, Limit: 10}, {Offset: -5, Limit: 10}, {Offset: 1, ByteOffset: &at, Limit: 10}} {
 		c := &counting{File: f}
-		if _, err := (text{c, size}).choose(t.Context(), in); err != nil || c.n > 2*MaxText {
+		if _, err := (text{c, size}).readRequested(t.Context(), in); err != nil || c.n > 2*MaxText {
 			t.Errorf("%+v: read %d bytes, %v", in, c.n, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (text{f, size}).find(ctx, 1002); err != context.Canceled {
+	if _, err := (text{f, size}).findLine(ctx, 1002); err != context.Canceled {
 		t.Errorf("got %v after it was cancelled", err)
 	}
 }
@@ -200,28 +200,28 @@ func TestWindows(t *testing.T) {
 	for most := 1; most < len(content)+2; most++ {
 		var all []byte
 		for at := int64(0); at < src.size; {
-			w, err := src.window(at, 0, 100, most)
+			w, err := src.readWindow(at, 0, 100, most)
 			if err != nil || len(w.content) == 0 || len(w.content) > most {
 				t.Fatalf("at %d of at most %d: %+v, %v", at, most, w, err)
 			}
-			all, at = append(all, w.content...), w.next()
+			all, at = append(all, w.content...), w.nextOffset()
 		}
 		if !bytes.Equal(all, content) {
 			t.Errorf("in windows of %d: %q", most, all)
 		}
 	}
 	for n := range lines {
-		at, err := src.find(t.Context(), n+1)
+		at, err := src.findLine(t.Context(), n+1)
 		if want := len(bytes.Join(lines[:n], nil)); err != nil || at != int64(want) {
 			t.Errorf("line %d begins at %d, %v; want %d", n+1, at, err, want)
 		}
-		if at, first, err := src.tail(n+1, 100); err != nil || string(content[at:]) != string(bytes.Join(lines[len(lines)-n-1:], nil)) || first != (n+1 == len(lines)) {
+		if at, first, err := src.findTail(n+1, 100); err != nil || string(content[at:]) != string(bytes.Join(lines[len(lines)-n-1:], nil)) || first != (n+1 == len(lines)) {
 			t.Errorf("the last %d begin at %d, %v, %v", n+1, at, first, err)
 		}
 	}
 }
 
-// A pipe is not opened, which would wait for somebody to write.
+// A pipe is not opened: that would block until a writer comes.
 func TestReadsFilesOnly(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "x"})
 	if !makePipe(d.path("pipe")) {
@@ -238,8 +238,8 @@ func TestReadsFilesOnly(t *testing.T) {
 		if got != "pipe is not a file but pipe: it cannot be read or written" {
 			t.Error(got)
 		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("it waits")
+	case <-time.After(time.Minute):
+		t.Fatal("openFile blocks")
 	}
 	d.steps([]step{
 		{"write", args{"path": "pipe", "content": ""}, "error: is not a file but pipe"},

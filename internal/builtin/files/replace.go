@@ -5,55 +5,60 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 const (
-	newFile   = 0o666 // less what the user's umask says
+	newFile   = 0o666 // reduced by the user's umask
 	newFolder = 0o777
 )
 
 // replacement is new content for a file.
 type replacement struct {
 	place   place       // resolved
-	old     fs.FileInfo // of the file whose permissions it gets; nil for those of a new file
+	old     fs.FileInfo // the replaced file, which gives the permissions; nil for a new file
 	content []byte
 	from    io.Reader // of the content, where that is not nil
-	// unchanged fails if the file is not what the content was made from; nil if it was made from nothing.
+	// unchanged fails if the file has changed since the content was made from it. It is nil if the
+	// content was not made from the file.
 	unchanged func(folder *os.Root, name string) error
 }
 
-// target finds what a change of a file is to be made at: where the links lead, with what is there, nil for nothing.
-func (s *Server) target(p place) (at place, old fs.FileInfo, err error) {
-	at, err = p.resolve()
+// resolveTarget follows the links to the file that a change must replace. old is nil if it does not
+// exist.
+func (s *Server) resolveTarget(p place) (at place, old fs.FileInfo, err error) {
+	at, err = p.resolveLinks()
 	if err != nil {
-		return p, nil, s.explain(p, err)
+		return p, nil, s.explainError(p, err)
 	}
 	old, err = at.root.Lstat(at.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return at, nil, nil
 	case err != nil:
-		return p, nil, s.explain(p, err)
+		return p, nil, s.explainError(p, err)
 	case old.Mode().IsRegular() && old.Mode().Perm()&0o222 == 0:
-		return p, nil, fmt.Errorf("%s is write-protected (%v): nothing was changed", s.roots.show(p), old.Mode().Perm())
+		return p, nil, fmt.Errorf("%s is write-protected (%v): nothing was changed", s.roots.displayPath(p), old.Mode().Perm())
 	}
-	return at, old, s.regular(p, old)
+	return at, old, s.checkRegular(p, old)
 }
 
-// replace puts a file in place in one step, within its folder, which is held open: whatever happens to the path meanwhile, the
-// temporary file and the file are in the same folder, inside the root.
-func (r *replacement) replace() error {
+// replaceFile puts a file in place in one step, within its folder, which is held open: whatever
+// happens to the path meanwhile, the temporary file and the file are in the same folder, inside the
+// root.
+func (r *replacement) replaceFile() error {
 	folder, err := openFolderFor(r.place)
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
 	name := filepath.Base(r.place.name)
-	temporary, err := r.write(folder)
+	temporary, err := r.writeTemporary(folder)
 	if err != nil {
 		return err
 	}
@@ -71,7 +76,7 @@ func (r *replacement) replace() error {
 
 // openFolderFor opens the folder of a place, and makes it first if need be.
 func openFolderFor(p place) (*os.Root, error) {
-	dir := p.folder()
+	dir := p.parent()
 	folder, err := dir.root.OpenRoot(dir.name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return folder, err
@@ -82,15 +87,16 @@ func openFolderFor(p place) (*os.Root, error) {
 	return dir.root.OpenRoot(dir.name)
 }
 
-func (r *replacement) reader() io.Reader {
+func (r *replacement) newReader() io.Reader {
 	if r.from != nil {
 		return r.from
 	}
 	return bytes.NewReader(r.content)
 }
 
-// write puts the content into a new file of a name of its own, since the file's name may be as long as names can be.
-func (r *replacement) write(folder *os.Root) (name string, err error) {
+// writeTemporary puts the content into a new file of a name of its own, since the file's name may
+// be as long as names can be.
+func (r *replacement) writeTemporary(folder *os.Root) (name string, err error) {
 	name = ".dowel-" + rand.Text()[:16] + ".tmp"
 	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, newFile)
 	if err != nil {
@@ -98,10 +104,10 @@ func (r *replacement) write(folder *os.Root) (name string, err error) {
 	}
 	if r.old != nil {
 		keepOwner(f, r.old)
-		err = f.Chmod(r.old.Mode().Perm()) // after the owner, whose change clears bits
+		err = f.Chmod(r.old.Mode().Perm()) // after chown, which clears bits
 	}
 	if err == nil {
-		_, err = io.Copy(f, r.reader())
+		_, err = io.Copy(f, r.newReader())
 	}
 	if err == nil {
 		err = f.Sync()
@@ -113,4 +119,20 @@ func (r *replacement) write(folder *os.Root) (name string, err error) {
 		return "", errors.Join(err, folder.Remove(name))
 	}
 	return name, nil
+}
+
+// locks has changes of one file made one after another. Two files may share a lock, which costs no
+// more than time.
+type locks struct {
+	once  sync.Once
+	seed  maphash.Seed
+	slots [64]sync.Mutex
+}
+
+// lockPlace locks a place that is resolved.
+func (l *locks) lockPlace(p place) (unlock func()) {
+	l.once.Do(func() { l.seed = maphash.MakeSeed() })
+	slot := &l.slots[maphash.String(l.seed, p.absolutePath())%uint64(len(l.slots))]
+	slot.Lock()
+	return slot.Unlock
 }

@@ -8,7 +8,7 @@ import (
 
 // replaceIn makes one replacement in a text of the document.
 func (d *document) replaceIn(text string, e Replacement) (changed string, count int, err error) {
-	old, put := d.adapt(e.Old), d.adapt(e.New)
+	old, put := d.adaptLineEnds(e.Old), d.adaptLineEnds(e.New)
 	if old == put {
 		return "", 0, errors.New("old and new are the same")
 	}
@@ -48,9 +48,10 @@ func linesOf(text, part string, most int) string {
 	}
 }
 
-// notThere says that a text is not in a file, and what is there that is most like it.
+// notThere returns the error for a text that the file does not contain, with the most similar part
+// of the file.
 func notThere(text, old string) error {
-	if invalid(text) > 0 && strings.ContainsRune(old, '\uFFFD') {
+	if countInvalid(text) > 0 && strings.ContainsRune(old, '\uFFFD') {
 		return errors.New("old holds U+FFFD, which stands for bytes of the file that are not UTF-8: choose old without them")
 	}
 	like := mostLike(splitLines(text), splitLines(old))
@@ -64,5 +65,5 @@ func notThere(text, old string) error {
 	case like.onlyBlanks:
 		reason = "what differs from it in blanks only (indentation, tabs, blanks at the end, empty lines around it) is on"
 	}
-	return fmt.Errorf("old is not in the file; %s %s:\n%s", reason, like.where(), like)
+	return fmt.Errorf("old is not in the file; %s %s:\n%s", reason, like.describePlace(), like)
 }

@@ -15,11 +15,11 @@ var (
 	errLinks   = errors.New("too many symbolic links, which may lead in a circle")
 )
 
-// resolve follows the symbolic links on the way to a place, so that what is at a link is replaced and not the link, and
-// one file has one place. What does not exist resolves to itself. Whether the way stays inside does not depend on
-// this: what is done at the place goes through the [os.Root] again.
-func (p place) resolve() (place, error) {
-	at, rest := ".", elements(p.name)
+// resolveLinks follows the symbolic links of a path, so that a change replaces a link's target and
+// not the link, and each file has one place. A missing path resolves to itself. Safety does not
+// depend on it: every access at the place goes through the [os.Root] again.
+func (p place) resolveLinks() (place, error) {
+	at, rest := ".", splitPath(p.name)
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
@@ -51,13 +51,13 @@ func (p place) resolve() (place, error) {
 		case filepath.IsAbs(target) || filepath.VolumeName(target) != "":
 			return p, errOutside
 		}
-		rest = append(elements(target), rest...)
+		rest = append(splitPath(target), rest...)
 	}
 	return place{p.root, at}, nil
 }
 
-// elements splits a relative path.
-func elements(path string) []string {
+// splitPath splits a relative path.
+func splitPath(path string) []string {
 	var all []string
 	for name := range strings.SplitSeq(filepath.ToSlash(path), "/") {
 		if name != "" && name != "." {

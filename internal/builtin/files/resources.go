@@ -22,9 +22,9 @@ const folderType = "inode/directory"
 func (s *Server) addResources() {
 	server.Resource(s.Server, Template, "A file in the allowed folders, or what is in a folder. To be told of changes, such as lines of a log, subscribe to it.",
 		s.readResource, server.ResourceOptions{
-			Name: "file", Title: "File", Complete: map[string]server.CompleteFunc{"path": s.complete},
+			Name: "file", Title: "File", Complete: map[string]server.CompleteFunc{"path": s.completePath},
 		})
-	s.Provide(s.resources)
+	s.Provide(s.listResources)
 }
 
 func (s *Server) readResource(ctx context.Context, in struct {
@@ -58,7 +58,7 @@ func (s *Server) placeOf(variable string) (place, bool) {
 	if !ok {
 		return place{}, false
 	}
-	return s.roots.find(path)
+	return s.roots.findPlace(path)
 }
 
 func (s *Server) fileContents(p place) (mcp.ResourceContents, error) {
@@ -71,16 +71,16 @@ func (s *Server) fileContents(p place) (mcp.ResourceContents, error) {
 	if err != nil {
 		return mcp.ResourceContents{}, err
 	}
-	k := detect(p.name, content[:min(len(content), sampled)])
+	k := detectKind(p.name, content[:min(len(content), sampleSize)])
 	if k.isText() && !k.isUTF16() && utf8.Valid(content) && !slices.Contains(content, 0) {
 		return mcp.ResourceContents{MIMEType: k.mimeType, Text: string(content)}, nil
 	}
 	return mcp.ResourceContents{MIMEType: k.mimeType, Blob: content}, nil
 }
 
-// folderContents lists a folder: a name a line, with a slash after those of folders.
+// folderContents lists a folder: one name a line, with a slash after the names of folders.
 func (s *Server) folderContents(p place) (mcp.ResourceContents, error) {
-	all, err := p.children(nil)
+	all, err := p.listChildren(nil)
 	if err != nil {
 		return mcp.ResourceContents{}, err
 	}
@@ -95,8 +95,8 @@ func (s *Server) folderContents(p place) (mcp.ResourceContents, error) {
 	return mcp.ResourceContents{MIMEType: folderType, Text: b.String()}, nil
 }
 
-// resources yields what is at the top of the roots, in the order of the URIs.
-func (s *Server) resources(_ context.Context, after string) iter.Seq2[mcp.Resource, error] {
+// listResources yields the entries at the top of the roots, in the order of their URIs.
+func (s *Server) listResources(_ context.Context, after string) iter.Seq2[mcp.Resource, error] {
 	return func(yield func(mcp.Resource, error) bool) {
 		type entry struct {
 			uri string
@@ -104,33 +104,34 @@ func (s *Server) resources(_ context.Context, after string) iter.Seq2[mcp.Resour
 		}
 		var all []entry
 		for _, r := range s.roots {
-			top, err := place{r, "."}.children(nil)
+			top, err := place{r, "."}.listChildren(nil)
 			if err != nil {
 				yield(mcp.Resource{}, fmt.Errorf("the folder %s: %w", r.path, err))
 				return
 			}
 			for _, c := range top {
-				if uri := uriOf(c.path()); uri > after {
+				if uri := uriOf(c.absolutePath()); uri > after {
 					all = append(all, entry{uri, c})
 				}
 			}
 		}
 		slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.uri, b.uri) })
 		for _, e := range all {
-			if r, ok := s.resource(e.uri, e.place); ok && !yield(r, nil) {
+			if r, ok := s.describeResource(e.uri, e.place); ok && !yield(r, nil) {
 				return
 			}
 		}
 	}
 }
 
-// resource describes a file or folder; false for what is neither, or a link out of the root.
-func (s *Server) resource(uri string, p place) (mcp.Resource, bool) {
+// describeResource describes a file or folder. It returns false for anything else and for a link
+// out of the root.
+func (s *Server) describeResource(uri string, p place) (mcp.Resource, bool) {
 	info, err := p.root.Stat(p.name)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
 		return mcp.Resource{}, false
 	}
-	r := mcp.Resource{URI: uri, Name: s.roots.show(p)}
+	r := mcp.Resource{URI: uri, Name: s.roots.displayPath(p)}
 	if info.IsDir() {
 		r.MIMEType = folderType
 		return r, true
@@ -149,9 +150,9 @@ func (s *Server) typeOf(p place) string {
 	if info, err := f.Stat(); err != nil || info.Mode().Type()&fs.ModeType != 0 {
 		return ""
 	}
-	start, err := sample(f)
+	start, err := readSample(f)
 	if err != nil {
 		return ""
 	}
-	return detect(p.name, start).mimeType
+	return detectKind(p.name, start).mimeType
 }

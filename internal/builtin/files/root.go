@@ -26,11 +26,11 @@ func openRoots(folders []string) (all roots, err error) {
 	for _, folder := range folders {
 		r, err := openRoot(folder)
 		if err != nil {
-			return nil, errors.Join(err, all.close())
+			return nil, errors.Join(err, all.closeAll())
 		}
 		all = append(all, r)
 	}
-	return all.outermost(), nil
+	return all.closeNested(), nil
 }
 
 func openRoot(folder string) (*root, error) {
@@ -49,10 +49,10 @@ func openRoot(folder string) (*root, error) {
 	return &root{opened, path, real}, nil
 }
 
-// outermost closes and leaves out those that are inside others.
-func (all roots) outermost() (kept roots) {
+// closeNested closes and leaves out the roots inside other roots.
+func (all roots) closeNested() (kept roots) {
 	for i, r := range all {
-		if all.cover(i) {
+		if all.coversRoot(i) {
 			r.Close()
 			continue
 		}
@@ -61,17 +61,17 @@ func (all roots) outermost() (kept roots) {
 	return kept
 }
 
-// cover reports whether the root at i is inside another, or is there already.
-func (all roots) cover(i int) bool {
+// coversRoot reports whether the root at i is inside another, or is there already.
+func (all roots) coversRoot(i int) bool {
 	for j, other := range all {
-		if _, inside := below(other.real, all[i].real); inside && j != i && (j < i || other.real != all[i].real) {
+		if _, inside := relativePath(other.real, all[i].real); inside && j != i && (j < i || other.real != all[i].real) {
 			return true
 		}
 	}
 	return false
 }
 
-func (all roots) close() error {
+func (all roots) closeAll() error {
 	var errs []error
 	for _, r := range all {
 		errs = append(errs, r.Close())
@@ -96,20 +96,20 @@ type place struct {
 
 func (p place) isRoot() bool { return p.name == "." }
 
-// path is the place's absolute path.
-func (p place) path() string { return filepath.Join(p.root.path, p.name) }
+// absolutePath is the place's absolute path.
+func (p place) absolutePath() string { return filepath.Join(p.root.path, p.name) }
 
-// in returns the place of that name in a folder.
-func (p place) in(name string) place { return place{p.root, filepath.Join(p.name, name)} }
+// child returns the place of that name in a folder.
+func (p place) child(name string) place { return place{p.root, filepath.Join(p.name, name)} }
 
-// folder returns the place that a place is in.
-func (p place) folder() place { return place{p.root, filepath.Dir(p.name)} }
+// parent returns the place that a place is in.
+func (p place) parent() place { return place{p.root, filepath.Dir(p.name)} }
 
-// slashed is the name within the root with slashes.
-func (p place) slashed() string { return filepath.ToSlash(p.name) }
+// slashPath is the name within the root with slashes.
+func (p place) slashPath() string { return filepath.ToSlash(p.name) }
 
-// locate finds the place that a tool's argument means, which need not exist.
-func (all roots) locate(path string) (place, error) {
+// parsePath finds the place that a tool's argument means, which need not exist.
+func (all roots) parsePath(path string) (place, error) {
 	switch {
 	case path == "":
 		return place{}, errors.New("the path is empty: give one such as src/main.go")
@@ -126,18 +126,18 @@ func (all roots) locate(path string) (place, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(all[0].path, path)
 	}
-	p, ok := all.find(filepath.Clean(path))
+	p, ok := all.findPlace(filepath.Clean(path))
 	if !ok {
 		return place{}, fmt.Errorf("%s is outside the allowed folders: %s", shownName(given), all)
 	}
 	return p, nil
 }
 
-// find finds the place of a clean absolute path.
-func (all roots) find(path string) (place, bool) {
+// findPlace finds the place of a clean absolute path.
+func (all roots) findPlace(path string) (place, bool) {
 	for _, r := range all {
 		for _, start := range []string{r.path, r.real} {
-			if name, ok := below(start, path); ok {
+			if name, ok := relativePath(start, path); ok {
 				return place{r, name}, true
 			}
 		}
@@ -145,20 +145,21 @@ func (all roots) find(path string) (place, bool) {
 	return place{}, false
 }
 
-// below returns path relative to a folder, if it is the folder or in it. Both are clean and absolute.
-func below(folder, path string) (string, bool) {
+// relativePath returns path relative to a folder, if it is the folder or in it. Both are clean and
+// absolute.
+func relativePath(folder, path string) (string, bool) {
 	name, err := filepath.Rel(folder, path)
 	return name, err == nil && filepath.IsLocal(name)
 }
 
-// show returns the path by which results name a place.
-func (all roots) show(p place) string {
-	path := p.path()
+// displayPath returns the path by which results name a place.
+func (all roots) displayPath(p place) string {
+	path := p.absolutePath()
 	if p.root == all[0] {
 		path = p.name
 	}
 	if !utf8.ValidString(path) {
-		return uriOf(p.path())
+		return uriOf(p.absolutePath())
 	}
 	return filepath.ToSlash(path)
 }

@@ -24,7 +24,7 @@ type searchIn struct {
 	Ignored    bool   `json:"ignored,omitzero" doc:"Search what .gitignore files exclude as well"`
 }
 
-// Findings are what the tool search returns.
+// Findings is the result of the tool search.
 type Findings struct {
 	Matches []Finding `json:"matches" doc:"Sorted by path"`
 	Files   int       `json:"files" doc:"How many files were searched"`
@@ -32,7 +32,7 @@ type Findings struct {
 	Note    string    `json:"note,omitzero" doc:"What was left out"`
 }
 
-// Finding is a line that matches or, where there was no query, a file.
+// Finding is a matching line or, without a query, a file.
 type Finding struct {
 	Path   string   `json:"path"`
 	Line   int      `json:"line,omitzero" doc:"Its number"`
@@ -44,24 +44,24 @@ type Finding struct {
 // errStop ends a search that has enough.
 var errStop = errors.New("enough was found")
 
-func (s *Server) search(ctx context.Context, in searchIn) (*mcp.CallToolResult, error) {
+func (s *Server) searchFiles(ctx context.Context, in searchIn) (*mcp.CallToolResult, error) {
 	r := &searcher{Server: s, searchIn: in, ctx: ctx, room: MaxText}
-	if err := r.prepare(); err != nil {
+	if err := r.applyDefaults(); err != nil {
 		return nil, err
 	}
-	starts, err := s.starts(in.Path)
+	starts, err := s.startPlaces(in.Path)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range starts {
-		if err := r.from(p); errors.Is(err, errStop) {
+		if err := r.searchPlace(p); errors.Is(err, errStop) {
 			r.out.More = true
 			break
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	return r.answer()
+	return r.buildResult()
 }
 
 // searcher is one search.
@@ -76,13 +76,13 @@ type searcher struct {
 	base   string // where the globs' paths begin
 	buf    []byte // of the file that is searched
 	out    Findings
-	seen   int // files, those that the glob leaves out included
+	seen   int // files, including those that the glob excludes
 	binary int
 	large  []string
 	unread int
 }
 
-func (r *searcher) prepare() error {
+func (r *searcher) applyDefaults() error {
 	if r.Glob == "" && r.Query == "" {
 		return errors.New("give a glob, to find files, or a query, to find lines, or both")
 	}
@@ -102,10 +102,10 @@ func (r *searcher) prepare() error {
 	if strings.Contains(r.Query, "\n") {
 		return errors.New("query has a line end, and lines are searched one by one: search for one of its lines, with context")
 	}
-	return r.compile()
+	return r.compileQuery()
 }
 
-func (r *searcher) compile() error {
+func (r *searcher) compileQuery() error {
 	if !r.Regexp && !r.IgnoreCase {
 		r.find = func(line string) int { return strings.Index(line, r.Query) }
 		return nil
@@ -130,26 +130,26 @@ func (r *searcher) compile() error {
 	return nil
 }
 
-// from searches a folder or a file.
-func (r *searcher) from(p place) error {
+// searchPlace searches a folder or a file.
+func (r *searcher) searchPlace(p place) error {
 	info, err := p.root.Stat(p.name)
 	if err != nil {
-		return r.explain(p, err)
+		return r.explainError(p, err)
 	}
 	if !info.IsDir() {
-		if err := r.regular(p, info); err != nil {
+		if err := r.checkRegular(p, info); err != nil {
 			return err
 		}
 		r.base = filepath.Dir(p.name)
-		return r.visit(child{place: p, mode: info.Mode().Type()})
+		return r.visitChild(child{place: p, mode: info.Mode().Type()})
 	}
 	r.base = p.name
 	var above *ignores
 	if !r.Ignored && !p.isRoot() {
-		above = ignoresAt(p.folder())
+		above = ignoresAt(p.parent())
 	}
-	w := walk{Context: r.ctx, ignored: r.Ignored, visit: r.visit}
-	err = w.folder(p, above, 1)
+	w := walk{Context: r.ctx, ignored: r.Ignored, visit: r.visitChild}
+	err = w.walkFolder(p, above, 1)
 	r.unread += w.unread
 	return err
 }
@@ -157,33 +157,33 @@ func (r *searcher) from(p place) error {
 // reportEvery is how many files are between two reports of progress.
 const reportEvery = 200
 
-func (r *searcher) visit(c child) error {
+func (r *searcher) visitChild(c child) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
 	if r.seen++; r.seen%reportEvery == 0 {
 		server.Progress(r.ctx, float64(r.seen), 0, fmt.Sprintf("%d files seen, %d matches", r.seen, len(r.out.Matches)))
 	}
-	if r.glob != nil && !r.glob.match(r.fromBase(c.place)) {
+	if r.glob != nil && !r.glob.matchName(r.fromBase(c.place)) {
 		return nil
 	}
 	if r.find != nil {
-		return r.file(c.place)
+		return r.searchFile(c.place)
 	}
 	r.out.Files++
-	return r.add(Finding{Path: r.roots.show(c.place)})
+	return r.addFinding(Finding{Path: r.roots.displayPath(c.place)})
 }
 
 // fromBase is a place's path from where the search began.
 func (r *searcher) fromBase(p place) string {
 	if r.base == "." {
-		return p.slashed()
+		return p.slashPath()
 	}
 	return filepath.ToSlash(strings.TrimPrefix(p.name, r.base+string(filepath.Separator)))
 }
 
-// add takes a match, or ends the search.
-func (r *searcher) add(f Finding) error {
+// addFinding takes a match, or ends the search.
+func (r *searcher) addFinding(f Finding) error {
 	size := len(f.Path) + len(f.Text)
 	for _, lines := range [][]string{f.Before, f.After} {
 		for _, line := range lines {
@@ -198,8 +198,8 @@ func (r *searcher) add(f Finding) error {
 	return nil
 }
 
-// file searches a file's lines. One that cannot be read is counted and passed over.
-func (r *searcher) file(p place) error {
+// searchFile searches a file's lines. One that cannot be read is counted and passed over.
+func (r *searcher) searchFile(p place) error {
 	content, err := r.contentOf(p)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -211,5 +211,5 @@ func (r *searcher) file(p place) error {
 		return nil
 	}
 	r.out.Files++
-	return r.lines(r.roots.show(p), string(content))
+	return r.searchLines(r.roots.displayPath(p), string(content))
 }

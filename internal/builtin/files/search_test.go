@@ -63,7 +63,7 @@ func TestIgnoreRules(t *testing.T) {
 		"sub/.gitignore": "/here\n!*.o\n",
 	})
 	root := place{d.server.roots[0], "."}
-	top, sub := ignoresAt(root), ignoresAt(root.in("sub"))
+	top, sub := ignoresAt(root), ignoresAt(root.child("sub"))
 	for _, test := range []struct {
 		name   string
 		folder bool
@@ -75,12 +75,12 @@ func TestIgnoreRules(t *testing.T) {
 		{"#sharp", false, true}, {"# comment", false, false}, {"space ", false, true}, {"trailing", false, true}, {"{a}", false, true}, {"a", false, false},
 		{"ac", false, true}, {"cc", false, false}, {"qxz", false, true}, {"q/z", false, false}, {"a/deep/y", false, true}, {"deep/y", false, true},
 	} {
-		if got := top.match(test.name, test.folder); got != test.want {
+		if got := top.isIgnored(test.name, test.folder); got != test.want {
 			t.Errorf("%s (folder: %v): %v", test.name, test.folder, got)
 		}
 	}
 	for name, want := range map[string]bool{"sub/here": true, "sub/x/here": false, "sub/a.o": false, "sub/top": false, "sub/trailing": true} {
-		if got := sub.match(name, false); got != want {
+		if got := sub.isIgnored(name, false); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -127,7 +127,7 @@ func TestSearchEnds(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "x", "b": strings.Repeat("y\n", 100_000)})
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &searcher{Server: d.server, searchIn: searchIn{Query: "y", Regexp: true}, ctx: ctx, room: MaxText}
-	d.must(r.prepare())
+	d.must(r.applyDefaults())
 	seen := 0
 	find := r.find
 	r.find = func(line string) int {
@@ -137,10 +137,10 @@ func TestSearchEnds(t *testing.T) {
 		find(line)
 		return -1
 	}
-	if err := r.from(place{d.server.roots[0], "."}); err != context.Canceled || seen > 2*checkEvery {
+	if err := r.searchPlace(place{d.server.roots[0], "."}); err != context.Canceled || seen > 2*checkEvery {
 		t.Errorf("%v after %d lines", err, seen)
 	}
-	if err := r.from(place{d.server.roots[0], "."}); err != context.Canceled {
+	if err := r.searchPlace(place{d.server.roots[0], "."}); err != context.Canceled {
 		t.Errorf("%v", err)
 	}
 }
@@ -206,17 +206,17 @@ func TestMovesAndDeletes(t *testing.T) {
 	}
 }
 
-// A file that appears in another root meanwhile is not replaced either, nor what was to be moved lost.
+// A file that appears in the target root during a move is not replaced, and the source stays.
 func TestTransferReplacesNothing(t *testing.T) {
 	d := newDesk(t, map[string]string{"a/x": "1", "b/x": "2"})
 	two := newDeskOf(t, nil, Options{Roots: []string{d.path("a"), d.path("b")}}, client.Options{})
 	from, to := place{two.server.roots[0], "x"}, place{two.server.roots[1], "x"}
 	info, err := from.root.Lstat("x")
 	d.must(err)
-	wantError(t, two.server.rename(t.Context(), from, to, info, false), "x exists meanwhile: nothing was moved")
+	wantError(t, two.server.renamePlace(t.Context(), from, to, info, false), "x exists meanwhile: nothing was moved")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := two.server.rename(ctx, from, to, info, true); !errors.Is(err, context.Canceled) {
+	if err := two.server.renamePlace(ctx, from, to, info, true); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if d.content("a/x") != "1" || d.content("b/x") != "2" || d.names("b") != "x" {
@@ -231,7 +231,7 @@ func TestMoveReplacesNothing(t *testing.T) {
 	from, to := place{root, "a"}, place{root, "b"}
 	info, err := root.Lstat("a")
 	d.must(err)
-	wantError(t, d.server.rename(t.Context(), from, to, info, false), "b exists meanwhile: nothing was moved")
+	wantError(t, d.server.renamePlace(t.Context(), from, to, info, false), "b exists meanwhile: nothing was moved")
 	if d.content("a") != "1" || d.content("b") != "2" {
 		t.Error("a file was replaced")
 	}

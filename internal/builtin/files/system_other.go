@@ -9,10 +9,10 @@ import (
 
 const nonblock, directory = 0, 0
 
-// notFolder is for others: Windows says that there is no such path.
+// notFolder is always false: Windows reports a missing path instead.
 func notFolder(error) bool { return false }
 
-// notEmpty cannot be told from other errors here: what is in the folder tells.
+// notEmpty is always true: the error does not tell, so the caller lists the folder.
 func notEmpty(error) bool { return true }
 
 func keepOwner(*os.File, fs.FileInfo) {}

@@ -12,7 +12,7 @@ import (
 const (
 	// nonblock keeps a pipe that has taken a file's place from being waited for.
 	nonblock = syscall.O_NONBLOCK
-	// directory has what is no folder refused instead of opened.
+	// directory makes the system refuse to open anything but a folder.
 	directory = syscall.O_DIRECTORY
 )
 

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Template is that of the resources' URIs.
+// Template is the URI template of the resources.
 const Template = "file:///{+path}"
 
 const scheme = "file://"
 
-// URI returns the URI of the file or folder at an absolute path: the one that is listed.
+// URI returns the URI under which the server lists the file or folder at an absolute path.
 func URI(path string) string { return uriOf(path) }
 
 func uriOf(path string) string {
@@ -25,13 +25,15 @@ func uriOf(path string) string {
 		if i > 0 {
 			b.WriteByte('/')
 		}
-		// Form encoding has all characters encoded that may mean something, but writes a space in a way of its own.
+		// Form encoding has all characters encoded that may mean something, but writes a space in a
+		// way of its own.
 		b.WriteString(strings.ReplaceAll(url.QueryEscape(segment), "+", "%20"))
 	}
 	return b.String()
 }
 
-// pathOf is the reverse of URI, for URIs that are written in other ways as well. The path is absolute and clean.
+// pathOf is the reverse of URI, for URIs that are written in other ways as well. The path is
+// absolute and clean.
 func pathOf(uri string) (string, bool) {
 	rest, ok := strings.CutPrefix(uri, scheme+"/")
 	if !ok {

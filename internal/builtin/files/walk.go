@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxEntries bounds what is read of one folder.
+// maxEntries bounds the entries read from one folder.
 const maxEntries = 100_000
 
 // maxDepth bounds how deep folders are walked.
@@ -21,8 +21,9 @@ type child struct {
 	ignored bool        // by a .gitignore file, or as git's own folder
 }
 
-// children returns what is in a folder, sorted by name. With rules, it says what they exclude.
-func (p place) children(rules *ignores) ([]child, error) {
+// listChildren returns the entries of a folder, sorted by name. With rules, it marks the excluded
+// ones.
+func (p place) listChildren(rules *ignores) ([]child, error) {
 	f, err := p.openFolder()
 	if err != nil {
 		return nil, err
@@ -35,31 +36,32 @@ func (p place) children(rules *ignores) ([]child, error) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	all := make([]child, len(entries))
 	for i, e := range entries {
-		c := child{place: p.in(e.Name()), mode: e.Type()}
-		c.ignored = e.Name() == gitFolder || rules.match(c.slashed(), c.mode.IsDir())
+		c := child{place: p.child(e.Name()), mode: e.Type()}
+		c.ignored = e.Name() == gitFolder || rules.isIgnored(c.slashPath(), c.mode.IsDir())
 		all[i] = c
 	}
 	return all, nil
 }
 
-// walk is a way through all files of a folder, in the order of their paths' names. Links are not followed.
+// walk is a way through all files of a folder, in the order of their paths' names. Links are not
+// followed.
 type walk struct {
 	context.Context
-	ignored bool // visits what .gitignore files exclude as well, but never git's own folder
+	ignored bool // also visits entries that .gitignore files exclude, but never .git
 	visit   func(child) error
 	unread  int // folders that could not be read
 }
 
-// folder walks a folder. It ends with the first error of visit, or with the context.
-func (w *walk) folder(p place, above *ignores, depth int) error {
+// walkFolder walks a folder. It ends with the first error of visit, or with the context.
+func (w *walk) walkFolder(p place, above *ignores, depth int) error {
 	if err := w.Err(); err != nil {
 		return err
 	}
 	var rules *ignores
 	if !w.ignored {
-		rules = above.in(p)
+		rules = above.addFolder(p)
 	}
-	all, err := p.children(rules)
+	all, err := p.listChildren(rules)
 	if err != nil || depth > maxDepth {
 		w.unread++
 		return nil
@@ -68,7 +70,7 @@ func (w *walk) folder(p place, above *ignores, depth int) error {
 		switch {
 		case c.ignored:
 		case c.mode.IsDir():
-			err = w.folder(c.place, rules, depth+1)
+			err = w.walkFolder(c.place, rules, depth+1)
 		case c.mode.IsRegular():
 			err = w.visit(c)
 		}
@@ -79,8 +81,8 @@ func (w *walk) folder(p place, above *ignores, depth int) error {
 	return nil
 }
 
-// clip shortens a line of a file to a length that is fit for a result, around a place in it.
-func clip(line string, around int) string {
+// clipLine shortens a line of a file to a length that is fit for a result, around a place in it.
+func clipLine(line string, around int) string {
 	const most, before = 400, 100
 	if len(line) <= most {
 		return replaceInvalid(line)
@@ -98,7 +100,7 @@ func clip(line string, around int) string {
 		text = "…"
 	}
 	if len(part) > most {
-		return text + replaceInvalid(part[:whole([]byte(part[:most]))]) + "…"
+		return text + replaceInvalid(part[:wholeCharacters([]byte(part[:most]))]) + "…"
 	}
 	return text + replaceInvalid(part)
 }

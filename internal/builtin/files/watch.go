@@ -8,16 +8,17 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// target is something that somebody listens to: a file or folder by a URI, in the client's spelling; the list of resources,
-// as far as it depends on a root, where there is no URI.
+// target is a watched file or folder, with its URI in the client's spelling. Without a URI, it is
+// the list of resources, as far as it depends on a root.
 type target struct {
 	place place
 	uri   string
 }
 
-// watcher looks after files as long as there is somebody to tell: when the system gives notice of something in their
-// folders, and every now and then besides, for what it gives no notice of (network drives, targets of links). It looks
-// through the [os.Root], so that what a notice is about cannot mislead it.
+// watcher reports changes of files while a client is subscribed to them. It looks at them when the
+// system gives notice of a change in their folders, and at intervals, because some changes come
+// without a notice (network drives, targets of links). It looks through the [os.Root], so a
+// misleading notice does no harm.
 type watcher struct {
 	poll time.Duration
 	tell func(target)
@@ -29,11 +30,11 @@ type watcher struct {
 	closed  bool
 }
 
-// watched is what is known of a target.
+// watched is the state of a target.
 type watched struct {
-	count  int    // of those who listen
+	count  int    // of subscribers
 	folder string // of which notices tell of it
-	seen   mark
+	seen   fingerprint
 }
 
 // settle is how long a change is waited with, for others of the same file.
@@ -43,8 +44,9 @@ func newWatcher(poll time.Duration, tell func(target)) *watcher {
 	return &watcher{poll: poll, tell: tell, watched: map[target]*watched{}, folders: map[string]int{}}
 }
 
-// retain watches a target from now on, until it is released as often; false if there are too many.
-func (w *watcher) retain(t target) bool {
+// watchTarget watches a target from now on, until it is released as often; false if there are too
+// many.
+func (w *watcher) watchTarget(t target) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known := w.watched[t]
@@ -55,12 +57,12 @@ func (w *watcher) retain(t target) bool {
 		known = &watched{folder: noticesOf(t)}
 		w.watched[t] = known
 		if w.loop == nil {
-			w.loop = w.start()
+			w.loop = w.startLoop()
 		}
 		if w.folders[known.folder]++; w.folders[known.folder] == 1 {
-			w.loop.add(known.folder)
+			w.loop.addFolder(known.folder)
 		}
-		known.seen = look(t, mark{}) // after the notices have begun
+		known.seen = takeFingerprint(t, fingerprint{}) // after the notices have begun
 	}
 	known.count++
 	return true
@@ -68,7 +70,7 @@ func (w *watcher) retain(t target) bool {
 
 // noticesOf returns the folder in which the system is to notice changes of a target.
 func noticesOf(t target) string {
-	at, err := t.place.resolve()
+	at, err := t.place.resolveLinks()
 	if err != nil {
 		at = t.place
 	}
@@ -78,8 +80,8 @@ func noticesOf(t target) string {
 	return filepath.Join(at.root.real, filepath.Dir(at.name))
 }
 
-// release undoes retain. With the last target the watching ends, which is waited for.
-func (w *watcher) release(all []target) {
+// releaseTargets undoes retain. With the last target the watching ends, which is waited for.
+func (w *watcher) releaseTargets(all []target) {
 	w.mu.Lock()
 	for _, t := range all {
 		known := w.watched[t]
@@ -92,7 +94,7 @@ func (w *watcher) release(all []target) {
 		delete(w.watched, t)
 		if w.folders[known.folder]--; w.folders[known.folder] == 0 {
 			delete(w.folders, known.folder)
-			w.loop.remove(known.folder)
+			w.loop.removeFolder(known.folder)
 		}
 	}
 	var over *loop
@@ -100,7 +102,7 @@ func (w *watcher) release(all []target) {
 		over, w.loop = w.loop, nil
 	}
 	w.mu.Unlock()
-	over.end()
+	over.stopLoop()
 }
 
 // close ends the watching for good, and waits for that.
@@ -112,28 +114,29 @@ func (w *watcher) close() error {
 	over := w.loop
 	w.loop = nil
 	w.mu.Unlock()
-	over.end()
+	over.stopLoop()
 	return nil
 }
 
-// check looks at the targets in some folders, or at all of them, and tells of those that have changed.
-func (w *watcher) check(folders map[string]bool) {
+// checkTargets looks at the targets in some folders, or at all if folders is nil, and reports those
+// that have changed.
+func (w *watcher) checkTargets(folders map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for t, known := range w.watched {
 		if folders != nil && !folders[known.folder] {
 			continue
 		}
-		now := look(t, known.seen)
-		if changed := now.differs(known.seen); changed {
-			w.tell(t) // which waits for nobody
+		now := takeFingerprint(t, known.seen)
+		if changed := now.differsFrom(known.seen); changed {
+			w.tell(t) // does not block
 		}
 		known.seen = now
 	}
 }
 
-// wanted returns the folders of which notices are wanted.
-func (w *watcher) wanted() []string {
+// wantedFolders returns the folders of which notices are wanted.
+func (w *watcher) wantedFolders() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []string
@@ -143,8 +146,8 @@ func (w *watcher) wanted() []string {
 	return all
 }
 
-// start starts the loop. The watcher is locked.
-func (w *watcher) start() *loop {
+// startLoop starts the loop. The watcher is locked.
+func (w *watcher) startLoop() *loop {
 	l := &loop{stop: make(chan struct{}), done: make(chan struct{})}
 	if notices, err := fsnotify.NewWatcher(); err == nil { // else looking every now and then has to do
 		l.notices = notices

@@ -13,38 +13,38 @@ type writeIn struct {
 	Content string `json:"content" doc:"The whole content, as UTF-8 text"`
 }
 
-// Written is what the tool write returns.
+// Written is the result of the tool write.
 type Written struct {
 	Path    string `json:"path"`
 	Created bool   `json:"created" doc:"Whether the file is new; else it replaced one"`
 	Size    int    `json:"size" doc:"In bytes"`
 }
 
-func (s *Server) write(_ context.Context, in writeIn) (*mcp.CallToolResult, error) {
+func (s *Server) writeFile(_ context.Context, in writeIn) (*mcp.CallToolResult, error) {
 	if strings.HasSuffix(in.Path, "/") {
 		return nil, fmt.Errorf("%s is the path of a folder: give that of the file; folders are made as needed", in.Path)
 	}
-	p, err := s.roots.locate(in.Path)
+	p, err := s.roots.parsePath(in.Path)
 	if err != nil {
 		return nil, err
 	}
-	at, _, err := s.target(p)
+	at, _, err := s.resolveTarget(p)
 	if err != nil {
 		return nil, err
 	}
-	defer s.locks.lock(at)()
-	at, old, err := s.target(p) // it may have come while others held the lock
+	defer s.locks.lockPlace(at)()
+	at, old, err := s.resolveTarget(p) // it may have come while others held the lock
 	if err != nil {
 		return nil, err
 	}
 	r := replacement{place: at, old: old, content: []byte(in.Content)}
-	if err := r.replace(); err != nil {
-		return nil, s.explain(p, err)
+	if err := r.replaceFile(); err != nil {
+		return nil, s.explainError(p, err)
 	}
-	out := Written{Path: s.roots.show(p), Created: old == nil, Size: len(in.Content)}
+	out := Written{Path: s.roots.displayPath(p), Created: old == nil, Size: len(in.Content)}
 	verb := "replaced"
 	if out.Created {
 		verb = "created"
 	}
-	return both(fmt.Sprintf("%s %s (%s)", verb, out.Path, bytesText(int64(out.Size))), out)
+	return textAndStructured(fmt.Sprintf("%s %s (%s)", verb, out.Path, bytesText(int64(out.Size))), out)
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -16,21 +17,23 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// lockWait is how long to wait for a file that another process has open: long enough for one that is just ending.
+// lockWait is how long to wait for a file that another process has open: long enough for one that
+// is just ending.
 const lockWait = time.Second
 
 // sweepBatch is how many pairs one transaction removes.
 const sweepBatch = 1000
 
-// The buckets of the file. values holds, under the key, when the pair expires and its value; expiries holds, for the pairs that
-// expire, the time followed by the key, so that the next one due comes first.
+// The buckets of the file. values holds, under the key, when the pair expires and its value;
+// expiries holds, for the pairs that expire, the time followed by the key, so that the next one due
+// comes first.
 var (
 	valuesBucket   = []byte("values")
 	expiriesBucket = []byte("expiries")
 )
 
-// Bolt opens the store in the file at path, which it creates with its folders where they are missing. One process at a time
-// can have it open.
+// Bolt opens the store in the file at path, which it creates with its folders where they are
+// missing. One process at a time can have it open.
 func Bolt(path string) (Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("kv: cannot make the folder of the data file: %w", err)
@@ -40,11 +43,11 @@ func Bolt(path string) (Store, error) {
 		return nil, openError(path, err)
 	}
 	b := &boltStore{db: db}
-	if err := b.prepare(); err != nil {
+	if err := b.createBuckets(); err != nil {
 		db.Close()
 		return nil, openError(path, err)
 	}
-	b.sweeper = startSweeper(b.sweep)
+	b.sweeper = startSweeper(b.removeExpired)
 	return b, nil
 }
 
@@ -65,7 +68,7 @@ type boltStore struct {
 	writing sync.Mutex // held through a write and its report, so that reports come in the order of the writes
 }
 
-func (b *boltStore) prepare() error {
+func (b *boltStore) createBuckets() error {
 	return b.db.Update(func(tx *bolt.Tx) error {
 		_, err := tx.CreateBucketIfNotExists(valuesBucket)
 		if err == nil {
@@ -78,7 +81,7 @@ func (b *boltStore) prepare() error {
 func (b *boltStore) Get(_ context.Context, key string) (value string, err error) {
 	err = b.db.View(func(tx *bolt.Tx) error {
 		p, ok := readPair(tx.Bucket(valuesBucket).Get([]byte(key)))
-		if !ok || p.expired(time.Now()) {
+		if !ok || p.isExpired(time.Now()) {
 			return fs.ErrNotExist
 		}
 		value = p.value
@@ -91,22 +94,22 @@ func (b *boltStore) Set(_ context.Context, key, value string, ttl time.Duration)
 	p := pair{value: value}
 	if ttl > 0 {
 		p.expires = time.Now().Add(ttl)
-		defer b.sweeper.look()
+		defer b.sweeper.wakeUp()
 	}
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	err = b.db.Update(func(tx *bolt.Tx) error {
-		old, ok, err := take(tx, key)
+		old, ok, err := takePair(tx, key)
 		if err != nil {
 			return err
 		}
-		created = !ok || old.expired(time.Now())
-		return put(tx, key, p)
+		created = !ok || old.isExpired(time.Now())
+		return putPair(tx, key, p)
 	})
 	if err != nil {
 		return false, fmt.Errorf("storing %q failed: %w", key, err)
 	}
-	b.report(stored(created), key)
+	b.reportChanges(changeOfSet(created), key)
 	return created, nil
 }
 
@@ -115,15 +118,15 @@ func (b *boltStore) Delete(_ context.Context, key string) (existed bool, err err
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	err = b.db.Update(func(tx *bolt.Tx) error {
-		old, ok, err := take(tx, key)
-		found, existed = ok, ok && !old.expired(time.Now())
+		old, ok, err := takePair(tx, key)
+		found, existed = ok, ok && !old.isExpired(time.Now())
 		return err
 	})
 	if err != nil {
 		return false, fmt.Errorf("deleting %q failed: %w", key, err)
 	}
 	if found {
-		b.report(Removed, key)
+		b.reportChanges(Removed, key)
 	}
 	return existed, nil
 }
@@ -134,7 +137,7 @@ func (b *boltStore) Keys(_ context.Context, prefix, after string, limit int) (ke
 		c := tx.Bucket(valuesBucket).Cursor()
 		k, v := c.Seek([]byte(max(prefix, after)))
 		for ; k != nil && len(keys) < limit && bytes.HasPrefix(k, []byte(prefix)); k, v = c.Next() {
-			if p, ok := readPair(v); ok && string(k) != after && !p.expired(now) {
+			if p, ok := readPair(v); ok && string(k) != after && !p.isExpired(now) {
 				keys = append(keys, string(k))
 			}
 		}
@@ -144,31 +147,31 @@ func (b *boltStore) Keys(_ context.Context, prefix, after string, limit int) (ke
 }
 
 func (b *boltStore) Watch(f func(Change)) error {
-	b.watch(f)
+	b.setCallback(f)
 	return nil
 }
 
 func (b *boltStore) Close() error {
 	b.sweeper.close()
-	b.watch(nil)
+	b.setCallback(nil)
 	return b.db.Close()
 }
 
-// sweep removes what is due, in one transaction or, where that is much, several.
-func (b *boltStore) sweep() (next time.Time, err error) {
+// removeExpired removes expired pairs, in several transactions if they are many.
+func (b *boltStore) removeExpired() (next time.Time, err error) {
 	for {
-		due, next, err := b.due(time.Now())
+		due, next, err := b.findExpired(time.Now())
 		if err != nil || len(due) == 0 {
 			return next, err
 		}
-		if err := b.remove(due); err != nil {
+		if err := b.removeEntries(due); err != nil {
 			return time.Time{}, err
 		}
 	}
 }
 
-// due returns the entries of expiries whose time has come, and when it comes for the next one.
-func (b *boltStore) due(now time.Time) (entries [][]byte, next time.Time, err error) {
+// findExpired returns the entries of pairs that have expired, and the time of the next expiry.
+func (b *boltStore) findExpired(now time.Time) (entries [][]byte, next time.Time, err error) {
 	err = b.db.View(func(tx *bolt.Tx) error {
 		c := tx.Bucket(expiriesBucket).Cursor()
 		for k, _ := c.First(); k != nil && len(entries) < sweepBatch; k, _ = c.Next() {
@@ -183,8 +186,9 @@ func (b *boltStore) due(now time.Time) (entries [][]byte, next time.Time, err er
 	return entries, next, err
 }
 
-// remove removes entries and the pairs that they are about. A pair that was set anew meanwhile has another entry, and stays.
-func (b *boltStore) remove(entries [][]byte) error {
+// removeEntries removes entries and the pairs that they are about. A pair that was set anew
+// meanwhile has another entry, and stays.
+func (b *boltStore) removeEntries(entries [][]byte) error {
 	var removed []string
 	b.writing.Lock()
 	defer b.writing.Unlock()
@@ -206,13 +210,13 @@ func (b *boltStore) remove(entries [][]byte) error {
 		return nil
 	})
 	if err == nil {
-		b.report(Removed, removed...)
+		b.reportChanges(Removed, removed...)
 	}
 	return err
 }
 
-// take removes a pair from both buckets and returns it.
-func take(tx *bolt.Tx, key string) (old pair, ok bool, err error) {
+// takePair removes a pair from both buckets and returns it.
+func takePair(tx *bolt.Tx, key string) (old pair, ok bool, err error) {
 	values := tx.Bucket(valuesBucket)
 	if old, ok = readPair(values.Get([]byte(key))); !ok {
 		return old, false, nil
@@ -226,7 +230,7 @@ func take(tx *bolt.Tx, key string) (old pair, ok bool, err error) {
 	return old, true, err
 }
 
-func put(tx *bolt.Tx, key string, p pair) error {
+func putPair(tx *bolt.Tx, key string, p pair) error {
 	if err := tx.Bucket(valuesBucket).Put([]byte(key), appendPair(nil, p)); err != nil || p.expires.IsZero() {
 		return err
 	}
@@ -241,7 +245,8 @@ func splitExpiryKey(entry []byte) (at time.Time, key string) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(entry))), string(entry[8:])
 }
 
-// appendPair writes when the pair expires, in milliseconds since 1970 and 0 for never, and the value.
+// appendPair writes when the pair expires, in milliseconds since 1970 and 0 for never, and the
+// value.
 func appendPair(dst []byte, p pair) []byte {
 	at := uint64(0)
 	if !p.expires.IsZero() {
@@ -259,4 +264,33 @@ func readPair(raw []byte) (p pair, ok bool) {
 	}
 	p.value = string(raw[8:])
 	return p, true
+}
+
+// DefaultPath returns the path of the default store: dowel/kv.db in the user's data folder. This is
+// XDG_DATA_HOME if it is set, else ~/.local/share, ~/Library/Application Support or %LocalAppData%,
+// depending on the system.
+func DefaultPath() (string, error) {
+	folder, err := dataFolder()
+	if err != nil {
+		return "", fmt.Errorf("kv: no place for the data file is known: set XDG_DATA_HOME or give a file (path=…): %w", err)
+	}
+	return filepath.Join(folder, "dowel", "kv.db"), nil
+}
+
+func dataFolder() (string, error) {
+	// The XDG specification has relative paths ignored.
+	if folder := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(folder) {
+		return folder, nil
+	}
+	if runtime.GOOS == "windows" {
+		return os.UserCacheDir() // %LocalAppData%
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(home, "Library", "Application Support"), nil
+	}
+	return filepath.Join(home, ".local", "share"), nil
 }

@@ -12,7 +12,7 @@ import (
 // Memory returns a store that lives as long as the process.
 func Memory() Store {
 	m := &memory{pairs: map[string]pair{}}
-	m.sweeper = startSweeper(m.sweep)
+	m.sweeper = startSweeper(m.removeExpired)
 	return m
 }
 
@@ -29,13 +29,13 @@ type pair struct {
 	expires time.Time // zero: never
 }
 
-func (p pair) expired(now time.Time) bool { return !p.expires.IsZero() && !now.Before(p.expires) }
+func (p pair) isExpired(now time.Time) bool { return !p.expires.IsZero() && !now.Before(p.expires) }
 
 func (m *memory) Get(_ context.Context, key string) (string, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	p, ok := m.pairs[key]
-	if !ok || p.expired(time.Now()) {
+	if !ok || p.isExpired(time.Now()) {
 		return "", fs.ErrNotExist
 	}
 	return p.value, nil
@@ -45,14 +45,14 @@ func (m *memory) Set(_ context.Context, key, value string, ttl time.Duration) (c
 	p := pair{value: value}
 	if ttl > 0 {
 		p.expires = time.Now().Add(ttl)
-		defer m.sweeper.look()
+		defer m.sweeper.wakeUp()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old, ok := m.pairs[key]
-	created = !ok || old.expired(time.Now())
+	created = !ok || old.isExpired(time.Now())
 	m.pairs[key] = p
-	m.report(stored(created), key)
+	m.reportChanges(changeOfSet(created), key)
 	return created, nil
 }
 
@@ -64,8 +64,8 @@ func (m *memory) Delete(_ context.Context, key string) (existed bool, err error)
 		return false, nil
 	}
 	delete(m.pairs, key)
-	m.report(Removed, key)
-	return !p.expired(time.Now()), nil
+	m.reportChanges(Removed, key)
+	return !p.isExpired(time.Now()), nil
 }
 
 func (m *memory) Keys(_ context.Context, prefix, after string, limit int) ([]string, error) {
@@ -74,7 +74,7 @@ func (m *memory) Keys(_ context.Context, prefix, after string, limit int) ([]str
 	defer m.mu.RUnlock()
 	var keys []string
 	for key, p := range m.pairs {
-		if key > after && strings.HasPrefix(key, prefix) && !p.expired(now) {
+		if key > after && strings.HasPrefix(key, prefix) && !p.isExpired(now) {
 			keys = append(keys, key)
 		}
 	}
@@ -83,25 +83,25 @@ func (m *memory) Keys(_ context.Context, prefix, after string, limit int) ([]str
 }
 
 func (m *memory) Watch(f func(Change)) error {
-	m.watch(f)
+	m.setCallback(f)
 	return nil
 }
 
 func (m *memory) Close() error {
 	m.sweeper.close()
-	m.watch(nil)
+	m.setCallback(nil)
 	return nil
 }
 
-func (m *memory) sweep() (next time.Time, err error) {
+func (m *memory) removeExpired() (next time.Time, err error) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, p := range m.pairs {
 		switch {
-		case p.expired(now):
+		case p.isExpired(now):
 			delete(m.pairs, key)
-			m.report(Removed, key)
+			m.reportChanges(Removed, key)
 		case !p.expires.IsZero() && (next.IsZero() || p.expires.Before(next)):
 			next = p.expires
 		}

@@ -13,15 +13,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// DefaultPrefix is what the names of everything in a Redis begin with.
+// DefaultPrefix is the beginning of all names that a store uses in Redis.
 const DefaultPrefix = "dowel:kv:"
 
 // openWait bounds how long opening waits for a Redis.
 const openWait = 5 * time.Second
 
-// Redis opens the store in the Redis, or Valkey, at a URL such as redis://user:password@host:6379/0, rediss:// with TLS or
-// unix:///path/to/socket. Its names begin with prefix, default [DefaultPrefix]. All processes with the same database and prefix
-// share one store and hear of each other's changes. It needs no setting of the server; a cluster of Redis is not supported.
+// Redis opens the store in the Redis, or Valkey, at a URL such as
+// redis://user:password@host:6379/0, rediss:// with TLS or unix:///path/to/socket. Its names begin
+// with prefix, default [DefaultPrefix]. All processes with the same database and prefix share one
+// store and hear of each other's changes. It needs no setting of the server; a cluster of Redis is
+// not supported.
 func Redis(ctx context.Context, address, prefix string) (Store, error) {
 	opts, err := redis.ParseURL(address)
 	if err != nil {
@@ -37,7 +39,7 @@ func Redis(ctx context.Context, address, prefix string) (Store, error) {
 		r.client.Close()
 		return nil, fmt.Errorf("kv: no Redis answers at %s: check the address and the credentials, or leave out redis= to store on disk: %w", opts.Addr, err)
 	}
-	r.sweeper = startSweeper(r.sweep)
+	r.sweeper = startSweeper(r.removeExpired)
 	return r, nil
 }
 
@@ -49,9 +51,9 @@ func withoutURL(err error) error {
 	return err
 }
 
-// redisStore keeps each value under a name of its own, with Redis's own expiry; all keys in a sorted set of one score, which
-// orders them by their bytes; and when keys expire in another sorted set, by which they are swept up and announced. Scripts
-// keep the three in agreement.
+// redisStore keeps each value under a name of its own, with Redis's own expiry; all keys in a
+// sorted set of one score, which orders them by their bytes; and when keys expire in another sorted
+// set, by which they are swept up and announced. Scripts keep the three in agreement.
 type redisStore struct {
 	watcher
 	client  *redis.Client
@@ -60,21 +62,22 @@ type redisStore struct {
 	sweeper *sweeper
 
 	changes  *redis.PubSub
-	listened chan struct{} // closed when the goroutine that listens has ended; nil where nobody watches
+	listened chan struct{} // closed when the listening goroutine has ended; nil without a watch
 }
 
-func (r *redisStore) value(key string) string { return r.prefix + "value:" + key }
+func (r *redisStore) valueKey(key string) string { return r.prefix + "value:" + key }
 
-// names are the KEYS of every script.
-func (r *redisStore) names(key string) []string {
-	return []string{r.value(key), r.prefix + "keys", r.prefix + "expiries"}
+// scriptKeys are the KEYS of every script.
+func (r *redisStore) scriptKeys(key string) []string {
+	return []string{r.valueKey(key), r.prefix + "keys", r.prefix + "expiries"}
 }
 
-// channel is that of the changes. Channels know no databases, so the database is in the name.
-func (r *redisStore) channel() string { return r.prefix + "changes:" + strconv.Itoa(r.db) }
+// changeChannel returns the name of the channel for changes. Channels are shared by all databases,
+// so the name includes the database.
+func (r *redisStore) changeChannel() string { return r.prefix + "changes:" + strconv.Itoa(r.db) }
 
 func (r *redisStore) Get(ctx context.Context, key string) (string, error) {
-	value, err := r.client.Get(ctx, r.value(key)).Result()
+	value, err := r.client.Get(ctx, r.valueKey(key)).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", fs.ErrNotExist
 	}
@@ -82,12 +85,12 @@ func (r *redisStore) Get(ctx context.Context, key string) (string, error) {
 }
 
 func (r *redisStore) Set(ctx context.Context, key, value string, ttl time.Duration) (created bool, err error) {
-	n, err := setScript.Run(ctx, r.client, r.names(key), key, value, ttl.Milliseconds(), r.channel()).Int()
+	n, err := setScript.Run(ctx, r.client, r.scriptKeys(key), key, value, ttl.Milliseconds(), r.changeChannel()).Int()
 	return n == 1, redisError(err)
 }
 
 func (r *redisStore) Delete(ctx context.Context, key string) (existed bool, err error) {
-	n, err := deleteScript.Run(ctx, r.client, r.names(key), key, r.channel()).Int()
+	n, err := deleteScript.Run(ctx, r.client, r.scriptKeys(key), key, r.changeChannel()).Int()
 	return n == 1, redisError(err)
 }
 
@@ -98,12 +101,12 @@ func (r *redisStore) Keys(ctx context.Context, prefix, after string, limit int) 
 	} else if after == "" {
 		from = "-"
 	}
-	keys, err := keysScript.Run(ctx, r.client, r.names(""), from, following(prefix), limit).StringSlice()
+	keys, err := keysScript.Run(ctx, r.client, r.scriptKeys(""), from, endOfPrefix(prefix), limit).StringSlice()
 	return keys, redisError(err)
 }
 
-// following is the end of the range of keys that begin with prefix.
-func following(prefix string) string {
+// endOfPrefix is the end of the range of keys that begin with prefix.
+func endOfPrefix(prefix string) string {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xff {
 			return "(" + prefix[:i] + string([]byte{prefix[i] + 1})
@@ -121,12 +124,13 @@ func (r *redisStore) Close() error {
 	return r.client.Close()
 }
 
-// sweep removes what Redis has let expire. All processes try; the one that comes first announces it.
-func (r *redisStore) sweep() (next time.Time, err error) {
+// removeExpired removes the index entries of values that Redis has expired. All processes try; the
+// first one to remove an entry announces the change.
+func (r *redisStore) removeExpired() (next time.Time, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openWait)
 	defer cancel()
 	for {
-		left, err := sweepScript.Run(ctx, r.client, r.names(""), r.channel(), r.prefix+"value:", sweepBatch).Int64()
+		left, err := sweepScript.Run(ctx, r.client, r.scriptKeys(""), r.changeChannel(), r.prefix+"value:", sweepBatch).Int64()
 		if err != nil || left < 0 {
 			return time.Time{}, redisError(err)
 		}
@@ -147,20 +151,20 @@ func redisError(err error) error {
 func (r *redisStore) Watch(f func(Change)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), openWait)
 	defer cancel()
-	r.changes = r.client.Subscribe(ctx, r.channel())
+	r.changes = r.client.Subscribe(ctx, r.changeChannel())
 	if _, err := r.changes.Receive(ctx); err != nil {
 		r.changes.Close()
 		r.changes = nil
 		return fmt.Errorf("kv: cannot subscribe to changes in Redis: %w", err)
 	}
-	r.watch(f)
+	r.setCallback(f)
 	r.listened = make(chan struct{})
-	go r.listen(r.changes.ChannelWithSubscriptions(redis.WithChannelSize(1000)))
+	go r.reportMessages(r.changes.ChannelWithSubscriptions(redis.WithChannelSize(1000)))
 	return nil
 }
 
-// listen reports changes until the subscription is closed.
-func (r *redisStore) listen(events <-chan any) {
+// reportMessages reports changes until the subscription is closed.
+func (r *redisStore) reportMessages(events <-chan any) {
 	defer close(r.listened)
 	for event := range events {
 		switch event := event.(type) {
@@ -172,22 +176,22 @@ func (r *redisStore) listen(events <-chan any) {
 	}
 }
 
-// reportMessage reports what a script has published: a sign and the key.
+// reportMessage reports a change that a script has published: a sign and the key.
 func (r *redisStore) reportMessage(message string) {
 	if message == "" {
 		return
 	}
 	kinds := map[byte]ChangeKind{'+': Created, '=': Replaced, '-': Removed}
 	if kind, ok := kinds[message[0]]; ok {
-		r.report(kind, message[1:])
+		r.reportChanges(kind, message[1:])
 	}
 	if message[0] != '-' {
-		r.sweeper.look() // it may expire before all others
+		r.sweeper.wakeUp() // it may expire before all others
 	}
 }
 
 func (r *redisStore) reportGap() {
-	r.report(Missed, "")
+	r.reportChanges(Missed, "")
 	ctx, cancel := context.WithTimeout(context.Background(), openWait)
 	defer cancel()
 	after := ""
@@ -200,7 +204,7 @@ func (r *redisStore) reportGap() {
 		if len(keys) == 0 {
 			return
 		}
-		r.report(Replaced, keys...)
+		r.reportChanges(Replaced, keys...)
 		after = keys[len(keys)-1]
 	}
 }

@@ -2,9 +2,11 @@ package kv
 
 import "github.com/redis/go-redis/v9"
 
-// The scripts run atomically in Redis. KEYS are the value, the sorted set of keys and that of expiries.
+// The scripts run atomically in Redis. KEYS are the value, the sorted set of keys and the sorted
+// set of expiries.
 
-// setScript stores a value: key, value, time to live in milliseconds (0 is none), channel. It returns 1 where the key is new.
+// setScript stores a value: key, value, time to live in milliseconds (0 for none), channel. It
+// returns 1 if the key is new.
 var setScript = redis.NewScript(now + `
 local existed = redis.call('EXISTS', KEYS[1])
 local ttl = tonumber(ARGV[3])
@@ -30,7 +32,8 @@ end
 return existed
 `)
 
-// keysScript lists keys: from, to (as ZRANGEBYLEX has them), limit. What has expired is left out.
+// keysScript lists keys: from, to (in the syntax of ZRANGEBYLEX), limit. It leaves out expired
+// keys.
 var keysScript = redis.NewScript(now + `
 local keys, from, limit = {}, ARGV[1], tonumber(ARGV[3])
 repeat
@@ -46,8 +49,8 @@ until #keys == limit or #page < limit
 return keys
 `)
 
-// sweepScript removes keys that have expired: channel, prefix of values, limit. It returns in how many milliseconds the next
-// one expires, 0 if there are more at once, and -1 if none ever does.
+// sweepScript removes keys that have expired: channel, prefix of values, limit. It returns in how
+// many milliseconds the next one expires, 0 if there are more at once, and -1 if none ever does.
 var sweepScript = redis.NewScript(now + `
 local due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now(), 'LIMIT', 0, ARGV[3])
 for _, key in ipairs(due) do

@@ -12,9 +12,10 @@ const (
 	minNap = 5 * time.Millisecond
 )
 
-// sweeper removes pairs when their time has come, so that clients are told: one goroutine that sleeps until then.
+// sweeper removes pairs when their time has come, so that clients are told: one goroutine that
+// sleeps until then.
 type sweeper struct {
-	// sweep removes what is due, and returns when the next pair is; the zero time is never.
+	// sweep removes expired pairs, and returns the time of the next expiry, or the zero time.
 	sweep func() (next time.Time, err error)
 	wake  chan struct{}
 	stop  chan struct{}
@@ -27,8 +28,8 @@ func startSweeper(sweep func() (time.Time, error)) *sweeper {
 	return s
 }
 
-// look makes the sweeper look again when the next pair is due.
-func (s *sweeper) look() {
+// wakeUp makes the sweeper look again when the next pair is due.
+func (s *sweeper) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -48,14 +49,15 @@ func (s *sweeper) run() {
 		if err != nil {
 			slog.Warn("kv: removing what has expired failed; it is tried again", "err", err)
 		}
-		if !s.sleep(next, err != nil) {
+		if !s.sleepUntil(next, err != nil) {
 			return
 		}
 	}
 }
 
-// sleep reports whether to go on.
-func (s *sweeper) sleep(next time.Time, failed bool) bool {
+// sleepUntil waits until next, or until the sweeper is woken. It returns false when the sweeper
+// must end.
+func (s *sweeper) sleepUntil(next time.Time, failed bool) bool {
 	nap := maxNap
 	wake := s.wake
 	switch {

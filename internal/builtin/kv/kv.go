@@ -1,15 +1,16 @@
-// Package kv is an MCP server that keeps pairs of keys and values: for a model that wants to remember, for several that want
-// to share.
+// Package kv is an MCP server that stores pairs of keys and values: memory for one model, or shared
+// by several.
 //
-// It has the tools get, set, delete and list, and each pair is a resource kv://{key}, whose readers are told when it changes.
-// Where the pairs are is up to a [Store]: [Bolt], a file; [Redis], which several processes share and through which they tell each
-// other of changes; [Memory].
+// It has the tools get, set, delete and list. Each pair is a resource kv://{key}, and subscribers
+// are told when it changes. A [Store] holds the pairs: [Bolt], a file; [Redis], which several
+// processes share, also to tell each other about changes; [Memory].
 //
 // # Limits
 //
-// A key is text of 1 to [MaxKey] bytes, with any characters but NUL; in a URI it is percent-encoded. A value is text of at most
-// [MaxValue] bytes, without NUL: binary data has to be encoded, as base64 for instance. A page of list holds [MaxList] keys.
-// The number of pairs has no limit but that of the store.
+// A key is text of 1 to [MaxKey] bytes, with any characters but NUL; in a URI it is
+// percent-encoded. A value is text of at most [MaxValue] bytes, without NUL; encode binary data,
+// for example as base64. A page of list holds [MaxList] keys. Only the store limits the number of
+// pairs.
 package kv
 
 import (
@@ -21,14 +22,14 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Limits of what is stored, in bytes, and of the keys in one page of the tool list.
+// Limits of keys and values, in bytes, and of the keys in one page of the tool list.
 const (
 	MaxKey   = 512
 	MaxValue = 1 << 20
 	MaxList  = 1000
 )
 
-// Version is that of the server.
+// Version is the version that the server reports.
 const Version = "1.0.0"
 
 // Server is a [server.Server] with a store behind it.
@@ -37,8 +38,9 @@ type Server struct {
 	store Store
 }
 
-// New returns a server of what the store holds. The store becomes the server's: Close closes it, and so does an error.
-// The options are those of [server.New]; Instructions have a default of their own.
+// New returns a server of the pairs in store. It takes ownership of the store: Close closes it, and
+// New closes it if it fails. The options are the options of [server.New]; Instructions have a
+// default.
 func New(store Store, opts ...server.Options) (*Server, error) {
 	var o server.Options
 	if len(opts) > 0 {
@@ -50,7 +52,7 @@ func New(store Store, opts ...server.Options) (*Server, error) {
 	s := &Server{Server: server.New("kv", Version, &o), store: store}
 	s.addTools()
 	s.addResources()
-	if err := store.Watch(s.announce); err != nil {
+	if err := store.Watch(s.announceChange); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return s, nil
@@ -61,8 +63,8 @@ func (s *Server) Close() error {
 	return errors.Join(s.Server.Close(), s.store.Close())
 }
 
-// announce tells clients of a change.
-func (s *Server) announce(c Change) {
+// announceChange tells clients of a change.
+func (s *Server) announceChange(c Change) {
 	if c.Kind != Missed {
 		s.Updated(URI(c.Key))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A client of one process hears of what a client of another one does.
+// A client of one process is told about changes made through another process.
 func TestServersShareARedis(t *testing.T) {
 	prefix := fmt.Sprintf("dowel:test:servers:%d:", time.Now().UnixNano())
 	connect := func() *client.Client {

@@ -10,17 +10,18 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Template is that of the resources' URIs.
+// Template is the URI template of the resources.
 const Template = "kv://{key}"
 
 const scheme = "kv://"
 
-// mimeType is that of values, as far as the server knows.
+// mimeType is the type of values, as far as the server knows.
 const mimeType = "text/plain"
 
-// URI returns the URI of a key's resource: the one that is listed, and that changes are announced under.
+// URI returns the URI of a key's resource, under which it is listed and its changes are announced.
 func URI(key string) string {
-	// Form encoding has all characters encoded that a template does, but writes a space in a way of its own.
+	// Form encoding has all characters encoded that a template does, but writes a space in a way of
+	// its own.
 	return scheme + strings.ReplaceAll(url.QueryEscape(key), "+", "%20")
 }
 
@@ -30,14 +31,14 @@ func keyOf(uri string) (string, error) {
 }
 
 func (s *Server) addResources() {
-	server.Resource(s.Server, Template, "The value stored under a key.", s.read, server.ResourceOptions{
+	server.Resource(s.Server, Template, "The value stored under a key.", s.readValue, server.ResourceOptions{
 		Name: "pair", Title: "Stored value", MIMEType: mimeType,
-		Complete: map[string]server.CompleteFunc{"key": s.complete},
+		Complete: map[string]server.CompleteFunc{"key": s.completeKey},
 	})
-	s.Provide(s.resources)
+	s.Provide(s.listResources)
 }
 
-func (s *Server) read(ctx context.Context, in struct {
+func (s *Server) readValue(ctx context.Context, in struct {
 	Key string `uri:"key"`
 }) (string, error) {
 	if checkKey(in.Key) != nil {
@@ -50,16 +51,16 @@ func (s *Server) read(ctx context.Context, in struct {
 	return value, checkStored(in.Key, value)
 }
 
-// complete suggests keys that begin with what was typed.
-func (s *Server) complete(ctx context.Context, typed string, _ map[string]string) ([]string, error) {
+// completeKey suggests keys that begin with the typed text.
+func (s *Server) completeKey(ctx context.Context, typed string, _ map[string]string) ([]string, error) {
 	return s.store.Keys(ctx, typed, "", MaxList)
 }
 
 // batch is how many keys are fetched from the store at once.
 const batch = 200
 
-// resources yields the keys as resources, in the order of the keys' bytes.
-func (s *Server) resources(ctx context.Context, after string) iter.Seq2[mcp.Resource, error] {
+// listResources yields the keys as resources, in the order of the keys' bytes.
+func (s *Server) listResources(ctx context.Context, after string) iter.Seq2[mcp.Resource, error] {
 	return func(yield func(mcp.Resource, error) bool) {
 		last, err := keyOf(after)
 		for err == nil {

@@ -26,7 +26,8 @@ func redisURL(t *testing.T) string {
 	return address
 }
 
-// openRedis opens a store under a prefix, "" for one of its own. What is left over expires with the Redis of the tests.
+// openRedis opens a store under a prefix, or under a new one for "". Remaining keys expire with the
+// Redis of the tests.
 func openRedis(t *testing.T, prefix string) Store {
 	t.Helper()
 	if prefix == "" {
@@ -48,7 +49,8 @@ func openBolt(t *testing.T) Store {
 	return store
 }
 
-// forStores runs a test on each backend: those of this process with a clock of their own, so that nothing waits.
+// forStores runs a test on each backend. The backends of this process run with a fake clock, so no
+// test waits.
 func forStores(t *testing.T, test func(t *testing.T, store Store)) {
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { test(t, Memory()) })
@@ -76,7 +78,7 @@ func wantChange(t *testing.T, changes <-chan Change, kind ChangeKind, key string
 		if want := (Change{Kind: kind, Key: key}); got != want {
 			t.Errorf("got the change %+v, want %+v", got, want)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("no change came, want %v of %q", kind, key)
 	}
 }
@@ -178,7 +180,7 @@ func TestStoreExpires(t *testing.T) {
 	})
 }
 
-// An expired pair that the sweeper has not come to yet does not exist either.
+// An expired pair does not exist, even before the sweeper has removed it.
 func TestStoreHidesExpired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, store := range map[string]Store{"memory": Memory(), "bolt": openBolt(t)} {

@@ -17,13 +17,13 @@ var (
 )
 
 func (s *Server) addTools() {
-	server.Tool(s.Server, "get", "Returns the value stored under a key.", s.get,
+	server.Tool(s.Server, "get", "Returns the value stored under a key.", s.getValue,
 		server.ToolOptions{Title: "Get a value", Annotations: reads})
-	server.Tool(s.Server, "set", "Stores a value under a key, in place of the one that is there, if any. Values are text, of at most 1 MiB.", s.set,
+	server.Tool(s.Server, "set", "Stores a value under a key, in place of the one that is there, if any. Values are text, of at most 1 MiB.", s.setValue,
 		server.ToolOptions{Title: "Store a value", Annotations: writes})
-	server.Tool(s.Server, "delete", "Deletes a key and its value.", s.delete,
+	server.Tool(s.Server, "delete", "Deletes a key and its value.", s.deleteKey,
 		server.ToolOptions{Title: "Delete a key", Annotations: writes})
-	server.Tool(s.Server, "list", "Lists the keys, in alphabetical order (by bytes), a page at a time.", s.list,
+	server.Tool(s.Server, "list", "Lists the keys, in alphabetical order (by bytes), a page at a time.", s.listKeys,
 		server.ToolOptions{Title: "List keys", Annotations: reads})
 }
 
@@ -31,7 +31,7 @@ type keyIn struct {
 	Key string `json:"key" doc:"The key: text of 1 to 512 bytes" minLength:"1" maxLength:"512"`
 }
 
-func (s *Server) get(ctx context.Context, in keyIn) (string, error) {
+func (s *Server) getValue(ctx context.Context, in keyIn) (string, error) {
 	if err := checkKey(in.Key); err != nil {
 		return "", err
 	}
@@ -45,7 +45,7 @@ func (s *Server) get(ctx context.Context, in keyIn) (string, error) {
 	return value, checkStored(in.Key, value)
 }
 
-// checkStored is about values that somebody else has put into a shared store.
+// checkStored checks a pair that another program may have put into a shared store.
 func checkStored(key, value string) error {
 	if err := checkText("value", value); err != nil {
 		return fmt.Errorf("the value of %q is binary data, which another program must have stored: it cannot be shown as text", key)
@@ -59,7 +59,7 @@ type setIn struct {
 	TTL   int    `json:"ttl,omitzero" doc:"Seconds after which the key is deleted; without it the key stays for good" minimum:"1" maximum:"315360000"`
 }
 
-func (s *Server) set(ctx context.Context, in setIn) (string, error) {
+func (s *Server) setValue(ctx context.Context, in setIn) (string, error) {
 	if err := errors.Join(checkKey(in.Key), checkValue(in.Value)); err != nil {
 		return "", err
 	}
@@ -78,7 +78,7 @@ func (s *Server) set(ctx context.Context, in setIn) (string, error) {
 	return text, nil
 }
 
-func (s *Server) delete(ctx context.Context, in keyIn) (string, error) {
+func (s *Server) deleteKey(ctx context.Context, in keyIn) (string, error) {
 	if err := checkKey(in.Key); err != nil {
 		return "", err
 	}
@@ -98,13 +98,13 @@ type listIn struct {
 	Limit  int    `json:"limit,omitzero" doc:"How many keys a page holds" default:"100" minimum:"1" maximum:"1000"`
 }
 
-// Page is what the tool list returns.
+// Page is the result of the tool list.
 type Page struct {
 	Keys []string `json:"keys" doc:"The keys, in the order of their bytes"`
 	More bool     `json:"more" doc:"Whether more keys follow: call list again, with the last key as after"`
 }
 
-func (s *Server) list(ctx context.Context, in listIn) (Page, error) {
+func (s *Server) listKeys(ctx context.Context, in listIn) (Page, error) {
 	keys, err := s.store.Keys(ctx, in.Prefix, in.After, in.Limit+1)
 	if err != nil {
 		return Page{}, err

@@ -53,7 +53,7 @@ func TestShellEnds(t *testing.T) {
 	})
 }
 
-// What a shell printed before it ended between calls is not lost.
+// Output that a shell printed before it ended between calls is not lost.
 func TestShellEndsBetweenCalls(t *testing.T) {
 	s := open(t, Options{}).session()
 	sh := s.process()
@@ -74,8 +74,8 @@ func TestShellEndsBetweenCalls(t *testing.T) {
 	}
 }
 
-// offspring prints the ids of what it starts: a plain child, one that ignores signals, one that is stopped, a pipeline, and
-// a child's child.
+// offspring prints the ids of the processes that it starts: a plain child, one that ignores
+// signals, one that is stopped, a pipeline, and a child's child.
 const offspring = `sleep 1000 & echo $!
 sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' & echo $!
 sleep 1000 & kill -STOP $!; echo $!
@@ -148,7 +148,7 @@ func playParent(role string) {
 	select {}
 }
 
-// parent starts the test binary as a parent, and returns what it prints.
+// parent starts the test binary as a parent, and returns its output.
 func parent(t *testing.T, role string) (*exec.Cmd, io.Reader, string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -198,5 +198,5 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 	}
 	cmd.Process.Signal(syscall.SIGKILL)
 	allGone(t, append(pids, group(t, pgid)...))
-	io.Copy(io.Discard, out) // whoever held this pipe is gone
+	io.Copy(io.Discard, out) // all holders of the pipe have ended
 }

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	mcptest.Main(m)
 }
 
-// bound is what anything here may take before it counts as hung.
-const bound = 30 * time.Second
+// bound is the time after which a step counts as hung.
+const bound = time.Minute
 
 type args map[string]any
 
@@ -150,7 +150,8 @@ func (s session) begin(command string) {
 	}
 }
 
-// until reads until the output, behind what was read before, holds these words, and returns it with the last result.
+// until reads until the output, appended to before, contains the words. It returns the output with
+// the last result.
 func (s session) until(words string, before ...string) (string, Result) {
 	s.Helper()
 	var all strings.Builder

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a command does to the shell itself is no harm to the commands after it.
+// Damage that a command does to the shell itself does not affect the commands after it.
 func TestShellIsMeddledWith(t *testing.T) {
 	s := open(t, Options{}).session()
 	for _, command := range []string{
@@ -63,7 +63,8 @@ func TestShellIsMeddledWith(t *testing.T) {
 	s.wants("echo $?", 0, "0\n")
 }
 
-// A command can make the shell deaf, as one can at a terminal. The call ends even so, and a restart cures it.
+// A command can make the shell deaf, as one can at a terminal. The call ends even so, and a restart
+// cures it.
 func TestShellIsDeaf(t *testing.T) {
 	for _, command := range []string{
 		"command() { :; }",
@@ -87,7 +88,7 @@ func TestShellIsDeaf(t *testing.T) {
 	}
 }
 
-// Whoever wants to read from the user finds nobody, and does not hang.
+// A command that reads from the user gets an end of file and does not hang.
 func TestReadingStdin(t *testing.T) {
 	forShells(t, Options{}, func(s session) {
 		for _, c := range []struct {

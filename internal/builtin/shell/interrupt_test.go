@@ -63,8 +63,8 @@ func TestInterruptIgnored(t *testing.T) {
 	})
 }
 
-// An interrupt can come at any moment: while the shell reads the command, runs it, says how it ended, or has ended it.
-// None of it may make it run anything but what it was given, nor lose the count.
+// An interrupt can come at any moment: while the shell reads the command, runs it, reports its end,
+// or has ended it. In none of these cases may the shell run a wrong command or lose the count.
 func TestInterruptAtAnyMoment(t *testing.T) {
 	forShells(t, Options{}, func(s session) {
 		canary := filepath.Join(s.s.opts.Dir, "canary")
@@ -103,24 +103,24 @@ func TestInterruptAtTheEnd(t *testing.T) {
 				case <-c.done:
 					return
 				case <-time.After(50 * time.Millisecond):
-					sh.remind(c)
+					sh.askAgain(c)
 				case <-stuck:
 					s.Fatal("the command has no end")
 				}
 			}
 		}
 		for i := range 40 {
-			first, err := sh.run(fmt.Sprintf("sleep 0.00%d", i%3))
+			first, err := sh.runCommand(fmt.Sprintf("sleep 0.00%d", i%3))
 			if err != nil {
 				s.Fatal(err)
 			}
 			var interrupting sync.WaitGroup
 			interrupting.Go(func() {
 				time.Sleep(time.Duration(i*170%5000) * time.Microsecond)
-				sh.interrupt(first)
+				sh.interruptCommand(first)
 			})
 			end(first)
-			second, err := sh.run("true" + strings.Repeat(" ''", i%50) + "; : '; touch " + canary + "; '")
+			second, err := sh.runCommand("true" + strings.Repeat(" ''", i%50) + "; : '; touch " + canary + "; '")
 			if err != nil {
 				s.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestInterruptAtTheEnd(t *testing.T) {
 	})
 }
 
-// The shell may lose any beginning of an endLine. What is left must do no harm.
+// The shell may lose any beginning of an endLine. The rest must do no harm.
 func TestEveryEndOfAnEndLine(t *testing.T) {
 	forShells(t, Options{}, func(s session) {
 		sh := s.process()
@@ -176,7 +176,7 @@ func TestCancelledCallInterrupts(t *testing.T) {
 	})
 }
 
-// A call that is cancelled and whose result nobody gets leaves no shell behind of which nobody knows.
+// A cancelled call whose result is lost leaves no shell without a known handle.
 func TestCancelledFirstCall(t *testing.T) {
 	w := open(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -186,7 +186,7 @@ func TestCancelledFirstCall(t *testing.T) {
 	}
 	for end := time.Now().Add(bound); ; time.Sleep(time.Millisecond) {
 		w.s.mu.Lock()
-		w.s.sweep()
+		w.s.sweepEnded()
 		n := len(w.s.shells)
 		w.s.mu.Unlock()
 		if n == 0 {

@@ -9,12 +9,14 @@ import (
 	"strings"
 )
 
-// A mark stands in the stream of a shell's output where a command begins or ends. On the wire it is
+// A mark is written into the stream of a shell's output where a command begins or ends. Its bytes
+// are
 //
-//	RS token ":" number ":" "b" US              the command of this number begins
+//	RS token ":" number ":" "b" US              the command with this number begins
 //	RS token ":" number ":" status ":" folder US   it has ended
 //
-// with a token that no command prints by accident. Each is written at once, so nothing gets into it.
+// with a token that no command prints by accident. Each mark is one write, so no other output gets
+// into it.
 type mark struct {
 	number int
 	begin  bool
@@ -28,8 +30,8 @@ const (
 	maxMark         = 8 << 10 // bytes
 )
 
-// newToken returns 38 decimal digits. They are no name of a program: the line that holds them is harmless, from wherever
-// on it is read.
+// newToken returns 38 decimal digits. No program has such a name, so the line that holds them is
+// harmless wherever the shell starts to read it.
 func newToken() string {
 	n, err := rand.Int(rand.Reader, new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil))
 	if err != nil {
@@ -41,15 +43,16 @@ func newToken() string {
 // splitter tells marks from text.
 type splitter struct {
 	prefix []byte // of a mark
-	held   []byte // what may become a mark
+	held   []byte // bytes that may become a mark
 }
 
 func newSplitter(token string) *splitter {
 	return &splitter{prefix: []byte(string(rune(recordSeparator)) + token + ":")}
 }
 
-// split calls text and found in the order of the stream. What they are given is valid until they return.
-func (s *splitter) split(data []byte, text func([]byte), found func(mark)) {
+// splitMarks calls text and found in the order of the stream. Their arguments are valid until they
+// return.
+func (s *splitter) splitMarks(data []byte, text func([]byte), found func(mark)) {
 	if len(s.held) > 0 {
 		data = append(s.held, data...)
 		s.held = nil
@@ -65,7 +68,7 @@ func (s *splitter) split(data []byte, text func([]byte), found func(mark)) {
 		if data = data[at:]; len(data) == 0 {
 			return
 		}
-		m, size, more := s.parse(data)
+		m, size, more := s.parseMark(data)
 		switch {
 		case more:
 			s.held = bytes.Clone(data)
@@ -80,8 +83,9 @@ func (s *splitter) split(data []byte, text func([]byte), found func(mark)) {
 	}
 }
 
-// parse reads the mark that data begins with. Its size is 0 where that is none; more says that it could become one.
-func (s *splitter) parse(data []byte) (m mark, size int, more bool) {
+// parseMark reads the mark at the beginning of data. size is 0 if data does not begin with one;
+// more is true if it could with more bytes.
+func (s *splitter) parseMark(data []byte) (m mark, size int, more bool) {
 	if len(data) < len(s.prefix) {
 		return m, 0, bytes.HasPrefix(s.prefix, data)
 	}
@@ -107,11 +111,12 @@ func (s *splitter) parse(data []byte) (m mark, size int, more bool) {
 	return m, end + 1, false
 }
 
-// The descriptor of the stream. The shell's own stdout and stderr lead nowhere: prompts, traces of the lines below and what
-// traps print between commands are nobody's output.
+// streamFD is the descriptor of the stream. The shell's own stdout and stderr lead to the null
+// device, because prompts, traces of the lines below and output of traps between commands belong to
+// no command.
 const streamFD = "7"
 
-// startLine makes a shell ready. It is followed by an endLine, whose mark says so.
+// startLine prepares a shell. An endLine follows it, whose mark reports that the shell is ready.
 func startLine(bash bool) string {
 	options := "set +m"
 	if bash {
@@ -120,12 +125,12 @@ func startLine(bash bool) string {
 	return options + ";unset TMOUT PROMPT_COMMAND MAIL MAILPATH MAILCHECK;PS1= PS2=;exec " + streamFD + ">&1 >/dev/null 2>&1\n"
 }
 
-// commandLine has the shell evaluate a command, to which $? is the status of the one before. A quoted string ends where it
-// should, whatever is in it; so an open quote or here-document in the command is the command's error. The redirections are
-// those of eval as a whole, and end with it.
+// commandLine makes the shell evaluate a command with $? set to the status of the previous one. The
+// command is a quoted string, so an open quote or here-document in it is the command's own error.
+// The redirections apply to eval as a whole, and end with it.
 func commandLine(token string, number, status int, command string) string {
 	if strings.HasSuffix(command, `\`) {
-		command += "\n" // what goes on in a line that is not there ends some shells
+		command += "\n" // a missing line after a backslash ends some shells
 	}
 	before := ""
 	if status != 0 {
@@ -135,15 +140,16 @@ func commandLine(token string, number, status int, command string) string {
 		token, number, streamFD, before, strings.ReplaceAll(command+"\n", `'`, `'\''`), streamFD, streamFD)
 }
 
-// endLine has the shell say how a command ended. It is a line of its own, because an interrupt or an error discards the
-// line that is being executed; and it is sent when the command has begun, because some shells also discard what they have
-// read ahead.
+// endLine makes the shell report how a command ended. It is a line of its own, because an interrupt
+// or an error discards the line that is being executed. It is sent when the command has begun,
+// because some shells also discard the lines that they have read ahead.
 func endLine(token string, number int) string {
 	return fmt.Sprintf(`\command printf \\036%%s:%%s:%%s:%%s\\037 %s %d "$?" "$PWD" >&%s;set +e`+"\n", token, number, streamFD)
 }
 
-// againLine is an endLine for a shell that may have been interrupted while it read the one before, of which it then takes
-// any end for a line. That may have an open quote, which is closed; else it is in a comment.
+// againLine is an endLine for a shell that may have been interrupted while it read the one before,
+// of which it then takes any end for a line. That may have an open quote, which is closed; else it
+// is in a comment.
 func againLine(token string, number int) string {
 	return "\n#\"\n" + endLine(token, number)
 }

@@ -6,13 +6,14 @@ import (
 	"testing"
 )
 
-// pieces splits a stream that comes in pieces of this size, and writes what is found between brackets.
+// pieces splits a stream that comes in pieces of this size, and writes what is found between
+// brackets.
 func pieces(stream string, size int) string {
 	var got strings.Builder
 	s := newSplitter("123")
 	for rest := stream; rest != ""; {
 		n := min(size, len(rest))
-		s.split([]byte(rest[:n]), func(p []byte) { got.Write(p) }, func(m mark) { fmt.Fprintf(&got, "[%d %t %d %s]", m.number, m.begin, m.status, m.folder) })
+		s.splitMarks([]byte(rest[:n]), func(p []byte) { got.Write(p) }, func(m mark) { fmt.Fprintf(&got, "[%d %t %d %s]", m.number, m.begin, m.status, m.folder) })
 		rest = rest[n:]
 	}
 	got.Write(s.held)

@@ -6,30 +6,31 @@ import (
 	"unicode/utf8"
 )
 
-// output collects what commands print, of which it keeps the beginning and the end. All counts are of characters.
+// output collects the output of commands, and keeps the beginning and the end of it. All counts are
+// of characters.
 type output struct {
 	half    int // how many characters are kept at each end
 	head    []byte
 	inHead  int
 	tail    []byte // at least the last half characters that are not in head
 	total   int    // since take
-	partial []byte // the first bytes of a character whose others have not come yet
+	partial []byte // the first bytes of an incomplete character
 }
 
-// add takes bytes that may be anything, and end anywhere.
-func (o *output) add(p []byte) {
+// addBytes takes bytes that may be anything, and end anywhere.
+func (o *output) addBytes(p []byte) {
 	if len(o.partial) > 0 {
 		p = append(o.partial, p...)
 		o.partial = nil
 	}
-	if cut := incomplete(p); cut > 0 {
+	if cut := countIncomplete(p); cut > 0 {
 		o.partial = bytes.Clone(p[len(p)-cut:])
 		p = p[:len(p)-cut]
 	}
-	o.append(text(p))
+	o.appendText(validText(p))
 }
 
-func (o *output) append(p []byte) {
+func (o *output) appendText(p []byte) {
 	o.total += utf8.RuneCount(p)
 	if o.inHead < o.half {
 		n := 0
@@ -43,22 +44,23 @@ func (o *output) append(p []byte) {
 	}
 	o.tail = append(o.tail, p...)
 	if len(o.tail) > 8*o.half+4096 {
-		o.trim()
+		o.trimTail()
 	}
 }
 
-// trim leaves half characters of the tail.
-func (o *output) trim() {
-	rest := last(o.tail, o.half)
+// trimTail leaves half characters of the tail.
+func (o *output) trimTail() {
+	rest := lastCharacters(o.tail, o.half)
 	o.tail = o.tail[:copy(o.tail, rest)]
 }
 
-// take returns what has come since the last take, and how many characters in its middle were left out.
-func (o *output) take() (text string, omitted int) {
+// takeNew returns the output since the last take, and the number of characters omitted in its
+// middle.
+func (o *output) takeNew() (text string, omitted int) {
 	if len(o.partial) > 0 {
-		o.append([]byte(string(utf8.RuneError)))
+		o.appendText([]byte(string(utf8.RuneError)))
 	}
-	o.trim()
+	o.trimTail()
 	omitted = o.total - o.inHead - utf8.RuneCount(o.tail)
 	text = string(o.head)
 	if omitted > 0 {
@@ -69,16 +71,16 @@ func (o *output) take() (text string, omitted int) {
 	return text, omitted
 }
 
-// latest returns the last n characters at most.
-func (o *output) latest(n int) string {
+// latestText returns the last n characters at most.
+func (o *output) latestText(n int) string {
 	if in := utf8.RuneCount(o.tail); in < n {
-		return string(last(o.head, n-in)) + string(o.tail)
+		return string(lastCharacters(o.head, n-in)) + string(o.tail)
 	}
-	return string(last(o.tail, n))
+	return string(lastCharacters(o.tail, n))
 }
 
-// last returns the last n characters of p at most.
-func last(p []byte, n int) []byte {
+// lastCharacters returns the last n characters of p at most.
+func lastCharacters(p []byte, n int) []byte {
 	at := len(p)
 	for ; n > 0 && at > 0; n-- {
 		_, size := utf8.DecodeLastRune(p[:at])
@@ -87,8 +89,8 @@ func last(p []byte, n int) []byte {
 	return p[at:]
 }
 
-// incomplete returns how many bytes at the end of p begin a character that does not end there.
-func incomplete(p []byte) int {
+// countIncomplete returns how many bytes at the end of p begin a character that does not end there.
+func countIncomplete(p []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
 		if end := p[len(p)-n:]; utf8.RuneStart(end[0]) {
 			if utf8.FullRune(end) {
@@ -100,8 +102,8 @@ func incomplete(p []byte) int {
 	return 0
 }
 
-// text makes text of p.
-func text(p []byte) []byte {
+// validText makes text of p.
+func validText(p []byte) []byte {
 	if !utf8.Valid(p) {
 		p = bytes.ToValidUTF8(p, []byte("\uFFFD"))
 	}

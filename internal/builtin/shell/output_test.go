@@ -11,10 +11,10 @@ func collect(half, size int, p string) (string, int) {
 	o := output{half: half}
 	for p != "" {
 		n := min(size, len(p))
-		o.add([]byte(p[:n]))
+		o.addBytes([]byte(p[:n]))
 		p = p[n:]
 	}
-	return o.take()
+	return o.takeNew()
 }
 
 func TestOutput(t *testing.T) {
@@ -50,9 +50,9 @@ func TestLatestOutput(t *testing.T) {
 	o := output{half: 3}
 	for i, want := range []string{"", "ä", "äb", "äbc", "bcd", "cde", "def"} {
 		if i > 0 {
-			o.add([]byte([]string{"ä", "b", "c", "d", "e", "f"}[i-1]))
+			o.addBytes([]byte([]string{"ä", "b", "c", "d", "e", "f"}[i-1]))
 		}
-		if got := o.latest(3); got != want {
+		if got := o.latestText(3); got != want {
 			t.Errorf("%d: got %q, want %q", i, got, want)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 
 const (
 	noTime       = -1                     // for stdio.Command: the shell is not waited for at all
-	killAfter    = 500 * time.Millisecond // what a shell's processes have to clean up
+	killAfter    = 500 * time.Millisecond // the time of a shell's processes to clean up
 	startBound   = 10 * time.Second
-	maxReminders = 100 // of a command; what a shell may leave unread, few enough for a pipe
+	maxReminders = 100 // for each command; few enough to fit a pipe that the shell does not read
 )
 
-// shell is one process of a shell, from its start to its end. A goroutine of its own reads what comes from it.
+// shell is one process of a shell, from its start to its end. A goroutine reads its output.
 type shell struct {
 	handle     string
 	principal  string
@@ -31,7 +31,7 @@ type shell struct {
 	ready      chan struct{} // closed with the mark of the startLine
 	gone       chan struct{} // closed once everything has ended
 
-	input sync.Mutex // held by whoever writes to the shell, from the decision to write on; taken before mu
+	input sync.Mutex // held while writing to the shell, from the decision to write; taken before mu
 
 	mu      sync.Mutex
 	splits  *splitter
@@ -39,11 +39,11 @@ type shell struct {
 	printed int      // characters, ever
 	number  int      // of the latest command
 	running *command // nil: none
-	// finished is a command whose end no result has told yet.
+	// finished is a command whose end has not been in a result yet.
 	finished *command
 	status   int // of the latest command
 	folder   string
-	note     string  // what has to be told once
+	note     string  // a note for the next result
 	ended    *ending // nil: not yet
 	reason   string  // why the server ends it
 	// unsettled: it was interrupted, and has done nothing since that shows that it knows.
@@ -60,7 +60,7 @@ type command struct {
 	interrupt bool     // as soon as it has begun
 	children  []string // of the shell, when that was last interrupted
 	reminders int
-	settles   bool          // it is none, but see settle
+	settles   bool          // not a command of the client, see settleInterrupt
 	before    *command      // nil, or one that had ended since a call waited for it
 	status    int           // set before done is closed
 	done      chan struct{} // closed when the shell has said that it has ended
@@ -72,8 +72,8 @@ type ending struct {
 	status *int // nil where it is unknown
 }
 
-// start starts a shell and returns when it is ready for a command.
-func start(ctx context.Context, p program, half int) (*shell, error) {
+// startShell starts a shell and returns when it is ready for a command.
+func startShell(ctx context.Context, p program, half int) (*shell, error) {
 	child, err := p.command.Start(ctx)
 	if err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func start(ctx context.Context, p program, half int) (*shell, error) {
 		token: token, note: p.note, child: child, splits: newSplitter(token), unread: output{half: half},
 		ready: make(chan struct{}), gone: make(chan struct{}),
 	}
-	go sh.read()
-	// What fails here is seen by the reader.
+	go sh.readOutput()
+	// The reader notices a failure.
 	_, _ = child.Write([]byte(startLine(p.bash) + endLine(token, 0)))
 	bound := time.NewTimer(startBound)
 	defer bound.Stop()
@@ -101,36 +101,36 @@ func start(ctx context.Context, p program, half int) (*shell, error) {
 	case <-bound.C:
 		err = fmt.Errorf("the shell was not ready within %v; its stderr: %s", startBound, strings.TrimSpace(child.StderrTail(5)))
 	}
-	sh.end("it did not start")
+	sh.endShell("it did not start")
 	return nil, err
 }
 
-// read takes what comes from the shell until all of it has ended.
-func (sh *shell) read() {
+// readOutput reads the shell's output until all of it has ended.
+func (sh *shell) readOutput() {
 	defer close(sh.gone)
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := sh.child.Read(buf)
-		flood := sh.feed(buf[:n])
+		flood := sh.feedOutput(buf[:n])
 		if err != nil {
 			break
 		}
 		if flood {
-			time.Sleep(time.Millisecond) // whoever prints without end is slowed down, or would keep two processors busy
+			time.Sleep(time.Millisecond) // slows down endless output, which would keep two processors busy
 		}
 	}
-	_ = sh.child.Close() // what cannot be killed is not waited for
+	_ = sh.child.Close() // an unkillable process is not waited for
 	endSession(sh.child.PID())
-	sh.finish()
+	sh.noteExit()
 }
 
-// feed takes a part of the stream. It reports whether more has come than anybody will read.
-func (sh *shell) feed(p []byte) (flood bool) {
+// feedOutput takes a part of the stream. It reports whether more has come than anybody will read.
+func (sh *shell) feedOutput(p []byte) (flood bool) {
 	var begun *command
 	interrupt := false
 	sh.mu.Lock()
-	sh.splits.split(p, sh.print, func(m mark) {
-		if sh.mark(m); m.begin && sh.running != nil && sh.running.number == m.number {
+	sh.splits.splitMarks(p, sh.printOutput, func(m mark) {
+		if sh.noteMark(m); m.begin && sh.running != nil && sh.running.number == m.number {
 			begun, interrupt = sh.running, sh.running.interrupt
 		}
 	})
@@ -142,22 +142,22 @@ func (sh *shell) feed(p []byte) (flood bool) {
 		sh.input.Unlock()
 	}
 	if interrupt {
-		sh.signal(begun)
+		sh.signalCommand(begun)
 	}
 	return flood
 }
 
-func (sh *shell) print(p []byte) {
+func (sh *shell) printOutput(p []byte) {
 	before := sh.unread.total
-	sh.unread.add(p)
+	sh.unread.addBytes(p)
 	sh.printed += sh.unread.total - before
 }
 
-// mark notes where a command begins or has ended. Marks of other commands are those of endLines that were sent once too
-// often.
-func (sh *shell) mark(m mark) {
+// noteMark records that a command begins or has ended. Marks of other commands come from repeated
+// endLines.
+func (sh *shell) noteMark(m mark) {
 	if m.number == 0 {
-		sh.begin(m)
+		sh.noteReady(m)
 		return
 	}
 	c := sh.running
@@ -175,23 +175,23 @@ func (sh *shell) mark(m mark) {
 	close(c.done)
 }
 
-// begin notes that the shell is ready.
-func (sh *shell) begin(m mark) {
+// noteReady notes that the shell is ready.
+func (sh *shell) noteReady(m mark) {
 	select {
 	case <-sh.ready:
 	default:
 		sh.folder = m.folder
-		sh.unread = output{half: sh.unread.half} // what startup files print is no command's
+		sh.unread = output{half: sh.unread.half} // output of startup files belongs to no command
 		close(sh.ready)
 	}
 }
 
-// finish notes how the shell ended.
-func (sh *shell) finish() {
+// noteExit notes how the shell ended.
+func (sh *shell) noteExit() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if held := sh.splits.held; len(held) > 0 {
-		sh.print(held)
+		sh.printOutput(held)
 	}
 	e := &ending{how: "its exit status is unknown"}
 	exit, ok := errors.AsType[*stdio.ExitError](sh.child.ExitError())
@@ -205,8 +205,9 @@ func (sh *shell) finish() {
 	sh.ended, sh.running = e, nil
 }
 
-// end ends the shell with everything that runs in it, and waits for that. The first reason is the one that is told.
-func (sh *shell) end(reason string) {
+// endShell ends the shell with all processes in it, and waits for them. Only the first reason is
+// reported.
+func (sh *shell) endShell(reason string) {
 	sh.mu.Lock()
 	select {
 	case <-sh.child.Exited():
@@ -220,8 +221,8 @@ func (sh *shell) end(reason string) {
 	<-sh.gone
 }
 
-// restarted has the first result say that the shell is not the one before.
-func (sh *shell) restarted() {
+// noteRestart has the first result say that the shell is not the one before.
+func (sh *shell) noteRestart() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.note != "" {

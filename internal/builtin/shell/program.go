@@ -15,16 +15,16 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// program is what shells run.
+// program is the program that shells run.
 type program struct {
 	command   stdio.Command
 	bash      bool
 	sandboxed bool
-	note      string // what a model should know of it
+	note      string // a note about it for the model
 }
 
-// program finds out what the options ask for.
-func (o *Options) program() (p program, err error) {
+// resolveProgram determines the program for the options.
+func (o *Options) resolveProgram() (p program, err error) {
 	path, err := findShell(o.Shell, "bash", "/bin/bash", "sh", "/bin/sh")
 	if err != nil {
 		return p, err
@@ -44,19 +44,20 @@ func (o *Options) program() (p program, err error) {
 		Grace: noTime, KillAfter: killAfter, StderrRing: 4 << 10,
 	}
 	if !o.CleanEnv && !o.Sandbox {
-		o.inherit(&p.command)
+		o.setEnvironment(&p.command)
 	}
 	for name, value := range o.Env {
 		p.command.Env[name] = value
 	}
 	if o.Sandbox {
-		return p, p.sandbox(o)
+		return p, p.wrapInSandbox(o)
 	}
 	return p, nil
 }
 
-// inherit gives a command the environment of this process, without the keys that it is not to have.
-func (o *Options) inherit(c *stdio.Command) {
+// setEnvironment gives a command the environment of this process, without the keys that it is not
+// to have.
+func (o *Options) setEnvironment(c *stdio.Command) {
 	kept := func(name string) bool { return !slices.Contains(ModelKeys, name) || slices.Contains(o.Keys, name) }
 	if !slices.ContainsFunc(ModelKeys, func(name string) bool { _, set := os.LookupEnv(name); return set && !kept(name) }) {
 		return // it inherits everything by itself
@@ -87,8 +88,8 @@ func findShell(name string, candidates ...string) (string, error) {
 	return "", errors.New("neither bash nor sh is on PATH or in /bin: install bash, or name a POSIX shell")
 }
 
-// sandbox has the program run in bubblewrap.
-func (p *program) sandbox(o *Options) error {
+// wrapInSandbox has the program run in bubblewrap.
+func (p *program) wrapInSandbox(o *Options) error {
 	bwrap, err := exec.LookPath("bwrap")
 	if err != nil {
 		return fmt.Errorf("%w: install the package bubblewrap (Linux only), or do without the sandbox: %w", ErrSandbox, err)
@@ -96,7 +97,7 @@ func (p *program) sandbox(o *Options) error {
 	if o.Dir, err = filepath.EvalSymlinks(o.Dir); err != nil { // bwrap mounts nothing at a link
 		return fmt.Errorf("the folder for shells: %w", err)
 	}
-	args := append(confine(o.Dir, homes(), o.Network), "--", p.command.Path)
+	args := append(sandboxOptions(o.Dir, homeFolders(), o.Network), "--", p.command.Path)
 	if err := tryOut(bwrap, args); err != nil {
 		return err
 	}
@@ -108,8 +109,8 @@ func (p *program) sandbox(o *Options) error {
 	return nil
 }
 
-// tryOut runs a command that does nothing in the sandbox: in many containers bubblewrap is there and may do nothing, and
-// that had better be known before the first command.
+// tryOut runs a command that does nothing in the sandbox: in many containers bubblewrap is there
+// and may do nothing, and that had better be known before the first command.
 func tryOut(bwrap string, args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startBound)
 	defer cancel()
@@ -125,9 +126,9 @@ func tryOut(bwrap string, args []string) error {
 	return fmt.Errorf("%w: bubblewrap is installed and fails; where user namespaces are not allowed, as in many containers, allow them or do without the sandbox: %w", ErrSandbox, err)
 }
 
-// confine returns bwrap's options. Later ones are mounted over earlier ones. The shell has a session of its own, and so a
-// process group that can be interrupted without bwrap.
-func confine(dir string, homes []string, network bool) []string {
+// sandboxOptions returns bwrap's options. Later ones are mounted over earlier ones. The shell has a
+// session of its own, and so a process group that can be interrupted without bwrap.
+func sandboxOptions(dir string, homes []string, network bool) []string {
 	args := []string{
 		"--die-with-parent", "--new-session", "--unshare-all", "--cap-drop", "ALL",
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
@@ -137,7 +138,7 @@ func confine(dir string, homes []string, network bool) []string {
 		args = append(args, "--share-net", "--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve")
 	}
 	for _, home := range homes {
-		if home != "/" && !holds(dir, home) {
+		if home != "/" && !containsPath(dir, home) {
 			args = append(args, "--tmpfs", home)
 		}
 	}
@@ -147,14 +148,14 @@ func confine(dir string, homes []string, network bool) []string {
 	return append(args, "--bind", dir, dir, "--chdir", dir)
 }
 
-// holds reports whether inner is dir or lies within it.
-func holds(dir, inner string) bool {
+// containsPath reports whether inner is dir or lies within it.
+func containsPath(dir, inner string) bool {
 	rel, err := filepath.Rel(dir, inner)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
-// homes returns the user's home folders: that of the environment, and that of the account.
-func homes() (all []string) {
+// homeFolders returns the user's home folders: from the environment, and from the account.
+func homeFolders() (all []string) {
 	named, _ := os.UserHomeDir()
 	dirs := []string{named}
 	if account, err := user.Current(); err == nil {

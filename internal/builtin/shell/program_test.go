@@ -31,7 +31,7 @@ func TestMissingBash(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		candidates []string
-		want       string // or what the error holds
+		want       string // or part of the error
 	}{
 		{"", []string{"bash", "sh"}, filepath.Join(dir, "sh")},
 		{"", []string{"bash", dir + "/bash", dir + "/sh"}, filepath.Join(dir, "sh")},
@@ -48,7 +48,7 @@ func TestMissingBash(t *testing.T) {
 		}
 	}
 	o := Options{Shell: "sh"}
-	p, err := o.program()
+	p, err := o.resolveProgram()
 	if err != nil || p.bash || !strings.Contains(p.note, "keep to POSIX sh") {
 		t.Errorf("got %+v, %v", p, err)
 	}
@@ -116,7 +116,7 @@ func TestConfine(t *testing.T) {
 	for _, c := range []struct {
 		dir, homes string // the homes with colons between them
 		network    bool
-		want       string // behind what is always there
+		want       string // after the fixed part
 	}{
 		{"/work", "/home/u", false, "--tmpfs /home/u --bind /work /work --chdir /work"},
 		{"/home/u/w", "/home/u", false, "--tmpfs /home/u --bind /home/u/w /home/u/w --chdir /home/u/w"},
@@ -130,13 +130,13 @@ func TestConfine(t *testing.T) {
 		{"/work", "", true, "--share-net --ro-bind-try /run/systemd/resolve /run/systemd/resolve --bind /work /work --chdir /work"},
 	} {
 		always := "--die-with-parent --new-session --unshare-all --cap-drop ALL --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run "
-		if got := strings.Join(confine(c.dir, filepath.SplitList(c.homes), c.network), " "); got != always+c.want {
+		if got := strings.Join(sandboxOptions(c.dir, filepath.SplitList(c.homes), c.network), " "); got != always+c.want {
 			t.Errorf("%+v: got %s", c, got)
 		}
 	}
 }
 
-// Another home of the environment does not leave that of the account to be seen.
+// If HOME names another folder, the account's home folder is hidden too.
 func TestHomes(t *testing.T) {
 	account, err := user.Current()
 	if err != nil {
@@ -144,15 +144,17 @@ func TestHomes(t *testing.T) {
 	}
 	elsewhere := t.TempDir()
 	t.Setenv("HOME", elsewhere)
-	if got := homes(); len(got) != 2 || filepath.Base(got[0]) != filepath.Base(elsewhere) || filepath.Base(got[1]) != filepath.Base(account.HomeDir) {
+	if got := homeFolders(); len(got) != 2 || filepath.Base(got[0]) != filepath.Base(elsewhere) || filepath.Base(got[1]) != filepath.Base(account.HomeDir) {
 		t.Errorf("hidden are %q, not %s and %s", got, elsewhere, account.HomeDir)
 	}
 }
 
-// bwrapEnv is the bubblewrap that there must be for the tests, which plain go test looks for and does without.
+// bwrapEnv is the bubblewrap that there must be for the tests, which plain go test looks for and
+// does without.
 const bwrapEnv = "DOWEL_TEST_BWRAP"
 
-// sandboxed opens a shell in a real sandbox. Where bubblewrap may make none, what is left to test is that it is said.
+// sandboxed opens a shell in a real sandbox. If bubblewrap cannot make one, the test checks the
+// error and is skipped.
 func sandboxed(t *testing.T, o Options) session {
 	t.Helper()
 	bwrap := os.Getenv(bwrapEnv)
@@ -177,7 +179,8 @@ func sandboxed(t *testing.T, o Options) session {
 	return open(t, o).session()
 }
 
-// A bubblewrap that may not do its work is told of before anybody runs a command, with its own words.
+// A bubblewrap that may not do its work is told of before anybody runs a command, with its own
+// words.
 func TestSandboxThatCannotBe(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -242,7 +245,7 @@ func TestSandboxedFolder(t *testing.T) {
 	}
 }
 
-// What leaves its session does not leave the sandbox.
+// A process that leaves its session does not leave the sandbox.
 func TestSandboxEndsEverything(t *testing.T) {
 	s := sandboxed(t, Options{})
 	mark := "7919." + strings.TrimLeft(s.process().token[:9], "0") // how long these sleep

@@ -7,29 +7,30 @@ import (
 	"time"
 )
 
-// run gives the shell a command. It is an error if one runs.
-func (sh *shell) run(text string) (*command, error) {
+// runCommand gives the shell a command. It is an error if one runs.
+func (sh *shell) runCommand(text string) (*command, error) {
 	sh.input.Lock()
 	defer sh.input.Unlock()
 	for {
-		c, err := sh.next()
+		c, err := sh.nextCommand()
 		if err != nil {
 			return nil, err
 		}
 		if c.settles {
-			if !sh.settle(c) {
+			if !sh.settleInterrupt(c) {
 				return nil, fmt.Errorf("the shell %s has not answered since it was interrupted: call with restart to end it and begin anew", sh.handle)
 			}
 			continue
 		}
-		// A shell that has ended cannot be written to: whoever waits for the command sees that.
+		// Write fails if the shell has ended; the caller that waits for the command notices that.
 		_, _ = sh.child.Write([]byte(commandLine(sh.token, c.number, c.earlier, text)))
 		return c, nil
 	}
 }
 
-// next makes a command the running one: one that settles the shell, where that was interrupted.
-func (sh *shell) next() (*command, error) {
+// nextCommand makes a command the running one: one that settles the shell, where that was
+// interrupted.
+func (sh *shell) nextCommand() (*command, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if c := sh.running; c != nil {
@@ -48,16 +49,17 @@ func (sh *shell) next() (*command, error) {
 	return c, nil
 }
 
-// settle waits until the shell has dealt with an interrupt. One that came after the end of its command may hit the shell
-// later, while it reads: of a line that is lost in part, the rest would be run. Any part of this one does no harm. It reports
-// whether the shell has answered, or ended.
-func (sh *shell) settle(c *command) bool {
+// settleInterrupt waits until the shell has dealt with an interrupt. One that came after the end of
+// its command may hit the shell later, while it reads: of a line that is lost in part, the rest
+// would be run. Any part of this one does no harm. It reports whether the shell has answered, or
+// ended.
+func (sh *shell) settleInterrupt(c *command) bool {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
 	bound := time.NewTimer(settleBound)
 	defer bound.Stop()
 	for {
-		sh.ask(c)
+		sh.sendAgainLine(c)
 		select {
 		case <-c.done:
 			return true
@@ -70,8 +72,9 @@ func (sh *shell) settle(c *command) bool {
 	}
 }
 
-// current returns the command that runs, or else one that has ended since a call waited for it; nil if there is none.
-func (sh *shell) current() *command {
+// currentCommand returns the running command, else one that has ended since a call waited for it,
+// or nil.
+func (sh *shell) currentCommand() *command {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	switch {
@@ -83,9 +86,10 @@ func (sh *shell) current() *command {
 	return sh.running
 }
 
-// interrupt does what Ctrl-C does on a terminal. A command that the shell has not read to its end is interrupted then: the
-// rest of it would be taken for another command.
-func (sh *shell) interrupt(c *command) {
+// interruptCommand does the same as Ctrl-C on a terminal. A command that the shell is still reading
+// is interrupted after it has been read; otherwise the shell would take the rest of it for another
+// command.
+func (sh *shell) interruptCommand(c *command) {
 	sh.mu.Lock()
 	if sh.running == c {
 		c.interrupt = true
@@ -93,53 +97,54 @@ func (sh *shell) interrupt(c *command) {
 	begun := c.begun
 	sh.mu.Unlock()
 	if begun {
-		sh.signal(c)
+		sh.signalCommand(c)
 	}
 }
 
-// signal interrupts a command that has begun.
-func (sh *shell) signal(c *command) {
+// signalCommand interrupts a command that has begun.
+func (sh *shell) signalCommand(c *command) {
 	sh.mu.Lock()
 	select {
 	case <-sh.child.Exited():
 	default:
 		if sh.running == c {
-			c.children = children(sh.group)
+			c.children = groupChildren(sh.group)
 			interruptGroup(sh.group)
 			sh.unsettled = true
 		}
 	}
 	sh.mu.Unlock()
-	sh.remind(c)
+	sh.askAgain(c)
 }
 
-// insist sees to it that an interrupt is heeded. Where a program ends by itself just when the interrupt comes, or after it
-// has dealt with it, the shell goes on to the next program; and one that was just being started does not notice. That one is
-// interrupted then, and not the one before once more, which might take it as an order to drop everything.
-func (sh *shell) insist(c *command) {
+// repeatInterrupt makes sure that an interrupt has an effect. A program may end by itself at that
+// moment, or handle the interrupt, and the shell continues with the next program; a program that is
+// just starting does not notice it. In these cases the new program is interrupted. The old one is
+// not interrupted again, because it might take that as an order to abandon its cleanup.
+func (sh *shell) repeatInterrupt(c *command) {
 	sh.mu.Lock()
 	wentOn := sh.running == c && c.begun && c.interrupt &&
-		slices.ContainsFunc(children(sh.group), func(child string) bool { return !slices.Contains(c.children, child) })
+		slices.ContainsFunc(groupChildren(sh.group), func(child string) bool { return !slices.Contains(c.children, child) })
 	sh.mu.Unlock()
 	if wentOn {
-		sh.signal(c)
+		sh.signalCommand(c)
 	} else {
-		sh.remind(c)
+		sh.askAgain(c)
 	}
 }
 
-// remind asks the shell once more how a command that was interrupted has ended: if it had just ended, the shell may have
-// been reading the endLine, and lost it. It does not wait for somebody else who writes: a shell that was stopped reads nothing,
-// and there will be another time.
-func (sh *shell) remind(c *command) {
+// askAgain asks the shell once more how an interrupted command has ended. The command may have just
+// ended, and the shell lost the endLine while reading it. It does not wait for another writer: a
+// stopped shell reads nothing, and askAgain is called again later.
+func (sh *shell) askAgain(c *command) {
 	if sh.input.TryLock() {
 		defer sh.input.Unlock()
-		sh.ask(c)
+		sh.sendAgainLine(c)
 	}
 }
 
-// ask sends an againLine where there is a use for it. The input must be locked.
-func (sh *shell) ask(c *command) {
+// sendAgainLine sends an againLine where there is a use for it. The input must be locked.
+func (sh *shell) sendAgainLine(c *command) {
 	sh.mu.Lock()
 	due := sh.running == c && c.begun && c.interrupt && c.reminders < maxReminders
 	if due {
@@ -151,9 +156,10 @@ func (sh *shell) ask(c *command) {
 	}
 }
 
-// await waits until the command is done, the shell has ended, or the time is up, whichever comes first. c may be nil.
-// While it waits it reports, now and then, how long, and what was printed since the last report, the first since seen.
-func (sh *shell) await(ctx context.Context, c *command, timeout time.Duration, seen int, report func(elapsed time.Duration, printed string)) error {
+// awaitCommand waits until the command is done, the shell has ended, or the time is up. c may be
+// nil. Meanwhile it calls report at intervals with the elapsed time and the output since the last
+// report; the first time, the output since seen.
+func (sh *shell) awaitCommand(ctx context.Context, c *command, timeout time.Duration, seen int, report func(elapsed time.Duration, printed string)) error {
 	if c == nil {
 		return nil
 	}
@@ -173,8 +179,8 @@ func (sh *shell) await(ctx context.Context, c *command, timeout time.Duration, s
 		case <-ctx.Done():
 			return ctx.Err()
 		case now := <-tick.C:
-			sh.insist(c)
-			printed, count := sh.since(seen)
+			sh.repeatInterrupt(c)
+			printed, count := sh.printedSince(seen)
 			if count == seen && now.Sub(latest) < signOfLife {
 				continue
 			}
@@ -192,15 +198,16 @@ const (
 	maxReport   = 2000                   // characters
 )
 
-func (sh *shell) count() int {
+func (sh *shell) countPrinted() int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	return sh.printed
 }
 
-// since returns what was printed since the count was seen, or its last characters, and the count now.
-func (sh *shell) since(seen int) (string, int) {
+// printedSince returns the output since the count was seen, or its last characters, and the current
+// count.
+func (sh *shell) printedSince(seen int) (string, int) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.unread.latest(min(sh.printed-seen, maxReport)), sh.printed
+	return sh.unread.latestText(min(sh.printed-seen, maxReport)), sh.printed
 }

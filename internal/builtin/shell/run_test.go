@@ -75,7 +75,7 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// What is wrong with a command's text is the command's error.
+// An error in a command's text is an error of this command only.
 func TestSyntaxErrors(t *testing.T) {
 	forShells(t, Options{}, func(s session) {
 		for _, command := range []string{`echo "open`, `echo 'open`, "echo `open", "echo $(open", "if true", "for", ")", "{ echo", "echo )", "case x in"} {
@@ -135,7 +135,8 @@ func TestBashAlone(t *testing.T) {
 	}
 }
 
-// A thousand commands in a row leave nothing behind: no goroutine, no descriptor, no process, no memory, here and in the shell.
+// A thousand commands in a row leave nothing behind: no goroutine, no descriptor, no process, no
+// memory, here and in the shell.
 func TestThousandCommands(t *testing.T) {
 	server, err := New(Options{MaxOutput: 1000})
 	if err != nil {
@@ -162,7 +163,8 @@ func TestThousandCommands(t *testing.T) {
 	}
 }
 
-// usage is what the tests' process and the shell hold. What only Linux tells is 0 elsewhere.
+// usage is the resources that the test process and the shell hold. Values that only Linux reports
+// are 0 elsewhere.
 type usage struct {
 	goroutines, files       int
 	heap                    uint64
@@ -275,7 +277,7 @@ func TestTimeoutAndReadingMore(t *testing.T) {
 		}
 		s.call(args{"shell": s.handle, "command": "read x <third; echo unseen; (exit 8)", "timeout": 0})
 		feed("third")
-		for c := s.process().current(); !isDone(c); {
+		for c := s.process().currentCommand(); !isDone(c); {
 			time.Sleep(time.Millisecond)
 		}
 		r = s.do("echo next")

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// endSession kills what is left of a session whose leader's process group has ended: background processes of a shell in
-// which set -m was on, each of which has a process group of its own. While there is one, the session's id is not given
-// to anybody else.
+// endSession kills the rest of a session after its leader's process group has ended: background
+// processes of a shell with set -m, which have their own process groups. While one of them lives,
+// the system does not reuse the session's id.
 func endSession(id int) {
 	for range 10 { // one that forks in between is met by the next round
-		left := members(id)
+		left := sessionMembers(id)
 		if len(left) == 0 {
 			return
 		}
@@ -23,9 +23,9 @@ func endSession(id int) {
 	}
 }
 
-// members returns the members of a session that are not zombies.
-func members(id int) (all []int) {
-	for pid, p := range processes() {
+// sessionMembers returns the members of a session that are not zombies.
+func sessionMembers(id int) (all []int) {
+	for pid, p := range listProcesses() {
 		if p.session == id && p.state != 'Z' && p.state != 'X' {
 			all = append(all, pid)
 		}
@@ -33,10 +33,10 @@ func members(id int) (all []int) {
 	return all
 }
 
-// children returns what the children of a process in its group are, each with its id. One that has been forked becomes
-// another with its program.
-func children(leader int) (all []string) {
-	for pid, p := range processes() {
+// groupChildren returns the children of a process in its group, each as its id and program, so that
+// a child that executes another program counts as a new one.
+func groupChildren(leader int) (all []string) {
+	for pid, p := range listProcesses() {
 		if p.parent == leader && p.group == leader && p.state != 'Z' {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			all = append(all, fmt.Sprintf("%d %s", pid, line))
@@ -45,9 +45,9 @@ func children(leader int) (all []string) {
 	return all
 }
 
-// leaderWithin returns the descendant of a process that leads a process group, 0 where there is none.
+// leaderWithin returns the descendant of a process that leads a process group, or 0.
 func leaderWithin(ancestor int) int {
-	all := processes()
+	all := listProcesses()
 	for pid, p := range all {
 		if p.group != pid {
 			continue
@@ -66,8 +66,8 @@ type process struct {
 	pid, parent, group, session int
 }
 
-// processes returns those that there are, by their ids.
-func processes() map[int]process {
+// listProcesses returns all processes by id.
+func listProcesses() map[int]process {
 	all := map[int]process{}
 	proc, err := os.Open("/proc")
 	if err != nil {

@@ -2,11 +2,11 @@
 
 package shell
 
-// endSession does nothing: here nobody tells the members of a session simply.
+// endSession does nothing: these systems have no simple way to list the members of a session.
 func endSession(int) {}
 
-// children returns nothing, for the same reason.
-func children(int) []string { return nil }
+// groupChildren returns nothing, for the same reason.
+func groupChildren(int) []string { return nil }
 
 // leaderWithin is about sandboxes, which are for Linux.
 func leaderWithin(int) int { return 0 }

@@ -1,48 +1,58 @@
-// Package shell is an MCP server that runs commands in bash, for a model that works on the machine that the server is on.
+// Package shell is an MCP server that runs commands in bash, for a model that works on this
+// machine.
 //
-// It has one tool, run. Each conversation has a shell of its own that lives on between calls, with its working folder,
-// variables, functions and background processes: the first call opens it and returns a handle, which further calls pass as
-// the argument shell. Whoever knows a handle uses the shell, except where the transport knows who asks: then only the
-// principal that opened it does.
+// It has one tool, run. Each conversation has its own shell, which stays alive between calls, with
+// its working folder, variables, functions and background processes. The first call opens the shell
+// and returns a handle; further calls pass it as the argument shell. Every caller that knows the
+// handle can use the shell, unless the transport authenticates callers: then only the principal
+// that opened it can.
 //
 // # Commands
 //
-// A command is evaluated as if it were typed at a prompt; it may have many lines. Its stdin is empty. Its stdout and stderr
-// are one stream, in the order in which they were written, as on a terminal. But there is no terminal: what asks there for a
-// password fails. Redirections that exec makes hold until the command's end, and so does set -e, which ends the shell
-// where a command fails. All else stays: cd, variables, $?, options, traps, functions, aliases, descriptors from 3 to 9 but 7.
+// A command is evaluated as if it were typed at a prompt; it may have many lines. Its stdin is
+// empty. Its stdout and stderr are one stream, in the order of the writes, as on a terminal. Since
+// the stream is not a terminal, a program that asks there for a password fails. Redirections by
+// exec last until the end of the command, and so does set -e, which ends the shell if a command
+// fails. The rest of the state stays: cd, variables, $?, options, traps, functions, aliases, and
+// the descriptors 3 to 9 except 7.
 //
-// The end of a command is found by a mark with a random number on a descriptor that the command does not have. A background
-// process may therefore keep the command's output open; what it writes later comes with a later result.
+// The server finds the end of a command by a mark with a random number on a descriptor that the
+// command does not have. A background process may therefore keep the command's output open; its
+// later output is part of a later result.
 //
-// A command that takes longer than its timeout goes on: an empty command waits for it and returns what is new, ctrl+c
-// interrupts it, and restart ends the shell and opens another under the same handle. A call that the client cancels
-// interrupts its command. What runs under set -m has a process group of its own, which no interrupt reaches.
+// A command that exceeds its timeout continues: an empty command waits for it and returns the new
+// output, ctrl+c interrupts it, and restart ends the shell and opens another one under the same
+// handle. If the client cancels a call, its command is interrupted. Under set -m, each job has its
+// own process group, which no interrupt reaches.
 //
-// Output is made valid UTF-8, with U+FFFD in place of what is not; NUL is shown as U+2400. Of a result's output the first
-// and the last characters are kept, at most [Options].MaxOutput together.
+// Output is made valid UTF-8: invalid bytes become U+FFFD, and NUL becomes U+2400. A result keeps
+// the first and the last characters of the output, at most [Options].MaxOutput together.
 //
 // # Processes
 //
-// Each shell leads a session and a process group of its own. All of it ends when the shell ends, when nobody has used it
-// for [Options].Idle, with [Server.Close], and with this process, also with one that is killed. What has made a session of
-// its own (setsid, a daemon) has left, and is not ended; nor, where this process is killed or the system is not Linux, is
-// a background process that was started under set -m.
+// Each shell leads its own session and process group. All of its processes end when the shell ends,
+// after [Options].Idle without a call, with [Server.Close], and with this process, even if it is
+// killed. A process with a session of its own (setsid, a daemon) is not ended. If this process is
+// killed, or on systems other than Linux, background processes started under set -m are not ended
+// either.
 //
 // # Environment
 //
-// Shells inherit the environment of this process but for the keys of its user's models, see [ModelKeys]: a command has no use for
-// them, and what it prints goes to the model and into logs. [Options].Keys hands them on, and [Options].Env sets any variable.
+// Shells inherit the environment of this process, except the API keys of the user's models, see
+// [ModelKeys]: commands do not need them, and their output goes to the model and into logs.
+// [Options].Keys passes keys on, and [Options].Env sets any variable.
 //
 // # Sandbox
 //
-// By default a command may do what this process may. With [Options].Sandbox it runs in a bubblewrap sandbox: it can write
-// to [Options].Dir and an empty /tmp alone, sees no process but its own, not the user's home folder (unless Dir is it or
-// holds it), no socket in /run, no environment but a minimal one, and has no network unless [Options].Network says so. What
-// has left the session ends with the sandbox too. What else the user may read can be read there: it keeps commands from doing
-// harm by accident, and secrets in the home folder and the environment from them; it is no wall against an attacker.
+// By default a command has the permissions of this process. With [Options].Sandbox it runs in a
+// bubblewrap sandbox. There it can write only to [Options].Dir and an empty /tmp. It sees only its
+// own processes, a minimal environment, no sockets in /run, and not the user's home folder, unless
+// Dir is it or holds it. It has a network only with [Options].Network. Processes that have left the
+// session end with the sandbox too. Other files that the user may read stay readable. The sandbox
+// prevents accidents, and hides secrets in the home folder and the environment; it does not stop an
+// attacker.
 //
-// The package is for Unix: elsewhere [New] returns an error.
+// The package is for Unix. On other systems [New] returns an error.
 package shell
 
 import (
@@ -60,7 +70,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Version is that of the server.
+// Version is the version that the server reports.
 const Version = "1.0.0"
 
 // Defaults of [Options], and limits.
@@ -74,26 +84,33 @@ const (
 	MaxCommand = 256 << 10 // characters of a command
 )
 
-// ModelKeys are the variables of this process that shells do not inherit unless [Options].Keys says so.
+// ModelKeys are the variables of this process that shells do not inherit unless [Options].Keys says
+// so.
 var ModelKeys = []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"}
 
 // Options configure a [Server]. The zero value is ready.
 type Options struct {
 	// Dir is the folder in which shells begin, default this process's. It must exist.
 	Dir string
-	// Shell is the program that runs commands: a bash, or any POSIX sh. Default: bash, else sh, looked for on PATH and in /bin.
+	// Shell is the program that runs commands: a bash, or any POSIX sh. Default: bash, else sh,
+	// looked for on PATH and in /bin.
 	Shell string
-	// Env is added to the environment of this process, which shells inherit without [ModelKeys], and wins over it.
+	// Env is added to the environment of this process, which shells inherit without [ModelKeys],
+	// and wins over it.
 	Env map[string]string
-	// CleanEnv has shells inherit a minimal environment, without the user's secrets. It is implied by Sandbox.
+	// CleanEnv has shells inherit a minimal environment, without the user's secrets. It is implied
+	// by Sandbox.
 	CleanEnv bool
-	// Keys are those of [ModelKeys] that shells inherit all the same, unless CleanEnv or Sandbox is set. Others are an error.
+	// Keys names the variables of [ModelKeys] that shells inherit, unless CleanEnv or Sandbox is
+	// set. Other names are an error.
 	Keys []string
-	// Sandbox runs shells in a bubblewrap sandbox. Where there can be none, [New] returns an error that is [ErrSandbox].
+	// Sandbox runs shells in a bubblewrap sandbox. Where there can be none, [New] returns an error
+	// that is [ErrSandbox].
 	Sandbox bool
 	// Network lets sandboxed shells use the network.
 	Network bool
-	// Timeout is how long a call waits for its command where it does not say, default [DefaultTimeout].
+	// Timeout is how long a call waits for its command where it does not say, default
+	// [DefaultTimeout].
 	Timeout time.Duration
 	// Idle is after which time without a call a shell ends, default [DefaultIdle]; negative: never.
 	Idle time.Duration
@@ -120,11 +137,12 @@ type Server struct {
 	tasks   sync.WaitGroup
 }
 
-// ErrSandbox is the error for a system that has no sandbox: where bubblewrap is missing, or may not do its work.
+// ErrSandbox is wrapped by the error of [New] if the system cannot make a sandbox: bubblewrap is
+// missing or lacks permissions.
 var ErrSandbox = errors.New("there is no sandbox here")
 
-// New returns a server that has no shell yet. It is an error if Dir is not a folder, a program is missing, there is to be a
-// sandbox and can be none, or the system is no Unix.
+// New returns a server without shells. It fails if Dir is not a folder, a program is missing,
+// Sandbox is set and the system cannot make one, or the system is not Unix.
 func New(opts ...Options) (*Server, error) {
 	var o Options
 	if len(opts) > 0 {
@@ -133,10 +151,10 @@ func New(opts ...Options) (*Server, error) {
 	if !supported {
 		return nil, fmt.Errorf("shell: there is no POSIX shell on this system, the server needs a Unix such as Linux or macOS: %w", errors.ErrUnsupported)
 	}
-	if err := o.fill(); err != nil {
+	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("shell: %w", err)
 	}
-	program, err := o.program()
+	program, err := o.resolveProgram()
 	if err != nil {
 		return nil, fmt.Errorf("shell: %w", err)
 	}
@@ -148,8 +166,8 @@ func New(opts ...Options) (*Server, error) {
 	return s, nil
 }
 
-// fill puts the defaults in place.
-func (o *Options) fill() (err error) {
+// setDefaults puts the defaults in place.
+func (o *Options) setDefaults() (err error) {
 	o.Timeout = orDefault(o.Timeout, DefaultTimeout)
 	o.Idle = orDefault(o.Idle, DefaultIdle)
 	o.MaxShells = orDefault(o.MaxShells, DefaultMaxShells)
@@ -188,15 +206,15 @@ func orDefault[T int | time.Duration](v, fallback T) T {
 	return v
 }
 
-// Close ends all shells with everything that runs in them, and all subscriptions. It waits for that, at most a few seconds.
-// Calls that wait for a command return; new ones fail.
+// Close ends all shells with everything that runs in them, and all subscriptions. It waits for
+// that, at most a few seconds. Calls that wait for a command return; new ones fail.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	all := maps.Clone(s.shells)
 	s.mu.Unlock()
 	for _, sh := range all {
-		s.tasks.Go(func() { sh.end("the server was closed") })
+		s.tasks.Go(func() { sh.endShell("the server was closed") })
 	}
 	s.tasks.Wait()
 	return s.Server.Close()

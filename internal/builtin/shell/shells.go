@@ -15,13 +15,13 @@ const maxPast = 32
 
 var errClosed = errors.New("the server is closing")
 
-// open opens a shell, under a new handle where none is given. The caller has to leave it.
-func (s *Server) open(ctx context.Context, principal, handle string) (*shell, error) {
-	if err := s.reserve(); err != nil {
+// openShell opens a shell, under a new handle where none is given. The caller has to leave it.
+func (s *Server) openShell(ctx context.Context, principal, handle string) (*shell, error) {
+	if err := s.reservePlace(); err != nil {
 		return nil, err
 	}
 	defer s.tasks.Done()
-	sh, err := start(ctx, s.program, s.opts.MaxOutput/2)
+	sh, err := startShell(ctx, s.program, s.opts.MaxOutput/2)
 	s.mu.Lock()
 	s.opening--
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Server) open(ctx context.Context, principal, handle string) (*shell, er
 	}
 	if s.closed {
 		s.mu.Unlock()
-		sh.end("the server was closed")
+		sh.endShell("the server was closed")
 		return nil, errClosed
 	}
 	if handle == "" {
@@ -42,14 +42,15 @@ func (s *Server) open(ctx context.Context, principal, handle string) (*shell, er
 	return sh, nil
 }
 
-// reserve takes a place for a shell that is being opened, and holds Close up until tasks.Done is called.
-func (s *Server) reserve() error {
+// reservePlace takes a place for a shell that is being opened, and holds Close up until tasks.Done
+// is called.
+func (s *Server) reservePlace() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return errClosed
 	}
-	s.sweep()
+	s.sweepEnded()
 	if len(s.shells)+s.opening >= s.opts.MaxShells {
 		return fmt.Errorf("as many shells are open as there can be, %d: use one whose handle you have, or end one with the command exit", s.opts.MaxShells)
 	}
@@ -58,18 +59,18 @@ func (s *Server) reserve() error {
 	return nil
 }
 
-// sweep moves shells that have ended to the past. s must be locked.
-func (s *Server) sweep() {
+// sweepEnded moves shells that have ended to the past. s must be locked.
+func (s *Server) sweepEnded() {
 	for handle, sh := range s.shells {
 		if sh.isGone() && sh.calls == 0 {
 			delete(s.shells, handle)
-			s.bury(sh)
+			s.rememberEnded(sh)
 		}
 	}
 }
 
-// bury keeps what is known of a shell that has ended. s must be locked.
-func (s *Server) bury(sh *shell) {
+// rememberEnded keeps the final state of a shell that has ended. s must be locked.
+func (s *Server) rememberEnded(sh *shell) {
 	if sh.idle != nil {
 		sh.idle.Stop()
 	}
@@ -79,8 +80,8 @@ func (s *Server) bury(sh *shell) {
 	}
 }
 
-// enter finds a shell for a call, also one that has ended. The caller has to leave it.
-func (s *Server) enter(principal, handle string) (*shell, error) {
+// enterShell finds a shell for a call, also one that has ended. The caller has to leave it.
+func (s *Server) enterShell(principal, handle string) (*shell, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -102,8 +103,9 @@ func (s *Server) enter(principal, handle string) (*shell, error) {
 	return sh, nil
 }
 
-// leave ends a call's use of a shell, whose time without a call begins with the last.
-func (s *Server) leave(sh *shell) {
+// leaveShell ends a call's use of a shell. The shell's idle time begins with the end of the last
+// call.
+func (s *Server) leaveShell(sh *shell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sh.calls--
@@ -111,29 +113,30 @@ func (s *Server) leave(sh *shell) {
 		return
 	}
 	if sh.idle == nil {
-		sh.idle = time.AfterFunc(s.opts.Idle, func() { s.expire(sh) })
+		sh.idle = time.AfterFunc(s.opts.Idle, func() { s.expireShell(sh) })
 	} else {
 		sh.idle.Reset(s.opts.Idle)
 	}
 }
 
-// expire ends a shell that nobody used for long.
-func (s *Server) expire(sh *shell) {
+// expireShell ends a shell that was idle for too long.
+func (s *Server) expireShell(sh *shell) {
 	s.mu.Lock()
 	if s.closed || sh.calls > 0 || s.shells[sh.handle] != sh {
 		s.mu.Unlock()
 		return
 	}
 	delete(s.shells, sh.handle)
-	s.bury(sh)
+	s.rememberEnded(sh)
 	s.tasks.Add(1)
 	s.mu.Unlock()
 	defer s.tasks.Done()
-	sh.end(fmt.Sprintf("nobody had used it for %v", s.opts.Idle))
+	sh.endShell(fmt.Sprintf("nobody had used it for %v", s.opts.Idle))
 }
 
-// restart ends a shell and opens another in its place. Others that wait for the old one see it end.
-func (s *Server) restart(ctx context.Context, old *shell) (*shell, error) {
+// restartShell ends a shell and opens another in its place. Others that wait for the old one see it
+// end.
+func (s *Server) restartShell(ctx context.Context, old *shell) (*shell, error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -146,12 +149,12 @@ func (s *Server) restart(ctx context.Context, old *shell) (*shell, error) {
 	old.restarting = true
 	delete(s.shells, old.handle)
 	s.past = slices.DeleteFunc(s.past, func(p *shell) bool { return p == old })
-	s.bury(old) // so that it is known if no other can be opened
+	s.rememberEnded(old) // so that it is known if no other can be opened
 	s.tasks.Add(1)
 	s.mu.Unlock()
-	old.end("it was restarted")
+	old.endShell("it was restarted")
 	s.tasks.Done()
-	sh, err := s.open(ctx, old.principal, old.handle)
+	sh, err := s.openShell(ctx, old.principal, old.handle)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -159,6 +162,6 @@ func (s *Server) restart(ctx context.Context, old *shell) (*shell, error) {
 		return nil, err
 	}
 	s.past = slices.DeleteFunc(s.past, func(p *shell) bool { return p == old })
-	sh.restarted()
+	sh.noteRestart()
 	return sh, nil
 }

@@ -69,7 +69,7 @@ func TestUnknownHandle(t *testing.T) {
 	w.fail(args{"shell": "nosuchshell", "restart": true}, `there is no shell "nosuchshell"`)
 	w.fail(args{"timeout": -1}, "timeout")
 	s := w.session()
-	if _, err := w.s.enter("somebody else", s.handle); err == nil || !strings.Contains(err.Error(), "there is no shell") {
+	if _, err := w.s.enterShell("somebody else", s.handle); err == nil || !strings.Contains(err.Error(), "there is no shell") {
 		t.Errorf("somebody else's shell: got the error %v", err)
 	}
 }
@@ -122,7 +122,8 @@ func TestOneCommandAtATime(t *testing.T) {
 	s.wants("echo after", 0, "after\n")
 }
 
-// Of several calls that restart a shell one does, and no shell is left of which nobody knows.
+// Of several calls that restart a shell at once, one does it, and no shell without a known handle
+// remains.
 func TestRestartsAtTheSameTime(t *testing.T) {
 	s := open(t, Options{}).session()
 	for range 5 {
@@ -157,7 +158,7 @@ func TestRestartsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// inFolder are the processes whose working folder this is.
+// inFolder returns the processes with this working folder.
 func inFolder(t *testing.T, dir string) (pids []int) {
 	for _, name := range pidNames(t) {
 		if at, err := os.Readlink("/proc/" + name + "/cwd"); err == nil && at == dir {
@@ -177,7 +178,7 @@ func TestCloseWhileACommandRuns(t *testing.T) {
 			t.Errorf("got %s, %v", show(r), err)
 		}
 	})
-	for s.process().current() == nil {
+	for s.process().currentCommand() == nil {
 		time.Sleep(time.Millisecond)
 	}
 	w.s.Close()

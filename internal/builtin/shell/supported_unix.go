@@ -9,7 +9,8 @@ import (
 
 const supported = true
 
-// interruptGroup does what Ctrl-C does on a terminal. Whoever was stopped goes on, since it would not notice otherwise.
+// interruptGroup does the same as Ctrl-C on a terminal. It also continues stopped processes, which
+// would not notice the signal otherwise.
 func interruptGroup(pgid int) {
 	if pgid <= 1 {
 		return // not known; to -1 it would go to everybody
@@ -18,7 +19,7 @@ func interruptGroup(pgid int) {
 	_ = syscall.Kill(-pgid, syscall.SIGCONT)
 }
 
-// exitStatus is what a shell would show of a process that ended.
+// exitStatus returns the status that a shell would show for a process that ended.
 func exitStatus(state *os.ProcessState) int {
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 128 + int(ws.Signal())

@@ -31,17 +31,17 @@ type runIn struct {
 	Timeout *float64 `json:"timeout" doc:"Seconds to wait for the command" minimum:"0" maximum:"3600"`
 }
 
-// State says what a shell does.
+// State is the state of a shell.
 type State string
 
 // The states of a shell.
 const (
 	Idle    State = "idle"    // the command has ended
-	Running State = "running" // the command goes on
-	Ended   State = "ended"   // there is no shell any more
+	Running State = "running" // a command runs
+	Ended   State = "ended"   // the shell has ended
 )
 
-// Result is what the tool run returns.
+// Result is the result of the tool run.
 type Result struct {
 	Shell      string `json:"shell" doc:"The handle of the shell, for further calls"`
 	State      State  `json:"state" enum:"idle,running,ended" doc:"idle: the command has ended; running: it goes on; ended: the shell itself has ended"`
@@ -69,10 +69,10 @@ func (s *Server) addTool() {
 	if err != nil {
 		panic(err) // a mistake in the type
 	}
-	server.Tool(s.Server, "run", text, s.call, server.ToolOptions{Title: "Run a command", Annotations: annotations, OutputSchema: out.JSON()})
+	server.Tool(s.Server, "run", text, s.callRun, server.ToolOptions{Title: "Run a command", Annotations: annotations, OutputSchema: out.JSON()})
 }
 
-func (s *Server) call(ctx context.Context, in runIn) (*mcp.CallToolResult, error) {
+func (s *Server) callRun(ctx context.Context, in runIn) (*mcp.CallToolResult, error) {
 	if strings.ContainsRune(in.Command, 0) {
 		return nil, errors.New("the command has a NUL character, which no shell can take: write it as \\0 in a call of printf, for instance")
 	}
@@ -80,29 +80,29 @@ func (s *Server) call(ctx context.Context, in runIn) (*mcp.CallToolResult, error
 	if err != nil {
 		return nil, err
 	}
-	defer s.leave(sh)
+	defer s.leaveShell(sh)
 	if sh.isGone() {
-		return sh.report(strings.TrimSpace(in.Command) == "")
+		return sh.reportEnd(strings.TrimSpace(in.Command) == "")
 	}
 	switch strings.ToLower(strings.TrimSpace(in.Command)) {
 	case "":
-		return s.wait(ctx, sh, sh.current(), in.patience(readTimeout), sh.count())
+		return s.waitResult(ctx, sh, sh.currentCommand(), in.timeoutOr(readTimeout), sh.countPrinted())
 	case "ctrl+c", "ctrl-c", "^c", "\x03":
-		c := sh.current()
+		c := sh.currentCommand()
 		if c != nil {
-			sh.interrupt(c)
+			sh.interruptCommand(c)
 		}
-		return s.wait(ctx, sh, c, in.patience(interruptTimeout), sh.count())
+		return s.waitResult(ctx, sh, c, in.timeoutOr(interruptTimeout), sh.countPrinted())
 	}
-	c, err := sh.run(in.Command)
+	c, err := sh.runCommand(in.Command)
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.wait(ctx, sh, c, in.patience(s.opts.Timeout), c.printed)
-	if err != nil && ctx.Err() != nil { // whoever wanted it does not any more
-		sh.interrupt(c)
+	result, err := s.waitResult(ctx, sh, c, in.timeoutOr(s.opts.Timeout), c.printed)
+	if err != nil && ctx.Err() != nil { // the caller has cancelled the call
+		sh.interruptCommand(c)
 		if in.Shell == "" {
-			sh.end("its first call was cancelled") // nobody has learned its handle
+			sh.endShell("its first call was cancelled") // no client knows its handle
 		}
 	}
 	return result, err
@@ -115,89 +115,90 @@ func (s *Server) shellFor(ctx context.Context, in runIn) (*shell, error) {
 		principal = req.Principal.ID
 	}
 	if in.Shell == "" {
-		return s.open(ctx, principal, "")
+		return s.openShell(ctx, principal, "")
 	}
-	sh, err := s.enter(principal, in.Shell)
+	sh, err := s.enterShell(principal, in.Shell)
 	if err != nil || !in.Restart {
 		return sh, err
 	}
-	defer s.leave(sh)
-	return s.restart(ctx, sh)
+	defer s.leaveShell(sh)
+	return s.restartShell(ctx, sh)
 }
 
-func (in runIn) patience(usual time.Duration) time.Duration {
+func (in runIn) timeoutOr(usual time.Duration) time.Duration {
 	if in.Timeout == nil {
 		return usual
 	}
 	return time.Duration(*in.Timeout * float64(time.Second))
 }
 
-// wait waits for a command and returns how far it has come. c may be nil. What was printed after seen characters is reported
-// as progress.
-func (s *Server) wait(ctx context.Context, sh *shell, c *command, timeout time.Duration, seen int) (*mcp.CallToolResult, error) {
-	err := sh.await(ctx, c, timeout, seen, func(elapsed time.Duration, printed string) {
+// waitResult waits for a command and returns its progress. c may be nil. Output after seen
+// characters is reported as progress.
+func (s *Server) waitResult(ctx context.Context, sh *shell, c *command, timeout time.Duration, seen int) (*mcp.CallToolResult, error) {
+	err := sh.awaitCommand(ctx, c, timeout, seen, func(elapsed time.Duration, printed string) {
 		server.Progress(ctx, elapsed.Seconds(), timeout.Seconds(), printed)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if sh.isGone() {
-		return sh.report(true)
+		return sh.reportEnd(true)
 	}
-	return sh.result(c).content()
+	return sh.resultOf(c).callResult()
 }
 
-// result says how far a command has come.
-func (sh *shell) result(c *command) Result {
+// resultOf says how far a command has come.
+func (sh *shell) resultOf(c *command) Result {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	r := Result{Shell: sh.handle, State: Idle, Folder: sh.folder}
-	r.Output, r.Omitted = sh.unread.take()
-	r.remark(sh.note)
+	r.Output, r.Omitted = sh.unread.takeNew()
+	r.addNote(sh.note)
 	sh.note = ""
 	if c == nil {
-		r.remark("no command is running")
+		r.addNote("no command is running")
 		return r
 	}
 	if c.before != nil {
-		r.remark(fmt.Sprintf("the command before this one had ended with exit status %d, and the output begins with what it printed last", c.before.status))
+		r.addNote(fmt.Sprintf("the command before this one had ended with exit status %d, and the output begins with what it printed last", c.before.status))
 		c.before = nil
 	}
 	switch {
 	case sh.running != c:
 		r.ExitStatus = new(c.status)
 		if c.interrupt {
-			r.remark("the command was interrupted")
+			r.addNote("the command was interrupted")
 		}
 		if sh.finished == c {
 			sh.finished = nil
 		}
 		return r
 	case c.interrupt:
-		r.remark("the command has not heeded the interrupt yet: call again with an empty command for more output, with ctrl+c, or with restart to end it")
+		r.addNote("the command has not heeded the interrupt yet: call again with an empty command for more output, with ctrl+c, or with restart to end it")
 	default:
-		r.remark(fmt.Sprintf("the command is still running after %v: call again with an empty command for more output, with ctrl+c as the command to interrupt it, or with restart to end it", time.Since(c.began).Round(10*time.Millisecond)))
+		r.addNote(fmt.Sprintf("the command is still running after %v: call again with an empty command for more output, with ctrl+c as the command to interrupt it, or with restart to end it", time.Since(c.began).Round(10*time.Millisecond)))
 	}
 	r.State = Running
 	return r
 }
 
-func (r *Result) remark(note string) {
+func (r *Result) addNote(note string) {
 	if r.Note != "" && note != "" {
 		r.Note += "; "
 	}
 	r.Note += note
 }
 
-// report says how the shell ended: as a result to who has waited for that, else as an error.
-func (sh *shell) report(awaited bool) (*mcp.CallToolResult, error) {
+// reportEnd reports how the shell ended: as a result to a call that has waited for it, else as an
+// error.
+func (sh *shell) reportEnd(awaited bool) (*mcp.CallToolResult, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	r := Result{Shell: sh.handle, State: Ended, ExitStatus: sh.ended.status}
-	r.Output, r.Omitted = sh.unread.take()
+	r.Output, r.Omitted = sh.unread.takeNew()
 	r.Note = fmt.Sprintf("the shell has ended (%s), with everything that ran in it: call with this handle and restart to begin anew, or without a handle", sh.ended.how)
 	if awaited {
-		return r.content()
+		return r.callResult()
 	}
 	if r.Output != "" {
 		return nil, fmt.Errorf("the command was not run: %s. The last output was:\n%s", r.Note, r.Output)
@@ -205,16 +206,16 @@ func (sh *shell) report(awaited bool) (*mcp.CallToolResult, error) {
 	return nil, fmt.Errorf("the command was not run: %s", r.Note)
 }
 
-// content returns the result as text for reading and structured content for programs.
-func (r Result) content() (*mcp.CallToolResult, error) {
+// callResult returns the result as text for reading and structured content for programs.
+func (r Result) callResult() (*mcp.CallToolResult, error) {
 	raw, err := schema.Encode(r)
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(r.text())}, StructuredContent: json.RawMessage(raw)}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(r.summary())}, StructuredContent: json.RawMessage(raw)}, nil
 }
 
-func (r Result) text() string {
+func (r Result) summary() string {
 	var said []string
 	if r.ExitStatus != nil && r.State != Ended {
 		said = append(said, fmt.Sprintf("exit status %d", *r.ExitStatus))

@@ -76,7 +76,7 @@ var must = []struct {
 	{latestLegacy, latestLegacy, "tasks/get", "-32601"},
 	{latestLegacy, latestLegacy, "tasks/list", "-32601"},
 
-	// requests that stand for themselves
+	// requests without a further outcome
 	{latest, latest, "server/discover", "ok|-32022|-32602, no version"},
 	{latest, latest, "tools/list", "-32022|-32602, no version|-32602, no capabilities|-32602, no log level"},
 	{latest, latest, "tools/call", "-32021|-32022|input_required|input_required, several"},
@@ -99,7 +99,8 @@ var must = []struct {
 	{latest, latest, "resources/unsubscribe", "-32601"},
 }
 
-// since is from which revision on members are sent: there must be transcripts that show them, and before there must be none.
+// since is from which revision on members are sent: there must be transcripts that show them, and
+// before there must be none.
 var since = []struct {
 	from           mcp.Revision
 	place, members string // separated by spaces
@@ -187,7 +188,8 @@ func TestMembersAreSentSinceTheirRevision(t *testing.T) {
 	}
 }
 
-// A method or notification of the protocol has rows for every revision: where it does not belong, it is refused or ignored.
+// A method or notification of the protocol has rows for every revision: where it does not belong,
+// it is refused or ignored.
 func TestEveryMethodHasRows(t *testing.T) {
 	for method := range mcp.MethodNames() {
 		rows := map[mcp.Revision]bool{}
@@ -207,7 +209,7 @@ func TestEveryMethodHasRows(t *testing.T) {
 	}
 }
 
-// A row whose revisions are in the wrong order, or that names nothing, would ask for nothing.
+// A row with its revisions in the wrong order, or without names, would check nothing.
 func TestEveryRowAsksForSomething(t *testing.T) {
 	for _, m := range must {
 		if m.from > m.to || m.method == "" || m.outcomes == "" {

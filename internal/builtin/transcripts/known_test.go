@@ -1,9 +1,9 @@
 package transcripts
 
-// knownBug is why a transcript, whose lines are right, is not played well yet.
+// knownBug is the reason why a correct transcript does not pass yet.
 type knownBug struct {
 	reason string
-	sign   string // part of what the player says
+	sign   string // part of the player's message
 }
 
 // known are transcripts that are expected to fail, each until its bug is gone.

@@ -6,7 +6,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// object is any JSON object. What is none decodes as nil.
+// object is any JSON object. Another value decodes as nil.
 type object map[string]json.RawMessage
 
 func objectOf(raw json.RawMessage) (o object) {
@@ -36,7 +36,7 @@ func (r *reader) questionMembers(q message) {
 	}
 }
 
-// resultMembers notes what revisions differ in.
+// resultMembers records the members in which revisions differ.
 func (r *reader) resultMembers(method string, raw json.RawMessage) {
 	result := objectOf(raw)
 	for _, name := range []string{"resultType", "ttlMs", "cacheScope"} {

@@ -10,7 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// tally is what the lines of transcripts show: methods with their outcomes, and members with the place where they are sent.
+// tally holds the features that transcripts cover: methods with their outcomes, and members with
+// the place where they are sent.
 type tally struct {
 	outcomes map[string]bool // "tools/call: ok"
 	members  map[string]bool // "tools/list: icons"
@@ -91,7 +92,7 @@ func (r *reader) client(frame string) {
 	}
 }
 
-// unusable is JSON that is no message. It is answered under its id, where it has one.
+// unusable records JSON that is not a message. It is answered under its id, if it has one.
 func (r *reader) unusable(m message) {
 	if len(m.ID) == 0 || m.ID[0] == 'n' || m.ID[0] == '{' {
 		r.nameless = "no message"
@@ -131,7 +132,7 @@ func (r *reader) sent(m message) {
 			delete(r.open, string(m.Params.RequestID))
 		}
 	case r.revision.Modern() && r.session && m.Params.Meta[mcp.MetaProtocolVersion] == nil:
-		// what the session of another revision does is shown elsewhere
+		// sessions of other revisions have their own transcripts
 	default:
 		r.open[id] = m
 	}
@@ -145,7 +146,7 @@ func (r *reader) answered(id string, m message) {
 	}
 	delete(r.questions, id)
 	var result struct{ Action string }
-	_ = json.Unmarshal(m.Result, &result) // has no action where it is another question's
+	_ = json.Unmarshal(m.Result, &result) // no action if it answers another question
 	switch {
 	case m.Error != nil:
 		r.outcome(question(q), "refused")
@@ -220,7 +221,7 @@ func (r *reader) response(request, m message) {
 		return
 	}
 	var result result
-	_ = json.Unmarshal(m.Result, &result) // placeholders stand for some members
+	_ = json.Unmarshal(m.Result, &result) // placeholders replace some members
 	r.outcome(request.Method, result.outcome(request)+retried(request))
 	for _, q := range result.InputRequests {
 		r.outcome(question(q), "asked")
@@ -229,7 +230,7 @@ func (r *reader) response(request, m message) {
 	r.resultMembers(request.Method, m.Result)
 }
 
-// because says what a modern request lacks.
+// because returns the member that a modern request lacks.
 func (r *reader) because(request message, code int) string {
 	meta := request.Params.Meta
 	switch {
@@ -252,7 +253,7 @@ func retried(request message) string {
 	return ""
 }
 
-// result holds what outcomes are told by.
+// result holds the members that distinguish outcomes.
 type result struct {
 	ResultType      string             `json:"resultType"`
 	IsError         bool               `json:"isError"`

@@ -18,13 +18,14 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// played is what a transcript is played to.
+// played is a handler for a transcript.
 type played struct {
 	handler   func() mcp.Handler
 	revisions []mcp.Revision // nil for all
 }
 
-// servers are named by the comment "# server: <name>" of a transcript; without one it is everything.
+// servers are named by the comment "# server: <name>" of a transcript; without one it is
+// everything.
 var servers = map[string]played{
 	"everything":  {handler: func() mcp.Handler { return everything.New(quiet) }},
 	"catalog":     {handler: catalog},
@@ -38,7 +39,7 @@ var servers = map[string]played{
 	"no-newer":    {handler: catalog, revisions: []mcp.Revision{mcp.Revision20250618, mcp.Revision20250326}},
 }
 
-// quiet keeps what handlers do wrong on purpose out of the tests' output.
+// quiet hides deliberate errors of handlers from the tests' output.
 var quiet = server.Options{Logger: slog.New(slog.DiscardHandler)}
 
 func (p played) options() transport.ServerOptions {
@@ -53,8 +54,8 @@ var (
 	forus = &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}, Priority: new(0.5), LastModified: "2025-01-12T15:00:58Z"}
 )
 
-// catalog offers one of each kind that says all that can be said of it, one that says no more than it must, and one that
-// returns all that content can have.
+// catalog offers one of each kind that says all that can be said of it, one that says no more than
+// it must, and one that returns all that content can have.
 func catalog() mcp.Handler {
 	o := quiet
 	o.Info = mcp.Implementation{Title: "Catalog", Description: "Offers things.", WebsiteURL: "https://example.com", Icons: icons}
@@ -192,8 +193,8 @@ func asking() mcp.Handler {
 	return s
 }
 
-// completing tells the client that a visit is over. A handler does so by hand: package server sends no such notification,
-// which is one of 2025-11-25 alone.
+// completing tells the client that a visit is over. A handler does so by hand: package server sends
+// no such notification, which is one of 2025-11-25 alone.
 func completing() mcp.Handler {
 	s := server.New("completing", "1", &quiet)
 	server.Tool(s, "visit", "", func(context.Context, none) (string, error) { return "Signed in.", nil })
@@ -218,7 +219,8 @@ func completing() mcp.Handler {
 	return s
 }
 
-// changing changes what it is told to, when the answer has been sent: what comes at the same time comes in any order.
+// changing makes the requested changes after the answer has been sent, because messages sent at the
+// same time have no fixed order.
 func changing() mcp.Handler {
 	o := quiet
 	o.Declare = []server.Kind{server.KindTool, server.KindPrompt, server.KindResource}

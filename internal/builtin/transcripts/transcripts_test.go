@@ -1,6 +1,7 @@
-// Package transcripts holds golden transcripts: what clients of every revision send, and what a server has to answer, line
-// by line. To add a case, add a file to testdata/<revision>, named after the method and its outcome. The lines are held
-// against the specification when they are written, and against the revision's schema whenever they are played.
+// Package transcripts holds golden transcripts: requests of clients of every revision, and the
+// answers that a server must give, line by line. To add a case, add a file to testdata/<revision>,
+// named after the method and its outcome. Check the lines against the specification when you write
+// them; each run checks them against the revision's schema.
 package transcripts
 
 import (
@@ -74,7 +75,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// failsAsKnown plays a transcript in a process of its own, since a test cannot expect itself to fail.
+// failsAsKnown plays a transcript in a process of its own, since a test cannot expect itself to
+// fail.
 func failsAsKnown(t *testing.T, file string, bug knownBug) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestTranscripts$/^"+strings.ReplaceAll(regexp.QuoteMeta(file), "/", "$/^")+"$")
@@ -88,7 +90,7 @@ func failsAsKnown(t *testing.T, file string, bug knownBug) {
 	}
 }
 
-// Every line that looks like an expectation has to be one: the player compares those that follow what the client does.
+// Every expected line must follow a line of the client, because the player compares only those.
 func TestTranscriptsExpectSomething(t *testing.T) {
 	for _, file := range files(t) {
 		if !slices.Contains(mcp.Revisions(), mcp.Revision(path.Dir(file))) {

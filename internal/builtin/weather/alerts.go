@@ -15,7 +15,7 @@ type alertsIn struct {
 	Limit int    `json:"limit,omitzero" doc:"How many alerts to return at most; the most severe come first" default:"20" minimum:"1" maximum:"500"`
 }
 
-// Alerts is what get_alerts returns.
+// Alerts is the result of get_alerts.
 type Alerts struct {
 	State  string  `json:"state"`
 	Total  int     `json:"total" doc:"How many alerts are active; alerts holds at most as many as were asked for"`
@@ -38,7 +38,7 @@ type Alert struct {
 	Instruction string `json:"instruction,omitzero" doc:"What to do"`
 }
 
-// alertsAnswer is what /alerts/active answers. A member without a value is null.
+// alertsAnswer is the answer of /alerts/active. A member without a value is null.
 type alertsAnswer struct {
 	Features []struct {
 		Properties struct {
@@ -62,18 +62,18 @@ type alertsAnswer struct {
 // severities are the API's words, the most severe first.
 var severities = []string{"Extreme", "Severe", "Moderate", "Minor"}
 
-func (s *Server) alerts(ctx context.Context, in alertsIn) (*mcp.CallToolResult, error) {
+func (s *Server) getAlerts(ctx context.Context, in alertsIn) (*mcp.CallToolResult, error) {
 	state := strings.ToUpper(in.State)
 	server.Progress(ctx, 0, 1, "asking for alerts in "+state)
 	u := s.api.base.JoinPath("alerts", "active")
 	u.RawQuery = url.Values{"area": {state}}.Encode()
 	var answer alertsAnswer
-	if err := s.api.get(ctx, u, "alerts in "+state, &answer); err != nil {
+	if err := s.api.fetchJSON(ctx, u, "alerts in "+state, &answer); err != nil {
 		return nil, err
 	}
 	server.Progress(ctx, 1, 1, "done")
 	a := newAlerts(state, &answer, in.Limit)
-	return both(a.text(), a)
+	return textAndStructured(a.summary(), a)
 }
 
 func newAlerts(state string, answer *alertsAnswer, limit int) Alerts {
@@ -108,7 +108,7 @@ func severityRank(severity string) int {
 	return len(severities)
 }
 
-func (a *Alerts) text() string {
+func (a *Alerts) summary() string {
 	if a.Total == 0 {
 		return "No active alerts for " + a.State + "."
 	}

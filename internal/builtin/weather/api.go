@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// maxBody bounds an answer of the API; the largest known, all alerts of a stormy state, stay below 2 MiB.
+	// maxBody bounds an answer of the API; the largest known, all alerts of a stormy state, stay
+	// below 2 MiB.
 	maxBody = 8 << 20
 	// maxRedirects is how often one request is sent elsewhere.
 	maxRedirects = 5
-	// geoJSON is the representation asked for: the API's default, and the one that [api] reads.
+	// geoJSON is the requested representation, the API's default.
 	geoJSON = "application/geo+json"
 )
 
@@ -55,23 +56,23 @@ func (a *api) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
 	}
-	if !a.home(req.URL) {
+	if !a.isOwnHost(req.URL) {
 		return fmt.Errorf("a redirect away from the weather service, to %s", req.URL.Host)
 	}
 	return nil
 }
 
-// home reports whether the URL is of the API's host.
-func (a *api) home(u *url.URL) bool { return u.Scheme == a.base.Scheme && u.Host == a.base.Host }
+// isOwnHost reports whether the URL is of the API's host.
+func (a *api) isOwnHost(u *url.URL) bool { return u.Scheme == a.base.Scheme && u.Host == a.base.Host }
 
-// link returns the URL to follow a link from an answer by. It never leads to another host: whoever can change an answer must
-// not be able to have this process ask another server.
-func (a *api) link(raw string) (*url.URL, error) {
+// resolveLink returns the URL of a link in an answer. It refuses links to other hosts, so that a
+// forged answer cannot make this process send requests to another server.
+func (a *api) resolveLink(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("the weather service's answer has no usable link (got %.200q)", raw)
 	}
-	if a.home(u) {
+	if a.isOwnHost(u) {
 		return u, nil
 	}
 	if u.Scheme+"://"+u.Host == DefaultBaseURL { // a mirror passes on the original's links
@@ -82,8 +83,8 @@ func (a *api) link(raw string) (*url.URL, error) {
 	return nil, fmt.Errorf("the weather service's answer links to another host, %s: this is not followed", u.Host)
 }
 
-// get fetches u and decodes what it answers; what names it in errors.
-func (a *api) get(ctx context.Context, u *url.URL, what string, into any) error {
+// fetchJSON fetches u and decodes the answer. what names the request in errors.
+func (a *api) fetchJSON(ctx context.Context, u *url.URL, what string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return err
@@ -92,13 +93,13 @@ func (a *api) get(ctx context.Context, u *url.URL, what string, into any) error 
 	req.Header.Set("User-Agent", a.userAgent)
 	res, err := a.client.Do(req)
 	if err != nil {
-		return a.unreachable(ctx, err)
+		return a.unreachableError(ctx, err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return a.unreachable(ctx, err)
+		return a.unreachableError(ctx, err)
 	case len(body) > maxBody:
 		return fmt.Errorf("the weather service's answer about %s is larger than %d MiB: ask for less", what, maxBody>>20)
 	case res.StatusCode != http.StatusOK:
@@ -110,8 +111,8 @@ func (a *api) get(ctx context.Context, u *url.URL, what string, into any) error 
 	return nil
 }
 
-// unreachable says what to do where no answer came.
-func (a *api) unreachable(ctx context.Context, err error) error {
+// unreachableError explains a missing answer, and how to proceed.
+func (a *api) unreachableError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -122,16 +123,16 @@ func (a *api) unreachable(ctx context.Context, err error) error {
 		return fmt.Errorf("the weather service at %s did not answer within %v: try again in a minute", a.base.Host, a.client.Timeout.Round(time.Millisecond))
 	}
 	if outer, ok := errors.AsType[*url.Error](err); ok {
-		err = outer.Err // without the URL, which says nothing to who asked
+		err = outer.Err // without the URL, which does not help the caller
 	}
 	return fmt.Errorf("the weather service at %s cannot be reached: %w; check the connection to the internet", a.base.Host, err)
 }
 
-// statusError is an answer that is no success.
+// statusError is an answer with an error status.
 type statusError struct {
 	status int
 	what   string
-	detail string // what the API says of it, if anything
+	detail string // the API's explanation, or ""
 }
 
 // newStatusError reads the problem (RFC 9457) that the API describes.

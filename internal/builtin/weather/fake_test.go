@@ -32,7 +32,7 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 	return f
 }
 
-// check notes what is asked for, and refuses what the API does.
+// check records requests, and refuses those that the API refuses.
 func (f *fakeAPI) check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()

@@ -18,7 +18,7 @@ type forecastIn struct {
 	Longitude float64 `json:"longitude" doc:"Degrees east, negative in the Americas, such as -77.0352" minimum:"-180" maximum:"180"`
 }
 
-// Forecast is what get_forecast returns.
+// Forecast is the result of get_forecast.
 type Forecast struct {
 	Place     string   `json:"place,omitzero" doc:"The nearest city"`
 	TimeZone  string   `json:"timeZone,omitzero" doc:"Of the place, such as America/New_York"`
@@ -40,7 +40,7 @@ type Period struct {
 	Detailed        string   `json:"detailed,omitzero" doc:"The forecast in a few sentences"`
 }
 
-// pointAnswer is what /points/{latitude},{longitude} answers, as far as it matters here.
+// pointAnswer is the answer of /points/{latitude},{longitude}, as far as it is used.
 type pointAnswer struct {
 	Properties struct {
 		Forecast         string `json:"forecast"`
@@ -54,12 +54,12 @@ type pointAnswer struct {
 	} `json:"properties"`
 }
 
-func (p *pointAnswer) place() string {
+func (p *pointAnswer) placeName() string {
 	city := p.Properties.RelativeLocation.Properties
 	return strings.Trim(city.City+", "+city.State, ", ")
 }
 
-// forecastAnswer is what the forecast of a point answers.
+// forecastAnswer is the answer for the forecast of a point.
 type forecastAnswer struct {
 	Properties struct {
 		GeneratedAt string         `json:"generatedAt"`
@@ -83,24 +83,24 @@ type periodAnswer struct {
 	DetailedForecast string `json:"detailedForecast"`
 }
 
-// forecast looks up the grid point of a place, and then that point's forecast.
-func (s *Server) forecast(ctx context.Context, in forecastIn) (*mcp.CallToolResult, error) {
-	at := coordinates(in.Latitude) + "," + coordinates(in.Longitude)
+// getForecast looks up the grid point of a place, and then that point's forecast.
+func (s *Server) getForecast(ctx context.Context, in forecastIn) (*mcp.CallToolResult, error) {
+	at := formatDegrees(in.Latitude) + "," + formatDegrees(in.Longitude)
 	server.Progress(ctx, 0, 2, "looking up "+at)
 	var point pointAnswer
-	if err := s.api.get(ctx, s.api.base.JoinPath("points", at), "the place "+at, &point); err != nil {
+	if err := s.api.fetchJSON(ctx, s.api.base.JoinPath("points", at), "the place "+at, &point); err != nil {
 		return nil, outsideUS(err)
 	}
 	if point.Properties.Forecast == "" {
 		return nil, fmt.Errorf("the weather service has no forecast for %s: it is about land in the US and its territories", at)
 	}
-	link, err := s.api.link(point.Properties.Forecast)
+	link, err := s.api.resolveLink(point.Properties.Forecast)
 	if err != nil {
 		return nil, err
 	}
 	server.Progress(ctx, 1, 2, "fetching the forecast")
 	var answer forecastAnswer
-	if err := s.api.get(ctx, link, "the forecast for "+at, &answer); err != nil {
+	if err := s.api.fetchJSON(ctx, link, "the forecast for "+at, &answer); err != nil {
 		return nil, err
 	}
 	server.Progress(ctx, 2, 2, "done")
@@ -108,11 +108,12 @@ func (s *Server) forecast(ctx context.Context, in forecastIn) (*mcp.CallToolResu
 	if len(f.Periods) == 0 {
 		return nil, fmt.Errorf("the weather service's forecast for %s is empty: try again in a few minutes", at)
 	}
-	return both(f.text(at), f)
+	return textAndStructured(f.summary(at), f)
 }
 
-// coordinates writes degrees as the API wants them, which redirects where there are more than 4 decimals or zeros at the end.
-func coordinates(degrees float64) string {
+// formatDegrees writes degrees as the API wants them, which redirects where there are more than 4
+// decimals or zeros at the end.
+func formatDegrees(degrees float64) string {
 	text := strings.TrimRight(strconv.FormatFloat(degrees, 'f', 4, 64), "0")
 	if text = strings.TrimSuffix(text, "."); text == "-0" {
 		return "0"
@@ -120,7 +121,7 @@ func coordinates(degrees float64) string {
 	return text
 }
 
-// outsideUS adds what a 404 of a point means.
+// outsideUS explains a 404 for a point.
 func outsideUS(err error) error {
 	if e, ok := errors.AsType[*statusError](err); ok && e.status == http.StatusNotFound {
 		return fmt.Errorf("%w It covers the US and its territories only; check that the latitude comes first and that longitudes in the Americas are negative", err)
@@ -129,7 +130,7 @@ func outsideUS(err error) error {
 }
 
 func newForecast(point *pointAnswer, answer *forecastAnswer) Forecast {
-	f := Forecast{Place: point.place(), TimeZone: point.Properties.TimeZone, Generated: answer.Properties.GeneratedAt}
+	f := Forecast{Place: point.placeName(), TimeZone: point.Properties.TimeZone, Generated: answer.Properties.GeneratedAt}
 	for _, p := range answer.Properties.Periods {
 		f.Periods = append(f.Periods, Period{
 			Name: p.Name, Start: p.StartTime, End: p.EndTime, Daytime: p.IsDaytime,
@@ -140,7 +141,7 @@ func newForecast(point *pointAnswer, answer *forecastAnswer) Forecast {
 	return f
 }
 
-func (f *Forecast) text(at string) string {
+func (f *Forecast) summary(at string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Forecast for %s", at)
 	if f.Place != "" {

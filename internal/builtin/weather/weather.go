@@ -1,18 +1,21 @@
-// Package weather is an MCP server of the weather in the United States: alerts and forecasts of the National Weather Service,
-// from its API at api.weather.gov, which needs no key.
+// Package weather is an MCP server of the weather in the United States: alerts and forecasts of the
+// National Weather Service, from its API at api.weather.gov, which needs no key.
 //
-// It has the tools get_alerts and get_forecast. Both return text for people and models, and the same as structured content.
+// It has the tools get_alerts and get_forecast. Both return text for people and models, and the
+// same as structured content.
 package weather
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Version is that of the server.
+// Version is the version that the server reports.
 const Version = "1.0.0"
 
 // Defaults of [Options].
@@ -24,12 +27,14 @@ const (
 
 // Options configure a [Server]. The zero value is ready.
 type Options struct {
-	// BaseURL is where the API is, default [DefaultBaseURL]. Links in answers are followed to this host only; those to
-	// api.weather.gov, which a mirror passes on, are followed here.
+	// BaseURL is where the API is, default [DefaultBaseURL]. Links in answers are followed to this
+	// host only; those to api.weather.gov, which a mirror passes on, are followed here.
 	BaseURL string
-	// UserAgent is what the API asks everybody for: a name and a way to get in touch. Default [DefaultUserAgent].
+	// UserAgent identifies the user of the API: a name and a contact, which the API requires. Empty
+	// means [DefaultUserAgent].
 	UserAgent string
-	// Timeout bounds each request to the API, of which a forecast takes two. Default [DefaultTimeout].
+	// Timeout bounds each request to the API, of which a forecast takes two. Default
+	// [DefaultTimeout].
 	Timeout time.Duration
 	// Transport carries the requests, default [http.DefaultTransport].
 	Transport http.RoundTripper
@@ -55,9 +60,9 @@ func New(opts ...Options) (*Server, error) {
 	}
 	s := &Server{Server: server.New("weather", Version, &o.Server), api: api}
 	asks := &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(true)}
-	server.Tool(s.Server, "get_alerts", "Active weather alerts for a US state or territory, from the National Weather Service.", s.alerts,
+	server.Tool(s.Server, "get_alerts", "Active weather alerts for a US state or territory, from the National Weather Service.", s.getAlerts,
 		server.ToolOptions{Title: "Weather alerts", Annotations: asks, OutputSchema: schemaOf[Alerts]()})
-	server.Tool(s.Server, "get_forecast", "Weather forecast of the coming week for a place in the US, from the National Weather Service.", s.forecast,
+	server.Tool(s.Server, "get_forecast", "Weather forecast of the coming week for a place in the US, from the National Weather Service.", s.getForecast,
 		server.ToolOptions{Title: "Weather forecast", Annotations: asks, OutputSchema: schemaOf[Forecast]()})
 	return s, nil
 }
@@ -66,4 +71,22 @@ func New(opts ...Options) (*Server, error) {
 func (s *Server) Close() error {
 	s.api.client.CloseIdleConnections()
 	return s.Server.Close()
+}
+
+// textAndStructured is a result of text for reading and structured content for programs.
+func textAndStructured(text string, structured any) (*mcp.CallToolResult, error) {
+	raw, err := schema.Encode(structured)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(text)}, StructuredContent: raw}, nil
+}
+
+// schemaOf returns the output schema of a tool that returns a T through textAndStructured.
+func schemaOf[T any]() json.RawMessage {
+	s, err := schema.For[T](schema.Options{Output: true})
+	if err != nil {
+		panic(err) // a mistake in the type
+	}
+	return s.JSON()
 }

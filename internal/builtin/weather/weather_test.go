@@ -67,7 +67,7 @@ func TestForecast(t *testing.T) {
 				t.Errorf("progress %q, want %q", steps, want)
 			}
 			if revision < mcp.Revision20250618 {
-				return // there was no structured content yet
+				return // this revision has no structured content
 			}
 			var f Forecast
 			if err := json.Unmarshal(result.StructuredContent, &f); err != nil {
@@ -105,7 +105,7 @@ func TestAlerts(t *testing.T) {
 	if two.State != "CA" || two.Total != 3 || len(two.Alerts) != 2 || two.Alerts[0].Severity != "Extreme" || two.Alerts[1].Ends != "2026-08-04T03:00:00-07:00" {
 		t.Errorf("got %+v", two)
 	}
-	if text := two.text(); !strings.HasPrefix(text, "3 active alerts for CA, the 2 most severe of them:") {
+	if text := two.summary(); !strings.HasPrefix(text, "3 active alerts for CA, the 2 most severe of them:") {
 		t.Errorf("got %q", text)
 	}
 	text, err = client.Call[string](t.Context(), c, "get_alerts", args{"state": "VT"})
@@ -185,7 +185,7 @@ func TestCoordinates(t *testing.T) {
 	for degrees, want := range map[float64]string{
 		0: "0", -0.00001: "0", 38.8894: "38.8894", 38.889_449_9: "38.8894", -77.03525: "-77.0353", 38.9: "38.9", 40: "40", -120.1000: "-120.1", 100: "100",
 	} {
-		if got := coordinates(degrees); got != want {
+		if got := formatDegrees(degrees); got != want {
 			t.Errorf("coordinates(%v) = %q, want %q", degrees, got, want)
 		}
 	}

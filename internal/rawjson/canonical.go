@@ -1,47 +1,46 @@
-package server
+package rawjson
 
 import (
 	"bytes"
 	"slices"
 	"strconv"
-
-	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// appendCanonical appends a checked JSON value in a form that all encodings of the same value share: no white space,
-// members sorted by name, strings escaped one way, numbers by their exact value. Nothing goes through float64: two
-// numbers that differ in any digit stay different.
-func appendCanonical(dst, raw []byte) []byte {
+// AppendCanonical appends a checked JSON value in the form that all encodings of the value share:
+// without white space, with members sorted by name, each string with one set of escapes, and
+// numbers as [CanonicalNumber] writes them. Members of the same name keep their order. Numbers
+// never become float64, so numbers that differ in any digit stay different.
+func AppendCanonical(dst, raw []byte) []byte {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return dst
 	}
 	switch raw[0] {
 	case '{':
-		return appendCanonicalObject(dst, raw)
+		return appendCanonicalMembers(dst, raw)
 	case '[':
 		dst = append(dst, '[')
-		for it, first := rawjson.Array(raw), true; it.Next(); first = false {
+		for it, first := Array(raw), true; it.Next(); first = false {
 			if !first {
 				dst = append(dst, ',')
 			}
-			dst = appendCanonical(dst, it.Value)
+			dst = AppendCanonical(dst, it.Value)
 		}
 		return append(dst, ']')
 	case '"':
-		s, _ := rawjson.String(raw)
-		return rawjson.AppendString(dst, s)
+		s, _ := String(raw)
+		return AppendString(dst, s)
 	}
-	if number, ok := canonicalNumber(raw); ok {
+	if number, ok := CanonicalNumber(raw); ok {
 		return append(dst, number...)
 	}
 	return append(dst, raw...)
 }
 
-func appendCanonicalObject(dst, raw []byte) []byte {
+func appendCanonicalMembers(dst, raw []byte) []byte {
 	type member struct{ key, value []byte }
 	var members []member
-	for it := rawjson.Object(raw); it.Next(); {
+	for it := Object(raw); it.Next(); {
 		members = append(members, member{it.Key, it.Value})
 	}
 	slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.key, b.key) })
@@ -50,16 +49,17 @@ func appendCanonicalObject(dst, raw []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(rawjson.AppendString(dst, m.key), ':')
-		dst = appendCanonical(dst, m.value)
+		dst = append(AppendString(dst, m.key), ':')
+		dst = AppendCanonical(dst, m.value)
 	}
 	return append(dst, '}')
 }
 
-// canonicalNumber returns the digits of a JSON number without zeros at either end, and its power of ten: 1200, 1.2e3 and
-// 1200.0 are all 12e2. ok is false if raw is no number, or one whose exponent does not fit an int32.
-func canonicalNumber(raw []byte) (canonical []byte, ok bool) {
-	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') || rawjson.CheckAll(raw) != nil {
+// CanonicalNumber returns the digits of a JSON number without zeros at either end, and its power of
+// ten: 1200, 1.2e3 and 1200.0 are all 12e2. ok is false if raw is not a number, or if its exponent
+// does not fit an int32.
+func CanonicalNumber(raw []byte) (canonical []byte, ok bool) {
+	if len(raw) == 0 || !startsNumber(raw) || CheckAll(raw) != nil {
 		return nil, false
 	}
 	mantissa, exponent := raw, 0
@@ -84,3 +84,5 @@ func canonicalNumber(raw []byte) (canonical []byte, ok bool) {
 	canonical = append(append(canonical, trimmed...), 'e')
 	return strconv.AppendInt(canonical, int64(exponent), 10), true
 }
+
+func startsNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }

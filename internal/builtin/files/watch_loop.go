@@ -10,25 +10,26 @@ import (
 
 // loop is the goroutine of a watcher.
 type loop struct {
-	notices    *fsnotify.Watcher // nil where the system has none
+	notices    *fsnotify.Watcher // nil if the system has no notices
 	stop, done chan struct{}
 }
 
-// add asks for notices of a folder. Where that fails, because the folder is not there yet for instance, the loop tries again.
-func (l *loop) add(folder string) {
+// addFolder asks for notices of a folder. Where that fails, because the folder is not there yet for
+// instance, the loop tries again.
+func (l *loop) addFolder(folder string) {
 	if l.notices != nil {
 		_ = l.notices.Add(folder)
 	}
 }
 
-func (l *loop) remove(folder string) {
+func (l *loop) removeFolder(folder string) {
 	if l.notices != nil {
 		_ = l.notices.Remove(folder) // it may be gone
 	}
 }
 
-// end ends the loop and waits for that. A nil loop has ended.
-func (l *loop) end() {
+// stopLoop ends the loop and waits for that. A nil loop has ended.
+func (l *loop) stopLoop() {
 	if l != nil {
 		close(l.stop)
 		<-l.done
@@ -67,26 +68,26 @@ func (l *loop) run(w *watcher) {
 				errors = nil
 				continue
 			}
-			w.check(nil)
+			w.checkTargets(nil)
 		case <-due.C:
-			w.check(noticed)
+			w.checkTargets(noticed)
 			clear(noticed)
 		case <-poll.C:
-			l.renew(w.wanted())
-			w.check(nil)
+			l.renewFolders(w.wantedFolders())
+			w.checkTargets(nil)
 		}
 	}
 }
 
-// renew asks again for notices of folders that were not there, or have been replaced.
-func (l *loop) renew(wanted []string) {
+// renewFolders asks again for notices of folders that were not there, or have been replaced.
+func (l *loop) renewFolders(wanted []string) {
 	if l.notices == nil {
 		return
 	}
 	have := l.notices.WatchList()
 	for _, folder := range wanted {
 		if !slices.Contains(have, folder) {
-			l.add(folder)
+			l.addFolder(folder)
 		}
 	}
 }

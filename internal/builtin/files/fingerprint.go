@@ -10,23 +10,27 @@ import (
 )
 
 const (
-	// maxHashed is the size up to which a file's content tells whether it has changed; beyond, its size and time do.
+	// maxHashed is the size up to which a file's content tells whether it has changed; beyond, its
+	// size and time do.
 	maxHashed = 1 << 20
-	// maxNamed is the number of entries up to which their names tell whether a folder has changed; beyond, its time does.
+	// maxNamed is the number of entries up to which their names tell whether a folder has changed;
+	// beyond, its time does.
 	maxNamed = 10_000
-	// racy is how close to its reading a file's time may be for another change to have the same time.
+	// racy is how close to its reading a file's time may be for another change to have the same
+	// time.
 	racy = 2 * time.Second
 )
 
-// mark is what a file or folder looked like. The zero mark is of what is not there, or cannot be read.
-type mark struct {
+// fingerprint is the state of a file or folder at one look. The zero value means that it is missing
+// or cannot be read.
+type fingerprint struct {
 	info fs.FileInfo
 	sum  string // of the content; empty where size and time have to do
 	at   time.Time
 }
 
-// differs reports whether something has changed between two looks.
-func (m mark) differs(before mark) bool {
+// differsFrom reports whether something has changed between two looks.
+func (m fingerprint) differsFrom(before fingerprint) bool {
 	switch {
 	case m.info == nil || before.info == nil:
 		return (m.info == nil) != (before.info == nil)
@@ -36,18 +40,19 @@ func (m mark) differs(before mark) bool {
 	return m.sum != before.sum || !m.sameStat(before.info)
 }
 
-func (m mark) sameStat(info fs.FileInfo) bool {
+func (m fingerprint) sameStat(info fs.FileInfo) bool {
 	return m.info != nil && os.SameFile(m.info, info) && m.info.Size() == info.Size() && m.info.ModTime().Equal(info.ModTime()) &&
 		m.info.Mode().Type() == info.Mode().Type()
 }
 
-// look looks at a target. What has not been touched since the look before is not read again.
-func look(t target, before mark) mark {
+// takeFingerprint looks at a target. It reuses before for a file whose metadata has not changed
+// since.
+func takeFingerprint(t target, before fingerprint) fingerprint {
 	info, err := t.place.root.Stat(t.place.name)
 	if err != nil {
-		return mark{}
+		return fingerprint{}
 	}
-	m := mark{info: info, at: time.Now()}
+	m := fingerprint{info: info, at: time.Now()}
 	if before.sameStat(info) && before.at.Sub(info.ModTime()) > racy {
 		m.sum, m.at = before.sum, before.at
 		return m
@@ -78,9 +83,10 @@ func (p place) sumOfContent() string {
 	return string(hash.Sum([]byte("file ")))
 }
 
-// sumOfNames sums up what is in a folder by names and kinds: its files may change.
+// sumOfNames returns a checksum of the names and kinds in a folder. Changes within its files do not
+// affect it.
 func (p place) sumOfNames() string {
-	all, err := p.children(nil)
+	all, err := p.listChildren(nil)
 	if err != nil || len(all) > maxNamed {
 		return ""
 	}

@@ -46,7 +46,7 @@ func newDeskOf(t *testing.T, files map[string]string, o Options, c client.Option
 		t.Fatal(err)
 	}
 	d.server = s
-	t.Cleanup(func() { // after the clients, whose cleanups come later
+	t.Cleanup(func() { // cleanups run in reverse order, so this runs after the clients' cleanups
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -93,7 +93,7 @@ func (d *desk) exists(name string) bool {
 	return err == nil
 }
 
-// names lists the folder with what is in it: whatever a tool leaves behind shows.
+// names lists the folder with its contents, including files that a tool has left behind.
 func (d *desk) names(folder string) string {
 	d.Helper()
 	entries, err := os.ReadDir(d.path(folder))
@@ -105,7 +105,8 @@ func (d *desk) names(folder string) string {
 	return strings.Join(all, " ")
 }
 
-// call calls a tool. The text begins with "error: " where it failed; what it says is structured is decoded into out.
+// call calls a tool. The text begins with "error: " if it failed. The structured content is decoded
+// into out.
 func (d *desk) call(tool string, in args, out ...any) string {
 	d.Helper()
 	result := d.result(tool, in)

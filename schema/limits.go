@@ -2,7 +2,7 @@ package schema
 
 import "errors"
 
-// What a schema and a validation may cost.
+// Limits of a schema and of one validation.
 const (
 	// MaxSchemaBytes bounds the text of one schema.
 	MaxSchemaBytes = 1 << 20

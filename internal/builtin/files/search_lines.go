@@ -22,14 +22,14 @@ func (r *searcher) contentOf(p place) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > MaxSearched {
-		r.large = append(r.large, r.roots.show(p))
+		r.large = append(r.large, r.roots.displayPath(p))
 		return nil, nil
 	}
 	if r.buf, err = readInto(r.buf[:0], io.LimitReader(f, MaxSearched)); err != nil {
 		return nil, err
 	}
-	// A NUL anywhere makes it binary, as for read: what it holds would not be shown either.
-	if encodingOf(r.buf[:min(len(r.buf), sampled)]) == "" || bytes.IndexByte(r.buf, 0) >= 0 {
+	// A NUL anywhere makes the file binary; the tool read would not show its content either.
+	if encodingOf(r.buf[:min(len(r.buf), sampleSize)]) == "" || bytes.IndexByte(r.buf, 0) >= 0 {
 		r.binary++
 		return nil, nil
 	}
@@ -43,11 +43,12 @@ func readInto(buf []byte, from io.Reader) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// checkEvery is how many lines of one file are between two looks whether the search is still wanted.
+// checkEvery is how many lines of one file are between two looks whether the search is still
+// wanted.
 const checkEvery = 10_000
 
-// lines finds the lines that match.
-func (r *searcher) lines(shown, content string) error {
+// searchLines finds the lines that match.
+func (r *searcher) searchLines(shown, content string) error {
 	if !r.Regexp && !r.IgnoreCase && !strings.Contains(content, r.Query) {
 		return nil
 	}
@@ -63,10 +64,10 @@ func (r *searcher) lines(shown, content string) error {
 		if at < 0 {
 			continue
 		}
-		f := Finding{Path: shown, Line: i + 1, Text: clip(line, at)}
+		f := Finding{Path: shown, Line: i + 1, Text: clipLine(line, at)}
 		f.Before = clipAll(all[max(i-r.Context, 0):i])
 		f.After = clipAll(all[i+1 : min(i+1+r.Context, len(all))])
-		if err := r.add(f); err != nil {
+		if err := r.addFinding(f); err != nil {
 			return err
 		}
 	}
@@ -75,24 +76,24 @@ func (r *searcher) lines(shown, content string) error {
 
 func clipAll(lines []string) (clipped []string) {
 	for _, line := range lines {
-		clipped = append(clipped, clip(strings.TrimSuffix(line, "\r"), 0))
+		clipped = append(clipped, clipLine(strings.TrimSuffix(line, "\r"), 0))
 	}
 	return clipped
 }
 
-func (r *searcher) answer() (*mcp.CallToolResult, error) {
+func (r *searcher) buildResult() (*mcp.CallToolResult, error) {
 	if r.out.Matches == nil {
 		r.out.Matches = []Finding{}
 	}
-	r.out.Note = r.note()
-	text := r.out.text()
+	r.out.Note = r.omissionNote()
+	text := r.out.summary()
 	if r.out.Note != "" {
 		text += "[" + r.out.Note + "]"
 	}
-	return both(strings.TrimSuffix(text, "\n"), r.out)
+	return textAndStructured(strings.TrimSuffix(text, "\n"), r.out)
 }
 
-func (r *searcher) note() string {
+func (r *searcher) omissionNote() string {
 	var notes []string
 	say := func(say bool, format string, args ...any) {
 		if say {
@@ -102,14 +103,14 @@ func (r *searcher) note() string {
 	say(len(r.out.Matches) == 0, "nothing matches in the %d files searched", r.out.Files)
 	say(r.out.More, "there are more matches than these %d: narrow the search, or raise limit", len(r.out.Matches))
 	say(r.binary > 0, "%d binary files passed over", r.binary)
-	say(len(r.large) > 0, "passed over because they have more than %s: %s", bytesText(MaxSearched), some(r.large, 5))
+	say(len(r.large) > 0, "passed over because they have more than %s: %s", bytesText(MaxSearched), listSome(r.large, 5))
 	say(r.unread > 0, "%d files or folders could not be read", r.unread)
 	say(len(r.out.Matches) == 0 && !r.Ignored, "what .gitignore files exclude was not searched")
 	return strings.Join(notes, "; ")
 }
 
-// text shows the matches as grep does: path:12:line, with path-11-line for the context.
-func (out *Findings) text() string {
+// summary shows the matches as grep does: path:12:line, with path-11-line for the context.
+func (out *Findings) summary() string {
 	var b strings.Builder
 	path, next := "", 0 // the line that would come next
 	write := func(f *Finding, line int, mark, text string) {

@@ -1,4 +1,4 @@
-package server
+package rawjson
 
 import "testing"
 
@@ -23,13 +23,13 @@ func TestCanonical(t *testing.T) {
 		`1e99999999999999999999`:                 `1e99999999999999999999`,
 		`0.1000000000000000055511151231257827e0`: `1000000000000000055511151231257827e-34`,
 	} {
-		if got := string(appendCanonical(nil, []byte(in))); got != want {
+		if got := string(AppendCanonical(nil, []byte(in))); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
 	for _, bad := range []string{"", "+1", "x", "1x", "01", "1.", "-", "1 2", "0x1"} {
-		if got, ok := canonicalNumber([]byte(bad)); ok {
-			t.Errorf("%q is the number %s", bad, got)
+		if got, ok := CanonicalNumber([]byte(bad)); ok {
+			t.Errorf("%q is read as the number %s", bad, got)
 		}
 	}
 }
