@@ -77,7 +77,7 @@ func TestOnRequestRefuses(t *testing.T) {
 	}
 }
 
-// asked is what a server over a wire of the revision gets for its question.
+// asked returns the answer that a server over a wire of the revision gets for its question.
 func asked(t *testing.T, revision mcp.Revision, method, params string) (string, error) {
 	var answer string
 	h := asking{
@@ -92,7 +92,7 @@ func asked(t *testing.T, revision mcp.Revision, method, params string) (string, 
 	}
 	opts := answering()
 	opts.Wire.Revision = revision
-	opts.Wire.Tap = mcptest.ClientSentTap(t, schemas.Options{Off: []schemas.Check{schemas.Schema}}) // which has no answers of extensions
+	opts.Wire.Tap = mcptest.ClientSentTap(t, schemas.Options{Off: []schemas.Check{schemas.Schema}}) // the schemas lack the answers of extensions
 	_, err := client.Call[string](context.Background(), connect(t, h, opts), "t", nil)
 	if len(answer) > len(`{"q":}`) {
 		answer = answer[len(`{"q":`) : len(answer)-1]

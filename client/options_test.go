@@ -14,7 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// What Options.Capabilities adds to what has a function is declared too.
+// The client also declares Answers.Capabilities.
 func TestCapabilitiesAreAdded(t *testing.T) {
 	sample := func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }
 	withContext := mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{Context: &struct{}{}}}

@@ -226,7 +226,7 @@ func TestAskAll(t *testing.T) {
 	want(t, got, textResult("Ann hi file:///a"))
 	want(t, fmt.Sprint(a.rounds), "[client_roots+greeting+user_name]")
 
-	// What is missing or wrong is asked again, and nothing else.
+	// A missing or wrong answer is asked for again, and nothing else.
 	asks := map[string]int{}
 	a = &asker{t: t, h: s, req: request(mcp.MethodCallTool, `{"name":"all"}`)}
 	a.answer = func(key string, _ mcp.InputRequest) string {

@@ -59,7 +59,7 @@ func TestAskURLWithoutCompletion(t *testing.T) {
 	want(t, fmt.Sprint(a.rounds), "[login]")
 }
 
-// TestVisitFails passes on what goes wrong, before the question and while the visit is waited for.
+// TestVisitFails checks that errors reach the client, before the question and while the visit is waited for.
 func TestVisitFails(t *testing.T) {
 	for fails := range 4 {
 		synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestVisitWaitsNoLongerThanItsCall(t *testing.T) {
 	})
 }
 
-// TestVisitBesideAQuestion asks what is open at once, and keeps the consent.
+// TestVisitBesideAQuestion asks the open questions at once, and keeps the consent.
 func TestVisitBesideAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

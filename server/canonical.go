@@ -8,9 +8,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// appendCanonical appends a checked JSON value in a form that all encodings of the same value share: no white space,
-// members sorted by name, strings escaped one way, numbers by their exact value. Nothing goes through float64: two
-// numbers that differ in any digit stay different.
+// appendCanonical appends a valid JSON value in canonical form: no white space, members sorted by
+// name, strings escaped in one way, numbers by their exact value. Equal values have equal forms.
+// Numbers are not converted to float64, so two numbers that differ in any digit stay different.
 func appendCanonical(dst, raw []byte) []byte {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
@@ -56,8 +56,9 @@ func appendCanonicalObject(dst, raw []byte) []byte {
 	return append(dst, '}')
 }
 
-// canonicalNumber returns the digits of a JSON number without zeros at either end, and its power of ten: 1200, 1.2e3 and
-// 1200.0 are all 12e2. ok is false if raw is no number, or one whose exponent does not fit an int32.
+// canonicalNumber returns the digits of a JSON number without leading and trailing zeros, and its
+// power of ten: 1200, 1.2e3 and 1200.0 all become 12e2. ok is false if raw is not a number, or if
+// its exponent does not fit an int32.
 func canonicalNumber(raw []byte) (canonical []byte, ok bool) {
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') || rawjson.CheckAll(raw) != nil {
 		return nil, false

@@ -21,7 +21,7 @@ func TestLimiter(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for range 3 { // what is refused costs nothing
+		for range 3 { // a refused call takes no token
 			if err := l.takeToken(ann); err == nil || err.Error() != "rate limit exceeded: try again in 2s" {
 				t.Errorf("got %v", err)
 			}

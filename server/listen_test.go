@@ -96,7 +96,7 @@ func TestListen(t *testing.T) {
 		<-late.ended
 		want(t, unescapeString(t, late.res, late.err), `{}`)
 		want(t, fmt.Sprint(late.methods()), "[subscriptions/acknowledged]")
-		want(t, call(t, s, "first", `{}`), `{"content":[]}`) // calls go on
+		want(t, call(t, s, "first", `{}`), `{"content":[]}`) // calls still work
 	})
 }
 

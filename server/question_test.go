@@ -53,7 +53,7 @@ func TestAskMistakes(t *testing.T) {
 			return err
 		},
 		"a question needs a key": func(ctx context.Context) error { _, err := server.Ask[string](ctx, "", "?"); return err },
-		"is no URL":              func(ctx context.Context) error { return server.AskURL(ctx, "k", "?", "javascript:x", nil) },
+		"is not a URL":           func(ctx context.Context) error { return server.AskURL(ctx, "k", "?", "javascript:x", nil) },
 		"MaxTokens must be": func(ctx context.Context) error {
 			_, err := server.Sample(ctx, "k", mcp.CreateMessageParams{})
 			return err
@@ -70,7 +70,7 @@ func TestAskMistakes(t *testing.T) {
 			_, err := server.AskRaw(ctx, "k", mcp.ElicitParams{RequestedSchema: json.RawMessage(`{"type":"object","properties":{"objects":{"type":"array","items":{"type":"object","properties":{"x":{"type":"string"}}}}}}`)})
 			return err
 		},
-		"strings: a form can ask for": func(ctx context.Context) error { // free ones are no choice
+		"strings: a form can ask for": func(ctx context.Context) error { // strings without an enum are not a choice
 			_, err := server.AskRaw(ctx, "k", mcp.ElicitParams{RequestedSchema: json.RawMessage(`{"type":"object","properties":{"strings":{"type":"array","items":{"type":"string"}}}}`)})
 			return err
 		},
