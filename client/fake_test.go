@@ -20,7 +20,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// TestMain looks for goroutines that outlive their client. As a child that is to be silent it is a server that says nothing.
+// TestMain looks for goroutines that outlive their client. As a child that is to be silent it is a
+// server that says nothing.
 func TestMain(m *testing.M) {
 	if os.Getenv("DOWEL_TEST_SILENT") != "" {
 		fmt.Fprintln(os.Stderr, "a silent server")
@@ -67,8 +68,8 @@ func returns(s string) func(context.Context, *mcp.Request) (*mcp.Result, error) 
 	return func(context.Context, *mcp.Request) (*mcp.Result, error) { return raw(s), nil }
 }
 
-// connect dials h through the memory transport and closes the client when the test ends. Only what the client sends is
-// checked: the handlers of these tests leave out what they do not need.
+// connect dials h through the memory transport and closes the client when the test ends. Only what
+// the client sends is checked: the handlers of these tests leave out what they do not need.
 func connect(t testing.TB, h mcp.Handler, opts ...client.Options) *client.Client {
 	t.Helper()
 	var o client.Options
@@ -96,8 +97,8 @@ func eras(t *testing.T, f func(t *testing.T, revision mcp.Revision)) {
 // param returns a raw member of a request's params.
 func param(req *mcp.Request, name string) string { return string(rawjson.Lookup(req.Params, name)) }
 
-// line is a dialer whose connections can be cut. Without a handler's say nothing goes over a wire: the transport calls
-// it.
+// line is a dialer whose connections can be cut. Without a handler's say nothing goes over a wire:
+// the transport calls it.
 type line struct {
 	name    string
 	handler mcp.Handler

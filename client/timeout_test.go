@@ -11,7 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// beating is a tool that reports progress at an interval, for a time, and then takes a silent time to answer.
+// beating is a tool that reports progress at an interval, for a time, and then takes a silent time
+// to answer.
 func beating(interval, reporting, silent time.Duration) handlers {
 	return tools(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		sleep := func(d time.Duration) bool {

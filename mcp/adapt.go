@@ -6,21 +6,23 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// This file is the one table of what each revision sends as it is, leaves out, wraps or turns into text. It works on raw
-// JSON: what needs no change keeps its bytes, and costs a scan of the members that have a rule.
+// This file adapts messages to older revisions: members that a revision lacks are left out, and
+// content that it lacks becomes text. adapt_table.go has the rules. Adapting works on raw JSON: a
+// value without a change keeps its bytes and costs one scan of the members that have a rule.
 
-// AdaptResult returns the result of a method as the revision understands it; raw itself where nothing has to change.
+// AdaptResult returns the result of a method in the form of revision r. It returns raw itself if
+// nothing changes.
 func AdaptResult(r Revision, method string, raw json.RawMessage) json.RawMessage {
-	return adapt(resultRules, r, method, raw)
+	return adaptMessage(resultRules, r, method, raw)
 }
 
-// AdaptParams returns the params of a request or notification as the revision understands them; raw itself where nothing
-// has to change.
+// AdaptParams returns the params of a request or notification in the form of revision r. It returns
+// raw itself if nothing changes.
 func AdaptParams(r Revision, method string, raw json.RawMessage) json.RawMessage {
-	return adapt(paramRules, r, method, raw)
+	return adaptMessage(paramRules, r, method, raw)
 }
 
-func adapt(rules func() map[string]shape, r Revision, method string, raw json.RawMessage) json.RawMessage {
+func adaptMessage(rules func() map[string]shapeRule, r Revision, method string, raw json.RawMessage) json.RawMessage {
 	if r >= LatestRevision {
 		return raw
 	}
@@ -28,75 +30,76 @@ func adapt(rules func() map[string]shape, r Revision, method string, raw json.Ra
 	if !ok {
 		return raw
 	}
-	out, _ := s.apply(r, raw)
+	out, _ := s.adaptValue(r, raw)
 	return out
 }
 
-// shape says what becomes of a value in older revisions.
-type shape struct {
-	// since maps members to the first revision that has them; before that they are left out.
+// shapeRule says how a value changes in older revisions.
+type shapeRule struct {
+	// since maps a member to the first revision that has it. Earlier revisions do not get the
+	// member.
 	since map[string]Revision
-	// members and elements are the shapes of an object's members and an array's elements.
-	members  map[string]shape
-	elements *shape
-	// turn replaces the value, or leaves it out by returning nil; ok is false where it stays.
-	turn func(r Revision, raw []byte) (out []byte, ok bool)
+	// members and elements are the rules for an object's members and an array's elements.
+	members  map[string]shapeRule
+	elements *shapeRule
+	// convert replaces the value; a nil result drops it. ok is false if the value stays.
+	convert func(r Revision, raw []byte) (out []byte, ok bool)
 }
 
-// apply returns the adapted value and whether it differs; nil leaves it out.
-func (s shape) apply(r Revision, raw []byte) (out []byte, changed bool) {
-	if s.turn != nil {
-		if out, ok := s.turn(r, raw); ok {
+// adaptValue returns the adapted value and whether it differs; nil means that it is dropped.
+func (s shapeRule) adaptValue(r Revision, raw []byte) (out []byte, changed bool) {
+	if s.convert != nil {
+		if out, ok := s.convert(r, raw); ok {
 			return out, true
 		}
 	}
 	switch {
 	case s.elements != nil && !rawjson.IsObject(raw):
-		return s.applyArray(r, raw)
+		return s.adaptArray(r, raw)
 	case s.elements != nil:
-		return s.elements.apply(r, raw) // one where several may stand
+		return s.elements.adaptValue(r, raw) // a single element is allowed in place of an array
 	case s.since != nil || s.members != nil:
-		return s.applyObject(r, raw)
+		return s.adaptObject(r, raw)
 	}
 	return raw, false
 }
 
-func (s shape) applyObject(r Revision, raw []byte) ([]byte, bool) {
-	b := rebuild{raw: raw, open: '{', close: '}'}
+func (s shapeRule) adaptObject(r Revision, raw []byte) ([]byte, bool) {
+	b := rewriter{raw: raw, open: '{', close: '}'}
 	for it := rawjson.Object(raw); it.Next(); {
 		if since, ok := s.since[string(it.Key)]; ok && r < since {
-			b.leaveOut(it)
+			b.dropMember(it)
 			continue
 		}
 		member, ok := s.members[string(it.Key)]
 		if !ok {
-			b.keep(it)
+			b.keepMember(it)
 			continue
 		}
-		b.replace(it, r, member)
+		b.adaptMember(it, r, member)
 	}
-	return b.done()
+	return b.finishCopy()
 }
 
-func (s shape) applyArray(r Revision, raw []byte) ([]byte, bool) {
-	b := rebuild{raw: raw, open: '[', close: ']'}
+func (s shapeRule) adaptArray(r Revision, raw []byte) ([]byte, bool) {
+	b := rewriter{raw: raw, open: '[', close: ']'}
 	for it := rawjson.Array(raw); it.Next(); {
-		b.replace(it, r, *s.elements)
+		b.adaptMember(it, r, *s.elements)
 	}
-	return b.done()
+	return b.finishCopy()
 }
 
-// rebuild copies an object or array from its first change on; without one it copies nothing.
-type rebuild struct {
+// rewriter copies an object or array from its first change on. Without a change it copies nothing.
+type rewriter struct {
 	raw         []byte
 	open, close byte
 	out         []byte
-	begin, end  int // of the members kept so far, while out is nil
+	begin, end  int // range of the members kept so far, while out is nil
 }
 
-func (b *rebuild) keep(it rawjson.Iterator) { b.add(b.raw[it.Start:it.End], it) }
+func (b *rewriter) keepMember(it rawjson.Iterator) { b.appendMember(b.raw[it.Start:it.End], it) }
 
-func (b *rebuild) add(member []byte, it rawjson.Iterator) {
+func (b *rewriter) appendMember(member []byte, it rawjson.Iterator) {
 	if b.out == nil {
 		if b.end == 0 {
 			b.begin = it.Start
@@ -110,30 +113,30 @@ func (b *rebuild) add(member []byte, it rawjson.Iterator) {
 	b.out = append(b.out, member...)
 }
 
-func (b *rebuild) leaveOut(rawjson.Iterator) { b.start() }
+func (b *rewriter) dropMember(rawjson.Iterator) { b.startCopy() }
 
-func (b *rebuild) start() {
+func (b *rewriter) startCopy() {
 	if b.out == nil {
 		b.out = append(make([]byte, 0, len(b.raw)), b.open)
 		b.out = append(b.out, b.raw[b.begin:b.end]...)
 	}
 }
 
-func (b *rebuild) replace(it rawjson.Iterator, r Revision, s shape) {
-	value, changed := s.apply(r, it.Value)
+func (b *rewriter) adaptMember(it rawjson.Iterator, r Revision, s shapeRule) {
+	value, changed := s.adaptValue(r, it.Value)
 	if !changed {
-		b.keep(it)
+		b.keepMember(it)
 		return
 	}
-	b.start()
+	b.startCopy()
 	if value == nil {
 		return
 	}
 	name := b.raw[it.Start : it.End-len(it.Value)]
-	b.add(append(append([]byte(nil), name...), value...), it)
+	b.appendMember(append(append([]byte(nil), name...), value...), it)
 }
 
-func (b *rebuild) done() ([]byte, bool) {
+func (b *rewriter) finishCopy() ([]byte, bool) {
 	if b.out == nil {
 		return b.raw, false
 	}

@@ -7,67 +7,69 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// The forms of 2025-06-18 have one shape of choice (enum with enumNames), no choice of several, and defaults for booleans
-// only. So there
+// The forms of 2025-06-18 have one kind of choice (enum with enumNames), no multiple choice, and
+// defaults for booleans only. For that revision
 //
-//   - a choice of several is asked as one boolean for each choice, named after both ("colors.red"),
-//   - a field with a default need not be filled: its description tells the default, which it gets where it is left empty,
+//   - a multiple choice becomes one boolean for each choice, named after both ("colors.red"),
+//   - a field with a default becomes optional; its description names the default, which an empty
+//     field gets,
 //
-// and [AdaptAnswer] makes of the answer what was asked for.
+// and [AdaptAnswer] converts the answer back to the requested form.
 
-// plainForm rewrites a form's schema for 2025-06-18.
-func plainForm(r Revision, raw []byte) ([]byte, bool) {
+// adaptForm rewrites a form's schema for 2025-06-18.
+func adaptForm(r Revision, raw []byte) ([]byte, bool) {
 	properties := rawjson.Lookup(raw, "properties")
 	if r >= Revision20251125 || !rawjson.IsObject(properties) {
 		return nil, false
 	}
-	b := rebuild{raw: properties, open: '{', close: '}'}
-	var free []string // what need not be filled, though it was required
+	b := rewriter{raw: properties, open: '{', close: '}'}
+	var free []string // names of fields that become optional
 	for it := rawjson.Object(properties); it.Next(); {
-		f := readField(it.Key, it.Value)
+		f := parseFormField(it.Key, it.Value)
 		if f.choices != nil {
-			b.start()
+			b.startCopy()
 			for _, c := range f.choices {
-				b.add(f.boolean(c), it)
+				b.appendMember(f.booleanProperty(c), it)
 			}
 		} else {
-			b.replace(it, r, shape{turn: f.plain})
+			b.adaptMember(it, r, shapeRule{convert: f.adaptProperty})
 		}
-		if f.choices != nil || f.fills() {
+		if f.choices != nil || f.isFilledIn() {
 			free = append(free, f.name)
 		}
 	}
-	plain, changed := b.done()
+	plain, changed := b.finishCopy()
 	if !changed {
 		return nil, false
 	}
-	return rawjson.Set(rawjson.Set(raw, "properties", plain), "required", requiredBut(raw, free)), true
+	return rawjson.Set(rawjson.Set(raw, "properties", plain), "required", requiredWithout(raw, free)), true
 }
 
-// requiredBut returns a schema's list of required properties without some; nil if that leaves none.
-func requiredBut(form []byte, free []string) []byte {
-	required := slices.DeleteFunc(requiredOf(form), func(name string) bool { return slices.Contains(free, name) })
+// requiredWithout returns a schema's list of required properties without the names in free, or nil
+// if that is empty.
+func requiredWithout(form []byte, free []string) []byte {
+	required := slices.DeleteFunc(requiredNames(form), func(name string) bool { return slices.Contains(free, name) })
 	if len(required) == 0 {
 		return nil
 	}
-	raw, _ := Encode(required) // of strings
+	raw, _ := Encode(required) // cannot fail: a slice of strings
 	return raw
 }
 
-func requiredOf(form []byte) (names []string) {
+func requiredNames(form []byte) (names []string) {
 	if Decode(rawjson.Lookup(form, "required"), &names) != nil {
 		return nil
 	}
 	return names
 }
 
-// formField is a property of a form as it was asked for.
+// formField is a property of the requested form.
 type formField struct {
 	name    string
 	raw     []byte
 	typ     string
-	value   json.RawMessage // its default, nil for none
-	choices []choice        // of which several can be chosen; nil for any other field
+	value   json.RawMessage // the default; nil without one
+	choices []choice        // the choices of a multiple choice; nil for other fields
 }
 
 type choice struct {
@@ -75,7 +77,7 @@ type choice struct {
 	Title string `json:"title"`
 }
 
-func readField(name, raw []byte) formField {
+func parseFormField(name, raw []byte) formField {
 	f := formField{name: string(name), raw: raw, value: rawjson.Lookup(raw, "default")}
 	f.typ, _ = rawjson.String(rawjson.Lookup(raw, "type"))
 	if f.typ != "array" {
@@ -93,19 +95,19 @@ func readField(name, raw []byte) formField {
 	return f
 }
 
-// fills reports whether the field gets its default from AdaptAnswer where it is left empty.
-func (f formField) fills() bool { return f.value != nil && f.typ != "boolean" && f.typ != "array" }
+// isFilledIn reports whether AdaptAnswer fills in the field's default.
+func (f formField) isFilledIn() bool { return f.value != nil && f.typ != "boolean" && f.typ != "array" }
 
-// member is the name of the boolean that stands for a choice.
-func (f formField) member(c choice) string { return f.name + "." + c.Const }
+// booleanName returns the name of the boolean that represents a choice.
+func (f formField) booleanName(c choice) string { return f.name + "." + c.Const }
 
-// boolean returns the property that stands for a choice, with its name.
-func (f formField) boolean(c choice) []byte {
+// booleanProperty returns the property that represents a choice, with its name.
+func (f formField) booleanProperty(c choice) []byte {
 	title, ok := rawjson.String(rawjson.Lookup(f.raw, "title"))
 	if !ok {
 		title = f.name
 	}
-	out := append(rawjson.AppendString(nil, f.member(c)), `:{"type":"boolean","title":`...)
+	out := append(rawjson.AppendString(nil, f.booleanName(c)), `:{"type":"boolean","title":`...)
 	out = rawjson.AppendString(out, title+": "+c.Title)
 	if description := rawjson.Lookup(f.raw, "description"); description != nil {
 		out = append(append(out, `,"description":`...), description...)
@@ -117,10 +119,10 @@ func (f formField) boolean(c choice) []byte {
 	return append(out, '}')
 }
 
-// plain rewrites a field that stays one.
-func (f formField) plain(_ Revision, raw []byte) ([]byte, bool) {
+// adaptProperty rewrites a field that remains a single field.
+func (f formField) adaptProperty(_ Revision, raw []byte) ([]byte, bool) {
 	out := raw
-	if f.typ == "array" { // of no choices, which no revision has
+	if f.typ == "array" { // an array without choices, which no revision allows
 		out = rawjson.Set(out, "type", []byte(`"string"`))
 		for _, name := range []string{"items", "minItems", "maxItems"} {
 			out = rawjson.Set(out, name, nil)
@@ -129,17 +131,17 @@ func (f formField) plain(_ Revision, raw []byte) ([]byte, bool) {
 	if f.typ != "boolean" && f.value != nil {
 		out = rawjson.Set(out, "default", nil)
 	}
-	if f.fills() {
-		out = rawjson.Set(out, "description", f.telling())
+	if f.isFilledIn() {
+		out = rawjson.Set(out, "description", f.describeDefault())
 	}
 	if choices := rawjson.Lookup(raw, "oneOf"); choices != nil {
-		out = plainChoice(out, choices)
+		out = adaptChoice(out, choices)
 	}
 	return out, &out[0] != &raw[0]
 }
 
-// telling is the field's description with its default.
-func (f formField) telling() []byte {
+// describeDefault returns the field's description, extended by its default.
+func (f formField) describeDefault() []byte {
 	text, _ := rawjson.String(rawjson.Lookup(f.raw, "description"))
 	if text != "" {
 		text += " "
@@ -151,8 +153,8 @@ func (f formField) telling() []byte {
 	return rawjson.AppendString(nil, text+"(default: "+value+")")
 }
 
-// plainChoice turns titled choices into enum and enumNames.
-func plainChoice(property, titled []byte) []byte {
+// adaptChoice converts titled choices into enum and enumNames.
+func adaptChoice(property, titled []byte) []byte {
 	var choices []choice
 	if Decode(titled, &choices) != nil {
 		return property
@@ -161,13 +163,14 @@ func plainChoice(property, titled []byte) []byte {
 	for i, c := range choices {
 		values[i], titles[i] = c.Const, c.Title
 	}
-	enum, _ := Encode(values) // slices of strings
+	enum, _ := Encode(values) // cannot fail: slices of strings
 	names, _ := Encode(titles)
 	return rawjson.Set(rawjson.Set(rawjson.Set(property, "oneOf", nil), "enum", enum), "enumNames", names)
 }
 
-// AdaptAnswer returns a client's answer to an input request as the latest revision has it, where the client was asked what
-// [AdaptParams] made of the request for its revision; raw itself where nothing has to change. What has been adapted stays.
+// AdaptAnswer converts a client's answer to an input request into the form of the latest revision,
+// if [AdaptParams] had adapted the request for revision r. It returns raw itself if nothing
+// changes. Adapting an answer twice is harmless.
 func AdaptAnswer(r Revision, asked InputRequest, raw json.RawMessage) json.RawMessage {
 	if r >= Revision20251125 || asked.Method != MethodElicit || !rawjson.Is(rawjson.Lookup(raw, "action"), string(ElicitAccept)) {
 		return raw
@@ -180,10 +183,10 @@ func AdaptAnswer(r Revision, asked InputRequest, raw json.RawMessage) json.RawMe
 	if form == nil || !rawjson.IsObject(before) {
 		return raw
 	}
-	content, required := before, requiredOf(form)
+	content, required := before, requiredNames(form)
 	for it := rawjson.Object(rawjson.Lookup(form, "properties")); it.Next(); {
-		f := readField(it.Key, it.Value)
-		content = f.restore(content, slices.Contains(required, f.name))
+		f := parseFormField(it.Key, it.Value)
+		content = f.restoreValue(content, slices.Contains(required, f.name))
 	}
 	if len(content) == len(before) && string(content) == string(before) {
 		return raw
@@ -191,8 +194,8 @@ func AdaptAnswer(r Revision, asked InputRequest, raw json.RawMessage) json.RawMe
 	return rawjson.Set(raw, "content", content)
 }
 
-// restore gives the field in a form's content the value that was asked for.
-func (f formField) restore(content []byte, required bool) []byte {
+// restoreValue returns the form's content with the field's value in the requested form.
+func (f formField) restoreValue(content []byte, required bool) []byte {
 	given := rawjson.Lookup(content, f.name)
 	switch {
 	case f.typ == "array" && given != nil && given[0] == '"':
@@ -200,25 +203,25 @@ func (f formField) restore(content []byte, required bool) []byte {
 	case given != nil:
 		return content
 	case f.choices != nil:
-		return f.collect(content, required)
-	case f.fills():
+		return f.collectChoices(content, required)
+	case f.isFilledIn():
 		return rawjson.Set(content, f.name, f.value)
 	}
 	return content
 }
 
-// collect makes one list of the booleans that stand for choices.
-func (f formField) collect(content []byte, required bool) []byte {
+// collectChoices replaces the booleans that represent choices by one list.
+func (f formField) collectChoices(content []byte, required bool) []byte {
 	chosen := []string{}
 	for _, c := range f.choices {
-		if string(rawjson.Lookup(content, f.member(c))) == "true" {
+		if string(rawjson.Lookup(content, f.booleanName(c))) == "true" {
 			chosen = append(chosen, c.Const)
 		}
-		content = rawjson.Set(content, f.member(c), nil)
+		content = rawjson.Set(content, f.booleanName(c), nil)
 	}
 	if len(chosen) == 0 && !required {
 		return content
 	}
-	list, _ := Encode(chosen) // of strings
+	list, _ := Encode(chosen) // cannot fail: a slice of strings
 	return rawjson.Set(content, f.name, list)
 }

@@ -7,69 +7,73 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// The shapes below say since when a member exists. A revision before that does not get it. They are made when the first
-// message of an older revision is adapted: a server of the latest one never needs them.
+// The rules below say since which revision a member exists. They are built when the first message
+// of an older revision is adapted, so a server that speaks only the latest one never builds them.
 
 type since = map[string]Revision
 
-type members = map[string]shape
+type members = map[string]shapeRule
 
-func each(s shape) shape { return shape{elements: &s} }
+func elementsRule(s shapeRule) shapeRule { return shapeRule{elements: &s} }
 
-func list(name string, item shape) shape { return shape{members: members{name: each(item)}} }
+func listRule(name string, item shapeRule) shapeRule {
+	return shapeRule{members: members{name: elementsRule(item)}}
+}
 
-func annotationsShape() shape { return shape{since: since{"lastModified": Revision20250618}} }
+func annotationsShape() shapeRule { return shapeRule{since: since{"lastModified": Revision20250618}} }
 
-func resourceContentsShape() shape { return shape{since: since{"_meta": Revision20250618}} }
+func resourceContentsShape() shapeRule { return shapeRule{since: since{"_meta": Revision20250618}} }
 
-// contentShape: audio is text before 2025-03-26, a resource link before 2025-06-18, the use of a tool before 2025-11-25.
-func contentShape() shape {
-	return shape{
-		turn:    contentAsText,
+// contentShape converts audio to text before 2025-03-26, resource links before 2025-06-18, and tool
+// uses and results before 2025-11-25.
+func contentShape() shapeRule {
+	return shapeRule{
+		convert: convertContent,
 		since:   since{"_meta": Revision20250618, "title": Revision20250618, "icons": Revision20251125},
 		members: members{"annotations": annotationsShape(), "resource": resourceContentsShape()},
 	}
 }
 
-func toolShape() shape {
-	return shape{
+func toolShape() shapeRule {
+	return shapeRule{
 		since: since{
 			"annotations": Revision20250326, "title": Revision20250618, "outputSchema": Revision20250618,
 			"_meta": Revision20250618, "icons": Revision20251125,
 		},
-		members: members{"outputSchema": {turn: objectSchemaOnly}},
+		members: members{"outputSchema": {convert: dropNonObjectSchema}},
 	}
 }
 
-func resourceShape() shape {
-	return shape{
+func resourceShape() shapeRule {
+	return shapeRule{
 		since:   since{"title": Revision20250618, "_meta": Revision20250618, "icons": Revision20251125},
 		members: members{"annotations": annotationsShape()},
 	}
 }
 
-func promptShape() shape {
-	return shape{
+func promptShape() shapeRule {
+	return shapeRule{
 		since:   since{"title": Revision20250618, "_meta": Revision20250618, "icons": Revision20251125},
-		members: members{"arguments": each(shape{since: since{"title": Revision20250618}})},
+		members: members{"arguments": elementsRule(shapeRule{since: since{"title": Revision20250618}})},
 	}
 }
 
-func implementationShape() shape {
-	return shape{since: since{
+func implementationShape() shapeRule {
+	return shapeRule{since: since{
 		"title": Revision20250618, "icons": Revision20251125, "websiteUrl": Revision20251125, "description": Revision20251125,
 	}}
 }
 
-// samplingMessageShape: several blocks in one message, and _meta, since 2025-11-25.
-func samplingMessageShape() shape {
+// samplingMessageShape allows several blocks in one message, and _meta, since 2025-11-25.
+func samplingMessageShape() shapeRule {
 	content := contentShape()
-	return shape{since: since{"_meta": Revision20251125}, members: members{"content": {turn: oneBlock, elements: &content}}}
+	return shapeRule{since: since{"_meta": Revision20251125}, members: members{"content": {convert: joinBlocks, elements: &content}}}
 }
 
-// clientCapabilitiesShape: the modes of elicitation and what sampling may hold, since 2025-11-25.
-func clientCapabilitiesShape() shape {
-	return shape{
+// clientCapabilitiesShape allows the modes of elicitation and the parts of sampling since
+// 2025-11-25.
+func clientCapabilitiesShape() shapeRule {
+	return shapeRule{
 		since: since{"elicitation": Revision20250618},
 		members: members{
 			"elicitation": {since: since{"form": Revision20251125, "url": Revision20251125}},
@@ -78,49 +82,49 @@ func clientCapabilitiesShape() shape {
 	}
 }
 
-var resultRules = sync.OnceValue(func() map[string]shape {
-	return map[string]shape{
+var resultRules = sync.OnceValue(func() map[string]shapeRule {
+	return map[string]shapeRule{
 		MethodInitialize: {
 			since: since{"instructions": Revision20241105},
 			members: members{
 				"serverInfo": implementationShape(), "capabilities": {since: since{"completions": Revision20250326}},
 			},
 		},
-		MethodListTools:             list("tools", toolShape()),
-		MethodListResources:         list("resources", resourceShape()),
-		MethodListResourceTemplates: list("resourceTemplates", resourceShape()),
-		MethodListPrompts:           list("prompts", promptShape()),
-		MethodReadResource:          list("contents", resourceContentsShape()),
-		MethodGetPrompt:             list("messages", shape{members: members{"content": contentShape()}}),
+		MethodListTools:             listRule("tools", toolShape()),
+		MethodListResources:         listRule("resources", resourceShape()),
+		MethodListResourceTemplates: listRule("resourceTemplates", resourceShape()),
+		MethodListPrompts:           listRule("prompts", promptShape()),
+		MethodReadResource:          listRule("contents", resourceContentsShape()),
+		MethodGetPrompt:             listRule("messages", shapeRule{members: members{"content": contentShape()}}),
 		MethodCallTool: {
 			since: since{"structuredContent": Revision20250618},
 			members: members{
-				"content":           each(contentShape()),
-				"structuredContent": {turn: objectOnly}, // any JSON value since 2026-07-28
+				"content":           elementsRule(contentShape()),
+				"structuredContent": {convert: dropNonObject}, // any JSON value since 2026-07-28
 			},
 		},
 		MethodCreateMessage: {members: samplingMessageShape().members},
-		MethodListRoots:     list("roots", shape{since: since{"_meta": Revision20250618}}),
+		MethodListRoots:     listRule("roots", shapeRule{since: since{"_meta": Revision20250618}}),
 	}
 })
 
-var paramRules = sync.OnceValue(func() map[string]shape {
-	return map[string]shape{
+var paramRules = sync.OnceValue(func() map[string]shapeRule {
+	return map[string]shapeRule{
 		MethodInitialize:     {members: members{"clientInfo": implementationShape(), "capabilities": clientCapabilitiesShape()}},
 		MethodComplete:       {since: since{"context": Revision20250618}},
 		NotificationProgress: {since: since{"message": Revision20250326}},
 		MethodElicit: {
 			since:   since{"mode": Revision20251125, "elicitationId": Revision20251125, "url": Revision20251125},
-			members: members{"requestedSchema": {turn: plainForm}},
+			members: members{"requestedSchema": {convert: adaptForm}},
 		},
 		MethodCreateMessage: {
 			since:   since{"tools": Revision20251125, "toolChoice": Revision20251125},
-			members: list("messages", samplingMessageShape()).members,
+			members: listRule("messages", samplingMessageShape()).members,
 		},
 	}
 })
 
-func contentAsText(r Revision, raw []byte) ([]byte, bool) {
+func convertContent(r Revision, raw []byte) ([]byte, bool) {
 	since := Revision("")
 	switch typ := rawjson.Lookup(raw, "type"); string(typ) {
 	case `"audio"`:
@@ -134,23 +138,25 @@ func contentAsText(r Revision, raw []byte) ([]byte, bool) {
 		return nil, false
 	}
 	var c Content
-	if c.parse(raw) != nil {
+	if c.parseContent(raw) != nil {
 		return nil, false
 	}
 	t := Text(c.String())
-	out, err := t.AppendJSON(nil)
+	out, err := t.appendJSON(nil)
 	return out, err == nil
 }
 
-func objectOnly(_ Revision, raw []byte) ([]byte, bool) { return nil, !rawjson.IsObject(raw) }
+func dropNonObject(_ Revision, raw []byte) ([]byte, bool) { return nil, !rawjson.IsObject(raw) }
 
-// objectSchemaOnly leaves out an output schema whose root is no object; those are legal from 2026-07-28 on.
-func objectSchemaOnly(_ Revision, raw []byte) ([]byte, bool) {
+// dropNonObjectSchema drops an output schema that does not describe an object. Such schemas are
+// legal from 2026-07-28 on.
+func dropNonObjectSchema(_ Revision, raw []byte) ([]byte, bool) {
 	return nil, string(rawjson.Lookup(raw, "type")) != `"object"`
 }
 
-// oneBlock keeps the text of several blocks as one, before several could stand in one message.
-func oneBlock(r Revision, raw []byte) ([]byte, bool) {
+// joinBlocks joins the blocks of a message into one text, because a message holds one block before
+// 2025-11-25.
+func joinBlocks(r Revision, raw []byte) ([]byte, bool) {
 	if r >= Revision20251125 || rawjson.IsObject(raw) {
 		return nil, false
 	}
@@ -161,7 +167,7 @@ func oneBlock(r Revision, raw []byte) ([]byte, bool) {
 	if len(blocks) == 1 {
 		it := rawjson.Array(raw)
 		it.Next()
-		out, _ := contentShape().apply(r, it.Value)
+		out, _ := contentShape().adaptValue(r, it.Value)
 		return out, true
 	}
 	texts := make([]string, len(blocks))
@@ -169,6 +175,6 @@ func oneBlock(r Revision, raw []byte) ([]byte, bool) {
 		texts[i] = b.String()
 	}
 	t := Text(strings.Join(texts, "\n"))
-	out, err := t.AppendJSON(nil)
+	out, err := t.appendJSON(nil)
 	return out, err == nil
 }

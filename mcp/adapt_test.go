@@ -26,8 +26,9 @@ const (
 	info = `{"name":"n","title":"T","version":"1","description":"d","websiteUrl":"https://x.test","icons":` + icons + `}`
 )
 
-// full holds a value of each result and of each request's or notification's params with everything in it that any
-// revision has; lost lists what a revision does without, and changed what it gets in another form.
+// full holds a value of each result and of each request's or notification's params with everything
+// in it that any revision has; lost lists what a revision does without, and changed what it gets in
+// another form.
 type adaptation struct {
 	method, full  string
 	lost, changed map[mcp.Revision]string
@@ -203,7 +204,7 @@ func messages(blocks string) string {
 	return strings.Join(out, ",")
 }
 
-// lostContent is what revisions before 2025-06-18 do without in the blocks that they know.
+// lostContent names the content that revisions before 2025-06-18 lack in the blocks that they know.
 func lostContent(format string, _ bool) string {
 	at := func(i int, name string) string { return fmt.Sprintf(format, i) + "." + name }
 	var lost []string
@@ -216,8 +217,8 @@ func lostContent(format string, _ bool) string {
 	return strings.Join(append(lost, at(3, "resource._meta"), at(4, "resource._meta"), at(5, "_meta")), " ")
 }
 
-// differences lists the paths that are in full and not in got, and those whose value is another. Their children are not
-// listed.
+// differences lists the paths that are in full and not in got, and those whose value is another.
+// Their children are not listed.
 func differences(path string, full, got any) (lost, changed []string) {
 	fullMembers, gotMembers := children(full), children(got)
 	if fullMembers == nil || gotMembers == nil || reflect.TypeOf(full) != reflect.TypeOf(got) {
@@ -268,7 +269,7 @@ func sorted(list string) string {
 	return strings.Join(fields, " ")
 }
 
-// adapts holds one adaptation against its table and returns what came of it.
+// adapts holds one adaptation against its table and returns the result.
 func adapts(t *testing.T, a adaptation, r mcp.Revision, adapt func(mcp.Revision, string, json.RawMessage) json.RawMessage) json.RawMessage {
 	full := []byte(a.full)
 	got := adapt(r, a.method, full)
@@ -324,7 +325,7 @@ func validator(t *testing.T, r mcp.Revision) *wire.Validator {
 func TestAdaptResult(t *testing.T) {
 	eachAdaptation(t, results, func(t *testing.T, a adaptation, r mcp.Revision) {
 		got := adapts(t, a, r, mcp.AdaptResult)
-		if clientAnswers(a.method) { // which are no results on the modern wire
+		if clientAnswers(a.method) { // modern peers do not send these as results
 			if err := validator(t, r).Definition(answers[a.method], got); err != nil {
 				t.Errorf("%v\n%s", err, got)
 			}
@@ -416,7 +417,7 @@ func TestAdaptTexts(t *testing.T) {
 		{r3, "sampling/createMessage", `{"content":{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"r"}]}}`, `{"content":{"type":"text","text":"[result of 1]"}}`},
 		{r4, "tools/list", `{"tools":[{"name":"a","outputSchema":true},{"name":"b","outputSchema":{}},{"name":"c","outputSchema":{"type":["object"]}},{"name":"d","outputSchema":{"type":"object"}}]}`,
 			`{"tools":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"d","outputSchema":{"type":"object"}}]}`},
-		// what is not as expected stays
+		// unexpected values stay
 		{r1, "tools/call", `{"content":"x"}`, `{"content":"x"}`}, {r1, "tools/call", `{"content":[1,null,"a"]}`, `{"content":[1,null,"a"]}`}, {r1, "tools/list", `{"tools":{}}`, `{"tools":{}}`},
 		{r1, "tools/list", `[]`, `[]`}, {r1, "tools/list", `null`, `null`}, {r1, "unheard/of", `{"title":1}`, `{"title":1}`},
 		{r1, "tools/call", `{"content":[{"type":"audio","data":5}]}`, `{"content":[{"type":"audio","data":5}]}`},

@@ -76,7 +76,8 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s, legacy: %s", c.arguments, got)
 		}
 	}
-	// A value that is mirrored correctly but does not fit the tool is refused in words for the model.
+	// A value that is mirrored correctly but does not fit the tool is refused in words for the
+	// model.
 	for arguments, header := range map[string]map[string][]string{
 		`{"region":7}`:              region("7"),
 		`{"region":7.0}`:            region("7"),

@@ -59,7 +59,8 @@ func TestLimiterForgets(t *testing.T) {
 	})
 }
 
-// TestRoundsAreNoCalls: what a call asks does not count as calls, but for a client that repeats a round.
+// TestRoundsAreNoCalls: what a call asks does not count as calls, but for a client that repeats a
+// round.
 func TestRoundsAreNoCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New("test", "1", &Options{Limit: Limit{PerSecond: 0.001, Burst: 1}})

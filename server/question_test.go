@@ -148,7 +148,8 @@ func TestMethodQuestion(t *testing.T) {
 	}
 }
 
-// TestAskSeveralOfAnOldClient asks for a choice of several, and for fields with defaults, where the protocol has neither.
+// TestAskSeveralOfAnOldClient asks for a choice of several, and for fields with defaults, where the
+// protocol has neither.
 func TestAskSeveralOfAnOldClient(t *testing.T) {
 	type form struct {
 		Colors []string `json:"colors" enum:"red,green,blue" minItems:"2"`

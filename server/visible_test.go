@@ -58,7 +58,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// TestHiddenTemplateGivesWay reads through the next template that matches, as if the hidden one did not exist.
+// TestHiddenTemplateGivesWay reads through the next template that matches, as if the hidden one did
+// not exist.
 func TestHiddenTemplateGivesWay(t *testing.T) {
 	s := newServer(server.Options{Visible: func(_ context.Context, p mcp.Principal, item server.Item) bool {
 		return p.ID == "admin" || item.Name != "x://a/{id}"
