@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -154,7 +155,7 @@ func (c *call) lookupAnswer(q Question, digest string) error {
 	if !ok || given.Digest != "" && given.Digest != digest {
 		return errAskAgain
 	}
-	raw := mcp.AdaptAnswer(c.req.Revision, q.request, given.Raw)
+	raw := mcpwire.AdaptAnswer(c.req.Revision, q.request, given.Raw)
 	err := q.readAnswer(raw)
 	if errors.Is(err, errAskAgain) {
 		delete(a.answers, q.key)

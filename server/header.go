@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
@@ -28,7 +29,7 @@ func NewHeaders(input json.RawMessage) (Headers, error) {
 
 func newHeaders(declared []schema.Header) (all Headers) {
 	for _, h := range declared {
-		all = append(all, header{h, mcp.CanonicalField(mcp.HeaderParamPrefix + h.Name)})
+		all = append(all, header{h, mcpwire.CanonicalField(mcpwire.HeaderParamPrefix + h.Name)})
 	}
 	return all
 }
@@ -57,14 +58,14 @@ func (h *header) compareValues(values []string, arguments json.RawMessage) strin
 	case body == nil:
 		return "is present, but the arguments have no such value"
 	case len(values) == 0:
-		if _, mirrored := mcp.HeaderArgument(body); mirrored {
+		if _, mirrored := mcpwire.HeaderArgument(body); mirrored {
 			return "is missing"
 		}
 		return "" // the validation of the arguments refuses it, with a message for the model
 	case len(values) > 1:
 		return "occurs more than once"
 	}
-	value, ok := mcp.DecodeHeaderValue(values[0])
+	value, ok := mcpwire.DecodeHeaderValue(values[0])
 	if !ok {
 		return "is malformed"
 	}

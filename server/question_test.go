@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -168,7 +169,7 @@ func TestAskSeveralOfAnOldClient(t *testing.T) {
 		req := request(mcp.MethodCallTool, `{"name":"t"}`)
 		req.Revision = revision
 		a := &asker{t: t, h: s, req: req, answer: func(_ string, q mcp.InputRequest) string {
-			seen := string(mcp.AdaptParams(revision, q.Method, q.Params))
+			seen := string(mcpwire.AdaptParams(revision, q.Method, q.Params))
 			if several := strings.Contains(seen, `"array"`); several == (revision == mcp.Revision20250618) {
 				t.Errorf("%s: %s", revision, seen)
 			}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -146,7 +147,7 @@ func (c *call) response(res *mcp.Result, err error) (frame []byte, refused *mcp.
 
 // Notify implements [mcp.Peer].
 func (c *call) Notify(_ context.Context, n mcp.Notification) error {
-	params := mcp.AdaptParams(c.req.Revision, n.Method, n.Params)
+	params := mcpwire.AdaptParams(c.req.Revision, n.Method, n.Params)
 	return c.emit(func(dst []byte) []byte {
 		if n.Method == mcp.NotificationProgress && !c.req.Revision.Modern() && !c.rises(params) {
 			return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -56,7 +57,7 @@ func (l *legacyCaller) revision() mcp.Revision { return l.version }
 func (l *legacyCaller) overhead() int { return envelopeSize }
 
 func (l *legacyCaller) appendParams(dst []byte, req *mcp.Request, x *exchange) []byte {
-	params := mcp.AdaptParams(l.version, req.Method, req.Params)
+	params := mcpwire.AdaptParams(l.version, req.Method, req.Params)
 	own := rawjson.Lookup(params, "_meta")
 	if !x.steps && own == nil {
 		return append(dst, orEmpty(params)...)

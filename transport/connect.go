@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -290,7 +291,7 @@ func (c *caller) startInitialize(revision mcp.Revision) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	params = mcp.AdaptParams(revision, mcp.MethodInitialize, params)
+	params = mcpwire.AdaptParams(revision, mcp.MethodInitialize, params)
 	return c.start(&mcp.Request{Method: mcp.MethodInitialize, Params: params}, plain{})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime/debug"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -101,7 +102,7 @@ func (c *caller) answer(ctx context.Context, speak dialect, msg jsonrpc.Message)
 	if err == nil && res != nil {
 		var raw []byte
 		if raw, err = rawBody(nil, res); err == nil {
-			return jsonrpc.AppendResult(nil, msg.ID, mcp.AdaptResult(speak.revision(), msg.Method, raw))
+			return jsonrpc.AppendResult(nil, msg.ID, mcpwire.AdaptResult(speak.revision(), msg.Method, raw))
 		}
 	}
 	var protocol *mcp.Error

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -62,7 +63,7 @@ func (e *edge) handshake(params []byte) (st SessionState, refused *mcp.Error) {
 		return st, refused
 	}
 	// What a revision does not have, its clients cannot declare.
-	known := mcp.AdaptParams(revision, mcp.MethodInitialize, params)
+	known := mcpwire.AdaptParams(revision, mcp.MethodInitialize, params)
 	return SessionState{revision, rawjson.Lookup(known, "capabilities"), p.ClientInfo}, nil
 }
 
@@ -155,7 +156,7 @@ func (o opening) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 	if instructions := rawjson.Lookup(raw, "instructions"); instructions != nil {
 		out = append(append(out, `,"instructions":`...), instructions...)
 	}
-	out = mcp.AdaptResult(o.Revision, mcp.MethodInitialize, append(out, '}'))
+	out = mcpwire.AdaptResult(o.Revision, mcp.MethodInitialize, append(out, '}'))
 	return jsonrpc.AppendResult(dst, c.id, out), nil
 }
 
@@ -227,7 +228,7 @@ func (ss *session) ask(ctx context.Context, c *call, q mcp.InputRequest) (mcp.Ob
 		if msg.Error != nil {
 			return nil, &askError{fmt.Sprintf("the client refused %s: %s", q.Method, msg.Error.Message)}
 		}
-		return mcp.AdaptAnswer(ss.Revision, q, msg.Result), nil
+		return mcpwire.AdaptAnswer(ss.Revision, q, msg.Result), nil
 	case <-ctx.Done():
 		ss.withdraw(c, id, "the request that asked is over")
 		return nil, context.Cause(ctx)
@@ -270,7 +271,7 @@ func (ss *session) questionParams(id jsonrpc.ID, q mcp.InputRequest) mcp.Object 
 		name := "elicitation-" + strings.Trim(id.String(), `"`)
 		params = rawjson.Set(params, "elicitationId", strconv.AppendQuote(nil, name))
 	}
-	return mcp.AdaptParams(ss.Revision, q.Method, params)
+	return mcpwire.AdaptParams(ss.Revision, q.Method, params)
 }
 
 func (ss *session) forget(id jsonrpc.ID) {

@@ -29,6 +29,7 @@ var layers = [][]string{
 	{"transport/overhttp"},
 	{"transport"},
 	{"schema"},
+	{"internal/mcpwire"},
 	{"mcp"},
 	{"jsonrpc"},
 	{"internal"},

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
-	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
@@ -31,7 +31,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ss.idle.use()
-	r.Header[mcp.HeaderSessionID] = []string{ss.id} // where later revisions say it, for handlers that tell clients apart
+	r.Header[mcpwire.HeaderSessionID] = []string{ss.id} // where later revisions say it, for handlers that tell clients apart
 	if !ss.deliver(r.Context(), message{frame, r.Header}) {
 		s.refuseUnknown(w)
 		return

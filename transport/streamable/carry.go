@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -206,20 +207,20 @@ func one(value string) []string {
 // metadata sets the fields that mirror the message, or name the session (basic/transports: request metadata).
 func (c *carrier) metadata(h http.Header, m *transport.Outbound) {
 	if m.Revision != "" {
-		h[mcp.HeaderProtocolVersion] = one(string(m.Revision))
+		h[mcpwire.HeaderProtocolVersion] = one(string(m.Revision))
 	}
 	if !m.Revision.Modern() {
 		if id := c.sessionID(); id != "" && m.Method != mcp.MethodInitialize {
-			h[mcp.HeaderSessionID] = []string{id}
+			h[mcpwire.HeaderSessionID] = []string{id}
 		}
 		return
 	}
 	if m.Method != "" {
-		h[mcp.HeaderMethod] = one(m.Method)
+		h[mcpwire.HeaderMethod] = one(m.Method)
 	}
 	if field := c.names.vocabulary.NameField(m.Method); field != "" {
 		if name, ok := rawjson.String(rawjson.Lookup(m.Params, field)); ok {
-			h[mcp.HeaderName] = []string{mcp.EncodeHeaderValue(name)}
+			h[mcpwire.HeaderName] = []string{mcpwire.EncodeHeaderValue(name)}
 		}
 	}
 	if m.Method == mcp.MethodCallTool {
@@ -235,9 +236,9 @@ func (c *carrier) sessionID() string {
 
 // check looks at what an answer says of the session.
 func (c *carrier) check(m *transport.Outbound, r *http.Request, resp *http.Response) error {
-	switch sent := r.Header[mcp.HeaderSessionID]; {
+	switch sent := r.Header[mcpwire.HeaderSessionID]; {
 	case m.Method == mcp.MethodInitialize && resp.StatusCode < 300:
-		id := resp.Header.Get(mcp.HeaderSessionID)
+		id := resp.Header.Get(mcpwire.HeaderSessionID)
 		for _, b := range []byte(id) {
 			if b < 0x21 || b > 0x7e {
 				return errors.New("the server's session id holds more than visible ASCII characters")
@@ -305,7 +306,7 @@ func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back trans
 		limit = c.max
 	}
 	failed, body := overhttp.ReadHTTPError(resp, limit)
-	if sent := resp.Request.Header[mcp.HeaderSessionID]; len(sent) > 0 && deniesSession(failed) {
+	if sent := resp.Request.Header[mcpwire.HeaderSessionID]; len(sent) > 0 && deniesSession(failed) {
 		c.lost(sent[0])
 		return ErrSessionLost
 	}
@@ -392,7 +393,7 @@ func (c *carrier) Close() error {
 	if err != nil {
 		return err
 	}
-	r.Header[mcp.HeaderSessionID] = []string{id}
+	r.Header[mcpwire.HeaderSessionID] = []string{id}
 	if resp, err := c.do(r); err == nil { // a server that is gone has ended it
 		resp.Body.Close()
 	}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
-	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
@@ -25,7 +25,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	if ss == nil {
 		return
 	}
-	last := r.Header.Get(mcp.HeaderLastEventID)
+	last := r.Header.Get(mcpwire.HeaderLastEventID)
 	if last == "" {
 		ss.standing().attach(w, r, "", "")
 		return

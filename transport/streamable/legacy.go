@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -60,7 +61,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 			return
 		}
 	}
-	w.Header()[mcp.HeaderSessionID] = []string{id}
+	w.Header()[mcpwire.HeaderSessionID] = []string{id}
 	s.respond(w, http.StatusOK, answer.Frame)
 }
 
@@ -71,7 +72,7 @@ func (discard) Write([]byte) error { return nil }
 
 // session returns the session that a request belongs to. Where it is nil, the request has been answered.
 func (s *Server) session(w http.ResponseWriter, r *http.Request) *session {
-	ids, version := r.Header[mcp.HeaderSessionID], r.Header.Get(mcp.HeaderProtocolVersion)
+	ids, version := r.Header[mcpwire.HeaderSessionID], r.Header.Get(mcpwire.HeaderProtocolVersion)
 	switch {
 	case len(ids) != 1 || ids[0] == "":
 		overhttp.Refuse(w, http.StatusBadRequest, "the request needs one Mcp-Session-Id, which initialize is answered with, or the "+
@@ -141,7 +142,7 @@ func (s *Server) legacyBatch(w http.ResponseWriter, r *http.Request, frame []byt
 		refuseBusy(w, "the server is shutting down", retryShutdown)
 		return
 	}
-	if s.opts.NoLegacy || len(r.Header[mcp.HeaderSessionID]) == 0 {
+	if s.opts.NoLegacy || len(r.Header[mcpwire.HeaderSessionID]) == 0 {
 		s.opts.Tap.Show(transport.Stray, frame, r.Header)
 		s.refuse(w, jsonrpc.ID{}, refused)
 		return

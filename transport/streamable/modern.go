@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -75,13 +76,13 @@ func (n nameFields) check(h http.Header, msg *jsonrpc.Message, spoken []mcp.Revi
 	if !known {
 		return nil // the edge says what is missing
 	}
-	if e := match(h, mcp.HeaderProtocolVersion, version, false); e != nil {
+	if e := match(h, mcpwire.HeaderProtocolVersion, version, false); e != nil {
 		return e
 	}
 	if !mcp.Revision(version).Modern() {
 		return nil // the edge says what is spoken
 	}
-	if e := match(h, mcp.HeaderMethod, msg.Method, false); e != nil {
+	if e := match(h, mcpwire.HeaderMethod, msg.Method, false); e != nil {
 		return e
 	}
 	field := n.vocabulary.NameField(msg.Method)
@@ -90,12 +91,12 @@ func (n nameFields) check(h http.Header, msg *jsonrpc.Message, spoken []mcp.Revi
 	}
 	name, there := rawjson.String(rawjson.Lookup(msg.Params, field))
 	if !there {
-		if len(h[mcp.HeaderName]) > 0 {
-			return mismatch("%s is present, but params.%s is not", mcp.HeaderName, field)
+		if len(h[mcpwire.HeaderName]) > 0 {
+			return mismatch("%s is present, but params.%s is not", mcpwire.HeaderName, field)
 		}
 		return nil // the handler says what is missing
 	}
-	return match(h, mcp.HeaderName, name, true)
+	return match(h, mcpwire.HeaderName, name, true)
 }
 
 // match compares the one value of a field with that of the body.
@@ -109,7 +110,7 @@ func match(h http.Header, field, body string, encoded bool) *mcp.Error {
 	}
 	value, ok := values[0], true
 	if encoded {
-		value, ok = mcp.DecodeHeaderValue(value)
+		value, ok = mcpwire.DecodeHeaderValue(value)
 	}
 	switch {
 	case !ok:

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
-	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 )
 
@@ -99,7 +99,7 @@ func (b *paramBook) fields(h http.Header, params json.RawMessage) {
 	arguments := rawjson.Lookup(params, "arguments")
 	for _, header := range headers {
 		if value, ok := mirrored(header, arguments); ok {
-			h.Set(mcp.HeaderParamPrefix+header.Name, mcp.EncodeHeaderValue(value))
+			h.Set(mcpwire.HeaderParamPrefix+header.Name, mcpwire.EncodeHeaderValue(value))
 		}
 	}
 }
@@ -112,5 +112,5 @@ func mirrored(header schema.Header, arguments []byte) (string, bool) {
 			return "", false
 		}
 	}
-	return mcp.HeaderArgument(raw)
+	return mcpwire.HeaderArgument(raw)
 }

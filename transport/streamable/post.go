@@ -3,6 +3,7 @@ package streamable
 import (
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -58,7 +59,7 @@ func (s *Server) modern(r *http.Request, params []byte) bool {
 	if s.opts.NoLegacy {
 		return true
 	}
-	session := r.Header.Get(mcp.HeaderSessionID) != ""
+	session := r.Header.Get(mcpwire.HeaderSessionID) != ""
 	if raw := rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcp.MetaProtocolVersion); raw != nil {
 		said, _ := rawjson.String(raw)
 		return !legacy(said) || !session
@@ -66,13 +67,13 @@ func (s *Server) modern(r *http.Request, params []byte) bool {
 	if s.modernVersion(r) {
 		return true
 	}
-	said := r.Header.Get(mcp.HeaderProtocolVersion)
+	said := r.Header.Get(mcpwire.HeaderProtocolVersion)
 	return said != "" && !legacy(said) && !session
 }
 
 // modernVersion reports whether the header names a revision that has no sessions.
 func (s *Server) modernVersion(r *http.Request) bool {
-	return mcp.Revision(r.Header.Get(mcp.HeaderProtocolVersion)).Modern()
+	return mcp.Revision(r.Header.Get(mcpwire.HeaderProtocolVersion)).Modern()
 }
 
 func legacy(version string) bool {

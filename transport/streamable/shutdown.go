@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
@@ -74,7 +75,7 @@ func (s *Server) cancelCalls() {
 
 // late answers what comes during a shutdown. What a call in flight waits for is still taken.
 func (s *Server) late(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodPost && r.Header.Get(mcp.HeaderSessionID) != "" && !s.modernVersion(r) {
+	if r.Method == http.MethodPost && r.Header.Get(mcpwire.HeaderSessionID) != "" && !s.modernVersion(r) {
 		out := s.read(w, r)
 		if out == nil {
 			return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
@@ -170,13 +171,13 @@ func (c *carrier) get(ctx context.Context, last string, revision mcp.Revision) (
 		return nil, err
 	}
 	if last != "" {
-		r.Header[mcp.HeaderLastEventID] = []string{last}
+		r.Header[mcpwire.HeaderLastEventID] = []string{last}
 	}
 	resp, err := c.do(r)
 	if err != nil {
 		return nil, c.failed(ctx, err)
 	}
-	if sent := r.Header[mcp.HeaderSessionID]; resp.StatusCode == http.StatusNotFound && last != "" && len(sent) > 0 {
+	if sent := r.Header[mcpwire.HeaderSessionID]; resp.StatusCode == http.StatusNotFound && last != "" && len(sent) > 0 {
 		resp.Body.Close()
 		c.lost(sent[0])
 		return nil, ErrSessionLost

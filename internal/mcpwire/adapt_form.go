@@ -1,10 +1,11 @@
-package mcp
+package mcpwire
 
 import (
 	"encoding/json"
 	"slices"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // The forms of 2025-06-18 have one kind of choice (enum with enumNames), no multiple choice, and
@@ -17,9 +18,9 @@ import (
 // and [AdaptAnswer] converts the answer back to the requested form.
 
 // adaptForm rewrites a form's schema for 2025-06-18.
-func adaptForm(r Revision, raw []byte) ([]byte, bool) {
+func adaptForm(r mcp.Revision, raw []byte) ([]byte, bool) {
 	properties := rawjson.Lookup(raw, "properties")
-	if r >= Revision20251125 || !rawjson.IsObject(properties) {
+	if r >= mcp.Revision20251125 || !rawjson.IsObject(properties) {
 		return nil, false
 	}
 	b := rewriter{raw: properties, open: '{', close: '}'}
@@ -52,12 +53,12 @@ func requiredWithout(form []byte, free []string) []byte {
 	if len(required) == 0 {
 		return nil
 	}
-	raw, _ := Encode(required) // cannot fail: a slice of strings
+	raw, _ := mcp.Encode(required) // cannot fail: a slice of strings
 	return raw
 }
 
 func requiredNames(form []byte) (names []string) {
-	if Decode(rawjson.Lookup(form, "required"), &names) != nil {
+	if mcp.Decode(rawjson.Lookup(form, "required"), &names) != nil {
 		return nil
 	}
 	return names
@@ -85,11 +86,11 @@ func parseFormField(name, raw []byte) formField {
 	}
 	items := rawjson.Lookup(raw, "items")
 	var values []string
-	if enum := rawjson.Lookup(items, "enum"); enum != nil && Decode(enum, &values) == nil {
+	if enum := rawjson.Lookup(items, "enum"); enum != nil && mcp.Decode(enum, &values) == nil {
 		for _, v := range values {
 			f.choices = append(f.choices, choice{v, v})
 		}
-	} else if titled := rawjson.Lookup(items, "anyOf"); titled != nil && Decode(titled, &f.choices) != nil {
+	} else if titled := rawjson.Lookup(items, "anyOf"); titled != nil && mcp.Decode(titled, &f.choices) != nil {
 		f.choices = nil
 	}
 	return f
@@ -113,14 +114,14 @@ func (f formField) booleanProperty(c choice) []byte {
 		out = append(append(out, `,"description":`...), description...)
 	}
 	var chosen []string
-	if f.value != nil && Decode(f.value, &chosen) == nil && slices.Contains(chosen, c.Const) {
+	if f.value != nil && mcp.Decode(f.value, &chosen) == nil && slices.Contains(chosen, c.Const) {
 		out = append(out, `,"default":true`...)
 	}
 	return append(out, '}')
 }
 
 // adaptProperty rewrites a field that remains a single field.
-func (f formField) adaptProperty(_ Revision, raw []byte) ([]byte, bool) {
+func (f formField) adaptProperty(_ mcp.Revision, raw []byte) ([]byte, bool) {
 	out := raw
 	if f.typ == "array" { // an array without choices, which no revision allows
 		out = rawjson.Set(out, "type", []byte(`"string"`))
@@ -156,23 +157,23 @@ func (f formField) describeDefault() []byte {
 // adaptChoice converts titled choices into enum and enumNames.
 func adaptChoice(property, titled []byte) []byte {
 	var choices []choice
-	if Decode(titled, &choices) != nil {
+	if mcp.Decode(titled, &choices) != nil {
 		return property
 	}
 	values, titles := make([]string, len(choices)), make([]string, len(choices))
 	for i, c := range choices {
 		values[i], titles[i] = c.Const, c.Title
 	}
-	enum, _ := Encode(values) // cannot fail: slices of strings
-	names, _ := Encode(titles)
+	enum, _ := mcp.Encode(values) // cannot fail: slices of strings
+	names, _ := mcp.Encode(titles)
 	return rawjson.Set(rawjson.Set(rawjson.Set(property, "oneOf", nil), "enum", enum), "enumNames", names)
 }
 
 // AdaptAnswer converts a client's answer to an input request into the form of the latest revision,
 // if [AdaptParams] had adapted the request for revision r. It returns raw itself if nothing
 // changes. Adapting an answer twice is harmless.
-func AdaptAnswer(r Revision, asked InputRequest, raw json.RawMessage) json.RawMessage {
-	if r >= Revision20251125 || asked.Method != MethodElicit || !rawjson.Is(rawjson.Lookup(raw, "action"), string(ElicitAccept)) {
+func AdaptAnswer(r mcp.Revision, asked mcp.InputRequest, raw json.RawMessage) json.RawMessage {
+	if r >= mcp.Revision20251125 || asked.Method != mcp.MethodElicit || !rawjson.Is(rawjson.Lookup(raw, "action"), string(mcp.ElicitAccept)) {
 		return raw
 	}
 	form := rawjson.Lookup(asked.Params, "requestedSchema")
@@ -222,6 +223,6 @@ func (f formField) collectChoices(content []byte, required bool) []byte {
 	if len(chosen) == 0 && !required {
 		return content
 	}
-	list, _ := Encode(chosen) // cannot fail: a slice of strings
+	list, _ := mcp.Encode(chosen) // cannot fail: a slice of strings
 	return rawjson.Set(content, f.name, list)
 }

@@ -1,4 +1,4 @@
-package mcp_test
+package mcpwire_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest/wire"
@@ -324,7 +325,7 @@ func validator(t *testing.T, r mcp.Revision) *wire.Validator {
 
 func TestAdaptResult(t *testing.T) {
 	eachAdaptation(t, results, func(t *testing.T, a adaptation, r mcp.Revision) {
-		got := adapts(t, a, r, mcp.AdaptResult)
+		got := adapts(t, a, r, mcpwire.AdaptResult)
 		if clientAnswers(a.method) { // modern peers do not send these as results
 			if err := validator(t, r).Definition(answers[a.method], got); err != nil {
 				t.Errorf("%v\n%s", err, got)
@@ -354,7 +355,7 @@ func clientAnswers(method string) bool { return answers[method] != "" }
 
 func TestAdaptParams(t *testing.T) {
 	eachAdaptation(t, params, func(t *testing.T, a adaptation, r mcp.Revision) {
-		got := adapts(t, a, r, mcp.AdaptParams)
+		got := adapts(t, a, r, mcpwire.AdaptParams)
 		from, id := wire.Client, `"id":1,`
 		switch {
 		case strings.HasPrefix(a.method, "notifications/"):
@@ -381,7 +382,7 @@ func TestAdaptParams(t *testing.T) {
 
 func TestAdaptURLElicitation(t *testing.T) {
 	full := `{"mode":"url","message":"m","url":"https://x.test","elicitationId":"e"}`
-	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":` + string(mcp.AdaptParams(r4, mcp.MethodElicit, []byte(full))) + `}`)
+	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":` + string(mcpwire.AdaptParams(r4, mcp.MethodElicit, []byte(full))) + `}`)
 	if err := validator(t, r4).Message(frame, wire.Server); err != nil {
 		t.Error(err)
 	}
@@ -391,7 +392,7 @@ func TestAdaptURLElicitation(t *testing.T) {
 func TestAdaptKeepsTheOrderOfMembers(t *testing.T) {
 	full := []byte(`{"message":"m","requestedSchema":{"type":"object","properties":{"z":{"title":"Z","type":"string","default":"x"},"a":{"type":"array","items":{"type":"string","enum":["q"]},"title":"A"},"m":{"type":"string"}}}}`)
 	want := `{"message":"m","requestedSchema":{"type":"object","properties":{"z":{"title":"Z","type":"string","description":"(default: x)"},"a.q":{"type":"boolean","title":"A: q"},"m":{"type":"string"}}}}`
-	if got := mcp.AdaptParams(r3, mcp.MethodElicit, full); string(got) != want {
+	if got := mcpwire.AdaptParams(r3, mcp.MethodElicit, full); string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -422,11 +423,11 @@ func TestAdaptTexts(t *testing.T) {
 		{r1, "tools/list", `[]`, `[]`}, {r1, "tools/list", `null`, `null`}, {r1, "unheard/of", `{"title":1}`, `{"title":1}`},
 		{r1, "tools/call", `{"content":[{"type":"audio","data":5}]}`, `{"content":[{"type":"audio","data":5}]}`},
 	} {
-		if got := mcp.AdaptResult(tt.r, tt.method, []byte(tt.in)); string(got) != tt.out {
+		if got := mcpwire.AdaptResult(tt.r, tt.method, []byte(tt.in)); string(got) != tt.out {
 			t.Errorf("%s %s %s\ngot  %s\nwant %s", tt.r, tt.method, tt.in, got, tt.out)
 		}
 	}
-	if got := mcp.AdaptParams(r1, mcp.MethodComplete, nil); got != nil {
+	if got := mcpwire.AdaptParams(r1, mcp.MethodComplete, nil); got != nil {
 		t.Errorf("no params become %s", got)
 	}
 }
@@ -440,7 +441,7 @@ func TestAdaptAllocations(t *testing.T) {
 		for _, r := range every {
 			full := []byte(raw)
 			if n := testing.AllocsPerRun(50, func() {
-				if got := mcp.AdaptResult(r, method, full); &got[0] != &full[0] {
+				if got := mcpwire.AdaptResult(r, method, full); &got[0] != &full[0] {
 					t.Fatal("changed")
 				}
 			}); n != 0 {

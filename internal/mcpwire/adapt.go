@@ -1,9 +1,10 @@
-package mcp
+package mcpwire
 
 import (
 	"encoding/json"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // This file adapts messages to older revisions: members that a revision lacks are left out, and
@@ -12,18 +13,18 @@ import (
 
 // AdaptResult returns the result of a method in the form of revision r. It returns raw itself if
 // nothing changes.
-func AdaptResult(r Revision, method string, raw json.RawMessage) json.RawMessage {
+func AdaptResult(r mcp.Revision, method string, raw json.RawMessage) json.RawMessage {
 	return adaptMessage(resultRules, r, method, raw)
 }
 
 // AdaptParams returns the params of a request or notification in the form of revision r. It returns
 // raw itself if nothing changes.
-func AdaptParams(r Revision, method string, raw json.RawMessage) json.RawMessage {
+func AdaptParams(r mcp.Revision, method string, raw json.RawMessage) json.RawMessage {
 	return adaptMessage(paramRules, r, method, raw)
 }
 
-func adaptMessage(rules func() map[string]shapeRule, r Revision, method string, raw json.RawMessage) json.RawMessage {
-	if r >= LatestRevision {
+func adaptMessage(rules func() map[string]shapeRule, r mcp.Revision, method string, raw json.RawMessage) json.RawMessage {
+	if r >= mcp.LatestRevision {
 		return raw
 	}
 	s, ok := rules()[method]
@@ -38,16 +39,16 @@ func adaptMessage(rules func() map[string]shapeRule, r Revision, method string, 
 type shapeRule struct {
 	// since maps a member to the first revision that has it. Earlier revisions do not get the
 	// member.
-	since map[string]Revision
+	since map[string]mcp.Revision
 	// members and elements are the rules for an object's members and an array's elements.
 	members  map[string]shapeRule
 	elements *shapeRule
 	// convert replaces the value; a nil result drops it. ok is false if the value stays.
-	convert func(r Revision, raw []byte) (out []byte, ok bool)
+	convert func(r mcp.Revision, raw []byte) (out []byte, ok bool)
 }
 
 // adaptValue returns the adapted value and whether it differs; nil means that it is dropped.
-func (s shapeRule) adaptValue(r Revision, raw []byte) (out []byte, changed bool) {
+func (s shapeRule) adaptValue(r mcp.Revision, raw []byte) (out []byte, changed bool) {
 	if s.convert != nil {
 		if out, ok := s.convert(r, raw); ok {
 			return out, true
@@ -64,7 +65,7 @@ func (s shapeRule) adaptValue(r Revision, raw []byte) (out []byte, changed bool)
 	return raw, false
 }
 
-func (s shapeRule) adaptObject(r Revision, raw []byte) ([]byte, bool) {
+func (s shapeRule) adaptObject(r mcp.Revision, raw []byte) ([]byte, bool) {
 	b := rewriter{raw: raw, open: '{', close: '}'}
 	for it := rawjson.Object(raw); it.Next(); {
 		if since, ok := s.since[string(it.Key)]; ok && r < since {
@@ -81,7 +82,7 @@ func (s shapeRule) adaptObject(r Revision, raw []byte) ([]byte, bool) {
 	return b.finishCopy()
 }
 
-func (s shapeRule) adaptArray(r Revision, raw []byte) ([]byte, bool) {
+func (s shapeRule) adaptArray(r mcp.Revision, raw []byte) ([]byte, bool) {
 	b := rewriter{raw: raw, open: '[', close: ']'}
 	for it := rawjson.Array(raw); it.Next(); {
 		b.adaptMember(it, r, *s.elements)
@@ -122,7 +123,7 @@ func (b *rewriter) startCopy() {
 	}
 }
 
-func (b *rewriter) adaptMember(it rawjson.Iterator, r Revision, s shapeRule) {
+func (b *rewriter) adaptMember(it rawjson.Iterator, r mcp.Revision, s shapeRule) {
 	value, changed := s.adaptValue(r, it.Value)
 	if !changed {
 		b.keepMember(it)
