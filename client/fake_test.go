@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	for deadline := time.Now().Add(5 * time.Second); code == 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); code == 0; time.Sleep(10 * time.Millisecond) {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		_, others, _ := strings.Cut(string(stacks), "\n\n")
