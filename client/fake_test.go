@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// handlers is a server: a function for each method. server/discover is answered if it has none.
+// handlers is a server: a function for each method. Without a handler for server/discover it gives
+// a default answer.
 type handlers map[string]func(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
 
 func (h handlers) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {

@@ -34,8 +34,8 @@ type Options struct {
 	// Notifications take notifications that belong neither to a call nor to a watch
 	// ([OnNotification]).
 	Notifications []NotificationHandler
-	// OnLog takes log messages that belong to no call, and those of calls without an OnLog of their
-	// own.
+	// OnLog handles the log messages that belong to no call, and the messages of calls without an
+	// OnLog of their own.
 	OnLog func(mcp.LoggingMessageParams)
 	// LogLevel is the least severe level that the server is asked for. The default is info if OnLog
 	// is set, else none.

@@ -98,7 +98,7 @@ func TestProgressTokens(t *testing.T) {
 	}
 }
 
-// Start is the limit for commands, Connect for what is only connected to.
+// Start is the limit for commands, Connect for all other targets.
 func TestStartLimit(t *testing.T) {
 	silent := func(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
 		<-ctx.Done()

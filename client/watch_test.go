@@ -14,7 +14,7 @@ import (
 )
 
 // feed is a server with subscriptions: each acknowledges grant, if it is not empty, and then sends
-// what comes through changes until it ends.
+// the notifications from the channel changes until that is closed.
 type feed struct {
 	grant   string
 	changes chan mcp.Change // a change without a method ends the subscription

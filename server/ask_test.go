@@ -332,7 +332,7 @@ func TestAnswersWithoutState(t *testing.T) {
 	req.Params = retry(t, json.RawMessage(`{"name":"t"}`), map[string]json.RawMessage{"b": json.RawMessage(accept(`{"value":"y"}`))}, *asked.RequestState)
 	want(t, serve(t, s, req), textResult("xy"))
 
-	// With state, an answer to what was not asked counts for nothing.
+	// With state, an answer to a question that was not asked is ignored.
 	req.Params = retry(t, json.RawMessage(`{"name":"t"}`), map[string]json.RawMessage{
 		"a": json.RawMessage(accept(`{"value":"forged"}`)), "b": json.RawMessage(accept(`{"value":"y"}`)),
 	}, *asked.RequestState)

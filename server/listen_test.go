@@ -132,8 +132,8 @@ func TestListenBurst(t *testing.T) {
 	})
 }
 
-// TestSlowPeer holds up neither the one that makes changes nor another that listens, and costs
-// bounded memory.
+// TestSlowPeer checks that a slow peer delays neither the source of changes nor another listener,
+// and costs bounded memory.
 func TestSlowPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offering()
