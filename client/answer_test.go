@@ -76,7 +76,7 @@ func TestOnRequestRefuses(t *testing.T) {
 	}
 }
 
-// asked is what a server over a wire of the revision gets for its question.
+// asked returns the answer that a server over a wire of the revision gets for its question.
 func asked(t *testing.T, revision mcp.Revision, method, params string) (string, error) {
 	var answer string
 	h := asking{

@@ -45,7 +45,7 @@ func TestChangeQueueOrder(t *testing.T) {
 	}
 }
 
-// A change at a time takes no memory, whoever waits is woken by it, and by the end.
+// A change at a time takes no memory, and it wakes the reader, as the end does.
 func TestChangeQueueAllocations(t *testing.T) {
 	q := newChangeQueue()
 	change := Change{Method: mcp.NotificationToolsChanged}

@@ -15,8 +15,8 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// asker asks one form question and returns the answer as text, in either era: the edge turns its result into a live
-// question for legacy clients.
+// asker asks one form question and returns the answer as text, in either era: the edge turns its
+// result into a live question for legacy clients.
 func asker(params string) handlers {
 	return tools(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
 		if answers := param(req, "inputResponses"); answers != "" {

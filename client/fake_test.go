@@ -20,7 +20,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// TestMain looks for goroutines that outlive their client. As a child that is to be silent it is a server that says nothing.
+// TestMain looks for goroutines that outlive their client. As a child that is to be silent it is a
+// server that says nothing.
 func TestMain(m *testing.M) {
 	if os.Getenv("DOWEL_TEST_SILENT") != "" {
 		fmt.Fprintln(os.Stderr, "a silent server")
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	for deadline := time.Now().Add(5 * time.Second); code == 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); code == 0; time.Sleep(10 * time.Millisecond) {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		_, others, _ := strings.Cut(string(stacks), "\n\n")
@@ -43,7 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// handlers is a server: a function for each method. server/discover is answered if it has none.
+// handlers is a server: a function for each method. Without a handler for server/discover it gives
+// a default answer.
 type handlers map[string]func(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
 
 func (h handlers) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -67,8 +69,8 @@ func returns(s string) func(context.Context, *mcp.Request) (*mcp.Result, error) 
 	return func(context.Context, *mcp.Request) (*mcp.Result, error) { return raw(s), nil }
 }
 
-// connect dials h through the memory transport and closes the client when the test ends. Only what the client sends is
-// checked: the handlers of these tests leave out what they do not need.
+// connect dials h through the memory transport and closes the client when the test ends. Only what
+// the client sends is checked: the handlers of these tests leave out what they do not need.
 func connect(t testing.TB, h mcp.Handler, opts ...client.Options) *client.Client {
 	t.Helper()
 	var o client.Options
@@ -96,8 +98,8 @@ func eras(t *testing.T, f func(t *testing.T, revision mcp.Revision)) {
 // param returns a raw member of a request's params.
 func param(req *mcp.Request, name string) string { return string(rawjson.Lookup(req.Params, name)) }
 
-// line is a dialer whose connections can be cut. Without a handler's say nothing goes over a wire: the transport calls
-// it.
+// line is a dialer whose connections can be cut. Without a handler's say nothing goes over a wire:
+// the transport calls it.
 type line struct {
 	name    string
 	handler mcp.Handler

@@ -12,7 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// pages is a tools/list with the given pages by cursor; `""` is the first, for which no cursor is sent.
+// pages is a tools/list with the given pages by cursor; `""` is the first, for which no cursor is
+// sent.
 type pages struct {
 	byCursor map[string]string
 	ttl      time.Duration

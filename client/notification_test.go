@@ -21,7 +21,7 @@ func TestNotificationsOfNoCall(t *testing.T) {
 			OnLog:  func(p mcp.LoggingMessageParams) { got = append(got, "log "+string(p.Data)) },
 			Notifications: []client.NotificationHandler{
 				client.OnNotification(mcp.ResourceUpdated, func(p mcp.ResourceUpdatedParams) {
-					time.Sleep(time.Second) // holds up nobody but the handlers
+					time.Sleep(time.Second) // delays only the handlers
 					got = append(got, p.URI)
 				}),
 				{Handle: func(n mcp.Notification) { got = append(got, n.Method) }},

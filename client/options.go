@@ -18,10 +18,11 @@ const (
 
 // Options configure a [Client]. The zero value is ready.
 //
-// The functions are called from the client's goroutines. They must not call [Client.Close], which waits for them.
+// The functions are called from the client's goroutines. They must not call [Client.Close], which
+// waits for them.
 type Options struct {
-	// Name is how the user knows the server. Questions and errors carry it. If it is empty, the name that the server
-	// gives itself is used.
+	// Name is how the user knows the server. Questions and errors carry it. If it is empty, the
+	// name that the server gives itself is used.
 	Name string
 	// Info is how the client introduces itself. If its Name is empty, dowel's own is used.
 	Info mcp.Implementation
@@ -30,11 +31,14 @@ type Options struct {
 	// Extensions are the extensions that the client understands.
 	Extensions []mcp.Extension
 
-	// Notifications take notifications that belong neither to a call nor to a watch ([OnNotification]).
+	// Notifications take notifications that belong neither to a call nor to a watch
+	// ([OnNotification]).
 	Notifications []NotificationHandler
-	// OnLog takes log messages that belong to no call, and those of calls without an OnLog of their own.
+	// OnLog handles the log messages that belong to no call, and the messages of calls without an
+	// OnLog of their own.
 	OnLog func(mcp.LoggingMessageParams)
-	// LogLevel is the least severe level that the server is asked for. The default is info if OnLog is set, else none.
+	// LogLevel is the least severe level that the server is asked for. The default is info if OnLog
+	// is set, else none.
 	LogLevel mcp.LoggingLevel
 	// OnState is called with each state of the connection: in order, one at a time.
 	OnState func(State)
@@ -56,15 +60,16 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Answers holds the functions that answer a server's questions. The client declares the capability of each function that
-// is set, and no other.
+// Answers holds the functions that answer a server's questions. The client declares the capability
+// of each function that is set, and no other.
 type Answers struct {
-	// Elicit puts a question of the server to the user. It is called for one question at a time, since the user reads one
-	// at a time. Its context ends with the call that led to the question, and carries the call's values if the transport
-	// knows which call that was. A nil result without an error counts as cancel.
+	// Elicit puts a question of the server to the user. It is called for one question at a time,
+	// since the user reads one at a time. Its context ends with the call that led to the question,
+	// and carries the call's values if the transport knows which call that was. A nil result
+	// without an error counts as cancel.
 	Elicit func(ctx context.Context, q *ElicitRequest) (*mcp.ElicitResult, error)
-	// ElicitURL says that Elicit can also ask the user to visit a URL (mode url): it shows the whole URL, asks for
-	// consent, and fetches nothing before.
+	// ElicitURL says that Elicit can also ask the user to visit a URL (mode url): it shows the
+	// whole URL, asks for consent, and fetches nothing before.
 	ElicitURL bool
 	// Sample lets the server use the client's model.
 	Sample func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error)
@@ -72,28 +77,32 @@ type Answers struct {
 	SampleTools bool
 	// Roots returns the folders that the server may work on ([FixedRoots]).
 	Roots func(ctx context.Context) ([]mcp.Root, error)
-	// Requests answer other methods ([OnRequest]). If two have the same method, the first one answers.
+	// Requests answer other methods ([OnRequest]). If two have the same method, the first one
+	// answers.
 	Requests []RequestHandler
 	// Handler answers each request that no field above answers.
 	Handler mcp.Handler
-	// Capabilities are declared in addition: the methods that Requests and Handler answer, or what the functions above
-	// understand further, such as sampling with context.
+	// Capabilities are declared in addition: the methods that Requests and Handler answer, or what
+	// the functions above understand further, such as sampling with context.
 	Capabilities mcp.ClientCapabilities
 }
 
-// Limits bound how long connecting and calls may take. In [CallOptions], a zero field takes the client's limit.
+// Limits bound how long connecting and calls may take. In [CallOptions], a zero field takes the
+// client's limit.
 type Limits struct {
-	// Connect bounds connecting, and how long a call waits for a connection. The default is [DefaultConnect]; a negative
-	// value means no limit.
+	// Connect bounds connecting, and how long a call waits for a connection. The default is
+	// [DefaultConnect]; a negative value means no limit.
 	Connect time.Duration
-	// Start replaces Connect if the target is a command: it bounds the time from the start of the server's process until
-	// the server is ready, and how long a call waits for that. The default is Connect; a negative value means no limit.
+	// Start replaces Connect if the target is a command: it bounds the time from the start of the
+	// server's process until the server is ready, and how long a call waits for that. The default
+	// is Connect; a negative value means no limit.
 	Start time.Duration
-	// Idle bounds the time between two signs of life of a call; its notifications are signs of life. The default is no
-	// limit, and a negative value means none either. The time in which the client answers a question does not count.
+	// Idle bounds the time between two signs of life of a call; its notifications are signs of
+	// life. The default is no limit, and a negative value means none either. The time in which the
+	// client answers a question does not count.
 	Idle time.Duration
-	// Total bounds a call. The default is no limit, and a negative value means none either. The time in which the client
-	// answers a question does not count.
+	// Total bounds a call. The default is no limit, and a negative value means none either. The
+	// time in which the client answers a question does not count.
 	Total time.Duration
 	// MaxRounds bounds how often one call may ask for input. The default is [DefaultMaxRounds].
 	MaxRounds int
@@ -107,29 +116,36 @@ type HTTP struct {
 	Header func(ctx context.Context) (http.Header, error)
 }
 
-// Wire configures how messages are exchanged with a server. The zero value suits every server that follows the protocol.
+// Wire configures how messages are exchanged with a server. The zero value suits every server that
+// follows the protocol.
 type Wire struct {
-	// Revision pins the protocol revision, one of [mcp.Revisions]. If it is empty, the client finds it out.
+	// Revision pins the protocol revision, one of [mcp.Revisions]. If it is empty, the client finds
+	// it out.
 	Revision mcp.Revision
-	// ProbeTimeout is how long a server may be silent about the probe for its era; see [transport.ClientOptions].
+	// ProbeTimeout is how long a server may be silent about the probe for its era; see
+	// [transport.ClientOptions].
 	ProbeTimeout time.Duration
-	// SerializeAsks runs calls to a legacy server one at a time if its questions could not be told apart otherwise.
+	// SerializeAsks runs calls to a legacy server one at a time if its questions could not be told
+	// apart otherwise.
 	SerializeAsks bool
-	// Verdicts remembers the eras of endpoints. nil means a memory that all clients of the process share.
+	// Verdicts remembers the eras of endpoints. nil means a memory that all clients of the process
+	// share.
 	Verdicts *transport.Verdicts
 	// Tap sees the raw frames.
 	Tap transport.Tap
 }
 
-// CallOptions configure one call. The zero value takes the client's options. If a call is given several, they are merged:
-// of the structs that set a field, the last one wins.
+// CallOptions configure one call. The zero value takes the client's options. If a call is given
+// several, they are merged: of the structs that set a field, the last one wins.
 type CallOptions struct {
-	// OnProgress takes the call's progress: on the goroutine of the call, in order, never after it has returned.
+	// OnProgress takes the call's progress: on the goroutine of the call, in order, never after it
+	// has returned.
 	OnProgress func(mcp.ProgressParams)
-	// OnLog takes the call's log messages, like OnProgress. If the client cannot tell to which call a message belongs, it
-	// goes to [Options.OnLog].
+	// OnLog takes the call's log messages, like OnProgress. If the client cannot tell to which call
+	// a message belongs, it goes to [Options.OnLog].
 	OnLog func(mcp.LoggingMessageParams)
-	// LogLevel is the least severe level that is asked for. The default is the client's, or info if OnLog is set.
+	// LogLevel is the least severe level that is asked for. The default is the client's, or info if
+	// OnLog is set.
 	LogLevel mcp.LoggingLevel
 	// Limits replace the client's limits. If Start is 0, Connect bounds the start of a command too.
 	Limits Limits

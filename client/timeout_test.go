@@ -11,7 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// beating is a tool that reports progress at an interval, for a time, and then takes a silent time to answer.
+// beating is a tool that reports progress at an interval, for a time, and then takes a silent time
+// to answer.
 func beating(interval, reporting, silent time.Duration) handlers {
 	return tools(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		sleep := func(d time.Duration) bool {
@@ -132,16 +133,18 @@ func TestHumansHaveTime(t *testing.T) {
 		})
 	})
 	eras(t, func(t *testing.T, revision mcp.Revision) { // over a wire
-		o := opts
-		o.Wire.Revision, o.Limits.Idle, o.Limits.Total = revision, 200*time.Millisecond, 300*time.Millisecond
-		o.Answers.Elicit = func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
-			time.Sleep(400 * time.Millisecond)
-			return &mcp.ElicitResult{Action: mcp.ElicitAccept}, ctx.Err()
-		}
-		c := connect(t, asker(`{"message":"?"}`), o)
-		if _, err := client.Call[string](t.Context(), c, "t", nil); err != nil {
-			t.Error(err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			o := opts
+			o.Wire.Revision = revision
+			o.Answers.Elicit = func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
+				time.Sleep(20 * time.Second)
+				return &mcp.ElicitResult{Action: mcp.ElicitAccept}, ctx.Err()
+			}
+			c := connect(t, asker(`{"message":"?"}`), o)
+			if _, err := client.Call[string](t.Context(), c, "t", nil); err != nil {
+				t.Error(err)
+			}
+		})
 	})
 }
 

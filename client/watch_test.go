@@ -13,8 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// feed is a server with subscriptions: each acknowledges grant, if it is not empty, and then sends what comes through
-// changes until it ends.
+// feed is a server with subscriptions: each acknowledges grant, if it is not empty, and then sends
+// the notifications from the channel changes until that is closed.
 type feed struct {
 	grant   string
 	changes chan mcp.Change // a change without a method ends the subscription

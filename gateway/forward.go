@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -70,7 +71,7 @@ func passNotification(ctx context.Context, req *mcp.Request, n mcp.Notification)
 // today sends as one has been verified by nobody.
 func callerOf(req *mcp.Request) hub.Caller {
 	who := hub.Caller{Principal: req.Principal.ID}
-	if ids := req.Header[mcp.HeaderSessionID]; len(ids) > 0 && !req.Revision.Modern() {
+	if ids := req.Header[mcpwire.HeaderSessionID]; len(ids) > 0 && !req.Revision.Modern() {
 		who.Session = ids[0]
 	}
 	return who

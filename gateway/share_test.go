@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
@@ -118,7 +119,7 @@ func TestSharingByPath(t *testing.T) {
 func TestForgedSession(t *testing.T) {
 	web := shared(t, hub.SharePerSession, hub.Options{})
 	mine := process(t, as(t, web, "", mcp.LatestRevision))
-	if got := process(t, as(t, web, "", mcp.LatestRevision, mcp.HeaderSessionID, "somebody's")); got != mine {
+	if got := process(t, as(t, web, "", mcp.LatestRevision, mcpwire.HeaderSessionID, "somebody's")); got != mine {
 		t.Error("a session that nobody has verified is taken for one")
 	}
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-const head = `{"jsonrpc":"2.0"`
+const messageHead = `{"jsonrpc":"2.0"`
 
-// AppendRequest appends a request. params is an object or nil.
+// AppendRequest appends a request to dst. params is an object or nil.
 func AppendRequest(dst []byte, id ID, method string, params json.RawMessage) []byte {
-	dst = append(dst, head+`,"id":`...)
+	dst = append(dst, messageHead+`,"id":`...)
 	dst = append(id.Append(dst), `,"method":`...)
 	dst = rawjson.AppendString(dst, method)
 	return appendParams(dst, params)
 }
 
-// AppendNotification appends a notification. params is an object or nil.
+// AppendNotification appends a notification to dst. params is an object or nil.
 func AppendNotification(dst []byte, method string, params json.RawMessage) []byte {
-	dst = append(dst, head+`,"method":`...)
+	dst = append(dst, messageHead+`,"method":`...)
 	dst = rawjson.AppendString(dst, method)
 	return appendParams(dst, params)
 }
@@ -32,21 +32,21 @@ func appendParams(dst []byte, params json.RawMessage) []byte {
 	return append(dst, '}')
 }
 
-// AppendResultHead appends a response up to its result, for a caller that writes the result's object and the closing
-// brace itself.
+// AppendResultHead appends a response up to its result. The caller appends the result's object and
+// the closing brace.
 func AppendResultHead(dst []byte, id ID) []byte {
-	dst = append(dst, head+`,"id":`...)
+	dst = append(dst, messageHead+`,"id":`...)
 	return append(id.Append(dst), `,"result":`...)
 }
 
-// AppendResult appends a response. result is an object.
+// AppendResult appends a response to dst. result is an object.
 func AppendResult(dst []byte, id ID, result json.RawMessage) []byte {
 	return append(append(AppendResultHead(dst, id), result...), '}')
 }
 
-// AppendError appends an error response; a zero id is left out.
+// AppendError appends an error response to dst. A zero id is left out.
 func AppendError(dst []byte, id ID, e *Error) []byte {
-	dst = append(dst, head...)
+	dst = append(dst, messageHead...)
 	if !id.IsZero() {
 		dst = append(dst, `,"id":`...)
 		dst = id.Append(dst)

@@ -14,14 +14,14 @@ const (
 	CodeInternal       = -32603
 )
 
-// Error is the error member of a response, and what a peer answered when a call fails with it.
+// Error is the error member of a response. A call that the peer answers with an error returns it.
 type Error struct {
 	Code    int
 	Message string
-	Data    json.RawMessage // may be nil
+	Data    json.RawMessage // any JSON value, or nil
 }
 
-// Error implements error. It gives the message and the code; data is for programs.
+// Error returns the message and the code.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
 // Errorf returns an [*Error] with a formatted message.

@@ -57,7 +57,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// refused checks what comes with an error.
+// refused checks the message that comes with an error.
 func refused(t *testing.T, frame []byte, m Message, err error) {
 	var e *Error
 	if !errors.As(err, &e) || e.Code != CodeParse && e.Code != CodeInvalidRequest {

@@ -2,15 +2,17 @@ package jsonrpc
 
 import (
 	"encoding/json"
+	"regexp"
 	"strconv"
+	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// ID identifies a request: a string or a number. The zero ID is absent. IDs are comparable, and one read from the wire
-// is written back byte for byte.
+// ID identifies a request: a string or a number. The zero ID means that the id is absent. IDs can
+// be compared with ==. An ID that was read from a message is written back byte for byte.
 type ID struct {
-	text string // raw JSON, for everything but small integers
+	text string // raw JSON, unless the id is a small integer
 	num  int64
 	kind idKind
 }
@@ -32,10 +34,11 @@ func StringID(s string) ID { return ID{text: string(rawjson.AppendString(nil, s)
 // IsZero reports whether the ID is absent.
 func (id ID) IsZero() bool { return id.kind == idAbsent }
 
-// Int returns the ID's integer, if it is one that fits.
+// Int returns the ID as an integer. ok is false for strings and for numbers that are not small
+// integers.
 func (id ID) Int() (n int64, ok bool) { return id.num, id.kind == idInt }
 
-// Append appends the ID as JSON; an absent one as null.
+// Append appends the ID as JSON to dst; a zero ID as null.
 func (id ID) Append(dst []byte) []byte {
 	switch id.kind {
 	case idInt:
@@ -60,7 +63,7 @@ func (id *ID) UnmarshalJSON(raw []byte) (err error) {
 
 var _ json.Unmarshaler = (*ID)(nil)
 
-// ParseID reads an ID from its JSON text. Anything but a string or a number, null included, is an error with code
+// ParseID parses the JSON of an ID, which must be a string or a number. The error has the code
 // [CodeInvalidRequest].
 func ParseID(raw []byte) (ID, error) {
 	switch {
@@ -76,7 +79,7 @@ func ParseID(raw []byte) (ID, error) {
 	return ID{}, &Error{Code: CodeInvalidRequest, Message: "id must be a string or a number"}
 }
 
-// parseInt reads canonical integers only, so that writing gives back the same text.
+// parseInt parses canonical integers only, so that formatting gives the same text.
 func parseInt(raw []byte) (int64, bool) {
 	digits, neg := raw, raw[0] == '-'
 	if neg {
@@ -96,4 +99,30 @@ func parseInt(raw []byte) (int64, bool) {
 		n = -n
 	}
 	return n, true
+}
+
+// An id is the first or last member of a message. A nested id would be preceded by the name of its
+// object.
+var (
+	idFirst = lazyPattern(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*,`)
+	idLast  = lazyPattern(`\}\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+)
+
+// lazyPattern compiles the pattern on first use, since most programs never need it.
+func lazyPattern(p string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p) })
+}
+
+// GuessID guesses the id of a message that cannot be parsed from its first and last bytes. It
+// returns the zero ID if it finds none.
+func GuessID(head, tail []byte) ID {
+	found := idFirst().FindSubmatch(head)
+	if found == nil {
+		found = idLast().FindSubmatch(tail)
+	}
+	if found == nil {
+		return ID{}
+	}
+	id, _ := ParseID(found[1]) // an error gives the zero ID
+	return id
 }

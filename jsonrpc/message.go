@@ -1,7 +1,17 @@
-// Package jsonrpc reads and writes JSON-RPC 2.0 messages (https://www.jsonrpc.org/specification) as MCP uses them:
-// params and results are objects, ids are strings or numbers, never null. It knows nothing of MCP's methods.
+// Package jsonrpc parses and writes JSON-RPC 2.0 messages (https://www.jsonrpc.org/specification)
+// in MCP's dialect: params and results are objects, and ids are strings or numbers, never null. It
+// does not know MCP's methods.
 //
-// A message is scanned once, by hand; params, results and error data stay raw and alias the frame they came in.
+//	var parser jsonrpc.Parser
+//	m, err := parser.Parse(frame)
+//	if err == nil && m.IsRequest() {
+//		reply := jsonrpc.AppendResult(nil, m.ID, answer(m.Method, m.Params))
+//		…
+//	}
+//
+// The parser scans a frame once and does not decode params, results and error data: they stay raw
+// JSON and alias the frame. The Append functions write messages without intermediate values. Both
+// are used by transports, which handle every message; programs rarely need this package.
 package jsonrpc
 
 import (
@@ -11,8 +21,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// Message is a request (ID and Method), a notification (Method alone) or a response (Result or Error, with the ID of
-// its request unless that could not be read). Raw fields alias the parsed frame.
+// Message is a request (ID and Method), a notification (Method only) or a response (Result or
+// Error, with the ID of its request unless that could not be read). The raw fields alias the parsed
+// frame.
 type Message struct {
 	ID     ID
 	Method string
@@ -30,66 +41,68 @@ func (m *Message) IsNotification() bool { return m.Method != "" && m.ID.IsZero()
 // IsResponse reports whether m answers a request.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
-// Parser reads frames. The zero Parser is ready; it is safe for concurrent use.
+// Parser parses frames. The zero Parser is ready. It may be used concurrently.
 type Parser struct {
-	// Methods maps names to themselves, so that a known method costs no allocation. It must not change.
+	// Methods maps names to themselves, so that parsing a known method does not allocate. The map
+	// must not change.
 	Methods map[string]string
 }
 
-// Parse reads one frame. The error is always an [*Error]: [CodeParse] for what is no JSON, [CodeInvalidRequest] for JSON
-// that is no message (a batch included, see [IsBatch]) or is nested too deeply. Then m.ID is the id, where one could be
-// read; for a syntax error, where one could be guessed.
+// Parse parses one frame. The error is always an [*Error]. Its code is [CodeParse] if the frame is
+// not JSON, and [CodeInvalidRequest] if it is JSON but not a message (for example a batch, see
+// [IsBatch]), or nested too deeply. With an error, m.ID is the message's id if that could be read
+// or, after a syntax error, guessed.
 func (p Parser) Parse(frame []byte) (m Message, err error) {
 	var e envelope
-	switch err := rawjson.CheckObject(frame, e.member); {
+	switch err := rawjson.CheckObject(frame, e.setMember); {
 	case errors.Is(err, rawjson.ErrNoObject):
 		return m, &Error{Code: CodeInvalidRequest, Message: "a message must be a JSON object"}
 	case err != nil:
-		m.ID = e.guess(frame)
-		if errors.Is(err, rawjson.ErrDepth) { // it is JSON, and more than can be asked of a reader
+		m.ID = e.guessID(frame)
+		if errors.Is(err, rawjson.ErrDepth) { // valid JSON as far as it was read
 			return m, &Error{Code: CodeInvalidRequest, Message: err.Error()}
 		}
 		return m, &Error{Code: CodeParse, Message: err.Error()}
 	}
-	if err := e.check(); err != nil {
+	if err := e.checkMembers(); err != nil {
 		if id, idErr := ParseID(e.id); idErr == nil {
 			m.ID = id
 		}
 		return m, err
 	}
-	return e.message(p.Methods)
+	return e.newMessage(p.Methods)
 }
 
-// envelope holds the raw members of a message; nil where a member is absent.
+// envelope holds the raw members of a message; nil if absent.
 type envelope struct {
 	jsonrpc, id, method, params, result, err []byte
 
-	twice string // a member that is there twice
+	duplicate string // the name of a member that occurs twice
 }
 
-func (e *envelope) member(key, value []byte) {
-	field := e.field(key)
+func (e *envelope) setMember(key, value []byte) {
+	field := e.fieldOf(key)
 	switch {
 	case field == nil:
 	case *field != nil:
-		e.twice = string(key)
+		e.duplicate = string(key)
 	default:
 		*field = value
 	}
 }
 
-// guess returns the id of a frame that is no JSON, as far as it was read or can be made out.
-func (e *envelope) guess(frame []byte) ID {
-	const ends = 256 // bytes at either end that are looked at
+// guessID returns the id of a frame with a syntax error, if it was already read or can be guessed.
+func (e *envelope) guessID(frame []byte) ID {
+	const ends = 256 // bytes to search at either end
 	if id, err := ParseID(e.id); err == nil {
 		return id
 	}
 	return GuessID(frame[:min(ends, len(frame))], frame[max(0, len(frame)-ends):])
 }
 
-func (e *envelope) check() error {
-	if e.twice != "" {
-		return Errorf(CodeInvalidRequest, "the message has two members %q", e.twice)
+func (e *envelope) checkMembers() error {
+	if e.duplicate != "" {
+		return Errorf(CodeInvalidRequest, "the message has two members %q", e.duplicate)
 	}
 	if string(e.jsonrpc) != `"2.0"` {
 		return &Error{Code: CodeInvalidRequest, Message: `jsonrpc must be "2.0"`}
@@ -97,7 +110,7 @@ func (e *envelope) check() error {
 	return nil
 }
 
-func (e *envelope) field(key []byte) *[]byte {
+func (e *envelope) fieldOf(key []byte) *[]byte {
 	switch string(key) {
 	case "jsonrpc":
 		return &e.jsonrpc
@@ -115,19 +128,19 @@ func (e *envelope) field(key []byte) *[]byte {
 	return nil
 }
 
-func (e *envelope) message(methods map[string]string) (m Message, err error) {
-	if e.id != nil && !(e.err != nil && rawjson.IsNull(e.id)) { // JSON-RPC's null id of an error response is an absent one
+func (e *envelope) newMessage(methods map[string]string) (m Message, err error) {
+	if e.id != nil && !(e.err != nil && rawjson.IsNull(e.id)) { // JSON-RPC uses null in error responses for an unknown id
 		if m.ID, err = ParseID(e.id); err != nil {
 			return m, err
 		}
 	}
 	if e.method != nil {
-		return e.call(m, methods)
+		return e.newCall(m, methods)
 	}
-	return e.response(m)
+	return e.newResponse(m)
 }
 
-func (e *envelope) call(m Message, methods map[string]string) (Message, error) {
+func (e *envelope) newCall(m Message, methods map[string]string) (Message, error) {
 	if e.result != nil || e.err != nil {
 		return m, &Error{Code: CodeInvalidRequest, Message: "a message has either a method or a result or an error"}
 	}
@@ -150,7 +163,7 @@ func (e *envelope) call(m Message, methods map[string]string) (Message, error) {
 	return m, nil
 }
 
-func (e *envelope) response(m Message) (Message, error) {
+func (e *envelope) newResponse(m Message) (Message, error) {
 	switch {
 	case e.result != nil && e.err != nil:
 		return m, &Error{Code: CodeInvalidRequest, Message: "a response has either a result or an error"}
@@ -198,11 +211,8 @@ func IsBatch(frame []byte) bool {
 	return pos < len(frame) && frame[pos] == '['
 }
 
-// ErrEmptyBatch is the error for a batch without messages.
-var ErrEmptyBatch = errors.New("the batch is empty")
-
-// Batch splits a batch into its messages, of which there may be at most most. A syntax error is an [*Error] with
-// [CodeParse], any other has [CodeInvalidRequest].
+// Batch splits a batch into its messages, at most most. The error is an [*Error]: its code is
+// [CodeParse] after a syntax error, else [CodeInvalidRequest].
 func Batch(frame []byte, most int) (messages []json.RawMessage, err error) {
 	if err := rawjson.CheckAll(frame); err != nil {
 		return nil, &Error{Code: CodeParse, Message: err.Error()}
@@ -214,7 +224,7 @@ func Batch(frame []byte, most int) (messages []json.RawMessage, err error) {
 		messages = append(messages, it.Value)
 	}
 	if len(messages) == 0 {
-		return nil, &Error{Code: CodeInvalidRequest, Message: ErrEmptyBatch.Error()}
+		return nil, &Error{Code: CodeInvalidRequest, Message: "the batch is empty"}
 	}
 	return messages, nil
 }

@@ -96,7 +96,7 @@ func TestParseRefuses(t *testing.T) {
 		{`{"jsonrpc":"2.0"}`, CodeInvalidRequest, `null`}, {`{"jsonrpc":"2.0","id":1}`, CodeInvalidRequest, `1`}, {`{"jsonrpc":"2.0","id":1,"params":{}}`, CodeInvalidRequest, `1`},
 		{`{"jsonrpc":"2.0","id":1,"method":"m","result":{}}`, CodeInvalidRequest, `1`}, {`{"jsonrpc":"2.0","id":1,"method":"m","error":{"code":1,"message":""}}`, CodeInvalidRequest, `1`},
 		{`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`, CodeInvalidRequest, `1`},
-		// results and errors that are none
+		// malformed results and errors
 		{`{"jsonrpc":"2.0","id":1,"result":null}`, CodeInvalidRequest, `1`}, {`{"jsonrpc":"2.0","id":1,"result":[]}`, CodeInvalidRequest, `1`}, {`{"jsonrpc":"2.0","id":1,"result":"x"}`, CodeInvalidRequest, `1`},
 		{`{"jsonrpc":"2.0","id":1,"error":null}`, CodeInvalidRequest, `1`}, {`{"jsonrpc":"2.0","id":1,"error":"x"}`, CodeInvalidRequest, `1`}, {`{"jsonrpc":"2.0","id":1,"error":{}}`, CodeInvalidRequest, `1`},
 		{`{"jsonrpc":"2.0","id":1,"error":{"message":"x"}}`, CodeInvalidRequest, `1`}, {`{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":"x"}}`, CodeInvalidRequest, `1`},

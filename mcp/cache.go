@@ -2,14 +2,14 @@ package mcp
 
 import "time"
 
-// Cache says how long a result stays fresh and who may share it (server/utilities/caching). The zero Cache is stale at
-// once and private.
+// Cache says how long a result stays fresh and who may share it (server/utilities/caching). The
+// zero Cache is private and stale at once.
 type Cache struct {
-	TTL   time.Duration // sent in milliseconds; negative counts as zero
-	Scope CacheScope    // empty is private
+	TTL   time.Duration // sent in milliseconds; a negative value counts as zero
+	Scope CacheScope    // empty means private
 }
 
-// CacheScope says who may reuse a result.
+// CacheScope says whether caches may share a result between users.
 type CacheScope string
 
 const (
@@ -27,7 +27,8 @@ func Cacheable(method string) bool {
 	return false
 }
 
-// Narrowest returns the shorter lifetime and the narrower scope of two hints, for a result made of both.
+// Narrowest returns the shorter lifetime and the narrower scope of two hints. Use it for a result
+// that combines two others.
 func (c Cache) Narrowest(other Cache) Cache {
 	c.TTL = min(c.TTL, other.TTL)
 	if other.Scope != CachePublic {

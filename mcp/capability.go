@@ -6,7 +6,8 @@ import (
 	"maps"
 )
 
-// ClientCapabilities is what a client supports. A nil member is not supported.
+// ClientCapabilities declares the features of a client. A nil member means that the client lacks
+// the feature.
 type ClientCapabilities struct {
 	Roots        *RootsCapability       `json:"roots,omitzero"`
 	Sampling     *SamplingCapability    `json:"sampling,omitzero"`
@@ -20,19 +21,22 @@ type RootsCapability struct {
 	ListChanged bool `json:"listChanged,omitzero"`
 }
 
-// SamplingCapability declares sampling, with tools and with context where those are not nil.
+// SamplingCapability declares sampling. Tools and Context are not nil if the client supports
+// sampling with tools and with context.
 type SamplingCapability struct {
 	Tools   *struct{} `json:"tools,omitzero"`
 	Context *struct{} `json:"context,omitzero"`
 }
 
-// ElicitationCapability declares elicitation modes; neither means form.
+// ElicitationCapability declares the modes of elicitation. If both are nil, the client supports
+// forms.
 type ElicitationCapability struct {
 	Form *struct{} `json:"form,omitzero"`
 	URL  *struct{} `json:"url,omitzero"`
 }
 
-// ServerCapabilities is what a server offers. A nil member is not offered.
+// ServerCapabilities declares the features of a server. A nil member means that the server does not
+// offer the feature.
 type ServerCapabilities struct {
 	Tools        *ListCapability      `json:"tools,omitzero"`
 	Resources    *ResourcesCapability `json:"resources,omitzero"`
@@ -43,7 +47,7 @@ type ServerCapabilities struct {
 	Experimental map[string]Object    `json:"experimental,omitempty"`
 }
 
-// ListCapability declares a kind of thing that can be listed.
+// ListCapability declares a list of tools or prompts.
 type ListCapability struct {
 	ListChanged bool `json:"listChanged,omitzero"`
 }
@@ -54,7 +58,8 @@ type ResourcesCapability struct {
 	Subscribe   bool `json:"subscribe,omitzero"`
 }
 
-// Capabilities decodes what the client declared. What cannot be decoded counts as not declared.
+// Capabilities decodes the capabilities that the client declared. Malformed ones count as not
+// declared.
 func (r *Request) Capabilities() ClientCapabilities {
 	var c ClientCapabilities
 	if len(r.ClientCapabilities) > 2 {
@@ -63,27 +68,27 @@ func (r *Request) Capabilities() ClientCapabilities {
 	return c
 }
 
-// And returns the capabilities of both.
+// And returns the union of both capabilities.
 func (c ClientCapabilities) And(other ClientCapabilities) ClientCapabilities {
 	if c.Roots == nil {
 		c.Roots = other.Roots
 	}
-	c.Sampling = c.Sampling.and(other.Sampling)
-	c.Elicitation = c.Elicitation.and(other.Elicitation)
-	c.Extensions = union(c.Extensions, other.Extensions)
-	c.Experimental = union(c.Experimental, other.Experimental)
+	c.Sampling = c.Sampling.merge(other.Sampling)
+	c.Elicitation = c.Elicitation.merge(other.Elicitation)
+	c.Extensions = mergeObjects(c.Extensions, other.Extensions)
+	c.Experimental = mergeObjects(c.Experimental, other.Experimental)
 	return c
 }
 
-func (c *SamplingCapability) and(other *SamplingCapability) *SamplingCapability {
+func (c *SamplingCapability) merge(other *SamplingCapability) *SamplingCapability {
 	if c == nil || other == nil {
 		return cmp.Or(c, other)
 	}
 	return &SamplingCapability{Tools: cmp.Or(c.Tools, other.Tools), Context: cmp.Or(c.Context, other.Context)}
 }
 
-// and makes explicit that neither mode means form.
-func (c *ElicitationCapability) and(other *ElicitationCapability) *ElicitationCapability {
+// merge makes explicit that neither mode means form.
+func (c *ElicitationCapability) merge(other *ElicitationCapability) *ElicitationCapability {
 	if c == nil || other == nil {
 		return cmp.Or(c, other)
 	}
@@ -94,7 +99,7 @@ func (c *ElicitationCapability) and(other *ElicitationCapability) *ElicitationCa
 	return both
 }
 
-func union(a, b map[string]Object) map[string]Object {
+func mergeObjects(a, b map[string]Object) map[string]Object {
 	if len(a) == 0 {
 		return b
 	}
@@ -103,15 +108,15 @@ func union(a, b map[string]Object) map[string]Object {
 	return both
 }
 
-// Missing returns the part of want that have lacks, and whether there is any.
+// Missing returns the part of want that is not in have. any reports whether it is not empty.
 func Missing(have, want ClientCapabilities) (missing ClientCapabilities, any bool) {
 	if want.Roots != nil && have.Roots == nil {
 		missing.Roots, any = want.Roots, true
 	}
-	if missing.Sampling = have.Sampling.lacks(want.Sampling); missing.Sampling != nil {
+	if missing.Sampling = have.Sampling.missingFrom(want.Sampling); missing.Sampling != nil {
 		any = true
 	}
-	if missing.Elicitation = have.Elicitation.lacks(want.Elicitation); missing.Elicitation != nil {
+	if missing.Elicitation = have.Elicitation.missingFrom(want.Elicitation); missing.Elicitation != nil {
 		any = true
 	}
 	for id, settings := range want.Extensions {
@@ -125,8 +130,8 @@ func Missing(have, want ClientCapabilities) (missing ClientCapabilities, any boo
 	return missing, any
 }
 
-// lacks returns what of want is missing, nil if nothing is.
-func (c *SamplingCapability) lacks(want *SamplingCapability) *SamplingCapability {
+// missingFrom returns the part of want that c lacks, or nil.
+func (c *SamplingCapability) missingFrom(want *SamplingCapability) *SamplingCapability {
 	if c == nil || want == nil {
 		return want
 	}
@@ -143,13 +148,13 @@ func (c *SamplingCapability) lacks(want *SamplingCapability) *SamplingCapability
 	return &missing
 }
 
-// lacks returns what of want is missing, nil if nothing is.
-func (c *ElicitationCapability) lacks(want *ElicitationCapability) *ElicitationCapability {
+// missingFrom returns the part of want that c lacks, or nil.
+func (c *ElicitationCapability) missingFrom(want *ElicitationCapability) *ElicitationCapability {
 	if c == nil || want == nil {
 		return want
 	}
 	var missing ElicitationCapability
-	if c.URL != nil && c.Form == nil { // then form is not supported
+	if c.URL != nil && c.Form == nil { // such a client does not support forms
 		missing.Form = want.Form
 		if want.URL == nil {
 			return want

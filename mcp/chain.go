@@ -2,43 +2,44 @@ package mcp
 
 import "context"
 
-// Keyed is a [Handler] with keys of its own, which transports that need keys take: a server's.
+// Keyed is a [Handler] that has keys, such as a server. A transport that needs keys uses them.
 type Keyed interface {
 	Keys() *Keys
 }
 
-// Versed is a [Handler] with a vocabulary of its own, which transports take: a server's. It may be nil.
+// Versed is a [Handler] that understands extensions, such as a server. A transport uses its
+// vocabulary. Vocabulary may return nil.
 type Versed interface {
 	Vocabulary() *Vocabulary
 }
 
-// around returns outer with what inner, around which it is, has beyond it.
-func around(outer, inner Handler) Handler {
-	k := kept{Handler: outer}
-	hears, knows, keys := k.take(outer)
-	heard, known, keyed := k.take(inner)
+// keepInterfaces returns outer, extended by the optional interfaces that only inner implements.
+func keepInterfaces(outer, inner Handler) Handler {
+	k := interfaceKeeper{Handler: outer}
+	hears, knows, keys := k.addFrom(outer)
+	heard, known, keyed := k.addFrom(inner)
 	if hears == heard && knows == known && keys == keyed {
 		return outer
 	}
 	if k.keys != nil {
 		return struct {
-			kept
+			interfaceKeeper
 			Keyed
 		}{k, k.keys}
 	}
 	return k
 }
 
-// kept is a Handler with what those that it is around have.
-type kept struct {
+// interfaceKeeper is a Handler with the optional interfaces of the handlers inside it.
+type interfaceKeeper struct {
 	Handler
 	notices NotificationHandler
 	versed  Versed
 	keys    Keyed
 }
 
-// take keeps what h has and is not kept yet, and reports what there is now.
-func (k *kept) take(h Handler) (notices, versed, keys bool) {
+// addFrom adds the interfaces of h that k lacks, and reports the interfaces that k then has.
+func (k *interfaceKeeper) addFrom(h Handler) (notices, versed, keys bool) {
 	if k.notices == nil {
 		k.notices, _ = h.(NotificationHandler)
 	}
@@ -52,14 +53,14 @@ func (k *kept) take(h Handler) (notices, versed, keys bool) {
 }
 
 // NotifyMCP implements [NotificationHandler].
-func (k kept) NotifyMCP(ctx context.Context, n Notification) {
+func (k interfaceKeeper) NotifyMCP(ctx context.Context, n Notification) {
 	if k.notices != nil {
 		k.notices.NotifyMCP(ctx, n)
 	}
 }
 
 // Vocabulary implements [Versed].
-func (k kept) Vocabulary() *Vocabulary {
+func (k interfaceKeeper) Vocabulary() *Vocabulary {
 	if k.versed == nil {
 		return nil
 	}

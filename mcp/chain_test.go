@@ -30,7 +30,8 @@ type keyed struct {
 
 func (k keyed) Keys() *mcp.Keys { return k.keys }
 
-// TestChainKeeps what the handler within has, in every combination, unless a middleware has it itself.
+// TestChainKeeps what the handler within has, in every combination, unless a middleware has it
+// itself.
 func TestChainKeeps(t *testing.T) {
 	plain := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }
 	one, other := mcp.RandomKeys(), mcp.RandomKeys()

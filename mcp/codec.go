@@ -10,23 +10,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// options are those of the protocol's own types: deterministic, nil slices and maps written as empty ones, and lenient
-// towards duplicate names, of which the first parser that cares has complained. Text that is no UTF-8, or half a surrogate
-// pair, as JavaScript writes cut text, becomes U+FFFD rather than an error.
-var options = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+// jsonOptions encode the protocol's types: deterministic, with nil slices and maps as empty ones.
+// Decoding accepts duplicate names, which the first parser has already refused where they matter.
+// Invalid UTF-8 and half surrogate pairs, which JavaScript writes when it cuts text, become U+FFFD
+// instead of an error.
+var jsonOptions = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Encode returns the JSON of a value of this package's types.
 func Encode(v any) (json.RawMessage, error) { return AppendEncode(nil, v) }
 
-// AppendEncode appends the JSON of a value of this package's types.
+// AppendEncode appends the JSON of a value of this package's types to dst.
 func AppendEncode(dst []byte, v any) ([]byte, error) {
 	if a, ok := v.(interface {
-		AppendJSON([]byte) ([]byte, error)
+		appendJSON([]byte) ([]byte, error)
 	}); ok {
-		return a.AppendJSON(dst)
+		return a.appendJSON(dst)
 	}
 	w := appendWriter{dst}
-	if err := jsonv2.MarshalWrite(&w, v, options); err != nil {
+	if err := jsonv2.MarshalWrite(&w, v, jsonOptions); err != nil {
 		return dst, err
 	}
 	return w.b, nil
@@ -39,16 +40,17 @@ func (w *appendWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Decode reads JSON into a value of this package's types. Unknown members are ignored, as the protocol asks.
+// Decode decodes JSON into a value of this package's types. It ignores unknown members, as the
+// protocol asks. Empty input means {}.
 func Decode(raw []byte, v any) error {
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}
-	return readable(jsonv2.Unmarshal(raw, v, options))
+	return explainError(jsonv2.Unmarshal(raw, v, jsonOptions))
 }
 
-// readable words what does not fit for whoever sent it, without the names of Go types.
-func readable(err error) error {
+// explainError rewrites a decoding error for the sender of the JSON, without the names of Go types.
+func explainError(err error) error {
 	var semantic *jsonv2.SemanticError
 	if !errors.As(err, &semantic) || semantic.JSONKind == 0 {
 		return err
@@ -63,14 +65,14 @@ func readable(err error) error {
 	return fmt.Errorf("%s must not be a JSON %s", where, semantic.JSONKind)
 }
 
-// The JSON of content is written by hand, for encoding/json and for its successor.
+// Content is encoded by hand, for speed. The methods serve encoding/json and its successor.
 
-type appender interface {
-	AppendJSON([]byte) ([]byte, error)
+type jsonAppender interface {
+	appendJSON([]byte) ([]byte, error)
 }
 
-func marshalTo(enc *jsontext.Encoder, v appender) error {
-	raw, err := v.AppendJSON(enc.AvailableBuffer())
+func marshalTo(enc *jsontext.Encoder, v jsonAppender) error {
+	raw, err := v.appendJSON(enc.AvailableBuffer())
 	if err != nil {
 		return err
 	}
@@ -86,35 +88,37 @@ func unmarshalFrom(dec *jsontext.Decoder, parse func([]byte) error) error {
 }
 
 // MarshalJSON implements [json.Marshaler].
-func (c Content) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil) }
+func (c Content) MarshalJSON() ([]byte, error) { return c.appendJSON(nil) }
 
-// MarshalJSONTo writes the content to an encoder.
+// MarshalJSONTo implements [jsonv2.MarshalerTo].
 func (c *Content) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, c) }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (c *Content) UnmarshalJSON(raw []byte) error { return c.parse(raw) }
+func (c *Content) UnmarshalJSON(raw []byte) error { return c.parseContent(raw) }
 
-// UnmarshalJSONFrom reads the content from a decoder.
-func (c *Content) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, c.parse) }
+// UnmarshalJSONFrom implements [jsonv2.UnmarshalerFrom].
+func (c *Content) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	return unmarshalFrom(dec, c.parseContent)
+}
 
 // MarshalJSON implements [json.Marshaler].
-func (r ResourceContents) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
+func (r ResourceContents) MarshalJSON() ([]byte, error) { return r.appendJSON(nil) }
 
-// MarshalJSONTo writes the contents to an encoder.
+// MarshalJSONTo implements [jsonv2.MarshalerTo].
 func (r *ResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, r) }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (r *ResourceContents) UnmarshalJSON(raw []byte) error { return r.parse(raw) }
+func (r *ResourceContents) UnmarshalJSON(raw []byte) error { return r.parseContents(raw) }
 
-// UnmarshalJSONFrom reads the contents from a decoder.
+// UnmarshalJSONFrom implements [jsonv2.UnmarshalerFrom].
 func (r *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, r.parse)
+	return unmarshalFrom(dec, r.parseContents)
 }
 
-// MarshalJSON implements [json.Marshaler]: one block as an object, several as an array.
+// MarshalJSON implements [json.Marshaler]. One block becomes an object, several become an array.
 func (s SamplingContent) MarshalJSON() ([]byte, error) {
 	if len(s) == 1 {
-		return s[0].AppendJSON(nil)
+		return s[0].appendJSON(nil)
 	}
 	return AppendEncode(nil, []Content(s))
 }
@@ -125,5 +129,5 @@ func (s *SamplingContent) UnmarshalJSON(raw []byte) error {
 		return Decode(raw, (*[]Content)(s))
 	}
 	*s = make(SamplingContent, 1)
-	return (*s)[0].parse(raw)
+	return (*s)[0].parseContent(raw)
 }

@@ -1,9 +1,9 @@
 package mcp
 
-// MaxCompletions is how many values a completion may hold.
+// MaxCompletions bounds the values of a completion.
 const MaxCompletions = 100
 
-// CompleteParams asks how an argument can be completed (server/utilities/completion).
+// CompleteParams asks for completions of an argument (server/utilities/completion).
 type CompleteParams struct {
 	Meta     Meta               `json:"_meta,omitempty"`
 	Ref      CompletionRef      `json:"ref"`
@@ -11,7 +11,7 @@ type CompleteParams struct {
 	Context  *CompletionContext `json:"context,omitzero"`
 }
 
-// CompletionRef names a prompt or a resource template. Make one with [PromptRef] or [ResourceRef].
+// CompletionRef names a prompt or a resource template. [PromptRef] and [ResourceRef] make one.
 type CompletionRef struct {
 	Type string `json:"type"`
 	Name string `json:"name,omitzero"`
@@ -32,24 +32,25 @@ func ResourceRef(template string) CompletionRef {
 	return CompletionRef{Type: RefResource, URI: template}
 }
 
-// CompletionArgument is the argument with what has been typed so far.
+// CompletionArgument is an argument and the text typed so far.
 type CompletionArgument struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// CompletionContext holds the arguments that are settled already.
+// CompletionContext holds the arguments that already have values.
 type CompletionContext struct {
 	Arguments map[string]string `json:"arguments,omitempty"`
 }
 
-// CompleteResult holds suggestions.
+// CompleteResult holds the suggested values.
 type CompleteResult struct {
 	Meta       Meta       `json:"_meta,omitempty"`
 	Completion Completion `json:"completion"`
 }
 
-// Completion is at most [MaxCompletions] values, best first.
+// Completion holds at most [MaxCompletions] values, best first. Total counts all values, 0 if
+// unknown; HasMore reports that values were left out.
 type Completion struct {
 	Values  []string `json:"values"`
 	Total   int      `json:"total,omitzero"`

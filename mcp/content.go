@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ContentType says what a [Content] holds.
+// ContentType is the type of a [Content].
 type ContentType string
 
 const (
@@ -18,9 +18,9 @@ const (
 	ContentToolResult   ContentType = "tool_result"   // sampling only
 )
 
-// Content is one block of a message or result. Which fields count depends on Type; make one with [Text], [Image],
-// [Audio], [Embed], [Link], [UseTool] or [ToolResult]. A block of a type that is not known keeps its bytes in Raw and is
-// written back as it was.
+// Content is one block of a message or result. Type decides which fields matter. [Text], [Image],
+// [Audio], [Embed], [Link], [UseTool] and [ToolResult] make one. A block of an unknown type keeps
+// its bytes in Raw and is encoded unchanged.
 type Content struct {
 	Type        ContentType
 	Text        string
@@ -35,14 +35,14 @@ type Content struct {
 	Raw         json.RawMessage
 }
 
-// ToolUse is a model's wish to call a tool.
+// ToolUse is a model's request to call a tool.
 type ToolUse struct {
 	ID    string
 	Name  string
 	Input json.RawMessage // an object
 }
 
-// ToolResultContent answers a [ToolUse].
+// ToolResultContent is the result of a [ToolUse].
 type ToolResultContent struct {
 	ToolUseID         string
 	Content           []Content
@@ -58,7 +58,7 @@ func Image(data []byte, mimeType string) Content {
 	return Content{Type: ContentImage, Data: data, MIMEType: mimeType}
 }
 
-// Audio returns a sound, such as a WAV with the MIME type audio/wav.
+// Audio returns audio, such as a WAV with the MIME type audio/wav.
 func Audio(data []byte, mimeType string) Content {
 	return Content{Type: ContentAudio, Data: data, MIMEType: mimeType}
 }
@@ -69,18 +69,19 @@ func Embed(r ResourceContents) Content { return Content{Type: ContentResource, R
 // Link returns a link to a resource.
 func Link(r Resource) Content { return Content{Type: ContentResourceLink, Link: &r} }
 
-// UseTool returns a model's wish to call a tool.
+// UseTool returns a model's request to call a tool. input is a JSON object.
 func UseTool(id, name string, input json.RawMessage) Content {
 	return Content{Type: ContentToolUse, ToolUse: &ToolUse{ID: id, Name: name, Input: input}}
 }
 
-// ToolResult returns the answer to a [ToolUse].
+// ToolResult returns the result of the [ToolUse] with the id.
 func ToolResult(toolUseID string, content ...Content) Content {
 	return Content{Type: ContentToolResult, ToolResult: &ToolResultContent{ToolUseID: toolUseID, Content: content}}
 }
 
-// Contents turns content into the contents of the resource with the given URI: text into text, an image or sound into
-// binary data with its MIME type, an embedded resource into itself.
+// Contents converts content into the contents of the resource with the URI: text stays text, images
+// and audio become binary data with their MIME type, and an embedded resource stays itself.
+// mimeType is used if the content has none.
 func (c Content) Contents(uri, mimeType string) ResourceContents {
 	if c.MIMEType != "" {
 		mimeType = c.MIMEType
@@ -105,8 +106,8 @@ func (c Content) Contents(uri, mimeType string) ResourceContents {
 	return ResourceContents{URI: uri, MIMEType: mimeType, Text: c.Text, Meta: c.Meta}
 }
 
-// String returns what of the content can be read as text: text itself, text of an embedded resource, and a short
-// description of anything else.
+// String returns the text of the content: text, the text of an embedded resource, or a short
+// description of any other content.
 func (c Content) String() string {
 	switch {
 	case c.Type == ContentText:
@@ -114,10 +115,10 @@ func (c Content) String() string {
 	case c.Resource != nil && c.Resource.Blob == nil:
 		return c.Resource.Text
 	}
-	return c.describe()
+	return c.describeBlock()
 }
 
-func (c Content) describe() string {
+func (c Content) describeBlock() string {
 	switch {
 	case c.Type == ContentImage || c.Type == ContentAudio:
 		return fmt.Sprintf("[%s, %s, %d bytes]", c.Type, c.MIMEType, len(c.Data))

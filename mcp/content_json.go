@@ -9,15 +9,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object writes the members of a JSON object, remembering the first error.
-type object struct {
+// objectWriter writes the members of a JSON object and keeps the first error.
+type objectWriter struct {
 	dst []byte
 	err error
 }
 
-func beginObject(dst []byte) object { return object{dst: append(dst, '{')} }
+func beginObject(dst []byte) objectWriter { return objectWriter{dst: append(dst, '{')} }
 
-func (o *object) key(name string) {
+func (o *objectWriter) writeKey(name string) {
 	if o.dst[len(o.dst)-1] != '{' {
 		o.dst = append(o.dst, ',')
 	}
@@ -26,27 +26,27 @@ func (o *object) key(name string) {
 	o.dst = append(o.dst, '"', ':')
 }
 
-func (o *object) string(name, value string) {
-	o.key(name)
+func (o *objectWriter) writeString(name, value string) {
+	o.writeKey(name)
 	o.dst = rawjson.AppendString(o.dst, value)
 }
 
-func (o *object) raw(name string, value json.RawMessage) {
+func (o *objectWriter) writeRaw(name string, value json.RawMessage) {
 	if value != nil {
-		o.key(name)
+		o.writeKey(name)
 		o.dst = append(o.dst, value...)
 	}
 }
 
-func (o *object) base64(name string, data []byte) {
-	o.key(name)
+func (o *objectWriter) writeBase64(name string, data []byte) {
+	o.writeKey(name)
 	o.dst = append(o.dst, '"')
 	o.dst = base64.StdEncoding.AppendEncode(o.dst, data)
 	o.dst = append(o.dst, '"')
 }
 
-func (o *object) value(name string, v any) {
-	o.key(name)
+func (o *objectWriter) writeValue(name string, v any) {
+	o.writeKey(name)
 	dst, err := AppendEncode(o.dst, v)
 	if err != nil {
 		o.err = err
@@ -55,10 +55,10 @@ func (o *object) value(name string, v any) {
 	o.dst = dst
 }
 
-func (o *object) end() ([]byte, error) { return append(o.dst, '}'), o.err }
+func (o *objectWriter) finish() ([]byte, error) { return append(o.dst, '}'), o.err }
 
-// AppendJSON appends the content's JSON.
-func (c *Content) AppendJSON(dst []byte) ([]byte, error) {
+// appendJSON appends the content's JSON.
+func (c *Content) appendJSON(dst []byte) ([]byte, error) {
 	if c.Raw != nil {
 		return append(dst, c.Raw...), nil
 	}
@@ -66,29 +66,29 @@ func (c *Content) AppendJSON(dst []byte) ([]byte, error) {
 		return c.appendLink(dst)
 	}
 	o := beginObject(dst)
-	o.string("type", string(c.Type))
+	o.writeString("type", string(c.Type))
 	switch c.Type {
 	case ContentText:
-		o.string("text", c.Text)
+		o.writeString("text", c.Text)
 	case ContentImage, ContentAudio:
-		o.base64("data", c.Data)
-		o.string("mimeType", c.MIMEType)
+		o.writeBase64("data", c.Data)
+		o.writeString("mimeType", c.MIMEType)
 	case ContentResource:
-		o.embedded(c.Resource)
+		o.writeResource(c.Resource)
 	case ContentToolUse:
-		o.toolUse(c.ToolUse)
+		o.writeToolUse(c.ToolUse)
 	case ContentToolResult:
-		o.toolResult(c.ToolResult)
+		o.writeToolResult(c.ToolResult)
 	default:
 		return dst, fmt.Errorf("content of type %q cannot be encoded: use one of the constructors of package mcp", c.Type)
 	}
 	if c.Annotations != nil {
-		o.value("annotations", c.Annotations)
+		o.writeValue("annotations", c.Annotations)
 	}
 	if len(c.Meta) > 0 {
-		o.value("_meta", c.Meta)
+		o.writeValue("_meta", c.Meta)
 	}
-	return o.end()
+	return o.finish()
 }
 
 func (c *Content) appendLink(dst []byte) ([]byte, error) {
@@ -108,16 +108,16 @@ func (c *Content) appendLink(dst []byte) ([]byte, error) {
 	return append(dst[:at], dst[at+1:]...), nil // the encoded object without its opening brace
 }
 
-func (o *object) embedded(r *ResourceContents) {
+func (o *objectWriter) writeResource(r *ResourceContents) {
 	if r == nil {
 		o.err = fmt.Errorf("content of type resource has no resource")
 		return
 	}
-	o.key("resource")
-	o.dst, o.err = r.AppendJSON(o.dst)
+	o.writeKey("resource")
+	o.dst, o.err = r.appendJSON(o.dst)
 }
 
-func (o *object) toolUse(u *ToolUse) {
+func (o *objectWriter) writeToolUse(u *ToolUse) {
 	if u == nil {
 		o.err = fmt.Errorf("content of type tool_use has no tool use")
 		return
@@ -126,32 +126,32 @@ func (o *object) toolUse(u *ToolUse) {
 	if input == nil {
 		input = json.RawMessage("{}")
 	}
-	o.string("id", u.ID)
-	o.string("name", u.Name)
-	o.raw("input", input)
+	o.writeString("id", u.ID)
+	o.writeString("name", u.Name)
+	o.writeRaw("input", input)
 }
 
-func (o *object) toolResult(r *ToolResultContent) {
+func (o *objectWriter) writeToolResult(r *ToolResultContent) {
 	if r == nil {
 		o.err = fmt.Errorf("content of type tool_result has no result")
 		return
 	}
-	o.string("toolUseId", r.ToolUseID)
-	o.contents("content", r.Content)
-	o.raw("structuredContent", r.StructuredContent)
+	o.writeString("toolUseId", r.ToolUseID)
+	o.writeContents("content", r.Content)
+	o.writeRaw("structuredContent", r.StructuredContent)
 	if r.IsError {
-		o.raw("isError", json.RawMessage("true"))
+		o.writeRaw("isError", json.RawMessage("true"))
 	}
 }
 
-func (o *object) contents(name string, contents []Content) {
-	o.key(name)
+func (o *objectWriter) writeContents(name string, contents []Content) {
+	o.writeKey(name)
 	o.dst = append(o.dst, '[')
 	for i := range contents {
 		if i > 0 {
 			o.dst = append(o.dst, ',')
 		}
-		dst, err := contents[i].AppendJSON(o.dst)
+		dst, err := contents[i].appendJSON(o.dst)
 		if err != nil {
 			o.err = err
 			return
@@ -161,39 +161,39 @@ func (o *object) contents(name string, contents []Content) {
 	o.dst = append(o.dst, ']')
 }
 
-// AppendJSON appends the contents' JSON.
-func (r *ResourceContents) AppendJSON(dst []byte) ([]byte, error) {
+// appendJSON appends the contents' JSON.
+func (r *ResourceContents) appendJSON(dst []byte) ([]byte, error) {
 	o := beginObject(dst)
-	o.string("uri", r.URI)
+	o.writeString("uri", r.URI)
 	if r.MIMEType != "" {
-		o.string("mimeType", r.MIMEType)
+		o.writeString("mimeType", r.MIMEType)
 	}
 	if r.Blob != nil {
-		o.base64("blob", r.Blob)
+		o.writeBase64("blob", r.Blob)
 	} else {
-		o.string("text", r.Text)
+		o.writeString("text", r.Text)
 	}
 	if len(r.Meta) > 0 {
-		o.value("_meta", r.Meta)
+		o.writeValue("_meta", r.Meta)
 	}
-	return o.end()
+	return o.finish()
 }
 
-// AppendJSON appends the result's JSON.
-func (r *CallToolResult) AppendJSON(dst []byte) ([]byte, error) {
+// appendJSON appends the result's JSON.
+func (r *CallToolResult) appendJSON(dst []byte) ([]byte, error) {
 	o := beginObject(dst)
 	if len(r.Meta) > 0 {
-		o.value("_meta", r.Meta)
+		o.writeValue("_meta", r.Meta)
 	}
-	o.contents("content", r.Content)
-	o.raw("structuredContent", r.StructuredContent)
+	o.writeContents("content", r.Content)
+	o.writeRaw("structuredContent", r.StructuredContent)
 	if r.IsError {
-		o.raw("isError", json.RawMessage("true"))
+		o.writeRaw("isError", json.RawMessage("true"))
 	}
-	return o.end()
+	return o.finish()
 }
 
-func (c *Content) parse(raw []byte) error {
+func (c *Content) parseContent(raw []byte) error {
 	*c = Content{}
 	typ := rawjson.Lookup(raw, "type")
 	name, ok := rawjson.String(typ)
@@ -202,7 +202,7 @@ func (c *Content) parse(raw []byte) error {
 	}
 	switch c.Type = ContentType(name); c.Type {
 	case ContentText:
-		c.Type = ContentText // the constant keeps the frame from being held
+		c.Type = ContentText // the constant does not keep the frame in memory
 		return c.parseMembers(raw)
 	case ContentImage, ContentAudio, ContentResource, ContentToolUse, ContentToolResult:
 		return c.parseMembers(raw)
@@ -233,14 +233,14 @@ func (c *Content) parseMembers(raw []byte) (err error) {
 func (c *Content) parseMember(key string, value []byte) (err error) {
 	switch key {
 	case "text":
-		c.Text, err = text(key, value)
+		c.Text, err = parseText(key, value)
 	case "data":
-		c.Data, err = bytes64(key, value)
+		c.Data, err = parseBase64(key, value)
 	case "mimeType":
-		c.MIMEType, err = text(key, value)
+		c.MIMEType, err = parseText(key, value)
 	case "resource":
 		c.Resource = new(ResourceContents)
-		err = c.Resource.parse(value)
+		err = c.Resource.parseContents(value)
 	case "annotations":
 		c.Annotations = new(Annotations)
 		err = Decode(value, c.Annotations)
@@ -259,9 +259,9 @@ func (c *Content) parseMember(key string, value []byte) (err error) {
 func (u *ToolUse) parseMember(key string, value []byte) (err error) {
 	switch key {
 	case "id":
-		u.ID, err = text(key, value)
+		u.ID, err = parseText(key, value)
 	case "name":
-		u.Name, err = text(key, value)
+		u.Name, err = parseText(key, value)
 	case "input":
 		u.Input = append(json.RawMessage(nil), value...)
 	}
@@ -271,7 +271,7 @@ func (u *ToolUse) parseMember(key string, value []byte) (err error) {
 func (r *ToolResultContent) parseMember(key string, value []byte) (err error) {
 	switch key {
 	case "toolUseId":
-		r.ToolUseID, err = text(key, value)
+		r.ToolUseID, err = parseText(key, value)
 	case "content":
 		err = Decode(value, &r.Content)
 	case "structuredContent":
@@ -282,18 +282,18 @@ func (r *ToolResultContent) parseMember(key string, value []byte) (err error) {
 	return err
 }
 
-func (r *ResourceContents) parse(raw []byte) (err error) {
+func (r *ResourceContents) parseContents(raw []byte) (err error) {
 	*r = ResourceContents{}
 	for it := rawjson.Object(raw); it.Next() && err == nil; {
 		switch string(it.Key) {
 		case "uri":
-			r.URI, err = text("uri", it.Value)
+			r.URI, err = parseText("uri", it.Value)
 		case "mimeType":
-			r.MIMEType, err = text("mimeType", it.Value)
+			r.MIMEType, err = parseText("mimeType", it.Value)
 		case "text":
-			r.Text, err = text("text", it.Value)
+			r.Text, err = parseText("text", it.Value)
 		case "blob":
-			r.Blob, err = bytes64("blob", it.Value)
+			r.Blob, err = parseBase64("blob", it.Value)
 		case "_meta":
 			err = Decode(it.Value, &r.Meta)
 		}
@@ -301,7 +301,7 @@ func (r *ResourceContents) parse(raw []byte) (err error) {
 	return err
 }
 
-func text(name string, raw []byte) (string, error) {
+func parseText(name string, raw []byte) (string, error) {
 	s, ok := rawjson.String(raw)
 	if !ok {
 		return "", fmt.Errorf("%s must be a string", name)
@@ -309,7 +309,7 @@ func text(name string, raw []byte) (string, error) {
 	return s, nil
 }
 
-func bytes64(name string, raw []byte) ([]byte, error) {
+func parseBase64(name string, raw []byte) ([]byte, error) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return nil, fmt.Errorf("%s must be a base64 string", name)
 	}

@@ -15,8 +15,8 @@ var (
 	notes        = &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}, Priority: new(0.0), LastModified: "2026-01-01T00:00:00Z"}
 )
 
-// blocks is every kind of content, bare and with everything, beside the JSON it has and the definitions that hold it
-// since which revision.
+// blocks is every kind of content, bare and with everything, beside the JSON it has and the
+// definitions that hold it since which revision.
 var blocks = []struct {
 	name    string
 	content mcp.Content
@@ -226,7 +226,7 @@ func TestSamplingContentIsOneOrSeveral(t *testing.T) {
 	}
 }
 
-// What is present stays present, be it empty: nil is what is absent.
+// An empty value stays present; only nil means absent.
 func TestEmptyObjectsAreKept(t *testing.T) {
 	empty := json.RawMessage(`{}`)
 	for _, tt := range []struct {

@@ -6,58 +6,58 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What every server encodes before its first answer is written by hand as well: the encoder looks long at a type that it sees
-// for the first time.
+// Types that every server encodes before its first answer are encoded by hand too, because the JSON
+// encoder is slow at the first value of a type.
 
-// AppendJSON appends the implementation's JSON.
-func (i *Implementation) AppendJSON(dst []byte) ([]byte, error) {
+// appendJSON appends the implementation's JSON.
+func (i *Implementation) appendJSON(dst []byte) ([]byte, error) {
 	o := beginObject(dst)
-	o.string("name", i.Name)
-	o.optional("title", i.Title)
-	o.string("version", i.Version)
-	o.optional("description", i.Description)
-	o.optional("websiteUrl", i.WebsiteURL)
+	o.writeString("name", i.Name)
+	o.writeOptional("title", i.Title)
+	o.writeString("version", i.Version)
+	o.writeOptional("description", i.Description)
+	o.writeOptional("websiteUrl", i.WebsiteURL)
 	if len(i.Icons) > 0 {
-		o.value("icons", i.Icons)
+		o.writeValue("icons", i.Icons)
 	}
-	return o.end()
+	return o.finish()
 }
 
-// AppendJSON appends the tool's JSON. Its schemas are checked, and written without spaces.
-func (t *Tool) AppendJSON(dst []byte) ([]byte, error) {
+// appendJSON validates the schemas and writes them without white space.
+func (t *Tool) appendJSON(dst []byte) ([]byte, error) {
 	o := beginObject(dst)
-	o.string("name", t.Name)
-	o.optional("title", t.Title)
-	o.optional("description", t.Description)
+	o.writeString("name", t.Name)
+	o.writeOptional("title", t.Title)
+	o.writeOptional("description", t.Description)
 	if len(t.Icons) > 0 {
-		o.value("icons", t.Icons)
+		o.writeValue("icons", t.Icons)
 	}
-	o.checked("inputSchema", t.InputSchema)
+	o.writeChecked("inputSchema", t.InputSchema)
 	if t.OutputSchema != nil {
-		o.checked("outputSchema", t.OutputSchema)
+		o.writeChecked("outputSchema", t.OutputSchema)
 	}
 	if t.Annotations != nil {
-		o.value("annotations", t.Annotations)
+		o.writeValue("annotations", t.Annotations)
 	}
 	if len(t.Meta) > 0 {
-		o.value("_meta", t.Meta)
+		o.writeValue("_meta", t.Meta)
 	}
-	return o.end()
+	return o.finish()
 }
 
-func (o *object) optional(name, value string) {
+func (o *objectWriter) writeOptional(name, value string) {
 	if value != "" {
-		o.string(name, value)
+		o.writeString(name, value)
 	}
 }
 
-// checked writes JSON of unknown origin; null where there is none.
-func (o *object) checked(name string, value json.RawMessage) {
-	o.key(name)
+// writeChecked validates and writes JSON of unknown origin; nil becomes null.
+func (o *objectWriter) writeChecked(name string, value json.RawMessage) {
+	o.writeKey(name)
 	if value == nil {
 		value = json.RawMessage("null")
 	}
-	dst, err := jsontext.AppendFormat(o.dst, value, options)
+	dst, err := jsontext.AppendFormat(o.dst, value, jsonOptions)
 	if err != nil {
 		o.err = err
 		return

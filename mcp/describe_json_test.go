@@ -8,7 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// What is written by hand is what the encoder writes, field by field: a field that is added to a type is added here too.
+// The hand-written encoding equals the encoder's, field by field: a field that is added to a type
+// must be added here too.
 func TestWrittenByHandAsByTheEncoder(t *testing.T) {
 	type plainTool mcp.Tool
 	type plainImplementation mcp.Implementation

@@ -1,6 +1,6 @@
 package mcp
 
-// DiscoverResult is what a server says of itself (server/discover).
+// DiscoverResult is a server's description of itself (server/discover).
 type DiscoverResult struct {
 	Meta              Meta               `json:"_meta,omitempty"`
 	SupportedVersions []Revision         `json:"supportedVersions"`
@@ -8,7 +8,8 @@ type DiscoverResult struct {
 	Instructions      string             `json:"instructions,omitzero"`
 }
 
-// InitializeParams opens a legacy session. Servers and clients never see it: the edge speaks it.
+// InitializeParams opens a legacy session. Package transport handles the handshake, so servers and
+// clients do not see it.
 type InitializeParams struct {
 	ProtocolVersion Revision       `json:"protocolVersion"`
 	Capabilities    Object         `json:"capabilities"`

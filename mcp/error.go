@@ -6,44 +6,44 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
 
-// Error is a protocol error: asked for by name, it reaches the peer with its code. Any other error of a tool's handler
-// is a tool error that the model can read.
+// Error is a protocol error. A handler that returns one sends it with its code. Any other error of
+// a tool's handler becomes a tool error that the model reads.
 type Error = jsonrpc.Error
 
-// Error codes beyond JSON-RPC's (basic/index: Error Codes).
+// Error codes in addition to JSON-RPC's (basic/index: Error Codes).
 const (
 	CodeHeaderMismatch             = -32020
 	CodeMissingCapability          = -32021
 	CodeUnsupportedProtocolVersion = -32022
 
-	// CodeResourceNotFound and CodeURLElicitationRequired are legacy codes: understood, and never sent on the modern wire.
+	// Legacy codes: received from legacy peers, and never sent to modern ones.
 	CodeResourceNotFound       = -32002
 	CodeURLElicitationRequired = -32042
 )
 
-// Errorf returns a protocol error.
+// Errorf returns a protocol error with a formatted message.
 func Errorf(code int, format string, args ...any) *Error {
 	return jsonrpc.Errorf(code, format, args...)
 }
 
-// InvalidParams returns the protocol error for parameters that cannot be used.
+// InvalidParams returns the protocol error for invalid parameters.
 func InvalidParams(format string, args ...any) *Error {
 	return Errorf(jsonrpc.CodeInvalidParams, format, args...)
 }
 
-// MethodNotFound returns the protocol error for a method that the receiver does not have.
+// MethodNotFound returns the protocol error for an unknown method.
 func MethodNotFound(method string) *Error {
 	return Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", method)
 }
 
-// ResourceNotFound returns the protocol error for a URI that names no resource, with the URI as its data.
+// ResourceNotFound returns the protocol error for an unknown resource. The URI is its data.
 func ResourceNotFound(uri string) *Error {
 	e := InvalidParams("resource not found: %s", uri)
 	e.Data, _ = json.Marshal(map[string]string{"uri": uri})
 	return e
 }
 
-// UnsupportedVersion returns the protocol error for a revision that the server does not speak.
+// UnsupportedVersion returns the protocol error for an unsupported revision.
 func UnsupportedVersion(requested string, supported []Revision) *Error {
 	e := Errorf(CodeUnsupportedProtocolVersion, "Unsupported protocol version")
 	e.Data, _ = json.Marshal(UnsupportedVersionData{Supported: supported, Requested: requested})
@@ -56,8 +56,9 @@ type UnsupportedVersionData struct {
 	Requested string     `json:"requested"`
 }
 
-// CapabilityError says that a client lacks what a request needs. Returned by a handler it becomes the protocol error
-// -32021 on the modern wire, and a tool error that a model can read on a legacy one.
+// CapabilityError reports that the client lacks a capability that a request needs. If a handler
+// returns it, a modern client gets the protocol error -32021, and a legacy client gets a tool error
+// that a model can read.
 type CapabilityError struct {
 	Required ClientCapabilities
 }
@@ -67,7 +68,7 @@ func (e *CapabilityError) Error() string {
 	return "the client does not support what this request needs: " + string(raw)
 }
 
-// Protocol returns the error's form on the modern wire.
+// Protocol returns the error for modern clients.
 func (e *CapabilityError) Protocol() *Error {
 	p := Errorf(CodeMissingCapability, "Missing required client capability")
 	p.Data, _ = json.Marshal(struct {

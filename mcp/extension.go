@@ -1,31 +1,34 @@
 package mcp
 
-// Extension describes what an extension adds to the protocol, so that edges, servers and clients understand it without
-// knowing it. Give it to the options of a server or client; the core's own entries are always there.
+// Extension describes an extension of the protocol, so that transports, servers and clients handle
+// its messages without knowing their meaning. Pass it to the options of a server or client.
 type Extension struct {
-	// ID is the extension's identifier, such as io.modelcontextprotocol/tasks.
+	// ID is the identifier, such as io.modelcontextprotocol/tasks.
 	ID string
-	// Settings is what is declared under the ID in capabilities: an object; nil is {}.
+	// Settings is the object declared under ID in the capabilities; nil means {}.
 	Settings Object
-	// ResultTypes are result types that the extension adds.
+	// ResultTypes lists the result types that the extension adds.
 	ResultTypes []ResultType
-	// ListenFilters maps fields that the extension adds to a listen filter to the method of the change they ask for.
+	// ListenFilters maps each field that the extension adds to a listen filter to the method of the
+	// changes that the field selects.
 	ListenFilters map[string]string
-	// InputRequests maps methods of input requests that the extension adds to what a client must declare.
+	// InputRequests maps each method that the extension adds to input requests to the capabilities
+	// that the client must declare.
 	InputRequests map[string]ClientCapabilities
 	// NameFields maps methods to the field of params that the Mcp-Name header mirrors.
 	NameFields map[string]string
 }
 
-// Vocabulary is what an endpoint understands: the core and its extensions. It does not change.
+// Vocabulary is the core protocol and a set of extensions. It does not change and may be used
+// concurrently.
 type Vocabulary struct {
 	extensions []Extension
 }
 
-// NewVocabulary returns the vocabulary of the core and the given extensions.
+// NewVocabulary returns the vocabulary of the core and the extensions.
 func NewVocabulary(extensions ...Extension) *Vocabulary { return &Vocabulary{extensions} }
 
-// ResultType reports whether results of the type can be understood.
+// ResultType reports whether the vocabulary has the result type.
 func (v *Vocabulary) ResultType(t ResultType) bool {
 	if t == ResultComplete || t == ResultInputRequired {
 		return true
@@ -40,7 +43,8 @@ func (v *Vocabulary) ResultType(t ResultType) bool {
 	return false
 }
 
-// InputRequest returns what a client must declare to be asked this, and whether it can be asked at all.
+// InputRequest returns the capabilities that a client must declare to be asked r. ok is false if
+// the vocabulary lacks the method.
 func (v *Vocabulary) InputRequest(r InputRequest) (needs ClientCapabilities, ok bool) {
 	switch r.Method {
 	case MethodElicit:
@@ -80,7 +84,7 @@ func samplingNeeds(r InputRequest) ClientCapabilities {
 	return ClientCapabilities{Sampling: needs}
 }
 
-// ListenFilter returns the method of the change that an extension's filter field asks for.
+// ListenFilter returns the method of the changes that an extension's filter field selects.
 func (v *Vocabulary) ListenFilter(field string) (method string, ok bool) {
 	for _, e := range v.extensions {
 		if method, ok = e.ListenFilters[field]; ok {
@@ -90,7 +94,8 @@ func (v *Vocabulary) ListenFilter(field string) (method string, ok bool) {
 	return "", false
 }
 
-// NameField returns the field of the method's params that names its object, empty if there is none.
+// NameField returns the field of the method's params that names its object, or "" if the method has
+// none.
 func (v *Vocabulary) NameField(method string) string {
 	switch method {
 	case MethodCallTool, MethodGetPrompt:
@@ -106,7 +111,8 @@ func (v *Vocabulary) NameField(method string) string {
 	return ""
 }
 
-// Declare returns the extensions as capabilities declare them, in a map of the caller's own; nil if there are none.
+// Declare returns the extensions in the form of capabilities, or nil without any. The caller owns
+// the map.
 func (v *Vocabulary) Declare() map[string]Object {
 	if len(v.extensions) == 0 {
 		return nil

@@ -2,7 +2,7 @@ package mcp
 
 import "encoding/json"
 
-// ResultType says how to read a result.
+// ResultType is the type of a result. Extensions can add types.
 type ResultType string
 
 const (
@@ -10,13 +10,15 @@ const (
 	ResultInputRequired ResultType = "input_required"
 )
 
-// InputRequest is a question to the client: an elicitation, a sampling request or a request for roots.
+// InputRequest is a question to the client: an elicitation, a sampling request, a request for
+// roots, or a method of an extension.
 type InputRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitzero"`
 }
 
-// InputRequiredResult asks the client for input (basic/patterns/mrtr). At least one member is present.
+// InputRequiredResult asks the client for input (basic/patterns/mrtr). At least one of
+// InputRequests and RequestState is present.
 type InputRequiredResult struct {
 	Meta          Meta                    `json:"_meta,omitempty"`
 	InputRequests map[string]InputRequest `json:"inputRequests,omitempty"`
@@ -29,7 +31,7 @@ type InputResponseParams struct {
 	RequestState   *string                    `json:"requestState,omitzero"`
 }
 
-// MayAsk reports whether the method's results may be input_required.
+// MayAsk reports whether a result of the method may be input_required.
 func MayAsk(method string) bool {
 	return method == MethodCallTool || method == MethodGetPrompt || method == MethodReadResource
 }

@@ -14,12 +14,14 @@ import (
 	"sync"
 )
 
-// ErrSeal is what opening a sealed text fails with, whatever is wrong with it.
+// ErrSeal is the error of [Sealer.Open] for a text that is forged, changed, sealed for another
+// purpose, or sealed with a key that was removed.
 var ErrSeal = errors.New("not sealed with a current key, or changed since")
 
-// Keys seals what travels through clients: request state, cursors, session ids. The first secret seals, all of them
-// open, so that replicas agree and secrets rotate: add the new one last everywhere, then move it to the front, then
-// drop the old one. Keys is safe for concurrent use and does not change.
+// Keys seals data that travels through clients: request state, cursors, session ids. The first
+// secret seals; all of them open. To replace a secret on several replicas, add the new one at the
+// end everywhere, then move it to the front, then remove the old one. Keys does not change and may
+// be used concurrently.
 type Keys struct{ secrets [][]byte }
 
 // NewKeys returns keys derived from secrets of at least 16 bytes each.
@@ -37,22 +39,23 @@ func NewKeys(secrets ...[]byte) (*Keys, error) {
 	return k, nil
 }
 
-// RandomKeys returns keys that only this process knows.
+// RandomKeys returns random keys, which only this process has.
 func RandomKeys() *Keys {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails (crypto/rand)
 	return &Keys{[][]byte{secret}}
 }
 
-// Sealer seals for one purpose. What is sealed for one purpose does not open for another.
+// Sealer seals for one purpose. Data sealed for another purpose does not open.
 type Sealer struct{ aeads func() []cipher.AEAD }
 
-// For returns the sealer of a purpose. Its keys are derived when they are first needed: many servers never seal anything.
+// For returns the sealer of a purpose. It derives its keys on first use, because many servers never
+// seal anything.
 func (k *Keys) For(purpose string) *Sealer {
-	return &Sealer{sync.OnceValue(func() []cipher.AEAD { return k.derive(purpose) })}
+	return &Sealer{sync.OnceValue(func() []cipher.AEAD { return k.deriveSealers(purpose) })}
 }
 
-func (k *Keys) derive(purpose string) (aeads []cipher.AEAD) {
+func (k *Keys) deriveSealers(purpose string) (aeads []cipher.AEAD) {
 	for _, secret := range k.secrets {
 		key, err := hkdf.Key(sha256.New, secret, nil, "dowel "+purpose, 32)
 		if err != nil {
@@ -71,16 +74,16 @@ func (k *Keys) derive(purpose string) (aeads []cipher.AEAD) {
 	return aeads
 }
 
-// Seal returns plain encrypted and authenticated together with bound, as URL-safe text. bound is not contained: the
-// same bytes have to be given to Open.
+// Seal encrypts plain, authenticates it together with bound, and returns URL-safe text. The text
+// does not contain bound: Open needs the same bytes.
 func (s *Sealer) Seal(plain, bound []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.aeads()[0].Seal(nil, nil, plain, bound))
 }
 
-// Open returns what was sealed; [ErrSeal] if the text is anything else.
+// Open returns the sealed data. Its error is [ErrSeal].
 func (s *Sealer) Open(sealed string, bound []byte) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
-	if err != nil || strings.ContainsAny(sealed, "\r\n") { // which the decoder reads past
+	if err != nil || strings.ContainsAny(sealed, "\r\n") { // the decoder ignores line ends
 		return nil, ErrSeal
 	}
 	for _, aead := range s.aeads() {

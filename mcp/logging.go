@@ -2,7 +2,7 @@ package mcp
 
 import "encoding/json"
 
-// LoggingLevel is a severity, as in RFC 5424.
+// LoggingLevel is a severity of RFC 5424.
 type LoggingLevel string
 
 const (
@@ -21,7 +21,7 @@ var LoggingLevels = [...]LoggingLevel{
 	LevelDebug, LevelInfo, LevelNotice, LevelWarning, LevelError, LevelCritical, LevelAlert, LevelEmergency,
 }
 
-// Severity orders levels: 0 is debug, 7 is emergency, -1 is no level.
+// Severity returns the rank of the level: 0 for debug to 7 for emergency, -1 for an unknown level.
 func (l LoggingLevel) Severity() int {
 	for i, known := range LoggingLevels {
 		if l == known {
@@ -39,7 +39,7 @@ type LoggingMessageParams struct {
 	Data   json.RawMessage `json:"data"`
 }
 
-// SetLevelParams sets a legacy session's level.
+// SetLevelParams sets the log level of a legacy session.
 type SetLevelParams struct {
 	Level LoggingLevel `json:"level"`
 }

@@ -2,8 +2,8 @@ package mcp
 
 import "encoding/json"
 
-// Meta is a _meta object (basic/index: _meta). Keys under io.modelcontextprotocol/ belong to the protocol: the edges
-// write and read them.
+// Meta is a _meta object (basic/index: _meta). Keys under io.modelcontextprotocol/ belong to the
+// protocol; transports read and write them.
 type Meta map[string]any
 
 // The protocol's keys of _meta.
@@ -17,7 +17,8 @@ const (
 	MetaProgressToken      = "progressToken"
 )
 
-// Icon is a picture for a user interface (basic/index: icons). Treat it as untrusted.
+// Icon is an image for a user interface (basic/index: icons). It comes from the peer: treat it as
+// untrusted.
 type Icon struct {
 	Src      string   `json:"src"`
 	MIMEType string   `json:"mimeType,omitzero"`
@@ -25,7 +26,7 @@ type Icon struct {
 	Theme    string   `json:"theme,omitzero"` // light or dark
 }
 
-// Implementation describes a client or server: for display, never for decisions.
+// Implementation describes a client or server for display. Do not base decisions on it.
 type Implementation struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitzero"`
@@ -35,14 +36,14 @@ type Implementation struct {
 	Icons       []Icon `json:"icons,omitempty"`
 }
 
-// Annotations tell a client whom an object is for and how much it matters.
+// Annotations tell a client for whom an object is meant and how important it is.
 type Annotations struct {
 	Audience     []Role   `json:"audience,omitempty"`
 	Priority     *float64 `json:"priority,omitzero"`     // 0 to 1
 	LastModified string   `json:"lastModified,omitzero"` // ISO 8601
 }
 
-// Role is who speaks.
+// Role is the author of a message.
 type Role string
 
 const (

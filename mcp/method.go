@@ -1,12 +1,15 @@
 package mcp
 
-// Method is a request's name with the types of its parameters and result, stated once for both roles.
+import ()
+
+// Method is a request's name with the types of its parameters and result. Servers and clients use
+// the same value.
 type Method[P, R any] struct{ Name string }
 
 // NotificationMethod is a notification's name with the type of its parameters.
 type NotificationMethod[P any] struct{ Name string }
 
-// None is the type of parameters or results that hold nothing but _meta.
+// None is the type of parameters or results that hold only _meta.
 type None struct {
 	Meta Meta `json:"_meta,omitempty"`
 }
@@ -48,7 +51,7 @@ const (
 	NotificationElicitationCompleted = "notifications/elicitation/complete"
 )
 
-// The methods that a server answers.
+// Methods that servers answer.
 var (
 	Discover              = Method[None, DiscoverResult]{MethodDiscover}
 	ListTools             = Method[ListParams, ListToolsResult]{MethodListTools}
@@ -62,14 +65,15 @@ var (
 	Listen                = Method[ListenParams, None]{MethodListen}
 )
 
-// The methods that a client answers: live in the legacy era, as input requests in the modern one.
+// Methods that clients answer: live in the legacy era, as input requests in the modern era.
 var (
 	CreateMessage = Method[CreateMessageParams, CreateMessageResult]{MethodCreateMessage}
 	Elicit        = Method[ElicitParams, ElicitResult]{MethodElicit}
 	ListRoots     = Method[None, ListRootsResult]{MethodListRoots}
 )
 
-// MethodNames maps each known method and notification name to itself, for parsers that avoid copying names.
+// MethodNames maps each known method and notification to itself, for parsers that avoid copying
+// names.
 func MethodNames() map[string]string {
 	names := map[string]string{}
 	for _, n := range []string{
@@ -83,4 +87,16 @@ func MethodNames() map[string]string {
 		names[n] = n
 	}
 	return names
+}
+
+// ListParams asks for a page of a list. A nil cursor means the first page; an empty cursor is an
+// ordinary cursor.
+type ListParams struct {
+	Meta   Meta    `json:"_meta,omitempty"`
+	Cursor *string `json:"cursor,omitzero"`
+}
+
+// Page is the part that all list results share. NextCursor is nil on the last page.
+type Page struct {
+	NextCursor *string `json:"nextCursor,omitzero"`
 }

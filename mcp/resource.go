@@ -1,6 +1,6 @@
 package mcp
 
-// Resource is something that can be read by its URI (server/resources).
+// Resource is data that clients read by its URI (server/resources).
 type Resource struct {
 	URI         string       `json:"uri"`
 	Name        string       `json:"name"`
@@ -13,7 +13,7 @@ type Resource struct {
 	Meta        Meta         `json:"_meta,omitempty"`
 }
 
-// ResourceTemplate describes resources by an RFC 6570 template.
+// ResourceTemplate describes a set of resources by an RFC 6570 template.
 type ResourceTemplate struct {
 	URITemplate string       `json:"uriTemplate"`
 	Name        string       `json:"name"`
@@ -46,13 +46,13 @@ type ReadResourceParams struct {
 	InputResponseParams
 }
 
-// ReadResourceResult holds the contents of a resource, or of several that it consists of.
+// ReadResourceResult holds the contents of a resource, or of its parts.
 type ReadResourceResult struct {
 	Meta     Meta               `json:"_meta,omitempty"`
 	Contents []ResourceContents `json:"contents"`
 }
 
-// ResourceContents is text, or binary data where Blob is not nil.
+// ResourceContents is text, or binary data if Blob is not nil.
 type ResourceContents struct {
 	URI      string
 	MIMEType string

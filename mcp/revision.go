@@ -29,9 +29,9 @@ func (r Revision) Known() bool {
 	return false
 }
 
-// Modern reports whether the revision conveys its version with each request (2026-07-28 and later) rather than in a
-// handshake.
+// Modern reports whether requests of the revision carry their version (2026-07-28 and later).
+// Legacy revisions negotiate it in a handshake.
 func (r Revision) Modern() bool { return r >= Revision20260728 }
 
-// Batches reports whether the revision has JSON-RPC batches.
+// Batches reports whether the revision allows JSON-RPC batches.
 func (r Revision) Batches() bool { return r == Revision20250326 }

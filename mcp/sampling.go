@@ -29,7 +29,8 @@ type SamplingMessage struct {
 	Meta    Meta            `json:"_meta,omitempty"`
 }
 
-// SamplingContent is one block or several; one is written as an object, which every revision understands.
+// SamplingContent is one block or several. One block is encoded as an object, which every revision
+// understands.
 type SamplingContent []Content
 
 // CreateMessageResult is the model's message.
@@ -50,7 +51,7 @@ func (r *CreateMessageResult) Text() string {
 	return text
 }
 
-// ModelPreferences guide the choice of a model; each priority is from 0 to 1.
+// ModelPreferences guide the choice of a model. Each priority is between 0 and 1.
 type ModelPreferences struct {
 	Hints                []ModelHint `json:"hints,omitempty"`
 	CostPriority         *float64    `json:"costPriority,omitzero"`
@@ -58,7 +59,7 @@ type ModelPreferences struct {
 	IntelligencePriority *float64    `json:"intelligencePriority,omitzero"`
 }
 
-// ModelHint is part of a model's name.
+// ModelHint is a part of a model's name.
 type ModelHint struct {
 	Name string `json:"name,omitzero"`
 }

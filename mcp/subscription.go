@@ -2,7 +2,8 @@ package mcp
 
 import "encoding/json"
 
-// SubscriptionFilter says which changes a subscription delivers (basic/patterns/subscriptions).
+// SubscriptionFilter selects the changes that a subscription delivers
+// (basic/patterns/subscriptions).
 type SubscriptionFilter struct {
 	ToolsListChanged      bool     `json:"toolsListChanged,omitzero"`
 	PromptsListChanged    bool     `json:"promptsListChanged,omitzero"`
@@ -18,7 +19,8 @@ type ListenParams struct {
 	Notifications SubscriptionFilter `json:"notifications"`
 }
 
-// AcknowledgedParams is the first message on a subscription: what the server agreed to deliver.
+// AcknowledgedParams is the first message on a subscription. It holds the part of the filter that
+// the server delivers.
 type AcknowledgedParams struct {
 	Meta          Meta               `json:"_meta,omitempty"`
 	Notifications SubscriptionFilter `json:"notifications"`

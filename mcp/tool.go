@@ -14,8 +14,9 @@ type Tool struct {
 	Meta         Meta             `json:"_meta,omitempty"`
 }
 
-// ToolAnnotations are hints about a tool's behaviour; untrusted unless the server is trusted. A nil hint leaves the
-// protocol's default: not read-only, destructive, not idempotent, open world.
+// ToolAnnotations are hints about a tool's behaviour. They are untrusted unless the server is
+// trusted. A nil hint means the protocol's default: not read-only, destructive, not idempotent,
+// open world.
 type ToolAnnotations struct {
 	Title           string `json:"title,omitzero"`
 	ReadOnlyHint    *bool  `json:"readOnlyHint,omitzero"`
@@ -30,7 +31,7 @@ var (
 	ReadOnly = &ToolAnnotations{ReadOnlyHint: new(true)}
 	// Additive marks a tool that only adds.
 	Additive = &ToolAnnotations{DestructiveHint: new(false)}
-	// Idempotent marks a tool whose repetition changes nothing more.
+	// Idempotent marks a tool that may be repeated without further effect.
 	Idempotent = &ToolAnnotations{IdempotentHint: new(true)}
 )
 
@@ -49,7 +50,7 @@ type CallToolParams struct {
 	InputResponseParams
 }
 
-// CallToolResult is what a tool returned. With IsError the content says, to a model, what went wrong.
+// CallToolResult is the result of a tool. If IsError is set, Content tells a model what went wrong.
 type CallToolResult struct {
 	Meta              Meta            `json:"_meta,omitempty"`
 	Content           []Content       `json:"content"`

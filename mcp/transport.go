@@ -5,39 +5,46 @@ import (
 	"errors"
 )
 
-// Transport carries requests to a server, as http.RoundTripper does for HTTP. It is safe for concurrent use.
+// Transport sends requests to a server, like an http.RoundTripper. It may be used concurrently.
 type Transport interface {
-	// RoundTrip sends the request and waits for its result. The error is an [*Error] for what the peer answered, the
-	// cause of ctx if it ended (the request is then cancelled at the peer), and wraps [ErrConnection] where the
-	// connection failed. An input_required result is returned as it is.
+	// RoundTrip sends the request and waits for its result. The error is an [*Error] if the peer
+	// answered with one, and the cause of ctx if that ended; the request is then cancelled at the
+	// peer. It wraps [ErrConnection] if the connection failed. An input_required result is returned
+	// unchanged.
 	//
-	// A subscriptions/listen request returns when the subscription has ended; req.Notify receives its changes.
+	// A subscriptions/listen request returns when the subscription has ended; req.Notify receives
+	// its changes.
 	RoundTrip(ctx context.Context, req *Request) (*Response, error)
-	// Close ends the connection and what was started for it, and waits for it. Calls in flight fail.
+	// Close ends the connection and the processes started for it, and waits for them. Running calls
+	// fail.
 	Close() error
 }
 
-// Inbound is what a client transport is given when it is dialed.
+// Inbound receives the messages that a server starts itself. A client passes it to a transport at
+// the dial.
 type Inbound interface {
-	// Handler answers what legacy servers ask live; the same Handler answers input requests.
+	// Handler answers the questions of legacy servers. The same Handler answers input requests.
 	Handler
-	// Notify takes what belongs to no RoundTrip. It must not block.
+	// Notify handles a notification that belongs to no RoundTrip. It must not block.
 	Notify(n Notification)
-	// Down is called once, when the connection is lost by anything but Close. It must not call Close, which waits for it.
+	// Down is called once when the connection is lost, unless Close ended it. It must not call
+	// Close, which waits for it.
 	Down(err error)
 }
 
-// Errors of transports, for errors.Is.
+// Errors of transports. Use [errors.Is] to find them.
 var (
-	// ErrConnection is wrapped by every error that says that the connection, not the request, failed.
+	// ErrConnection is wrapped by each error that means a failure of the connection, not of the
+	// request.
 	ErrConnection = errors.New("the connection failed")
-	// ErrClosed is what calls fail with after Close.
+	// ErrClosed is the error of calls after Close.
 	ErrClosed = errors.New("closed")
-	// ErrPeerGone is what a Peer answers once its request has been answered or cancelled.
+	// ErrPeerGone is the error of a Peer after its request was answered or cancelled.
 	ErrPeerGone = errors.New("the request is over")
 )
 
-// Notifier is a [Transport] that can send notifications of its client's own, such as that its roots have changed.
+// Notifier is a [Transport] that can send notifications to the server, such as
+// [NotificationRootsChanged].
 type Notifier interface {
 	Notify(ctx context.Context, n Notification) error
 }

@@ -13,7 +13,40 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/internal/wiretest"
 )
+
+// The revisions before the latest one, oldest first.
+const (
+	r1 = mcp.Revision20241105
+	r2 = mcp.Revision20250326
+	r3 = mcp.Revision20250618
+	r4 = mcp.Revision20251125
+)
+
+// validator returns the validator of a revision's schema.
+func validator(t *testing.T, r mcp.Revision) *wiretest.Validator {
+	t.Helper()
+	v, err := wiretest.For(string(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// every holds all revisions, oldest first.
+var every = []mcp.Revision{r1, r2, r3, r4, mcp.Revision20260728}
+
+// decodeAny decodes JSON and keeps numbers as they are written.
+func decodeAny(t *testing.T, raw []byte) (v any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return v
+}
 
 func secret(b byte) []byte { return bytes.Repeat([]byte{b}, 16) }
 

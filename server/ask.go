@@ -8,57 +8,63 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Errors of asking, for errors.Is.
+// Errors of asking. Use [errors.Is] to find them.
 var (
-	// ErrInputRequired says that a question goes out. The handler passes it up, and runs again with the answer. A call with
-	// an open question asks it, whatever its handler returns.
+	// ErrInputRequired reports that a question is on its way to the client. The handler must return
+	// it; the server runs the handler again with the answer. While a question is open, the call
+	// asks it, no matter what its handler returns.
 	ErrInputRequired = errors.New("input required")
-	// ErrDeclined says that the user said no.
+	// ErrDeclined reports that the user declined.
 	ErrDeclined = errors.New("the user declined")
-	// ErrCancelled says that the user went away without a choice.
+	// ErrCancelled reports that the user dismissed the question without a choice.
 	ErrCancelled = errors.New("the user dismissed the question")
-	// ErrCannotAsk says that the context is not that of a tool, prompt or resource at work: nothing else can ask.
+	// ErrCannotAsk reports that the context does not belong to a running handler of a tool, prompt
+	// or resource. Other handlers cannot ask.
 	ErrCannotAsk = errors.New("only the handlers of tools, prompts and resources can ask, before they return")
-	// ErrStateTooLarge says that answers and remembered steps exceed what a client is asked to carry,
-	// Options.MaxState.
+	// ErrStateTooLarge reports that the answers and remembered steps of a call exceed
+	// [Options.MaxState].
 	ErrStateTooLarge = errors.New("the answers and remembered steps of the call are too large")
 )
 
-// AskOptions refine a question. The zero value is ready.
+// AskOptions refine a question. The zero value is ready. If a function is given several, the last
+// one that sets a field wins.
 type AskOptions struct {
-	// Title names the field where T is a single value.
+	// Title labels the field of a form if T is a single value.
 	Title string
-	// Schema replaces the form that is inferred from T, which must be able to hold what it accepts: a flat object of
-	// primitives.
+	// Schema replaces the form that is inferred from T. It must be a flat object of primitives, and
+	// T must be able to hold each value that it accepts.
 	Schema json.RawMessage
 }
 
-// Ask asks the user to fill a form, whose fields are those of the struct T; a T that is a string, bool, number or named type
-// of these is a form of one field. Package schema says which tags form fields have.
+// Ask asks the user to fill in a form. The fields of the struct T become the form's fields; if T is
+// a string, bool, number or a named type of these, the form has one field. Package schema documents
+// the tags of form fields.
 //
-// The error is [ErrInputRequired] until the answer is there, [ErrDeclined] or [ErrCancelled] if there is none, an
-// [*mcp.CapabilityError] if the client cannot ask its user, and says what is wrong with a T that is no form. A question is
-// known by its key, unique within the call, and asked again if the answer does not match the form or the question has
-// changed. Do not ask for secrets: use [AskURL].
+// Until the answer arrives, the error is [ErrInputRequired]: return it. It is [ErrDeclined] or
+// [ErrCancelled] if the user refuses, an [*mcp.CapabilityError] if the client cannot ask its user,
+// and a description of the mistake if T cannot be a form. The key identifies the question and must
+// be unique within the call. The question is asked again if the answer does not match the form or
+// if the question has changed. Do not ask for secrets: use [AskURL].
 func Ask[T any](ctx context.Context, key, message string, opts ...AskOptions) (T, error) {
 	var answer T
 	err := AskAll(ctx, FormQuestion(key, message, &answer, opts...))
 	return answer, err
 }
 
-// AskRaw is [Ask] for a question as the protocol has it. The answer's content matches the schema where the action is accept;
-// decline and cancel are no errors here.
+// AskRaw is [Ask] for a question in the protocol's own form. If the action is accept, the answer's
+// content matches the schema. Decline and cancel are not errors here.
 func AskRaw(ctx context.Context, key string, params mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	var answer *mcp.ElicitResult
 	err := AskAll(ctx, rawQuestion(key, params, &answer))
 	return answer, err
 }
 
-// AskAll asks several questions in one round. It returns nil once all are answered; a question without a proper answer, such
-// as one that is declined, is an error at once.
+// AskAll asks several questions in one round. It returns nil when all have answers. If one is
+// refused, it returns that error at once.
 func AskAll(ctx context.Context, questions ...Question) error {
 	c := callFrom(ctx)
 	if c == nil || !mcp.MayAsk(c.req.Method) {
@@ -91,15 +97,15 @@ func AskAll(ctx context.Context, questions ...Question) error {
 	return c.openQuestions(asked)
 }
 
-// openQuestion is one that the client has yet to answer.
+// openQuestion is a question that the client has not answered yet.
 type openQuestion struct {
 	key, digest string
 	request     mcp.InputRequest
 }
 
-// prepareQuestion looks for the answer to a question: nil and nil mean that there is one. A question that the client can be asked is
-// returned, and what the client must declare to be asked it is added to needs. The error is errNotDone for a visit that the
-// user has consented to and that has not happened.
+// prepareQuestion returns the question to send to the client, or nil if it has an answer. It adds
+// the capabilities that the client needs for it to needs. The error is errURLPending if the user
+// has agreed to visit a URL but is not done there.
 func (c *call) prepareQuestion(ctx context.Context, q Question, needs *mcp.ClientCapabilities) (*openQuestion, error) {
 	if q.key == "" {
 		return nil, errors.New("a question needs a key")
@@ -121,18 +127,19 @@ func (c *call) prepareQuestion(ctx context.Context, q Question, needs *mcp.Clien
 	if !errors.Is(err, errAskAgain) {
 		return nil, err
 	}
-	own, known := c.server.vocabulary.InputRequest(q.request)
+	required, known := c.server.vocabulary.InputRequest(q.request)
 	if !known {
 		return nil, fmt.Errorf("no extension of the server knows the input request %s", q.request.Method)
 	}
-	if own.Sampling != nil && c.isLegacy() && c.req.Revision < mcp.Revision20251125 {
-		own.Sampling.Context = nil // any client with sampling may be asked for context: there was nothing to declare
+	if required.Sampling != nil && c.isLegacy() && c.req.Revision < mcp.Revision20251125 {
+		required.Sampling.Context = nil // before 2025-11-25 every client with sampling could be asked for context
 	}
-	*needs = needs.And(own)
+	*needs = needs.And(required)
 	return open, nil
 }
 
-// lookupAnswer reads the answer to a question: errAskAgain if there is none that fits.
+// lookupAnswer reads the answer to a question. It returns errAskAgain if the call has no valid
+// answer.
 func (c *call) lookupAnswer(q Question, digest string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +155,7 @@ func (c *call) lookupAnswer(q Question, digest string) error {
 	if !ok || given.Digest != "" && given.Digest != digest {
 		return errAskAgain
 	}
-	raw := mcp.AdaptAnswer(c.req.Revision, q.request, given.Raw)
+	raw := mcpwire.AdaptAnswer(c.req.Revision, q.request, given.Raw)
 	err := q.readAnswer(raw)
 	if errors.Is(err, errAskAgain) {
 		delete(a.answers, q.key)
@@ -173,7 +180,8 @@ func (c *call) openQuestions(asked []openQuestion) error {
 	return fmt.Errorf("%w: %s", ErrInputRequired, asked[0].key)
 }
 
-// questionDigest tells a question from another one of the same key.
+// questionDigest identifies a question, so that an answer to an earlier question of the same key is
+// not used.
 func questionDigest(r mcp.InputRequest) string {
 	sum := sha256.Sum256(append(append([]byte(r.Method), 0), r.Params...))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])

@@ -14,7 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// asker is a client's side of a call that asks: it retries with what answer returns, nil for no answer to a question.
+// asker is a client's side of a call that asks: it retries with what answer returns, nil for no
+// answer to a question.
 type asker struct {
 	t      testing.TB
 	h      mcp.Handler
@@ -26,7 +27,8 @@ type asker struct {
 
 const maxRounds = 16
 
-// run calls until there is a result, or the rounds are too many. Parameters are re-encoded, as clients do.
+// run calls until there is a result, or the rounds are too many. Parameters are re-encoded, as
+// clients do.
 func (a *asker) run() string {
 	a.t.Helper()
 	req := *a.req
@@ -182,7 +184,8 @@ func TestAskOutcomes(t *testing.T) {
 	want(t, got, `{"content":[{"type":"text","text":"k: the user declined"}],"isError":true}`)
 }
 
-// TestSwallowedQuestion completes with nothing before the answer is there, whatever the handler makes of the error.
+// TestSwallowedQuestion completes with nothing before the answer is there, whatever the handler
+// makes of the error.
 func TestSwallowedQuestion(t *testing.T) {
 	s := newServer()
 	server.Tool(s, "zero", "", func(ctx context.Context, _ anyArgs) (string, error) {
@@ -226,7 +229,7 @@ func TestAskAll(t *testing.T) {
 	want(t, got, textResult("Ann hi file:///a"))
 	want(t, fmt.Sprint(a.rounds), "[client_roots+greeting+user_name]")
 
-	// What is missing or wrong is asked again, and nothing else.
+	// A missing or wrong answer is asked for again, and nothing else.
 	asks := map[string]int{}
 	a = &asker{t: t, h: s, req: request(mcp.MethodCallTool, `{"name":"all"}`)}
 	a.answer = func(key string, _ mcp.InputRequest) string {
@@ -329,7 +332,7 @@ func TestAnswersWithoutState(t *testing.T) {
 	req.Params = retry(t, json.RawMessage(`{"name":"t"}`), map[string]json.RawMessage{"b": json.RawMessage(accept(`{"value":"y"}`))}, *asked.RequestState)
 	want(t, serve(t, s, req), textResult("xy"))
 
-	// With state, an answer to what was not asked counts for nothing.
+	// With state, an answer to a question that was not asked is ignored.
 	req.Params = retry(t, json.RawMessage(`{"name":"t"}`), map[string]json.RawMessage{
 		"a": json.RawMessage(accept(`{"value":"forged"}`)), "b": json.RawMessage(accept(`{"value":"y"}`)),
 	}, *asked.RequestState)

@@ -13,37 +13,39 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// How long one round waits for a visit that the user has consented to, and how often it looks. Clients may come back at
-// once where nothing is asked, and give up after some rounds: what a round waits is what makes the rounds long enough for a
-// human.
+// One round waits urlWait for the user to finish at a URL, and checks every urlPoll. Clients may
+// call again at once if nothing is asked, and give up after some rounds, so the wait of each round
+// gives the user the time.
 const (
 	urlWait = 10 * time.Second
 	urlPoll = time.Second
 )
 
-// errURLPending says that the user has consented to a visit that has not happened yet.
+// errURLPending reports that the user agreed to visit a URL but is not done there.
 var errURLPending = errors.New("the visit has not happened yet")
 
-// AskURL asks the user to visit a URL, for what must not pass through the client: credentials, payments, a third party's
-// consent. The user's yes is consent, not completion: done says whether what the visit is for has happened. Where it is nil
-// the consent is enough.
+// AskURL asks the user to visit a URL, for data that must not pass through the client: credentials,
+// payments, a third party's consent. The user's agreement is consent, not completion: done reports
+// whether the user has finished at the URL. If done is nil, consent is enough.
 //
-// done is called first, so that nothing is asked where nothing is missing. While it is false after the consent, the user is
-// not asked again: done is called once a second for ten seconds, and then the client is told to come back without a
-// question, which it does until it gives up. Then the call fails at the client; a new call asks again, unless the visit has
-// happened meanwhile. ctx may end meanwhile, as in any handler.
+// AskURL first calls done, so that it asks nothing if nothing is missing. After the consent it does
+// not ask again: it calls done once a second for ten seconds, and then tells the client to call
+// again without a question. The client does so until it gives up, and then its call fails. A new
+// call asks again, unless the user has finished meanwhile. ctx may end meanwhile, as in any
+// handler.
 //
-// The URL must hold no secret, and whoever opens it must be checked to be the user who was asked. It is part of the
-// question: one that is made anew in each round, with a random token in it, is asked anew in each round, so make it in a
-// [Once]. Errors are those of [Ask] and of done.
+// The URL must not contain a secret, and the page must check that its visitor is the user who was
+// asked. The URL is part of the question: if it contains a random token, make it in [Once], or each
+// round asks a new question. The errors are the errors of [Ask] and of done.
 func AskURL(ctx context.Context, key, message, url string, done func(ctx context.Context) (bool, error)) error {
 	return AskAll(ctx, URLQuestion(key, message, url, done))
 }
 
-// URLQuestion is the question of [AskURL]. Beside questions that are open, a visit that has not happened is not waited for.
+// URLQuestion is the question of [AskURL]. While other questions are open, AskAll does not wait for
+// the user to finish at the URL.
 func URLQuestion(key, message, link string, done func(ctx context.Context) (bool, error)) Question {
 	if u, err := url.Parse(link); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return Question{key: key, invalid: fmt.Errorf("%q is no URL that a browser opens", link)}
+		return Question{key: key, invalid: fmt.Errorf("%q is not a URL that a browser opens", link)}
 	}
 	params := &mcp.ElicitParams{Mode: mcp.ElicitURL, Message: message, URL: link}
 	q := newQuestion(key, mcp.MethodElicit, params, func(raw json.RawMessage) error {
@@ -56,7 +58,7 @@ func URLQuestion(key, message, link string, done func(ctx context.Context) (bool
 		case r.Action == mcp.ElicitCancel:
 			return ErrCancelled
 		case done != nil:
-			return errURLPending // done has just said so
+			return errURLPending // done has just returned false
 		}
 		return nil
 	})
@@ -64,9 +66,9 @@ func URLQuestion(key, message, link string, done func(ctx context.Context) (bool
 	return q
 }
 
-// awaitURLs gives visits that the user has consented to some time to happen. If that is not enough the client comes back.
-func (c *call) awaitURLs(ctx context.Context, visits []Question) error {
-	if len(visits) == 0 {
+// awaitURLs gives the user some time to finish at the URLs. Then it tells the client to call again.
+func (c *call) awaitURLs(ctx context.Context, questions []Question) error {
+	if len(questions) == 0 {
 		return nil
 	}
 	enough, look := time.NewTimer(urlWait), time.NewTicker(urlPoll)
@@ -77,18 +79,18 @@ func (c *call) awaitURLs(ctx context.Context, visits []Question) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-enough.C:
-			return c.askToComeBack(visits[0].key)
+			return c.askToComeBack(questions[0].key)
 		case <-look.C:
 		}
 		var err error
-		if visits, err = c.pendingURLs(ctx, visits); err != nil || len(visits) == 0 {
+		if questions, err = c.pendingURLs(ctx, questions); err != nil || len(questions) == 0 {
 			return err
 		}
 	}
 }
 
-func (c *call) pendingURLs(ctx context.Context, visits []Question) (left []Question, err error) {
-	for _, q := range visits {
+func (c *call) pendingURLs(ctx context.Context, questions []Question) (left []Question, err error) {
+	for _, q := range questions {
 		done, err := q.isDone(ctx)
 		if err != nil {
 			return nil, err
@@ -102,7 +104,8 @@ func (c *call) pendingURLs(ctx context.Context, visits []Question) (left []Quest
 	return left, nil
 }
 
-// withElicitationID returns the request of a question, with an id where the client's revision has one for what is done elsewhere.
+// withElicitationID returns the request of a question. Revision 2025-11-25 gets an id, which its
+// completion notification refers to.
 func (c *call) withElicitationID(q Question) mcp.InputRequest {
 	r := q.request
 	if q.isDone != nil && c.req.Revision == mcp.Revision20251125 {
@@ -111,37 +114,38 @@ func (c *call) withElicitationID(q Question) mcp.InputRequest {
 	return r
 }
 
-// elicitationID is the same in all rounds of a call, and that of no other.
+// elicitationID returns an id that is the same in all rounds of the call and unique to the
+// question.
 func (c *call) elicitationID(q Question) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return questionDigest(mcp.InputRequest{Method: c.inputState().chain, Params: []byte(q.key)})
 }
 
-// reportURLDone tells the client that a visit which the user has consented to has happened, once, where its revision has a way to
-// (client/elicitation: completion notifications).
+// reportURLDone tells the client, once, that the user has finished at a URL, if its revision has a
+// notification for that (client/elicitation: completion notifications).
 func (c *call) reportURLDone(q Question) {
 	if c.req.Revision != mcp.Revision20251125 {
 		return
 	}
-	id, told := c.elicitationID(q), "\x00visited "+q.key
+	id, reported := c.elicitationID(q), "\x00visited "+q.key
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, consented := c.input.answers[q.key]
-	if _, again := c.input.memos[told]; again || !consented {
+	if _, again := c.input.memos[reported]; again || !consented {
 		return
 	}
-	c.input.memos[told] = []byte("true")
+	c.input.memos[reported] = []byte("true")
 	params, err := mcp.Encode(mcp.ElicitationCompletedParams{ElicitationID: id})
 	if err == nil {
 		err = c.sendNotification(mcp.NotificationElicitationCompleted, params)
 	}
 	if err != nil {
-		c.server.opts.Logger.Debug("a client was not told that a visit has happened", "err", err)
+		c.server.opts.Logger.Debug("cannot notify a client that an elicitation is complete", "err", err)
 	}
 }
 
-// askToComeBack makes the call's result one that asks nothing, and has the client call again.
+// askToComeBack makes the call's result one without questions, after which the client calls again.
 func (c *call) askToComeBack(key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

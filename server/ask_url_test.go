@@ -59,7 +59,8 @@ func TestAskURLWithoutCompletion(t *testing.T) {
 	want(t, fmt.Sprint(a.rounds), "[login]")
 }
 
-// TestVisitFails passes on what goes wrong, before the question and while the visit is waited for.
+// TestVisitFails checks that errors reach the client, before the question and while the visit is
+// waited for.
 func TestVisitFails(t *testing.T) {
 	for fails := range 4 {
 		synctest.Test(t, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestVisitWaitsNoLongerThanItsCall(t *testing.T) {
 	})
 }
 
-// TestVisitBesideAQuestion asks what is open at once, and keeps the consent.
+// TestVisitBesideAQuestion asks the open questions at once, and keeps the consent.
 func TestVisitBesideAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -119,8 +120,8 @@ func TestVisitBesideAQuestion(t *testing.T) {
 	})
 }
 
-// A client of the one revision that has a notification for it is told that the visit has happened, by the id that it was asked
-// with; others are not.
+// A client of the one revision that has a notification for it is told that the visit has happened,
+// by the id that it was asked with; others are not.
 func TestVisitIsReported(t *testing.T) {
 	for _, r := range []mcp.Revision{mcp.Revision20251125, mcp.LatestRevision} {
 		t.Run(string(r), func(t *testing.T) {

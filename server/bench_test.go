@@ -62,7 +62,7 @@ func BenchmarkProgress(b *testing.B) {
 	}
 }
 
-// nobody takes everything and does nothing.
+// nobody accepts and drops everything.
 type nobody struct{}
 
 func (nobody) Notify(context.Context, mcp.Notification) error { return nil }

@@ -3,13 +3,16 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// call is one request while a handler works on it, and the context that the handler gets.
+// call is one request while a handler works on it. It is also the handler's context.
 type call struct {
 	context.Context
 	server *Server
@@ -17,8 +20,8 @@ type call struct {
 	params callParams
 
 	mu       sync.Mutex // guards the rest
-	ended     bool
-	input     *inputState // nil until something is asked or remembered
+	ended    bool
+	input    *inputState // nil until the handler asks or remembers something
 	progress *progressReports
 	messages *messageLimit
 }
@@ -33,14 +36,14 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// callFrom returns the call that ctx belongs to, or nil.
+// callFrom returns the call of a handler's context, or nil for other contexts.
 func callFrom(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
-// RequestFrom returns the request that a handler works on, or nil if ctx does not come from a handler. It must not be
-// changed.
+// RequestFrom returns the request that the handler is serving, or nil if ctx does not come from a
+// handler. Do not modify it.
 func RequestFrom(ctx context.Context) *mcp.Request {
 	if c := callFrom(ctx); c != nil {
 		return c.req
@@ -48,19 +51,21 @@ func RequestFrom(ctx context.Context) *mcp.Request {
 	return nil
 }
 
-// callParams are those members of params that requests with a handler share. Raw values are nil where they are absent.
+// callParams holds the members of params that all requests with a handler share. Raw values are nil
+// if absent.
 type callParams struct {
 	name      []byte // the name or URI, unescaped
 	arguments json.RawMessage
 	responses json.RawMessage // an object
 	state     []byte
-	// retry says that the request answers an input_required result: its result must not be cached.
+	// retry reports that the request answers an input_required result, so its result must not be
+	// cached.
 	retry bool
 }
 
 var noArguments = json.RawMessage("{}")
 
-// readParams finds the shared members; field is that which names the item.
+// readParams reads the shared members. field is the name of the member that identifies the item.
 func readParams(req *mcp.Request, field string) (p callParams, err error) {
 	named := false
 	for it := rawjson.Params(req.Params, req.Meta); it.Next(); {
@@ -104,7 +109,8 @@ func (p *callParams) validate() error {
 	return nil
 }
 
-// unescapeString returns what a raw JSON string says, without copying where it has no escapes.
+// unescapeString returns the content of a raw JSON string. It copies only if the string has
+// escapes.
 func unescapeString(raw []byte) (s []byte, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return nil, false
@@ -118,7 +124,7 @@ func unescapeString(raw []byte) (s []byte, ok bool) {
 	return raw[1 : len(raw)-1], true
 }
 
-// requestName returns what the request is about, for the log.
+// requestName returns the name or URI of the requested item, for the log.
 func requestName(req *mcp.Request) string {
 	for _, field := range []string{"name", "uri"} {
 		if s, ok := rawjson.String(rawjson.Lookup(req.Params, field)); ok {
@@ -133,8 +139,9 @@ func (s *Server) newCall(ctx context.Context, req *mcp.Request, p callParams) *c
 	return &call{Context: ctx, server: s, req: req, params: p}
 }
 
-// finish closes the call after its handler has returned: what was held back is sent, nothing is sent any more. Where
-// questions are open, or a visit is waited for, the result is the one that says so, whatever the handler said.
+// finish ends the call after its handler has returned: notifications that were held back are sent,
+// later ones are refused. If questions are open, or the client must come back for a URL, it returns
+// the result that says so and drops the handler's error.
 func (c *call) finish(err error) (*mcp.Result, error) {
 	c.mu.Lock()
 	c.sendHeldBack()
@@ -147,9 +154,9 @@ func (c *call) finish(err error) (*mcp.Result, error) {
 	return nil, err
 }
 
-// close makes the call send nothing any more, after what was held back. It waits for a notification that is on its way.
+// close ends the call unless finish has. It waits for a notification that is being sent.
 func (c *call) close() {
-	if c.ended { // only the goroutine that is here sets it
+	if c.ended { // only this goroutine sets it
 		return
 	}
 	c.mu.Lock()
@@ -166,10 +173,54 @@ func (c *call) cacheHint(hint mcp.Cache) mcp.Cache {
 	return hint
 }
 
-// sendNotification sends a notification of the call, which must be locked.
+// sendNotification sends a notification of the call. The caller holds c.mu.
 func (c *call) sendNotification(method string, params json.RawMessage) error {
 	if c.ended || c.req.Peer == nil {
 		return mcp.ErrPeerGone
 	}
 	return c.req.Peer.Notify(c.Context, mcp.Notification{Method: method, Params: params})
+}
+
+// Disconnect closes the connection of the call's messages while the call continues; the client
+// reconnects for later messages. A long call thereby frees a connection on both sides. Disconnect
+// returns false and does nothing if the client would not reconnect, which is so everywhere but in
+// legacy sessions over Streamable HTTP from 2025-11-25 on.
+func Disconnect(ctx context.Context) bool {
+	c := callFrom(ctx)
+	if c == nil {
+		return false
+	}
+	d, ok := c.req.Peer.(mcp.Disconnecter)
+	return ok && d.Disconnect()
+}
+
+const codeInternal = jsonrpc.CodeInternal
+
+// passThroughError returns the part of a handler's error that reaches the transport unchanged in
+// every method: the end of the request, a protocol error or a missing capability. It returns nil
+// for other errors.
+func passThroughError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if e, ok := errors.AsType[*mcp.Error](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*mcp.CapabilityError](err); ok {
+		return e
+	}
+	return nil
+}
+
+// handlerError converts the error of a handler that is not a tool. The transport sends a safe text,
+// so the real text goes to the log.
+func (c *call) handlerError(err error) error {
+	if protocolErr := passThroughError(c.Context, err); protocolErr != nil {
+		return protocolErr
+	}
+	if c.req.Method == mcp.MethodReadResource && errors.Is(err, fs.ErrNotExist) {
+		return mcp.ResourceNotFound(string(c.params.name))
+	}
+	c.server.opts.Logger.WarnContext(c.Context, "a handler failed", "method", c.req.Method, "name", string(c.params.name), "err", err)
+	return err
 }

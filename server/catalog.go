@@ -1,26 +1,29 @@
 package server
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// catalog holds all items.
+// catalog holds the items of a server.
 type catalog struct {
-	mu        sync.RWMutex
-	lists     map[Kind]*itemList // of all four kinds; the map itself never changes
-	templatesByRank  []*registeredTemplate    // the most specific first; replaced, never changed
-	providers []ResourceProvider
-	// canComplete says that something was added that can be completed.
+	mu              sync.RWMutex
+	lists           map[Kind]*itemList    // has all four kinds; the map itself never changes
+	templatesByRank []*registeredTemplate // most specific first; replaced, never modified
+	providers       []ResourceProvider
+	// canComplete reports whether an item with completions was ever added.
 	canComplete bool
 }
 
-// itemList holds the items of one kind in the order in which they were added. Its slots are only ever appended to or replaced,
-// so that a copy of the slice stays what it was.
+// itemList holds the items of one kind in the order of their addition. Slots are only appended or
+// replaced, so a copy of the slice remains valid.
 type itemList struct {
 	slots   []listSlot
 	byName  map[string]Item
@@ -29,7 +32,7 @@ type itemList struct {
 	pages   *pageCache
 }
 
-// listSlot is an item with its place, which no other item ever gets.
+// listSlot is an item with its sequence number, which is never used again.
 type listSlot struct {
 	seq  uint64
 	item Item
@@ -42,7 +45,7 @@ func (c *catalog) init(declare []Kind) {
 	}
 }
 
-// lookupItem returns the item of that name.
+// lookupItem returns the item with the name.
 func (c *catalog) lookupItem(kind Kind, name []byte) (Item, bool) {
 	c.mu.RLock()
 	item, ok := c.lists[kind].byName[string(name)]
@@ -50,7 +53,8 @@ func (c *catalog) lookupItem(kind Kind, name []byte) (Item, bool) {
 	return item, ok
 }
 
-// offers reports whether the server has, had or declares anything of the kind. Resources and templates are one.
+// offers reports whether the server has, had or declares items of the kind. Resources and templates
+// count as one kind.
 func (c *catalog) offers(kind Kind) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -60,7 +64,7 @@ func (c *catalog) offers(kind Kind) bool {
 	return c.lists[kind].offered
 }
 
-// Add adds items, all or none: a name that is taken is an error. Clients that listen are told.
+// Add adds all items, or none and an error if a name is in use. Listening clients are notified.
 func (s *Server) Add(items ...Item) error {
 	if err := s.catalog.addAll(items); err != nil {
 		return err
@@ -107,8 +111,8 @@ func (c *catalog) insertItem(item Item) {
 	}
 }
 
-// Remove removes items by name and reports how many there were. Clients that listen are told. A call that runs is not
-// disturbed.
+// Remove removes items by name and returns how many it found. Listening clients are notified.
+// Running calls continue.
 func (s *Server) Remove(kind Kind, names ...string) int {
 	removed := s.catalog.removeAll(kind, names)
 	if len(removed) > 0 {
@@ -143,7 +147,7 @@ func (c *catalog) removeAll(kind Kind, names []string) (removed []Item) {
 	return removed
 }
 
-// mustAdd is Add for what is registered by the program itself.
+// mustAdd is Add for items that the program itself registers: it panics on an error.
 func (s *Server) mustAdd(item Item, err error) {
 	if err == nil {
 		err = s.Add(item)
@@ -151,4 +155,50 @@ func (s *Server) mustAdd(item Item, err error) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// Kind is the kind of an [Item].
+type Kind string
+
+const (
+	KindTool             Kind = "tool"
+	KindPrompt           Kind = "prompt"
+	KindResource         Kind = "resource"
+	KindResourceTemplate Kind = "resource template"
+)
+
+// Item is a tool, prompt, resource or resource template. [NewTool], [NewPrompt] and [NewResource]
+// make one; [Server.Add] adds it to any number of servers. It does not change.
+type Item struct {
+	Kind Kind
+	// Name identifies the item: the name of a tool or prompt, the URI of a resource, the text of a
+	// template.
+	Name string
+	// Meta is the _meta of the item's options. It is read-only.
+	Meta mcp.Meta
+
+	encoded json.RawMessage // its entry in a list
+	entry   any             // *tool, *prompt, *resource or *template; nil for a computed resource
+}
+
+func encodeItem(kind Kind, name string, meta mcp.Meta, described, entry any) (Item, error) {
+	encoded, err := mcp.Encode(described)
+	return Item{Kind: kind, Name: name, Meta: meta, encoded: encoded, entry: entry}, err
+}
+
+// isVisible reports whether the item exists for the request's principal.
+func (s *Server) isVisible(ctx context.Context, req *mcp.Request, item Item) bool {
+	return s.opts.Visible == nil || s.opts.Visible(ctx, req.Principal, item)
+}
+
+// isVisibleURI reports whether a resource that is not in the catalog, but comes from a template or
+// provider, exists for the request's principal.
+func (s *Server) isVisibleURI(ctx context.Context, req *mcp.Request, uri string) bool {
+	return s.opts.Visible == nil || s.opts.Visible(ctx, req.Principal, Item{Kind: KindResource, Name: uri})
+}
+
+// findVisible returns the item with the name, unless it is hidden from the request's principal.
+func (s *Server) findVisible(ctx context.Context, req *mcp.Request, kind Kind, name []byte) (Item, bool) {
+	item, ok := s.catalog.lookupItem(kind, name)
+	return item, ok && s.isVisible(ctx, req, item)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// CompleteFunc suggests values for an argument of a prompt or a variable of a template, best first. value is what has
-// been typed so far, settled the arguments that are known already. Any number may be returned: the client gets the first
-// [mcp.MaxCompletions] of them, and how many there are.
+// CompleteFunc suggests values for an argument of a prompt or a variable of a template, best first.
+// value is the text typed so far; settled holds the arguments that already have values. It may
+// return any number: the client gets the first [mcp.MaxCompletions] and the total.
 type CompleteFunc func(ctx context.Context, value string, settled map[string]string) ([]string, error)
 
-// CompleteFrom returns a CompleteFunc that suggests those of the values that begin with what was typed, then those that
-// contain it, in any case.
+// CompleteFrom returns a CompleteFunc that ignores case and suggests the values that begin with the
+// typed text, then the values that contain it.
 func CompleteFrom(values ...string) CompleteFunc {
 	return func(_ context.Context, value string, _ map[string]string) ([]string, error) {
 		typed := strings.ToLower(value)
@@ -31,7 +31,7 @@ func CompleteFrom(values ...string) CompleteFunc {
 	}
 }
 
-// completers holds how each of the known arguments is completed, nil where it is not.
+// completers maps each known argument to its completion function; nil if it has none.
 type completers map[string]CompleteFunc
 
 func completersOf(fields []field, names []string, given map[string]CompleteFunc) (completers, error) {
@@ -46,7 +46,7 @@ func completersOf(fields []field, names []string, given map[string]CompleteFunc)
 	}
 	for name, fn := range given {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("Complete: there is no %q", name)
+			return nil, fmt.Errorf("Complete: unknown argument %q", name)
 		}
 		all[name] = fn
 	}
@@ -62,8 +62,8 @@ func (c completers) hasAny() bool {
 	return false
 }
 
-// completeArgument answers completion/complete. It is offered once something that can be completed was added; until then it is
-// not declared, and not found.
+// completeArgument serves completion/complete. Until an item with completions is added, the method
+// is neither declared nor found.
 func (s *Server) completeArgument(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.hasCompleters() {
 		return s.methods.serveMethod(ctx, s, req)
@@ -107,7 +107,8 @@ func (s *Server) completionResult(values []string) *mcp.Result {
 	return s.newResult(&mcp.CompleteResult{Completion: mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}})
 }
 
-// completersOf returns those of what a completion refers to: a prompt, a template, or a resource, which has none.
+// completersOf returns the completers of the prompt or template that ref names. A resource has
+// none.
 func (s *Server) completersOf(ctx context.Context, req *mcp.Request, ref mcp.CompletionRef) (completers, error) {
 	switch ref.Type {
 	case mcp.RefPrompt:
@@ -127,7 +128,7 @@ func (s *Server) completersOf(ctx context.Context, req *mcp.Request, ref mcp.Com
 	return nil, mcp.InvalidParams("ref.type must be %s or %s (got %q)", mcp.RefPrompt, mcp.RefResource, ref.Type)
 }
 
-// hasCompleters reports whether anything was added that can be completed.
+// hasCompleters reports whether an item with completions was added.
 func (c *catalog) hasCompleters() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

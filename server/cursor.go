@@ -8,15 +8,15 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// position is where a page ends: behind an item of the catalog, or behind what a provider yielded.
+// position is the end of a page: an item of the catalog, or a resource of a provider.
 type position struct {
-	provider uint64 // 0 is the catalog, n the n-th provider
+	provider uint64 // 0 means the catalog, n the n-th provider
 	seq      uint64 // in the catalog of this Server
-	name     string // the item's name, which replicas know too
+	name     string // the item's name, for replicas, whose seq differs
 }
 
-// sealCursor seals a position. Where [Options.Visible] filters lists, a cursor opens for one principal only; elsewhere it opens
-// for everybody, since caches may share the page that it is on.
+// sealCursor returns the cursor for a position. If [Options.Visible] filters lists, only the same
+// principal can use the cursor; otherwise all can, since caches may share the page with the cursor.
 func (s *Server) sealCursor(req *mcp.Request, p position) string {
 	plain := binary.AppendUvarint(slices.Clone(s.instance[:]), p.provider)
 	plain = binary.AppendUvarint(plain, p.seq)
@@ -31,8 +31,8 @@ func (s *Server) cursorBound(req *mcp.Request) []byte {
 	return bound
 }
 
-// openCursor returns where the request's cursor says that the page before it ended. Within one Server that outlasts the
-// item's removal; a replica finds its own place of the item's name.
+// openCursor returns the position in the request's cursor. On the Server that made the cursor it
+// stays valid when the item is removed. A replica looks the position up by the item's name.
 func (s *Server) openCursor(req *mcp.Request, v listView) (p position, err error) {
 	raw := rawjson.Lookup(req.Params, "cursor")
 	if raw == nil || rawjson.IsNull(raw) {

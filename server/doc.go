@@ -1,5 +1,5 @@
-// Package server builds MCP servers. A [Server] is an [mcp.Handler]: give it to a transport, to a middleware, to a gateway
-// or to a test.
+// Package server builds MCP servers. A [Server] is an [mcp.Handler]: give it to a transport, a
+// middleware, a gateway or a test.
 //
 //	s := server.New("weather", "1.0.0", nil)
 //	server.Tool(s, "get_alerts", "Active weather alerts for a US state.",
@@ -8,32 +8,36 @@
 //
 // # Handlers
 //
-// [Tool], [Resource] and [Prompt] take a plain function and infer the rest from its types; each panics on a mistake, since
-// that is one of the program's. [NewTool], [NewResource] and [NewPrompt] return the mistake instead, and [Server.Add] adds
-// what they made, also while serving. Everything else that a handler may want comes from its context: [RequestFrom],
-// [Progress], [Log], [Ask] and its kin, [Once].
+// [Tool], [Resource] and [Prompt] take a plain function and infer names, schemas and encodings from
+// its types. They panic on mistakes, which are mistakes of the program. [NewTool], [NewResource]
+// and [NewPrompt] return an error instead, and [Server.Add] adds their items, also while the server
+// is running. A handler reaches everything else through its context: [RequestFrom], [Progress],
+// [Log], [Ask], [Once].
 //
-// What a handler returns as an error reaches the peer like this:
+// The error of a handler reaches the client in this form:
 //
 //	an *[mcp.Error], also wrapped        a protocol error with its code
-//	an *[mcp.CapabilityError], wrapped   the client lacks something: in the form that its era has
+//	an *[mcp.CapabilityError], wrapped   the error of a missing client capability
 //	[fs.ErrNotExist] of a resource       resource not found
 //	any other error of a tool            a tool error, whose text the model reads
-//	any other error elsewhere            an internal error without text; the text goes to the log
-//	a panic                              an internal error; the stack goes to the log
+//	any other error elsewhere            an internal error without text; the text is logged
+//	a panic                              an internal error; the stack is logged
 //
 // # Asking
 //
-// [Ask], [AskAll], [AskURL], [AskRaw], [Sample] and [Roots] return [ErrInputRequired] where the answer is not there yet. The
-// handler passes it up like any error; the question goes out, and with the answer the handler runs again from the top. What
-// it does before a question is therefore done once per round: wrap what must not be repeated in [Once]. [AskURL] alone waits
-// within a round, up to ten seconds.
+// [Ask], [AskAll], [AskURL], [AskRaw], [Sample] and [Roots] return [ErrInputRequired] until the
+// client has answered. The handler returns that error like any other. The server then sends the
+// question, and when the answer arrives it runs the handler again from the top, where the same call
+// of Ask returns the answer. Code before a question therefore runs once per round: wrap steps that
+// must not be repeated in [Once]. [AskURL] alone waits within a round, up to ten seconds.
 //
 // # Limits
 //
-// A page of a list holds 1,000 items, a request state 16 KiB and 15 minutes (in a legacy session as long as the call), a
-// completion 100 values, one request sends 100 log messages and 50 progress notifications a second after a burst. A
-// subscription holds 4,096 resource URIs and queues 1,024 changes. [Options] names those that can be changed.
+// A page of a list holds 1,000 items, a request state 16 KiB for 15 minutes (in a legacy session
+// for as long as the call), a completion 100 values. One request sends 100 log messages and 50
+// progress notifications a second after a burst. A subscription holds 4,096 resource URIs and
+// queues 1,024 changes. [Options] has the limits that can be changed.
 //
-// All functions and methods of this package are safe for concurrent use unless they say otherwise.
+// All functions and methods of this package may be called concurrently unless their comment says
+// otherwise.
 package server

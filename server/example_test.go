@@ -85,7 +85,8 @@ func ExamplePrompt() {
 	// missing required argument "city" (-32602)
 }
 
-// The handler runs twice: without an answer Ask returns an error that is passed up, with it the answer.
+// The handler runs twice: without an answer Ask returns an error that is passed up, with it the
+// answer.
 func ExampleAsk() {
 	s := server.New("files", "1.0.0", nil)
 	server.Tool(s, "delete", "Deletes a file.", func(ctx context.Context, in struct {

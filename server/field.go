@@ -10,20 +10,21 @@ import (
 	"time"
 )
 
-// field is one field of a struct that is filled from text: an argument of a prompt or a variable of a URI.
+// field is a struct field that is set from text: an argument of a prompt or a variable of a URI.
 type field struct {
 	name, title, doc string
 	required         bool
-	enum             []string // what is allowed; nil is anything
+	enum             []string // allowed values; nil allows any
 	index            []int
 	list             bool
 	set              func(v reflect.Value, text string) error
 }
 
-// readFields reads the fields of a struct type, named by the tag. Embedded structs count as if they were spelled out.
+// readFields returns the fields of a struct type, named by the tag. Fields of embedded structs are
+// included.
 func readFields(t reflect.Type, tag string) ([]field, error) {
 	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%s is no struct", t)
+		return nil, fmt.Errorf("%s is not a struct", t)
 	}
 	var all []field
 	for _, sf := range reflect.VisibleFields(t) {
@@ -67,7 +68,7 @@ var (
 
 func isText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textUnmarshaler) }
 
-// textSetter returns how a value of the type is read from text.
+// textSetter returns a function that sets a value of type t from text.
 func textSetter(t reflect.Type) (func(reflect.Value, string) error, error) {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -122,7 +123,8 @@ func scalarSetter(t reflect.Type) (func(reflect.Value, string) error, error) {
 	return nil, fmt.Errorf("%s cannot be read from text: use a string, a number, a bool or an encoding.TextUnmarshaler", t)
 }
 
-// expectError says what was expected, in place of strconv's words for programmers.
+// expectError replaces an error of package strconv, which is meant for programmers, by the expected
+// form.
 func expectError(err error, want string) error {
 	if err != nil {
 		return fmt.Errorf("must be %s", want)
@@ -130,7 +132,7 @@ func expectError(err error, want string) error {
 	return nil
 }
 
-// setFromText sets the field of the struct v.
+// setFromText sets the field in the struct v.
 func (f *field) setFromText(v reflect.Value, texts ...string) error {
 	into := v.FieldByIndex(f.index)
 	for _, text := range texts {

@@ -61,7 +61,8 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// FuzzRequestState never takes state for its own that was not sealed for the request, whatever the request.
+// FuzzRequestState never takes state for its own that was not sealed for the request, whatever the
+// request.
 func FuzzRequestState(f *testing.F) {
 	s := New("fuzz", "1", nil)
 	ran := false

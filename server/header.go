@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// Headers are the arguments of a tool that are mirrored into HTTP header fields. A [Server] checks those of its tools itself;
-// what forwards calls has to.
+// Headers are the arguments of a tool that clients mirror into HTTP header fields. A [Server]
+// checks its own tools; a handler that forwards calls must check them itself.
 type Headers []header
 
 // header is an argument that is mirrored into an HTTP header field (server/tools: x-mcp-header).
@@ -19,7 +20,8 @@ type header struct {
 	field string // canonical: Mcp-Param-Region
 }
 
-// NewHeaders reads the marks in a tool's input schema. The error is that of [schema.Headers].
+// NewHeaders reads the x-mcp-header marks in a tool's input schema. The error comes from
+// [schema.Headers].
 func NewHeaders(input json.RawMessage) (Headers, error) {
 	declared, err := schema.Headers(input)
 	return newHeaders(declared), err
@@ -27,13 +29,14 @@ func NewHeaders(input json.RawMessage) (Headers, error) {
 
 func newHeaders(declared []schema.Header) (all Headers) {
 	for _, h := range declared {
-		all = append(all, header{h, mcp.CanonicalField(mcp.HeaderParamPrefix + h.Name)})
+		all = append(all, header{h, mcpwire.CanonicalField(mcpwire.HeaderParamPrefix + h.Name)})
 	}
 	return all
 }
 
-// Check holds the header fields of a modern request over HTTP against its arguments, so that whoever routed it by them and who
-// runs it mean the same. The error is a protocol error; requests of other kinds have none.
+// Check compares the header fields of a modern request over HTTP with its arguments, so that a
+// router that reads the fields and the server that reads the arguments agree. The error is a
+// protocol error. Other requests pass.
 func (headers Headers) Check(req *mcp.Request, arguments json.RawMessage) error {
 	if req.Header == nil || !req.Revision.Modern() {
 		return nil
@@ -46,7 +49,7 @@ func (headers Headers) Check(req *mcp.Request, arguments json.RawMessage) error 
 	return nil
 }
 
-// compareValues returns what is wrong with the field's values; empty if nothing is.
+// compareValues returns the problem with the field's values, or "" without one.
 func (h *header) compareValues(values []string, arguments json.RawMessage) string {
 	body := h.lookupArgument(arguments)
 	switch {
@@ -55,14 +58,14 @@ func (h *header) compareValues(values []string, arguments json.RawMessage) strin
 	case body == nil:
 		return "is present, but the arguments have no such value"
 	case len(values) == 0:
-		if _, mirrored := mcp.HeaderArgument(body); mirrored {
+		if _, mirrored := mcpwire.HeaderArgument(body); mirrored {
 			return "is missing"
 		}
-		return "" // for the validation of the arguments to refuse, in words that a model can read
+		return "" // the validation of the arguments refuses it, with a message for the model
 	case len(values) > 1:
 		return "occurs more than once"
 	}
-	value, ok := mcp.DecodeHeaderValue(values[0])
+	value, ok := mcpwire.DecodeHeaderValue(values[0])
 	if !ok {
 		return "is malformed"
 	}
@@ -72,7 +75,7 @@ func (h *header) compareValues(values []string, arguments json.RawMessage) strin
 	return ""
 }
 
-// lookupArgument returns the raw value at the header's path, nil if it is absent or null.
+// lookupArgument returns the raw value at the header's path, or nil if it is absent or null.
 func (h *header) lookupArgument(arguments json.RawMessage) []byte {
 	value := []byte(arguments)
 	for _, name := range h.Path {
@@ -86,9 +89,9 @@ func (h *header) lookupArgument(arguments json.RawMessage) []byte {
 	return value
 }
 
-// matchesValue compares strings and booleans as they are, and numbers by their value. It goes by the type of the value in the
-// body: one that is not of the declared type is for the validation of the arguments to refuse. Arrays and objects have no
-// form in a field, and match nothing.
+// matchesValue compares strings and booleans literally, and numbers by value. It uses the type of
+// the value in the body; if that is not the declared type, the validation of the arguments refuses
+// it. Arrays and objects cannot be mirrored and match nothing.
 func (h *header) matchesValue(value string, body []byte) bool {
 	switch body = bytes.TrimSpace(body); body[0] {
 	case '"':

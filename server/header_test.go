@@ -71,12 +71,13 @@ func TestHeaders(t *testing.T) {
 		if got := serve(t, s, req); got != c.want {
 			t.Errorf("%s with %v: %s", c.arguments, c.header, got)
 		}
-		req.Revision = mcp.LatestLegacyRevision // which has no such headers
+		req.Revision = mcp.LatestLegacyRevision // the revision lacks these headers
 		if got := serve(t, s, req); got != ok {
 			t.Errorf("%s, legacy: %s", c.arguments, got)
 		}
 	}
-	// What is mirrored rightly but does not fit the tool is refused in words for the model.
+	// A value that is mirrored correctly but does not fit the tool is refused in words for the
+	// model.
 	for arguments, header := range map[string]map[string][]string{
 		`{"region":7}`:              region("7"),
 		`{"region":7.0}`:            region("7"),

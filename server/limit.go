@@ -9,34 +9,35 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limit bounds how often something happens: PerSecond times in the long run, Burst times at once (at least 1). The zero
-// Limit is none. On transports that know no principals all callers share one.
+// Limit bounds a rate: PerSecond events per second on average, and Burst events at once (at least
+// 1). The zero Limit is unlimited. All callers share one limit on transports without principals.
 type Limit struct {
 	PerSecond float64
 	Burst     int
 }
 
-// limiter applies a Limit to each principal.
+// limiter applies a Limit to each principal separately.
 type limiter struct {
 	limit Limit
 
-	mu    sync.Mutex
-	byPrincipal    map[string]*rate.Limiter
-	sweepAt int // the number of limiters at which those that are full are dropped: a new one is full as well
+	mu          sync.Mutex
+	byPrincipal map[string]*rate.Limiter
+	sweepAt     int // the size at which full buckets are dropped; a new bucket is full as well
 }
 
 const minSweep = 1024
 
-// roundsPerCall is how many more rounds than calls a principal gets: clients give up a call after as many.
+// roundsPerCall is how many more rounds than calls a principal gets. Clients give up a call after
+// as many rounds.
 const roundsPerCall = 16
 
-// widen returns the limit widened by n.
+// widen returns the limit multiplied by n.
 func (l Limit) widen(n int) Limit {
 	return Limit{PerSecond: l.PerSecond * float64(n), Burst: max(l.Burst, 1) * n}
 }
 
-// checkLimit takes the call from what its principal has left. The rounds of a call that has begun, as its state proves, are no
-// calls.
+// checkLimit takes a token from the principal's limit. A valid state proves that the request
+// continues a call; it then counts against the limit of rounds.
 func (s *Server) checkLimit(c *call) error {
 	if c.params.state != nil {
 		return s.roundLimiter.takeToken(c.req.Principal)
@@ -52,7 +53,7 @@ func newLimiter(l Limit) *limiter {
 	return &limiter{limit: l, byPrincipal: map[string]*rate.Limiter{}, sweepAt: minSweep}
 }
 
-// takeToken takes one from what the principal has left. The error says when to try again.
+// takeToken takes a token from the principal's bucket. The error says when to try again.
 func (l *limiter) takeToken(p mcp.Principal) error {
 	if l == nil {
 		return nil

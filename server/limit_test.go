@@ -21,7 +21,7 @@ func TestLimiter(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for range 3 { // what is refused costs nothing
+		for range 3 { // a refused call takes no token
 			if err := l.takeToken(ann); err == nil || err.Error() != "rate limit exceeded: try again in 2s" {
 				t.Errorf("got %v", err)
 			}
@@ -59,7 +59,8 @@ func TestLimiterForgets(t *testing.T) {
 	})
 }
 
-// TestRoundsAreNoCalls: what a call asks does not count as calls, but for a client that repeats a round.
+// TestRoundsAreNoCalls: what a call asks does not count as calls, but for a client that repeats a
+// round.
 func TestRoundsAreNoCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New("test", "1", &Options{Limit: Limit{PerSecond: 0.001, Burst: 1}})

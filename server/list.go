@@ -27,7 +27,8 @@ func (s *Server) listResourceTemplates(ctx context.Context, req *mcp.Request) (*
 	return s.serveList(ctx, req, KindResourceTemplate, "resourceTemplates", s.opts.Cache.ResourceTemplates)
 }
 
-// serveList answers with the page that the request's cursor asks for. What everybody sees is put together once.
+// serveList serves the page that the request's cursor asks for. Pages that are equal for all
+// principals are encoded once.
 func (s *Server) serveList(ctx context.Context, req *mcp.Request, kind Kind, member string, cache mcp.Cache) (*mcp.Result, error) {
 	if !s.catalog.offers(kind) {
 		return s.methods.serveMethod(ctx, s, req)
@@ -55,7 +56,7 @@ func (s *Server) serveList(ctx context.Context, req *mcp.Request, kind Kind, mem
 	return result, nil
 }
 
-// listView is a list as it was at one moment.
+// listView is a snapshot of a list.
 type listView struct {
 	slots     []listSlot
 	pages     *pageCache
@@ -73,13 +74,13 @@ func (c *catalog) snapshotList(kind Kind) listView {
 	return v
 }
 
-// listEntry is an encoded item and where it stands.
+// listEntry is an encoded item and its position.
 type listEntry struct {
 	at      position
 	encoded json.RawMessage
 }
 
-// visibleEntries yields what who asks may see of a list, from a position on.
+// visibleEntries yields the entries of a list from a position on that the principal may see.
 func (s *Server) visibleEntries(ctx context.Context, req *mcp.Request, kind Kind, v listView, from position, start int) iter.Seq2[listEntry, error] {
 	return func(yield func(listEntry, error) bool) {
 		if from.provider == 0 {
@@ -94,7 +95,7 @@ func (s *Server) visibleEntries(ctx context.Context, req *mcp.Request, kind Kind
 	}
 }
 
-// encodePage encodes the first items of a sequence as the result of a list method.
+// encodePage encodes the first entries of a sequence as the result of a list method.
 func (s *Server) encodePage(req *mcp.Request, member string, items iter.Seq2[listEntry, error]) (json.RawMessage, error) {
 	raw := append(append([]byte(`{"`), member...), `":[`...)
 	var last position
@@ -120,7 +121,8 @@ func (s *Server) encodePage(req *mcp.Request, member string, items iter.Seq2[lis
 	return append(raw, '}'), nil
 }
 
-// pageCache are the pages of one state of a list that everybody sees alike, by the index of their first item.
+// pageCache holds the encoded pages of one state of a list, by the index of their first item. Only
+// pages that are equal for all principals are cached.
 type pageCache struct {
 	mu sync.RWMutex
 	at map[int]json.RawMessage

@@ -9,12 +9,13 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxSubscriptions is how many resources one subscription follows; the acknowledgement leaves out the others.
+// maxSubscriptions bounds the resources that one subscription follows. The acknowledgement leaves
+// out the others.
 const maxSubscriptions = 4096
 
-// listen answers subscriptions/listen: it acknowledges, and delivers changes until the request or the server ends. The
-// goroutine of the request is the only one there is, so that a peer that does not read holds up itself alone. It waits for
-// long: what is on its stack is kept small.
+// listen serves subscriptions/listen: it acknowledges, and then sends changes until the request or
+// the server ends. It uses only the goroutine of the request, so a client that does not read blocks
+// nothing else. Because the goroutine lives long, its stack is kept small.
 func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	l, ack, err := s.subscribe(req)
 	if err != nil {
@@ -27,10 +28,11 @@ func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 	return s.runSubscription(ctx, req, l)
 }
 
-// subscribe enters a listener, before the acknowledgement, after which no change is missed.
+// subscribe adds a listener. It does so before the acknowledgement is sent, so that no later change
+// is missed.
 func (s *Server) subscribe(req *mcp.Request) (l *listener, ack json.RawMessage, err error) {
 	if req.Peer == nil {
-		return nil, nil, mcp.Errorf(codeInternal, "nobody to notify")
+		return nil, nil, mcp.Errorf(codeInternal, "the transport cannot send notifications")
 	}
 	var p mcp.ListenParams
 	if err := mcp.Decode(req.Params, &p); err != nil {
@@ -48,8 +50,9 @@ func (s *Server) subscribe(req *mcp.Request) (l *listener, ack json.RawMessage, 
 	return l, ack, nil
 }
 
-// runSubscription passes on what concerns the listener. It waits on one channel that is the listener's own: the locks of channels
-// that a thousand subscriptions wait on would be what a change costs.
+// runSubscription sends the listener's changes. It waits on a single channel that belongs to the
+// listener: if a thousand subscriptions waited on a shared channel, contention for its lock would
+// dominate the cost of a change.
 func (s *Server) runSubscription(ctx context.Context, req *mcp.Request, l *listener) (*mcp.Result, error) {
 	d := subscriptionLoop{ctx: ctx, req: req, listener: l}
 	defer context.AfterFunc(ctx, l.wakeUp)()
@@ -66,12 +69,12 @@ func (s *Server) runSubscription(ctx context.Context, req *mcp.Request, l *liste
 	return s.newResult(nil), nil
 }
 
-// subscriptionLoop is what one subscription waits with.
+// subscriptionLoop is the state of one runSubscription.
 type subscriptionLoop struct {
 	ctx      context.Context
 	req      *mcp.Request
 	listener *listener
-	timer     *time.Timer // of list changes that have to wait
+	timer    *time.Timer // fires when delayed list changes may be sent
 }
 
 func (d *subscriptionLoop) stopTimer() {
@@ -80,7 +83,8 @@ func (d *subscriptionLoop) stopTimer() {
 	}
 }
 
-// deliverPending passes on what is due, and reports whether the server has ended the subscription.
+// deliverPending sends the pending changes. over reports that the server has ended the
+// subscription.
 func (s *Server) deliverPending(d *subscriptionLoop) (over bool, err error) {
 	switch {
 	case d.ctx.Err() != nil:
@@ -101,7 +105,8 @@ func (s *Server) deliverPending(d *subscriptionLoop) (over bool, err error) {
 	return false, err
 }
 
-// sendChanges sends what has come together, as far as who listens may know of it, and reports whether there were list changes.
+// sendChanges sends the changes that the principal may know of. lists reports whether list changes
+// were among them.
 func (s *Server) sendChanges(ctx context.Context, req *mcp.Request, d pendingChanges) (lists bool, err error) {
 	for _, item := range d.items {
 		if bit := listOfKind(item.Kind); d.lists&bit == 0 && s.isVisible(ctx, req, item) {
@@ -159,8 +164,8 @@ func (s *Server) acceptedFilter(f mcp.SubscriptionFilter) mcp.SubscriptionFilter
 	return agreed
 }
 
-// mayKnowResource reports whether who listens may know of the resource: it is in the catalog and visible, or else a visible
-// template, or none at all, has the URI.
+// mayKnowResource reports whether the principal may know of the resource: it is visible in the
+// catalog, or else a visible template matches its URI, or no template matches.
 func (s *Server) mayKnowResource(ctx context.Context, req *mcp.Request, uri string) bool {
 	if s.opts.Visible == nil {
 		return true

@@ -96,7 +96,7 @@ func TestListen(t *testing.T) {
 		<-late.ended
 		want(t, unescapeString(t, late.res, late.err), `{}`)
 		want(t, fmt.Sprint(late.methods()), "[subscriptions/acknowledged]")
-		want(t, call(t, s, "first", `{}`), `{"content":[]}`) // calls go on
+		want(t, call(t, s, "first", `{}`), `{"content":[]}`) // calls still work
 	})
 }
 
@@ -132,7 +132,8 @@ func TestListenBurst(t *testing.T) {
 	})
 }
 
-// TestSlowPeer holds up neither the one that makes changes nor another that listens, and costs bounded memory.
+// TestSlowPeer checks that a slow peer delays neither the source of changes nor another listener,
+// and costs bounded memory.
 func TestSlowPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offering()
@@ -272,7 +273,8 @@ func TestExtensionChanges(t *testing.T) {
 	})
 }
 
-// TestListenLeavesNothing opens and ends many subscriptions while changes are made. The bubble waits for every goroutine.
+// TestListenLeavesNothing opens and ends many subscriptions while changes are made. The bubble
+// waits for every goroutine.
 func TestListenLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offering()

@@ -9,7 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// listSet is a set of lists that changed.
+// listSet is a set of lists.
 type listSet uint8
 
 const (
@@ -38,29 +38,31 @@ func listOfKind(k Kind) listSet {
 }
 
 const (
-	// maxPending is how many changes wait on one subscription. More updates of sub-resources become one of the resource
-	// subscribed to, more changes of an extension push out the oldest.
+	// maxPending bounds the changes that wait on one subscription. Beyond it, an update of a
+	// sub-resource becomes an update of the subscribed resource, and a change of an extension
+	// replaces the oldest one.
 	maxPending = 1024
-	// maxItems is how many changed items wait for who listens to be asked whether they are visible. With more, the list
-	// counts as changed.
+	// maxItems bounds the changed items that wait for a check of their visibility. Beyond it, the
+	// list counts as changed for every principal.
 	maxItems = 64
 )
 
-// listener is one subscription: what it wants, and what is due. Whoever makes a change notes it here and goes on.
+// listener is one subscription: its filter and its pending changes. A change is noted here without
+// waiting; the subscription's goroutine sends it.
 type listener struct {
 	wanted     listSet
 	uris       []string
 	extensions []extensionFilter
 	principal  mcp.Principal
-	announcer      mcp.Announcer // sends without waiting; nil where the peer cannot
-	wakeups       chan struct{} // holds one token while something is due
+	announcer  mcp.Announcer // sends without waiting; nil if the peer cannot
+	wakeups    chan struct{} // holds one token while changes are pending
 
-	mu    sync.Mutex
-	idle  bool      // nothing is being delivered, and the subscription is acknowledged
-	quietUntil time.Time // until when list changes wait
-	pending   pendingChanges
-	delivering pendingChanges             // what is being delivered, whose memory is used again
-	pendingURIs  map[string]bool // URIs in due.updates, where these are many
+	mu          sync.Mutex
+	idle        bool      // acknowledged, and no change is being sent
+	quietUntil  time.Time // list changes wait until then
+	pending     pendingChanges
+	delivering  pendingChanges  // the changes being sent; their memory is reused
+	pendingURIs map[string]bool // URIs in pending.updates if these are many; else nil
 }
 
 type extensionFilter struct {
@@ -68,15 +70,15 @@ type extensionFilter struct {
 	filter json.RawMessage
 }
 
-// pendingChanges is what a subscription has yet to deliver.
+// pendingChanges are the changes that a subscription has not sent yet.
 type pendingChanges struct {
 	lists   listSet
-	items   []Item // whose visibility decides whether their list has changed
+	items   []Item // their lists count as changed if the principal may see them
 	updates []*resourceUpdate
 	changes []mcp.Change
 }
 
-// resourceUpdate is a change of a resource, encoded once for all that listen.
+// resourceUpdate is a change of a resource, encoded once for all listeners.
 type resourceUpdate struct {
 	uri    string
 	params json.RawMessage
@@ -85,7 +87,7 @@ type resourceUpdate struct {
 func newResourceUpdate(uri string) *resourceUpdate {
 	params, err := mcp.Encode(&mcp.ResourceUpdatedParams{URI: uri})
 	if err != nil {
-		panic(err) // a struct with a string
+		panic(err) // impossible: the struct holds one string
 	}
 	return &resourceUpdate{uri, params}
 }
@@ -116,8 +118,9 @@ func (l *listener) wakeUp() {
 	}
 }
 
-// noteListChange notes that lists have changed, for everybody or for those who see one of the items. Where nothing is in the way
-// the change is sent at once, without the cost of waking a goroutine.
+// noteListChange notes that lists have changed: for every principal if items is nil, else for
+// principals that see one of the items. If nothing is pending it sends the change at once, which
+// saves waking a goroutine.
 func (l *listener) noteListChange(changed listSet, items []Item, now time.Time, interval time.Duration) {
 	if changed &= l.wanted; changed == 0 {
 		return
@@ -140,7 +143,7 @@ func (l *listener) noteListChange(changed listSet, items []Item, now time.Time, 
 	l.wakeUp()
 }
 
-// trySendNow sends the change of one list without waiting, if it can.
+// trySendNow sends the change of one list without waiting. It returns false if it cannot.
 func (l *listener) trySendNow(changed listSet, now time.Time) bool {
 	if l.announcer == nil || !l.idle || l.pending.hasAny() || now.Before(l.quietUntil) {
 		return false
@@ -153,7 +156,8 @@ func (l *listener) trySendNow(changed listSet, now time.Time) bool {
 	return false
 }
 
-// setIdle says that what was due has been delivered, and whether list changes were among it.
+// setIdle records that the pending changes were sent. If lists is true, list changes were among
+// them, and the next ones wait for the interval.
 func (l *listener) setIdle(lists bool, interval time.Duration, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +166,7 @@ func (l *listener) setIdle(lists bool, interval time.Duration, idle bool) {
 	}
 }
 
-// noteUpdate notes that a resource has changed; subscribed is the URI that the subscription follows it by.
+// noteUpdate notes that a resource has changed. subscribed is the URI in the subscription's filter.
 func (l *listener) noteUpdate(u *resourceUpdate, subscribed string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +186,7 @@ func (l *listener) noteUpdate(u *resourceUpdate, subscribed string) {
 	l.wakeUp()
 }
 
-// hasUpdate reports whether the update of a resource is due already.
+// hasUpdate reports whether an update of the resource is pending.
 func (l *listener) hasUpdate(uri string) bool {
 	const few = 16
 	if l.pendingURIs == nil && len(l.pending.updates) < few {
@@ -208,8 +212,8 @@ func (l *listener) noteChange(c mcp.Change) {
 	l.wakeUp()
 }
 
-// takePending returns what is due and leaves nothing, or only list changes where they have to wait: then wait says how long. What it
-// returned before is void.
+// takePending returns the pending changes and removes them. List changes that must wait stay, and
+// wait says for how long. The result is valid until the next call.
 func (l *listener) takePending(now time.Time) (d pendingChanges, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,7 +233,7 @@ func (d *pendingChanges) hasAny() bool {
 	return d.lists != 0 || len(d.items) > 0 || len(d.updates) > 0 || len(d.changes) > 0
 }
 
-// emptied returns nothing that is due, in the same memory.
+// emptied returns an empty pendingChanges that reuses the memory of d.
 func (d pendingChanges) emptied() pendingChanges {
 	clear(d.items)
 	clear(d.updates)

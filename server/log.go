@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Levels of the protocol that slog does not name.
+// Levels of the protocol that package slog does not name.
 const (
 	LevelNotice    = slog.Level(2)
 	LevelCritical  = slog.Level(12)
@@ -20,20 +20,21 @@ const (
 	LevelEmergency = slog.Level(20)
 )
 
-// LoggerKey is the attribute that names the logger of a message, where no group is open.
+// LoggerKey is the attribute, outside of groups, that names the logger of a message.
 const LoggerKey = "logger"
 
-// How many log messages one request sends: this many at once, and as many per second. Others are counted, and their number
-// is the request's last message.
+// A request may send messageBurst log messages at once and as many per second. Further messages are
+// dropped and counted, and the count is the request's last message.
 const (
 	messageBurst  = 100
 	messagesEvery = time.Second / messageBurst
 )
 
-// Log returns a logger whose messages go to the client, as far as the request asks for them: at least as severe as its log
-// level, none where it has none or ctx is not a handler's. A message without attributes is sent as a string, one with
-// attributes as an object with the member message. Name the logger by the attribute [LoggerKey]. Never log secrets, personal data
-// or internals here.
+// Log returns a logger that sends messages to the client of the handler's request. The client gets
+// messages at or above the log level of its request, and none if the request has no log level.
+// Outside a handler the logger discards everything. A message without attributes is sent as a
+// string; a message with attributes is sent as an object with the member message. The attribute
+// [LoggerKey] names the logger. Never log secrets, personal data or internals here.
 func Log(ctx context.Context) *slog.Logger {
 	c := callFrom(ctx)
 	if c == nil || !c.wantsLogs() {
@@ -44,16 +45,16 @@ func Log(ctx context.Context) *slog.Logger {
 	return slog.New(h)
 }
 
-// NewLogHandler returns a handler for loggers that many requests share: each message goes to the client of the request
-// whose context it is logged with, as [Log] says.
+// NewLogHandler returns a handler for loggers that requests share. Each message goes to the client
+// of the request in whose context it is logged, as [Log] describes.
 func NewLogHandler() slog.Handler { return newLogHandler() }
 
-// logHandler writes a record's attributes with slog's own JSON handler.
+// logHandler encodes a record's attributes with slog's own JSON handler.
 type logHandler struct {
-	call    *call // nil takes that of the context
+	call    *call // nil means the call of the context
 	name    string
 	grouped bool
-	attrs   bool // something was added by WithAttrs
+	attrs   bool // WithAttrs has added attributes
 	wrap    func(slog.Handler) slog.Handler
 }
 
@@ -74,7 +75,7 @@ func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return c != nil && c.wantsLogs() && loggingLevel(level).Severity() >= c.req.LogLevel.Severity()
 }
 
-// wantsLogs reports whether the client gets messages at all.
+// wantsLogs reports whether the client wants any messages.
 func (c *call) wantsLogs() bool { return c.req.LogLevel != "" && !c.server.opts.NoLogging }
 
 // WithAttrs implements [slog.Handler].
@@ -142,7 +143,8 @@ func (h *logHandler) encodeData(ctx context.Context, r slog.Record) (json.RawMes
 	return bytes.TrimSpace(line.Bytes()), err
 }
 
-// messageAttr drops what the notification says elsewhere.
+// messageAttr drops the level, which the notification carries in its own member, and renames the
+// message.
 func messageAttr(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.LevelKey {
 		if _, own := a.Value.Any().(slog.Level); own {
@@ -155,7 +157,7 @@ func messageAttr(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// loggingLevel is the protocol's level of a message.
+// loggingLevel returns the protocol's level for a slog level.
 func loggingLevel(l slog.Level) mcp.LoggingLevel {
 	levels := [...]struct {
 		from  slog.Level
@@ -173,7 +175,7 @@ func loggingLevel(l slog.Level) mcp.LoggingLevel {
 	return mcp.LevelDebug
 }
 
-// messageLimit bounds what a call logs.
+// messageLimit limits the log messages of a call.
 type messageLimit struct {
 	limit   *rate.Limiter
 	dropped int
@@ -192,10 +194,10 @@ func (c *call) sendMessage(params json.RawMessage) {
 		c.messages.dropped++
 		return
 	}
-	_ = c.sendNotification(mcp.NotificationMessage, params) // a peer that is gone needs none
+	_ = c.sendNotification(mcp.NotificationMessage, params) // the error means that the peer is gone
 }
 
-// reportDropped says how many messages were dropped.
+// reportDropped reports the number of dropped messages.
 func (m *messageLimit) reportDropped(c *call) {
 	if m.dropped == 0 || c.req.LogLevel.Severity() > mcp.LevelWarning.Severity() {
 		return
@@ -208,6 +210,6 @@ func (m *messageLimit) reportDropped(c *call) {
 	params, err := mcp.Encode(&mcp.LoggingMessageParams{Level: mcp.LevelWarning, Data: data})
 	if err == nil {
 		m.dropped = 0
-		_ = c.sendNotification(mcp.NotificationMessage, params) // a peer that is gone needs none
+		_ = c.sendNotification(mcp.NotificationMessage, params) // the error means that the peer is gone
 	}
 }

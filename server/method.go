@@ -8,19 +8,19 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// protocolNames are the methods and notifications of all revisions.
+// protocolNames holds the methods and notifications of all revisions.
 var protocolNames = mcp.MethodNames()
 
-// extraMethods are those beside the protocol's own.
+// extraMethods holds the methods beyond the protocol's own.
 type extraMethods struct {
 	mu       sync.RWMutex
 	byName   map[string]mcp.Handler
 	fallback mcp.Handler
 }
 
-// Handle answers a method of an extension, or of the server's own. Its context is that of a handler, but nothing can be asked.
-// It panics if the method is the protocol's, in any revision, or has a handler: wrap the server in middleware to change what
-// the server answers; the others never come here.
+// Handle serves a method of an extension or of the program. fn gets the context of a handler, but
+// it cannot ask questions. Handle panics if the method belongs to the protocol, in any revision, or
+// already has a handler. To change the protocol's own methods, wrap the server in middleware.
 func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) {
 	HandleRaw(s, method.Name, func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		var p P
@@ -35,17 +35,18 @@ func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Co
 	})
 }
 
-// HandleRaw is [Handle] for a handler that reads its parameters itself.
+// HandleRaw is [Handle] for a handler that decodes its parameters itself.
 func HandleRaw(s *Server, method string, h mcp.HandlerFunc) {
 	if err := s.methods.addMethod(method, h); err != nil {
 		panic(err)
 	}
 }
 
-// Fallback answers all methods that the server does not have, and would otherwise say so: those that nobody knows, and the
-// protocol's own for what the server does not offer, such as tools/list before there is a tool (see [Options].Declare). It
-// gets the request as the server did. What it answers is not declared: a client asks for the protocol's own only where a
-// middleware has put them into the answer to server/discover.
+// Fallback serves all methods that the server does not have: unknown methods, and the protocol's
+// own methods for kinds that the server does not offer, such as tools/list before a tool is added
+// (see [Options].Declare). h gets the request unchanged. Methods that only the fallback serves are
+// not declared; clients call the protocol's own methods only if a middleware adds them to the
+// result of server/discover.
 func (s *Server) Fallback(h mcp.Handler) {
 	s.methods.mu.Lock()
 	defer s.methods.mu.Unlock()

@@ -12,16 +12,16 @@ import (
 
 var _ mcp.NotificationHandler = (*Server)(nil)
 
-// notificationFuncs are the takers of notifications, by method.
+// notificationFuncs maps the methods of notifications to their functions.
 type notificationFuncs struct {
 	mu       sync.RWMutex
 	byMethod map[string]func(context.Context, mcp.Notification) error
 }
 
-// OnNotification takes a client's notifications of one kind: those of an extension or of one's own, or roots/list_changed of
-// a legacy client. fn is called in the order in which they come, one at a time on each connection, and must not block. It
-// panics if the method is taken, or is notifications/cancelled or notifications/initialized, which transports keep to
-// themselves.
+// OnNotification handles the clients' notifications of one method: of an extension, of the program,
+// or roots/list_changed of legacy clients. fn is called in order of arrival, one notification at a
+// time on each connection, and must not block. OnNotification panics if the method already has a
+// function, and for notifications/cancelled and notifications/initialized, which transports handle.
 func OnNotification[P any](s *Server, method mcp.NotificationMethod[P], fn func(ctx context.Context, params P)) {
 	if method.Name == mcp.NotificationCancelled || method.Name == mcp.NotificationInitialized {
 		panic("server: " + method.Name + " never comes here: cancellation ends a handler's context, and the handshake is the transport's")
@@ -44,9 +44,10 @@ func OnNotification[P any](s *Server, method mcp.NotificationMethod[P], fn func(
 	}
 }
 
-// Notify sends the client a notification of an extension, or of one's own, before the result of the request that the handler
-// works on. The protocol's own are refused: see [Progress], [Log] and [Server.Updated]. The error is [mcp.ErrPeerGone] once
-// the handler has returned or the client is gone. A client that does not know the notification ignores it.
+// Notify sends the client a notification of an extension or of the program, before the result of
+// the handler's request. It refuses the protocol's own notifications: see [Progress], [Log] and
+// [Server.Updated]. The error is [mcp.ErrPeerGone] once the handler has returned or the client has
+// left. A client ignores notifications that it does not know.
 func Notify[P any](ctx context.Context, method mcp.NotificationMethod[P], params P) error {
 	if _, taken := protocolNames[method.Name]; taken {
 		return fmt.Errorf("server: %s is a notification of the protocol", method.Name)
@@ -67,11 +68,11 @@ func Notify[P any](ctx context.Context, method mcp.NotificationMethod[P], params
 	return c.sendNotification(method.Name, raw)
 }
 
-// NotifyMCP implements [mcp.NotificationHandler]. A notification that nobody takes, or that cannot be read, is left alone:
-// there is no answer to one.
+// NotifyMCP implements [mcp.NotificationHandler]. Unknown notifications are ignored. Notifications
+// that cannot be decoded are logged.
 func (s *Server) NotifyMCP(ctx context.Context, n mcp.Notification) {
 	if chain := s.chain.Load(); chain != nil {
-		(*chain).(mcp.NotificationHandler).NotifyMCP(ctx, n) // its core is one
+		(*chain).(mcp.NotificationHandler).NotifyMCP(ctx, n) // its innermost handler implements it
 		return
 	}
 	s.handleNotification(ctx, n)

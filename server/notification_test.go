@@ -98,7 +98,8 @@ func (h hearer) NotifyMCP(ctx context.Context, n mcp.Notification) {
 	h.Handler.(mcp.NotificationHandler).NotifyMCP(ctx, n)
 }
 
-// TestNotificationsPassMiddleware, that of Use and that around the server.
+// TestNotificationsPassMiddleware checks the middleware of Use and the middleware around the
+// server.
 func TestNotificationsPassMiddleware(t *testing.T) {
 	s := New("test", "1", nil)
 	taken := 0

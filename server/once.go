@@ -10,25 +10,28 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// Store remembers the results of steps that must not happen twice. Replicas of one server share one.
+// Store remembers the results of steps that must not happen twice. Replicas of one server must
+// share one.
 type Store interface {
-	// Do returns what is remembered under the key; where nothing is, it runs fn and remembers what that returns. Calls with
-	// one key run fn one at a time. An error is not remembered. What is remembered must outlast [Options.StateTTL].
+	// Do returns the result stored under key. If it has none, it runs fn and stores fn's result,
+	// but not its error. Calls with the same key run fn one at a time. A result must be kept longer
+	// than [Options.StateTTL].
 	Do(ctx context.Context, key string, fn func() ([]byte, error)) ([]byte, error)
 }
 
-// Once runs fn and remembers its result along the rounds of one call, so that it does not run again when an answer comes.
-// The key is unique within the call; errors are not remembered. The result travels in the request state, as JSON: see
+// Once runs fn once per call of the client: the result is remembered, so that fn does not run again
+// when the handler runs again with an answer. The key must be unique within the call. Errors are
+// not remembered. The result travels as JSON in the request state, which has a limit: see
 // [ErrStateTooLarge].
 //
-// A client can send an old round again, and then fn runs again; [OnceStored] prevents that. If the handler cannot ask, fn
-// just runs.
+// A client can repeat an old round, and then fn runs again; [OnceStored] prevents that. In a
+// handler that cannot ask, Once just runs fn.
 func Once[T any](ctx context.Context, key string, fn func(context.Context) (T, error)) (T, error) {
 	return OnceStored(ctx, nil, key, fn)
 }
 
-// OnceStored is [Once] with a store that also keeps the result on the server. A client that sends an old round again then
-// gets the stored result; fn does not run again. A nil store is [Once].
+// OnceStored is [Once] with a store that also keeps the result on the server, so that fn does not
+// run again even if a client repeats an old round. A nil store makes it the same as [Once].
 func OnceStored[T any](ctx context.Context, store Store, key string, fn func(context.Context) (T, error)) (T, error) {
 	c := callFrom(ctx)
 	if c == nil || !mcp.MayAsk(c.req.Method) {
@@ -65,7 +68,7 @@ func (c *call) runStored(ctx context.Context, store Store, key string, run func(
 	return store.Do(ctx, key, run)
 }
 
-// lookupMemo returns the call's chain, and what is remembered under the key.
+// lookupMemo returns the call's chain and the result stored under key.
 func (c *call) lookupMemo(key string) (chain string, memo json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,20 +86,20 @@ func (c *call) storeMemo(key string, memo json.RawMessage) {
 
 // MemoryStore is a [Store] in memory, for one process. The zero value is ready.
 type MemoryStore struct {
-	// TTL is how long results are kept, default an hour.
+	// TTL is how long results are kept. The default is an hour.
 	TTL time.Duration
 
-	mu    sync.Mutex
-	steps map[string]*storedStep
+	mu      sync.Mutex
+	steps   map[string]*storedStep
 	sweepAt int
 }
 
 type storedStep struct {
-	token    chan struct{} // holds a token while nobody runs the step
-	done    bool          // guarded by the turn, as is the result
+	token   chan struct{} // holds a token while the step is not running
+	done    bool          // guarded by token, as is result
 	result  []byte
 	expires time.Time
-	waiting int // guarded by the store's lock
+	waiting int // guarded by MemoryStore.mu
 }
 
 // Do implements [Store].

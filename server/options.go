@@ -10,54 +10,61 @@ import (
 
 // Options configure a [Server]. The zero value is ready.
 type Options struct {
-	// Info holds what the server says of itself beyond name and version, which [New] sets.
+	// Info describes the server further. [New] sets its Name and Version.
 	Info mcp.Implementation
 	// Instructions tell a model how to use the server.
 	Instructions string
-	// Keys seal cursors and request state. The default is random: what one process sealed, no other opens. Replicas of one
-	// server share keys.
+	// Keys seal cursors and request state. The default is random, so that only this process can
+	// open what it sealed. Replicas of one server must share keys.
 	Keys *mcp.Keys
-	// Extensions are declared, and their listen filters and input requests understood.
+	// Extensions are declared to clients. The server understands their listen filters and input
+	// requests.
 	Extensions []mcp.Extension
-	// Experimental is declared as the server's experimental capabilities: a name and an object each.
+	// Experimental is declared as the server's experimental capabilities: an object for each name.
 	Experimental map[string]mcp.Object
-	// Declare names kinds that are offered though there are none yet. A kind is also offered from the moment on that
-	// the first of it is added. What is not offered is not declared, and its methods are not found.
+	// Declare names kinds that the server offers even before the first item of the kind is added.
+	// Kinds that are not offered are not declared, and their methods are not found.
 	Declare []Kind
-	// PageSize is how many items a page of a list holds at most, default [DefaultPageSize].
+	// PageSize bounds the items on a page of a list. The default is [DefaultPageSize].
 	PageSize int
 	// Cache holds the caching hints of results.
 	Cache CacheOptions
-	// Visible says which items a principal sees; nil is all. What is not visible does not exist for the principal: in lists,
-	// calls, reads, completions and changes alike. It may depend on the principal alone, never on the connection, is
-	// called often and concurrently, and must be quick.
+	// Visible decides which items a principal may see; nil shows all. A hidden item does not exist
+	// for the principal: not in lists, calls, reads, completions or changes. The result may depend
+	// on the principal and the item, but not on the connection. Visible is called often and
+	// concurrently, so it must be quick.
 	Visible func(ctx context.Context, p mcp.Principal, item Item) bool
-	// ListInterval is the least time between two rounds of list changes on a subscription, default [DefaultListInterval]: the
-	// first of a burst is delivered at once, the others together. Negative: no time.
+	// ListInterval is the least time between two notifications of list changes on a subscription.
+	// The first change of a burst is sent at once, the others together. The default is
+	// [DefaultListInterval]; a negative value means no delay.
 	ListInterval time.Duration
-	// StateTTL is how long a client may take to answer before it has to begin anew, default [DefaultStateTTL]. In the legacy
-	// era, where a call waits for its answers, the transport's AskTimeout says so instead.
+	// StateTTL is how long a client may take to answer before it must start the request again. The
+	// default is [DefaultStateTTL]. It does not apply to legacy clients: there the call waits for
+	// its answers, and the transport's AskTimeout bounds that.
 	StateTTL time.Duration
-	// MaxState bounds the request state that a client is asked to carry, in bytes, default [DefaultMaxState].
+	// MaxState bounds the request state that a client must carry, in bytes. The default is
+	// [DefaultMaxState].
 	MaxState int
-	// Limit bounds how often a principal may call tools and complete arguments. The default is no limit. A call that asks
-	// counts once, however many rounds it takes; its further rounds have a limit of their own, 16 times as wide, because a
-	// client could repeat one.
+	// Limit bounds how often a principal may call tools and complete arguments. The default is no
+	// limit. A call counts once, however many rounds of questions it takes. Further rounds have
+	// their own limit, 16 times as wide, because a client could repeat them.
 	Limit Limit
-	// NoLogging withdraws the logging capability; [Log] then discards everything.
+	// NoLogging withdraws the logging capability. [Log] then discards everything.
 	NoLogging bool
-	// NoRecover lets the panics of handlers pass to who calls ServeMCP. Transports contain them too.
+	// NoRecover lets the panics of handlers reach the caller of ServeMCP. Transports recover them
+	// too.
 	NoRecover bool
-	// RedactErrors replaces the text of plain errors of tools by a general one, and logs the text instead.
+	// RedactErrors replaces the texts of plain tool errors by a general one, and logs them instead.
 	RedactErrors bool
-	// Logger takes what clients must not see; nil is slog.Default.
+	// Logger receives details that clients must not see. nil means slog.Default.
 	Logger *slog.Logger
 }
 
-// CacheOptions are the caching hints per method; a resource can have its own. The zero value makes every result stale at
-// once. An empty scope is public for lists and discovery, but private for lists where [Options.Visible] is set or a
-// provider computes resources, and for resources/read. With [Options.Visible] no list and no resource is public, whatever a
-// hint says. Results of a retry are never cacheable.
+// CacheOptions hold the caching hint of each method; [ResourceOptions] can replace it for one
+// resource. The zero hint makes a result stale at once. An empty scope means public for lists and
+// discovery, and private for resources/read, for lists filtered by [Options.Visible], and for
+// computed resources. With [Options.Visible], lists and resources are never public. The result of a
+// retry with answers is never cacheable.
 type CacheOptions struct {
 	Discover, Tools, Prompts, Resources, ResourceTemplates, ReadResource mcp.Cache
 }
@@ -93,7 +100,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// listScope completes the hint of a list, all pages of which have one scope.
+// listScope completes the caching hint of a list. All pages of a list have the same scope.
 func (s *Server) listScope(c mcp.Cache, computed bool) mcp.Cache {
 	if s.opts.Visible != nil || computed {
 		c.Scope = mcp.CachePrivate

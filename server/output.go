@@ -9,12 +9,12 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// toolResult is the result of a call in one piece of memory.
+// toolResult is the result of a call in one allocation.
 type toolResult struct {
 	mcp.Result
 	call  mcp.CallToolResult
 	block [1]mcp.Content
-	// nilType is the type of the nil pointer that the handler returned; nil for anything else.
+	// nilType is the type of a nil pointer that the handler returned, or nil.
 	nilType reflect.Type
 }
 
@@ -24,7 +24,7 @@ func newToolResult(s *Server) *toolResult {
 	return r
 }
 
-// toolError returns the result that says to a model what went wrong.
+// toolError returns a result that tells a model about an error.
 func (s *Server) toolError(text string) *mcp.Result {
 	r := newToolResult(s)
 	r.call.IsError = true
@@ -39,7 +39,7 @@ func (r *toolResult) setContent(c mcp.Content) {
 	r.call.Content = r.block[:]
 }
 
-// hasStructuredOutput reports whether a handler's output of the type is structured content with a schema.
+// hasStructuredOutput reports whether an output of type t becomes structured content with a schema.
 func hasStructuredOutput(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[string](), reflect.TypeFor[struct{}](), reflect.TypeFor[any](), reflect.TypeFor[mcp.Content](),
@@ -49,7 +49,7 @@ func hasStructuredOutput(t reflect.Type) bool {
 	return true
 }
 
-// setOutput fills the result with what a handler returned; out points to it.
+// setOutput sets the result from a handler's output; out points to it.
 func (r *toolResult) setOutput(out any) error {
 	switch out := out.(type) {
 	case *string:
@@ -73,7 +73,7 @@ func (r *toolResult) setOutput(out any) error {
 	return nil
 }
 
-// setAny fills the result with a value whose type only the handler knows.
+// setAny sets the result from an output of interface type.
 func (r *toolResult) setAny(out any) error {
 	switch out := out.(type) {
 	case nil, struct{}:
@@ -106,7 +106,7 @@ func (r *toolResult) setStructured(out any) error {
 	return nil
 }
 
-// invalidOutput is a fault of the handler of which the caller learns no details.
+// invalidOutput is a fault of the handler. The caller gets no details.
 type invalidOutput struct{ err error }
 
 func (e invalidOutput) Error() string {
@@ -114,9 +114,9 @@ func (e invalidOutput) Error() string {
 }
 func (e invalidOutput) Unwrap() error { return e.err }
 
-var errNoStructure = errors.New("an output schema is declared, and there is no structured content")
+var errNoStructure = errors.New("the tool declares an output schema but returned no structured content")
 
-// checkOutput holds the result against what the tool declares.
+// checkOutput validates the result against the tool's output schema.
 func (r *toolResult) checkOutput(t *registeredTool) error {
 	if t.output == nil || r.call.IsError {
 		return nil
@@ -129,7 +129,7 @@ func (r *toolResult) checkOutput(t *registeredTool) error {
 		return nil
 	}
 	if r.nilType != nil {
-		err = fmt.Errorf("the handler returned a nil %s, which its output schema has no room for: %w", r.nilType, err)
+		err = fmt.Errorf("the handler returned a nil %s, which its output schema does not allow: %w", r.nilType, err)
 	}
 	return invalidOutput{err}
 }

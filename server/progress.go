@@ -11,23 +11,24 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How often one request reports progress: this many at once, and then one per interval.
+// A request may report progress progressBurst times at once, and then once per progressInterval.
 const (
 	progressBurst    = 10
 	progressInterval = 20 * time.Millisecond
 )
 
-// progressReports is what a call has reported.
+// progressReports is the progress that a call has reported.
 type progressReports struct {
-	limit *rate.Limiter
-	started bool
+	limit    *rate.Limiter
+	started  bool
 	highest  float64     // the highest value, sent or held back
-	heldBack  *mcp.Object // the latest report, held back for being too soon
+	heldBack *mcp.Object // the latest report, if it came too early to send
 }
 
-// Progress reports how far the handler's request has come: done of total, which is 0 where it is unknown. It does nothing
-// where nobody listens. A report that is not above the one before it is dropped. A report that comes too soon after others is
-// held back, until the next one replaces it or the handler returns; the last, with done at total, never is.
+// Progress reports the progress of the handler's request: done of total; a total of 0 means
+// unknown. It does nothing if the client did not ask for progress. A report that does not exceed
+// the last one is dropped. A report that comes too soon is held back until a newer one replaces it
+// or the handler returns. The last report, with done equal to total, is sent at once.
 func Progress(ctx context.Context, done, total float64, message string) {
 	c := callFrom(ctx)
 	if c == nil || c.req.ProgressToken == nil || notFinite(done) || notFinite(total) {
@@ -49,13 +50,13 @@ func Progress(ctx context.Context, done, total float64, message string) {
 		return
 	}
 	p.heldBack = nil
-	_ = c.sendNotification(mcp.NotificationProgress, report) // a peer that is gone needs none
+	_ = c.sendNotification(mcp.NotificationProgress, report) // the error means that the peer is gone
 }
 
 func notFinite(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) }
 
-// progressState returns the call's progress, which goes on where an earlier round under the same token was. The call must
-// be locked.
+// progressState returns the call's progress. It continues from an earlier round with the same
+// token. The caller holds c.mu.
 func (c *call) progressState() *progressReports {
 	if c.progress == nil {
 		c.progress = &progressReports{limit: rate.NewLimiter(rate.Every(progressInterval), progressBurst)}
@@ -66,7 +67,8 @@ func (c *call) progressState() *progressReports {
 	return c.progress
 }
 
-// currentFloor is what a later round under the same token must stay above.
+// currentFloor returns the progress that later rounds with the same token must exceed. The caller
+// holds c.mu.
 func (c *call) currentFloor() *progressFloor {
 	if c.progress != nil && c.progress.started {
 		return &progressFloor{c.req.ProgressToken, c.progress.highest}
@@ -77,10 +79,10 @@ func (c *call) currentFloor() *progressFloor {
 	return nil
 }
 
-// sendHeldBack sends what was held back. The call must be locked.
+// sendHeldBack sends the notifications that were held back. The caller holds c.mu.
 func (c *call) sendHeldBack() {
 	if p := c.progress; p != nil && p.heldBack != nil {
-		_ = c.sendNotification(mcp.NotificationProgress, *p.heldBack) // a peer that is gone needs none
+		_ = c.sendNotification(mcp.NotificationProgress, *p.heldBack) // the error means that the peer is gone
 		p.heldBack = nil
 	}
 	if c.messages != nil {

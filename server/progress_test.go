@@ -100,8 +100,8 @@ func TestNothingAfterTheResult(t *testing.T) {
 	}
 }
 
-// TestProgressOfRetries stays above what earlier rounds reported under the same token, as rounds of a legacy call have, and
-// begins anew under another.
+// TestProgressOfRetries stays above what earlier rounds reported under the same token, as rounds of
+// a legacy call have, and begins anew under another.
 func TestProgressOfRetries(t *testing.T) {
 	s := newServer()
 	server.Tool(s, "t", "", func(ctx context.Context, _ anyArgs) (string, error) {

@@ -11,27 +11,30 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// PromptOptions describe a prompt further. The zero value is ready.
+// PromptOptions describe a prompt further. The zero value is ready. If a function is given several,
+// the last one that sets a field wins.
 type PromptOptions struct {
 	Title string
 	Icons []mcp.Icon
 	Meta  mcp.Meta
-	// Arguments describes the arguments where Args is a map.
+	// Arguments describes the arguments if Args is a map.
 	Arguments []mcp.PromptArgument
-	// Complete completes arguments by name. Those with an enum tag complete by themselves.
+	// Complete holds the completion functions by argument. Arguments with an enum tag need none.
 	Complete map[string]CompleteFunc
 }
 
-// Prompt adds a prompt whose arguments are an Args, and panics where [NewPrompt] returns an error.
+// Prompt adds a prompt with arguments of type Args. It panics on the mistakes for which [NewPrompt]
+// returns an error.
 func Prompt[Args, Out any](s *Server, name, description string, fn func(context.Context, Args) (Out, error), opts ...PromptOptions) {
 	s.mustAdd(NewPrompt(name, description, fn, opts...))
 }
 
 // NewPrompt makes a prompt for [Server.Add].
 //
-// Args is a struct whose fields are strings, numbers, bools, durations or [encoding.TextUnmarshaler]s, named by the json
-// tag and described by the tags title, doc and enum; struct{} for none, or map[string]string for arguments as they come. An
-// argument is required unless its field is a pointer or tagged omitempty or omitzero.
+// Args is a struct of strings, numbers, bools, durations and [encoding.TextUnmarshaler]s. The json
+// tag names a field; the tags title, doc and enum describe it. An argument is required unless its
+// field is a pointer or tagged omitempty or omitzero. struct{} means no arguments, and
+// map[string]string takes them unchecked.
 //
 // Out is one of
 //
@@ -84,7 +87,7 @@ type registeredPrompt struct {
 	run         func(c *call) (*mcp.GetPromptResult, error)
 }
 
-// describeArguments fills in the arguments, and returns how they are read.
+// describeArguments adds the arguments to the description. It returns the function that reads them.
 func (p *registeredPrompt) describeArguments(t reflect.Type, d *mcp.Prompt) (read func(json.RawMessage, reflect.Value) error, err error) {
 	if t == reflect.TypeFor[map[string]string]() {
 		return readArgumentMap(d.Arguments), nil
@@ -160,7 +163,7 @@ func isPromptOutput(out any) bool {
 	return false
 }
 
-// newPromptResult turns what a handler returned into the result; out points to it.
+// newPromptResult converts a handler's output into a result; out points to it.
 func newPromptResult(out any, description string) *mcp.GetPromptResult {
 	r := &mcp.GetPromptResult{Description: description}
 	switch out := out.(type) {
@@ -180,7 +183,7 @@ func newPromptResult(out any, description string) *mcp.GetPromptResult {
 	return r
 }
 
-// getPrompt answers prompts/get.
+// getPrompt serves prompts/get.
 func (s *Server) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.offers(KindPrompt) {
 		return s.methods.serveMethod(ctx, s, req)

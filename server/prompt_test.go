@@ -73,7 +73,7 @@ func TestPromptMistakes(t *testing.T) {
 		"describes the arguments of a map": func() (server.Item, error) {
 			return server.NewPrompt("p", "", fn, server.PromptOptions{Arguments: []mcp.PromptArgument{{Name: "a"}}})
 		},
-		`Complete: there is no "x"`: func() (server.Item, error) {
+		`Complete: unknown argument "x"`: func() (server.Item, error) {
 			return server.NewPrompt("p", "", fn, server.PromptOptions{Complete: map[string]server.CompleteFunc{"x": nil}})
 		},
 	} {

@@ -7,14 +7,15 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// ResourceProvider yields resources that are computed for each request, such as the keys of a store: those that come after
-// the URI given, all of them where it is empty. The order must be the same each time, and must not depend on whether that
-// URI still exists; sorting by URI does. It yields lazily: a page takes no more than it holds. What is yielded is read through
-// a resource or template of the server. Its context is that of a handler.
+// ResourceProvider yields resources that are computed for each request, such as the keys of a
+// store. It yields the resources after the URI after, or all if that is empty. The order must not
+// change between calls, nor depend on whether that URI still exists; sorting by URI is enough. The
+// server stops reading at the end of a page. Clients read the yielded resources through a resource
+// or template of the server. ctx is the context of a handler.
 type ResourceProvider func(ctx context.Context, after string) iter.Seq2[mcp.Resource, error]
 
-// Provide adds computed resources behind those that were added, and behind earlier providers. Announce changes of what it
-// yields with [Server.ListChanged].
+// Provide adds computed resources after the added ones and after earlier providers. Report changes
+// of the yielded resources with [Server.ListChanged].
 func (s *Server) Provide(p ResourceProvider) {
 	s.catalog.mu.Lock()
 	s.catalog.providers = append(s.catalog.providers[:len(s.catalog.providers):len(s.catalog.providers)], p)
@@ -22,13 +23,13 @@ func (s *Server) Provide(p ResourceProvider) {
 	s.ListChanged(KindResource)
 }
 
-// ListChanged tells clients that listen that the list of a kind has changed, where the server cannot know: a provider, or
-// what [Options.Visible] says.
+// ListChanged notifies listening clients that the list of a kind has changed. Call it for changes
+// that the server cannot see: of a provider, or of the results of [Options.Visible].
 func (s *Server) ListChanged(kind Kind) {
 	s.subscriptions.notifyListChanged(false, []Item{{Kind: kind}})
 }
 
-// providedEntries yields what providers compute, from a position on, except what the catalog holds.
+// providedEntries yields the providers' resources from a position on, except those in the catalog.
 func (s *Server) providedEntries(ctx context.Context, req *mcp.Request, providers []ResourceProvider, from position, yield func(listEntry, error) bool) {
 	c := s.newCall(ctx, req, callParams{})
 	defer c.close()

@@ -13,17 +13,17 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// Question is something to ask with [AskAll]. Make one with [FormQuestion], [URLQuestion], [SampleQuestion],
-// [RootsQuestion], [MethodQuestion] or [InputQuestion].
+// Question is a question for [AskAll]. [FormQuestion], [URLQuestion], [SampleQuestion],
+// [RootsQuestion], [MethodQuestion] and [InputQuestion] make one.
 type Question struct {
-	key     string
-	request mcp.InputRequest
-	readAnswer    func(raw json.RawMessage) error // errAskAgain where raw is no answer
-	isDone    func(context.Context) (bool, error)
-	invalid     error // what is wrong with the question
+	key        string
+	request    mcp.InputRequest
+	readAnswer func(raw json.RawMessage) error // returns errAskAgain if raw is not a valid answer
+	isDone     func(context.Context) (bool, error)
+	invalid    error // a mistake in the question
 }
 
-// errAskAgain says that there is no answer, or none that fits.
+// errAskAgain reports that a question has no valid answer.
 var errAskAgain = errors.New("no proper answer")
 
 func newQuestion(key, method string, params any, read func(json.RawMessage) error) Question {
@@ -31,7 +31,8 @@ func newQuestion(key, method string, params any, read func(json.RawMessage) erro
 	return Question{key: key, request: mcp.InputRequest{Method: method, Params: raw}, readAnswer: read, invalid: err}
 }
 
-// InputQuestion asks what an extension, or the protocol, defines. The answer is what the client sends, unchecked.
+// InputQuestion asks an input request that the protocol or an extension defines. The client's
+// answer is stored unchecked.
 func InputQuestion(key string, request mcp.InputRequest, into *json.RawMessage) Question {
 	return Question{key: key, request: request, readAnswer: func(raw json.RawMessage) error {
 		*into = append(json.RawMessage(nil), raw...)
@@ -39,11 +40,12 @@ func InputQuestion(key string, request mcp.InputRequest, into *json.RawMessage) 
 	}}
 }
 
-// MethodQuestion asks by a method that an extension of the server declares as an input request (see [mcp.Extension]); the
-// answer goes into the variable. One that is no R is asked for again.
+// MethodQuestion asks with a method that an extension of the server declares as an input request
+// (see [mcp.Extension]), and decodes the answer into the variable. If the answer does not decode as
+// an R, the question is asked again.
 func MethodQuestion[P, R any](key string, method mcp.Method[P, R], params P, into *R) Question {
 	return newQuestion(key, method.Name, &params, func(raw json.RawMessage) error {
-		var answer R // fresh, so that nothing of an earlier answer stays
+		var answer R // a new variable, so that no field of an earlier answer survives
 		if !rawjson.IsObject(raw) || mcp.Decode(raw, &answer) != nil {
 			return errAskAgain
 		}
@@ -52,7 +54,7 @@ func MethodQuestion[P, R any](key string, method mcp.Method[P, R], params P, int
 	})
 }
 
-// FormQuestion is the question of [Ask]; the answer goes into the variable.
+// FormQuestion is the question of [Ask]. The answer is stored in the variable.
 func FormQuestion[T any](key, message string, into *T, opts ...AskOptions) Question {
 	f, err := newForm[T](options.Merge(opts))
 	if err != nil {
@@ -75,7 +77,7 @@ func FormQuestion[T any](key, message string, into *T, opts ...AskOptions) Quest
 }
 
 func decodeForm[T any](f formSchema, content json.RawMessage, into *T) error {
-	var answer singleField[T] // fresh, so that nothing of an earlier answer stays
+	var answer singleField[T] // a new variable, so that no field of an earlier answer survives
 	var err error
 	if f.single {
 		err = schema.Decode(content, &answer)
@@ -103,7 +105,7 @@ func rawQuestion(key string, params mcp.ElicitParams, into **mcp.ElicitResult) Q
 	})
 }
 
-// readElicitation reads an answer, whose content has to match the form where there is one.
+// readElicitation reads an answer and validates its content against form, if that is not nil.
 func readElicitation(raw json.RawMessage, form *schema.Schema) (*mcp.ElicitResult, error) {
 	var r mcp.ElicitResult
 	if !rawjson.IsObject(raw) || mcp.Decode(raw, &r) != nil {
@@ -128,14 +130,14 @@ func readElicitation(raw json.RawMessage, form *schema.Schema) (*mcp.ElicitResul
 	return &r, nil
 }
 
-// formSchema is what a user is asked to fill in.
+// formSchema is the form that a user fills in.
 type formSchema struct {
 	schema    *schema.Schema
 	described json.RawMessage
-	single    bool // of one field, for a T that is no struct
+	single    bool // one field, because T is not a struct
 }
 
-// singleField is the form of a value that is no struct.
+// singleField is the form of a value that is not a struct.
 type singleField[T any] struct {
 	Value T `json:"value"`
 }
@@ -164,7 +166,7 @@ func newForm[T any](o AskOptions) (f formSchema, err error) {
 	return f, nil
 }
 
-// compileForm compiles a schema that was written by hand, which must be that of a flat object.
+// compileForm compiles a hand-written schema, which must describe a flat object.
 func compileForm(raw json.RawMessage) (*schema.Schema, error) {
 	s, err := schema.Compile(raw)
 	if err != nil {
@@ -191,7 +193,7 @@ func isFormField(p schema.Property) bool {
 	return false
 }
 
-// isStringChoice reports whether a schema allows some strings and nothing else.
+// isStringChoice reports whether a schema accepts some strings and nothing else.
 func isStringChoice(items []byte) bool {
 	var choice struct {
 		Type  string   `json:"type"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -53,7 +54,7 @@ func TestAskMistakes(t *testing.T) {
 			return err
 		},
 		"a question needs a key": func(ctx context.Context) error { _, err := server.Ask[string](ctx, "", "?"); return err },
-		"is no URL":              func(ctx context.Context) error { return server.AskURL(ctx, "k", "?", "javascript:x", nil) },
+		"is not a URL":           func(ctx context.Context) error { return server.AskURL(ctx, "k", "?", "javascript:x", nil) },
 		"MaxTokens must be": func(ctx context.Context) error {
 			_, err := server.Sample(ctx, "k", mcp.CreateMessageParams{})
 			return err
@@ -70,7 +71,7 @@ func TestAskMistakes(t *testing.T) {
 			_, err := server.AskRaw(ctx, "k", mcp.ElicitParams{RequestedSchema: json.RawMessage(`{"type":"object","properties":{"objects":{"type":"array","items":{"type":"object","properties":{"x":{"type":"string"}}}}}}`)})
 			return err
 		},
-		"strings: a form can ask for": func(ctx context.Context) error { // free ones are no choice
+		"strings: a form can ask for": func(ctx context.Context) error { // strings without an enum are not a choice
 			_, err := server.AskRaw(ctx, "k", mcp.ElicitParams{RequestedSchema: json.RawMessage(`{"type":"object","properties":{"strings":{"type":"array","items":{"type":"string"}}}}`)})
 			return err
 		},
@@ -148,7 +149,8 @@ func TestMethodQuestion(t *testing.T) {
 	}
 }
 
-// TestAskSeveralOfAnOldClient asks for a choice of several, and for fields with defaults, where the protocol has neither.
+// TestAskSeveralOfAnOldClient asks for a choice of several, and for fields with defaults, where the
+// protocol has neither.
 func TestAskSeveralOfAnOldClient(t *testing.T) {
 	type form struct {
 		Colors []string `json:"colors" enum:"red,green,blue" minItems:"2"`
@@ -167,7 +169,7 @@ func TestAskSeveralOfAnOldClient(t *testing.T) {
 		req := request(mcp.MethodCallTool, `{"name":"t"}`)
 		req.Revision = revision
 		a := &asker{t: t, h: s, req: req, answer: func(_ string, q mcp.InputRequest) string {
-			seen := string(mcp.AdaptParams(revision, q.Method, q.Params))
+			seen := string(mcpwire.AdaptParams(revision, q.Method, q.Params))
 			if several := strings.Contains(seen, `"array"`); several == (revision == mcp.Revision20250618) {
 				t.Errorf("%s: %s", revision, seen)
 			}

@@ -14,46 +14,51 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// ResourceOptions describe a resource or resource template further. The zero value is ready.
+// ResourceOptions describe a resource or resource template further. The zero value is ready. If a
+// function is given several, the last one that sets a field wins.
 type ResourceOptions struct {
-	Name        string // default the URI or the template's text
+	Name        string // the default is the URI or the template's text
 	Title       string
-	MIMEType    string // also of the contents; the default follows from what the handler returns
+	MIMEType    string // of the description and the contents; the default follows from the handler's Out
 	Size        *int64 // bytes; not for templates
 	Icons       []mcp.Icon
 	Annotations *mcp.Annotations
 	Meta        mcp.Meta
-	// Cache replaces the server's hint for this resource; nil does not.
+	// Cache replaces the server's caching hint for this resource, unless it is nil.
 	Cache *mcp.Cache
-	// Complete completes variables of a template by name. Those with an enum tag complete by themselves.
+	// Complete holds the completion functions by variable of a template. Variables with an enum tag
+	// need none.
 	Complete map[string]CompleteFunc
 }
 
-// Resource adds a resource or resource template, and panics where [NewResource] returns an error.
+// Resource adds a resource or resource template. It panics on the mistakes for which [NewResource]
+// returns an error.
 func Resource[V, Out any](s *Server, uriOrTemplate, description string, fn func(context.Context, V) (Out, error), opts ...ResourceOptions) {
 	s.mustAdd(NewResource(uriOrTemplate, description, fn, opts...))
 }
 
-// NewResource makes a resource for [Server.Add], or a resource template if the URI has expressions (RFC 6570).
+// NewResource makes a resource for [Server.Add], or a resource template if the URI has expressions
+// (RFC 6570).
 //
-// V is a struct with a field for each variable of the template, named by the uri tag: strings, numbers, bools,
-// durations, [encoding.TextUnmarshaler]s, and slices of these for lists such as {path*}; struct{} for a fixed URI. A variable that
-// is absent leaves its field zero. A URI whose variables do not fit is not of this template. Variables are decoded, and come from
-// the client: one may hold "..", a slash or a NUL, so open files through an [os.Root].
+// V is a struct with a field for each variable of the template, named by the uri tag, or struct{}
+// for a fixed URI. A field is a string, number, bool, duration, [encoding.TextUnmarshaler], or for
+// lists such as {path*} a slice of these. A variable that is absent leaves its field zero. If the
+// variables of a URI do not fit the fields, the template does not match. Variables are decoded and
+// come from the client: one may hold "..", a slash or a NUL, so open files through an [os.Root].
 //
-// Where several templates match a URI the most specific is read: that with the most literal text, then with fewer variables
-// that span segments, then with fewer variables.
+// If several templates match a URI, the most specific one is read: the template with the most
+// literal text, then with fewer variables that span segments, then with fewer variables.
 //
 // Out is one of
 //
 //	string                                         text
 //	[]byte                                         binary data
-//	mcp.Content                                    text, an image, a sound or an embedded resource
-//	mcp.ResourceContents, []mcp.ResourceContents   these; a URI or MIME type that is empty is filled in
+//	mcp.Content                                    text, an image, audio or an embedded resource
+//	mcp.ResourceContents, []mcp.ResourceContents   these; an empty URI or MIME type is filled in
 //	*mcp.ReadResourceResult                        the whole result
 //	any other type                                 its JSON as text
 //
-// An error that is [fs.ErrNotExist], and a nil result, say that there is no such resource.
+// An error that wraps [fs.ErrNotExist], or a nil result, means that the resource does not exist.
 func NewResource[V, Out any](uriOrTemplate, description string, fn func(context.Context, V) (Out, error), opts ...ResourceOptions) (Item, error) {
 	o := options.Merge(opts)
 	if o.Name == "" {
@@ -101,7 +106,7 @@ type registeredTemplate struct {
 	completers completers
 }
 
-// errNoMatch says that the URI's variables do not fit their fields.
+// errNoMatch reports that the URI's variables do not fit their fields.
 var errNoMatch = errors.New("the variables do not fit")
 
 func (r *registeredResource) newFixedItem(uri, description string, fields []field, o ResourceOptions) (Item, error) {
@@ -157,7 +162,7 @@ func checkVariableNames(fields []field, variables []string) error {
 	return nil
 }
 
-// fillVariables fills a struct with what a URI says.
+// fillVariables sets the fields of a struct from the variables of a URI.
 func fillVariables(fields []field, vars uritemplate.Values, into reflect.Value) error {
 	for i := range fields {
 		f := &fields[i]

@@ -8,7 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// readResource answers resources/read.
+// readResource serves resources/read.
 func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.offers(KindResource) {
 		return s.methods.serveMethod(ctx, s, req)
@@ -39,13 +39,14 @@ func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resul
 		hint = *r.cache
 	}
 	if s.opts.Visible != nil {
-		hint.Scope = mcp.CachePrivate // who else may read it, a shared cache cannot know
+		hint.Scope = mcp.CachePrivate // a shared cache cannot know which principals may read it
 	}
 	result.Cache = c.cacheHint(hint)
 	return result, nil
 }
 
-// readURI runs the handler of the resource with the call's URI, or of the most specific template that matches it.
+// readURI runs the handler of the resource with the call's URI, or of the most specific template
+// that matches it.
 func (s *Server) readURI(c *call) (*registeredResource, *mcp.ReadResourceResult, error) {
 	uri := string(c.params.name)
 	if item, ok := s.catalog.lookupItem(KindResource, c.params.name); ok {
@@ -77,7 +78,8 @@ func (c *catalog) templatesRanked() []*registeredTemplate {
 	return c.templatesByRank
 }
 
-// newReadResult turns what a handler returned into the result, nil if that was nil; out points to it.
+// newReadResult converts a handler's output into a result, or nil for a nil output; out points to
+// it.
 func (r *registeredResource) newReadResult(out any, uri string) (*mcp.ReadResourceResult, error) {
 	one := func(c mcp.ResourceContents) (*mcp.ReadResourceResult, error) {
 		return r.fillContents(&mcp.ReadResourceResult{Contents: []mcp.ResourceContents{c}}, uri), nil
@@ -123,7 +125,7 @@ func (r *registeredResource) mimeTypeOr(fallback string) string {
 	return fallback
 }
 
-// fillContents returns the result with the URIs and MIME types that a handler may leave out.
+// fillContents fills in the URIs and MIME types that a handler left empty.
 func (r *registeredResource) fillContents(out *mcp.ReadResourceResult, uri string) *mcp.ReadResourceResult {
 	full := &mcp.ReadResourceResult{Meta: out.Meta, Contents: make([]mcp.ResourceContents, len(out.Contents))}
 	for i, c := range out.Contents {
@@ -138,7 +140,7 @@ func (r *registeredResource) fillContents(out *mcp.ReadResourceResult, uri strin
 	return full
 }
 
-// URI returns the URI that a resource's handler is to read, empty elsewhere.
+// URI returns the URI that a resource's handler must read. It returns "" in other handlers.
 func URI(ctx context.Context) string {
 	if c := callFrom(ctx); c != nil && c.req.Method == mcp.MethodReadResource {
 		return string(c.params.name)

@@ -183,7 +183,7 @@ func TestResourceMistakes(t *testing.T) {
 		"a template has no size": func() (server.Item, error) {
 			return server.NewResource("x://{v}", "", withV, server.ResourceOptions{Size: &size})
 		},
-		`Complete: there is no "w"`: func() (server.Item, error) {
+		`Complete: unknown argument "w"`: func() (server.Item, error) {
 			return server.NewResource("x://{v}", "", withV, server.ResourceOptions{Complete: map[string]server.CompleteFunc{"w": nil}})
 		},
 		"cannot be read from text": func() (server.Item, error) {
@@ -193,7 +193,7 @@ func TestResourceMistakes(t *testing.T) {
 				return "", nil
 			})
 		},
-		"string is no struct": func() (server.Item, error) {
+		"string is not a struct": func() (server.Item, error) {
 			return server.NewResource("x://{v}", "", func(context.Context, string) (string, error) { return "", nil })
 		},
 		`has two fields "v"`: func() (server.Item, error) {

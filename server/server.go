@@ -12,29 +12,30 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Server is an MCP server: an [mcp.Handler] that answers for the tools, resources and prompts added to it. One Server
-// serves any number of clients of every revision, on any number of transports, at the same time.
+// Server is an MCP server: an [mcp.Handler] that serves the tools, resources and prompts added to
+// it. One Server serves any number of clients of all revisions on any number of transports at the
+// same time.
 type Server struct {
-	opts       Options
-	info       json.RawMessage // the encoded Implementation
-	vocabulary *mcp.Vocabulary
-	cursors    *mcp.Sealer
-	states     *mcp.Sealer
-	instance   [8]byte  // tells cursors of this Server from those of replicas
-	callLimiter    *limiter // of calls
-	roundLimiter     *limiter // of the further rounds of calls that ask
+	opts         Options
+	info         json.RawMessage // the encoded Implementation
+	vocabulary   *mcp.Vocabulary
+	cursors      *mcp.Sealer
+	states       *mcp.Sealer
+	instance     [8]byte  // distinguishes this Server's cursors from its replicas' cursors
+	callLimiter  *limiter // of calls
+	roundLimiter *limiter // of the further rounds of calls that ask
 
 	catalog       catalog
 	methods       extraMethods
-	notifications       notificationFuncs
+	notifications notificationFuncs
 	subscriptions subscriptions
 
-	middlewareMu   sync.Mutex // held while the chain is extended
-	middleware []mcp.Middleware
-	chain   atomic.Pointer[mcp.Handler] // nil without middleware
+	middlewareMu sync.Mutex // held while middleware is added
+	middleware   []mcp.Middleware
+	chain        atomic.Pointer[mcp.Handler] // nil without middleware
 }
 
-// New returns a server that offers nothing yet. A nil opts is the zero [Options].
+// New returns a server without any items. A nil opts is the zero [Options].
 func New(name, version string, opts *Options) *Server {
 	var o Options
 	if opts != nil {
@@ -57,7 +58,7 @@ func New(name, version string, opts *Options) *Server {
 	return s
 }
 
-// innermost is the server without middleware.
+// innermost is the server without its middleware.
 type innermost struct{ *Server }
 
 func (c innermost) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -66,8 +67,8 @@ func (c innermost) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result,
 
 func (c innermost) NotifyMCP(ctx context.Context, n mcp.Notification) { c.handleNotification(ctx, n) }
 
-// Use wraps the server in middleware, of which the first sees a request first, after those of earlier calls. What
-// [mcp.Chain] says of notifications holds.
+// Use adds middleware around the server. The first of mws sees a request first, but after the
+// middleware of earlier calls. [mcp.Chain] says what applies to notifications.
 func (s *Server) Use(mws ...mcp.Middleware) {
 	s.middlewareMu.Lock()
 	defer s.middlewareMu.Unlock()
@@ -76,14 +77,15 @@ func (s *Server) Use(mws ...mcp.Middleware) {
 	s.chain.Store(&h)
 }
 
-// Keys returns what seals the server's state and cursors: transports that need keys take the same.
+// Keys returns the keys of the server. Transports that seal data of their own use them too.
 func (s *Server) Keys() *mcp.Keys { return s.opts.Keys }
 
-// Vocabulary returns what the server understands: transports that are given no other take this one.
+// Vocabulary returns the extensions that the server understands. Transports use it unless they are
+// given another one.
 func (s *Server) Vocabulary() *mcp.Vocabulary { return s.vocabulary }
 
-// Close ends all subscriptions with a result, which tells clients that the end is meant, and every one that is opened from
-// now on. Other requests are still answered. It does not wait, and always returns nil.
+// Close ends all subscriptions, present and future, with a result, which tells clients that the end
+// is intended. Other requests are still served. Close does not wait and always returns nil.
 func (s *Server) Close() error {
 	s.subscriptions.close()
 	return nil
@@ -104,7 +106,7 @@ func (s *Server) ServeMCP(ctx context.Context, req *mcp.Request) (res *mcp.Resul
 		res, err = s.dispatch(ctx, req)
 	}
 	if res != nil && res.ServerInfo == nil {
-		signed := *res // it may be shared
+		signed := *res // the handler may share res
 		signed.ServerInfo = s.info
 		res = &signed
 	}
@@ -148,4 +150,37 @@ func (s *Server) dispatch(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 // newResult returns a complete result of this server.
 func (s *Server) newResult(value any) *mcp.Result {
 	return &mcp.Result{Value: value, ServerInfo: s.info}
+}
+
+// serveDiscover serves server/discover.
+func (s *Server) serveDiscover() (*mcp.Result, error) {
+	result := s.newResult(&mcp.DiscoverResult{
+		SupportedVersions: mcp.Revisions(), Capabilities: s.offeredCapabilities(), Instructions: s.opts.Instructions,
+	})
+	result.Cache = s.opts.Cache.Discover
+	if result.Cache.Scope == "" {
+		result.Cache.Scope = mcp.CachePublic
+	}
+	return result, nil
+}
+
+// offeredCapabilities returns the capabilities that the server offers now.
+func (s *Server) offeredCapabilities() mcp.ServerCapabilities {
+	c := mcp.ServerCapabilities{Extensions: s.vocabulary.Declare(), Experimental: s.opts.Experimental}
+	if s.catalog.offers(KindTool) {
+		c.Tools = &mcp.ListCapability{ListChanged: true}
+	}
+	if s.catalog.offers(KindPrompt) {
+		c.Prompts = &mcp.ListCapability{ListChanged: true}
+	}
+	if s.catalog.offers(KindResource) {
+		c.Resources = &mcp.ResourcesCapability{ListChanged: true, Subscribe: true}
+	}
+	if s.catalog.hasCompleters() {
+		c.Completions = &struct{}{}
+	}
+	if !s.opts.NoLogging {
+		c.Logging = &struct{}{}
+	}
+	return c
 }

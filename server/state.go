@@ -12,31 +12,33 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// inputState is what a call has asked, knows from its earlier rounds, and remembers for later ones.
+// inputState holds the questions of a call, the answers of its earlier rounds, and the results to
+// remember for later ones.
 type inputState struct {
-	chain         string // the same in all rounds, and in no other chain
+	chain         string // identifies the call in all its rounds
 	answers       map[string]givenAnswer
 	memos         map[string]json.RawMessage
 	progressFloor *progressFloor
-	usedKeys      map[string]string // digests of the questions of this round, by key
+	usedKeys      map[string]string // digests of this round's questions, by key
 	openQuestions map[string]openQuestion
-	comeBack      bool // has the client come back, whether or not anything is asked
+	comeBack      bool // the client must call again, even without a question
 }
 
-// givenAnswer is what a client said to the question with the digest. Without a digest it came unasked, without state, and is
-// taken as given.
+// givenAnswer is a client's answer to the question with the digest. An answer without a digest came
+// without a request state, before the question was asked; it is used as given.
 type givenAnswer struct {
 	Digest string          `json:"d"`
 	Raw    json.RawMessage `json:"r"`
 }
 
-// progressFloor is the progress that was reported under a token, below which later rounds under the same token stay silent.
+// progressFloor is the progress reported under a token. Later rounds with the same token report
+// nothing at or below it.
 type progressFloor struct {
 	Token json.RawMessage `json:"t"`
 	Value float64         `json:"v"`
 }
 
-// requestState is what a request state holds, sealed.
+// requestState is the sealed content of a request state.
 type requestState struct {
 	Expires int64                      `json:"e"` // Unix seconds
 	Chain   string                     `json:"c"`
@@ -46,7 +48,7 @@ type requestState struct {
 	Floor   *progressFloor             `json:"p,omitempty"`
 }
 
-// inputState returns the call's asks. The call must be locked.
+// inputState returns the call's input state and creates it if necessary. The caller holds c.mu.
 func (c *call) inputState() *inputState {
 	if c.input == nil {
 		c.input = newInputState(rand.Text())
@@ -61,7 +63,7 @@ func newInputState(chain string) *inputState {
 	}
 }
 
-// loadState takes up the state and the answers that the request carries. State that is not this request's is an error.
+// loadState reads the state and the answers in the request. A state of another request is an error.
 func (c *call) loadState() error {
 	if !c.params.retry {
 		return nil
@@ -100,7 +102,8 @@ func (a *inputState) addAnswer(key, digest string, raw []byte) {
 	}
 }
 
-// openState opens the request's state. Forged state and another request's cannot be told apart, and need not be.
+// openState opens the request's state. A forged state and the state of another request look alike,
+// and get the same error.
 func (c *call) openState() (st requestState, err error) {
 	if len(c.params.state) > c.server.opts.MaxState {
 		return st, errForeignState()
@@ -119,12 +122,13 @@ func errForeignState() error {
 	return mcp.InvalidParams("requestState is not valid for this request: begin it anew")
 }
 
-// isLegacy reports whether the request is of the era in which the edge asks, and runs the handler again itself. Its state
-// never leaves the process, and lives as long as the request: how long a human takes to answer is the edge's to bound.
+// isLegacy reports whether the transport asks the questions and runs the handler again. Such a
+// state never leaves the process and lives as long as the request; the transport bounds how long
+// the user may take.
 func (c *call) isLegacy() bool { return c.req.Revision != "" && !c.req.Revision.Modern() }
 
-// stateBinding is what state is sealed together with: the era, the principal, the method, what it is about, and the arguments.
-// Without the era a client could show state that has expired in a legacy session.
+// stateBinding returns the data that a state is bound to: the era, the principal, the method, the
+// item and the arguments. Without the era, a client could use an expired state in a legacy session.
 func (c *call) stateBinding() []byte {
 	digest := sha256.Sum256(rawjson.AppendCanonical(nil, c.params.arguments))
 	bound := []byte{0}
@@ -137,7 +141,8 @@ func (c *call) stateBinding() []byte {
 	return bound
 }
 
-// inputRequired returns the result that asks the open questions; with none, the client just comes back.
+// inputRequired returns the result that asks the open questions. Without any, the client just calls
+// again.
 func (c *call) inputRequired() (*mcp.Result, error) {
 	sealed, err := c.sealState()
 	if err != nil {

@@ -128,7 +128,8 @@ func TestStateTooLarge(t *testing.T) {
 	}
 }
 
-// stateTooLarge asks twice: an answer of so many bytes fits into the state, and one of a fifth more does not.
+// stateTooLarge asks twice: an answer of so many bytes fits into the state, and one of a fifth more
+// does not.
 func stateTooLarge(t *testing.T, most, fits int) {
 	s := newServer(server.Options{MaxState: most})
 	if most == 0 {

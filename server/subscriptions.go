@@ -10,14 +10,14 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// subscriptions are those that are open.
+// subscriptions holds the open subscriptions.
 type subscriptions struct {
 	mu    sync.RWMutex
 	all   map[*listener]struct{}
 	byURI map[string]map[*listener]struct{}
 
-	closed   atomic.Bool   // by the server
-	interval time.Duration // between rounds of list changes
+	closed   atomic.Bool   // by Server.Close
+	interval time.Duration // least time between notifications of list changes
 }
 
 func (s *subscriptions) init(interval time.Duration) {
@@ -25,7 +25,7 @@ func (s *subscriptions) init(interval time.Duration) {
 	s.all, s.byURI = map[*listener]struct{}{}, map[string]map[*listener]struct{}{}
 }
 
-// close ends all subscriptions, those to come included.
+// close ends all subscriptions, present and future.
 func (s *subscriptions) close() {
 	s.closed.Store(true)
 	s.mu.RLock()
@@ -62,8 +62,9 @@ func (s *subscriptions) remove(l *listener) {
 	}
 }
 
-// notifyListChanged notes a change of the items' lists; with filtered, for those who see one of them only.
-func (s *subscriptions) notifyListChanged(filtered bool, items []Item) {
+// notifyListChanged notes a change of the items' lists. If isFiltered, only listeners that may see
+// one of the items are notified.
+func (s *subscriptions) notifyListChanged(isFiltered bool, items []Item) {
 	now := time.Now()
 	var changed listSet
 	for _, item := range items {
@@ -72,7 +73,7 @@ func (s *subscriptions) notifyListChanged(filtered bool, items []Item) {
 	if changed == 0 {
 		return
 	}
-	if !filtered {
+	if !isFiltered {
 		items = nil
 	}
 	s.mu.RLock()
@@ -82,9 +83,9 @@ func (s *subscriptions) notifyListChanged(filtered bool, items []Item) {
 	}
 }
 
-// Updated tells clients that listen that a resource has changed: those that subscribed to its URI, or to one above it in the
-// hierarchy of its path, with or without a slash at the end. It does not wait for them. Changes of one resource that come
-// faster than a client takes them are one.
+// Updated notifies the clients that subscribed to the resource, or to a resource above it in the
+// hierarchy of URI paths, with or without a trailing slash. It does not wait for them. Several
+// changes of one resource that a client has not received yet become one.
 func (s *Server) Updated(uri string) { s.subscriptions.notifyUpdated(uri) }
 
 func (s *subscriptions) notifyUpdated(uri string) {
@@ -104,7 +105,7 @@ func (s *subscriptions) notifyUpdated(uri string) {
 	})
 }
 
-// forEachAncestor calls fn with the URI and those above it, the nearest first.
+// forEachAncestor calls fn with the URI and the URIs above it, the nearest first.
 func forEachAncestor(uri string, fn func(string)) {
 	fn(uri)
 	path := uri
@@ -129,9 +130,10 @@ func forEachAncestor(uri string, fn func(string)) {
 	}
 }
 
-// Change sends a change that an extension defines to the subscriptions that have asked for its method by a filter field of
-// the extension, and whose filter, as it was sent, matches; a nil match is all. match is called before Change returns, for
-// one subscription after another. Of changes that come faster than a client takes them it misses the oldest.
+// Change sends a change that an extension defines. It goes to the subscriptions that asked for its
+// method with a filter field of the extension and whose filter matches; a nil match matches all.
+// match gets the filter as the client sent it. Change calls match for one subscription after
+// another before it returns. A client that reads slowly misses the oldest changes.
 func (s *Server) Change(c mcp.Change, match func(p mcp.Principal, filter json.RawMessage) bool) {
 	for _, l := range s.subscriptions.listenersOf(c.Method) {
 		for _, x := range l.extensions {

@@ -12,29 +12,33 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// ToolOptions describe a tool further. The zero value is ready.
+// ToolOptions describe a tool further. The zero value is ready. If a function is given several, the
+// last one that sets a field wins.
 type ToolOptions struct {
 	Title       string
 	Icons       []mcp.Icon
 	Annotations *mcp.ToolAnnotations
 	Meta        mcp.Meta
-	// InputSchema replaces the schema that is inferred from In, which must be able to hold what it accepts.
+	// InputSchema replaces the schema that is inferred from In. In must be able to hold each value
+	// that it accepts.
 	InputSchema json.RawMessage
 	// OutputSchema replaces the schema that is inferred from Out.
 	OutputSchema json.RawMessage
-	// NoOutputSchema declares no output schema, and leaves the output unchecked.
+	// NoOutputSchema declares no output schema and skips the check of the output.
 	NoOutputSchema bool
 }
 
-// Tool adds a tool whose arguments are an In and whose result is an Out, and panics where [NewTool] returns an error.
+// Tool adds a tool that takes arguments of type In and returns a result of type Out. It panics on
+// the mistakes for which [NewTool] returns an error.
 func Tool[In, Out any](s *Server, name, description string, fn func(context.Context, In) (Out, error), opts ...ToolOptions) {
 	s.mustAdd(NewTool(name, description, fn, opts...))
 }
 
 // NewTool makes a tool for [Server.Add].
 //
-// In is a struct or a map; package schema says what its tags mean. The arguments are checked against its schema before fn
-// runs: what is wrong with them is a tool error for the model. Optional fields that are absent get the default of their tag.
+// In is a struct or a map; package schema documents its tags. The server validates the arguments
+// against the schema of In before it calls fn, and reports a mismatch as a tool error to the model.
+// An optional field that is absent gets the default of its tag.
 //
 // Out is one of
 //
@@ -45,9 +49,10 @@ func Tool[In, Out any](s *Server, name, description string, fn func(context.Cont
 //	any                         one of these, or JSON without a schema
 //	any other type              structured content with its schema, and the same JSON as text
 //
-// Structured content is checked against the schema before it is sent: what does not match goes to the log, and the caller
-// gets a tool error. So it is with a nil *T: the schema of a tool's output is that of T, without null, because older
-// revisions have objects only. Return an error, or a struct that says that there is nothing.
+// The server validates structured content against the output schema. On a mismatch it logs the
+// details, and the caller gets a tool error. A nil *T is a mismatch too: the schema of *T is the
+// schema of T, without null, because older revisions allow objects only. Return an error, or a
+// struct that says that a value is missing.
 //
 // A name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'.
 func NewTool[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...ToolOptions) (Item, error) {
@@ -81,13 +86,15 @@ func NewTool[In, Out any](name, description string, fn func(context.Context, In)
 	return t.item, nil
 }
 
-// RawTool adds a tool that is described as it is, and panics where [NewRawTool] returns an error.
+// RawTool adds a tool with a complete description. It panics on the mistakes for which [NewRawTool]
+// returns an error.
 func RawTool(s *Server, described mcp.Tool, fn func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error)) {
 	s.mustAdd(NewRawTool(described, fn))
 }
 
-// NewRawTool makes a tool for [Server.Add] that is described as it is and gets its arguments as JSON: an object that matches
-// the input schema. The arguments must not be changed, nor kept after fn returns.
+// NewRawTool makes a tool for [Server.Add] from a complete description. fn gets the arguments as
+// JSON: an object that matches the input schema. fn must neither change the arguments nor use them
+// after it returns.
 func NewRawTool(described mcp.Tool, fn func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error)) (Item, error) {
 	t, err := newRawTool(described)
 	if err != nil {
@@ -106,13 +113,14 @@ func NewRawTool(described mcp.Tool, fn func(ctx context.Context, arguments json.
 type registeredTool struct {
 	item     Item
 	input    *schema.Schema
-	output   *schema.Schema // nil where nothing is declared
+	output   *schema.Schema // nil if none is declared
 	headers  Headers
-	defaults json.RawMessage // of optional arguments; nil where there are none
+	defaults json.RawMessage // an object of the optional arguments' defaults; nil without any
 	run      func(c *call, r *toolResult) error
 }
 
-// newTypedTool makes a tool of what is inferred, which is compiled once per type, and what the options say.
+// newTypedTool makes a tool from the types, whose schemas are compiled once per type, and the
+// options.
 func newTypedTool[In, Out any](name, description string, o ToolOptions) (t *registeredTool, err error) {
 	described := mcp.Tool{Name: name, Description: description, Title: o.Title, Icons: o.Icons, Annotations: o.Annotations, Meta: o.Meta}
 	t = &registeredTool{}
@@ -150,7 +158,7 @@ func newRawTool(described mcp.Tool) (t *registeredTool, err error) {
 	return t, t.checkDescription(described)
 }
 
-// checkDescription checks what the tool is to be listed as, with its schemas.
+// checkDescription checks the tool's description and completes it with the schemas.
 func (t *registeredTool) checkDescription(described mcp.Tool) error {
 	if !validToolName(described.Name) {
 		return fmt.Errorf("a name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'")
@@ -180,7 +188,7 @@ func validToolName(name string) bool {
 	return len(name) >= 1 && len(name) <= 128
 }
 
-// collectDefaults returns an object of the defaults of optional properties, nil where there are none.
+// collectDefaults returns an object of the defaults of optional properties, or nil without any.
 func collectDefaults(s *schema.Schema) json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for _, p := range s.Properties() {
@@ -191,11 +199,11 @@ func collectDefaults(s *schema.Schema) json.RawMessage {
 	if len(all) == 0 {
 		return nil
 	}
-	raw, _ := mcp.Encode(all) // of raw JSON that was read from a schema
+	raw, _ := mcp.Encode(all) // cannot fail: the values come from a parsed schema
 	return raw
 }
 
-// decodeArguments reads arguments that have passed validation.
+// decodeArguments decodes arguments that have passed validation.
 func (t *registeredTool) decodeArguments(arguments json.RawMessage, in any) error {
 	if t.defaults != nil {
 		if err := schema.Decode(t.defaults, in); err != nil {
@@ -257,7 +265,7 @@ func (s *Server) runTool(c *call, t *registeredTool) (*mcp.Result, error) {
 	return s.toolFailed(c, err)
 }
 
-// toolFailed gives the error of a tool's handler the form in which the peer learns of it.
+// toolFailed converts the error of a tool's handler into the result or error for the client.
 func (s *Server) toolFailed(c *call, err error) (*mcp.Result, error) {
 	if passing := passThroughError(c.Context, err); passing != nil {
 		return nil, passing
@@ -273,7 +281,7 @@ func (s *Server) toolFailed(c *call, err error) (*mcp.Result, error) {
 	return s.toolError(err.Error()), nil
 }
 
-// invalidArguments are what a model can correct.
+// invalidArguments is an error that a model can correct.
 type invalidArguments struct{ err error }
 
 func (e invalidArguments) Error() string { return "invalid arguments: " + e.err.Error() }

@@ -146,7 +146,7 @@ func TestInvalidOutput(t *testing.T) {
 	wantPart(t, log.String(), "must be at most 9")
 	want(t, call(t, s, "promised", `{}`), fault)
 	want(t, call(t, s, "nil", `{}`), fault)
-	wantPart(t, log.String(), "the handler returned a nil *server_test.point, which its output schema has no room for")
+	wantPart(t, log.String(), "the handler returned a nil *server_test.point, which its output schema does not allow")
 	wantPart(t, call(t, s, "unchecked-nil", `{}`), `"text":"null"`)
 	wantPart(t, call(t, s, "unchecked", `{}`), `"structuredContent":{"x":10,"l":[]}`)
 	want(t, call(t, s, "failed", `{}`), `{"content":[],"isError":true}`)

@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// scoped hides what has "secret" in its name from everybody but the administrator.
+// scoped hides items with "secret" in their name from all principals but the administrator.
 func scoped(_ context.Context, p mcp.Principal, item server.Item) bool {
 	return p.ID == "admin" || !strings.Contains(item.Name, "secret")
 }
@@ -58,7 +58,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// TestHiddenTemplateGivesWay reads through the next template that matches, as if the hidden one did not exist.
+// TestHiddenTemplateGivesWay reads through the next template that matches, as if the hidden one did
+// not exist.
 func TestHiddenTemplateGivesWay(t *testing.T) {
 	s := newServer(server.Options{Visible: func(_ context.Context, p mcp.Principal, item server.Item) bool {
 		return p.ID == "admin" || item.Name != "x://a/{id}"

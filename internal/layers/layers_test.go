@@ -34,6 +34,7 @@ var layers = [][]string{
 	{"transport/internal/frames", "transport/internal/transporttest"},
 	{"transport"},
 	{"schema"},
+	{"internal/mcpwire"},
 	{"mcp"},
 	{"jsonrpc"},
 	{"internal"},

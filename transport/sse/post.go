@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
-	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
@@ -32,7 +32,7 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ss.idleTimer.noteMessage()
-	r.Header[mcp.HeaderSessionID] = []string{ss.id} // for handlers that tell clients apart by this field of later revisions
+	r.Header[mcpwire.HeaderSessionID] = []string{ss.id} // for handlers that tell clients apart by this field of later revisions
 	if !ss.deliverMessage(r.Context(), message{frame, r.Header}) {
 		s.refuseUnknown(w)
 		return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -205,20 +206,20 @@ func headerValue(value string) []string {
 // request metadata).
 func (c *carrier) setMetadata(h http.Header, m *calling.Outbound) {
 	if m.Revision != "" {
-		h[mcp.HeaderProtocolVersion] = headerValue(string(m.Revision))
+		h[mcpwire.HeaderProtocolVersion] = headerValue(string(m.Revision))
 	}
 	if !m.Revision.Modern() {
 		if id := c.sessionID(); id != "" && m.Method != mcp.MethodInitialize {
-			h[mcp.HeaderSessionID] = []string{id}
+			h[mcpwire.HeaderSessionID] = []string{id}
 		}
 		return
 	}
 	if m.Method != "" {
-		h[mcp.HeaderMethod] = headerValue(m.Method)
+		h[mcpwire.HeaderMethod] = headerValue(m.Method)
 	}
 	if field := c.headers.vocabulary.NameField(m.Method); field != "" {
 		if name, ok := rawjson.String(rawjson.Lookup(m.Params, field)); ok {
-			h[mcp.HeaderName] = []string{mcp.EncodeHeaderValue(name)}
+			h[mcpwire.HeaderName] = []string{mcpwire.EncodeHeaderValue(name)}
 		}
 	}
 	if m.Method == mcp.MethodCallTool {
@@ -234,9 +235,9 @@ func (c *carrier) sessionID() string {
 
 // checkSession handles the session id in an answer, or the loss of the session.
 func (c *carrier) checkSession(m *calling.Outbound, r *http.Request, resp *http.Response) error {
-	switch sent := r.Header[mcp.HeaderSessionID]; {
+	switch sent := r.Header[mcpwire.HeaderSessionID]; {
 	case m.Method == mcp.MethodInitialize && resp.StatusCode < 300:
-		id := resp.Header.Get(mcp.HeaderSessionID)
+		id := resp.Header.Get(mcpwire.HeaderSessionID)
 		for _, b := range []byte(id) {
 			if b < 0x21 || b > 0x7e {
 				return errors.New("the server's session id holds more than visible ASCII characters")
@@ -301,7 +302,7 @@ func (c *carrier) readRefusal(m *calling.Outbound, resp *http.Response, back cal
 		limit = c.maxMessage
 	}
 	failed, body := readHTTPError(resp, limit)
-	if sent := resp.Request.Header[mcp.HeaderSessionID]; len(sent) > 0 && isSessionDenied(failed) {
+	if sent := resp.Request.Header[mcpwire.HeaderSessionID]; len(sent) > 0 && isSessionDenied(failed) {
 		c.reportLostSession(sent[0])
 		return ErrSessionLost
 	}
@@ -389,7 +390,7 @@ func (c *carrier) Close() error {
 	if err != nil {
 		return err
 	}
-	r.Header[mcp.HeaderSessionID] = []string{id}
+	r.Header[mcpwire.HeaderSessionID] = []string{id}
 	if resp, err := c.sendRequest(r); err == nil { // an unreachable server has lost the session anyway
 		resp.Body.Close()
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/calling"
@@ -172,13 +173,13 @@ func (c *carrier) openStream(ctx context.Context, last string, revision mcp.Revi
 		return nil, err
 	}
 	if last != "" {
-		r.Header[mcp.HeaderLastEventID] = []string{last}
+		r.Header[mcpwire.HeaderLastEventID] = []string{last}
 	}
 	resp, err := c.sendRequest(r)
 	if err != nil {
 		return nil, c.requestError(ctx, err)
 	}
-	if sent := r.Header[mcp.HeaderSessionID]; resp.StatusCode == http.StatusNotFound && last != "" && len(sent) > 0 {
+	if sent := r.Header[mcpwire.HeaderSessionID]; resp.StatusCode == http.StatusNotFound && last != "" && len(sent) > 0 {
 		resp.Body.Close()
 		c.reportLostSession(sent[0])
 		return nil, ErrSessionLost

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
-	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 )
 
@@ -100,7 +100,7 @@ func (b *toolHeaders) addFields(h http.Header, params json.RawMessage) {
 	arguments := rawjson.Lookup(params, "arguments")
 	for _, header := range headers {
 		if value, ok := mirroredValue(header, arguments); ok {
-			h.Set(mcp.HeaderParamPrefix+header.Name, mcp.EncodeHeaderValue(value))
+			h.Set(mcpwire.HeaderParamPrefix+header.Name, mcpwire.EncodeHeaderValue(value))
 		}
 	}
 }
@@ -114,5 +114,5 @@ func mirroredValue(header schema.Header, arguments []byte) (string, bool) {
 			return "", false
 		}
 	}
-	return mcp.HeaderArgument(raw)
+	return mcpwire.HeaderArgument(raw)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/internal/httpwire"
-	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
@@ -26,7 +26,7 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	if ss == nil {
 		return
 	}
-	last := r.Header.Get(mcp.HeaderLastEventID)
+	last := r.Header.Get(mcpwire.HeaderLastEventID)
 	if last == "" {
 		ss.ensureSessionStream().serveGET(w, r, "", "")
 		return

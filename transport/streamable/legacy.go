@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -61,7 +62,7 @@ func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc
 			return
 		}
 	}
-	w.Header()[mcp.HeaderSessionID] = []string{id}
+	w.Header()[mcpwire.HeaderSessionID] = []string{id}
 	s.writeDocument(w, http.StatusOK, answer.Frame)
 }
 
@@ -72,7 +73,7 @@ func (discardWriter) Write([]byte) error { return nil }
 
 // findSession returns the session of a request. If it is nil, the request has been answered.
 func (s *Server) findSession(w http.ResponseWriter, r *http.Request) *session {
-	ids, version := r.Header[mcp.HeaderSessionID], r.Header.Get(mcp.HeaderProtocolVersion)
+	ids, version := r.Header[mcpwire.HeaderSessionID], r.Header.Get(mcpwire.HeaderProtocolVersion)
 	switch {
 	case len(ids) != 1 || ids[0] == "":
 		httpwire.Refuse(w, http.StatusBadRequest, "the request needs the Mcp-Session-Id from the answer to initialize, or "+
@@ -144,7 +145,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		httpwire.RefuseBusy(w, "the server is shutting down", retryShutdown)
 		return
 	}
-	if s.opts.Sessions.Disabled || len(r.Header[mcp.HeaderSessionID]) == 0 {
+	if s.opts.Sessions.Disabled || len(r.Header[mcpwire.HeaderSessionID]) == 0 {
 		frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
 		s.refuseMessage(w, jsonrpc.ID{}, refused)
 		return

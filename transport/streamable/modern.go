@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -77,13 +78,13 @@ func (n mirroredHeaders) checkRequest(h http.Header, msg *jsonrpc.Message, suppo
 	if !known {
 		return nil // the edge reports the missing version
 	}
-	if e := matchHeader(h, mcp.HeaderProtocolVersion, version, false); e != nil {
+	if e := matchHeader(h, mcpwire.HeaderProtocolVersion, version, false); e != nil {
 		return e
 	}
 	if !mcp.Revision(version).Modern() {
 		return nil // the edge reports the unknown version
 	}
-	if e := matchHeader(h, mcp.HeaderMethod, msg.Method, false); e != nil {
+	if e := matchHeader(h, mcpwire.HeaderMethod, msg.Method, false); e != nil {
 		return e
 	}
 	field := n.vocabulary.NameField(msg.Method)
@@ -92,12 +93,12 @@ func (n mirroredHeaders) checkRequest(h http.Header, msg *jsonrpc.Message, suppo
 	}
 	name, ok := rawjson.String(rawjson.Lookup(msg.Params, field))
 	if !ok {
-		if len(h[mcp.HeaderName]) > 0 {
-			return headerMismatch("%s is present, but params.%s is not", mcp.HeaderName, field)
+		if len(h[mcpwire.HeaderName]) > 0 {
+			return headerMismatch("%s is present, but params.%s is not", mcpwire.HeaderName, field)
 		}
 		return nil // the handler reports the missing member
 	}
-	return matchHeader(h, mcp.HeaderName, name, true)
+	return matchHeader(h, mcpwire.HeaderName, name, true)
 }
 
 // matchHeader checks that a header field has exactly one value, and that it equals the value in the
@@ -112,7 +113,7 @@ func matchHeader(h http.Header, field, body string, encoded bool) *mcp.Error {
 	}
 	value, ok := values[0], true
 	if encoded {
-		value, ok = mcp.DecodeHeaderValue(value)
+		value, ok = mcpwire.DecodeHeaderValue(value)
 	}
 	switch {
 	case !ok:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -63,7 +64,7 @@ func (s *Server) isModern(r *http.Request, params []byte) bool {
 	if s.opts.Sessions.Disabled {
 		return true
 	}
-	session := r.Header.Get(mcp.HeaderSessionID) != ""
+	session := r.Header.Get(mcpwire.HeaderSessionID) != ""
 	if raw := rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcp.MetaProtocolVersion); raw != nil {
 		version, _ := rawjson.String(raw)
 		return !isLegacyRevision(version) || !session
@@ -71,13 +72,13 @@ func (s *Server) isModern(r *http.Request, params []byte) bool {
 	if s.namesModernRevision(r) {
 		return true
 	}
-	version := r.Header.Get(mcp.HeaderProtocolVersion)
+	version := r.Header.Get(mcpwire.HeaderProtocolVersion)
 	return version != "" && !isLegacyRevision(version) && !session
 }
 
 // namesModernRevision reports whether the header names a revision without sessions.
 func (s *Server) namesModernRevision(r *http.Request) bool {
-	return mcp.Revision(r.Header.Get(mcp.HeaderProtocolVersion)).Modern()
+	return mcp.Revision(r.Header.Get(mcpwire.HeaderProtocolVersion)).Modern()
 }
 
 func isLegacyRevision(version string) bool {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -75,7 +76,7 @@ func (s *Server) cancelCalls() {
 
 // serveDuringShutdown serves the messages that calls in flight wait for, and refuses all others.
 func (s *Server) serveDuringShutdown(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodPost && r.Header.Get(mcp.HeaderSessionID) != "" && !s.namesModernRevision(r) {
+	if r.Method == http.MethodPost && r.Header.Get(mcpwire.HeaderSessionID) != "" && !s.namesModernRevision(r) {
 		out := s.readMessage(w, r)
 		if out == nil {
 			return

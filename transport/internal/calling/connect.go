@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"slices"
@@ -291,7 +292,7 @@ func (c *caller) sendInitialize(revision mcp.Revision) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	params = mcp.AdaptParams(revision, mcp.MethodInitialize, params)
+	params = mcpwire.AdaptParams(revision, mcp.MethodInitialize, params)
 	return c.startExchange(nil, &mcp.Request{Method: mcp.MethodInitialize, Params: params}, rawParams{})
 }
 

@@ -3,6 +3,7 @@ package calling
 import (
 	"context"
 	"fmt"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"sync"
 
@@ -51,7 +52,7 @@ func (l *legacyEra) revision() mcp.Revision { return l.version }
 func (l *legacyEra) overhead() int { return envelopeSize }
 
 func (l *legacyEra) appendParams(dst []byte, req *mcp.Request, x *exchange) []byte {
-	params := mcp.AdaptParams(l.version, req.Method, req.Params)
+	params := mcpwire.AdaptParams(l.version, req.Method, req.Params)
 	own := rawjson.Lookup(params, "_meta")
 	if !x.wantsProgress && own == nil {
 		return append(dst, frames.OrEmptyObject(params)...)

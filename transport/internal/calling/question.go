@@ -6,6 +6,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"runtime/debug"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -100,7 +101,7 @@ func (c *caller) encodeAnswer(ctx context.Context, e era, msg jsonrpc.Message) (
 	if err == nil && res != nil {
 		var raw []byte
 		if raw, err = frames.AppendResult(nil, res); err == nil {
-			return jsonrpc.AppendResult(nil, msg.ID, mcp.AdaptResult(e.revision(), msg.Method, raw))
+			return jsonrpc.AppendResult(nil, msg.ID, mcpwire.AdaptResult(e.revision(), msg.Method, raw))
 		}
 	}
 	var protocol *mcp.Error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"runtime/debug"
@@ -153,7 +154,7 @@ func (c *call) encodeResponse(res *mcp.Result, err error) (frame []byte, refused
 
 // Notify implements [mcp.Peer].
 func (c *call) Notify(_ context.Context, n mcp.Notification) error {
-	params := mcp.AdaptParams(c.req.Revision, n.Method, n.Params)
+	params := mcpwire.AdaptParams(c.req.Revision, n.Method, n.Params)
 	return c.sendFrame(func(dst []byte) []byte {
 		if n.Method == mcp.NotificationProgress && !c.req.Revision.Modern() && !c.progressRises(params) {
 			return nil

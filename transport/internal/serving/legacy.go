@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -95,7 +96,7 @@ func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, e
 	if mayHoldEdgeMembers(res, dst[at:]) {
 		dst = appendStripped(dst[:at], bytes.Clone(dst[at:]), edgeMemberFilter(c.req.Method, res.Type))
 	}
-	if adapted := mcp.AdaptResult(ss.Revision, c.req.Method, dst[at:]); len(adapted) == 0 || &adapted[0] != &dst[at] {
+	if adapted := mcpwire.AdaptResult(ss.Revision, c.req.Method, dst[at:]); len(adapted) == 0 || &adapted[0] != &dst[at] {
 		dst = append(dst[:at], adapted...)
 	}
 	return append(dst, '}'), nil

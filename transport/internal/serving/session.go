@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"slices"
 	"strconv"
@@ -65,7 +66,7 @@ func (e *edge) readInitialize(params []byte) (st SessionState, refused *mcp.Erro
 		return st, refused
 	}
 	// Drop capabilities that the revision does not have.
-	known := mcp.AdaptParams(revision, mcp.MethodInitialize, params)
+	known := mcpwire.AdaptParams(revision, mcp.MethodInitialize, params)
 	return SessionState{revision, rawjson.Lookup(known, "capabilities"), p.ClientInfo}, nil
 }
 
@@ -161,7 +162,7 @@ func (o initializing) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte
 	if instructions := rawjson.Lookup(raw, "instructions"); instructions != nil {
 		out = append(append(out, `,"instructions":`...), instructions...)
 	}
-	out = mcp.AdaptResult(o.Revision, mcp.MethodInitialize, append(out, '}'))
+	out = mcpwire.AdaptResult(o.Revision, mcp.MethodInitialize, append(out, '}'))
 	return jsonrpc.AppendResult(dst, c.id, out), nil
 }
 
@@ -233,7 +234,7 @@ func (ss *session) askClient(ctx context.Context, c *call, q mcp.InputRequest) (
 		if msg.Error != nil {
 			return nil, &unansweredError{fmt.Sprintf("the client refused %s: %s", q.Method, msg.Error.Message)}
 		}
-		return mcp.AdaptAnswer(ss.Revision, q, msg.Result), nil
+		return mcpwire.AdaptAnswer(ss.Revision, q, msg.Result), nil
 	case <-ctx.Done():
 		ss.withdrawQuestion(c, id, "the request that asked is over")
 		return nil, context.Cause(ctx)
@@ -276,7 +277,7 @@ func (ss *session) adaptQuestion(id jsonrpc.ID, q mcp.InputRequest) mcp.Object {
 		name := "elicitation-" + strings.Trim(id.String(), `"`)
 		params = rawjson.Set(params, "elicitationId", strconv.AppendQuote(nil, name))
 	}
-	return mcp.AdaptParams(ss.Revision, q.Method, params)
+	return mcpwire.AdaptParams(ss.Revision, q.Method, params)
 }
 
 func (ss *session) forgetQuestion(id jsonrpc.ID) {

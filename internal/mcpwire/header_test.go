@@ -1,11 +1,11 @@
-package mcp_test
+package mcpwire_test
 
 import (
 	"net/textproto"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 )
 
 func TestHeaderValue(t *testing.T) {
@@ -25,24 +25,24 @@ func TestHeaderValue(t *testing.T) {
 		"=?base64??=":        "=?base64?PT9iYXNlNjQ/Pz0=?=",
 		"\x7f":               "=?base64?fw==?=",
 	} {
-		if got := mcp.EncodeHeaderValue(value); got != want {
+		if got := mcpwire.EncodeHeaderValue(value); got != want {
 			t.Errorf("%q is encoded as %q, want %q", value, got, want)
 		}
-		if got, ok := mcp.DecodeHeaderValue(want); !ok || got != value {
+		if got, ok := mcpwire.DecodeHeaderValue(want); !ok || got != value {
 			t.Errorf("%q is decoded as %q, %v, want %q", want, got, ok, value)
 		}
 	}
 	for _, literal := range []string{"=?base64?=", "=?base64?eA==", "eA==?=", " x"} {
-		if got, ok := mcp.DecodeHeaderValue(literal); !ok || got != literal {
+		if got, ok := mcpwire.DecodeHeaderValue(literal); !ok || got != literal {
 			t.Errorf("%q, which has not both marks, is decoded as %q, %v", literal, got, ok)
 		}
 	}
 	for _, malformed := range []string{"=?base64?x?=", "=?base64?eA=?=", "=?base64?eA?=", "=?base64?eB==?=", "=?base64?e\r\nA==?=", "=?base64?/w==?=", "=?base64?=eA=?=", "=?base64?e-A=?=", "ä", "a\x00", "a\nb", "\x7f"} {
-		if got, ok := mcp.DecodeHeaderValue(malformed); ok {
+		if got, ok := mcpwire.DecodeHeaderValue(malformed); ok {
 			t.Errorf("%q is decoded as %q", malformed, got)
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { mcp.DecodeHeaderValue(mcp.EncodeHeaderValue("plain")) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { mcpwire.DecodeHeaderValue(mcpwire.EncodeHeaderValue("plain")) }); n != 0 {
 		t.Errorf("%v allocations for a plain value", n)
 	}
 }
@@ -52,16 +52,16 @@ func FuzzHeaderValue(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		encoded := mcp.EncodeHeaderValue(s)
+		encoded := mcpwire.EncodeHeaderValue(s)
 		for _, c := range []byte(encoded) {
 			if c != '\t' && (c < ' ' || c > '~') {
 				t.Fatalf("%q is encoded as %q, which no header field may hold", s, encoded)
 			}
 		}
-		if decoded, ok := mcp.DecodeHeaderValue(encoded); utf8.ValidString(s) && (!ok || decoded != s) {
+		if decoded, ok := mcpwire.DecodeHeaderValue(encoded); utf8.ValidString(s) && (!ok || decoded != s) {
 			t.Fatalf("%q came back as %q, %v", s, decoded, ok)
 		}
-		mcp.DecodeHeaderValue(s)
+		mcpwire.DecodeHeaderValue(s)
 	})
 }
 
@@ -73,7 +73,7 @@ func TestHeaderArgument(t *testing.T) {
 		"1.0000000000000000001": "", "0.5": "", "1e-400": "", "1.5e-99999999999999999999": "", "1e400": "", "1e99999999999999999999": "",
 		"12345678901234567890": "", `"a\u00e9"`: "aé", " true ": "true", "false": "false", "null": "", "[1]": "", `{"a":1}`: "",
 	} {
-		if got, ok := mcp.HeaderArgument([]byte(raw)); got != want || ok != (want != "") {
+		if got, ok := mcpwire.HeaderArgument([]byte(raw)); got != want || ok != (want != "") {
 			t.Errorf("%s is %q, %v, want %q", raw, got, ok, want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestHeaderArgument(t *testing.T) {
 
 func TestCanonicalField(t *testing.T) {
 	for _, name := range []string{"", "a", "Mcp-Param-region", "MCP-PARAM-Region-CODE", "x--y", "-a-", "a1-b2", "mcp-param-a_b!c", "É"} {
-		if got, want := mcp.CanonicalField(name), textproto.CanonicalMIMEHeaderKey(name); got != want {
+		if got, want := mcpwire.CanonicalField(name), textproto.CanonicalMIMEHeaderKey(name); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}

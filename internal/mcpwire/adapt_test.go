@@ -1,4 +1,4 @@
-package mcp_test
+package mcpwire_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -26,8 +27,9 @@ const (
 	info = `{"name":"n","title":"T","version":"1","description":"d","websiteUrl":"https://x.test","icons":` + icons + `}`
 )
 
-// full holds a value of each result and of each request's or notification's params with everything in it that any
-// revision has; lost lists what a revision does without, and changed what it gets in another form.
+// full holds a value of each result and of each request's or notification's params with everything
+// in it that any revision has; lost lists what a revision does without, and changed what it gets in
+// another form.
 type adaptation struct {
 	method, full  string
 	lost, changed map[mcp.Revision]string
@@ -203,7 +205,7 @@ func messages(blocks string) string {
 	return strings.Join(out, ",")
 }
 
-// lostContent is what revisions before 2025-06-18 do without in the blocks that they know.
+// lostContent names the content that revisions before 2025-06-18 lack in the blocks that they know.
 func lostContent(format string, _ bool) string {
 	at := func(i int, name string) string { return fmt.Sprintf(format, i) + "." + name }
 	var lost []string
@@ -216,8 +218,8 @@ func lostContent(format string, _ bool) string {
 	return strings.Join(append(lost, at(3, "resource._meta"), at(4, "resource._meta"), at(5, "_meta")), " ")
 }
 
-// differences lists the paths that are in full and not in got, and those whose value is another. Their children are not
-// listed.
+// differences lists the paths that are in full and not in got, and those whose value is another.
+// Their children are not listed.
 func differences(path string, full, got any) (lost, changed []string) {
 	fullMembers, gotMembers := children(full), children(got)
 	if fullMembers == nil || gotMembers == nil || reflect.TypeOf(full) != reflect.TypeOf(got) {
@@ -268,7 +270,7 @@ func sorted(list string) string {
 	return strings.Join(fields, " ")
 }
 
-// adapts holds one adaptation against its table and returns what came of it.
+// adapts holds one adaptation against its table and returns the result.
 func adapts(t *testing.T, a adaptation, r mcp.Revision, adapt func(mcp.Revision, string, json.RawMessage) json.RawMessage) json.RawMessage {
 	full := []byte(a.full)
 	got := adapt(r, a.method, full)
@@ -323,8 +325,8 @@ func validator(t *testing.T, r mcp.Revision) *wiretest.Validator {
 
 func TestAdaptResult(t *testing.T) {
 	eachAdaptation(t, results, func(t *testing.T, a adaptation, r mcp.Revision) {
-		got := adapts(t, a, r, mcp.AdaptResult)
-		if clientAnswers(a.method) { // which are no results on the modern wire
+		got := adapts(t, a, r, mcpwire.AdaptResult)
+		if clientAnswers(a.method) { // modern peers do not send these as results
 			if err := validator(t, r).Definition(answers[a.method], got); err != nil {
 				t.Errorf("%v\n%s", err, got)
 			}
@@ -353,7 +355,7 @@ func clientAnswers(method string) bool { return answers[method] != "" }
 
 func TestAdaptParams(t *testing.T) {
 	eachAdaptation(t, params, func(t *testing.T, a adaptation, r mcp.Revision) {
-		got := adapts(t, a, r, mcp.AdaptParams)
+		got := adapts(t, a, r, mcpwire.AdaptParams)
 		from, id := wiretest.Client, `"id":1,`
 		switch {
 		case strings.HasPrefix(a.method, "notifications/"):
@@ -380,7 +382,7 @@ func TestAdaptParams(t *testing.T) {
 
 func TestAdaptURLElicitation(t *testing.T) {
 	full := `{"mode":"url","message":"m","url":"https://x.test","elicitationId":"e"}`
-	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":` + string(mcp.AdaptParams(r4, mcp.MethodElicit, []byte(full))) + `}`)
+	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":` + string(mcpwire.AdaptParams(r4, mcp.MethodElicit, []byte(full))) + `}`)
 	if err := validator(t, r4).Message(frame, wiretest.Server); err != nil {
 		t.Error(err)
 	}
@@ -390,7 +392,7 @@ func TestAdaptURLElicitation(t *testing.T) {
 func TestAdaptKeepsTheOrderOfMembers(t *testing.T) {
 	full := []byte(`{"message":"m","requestedSchema":{"type":"object","properties":{"z":{"title":"Z","type":"string","default":"x"},"a":{"type":"array","items":{"type":"string","enum":["q"]},"title":"A"},"m":{"type":"string"}}}}`)
 	want := `{"message":"m","requestedSchema":{"type":"object","properties":{"z":{"title":"Z","type":"string","description":"(default: x)"},"a.q":{"type":"boolean","title":"A: q"},"m":{"type":"string"}}}}`
-	if got := mcp.AdaptParams(r3, mcp.MethodElicit, full); string(got) != want {
+	if got := mcpwire.AdaptParams(r3, mcp.MethodElicit, full); string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -416,16 +418,16 @@ func TestAdaptTexts(t *testing.T) {
 		{r3, "sampling/createMessage", `{"content":{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"r"}]}}`, `{"content":{"type":"text","text":"[result of 1]"}}`},
 		{r4, "tools/list", `{"tools":[{"name":"a","outputSchema":true},{"name":"b","outputSchema":{}},{"name":"c","outputSchema":{"type":["object"]}},{"name":"d","outputSchema":{"type":"object"}}]}`,
 			`{"tools":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"d","outputSchema":{"type":"object"}}]}`},
-		// what is not as expected stays
+		// unexpected values stay
 		{r1, "tools/call", `{"content":"x"}`, `{"content":"x"}`}, {r1, "tools/call", `{"content":[1,null,"a"]}`, `{"content":[1,null,"a"]}`}, {r1, "tools/list", `{"tools":{}}`, `{"tools":{}}`},
 		{r1, "tools/list", `[]`, `[]`}, {r1, "tools/list", `null`, `null`}, {r1, "unheard/of", `{"title":1}`, `{"title":1}`},
 		{r1, "tools/call", `{"content":[{"type":"audio","data":5}]}`, `{"content":[{"type":"audio","data":5}]}`},
 	} {
-		if got := mcp.AdaptResult(tt.r, tt.method, []byte(tt.in)); string(got) != tt.out {
+		if got := mcpwire.AdaptResult(tt.r, tt.method, []byte(tt.in)); string(got) != tt.out {
 			t.Errorf("%s %s %s\ngot  %s\nwant %s", tt.r, tt.method, tt.in, got, tt.out)
 		}
 	}
-	if got := mcp.AdaptParams(r1, mcp.MethodComplete, nil); got != nil {
+	if got := mcpwire.AdaptParams(r1, mcp.MethodComplete, nil); got != nil {
 		t.Errorf("no params become %s", got)
 	}
 }
@@ -439,7 +441,7 @@ func TestAdaptAllocations(t *testing.T) {
 		for _, r := range every {
 			full := []byte(raw)
 			if n := testing.AllocsPerRun(50, func() {
-				if got := mcp.AdaptResult(r, method, full); &got[0] != &full[0] {
+				if got := mcpwire.AdaptResult(r, method, full); &got[0] != &full[0] {
 					t.Fatal("changed")
 				}
 			}); n != 0 {

@@ -51,7 +51,8 @@ func TestSampleRefusesWhatTheProtocolDoes(t *testing.T) {
 	}
 }
 
-// TestSampleContext: clients could not declare that they give context before 2025-11-25, and could be asked for it.
+// TestSampleContext: clients could not declare that they give context before 2025-11-25, and could
+// be asked for it.
 func TestSampleContext(t *testing.T) {
 	for _, c := range []struct {
 		revision mcp.Revision

@@ -1,9 +1,10 @@
-package mcp_test
+package mcpwire_test
 
 import (
 	"encoding/json"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -20,7 +21,7 @@ func TestAdaptForm(t *testing.T) {
 		`"sizes.S":{"type":"boolean","title":"sizes: S"},"sizes.M":{"type":"boolean","title":"sizes: M"},` +
 		`"name":{"type":"string","description":"Who? (default: Ann)"},"days":{"type":"integer","description":"(default: 3)"},"sure":{"type":"boolean","default":false}},` +
 		`"required":["sure"]}}`
-	got := mcp.AdaptParams(r3, mcp.MethodElicit, []byte(colors))
+	got := mcpwire.AdaptParams(r3, mcp.MethodElicit, []byte(colors))
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -44,21 +45,21 @@ func TestAdaptAnswer(t *testing.T) {
 		{"no answer", `null`, `null`},
 	} {
 		q := mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(colors)}
-		got := mcp.AdaptAnswer(r3, q, json.RawMessage(c.in))
+		got := mcpwire.AdaptAnswer(r3, q, json.RawMessage(c.in))
 		if string(got) != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
-		if again := mcp.AdaptAnswer(r3, q, got); string(again) != string(got) {
+		if again := mcpwire.AdaptAnswer(r3, q, got); string(again) != string(got) {
 			t.Errorf("%s: adapted again: %s", c.name, again)
 		}
 		for _, r := range []mcp.Revision{r4, mcp.LatestRevision} {
-			if kept := mcp.AdaptAnswer(r, q, json.RawMessage(c.in)); string(kept) != c.in {
+			if kept := mcpwire.AdaptAnswer(r, q, json.RawMessage(c.in)); string(kept) != c.in {
 				t.Errorf("%s in %s: %s", c.name, r, kept)
 			}
 		}
 	}
 	url := mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"mode":"url","message":"m","url":"https://x.test"}`)}
-	if got := mcp.AdaptAnswer(r3, url, json.RawMessage(`{"action":"accept"}`)); string(got) != `{"action":"accept"}` {
+	if got := mcpwire.AdaptAnswer(r3, url, json.RawMessage(`{"action":"accept"}`)); string(got) != `{"action":"accept"}` {
 		t.Errorf("a visit: %s", got)
 	}
 }

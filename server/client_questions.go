@@ -10,17 +10,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Sample asks the client's model for a message. MaxTokens must be positive; a message with tool results holds nothing else,
-// and a message in which the model uses tools is followed by one with the results of all of them. The errors are those of
-// [Ask]; a client may refuse by not answering at all. A long answer travels in the request state where further questions
-// follow: see [ErrStateTooLarge].
+// Sample asks the client's model for a message. MaxTokens must be positive. A message with tool
+// results must hold nothing else, and a message with tool uses must be followed by a message with
+// the results of all of them. The errors are the errors of [Ask]; a client may also refuse by not
+// answering. If the handler asks further questions, the answer travels in the request state, which
+// has a limit: see [ErrStateTooLarge].
 func Sample(ctx context.Context, key string, params mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	var answer *mcp.CreateMessageResult
 	err := AskAll(ctx, SampleQuestion(key, params, &answer))
 	return answer, err
 }
 
-// SampleQuestion is the question of [Sample]; the answer goes into the variable.
+// SampleQuestion is the question of [Sample]. The answer is stored in the variable.
 func SampleQuestion(key string, params mcp.CreateMessageParams, into **mcp.CreateMessageResult) Question {
 	if params.MaxTokens <= 0 {
 		return Question{key: key, invalid: errors.New("sampling: MaxTokens must be positive")}
@@ -38,7 +39,8 @@ func SampleQuestion(key string, params mcp.CreateMessageParams, into **mcp.Creat
 	})
 }
 
-// checkMessages holds a conversation to what the protocol says of tools in it (client/sampling: message content constraints).
+// checkMessages checks the protocol's rules for tool uses and results in a conversation
+// (client/sampling: message content constraints).
 func checkMessages(messages []mcp.SamplingMessage) error {
 	for i, m := range messages {
 		results := toolResultIDs(m)
@@ -55,12 +57,12 @@ func checkMessages(messages []mcp.SamplingMessage) error {
 	return nil
 }
 
-// hasToolResult reports whether the first of the messages holds the result of a use of a tool.
+// hasToolResult reports whether the first of the messages holds the result of the tool use.
 func hasToolResult(id string, messages []mcp.SamplingMessage) bool {
 	return len(messages) > 0 && messages[0].Role == mcp.RoleUser && toolResultIDs(messages[0])[id]
 }
 
-// toolResultIDs are the ids of the uses that the message answers.
+// toolResultIDs returns the ids of the tool uses that the message has results for.
 func toolResultIDs(m mcp.SamplingMessage) map[string]bool {
 	var ids map[string]bool
 	for _, block := range m.Content {
@@ -72,4 +74,29 @@ func toolResultIDs(m mcp.SamplingMessage) map[string]bool {
 		}
 	}
 	return ids
+}
+
+// Roots asks the client for the directories and files that the server may work on. The key is
+// "roots" unless another is given. The errors are the errors of [Ask].
+func Roots(ctx context.Context, key ...string) ([]mcp.Root, error) {
+	name := "roots"
+	if len(key) > 0 {
+		name = key[0]
+	}
+	var roots []mcp.Root
+	err := AskAll(ctx, RootsQuestion(name, &roots))
+	return roots, err
+}
+
+// RootsQuestion is the question of [Roots]. The answer is stored in the variable.
+func RootsQuestion(key string, into *[]mcp.Root) Question {
+	request := mcp.InputRequest{Method: mcp.MethodListRoots, Params: json.RawMessage("{}")}
+	return Question{key: key, request: request, readAnswer: func(raw json.RawMessage) error {
+		var r mcp.ListRootsResult
+		if !rawjson.IsObject(raw) || mcp.Decode(raw, &r) != nil || rawjson.Lookup(raw, "roots") == nil {
+			return errAskAgain
+		}
+		*into = r.Roots
+		return nil
+	}}
 }
