@@ -47,10 +47,10 @@ func tap(t testing.TB, here wire.Role, sentOnly bool, opts []wire.Options) trans
 		if f.Kind != transport.Sent {
 			from, judged = 1-here, !sentOnly
 		}
-		if f.Kind == transport.Stray && !sentOnly {
+		if f.Kind == transport.Malformed && !sentOnly {
 			return
 		}
-		if f.Kind != transport.Stray && from == wire.Client && begins(f.Data) {
+		if f.Kind != transport.Malformed && from == wire.Client && begins(f.Data) {
 			connection.Store(wire.NewChecker(o))
 		}
 		// What is not judged is followed all the same: it decides what the answers to it may be.

@@ -41,7 +41,7 @@ func TestTapsJudge(t *testing.T) {
 			f := &failures{TB: t}
 			tap := tt.tap(f)
 			for _, frame := range tt.frames {
-				kind := map[byte]transport.FrameKind{'>': transport.Sent, '<': transport.Received, '?': transport.Stray}[frame[0]]
+				kind := map[byte]transport.FrameKind{'>': transport.Sent, '<': transport.Received, '?': transport.Malformed}[frame[0]]
 				tap(transport.Frame{Kind: kind, Data: []byte(frame[1:])})
 			}
 			var got []string

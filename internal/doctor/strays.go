@@ -31,7 +31,7 @@ type Strays struct {
 func (s *Strays) Tap(next transport.Tap) transport.Tap {
 	return func(f transport.Frame) {
 		switch f.Kind {
-		case transport.Stray:
+		case transport.Malformed:
 			s.keep(f.Data)
 		case transport.Sent:
 			s.sent(f.Data)

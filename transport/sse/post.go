@@ -56,7 +56,7 @@ func (s *Server) acceptable(w http.ResponseWriter, r *http.Request, frame []byte
 		msg, err := jsonrpc.Parser{}.Parse(frame)
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
-			frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
+			frames.Show(s.opts.Tap, transport.Malformed, frame, r.Header)
 			overhttp.Refuse(w, http.StatusBadRequest, "the body is no JSON: "+refused.Message)
 			return false
 		}

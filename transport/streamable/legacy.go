@@ -144,7 +144,7 @@ func (s *Server) legacyBatch(w http.ResponseWriter, r *http.Request, frame []byt
 		return
 	}
 	if s.opts.NoLegacy || len(r.Header[mcp.HeaderSessionID]) == 0 {
-		frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
+		frames.Show(s.opts.Tap, transport.Malformed, frame, r.Header)
 		s.refuse(w, jsonrpc.ID{}, refused)
 		return
 	}

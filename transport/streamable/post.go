@@ -42,7 +42,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) *response {
 	}
 	msg, err := s.edge.Parse(frame)
 	if err != nil {
-		frames.Show(tap, transport.Stray, frame, r.Header)
+		frames.Show(tap, transport.Malformed, frame, r.Header)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
 			msg.ID = jsonrpc.ID{} // a guess is no id to answer
 		}

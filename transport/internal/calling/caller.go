@@ -202,7 +202,7 @@ func (c *caller) handleFrame(frame []byte) {
 	}
 	msg, err := c.parser.Parse(frame)
 	if err != nil {
-		frames.Show(c.opts.Tap, transport.Stray, frame, nil)
+		frames.Show(c.opts.Tap, transport.Malformed, frame, nil)
 		c.handleMalformed(frame, msg.ID, err)
 		return
 	}
@@ -229,7 +229,7 @@ func (c *caller) handleBatch(frame []byte) {
 		err = fmt.Errorf("a batch, which belongs to revision %s only", mcp.Revision20250326)
 	}
 	if err != nil {
-		frames.Show(c.opts.Tap, transport.Stray, frame, nil)
+		frames.Show(c.opts.Tap, transport.Malformed, frame, nil)
 		c.logUnaddressed(frame, err)
 		c.failBatch(raws, fmt.Errorf("the server answered with %w", err))
 		return

@@ -245,7 +245,7 @@ func TestConnectReadsPastRubbish(t *testing.T) {
 			f.reply(m, discovered)
 		})
 		c, err := overconn.Connect(t.Context(), f.near, &recorder{}, "", transport.ClientOptions{Logger: quiet, Tap: func(fr transport.Frame) { // what is sent is compared below
-			if fr.Kind == transport.Stray {
+			if fr.Kind == transport.Malformed {
 				strays = append(strays, string(fr.Data))
 			}
 		}})
