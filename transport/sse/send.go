@@ -161,5 +161,5 @@ func isStream(h http.Header) bool {
 
 // lost is what is known of a message that was over the limit.
 func lost(e *eventstream.TooLargeError) error {
-	return transport.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
+	return frames.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
 }
