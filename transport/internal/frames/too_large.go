@@ -24,4 +24,3 @@ func TooLarge(size int64, limit int, head, tail []byte) *transport.FrameError {
 var firstMember = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)
 })
-
