@@ -286,7 +286,7 @@ func TestConnectionLostWhileConnecting(t *testing.T) {
 				}
 				continue
 			}
-			for end := time.Now().Add(5 * time.Second); len(in.down()) == 0; time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(time.Minute); len(in.down()) == 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatal("Connect returned a dead transport, and Down was not called")
 				}
