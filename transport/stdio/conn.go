@@ -45,7 +45,7 @@ func (c *lineConn) Read() ([]byte, error) {
 			return nil, err
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			return line, nil // the last line may have no line break
+			return line, nil // the last line may end without a line break
 		}
 		if err != nil {
 			return nil, err

@@ -59,7 +59,7 @@ type exchange struct {
 	lateProbe     bool                    // a probe that Connect no longer waits for; a response without an id is not its response
 	done          chan reply
 
-	source io.Closer // body of the HTTP response that should hold the reply; nil if there is none
+	source io.Closer // body of the HTTP response that should hold the reply, or nil
 
 	replyRead bool // the reply has been received from done
 

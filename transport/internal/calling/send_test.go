@@ -101,7 +101,7 @@ func TestAnUnreadableAnswerEndsItsCall(t *testing.T) {
 	}
 }
 
-// answerOnce answers the probe, and the next request with what it is given.
+// answerOnce answers the probe, and the next request with answer.
 func answerOnce(far transport.Conn, answer string) {
 	for i := 0; ; i++ {
 		if _, err := far.Read(); err != nil {
@@ -115,7 +115,7 @@ func answerOnce(far transport.Conn, answer string) {
 	}
 }
 
-// slow is a connection whose peer reads one frame whenever the test lets it.
+// slow is a connection to a peer that reads a frame for each value of turn.
 type slow struct {
 	stuck
 	turn chan struct{}
