@@ -115,7 +115,7 @@ type Worker struct {
 	buf bytes.Buffer
 }
 
-// Answer decodes a call and returns its response, valid until the next call.
+// Answer decodes a call and returns its response in new memory.
 func (w *Worker) Answer(frame []byte) []byte {
 	var id, params, args []byte
 	for it := rawjson.Object(frame); it.Next(); {
