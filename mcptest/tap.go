@@ -93,10 +93,10 @@ func newTap(t testing.TB, ownRole wiretest.Role, sentOnly bool, opts []TapOption
 		if f.Kind != transport.Sent {
 			from, isReported = 1-ownRole, !sentOnly
 		}
-		if f.Kind == transport.Stray && !sentOnly {
+		if f.Kind == transport.Malformed && !sentOnly {
 			return
 		}
-		if f.Kind != transport.Stray && from == wiretest.Client && startsConnection(f.Data) {
+		if f.Kind != transport.Malformed && from == wiretest.Client && startsConnection(f.Data) {
 			checker.Store(wiretest.NewChecker(o))
 		}
 		// Frames that are not reported are followed too: they decide which answers are allowed.

@@ -79,7 +79,7 @@ func TestTapsReport(t *testing.T) {
 			f := &fakeTB{TB: t}
 			tap := tt.tap(f)
 			for _, frame := range tt.frames {
-				kind := map[byte]transport.FrameKind{'>': transport.Sent, '<': transport.Received, '?': transport.Stray}[frame[0]]
+				kind := map[byte]transport.FrameKind{'>': transport.Sent, '<': transport.Received, '?': transport.Malformed}[frame[0]]
 				tap(transport.Frame{Kind: kind, Data: []byte(frame[1:])})
 			}
 			var got []string

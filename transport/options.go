@@ -9,54 +9,64 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// ServerOptions configure the serving edge. The zero value is ready.
+// ServerOptions configure the serving side. The zero value uses the defaults.
 type ServerOptions struct {
-	// Vocabulary holds the extensions. nil asks the handler, where it is an [mcp.Versed], as a server.Server is, and one in an
-	// [mcp.Chain]; else it is the core alone.
+	// Vocabulary defines the extensions that the server understands. If it is nil, the vocabulary
+	// of the handler is used if that is an [mcp.Versed], as a server.Server or an [mcp.Chain] of
+	// one is; otherwise only the core protocol is understood.
 	Vocabulary *mcp.Vocabulary
-	// Revisions are those that are spoken, newest first; nil is all of them.
+	// Revisions are the accepted protocol revisions, newest first; nil means all that dowel
+	// knows.
 	Revisions []mcp.Revision
-	// MaxConcurrent bounds the requests in flight on one connection, default [DefaultMaxConcurrent]: the next one is
-	// answered with an error.
+	// MaxConcurrent is the highest number of requests in flight on one connection, by default
+	// [DefaultMaxConcurrent]. Further requests are answered with an error.
 	MaxConcurrent int
-	// Principal is who is at the other end of the connection, where that is known.
+	// Principal is the authenticated identity of the client, if it is known.
 	Principal mcp.Principal
-	// DrainTimeout is how long calls in flight may go on, once the peer has ended its half of the connection, before they
-	// are cancelled, and again before Serve gives up waiting for their handlers; default 2 seconds.
+	// DrainTimeout is how long calls in flight may take after the client has stopped sending or
+	// ctx has ended. They are cancelled then, and Serve waits for their handlers for the same
+	// time again. The default is 2 seconds.
 	DrainTimeout time.Duration
-	// AskTimeout bounds how long a legacy client may take to answer one question, default 10 minutes: a human does.
+	// AskTimeout is how long a legacy client may take to answer one question. The default is 10
+	// minutes, because humans answer.
 	AskTimeout time.Duration
-	// Logger takes what cannot be answered to anybody; nil is slog.Default.
+	// Logger receives errors that cannot be sent to the client; nil means slog.Default().
 	Logger *slog.Logger
-	// Tap sees the raw frames; nil for none.
+	// Tap sees every frame; nil for none.
 	Tap Tap
 }
 
-// ClientOptions configure the calling edge. The zero value is ready.
+// ClientOptions configure the calling side. The zero value uses the defaults.
 type ClientOptions struct {
-	// Info is how the client names itself; where Name is empty, dowel's own.
+	// Info identifies the client to servers. If its Name is empty, the client identifies itself
+	// as dowel.
 	Info mcp.Implementation
-	// Capabilities are declared to the server. Declare only what the Inbound can answer.
+	// Capabilities are declared to the server. Declare only capabilities for which the Inbound
+	// answers requests.
 	Capabilities mcp.ClientCapabilities
-	// Vocabulary holds the extensions; nil is the core alone.
+	// Vocabulary defines the extensions that the client understands; nil means the core protocol
+	// only.
 	Vocabulary *mcp.Vocabulary
-	// Revision pins what is spoken, one of [mcp.Revisions]; empty finds out.
+	// Revision is the protocol revision to use, one of [mcp.Revisions]. If it is empty, the
+	// server is asked.
 	Revision mcp.Revision
-	// ProbeTimeout is how long a server may be silent about the probe before it is also asked the legacy way, default 3
-	// seconds. A modern answer that comes later still wins.
+	// ProbeTimeout is how long a server may be silent after server/discover before it is also
+	// sent initialize. A modern answer that arrives later still wins. The default is 3 seconds.
 	ProbeTimeout time.Duration
-	// Verdicts remembers the eras of endpoints; nil is a memory shared by the process.
+	// Verdicts remembers the revisions that endpoints speak; nil means one that the process
+	// shares.
 	Verdicts *Verdicts
-	// SerializeAsks runs calls one at a time on a channel shared by all calls to a legacy server, so that what it asks
-	// can be told apart.
+	// SerializeAsks runs calls to a legacy server one at a time if they share a channel, because
+	// otherwise the call that a question of the server belongs to is unknown.
 	SerializeAsks bool
-	// Logger takes what belongs to no call; nil is slog.Default.
+	// Logger receives messages that belong to no call; nil means slog.Default().
 	Logger *slog.Logger
-	// Tap sees the raw frames; nil for none.
+	// Tap sees every frame; nil for none.
 	Tap Tap
 }
 
-// Check refuses a Revision that dowel does not speak. [Connect] does so too; a dialer that starts something asks before.
+// Check returns an error if dowel does not know o.Revision. Every dial checks it; a Dialer that
+// starts a process calls Check before it does.
 func (o *ClientOptions) Check() error {
 	if o.Revision == "" || o.Revision.Known() {
 		return nil
@@ -64,13 +74,15 @@ func (o *ClientOptions) Check() error {
 	return fmt.Errorf("revision %q is pinned, and dowel speaks %v", o.Revision, mcp.Revisions())
 }
 
-// Dialer opens transports to one endpoint: a command, a URL, a handler in this process.
+// Dialer opens connections to one server: a command, a URL or a handler in this process. It is
+// safe for concurrent use.
 type Dialer interface {
-	// Dial returns a transport that is ready. ctx bounds the dial, not the life of the transport.
+	// Dial returns a transport that is ready for requests. ctx limits the dial, not the life of
+	// the transport, which the caller must close.
 	Dial(ctx context.Context, in mcp.Inbound, opts ClientOptions) (mcp.Transport, error)
-	// Endpoint names what is dialed: the same name, the same server. Verdicts are remembered under it; empty, where what
-	// is dialed has no name that outlives the process, for none.
+	// Endpoint returns a name that identifies the server, the key of its verdict. It is empty if
+	// the server has no name beyond this process; then no verdict is remembered.
 	Endpoint() string
-	// String names what is dialed to a user, without its secrets.
+	// String describes the server to a user, without secrets.
 	String() string
 }

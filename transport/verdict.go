@@ -6,7 +6,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Verdicts remembers which revision an endpoint speaks, so that it is probed once. Safe for concurrent use.
+// Verdicts remembers the revision that each endpoint speaks, so that it is probed only once. The
+// zero value is empty and ready. It is safe for concurrent use.
 type Verdicts struct {
 	mu    sync.Mutex
 	known map[string]mcp.Revision
@@ -14,7 +15,7 @@ type Verdicts struct {
 
 var processVerdicts = &Verdicts{}
 
-// Memory returns the verdicts that the options name: Verdicts, or else those that the process shares.
+// Memory returns o.Verdicts, or the Verdicts that the process shares if that is nil.
 func (o *ClientOptions) Memory() *Verdicts {
 	if o.Verdicts != nil {
 		return o.Verdicts
@@ -22,14 +23,15 @@ func (o *ClientOptions) Memory() *Verdicts {
 	return processVerdicts
 }
 
-// Lookup returns the revision that the endpoint spoke last; empty if it is not known.
+// Lookup returns the revision that the endpoint spoke last, or "" if it is unknown.
 func (v *Verdicts) Lookup(endpoint string) mcp.Revision {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.known[endpoint]
 }
 
-// Remember keeps the revision for the endpoint; an empty one forgets it. An endpoint without a name is not remembered.
+// Remember sets the revision of an endpoint. An empty revision removes it. An empty endpoint is
+// ignored.
 func (v *Verdicts) Remember(endpoint string, r mcp.Revision) {
 	if endpoint == "" {
 		return

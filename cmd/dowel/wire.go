@@ -42,7 +42,7 @@ func (w *wire) tap(f transport.Frame) {
 			return
 		}
 	}
-	again := f.Kind == transport.Stray && bytes.Equal(data, w.last) && rawjson.CheckAll(data) == nil
+	again := f.Kind == transport.Malformed && bytes.Equal(data, w.last) && rawjson.CheckAll(data) == nil
 	if w.json {
 		w.object(f, data)
 		return
@@ -56,7 +56,7 @@ func (w *wire) line(f transport.Frame, data []byte, again bool) {
 	switch f.Kind {
 	case transport.Received:
 		arrow, paint = "←", w.out.green
-	case transport.Stray:
+	case transport.Malformed:
 		arrow, note, paint = "✗", "no message: ", w.out.red
 		if again {
 			note, data = "no message (the line above)", nil

@@ -44,7 +44,7 @@ func checkWire(next transport.Tap) transport.Tap {
 		if from == schemas.Client && string(rawjson.Lookup(f.Data, "id")) == "1" && rawjson.Lookup(f.Data, "method") != nil {
 			check = schemas.NewChecker()
 		}
-		if f.Kind != transport.Stray {
+		if f.Kind != transport.Malformed {
 			for _, err := range check.Frame(from, bytes.Clone(f.Data)) {
 				if from == schemas.Client {
 					report(err)

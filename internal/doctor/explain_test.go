@@ -243,7 +243,7 @@ func TestStrays(t *testing.T) {
 	seen := 0
 	tap := s.Tap(func(transport.Frame) { seen++ })
 	sent := func(frame string) { tap(transport.Frame{Kind: transport.Sent, Data: []byte(frame)}) }
-	stray := func(line string) { tap(transport.Frame{Kind: transport.Stray, Data: []byte(line)}) }
+	stray := func(line string) { tap(transport.Frame{Kind: transport.Malformed, Data: []byte(line)}) }
 	sent(`{"jsonrpc":"2.0","id":1,"method":"server/discover"}`)
 	stray("first process")
 	sent(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)

@@ -31,7 +31,7 @@ type StdoutTail struct {
 func (s *StdoutTail) Tap(next transport.Tap) transport.Tap {
 	return func(f transport.Frame) {
 		switch f.Kind {
-		case transport.Stray:
+		case transport.Malformed:
 			s.keepLine(f.Data)
 		case transport.Sent:
 			s.noteSent(f.Data)

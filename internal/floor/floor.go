@@ -1,6 +1,7 @@
-// Package floor is the least code that does the wire work of an MCP call: what no implementation can beat by much. It
-// scans envelopes by hand, decodes arguments once, encodes a result once, checks nothing, and hands each message to
-// another goroutine through a channel. Benchmarks measure dowel as a ratio to it, in the same run.
+// Package floor is the minimal code for the wire work of an MCP call, which no implementation can
+// beat by much. It scans envelopes by hand, decodes arguments once, encodes a result once, checks
+// nothing, and passes each message to another goroutine through a channel. Benchmarks report
+// dowel's time as a multiple of the floor in the same run.
 package floor
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Link carries frames both ways.
+// Link carries frames in both directions.
 type Link interface {
 	Read() ([]byte, error)
 	Write([]byte) error
@@ -79,12 +80,12 @@ func (l *lines) Write(frame []byte) error {
 
 func (l *lines) Close() error { return l.rw.Close() }
 
-// Echo is the arguments of the tool that is called.
+// Echo holds the arguments of the called tool.
 type Echo struct {
 	Message string `json:"message"`
 }
 
-// Serve answers calls: each is handed to a worker.
+// Serve answers calls on a number of workers until the link is closed.
 func Serve(l Link, workers int) {
 	work := make(chan []byte)
 	var wg sync.WaitGroup
@@ -107,13 +108,14 @@ func Serve(l Link, workers int) {
 	wg.Wait()
 }
 
-// Worker holds what is used again from call to call.
+// Worker holds memory that is reused from call to call.
 type Worker struct {
 	in  Echo
 	out result
 	buf bytes.Buffer
 }
 
+// Answer decodes a call and returns its response in new memory.
 func (w *Worker) Answer(frame []byte) []byte {
 	var id, params, args []byte
 	for it := rawjson.Object(frame); it.Next(); {
@@ -137,7 +139,7 @@ func (w *Worker) Answer(frame []byte) []byte {
 	w.buf.Write(id)
 	w.buf.WriteString(`,"result":`)
 	w.out = result{"complete", [1]content{{"text", w.in.Message}}}
-	encode(&w.buf, &w.out)
+	encodeInto(&w.buf, &w.out)
 	return append(w.buf.Bytes(), '}')
 }
 
@@ -151,13 +153,13 @@ type content struct {
 	Text string `json:"text"`
 }
 
-func encode(out *bytes.Buffer, v any) {
+func encodeInto(out *bytes.Buffer, v any) {
 	if err := json.MarshalWrite(out, v); err != nil {
 		panic(err)
 	}
 }
 
-// Client calls.
+// Client makes calls. It is safe for concurrent use.
 type Client struct {
 	l       Link
 	mu      sync.Mutex
@@ -167,7 +169,7 @@ type Client struct {
 	done    chan struct{}
 }
 
-// caller holds what is used again from call to call.
+// caller holds memory that is reused from call to call.
 type caller struct {
 	answer chan []byte
 	in     Echo
@@ -178,11 +180,11 @@ type caller struct {
 func NewClient(l Link) *Client {
 	c := &Client{l: l, pending: map[int]chan []byte{}, done: make(chan struct{})}
 	c.free.New = func() any { return &caller{answer: make(chan []byte, 1)} }
-	go c.read()
+	go c.readAnswers()
 	return c
 }
 
-func (c *Client) read() {
+func (c *Client) readAnswers() {
 	defer close(c.done)
 	for {
 		frame, err := c.l.Read()
@@ -215,15 +217,15 @@ func (c *Client) Call(message string) string {
 	return Text(frame)
 }
 
-// Request is a call as one request.
+// Request returns the frame of a call with id 1.
 func Request(message string) []byte {
 	out := append(make([]byte, 0, 384+len(message)+len(message)/16), `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+meta+`"name":"echo","arguments":`...)
 	b := bytes.NewBuffer(out)
-	encode(b, &Echo{message})
+	encodeInto(b, &Echo{message})
 	return append(b.Bytes(), "}}"...)
 }
 
-// Text is the text of a result.
+// Text returns the text of a result.
 func Text(frame []byte) string {
 	it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(frame, "result"), "content"))
 	it.Next()
@@ -240,13 +242,13 @@ func (c *Client) roundTrip(x *caller, head string, in any, size int) []byte {
 	out := append(make([]byte, 0, 352+size), `{"jsonrpc":"2.0","id":`...)
 	x.buf = *bytes.NewBuffer(append(strconv.AppendInt(out, int64(id), 10), head...))
 	if in != nil {
-		encode(&x.buf, in)
+		encodeInto(&x.buf, in)
 	}
 	_ = c.l.Write(append(x.buf.Bytes(), "}}"...))
 	return <-x.answer
 }
 
-// ServeList answers every request with a list that it encodes each time.
+// ServeList answers every request with list, which it encodes each time.
 func ServeList(l Link, list any) {
 	work := make(chan []byte)
 	var wg sync.WaitGroup
@@ -271,7 +273,7 @@ func ServeList(l Link, list any) {
 	wg.Wait()
 }
 
-// List asks for a list and decodes it into v.
+// List requests a list and decodes it into v.
 func (c *Client) List(v any) error {
 	x := c.free.Get().(*caller)
 	frame := c.roundTrip(x, `,"method":"tools/list","params":{`+meta[:len(meta)-1], nil, 0)
@@ -279,10 +281,11 @@ func (c *Client) List(v any) error {
 	return json.Unmarshal(rawjson.Lookup(frame, "result"), v)
 }
 
-// FanOut sends one change, encoded once, to each of the links; whoever reads a link scans it and hands it on.
+// FanOut sends one change, encoded once, to many links. Each receiver scans it and passes it on.
 type FanOut struct{ links []Link }
 
-// NewFanOut returns n receivers, each of which hands on what it scanned.
+// NewFanOut returns n receivers. Each sends to received for every change. The function that it
+// returns closes the links and waits for the receivers.
 func NewFanOut(n int, received chan<- struct{}) (*FanOut, func()) {
 	f := &FanOut{}
 	var wg sync.WaitGroup
@@ -317,7 +320,7 @@ func NewFanOut(n int, received chan<- struct{}) (*FanOut, func()) {
 	}
 }
 
-// Send sends the change to all.
+// Send sends a change to all links.
 func (f *FanOut) Send() {
 	frame := []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`)
 	for _, l := range f.links {

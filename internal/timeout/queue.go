@@ -1,5 +1,6 @@
-// Package timeout bounds many short things that mostly end in time. A timer of its own for each costs more than the thing
-// itself where that takes microseconds: setting one wakes whoever waits for the next.
+// Package timeout limits the time of operations. A [Queue] serves many short operations that
+// rarely reach their limit; it is cheaper than a timer for each of them, because setting a timer
+// wakes the goroutine that waits for the next one. [Wait] limits the wait for a WaitGroup.
 package timeout
 
 import (
@@ -7,35 +8,37 @@ import (
 	"time"
 )
 
-// Expirer is something that may take too long.
+// Expirer is an operation that may take too long.
 type Expirer interface {
-	// Expire is called once, on a goroutine of its own. It may run while Stop does, and after it.
+	// Expire is called once, on a goroutine of its own, when the limit has passed. It may run
+	// during and after Stop.
 	Expire()
 }
 
-// Queue calls Expire for what has not been stopped in time, which is the same for all. It needs one timer, which runs only
-// while something waits. It is safe for concurrent use and must not be copied; it need not be closed.
+// Queue calls Expire for each operation that is not stopped in time. The limit is the same for
+// all operations. It uses one timer, which runs only while operations are in the queue. It is
+// safe for concurrent use, must not be copied and need not be closed.
 type Queue struct {
 	after time.Duration
 
 	mu    sync.Mutex
-	head  *Entry // what is due first
+	head  *Entry // the operation that is due first
 	tail  *Entry
 	timer *time.Timer
 	armed bool
 }
 
-// Entry is the place of something in a queue. The zero Entry is in none.
+// Entry is an operation's place in a queue. The zero Entry is in no queue.
 type Entry struct {
 	owner      Expirer
 	due        time.Time
 	prev, next *Entry
 }
 
-// New returns a queue for what may take so long.
+// New returns a queue with the given limit.
 func New(after time.Duration) *Queue { return &Queue{after: after} }
 
-// Start lets e expire for its owner after the queue's time. e must be in no queue.
+// Start adds e to the queue: owner expires after the queue's limit. e must not be in a queue.
 func (q *Queue) Start(e *Entry, owner Expirer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,21 +50,21 @@ func (q *Queue) Start(e *Entry, owner Expirer) {
 	}
 	q.tail = e
 	if !q.armed {
-		q.arm(q.after)
+		q.startTimer(q.after)
 	}
 }
 
-// Stop takes e out, whether or not it has expired.
+// Stop removes e from the queue. It does nothing if e has expired.
 func (q *Queue) Stop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e.owner != nil {
-		q.remove(e)
+		q.unlink(e)
 	}
 }
 
-// remove takes e out; q.mu is held.
-func (q *Queue) remove(e *Entry) {
+// unlink removes e from the list. The caller holds q.mu.
+func (q *Queue) unlink(e *Entry) {
 	if e.prev == nil {
 		q.head = e.next
 	} else {
@@ -75,32 +78,32 @@ func (q *Queue) remove(e *Entry) {
 	*e = Entry{}
 }
 
-// arm sets the timer; q.mu is held.
-func (q *Queue) arm(d time.Duration) {
+// startTimer sets the timer. The caller holds q.mu.
+func (q *Queue) startTimer(d time.Duration) {
 	q.armed = true
 	if q.timer == nil {
-		q.timer = time.AfterFunc(d, q.fire)
+		q.timer = time.AfterFunc(d, q.expireDue)
 		return
 	}
 	q.timer.Reset(d)
 }
 
-// fire lets expire what is due, and comes back for the rest.
-func (q *Queue) fire() {
-	for _, late := range q.expired(time.Now()) {
-		go late.Expire() // which may block
+// expireDue calls Expire for the due operations.
+func (q *Queue) expireDue() {
+	for _, late := range q.takeExpired(time.Now()) {
+		go late.Expire() // on its own goroutine, because it may block
 	}
 }
 
-func (q *Queue) expired(now time.Time) (late []Expirer) {
+func (q *Queue) takeExpired(now time.Time) (late []Expirer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.head != nil && !q.head.due.After(now) {
 		late = append(late, q.head.owner)
-		q.remove(q.head)
+		q.unlink(q.head)
 	}
 	if q.armed = q.head != nil; q.armed {
-		q.arm(q.head.due.Sub(now))
+		q.startTimer(q.head.due.Sub(now))
 	}
 	return late
 }

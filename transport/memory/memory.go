@@ -1,5 +1,9 @@
-// Package memory connects a client and a server in one process: every message is encoded and decoded as on any other
-// transport, and passes through a channel.
+// Package memory connects a client to a server in the same process. Every message is encoded and
+// decoded as on any other transport, which makes it the transport for tests:
+//
+//	c, err := client.Dial(ctx, memory.Dialer(handler))
+//
+// [Pipe] returns the two ends of a connection, for tests of other transports.
 package memory
 
 import (
@@ -13,58 +17,60 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// room is how many frames wait in one direction before Write waits.
-const room = 64
+// pipeCapacity is the number of frames that wait in one direction before Write blocks.
+const pipeCapacity = 64
 
-// Pipe returns the two ends of a connection. Closing one ends both; frames that were written before can still be read.
+// Pipe returns the two ends of a connection. Closing either end closes both. Frames that were
+// written before can still be read.
 func Pipe() (a, b transport.Conn) {
-	there, back := make(chan []byte, room), make(chan []byte, room)
+	there, back := make(chan []byte, pipeCapacity), make(chan []byte, pipeCapacity)
 	p := &pipe{done: make(chan struct{}), ends: [2]chan []byte{there, back}}
-	return &end{p, there, back}, &end{p, back, there}
+	return &pipeEnd{p, there, back}, &pipeEnd{p, back, there}
 }
 
-// pipe is closed by its done channel, never by those of the data: writers may be at work. A reader that waits is roused by a
-// nil frame, so that it waits on one channel only, which costs half of what two do.
+// pipe is the shared state of both ends. Close closes done and never the frame channels, because
+// writers may be active. It wakes a waiting Read with a nil frame, so that Read waits on one
+// channel instead of two, which takes half the time.
 type pipe struct {
 	once sync.Once
 	done chan struct{}
 	ends [2]chan []byte
 }
 
-type end struct {
+type pipeEnd struct {
 	*pipe
 	in  <-chan []byte
 	out chan<- []byte
 }
 
-func (e *end) Read() ([]byte, error) {
+func (e *pipeEnd) Read() ([]byte, error) {
 	select {
 	case frame := <-e.in:
-		return read(frame)
+		return frameOrEOF(frame)
 	default:
 	}
-	if e.ended() {
+	if e.isClosed() {
 		return nil, io.EOF
 	}
-	return read(<-e.in)
+	return frameOrEOF(<-e.in)
 }
 
-func read(frame []byte) ([]byte, error) {
+func frameOrEOF(frame []byte) ([]byte, error) {
 	if frame == nil {
 		return nil, io.EOF
 	}
 	return frame, nil
 }
 
-// solid keeps an empty frame from being taken for the end.
-func solid(frame []byte) []byte {
+// nonNilFrame replaces a nil frame, which would mean the end of the connection.
+func nonNilFrame(frame []byte) []byte {
 	if frame == nil {
 		return []byte{}
 	}
 	return frame
 }
 
-func (e *end) ended() bool {
+func (e *pipeEnd) isClosed() bool {
 	select {
 	case <-e.done:
 		return true
@@ -73,15 +79,15 @@ func (e *end) ended() bool {
 	}
 }
 
-func (e *end) Write(frame []byte) error {
+func (e *pipeEnd) Write(frame []byte) error {
 	if e.TryWrite(frame) {
 		return nil
 	}
-	if e.ended() {
+	if e.isClosed() {
 		return mcp.ErrClosed
 	}
 	select {
-	case e.out <- solid(frame):
+	case e.out <- nonNilFrame(frame):
 		return nil
 	case <-e.done:
 		return mcp.ErrClosed
@@ -89,50 +95,51 @@ func (e *end) Write(frame []byte) error {
 }
 
 // TryWrite implements [transport.TryWriter].
-func (e *end) TryWrite(frame []byte) bool {
-	if e.ended() {
+func (e *pipeEnd) TryWrite(frame []byte) bool {
+	if e.isClosed() {
 		return false
 	}
 	select {
-	case e.out <- solid(frame):
+	case e.out <- nonNilFrame(frame):
 		return true
 	default:
 		return false
 	}
 }
 
-func (e *end) Close() error {
+func (e *pipeEnd) Close() error {
 	e.once.Do(func() {
 		close(e.done)
 		for _, data := range e.ends {
 			select {
 			case data <- nil:
-			default: // full: nobody waits for more
+			default: // full: Read is not waiting
 			}
 		}
 	})
 	return nil
 }
 
-// Dialer returns a dialer of h: each dial serves it on a connection of its own.
+// Dialer returns a dialer for h. Each dial serves h on a new connection, with the first of opts
+// if there is one. Closing the transport waits until the server has ended.
 func Dialer(h mcp.Handler, opts ...transport.ServerOptions) transport.Dialer {
-	d := &dialer{handler: h}
+	d := &handlerDialer{handler: h}
 	if len(opts) > 0 {
 		d.opts = opts[0]
 	}
 	return d
 }
 
-type dialer struct {
+type handlerDialer struct {
 	handler mcp.Handler
 	opts    transport.ServerOptions
 }
 
-func (d *dialer) Endpoint() string { return "" }
+func (d *handlerDialer) Endpoint() string { return "" }
 
-func (d *dialer) String() string { return "a server in this process" }
+func (d *handlerDialer) String() string { return "a server in this process" }
 
-func (d *dialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+func (d *handlerDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -140,31 +147,31 @@ func (d *dialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.Client
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = overconn.Serve(context.WithoutCancel(ctx), far, d.handler, d.opts) // how it ends is the near end's to tell
+		_ = overconn.Serve(context.WithoutCancel(ctx), far, d.handler, d.opts) // the client reports how the connection ended
 	}()
 	t, err := overconn.Connect(ctx, near, in, d.Endpoint(), opts)
 	if err != nil {
 		<-served
 		return nil, err
 	}
-	return &connection{t, served}, nil
+	return &servedTransport{t, served}, nil
 }
 
-// connection waits for its server too.
-type connection struct {
+// servedTransport is a transport that waits for its server when it is closed.
+type servedTransport struct {
 	mcp.Transport
 	served <-chan struct{}
 }
 
-func (c *connection) Close() error {
+func (c *servedTransport) Close() error {
 	err := c.Transport.Close()
 	<-c.served
 	return err
 }
 
 // UnaddressedFrames implements [frames.Unaddressed].
-func (c *connection) UnaddressedFrames() int64 { return frames.Unaddressed(c.Transport) }
+func (c *servedTransport) UnaddressedFrames() int64 { return frames.Unaddressed(c.Transport) }
 
-func (c *connection) Notify(ctx context.Context, n mcp.Notification) error {
+func (c *servedTransport) Notify(ctx context.Context, n mcp.Notification) error {
 	return c.Transport.(mcp.Notifier).Notify(ctx, n)
 }

@@ -37,7 +37,7 @@ func (in *inbound) ServeMCP(_ context.Context, req *mcp.Request) (*mcp.Result, e
 func (in *inbound) Notify(n mcp.Notification) { in.notes <- n }
 func (in *inbound) Down(err error)            { in.down <- err }
 
-// fixture is a server made by hand: what a handler sees and does, without package server.
+// fixture is a handler without package server.
 func fixture(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	switch req.Method {
 	case mcp.MethodDiscover:

@@ -40,7 +40,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// What was written before the end can still be read, at both ends.
+// Frames written before the end can still be read, at both ends.
 func TestPipeCloses(t *testing.T) {
 	for name, closing := range map[string]func(a, b transport.Conn) error{
 		"one end": func(a, _ transport.Conn) error { return a.Close() }, "the other end": func(_, b transport.Conn) error { return b.Close() },

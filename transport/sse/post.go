@@ -57,7 +57,7 @@ func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []by
 		msg, err := jsonrpc.Parser{}.Parse(frame)
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
-			frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
+			frames.Show(s.opts.Tap, transport.Malformed, frame, r.Header)
 			httpwire.Refuse(w, http.StatusBadRequest, "the body is not JSON: "+refused.Message)
 			return false
 		}

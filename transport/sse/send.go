@@ -154,7 +154,7 @@ func isEventStream(h http.Header) bool {
 // tooLargeError returns the error for a message over the limit. It tells the beginning and the end
 // of it.
 func tooLargeError(e *eventstream.TooLargeError) error {
-	return transport.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
+	return frames.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
 }
 
 // newHTTPError reads the error of an answer that is not a success. The caller closes the response's

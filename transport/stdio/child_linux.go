@@ -11,7 +11,7 @@ import (
 // of the child and its registration with the watcher, about 100 µs later. The remaining gap is a
 // child that ignores SIGTERM or starts others within that time. Closing it too would take a shell
 // that holds each child back until it is registered. That would cost the child environment
-// variables whose names are no identifiers and DYLD_ variables, and Start its exact errors.
+// variables, if their names are not identifiers or begin with DYLD_, and Start its exact errors.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
 
 // groupRuns reports whether a process group has a member that is not a zombie. Zombies must not

@@ -138,7 +138,7 @@ func TestWhatAProcessLeavesRunningIsEnded(t *testing.T) {
 			t.Errorf("read %q, %v", rest, err)
 		}
 	})
-	allGone(t, pids, time.Second)
+	allGone(t, pids, time.Minute)
 	if err := child.Wait(); err != nil {
 		t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // Conn returns a connection that carries one JSON-RPC message a line over any stream of bytes: a
@@ -44,7 +45,7 @@ func (c *lineConn) Read() ([]byte, error) {
 			return nil, err
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			return line, nil // the last line may have no line break
+			return line, nil // the last line may end without a line break
 		}
 		if err != nil {
 			return nil, err
@@ -109,7 +110,7 @@ func (c *lineConn) skipLine(line []byte, err error) error {
 	if err != nil && !errors.Is(err, io.EOF) { // the next Read returns it again
 		return err
 	}
-	return transport.TooLarge(int64(n), c.max, head, tail)
+	return frames.TooLarge(int64(n), c.max, head, tail)
 }
 
 // Write writes one line. Line breaks in frame can only be white space between JSON values, and

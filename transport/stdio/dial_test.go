@@ -233,7 +233,7 @@ func TestDialServe(t *testing.T) {
 			}
 			for _, line := range []string{"printed by a handler\nwritten by a handler\nlogged by a handler\n", "printed by a child\n"} {
 				said := func() bool { return strings.Contains(string(ChildOf(tr).Stderr()), line) }
-				for deadline := time.Now().Add(5 * time.Second); !said() && time.Now().Before(deadline); {
+				for deadline := time.Now().Add(time.Minute); !said() && time.Now().Before(deadline); {
 					time.Sleep(time.Millisecond) // stderr is no part of the protocol, and comes when it comes
 				}
 				if !said() {

@@ -207,7 +207,7 @@ func noLeaks(t *testing.T) {
 	}
 	goroutines, fds := runtime.NumGoroutine(), openFDs(t)
 	t.Cleanup(func() {
-		end := time.Now().Add(2 * time.Second)
+		end := time.Now().Add(time.Minute)
 		for runtime.NumGoroutine() > goroutines || openFDs(t) > fds {
 			if time.Now().After(end) {
 				buf := make([]byte, 1<<20)

@@ -29,7 +29,7 @@ func TestParentDiesDuringStart(t *testing.T) {
 		cmd.Wait()
 	}
 	var pids []int
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if pids = marked(t, key+"="+mark); len(pids) == 0 {
 			return
 		}
@@ -76,7 +76,7 @@ func TestGroupRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer child.Wait()
-	for end := time.Now().Add(time.Second); groupRuns(child.Pid); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); groupRuns(child.Pid); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a zombie keeps its group alive")
 		}

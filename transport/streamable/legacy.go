@@ -146,7 +146,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		return
 	}
 	if s.opts.Sessions.Disabled || len(r.Header[mcpwire.HeaderSessionID]) == 0 {
-		frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
+		frames.Show(s.opts.Tap, transport.Malformed, frame, r.Header)
 		s.refuseMessage(w, jsonrpc.ID{}, refused)
 		return
 	}

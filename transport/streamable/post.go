@@ -46,7 +46,7 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 	}
 	msg, err := s.edge.Parse(frame)
 	if err != nil {
-		frames.Show(tap, transport.Stray, frame, r.Header)
+		frames.Show(tap, transport.Malformed, frame, r.Header)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
 			msg.ID = jsonrpc.ID{} // a parser's guess must not be used as the id
 		}

@@ -59,7 +59,7 @@ type exchange struct {
 	lateProbe     bool                    // a probe that Connect no longer waits for; a response without an id is not its response
 	done          chan reply
 
-	source io.Closer // body of the HTTP response that should hold the reply; nil if there is none
+	source io.Closer // body of the HTTP response that should hold the reply, or nil
 
 	replyRead bool // the reply has been received from done
 
@@ -202,7 +202,7 @@ func (c *caller) handleFrame(frame []byte) {
 	}
 	msg, err := c.parser.Parse(frame)
 	if err != nil {
-		frames.Show(c.opts.Tap, transport.Stray, frame, nil)
+		frames.Show(c.opts.Tap, transport.Malformed, frame, nil)
 		c.handleMalformed(frame, msg.ID, err)
 		return
 	}
@@ -229,7 +229,7 @@ func (c *caller) handleBatch(frame []byte) {
 		err = fmt.Errorf("a batch, which belongs to revision %s only", mcp.Revision20250326)
 	}
 	if err != nil {
-		frames.Show(c.opts.Tap, transport.Stray, frame, nil)
+		frames.Show(c.opts.Tap, transport.Malformed, frame, nil)
 		c.logUnaddressed(frame, err)
 		c.failBatch(raws, fmt.Errorf("the server answered with %w", err))
 		return

@@ -25,7 +25,7 @@ type probe struct {
 	name                 string
 	discover, initialize string
 	opts                 transport.ClientOptions
-	known                mcp.Revision // what is remembered of the endpoint
+	known                mcp.Revision // verdict of the endpoint before the dial
 
 	want     mcp.Revision
 	err      string // a part of the error
@@ -181,7 +181,7 @@ func (p probe) run(t *testing.T) {
 	if len(in.down()) != 0 {
 		t.Errorf("Down was called: %v", in.down())
 	}
-	time.Sleep(time.Hour) // what is still to come, comes to nothing
+	time.Sleep(time.Hour) // everything that arrives later is ignored
 }
 
 func (p probe) check(t *testing.T, c mcp.Transport, err error) {
@@ -243,8 +243,8 @@ func TestConnectReadsPastRubbish(t *testing.T) {
 			f.send(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":[]}`) // malformed, and its id is its own
 			f.reply(m, discovered)
 		})
-		c, err := overconn.Connect(t.Context(), f.near, &recorder{}, "", transport.ClientOptions{Logger: quiet, Tap: func(fr transport.Frame) { // what is sent is compared below
-			if fr.Kind == transport.Stray {
+		c, err := overconn.Connect(t.Context(), f.near, &recorder{}, "", transport.ClientOptions{Logger: quiet, Tap: func(fr transport.Frame) { // the sent frames are compared below
+			if fr.Kind == transport.Malformed {
 				strays = append(strays, string(fr.Data))
 			}
 		}})
@@ -262,7 +262,8 @@ func TestConnectReadsPastRubbish(t *testing.T) {
 	})
 }
 
-// What is lost between the handshake and the return of Connect is told: by Connect, or else by Down.
+// A connection lost between the handshake and the return of Connect is reported by Connect or by
+// Down.
 func TestConnectionLostWhileConnecting(t *testing.T) {
 	for _, answer := range []string{discovered, methodNotFound} {
 		for range 200 {
@@ -285,7 +286,7 @@ func TestConnectionLostWhileConnecting(t *testing.T) {
 				}
 				continue
 			}
-			for end := time.Now().Add(5 * time.Second); len(in.down()) == 0; time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(time.Minute); len(in.down()) == 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatal("Connect returned a dead transport, and Down was not called")
 				}

@@ -19,7 +19,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// fake is a server made of answers: what is received is recorded, and each message is given to answer in turn.
+// fake is a scripted server. It records each message and calls answer with it.
 type fake struct {
 	near, far transport.Conn
 	answer    func(f *fake, m jsonrpc.Message)
@@ -67,7 +67,7 @@ func (f *fake) received() []string {
 	return append([]string(nil), f.got...)
 }
 
-// methods lists the methods of what came so far, and the rest as it is.
+// methods lists the methods of the received messages, and whole frames without a method.
 func (f *fake) methods() string {
 	var methods []string
 	for _, frame := range f.received() {

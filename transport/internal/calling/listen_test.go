@@ -19,7 +19,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// ear is somebody who listens.
+// ear records the notifications of a subscription.
 type ear struct {
 	mu   sync.Mutex
 	got  []string
@@ -69,8 +69,8 @@ func TestModernListen(t *testing.T) {
 		three := listen(c, t.Context(), `{}`)
 		tagged(f, "tools/list_changed", "2", ``)
 		tagged(f, "resources/updated", "3", `,"uri":"x://a"`)
-		tagged(f, "tools/list_changed", "77", ``)                               // nobody's
-		tagged(f, "tools/list_changed", "null", `,"a":1`)                       // nobody's
+		tagged(f, "tools/list_changed", "77", ``)                               // belongs to no subscription
+		tagged(f, "tools/list_changed", "null", `,"a":1`)                       // belongs to no subscription
 		f.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`) // theirs who have asked for it
 		synctest.Wait()
 		if got := one.heard(); got != `ack{"toolsListChanged":true} tools/list_changed tools/list_changed` {
@@ -111,7 +111,7 @@ func TestModernListen(t *testing.T) {
 	})
 }
 
-// A cancellation of anything but a subscription is none of the server's business.
+// The server may cancel only subscriptions.
 func TestServerCancelsACall(t *testing.T) {
 	for _, r := range []mcp.Revision{r26, r25} {
 		c, _ := connected(t, r, nil, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) {
@@ -177,7 +177,7 @@ func TestLegacyListen(t *testing.T) {
 		if got := in.noted(); got != `notifications/prompts/list_changed notifications/resources/updated{"uri":"x://c"}` {
 			t.Errorf("nobody's: %s", got)
 		}
-		// what nobody else needs is unsubscribed from
+		// a resource without other listeners is unsubscribed
 		cancel(errors.New("seen enough"))
 		if got := <-one.done; got.err == nil || got.err.Error() != "seen enough" {
 			t.Errorf("one ended with %v", got.err)
@@ -222,7 +222,7 @@ func TestLegacyListenUnsubscribes(t *testing.T) {
 	}
 }
 
-// A server that offers no changes is asked for none.
+// A server that offers no changes gets no subscriptions.
 func TestLegacyListenToNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, func(f *fake, m jsonrpc.Message) {
@@ -248,7 +248,7 @@ func TestLegacyListenToNothing(t *testing.T) {
 	})
 }
 
-// Nobody has to listen to a subscription; changes come meanwhile.
+// A subscription needs no Notify function.
 func TestListenWithoutListener(t *testing.T) {
 	for _, r := range []mcp.Revision{r26, r18} {
 		c, f := connected(t, r, nil, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) {
@@ -282,7 +282,7 @@ func TestListenWithoutFilter(t *testing.T) {
 	}
 }
 
-// What a legacy handshake told is what server/discover would have.
+// The result of a legacy handshake is returned as the result of server/discover.
 func TestLegacyDiscover(t *testing.T) {
 	for r := range map[mcp.Revision]bool{r25: true, r24: true} {
 		c, f := connected(t, r, nil, transport.ClientOptions{}, nil)

@@ -191,7 +191,7 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 	}
 }
 
-// One at a time: what may be asked can then be told apart. Other requests pass.
+// Calls that may ask run one at a time, so that questions can be told apart. Other requests pass.
 func TestSerializeAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := connected(t, r25, nil, transport.ClientOptions{SerializeAsks: true}, func(f *fake, m jsonrpc.Message) {

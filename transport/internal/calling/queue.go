@@ -13,7 +13,7 @@ const maxQueue = 1024
 // notificationQueue holds the notifications for one receiver. When it is full, a notification
 // equal to a queued one is dropped; otherwise the oldest is.
 type notificationQueue struct {
-	wake chan struct{} // has room for one; nil if the exchange has no receiver
+	wake chan struct{} // has room for one; nil without a receiver
 
 	mu       sync.Mutex
 	items    []mcp.Notification

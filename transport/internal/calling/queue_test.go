@@ -21,7 +21,7 @@ func delivered(q *notificationQueue) (got []string) {
 // When a queue is full, what repeats another is dropped, else the oldest.
 func TestQueueOverflow(t *testing.T) {
 	q := &notificationQueue{wake: make(chan struct{}, 1)}
-	for range 2 { // what was delivered leaves room
+	for range 2 { // delivered notifications leave room
 		for i := range maxQueue {
 			q.push(note("a", i))
 		}
@@ -50,7 +50,7 @@ func TestQueueKeepsRepetitions(t *testing.T) {
 	}
 }
 
-// What comes while something is delivered comes behind it, once.
+// Notifications that arrive during a delivery are delivered after it, once.
 func TestQueueDeliversWhatComesMeanwhile(t *testing.T) {
 	q := &notificationQueue{wake: make(chan struct{}, 1)}
 	q.push(note("a", 0))

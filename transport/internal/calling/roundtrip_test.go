@@ -25,7 +25,7 @@ import (
 
 const okResult = `"result":{"resultType":"complete","content":[]}`
 
-// What comes back for a call, whatever form the server gives it.
+// The outcome of a call for every form of response.
 func TestResponses(t *testing.T) {
 	complete := func(raw string) string { return `complete ` + raw }
 	for _, tt := range []struct{ name, frame, modern, legacy string }{
@@ -206,7 +206,7 @@ func TestLegacyLogLevel(t *testing.T) {
 	}
 }
 
-// A server that does not answer setLevel holds up nobody whose context has ended.
+// A call ends with its context if the server does not answer setLevel.
 func TestLegacyLogLevelHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := connected(t, r18, nil, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) {})
@@ -285,7 +285,8 @@ func TestProgressRouting(t *testing.T) {
 	})
 }
 
-// A log message on a shared channel names no request: with one that asked for logs it is that one's, else nobody's.
+// A log message on a shared channel names no request. It goes to the only call that asked for
+// logs, and to the Inbound if several did.
 func TestLogRouting(t *testing.T) {
 	const log = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}`
 	for _, r := range []mcp.Revision{r26, r25} {
@@ -338,7 +339,7 @@ func TestLogRouting(t *testing.T) {
 	}
 }
 
-// A slow listener stalls nobody else, and what it does not take is bounded: the newest is kept.
+// A slow listener delays no other one. Its queue is bounded and keeps the newest notifications.
 func TestSlowListener(t *testing.T) {
 	const sent = 3000
 	c, _ := connected(t, r26, nil, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) {
@@ -414,7 +415,7 @@ func TestNotificationsOfACall(t *testing.T) {
 	})
 }
 
-// A call whose context ends is cancelled at the server, once, with the cause.
+// When its context ends, a call is cancelled at the server, once, with the cause.
 func TestCancelledCall(t *testing.T) {
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		synctest.Test(t, func(t *testing.T) {

@@ -92,7 +92,7 @@ func TestAnUnreadableAnswerEndsItsCall(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if _, err := c.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListTools}); err == nil || errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
@@ -101,7 +101,7 @@ func TestAnUnreadableAnswerEndsItsCall(t *testing.T) {
 	}
 }
 
-// answerOnce answers the probe, and the next request with what it is given.
+// answerOnce answers the probe, and the next request with answer.
 func answerOnce(far transport.Conn, answer string) {
 	for i := 0; ; i++ {
 		if _, err := far.Read(); err != nil {
@@ -115,7 +115,7 @@ func answerOnce(far transport.Conn, answer string) {
 	}
 }
 
-// slow is a connection whose peer reads one frame whenever the test lets it.
+// slow is a connection to a peer that reads a frame for each value of turn.
 type slow struct {
 	stuck
 	turn chan struct{}
@@ -194,7 +194,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 	select {
 	case <-refused:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("a thousand questions were taken")
 	}
 	c.Close()

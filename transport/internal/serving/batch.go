@@ -40,13 +40,13 @@ func (b *responseBatch) addResponse(frame []byte) {
 func (s *server) serveBatch(frame []byte) {
 	ss := s.legacySession()
 	if ss == nil || !ss.Revision.Batches() {
-		frames.Show(s.opts.Tap, transport.Stray, frame, nil)
+		frames.Show(s.opts.Tap, transport.Malformed, frame, nil)
 		s.refuseBatch(frame, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
 		return
 	}
 	raws, err := jsonrpc.Batch(frame, frames.MaxBatch)
 	if err != nil {
-		frames.Show(s.opts.Tap, transport.Stray, frame, nil)
+		frames.Show(s.opts.Tap, transport.Malformed, frame, nil)
 		s.refuseFrame(jsonrpc.ID{}, err.(*mcp.Error))
 		return
 	}

@@ -38,7 +38,7 @@ func (e *Edge) Revisions() []mcp.Revision { return e.opts.Revisions }
 type Incoming struct {
 	jsonrpc.Message
 	Principal mcp.Principal
-	Header    map[string][]string // canonical names; nil if the transport has no header fields
+	Header    map[string][]string // canonical names; nil if not over HTTP
 	// Out writes the frames that precede the response: notifications, and the questions of a
 	// legacy session.
 	Out Writer

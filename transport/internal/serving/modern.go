@@ -14,7 +14,7 @@ import (
 )
 
 // modern is the era of revisions 2026-07-28 and later, in which each request carries its own
-// metadata. It has no state.
+// metadata. It is stateless.
 type modern struct {
 	revisions []mcp.Revision
 	log       func(r *mcp.Request, err error)

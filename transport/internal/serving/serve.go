@@ -123,7 +123,7 @@ func (s *server) handleFrame(frame []byte) {
 	}
 	msg, err := s.parser.Parse(frame)
 	if err != nil {
-		frames.Show(s.opts.Tap, transport.Stray, frame, nil)
+		frames.Show(s.opts.Tap, transport.Malformed, frame, nil)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
 			msg.ID = jsonrpc.ID{} // an id guessed from broken JSON must not be answered
 		}

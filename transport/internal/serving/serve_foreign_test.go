@@ -73,7 +73,7 @@ func TestVocabularyOfTheHandler(t *testing.T) {
 		return text("%s", p.InputResponses["q"])
 	}
 	known := mcp.NewVocabulary(mcp.Extension{ID: "com.acme/ask", InputRequests: map[string]mcp.ClientCapabilities{"acme/ask": {}}})
-	modern := "@lenient schema\n" + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask acme",$META}}` + "\n" // which has no questions of extensions
+	modern := "@lenient schema\n" + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask acme",$META}}` + "\n" // which cannot know questions of extensions
 	legacy := "$INIT 2025-11-25\n" + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask acme"}}` + "\n"
 	failed := `< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}`
 	asked := `< {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"q":{"method":"acme/ask","params":{}}}}}`

@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// A frame that is no message is answered where it can be, and costs nothing but itself.
+// An unusable frame is answered if possible, and does not disturb the connection.
 func TestUnusableFrames(t *testing.T) {
 	const (
 		parse   = `< {"jsonrpc":"2.0","error":{"code":-32700,"message":$M}}`
@@ -45,7 +45,7 @@ func TestUnusableFrames(t *testing.T) {
 		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","method":"x"}]`, one},
 		{"a batch of notifications", `[{"jsonrpc":"2.0","method":"x"}]`, invalid},
 		{"an empty batch", `[]`, invalid},
-		// what is no request has no answer
+		// only requests are answered
 		{"a response to nothing", `{"jsonrpc":"2.0","id":77,"result":{}}`, ``},
 		{"an error to nothing", `{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"m"}}`, ``},
 		{"an error without id", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}`, ``},
@@ -69,7 +69,7 @@ func TestUnusableFrames(t *testing.T) {
 			}
 			want := tt.modern
 			if r < mcp.Revision20251125 && !strings.Contains(want, `"id"`) {
-				want = "" // these schemas have no error without id
+				want = "" // errors without an id came with a later schema
 			}
 			t.Run(tt.name+"/"+string(r), func(t *testing.T) {
 				talk(t, newWorld(), transport.ServerOptions{}, "$INIT "+string(r)+"\n> "+tt.frame+"\n"+want+"\n"+
@@ -147,7 +147,7 @@ func TestIDsInFlight(t *testing.T) {
 		call("1", "echo")+`< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":$M}}`+"\n"+
 		call(`"1"`, "echo")+`$OK "1" "{}"`+"\n"+
 		cancel(`"1"`)+call("2", "echo")+`$OK 2 "{}"`+"\n"+ // text is another id
-		cancel("1")+call("1", "echo")+`$OK 1 "{}"`+"\n"+ // and what is over can be used again
+		cancel("1")+call("1", "echo")+`$OK 1 "{}"`+"\n"+ // the id of a finished call can be used again
 		cancel("1"))
 	if got := w.seen(); got != "hang: cancelled by the client: enough (canceled: true)" {
 		t.Errorf("the handler saw %s", got)
@@ -199,7 +199,7 @@ func TestNotificationsReachTheHandler(t *testing.T) {
 	}
 }
 
-// What nobody can be answered is logged, and the connection lives.
+// Unusable notifications are logged, and the connection lives on.
 func TestUnusableNotificationsAreLogged(t *testing.T) {
 	for frame, want := range map[string]string{
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":null}}`: "notifications/cancelled without a requestId",

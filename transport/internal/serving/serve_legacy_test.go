@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// seen is what handlers see, within a text, of the capabilities that the client of a session declares: what its revision has.
+// seen returns the declared capabilities that the session's revision has, as a handler sees them.
 func seen(r mcp.Revision) string {
 	capabilities := `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`
 	switch {

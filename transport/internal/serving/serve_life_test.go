@@ -22,7 +22,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// halfOpen is a Conn whose peer has stopped sending when its input is closed, and reads on.
+// halfOpen is a Conn to a peer that has stopped sending, once its input is closed, and still
+// reads.
 type halfOpen struct {
 	in  chan []byte
 	out chan []byte
@@ -365,7 +366,7 @@ func TestLostFrames(t *testing.T) {
 			{`lose`, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"${m}"}}`},
 			{strings.Replace(hangCall, "hang", "echo", 1), `{"jsonrpc":"2.0","id":2,"result":"${r}"}`},
 		} {
-			_ = near.Write([]byte(`lose 5 response`)) // has no answer
+			_ = near.Write([]byte(`lose 5 response`)) // is not answered
 			_ = near.Write([]byte(tt.frame))
 			if got, err := near.Read(); err != nil || !transporttest.MatchJSON(tt.want, got) {
 				t.Errorf("%s is answered by %s, %v", tt.frame, got, err)

@@ -14,7 +14,7 @@ const (
 	supported    = `"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]`
 )
 
-// Each request carries its metadata; what is wrong with it is that request's error, and the next one works.
+// An error in the metadata of a request fails that request only.
 func TestModernMeta(t *testing.T) {
 	const invalid = `"error":{"code":-32602,"message":$M}`
 	for _, tt := range []struct{ name, params, answer string }{

@@ -15,8 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// talk is play for clients that break the protocol in ways that a checker cannot follow: what is expected is compared, and
-// only what the server sends is checked. Here @lenient is for its lines.
+// talk is like play, for clients that break the protocol in ways that a checker cannot follow. It
+// compares the expected lines and checks only the server's frames, to which @lenient applies.
 func talk(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script string) {
 	t.Helper()
 	opts.Logger = quiet

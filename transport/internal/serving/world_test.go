@@ -67,7 +67,7 @@ func (w *world) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 		return w.call(ctx, req)
 	case mcp.MethodListTools:
 		return &mcp.Result{Value: &mcp.ListToolsResult{}, Cache: mcp.Cache{TTL: 1500e6, Scope: mcp.CachePublic}}, nil
-	case mcp.MethodComplete: // asks where there is no way to
+	case mcp.MethodComplete: // asks although completion/complete may not
 		return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{RequestState: new("s")}}, nil
 	}
 	return nil, mcp.MethodNotFound(req.Method)
@@ -300,7 +300,7 @@ type panics struct{}
 
 func (panics) MarshalJSON() ([]byte, error) { panic("marshal secret") }
 
-// values are what a handler may return as its Value, by name.
+// values holds the Values that a handler may return, by name.
 var values = map[string]any{
 	"a panic": panics{}, "a nil pointer": (*mcp.CallToolResult)(nil), "a nil struct": (*mcp.DiscoverResult)(nil), "text": "text", "a number": 5, "a list": []int{1}, "a channel": make(chan int),
 	"half-made content": &mcp.CallToolResult{Content: []mcp.Content{{}}},
