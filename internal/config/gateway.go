@@ -45,11 +45,86 @@ func (g Gateway) Same(other Gateway) bool {
 	return reflect.DeepEqual(g, other)
 }
 
-var gatewayKeys = []string{"address", "token", "toolSearch", "pinned", "audit", "auditArguments", "rateLimit", "hosts", "origins", "clients"}
+// gatewayKey is a key of the gateway's object.
+type gatewayKey struct {
+	name      string
+	inProject bool // a project's file may have it
+	read      func(e *entry, field string, n *node, g *Gateway)
+	copy      func(to *Gateway, from Gateway)
+}
 
-// projectKeys may stand in a project's file. The others decide who reaches all of the user's servers and what is recorded, which
-// is not for a project to say.
-var projectKeys = []string{"toolSearch", "pinned", "clients"}
+// gatewayKeys are all keys of the gateway's object. A project may not set the keys that decide who
+// reaches all of the user's servers, and what is recorded.
+var gatewayKeys = []gatewayKey{
+	{
+		name: "address",
+		read: func(e *entry, field string, n *node, g *Gateway) { e.string(field, n, &g.Address) },
+		copy: func(to *Gateway, from Gateway) { to.Address = from.Address },
+	},
+	{
+		name: "token",
+		read: func(e *entry, field string, n *node, g *Gateway) { e.string(field, n, &g.Token) },
+		copy: func(to *Gateway, from Gateway) { to.Token = from.Token },
+	},
+	{
+		name: "toolSearch", inProject: true,
+		read: func(e *entry, field string, n *node, g *Gateway) { e.flag(field, n, &g.ToolSearch) },
+		copy: func(to *Gateway, from Gateway) { to.ToolSearch = from.ToolSearch },
+	},
+	{
+		name: "pinned", inProject: true,
+		read: func(e *entry, field string, n *node, g *Gateway) { e.strings(field, n, &g.Pinned) },
+		copy: func(to *Gateway, from Gateway) { to.Pinned = from.Pinned },
+	},
+	{
+		name: "audit",
+		read: func(e *entry, field string, n *node, g *Gateway) { e.string(field, n, &g.Audit) },
+		copy: func(to *Gateway, from Gateway) { to.Audit = from.Audit },
+	},
+	{
+		name: "auditArguments",
+		read: func(e *entry, field string, n *node, g *Gateway) { e.flag(field, n, &g.AuditArguments) },
+		copy: func(to *Gateway, from Gateway) { to.AuditArguments = from.AuditArguments },
+	},
+	{
+		name: "rateLimit",
+		read: func(e *entry, field string, n *node, g *Gateway) { e.rate(field, n, &g.Rate) },
+		copy: func(to *Gateway, from Gateway) { to.Rate = from.Rate },
+	},
+	{
+		name: "hosts",
+		read: func(e *entry, field string, n *node, g *Gateway) { e.strings(field, n, &g.Hosts) },
+		copy: func(to *Gateway, from Gateway) { to.Hosts = from.Hosts },
+	},
+	{
+		name: "origins",
+		read: func(e *entry, field string, n *node, g *Gateway) { e.strings(field, n, &g.Origins) },
+		copy: func(to *Gateway, from Gateway) { to.Origins = from.Origins },
+	},
+	{
+		name: "clients", inProject: true,
+		read: func(e *entry, field string, n *node, g *Gateway) { e.clients(field, n, &g.Clients) },
+		copy: func(to *Gateway, from Gateway) { to.Clients = from.Clients },
+	},
+}
+
+// findGatewayKey returns the key of a name, or nil.
+func findGatewayKey(name string) *gatewayKey {
+	for i := range gatewayKeys {
+		if gatewayKeys[i].name == name {
+			return &gatewayKeys[i]
+		}
+	}
+	return nil
+}
+
+// gatewayKeyNames returns the names of all keys.
+func gatewayKeyNames() (names []string) {
+	for _, k := range gatewayKeys {
+		names = append(names, k.name)
+	}
+	return names
+}
 
 func (r *fileReader) gateway(n *node) Gateway {
 	var g Gateway
@@ -59,44 +134,19 @@ func (r *fileReader) gateway(n *node) Gateway {
 	e := &entry{s: &Server{places: map[string]Position{}}, d: r.d}
 	if e.expect("gateway", n, objectNode) {
 		for _, m := range n.members {
-			if r.source.Scope == Project && slices.Contains(gatewayKeys, m.key.text) && !slices.Contains(projectKeys, m.key.text) {
+			switch key := findGatewayKey(m.key.text); {
+			case key == nil:
+				e.unknown("gateway."+m.key.text, m.key.at, choose(m.key.text, gatewayKeyNames()), "the key means nothing to dowel")
+			case r.source.Scope == Project && !key.inProject:
 				e.warnf(m.key.at, "write it into the user's file", "gateway.%s has no effect in a project", m.key.text)
-				continue
+			default:
+				key.read(e, "gateway."+m.key.text, m.value, &g)
 			}
-			e.gatewayMember(&g, m)
 		}
 	}
 	g.places = e.s.places
 	r.problems = append(r.problems, e.s.Problems...)
 	return g
-}
-
-func (e *entry) gatewayMember(g *Gateway, m member) {
-	key := "gateway." + m.key.text
-	switch m.key.text {
-	case "address":
-		e.string(key, m.value, &g.Address)
-	case "token":
-		e.string(key, m.value, &g.Token)
-	case "toolSearch":
-		e.flag(key, m.value, &g.ToolSearch)
-	case "pinned":
-		e.strings(key, m.value, &g.Pinned)
-	case "audit":
-		e.string(key, m.value, &g.Audit)
-	case "auditArguments":
-		e.flag(key, m.value, &g.AuditArguments)
-	case "rateLimit":
-		e.rate(key, m.value, &g.Rate)
-	case "hosts":
-		e.strings(key, m.value, &g.Hosts)
-	case "origins":
-		e.strings(key, m.value, &g.Origins)
-	case "clients":
-		e.clients(key, m.value, &g.Clients)
-	default:
-		e.unknown(key, m.key.at, choose(m.key.text, gatewayKeys), "the key means nothing to dowel")
-	}
 }
 
 func (e *entry) clients(key string, n *node, into *map[string]GatewayClient) {

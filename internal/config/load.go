@@ -117,31 +117,8 @@ func (g *Gateway) fill(other Gateway) {
 			g.places = map[string]Position{}
 		}
 		g.places[field] = at
-		g.take(field, other)
-	}
-}
-
-func (g *Gateway) take(field string, from Gateway) {
-	switch strings.TrimPrefix(field, "gateway.") {
-	case "address":
-		g.Address = from.Address
-	case "token":
-		g.Token = from.Token
-	case "toolSearch":
-		g.ToolSearch = from.ToolSearch
-	case "pinned":
-		g.Pinned = from.Pinned
-	case "audit":
-		g.Audit = from.Audit
-	case "auditArguments":
-		g.AuditArguments = from.AuditArguments
-	case "rateLimit":
-		g.Rate = from.Rate
-	case "hosts":
-		g.Hosts = from.Hosts
-	case "origins":
-		g.Origins = from.Origins
-	case "clients":
-		g.Clients = from.Clients
+		if key := findGatewayKey(strings.TrimPrefix(field, "gateway.")); key != nil {
+			key.copy(g, other)
+		}
 	}
 }
