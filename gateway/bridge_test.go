@@ -479,7 +479,7 @@ func TestDeclinedVisit(t *testing.T) {
 		o := u.options()
 		o.Revision = down
 		_, err := client.Call[string](t.Context(), dial(t, g, o), "up__visit_first", nil)
-		if failed, ok := errors.AsType[*client.ToolError](err); !ok || !strings.Contains(failed.Error(), "did not agree to visit") {
+		if failed, ok := errors.AsType[*client.ToolError](err); !ok || !strings.Contains(failed.Error(), "did not agree to open") {
 			t.Errorf("%s: %v", down, err)
 		}
 		if _, err := client.Call[string](t.Context(), dial(t, g, o), "up__forget_visit", nil); err != nil {

@@ -234,7 +234,7 @@ func TestQuestionsOfNobody(t *testing.T) {
 		s.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`, id, rawjson.Lookup(rawjson.Lookup(answer, "error"), "code"))
 	})
 	answer := <-s.asks("2", mcp.MethodElicit, form)
-	if why, _ := rawjson.String(rawjson.Lookup(rawjson.Lookup(answer, "error"), "message")); !strings.Contains(why, "it belongs to no call") {
+	if why, _ := rawjson.String(rawjson.Lookup(rawjson.Lookup(answer, "error"), "message")); !strings.Contains(why, "it is not clear which client to ask") {
 		t.Errorf("%s", answer)
 	}
 	res, err := g.ServeMCP(t.Context(), request("ada", `{"name":"up__t","arguments":{}}`))
