@@ -130,7 +130,7 @@ func (s *toolSearch) currentIndex(c *hub.Catalog) *search.Index {
 		var tools []search.Tool
 		for _, item := range c.Items(hub.Tool) {
 			tool := search.FromDefinition(item.Upstream.Name(), item.WireName, item.Definition)
-			tool.Bare = item.LocalName
+			tool.OwnName = item.LocalName
 			tools = append(tools, tool)
 		}
 		return search.New(tools)

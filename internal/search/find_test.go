@@ -101,7 +101,7 @@ func TestNamesComeFirst(t *testing.T) {
 		// What says more of everything must not come before what is called so.
 		{Name: "a__create_issue_create_issue", Server: "a", Title: "move create_issue", Description: "create_issue create issue move move"},
 		{Name: "z__Create-Issue", Server: "z"},
-		{Name: "hashed_7f3a", Server: "long", Bare: "a_very_long_name"},
+		{Name: "hashed_7f3a", Server: "long", OwnName: "a_very_long_name"},
 	}, workshop...)
 	for query, want := range map[string][]string{
 		"forge__create_issue": {"forge__create_issue"},
