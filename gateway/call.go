@@ -160,8 +160,8 @@ func (g *Gateway) readUnlisted(ctx context.Context, req *mcp.Request, uri string
 			return res, err
 		}
 	}
-	if gone := g.missingNames(); gone != "" {
-		return nil, mcp.Errorf(jsonrpc.CodeInternal, "no server that answers has the resource %s; it may be one of %s, which cannot be asked", uri, gone)
+	if missing := g.missingNames(); missing != "" {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "no server that answers has the resource %s; it may be one of %s, which cannot be asked", uri, missing)
 	}
 	return nil, mcp.ResourceNotFound(uri)
 }

@@ -105,10 +105,10 @@ func (s *subscription) followResources(ctx context.Context) []*resourceFollower 
 			s.followers = map[*resourceFollower]struct{}{}
 		}
 		s.followers[f] = struct{}{}
-		its, stop := context.WithCancel(ctx)
+		followCtx, stop := context.WithCancel(ctx)
 		f.cancel = stop
 		s.work.Go(func() {
-			f.run(its)
+			f.run(followCtx)
 			stop()
 			s.followerEnded(ctx, f)
 		})

@@ -42,8 +42,8 @@ type Definition struct {
 
 // Policy is how a hub runs a server: who shares it, when it starts and stops, how long calls may
 // take, and which tools it offers. The zero value is one connection for all clients, which starts
-// at once and stays, without limits. A change of Idle, Total, Tools or IdleStop takes effect while the
-// server runs; a change of WatchPaths restarts it.
+// at once and stays, without limits. A change of Idle, Total, Tools or IdleStop takes effect while
+// the server runs; a change of WatchPaths restarts it.
 type Policy struct {
 	// Sharing says which clients use the same connection. Empty means [Shared].
 	Sharing Sharing

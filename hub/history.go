@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// maxHistory bounds the events that are kept of an upstream, and maxLine the bytes of a line of stderr.
 const (
+	// Limits of a history: maxHistory events, and maxLine bytes of a line of stderr.
 	maxHistory = 500
 	maxLine    = 4 << 10
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// role adds to what children do, and returns its name.
+// role adds a role for child processes, and returns its name.
 func role(name string, do func()) string {
 	faults[name] = do
 	return name
@@ -32,7 +32,7 @@ var (
 	})
 )
 
-// What a server writes to stderr is shown as it is, and is no judgement of its state; secrets in it are nobody's.
+// Lines of stderr are shown with secrets masked, and do not affect the state.
 func TestStderrIsNoState(t *testing.T) {
 	d := hub.Definition{Name: "noisy", Target: faulty(noisy), Mask: strings.NewReplacer("hush-hush", "****").Replace}
 	h := start(t, hub.Options{Logger: quiet}, d)
@@ -64,7 +64,7 @@ func TestStderrIsNoState(t *testing.T) {
 	}
 }
 
-// What a server says before it dies explains its death, whatever it says besides.
+// The last lines of stderr explain why a server died.
 func TestLastWords(t *testing.T) {
 	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet}, hub.Definition{Name: "s", Target: faulty(lastWords)})
 	settled(t, h)

@@ -55,8 +55,8 @@ func (u *Upstream) fileChanged(cause string) {
 	}
 }
 
-// takeFileCause returns the cause of a restart that was noted while the server started, or "" if none
-// was noted. It also returns "" if this start is itself such a restart: a server that writes a
+// takeFileCause returns the cause of a restart that was noted while the server started, or "" if
+// none was noted. It also returns "" if this start is itself such a restart: a server that writes a
 // watched file at every start must not restart forever. u.mu is held.
 func (u *Upstream) takeFileCause() (cause string) {
 	if !u.restartedByFile {

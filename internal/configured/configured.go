@@ -31,7 +31,7 @@ import (
 type Choices interface {
 	// Enabled reports whether the user has switched a server on. said is false if the user has not
 	// decided.
-	Enabled(server string) (on, said bool)
+	Enabled(server string) (on, decided bool)
 	// SetEnabled stores the user's decision.
 	SetEnabled(server string, on bool) error
 	// Trusted returns what the user has agreed to: the hash and the facts of a server in a
@@ -173,7 +173,7 @@ func (s *Source) buildDefinitions() (all []hub.Definition) {
 	}
 	if len(all) == 0 && s.hasNoServerList() {
 		for _, d := range s.opts.Fallback {
-			if on, said := s.opts.Choices.Enabled(d.Name); said && !on {
+			if on, decided := s.opts.Choices.Enabled(d.Name); decided && !on {
 				d.Hold = hub.Hold{Status: hub.Disabled, Reason: switchedOff}
 			}
 			all = append(all, d)
@@ -194,9 +194,9 @@ const switchedOff = "it is switched off"
 // defineServer returns the definition of a server, which is held if there is a reason. s.mu is
 // held.
 func (s *Source) defineServer(server *config.Server) hub.Definition {
-	if on, said := s.opts.Choices.Enabled(server.Name); said && !on {
+	if on, decided := s.opts.Choices.Enabled(server.Name); decided && !on {
 		return heldDefinition(server, hub.Disabled, switchedOff)
-	} else if !said && server.Disabled {
+	} else if !decided && server.Disabled {
 		return heldDefinition(server, hub.Disabled, "its entry says so: "+server.Where("disabled").String())
 	}
 	if !server.Valid() {
