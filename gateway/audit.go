@@ -16,9 +16,11 @@ import (
 // Record is a line of the audit log: a client's request for something that an upstream does, or an
 // agent's decision on a call.
 type Record struct {
+	// Time is when the request came or the decision was made.
 	Time time.Time `json:"time"`
 	// Client is the principal of the request, else the name that the client gives itself.
 	Client string `json:"client,omitzero"`
+	// Method is the method of the request.
 	Method string `json:"method"`
 	// Server is the upstream. Name is the upstream's tool, prompt or URI.
 	Server string `json:"server,omitzero"`
@@ -32,10 +34,11 @@ type Record struct {
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
 	// Milliseconds is the duration. Sent and Received are the sizes of params and result in bytes.
-	Milliseconds float64         `json:"ms"`
-	Sent         int             `json:"sent"`
-	Received     int             `json:"received"`
-	Arguments    json.RawMessage `json:"arguments,omitzero"`
+	Milliseconds float64 `json:"ms"`
+	Sent         int     `json:"sent"`
+	Received     int     `json:"received"`
+	// Arguments are included only with [AuditOptions].Arguments.
+	Arguments json.RawMessage `json:"arguments,omitzero"`
 }
 
 // AuditOptions configure an audit log. The zero value is ready for use.

@@ -278,7 +278,7 @@ func TestFloodsStderr(t *testing.T) {
 	if slowest > time.Minute {
 		t.Errorf("a call has taken %v", slowest)
 	}
-	lines := u.Stderr()
+	lines := stderrOf(u)
 	if len(lines) > 500 || len(lines) < 100 {
 		t.Errorf("%d lines are kept", len(lines))
 	}

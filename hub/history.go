@@ -128,13 +128,6 @@ func (u *Upstream) History() []Event {
 	return slices.Clone(u.history.recentEvents())
 }
 
-// Stderr returns the lines of stderr in [Upstream.History].
-func (u *Upstream) Stderr() []string {
-	u.history.mu.Lock()
-	defer u.history.mu.Unlock()
-	return u.history.stderrLines()
-}
-
 // diagnoseError explains the error of the current attempt.
 func (u *Upstream) diagnoseError(err error) *doctor.Diagnosis {
 	d := doctor.Explain(err, u.doctorPatient())

@@ -82,6 +82,16 @@ func wires(items []*hub.Item) (names []string) {
 	return names
 }
 
+// stderrOf returns the lines of stderr in an upstream's history.
+func stderrOf(u *hub.Upstream) (lines []string) {
+	for _, e := range u.History() {
+		if e.Kind == hub.StderrWritten {
+			lines = append(lines, e.Line)
+		}
+	}
+	return lines
+}
+
 // until polls until a condition is true. It fails the test after a minute.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
@@ -134,7 +144,7 @@ func TestUpstreams(t *testing.T) {
 	if !errors.As(err, &down) || err.Error() != "the server off is disabled: switched off" {
 		t.Errorf("calling what is disabled: %v", err)
 	}
-	if lines := h.Upstream("gone").Stderr(); !slices.Contains(lines, "no such database") {
+	if lines := stderrOf(h.Upstream("gone")); !slices.Contains(lines, "no such database") {
 		t.Errorf("stderr: %q", lines)
 	}
 	if info := h.Upstream("one").Info(); info.Server.Name != "first" || info.Revision != mcp.LatestRevision {

@@ -39,13 +39,13 @@ func TestStderrIsNoState(t *testing.T) {
 	settled(t, h)
 	u := h.Upstream("noisy")
 	want := append(slices.Clone(chatter[:4]), "Bearer ****")
-	until(t, "all of it has come", func() bool { return slices.Equal(u.Stderr(), want) })
+	until(t, "all of it has come", func() bool { return slices.Equal(stderrOf(u), want) })
 	if s := u.State(); s.Status != hub.Ready || s.Err != nil || s.Diagnosis != nil {
 		t.Errorf("%+v", s)
 	}
 	u.Restart("the test wants it")
 	settled(t, h)
-	until(t, "it is said again", func() bool { return slices.Equal(u.Stderr(), append(want, want...)) })
+	until(t, "it is said again", func() bool { return slices.Equal(stderrOf(u), append(want, want...)) })
 	var history []string
 	for _, e := range u.History() {
 		switch {
@@ -72,7 +72,7 @@ func TestLastWords(t *testing.T) {
 	if s.Status != hub.Failed || s.Diagnosis == nil || !strings.Contains(s.Diagnosis.Summary, "fatal: the table information is gone") {
 		t.Errorf("%+v", s)
 	}
-	if got := h.Upstream("s").Stderr(); len(got) < 3 || got[2] != "INFO: bye" { // it is started twice, for it may have died of the probe
+	if got := stderrOf(h.Upstream("s")); len(got) < 3 || got[2] != "INFO: bye" { // it is started twice, for it may have died of the probe
 		t.Errorf("%q", got)
 	}
 }
