@@ -26,7 +26,7 @@ type Definition struct {
 	Fingerprint string
 
 	// Options connect to the server. The hub replaces Name, Info, Restart and everything that
-	// answers the server's questions: see [Answering]. Start or Connect also limit how long a
+	// answers the server's questions: see [WithAnswerer]. Start or Connect also limit how long a
 	// call waits for a server that is starting; if both are 0, a call waits 60 seconds.
 	Options client.Options
 	// Policy is how the hub runs the server.
@@ -96,7 +96,7 @@ type Hold struct {
 	Reason string
 }
 
-func (d *Definition) maskSecrets(text string) string {
+func (d *Definition) maskText(text string) string {
 	if d.Mask == nil {
 		return text
 	}

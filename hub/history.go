@@ -111,7 +111,7 @@ func (h *history) addOutput(p []byte, whole bool) {
 		h.mu.Unlock()
 		return
 	}
-	line := d.maskSecrets(strings.ToValidUTF8(strings.TrimRight(string(h.partialLine), "\r"), "\uFFFD"))
+	line := d.maskText(strings.ToValidUTF8(strings.TrimRight(string(h.partialLine), "\r"), "\uFFFD"))
 	h.partialLine = h.partialLine[:0]
 	e := Event{Time: time.Now(), Upstream: h.upstream.name, Kind: StderrWritten, Line: line}
 	h.appendEvent(e)

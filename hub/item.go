@@ -25,7 +25,6 @@ const (
 	Resource
 	// Template is a resource template, identified by its URI template.
 	Template
-	// number of kinds
 	kinds
 )
 

@@ -27,7 +27,7 @@ func (w *fileWatch) watchPaths(paths []string) {
 		return
 	}
 	w.stop = u.hub.opts.Watch(paths, u.fileChanged, func(err error) {
-		u.hub.opts.Logger.Warn("its files are not watched", "server", u.name, "err", err)
+		u.hub.opts.Logger.Warn("cannot watch files", "server", u.name, "err", err)
 	})
 }
 
