@@ -63,7 +63,7 @@ func start(t *testing.T, opts hub.Options, definitions ...hub.Definition) *hub.H
 	return h
 }
 
-func settled(t *testing.T, h *hub.Hub) {
+func settled(t testing.TB, h *hub.Hub) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
