@@ -279,6 +279,6 @@ func (a *Agent) searchDocument(t *mcp.Tool) search.Tool {
 		return search.Tool{Name: t.Name, Server: a.opts.Server(t.Name), Title: t.Title, Description: t.Description}
 	}
 	d := search.FromDefinition(a.opts.Server(t.Name), t.Name, raw)
-	d.Bare = "" // what is in the definition is the qualified name
+	d.OwnName = "" // what is in the definition is the qualified name
 	return d
 }

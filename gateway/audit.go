@@ -13,42 +13,47 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Record is a line of the audit log: a request of a client for something that an upstream does, or the decision of an agent
-// whether to make one.
+// Record is a line of the audit log: a client's request for something that an upstream does, or an
+// agent's decision on a call.
 type Record struct {
+	// Time is when the request came or the decision was made.
 	Time time.Time `json:"time"`
-	// Client is who asked: the principal, else the session, else how the client names itself.
+	// Client is the principal of the request, else the name that the client gives itself.
 	Client string `json:"client,omitzero"`
+	// Method is the method of the request.
 	Method string `json:"method"`
-	// Server is the upstream, and Name the tool, prompt or URI there.
+	// Server is the upstream. Name is the upstream's tool, prompt or URI.
 	Server string `json:"server,omitzero"`
 	Name   string `json:"name,omitzero"`
-	// Outcome is ok, tool error, input required, error or cancelled, and Error says more of the last two; of a decision it is
-	// allowed or refused.
+	// Outcome of a request is "ok", "tool error", "input required", "error" or "cancelled"; of a
+	// decision, "allowed" or "refused". Error has the text of an error or a cancellation.
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitzero"`
-	// By is what a decision comes from (mode, annotation, session, always, user), and Reason the same in words.
+	// By is the source of a decision: "mode", "annotation", "session", "always" or "user". Reason
+	// says it in words.
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
-	// Milliseconds is how long it took; Sent and Received are bytes of params and result.
-	Milliseconds float64         `json:"ms"`
-	Sent         int             `json:"sent"`
-	Received     int             `json:"received"`
-	Arguments    json.RawMessage `json:"arguments,omitzero"`
+	// Milliseconds is the duration. Sent and Received are the sizes of params and result in bytes.
+	Milliseconds float64 `json:"ms"`
+	Sent         int     `json:"sent"`
+	Received     int     `json:"received"`
+	// Arguments are included only with [AuditOptions].Arguments.
+	Arguments json.RawMessage `json:"arguments,omitzero"`
 }
 
-// AuditOptions configure an audit log.
+// AuditOptions configure an audit log. The zero value is ready for use.
 type AuditOptions struct {
-	// Arguments are recorded only where this says so: they may hold secrets.
+	// Arguments makes records include arguments, which may hold secrets.
 	Arguments bool
-	// Mask hides secrets in errors and arguments; nil hides nothing.
+	// Mask replaces secrets in errors and arguments. nil replaces nothing.
 	Mask func(string) string
-	// OnError is told where the log cannot be written; once in a row. nil: nobody.
+	// OnError is called when writing fails, once until a write succeeds again. nil ignores
+	// failures.
 	OnError func(error)
 }
 
-// Audit returns a middleware that writes a line of JSON ([Record]) to w for each call of a tool, use of a prompt and reading of
-// a resource. Lines are written one at a time.
+// Audit returns a middleware that writes a line of JSON, a [Record], to w for each call of a tool,
+// use of a prompt and read of a resource. Each record is one Write, and writes do not overlap.
 func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 	log := NewAuditLog(w, o)
 	return func(next mcp.Handler) mcp.Handler {
@@ -66,9 +71,10 @@ func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 	}
 }
 
+// auditKey is the context key of the *Record of a request.
 type auditKey struct{}
 
-// noteUpstream tells the audit log of a request which upstream gets it, with which params.
+// noteUpstream records which upstream gets a request, and with which params.
 func noteUpstream(ctx context.Context, u *hub.Upstream, params json.RawMessage) {
 	r, ok := ctx.Value(auditKey{}).(*Record)
 	if !ok {
@@ -78,7 +84,7 @@ func noteUpstream(ctx context.Context, u *hub.Upstream, params json.RawMessage) 
 	r.Name = nameOf(params)
 }
 
-// nameOf returns the tool, prompt or URI of a request's params.
+// nameOf returns the tool, prompt or URI in a request's params, or "".
 func nameOf(params json.RawMessage) string {
 	for _, member := range []string{"name", "uri"} {
 		if name, ok := rawjson.String(rawjson.Lookup(params, member)); ok {
@@ -88,7 +94,7 @@ func nameOf(params json.RawMessage) string {
 	return ""
 }
 
-// setRequest adds what was asked for: where no upstream got it, under the name that the client used.
+// setRequest records the request. If no upstream got it, Name is the client's name of the item.
 func (r *Record) setRequest(req *mcp.Request, o AuditOptions) {
 	if r.Server == "" {
 		r.Name = nameOf(req.Params)
@@ -96,7 +102,8 @@ func (r *Record) setRequest(req *mcp.Request, o AuditOptions) {
 	r.Arguments = o.auditedArguments(rawjson.Lookup(req.Params, "arguments"))
 }
 
-// auditedArguments are those that are recorded, if any.
+// auditedArguments returns the arguments to record, or nil. Arguments that are no JSON after
+// masking are left out.
 func (o *AuditOptions) auditedArguments(raw json.RawMessage) json.RawMessage {
 	if !o.Arguments {
 		return nil
@@ -107,7 +114,7 @@ func (o *AuditOptions) auditedArguments(raw json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// setOutcome adds what the request has come to.
+// setOutcome records the result or the error.
 func (r *Record) setOutcome(ctx context.Context, res *mcp.Result, err error, o AuditOptions) {
 	r.Milliseconds = float64(time.Since(r.Time).Microseconds()) / 1000
 	switch {
@@ -120,6 +127,7 @@ func (r *Record) setOutcome(ctx context.Context, res *mcp.Result, err error, o A
 	}
 }
 
+// maskText applies Mask.
 func (o *AuditOptions) maskText(text string) string {
 	if o.Mask == nil {
 		return text
@@ -127,7 +135,7 @@ func (o *AuditOptions) maskText(text string) string {
 	return o.Mask(text)
 }
 
-// resultOutcome says how a result is, and how large.
+// resultOutcome returns the outcome of a result, and its size in bytes.
 func resultOutcome(res *mcp.Result) (outcome string, size int) {
 	raw := res.Raw
 	if raw == nil {
@@ -142,7 +150,7 @@ func resultOutcome(res *mcp.Result) (outcome string, size int) {
 	return "ok", len(raw)
 }
 
-// clientOf names who asked.
+// clientOf returns the name of a request's client for a record.
 func clientOf(req *mcp.Request) string {
 	if req.Principal.ID != "" {
 		return req.Principal.ID
@@ -160,17 +168,18 @@ type AuditLog struct {
 	failed bool
 }
 
-// NewAuditLog returns the log that [Audit] writes, for records of others beside those. Each is one write to w, so that several
-// processes can have the same file open for appending.
+// NewAuditLog returns a log in the format of [Audit], for records of other origin. Each record is
+// one Write to w, so several processes can append to the same file.
 func NewAuditLog(w io.Writer, o AuditOptions) *AuditLog { return &AuditLog{w: w, opts: o} }
 
-// Write writes a record: its arguments as the options have it, and nothing in it that is to be masked.
+// Write writes a record. It drops the arguments unless the options include them, and masks secrets.
 func (l *AuditLog) Write(r Record) {
 	r.Arguments = l.opts.auditedArguments(r.Arguments)
 	r.Error, r.Reason = l.opts.maskText(r.Error), l.opts.maskText(r.Reason)
 	l.writeLine(r)
 }
 
+// writeLine writes a record as it is.
 func (l *AuditLog) writeLine(r Record) {
 	line, err := json.Marshal(r)
 	if err != nil {

@@ -31,7 +31,7 @@ func TestAudit(t *testing.T) {
 	}
 	defer c.Close()
 	for _, tool := range []string{"every__echo", "every__test_error_handling", "nobody__echo"} {
-		_, _ = client.Call[string](t.Context(), c, tool, map[string]string{"message": "a secret"}) // the log says what came of it
+		_, _ = client.Call[string](t.Context(), c, tool, map[string]string{"message": "a secret"}) // the log has the outcome
 	}
 	_, _ = c.ReadResource(t.Context(), "test://static-text")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -66,7 +66,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Records of others stand beside those of calls, with the same rules.
+// Records of others are written next to records of calls, under the same rules.
 func TestAuditLogOfOthers(t *testing.T) {
 	var out bytes.Buffer
 	hide := func(text string) string { return strings.ReplaceAll(text, "s3cret", "****") }

@@ -18,8 +18,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// bridge is a call of an upstream that asks live. It outlives the requests of the client: each of them is its front for a
-// while, and between two the call is parked.
+// bridge connects an upstream's call, which asks live questions, with a client's requests, which
+// are answered by input_required and repeated with the answers. The call outlives those requests.
+// Between two of them it is parked.
 type bridge struct {
 	core         *core
 	upstream     *hub.Upstream
@@ -27,26 +28,26 @@ type bridge struct {
 	ctx          context.Context // of the upstream's call
 	cancel       context.CancelCauseFunc
 	wake         chan struct{} // holds a token when there is a question
-	done         chan struct{} // closed when the call has returned
+	done         chan struct{} // closed when the upstream's call has returned
 
-	resp *mcp.Response // with err, what the call has come to; read after done is closed
+	resp *mcp.Response // result of the upstream's call, with err; valid after done is closed
 	err  error
 
 	mu            sync.Mutex
-	request       *mcp.Request // what the client waits for; nil while the call is parked, unless its edge asks live
+	request       *mcp.Request // the client's current request; nil while parked, unless its edge asks live
 	requestCtx    context.Context
-	questions     map[string]*question // that have no answer
+	questions     map[string]*question // questions without an answer, by key
 	questionCount int
-	unpark        func() // the parking
+	unpark        func() // stops the timers of the parked call
 }
 
-// question is one that the upstream waits for.
+// question is a question of the upstream without an answer.
 type question struct {
 	request mcp.InputRequest
 	answer  chan json.RawMessage // has room for one
 }
 
-// errUnanswered is the cause of a call whose client has not come back.
+// errUnanswered cancels a call when its client does not come back.
 var errUnanswered = errors.New("nobody has answered what the server asked")
 
 func newBridge(c *core, u *hub.Upstream, req *mcp.Request) *bridge {
@@ -58,7 +59,7 @@ func newBridge(c *core, u *hub.Upstream, req *mcp.Request) *bridge {
 	return b
 }
 
-// startCall starts the call, and returns what comes first: its result or a question.
+// startCall starts the upstream's call, and returns its result or its first questions.
 func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	if !b.core.parked.startWork() {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the gateway is shutting down")
@@ -77,7 +78,7 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 	return b.awaitOutcome(ctx)
 }
 
-// resumeCall goes on with a parked call, with what the client has answered.
+// resumeCall continues a parked call with the answers of the client's repeated request.
 func (b *bridge) resumeCall(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	b.attachRequest(ctx, req)
 	b.mu.Lock()
@@ -90,18 +91,20 @@ func (b *bridge) resumeCall(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	left := len(b.questions)
 	b.mu.Unlock()
 	if left > 0 {
-		b.wakeRequest() // they are asked again
+		b.wakeRequest() // the open ones are asked again
 	}
 	return b.awaitOutcome(ctx)
 }
 
+// attachRequest makes req the client's current request.
 func (b *bridge) attachRequest(ctx context.Context, req *mcp.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.request, b.requestCtx = req, ctx
 }
 
-// awaitOutcome returns what the client is told next.
+// awaitOutcome returns the result of the call or, if questions come first, an input_required
+// result.
 func (b *bridge) awaitOutcome(ctx context.Context) (*mcp.Result, error) {
 	for {
 		select {
@@ -115,7 +118,7 @@ func (b *bridge) awaitOutcome(ctx context.Context) (*mcp.Result, error) {
 		case <-b.wake:
 		}
 		select {
-		case <-b.done: // whatever it has asked
+		case <-b.done: // the result ends all questions
 			continue
 		default:
 		}
@@ -125,14 +128,15 @@ func (b *bridge) awaitOutcome(ctx context.Context) (*mcp.Result, error) {
 	}
 }
 
+// detachRequest ends the client's current request.
 func (b *bridge) detachRequest() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.request, b.requestCtx = nil, nil
 }
 
-// parkCall answers the client with the questions that are open, and keeps the call for its retry. There is nothing to do where
-// the questions have gone meanwhile.
+// parkCall parks the call and returns an input_required result with all open questions. It returns
+// nil if none is open any more.
 func (b *bridge) parkCall() (*mcp.Result, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,10 +159,12 @@ func (b *bridge) parkCall() (*mcp.Result, error) {
 	return &mcp.Result{Type: mcp.ResultInputRequired, Value: result}, nil
 }
 
-// asksLive reports whether the client's request goes on while the call is parked: its edge asks live. b.mu is held.
+// asksLive reports whether the client's request continues while the call is parked: the edge of a
+// legacy client asks the questions live. b.mu is held.
 func (b *bridge) asksLive() bool { return !b.request.Revision.Modern() }
 
-// ServeMCP implements [mcp.Handler]: it takes what the upstream asks while it works on the call.
+// ServeMCP implements [mcp.Handler]: it answers the upstream's live questions with the client's
+// answers.
 func (b *bridge) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	asked := mcp.InputRequest{Method: req.Method, Params: stripQuestion(req.Params, b.capabilities)}
 	needs, known := vocabulary.InputRequest(asked)
@@ -174,7 +180,7 @@ func (b *bridge) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	select {
 	case answer := <-q.answer:
 		return &mcp.Result{Raw: answer}, nil
-	case <-ctx.Done(): // the upstream has taken it back, or the call is over
+	case <-ctx.Done(): // the upstream has cancelled the question, or the call has ended
 		b.mu.Lock()
 		delete(b.questions, key)
 		b.mu.Unlock()
@@ -184,6 +190,7 @@ func (b *bridge) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 
 var vocabulary = mcp.NewVocabulary()
 
+// addQuestion opens a question and returns its key.
 func (b *bridge) addQuestion(q *question) (key string) {
 	b.mu.Lock()
 	b.questionCount++
@@ -194,6 +201,7 @@ func (b *bridge) addQuestion(q *question) (key string) {
 	return key
 }
 
+// wakeRequest makes the client's request look at the open questions.
 func (b *bridge) wakeRequest() {
 	select {
 	case b.wake <- struct{}{}:
@@ -201,8 +209,9 @@ func (b *bridge) wakeRequest() {
 	}
 }
 
-// stripQuestion leaves out of a live question what input requests do not have, and the wish for a context that the client may ignore,
-// and does not declare: servers of before 2025-11-25 could not know.
+// stripQuestion removes the parts of a live question that input requests do not have. It also
+// removes includeContext if the client does not declare it: servers before 2025-11-25 could not
+// know, and clients may ignore it.
 func stripQuestion(params json.RawMessage, can mcp.ClientCapabilities) json.RawMessage {
 	if can.Sampling != nil && can.Sampling.Context == nil && rawjson.Lookup(params, "includeContext") != nil {
 		params = rawjson.Set(params, "includeContext", nil)
@@ -216,12 +225,13 @@ func stripQuestion(params json.RawMessage, can mcp.ClientCapabilities) json.RawM
 		params = rawjson.Replace(params, "_meta", rawjson.Set(meta, "progressToken", nil))
 	}
 	if len(params) == 0 {
-		return json.RawMessage("{}") // roots/list may come without; clients have failed on that
+		return json.RawMessage("{}") // roots/list may have none, and some clients fail without
 	}
 	return params
 }
 
-// passNotification passes on what the call sends, while there is somebody who listens.
+// passNotification sends a notification of the call to the client's current request. Without one it
+// is lost.
 func (b *bridge) passNotification(n mcp.Notification) {
 	b.mu.Lock()
 	front, ctx := b.request, b.requestCtx
@@ -231,7 +241,7 @@ func (b *bridge) passNotification(n mcp.Notification) {
 	}
 }
 
-// parkedCalls keeps the calls that wait for what their clients answer.
+// parkedCalls are the calls that wait for answers of their clients.
 type parkedCalls struct {
 	sealer   *mcp.Sealer
 	maxCalls int
@@ -244,12 +254,13 @@ type parkedCalls struct {
 	work   sync.WaitGroup
 }
 
+// setUp prepares the zero value.
 func (p *parkedCalls) setUp(o Options) {
 	p.sealer, p.maxCalls, p.timeout = o.Keys.For("parked call"), o.MaxParked, o.ParkTimeout
 	p.calls = map[string]*bridge{}
 }
 
-// startWork counts a call whose upstream may ask; false during a shutdown.
+// startWork counts a bridge. It reports false after closeAll.
 func (p *parkedCalls) startWork() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,9 +271,10 @@ func (p *parkedCalls) startWork() bool {
 	return true
 }
 
+// endWork ends a bridge that startWork has counted.
 func (p *parkedCalls) endWork() { p.work.Done() }
 
-// addCall parks a call, and returns the state by which it is found. b.mu is held.
+// addCall parks a call, and returns the sealed request state that identifies it. b.mu is held.
 func (p *parkedCalls) addCall(b *bridge) (state string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,13 +294,14 @@ func (p *parkedCalls) addCall(b *bridge) (state string, err error) {
 	}
 	expiry := time.AfterFunc(p.timeout, func() { end(fmt.Errorf("%w within %v", errUnanswered, p.timeout)) })
 	b.unpark = func() { expiry.Stop() }
-	if open := b.requestCtx; b.asksLive() { // who asks live may be refused, or cancelled, and comes back for neither
-		gone := context.AfterFunc(open, func() { end(context.Cause(open)) })
-		b.unpark = func() { expiry.Stop(); gone() }
+	if open := b.requestCtx; b.asksLive() { // the edge does not come back if its client declines or cancels
+		stopWatch := context.AfterFunc(open, func() { end(context.Cause(open)) })
+		b.unpark = func() { expiry.Stop(); stopWatch() }
 	}
 	return p.sealer.Seal([]byte(id), requestDigest(b.upstream, b.request)), nil
 }
 
+// takeCall removes and returns a parked call, or returns nil.
 func (p *parkedCalls) takeCall(id string) *bridge {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -297,7 +310,8 @@ func (p *parkedCalls) takeCall(id string) *bridge {
 	return b
 }
 
-// requestDigest is what a state is good for: a request of the same principal, for the same thing, with the same arguments.
+// requestDigest returns a digest that a request state is bound to. A repeated request has the same
+// digest: same method, principal, upstream and params, apart from answers.
 func requestDigest(u *hub.Upstream, req *mcp.Request) []byte {
 	canonical, _ := json.Marshal([]string{req.Method, req.Principal.ID, u.Name()}) // strings can be written
 	about, _ := rawjson.AppendMembers([]byte{'{'}, req.Params, func(key []byte) bool {
@@ -308,7 +322,8 @@ func requestDigest(u *hub.Upstream, req *mcp.Request) []byte {
 	return sum[:]
 }
 
-// claimCall returns the parked call that a request goes on with; nil where it is none of this gateway's retries.
+// claimCall returns the parked call that a request repeats. It returns nil if the request has no
+// state. A state can be claimed once.
 func (p *parkedCalls) claimCall(u *hub.Upstream, req *mcp.Request) (*bridge, error) {
 	raw := rawjson.Lookup(req.Params, "requestState")
 	if raw == nil {
@@ -327,7 +342,7 @@ func (p *parkedCalls) claimCall(u *hub.Upstream, req *mcp.Request) (*bridge, err
 	return b, nil
 }
 
-// closeAll ends what is parked, and waits for all calls.
+// closeAll cancels the parked calls, and waits for all bridges.
 func (p *parkedCalls) closeAll() {
 	p.mu.Lock()
 	p.closed = true

@@ -23,7 +23,7 @@ import (
 
 // The bridge's own rules: an upstream of 2025-11-25 asks, and a client of 2026-07-28 is told.
 
-// wires keeps what was sent to an upstream.
+// wires records the frames sent to an upstream.
 type wires struct {
 	mu     sync.Mutex
 	frames []string
@@ -37,7 +37,7 @@ func (w *wires) tap(f transport.Frame) {
 	}
 }
 
-// count returns how many frames hold a text.
+// count returns the number of frames that contain a text.
 func (w *wires) count(text string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +49,7 @@ func (w *wires) count(text string) (n int) {
 	return n
 }
 
-// asker is an upstream that asks for a name, and for another.
+// asker is an upstream with a tool that asks for two names.
 func asker() *server.Server {
 	s := server.New("asker", "1", &server.Options{Logger: quiet})
 	type named struct {
@@ -99,12 +99,12 @@ func asker() *server.Server {
 	return s
 }
 
-// older is the definition of an upstream of 2025-11-25.
+// older returns the definition of an upstream of 2025-11-25.
 func older(name string, w *wires) hub.Definition {
 	return hub.Definition{Name: name, Target: asker(), Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125, Tap: w.tap}}}
 }
 
-// bubble runs a test of a gateway over two older upstreams, where time stands still.
+// bubble runs a test with fake time, over a gateway with two legacy upstreams.
 func bubble(t *testing.T, o gateway.Options, test func(t *testing.T, g *gateway.Gateway, w *wires), change ...func(*hub.Definition)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := new(wires)
@@ -119,7 +119,7 @@ func bubble(t *testing.T, o gateway.Options, test func(t *testing.T, g *gateway.
 	})
 }
 
-// request is one of a client of today, who can be asked everything.
+// request returns a modern request of a client with all capabilities.
 func request(who, params string) *mcp.Request {
 	return &mcp.Request{
 		Method: mcp.MethodCallTool, Params: json.RawMessage(params), Revision: mcp.LatestRevision, Principal: mcp.Principal{ID: who},
@@ -127,7 +127,7 @@ func request(who, params string) *mcp.Request {
 	}
 }
 
-// asks sends a request that must be answered with questions, and returns their keys and the state.
+// asks sends a request that must be answered by questions, and returns their keys and the state.
 func asks(t *testing.T, g *gateway.Gateway, req *mcp.Request) (keys []string, state string) {
 	t.Helper()
 	res, err := g.ServeMCP(t.Context(), req)
@@ -142,7 +142,7 @@ func asks(t *testing.T, g *gateway.Gateway, req *mcp.Request) (keys []string, st
 	return keys, *asked.RequestState
 }
 
-// answered is the request with an answer to each question.
+// answered returns the request with an answer to each question.
 func answered(req *mcp.Request, state string, keys ...string) *mcp.Request {
 	responses := map[string]any{}
 	for _, key := range keys {
@@ -154,7 +154,7 @@ func answered(req *mcp.Request, state string, keys ...string) *mcp.Request {
 	return &retry
 }
 
-// text is that of a tool's result.
+// text returns the text of a tool's result.
 func text(t *testing.T, res *mcp.Result, err error) string {
 	t.Helper()
 	if err != nil {
@@ -209,7 +209,7 @@ func TestMaxParked(t *testing.T) {
 	})
 }
 
-// A state is good once, for who got it, and for the request that he got it for.
+// A state works once, for its principal and its request only.
 func TestStates(t *testing.T) {
 	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, w *wires) {
 		req := request("ada", `{"name":"a__ask","arguments":{"tag":"<1>","times":2}}`)
@@ -255,7 +255,7 @@ func TestStates(t *testing.T) {
 	})
 }
 
-// What is not answered is asked again.
+// Questions without an answer are asked again.
 func TestMissingAnswers(t *testing.T) {
 	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, w *wires) {
 		req := request("ada", askOnce)
@@ -271,7 +271,7 @@ func TestMissingAnswers(t *testing.T) {
 	})
 }
 
-// A client that leaves while its call is gone on with cancels that.
+// A client that disconnects while its parked call continues cancels the call.
 func TestGoneWhileResumed(t *testing.T) {
 	slow := server.New("slow", "1", &server.Options{Logger: quiet})
 	server.Tool(slow, "ask", "Asks, then hangs.", func(ctx context.Context, _ nothing) (string, error) {
@@ -286,10 +286,10 @@ func TestGoneWhileResumed(t *testing.T) {
 		keys, state := asks(t, g, req)
 		retry := answered(req, state, keys...)
 		retry.Params = []byte(strings.Replace(string(retry.Params), `{"action":"accept","content":{"name":"Ada"}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"yes"}}`, 1))
-		gone := errors.New("gone")
+		errDisconnected := errors.New("gone")
 		ctx, leave := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Second, func() { leave(gone) })
-		if _, err := g.ServeMCP(ctx, retry); !errors.Is(err, gone) {
+		time.AfterFunc(time.Second, func() { leave(errDisconnected) })
+		if _, err := g.ServeMCP(ctx, retry); !errors.Is(err, errDisconnected) {
 			t.Error(err)
 		}
 		if synctest.Wait(); w.count("notifications/cancelled") != 1 {
@@ -298,7 +298,8 @@ func TestGoneWhileResumed(t *testing.T) {
 	}, func(d *hub.Definition) { d.Target = slow })
 }
 
-// A client of an older revision is asked live. Where it leaves, or refuses to answer, the call ends at once at its upstream.
+// A legacy client is asked live. If it disconnects or refuses to answer, the upstream's call ends
+// at once.
 func TestOlderClientGoes(t *testing.T) {
 	for name, elicit := range map[string]func(ctx context.Context, leave func()) error{
 		"it cancels":         func(ctx context.Context, leave func()) error { leave(); <-ctx.Done(); return ctx.Err() },
@@ -330,7 +331,7 @@ func TestOlderClientGoes(t *testing.T) {
 	}
 }
 
-// On a connection that calls share, questions of two calls cannot be told apart.
+// Questions of two calls on a shared connection cannot be told apart.
 func TestSharedConnection(t *testing.T) {
 	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
 		first := request("ada", askOnce)
@@ -381,7 +382,7 @@ func TestCloseEndsParkedCalls(t *testing.T) {
 	})
 }
 
-// The limits of calls do not count the time that a human takes.
+// The limits of calls do not include the time for answers.
 func TestLimitsOfCalls(t *testing.T) {
 	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
 		req := request("ada", askOnce)
@@ -416,7 +417,8 @@ func TestLimitsOfCalls(t *testing.T) {
 	}, func(d *hub.Definition) { d.Idle = 10 * time.Second })
 }
 
-// An upstream that cannot know what its caller understands may wish for context: the wish is left out.
+// A legacy upstream may ask for context that its caller does not support: that part of the question
+// is removed.
 func TestIncludeContext(t *testing.T) {
 	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
 		req := request("ada", `{"name":"a__context","arguments":{}}`)
@@ -443,8 +445,8 @@ func TestIncludeContext(t *testing.T) {
 	})
 }
 
-// A legacy server may ask for the roots without params, and such a question goes out with them: the official Go SDK cannot read
-// one that has none.
+// A legacy server may ask for roots without params. The question reaches the client with empty
+// params, because the official Go SDK cannot read it without.
 func TestQuestionWithoutParams(t *testing.T) {
 	bare := func(d *hub.Definition) { d.Target = bareRoots{asker()} }
 	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
@@ -460,7 +462,7 @@ func TestQuestionWithoutParams(t *testing.T) {
 	}, bare)
 }
 
-// bareRoots asks for the roots, without params, in every call of a tool.
+// bareRoots is an upstream with a tool that asks for the roots without params.
 type bareRoots struct{ *server.Server }
 
 func (s bareRoots) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -471,7 +473,7 @@ func (s bareRoots) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{InputRequests: ask}}, nil
 }
 
-// A user who will not visit a page ends the call.
+// A user who declines to open a URL ends the call.
 func TestDeclinedVisit(t *testing.T) {
 	g, _ := over(t, hub.Definition{Name: "up", Target: newUpstream(), Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}}})
 	u := &user{action: mcp.ElicitDecline}
@@ -479,7 +481,7 @@ func TestDeclinedVisit(t *testing.T) {
 		o := u.options()
 		o.Wire.Revision = down
 		_, err := client.Call[string](t.Context(), dial(t, g, o), "up__visit_first", nil)
-		if failed, ok := errors.AsType[*client.ToolError](err); !ok || !strings.Contains(failed.Error(), "did not agree to visit") {
+		if failed, ok := errors.AsType[*client.ToolError](err); !ok || !strings.Contains(failed.Error(), "did not agree to open") {
 			t.Errorf("%s: %v", down, err)
 		}
 		if _, err := client.Call[string](t.Context(), dial(t, g, o), "up__forget_visit", nil); err != nil {

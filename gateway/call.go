@@ -12,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
+// callTool answers tools/call.
 func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	name, err := requiredString(req, "name")
 	if err != nil {
@@ -28,7 +29,7 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	item, missing := g.awaitItem(ctx, hub.Tool, name)
 	switch {
 	case item != nil:
-	case missing != nil: // a model can do something else
+	case missing != nil: // a tool result, so that the model can try something else
 		return failedResult(missing.Error()), nil
 	default:
 		return nil, mcp.InvalidParams("unknown tool: %s%s", name, g.suggestTool(name))
@@ -39,7 +40,7 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	return g.useTool(ctx, item, req, name)
 }
 
-// useTool calls a tool that the request calls by a name.
+// useTool calls the tool of an item. name is the name in the request.
 func (g *Gateway) useTool(ctx context.Context, item *hub.Item, req *mcp.Request, name string) (*mcp.Result, error) {
 	res, err := g.forwardRequest(ctx, item.Upstream, req, renameMember(req.Params, "name", name, item.Name))
 	if why := describeFailure(ctx, item.Upstream, err); why != "" {
@@ -48,8 +49,8 @@ func (g *Gateway) useTool(ctx context.Context, item *hub.Item, req *mcp.Request,
 	return g.rewriteLinks(res, err, item.Upstream)
 }
 
-// awaitItem returns the tool or prompt of a name, which may be of an upstream that is starting: it is waited for. missing says why
-// there is none, where it may be of one whose things are missing.
+// awaitItem returns the tool or prompt of a name. If the name would belong to a starting upstream,
+// it waits for it. If the upstream is missing, item is nil and missing says why.
 func (g *Gateway) awaitItem(ctx context.Context, k hub.Kind, name string) (item *hub.Item, missing *hub.DownError) {
 	c := g.hub.Catalog()
 	if item = g.findItem(c, k, name); item != nil {
@@ -72,7 +73,8 @@ func (g *Gateway) awaitItem(ctx context.Context, k hub.Kind, name string) (item 
 	return nil, nil
 }
 
-// describeFailure says why a call has come to nothing, unless the upstream has answered it, or nobody waits for it any more.
+// describeFailure says why a call failed without an answer of the upstream. It returns "" if there
+// was an answer, or the client is gone.
 func describeFailure(ctx context.Context, u *hub.Upstream, err error) string {
 	var answered *mcp.Error
 	var lacks *mcp.CapabilityError
@@ -90,11 +92,12 @@ func describeFailure(ctx context.Context, u *hub.Upstream, err error) string {
 	return "the server " + u.Name() + " has not answered: " + why
 }
 
-// failedResult is a tool's result that says why it has failed.
+// failedResult returns a tool result with an error for the model.
 func failedResult(text string) *mcp.Result {
 	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(text)}, IsError: true}}
 }
 
+// getPrompt answers prompts/get.
 func (g *Gateway) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	name, err := requiredString(req, "name")
 	if err != nil {
@@ -111,7 +114,7 @@ func (g *Gateway) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	return g.forwardOrExplain(ctx, item.Upstream, req, renameMember(req.Params, "name", name, item.Name))
 }
 
-// forwardOrExplain is forward with words for what no upstream has answered.
+// forwardOrExplain is forwardRequest with an error for clients if the upstream did not answer.
 func (g *Gateway) forwardOrExplain(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	res, err := g.forwardRequest(ctx, u, req, params)
 	if why := describeFailure(ctx, u, err); why != "" {
@@ -120,6 +123,7 @@ func (g *Gateway) forwardOrExplain(ctx context.Context, u *hub.Upstream, req *mc
 	return g.rewriteLinks(res, err, u)
 }
 
+// readResource answers resources/read.
 func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	uri, err := requiredString(req, "uri")
 	if err != nil {
@@ -132,8 +136,8 @@ func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resu
 	return g.forwardOrExplain(ctx, u, req, renameMember(req.Params, "uri", uri, own))
 }
 
-// resourceOwner returns whose resource or template a URI is, nil if nobody lists it, and the URI that the upstream knows. It may be of
-// one that is starting, which is waited for a little.
+// resourceOwner returns the upstream that has the resource of a URI, nil if none lists it, and the
+// upstream's own URI. It waits a little for starting upstreams.
 func (g *Gateway) resourceOwner(ctx context.Context, uri string) (*hub.Upstream, string) {
 	u, own := g.findResource(g.hub.Catalog(), uri)
 	if u == nil {
@@ -143,7 +147,8 @@ func (g *Gateway) resourceOwner(ctx context.Context, uri string) (*hub.Upstream,
 	return u, own
 }
 
-// readUnlisted asks the upstreams that have resources one after the other: tools link to resources that nobody lists.
+// readUnlisted asks the upstreams with resources one after the other. Tools link to resources that
+// no list has.
 func (g *Gateway) readUnlisted(ctx context.Context, req *mcp.Request, uri string) (*mcp.Result, error) {
 	for _, u := range g.shownUpstreams() {
 		if u.State().Status != hub.Ready || u.Info().Capabilities.Resources == nil {
@@ -155,13 +160,13 @@ func (g *Gateway) readUnlisted(ctx context.Context, req *mcp.Request, uri string
 			return res, err
 		}
 	}
-	if gone := g.missingNames(); gone != "" {
-		return nil, mcp.Errorf(jsonrpc.CodeInternal, "no server that answers has the resource %s; it may be one of %s, which cannot be asked", uri, gone)
+	if missing := g.missingNames(); missing != "" {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "no server that answers has the resource %s; it may be one of %s, which cannot be asked", uri, missing)
 	}
 	return nil, mcp.ResourceNotFound(uri)
 }
 
-// missingNames names the upstreams whose things are missing; empty where there are none.
+// missingNames returns the names of missing upstreams, separated by commas.
 func (g *Gateway) missingNames() string {
 	var names []string
 	for _, m := range g.hub.Catalog().Missing() {
@@ -172,11 +177,14 @@ func (g *Gateway) missingNames() string {
 	return strings.Join(names, ", ")
 }
 
+// isNotFound reports whether an upstream's error means that it lacks a resource. Servers use
+// several codes for that.
 func isNotFound(e *mcp.Error) bool {
 	return e.Code == mcp.CodeResourceNotFound || e.Code == jsonrpc.CodeInvalidParams || e.Code == jsonrpc.CodeMethodNotFound ||
 		e.Code == jsonrpc.CodeInternal
 }
 
+// completeArgument answers completion/complete.
 func (g *Gateway) completeArgument(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	u, ref, err := g.resolveReference(ctx, rawjson.Lookup(req.Params, "ref"))
 	if err != nil {
@@ -193,7 +201,8 @@ func (g *Gateway) completeArgument(ctx context.Context, req *mcp.Request) (*mcp.
 	return res, err
 }
 
-// resolveReference returns whose prompt or resource template a reference is to, and the reference as the upstream knows it.
+// resolveReference returns the upstream of a referenced prompt or resource template, and the
+// reference under the upstream's own name.
 func (g *Gateway) resolveReference(ctx context.Context, ref json.RawMessage) (*hub.Upstream, json.RawMessage, error) {
 	switch kind, _ := rawjson.String(rawjson.Lookup(ref, "type")); kind {
 	case mcp.RefPrompt:
@@ -216,16 +225,17 @@ func (g *Gateway) resolveReference(ctx context.Context, ref json.RawMessage) (*h
 	return nil, nil, mcp.InvalidParams("completion/complete needs params.ref of type %s or %s", mcp.RefPrompt, mcp.RefResource)
 }
 
-// mayComplete reports whether a server may complete arguments: in 2024-11-05 there was nothing to declare.
+// mayComplete reports whether a server may complete arguments. 2024-11-05 had no capability for it.
 func mayComplete(i hub.Info) bool {
 	return i.Capabilities.Completions != nil || i.Revision == mcp.Revision20241105
 }
 
+// noCompletions returns an empty completion.
 func noCompletions() (*mcp.Result, error) {
 	return &mcp.Result{Value: &mcp.CompleteResult{Completion: mcp.Completion{Values: []string{}}}}, nil
 }
 
-// requiredString returns a member of a request's params that must be a text.
+// requiredString returns a member of a request's params that must be a string.
 func requiredString(req *mcp.Request, name string) (string, error) {
 	text, ok := rawjson.String(rawjson.Lookup(req.Params, name))
 	if !ok || text == "" {
@@ -234,7 +244,8 @@ func requiredString(req *mcp.Request, name string) (string, error) {
 	return text, nil
 }
 
-// renameMember returns an object in which a member that says one thing says another.
+// renameMember returns an object with another string in a member. If the string is the same, it
+// returns the object itself.
 func renameMember(object json.RawMessage, name, from, to string) json.RawMessage {
 	if from == to {
 		return object

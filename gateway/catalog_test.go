@@ -48,7 +48,7 @@ func tools(t *testing.T, c *client.Client) (names []string) {
 	return names
 }
 
-// Upstreams that are dead, slow or not allowed take nothing away from the others.
+// Upstreams that are dead, slow or held do not affect the others.
 func TestMissingUpstreams(t *testing.T) {
 	gate := make(chan struct{})
 	h := hubOf(t, hub.Options{MinBackoff: time.Hour, MaxBackoff: time.Hour},
@@ -136,7 +136,7 @@ func TestMissingUpstreams(t *testing.T) {
 	}
 }
 
-// A call to a server that never comes up waits as long as the server may take to start.
+// A call to a server that never becomes ready waits as long as the server may take to start.
 func TestCallWaitsInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hubOf(t, hub.Options{}, hub.Definition{
@@ -151,7 +151,7 @@ func TestCallWaitsInVain(t *testing.T) {
 	})
 }
 
-// A server that dies under a call is told of in words, not as an internal error.
+// If a server dies during a call, the result says so in words for the model.
 func TestDiesUnderCall(t *testing.T) {
 	h := hubOf(t, hub.Options{MinBackoff: 10 * time.Millisecond}, hub.Definition{Name: "up", Target: child("upstream")})
 	settle(t, h)
@@ -167,7 +167,7 @@ func TestDiesUnderCall(t *testing.T) {
 	}
 }
 
-// A resource that two servers have goes by who has it.
+// A resource of two servers is listed under URIs that name the server.
 func TestSharedURIs(t *testing.T) {
 	every := func(name string) hub.Definition { return hub.Definition{Name: name, Target: everything.New()} }
 	g, _ := over(t, every("one"), every("two"), hub.Definition{Name: "my own", Target: everything.New()})
@@ -218,7 +218,7 @@ func TestSharedURIs(t *testing.T) {
 	if got, err := c.ReadResource(t.Context(), "dowel://two/test://static-text"); err != nil || got.Contents[0].URI != "dowel://two/test://static-text" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	// Who follows the one hears of that one.
+	// A subscription to one of them reports only that one.
 	const uri = "dowel://two/" + watchedURI
 	w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
 	if err != nil {
@@ -238,7 +238,7 @@ func TestSharedURIs(t *testing.T) {
 	}
 }
 
-// What is completed may be of a server that is starting.
+// Completion waits for a server that is starting.
 func TestCompletionWhileStarting(t *testing.T) {
 	for name, params := range map[string]string{
 		"prompt":   `{"ref":{"type":"ref/prompt","name":"up__test_prompt_with_arguments"},"argument":{"name":"arg1","value":"par"}}`,
@@ -291,7 +291,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// A list is as fresh, and as private, as the worst that is in it.
+// A list has the narrowest caching hint of its upstreams.
 func TestCacheOfLists(t *testing.T) {
 	with := func(name string, ttl time.Duration, scope mcp.CacheScope) hub.Definition {
 		s := server.New(name, "1", &server.Options{Cache: server.CacheOptions{Tools: mcp.Cache{TTL: ttl, Scope: scope}}})
@@ -335,7 +335,7 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// The gateway's own tool is there whatever the upstreams are called.
+// The gateway's own tool exists for every set of upstream names.
 func TestStatusToolIsTaken(t *testing.T) {
 	s := server.New("dowel", "1", nil)
 	server.Tool(s, "status", "Another.", func(context.Context, nothing) (string, error) { return "impostor", nil })
@@ -353,7 +353,7 @@ func TestStatusToolIsTaken(t *testing.T) {
 	}
 }
 
-// What is said of an upstream whose things are missing is how it is now.
+// The list of missing upstreams shows their current states.
 func TestMissingIsUpToDate(t *testing.T) {
 	bad := hub.Definition{Name: "bad", Target: child("exit")}
 	h := hubOf(t, hub.Options{MinBackoff: time.Hour, MaxBackoff: time.Hour}, bad)

@@ -7,7 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// capabilities are the same whatever the upstreams offer: that changes while the gateway runs.
+// capabilities do not depend on the upstreams, because those change while the gateway runs.
 var capabilities = mcp.ServerCapabilities{
 	Tools:       &mcp.ListCapability{ListChanged: true},
 	Prompts:     &mcp.ListCapability{ListChanged: true},
@@ -16,6 +16,7 @@ var capabilities = mcp.ServerCapabilities{
 	Logging:     &struct{}{},
 }
 
+// serveDiscover answers server/discover.
 func (g *Gateway) serveDiscover(ctx context.Context) (*mcp.Result, error) {
 	g.awaitUpstreams(ctx)
 	return &mcp.Result{Value: &mcp.DiscoverResult{
@@ -23,7 +24,7 @@ func (g *Gateway) serveDiscover(ctx context.Context) (*mcp.Result, error) {
 	}}, nil
 }
 
-// mergedInstructions are those of the upstreams, each under its name.
+// mergedInstructions returns the instructions of all shown upstreams, each under its name.
 func (g *Gateway) mergedInstructions() string {
 	var b strings.Builder
 	b.WriteString(g.opts.Instructions)

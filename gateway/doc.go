@@ -1,25 +1,32 @@
-// Package gateway serves a hub as one MCP server. A [Gateway] is an [mcp.Handler]: give it to a transport.
+// Package gateway serves a hub as one MCP server. A [Gateway] is an [mcp.Handler], so every
+// transport can serve it:
 //
 //	g := gateway.New(h, nil)
+//	defer g.Close()
 //	http.Handle("/mcp", streamable.Handler(g, nil))
 //	http.Handle("/mcp/files", streamable.Handler(g.Only("files"), nil))
 //
-// # The bridge
+// [Gateway.HTTPHandler] serves all usual paths at once. [Limit] and [Audit] are middlewares.
 //
-// Clients and upstreams speak different revisions, each its own, and neither notices. The edges of package transport do the
-// most of it; what is left is here. An upstream of an older revision asks while it works on a call: elicitation, sampling,
-// roots. Then the call is parked, the answer to the client is input_required, and its retry finds the parked call by the sealed
-// request state and goes on with it. Edges make live requests of that for clients of older revisions. A parked call ends after
-// [Options.Park], and is cancelled at its upstream. What an upstream of today asks passes through, with its own state.
+// # Questions
 //
-// # What changes on the way
+// Clients and upstreams may speak different revisions. Package transport translates most of the
+// difference; the gateway translates questions. A legacy upstream asks live while it works on a
+// call: elicitation, sampling or roots. Its call is parked, and the client gets input_required. The
+// client repeats its request with the answers, and the sealed request state identifies the parked
+// call, which then continues. The edge of a legacy client asks the questions live instead. A parked
+// call is cancelled after Options.ParkTimeout. Questions of a modern upstream pass through with
+// their own state.
 //
-// Ids, progress tokens, subscription ids, the protocol's own keys of _meta, resultType and caching hints are the edges'.
-// The gateway changes names of tools and prompts, URIs that several upstreams have, and nothing else: what it does not have
-// to read passes byte for byte. Error -32042 of an older upstream becomes a request to visit its URLs.
+// # What the gateway changes
 //
-// # What is missing
+// The edges own ids, progress tokens, subscription ids, the protocol's keys of _meta, resultType and
+// caching hints. The gateway changes names of tools and prompts, and URIs that several upstreams
+// have. All other bytes pass unchanged. Error -32042 of an older upstream becomes a question that
+// asks the user to open its URLs.
 //
-// Lists hold what the upstreams offer that can be called. The _meta of a list names those that cannot, and why, under
-// [MetaMissing]; the tool dowel__status tells a model.
+// # Missing upstreams
+//
+// A list holds the items of all upstreams that can be called. The list's _meta names the other
+// upstreams with the reason, under [MetaMissing]; [StatusTool] tells a model the same.
 package gateway

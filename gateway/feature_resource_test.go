@@ -90,7 +90,7 @@ func changes(tool, method string, there func(ctx context.Context, p *pair) (bool
 	}
 }
 
-// lists reports whether a list holds a name.
+// lists reports whether a list contains a name.
 func lists(method, name string) func(ctx context.Context, p *pair) (bool, error) {
 	return func(ctx context.Context, p *pair) (bool, error) {
 		cursor := ""

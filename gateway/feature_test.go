@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// feature is something that a client can do through the gateway. use fails where it cannot.
+// feature is a use of the protocol that a client may make through the gateway.
 type feature struct {
 	name string
 	use  func(ctx context.Context, p *pair) error
@@ -40,12 +40,12 @@ func newMux(routes map[string]handler) *http.ServeMux {
 	return mux
 }
 
-// tool calls a tool of the upstream, and returns what it says in words. What it reports as a failure is an error.
+// tool calls a tool of the upstream and returns the text of its result. A failed tool is an error.
 func (p *pair) tool(ctx context.Context, c *client.Client, name string, in any, opts ...client.CallOptions) (string, error) {
 	return client.Call[string](ctx, c, "up__"+name, in, opts...)
 }
 
-// says calls a tool without arguments, which must say so.
+// says calls a tool without arguments, and requires a text in its result.
 func (p *pair) says(ctx context.Context, name, want string) error {
 	got, err := p.tool(ctx, p.c, name, nil)
 	return is(got, want, err)
@@ -61,7 +61,7 @@ func is(got, want string, err error) error {
 	return nil
 }
 
-// code returns an error unless err is a protocol error with the code.
+// code returns nil if err is a protocol error with the code.
 func code(err error, want int) error {
 	var answered *mcp.Error
 	if !errors.As(err, &answered) || answered.Code != want {
@@ -184,12 +184,12 @@ var offerFeatures = []feature{
 	}},
 }
 
-// whole calls a tool and returns its whole result.
+// whole calls a tool and returns its result.
 func (p *pair) whole(ctx context.Context, name string) (*mcp.CallToolResult, error) {
 	return p.c.CallTool(ctx, mcp.CallToolParams{Name: "up__" + name, Arguments: json.RawMessage("{}")})
 }
 
-// content calls a tool whose result must have a block of a type.
+// content calls a tool, and requires a block of a type in its result.
 func content(name, typ string) func(ctx context.Context, p *pair) error {
 	return func(ctx context.Context, p *pair) error {
 		res, err := p.whole(ctx, name)
@@ -207,7 +207,7 @@ func content(name, typ string) func(ctx context.Context, p *pair) error {
 	}
 }
 
-// structured calls a tool whose result must have structured content that begins so.
+// structured calls a tool, and requires structured content with a prefix.
 func structured(name, begin string) func(ctx context.Context, p *pair) error {
 	return func(ctx context.Context, p *pair) error {
 		res, err := p.whole(ctx, name)

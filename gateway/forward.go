@@ -13,7 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// forwardRequest sends a request to an upstream, with these params, and returns what comes of it for the client.
+// forwardRequest sends a request with these params to an upstream, and returns the result or the
+// error for the client. A legacy upstream may ask, so its call gets a bridge.
 func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	noteUpstream(ctx, u, params)
 	if !mcp.MayAsk(req.Method) || u.Info().Revision.Modern() {
@@ -33,7 +34,7 @@ func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.
 	return b.startCall(ctx, req, withoutAnswers(params))
 }
 
-// upstreamRequest is the request to the upstream that a client's becomes.
+// upstreamRequest returns the request to an upstream for a client's request.
 func upstreamRequest(req *mcp.Request, params json.RawMessage, notify func(mcp.Notification)) *mcp.Request {
 	return &mcp.Request{
 		Method: req.Method, Params: params, LogLevel: req.LogLevel, ClientCapabilities: req.ClientCapabilities,
@@ -41,7 +42,8 @@ func upstreamRequest(req *mcp.Request, params json.RawMessage, notify func(mcp.N
 	}
 }
 
-// notifier returns what passes the notifications of a call on to its client.
+// notifier returns the function that passes notifications of a call to its client; nil if the
+// client cannot receive any.
 func notifier(ctx context.Context, req *mcp.Request) func(mcp.Notification) {
 	if req.Peer == nil {
 		return nil
@@ -49,8 +51,9 @@ func notifier(ctx context.Context, req *mcp.Request) func(mcp.Notification) {
 	return func(n mcp.Notification) { passNotification(ctx, req, n) }
 }
 
-// passNotification passes on a notification: progress under the client's token, and log messages that it wants. An upstream of an older
-// revision has one level for all its callers.
+// passNotification passes a notification to the client: progress under the client's token, and log
+// messages of the level it asked for. The level must be checked here, because a legacy upstream has
+// one level for all its callers.
 func passNotification(ctx context.Context, req *mcp.Request, n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationProgress:
@@ -64,20 +67,20 @@ func passNotification(ctx context.Context, req *mcp.Request, n mcp.Notification)
 			return
 		}
 	}
-	_ = req.Peer.Notify(ctx, n) // who has gone needs none
+	_ = req.Peer.Notify(ctx, n) // a client that is gone needs no notification
 }
 
-// callerOf is who calls, for upstreams that are not shared by all. The session is that of an older client: what a client of
-// today sends as one has been verified by nobody.
+// callerOf returns the caller of a request for upstreams that are not shared by all. Only legacy
+// session headers count, because session headers of modern clients are unauthenticated.
 func callerOf(req *mcp.Request) hub.Caller {
-	who := hub.Caller{Principal: req.Principal.ID}
+	caller := hub.Caller{Principal: req.Principal.ID}
 	if ids := req.Header[mcpwire.HeaderSessionID]; len(ids) > 0 && !req.Revision.Modern() {
-		who.Session = ids[0]
+		caller.Session = ids[0]
 	}
-	return who
+	return caller
 }
 
-// clientResult is a response as the client gets it.
+// clientResult returns an upstream's response as a result for the client.
 func clientResult(resp *mcp.Response, err error) (*mcp.Result, error) {
 	if err != nil {
 		return clientError(err)
@@ -89,7 +92,7 @@ func clientResult(resp *mcp.Response, err error) (*mcp.Result, error) {
 	return res, nil
 }
 
-// clientError is an upstream's error as the client gets it.
+// clientError returns an upstream's error as a result or an error for the client.
 func clientError(err error) (*mcp.Result, error) {
 	var answered *mcp.Error
 	if !errors.As(err, &answered) {
@@ -109,8 +112,9 @@ func clientError(err error) (*mcp.Result, error) {
 	return nil, answered
 }
 
-// askURLElicitations asks the client to visit what an upstream of 2025-11-25 wants to have visited (client/elicitation: URL mode required
-// error). The retry calls the upstream anew.
+// askURLElicitations asks the client to open the URLs of error -32042, with which an upstream of
+// 2025-11-25 says that a user must open them first (specification page client/elicitation). The
+// repeated request calls the upstream again.
 func askURLElicitations(e *mcp.Error) (*mcp.Result, error) {
 	asked := &mcp.InputRequiredResult{InputRequests: map[string]mcp.InputRequest{}}
 	n := 0
@@ -124,10 +128,10 @@ func askURLElicitations(e *mcp.Error) (*mcp.Result, error) {
 	return &mcp.Result{Type: mcp.ResultInputRequired, Value: asked}, nil
 }
 
-// urlElicitationKey begins the keys of questions that visits asks.
+// urlElicitationKey begins the keys of questions of askURLElicitations.
 const urlElicitationKey = "dowel-visit-"
 
-// declinedURLElicitation reports whether the answers say that the user will not visit a URL.
+// declinedURLElicitation reports whether the answers decline to open a URL.
 func declinedURLElicitation(params json.RawMessage) bool {
 	for it := rawjson.Object(rawjson.Lookup(params, "inputResponses")); it.Next(); {
 		if len(it.Key) > len(urlElicitationKey) && string(it.Key[:len(urlElicitationKey)]) == urlElicitationKey &&
@@ -138,15 +142,16 @@ func declinedURLElicitation(params json.RawMessage) bool {
 	return false
 }
 
+// urlElicitationDeclined returns the result after the user has declined to open a URL.
 func urlElicitationDeclined(req *mcp.Request) (*mcp.Result, error) {
-	const why = "the user did not agree to visit the URL that the server needs to have visited"
+	const why = "the user did not agree to open the URL that the server requires"
 	if req.Method == mcp.MethodCallTool {
 		return failedResult(why), nil
 	}
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, why)
 }
 
-// withoutAnswers leaves out what older revisions do not have.
+// withoutAnswers removes the answers and the state from params, which legacy revisions do not have.
 func withoutAnswers(params json.RawMessage) json.RawMessage {
 	for _, name := range []string{"inputResponses", "requestState"} {
 		if rawjson.Lookup(params, name) != nil {

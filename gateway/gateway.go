@@ -18,27 +18,31 @@ const (
 	defaultStartWait   = 3 * time.Second
 )
 
-// Options configure a [Gateway]. The zero value is ready.
+// Options configure a [Gateway]. The zero value is ready for use.
 type Options struct {
-	// Info is how the gateway names itself; where its Name is empty, dowel.
+	// Info is how the gateway introduces itself. An empty Name means dowel.
 	Info mcp.Implementation
-	// Instructions go before those of the upstreams.
+	// Instructions come before the instructions of the upstreams.
 	Instructions string
-	// Keys seal the states of parked calls. nil: random ones.
+	// Keys seal the states of parked calls. nil means random keys.
 	Keys *mcp.Keys
-	// ParkTimeout bounds how long a call of an upstream waits for what its client answers, default [DefaultPark].
+	// ParkTimeout limits how long an upstream's call waits for an answer of its client. 0 means 10
+	// minutes.
 	ParkTimeout time.Duration
-	// MaxParked bounds the calls that wait for answers, default [DefaultMaxParked]: a question beyond is refused.
+	// MaxParked limits the calls that wait for answers. Questions beyond it are refused. 0 means
+	// 1000.
 	MaxParked int
-	// PageSize is how many things a page of a list holds, default [DefaultPageSize].
+	// PageSize is the number of items on a page of a list. 0 means 1000.
 	PageSize int
-	// StartWait bounds how long lists, and the first words to a client, wait for upstreams that are starting for the first time:
-	// many clients ask once and never again. Default [DefaultWait]; negative: not at all.
+	// StartWait limits how long lists and server/discover wait for upstreams that start for the
+	// first time: many clients list once and never again. 0 means 3 seconds, negative does not
+	// wait.
 	StartWait time.Duration
-	// Logger takes what belongs to no call. nil: slog.Default.
+	// Logger receives messages that belong to no call. nil means [slog.Default].
 	Logger *slog.Logger
 }
 
+// setDefaults replaces zero values.
 func (o *Options) setDefaults() {
 	if o.Info.Name == "" {
 		o.Info.Name, o.Info.Title = "dowel", "dowel"
@@ -60,23 +64,25 @@ func (o *Options) setDefaults() {
 	}
 }
 
+// defaultTo sets a value that is not positive.
 func defaultTo[T int | time.Duration](to *T, byDefault T) {
 	if *to <= 0 {
 		*to = byDefault
 	}
 }
 
-// Gateway serves a hub. It is safe for concurrent use.
+// Gateway serves a hub as an [mcp.Handler]. It is safe for concurrent use. The gateways that its
+// methods return share its parked calls: closing one closes all.
 type Gateway struct {
 	*core
 
-	upstreamName string      // of the only upstream that it shows; "" shows all
-	relays       bool        // the upstream is a gateway, and its names are not looked up here
-	search       *toolSearch // replaces the list of tools; nil lists them
+	upstreamName string      // the only upstream that it shows; "" shows all
+	relays       bool        // the upstream is a gateway, which knows its own names
+	search       *toolSearch // replaces the list of tools; nil lists all
 	pages        [4]perCatalog[[]page]
 }
 
-// core is what a gateway shares with those of its parts ([Gateway.Only]).
+// core is the part that a gateway shares with the gateways made from it.
 type core struct {
 	hub    *hub.Hub
 	opts   Options
@@ -97,12 +103,13 @@ func New(h *hub.Hub, opts *Options) *Gateway {
 		c.opts = *opts
 	}
 	c.opts.setDefaults()
-	c.info, _ = mcp.Encode(c.opts.Info) // a struct of strings
+	c.info, _ = mcp.Encode(c.opts.Info) // strings can be encoded
 	c.parked.setUp(c.opts)
 	return &Gateway{core: c}
 }
 
-// Only returns the gateway of one upstream, under its own names. It may be a name that the hub does not have yet.
+// Only returns a gateway that shows one upstream under its own names. The hub need not have the
+// upstream yet.
 func (c *core) Only(name string) *Gateway {
 	return &Gateway{core: c, upstreamName: name}
 }
@@ -117,7 +124,7 @@ func (c *core) Relay(name string) *Gateway {
 // Keys implements [mcp.Keyed].
 func (c *core) Keys() *mcp.Keys { return c.opts.Keys }
 
-// Close ends the calls that wait for answers, and waits for them.
+// Close cancels all parked calls, and waits for them. It always returns nil.
 func (c *core) Close() error {
 	c.parked.closeAll()
 	return nil
@@ -132,6 +139,7 @@ func (g *Gateway) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	return res, err
 }
 
+// serveMethod answers a request by its method.
 func (g *Gateway) serveMethod(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	switch req.Method {
 	case mcp.MethodDiscover:
@@ -158,7 +166,7 @@ func (g *Gateway) serveMethod(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	return nil, mcp.MethodNotFound(req.Method)
 }
 
-// awaitUpstreams waits a little for upstreams that are starting.
+// awaitUpstreams waits for upstreams that start for the first time, at most for StartWait.
 func (g *Gateway) awaitUpstreams(ctx context.Context) {
 	if g.opts.StartWait < 0 {
 		return
@@ -168,13 +176,14 @@ func (g *Gateway) awaitUpstreams(ctx context.Context) {
 	g.hub.AwaitLists(ctx)
 }
 
-// perCatalog makes something once for each catalog.
+// perCatalog caches a value that depends on the catalog alone.
 type perCatalog[T any] struct {
 	mu   sync.Mutex
 	of   *hub.Catalog
 	made T
 }
 
+// get returns the value for a catalog, and makes it if it is not the cached one.
 func (l *perCatalog[T]) get(c *hub.Catalog, make func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,25 +14,28 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// HTTPOptions configure a [Front]. The zero value is ready, for a listener that only this machine reaches.
+// HTTPOptions configure an [HTTPHandler]. The zero value suits a listener that only the local
+// machine can reach.
 type HTTPOptions struct {
-	// Streamable and SSE are the options of the two transports. Their Guard is that of all paths.
+	// Streamable and SSE are the options of the two transports. Guard replaces their guards for all
+	// paths.
 	Streamable streamable.Options
 	SSE        sse.Options
 	Guard      streamable.Guard
-	// Token is what clients have to show: Authorization: Bearer TOKEN. Empty: nobody has to.
+	// Token is the token that clients must send as Authorization: Bearer TOKEN. Empty asks for
+	// none.
 	Token string
-	// Middleware is around every endpoint.
+	// Middleware wraps each endpoint.
 	Middleware []mcp.Middleware
-	// Clients are the gateways for single clients, by name.
+	// Clients are gateways for single clients, by the name in their path.
 	Clients map[string]*Gateway
-	// Page is served at / and /status.json; nil: nothing is.
+	// Page serves / and /status.json. nil answers 404 there.
 	Page http.Handler
 }
 
-// HTTPHandler is a gateway over HTTP: all upstreams at /mcp, one of them at /mcp/NAME, for clients of 2024 at /sse, and what is
-// offered to one client only at /client/NAME/mcp, where clients that nothing else tells apart count as the principal NAME. It is
-// safe for concurrent use.
+// HTTPHandler serves a gateway over HTTP: all upstreams at /mcp, one at /mcp/NAME, clients of 2024
+// at /sse, and the gateway of one client at /client/NAME/mcp. A client there that has no other
+// principal gets the principal NAME. It is safe for concurrent use.
 type HTTPHandler struct {
 	gateway     *Gateway
 	opts        HTTPOptions
@@ -40,52 +43,53 @@ type HTTPHandler struct {
 	sseEndpoint *sse.Server
 
 	mu        sync.Mutex
-	endpoints map[string]*streamable.Server // by path: of single upstreams and of single clients; nil once it is shut down
+	endpoints map[string]*streamable.Server // by path; of single upstreams and clients; nil after Shutdown
 }
 
-// HTTPHandler returns the gateway over HTTP. Call [Front.Shutdown] before the program ends.
+// HTTPHandler returns a handler that serves the gateway over HTTP. nil options mean the defaults.
+// Call [HTTPHandler.Shutdown] before the program ends.
 func (g *Gateway) HTTPHandler(opts *HTTPOptions) *HTTPHandler {
 	var o HTTPOptions
 	if opts != nil {
 		o = *opts
 	}
-	o.Streamable.Guard, o.SSE.Guard = streamable.Guard{Off: true}, streamable.Guard{Off: true} // it is asked here
-	f := &HTTPHandler{gateway: g, opts: o, endpoints: map[string]*streamable.Server{}}
-	f.endpoint = streamable.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
-	f.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), &o.SSE)
-	return f
+	o.Streamable.Guard, o.SSE.Guard = streamable.Guard{Off: true}, streamable.Guard{Off: true} // ServeHTTP checks h.opts.Guard
+	h := &HTTPHandler{gateway: g, opts: o, endpoints: map[string]*streamable.Server{}}
+	h.endpoint = streamable.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
+	h.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), &o.SSE)
+	return h
 }
 
 // ServeHTTP implements [http.Handler].
-func (f *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	open := path == "" && f.opts.Page != nil // the page itself holds nothing: it asks for the token
-	if !f.opts.Guard.Check(w, r) || !open && !f.checkToken(w, r) {
+	open := path == "" && h.opts.Page != nil // the page holds no data, and asks for the token itself
+	if !h.opts.Guard.Check(w, r) || !open && !h.checkToken(w, r) {
 		return
 	}
 	switch {
 	case path == "/mcp":
-		f.endpoint.ServeHTTP(w, r)
+		h.endpoint.ServeHTTP(w, r)
 	case path == "/sse":
-		f.sseEndpoint.ServeHTTP(w, r)
+		h.sseEndpoint.ServeHTTP(w, r)
 	case strings.HasPrefix(path, "/mcp/"):
-		f.serveUpstream(w, r, path)
+		h.serveUpstream(w, r, path)
 	case strings.HasPrefix(path, "/client/"):
-		f.serveClient(w, r, path)
-	case f.opts.Page != nil && (path == "" || path == "/status.json"):
-		f.opts.Page.ServeHTTP(w, r)
+		h.serveClient(w, r, path)
+	case h.opts.Page != nil && (path == "" || path == "/status.json"):
+		h.opts.Page.ServeHTTP(w, r)
 	default:
 		httpwire.Refuse(w, http.StatusNotFound, "there is nothing here: MCP is at /mcp, one server of it at /mcp/NAME")
 	}
 }
 
-// checkToken reports whether the request shows the token, and answers one that does not.
-func (f *HTTPHandler) checkToken(w http.ResponseWriter, r *http.Request) bool {
-	if f.opts.Token == "" {
+// checkToken reports whether the request has the token, and answers 401 if not.
+func (h *HTTPHandler) checkToken(w http.ResponseWriter, r *http.Request) bool {
+	if h.opts.Token == "" {
 		return true
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(token)), []byte(f.opts.Token)) == 1 {
+	if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(token)), []byte(h.opts.Token)) == 1 {
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="dowel"`)
@@ -93,25 +97,25 @@ func (f *HTTPHandler) checkToken(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// serveUpstream serves one upstream.
-func (f *HTTPHandler) serveUpstream(w http.ResponseWriter, r *http.Request, path string) {
+// serveUpstream serves /mcp/NAME.
+func (h *HTTPHandler) serveUpstream(w http.ResponseWriter, r *http.Request, path string) {
 	name := strings.TrimPrefix(path, "/mcp/")
-	if f.gateway.hub.Upstream(name) == nil {
+	if h.gateway.hub.Upstream(name) == nil {
 		httpwire.Refuse(w, http.StatusNotFound, "there is no server of that name")
 		return
 	}
-	f.endpointAt(path, func(*streamable.Options) *Gateway { return f.gateway.Only(name) }).ServeHTTP(w, r)
+	h.endpointAt(path, func(*streamable.Options) *Gateway { return h.gateway.Only(name) }).ServeHTTP(w, r)
 }
 
-// serveClient serves what is offered to one client.
-func (f *HTTPHandler) serveClient(w http.ResponseWriter, r *http.Request, path string) {
+// serveClient serves /client/NAME/mcp.
+func (h *HTTPHandler) serveClient(w http.ResponseWriter, r *http.Request, path string) {
 	name, known := strings.CutSuffix(strings.TrimPrefix(path, "/client/"), "/mcp")
-	g := f.opts.Clients[name]
+	g := h.opts.Clients[name]
 	if g == nil || !known {
 		httpwire.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
 		return
 	}
-	f.endpointAt(path, func(o *streamable.Options) *Gateway {
+	h.endpointAt(path, func(o *streamable.Options) *Gateway {
 		who := o.Principal
 		o.Principal = func(r *http.Request) (p mcp.Principal) {
 			if who != nil {
@@ -126,31 +130,32 @@ func (f *HTTPHandler) serveClient(w http.ResponseWriter, r *http.Request, path s
 	}).ServeHTTP(w, r)
 }
 
-// endpointAt returns the endpoint at a path, which is made once: of returns the gateway behind it, and may change the options.
-func (f *HTTPHandler) endpointAt(path string, of func(o *streamable.Options) *Gateway) *streamable.Server {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s := f.endpoints[path]
-	if f.endpoints == nil {
-		return f.endpoint // which refuses
+// endpointAt returns the endpoint of a path, and makes it at the first request. newGateway returns
+// its gateway, and may change its options.
+func (h *HTTPHandler) endpointAt(path string, newGateway func(o *streamable.Options) *Gateway) *streamable.Server {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.endpoints[path]
+	if h.endpoints == nil {
+		return h.endpoint // which refuses requests after Shutdown
 	}
 	if s == nil {
-		o := f.opts.Streamable
-		s = streamable.Handler(mcp.Chain(of(&o), f.opts.Middleware...), &o)
-		f.endpoints[path] = s
+		o := h.opts.Streamable
+		s = streamable.Handler(mcp.Chain(newGateway(&o), h.opts.Middleware...), &o)
+		h.endpoints[path] = s
 	}
 	return s
 }
 
-// Shutdown refuses new work, and waits for calls in flight as [streamable.Server.Shutdown] does.
-func (f *HTTPHandler) Shutdown(ctx context.Context) error {
-	f.mu.Lock()
-	ends := []func(context.Context) error{f.endpoint.Shutdown, f.sseEndpoint.Shutdown}
-	for _, s := range f.endpoints {
+// Shutdown refuses new work and waits for calls in flight, like [streamable.Server.Shutdown].
+func (h *HTTPHandler) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	ends := []func(context.Context) error{h.endpoint.Shutdown, h.sseEndpoint.Shutdown}
+	for _, s := range h.endpoints {
 		ends = append(ends, s.Shutdown)
 	}
-	f.endpoints = nil
-	f.mu.Unlock()
+	h.endpoints = nil
+	h.mu.Unlock()
 	failed := make([]error, len(ends))
 	var wg sync.WaitGroup
 	for i, end := range ends {

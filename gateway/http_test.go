@@ -16,9 +16,10 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
-// frontOver serves a gateway over a built-in server and one that is slow.
+// frontOver serves a gateway over a built-in server and a slow one.
 func frontOver(t *testing.T, o gateway.HTTPOptions, searching bool) string {
 	t.Helper()
 	h := hub.New(nil)
@@ -85,7 +86,7 @@ func TestFront(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// Who does not show the token gets nothing, wherever it knocks.
+// Without the token every path refuses.
 func TestToken(t *testing.T) {
 	url := frontOver(t, gateway.HTTPOptions{Token: "right", Page: http.NotFoundHandler()}, false)
 	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/status.json"} {
@@ -152,8 +153,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// A model that gets a name wrong is told what it may have meant.
-// What has been shut down takes nothing, also where nobody has been before.
+// After Shutdown every path refuses, also a path without earlier requests.
 func TestFrontAfterShutdown(t *testing.T) {
 	g, _ := over(t, hub.Definition{Name: "up", Target: everything.New()})
 	f := g.HTTPHandler(&gateway.HTTPOptions{})

@@ -8,7 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// impossibility says what some pairs cannot do.
+// impossibility is a feature that does not work for some pairs.
 type impossibility struct {
 	features []string
 	in       func(p *pair) bool
@@ -18,7 +18,7 @@ type impossibility struct {
 
 func olderThan(r mcp.Revision) func(*pair) bool { return func(p *pair) bool { return p.older < r } }
 
-// impossible is all that does not work in some pair, and how it fails there: never with silence.
+// impossible lists all features that do not work for some pair, and the error that the client gets.
 var impossible = []impossibility{
 	{
 		[]string{"call: audio"}, olderThan(mcp.Revision20250326), regexp.MustCompile(`^text instead: .*audio`),
@@ -62,7 +62,7 @@ var impossible = []impossibility{
 	},
 }
 
-// usage counts where the table was needed: a row that no pair needs is wrong.
+// usage counts the uses of each row of impossible, since a row without a use is wrong.
 type usage struct {
 	mu sync.Mutex
 	of map[string]int

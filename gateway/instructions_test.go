@@ -23,7 +23,8 @@ func (c *remembering) Load(name, fingerprint string) ([]byte, bool) {
 
 func (c *remembering) Save(name, fingerprint string, raw []byte) { c.Store(name+fingerprint, raw) }
 
-// What an upstream says of itself is told also while it is not started, since it is known what it offers.
+// The instructions of an upstream are included before it is started, if an earlier run has saved
+// them.
 func TestInstructionsOfUpstreamsThatAreNotStarted(t *testing.T) {
 	cache := &remembering{}
 	s := server.New("s", "1", &server.Options{Instructions: "Ask twice."})

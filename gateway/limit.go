@@ -11,20 +11,22 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits bound what clients may do. A zero field bounds nothing.
+// Limits bound the requests of each client. A zero field bounds nothing.
 type Limits struct {
-	// Rate is how many requests a client may send in a second, after a burst of Burst; Burst is at least 1.
+	// Rate is the number of requests per second, after a burst of Burst requests. Burst is at least
+	// 1.
 	Rate  float64
 	Burst int
-	// Concurrent is how many requests of a client may be worked on at the same time. Subscriptions do not count.
+	// Concurrent is the number of requests in flight. Subscriptions do not count.
 	Concurrent int
 }
 
-// maxClients bounds the clients whose use is remembered: those that were quiet longest are forgotten.
+// maxClients limits the clients that a limiter remembers. Beyond it, it forgets the one without
+// requests for the longest time.
 const maxClients = 10000
 
-// Limit returns a middleware that refuses what is beyond. A client is a principal, else a session, else all that have
-// neither.
+// Limit returns a middleware that refuses requests beyond the limits. A client is a principal, else
+// a session; clients with neither count as one.
 func Limit(o Limits) mcp.Middleware {
 	l := &limiter{opts: o, clients: map[string]*usage{}}
 	return func(next mcp.Handler) mcp.Handler {
@@ -42,6 +44,7 @@ func Limit(o Limits) mcp.Middleware {
 	}
 }
 
+// limiter is the state of the middleware of [Limit].
 type limiter struct {
 	opts Limits
 
@@ -49,17 +52,18 @@ type limiter struct {
 	clients map[string]*usage
 }
 
-// usage is what one client does.
+// usage is the recent activity of one client.
 type usage struct {
 	rate    *rate.Limiter
 	running int
 	last    time.Time
 }
 
-func (l *limiter) startRequest(who hub.Caller) (done func(), err error) {
-	key := who.Principal
+// startRequest counts a request. The caller calls done at its end.
+func (l *limiter) startRequest(caller hub.Caller) (done func(), err error) {
+	key := caller.Principal
 	if key == "" {
-		key = "session " + who.Session
+		key = "session " + caller.Session
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +82,7 @@ func (l *limiter) startRequest(who hub.Caller) (done func(), err error) {
 	}, nil
 }
 
-// clientUse returns that of a client; l.mu is held.
+// clientUse returns the usage of a client. l.mu is held.
 func (l *limiter) clientUse(key string) *usage {
 	u := l.clients[key]
 	if u == nil {
@@ -95,7 +99,7 @@ func (l *limiter) clientUse(key string) *usage {
 	return u
 }
 
-// forgetOldest makes room; l.mu is held.
+// forgetOldest removes the client that has been idle longest. l.mu is held.
 func (l *limiter) forgetOldest() {
 	var oldest string
 	for key, u := range l.clients {

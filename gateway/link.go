@@ -9,13 +9,14 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// rewriteLinks gives the resources that a result holds or links to the URIs under which the client can read them.
+// rewriteLinks replaces the URIs of resources in a result by the URIs under which the client can
+// read them.
 func (g *Gateway) rewriteLinks(res *mcp.Result, err error, u *hub.Upstream) (*mcp.Result, error) {
 	if err != nil || !bytes.Contains(res.Raw, []byte(`"uri"`)) || len(g.shownUpstreams()) < 2 {
 		return res, err
 	}
 	l := linker{g, g.hub.Catalog(), u}
-	raw := mapMember(res.Raw, "content", l.rewriteBlock) // of a tool
+	raw := mapMember(res.Raw, "content", l.rewriteBlock) // of a tool result
 	raw = mapMember(raw, "contents", l.rewriteResource)
 	raw = mapMember(raw, "messages", func(message json.RawMessage) json.RawMessage { return mapMember(message, "content", l.rewriteBlock) })
 	if &raw[0] == &res.Raw[0] {
@@ -26,14 +27,14 @@ func (g *Gateway) rewriteLinks(res *mcp.Result, err error, u *hub.Upstream) (*mc
 	return &other, nil
 }
 
-// linker knows what resources of an upstream are called.
+// linker replaces the URIs of one upstream's resources.
 type linker struct {
 	gateway  *Gateway
 	catalog  *hub.Catalog
 	upstream *hub.Upstream
 }
 
-// rewriteBlock is a content block, which may be a link to a resource, or one.
+// rewriteBlock rewrites a content block that is a resource or a link to one.
 func (l linker) rewriteBlock(raw json.RawMessage) json.RawMessage {
 	switch kind := rawjson.Lookup(raw, "type"); {
 	case rawjson.Is(kind, "resource_link"):
@@ -44,7 +45,7 @@ func (l linker) rewriteBlock(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// rewriteResource is an object with a URI.
+// rewriteResource rewrites an object with a URI.
 func (l linker) rewriteResource(raw json.RawMessage) json.RawMessage {
 	uri, ok := rawjson.String(rawjson.Lookup(raw, "uri"))
 	if !ok {
@@ -53,8 +54,8 @@ func (l linker) rewriteResource(raw json.RawMessage) json.RawMessage {
 	return renameMember(raw, "uri", uri, l.gateway.shownURI(l.catalog, l.upstream, uri))
 }
 
-// mapMember returns an object in which a member, or each element of one that is an array, is what f makes of it. Where f makes
-// nothing else of anything, it is the object itself.
+// mapMember returns an object with a member, or each element of an array in it, replaced by its
+// image under f. If nothing changes, it returns the object itself.
 func mapMember(object json.RawMessage, name string, f func(json.RawMessage) json.RawMessage) json.RawMessage {
 	member := rawjson.Lookup(object, name)
 	if len(member) == 0 {
@@ -78,9 +79,11 @@ func mapMember(object json.RawMessage, name string, f func(json.RawMessage) json
 	return rawjson.Replace(object, name, append(all, ']'))
 }
 
-func replaceMember(object json.RawMessage, name string, was, is json.RawMessage) json.RawMessage {
-	if &is[0] == &was[0] {
+// replaceMember returns an object with another value in a member, or the object itself if the value
+// is the same slice.
+func replaceMember(object json.RawMessage, name string, old, value json.RawMessage) json.RawMessage {
+	if &value[0] == &old[0] {
 		return object
 	}
-	return rawjson.Replace(object, name, is)
+	return rawjson.Replace(object, name, value)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// MetaMissing is the key of a list's _meta under which stand the upstreams whose things are not in it: an array of objects
-// with server, status and reason.
+// MetaMissing is a key in the _meta of a list. Its value is an array of the upstreams with items
+// that are missing from the list: objects with server, status and reason.
 const MetaMissing = "dowel/missing"
 
-// page is one page of a list, encoded.
+// page is one encoded page of a list.
 type page json.RawMessage
 
-// serveList answers a list from the catalog, whose pages are encoded once.
+// serveList answers a list request from the catalog. The pages of a catalog are encoded once.
 func (g *Gateway) serveList(ctx context.Context, req *mcp.Request, k hub.Kind) (*mcp.Result, error) {
 	if g.relays {
 		return g.relayList(ctx, req)
@@ -36,7 +36,7 @@ func (g *Gateway) serveList(ctx context.Context, req *mcp.Request, k hub.Kind) (
 	}
 	cache := c.Cache(k)
 	if g.encodeMissing(c) != nil {
-		cache.TTL = 0 // what is missing may be there at any moment
+		cache.TTL = 0 // missing items may appear at any moment
 	}
 	return &mcp.Result{Raw: json.RawMessage(pages[n]), Cache: cache}, nil
 }
@@ -50,7 +50,7 @@ func (g *Gateway) relayList(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	return g.forwardOrExplain(ctx, u, req, req.Params)
 }
 
-// encodePages makes the pages of a list; there is at least one.
+// encodePages returns the pages of a list, at least one.
 func (g *Gateway) encodePages(c *hub.Catalog, k hub.Kind) (pages []page) {
 	var out []byte
 	n := 0
@@ -68,6 +68,7 @@ func (g *Gateway) encodePages(c *hub.Catalog, k hub.Kind) (pages []page) {
 	return append(pages, g.closePage(c, openPage(out, k), 0))
 }
 
+// openPage begins a page unless it has begun.
 func openPage(out []byte, k hub.Kind) []byte {
 	if out != nil {
 		return out
@@ -75,11 +76,11 @@ func openPage(out []byte, k hub.Kind) []byte {
 	return append(append(append(out, `{"`...), k.ListKey()...), `":[`...)
 }
 
-// closePage ends a page behind which the n-th comes; 0: none.
-func (g *Gateway) closePage(c *hub.Catalog, out []byte, n int) page {
+// closePage ends a page. next is the number of the page after it, or 0.
+func (g *Gateway) closePage(c *hub.Catalog, out []byte, next int) page {
 	out = append(out, ']')
-	if n > 0 {
-		out = append(strconv.AppendInt(append(out, `,"nextCursor":"`...), int64(n), 10), '"')
+	if next > 0 {
+		out = append(strconv.AppendInt(append(out, `,"nextCursor":"`...), int64(next), 10), '"')
 	}
 	if missing := g.encodeMissing(c); missing != nil {
 		out = append(append(append(out, `,"_meta":{"`+MetaMissing+`":`...), missing...), '}')
@@ -87,14 +88,14 @@ func (g *Gateway) closePage(c *hub.Catalog, out []byte, n int) page {
 	return append(out, '}')
 }
 
-// missingServer is an upstream whose things are missing.
+// missingServer is an element of [MetaMissing].
 type missingServer struct {
 	Server string     `json:"server"`
 	Status hub.Status `json:"status"`
 	Reason string     `json:"reason,omitzero"`
 }
 
-// encodeMissing encodes the upstreams whose things are not in the lists; nil if there are none.
+// encodeMissing returns the value of [MetaMissing], or nil if no upstream is missing.
 func (g *Gateway) encodeMissing(c *hub.Catalog) []byte {
 	var all []missingServer
 	for _, m := range c.Missing() {
@@ -107,12 +108,12 @@ func (g *Gateway) encodeMissing(c *hub.Catalog) []byte {
 	}
 	raw, err := json.Marshal(all)
 	if err != nil {
-		return nil // there is nothing in it that cannot be encoded
+		return nil // cannot happen: the fields are strings
 	}
 	return raw
 }
 
-// describeState says why an upstream is as it is.
+// describeState says why an upstream is in its state.
 func describeState(s hub.State) string {
 	if s.Diagnosis != nil && s.Diagnosis.Summary != "" {
 		return s.Diagnosis.Summary

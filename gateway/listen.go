@@ -11,10 +11,12 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// gatherTime is how long list changes are gathered: servers come up together.
+// gatherTime is how long list changes are collected before the client is told. Servers often become
+// ready together.
 const gatherTime = 20 * time.Millisecond
 
-// serveListen answers subscriptions/listen: it passes on changes of the catalog, and of the resources that are asked for.
+// serveListen answers subscriptions/listen. It passes on changes of the catalog and of the
+// resources in the filter.
 func (g *Gateway) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	var p mcp.ListenParams
 	if err := mcp.Decode(req.Params, &p); err != nil {
@@ -24,56 +26,58 @@ func (g *Gateway) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Resul
 		return nil, mcp.InvalidParams("%s needs params.notifications, an object that says what to listen to", req.Method)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &subscription{gateway: g, req: req, filter: p.Notifications, cancel: cancel, acknowledged: make(chan struct{})}
-	defer l.work.Wait()
+	s := &subscription{gateway: g, req: req, filter: p.Notifications, cancel: cancel, acknowledged: make(chan struct{})}
+	defer s.work.Wait()
 	defer cancel(nil)
-	events := g.hub.Events(ctx, hub.CatalogChanged, hub.StateChanged) // from before the acknowledgement on
-	l.subscribeResources(ctx)
-	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: l.filter})
+	events := g.hub.Events(ctx, hub.CatalogChanged, hub.StateChanged) // begins before the acknowledgement, so that no change is missed
+	s.subscribeResources(ctx)
+	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: s.filter})
 	if err != nil {
 		return nil, err
 	}
 	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: ack}); err != nil {
 		return nil, err
 	}
-	close(l.acknowledged)
-	defer l.stopTimer()
+	close(s.acknowledged)
+	defer s.stopTimer()
 	for e := range events {
 		if g.showsUpstream(e.Upstream) || e.Missed > 0 {
-			l.handleEvent(ctx, e)
+			s.handleEvent(ctx, e)
 		}
 	}
 	return nil, context.Cause(ctx)
 }
 
-// subscription is one subscription of a client.
+// subscription is a client's subscriptions/listen request.
 type subscription struct {
 	gateway      *Gateway
 	req          *mcp.Request
 	cancel       context.CancelCauseFunc
-	acknowledged chan struct{} // closed when the client has been told what is followed
+	acknowledged chan struct{} // closed when the client has its acknowledgement
 	work         sync.WaitGroup
-	filter       mcp.SubscriptionFilter // what the client wants, and from told on what it gets
+	filter       mcp.SubscriptionFilter // the client's wish; after the acknowledgement, the honoured part of it
 
 	mu           sync.Mutex
-	changedKinds [4]bool // that have changed
+	changedKinds [4]bool // kinds with changes that the client is not told of yet
 	timer        *time.Timer
-	followers    map[*resourceFollower]struct{} // that listen now
+	followers    map[*resourceFollower]struct{} // followers that run
 }
 
-// subscribeTimeout bounds how long upstreams have for the subscriptions to their resources, before the client is told of its own:
-// what changes from then on is passed on. It is told of those that take longer as if all had changed.
+// subscribeTimeout limits how long upstreams may take to subscribe to resources before the client
+// gets its acknowledgement. A resource with a later subscription is reported as changed, because a
+// change may have been missed.
 const subscribeTimeout = 2 * time.Second
 
-// subscribeResources follows the resources of the filter, and leaves those in it that can be followed.
-func (l *subscription) subscribeResources(ctx context.Context) {
-	l.filter.Extensions = nil
-	wanted := l.filter.ResourceSubscriptions
+// subscribeResources starts followers for the resources of the filter, and removes the resources
+// that no upstream honours from the filter.
+func (s *subscription) subscribeResources(ctx context.Context) {
+	s.filter.Extensions = nil
+	wanted := s.filter.ResourceSubscriptions
 	if len(wanted) == 0 {
 		return
 	}
-	l.gateway.awaitUpstreams(ctx) // they may be of one that is starting
-	following := l.followResources(ctx)
+	s.gateway.awaitUpstreams(ctx) // the resources may belong to a starting upstream
+	following := s.followResources(ctx)
 	limit, cancel := context.WithTimeout(ctx, subscribeTimeout)
 	defer cancel()
 	honoured := map[string]bool{}
@@ -82,53 +86,53 @@ func (l *subscription) subscribeResources(ctx context.Context) {
 			honoured[uri] = true
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.filter.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(wanted), func(uri string) bool { return !honoured[uri] })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.filter.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(wanted), func(uri string) bool { return !honoured[uri] })
 }
 
-// followResources begins to follow those of the client's resources that nobody follows and somebody has: at first, and when an upstream
-// has come, or come back.
-func (l *subscription) followResources(ctx context.Context) []*resourceFollower {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// followResources starts followers for the client's resources that have an upstream and no
+// follower. It runs at first, and again when an upstream appears or returns.
+func (s *subscription) followResources(ctx context.Context) []*resourceFollower {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if ctx.Err() != nil {
 		return nil
 	}
-	following := l.newFollowers()
+	following := s.newFollowers()
 	for _, f := range following {
-		if l.followers == nil {
-			l.followers = map[*resourceFollower]struct{}{}
+		if s.followers == nil {
+			s.followers = map[*resourceFollower]struct{}{}
 		}
-		l.followers[f] = struct{}{}
-		its, stop := context.WithCancel(ctx)
+		s.followers[f] = struct{}{}
+		followCtx, stop := context.WithCancel(ctx)
 		f.cancel = stop
-		l.work.Go(func() {
-			f.run(its)
+		s.work.Go(func() {
+			f.run(followCtx)
 			stop()
-			l.followerEnded(ctx, f)
+			s.followerEnded(ctx, f)
 		})
 	}
 	return following
 }
 
-// newFollowers sorts the resources that can be followed, and are not, by their upstreams; l.mu is held.
-func (l *subscription) newFollowers() (all []*resourceFollower) {
+// newFollowers returns a follower for each upstream with resources to follow. s.mu is held.
+func (s *subscription) newFollowers() (all []*resourceFollower) {
 	var c *hub.Catalog
-	of, followed := map[*hub.Upstream]*resourceFollower{}, l.followedURIs()
-	for _, uri := range l.filter.ResourceSubscriptions {
+	of, followed := map[*hub.Upstream]*resourceFollower{}, s.followedURIs()
+	for _, uri := range s.filter.ResourceSubscriptions {
 		if followed[uri] {
 			continue
 		}
 		if c == nil {
-			c = l.gateway.hub.Catalog()
+			c = s.gateway.hub.Catalog()
 		}
-		u, own := l.gateway.findResource(c, uri)
+		u, own := s.gateway.findResource(c, uri)
 		if u == nil || !maySubscribe(u) {
 			continue
 		}
 		if of[u] == nil {
-			of[u] = &resourceFollower{subscription: l, upstream: u, clientURIs: map[string]string{}, firstHonoured: make(chan []string, 1)}
+			of[u] = &resourceFollower{subscription: s, upstream: u, clientURIs: map[string]string{}, firstHonoured: make(chan []string, 1)}
 			all = append(all, of[u])
 		}
 		of[u].clientURIs[own] = uri
@@ -136,10 +140,10 @@ func (l *subscription) newFollowers() (all []*resourceFollower) {
 	return all
 }
 
-// followedURIs are the resources of the client that are followed; l.mu is held.
-func (l *subscription) followedURIs() map[string]bool {
+// followedURIs returns the client's URIs that have a follower. s.mu is held.
+func (s *subscription) followedURIs() map[string]bool {
 	all := map[string]bool{}
-	for f := range l.followers {
+	for f := range s.followers {
 		for _, uri := range f.clientURIs {
 			all[uri] = true
 		}
@@ -147,15 +151,15 @@ func (l *subscription) followedURIs() map[string]bool {
 	return all
 }
 
-// endStaleFollowers ends the followers of resources that another upstream has by now; who follows them from then on is found when they
-// have left.
-func (l *subscription) endStaleFollowers() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.gateway.hub.Catalog()
-	for f := range l.followers {
+// endStaleFollowers ends followers of resources that have moved to another upstream. When they have
+// ended, followResources finds the new one.
+func (s *subscription) endStaleFollowers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.gateway.hub.Catalog()
+	for f := range s.followers {
 		for _, uri := range f.clientURIs {
-			if u, _ := l.gateway.findResource(c, uri); u != nil && u != f.upstream {
+			if u, _ := s.gateway.findResource(c, uri); u != nil && u != f.upstream {
 				f.cancel()
 				break
 			}
@@ -163,94 +167,97 @@ func (l *subscription) endStaleFollowers() {
 	}
 }
 
-// maySubscribe reports whether the resources of an upstream may be followed: what one can do that has not run yet is seen when
-// it is asked.
+// maySubscribe reports whether an upstream may accept subscriptions to resources. Capabilities are
+// known only while it is ready.
 func maySubscribe(u *hub.Upstream) bool {
 	status, i := u.State().Status, u.Info()
-	if status != hub.Ready { // what is known may be of another server that was there before
+	if status != hub.Ready { // the last known capabilities may belong to an earlier server
 		return !status.Held()
 	}
 	return i.Capabilities.Resources != nil && i.Capabilities.Resources.Subscribe
 }
 
-// followerEnded forgets a follower that has ended. Its upstream may be there again by now.
-func (l *subscription) followerEnded(ctx context.Context, f *resourceFollower) {
-	l.mu.Lock()
-	delete(l.followers, f)
-	l.mu.Unlock()
-	if l.isAcknowledged() {
-		l.followResources(ctx)
+// followerEnded removes a follower. Its upstream may have returned by now, so the resources are
+// followed again.
+func (s *subscription) followerEnded(ctx context.Context, f *resourceFollower) {
+	s.mu.Lock()
+	delete(s.followers, f)
+	s.mu.Unlock()
+	if s.isAcknowledged() {
+		s.followResources(ctx)
 	}
 }
 
-// handleEvent takes what has happened to an upstream.
-func (l *subscription) handleEvent(ctx context.Context, e hub.Event) {
+// handleEvent takes an event of an upstream.
+func (s *subscription) handleEvent(ctx context.Context, e hub.Event) {
 	if e.Kind == hub.CatalogChanged || e.Missed > 0 {
-		l.gatherChanges(ctx, e)
-		l.endStaleFollowers()
+		s.gatherChanges(ctx, e)
+		s.endStaleFollowers()
 	}
 	if e.Kind == hub.CatalogChanged || e.State.Status == hub.Ready || e.Missed > 0 {
-		l.followResources(ctx)
+		s.followResources(ctx)
 	}
 }
 
-// gatherChanges keeps the changes of the catalog for a while, to tell of all at once.
-func (l *subscription) gatherChanges(ctx context.Context, e hub.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// gatherChanges notes changed kinds, and starts the timer that tells the client.
+func (s *subscription) gatherChanges(ctx context.Context, e hub.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, k := range e.Changed {
-		l.changedKinds[k] = true
+		s.changedKinds[k] = true
 	}
 	if e.Missed > 0 {
-		l.changedKinds = [4]bool{true, true, true, true}
+		s.changedKinds = [4]bool{true, true, true, true}
 	}
-	if l.timer == nil {
-		l.work.Add(1)
-		l.timer = time.AfterFunc(gatherTime, func() {
-			defer l.work.Done()
-			l.sendListChanges(ctx)
+	if s.timer == nil {
+		s.work.Add(1)
+		s.timer = time.AfterFunc(gatherTime, func() {
+			defer s.work.Done()
+			s.sendListChanges(ctx)
 		})
 	}
 }
 
-func (l *subscription) stopTimer() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.timer != nil && l.timer.Stop() {
-		l.work.Done()
+// stopTimer ends the timer of gatherChanges.
+func (s *subscription) stopTimer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil && s.timer.Stop() {
+		s.work.Done()
 	}
 }
 
-// sendListChanges passes on what has been gathered.
-func (l *subscription) sendListChanges(ctx context.Context) {
-	l.mu.Lock()
-	kinds := l.changedKinds
-	l.changedKinds, l.timer = [4]bool{}, nil
-	l.mu.Unlock()
+// sendListChanges tells the client of the noted kinds.
+func (s *subscription) sendListChanges(ctx context.Context) {
+	s.mu.Lock()
+	kinds := s.changedKinds
+	s.changedKinds, s.timer = [4]bool{}, nil
+	s.mu.Unlock()
 	for _, change := range []struct {
 		due    bool
 		method string
 	}{
-		{kinds[hub.Tool] && l.filter.ToolsListChanged, mcp.NotificationToolsChanged},
-		{kinds[hub.Prompt] && l.filter.PromptsListChanged, mcp.NotificationPromptsChanged},
-		{(kinds[hub.Resource] || kinds[hub.Template]) && l.filter.ResourcesListChanged, mcp.NotificationResourcesChanged},
+		{kinds[hub.Tool] && s.filter.ToolsListChanged, mcp.NotificationToolsChanged},
+		{kinds[hub.Prompt] && s.filter.PromptsListChanged, mcp.NotificationPromptsChanged},
+		{(kinds[hub.Resource] || kinds[hub.Template]) && s.filter.ResourcesListChanged, mcp.NotificationResourcesChanged},
 	} {
 		if change.due {
-			l.sendChange(ctx, mcp.Change{Method: change.method})
+			s.sendChange(ctx, mcp.Change{Method: change.method})
 		}
 	}
 }
 
-func (l *subscription) sendChange(ctx context.Context, change mcp.Change) {
-	if err := l.req.Peer.Change(ctx, change); err != nil {
-		l.cancel(err)
+// sendChange sends a change, and ends the subscription if that fails.
+func (s *subscription) sendChange(ctx context.Context, change mcp.Change) {
+	if err := s.req.Peer.Change(ctx, change); err != nil {
+		s.cancel(err)
 	}
 }
 
-// isAcknowledged reports whether the client has been told already what is followed.
-func (l *subscription) isAcknowledged() bool {
+// isAcknowledged reports whether the client has its acknowledgement.
+func (s *subscription) isAcknowledged() bool {
 	select {
-	case <-l.acknowledged:
+	case <-s.acknowledged:
 		return true
 	default:
 		return false

@@ -18,7 +18,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// resourceFollower is a client that follows one resource.
+// resourceFollower is a client that subscribes to one resource.
 type resourceFollower struct {
 	*client.Client
 	watch   *client.Watch
@@ -58,7 +58,7 @@ func (f *resourceFollower) hears(t *testing.T, after string) {
 	}
 }
 
-// hearsChange has the server change the resource, and waits for the update.
+// hearsChange makes the server change the resource, and waits for the update.
 func (f *resourceFollower) hearsChange(t *testing.T, tool, after string) {
 	t.Helper()
 	if _, err := client.Call[string](t.Context(), f.Client, tool, nil); err != nil {
@@ -67,7 +67,7 @@ func (f *resourceFollower) hearsChange(t *testing.T, tool, after string) {
 	f.hears(t, after)
 }
 
-// A subscription lives as long as its client wants it, whatever becomes of the server meanwhile.
+// A subscription lasts as long as its client wants, through restarts of the server.
 func TestSubscriptionOutlivesServer(t *testing.T) {
 	up := func(change func(d *hub.Definition)) []hub.Definition {
 		d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1"}
@@ -111,7 +111,7 @@ func TestSubscriptionOutlivesServer(t *testing.T) {
 	}
 }
 
-// A subscription starts a server that is started when it is needed, also one that has not run since dowel began.
+// A subscription starts a lazy server, also one that has not run before.
 func TestSubscriptionStartsServer(t *testing.T) {
 	cache := &offers{}
 	d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Policy: hub.Policy{Lazy: true}}
@@ -151,7 +151,7 @@ func (o *offers) Save(name, fingerprint string, offer []byte) {
 	o.saved[name+fingerprint] = offer
 }
 
-// moody serves everything, and refuses to be subscribed to while it is asked to.
+// moody is an everything server that refuses subscriptions while it is told to.
 type moody struct {
 	mcp.Handler
 	refuse func() bool
@@ -169,7 +169,7 @@ func hasResources(req *mcp.Request) bool {
 	return json.Unmarshal(req.Params, &p) == nil && len(p.Notifications.ResourceSubscriptions) > 0
 }
 
-// What is refused at first is not acknowledged; a server that refuses when it has come back is asked again.
+// A refused subscription is not acknowledged. A server that returns is asked again.
 func TestSubscriptionRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -196,7 +196,7 @@ func TestSubscriptionRefused(t *testing.T) {
 	})
 }
 
-// A server that is starting is waited for.
+// A subscription waits for a server that is starting.
 func TestSubscriptionWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: slowly{everything.New()}})
@@ -207,7 +207,7 @@ func TestSubscriptionWhileStarting(t *testing.T) {
 	})
 }
 
-// slowly takes two seconds to say who it is.
+// slowly is a server that takes two seconds for the handshake.
 type slowly struct{ mcp.Handler }
 
 func (s slowly) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -217,7 +217,7 @@ func (s slowly) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 	return s.Handler.ServeMCP(ctx, req)
 }
 
-// half honours one of the resources that are asked for.
+// half is a server that honours one of the requested resources.
 type half struct{ mcp.Handler }
 
 func (s half) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -235,14 +235,14 @@ func (s half) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, erro
 	return nil, context.Cause(ctx)
 }
 
-// told is a peer that keeps what it is told.
+// told is a peer that records its notifications.
 type told struct{ changes chan mcp.Change }
 
 func (told) Notify(context.Context, mcp.Notification) error { return nil }
 
 func (p told) Change(_ context.Context, c mcp.Change) error { p.changes <- c; return nil }
 
-// What the server has not agreed to is told of by nobody.
+// Changes of resources that the server has not acknowledged are dropped.
 func TestOnlyWhatWasAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: half{everything.New()}})
@@ -276,7 +276,7 @@ func TestOnlyWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// A subscription goes along with its resource to another server.
+// A subscription follows its resource to another server.
 func TestSubscriptionMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1"})
@@ -293,7 +293,7 @@ func TestSubscriptionMoves(t *testing.T) {
 	})
 }
 
-// A lazy server that becomes another one while it is followed is started for that.
+// A lazy server with a new definition is started for an existing subscription.
 func TestSubscriptionOfRedefined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Policy: hub.Policy{Lazy: true}}
@@ -312,7 +312,7 @@ func TestSubscriptionOfRedefined(t *testing.T) {
 	})
 }
 
-// What was there before says nothing of a server that is starting.
+// The capabilities of an earlier server do not count for a server that is starting.
 func TestSubscriptionWhileBecoming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := hub.Definition{Name: "up", Target: slowly{everything.New()}, Fingerprint: "2"}

@@ -16,7 +16,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes the test binary an upstream too: as a child of the tests it serves what its first argument says.
+// TestMain makes the test binary an upstream too: as a child process it plays the role that its
+// first argument names.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
 		roles[os.Args[1]]()
@@ -25,14 +26,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// roles are what children do.
+// roles are the parts that child processes play.
 var roles = map[string]func(){
 	"upstream": func() { _ = stdio.Serve(context.Background(), newUpstream()) },
 	"silent":   func() { _, _ = io.Copy(io.Discard, os.Stdin) },
 	"exit":     func() { fmt.Fprintln(os.Stderr, "no such database"); os.Exit(3) },
 }
 
-// child is a command that runs a role.
+// child returns a command that runs a role.
 func child(role string) stdio.Command {
 	self, err := os.Executable()
 	if err != nil {
@@ -41,10 +42,10 @@ func child(role string) stdio.Command {
 	return stdio.Command{Path: self, Args: []string{role}, Env: map[string]string{"GORACE": "atexit_sleep_ms=0"}} // else each exit takes a second
 }
 
-// quiet is for tests whose subjects complain of what is done to them on purpose.
+// quiet drops log messages that the tests provoke.
 var quiet = slog.New(slog.DiscardHandler)
 
-// hubOf returns a hub that is being started.
+// hubOf returns a hub with its servers starting.
 func hubOf(t testing.TB, o hub.Options, definitions ...hub.Definition) *hub.Hub {
 	t.Helper()
 	if o.Logger == nil {
@@ -56,7 +57,7 @@ func hubOf(t testing.TB, o hub.Options, definitions ...hub.Definition) *hub.Hub 
 	return h
 }
 
-// settle waits until nothing is starting.
+// settle waits until no upstream is starting.
 func settle(t testing.TB, h *hub.Hub) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -80,7 +81,7 @@ func gatewayOf(t testing.TB, h *hub.Hub, o gateway.Options) *gateway.Gateway {
 	return g
 }
 
-// over returns a gateway over upstreams that are ready, or failed.
+// over returns a gateway over upstreams that have settled.
 func over(t testing.TB, definitions ...hub.Definition) (*gateway.Gateway, *hub.Hub) {
 	t.Helper()
 	h := hubOf(t, hub.Options{}, definitions...)
@@ -98,7 +99,7 @@ func dial(t testing.TB, to any, o client.Options) *client.Client {
 	return c
 }
 
-// until waits for a condition.
+// until polls until a condition is true. It fails the test after a minute.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {

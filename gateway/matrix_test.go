@@ -21,7 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// end is one side of the gateway: the revision that is spoken there, and how it is carried.
+// end is one side of the gateway: a revision and a transport.
 type end struct {
 	revision mcp.Revision
 	http     bool // else stdio; HTTP+SSE in 2024-11-05
@@ -46,8 +46,10 @@ func ends() (all []end) {
 	return all
 }
 
-// TestMatrix has every revision and transport behind the gateway, and every one before it, and uses every feature over each
-// pair. All wires are held against their revision's schema. What a pair cannot do is in the table impossible, and nowhere else.
+// TestMatrix connects clients of each revision and transport through the gateway to upstreams of
+// each revision and transport, and uses each feature over each pair. It checks all frames against
+// the schema of their revision. The table impossible lists what a pair cannot do, and must have no
+// other rows.
 func TestMatrix(t *testing.T) {
 	used := &usage{of: map[string]int{}}
 	t.Cleanup(func() { used.check(t) })
@@ -70,7 +72,7 @@ func TestMatrix(t *testing.T) {
 // gatewayPage is how many things a page of the gateway's lists holds.
 const gatewayPage = 16
 
-// front is a gateway over one upstream, with a web server before it.
+// front is a gateway over one upstream, with a web server.
 type front struct {
 	gateway *gateway.Gateway
 	web     *httptest.Server
@@ -105,7 +107,7 @@ func serveHTTP(t *testing.T, h mcp.Handler) *httptest.Server {
 	return web
 }
 
-// target is the upstream of the matrix, served as an end says.
+// target returns the upstream of the matrix with the revision and transport of an end.
 func target(t *testing.T, e end) any {
 	if !e.http {
 		return child("upstream")
@@ -115,7 +117,7 @@ func target(t *testing.T, e end) any {
 	return reach(serveHTTP(t, s), e)
 }
 
-// reach is what to dial for a web server.
+// reach returns the target to dial for a web server.
 func reach(web *httptest.Server, e end) any {
 	if e.revision == mcp.Revision20241105 {
 		return sse.URL{URL: web.URL + "/sse"}
@@ -123,12 +125,12 @@ func reach(web *httptest.Server, e end) any {
 	return web.URL + "/mcp"
 }
 
-// pair is a client before the gateway and the upstream behind it.
+// pair is a client and an upstream on two sides of the gateway.
 type pair struct {
 	up, down end
-	older    mcp.Revision // of the two
+	older    mcp.Revision // the older revision of the two
 	c        *client.Client
-	poor     *client.Client // of somebody who can be asked nothing
+	poor     *client.Client // the client can answer no questions
 	user     *user
 	watch    *client.Watch
 	changes  chan client.Change
@@ -186,7 +188,7 @@ func pipe(t testing.TB, h mcp.Handler, o stdio.Options) net.Conn {
 	return near
 }
 
-// user answers what the gateway passes on.
+// user answers questions that the gateway passes on.
 type user struct {
 	mu     sync.Mutex
 	action mcp.ElicitAction
@@ -200,7 +202,7 @@ func (u *user) note(what string) mcp.ElicitAction {
 	return u.action
 }
 
-// does makes the user act so, and returns what puts that back.
+// does changes how the user answers, and returns a function that undoes the change.
 func (u *user) does(action mcp.ElicitAction) (back func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -231,7 +233,7 @@ func (u *user) options() client.Options {
 	}
 }
 
-// try uses one feature over the pair: it works, or fails as the table says.
+// try uses one feature over the pair, which must work or fail as the table says.
 func (p *pair) try(t *testing.T, f feature, used *usage) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -26,7 +26,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// raw is an upstream that says what it is told to, byte for byte.
+// raw is an upstream that answers with given bytes.
 func raw(tool, result string, arguments *string) mcp.Handler {
 	return mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
 		switch req.Method {
@@ -83,7 +83,7 @@ func TestByteForByte(t *testing.T) {
 	}
 }
 
-// script is an upstream of 2025-11-25 over a stream whose tool is played by the test.
+// script is an upstream of 2025-11-25 over a stream. The test plays its tool.
 type script struct {
 	conn  transport.Conn
 	mu    sync.Mutex
@@ -174,7 +174,7 @@ func scripted(t *testing.T, call func(s *script, id json.RawMessage)) (*gateway.
 
 const form = `{"message":"m","requestedSchema":{"type":"object","properties":{}}}`
 
-// An upstream that asks several things at once gets each answer where it belongs.
+// Several questions at once get their own answers.
 func TestQuestionsAtOnce(t *testing.T) {
 	g, _ := scripted(t, func(s *script, id json.RawMessage) {
 		one := s.asks("7", mcp.MethodElicit, form)
@@ -206,7 +206,7 @@ func TestQuestionsAtOnce(t *testing.T) {
 	}
 }
 
-// An upstream that takes a question back, or answers without waiting for it, is nobody's to wait for.
+// A question that the upstream cancels, or does not wait for, is closed.
 func TestQuestionTakenBack(t *testing.T) {
 	g, _ := scripted(t, func(s *script, id json.RawMessage) {
 		s.asks("1", mcp.MethodElicit, form)
@@ -230,14 +230,14 @@ func TestQuestionTakenBack(t *testing.T) {
 	}
 }
 
-// What an upstream asks outside of a call is refused, and what it asks beyond the protocol too.
+// A question outside of a call is refused, and so is a request beyond the protocol.
 func TestQuestionsOfNobody(t *testing.T) {
 	g, s := scripted(t, func(s *script, id json.RawMessage) {
 		answer := <-s.asks("1", "example/ask", `{}`)
 		s.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`, id, rawjson.Lookup(rawjson.Lookup(answer, "error"), "code"))
 	})
 	answer := <-s.asks("2", mcp.MethodElicit, form)
-	if why, _ := rawjson.String(rawjson.Lookup(rawjson.Lookup(answer, "error"), "message")); !strings.Contains(why, "it belongs to no call") {
+	if why, _ := rawjson.String(rawjson.Lookup(rawjson.Lookup(answer, "error"), "message")); !strings.Contains(why, "it is not clear which client to ask") {
 		t.Errorf("%s", answer)
 	}
 	res, err := g.ServeMCP(t.Context(), request("ada", `{"name":"up__t","arguments":{}}`))
@@ -246,7 +246,8 @@ func TestQuestionsOfNobody(t *testing.T) {
 	}
 }
 
-// A subscription of clients is one at the upstream, and ends with the last of them. What an upstream refuses is not promised.
+// Subscriptions of several clients are one at the upstream, and it ends with the last of them.
+// Resources that the upstream refuses are not acknowledged.
 func TestSubscribe(t *testing.T) {
 	g, s := scripted(t, nil)
 	watch := func() *client.Watch {
@@ -280,7 +281,7 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
-// post sends a request of today with header fields of its own.
+// post sends a modern request with header fields of its own.
 func post(t *testing.T, url, body string, fields ...string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -304,7 +305,7 @@ func post(t *testing.T, url, body string, fields ...string) (status int, answer 
 	return resp.StatusCode, string(out)
 }
 
-// Header fields that mirror arguments are held against the tool that was offered, where the upstream has none.
+// Header fields are compared with the offered tool for upstreams without header fields.
 func TestParamHeaders(t *testing.T) {
 	g, _ := over(t, hub.Definition{Name: "up", Target: child("upstream")})
 	web := serveHTTP(t, g)
@@ -340,7 +341,7 @@ func dialListed(t *testing.T, url string) *client.Client {
 	return c
 }
 
-// A tool whose marks for header fields are broken can be used all the same, without them.
+// A tool with broken marks for header fields works without them.
 func TestBrokenParamHeaders(t *testing.T) {
 	var got string
 	g, _ := over(t, hub.Definition{Name: "up", Target: raw(`{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"not a token"},"b":{"type":"string","x-mcp-header":"B"}}}}`,
@@ -356,7 +357,7 @@ func TestBrokenParamHeaders(t *testing.T) {
 	}
 }
 
-// An upstream over HTTP gets the header fields of its own tools, whatever the client has sent.
+// An HTTP upstream gets the header fields of its own tools, independent of the client's.
 func TestParamHeadersOfUpstream(t *testing.T) {
 	fields := make(chan http.Header, 100)
 	up := serveHTTP(t, newUpstream())
@@ -391,7 +392,7 @@ func (s spying) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// What an upstream refuses keeps its code, its words and its data.
+// An error of an upstream keeps its code, message and data.
 func TestErrorsPass(t *testing.T) {
 	for _, e := range []*mcp.Error{
 		{Code: -31000, Message: "own", Data: json.RawMessage(`{"a":1.50}`)}, {Code: jsonrpc.CodeInternal, Message: "broken"},
@@ -414,7 +415,7 @@ func TestErrorsPass(t *testing.T) {
 	}
 }
 
-// Clients get the log messages that they asked for, whatever level an upstream has for others.
+// Clients get log messages of the level that they asked for.
 func TestLogLevels(t *testing.T) {
 	up := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		if req.Method == mcp.MethodCallTool {

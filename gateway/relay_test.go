@@ -14,7 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A gateway behind a gateway: what the one in front says is what the one behind says at the moment.
+// A relay shows the current lists and names of the gateway behind it.
 func TestThrough(t *testing.T) {
 	behind := hubOf(t, hub.Options{MinBackoff: time.Hour, MaxBackoff: time.Hour},
 		hub.Definition{Name: "good", Target: everything.New()}, hub.Definition{Name: "bad", Target: child("exit")})

@@ -13,19 +13,19 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// resourceFollower listens to resources of one upstream, for one subscription of a client.
+// resourceFollower subscribes to resources of one upstream for one client's subscription.
 type resourceFollower struct {
 	*subscription
 	upstream         *hub.Upstream
-	clientURIs       map[string]string // the client's, by those that the upstream knows
-	firstHonoured    chan []string     // takes what the upstream honours at first, and nothing where it refuses
-	acknowledgedOnce bool              // it has been told
-	honoured         map[string]bool   // of names, by the upstream's last acknowledgement
+	clientURIs       map[string]string // the client's URIs, by the upstream's
+	firstHonoured    chan []string     // receives the URIs of the first acknowledgement; none if the upstream refuses
+	acknowledgedOnce bool              // the upstream has acknowledged before
+	honoured         map[string]bool   // URIs of the upstream's last acknowledgement
 	cancel           context.CancelFunc
 }
 
-// run listens for as long as the subscription lives and the upstream is one that is started. After an interruption all
-// resources count as updated.
+// run keeps the subscription open until ctx ends or the upstream is held. It reports all resources
+// as changed after an interruption.
 func (f *resourceFollower) run(ctx context.Context) {
 	defer f.reportHonoured(nil)
 	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{
@@ -44,7 +44,7 @@ func (f *resourceFollower) run(ctx context.Context) {
 		if refused && !f.isAcknowledged() || !f.upstream.AwaitCallable(ctx) {
 			return
 		}
-		switch { // an upstream that ends each subscription is not asked without end
+		switch { // wait longer for an upstream that keeps ending subscriptions
 		case refused:
 			pause = longest
 		case time.Since(began) > longest:
@@ -58,8 +58,8 @@ func (f *resourceFollower) run(ctx context.Context) {
 	}
 }
 
-// awaitHonoured waits for what the upstream honours at first, and returns that under the client's names: all where it takes too long,
-// for then it may come yet.
+// awaitHonoured returns the client's URIs that the upstream honours. If the upstream takes too
+// long, it returns all, because it may still honour them.
 func (f *resourceFollower) awaitHonoured(limit context.Context) (uris []string) {
 	select {
 	case own := <-f.firstHonoured:
@@ -72,7 +72,7 @@ func (f *resourceFollower) awaitHonoured(limit context.Context) (uris []string) 
 	return uris
 }
 
-// reportHonoured tells what is honoured, the first time.
+// reportHonoured delivers the URIs of the first acknowledgement. Later calls do nothing.
 func (f *resourceFollower) reportHonoured(honoured []string) {
 	select {
 	case f.firstHonoured <- honoured:
@@ -80,6 +80,7 @@ func (f *resourceFollower) reportHonoured(honoured []string) {
 	}
 }
 
+// handleNotification takes a notification of the upstream's subscription.
 func (f *resourceFollower) handleNotification(ctx context.Context, n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationResourceUpdated:
@@ -87,8 +88,8 @@ func (f *resourceFollower) handleNotification(ctx context.Context, n mcp.Notific
 		f.passUpdate(ctx, uri, n.Params)
 	case mcp.NotificationAcknowledged:
 		var p mcp.AcknowledgedParams
-		_ = mcp.Decode(n.Params, &p)                       // what cannot be read honours nothing
-		missed := f.acknowledgedOnce || f.isAcknowledged() // before the client is told, which begin lets happen
+		_ = mcp.Decode(n.Params, &p)                       // an unreadable acknowledgement honours nothing
+		missed := f.acknowledgedOnce || f.isAcknowledged() // reportHonoured below lets the client be told
 		f.honoured = map[string]bool{}
 		for _, uri := range p.Notifications.ResourceSubscriptions {
 			f.honoured[uri] = true
@@ -105,7 +106,7 @@ func (f *resourceFollower) handleNotification(ctx context.Context, n mcp.Notific
 	}
 }
 
-// passUpdate passes on that a resource has changed, under the URI that the client knows.
+// passUpdate tells the client that a resource has changed, under the client's URI.
 func (f *resourceFollower) passUpdate(ctx context.Context, uri string, params json.RawMessage) {
 	select {
 	case <-f.acknowledged:
@@ -113,7 +114,7 @@ func (f *resourceFollower) passUpdate(ctx context.Context, uri string, params js
 		return
 	}
 	wire, known := f.clientURIs[uri]
-	if !known { // a part of a resource
+	if !known { // a part of a subscribed resource
 		wire = f.gateway.shownURI(f.gateway.hub.Catalog(), f.upstream, uri)
 	}
 	if params == nil {
@@ -125,7 +126,7 @@ func (f *resourceFollower) passUpdate(ctx context.Context, uri string, params js
 	f.sendChange(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: withoutSubscriptionID(params)})
 }
 
-// withoutSubscriptionID leaves the id of the upstream's subscription out of a change.
+// withoutSubscriptionID removes the id of the upstream's subscription from a change.
 func withoutSubscriptionID(params json.RawMessage) json.RawMessage {
 	meta := rawjson.Lookup(params, "_meta")
 	if rawjson.Lookup(meta, mcp.MetaSubscriptionID) == nil {

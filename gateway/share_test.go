@@ -17,7 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// shared is an endpoint over one upstream that is a process, and believes who its clients say they are.
+// shared serves one upstream, a child process, and takes its clients' principals from a header
+// field.
 func shared(t *testing.T, sharing hub.Sharing, o hub.Options) *httptest.Server {
 	h := hubOf(t, o, hub.Definition{
 		Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: sharing}, Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}},
@@ -37,7 +38,7 @@ func shared(t *testing.T, sharing hub.Sharing, o hub.Options) *httptest.Server {
 	return web
 }
 
-// as dials as somebody.
+// as dials as a principal.
 func as(t *testing.T, web *httptest.Server, who string, r mcp.Revision, fields ...string) *client.Client {
 	return dial(t, web.URL, client.Options{Logger: quiet, Wire: client.Wire{Revision: r, Verdicts: new(transport.Verdicts)}, HTTP: client.HTTP{Header: func(context.Context) (http.Header, error) {
 		h := http.Header{"X-User": {who}}
@@ -48,7 +49,7 @@ func as(t *testing.T, web *httptest.Server, who string, r mcp.Revision, fields .
 	}}})
 }
 
-// process returns which process of the upstream serves a client.
+// process returns the process id of the upstream that serves a client.
 func process(t *testing.T, c *client.Client) string {
 	t.Helper()
 	pid, err := client.Call[string](t.Context(), c, "up__pid", nil)
@@ -77,7 +78,7 @@ func TestSharing(t *testing.T) {
 			for i, c := range []*client.Client{
 				as(t, web, "ada", now), as(t, web, "ada", now), // no sessions: one client
 				as(t, web, "bob", then), as(t, web, "bob", then), // two sessions of one principal
-				as(t, web, "", then), as(t, web, "", then), // two sessions of nobody
+				as(t, web, "", then), as(t, web, "", then), // two sessions without a principal
 			} {
 				pid := process(t, c)
 				if process(t, c) != pid {
@@ -95,7 +96,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// Clients of today that nothing else tells apart are the clients that the configuration names.
+// Modern clients without another identity are told apart by the names in their paths.
 func TestSharingByPath(t *testing.T) {
 	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: hub.SharePerClient}})
 	settle(t, h)
@@ -115,7 +116,7 @@ func TestSharingByPath(t *testing.T) {
 	}
 }
 
-// Nobody gets into another's process by naming its session.
+// A modern client cannot use another client's process by sending its session header.
 func TestForgedSession(t *testing.T) {
 	web := shared(t, hub.SharePerSession, hub.Options{})
 	mine := process(t, as(t, web, "", mcp.LatestRevision))
@@ -124,7 +125,7 @@ func TestForgedSession(t *testing.T) {
 	}
 }
 
-// A process that nobody uses ends, and the next call starts another.
+// An idle process ends, and the next call starts another one.
 func TestIdleProcess(t *testing.T) {
 	web := shared(t, hub.SharePerClient, hub.Options{ClientIdle: 100 * time.Millisecond})
 	c := as(t, web, "ada", mcp.LatestRevision)
@@ -139,7 +140,7 @@ func TestIdleProcess(t *testing.T) {
 	}
 }
 
-// Subscriptions of a client are with the process that its calls are with.
+// Subscriptions of a client use the same process as its calls.
 func TestSubscriptionOfOwnProcess(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -177,7 +178,7 @@ func TestSubscriptionOfOwnProcess(t *testing.T) {
 	}
 }
 
-// Over HTTP+SSE, a stream is a session.
+// Over HTTP+SSE a stream is a session.
 func TestSharingOverSSE(t *testing.T) {
 	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: hub.SharePerClient}})
 	settle(t, h)

@@ -9,7 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// StatusTool is the tool of the gateway's own that tells a model how the servers are. No upstream's tool has that name.
+// StatusTool is the gateway's own tool that tells a model the states of the servers. Upstreams
+// cannot have a tool of that name.
 const StatusTool = "dowel__status"
 
 var statusTool = json.RawMessage(`{"name":"` + StatusTool + `","title":"Status of the servers",` +
@@ -20,12 +21,13 @@ var statusTool = json.RawMessage(`{"name":"` + StatusTool + `","title":"Status o
 	`"required":["server","status","tools"]}}},"required":["servers"]},` +
 	`"annotations":{"readOnlyHint":true,"openWorldHint":false}}`)
 
-// serverStatus is how one upstream is.
+// serverStatus is an element of the status tool's result.
 type serverStatus struct {
 	missingServer
 	Tools int `json:"tools"`
 }
 
+// callStatusTool answers a call of [StatusTool].
 func (g *Gateway) callStatusTool() (*mcp.Result, error) {
 	tools := map[*hub.Upstream]int{}
 	for _, item := range g.hub.Catalog().Items(hub.Tool) {

@@ -8,27 +8,28 @@ import (
 	"github.com/dowel-mcp/dowel/internal/near"
 )
 
-// maxGuessed bounds the names that are compared: what is longer was not meant as a name.
+// maxGuessed limits the length of a name that is compared with others.
 const maxGuessed = 128
 
-// maxListed bounds the tools that are named to a model.
+// maxListed limits the tools that an error lists.
 const maxListed = 30
 
-// suggestTool says which tool may have been meant by a name that there is not, so that a model can correct itself.
+// suggestTool returns the end of an error message for an unknown tool: the tool that the model
+// probably meant, or the tools of the server. It returns "" without a suggestion.
 func (g *Gateway) suggestTool(name string) string {
 	if len(name) > maxGuessed || !near.Guessable(name) {
 		return ""
 	}
 	best, least := "", max(3, len(name)/3)
 	server, qualified := g.serverOf(name)
-	var its []string // the tools of that server
+	var tools []string // the tools of that server
 	for _, item := range g.hub.Catalog().Items(hub.Tool) {
 		if !g.showsUpstream(item.Upstream.Name()) {
 			continue
 		}
 		shown := g.shownName(item)
 		if item.Upstream.Name() == server {
-			its = append(its, shown)
+			tools = append(tools, shown)
 		}
 		if d := near.Distance(strings.ToLower(name), strings.ToLower(shown)); d < least {
 			best, least = shown, d
@@ -38,12 +39,13 @@ func (g *Gateway) suggestTool(name string) string {
 	case best != "":
 		return fmt.Sprintf("; did you mean %s?", best)
 	case qualified && g.showsAll():
-		return "; " + g.describeMissingTool(server, its)
+		return "; " + g.describeMissingTool(server, tools)
 	}
 	return ""
 }
 
-// serverOf returns the server's name in a qualified name of a tool, in either form.
+// serverOf returns the server part of a qualified tool name in either form, and whether the name is
+// qualified.
 func (g *Gateway) serverOf(name string) (server string, qualified bool) {
 	for _, u := range g.shownUpstreams() {
 		if m := (hub.Missing{Upstream: u.Name()}); m.Owns(name) && len(u.Name()) > len(server) {
@@ -61,8 +63,8 @@ func (g *Gateway) serverOf(name string) (server string, qualified bool) {
 	return "", false
 }
 
-// describeMissingTool says why a server does not have a tool, and which it has.
-func (g *Gateway) describeMissingTool(server string, its []string) string {
+// describeMissingTool says why a server lacks a tool. tools are the tools that it has.
+func (g *Gateway) describeMissingTool(server string, tools []string) string {
 	u := g.hub.Upstream(server)
 	if u == nil {
 		return fmt.Sprintf("there is no server %s: %s tells which there are", server, StatusTool)
@@ -70,12 +72,12 @@ func (g *Gateway) describeMissingTool(server string, its []string) string {
 	if s := u.State(); s.Status.Held() {
 		return fmt.Sprintf("the server %s is %s: %s", server, s.Status, describeState(s))
 	}
-	if len(its) == 0 {
+	if len(tools) == 0 {
 		return fmt.Sprintf("the server %s has no tools", server)
 	}
 	more := ""
-	if len(its) > maxListed {
-		its, more = its[:maxListed], ", …"
+	if len(tools) > maxListed {
+		tools, more = tools[:maxListed], ", …"
 	}
-	return "its tools are " + strings.Join(its, ", ") + more
+	return "its tools are " + strings.Join(tools, ", ") + more
 }

@@ -14,6 +14,7 @@ import (
 
 // The tools that stand for the whole catalog.
 const (
+	// SearchTool, DescribeTool and CallTool are the tools of a gateway with tool search.
 	SearchTool   = "search_tools"
 	DescribeTool = "describe_tool"
 	CallTool     = "call_tool"
@@ -21,6 +22,7 @@ const (
 
 // defaultHits is how many tools a search finds where nothing is said, and maxHits how many at most.
 const (
+	// defaultHits and maxHits are the default and the greatest number of tools that a search finds.
 	defaultHits = 10
 	maxHits     = 50
 )
@@ -39,15 +41,16 @@ var searchTools = []json.RawMessage{
 		`"arguments":{"type":"object","description":"What the tool takes, as ` + DescribeTool + ` gives it"}},"required":["name"]}}`),
 }
 
-// WithToolSearch returns the gateway with a search in place of its many tools: [SearchTool], [DescribeTool] and [CallTool], and
-// those tools as they are that are pinned by their qualified names or names on the wire. Everything else is the same.
+// WithToolSearch returns a gateway of all upstreams that lists [SearchTool], [DescribeTool] and
+// [CallTool] in place of the tools. It also lists the pinned tools, by their qualified names or
+// names on the wire. Tools that are not listed can still be called.
 func (c *core) WithToolSearch(pinned ...string) *Gateway {
 	return &Gateway{core: c, search: &toolSearch{pinned: pinned}}
 }
 
-// toolSearch replaces the list of tools by three tools that search, describe and call all of them.
+// toolSearch is the state of a gateway with tool search.
 type toolSearch struct {
-	pinned []string // qualified names, or names on the wire, of tools that are listed too
+	pinned []string // names of tools that are listed too
 	index  perCatalog[*search.Index]
 }
 
@@ -66,7 +69,7 @@ func (s *toolSearch) eachTool(c *hub.Catalog, yield func(json.RawMessage)) {
 	}
 }
 
-// callOwnTool answers calls of the tools that stand for all. Every other one can be called too: a model that knows a name may use it.
+// callOwnTool answers a call of one of the three tools. ok is false for other tools.
 func (s *toolSearch) callOwnTool(ctx context.Context, g *Gateway, name string, req *mcp.Request) (res *mcp.Result, err error, ok bool) {
 	c := g.hub.Catalog()
 	arguments := rawjson.Lookup(req.Params, "arguments")
@@ -83,13 +86,14 @@ func (s *toolSearch) callOwnTool(ctx context.Context, g *Gateway, name string, r
 	return res, err, true
 }
 
-// foundTool is a tool as a search gives it.
+// foundTool is an element of a search result.
 type foundTool struct {
 	Name        string `json:"name"`
 	Server      string `json:"server"`
 	Description string `json:"description,omitzero"`
 }
 
+// runSearch answers a call of [SearchTool].
 func (s *toolSearch) runSearch(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
 	var in struct {
 		Query string `json:"query"`
@@ -120,19 +124,20 @@ func (s *toolSearch) runSearch(c *hub.Catalog, arguments json.RawMessage) (*mcp.
 	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(text.String())}, StructuredContent: structured}}, nil
 }
 
-// currentIndex returns the index of a catalog, which is made once.
+// currentIndex returns the search index of a catalog, which is made once.
 func (s *toolSearch) currentIndex(c *hub.Catalog) *search.Index {
 	return s.index.get(c, func() *search.Index {
 		var tools []search.Tool
 		for _, item := range c.Items(hub.Tool) {
 			tool := search.FromDefinition(item.Upstream.Name(), item.WireName, item.Definition)
-			tool.Bare = item.LocalName
+			tool.OwnName = item.LocalName
 			tools = append(tools, tool)
 		}
 		return search.New(tools)
 	})
 }
 
+// describeTool answers a call of [DescribeTool].
 func (s *toolSearch) describeTool(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
 	var in struct {
 		Name string `json:"name"`
@@ -147,8 +152,9 @@ func (s *toolSearch) describeTool(c *hub.Catalog, arguments json.RawMessage) (*m
 	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(item.Definition))}, StructuredContent: item.Definition}}, nil
 }
 
-// callFoundTool makes the call that the arguments describe; a retry of it carries the same answers and state. What header fields mirror
-// are the arguments of call_tool.
+// callFoundTool answers a call of [CallTool] by a call of the tool in its arguments. A repeated
+// call carries the same answers and state. Header fields mirror the arguments of [CallTool], so
+// they are not compared.
 func (s *toolSearch) callFoundTool(ctx context.Context, g *Gateway, req *mcp.Request, arguments json.RawMessage) (*mcp.Result, error) {
 	name, _ := rawjson.String(rawjson.Lookup(arguments, "name"))
 	item := g.hub.Catalog().Find(hub.Tool, name)
@@ -164,7 +170,7 @@ func (s *toolSearch) callFoundTool(ctx context.Context, g *Gateway, req *mcp.Req
 	return g.useTool(ctx, item, &own, name)
 }
 
-// unknownTool says that there is no such tool, and which ones may have been meant.
+// unknownTool returns an error text for an unknown tool, with similar tools.
 func (s *toolSearch) unknownTool(c *hub.Catalog, name string) string {
 	text := fmt.Sprintf("There is no tool called %q.", name)
 	var near []string
@@ -177,6 +183,7 @@ func (s *toolSearch) unknownTool(c *hub.Catalog, name string) string {
 	return text
 }
 
+// decodeArguments decodes the arguments of a call.
 func decodeArguments(raw json.RawMessage, into any) error {
 	if raw == nil {
 		return fmt.Errorf("the arguments are missing")
@@ -184,7 +191,7 @@ func decodeArguments(raw json.RawMessage, into any) error {
 	return mcp.Decode(raw, into)
 }
 
-// oneLine returns the beginning of a description.
+// oneLine returns the first 200 characters of a description, in one line.
 func oneLine(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(text), " ")

@@ -18,7 +18,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/memory"
 )
 
-// Whatever is asked of a server that is not there, the answer names it and says why, for a model to do something else.
+// Errors about a missing server name it and the reason, so that a model can try something else.
 func TestUnavailable(t *testing.T) {
 	good := hub.Definition{Name: "good", Target: asker(), Policy: hub.Policy{Tools: hub.ToolRules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}}}
 	h := hubOf(t, hub.Options{MinBackoff: time.Hour}, good,
@@ -90,7 +90,8 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// The first list waits for servers that are starting, but not for ever; what is not there by then is named.
+// The first list waits for starting servers, for a limited time. The list names the servers that
+// are still missing.
 func TestFirstListWaits(t *testing.T) {
 	for _, tt := range []struct {
 		wait, takes, want time.Duration
@@ -129,7 +130,7 @@ func TestFirstListWaits(t *testing.T) {
 	}
 }
 
-// A model is told why a server has no such tool.
+// An error for an unknown tool explains it to the model.
 func TestUnknownToolsOfKnownServers(t *testing.T) {
 	g, _ := over(t,
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
@@ -146,7 +147,7 @@ func TestUnknownToolsOfKnownServers(t *testing.T) {
 	}
 }
 
-// A server is known by its name on the wire, too.
+// A name on the wire identifies its server, too.
 func TestServerOfUnknownTools(t *testing.T) {
 	g, _ := over(t, hub.Definition{Name: "acme.io", Target: everything.New()}, hub.Definition{Name: "notes", Target: everything.New()})
 	for _, name := range []string{"acme_io__summarise_the_weather_forecast", "acme.io.summarise_the_weather_forecast", "Notes__summarise_the_weather_forecast"} {

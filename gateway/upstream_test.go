@@ -17,7 +17,7 @@ import (
 // upstreamPage is how many things a page of the upstream's lists holds.
 const upstreamPage = 12
 
-// newUpstream is the upstream of the matrix: the server everything, and what the matrix needs beyond it.
+// newUpstream returns the upstream of the matrix: the everything server with more tools.
 func newUpstream() *server.Server {
 	s := everything.New(server.Options{PageSize: upstreamPage, Instructions: "Handle with care.", Logger: quiet, Cache: server.CacheOptions{
 		Tools: mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}, Prompts: mcp.Cache{TTL: 2 * time.Minute, Scope: mcp.CachePrivate},

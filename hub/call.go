@@ -13,8 +13,8 @@ import (
 
 // Caller identifies the client that makes a call.
 type Caller struct {
-	// Principal and Session tell clients apart if they do not share a connection: see [Sharing].
-	// Both may be empty.
+	// Principal and Session tell clients apart that do not share a connection: see [Sharing]. Both
+	// may be empty.
 	Principal, Session string
 }
 

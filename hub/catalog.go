@@ -32,6 +32,7 @@ type localName struct {
 
 // Missing is an upstream that should have items in the catalog and has none, with its state.
 type Missing struct {
+	// Upstream is the name of the upstream, State its state when the catalog was built.
 	Upstream string
 	State    State
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// with is a server with tools, each of which says whose it is.
+// with returns a server with tools. Each tool returns the server's name.
 func with(name string, tools ...string) hub.Definition {
 	s := server.New(name, "1", &server.Options{Logger: quiet})
 	for _, tool := range tools {
@@ -21,8 +21,8 @@ func with(name string, tools ...string) hub.Definition {
 	return hub.Definition{Name: name, Target: s, Fingerprint: "1"}
 }
 
-// Models write names as they please: the exact one counts, then one without the usual mistakes, and none where several may
-// be meant.
+// Models misspell names: an exact name wins, then a name with one usual mistake; an ambiguous name
+// finds no tool.
 func TestFind(t *testing.T) {
 	h := start(t, hub.Options{}, with("git-hub", "create-issue", "only_here", "both"), with("files", "both", "a-b", "a_b"))
 	settled(t, h)
@@ -56,7 +56,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Names that look the same on the wire, or are too long for it, lead back to their own servers and tools.
+// Names that look the same on the wire, or are too long for it, map back to their own servers and
+// tools.
 func TestNamesLeadBack(t *testing.T) {
 	long := strings.Repeat("long_", 20)
 	servers := []string{"my server", "my_server", "my.server", "a", "a__b", strings.Repeat("s", 70), strings.Repeat("s", 71)}
@@ -83,7 +84,7 @@ func TestNamesLeadBack(t *testing.T) {
 	}
 }
 
-// Rules say what is offered, and take effect on a server that runs.
+// Rules select and rename tools, and take effect on a running server.
 func TestRules(t *testing.T) {
 	tools := []string{"read", "read_all", "write", "stat"}
 	h := start(t, hub.Options{}, with("s", tools...))
@@ -130,7 +131,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A list that a server answers with an error takes neither the connection nor the other lists along, and is told of.
+// A list that fails is reported, and affects neither the connection nor the other lists.
 func TestListThatFails(t *testing.T) {
 	for _, method := range []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates} {
 		s := server.New("s", "1", &server.Options{Logger: quiet})
@@ -166,7 +167,7 @@ func TestListThatFails(t *testing.T) {
 	}
 }
 
-// Rules hold at once, also where they change together with what takes a restart.
+// Changed rules take effect at once, also together with a change that restarts the server.
 func TestRulesChangeWithMore(t *testing.T) {
 	d := with("s", "read", "write")
 	h := start(t, hub.Options{Logger: quiet}, d)

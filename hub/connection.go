@@ -20,10 +20,9 @@ type connection struct {
 	client      *client.Client
 	lost        chan error // has room for one; receives the reason of the loss
 	fingerprint string     // of the definition that it was opened for
-	// of a client's own connection: closed when opening has ended
-	opened  chan struct{}
-	evicted chan struct{} // of a client's own connection: closed when it must make room
-	openErr error         // valid after opened is closed
+	opened      chan struct{}
+	evicted     chan struct{} // of a client's own connection: closed when it must make room
+	openErr     error         // valid after opened is closed
 
 	lingerLimit  time.Duration
 	replaced     context.Context // ends when the connection is replaced

@@ -26,7 +26,7 @@ type Definition struct {
 	Fingerprint string
 
 	// Options connect to the server. The hub replaces Name, Info, Restart and everything that
-	// answers the server's questions: see [Answering]. Start or Connect also limit how long a
+	// answers the server's questions: see [WithAnswerer]. Start or Connect also limit how long a
 	// call waits for a server that is starting; if both are 0, a call waits 60 seconds.
 	Options client.Options
 	// Policy is how the hub runs the server.
@@ -42,8 +42,8 @@ type Definition struct {
 
 // Policy is how a hub runs a server: who shares it, when it starts and stops, how long calls may
 // take, and which tools it offers. The zero value is one connection for all clients, which starts
-// at once and stays, without limits. A change of Idle, Total, Tools or IdleStop takes effect while the
-// server runs; a change of WatchPaths restarts it.
+// at once and stays, without limits. A change of Idle, Total, Tools or IdleStop takes effect while
+// the server runs; a change of WatchPaths restarts it.
 type Policy struct {
 	// Sharing says which clients use the same connection. Empty means [Shared].
 	Sharing Sharing
@@ -96,7 +96,7 @@ type Hold struct {
 	Reason string
 }
 
-func (d *Definition) maskSecrets(text string) string {
+func (d *Definition) maskText(text string) string {
 	if d.Mask == nil {
 		return text
 	}

@@ -10,6 +10,7 @@ import (
 
 // Event is a change of an upstream.
 type Event struct {
+	// Time is when the event happened, Upstream the name of the upstream, and Kind the subject.
 	Time     time.Time
 	Upstream string
 	Kind     EventKind

@@ -27,7 +27,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// faults are what children do that are tests' subjects.
+// faults are child processes that misbehave.
 var faults = map[string]func(){
 	"mortal": mortal,
 	"silent": func() { _, _ = io.Copy(io.Discard, os.Stdin) },
@@ -36,10 +36,10 @@ var faults = map[string]func(){
 	"asks":   asks,
 }
 
-// quiet is for tests whose subjects complain of what is done to them on purpose.
+// quiet drops log messages that the tests provoke.
 var quiet = slog.New(slog.DiscardHandler)
 
-// faulty is a command that runs a role.
+// faulty returns a command that runs a role.
 func faulty(role string, args ...string) stdio.Command {
 	c := child(role)
 	c.Args = append(c.Args, args...)
@@ -47,7 +47,7 @@ func faulty(role string, args ...string) stdio.Command {
 	return c
 }
 
-// before does something before each request of a method.
+// before calls do before each request of a method.
 func before(method string, do func(req *mcp.Request) *mcp.Result) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -63,7 +63,7 @@ func before(method string, do func(req *mcp.Request) *mcp.Result) mcp.Middleware
 
 const lifetime = 200 * time.Millisecond
 
-// mortal serves, and kills itself 200 ms after its first words, as long as a file is there.
+// mortal serves, and kills its process 200 ms after the first list, as long as a file exists.
 func mortal() {
 	var once sync.Once
 	_ = stdio.Serve(context.Background(), mcp.Chain(echo("mortal"), before(mcp.MethodListTools, func(*mcp.Request) *mcp.Result {
@@ -81,8 +81,8 @@ func mortal() {
 	})))
 }
 
-// An upstream that dies again and again under load: each call ends with a reply or an error, nobody else notices, and it
-// comes back when it stops dying.
+// An upstream dies repeatedly under load: each call ends with a reply or an error, other upstreams
+// are not affected, and it recovers when it stops dying.
 func TestKilledUnderLoad(t *testing.T) {
 	deadly := t.TempDir() + "/deadly"
 	if err := os.WriteFile(deadly, nil, 0o600); err != nil {
@@ -163,7 +163,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// callWithin is call with a context of its own.
+// callWithin calls the tool echo with a context.
 func callWithin(ctx context.Context, u *hub.Upstream, text string) (string, error) {
 	resp, err := u.RoundTrip(ctx, hub.Caller{}, &mcp.Request{
 		Method: mcp.MethodCallTool, Params: fmt.Appendf(nil, `{"name":"echo","arguments":{"Text":%q}}`, text),
@@ -174,7 +174,8 @@ func callWithin(ctx context.Context, u *hub.Upstream, text string) (string, erro
 	return string(resp.Raw), nil
 }
 
-// An upstream that never answers the handshake holds up nobody else, and calls to it no longer than their limit.
+// An upstream that never answers the handshake delays no other one, and calls to it no longer than
+// their limit.
 func TestNeverAnswers(t *testing.T) {
 	silent := hub.Definition{Name: "silent", Target: faulty("silent")}
 	silent.Options.Limits.Start = 3 * time.Second
@@ -225,10 +226,10 @@ func wantDown(t *testing.T, err error, status hub.Status, why string) {
 
 const (
 	flooding = 100 << 20
-	endless  = 10 << 20 // of it, in one line
+	endless  = 10 << 20 // of it, without a line break
 )
 
-// flood serves, and writes 100 MB to stderr: lines, and one that does not end for 10 MB.
+// flood serves, and writes 100 MB to stderr: lines, and 10 MB without a line break.
 func flood() {
 	s := echo("flood")
 	var written atomic.Int64
@@ -247,7 +248,7 @@ func flood() {
 	_ = stdio.Serve(context.Background(), s)
 }
 
-// An upstream that floods stderr takes neither memory nor anybody's time.
+// An upstream that floods stderr costs neither memory nor time of calls.
 func TestFloodsStderr(t *testing.T) {
 	before := heap()
 	h := start(t, hub.Options{Logger: quiet}, hub.Definition{Name: "flood", Target: faulty("flood")})
@@ -270,14 +271,14 @@ func TestFloodsStderr(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Logf("%d calls, the slowest %v; at most %d KB", calls, slowest, (most-before)>>10)
-	const bound = 48 << 20 // 4,096 events that wait, of 4 KiB each, the tail of 2 MiB, the ring and what is on the way
+	const bound = 48 << 20 // 4,096 events that wait, of 4 KiB each, the tail of 2 MiB, the ring and buffers
 	if most-before > bound {
 		t.Errorf("it has taken %d MB", (most-before)>>20)
 	}
 	if slowest > time.Minute {
 		t.Errorf("a call has taken %v", slowest)
 	}
-	lines := u.Stderr()
+	lines := stderrOf(u)
 	if len(lines) > 500 || len(lines) < 100 {
 		t.Errorf("%d lines are kept", len(lines))
 	}
@@ -296,7 +297,7 @@ func TestFloodsStderr(t *testing.T) {
 	}
 }
 
-// tellsNumber calls a tool that tells a number.
+// tellsNumber calls a tool that returns a number.
 func tellsNumber(t *testing.T, u *hub.Upstream, tool string) (n int) {
 	t.Helper()
 	resp, err := u.RoundTrip(t.Context(), hub.Caller{}, &mcp.Request{
@@ -315,7 +316,7 @@ func tellsNumber(t *testing.T, u *hub.Upstream, tool string) (n int) {
 	return n
 }
 
-// heap is what is in use, once garbage is gone.
+// heap returns the memory in use after garbage collection.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -325,7 +326,7 @@ func heap() int64 {
 
 const grown = 60
 
-// pages serves lists of tools that are wrong in the way of its argument.
+// pages serves lists of tools that are wrong in the way that its argument names.
 func pages() {
 	s := server.New("pages", "1", &server.Options{PageSize: 4, Logger: quiet})
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct{ Text string }) (string, error) { return in.Text, nil })
@@ -357,7 +358,8 @@ func pages() {
 	})))
 }
 
-// Lists that grow while they are read are read to their end; those without one are given up, and take nothing else along.
+// Lists that grow while they are read are read to their end. Endless lists are given up, without
+// harm to others.
 func TestStrangeLists(t *testing.T) {
 	h := start(t, hub.Options{Logger: quiet},
 		hub.Definition{Name: "grows", Target: faulty("pages", "grows")},
@@ -403,7 +405,8 @@ func TestStrangeLists(t *testing.T) {
 	}
 }
 
-// Definitions that change fifty times a second: what does not change goes on, and the last ones are what is there in the end.
+// Definitions change fifty times a second. Servers without a change keep running, and the last
+// definitions win.
 func TestAppliedAllTheTime(t *testing.T) {
 	h := hub.New(&hub.Options{Logger: quiet})
 	defer h.Close()
@@ -472,7 +475,7 @@ func TestAppliedAllTheTime(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
-// A hub that is closed while everything is starting ends what it has started, and waits for that.
+// Closing a hub while its servers start ends them all, and waits for it.
 func TestCloseWhileStarting(t *testing.T) {
 	var definitions []hub.Definition
 	for i := range 3 {
@@ -510,7 +513,7 @@ func TestCloseWhileStarting(t *testing.T) {
 	}
 }
 
-// late is a server that thinks for so long before its first answer.
+// late returns a server that waits before its first answer.
 func late(h mcp.Handler, delay time.Duration) mcp.Handler {
 	var once sync.Once
 	thought := make(chan struct{})
@@ -525,7 +528,8 @@ func late(h mcp.Handler, delay time.Duration) mcp.Handler {
 	})
 }
 
-// asks is a server of the older era that asks as soon as it may, though nobody has called it. Its tool tells what came back.
+// asks serves a legacy server that asks a question outside of any call. Its tool returns the
+// answer.
 func asks() {
 	in := bufio.NewScanner(os.Stdin)
 	answered, waiting := "", ""
@@ -567,7 +571,7 @@ func asks() {
 	}
 }
 
-// What a server asks outside of any call is refused, with a reason, and reaches nobody.
+// A question outside of any call is refused with the reason, and reaches no answerer.
 func TestQuestionOutsideOfCalls(t *testing.T) {
 	h := start(t, hub.Options{Logger: quiet}, hub.Definition{Name: "asks", Target: faulty("asks")})
 	settled(t, h)
@@ -585,7 +589,7 @@ func TestQuestionOutsideOfCalls(t *testing.T) {
 	}
 }
 
-// From Apply on, nobody takes what is ending for what has been ordered: neither its state nor its things.
+// After Apply, state and catalog are at once the new definition's.
 func TestChangedAtOnce(t *testing.T) {
 	cache := memoryCache{}
 	h := start(t, hub.Options{Logger: quiet, MinBackoff: time.Minute, Cache: cache}, hub.Definition{Name: "x", Target: faulty("serve"), Fingerprint: "1"})
@@ -607,14 +611,14 @@ func TestChangedAtOnce(t *testing.T) {
 	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"x__echo"}) {
 		t.Errorf("%v", got)
 	}
-	told := 0
+	announced := 0
 	for range changes {
-		if told++; told == 4 { // what the first one offers goes, that of the second comes and goes, that of the last comes
+		if announced++; announced == 4 { // items removed, added, removed and added
 			break
 		}
 	}
-	if told < 4 {
-		t.Errorf("%d changes of the catalog", told)
+	if announced < 4 {
+		t.Errorf("%d changes of the catalog", announced)
 	}
 	if kept := slices.Sorted(maps.Keys(cache)); !slices.Equal(kept, []string{"x1", "x2"}) {
 		t.Errorf("kept are %v: a list that could not be read to its end is among them, or one is missing", kept)

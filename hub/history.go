@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// maxHistory bounds the events that are kept of an upstream, and maxLine the bytes of a line of stderr.
 const (
+	// Limits of a history: maxHistory events, and maxLine bytes of a line of stderr.
 	maxHistory = 500
 	maxLine    = 4 << 10
 )
@@ -111,7 +111,7 @@ func (h *history) addOutput(p []byte, whole bool) {
 		h.mu.Unlock()
 		return
 	}
-	line := d.maskSecrets(strings.ToValidUTF8(strings.TrimRight(string(h.partialLine), "\r"), "\uFFFD"))
+	line := d.maskText(strings.ToValidUTF8(strings.TrimRight(string(h.partialLine), "\r"), "\uFFFD"))
 	h.partialLine = h.partialLine[:0]
 	e := Event{Time: time.Now(), Upstream: h.upstream.name, Kind: StderrWritten, Line: line}
 	h.appendEvent(e)
@@ -126,13 +126,6 @@ func (u *Upstream) History() []Event {
 	u.history.mu.Lock()
 	defer u.history.mu.Unlock()
 	return slices.Clone(u.history.recentEvents())
-}
-
-// Stderr returns the lines of stderr in [Upstream.History].
-func (u *Upstream) Stderr() []string {
-	u.history.mu.Lock()
-	defer u.history.mu.Unlock()
-	return u.history.stderrLines()
 }
 
 // diagnoseError explains the error of the current attempt.

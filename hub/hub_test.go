@@ -21,7 +21,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes the test binary a server too: as a child of the tests it does what its first argument says.
+// TestMain makes the test binary a server too: as a child process it plays the role that its first
+// argument names.
 func TestMain(m *testing.M) {
 	maps.Copy(roles, faults)
 	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
@@ -31,13 +32,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// roles are what children do.
+// roles are the parts that child processes play.
 var roles = map[string]func(){
 	"serve": func() { _ = stdio.Serve(context.Background(), echo("child")) },
 	"exit":  func() { fmt.Fprintln(os.Stderr, "no such database"); os.Exit(3) },
 }
 
-// child is a command that runs a role.
+// child returns a command that runs a role.
 func child(role string) stdio.Command {
 	self, err := os.Executable()
 	if err != nil {
@@ -46,7 +47,7 @@ func child(role string) stdio.Command {
 	return stdio.Command{Path: self, Args: []string{role}}
 }
 
-// echo is a server with a tool and a prompt.
+// echo returns a server with a tool and a prompt.
 func echo(name string) *server.Server {
 	s := server.New(name, "1", nil)
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct{ Text string }) (string, error) { return in.Text, nil })
@@ -62,7 +63,7 @@ func start(t *testing.T, opts hub.Options, definitions ...hub.Definition) *hub.H
 	return h
 }
 
-func settled(t *testing.T, h *hub.Hub) {
+func settled(t testing.TB, h *hub.Hub) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -81,7 +82,17 @@ func wires(items []*hub.Item) (names []string) {
 	return names
 }
 
-// until waits for a condition.
+// stderrOf returns the lines of stderr in an upstream's history.
+func stderrOf(u *hub.Upstream) (lines []string) {
+	for _, e := range u.History() {
+		if e.Kind == hub.StderrWritten {
+			lines = append(lines, e.Line)
+		}
+	}
+	return lines
+}
+
+// until polls until a condition is true. It fails the test after a minute.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
@@ -103,7 +114,7 @@ func call(t *testing.T, u *hub.Upstream, text string) (string, error) {
 }
 
 func TestUpstreams(t *testing.T) {
-	h := start(t, hub.Options{MinBackoff: time.Minute}, // what has failed stays so
+	h := start(t, hub.Options{MinBackoff: time.Minute}, // a failed one stays failed
 		hub.Definition{Name: "one", Target: echo("first")},
 		hub.Definition{Name: "two", Target: child("serve")},
 		hub.Definition{Name: "gone", Target: child("exit")},
@@ -133,7 +144,7 @@ func TestUpstreams(t *testing.T) {
 	if !errors.As(err, &down) || err.Error() != "the server off is disabled: switched off" {
 		t.Errorf("calling what is disabled: %v", err)
 	}
-	if lines := h.Upstream("gone").Stderr(); !slices.Contains(lines, "no such database") {
+	if lines := stderrOf(h.Upstream("gone")); !slices.Contains(lines, "no such database") {
 		t.Errorf("stderr: %q", lines)
 	}
 	if info := h.Upstream("one").Info(); info.Server.Name != "first" || info.Revision != mcp.LatestRevision {
@@ -141,7 +152,7 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
-// Applying restarts exactly the servers whose fingerprint has changed.
+// Apply restarts exactly the servers with a changed fingerprint.
 func TestApply(t *testing.T) {
 	h := start(t, hub.Options{},
 		hub.Definition{Name: "same", Target: echo("a"), Fingerprint: "1"},
@@ -174,7 +185,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A server that dies is started again, and the calls that come meanwhile wait for it.
+// A server that dies is started again. Calls in the meantime wait for it.
 func TestRestarts(t *testing.T) {
 	h := start(t, hub.Options{MinBackoff: 10 * time.Millisecond}, hub.Definition{Name: "child", Target: child("serve")})
 	settled(t, h)
@@ -189,7 +200,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// What a server tells models of itself is known before it is started again.
+// The instructions of a server are known before it is started again.
 func TestInstructionsAreRemembered(t *testing.T) {
 	cache := memoryCache{}
 	s := server.New("s", "1", &server.Options{Instructions: "Ask twice."})
@@ -252,7 +263,7 @@ func (c memoryCache) Load(name, fingerprint string) ([]byte, bool) {
 
 func (c memoryCache) Save(name, fingerprint string, raw []byte) { c[name+fingerprint] = raw }
 
-// What a server says that it offers is followed.
+// The catalog follows the list changes that a server announces.
 func TestFollows(t *testing.T) {
 	s := echo("s")
 	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s})
@@ -263,7 +274,7 @@ func TestFollows(t *testing.T) {
 	})
 }
 
-// A definition may change at any moment, also while the server says what else has changed.
+// A definition may change at any moment, also while the server announces changes.
 func TestRedefinedWhileItChanges(t *testing.T) {
 	s := echo("s")
 	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s, Fingerprint: "0"})
@@ -310,18 +321,18 @@ func TestRenamedOntoAnother(t *testing.T) {
 	}
 }
 
-// Servers are told who calls, in both eras, and that there is somebody who can be asked.
+// Servers learn in both eras who calls, and that questions are possible.
 func TestIdentity(t *testing.T) {
 	for _, tt := range []struct {
 		info mcp.Implementation
 		want string
 	}{{mcp.Implementation{}, "dowel"}, {mcp.Implementation{Name: "joiner", Version: "7"}, "joiner"}} {
 		for _, revision := range []mcp.Revision{mcp.LatestLegacyRevision, mcp.LatestRevision} {
-			told := make(chan *mcp.Request, 1)
-			s := mcp.Chain(echo("s"), before(mcp.MethodListTools, func(req *mcp.Request) *mcp.Result { told <- req; return nil }))
+			requests := make(chan *mcp.Request, 1)
+			s := mcp.Chain(echo("s"), before(mcp.MethodListTools, func(req *mcp.Request) *mcp.Result { requests <- req; return nil }))
 			h := start(t, hub.Options{Info: tt.info, Logger: quiet}, hub.Definition{Name: "s", Target: s, Options: client.Options{Wire: client.Wire{Revision: revision}}})
 			settled(t, h)
-			req := <-told
+			req := <-requests
 			var who mcp.Implementation
 			if err := json.Unmarshal(req.ClientInfo, &who); err != nil || who.Name != tt.want || who.Version == "" || tt.info.Version != "" && who.Version != tt.info.Version {
 				t.Errorf("%s: %s, %v", revision, req.ClientInfo, err)

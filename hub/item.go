@@ -17,9 +17,13 @@ import (
 type Kind int
 
 const (
+	// Tool is a tool, identified by its name.
 	Tool Kind = iota
+	// Prompt is a prompt, identified by its name.
 	Prompt
+	// Resource is a resource, identified by its URI.
 	Resource
+	// Template is a resource template, identified by its URI template.
 	Template
 	kinds
 )
@@ -40,14 +44,13 @@ func (k Kind) String() string { return kindTable[k].name }
 // ListKey returns the member of a list result that holds items of the kind, such as "tools".
 func (k Kind) ListKey() string { return kindTable[k].list }
 
-// Changed returns the notification for a changed list of the kind.
-func (k Kind) Changed() string { return kindTable[k].changed }
-
 // Item is one thing that an upstream offers: a tool, a prompt, a resource or a resource template.
 // It is immutable.
 type Item struct {
+	// Upstream is the upstream that offers the item.
 	Upstream *Upstream
-	Kind     Kind
+	// Kind says which kind of item it is.
+	Kind Kind
 	// Name is the server's own name for it: a name, a URI or a template. LocalName is Name after
 	// the definition's Rename rules.
 	Name, LocalName string
@@ -65,6 +68,7 @@ type Item struct {
 // Quarantined is an item that is not offered because it is broken. If Name is a list method, the
 // list could not be read to its end.
 type Quarantined struct {
+	// Kind and Name identify the item. Reason says what is wrong with it.
 	Kind   Kind
 	Name   string
 	Reason string

@@ -16,7 +16,7 @@ const subscribeTimeout = time.Second
 // changeFollower rereads lists of a connection when the server announces changes.
 type changeFollower struct {
 	upstream   *Upstream
-	in         *connection
+	conn       *connection
 	listsRead  chan struct{} // closed when the lists have been read once
 	subscribed chan struct{} // closed when the subscription has begun or failed
 }
@@ -48,12 +48,12 @@ func (u *Upstream) followChanges(ctx context.Context, conn *connection, work *sy
 // run subscribes and rereads changed lists until the connection is lost or ctx ends.
 func (f *changeFollower) run(ctx context.Context, filter mcp.SubscriptionFilter) {
 	start := time.Now()
-	w, err := f.in.client.Watch(ctx, filter)
+	w, err := f.conn.client.Watch(ctx, filter)
 	isLate := time.Since(start) >= subscribeTimeout
 	close(f.subscribed)
 	if err != nil {
 		if ctx.Err() == nil {
-			f.upstream.hub.opts.Logger.Warn("changes of what it offers cannot be followed", "server", f.upstream.name, "err", err)
+			f.upstream.hub.opts.Logger.Warn("cannot subscribe to list changes", "server", f.upstream.name, "err", err)
 		}
 		return
 	}
@@ -64,13 +64,13 @@ func (f *changeFollower) run(ctx context.Context, filter mcp.SubscriptionFilter)
 		return
 	}
 	if isLate {
-		f.upstream.rereadChanged(ctx, f.in, "")
+		f.upstream.rereadChanged(ctx, f.conn, "")
 	}
 	for change, err := range w.Changes() {
 		if err != nil {
 			return // the connection is lost, or the subscription has ended
 		}
-		f.upstream.rereadChanged(ctx, f.in, change.Method)
+		f.upstream.rereadChanged(ctx, f.conn, change.Method)
 		sleepContext(ctx, rereadInterval)
 	}
 }

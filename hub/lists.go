@@ -25,9 +25,8 @@ const (
 // serverLists are the lists of one upstream: raw as the server sent them, and as items under the
 // definition's rules. It is immutable once stored.
 type serverLists struct {
-	// as the server sent them
-	raw          [kinds][]json.RawMessage
-	instructions string // the server's instructions for models
+	raw          [kinds][]json.RawMessage // as the server sent them
+	instructions string                   // the server's instructions for models
 	caches       [kinds]mcp.Cache
 	items        [kinds][]*Item
 	quarantined  []Quarantined
@@ -173,7 +172,7 @@ func (u *Upstream) storeLists(ctx context.Context, conn *connection, o *serverLi
 	u.listsReadAt = time.Now()
 	u.lists = o.applyRules(u, u.def.Tools)
 	for _, q := range u.lists.quarantined {
-		u.hub.opts.Logger.Warn("it is left out of what is offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
+		u.hub.opts.Logger.Warn("a broken item is not offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
 	}
 	u.announceChanges(u.lists.changedKinds(old))
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// No server says for the hub what a name is of, nor has a name that some readers take for another's.
+// A server can forge neither the hub's _meta keys nor a name that some readers take for another
+// one.
 func TestForgedOrigins(t *testing.T) {
 	mark := wireName("my.server", "set")
 	for _, c := range []struct{ server, told, want, own string }{

@@ -32,7 +32,7 @@ func TestWireName(t *testing.T) {
 	}
 }
 
-// Names of different things never meet.
+// Different items have different names on the wire.
 func TestWireNamesDiffer(t *testing.T) {
 	parts := []string{"a", "b", "_", "__", "a_", "_a", "a__b", "a__", "a.b", "a-b", "a b", strings.Repeat("a", 70), strings.Repeat("a", 71), "é", "è"}
 	seen := map[string][2]string{}

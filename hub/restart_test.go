@@ -38,7 +38,7 @@ func (m moody) Dial(ctx context.Context, in mcp.Inbound, o transport.ClientOptio
 	return m.Dialer.Dial(ctx, in, o)
 }
 
-// What cannot be started has its place among the others from the first moment, and says why it is not there.
+// A server that cannot start is listed from the first moment, with the reason.
 func TestFailuresAreShown(t *testing.T) {
 	folder := t.TempDir()
 	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet},
@@ -77,7 +77,8 @@ func TestFailuresAreShown(t *testing.T) {
 	}
 }
 
-// A restart is told of step by step, forgets what was wrong, and needs no patience.
+// A restart of a failed server publishes each state, clears the error, and does not wait for the
+// next attempt.
 func TestRestartOfFailed(t *testing.T) {
 	down := new(atomic.Bool)
 	down.Store(true)
@@ -104,20 +105,20 @@ func TestRestartOfFailed(t *testing.T) {
 	if _, err := call(t, u, "hi"); err != nil {
 		t.Error(err)
 	}
-	var told []string
+	var states []string
 	for e := range events {
-		told = append(told, e.State.Status.String()+" "+e.State.Cause)
+		states = append(states, e.State.Status.String()+" "+e.State.Cause)
 		if e.State.Status == hub.Ready {
 			break
 		}
 	}
 	want := []string{"starting the user wants it", "failed it could not be started", "starting the user wants it again", "ready connected in "}
-	if len(told) != len(want) || !slices.EqualFunc(told, want, strings.HasPrefix) {
-		t.Errorf("%q", told)
+	if len(states) != len(want) || !slices.EqualFunc(states, want, strings.HasPrefix) {
+		t.Errorf("%q", states)
 	}
 }
 
-// web is a server over HTTP that can be made to hang up on everybody.
+// web is an HTTP server that can drop all its connections.
 func web(t *testing.T) (url string, down *atomic.Bool) {
 	down = new(atomic.Bool)
 	quietly := transport.ServerOptions{Logger: quiet}
@@ -141,7 +142,7 @@ func web(t *testing.T) (url string, down *atomic.Bool) {
 	return s.URL, down
 }
 
-// A server over HTTP that is lost is noticed without a call, and is there again when it is back.
+// The loss of an HTTP server is noticed without a call, and so is its return.
 func TestLostOverHTTP(t *testing.T) {
 	for _, tt := range []struct {
 		path     string
@@ -171,7 +172,7 @@ func TestLostOverHTTP(t *testing.T) {
 	}
 }
 
-// Limits that change hold from the next call on, and restart nothing.
+// Changed limits apply from the next call on, and restart no server.
 func TestLimitsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := server.New("s", "1", &server.Options{Logger: quiet})
@@ -215,7 +216,7 @@ func TestLimitsChange(t *testing.T) {
 	})
 }
 
-// What is removed stays so.
+// A removed upstream stays removed.
 func TestRestartOfRemoved(t *testing.T) {
 	h := start(t, hub.Options{Logger: quiet}, with("s", "read"))
 	settled(t, h)

@@ -65,6 +65,7 @@ func (s Status) Held() bool {
 
 // State is the state of an upstream and its reason.
 type State struct {
+	// Status is what the upstream is doing, Since when it began.
 	Status Status
 	Since  time.Time
 	// Cause says in a few words why the upstream entered the state, such as "the file dowel.json
@@ -73,18 +74,25 @@ type State struct {
 	// Err and Diagnosis say what went wrong in Failed, in NeedsAuthorization, and in the Starting
 	// after them.
 	Err       error
-	Diagnosis *doctor.Diagnosis
+	Diagnosis *Diagnosis
 	// Attempt counts failed attempts since the last stable connection. Next is when the next
 	// attempt begins, if the status is Failed or NeedsAuthorization.
 	Attempt int
 	Next    time.Time
 }
 
+// Diagnosis explains a failed start or a lost connection: a summary, advice for the user, and what is
+// known of the process. It contains no secrets of the definition.
+type Diagnosis = doctor.Diagnosis
+
 // Info is what the server said of itself when it last became ready.
 type Info struct {
+	// Server is the server's name and version, Revision the protocol revision that the connection
+	// uses. Instructions are the server's instructions for models.
 	Server       mcp.Implementation
 	Revision     mcp.Revision
 	Instructions string
+	// Capabilities are the server's.
 	Capabilities mcp.ServerCapabilities
 	// Took is the time from the start to Ready.
 	Took time.Duration

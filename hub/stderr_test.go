@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// role adds to what children do, and returns its name.
+// role adds a role for child processes, and returns its name.
 func role(name string, do func()) string {
 	faults[name] = do
 	return name
@@ -32,20 +32,20 @@ var (
 	})
 )
 
-// What a server writes to stderr is shown as it is, and is no judgement of its state; secrets in it are nobody's.
+// Lines of stderr are shown with secrets masked, and do not affect the state.
 func TestStderrIsNoState(t *testing.T) {
 	d := hub.Definition{Name: "noisy", Target: faulty(noisy), Mask: strings.NewReplacer("hush-hush", "****").Replace}
 	h := start(t, hub.Options{Logger: quiet}, d)
 	settled(t, h)
 	u := h.Upstream("noisy")
 	want := append(slices.Clone(chatter[:4]), "Bearer ****")
-	until(t, "all of it has come", func() bool { return slices.Equal(u.Stderr(), want) })
+	until(t, "all of it has come", func() bool { return slices.Equal(stderrOf(u), want) })
 	if s := u.State(); s.Status != hub.Ready || s.Err != nil || s.Diagnosis != nil {
 		t.Errorf("%+v", s)
 	}
 	u.Restart("the test wants it")
 	settled(t, h)
-	until(t, "it is said again", func() bool { return slices.Equal(u.Stderr(), append(want, want...)) })
+	until(t, "it is said again", func() bool { return slices.Equal(stderrOf(u), append(want, want...)) })
 	var history []string
 	for _, e := range u.History() {
 		switch {
@@ -64,7 +64,7 @@ func TestStderrIsNoState(t *testing.T) {
 	}
 }
 
-// What a server says before it dies explains its death, whatever it says besides.
+// The last lines of stderr explain why a server died.
 func TestLastWords(t *testing.T) {
 	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet}, hub.Definition{Name: "s", Target: faulty(lastWords)})
 	settled(t, h)
@@ -72,7 +72,7 @@ func TestLastWords(t *testing.T) {
 	if s.Status != hub.Failed || s.Diagnosis == nil || !strings.Contains(s.Diagnosis.Summary, "fatal: the table information is gone") {
 		t.Errorf("%+v", s)
 	}
-	if got := h.Upstream("s").Stderr(); len(got) < 3 || got[2] != "INFO: bye" { // it is started twice, for it may have died of the probe
+	if got := stderrOf(h.Upstream("s")); len(got) < 3 || got[2] != "INFO: bye" { // it is started twice, for it may have died of the probe
 		t.Errorf("%q", got)
 	}
 }

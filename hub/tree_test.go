@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	// parent serves, as npx does: beside it runs what it has started, which never ends by itself.
+	// parent serves like npx: it has a child process that never ends by itself.
 	parent = role("parent", func() {
 		self, err := os.Executable()
 		if err != nil {
@@ -40,7 +40,7 @@ var (
 	})
 )
 
-// Whichever way a server ends, what it has started ends with it.
+// All processes that a server has started end with it, for each way in which it can end.
 func TestNothingIsLeftOfAServer(t *testing.T) {
 	for name, end := range map[string]func(h *hub.Hub, d hub.Definition){
 		"switched off": func(h *hub.Hub, d hub.Definition) {

@@ -405,10 +405,12 @@ func (u *Upstream) AwaitCallable(ctx context.Context) (ready bool) {
 
 // DownError says that an upstream cannot be called, and why. It wraps [mcp.ErrConnection].
 type DownError struct {
+	// Upstream is the name of the upstream, State its state at the time of the call.
 	Upstream string
 	State    State
 }
 
+// Error names the upstream, its status and the reason.
 func (e *DownError) Error() string {
 	switch {
 	case e.State.Diagnosis != nil && e.State.Diagnosis.Summary != "":
@@ -428,6 +430,7 @@ func describeStatus(s Status) string {
 	return "is " + s.String()
 }
 
+// Unwrap returns [mcp.ErrConnection] and the error of the state, if it has one.
 func (e *DownError) Unwrap() []error {
 	if e.State.Err != nil {
 		return []error{mcp.ErrConnection, e.State.Err}

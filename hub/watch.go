@@ -27,7 +27,7 @@ func (w *fileWatch) watchPaths(paths []string) {
 		return
 	}
 	w.stop = u.hub.opts.Watch(paths, u.fileChanged, func(err error) {
-		u.hub.opts.Logger.Warn("its files are not watched", "server", u.name, "err", err)
+		u.hub.opts.Logger.Warn("cannot watch files", "server", u.name, "err", err)
 	})
 }
 
@@ -55,8 +55,8 @@ func (u *Upstream) fileChanged(cause string) {
 	}
 }
 
-// takeFileCause returns the cause of a restart that was noted while the server started, or "" if none
-// was noted. It also returns "" if this start is itself such a restart: a server that writes a
+// takeFileCause returns the cause of a restart that was noted while the server started, or "" if
+// none was noted. It also returns "" if this start is itself such a restart: a server that writes a
 // watched file at every start must not restart forever. u.mu is held.
 func (u *Upstream) takeFileCause() (cause string) {
 	if !u.restartedByFile {

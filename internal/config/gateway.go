@@ -48,10 +48,86 @@ func (g Gateway) Same(other Gateway) bool {
 	return reflect.DeepEqual(g, other)
 }
 
-var gatewayKeys = []string{"address", "token", "toolSearch", "pinned", "audit", "auditArguments", "rateLimit", "hosts", "origins", "clients"}
+// gatewayKey is a key of the gateway's object.
+type gatewayKey struct {
+	name      string
+	inProject bool // a project's file may have it
+	read      func(e *entryReader, field string, n *node, g *Gateway)
+	copy      func(to *Gateway, from Gateway)
+}
 
-// projectKeys may be set in a project's file. The other keys decide who can reach the user's servers and which calls are recorded. A project must not set them.
-var projectKeys = []string{"toolSearch", "pinned", "clients"}
+// gatewayKeys are all keys of the gateway's object. A project may not set the keys that decide who
+// reaches all of the user's servers, and what is recorded.
+var gatewayKeys = []gatewayKey{
+	{
+		name: "address",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readString(field, n, &g.Address) },
+		copy: func(to *Gateway, from Gateway) { to.Address = from.Address },
+	},
+	{
+		name: "token",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readString(field, n, &g.Token) },
+		copy: func(to *Gateway, from Gateway) { to.Token = from.Token },
+	},
+	{
+		name: "toolSearch", inProject: true,
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readBool(field, n, &g.ToolSearch) },
+		copy: func(to *Gateway, from Gateway) { to.ToolSearch = from.ToolSearch },
+	},
+	{
+		name: "pinned", inProject: true,
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readStrings(field, n, &g.Pinned) },
+		copy: func(to *Gateway, from Gateway) { to.Pinned = from.Pinned },
+	},
+	{
+		name: "audit",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readString(field, n, &g.Audit) },
+		copy: func(to *Gateway, from Gateway) { to.Audit = from.Audit },
+	},
+	{
+		name: "auditArguments",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readBool(field, n, &g.AuditArguments) },
+		copy: func(to *Gateway, from Gateway) { to.AuditArguments = from.AuditArguments },
+	},
+	{
+		name: "rateLimit",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readRate(field, n, &g.Rate) },
+		copy: func(to *Gateway, from Gateway) { to.Rate = from.Rate },
+	},
+	{
+		name: "hosts",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readStrings(field, n, &g.Hosts) },
+		copy: func(to *Gateway, from Gateway) { to.Hosts = from.Hosts },
+	},
+	{
+		name: "origins",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readStrings(field, n, &g.Origins) },
+		copy: func(to *Gateway, from Gateway) { to.Origins = from.Origins },
+	},
+	{
+		name: "clients", inProject: true,
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readClients(field, n, &g.Clients) },
+		copy: func(to *Gateway, from Gateway) { to.Clients = from.Clients },
+	},
+}
+
+// findGatewayKey returns the key of a name, or nil.
+func findGatewayKey(name string) *gatewayKey {
+	for i := range gatewayKeys {
+		if gatewayKeys[i].name == name {
+			return &gatewayKeys[i]
+		}
+	}
+	return nil
+}
+
+// gatewayKeyNames returns the names of all keys.
+func gatewayKeyNames() (names []string) {
+	for _, k := range gatewayKeys {
+		names = append(names, k.name)
+	}
+	return names
+}
 
 func (r *fileReader) readGateway(n *node) Gateway {
 	var g Gateway
@@ -61,44 +137,19 @@ func (r *fileReader) readGateway(n *node) Gateway {
 	e := &entryReader{s: &Server{positions: map[string]Position{}}, d: r.d}
 	if e.expectKind("gateway", n, objectNode) {
 		for _, m := range n.members {
-			if r.source.Scope == Project && slices.Contains(gatewayKeys, m.key.text) && !slices.Contains(projectKeys, m.key.text) {
+			switch key := findGatewayKey(m.key.text); {
+			case key == nil:
+				e.addUnknown("gateway."+m.key.text, m.key.at, suggestOrList(m.key.text, gatewayKeyNames()), "dowel does not know this key")
+			case r.source.Scope == Project && !key.inProject:
 				e.warnf(m.key.at, "write it into the user's file", "gateway.%s has no effect in a project", m.key.text)
-				continue
+			default:
+				key.read(e, "gateway."+m.key.text, m.value, &g)
 			}
-			e.readGatewayMember(&g, m)
 		}
 	}
 	g.positions = e.s.positions
 	r.problems = append(r.problems, e.s.Problems...)
 	return g
-}
-
-func (e *entryReader) readGatewayMember(g *Gateway, m member) {
-	key := "gateway." + m.key.text
-	switch m.key.text {
-	case "address":
-		e.readString(key, m.value, &g.Address)
-	case "token":
-		e.readString(key, m.value, &g.Token)
-	case "toolSearch":
-		e.readBool(key, m.value, &g.ToolSearch)
-	case "pinned":
-		e.readStrings(key, m.value, &g.Pinned)
-	case "audit":
-		e.readString(key, m.value, &g.Audit)
-	case "auditArguments":
-		e.readBool(key, m.value, &g.AuditArguments)
-	case "rateLimit":
-		e.readRate(key, m.value, &g.Rate)
-	case "hosts":
-		e.readStrings(key, m.value, &g.Hosts)
-	case "origins":
-		e.readStrings(key, m.value, &g.Origins)
-	case "clients":
-		e.readClients(key, m.value, &g.Clients)
-	default:
-		e.addUnknown(key, m.key.at, suggestOrList(m.key.text, gatewayKeys), "dowel does not know this key")
-	}
 }
 
 func (e *entryReader) readClients(key string, n *node, into *map[string]GatewayClient) {

@@ -120,31 +120,8 @@ func (g *Gateway) fillFrom(other Gateway) {
 			g.positions = map[string]Position{}
 		}
 		g.positions[field] = at
-		g.copyField(field, other)
-	}
-}
-
-func (g *Gateway) copyField(field string, from Gateway) {
-	switch strings.TrimPrefix(field, "gateway.") {
-	case "address":
-		g.Address = from.Address
-	case "token":
-		g.Token = from.Token
-	case "toolSearch":
-		g.ToolSearch = from.ToolSearch
-	case "pinned":
-		g.Pinned = from.Pinned
-	case "audit":
-		g.Audit = from.Audit
-	case "auditArguments":
-		g.AuditArguments = from.AuditArguments
-	case "rateLimit":
-		g.Rate = from.Rate
-	case "hosts":
-		g.Hosts = from.Hosts
-	case "origins":
-		g.Origins = from.Origins
-	case "clients":
-		g.Clients = from.Clients
+		if key := findGatewayKey(strings.TrimPrefix(field, "gateway.")); key != nil {
+			key.copy(g, other)
+		}
 	}
 }

@@ -13,17 +13,18 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/watch"
 )
 
-// Changes watches the files, and those that definitions are made from besides (envFile and ${file:PATH}), loads them again as
-// they change, and yields what was read then, until ctx ends. One may listen at a time. What has changed since the last
-// [Source.Load] is loaded first, and nothing is yielded for that, nor for a file that has been missing for a while.
+// Changes watches the files, and the files that definitions read (envFile and ${file:PATH}), until
+// ctx ends. After a change it loads all files again and yields the result. It first loads changes
+// since the last [Source.Load], which it does not yield; nor does it yield the load after a file's
+// grace. Only one iteration may run at a time.
 func (s *Source) Changes(ctx context.Context, o watch.Options) iter.Seq[*config.Set] {
 	return func(yield func(*config.Set) bool) {
 		w := watch.New(o)
 		defer w.Close()
-		watching := &watching{watcher: w, warn: o.Warn}
-		s.aim(watching)
-		defer watching.end()
-		defer s.aim(nil)
+		watching := &fileWatch{watcher: w, warn: o.Warn}
+		s.setWatch(watching)
+		defer watching.stopTimers()
+		defer s.setWatch(nil)
 		s.Load("they were looked at again")
 		for changed := range w.Changes(ctx) {
 			if !yield(s.Load(describeChange(changed))) {
@@ -33,14 +34,16 @@ func (s *Source) Changes(ctx context.Context, o watch.Options) iter.Seq[*config.
 	}
 }
 
-func (s *Source) aim(w *watching) {
+// setWatch makes w the watch of the source; nil removes it.
+func (s *Source) setWatch(w *fileWatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watch = w
 }
 
-// paths are those of all files that matter, whether they are there or not; s.mu is held.
-func (s *Source) paths() []string {
+// watchedPaths returns the paths of all files that matter, including files that do not exist. s.mu
+// is held.
+func (s *Source) watchedPaths() []string {
 	paths := slices.Sorted(maps.Keys(s.reads))
 	for _, f := range s.set.Files {
 		paths = append(paths, f.Path)
@@ -48,33 +51,34 @@ func (s *Source) paths() []string {
 	return paths
 }
 
-// watching is a watcher, and what it watches; nil is none.
-type watching struct {
+// fileWatch watches files, and runs timers of files in their grace. The methods of nil do nothing.
+type fileWatch struct {
 	watcher *watch.Watcher
 	paths   []string
 	warn    func(error)
-	due     map[string]*time.Timer // what is to be done later, by file
+	timers  map[string]*time.Timer // by path
 	work    sync.WaitGroup
 }
 
-// later has something done about a file after a while, unless that is due already; the source is locked.
-func (w *watching) later(path string, after time.Duration, do func()) {
-	if w.due[path] != nil {
+// runLater calls do after a time, unless a timer of the path runs already. The source is locked.
+func (w *fileWatch) runLater(path string, after time.Duration, do func()) {
+	if w.timers[path] != nil {
 		return
 	}
-	if w.due == nil {
-		w.due = map[string]*time.Timer{}
+	if w.timers == nil {
+		w.timers = map[string]*time.Timer{}
 	}
 	w.work.Add(1)
-	w.due[path] = time.AfterFunc(after, func() {
+	w.timers[path] = time.AfterFunc(after, func() {
 		defer w.work.Done()
 		do()
 	})
 }
 
-// end forgets what is due, and waits for what is being done. The source is not locked, and does not know it any more.
-func (w *watching) end() {
-	for _, timer := range w.due {
+// stopTimers stops the timers, and waits for running calls. The source is not locked and does not
+// have this watch any more.
+func (w *fileWatch) stopTimers() {
+	for _, timer := range w.timers {
 		if timer.Stop() {
 			w.work.Done()
 		}
@@ -82,8 +86,8 @@ func (w *watching) end() {
 	w.work.Wait()
 }
 
-// aim has other paths watched, and reports whether they are others.
-func (w *watching) aim(paths []string) bool {
+// watchPaths watches these paths only. It reports whether they differ from the current ones.
+func (w *fileWatch) watchPaths(paths []string) bool {
 	if w == nil || slices.Equal(paths, w.paths) {
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/watch"
 )
 
-// fingerprint is what the server of a name was made from.
+// fingerprint returns the fingerprint of a server's definition.
 func (w *world) fingerprint(name string) string {
 	u := w.hub.Upstream(name)
 	if u == nil {
@@ -20,7 +20,7 @@ func (w *world) fingerprint(name string) string {
 	return u.Definition().Fingerprint
 }
 
-// changes waits until a server is made from something else than before.
+// changes waits until a server has another fingerprint than before.
 func (w *world) changes(name, before, after string) {
 	w.t.Helper()
 	for end := time.Now().Add(time.Minute); w.fingerprint(name) == before; time.Sleep(5 * time.Millisecond) {
@@ -31,8 +31,8 @@ func (w *world) changes(name, before, after string) {
 	}
 }
 
-// A change of a file that a definition is made from restarts that server and no other: the files of the configuration, those
-// of envFile and ${file:…}, and those of a server that was trusted later.
+// A change of a file restarts the servers defined by it and no others. The files are configuration
+// files, env files, files of ${file:…}, and files of servers trusted later.
 func TestChanges(t *testing.T) {
 	w := newWorld(t)
 	env, token, cert := filepath.Join(w.home, ".env"), filepath.Join(w.home, "token"), filepath.Join(w.project, "cert")
@@ -78,7 +78,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A file that is gone or empty for a moment is one that is being written.
+// A file that is missing or empty within the grace does not affect its server.
 func TestFilesOfAMoment(t *testing.T) {
 	w, url := newWorld(t), served(t)
 	w.options.MissingGrace = time.Hour

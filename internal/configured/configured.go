@@ -1,10 +1,14 @@
-// Package configured keeps a hub in step with configuration files and with what the user has chosen: which servers are on,
-// and which of those that came with a project are trusted.
+// Package configured keeps a hub in step with configuration files and the user's decisions: which
+// servers are switched on, and which servers of a project are trusted.
 //
+//	h := hub.New(&hub.Options{Watch: configured.WatchFiles})
 //	s := configured.New(h, configured.Options{Config: config.Options{Project: folder}, Choices: store})
-//	s.Load("dowel begins")
-//	for range s.Changes(ctx, watch.Options{}) { // the files are loaded again as they change
+//	s.Load("dowel starts")
+//	for range s.Changes(ctx, watch.Options{}) { // loads the files again when they change
 //	}
+//
+// A [Source] turns each entry into a [hub.Definition]. It is careful with mistakes: while a file is
+// unreadable, or an entry is invalid, the servers run as they did before.
 package configured
 
 import (
@@ -22,13 +26,18 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 )
 
-// Choices is what the user has chosen, and no project's file should say. It is safe for concurrent use.
+// Choices are the user's decisions that no project's file may take. Its methods are called
+// concurrently.
 type Choices interface {
-	// Enabled reports whether a server is switched on, and whether anything was said of it.
-	Enabled(server string) (on, said bool)
+	// Enabled reports whether the user has switched a server on. said is false if the user has not
+	// decided.
+	Enabled(server string) (on, decided bool)
+	// SetEnabled stores the user's decision.
 	SetEnabled(server string, on bool) error
-	// Trusted returns what the user has agreed to of a server of a project's file: a hash, and the facts in lines.
+	// Trusted returns what the user has agreed to: the hash and the facts of a server in a
+	// project's file. ok is false if the user has not agreed.
 	Trusted(file, server string) (hash string, facts []string, ok bool)
+	// Trust stores the user's agreement.
 	Trust(file, server, hash string, facts []string) error
 }
 
@@ -37,79 +46,82 @@ type Options struct {
 	// Config says where the files are.
 	Config  config.Options
 	Choices Choices
-	// Fallback are the servers of a hub for which no file has a place for servers.
+	// Fallback are the servers of the hub if no file lists any.
 	Fallback []hub.Definition
-	// Variables replaces what strings are expanded with; nil: as Config has it.
+	// Variables expand the strings of the files. nil uses the variables of Config.
 	Variables *config.Variables
 	// MissingGrace is how long a file may be missing, or empty, before that counts: some programs
 	// remove a file before they write it again. 0 means 2 seconds.
 	MissingGrace time.Duration
-	// Logger takes problems of files. nil: slog.Default.
+	// Logger receives problems of files. nil means [slog.Default].
 	Logger *slog.Logger
 }
 
-// Source loads the definitions of a hub. It is safe for concurrent use.
+// Source loads the definitions of a hub from files. It is safe for concurrent use.
 type Source struct {
 	hub  *hub.Hub
 	opts Options
 
-	mu    sync.Mutex
-	set   *config.Set
-	good  map[string][]*config.Server // of each file, from when it could be read last
-	list  []*config.Server            // that count, in order
-	valid map[place]*config.Server    // each from when its entry was right last
-	stale map[*config.Server]string   // what is wrong by now with entries that were right
-	gone  map[string]time.Time        // since when files are missing that were there, or have nothing in them
-	blank []string                    // of reads, those of the definition that is being made
-	made  map[place]hub.Definition    // from files that were all there
-	reads map[string]bool             // files that the definitions were made from besides: of ${file:…} and envFile
-	watch *watching                   // nil while nobody wants to hear of changes
+	mu           sync.Mutex
+	set          *config.Set
+	lastGood     map[string][]*config.Server // servers of each file when it was last readable
+	servers      []*config.Server            // the effective ones, in order
+	lastValid    map[entryKey]*config.Server // each entry when it was last valid
+	staleReasons map[*config.Server]string   // why entries that were valid are not valid any more
+	missingSince map[string]time.Time        // when files went missing or empty
+	blankReads   []string                    // missing or empty files that the current definition reads
+	definitions  map[entryKey]hub.Definition // last ones without missing files
+	reads        map[string]bool             // files that definitions read: envFile and ${file:…}
+	watch        *fileWatch                  // nil outside Changes
 }
 
-// New returns the source of a hub's definitions.
+// New returns the source of a hub's definitions. It reads nothing before [Source.Load].
 func New(h *hub.Hub, o Options) *Source {
 	o.MissingGrace = cmp.Or(o.MissingGrace, 2*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Source{hub: h, opts: o, good: map[string][]*config.Server{}, gone: map[string]time.Time{}, made: map[place]hub.Definition{}}
+	return &Source{hub: h, opts: o, lastGood: map[string][]*config.Server{}, missingSince: map[string]time.Time{}, definitions: map[entryKey]hub.Definition{}}
 }
 
-// Load reads the files and applies what they say. A file that cannot be read, although it could once, leaves what it said.
-// cause says in a few words why, such as "dowel.json changed". It returns what was read, with its problems.
+// Load reads the files and applies their servers to the hub. A file that has become unreadable
+// keeps its former servers. cause says why in a few words, such as "dowel.json was modified". Load
+// returns the files' content with its problems.
 func (s *Source) Load(cause string) *config.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.read()
-	s.apply(cause)
+	s.readFiles()
+	s.applyDefinitions(cause)
 	return s.set
 }
 
-// Look reads the files as Load does, applies nothing, and returns the definitions.
+// Look reads the files like Load, and returns the definitions without applying them.
 func (s *Source) Look() []hub.Definition {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.read()
-	return s.definitions()
+	s.readFiles()
+	return s.buildDefinitions()
 }
 
-func (s *Source) read() {
+// readFiles reads the files. s.mu is held.
+func (s *Source) readFiles() {
 	s.set = config.Load(s.opts.Config)
-	s.list = s.keepValid(s.count())
+	s.servers = s.keepValid(s.effectiveServers())
 }
 
-// place is where an entry stands.
-type place struct{ path, name string }
+// entryKey identifies an entry by its file and name.
+type entryKey struct{ path, name string }
 
-// keepValid returns the servers with those whose entries have become wrong as they were: what runs goes on.
+// keepValid replaces entries that have become invalid by their last valid form, so that a typing
+// mistake does not stop a server.
 func (s *Source) keepValid(list []*config.Server) []*config.Server {
-	valid, stale := map[place]*config.Server{}, map[*config.Server]string{}
+	valid, stale := map[entryKey]*config.Server{}, map[*config.Server]string{}
 	for i, server := range list {
-		at := place{server.Path, server.Name}
-		if was := s.valid[at]; !server.Valid() && was != nil && !server.Disabled {
+		at := entryKey{server.Path, server.Name}
+		if was := s.lastValid[at]; !server.Valid() && was != nil && !server.Disabled {
 			list[i] = was
-			stale[was] = "its entry has become wrong, and it runs as before: " + worst(server.Problems)
-			if s.stale[was] != stale[was] {
+			stale[was] = "its entry has become wrong, and it runs as before: " + describeProblems(server.Problems)
+			if s.staleReasons[was] != stale[was] {
 				s.opts.Logger.Warn(stale[was], "server", server.Name)
 			}
 		}
@@ -117,12 +129,12 @@ func (s *Source) keepValid(list []*config.Server) []*config.Server {
 			valid[at] = list[i]
 		}
 	}
-	s.valid, s.stale = valid, stale
+	s.lastValid, s.staleReasons = valid, stale
 	return list
 }
 
-// count returns the servers that count: each name once, by the precedence of the files.
-func (s *Source) count() (list []*config.Server) {
+// effectiveServers returns each server name once, by the precedence of the files.
+func (s *Source) effectiveServers() (list []*config.Server) {
 	byFile := map[string][]*config.Server{}
 	for _, server := range s.set.Servers {
 		byFile[server.Path] = append(byFile[server.Path], server)
@@ -132,10 +144,10 @@ func (s *Source) count() (list []*config.Server) {
 	}
 	taken := map[string]bool{}
 	for _, f := range s.set.Files {
-		if !f.Broken && !s.between(f) {
-			s.good[f.Path] = byFile[f.Path]
+		if !f.Broken && !s.isBeingWritten(f) {
+			s.lastGood[f.Path] = byFile[f.Path]
 		}
-		for _, server := range s.good[f.Path] {
+		for _, server := range s.lastGood[f.Path] {
 			if !taken[server.Name] {
 				taken[server.Name] = true
 				list = append(list, server)
@@ -145,23 +157,23 @@ func (s *Source) count() (list []*config.Server) {
 	return list
 }
 
-// apply makes the definitions of what was read those of the hub; s.mu is held.
-func (s *Source) apply(cause string) {
-	s.hub.Apply(s.definitions(), cause)
-	if s.watch.aim(s.paths()) { // what has changed before it was watched is read again
-		s.hub.Apply(s.definitions(), cause)
+// applyDefinitions applies the definitions to the hub. s.mu is held.
+func (s *Source) applyDefinitions(cause string) {
+	s.hub.Apply(s.buildDefinitions(), cause)
+	if s.watch.watchPaths(s.watchedPaths()) { // what has changed before it was watched is read again
+		s.hub.Apply(s.buildDefinitions(), cause)
 	}
 }
 
-// definitions returns those of what was read; s.mu is held.
-func (s *Source) definitions() (all []hub.Definition) {
+// buildDefinitions returns the definitions of the effective servers, or the fallback. s.mu is held.
+func (s *Source) buildDefinitions() (all []hub.Definition) {
 	s.reads = map[string]bool{}
-	for _, server := range s.list {
+	for _, server := range s.servers {
 		all = append(all, s.defineServer(server))
 	}
-	if len(all) == 0 && s.unconfigured() {
+	if len(all) == 0 && s.hasNoServerList() {
 		for _, d := range s.opts.Fallback {
-			if on, said := s.opts.Choices.Enabled(d.Name); said && !on {
+			if on, decided := s.opts.Choices.Enabled(d.Name); decided && !on {
 				d.Hold = hub.Hold{Status: hub.Disabled, Reason: switchedOff}
 			}
 			all = append(all, d)
@@ -170,42 +182,46 @@ func (s *Source) definitions() (all []hub.Definition) {
 	return all
 }
 
-// unconfigured reports whether no file says which servers there are, as far as one can tell; s.mu is held.
-func (s *Source) unconfigured() bool {
+// hasNoServerList reports whether no file lists servers. An unreadable file may list some. s.mu is
+// held.
+func (s *Source) hasNoServerList() bool {
 	return !slices.ContainsFunc(s.set.Files, func(f config.File) bool { return f.Lists || f.Broken })
 }
 
+// switchedOff is the reason of a server that the user has disabled.
 const switchedOff = "it is switched off"
 
-// define returns the definition of a server, which is held where there is a reason.
+// defineServer returns the definition of a server, which is held if there is a reason. s.mu is
+// held.
 func (s *Source) defineServer(server *config.Server) hub.Definition {
-	if on, said := s.opts.Choices.Enabled(server.Name); said && !on {
-		return hold(server, hub.Disabled, switchedOff)
-	} else if !said && server.Disabled {
-		return hold(server, hub.Disabled, "its entry says so: "+server.Where("disabled").String())
+	if on, decided := s.opts.Choices.Enabled(server.Name); decided && !on {
+		return heldDefinition(server, hub.Disabled, switchedOff)
+	} else if !decided && server.Disabled {
+		return heldDefinition(server, hub.Disabled, "its entry says so: "+server.Where("disabled").String())
 	}
 	if !server.Valid() {
-		return hold(server, hub.NeedsConfiguration, worst(server.Problems))
+		return heldDefinition(server, hub.NeedsConfiguration, describeProblems(server.Problems))
 	}
-	if why := s.distrust(server); why != "" {
-		return hold(server, hub.NeedsTrust, why)
+	if why := s.trustProblem(server); why != "" {
+		return heldDefinition(server, hub.NeedsTrust, why)
 	}
-	s.blank = nil
-	d, problems := server.Resolve(s.variables())
-	at := place{server.Path, server.Name}
-	if was, known := s.made[at]; known && s.writing() {
+	s.blankReads = nil
+	d, problems := server.Resolve(s.recordingVariables())
+	at := entryKey{server.Path, server.Name}
+	if was, known := s.definitions[at]; known && s.readsFileBeingWritten() {
 		return was
 	}
 	if d == nil {
-		return hold(server, hub.NeedsConfiguration, worst(problems))
+		return heldDefinition(server, hub.NeedsConfiguration, describeProblems(problems))
 	}
-	def := define(d)
-	def.Note = s.stale[server]
-	s.made[at] = def
+	def := newDefinition(d)
+	def.Note = s.staleReasons[server]
+	s.definitions[at] = def
 	return def
 }
 
-func (s *Source) variables() config.Variables {
+// recordingVariables returns the variables, which record the files that they read. s.mu is held.
+func (s *Source) recordingVariables() config.Variables {
 	v := s.opts.Config.Variables()
 	if s.opts.Variables != nil {
 		v = *s.opts.Variables
@@ -213,15 +229,15 @@ func (s *Source) variables() config.Variables {
 	return v.OnRead(func(path string, text []byte, err error) {
 		s.reads[path] = true
 		if err != nil || len(bytes.TrimSpace(text)) == 0 {
-			s.blank = append(s.blank, path)
+			s.blankReads = append(s.blankReads, path)
 		} else {
-			delete(s.gone, path)
+			delete(s.missingSince, path)
 		}
 	})
 }
 
-// worst returns what is wrong in a line: the first error, and what else may be its cause.
-func worst(problems []config.Problem) string {
+// describeProblems returns the worst problem in a line, and a second one, which may be its cause.
+func describeProblems(problems []config.Problem) string {
 	ordered := slices.Clone(problems)
 	slices.SortStableFunc(ordered, func(a, b config.Problem) int { return int(b.Severity) - int(a.Severity) })
 	var parts []string
@@ -235,8 +251,8 @@ func worst(problems []config.Problem) string {
 	return ordered[0].Position.String() + ": " + strings.Join(parts, "; ")
 }
 
-// distrust says why a server of a project is not started; empty where the user has agreed to it as it is.
-func (s *Source) distrust(server *config.Server) string {
+// trustProblem says why a project's server is not trusted, or returns "".
+func (s *Source) trustProblem(server *config.Server) string {
 	if server.Scope != config.Project {
 		return ""
 	}
@@ -251,7 +267,7 @@ func (s *Source) distrust(server *config.Server) string {
 	return ""
 }
 
-// Set returns what was read last; nil before the first Load.
+// Set returns the result of the last load, or nil before the first one.
 func (s *Source) Set() *config.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +277,8 @@ func (s *Source) Set() *config.Set {
 // Untrusted is a server that waits for the user's trust.
 type Untrusted struct {
 	*config.Server
-	// Facts say what it can do, in lines; Before, what the user has agreed to earlier, nil where that was never.
+	// Facts say in lines what the server can do. Before are the facts that the user agreed to
+	// earlier, or nil.
 	Facts, Before []string
 }
 
@@ -269,8 +286,8 @@ type Untrusted struct {
 func (s *Source) Untrusted() (all []Untrusted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, server := range s.list {
-		if server.Valid() && s.distrust(server) != "" {
+	for _, server := range s.servers {
+		if server.Valid() && s.trustProblem(server) != "" {
 			_, before, _ := s.opts.Choices.Trusted(server.Path, server.Name)
 			all = append(all, Untrusted{server, server.TrustFacts(), before})
 		}
@@ -278,38 +295,40 @@ func (s *Source) Untrusted() (all []Untrusted) {
 	return all
 }
 
-// ErrUnknown is wrapped by the error for a name that no file has.
+// ErrUnknown is wrapped by errors for a name that no file has.
 var ErrUnknown = errors.New("there is no such server")
 
-// Enable switches a server on or off, and applies that.
+// Enable switches a server on or off, stores that, and applies it.
 func (s *Source) Enable(name string, on bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.known(name) {
+	if !s.hasServer(name) {
 		return fmt.Errorf("%w: %s", ErrUnknown, name)
 	}
 	if err := s.opts.Choices.SetEnabled(name, on); err != nil {
 		return err
 	}
-	s.apply("switched " + map[bool]string{true: "on", false: "off"}[on])
+	s.applyDefinitions("switched " + map[bool]string{true: "on", false: "off"}[on])
 	return nil
 }
 
-func (s *Source) known(name string) bool {
-	return slices.ContainsFunc(s.list, func(server *config.Server) bool { return server.Name == name }) ||
-		len(s.list) == 0 && slices.ContainsFunc(s.opts.Fallback, func(d hub.Definition) bool { return d.Name == name })
+// hasServer reports whether a file or the fallback has a server of that name. s.mu is held.
+func (s *Source) hasServer(name string) bool {
+	return slices.ContainsFunc(s.servers, func(server *config.Server) bool { return server.Name == name }) ||
+		len(s.servers) == 0 && slices.ContainsFunc(s.opts.Fallback, func(d hub.Definition) bool { return d.Name == name })
 }
 
-// Trust agrees to a server of a project as it is now, and applies that. facts are those that the user has seen: where the
-// server has others now, the error says so and nothing is agreed to.
+// Trust stores that the user agrees to a project's server, and applies it. facts are the facts that
+// the user has seen: if they are not the current ones, Trust returns an error and stores nothing.
+// nil skips that check.
 func (s *Source) Trust(name string, facts []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.list, func(server *config.Server) bool { return server.Name == name })
+	i := slices.IndexFunc(s.servers, func(server *config.Server) bool { return server.Name == name })
 	if i < 0 {
 		return fmt.Errorf("%w: %s", ErrUnknown, name)
 	}
-	server := s.list[i]
+	server := s.servers[i]
 	if now := server.TrustFacts(); facts != nil && !slices.Equal(facts, now) {
 		return fmt.Errorf("%s has changed meanwhile (%s): look at it again", name, strings.Join(config.TrustChange(facts, now), ", "))
 	}
@@ -319,6 +338,6 @@ func (s *Source) Trust(name string, facts []string) error {
 	if err := s.opts.Choices.Trust(server.Path, name, server.TrustHash(), server.TrustFacts()); err != nil {
 		return err
 	}
-	s.apply("trusted")
+	s.applyDefinitions("trusted")
 	return nil
 }

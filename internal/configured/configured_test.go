@@ -16,7 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/configured"
 )
 
-// choices are kept in memory.
+// choices keeps decisions in memory.
 type choices struct {
 	mu     sync.Mutex
 	on     map[string]bool
@@ -24,11 +24,11 @@ type choices struct {
 	agreed map[string][]string
 }
 
-func (c *choices) Enabled(server string) (on, said bool) {
+func (c *choices) Enabled(server string) (on, decided bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	on, said = c.on[server]
-	return on, said
+	on, decided = c.on[server]
+	return on, decided
 }
 
 func (c *choices) SetEnabled(server string, on bool) error {
@@ -107,7 +107,7 @@ func (w *world) write(path, text string) {
 	}
 }
 
-// expect waits until the servers are so, each in the form "name status".
+// expect waits for the states of all servers, each in the form "name status".
 func (w *world) expect(want ...string) {
 	w.t.Helper()
 	for end := time.Now().Add(time.Minute); w.states() != strings.Join(want, ", "); time.Sleep(time.Millisecond) {
@@ -178,7 +178,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// A broken file leaves what runs, and what it shadows stays shadowed.
+// A broken file keeps its servers running, and the servers that it shadows stay shadowed.
 func TestBrokenFile(t *testing.T) {
 	w := newWorld(t)
 	w.user(`{"mcpServers": {"u": {` + nothing + `}, "v": {` + nothing + `}}}`)
@@ -214,7 +214,7 @@ func TestEnable(t *testing.T) {
 	}
 }
 
-// What is shown of a server that is not started holds no secret of its entry.
+// The shown target of a held server contains no secret of its entry.
 func TestHeldServersKeepSecrets(t *testing.T) {
 	w := newWorld(t)
 	w.user(`{"mcpServers": {

@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// define returns the definition of a resolved server, which the hub starts.
-func define(d *config.Definition) hub.Definition {
+// newDefinition returns the definition of a resolved server, which the hub starts.
+func newDefinition(d *config.Definition) hub.Definition {
 	header := requestHeader(d)
 	return hub.Definition{
 		Name: d.Server.Name, Origin: d.Mask(describeTarget(d.Spec)), Source: string(d.Server.Scope),
@@ -28,8 +28,8 @@ func define(d *config.Definition) hub.Definition {
 	}
 }
 
-// hold returns the definition of a server that the hub does not start.
-func hold(s *config.Server, status hub.Status, reason string) hub.Definition {
+// heldDefinition returns the definition of a server that the hub does not start.
+func heldDefinition(s *config.Server, status hub.Status, reason string) hub.Definition {
 	return hub.Definition{
 		Name: s.Name, Origin: s.Mask(describeTarget(s.Spec)), Source: string(s.Scope), Mask: s.Mask,
 		Hold: hub.Hold{Status: status, Reason: reason},

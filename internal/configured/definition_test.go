@@ -63,7 +63,7 @@ func startHub(t *testing.T, o hub.Options, d hub.Definition) *hub.Hub {
 	return h
 }
 
-// What an entry says is what is started, with its limits and rules.
+// An entry becomes the target, limits and rules of its definition.
 func TestDefine(t *testing.T) {
 	d := defined(t, `{"command": "npx", "args": ["-y", "${TOKEN}"], "env": {"A": "${TOKEN}"}, "cwd": "/", "startTimeout": "30s", "idleTimeout": "5m", "timeout": "1h",
 		"tools": {"only": ["a"], "hide": ["b"], "rename": {"a": "c"}, "describe": {"a": "d"}}, "sharing": "session", "lazy": true, "idleStop": "10m",
@@ -92,7 +92,7 @@ func TestDefine(t *testing.T) {
 	}
 }
 
-// guarded serves a server over HTTP to those who show two header fields with every request, and notes the requests.
+// guarded serves MCP over HTTP to requests with two header fields, and records the requests.
 type guarded struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -145,7 +145,7 @@ func (g *guarded) awaitRequest(t *testing.T, method string) {
 	t.Fatalf("there was no %s: %v", method, g.seen)
 }
 
-// The header fields of an entry go along with every request, of whichever kind, and are shown to nobody.
+// The header fields of an entry are in every request of each transport, and are not shown to users.
 func TestHeaders(t *testing.T) {
 	for _, tt := range []struct{ name, path, more, methods string }{
 		{"auto", "/mcp", "", "POST"},
@@ -187,7 +187,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A server that wants other credentials says so in its state, in no words of theirs.
+// The state of a server that refuses the credentials says so without showing them.
 func TestRefusedCredentials(t *testing.T) {
 	g := newGuarded(t)
 	h := startHub(t, hub.Options{MinBackoff: time.Hour, Logger: quiet}, defined(t, `{"url": "`+g.URL+`/mcp", "headers": {"Authorization": "Bearer wrong-${TOKEN}"}}`))

@@ -21,7 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// served is the URL of a server; whatever stands behind it in the query is the same server.
+// served returns the URL of a server. Every query of it is the same server.
 func served(t *testing.T) string {
 	t.Helper()
 	s := everything.New()
@@ -37,7 +37,7 @@ func served(t *testing.T) string {
 	return web.URL + "/mcp"
 }
 
-// since is since when each server has been what it is.
+// since returns when each server entered its state.
 func (w *world) since() map[string]time.Time {
 	all := map[string]time.Time{}
 	for _, u := range w.hub.Upstreams() {
@@ -46,7 +46,8 @@ func (w *world) since() map[string]time.Time {
 	return all
 }
 
-// A file that is read again closes what has gone, starts what is new, starts anew what has changed, and leaves all else alone.
+// A reload ends removed servers, starts new ones, restarts changed ones, and leaves the others
+// running.
 func TestReload(t *testing.T) {
 	w, url := newWorld(t), served(t)
 	before := map[string]time.Time{}
@@ -94,7 +95,8 @@ func TestReload(t *testing.T) {
 	w.expect()
 }
 
-// The project's servers come first, in the order of its files, and then the user's; of two with one name one runs.
+// The servers of the project come first, in the order of its files, then the user's. Of two with
+// one name only one runs.
 func TestOrderAndPrecedence(t *testing.T) {
 	w, url := newWorld(t), served(t)
 	entry := func(name, query string) string { return fmt.Sprintf(`%q: {"url": "%s?%s"}`, name, url, query) }
@@ -117,10 +119,10 @@ func TestOrderAndPrecedence(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	gone := w.hub.Events(ctx, hub.StateChanged)
+	removals := w.hub.Events(ctx, hub.StateChanged)
 	w.source.Load("dowel.json was removed")
-	w.expect("m ready", "both needs trust", "y ready", "b ready") // what comes into force is another entry
-	for e := range gone {
+	w.expect("m ready", "both needs trust", "y ready", "b ready") // another entry becomes effective
+	for e := range removals {
 		if e.State.Status == hub.Removed {
 			if e.Upstream != "z" || e.State.Cause != "dowel.json was removed" {
 				t.Errorf("%+v", e)
@@ -141,7 +143,8 @@ func TestOrderAndPrecedence(t *testing.T) {
 	}
 }
 
-// A variable stays one in what is read, what it stands for is what runs, and only that decides about a restart.
+// Entries keep their variables, definitions have the values, and only a changed value restarts a
+// server.
 func TestVariables(t *testing.T) {
 	w, url := newWorld(t), served(t)
 	token := "first-secret"
@@ -182,7 +185,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// What is switched on or off stays so, whatever the file says of it later, and comes back as the file says it is.
+// A switched server stays switched through changes of its entry.
 func TestSwitches(t *testing.T) {
 	w, url := newWorld(t), served(t)
 	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}, "b": {"url": "` + url + `", "disabled": true}}}`)
@@ -216,7 +219,7 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// Who asks for the files again while they are being read gets in nobody's way.
+// Loads may run at the same time.
 func TestLoadsAtOnce(t *testing.T) {
 	w, url := newWorld(t), served(t)
 	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}, "b": {"url": "` + url + `"}}}`)
@@ -246,7 +249,8 @@ func TestLoadsAtOnce(t *testing.T) {
 	}
 }
 
-// Trust is in a file of a project: the same words in another project need it anew, and there the user's own go on.
+// Trust belongs to a file: the same text in another project needs new trust. The user's own servers
+// keep running.
 func TestAnotherProject(t *testing.T) {
 	one, url := newWorld(t), served(t)
 	kept := &choices{on: map[string]bool{}, hashes: map[string]string{}, agreed: map[string][]string{}}
@@ -269,7 +273,8 @@ func TestAnotherProject(t *testing.T) {
 	at(newWorld(t)).expect("p needs trust", "mine ready")
 }
 
-// An entry that becomes wrong leaves the server that runs, and says what is wrong; one that is off is ended all the same.
+// An entry that becomes invalid keeps its server running with a note. Switching it off still ends
+// it.
 func TestEntryThatBecomesWrong(t *testing.T) {
 	w, url := newWorld(t), served(t)
 	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}}}`)
@@ -296,7 +301,7 @@ func TestEntryThatBecomesWrong(t *testing.T) {
 	w.expect("a disabled")
 }
 
-// A file that lists no servers is not the same as none; one that is about other things is.
+// A file with an empty server list prevents the fallback; a file without a server list does not.
 func TestNoServersAreMeant(t *testing.T) {
 	w := newWorld(t, hub.Definition{Name: "fallback", Target: everything.New()})
 	w.user(`{"gateway": {"rateLimit": 5}}`)
@@ -307,7 +312,7 @@ func TestNoServersAreMeant(t *testing.T) {
 	w.expect()
 }
 
-// A place for servers that becomes something else leaves what runs.
+// A server section of the wrong type keeps its servers running.
 func TestSectionThatBecomesWrong(t *testing.T) {
 	w, url := newWorld(t), served(t)
 	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}}}`)

@@ -13,75 +13,79 @@ import (
 	"time"
 )
 
-// ErrNotRunning is wrapped by the error of a client that finds no running dowel.
+// ErrNotRunning is wrapped by errors of a client that finds no running dowel.
 var ErrNotRunning = errors.New("no dowel is running: start one with dowel up")
 
-// ErrRunning is wrapped by the error of [Listen] where there is a running dowel already.
+// ErrRunning is wrapped by the error of [Listen] if another dowel is running.
 var ErrRunning = errors.New("a dowel is running already")
 
-// Client talks to a running dowel.
+// Client talks to a running dowel. It is safe for concurrent use.
 type Client struct {
 	http *http.Client
 	path string
 }
 
-// NewClient returns a client of the dowel that listens at a path. It connects with each call.
+// NewClient returns a client of the dowel that listens at a path. The client connects with each
+// call.
 func NewClient(path string) *Client {
 	transport := &http.Transport{
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dialSocket(ctx, path) },
 		DisableKeepAlives: true,
 	}
 	return &Client{&http.Client{Transport: transport}, path}
 }
 
-// HTTP returns what makes requests to the running dowel, such as those of MCP to [Client.Gateway].
+// HTTP returns a client for requests to the running dowel, such as MCP requests to
+// [Client.Gateway].
 func (c *Client) HTTP() *http.Client { return c.http }
 
-// Gateway is the URL of the running dowel's MCP endpoint, for [Client.HTTP].
+// Gateway returns the URL of the running dowel's MCP endpoint, for [Client.HTTP].
 func (c *Client) Gateway() string { return base + "/mcp" }
 
-// base is what requests are addressed to; there is only one place where they can go.
+// base is the URL of all requests. The host means nothing, since all connections go to the socket.
 const base = "http://localhost"
 
-// Status asks how the running dowel is.
+// Status returns the status of the running dowel.
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
-	err = c.do(ctx, http.MethodGet, "/v1/status", &s)
+	err = c.call(ctx, http.MethodGet, "/v1/status", &s)
 	return s, err
 }
 
-// Do does one thing with a server: enable, disable, restart, trust.
+// Do changes a server: verb is enable, disable, restart or trust.
 func (c *Client) Do(ctx context.Context, name, verb string) error {
-	return c.do(ctx, http.MethodPost, "/v1/servers/"+url.PathEscape(name)+"/"+verb, nil)
+	return c.call(ctx, http.MethodPost, "/v1/servers/"+url.PathEscape(name)+"/"+verb, nil)
 }
 
-// Reload lets the running dowel read its configuration again.
+// Reload makes the running dowel read its configuration again.
 func (c *Client) Reload(ctx context.Context) error {
-	return c.do(ctx, http.MethodPost, "/v1/reload", nil)
+	return c.call(ctx, http.MethodPost, "/v1/reload", nil)
 }
 
-// Yield asks the running dowel to let another take its place: [Listen] succeeds soon after.
+// Yield asks the running dowel to let this process take its place. [Listen] succeeds soon
+// afterwards.
 func (c *Client) Yield(ctx context.Context) error {
-	return c.do(ctx, http.MethodPost, "/v1/yield", nil)
+	return c.call(ctx, http.MethodPost, "/v1/yield", nil)
 }
 
-// Logs iterates over what has happened to a server, the lines of its stderr among it; with follow over what comes, too, until
-// ctx ends.
+// Logs iterates over the history of a server: states and lines of stderr. With follow it continues
+// with new events until ctx ends.
 func (c *Client) Logs(ctx context.Context, name string, follow bool) iter.Seq2[Event, error] {
 	path := "/v1/servers/" + url.PathEscape(name) + "/logs"
 	if follow {
 		path += "?follow=1"
 	}
-	return c.stream(ctx, path)
+	return c.streamEvents(ctx, path)
 }
 
-// Events iterates over what happens until ctx ends.
+// Events iterates over events of all servers until ctx ends.
 func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
-	return c.stream(ctx, "/v1/events")
+	return c.streamEvents(ctx, "/v1/events")
 }
 
-func (c *Client) stream(ctx context.Context, path string) iter.Seq2[Event, error] {
+// streamEvents iterates over a response of one JSON object a line.
+func (c *Client) streamEvents(ctx context.Context, path string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		resp, err := c.send(ctx, http.MethodGet, path)
+		resp, err := c.sendRequest(ctx, http.MethodGet, path)
 		if err != nil {
 			yield(Event{}, err)
 			return
@@ -102,13 +106,14 @@ func (c *Client) stream(ctx context.Context, path string) iter.Seq2[Event, error
 	}
 }
 
-// answering bounds how long a running dowel may take for an answer.
-const answering = 30 * time.Second
+// callTimeout limits how long a running dowel may take to answer.
+const callTimeout = 30 * time.Second
 
-func (c *Client) do(ctx context.Context, method, path string, into any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("the running dowel did not answer within %v", answering))
+// call sends a request and decodes the answer into a value, which may be nil.
+func (c *Client) call(ctx context.Context, method, path string, into any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("the running dowel did not answer within %v", callTimeout))
 	defer cancel()
-	resp, err := c.send(ctx, method, path)
+	resp, err := c.sendRequest(ctx, method, path)
 	if err != nil {
 		return err
 	}
@@ -119,7 +124,8 @@ func (c *Client) do(ctx context.Context, method, path string, into any) error {
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-func (c *Client) send(ctx context.Context, method, path string) (*http.Response, error) {
+// sendRequest returns the response of a request that succeeds, or the running dowel's error.
+func (c *Client) sendRequest(ctx context.Context, method, path string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, base+path, nil)
 	if err != nil {
 		return nil, err

@@ -1,5 +1,9 @@
-// Package control is how other programs of the same user talk to a running dowel: HTTP with JSON over a Unix socket, a named
-// pipe on Windows, that nobody else can open. [Serve] is the running dowel's side, [Client] the other.
+// Package control lets other processes of the same user talk to a running dowel: HTTP with JSON over
+// a Unix socket, or a named pipe on Windows, that only the user can open.
+//
+// A process becomes the running dowel with [Listen], of which only one succeeds at a time, and serves
+// a [Controller] with [Handler]. The others use a [Client]. The status page of [Page] shows the same
+// over the gateway's HTTP.
 package control
 
 import (
@@ -8,60 +12,61 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 )
 
-// Status is how a running dowel is.
+// Status is the state of a running dowel.
 type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
-	// Ending: it takes nothing any more, and finishes what it does.
+	// Ending: it takes no new work, and finishes its calls.
 	Ending bool `json:"ending,omitzero"`
-	// Gateway and Page are URLs; empty where there is no HTTP.
+	// Gateway and Page are URLs, or empty without HTTP.
 	Gateway string   `json:"gateway,omitzero"`
 	Page    string   `json:"page,omitzero"`
 	Files   []string `json:"files"`
-	// Folder is where it was started: servers that name no folder of their own work there.
+	// Folder is the working directory of the process. Servers without a folder of their own work
+	// there.
 	Folder string `json:"folder,omitzero"`
-	// Problems are what is wrong with the files themselves; what is wrong with a server is in Servers.
+	// Problems are problems of the files. Problems of a server are in Servers.
 	Problems []string `json:"problems,omitempty"`
 	Servers  []Server `json:"servers"`
 }
 
-// Server is how one upstream is.
+// Server is the state of one upstream.
 type Server struct {
 	Name   string     `json:"name"`
 	Status hub.Status `json:"status"`
 	Since  time.Time  `json:"since"`
 	Cause  string     `json:"cause,omitzero"`
 	Origin string     `json:"origin,omitzero"`
-	// Source is where its definition is from: user, project or built in.
+	// Source says where the definition is from: user, project or built in.
 	Source string `json:"source,omitzero"`
-	// Note is what is to be known of its definition while it runs.
+	// Note is a remark on the definition.
 	Note string `json:"note,omitzero"`
-	// Revision and Era are spoken with it, as far as known.
+	// Revision and Era are the protocol's, or empty if not known yet.
 	Revision string `json:"revision,omitzero"`
 	Era      string `json:"era,omitzero"`
-	// Title is what the server calls itself, with its version.
+	// Title is the server's own name and version.
 	Title     string `json:"title,omitzero"`
 	Tools     int    `json:"tools"`
 	Prompts   int    `json:"prompts"`
 	Resources int    `json:"resources"`
-	// Problem and Advice say what has gone wrong and what to do.
+	// Problem says what went wrong, Advice what to do.
 	Problem string    `json:"problem,omitzero"`
 	Advice  string    `json:"advice,omitzero"`
 	Attempt int       `json:"attempt,omitzero"`
 	Next    time.Time `json:"next,omitzero"`
-	// Quarantined are things that are left out, and why.
+	// Quarantined are broken items with the reason.
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
 }
 
-// Quarantined is a thing that is not offered, since it is broken.
+// Quarantined is an item that is not offered because it is broken.
 type Quarantined struct {
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }
 
-// Event is something that has happened to an upstream.
+// Event is an event of an upstream in its JSON form.
 type Event struct {
 	Time   time.Time `json:"time"`
 	Server string    `json:"server"`
@@ -73,7 +78,7 @@ type Event struct {
 	Missed int        `json:"missed,omitzero"`
 }
 
-// Describe returns how an upstream is.
+// Describe returns the state of an upstream.
 func Describe(u *hub.Upstream, c *hub.Catalog) Server {
 	s, info, def := u.State(), u.Info(), u.Definition()
 	d := Server{
@@ -102,7 +107,7 @@ func Describe(u *hub.Upstream, c *hub.Catalog) Server {
 	return d
 }
 
-// DescribeAll returns how all upstreams of a hub are.
+// DescribeAll returns the states of all upstreams of a hub.
 func DescribeAll(h *hub.Hub) []Server {
 	all := []Server{}
 	c := h.Catalog()
@@ -112,7 +117,7 @@ func DescribeAll(h *hub.Hub) []Server {
 	return all
 }
 
-// EventOf returns an event of a hub in its form on the wire.
+// EventOf returns the JSON form of a hub's event.
 func EventOf(e hub.Event) Event {
 	out := Event{Time: e.Time, Server: e.Upstream, Missed: e.Missed}
 	switch e.Kind {

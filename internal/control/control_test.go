@@ -16,7 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
-// controller notes what it is asked to do.
+// controller records its calls.
 type controller struct {
 	hub *hub.Hub
 	did chan string
@@ -122,7 +122,7 @@ func TestNotRunning(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	l, err := control.Listen(path) // what was left behind is taken over
+	l, err := control.Listen(path) // the socket of a killed process is taken over
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
-// Every server has its row, whatever becomes of it, with the reason and what to do.
+// Every server is listed in each state, with reason and advice.
 func TestRows(t *testing.T) {
 	h := hub.New(&hub.Options{MinBackoff: time.Hour})
 	t.Cleanup(func() { h.Close() })
@@ -69,7 +69,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What happened to a server is told with the lines that it wrote, first what was and then what comes.
+// Logs contain the states and the lines of stderr, the history first and then new events.
 func TestLogs(t *testing.T) {
 	c, did, _ := running(t)
 	var states []string
@@ -82,12 +82,12 @@ func TestLogs(t *testing.T) {
 	if len(states) != 2 || states[0] != "state starting the test begins" || !strings.HasPrefix(states[1], "state ready connected in") {
 		t.Errorf("%q", states)
 	}
-	told := 0
+	received := 0
 	for e, err := range c.Logs(t.Context(), "one/two", true) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told++; told == 2 {
+		if received++; received == 2 {
 			did.hub.Upstream("one/two").Restart("the test wants it")
 		}
 		if e.Cause == "the test wants it" {

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// Path returns where a dowel listens. runtime is the folder of what lives as long as the user's session, such as
-// $XDG_RUNTIME_DIR; state, where that is empty, one that is the user's own.
+// Path returns the path of the running dowel's socket. runtime is the folder for files of the
+// user's login session, such as $XDG_RUNTIME_DIR. If it is empty, state is used, a folder that
+// belongs to the user.
 func Path(runtime, state string) string {
 	if runtime != "" {
 		return filepath.Join(runtime, "dowel", "dowel.sock")
@@ -22,9 +23,9 @@ func Path(runtime, state string) string {
 	return filepath.Join(state, "dowel.sock")
 }
 
-// Listen takes connections at a path, which nobody but the user can open, and makes this process the dowel that is running.
-// What a dowel has left behind that was killed is taken over; where one is running, or has not ended yet, the error is
-// [ErrRunning].
+// Listen makes this process the running dowel: it listens at a path that only the user can open. It
+// takes over the socket of a dowel that was killed. If a dowel is running or still ending, the error
+// is [ErrRunning].
 func Listen(path string) (*Place, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func Listen(path string) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := take(path, lock)
+	l, err := listenLocked(path, lock)
 	if err != nil {
 		lock.Close()
 		return nil, err
@@ -41,12 +42,13 @@ func Listen(path string) (*Place, error) {
 	return &Place{Listener: l, release: lock.Close}, nil
 }
 
-// take listens with the lock, which is held as long as its file is open. On a file system without locks the socket decides.
-func take(path string, lock *os.File) (net.Listener, error) {
+// listenLocked locks the file, which stays locked as long as it is open, and listens. On a file
+// system without locks a connection attempt finds a running dowel.
+func listenLocked(path string, lock *os.File) (net.Listener, error) {
 	if errors.Is(syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
 		return nil, fmt.Errorf("%w (%s)", ErrRunning, path)
 	}
-	if conn, err := dial(context.Background(), path); err == nil {
+	if conn, err := dialSocket(context.Background(), path); err == nil {
 		conn.Close()
 		return nil, fmt.Errorf("%w (%s)", ErrRunning, path)
 	}
@@ -57,14 +59,15 @@ func take(path string, lock *os.File) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, 0o600); err != nil { // the folder is the user's own: nobody came in between
+	if err := os.Chmod(path, 0o600); err != nil { // no other user can enter the folder meanwhile
 		l.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-func dial(ctx context.Context, path string) (net.Conn, error) {
+// dialSocket connects to the socket.
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 2 * time.Second}
 	return d.DialContext(ctx, "unix", path)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/Microsoft/go-winio"
 )
 
-// Path returns where a dowel listens: a pipe of the user's.
+// Path returns the name of the pipe of the user's running dowel.
 func Path(_, _ string) string {
 	name := "user"
 	if u, err := user.Current(); err == nil {
@@ -21,8 +21,8 @@ func Path(_, _ string) string {
 	return `\\.\pipe\dowel-` + name
 }
 
-// Listen takes connections at a path, which nobody but the user can open, and makes this process the dowel that is running.
-// Where one is running the error is [ErrRunning].
+// Listen makes this process the running dowel: it listens at a pipe that only the user can open. If
+// a dowel is running, the error is [ErrRunning].
 func Listen(path string) (*Place, error) {
 	const ownerOnly = "D:P(A;;GA;;;OW)"
 	l, err := winio.ListenPipe(path, &winio.PipeConfig{SecurityDescriptor: ownerOnly})
@@ -35,7 +35,8 @@ func Listen(path string) (*Place, error) {
 	return &Place{Listener: l}, nil
 }
 
-func dial(ctx context.Context, path string) (net.Conn, error) {
+// dialSocket connects to the pipe.
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	conn, err := winio.DialPipeContext(ctx, path)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: err}

@@ -5,14 +5,15 @@ import (
 	"net"
 )
 
-// Place is that of the dowel that is running: where others connect to it. Close takes no further connections; another dowel
-// has the place after Release only, so that what the one has started has ended when the other begins.
+// Place is the socket of the running dowel. Close accepts no further connections. Another dowel can
+// have the place only after Release, so that the servers of this one have ended before the servers
+// of the next one start.
 type Place struct {
 	net.Listener
-	release func() error // nil where there is nothing to release
+	release func() error // releases the lock; nil without one
 }
 
-// Release closes the place and lets another dowel have it. It may be called more than once.
+// Release closes the socket and lets another dowel have the place. It may be called more than once.
 func (p *Place) Release() error {
 	err := p.Close()
 	if errors.Is(err, net.ErrClosed) {

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
-// Of many that want to be the dowel that is running one is, and another when that has released its place. What one has left
-// behind that was killed is in nobody's way.
+// Only one of many processes becomes the running dowel; another one can when that has released its
+// place. The socket of a killed process is taken over.
 func TestOneListens(t *testing.T) {
 	const rounds, many = 100, 8
 	path := filepath.Join(t.TempDir(), "dowel.sock")

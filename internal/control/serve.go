@@ -7,55 +7,60 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Controller does what is asked of a running dowel. Its methods are called concurrently. An error's text is shown to the
-// user.
+// Controller carries out requests to a running dowel. Its methods are called concurrently. Users
+// see the texts of its errors.
 type Controller interface {
+	// Status returns the status of this dowel.
 	Status() Status
-	// Do does one thing with a server: enable, disable, restart, trust.
+	// Do changes a server: verb is enable, disable, restart or trust.
 	Do(ctx context.Context, name, verb string) error
 	// Reload reads the configuration again.
 	Reload(ctx context.Context) error
-	// Yield ends this dowel's being the one that runs, for another that takes its place. The error says why it does not.
+	// Yield lets another dowel take the place of this one. The error says why it does not.
 	Yield(ctx context.Context) error
 }
 
-// ErrNoServer is what a Controller wraps for a name that there is not.
+// ErrNoServer is wrapped by a Controller's error for an unknown server.
 var ErrNoServer = errors.New("there is no such server")
 
-// Handler returns the running dowel's side. Mount it where only the user can reach it. mcp, which may be nil, is the
-// gateway, at /mcp. Streams of events and logs end with life: their other end hears by that of the dowel's.
-func Handler(life context.Context, c Controller, h *hub.Hub, mcp http.Handler) http.Handler {
+// Handler returns the HTTP handler of a running dowel. Only the user may reach it. mcp serves the
+// gateway at /mcp; nil serves none. Streams of events and logs end with life, which tells their
+// readers that this dowel ends.
+func Handler(life context.Context, c Controller, h *hub.Hub, gateway http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { reply(w, c.Status()) })
-	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) { done(w, c.Reload(r.Context())) })
-	mux.HandleFunc("POST /v1/yield", func(w http.ResponseWriter, r *http.Request) { done(w, c.Yield(r.Context())) })
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.Status()) })
+	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) })
+	mux.HandleFunc("POST /v1/yield", func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Yield(r.Context())) })
 	mux.HandleFunc("POST /v1/servers/{name}/{verb}", func(w http.ResponseWriter, r *http.Request) {
-		done(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
+		writeOutcome(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
 	})
-	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { logs(w, r, h, life) })
-	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { events(w, r, h, life) })
-	if mcp != nil {
-		mux.Handle("/mcp", mcp)
-		mux.Handle("/mcp/", mcp)
+	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, h, life) })
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { serveEvents(w, r, h, life) })
+	if gateway != nil {
+		mux.Handle("/mcp", gateway)
+		mux.Handle("/mcp/", gateway)
 	}
 	return mux
 }
 
-func reply(w http.ResponseWriter, value any) {
+// writeJSON answers with a value.
+func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // who has gone needs no answer
+	_ = json.NewEncoder(w).Encode(value) // a client that is gone needs no answer
 }
 
-// failure is the form of an error on the wire.
+// failure is the JSON form of an error.
 type failure struct {
 	Error string `json:"error"`
 }
 
-func done(w http.ResponseWriter, err error) {
+// writeOutcome answers with an empty object or an error.
+func writeOutcome(w http.ResponseWriter, err error) {
 	if err == nil {
-		reply(w, struct{}{})
+		writeJSON(w, struct{}{})
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -63,16 +68,16 @@ func done(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(failure{err.Error()})
 }
 
-// logs writes what has happened to a server, the lines of its stderr among it, one JSON object a line; with follow what comes,
-// too.
-func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
+// streamLogs answers with the history of a server, one JSON object a line. With ?follow it
+// continues with new events.
+func streamLogs(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	defer context.AfterFunc(life, stop)()
 	name := r.PathValue("name")
 	u := h.Upstream(name)
 	if u == nil {
-		done(w, ErrNoServer)
+		writeOutcome(w, ErrNoServer)
 		return
 	}
 	out := json.NewEncoder(w)
@@ -92,8 +97,8 @@ func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Conte
 	}
 }
 
-// events writes what happens, one JSON object a line.
-func events(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
+// serveEvents answers with events of all servers, one JSON object a line.
+func serveEvents(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	defer context.AfterFunc(life, stop)()
@@ -108,3 +113,10 @@ func events(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Con
 		}
 	}
 }
+
+// HeaderClient is the header field with the name of the client that a process speaks for.
+const HeaderClient = "Dowel-Client"
+
+// Principal returns the principal of a request by [HeaderClient]. It is not verified: only the user
+// can reach the endpoint of [Handler].
+func Principal(r *http.Request) mcp.Principal { return mcp.Principal{ID: r.Header.Get(HeaderClient)} }

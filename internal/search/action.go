@@ -1,6 +1,7 @@
 package search
 
-// action is what a tool does to things, as far as its name's verb tells. Verbs that may mean several are left out.
+// action is what a tool does to things, according to the verb in its name. Verbs with several
+// meanings have no action.
 type action uint8
 
 const (
@@ -11,9 +12,9 @@ const (
 	deletes
 )
 
-// otherAction is what is left of the score of a tool that does something else than was asked for: one that deletes has
-// every word in common with the one that lists.
-const otherAction = 0.75
+// otherActionFactor lowers the score of a tool with another action than the query's. A tool that
+// deletes issues shares all words but one with the tool that lists them.
+const otherActionFactor = 0.75
 
 var actions = func() map[string]action {
 	all := map[string]action{}
@@ -30,17 +31,17 @@ var actions = func() map[string]action {
 	return all
 }()
 
-// asking are words that a question begins with: it wants to know something, and not to change it.
-var asking = set("who whom whose what which when where why how is are was were does do did has have")
+// questionWords begin a question, which asks for information and not for a change.
+var questionWords = set("who whom whose what which when where why how is are was were does do did has have")
 
-// actionOf returns the action of a query: that of the first word or phrase that says something, which is where the verb of a
-// request stands. A question reads.
+// actionOf returns the action of the first word or phrase of a query after its stop words: in a
+// request the verb comes first. A question reads.
 func actionOf(words []word) action {
-	if len(words) > 0 && asking[words[0].whole] {
+	if len(words) > 0 && questionWords[words[0].whole] {
 		return reads
 	}
 	for i, w := range words {
-		if said[w.whole] {
+		if stopWords[w.whole] {
 			continue
 		}
 		if i+1 < len(words) {
@@ -57,7 +58,7 @@ func actionOf(words []word) action {
 
 // nameAction returns the action of the first verb in a tool's name.
 func nameAction(name string) (a action) {
-	split(name, func(w word) bool {
+	splitWords(name, func(w word) bool {
 		for _, part := range append([]string{w.whole}, w.parts...) {
 			if a == noAction {
 				a = actions[stem(part)]

@@ -1,9 +1,10 @@
-// Package search ranks tools for what a model says that it wants to do.
+// Package search ranks tools by what a model says that it wants to do.
 //
-// A model that is in front of hundreds of tools asks in its own words ("open a bug ticket on GitHub") and hopes to find
-// github__create_issue. The ranking is BM25F over a tool's names, title, server, description and parameters, on words that
-// are split as identifiers are, stemmed, and widened by a table of what is said for what among tools. It needs no network
-// and no model, and the same tools and the same query always give the same answer.
+// A model in front of hundreds of tools asks in its own words ("open a bug ticket on GitHub") and
+// should find github__create_issue. The ranking is BM25F over a tool's names, title, server,
+// description and parameters. Identifiers are split into words, words are reduced to stems, and the
+// query is widened by a table of synonyms among tools. It needs no network and no model, and is
+// deterministic.
 //
 //	index := search.New(tools)
 //	for _, hit := range index.Find("make a folder", 5) {

@@ -6,27 +6,30 @@ import (
 )
 
 const (
-	// wholeName is what a tool gains when its whole name was said: retry_pipeline before retry_pipeline_job.
-	wholeName = 0.35
-	// partly is what is left of the score of a tool that has next to nothing of what was asked for.
-	partly = 0.5
+	// wholeNameBonus raises the score of a tool with a name that the query contains completely:
+	// retry_pipeline comes before retry_pipeline_job.
+	wholeNameBonus = 0.35
+	// partialMatchFactor lowers the score of a tool that matches almost none of the query's
+	// concepts.
+	partialMatchFactor = 0.5
 
-	// namedServer is what the tools of a server gain whose name was said.
-	namedServer = 1.3
+	// namedServerFactor raises the scores of a server's tools if the query names the server.
+	namedServerFactor = 1.3
 
-	exactScore  = 300_000 // more than words can be worth
+	exactScore  = 300_000 // above all scores of words
 	foldedScore = 100_000
 )
 
-// Hit is a tool that was found.
+// Hit is a tool that a search has found.
 type Hit struct {
-	Tool  int     // its position among the tools that New was given
-	Score float64 // higher is better; comparable within one answer only
+	Tool  int     // index in the tools given to New
+	Score float64 // higher is better; comparable within one search only
 }
 
-// Find returns the tools that answer a query, the best first, at most limit of them (all if limit < 1). Tools whose
-// qualified name is the query come first, then those whose own name it is, then the same without regard to case and
-// separators. What ranks alike is ordered by name. A query without a word finds all tools, in the order of their names.
+// Find returns the tools that match a query, the best first, at most limit of them, or all if limit
+// < 1. Tools with the query as their qualified name come first, then tools with it as their own
+// name, then the same without regard to case and separators. Equal tools are ordered by name. A
+// query without a word finds all tools, in the order of their names.
 func (ix *Index) Find(query string, limit int) []Hit {
 	if limit < 1 || limit > len(ix.names) {
 		limit = len(ix.names)
@@ -34,14 +37,14 @@ func (ix *Index) Find(query string, limit int) []Hit {
 	if len(query) > maxQueryBytes {
 		query = query[:maxQueryBytes]
 	}
-	if fold(query) == "" {
-		return ix.all(limit)
+	if foldName(query) == "" {
+		return ix.listAll(limit)
 	}
-	words := ix.words(query)
-	scores := ix.score(ix.concepts(words))
-	ix.favourServers(scores, words)
-	ix.favourAction(scores, actionOf(words))
-	ix.favour(scores, query)
+	words := ix.splitQuery(query)
+	scores := ix.scoreTools(ix.parseConcepts(words))
+	ix.boostNamedServers(scores, words)
+	ix.lowerOtherActions(scores, actionOf(words))
+	ix.boostNamedTools(scores, query)
 	var hits []Hit
 	for tool, score := range scores {
 		if score > 0 {
@@ -57,7 +60,8 @@ func (ix *Index) Find(query string, limit int) []Hit {
 	return hits[:min(limit, len(hits))]
 }
 
-func (ix *Index) all(limit int) []Hit {
+// listAll returns the first tools in the order of their names.
+func (ix *Index) listAll(limit int) []Hit {
 	hits := make([]Hit, limit)
 	for i := range hits {
 		hits[i].Tool = ix.byName[i]
@@ -65,21 +69,21 @@ func (ix *Index) all(limit int) []Hit {
 	return hits
 }
 
-// favour puts the tools first that are called what was asked for.
-func (ix *Index) favour(scores []float64, query string) {
+// boostNamedTools puts tools with the query as their name first.
+func (ix *Index) boostNamedTools(scores []float64, query string) {
 	for _, tool := range ix.exact[query] {
 		scores[tool] += exactScore
 		if ix.names[tool] == query {
 			scores[tool] += exactScore
 		}
 	}
-	for _, tool := range ix.folded[fold(query)] {
+	for _, tool := range ix.folded[foldName(query)] {
 		scores[tool] += foldedScore
 	}
 }
 
-// favourServers favours the tools of a server whose name was said, in one word or two.
-func (ix *Index) favourServers(scores []float64, words []word) {
+// boostNamedServers raises the tools of servers that the query names, in one word or two.
+func (ix *Index) boostNamedServers(scores []float64, words []word) {
 	named := map[string]bool{}
 	for i, w := range words {
 		named[w.whole] = true
@@ -89,43 +93,44 @@ func (ix *Index) favourServers(scores []float64, words []word) {
 	}
 	for name := range named {
 		for _, tool := range ix.servers[name] {
-			scores[tool] *= namedServer
+			scores[tool] *= namedServerFactor
 		}
 	}
 }
 
-// favourAction lowers the tools that do something else than was asked for.
-func (ix *Index) favourAction(scores []float64, asked action) {
+// lowerOtherActions lowers the tools with another action than the query's.
+func (ix *Index) lowerOtherActions(scores []float64, asked action) {
 	if asked == noAction {
 		return
 	}
 	for tool, a := range ix.actions {
 		if a != asked && a != noAction {
-			scores[tool] *= otherAction
+			scores[tool] *= otherActionFactor
 		}
 	}
 }
 
-// tally is what a tool has of a query.
-type tally struct {
-	score float64
-	of    float64 // the worth of the concepts that it has
-	named int     // how many of them its name says
+// toolScore is the score of one tool while a query is evaluated.
+type toolScore struct {
+	score   float64
+	matched float64 // weight of the concepts that the tool has
+	inName  int     // number of concepts in the tool's name
 }
 
-func (ix *Index) score(concepts []concept) []float64 {
-	tallies := make([]tally, len(ix.names))
-	best := make([]posting, len(ix.names)) // of the concept at hand
+// scoreTools returns the score of each tool.
+func (ix *Index) scoreTools(concepts []concept) []float64 {
+	tallies := make([]toolScore, len(ix.names))
+	best := make([]posting, len(ix.names)) // for the current concept
 	total := 0.0
 	for i := range concepts {
-		total += concepts[i].worth
-		touched := ix.match(&concepts[i], best)
+		total += concepts[i].weight
+		touched := ix.matchConcept(&concepts[i], best)
 		for _, tool := range touched {
 			t, p := &tallies[tool], &best[tool]
-			t.score += p.worth
-			t.of += concepts[i].worth
+			t.score += p.weight
+			t.matched += concepts[i].weight
 			if p.inName {
-				t.named++
+				t.inName++
 			}
 			*p = posting{}
 		}
@@ -133,22 +138,23 @@ func (ix *Index) score(concepts []concept) []float64 {
 	scores := make([]float64, len(tallies))
 	for i, t := range tallies {
 		if t.score > 0 {
-			named := float64(min(t.named, ix.sizes[i])) / float64(max(ix.sizes[i], 1))
-			scores[i] = t.score * (partly + (1-partly)*t.of/total) * (1 + wholeName*named)
+			named := float64(min(t.inName, ix.sizes[i])) / float64(max(ix.sizes[i], 1))
+			scores[i] = t.score * (partialMatchFactor + (1-partialMatchFactor)*t.matched/total) * (1 + wholeNameBonus*named)
 		}
 	}
 	return scores
 }
 
-// match sets best for the tools that have a concept, to what the best way to say it is worth there.
-func (ix *Index) match(c *concept, best []posting) (touched []int32) {
-	for _, w := range c.ways {
-		for _, p := range ix.postings(w.terms) {
-			p.worth *= w.weight
-			if best[p.tool].worth == 0 {
+// matchConcept sets best, for each tool that has the concept, to the best posting of its
+// alternatives. It returns those tools.
+func (ix *Index) matchConcept(c *concept, best []posting) (touched []int32) {
+	for _, w := range c.alternatives {
+		for _, p := range ix.postingsOf(w.terms) {
+			p.weight *= w.weight
+			if best[p.tool].weight == 0 {
 				touched = append(touched, p.tool)
 			}
-			if p.worth > best[p.tool].worth {
+			if p.weight > best[p.tool].weight {
 				best[p.tool] = p
 			}
 		}
@@ -156,16 +162,18 @@ func (ix *Index) match(c *concept, best []posting) (touched []int32) {
 	return touched
 }
 
-// postings returns those of the tools that have all the terms.
-func (ix *Index) postings(terms []int) []posting {
+// postingsOf returns the postings of tools that have all the terms.
+func (ix *Index) postingsOf(terms []int) []posting {
 	all := ix.list[terms[0]].postings
 	for _, n := range terms[1:] {
-		all = both(all, ix.list[n].postings)
+		all = intersectPostings(all, ix.list[n].postings)
 	}
 	return all
 }
 
-func both(a, b []posting) (all []posting) {
+// intersectPostings returns the postings of tools that are in both lists, with the sum of the
+// weights.
+func intersectPostings(a, b []posting) (all []posting) {
 	for len(a) > 0 && len(b) > 0 {
 		switch c := cmp.Compare(a[0].tool, b[0].tool); {
 		case c < 0:
@@ -173,7 +181,7 @@ func both(a, b []posting) (all []posting) {
 		case c > 0:
 			b = b[1:]
 		default:
-			all = append(all, posting{a[0].tool, a[0].inName && b[0].inName, a[0].worth + b[0].worth})
+			all = append(all, posting{a[0].tool, a[0].inName && b[0].inName, a[0].weight + b[0].weight})
 			a, b = a[1:], b[1:]
 		}
 	}

@@ -98,10 +98,10 @@ func TestFirst(t *testing.T) {
 
 func TestNamesComeFirst(t *testing.T) {
 	tools := append([]search.Tool{
-		// What says more of everything must not come before what is called so.
+		// What says more of everything must not come before the tool of that name.
 		{Name: "a__create_issue_create_issue", Server: "a", Title: "move create_issue", Description: "create_issue create issue move move"},
 		{Name: "z__Create-Issue", Server: "z"},
-		{Name: "hashed_7f3a", Server: "long", Bare: "a_very_long_name"},
+		{Name: "hashed_7f3a", Server: "long", OwnName: "a_very_long_name"},
 	}, workshop...)
 	for query, want := range map[string][]string{
 		"forge__create_issue": {"forge__create_issue"},
@@ -124,7 +124,7 @@ func TestNamesComeFirst(t *testing.T) {
 	}
 }
 
-// Of tools that have the same words, that comes first which does what was asked for.
+// Of tools that have the same words, the one with the action of the query comes first.
 func TestAction(t *testing.T) {
 	var tools []search.Tool
 	for _, verb := range []string{"create", "delete", "list", "update"} {
@@ -144,7 +144,7 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// What is said twice in other words counts once.
+// A concept and its synonym in one query count once.
 func TestRepeated(t *testing.T) {
 	tools := []search.Tool{
 		tool("a", "picture_frame", "Made of wood"),
@@ -245,7 +245,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// The order of the words, and whose tools come first, does not change what is found.
+// The order of the words, and whose tools come first, does not change the result.
 func TestDeterministic(t *testing.T) {
 	index := search.New(workshop)
 	first := index.Find("delete or list tickets of a repo", 0)

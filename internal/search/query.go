@@ -5,49 +5,50 @@ import (
 	"strings"
 )
 
-// What is read of a query, and how far it is widened: a question has a few dozen words.
+// Limits of a query, and how far it is widened: a question has a few dozen words.
 const (
 	maxQueryBytes = 2 << 10
 	maxConcepts   = 48
 	maxNear       = 12
 
-	// implied is the weight of what a query does not say in words.
-	implied = 0.7
-	// toldVerb is the weight of a verb in a question: who made it asks for nothing to be made.
-	toldVerb = 0.4
+	// impliedWeight is the weight of a concept that the query implies.
+	impliedWeight = 0.7
+	// questionVerbWeight is the weight of a verb in a question: "who created it" asks for nothing
+	// to be created.
+	questionVerbWeight = 0.4
 )
 
-// concept is one thing that a query names, in all the ways to say it.
+// concept is one thing that a query names, with all ways to say it.
 type concept struct {
-	ways  []way
-	idf   float64 // of the first way
-	worth float64 // what a tool can get for it, about
+	alternatives []alternative
+	idf          float64 // of the first alternative
+	weight       float64 // about the most that a tool can get for it
 }
 
-// way is one or more terms that say it together.
-type way struct {
-	terms  []int
-	weight float64
-	same   bool // it says what the first way does, and not only now and then
+// alternative is a way to say a concept: one term, or several that a tool must have together.
+type alternative struct {
+	terms     []int
+	weight    float64
+	isSynonym bool // means the same as the first alternative in general, not only in some uses
 }
 
-// concepts reads the words of a query.
-func (ix *Index) concepts(words []word) (all []concept) {
-	question := len(words) > 0 && asking[words[0].whole]
+// parseConcepts returns the concepts of a query's words.
+func (ix *Index) parseConcepts(words []word) (all []concept) {
+	question := len(words) > 0 && questionWords[words[0].whole]
 	if question {
-		all = append(all, ix.reading())
+		all = append(all, ix.readingConcept())
 	}
 	seen := map[string]bool{}
 	for len(words) > 0 && len(all) < maxConcepts {
-		c, n, key := ix.concept(words)
+		c, n, key := ix.parseConcept(words)
 		words = words[n:]
-		if len(c.ways) > 0 && !seen[key] {
+		if len(c.alternatives) > 0 && !seen[key] {
 			seen[key] = true
 			if question && actions[key] > reads {
-				c.weaken(toldVerb)
+				c.scaleWeights(questionVerbWeight)
 			}
-			if same := slices.IndexFunc(all, c.repeats); same >= 0 {
-				all[same].merge(c)
+			if same := slices.IndexFunc(all, c.isSynonymOf); same >= 0 {
+				all[same].mergeConcept(c)
 				continue
 			}
 			all = append(all, c)
@@ -56,27 +57,29 @@ func (ix *Index) concepts(words []word) (all []concept) {
 	return all
 }
 
-// repeats tells whether a concept says in other words what another does, as recurring does after schedule.
-func (c concept) repeats(other concept) bool {
-	return slices.ContainsFunc(other.ways, func(w way) bool { return w.same && slices.Equal(w.terms, c.ways[0].terms) })
+// isSynonymOf reports whether the concept repeats another one in other words, as recurring does
+// after schedule.
+func (c concept) isSynonymOf(other concept) bool {
+	return slices.ContainsFunc(other.alternatives, func(w alternative) bool { return w.isSynonym && slices.Equal(w.terms, c.alternatives[0].terms) })
 }
 
-// merge adds the ways of a concept that says the same.
-func (c *concept) merge(other concept) {
-	for _, w := range other.ways {
-		at := slices.IndexFunc(c.ways, func(known way) bool { return slices.Equal(known.terms, w.terms) })
+// mergeConcept adds the alternatives of a concept that means the same.
+func (c *concept) mergeConcept(other concept) {
+	for _, w := range other.alternatives {
+		at := slices.IndexFunc(c.alternatives, func(known alternative) bool { return slices.Equal(known.terms, w.terms) })
 		if at < 0 {
-			c.ways = append(c.ways, w)
+			c.alternatives = append(c.alternatives, w)
 			continue
 		}
-		c.ways[at].weight = max(c.ways[at].weight, w.weight)
+		c.alternatives[at].weight = max(c.alternatives[at].weight, w.weight)
 	}
-	c.worth = max(c.worth, other.worth)
+	c.weight = max(c.weight, other.weight)
 }
 
-// words splits a query. A word that is made of several stands for itself where a tool has it.
-func (ix *Index) words(query string) (words []word) {
-	split(query, func(w word) bool {
+// splitQuery splits a query into words. A compound word is split into its parts unless a tool has
+// it.
+func (ix *Index) splitQuery(query string) (words []word) {
+	splitWords(query, func(w word) bool {
 		if _, ok := ix.terms[stem(w.whole)]; ok || len(w.parts) == 0 {
 			words = append(words, w)
 			return true
@@ -89,43 +92,45 @@ func (ix *Index) words(query string) (words []word) {
 	return words
 }
 
-// reading is what the tools are called that answer questions.
-func (ix *Index) reading() (c concept) {
+// readingConcept is the concept of a question: the verbs of tools that answer questions.
+func (ix *Index) readingConcept() (c concept) {
 	for _, verb := range []string{"get", "list", "read", "search", "find", "query", "check"} {
-		c.together(ix, []string{stem(verb)}, implied)
+		c.addStems(ix, []string{stem(verb)}, impliedWeight)
 	}
 	return c
 }
 
-// concept reads what the first of the words say, and how many they are.
-func (ix *Index) concept(words []word) (c concept, n int, key string) {
-	if c, n, key = ix.phrase(words); n > 0 {
+// parseConcept returns the concept of the first words, the number of those words, and a key that is
+// equal for equal concepts.
+func (ix *Index) parseConcept(words []word) (c concept, n int, key string) {
+	if c, n, key = ix.parsePhrase(words); n > 0 {
 		return c, n, key
 	}
 	w := words[0]
-	if said[w.whole] {
+	if stopWords[w.whole] {
 		return c, 1, ""
 	}
-	if len(words) > 1 && !said[words[1].whole] {
+	if len(words) > 1 && !stopWords[words[1].whole] {
 		if joined, ok := ix.terms[stem(w.whole+words[1].whole)]; ok {
-			c.way(ix, []int{joined}, 1)
-			c.together(ix, stems([]string{w.whole, words[1].whole}), 1)
+			c.addAlternative(ix, []int{joined}, 1)
+			c.addStems(ix, stemAll([]string{w.whole, words[1].whole}), 1)
 			return c, 2, w.whole + words[1].whole
 		}
 	}
 	s := stem(w.whole)
-	ix.say(&c, s)
+	ix.addStem(&c, s)
 	if len(w.parts) > 0 {
-		c.together(ix, stems(w.parts), 0.9)
+		c.addStems(ix, stemAll(w.parts), 0.9)
 	}
 	for _, other := range synonyms()[s] {
-		c.together(ix, other.stems, other.weight)
+		c.addStems(ix, other.stems, other.weight)
 	}
 	return c, 1, s
 }
 
-// phrase reads a phrase of the table of synonyms.
-func (ix *Index) phrase(words []word) (c concept, n int, key string) {
+// parsePhrase returns the concept of a phrase in the table of synonyms; n is 0 if the words do not
+// begin with one.
+func (ix *Index) parsePhrase(words []word) (c concept, n int, key string) {
 	for n = min(3, len(words)); n > 1; n-- {
 		var stemmed []string
 		for _, w := range words[:n] {
@@ -136,47 +141,47 @@ func (ix *Index) phrase(words []word) (c concept, n int, key string) {
 		if !ok {
 			continue
 		}
-		c.together(ix, stemmed, 1)
+		c.addStems(ix, stemmed, 1)
 		for _, other := range others {
-			c.together(ix, other.stems, other.weight)
+			c.addStems(ix, other.stems, other.weight)
 		}
 		return c, n, key
 	}
 	return c, 0, ""
 }
 
-// say adds a stem, or where no tool has it, what is near it.
-func (ix *Index) say(c *concept, s string) {
+// addStem adds a stem or, if no tool has it, similar terms.
+func (ix *Index) addStem(c *concept, s string) {
 	if n, ok := ix.terms[s]; ok {
-		c.way(ix, []int{n}, 1)
+		c.addAlternative(ix, []int{n}, 1)
 		return
 	}
 	if synonyms()[s] != nil {
-		return // an English word, and well spelled
+		return // a correctly spelled English word
 	}
-	near := ix.near(s)
+	near := ix.similarTerms(s)
 	for _, w := range near {
-		c.way(ix, w.terms, w.weight)
+		c.addAlternative(ix, w.terms, w.weight)
 	}
 	if len(near) == 0 {
-		ix.take(c, s)
+		ix.addCompound(c, s)
 	}
 }
 
-// take takes apart what was written together: changelog.
-func (ix *Index) take(c *concept, s string) {
+// addCompound adds the two parts of a word written together, such as changelog.
+func (ix *Index) addCompound(c *concept, s string) {
 	for at := 3; at <= len(s)-3; at++ {
 		a, first := ix.terms[stem(s[:at])]
 		b, second := ix.terms[s[at:]]
 		if first && second {
-			c.way(ix, []int{a, b}, 0.8)
+			c.addAlternative(ix, []int{a, b}, 0.8)
 			return
 		}
 	}
 }
 
-// together adds a way of several stems, if tools have all of them.
-func (c *concept) together(ix *Index, stems []string, weight float64) {
+// addStems adds an alternative of several stems, if each occurs in some tool.
+func (c *concept) addStems(ix *Index, stems []string, weight float64) {
 	terms := make([]int, 0, len(stems))
 	for _, s := range stems {
 		n, ok := ix.terms[s]
@@ -185,32 +190,33 @@ func (c *concept) together(ix *Index, stems []string, weight float64) {
 		}
 		terms = append(terms, n)
 	}
-	c.way(ix, terms, weight)
+	c.addAlternative(ix, terms, weight)
 }
 
-// way adds a way. What is said instead is worth no more than what was said: a rare synonym would be.
-func (c *concept) way(ix *Index, terms []int, weight float64) {
+// addAlternative adds an alternative. Its weight is at most the first alternative's: a rare synonym
+// must not count more than the user's own word.
+func (c *concept) addAlternative(ix *Index, terms []int, weight float64) {
 	same := weight >= closeWeight
 	idf := 0.0
 	for _, n := range terms {
 		idf += ix.list[n].idf
 	}
-	if len(c.ways) == 0 {
-		c.idf, c.worth = idf, idf*weight
+	if len(c.alternatives) == 0 {
+		c.idf, c.weight = idf, idf*weight
 	}
-	if slices.ContainsFunc(c.ways, func(w way) bool { return slices.Equal(w.terms, terms) }) {
+	if slices.ContainsFunc(c.alternatives, func(w alternative) bool { return slices.Equal(w.terms, terms) }) {
 		return
 	}
 	if weight < 1 && idf > c.idf {
 		weight *= c.idf / idf
 	}
-	c.ways = append(c.ways, way{terms, weight, same})
+	c.alternatives = append(c.alternatives, alternative{terms, weight, same})
 }
 
-// weaken makes a concept worth less.
-func (c *concept) weaken(to float64) {
-	c.worth *= to
-	for i := range c.ways {
-		c.ways[i].weight *= to
+// scaleWeights multiplies all weights by a factor.
+func (c *concept) scaleWeights(to float64) {
+	c.weight *= to
+	for i := range c.alternatives {
+		c.alternatives[i].weight *= to
 	}
 }

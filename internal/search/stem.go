@@ -2,27 +2,27 @@ package search
 
 import "strings"
 
-// stem takes off what grammar added, so that "deleting", "deleted", "deletes" and "deletion" are one. What is left need not
-// be a word. It is lighter than Porter's stemmer, which makes one of "organ" and "organization": among tools, nouns are
-// close to each other and the wrong one is a wrong tool. Own code, since it is a page, and a library would be one more
-// dependency for the gateway.
+// stem removes grammatical endings, so that "deleting", "deleted", "deletes" and "deletion" are
+// equal. The result need not be a word. It removes less than Porter's stemmer, which makes "organ"
+// and "organization" equal: tools have many similar nouns, and a wrong noun is a wrong tool. The
+// code is a page long, so it is no reason for a dependency of the gateway.
 func stem(w string) string {
-	if len(w) < 3 || !ascii(w) {
+	if len(w) < 3 || !isLowerASCII(w) {
 		return w
 	}
 	if as, ok := irregular[w]; ok {
 		return as
 	}
-	w = singular(w)
+	w = stripPlural(w)
 	if as, ok := irregular[w]; ok {
 		return as
 	}
-	w = inflection(w)
-	w = derivation(w)
-	return ending(w)
+	w = stripInflection(w)
+	w = stripDerivation(w)
+	return normalizeEnding(w)
 }
 
-// irregular words stay, or are another's form. A plural is looked up too when its s is gone.
+// irregular maps words to their stems, also after a plural's s is removed.
 var irregular = func() map[string]string {
 	all := map[string]string{"people": "person", "children": "child", "ran": "run", "sent": "send", "wrote": "writ",
 		"written": "writ", "writing": "writ", "made": "mak", "found": "find", "got": "get", "built": "build", "shown": "show",
@@ -35,7 +35,8 @@ var irregular = func() map[string]string {
 	return all
 }()
 
-func ascii(w string) bool {
+// isLowerASCII reports whether a word, which is in lower case, is ASCII.
+func isLowerASCII(w string) bool {
 	for i := range len(w) {
 		if w[i] >= 0x80 {
 			return false
@@ -44,7 +45,8 @@ func ascii(w string) bool {
 	return true
 }
 
-func singular(w string) string {
+// stripPlural removes a plural ending.
+func stripPlural(w string) string {
 	if len(w) < 4 && w != "prs" && w != "mrs" && w != "ids" || !strings.HasSuffix(w, "s") {
 		return w
 	}
@@ -64,7 +66,8 @@ func singular(w string) string {
 	return w[:len(w)-1]
 }
 
-func inflection(w string) string {
+// stripInflection removes the ending of a verb's form.
+func stripInflection(w string) string {
 	for _, suffix := range []string{"ing", "ed"} {
 		rest, ok := strings.CutSuffix(w, suffix)
 		if ok && len(rest) >= 3 && strings.ContainsAny(rest, "aeiouy") && !(suffix == "ed" && strings.HasSuffix(rest, "e")) {
@@ -74,7 +77,8 @@ func inflection(w string) string {
 	return w
 }
 
-func derivation(w string) string {
+// stripDerivation removes the ending of a derived word.
+func stripDerivation(w string) string {
 	if rest, ok := strings.CutSuffix(w, "ly"); ok && len(rest) >= 5 {
 		w = rest
 	}
@@ -87,8 +91,9 @@ func derivation(w string) string {
 	return w
 }
 
-// ending brings to one form what spelling writes in several: create and creat(ed), copy and copi(ed), run and runn(ing).
-func ending(w string) string {
+// normalizeEnding removes differences of spelling at the end: create and creat(ed), copy and
+// copi(ed), run and runn(ing).
+func normalizeEnding(w string) string {
 	if n := len(w); n >= 4 && w[n-1] == 'e' {
 		w = w[:n-1]
 	}

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// What is said for what among tools: each line is a class of words, or of phrases that are written with a hyphen here.
-// Classes are not transitive: a word in two of them does not join them. Only that belongs here which holds for tools in
-// general; what a single tool is called belongs in its description.
+// Synonyms among tools. Each line is a class of words; a hyphen joins the words of a phrase. Classes
+// are not transitive: a word in two classes does not join them. A class must hold for tools in
+// general; synonyms of a single tool belong in its description.
 const (
-	// close stand for each other.
+	// closeClasses are words that mean the same.
 	closeClasses = `
 create add new make insert generate spin-up set-up
 write author
@@ -83,7 +83,7 @@ history recent
 javascript js script
 kubernetes k8s
 `
-	// loose are said for each other now and then.
+	// looseClasses are words that mean the same in some uses.
 	looseClasses = `
 create open register start
 add attach append insert put
@@ -131,7 +131,7 @@ type synonym struct {
 	weight float64
 }
 
-// synonyms are by stems, which are joined with a space where there are several.
+// synonyms maps stems to their synonyms. The stems of a phrase are joined by spaces.
 var synonyms = sync.OnceValue(func() map[string][]synonym {
 	all := map[string][]synonym{}
 	addClasses(all, closeClasses, closeWeight)
@@ -143,7 +143,7 @@ func addClasses(all map[string][]synonym, classes string, weight float64) {
 	for class := range strings.Lines(classes) {
 		var members [][]string
 		for _, m := range strings.Fields(class) {
-			members = append(members, stems(strings.Split(m, "-")))
+			members = append(members, stemAll(strings.Split(m, "-")))
 		}
 		for i, from := range members {
 			key := strings.Join(from, " ")
@@ -156,7 +156,8 @@ func addClasses(all map[string][]synonym, classes string, weight float64) {
 	}
 }
 
-func stems(words []string) []string {
+// stemAll returns the stems of words.
+func stemAll(words []string) []string {
 	all := make([]string, len(words))
 	for i, w := range words {
 		all[i] = stem(w)

@@ -7,62 +7,62 @@ import (
 	"strings"
 )
 
-// Tool is what is known of a tool.
+// Tool describes a tool to search for.
 type Tool struct {
-	Name        string // qualified, as whoever asks is to call it, such as github__create_issue
-	Bare        string // the server's own name of it; empty: what Name has behind the server's
+	Name        string // the qualified name, which the result of a search shows, such as github__create_issue
+	OwnName     string // the server's own name; empty means Name without the server's
 	Server      string
 	Title       string
 	Description string
 	Parameters  []Parameter
 }
 
-// Parameter is an argument that a tool takes.
+// Parameter is a parameter of a tool.
 type Parameter struct {
 	Name        string
-	Description string // with the values to choose from, where there are some
+	Description string // with the values of an enum
 }
 
-// FromDefinition reads a tool as its server defined it in tools/list. What is missing or cannot be read is left out, so that
-// a tool with a broken definition is still found by the rest.
+// FromDefinition returns the description of a tool from its definition in tools/list. It leaves out
+// parts that are missing or malformed, so that the tool is still found by the rest.
 func FromDefinition(server, qualifiedName string, raw json.RawMessage) Tool {
-	fields := object(raw)
-	annotations := object(fields["annotations"])
+	fields := decodeObject(raw)
+	annotations := decodeObject(fields["annotations"])
 	t := Tool{
 		Name:        qualifiedName,
-		Bare:        text(fields["name"]),
+		OwnName:     decodeString(fields["name"]),
 		Server:      server,
-		Title:       text(fields["title"]),
-		Description: text(fields["description"]),
-		Parameters:  parameters(fields["inputSchema"]),
+		Title:       decodeString(fields["title"]),
+		Description: decodeString(fields["description"]),
+		Parameters:  parseParameters(fields["inputSchema"]),
 	}
 	if t.Title == "" {
-		t.Title = text(annotations["title"])
+		t.Title = decodeString(annotations["title"])
 	}
 	return t
 }
 
 const (
-	maxDepth      = 4 // of objects in objects
+	maxDepth      = 4 // of nested objects
 	maxParameters = 500
 )
 
-// parameters reads an input schema's properties, in the order of their names, each with those of the objects that it is
-// made of behind it.
-func parameters(schema json.RawMessage) (all []Parameter) {
-	return appendParameters(nil, object(schema), maxDepth)
+// parseParameters returns the properties of an input schema in the order of their names, each
+// followed by the properties inside it.
+func parseParameters(schema json.RawMessage) (all []Parameter) {
+	return appendParameters(nil, decodeObject(schema), maxDepth)
 }
 
 func appendParameters(all []Parameter, schema map[string]json.RawMessage, depth int) []Parameter {
-	properties := object(schema["properties"])
+	properties := decodeObject(schema["properties"])
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if len(all) == maxParameters {
 			break
 		}
-		fields := object(properties[name])
-		items := object(fields["items"])
-		about := append(values(fields["enum"]), values(items["enum"])...)
-		if d := text(fields["description"]); d != "" {
+		fields := decodeObject(properties[name])
+		items := decodeObject(fields["items"])
+		about := append(decodeStrings(fields["enum"]), decodeStrings(items["enum"])...)
+		if d := decodeString(fields["description"]); d != "" {
 			about = append([]string{d}, about...)
 		}
 		all = append(all, Parameter{Name: name, Description: strings.Join(about, " ")})
@@ -74,38 +74,38 @@ func appendParameters(all []Parameter, schema map[string]json.RawMessage, depth 
 	return all
 }
 
-// object, text and values return the zero value of what is of another type.
-func object(raw json.RawMessage) (fields map[string]json.RawMessage) {
+// decodeObject, decodeString and decodeStrings return the zero value for a value of another type.
+func decodeObject(raw json.RawMessage) (fields map[string]json.RawMessage) {
 	if json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
 	return fields
 }
 
-func text(raw json.RawMessage) (s string) {
+func decodeString(raw json.RawMessage) (s string) {
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
 	}
 	return s
 }
 
-func values(raw json.RawMessage) (all []string) {
+func decodeStrings(raw json.RawMessage) (all []string) {
 	var some []json.RawMessage
 	if json.Unmarshal(raw, &some) != nil {
 		return nil
 	}
 	for _, v := range some {
-		if s := text(v); s != "" {
+		if s := decodeString(v); s != "" {
 			all = append(all, s)
 		}
 	}
 	return all
 }
 
-// bare returns the server's own name of the tool.
-func (t *Tool) bare() string {
-	if t.Bare != "" {
-		return t.Bare
+// ownName returns the server's own name of the tool.
+func (t *Tool) ownName() string {
+	if t.OwnName != "" {
+		return t.OwnName
 	}
 	rest, ok := strings.CutPrefix(t.Name, t.Server)
 	if ok && t.Server != "" {

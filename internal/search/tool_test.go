@@ -16,15 +16,15 @@ func TestFromDefinition(t *testing.T) {
 			"type":"object","properties":{"wall":{"type":"string","description":"Which wall"},
 			"colour":{"description":"What colour","enum":["red","dark blue",7,null]},
 			"tools":{"type":"array","items":{"enum":["brush","roller"]}}}}}`,
-			Tool{Bare: "paint", Title: "Paint it", Description: "Paints.", Parameters: []Parameter{
+			Tool{OwnName: "paint", Title: "Paint it", Description: "Paints.", Parameters: []Parameter{
 				{"colour", "What colour red dark blue"}, {"tools", "brush roller"}, {"wall", "Which wall"}}}},
-		"title of the annotations": {`{"name":"paint","annotations":{"title":"Paint it"}}`, Tool{Bare: "paint", Title: "Paint it"}},
+		"title of the annotations": {`{"name":"paint","annotations":{"title":"Paint it"}}`, Tool{OwnName: "paint", Title: "Paint it"}},
 		"broken in parts": {`{"name":"paint","title":3,"description":["x"],"annotations":1,"inputSchema":{"properties":{"a":true,
-			"b":{"description":{},"enum":"c"}}}}`, Tool{Bare: "paint", Parameters: []Parameter{{Name: "a"}, {Name: "b"}}}},
-		"properties of no object": {`{"name":"paint","inputSchema":{"properties":[1]}}`, Tool{Bare: "paint"}},
+			"b":{"description":{},"enum":"c"}}}}`, Tool{OwnName: "paint", Parameters: []Parameter{{Name: "a"}, {Name: "b"}}}},
+		"properties of no object": {`{"name":"paint","inputSchema":{"properties":[1]}}`, Tool{OwnName: "paint"}},
 		"objects in objects": {`{"name":"paint","inputSchema":{"properties":{"job":{"type":"object","description":"What to do",
 			"properties":{"when":{"properties":{"cron":{"description":"How often"}}}}},
-			"rooms":{"items":{"properties":{"colour":{"enum":["red"]}}}}}}}`, Tool{Bare: "paint", Parameters: []Parameter{
+			"rooms":{"items":{"properties":{"colour":{"enum":["red"]}}}}}}}`, Tool{OwnName: "paint", Parameters: []Parameter{
 			{"job", "What to do"}, {Name: "when"}, {"cron", "How often"}, {Name: "rooms"}, {"colour", "red"}}}},
 		"no object": {`[]`, Tool{}},
 		"no JSON":   {`{"name":`, Tool{}},
@@ -44,12 +44,12 @@ func TestBare(t *testing.T) {
 	}{
 		{Tool{Name: "shop__paint", Server: "shop"}, "paint"},
 		{Tool{Name: "shop.paint", Server: "shop"}, "paint"},
-		{Tool{Name: "shop__paint_7f3a", Server: "shop", Bare: "paint"}, "paint"},
+		{Tool{Name: "shop__paint_7f3a", Server: "shop", OwnName: "paint"}, "paint"},
 		{Tool{Name: "paint"}, "paint"},
 		{Tool{Name: "shop__", Server: "shop"}, "shop__"},
 		{Tool{Name: "other", Server: "shop"}, "other"},
 	} {
-		if got := test.tool.bare(); got != test.want {
+		if got := test.tool.ownName(); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.tool, got, test.want)
 		}
 	}

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// word is what stands between two separators, in lower case. Where it is made of several, as camelCase and oauth2 are, it
-// has parts.
+// word is a run of letters and digits in lower case. A compound such as camelCase or oauth2 has
+// parts.
 type word struct {
 	whole string
 	parts []string
 }
 
-// split calls yield for each word of a text or an identifier, until it returns false.
-func split(text string, yield func(word) bool) {
+// splitWords calls yield for each word of a text or an identifier, until yield returns false.
+func splitWords(text string, yield func(word) bool) {
 	for text != "" {
 		run, simple := nextRun(&text)
 		switch {
 		case run == "":
 		case simple:
-			if !yield(word{whole: strings.ToLower(run)}) { // most words, without what the others take
+			if !yield(word{whole: strings.ToLower(run)}) { // the fast path of most words
 				return
 			}
 		case !splitRun(run, yield):
@@ -29,8 +29,8 @@ func split(text string, yield func(word) bool) {
 	}
 }
 
-// nextRun cuts the next run of letters and digits off a text. A simple one is of small letters of ASCII, but
-// maybe for the first.
+// nextRun cuts the next run of letters and digits off a text. simple says that it is ASCII without
+// capital letters after the first.
 func nextRun(text *string) (run string, simple bool) {
 	start, end := -1, len(*text)
 	simple = true
@@ -62,23 +62,24 @@ func inWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// splitRun yields a run of letters and digits. Where people write no spaces, it is each two letters that stand for a word.
+// splitRun yields the words of a run. In scripts without spaces each two neighbouring characters
+// are a word.
 func splitRun(run string, yield func(word) bool) bool {
 	first, _ := utf8.DecodeRuneInString(run)
-	if !spaceless(first) {
-		end := strings.IndexFunc(run, spaceless)
+	if !isSpacelessScript(first) {
+		end := strings.IndexFunc(run, isSpacelessScript)
 		if end < 0 {
-			return yield(compound(run))
+			return yield(splitCompound(run))
 		}
-		return yield(compound(run[:end])) && splitRun(run[end:], yield)
+		return yield(splitCompound(run[:end])) && splitRun(run[end:], yield)
 	}
 	letters := []rune(run)
 	for i, r := range letters {
-		if !spaceless(r) {
+		if !isSpacelessScript(r) {
 			return splitRun(string(letters[i:]), yield)
 		}
-		alone := i == 0 && (len(letters) == 1 || !spaceless(letters[1]))
-		pair := i+1 < len(letters) && spaceless(letters[i+1])
+		alone := i == 0 && (len(letters) == 1 || !isSpacelessScript(letters[1]))
+		pair := i+1 < len(letters) && isSpacelessScript(letters[i+1])
 		if pair && !yield(word{whole: string(letters[i : i+2])}) || alone && !yield(word{whole: string(r)}) {
 			return false
 		}
@@ -86,13 +87,14 @@ func splitRun(run string, yield func(word) bool) bool {
 	return true
 }
 
-func spaceless(r rune) bool {
+// isSpacelessScript reports whether a character's script is written without spaces.
+func isSpacelessScript(r rune) bool {
 	return r > 0x2E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
 }
 
-// compound splits getHTTPStatus into get, http and status, and base64 into base and 64. A single letter is no part:
-// OAuth is one word.
-func compound(run string) word {
+// splitCompound splits getHTTPStatus into get, http and status, and base64 into base and 64. A
+// single letter is no part, so OAuth is one word.
+func splitCompound(run string) word {
 	w := word{whole: strings.ToLower(run)}
 	start := 0
 	var before, last rune
@@ -102,12 +104,12 @@ func compound(run string) word {
 		}
 	}
 	for i, r := range run {
-		switch at := boundary(before, last, r); {
+		switch at := findBoundary(before, last, r); {
 		case i == 0 || at == none:
 		case at == here:
 			cut(i)
 			start = i
-		case at == oneBack:
+		case at == boundaryBefore:
 			if back := i - utf8.RuneLen(last); back > start {
 				cut(back)
 				start = back
@@ -127,23 +129,24 @@ func compound(run string) word {
 const (
 	none = iota
 	here
-	oneBack // the last letter belongs to what comes: the S of HTTPStatus
+	boundaryBefore // the last letter belongs to the next part, like the S of HTTPStatus
 )
 
-func boundary(before, last, r rune) int {
+// findBoundary returns where a new part begins in relation to r.
+func findBoundary(before, last, r rune) int {
 	switch {
 	case unicode.IsDigit(r) != unicode.IsDigit(last):
 		return here
 	case unicode.IsUpper(r) && unicode.IsLower(last):
 		return here
 	case unicode.IsLower(r) && unicode.IsUpper(last) && unicode.IsUpper(before):
-		return oneBack
+		return boundaryBefore
 	}
 	return none
 }
 
-// said are words that are said with anything, and so say nothing of what is wanted.
-var said = set("a an the this that these those it its is are was were be been am do does did done has have had i me my " +
+// stopWords occur in every query and carry no meaning for a search.
+var stopWords = set("a an the this that these those it its is are was were be been am do does did done has have had i me my " +
 	"mine we us our you your he she they them their his her of to in on at by for from with into onto as and or if then " +
 	"than so but not no can could should would will shall may might must need want like please let lets there here what " +
 	"which who whom whose when where why how s t re ll ve d m some any such just also only very more most other one " +

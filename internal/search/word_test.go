@@ -31,7 +31,7 @@ func TestSplit(t *testing.T) {
 		"ALL_CAPS_NAME":        {"all", "caps", "name"},
 	} {
 		var got []string
-		split(text, func(w word) bool {
+		splitWords(text, func(w word) bool {
 			got = append(append(got, w.whole), w.parts...)
 			return true
 		})
@@ -44,7 +44,7 @@ func TestSplit(t *testing.T) {
 func TestSplitStops(t *testing.T) {
 	for _, text := range []string{"one two", "创建问题", "读file写", "camelCase two"} {
 		n := 0
-		split(text, func(word) bool { n++; return false })
+		splitWords(text, func(word) bool { n++; return false })
 		if n != 1 {
 			t.Errorf("%q: %d words after the end", text, n-1)
 		}
@@ -53,7 +53,7 @@ func TestSplitStops(t *testing.T) {
 
 func TestFold(t *testing.T) {
 	for _, name := range []string{"github__create_issue", "github.create-issue", "GitHub.createIssue", "github create issue"} {
-		if got := fold(name); got != "githubcreateissue" {
+		if got := foldName(name); got != "githubcreateissue" {
 			t.Errorf("%s becomes %s", name, got)
 		}
 	}

@@ -7,17 +7,17 @@ import (
 
 const prefixWeight = 0.7
 
-// editWeight is by the number of typing errors.
+// editWeight is the weight of a correction by the number of typing errors.
 var editWeight = [...]float64{1: 0.75, 2: 0.5}
 
-// near returns terms that a stem which no tool has may have been meant for: those that it begins, or else those that it is
-// the fewest typing errors away from. The first letter is taken to be right.
-func (ix *Index) near(s string) (all []way) {
+// similarTerms returns terms that a stem without a term may mean: terms that begin with it, else
+// terms with the fewest typing errors. It takes the first letter as correct.
+func (ix *Index) similarTerms(s string) (all []alternative) {
 	if len(s) < 3 {
 		return nil
 	}
-	for _, other := range ix.beginning(s) {
-		all = append(all, way{terms: []int{ix.terms[other]}, weight: prefixWeight})
+	for _, other := range ix.termsWithPrefix(s) {
+		all = append(all, alternative{terms: []int{ix.terms[other]}, weight: prefixWeight})
 	}
 	if len(s) < 4 || len(all) > 0 {
 		return all[:min(len(all), maxNear)]
@@ -27,20 +27,20 @@ func (ix *Index) near(s string) (all []way) {
 	if len(letters) < 8 {
 		least = 1
 	}
-	for _, other := range ix.beginning(string(letters[:1])) {
-		n := edits(letters, []rune(other), least)
-		if n < least { // what is two edits away is no rival of what is one away
+	for _, other := range ix.termsWithPrefix(string(letters[:1])) {
+		n := editDistance(letters, []rune(other), least)
+		if n < least { // drop candidates with more errors
 			least, all = n, nil
 		}
 		if n <= least {
-			all = append(all, way{terms: []int{ix.terms[other]}, weight: editWeight[n]})
+			all = append(all, alternative{terms: []int{ix.terms[other]}, weight: editWeight[n]})
 		}
 	}
 	return all[:min(len(all), maxNear)]
 }
 
-// beginning returns the terms with a prefix, in their order.
-func (ix *Index) beginning(prefix string) []string {
+// termsWithPrefix returns the terms with a prefix, in their order.
+func (ix *Index) termsWithPrefix(prefix string) []string {
 	from, _ := slices.BinarySearch(ix.sorted, prefix)
 	to := from
 	for to < len(ix.sorted) && strings.HasPrefix(ix.sorted[to], prefix) {
@@ -49,8 +49,9 @@ func (ix *Index) beginning(prefix string) []string {
 	return ix.sorted[from:to]
 }
 
-// edits counts the letters to insert, delete, replace or swap with the next between a and b, and stops above most.
-func edits(a, b []rune, most int) int {
+// editDistance returns the number of insertions, deletions, replacements and swaps of neighbours
+// between a and b, or a number above most if there are more.
+func editDistance(a, b []rune, most int) int {
 	if d := len(a) - len(b); d > most || -d > most {
 		return most + 1
 	}
