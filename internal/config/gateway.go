@@ -53,6 +53,7 @@ var gatewayKeys = []string{"address", "token", "toolSearch", "pinned", "audit", 
 // projectKeys may be set in a project's file. The other keys decide who can reach the user's servers and which calls are recorded. A project must not set them.
 var projectKeys = []string{"toolSearch", "pinned", "clients"}
 
+// readGateway reads the gateway object. A project may set only projectKeys.
 func (r *fileReader) readGateway(n *node) Gateway {
 	var g Gateway
 	if n == nil {

@@ -20,6 +20,8 @@ var causes = []func(*evidence) (finding, bool){
 	findBadDefinition, findCancellation, findStartFailure, findProcessExit, findHTTPError, findNetworkError, findTimeout, findProtocolError,
 }
 
+// findCause returns the finding of the first cause that recognises the error. An unknown error
+// belongs to the handshake.
 func (e *evidence) findCause() finding {
 	for _, look := range causes {
 		if f, ok := look(e); ok {

@@ -112,6 +112,7 @@ func examine(ctx context.Context, p Server, startWatch time.Duration) iter.Seq[S
 	}
 }
 
+// examineTarget runs the steps for the kind of target.
 func (w *examination) examineTarget() {
 	if !w.checkDefinition() {
 		return

@@ -93,6 +93,7 @@ type exchange struct {
 	request *Request
 }
 
+// handle records a request and passes it to its protocol.
 func (s *Server) handle(p Protocol, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -122,6 +123,7 @@ func (e *exchange) nextTurn(last string) (*Turn, error) {
 	return t, nil
 }
 
+// takeTurn takes the next turn and checks its expectations.
 func (e *exchange) takeTurn(last string) (*Turn, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
