@@ -50,7 +50,8 @@ func (g Gateway) Same(other Gateway) bool {
 
 var gatewayKeys = []string{"address", "token", "toolSearch", "pinned", "audit", "auditArguments", "rateLimit", "hosts", "origins", "clients"}
 
-// projectKeys may be set in a project's file. The other keys decide who can reach the user's servers and which calls are recorded. A project must not set them.
+// projectKeys may be set in a project's file. The other keys decide who can reach the user's
+// servers and which calls are recorded. A project must not set them.
 var projectKeys = []string{"toolSearch", "pinned", "clients"}
 
 // readGateway reads the gateway object. A project may set only projectKeys.

@@ -28,7 +28,7 @@ func (e *evidence) findCause() finding {
 			return f
 		}
 	}
-	return finding{stepHandshake, trimDialPrefix(e.err).Error(), "Look at what the server and dowel say to each other, which --wire shows."}
+	return finding{stepHandshake, trimDialPrefix(e.err).Error(), "Add --wire to see the messages between dowel and the server."}
 }
 
 // findBadDefinition finds errors in the definition itself.

@@ -121,7 +121,8 @@ func (n *networkTrace) newClientTrace() *httptrace.ClientTrace {
 	}
 }
 
-// enterStage records the step in progress. After a connection was made, parallel attempts are ignored.
+// enterStage records the step in progress. After a connection was made, parallel attempts are
+// ignored.
 func (n *networkTrace) enterStage(stage string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

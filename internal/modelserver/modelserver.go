@@ -2,8 +2,8 @@
 // speaks the providers' wire formats, answers from a [Script], and refuses invalid requests with
 // the status and text of the real API.
 //
-// \tserver := modelserver.New(t.Error, script, modelserver.Chat, modelserver.Messages)
-// \tweb := httptest.NewServer(server)
+//	server := modelserver.New(t.Error, script, modelserver.Chat, modelserver.Messages)
+//	web := httptest.NewServer(server)
 //
 // Each accepted request takes the script's next turn, whichever protocol it uses. A refused request
 // takes none.

@@ -3,8 +3,8 @@
 // indentation, line ends, a byte order mark, trailing commas, and a final line break or its
 // absence.
 //
-// \ttext, err = edit.Set(text, edit.JSON, []string{"mcpServers", "github", "command"}, "npx")
-// \ttext, err = edit.Remove(text, edit.JSON, []string{"mcpServers", "weather"})
+//	text, err = edit.Set(text, edit.JSON, []string{"mcpServers", "github", "command"}, "npx")
+//	text, err = edit.Remove(text, edit.JSON, []string{"mcpServers", "weather"})
 //
 // # Paths
 //

@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// yamlSyntax edits YAML. The library gives the values of a text, and scanYAML their positions. If the
-// two disagree, the result of an edit differs from the wanted content, and the edit fails.
+// yamlSyntax edits YAML. The library gives the values of a text, and scanYAML their positions. If
+// the two disagree, the result of an edit differs from the wanted content, and the edit fails.
 type yamlSyntax struct{}
 
 func (yamlSyntax) parseText(text []byte) (v any, err error) {

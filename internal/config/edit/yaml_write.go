@@ -37,7 +37,8 @@ func (t *yamlText) writeInline(old *node, v any) (string, bool) {
 	return writeJSON(v), true
 }
 
-// writeLines formats a value on lines of its own. The first line begins at column, the current position.
+// writeLines formats a value on lines of its own. The first line begins at column, the current
+// position.
 func (t *yamlText) writeLines(v any, column int) string {
 	var items []string
 	switch v := v.(type) {

@@ -17,9 +17,9 @@
 // broken, queries return the content that this process last read, and the next change moves the
 // broken file to NAME.broken and starts from that content. Options.Warn receives both events.
 //
-// \ts, err := state.Open(path, state.Options{})
-// \terr = s.SetEnabled("github", false)
-// \ton, set := s.Enabled("github")
+//	s, err := state.Open(path, state.Options{})
+//	err = s.SetEnabled("github", false)
+//	on, set := s.Enabled("github")
 package state
 
 import (

@@ -243,7 +243,7 @@ func TestOthersChangeIt(t *testing.T) {
 	}
 	must(t, os.Remove(one.Path()))
 	if _, set := one.Enabled("a"); set {
-		t.Error("the file is gone, and with it what it said")
+		t.Error("a removed file still has its content")
 	}
 	must(t, one.SetEnabled("d", true))
 	if _, set := one.Enabled("a"); set {
@@ -259,7 +259,7 @@ func TestBroken(t *testing.T) {
 			put(t, s.Path(), broken)
 			for range 3 {
 				if on, _ := s.Enabled("a"); !on {
-					t.Error("what was known is lost")
+					t.Error("the last valid content is lost")
 				}
 			}
 			w.expect(t, "is not a valid state file")
@@ -328,7 +328,7 @@ func TestCannotBeRead(t *testing.T) {
 	must(t, os.Mkdir(path, 0o700))
 	for range 2 {
 		if on, _ := s.Enabled("a"); !on {
-			t.Error("what was known is lost")
+			t.Error("the last valid content is lost")
 		}
 	}
 	w.expect(t, "cannot read")

@@ -2,8 +2,9 @@
 // converts a server of any tool to an entry of dowel's own file, for importing. [Command] creates
 // the entry of any tool's file that starts dowel.
 //
-// \tpath := transfer.Path(dialect, "dowel")
-// \ttext, err = edit.Set(text, format, path, transfer.Command(dialect, "dowel", "dowel", "up",
+//	path := transfer.Path(dialect, "dowel")
+//	text, err = edit.Set(text, format, path, transfer.Command(dialect, "dowel", "dowel", "up",
+//
 // "--stdio"))
 package transfer
 
