@@ -7,9 +7,9 @@
 // replacing, the update starts again from the new content. Only a change within the microseconds
 // between the last check and the rename goes unnoticed, which no program can avoid.
 //
-// \tr, err := atomicfile.Update(path, func(old []byte, exists bool) ([]byte, error) {
-// \t\treturn edit.Set(old, edit.JSON, keys, value)
-// \t}, atomicfile.Options{Backup: true})
+//	r, err := atomicfile.Update(path, func(old []byte, exists bool) ([]byte, error) {
+//		return edit.Set(old, edit.JSON, keys, value)
+//	}, atomicfile.Options{Backup: true})
 package atomicfile
 
 import (

@@ -173,7 +173,7 @@ func TestSymbolicLinksStay(t *testing.T) {
 			t.Errorf("%s: the file has %q", path, readContent(t, file))
 		}
 		if path != file && fileMode(t, path)&fs.ModeSymlink == 0 && filepath.Dir(path) != folder {
-			t.Errorf("%s is no link any more", path)
+			t.Errorf("%s is no longer a link", path)
 		}
 	}
 	dangling := link("missing/g", "dangling")

@@ -76,6 +76,8 @@ func acquireLock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
+// isCurrentLock reports whether path still names the locked file. Another process may have removed
+// it between opening and locking.
 func isCurrentLock(l *flock.Flock, path string) bool {
 	mine, err := l.Stat()
 	if err != nil {

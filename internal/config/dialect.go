@@ -116,6 +116,7 @@ func LookupDialect(name string) (Dialect, error) {
 	return Dialect{}, fmt.Errorf("no tool is called %q: %s", name, suggestOrList(name, names))
 }
 
+// lookupDialect returns the dialect with a name, or nil.
 func lookupDialect(name string) *Dialect {
 	if i := slices.IndexFunc(dialects, func(d *Dialect) bool { return d.Name == name }); i >= 0 {
 		return dialects[i]

@@ -34,6 +34,8 @@ func Discover(o Options, names ...string) []Found {
 	return all
 }
 
+// foundIn converts a file's content to results. A file of Claude Code has a second one for its
+// section on the project.
 func foundIn(c fileContents, o Options) []Found {
 	if c.Missing {
 		return nil

@@ -40,6 +40,7 @@ func readEntry(name, n *node, source Source, d *Dialect, inputs []Input) *Server
 	return e.s
 }
 
+// checkName reports an unusable server name.
 func (e *entryReader) checkName() {
 	switch {
 	case e.s.Name == "":
@@ -49,6 +50,7 @@ func (e *entryReader) checkName() {
 	}
 }
 
+// readMember reads one member of the entry.
 func (e *entryReader) readMember(m member) {
 	key := m.key.text
 	switch read := fieldReaders[key]; {
@@ -162,6 +164,7 @@ func (e *entryReader) readStrings(field string, n *node, into *[]string) {
 	}
 }
 
+// readStringMap adds the members of an object to a map.
 func (e *entryReader) readStringMap(field string, n *node, into *map[string]string) {
 	e.recordPosition(field, n)
 	if !e.expectKind(field, n, objectNode) {

@@ -13,8 +13,8 @@ type envLine struct {
 
 // parseEnvFile parses lines of KEY=VALUE, with an optional export, optional quotes, and comments.
 // In double quotes,
-// , \t, \r, \" and \\ are escapes, and the value may span lines. A value in single quotes is taken
-// literally. Variables are not expanded.
+// , \t, \r, \", \\ and \$ are escapes, and the value may span lines. A value in single quotes is
+// taken literally. Variables are not expanded.
 func parseEnvFile(path string, text string) ([]envLine, []Problem) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	var lines []envLine

@@ -67,6 +67,8 @@ func (s *Server) writtenType() string {
 	return ""
 }
 
+// maskValue masks the secrets in v. A secret value that is too short to be masked is replaced as a
+// whole.
 func (d *Definition) maskValue(v Value) Value {
 	if !v.Secret {
 		return v

@@ -112,6 +112,7 @@ func (e *entryReader) readCommand(_ string, n *node) {
 	}
 }
 
+// readEnv reads the environment and checks the names.
 func (e *entryReader) readEnv(_ string, n *node) {
 	e.readStringMap("env", n, &e.s.Env)
 	for _, m := range n.members {
@@ -150,6 +151,7 @@ func (e *entryReader) readPassEnv(key string, n *node) {
 	}
 }
 
+// readSandbox warns that dowel has no sandbox.
 func (e *entryReader) readSandbox(key string, n *node) {
 	if n.kind != boolNode || n.text == "true" {
 		e.addUnknown(key, n.at, "", "dowel does not start servers in a sandbox")
@@ -163,6 +165,7 @@ func (e *entryReader) readDev(_ string, n *node) {
 	}
 }
 
+// readWatchPaths reads a list of patterns, or a single one.
 func (e *entryReader) readWatchPaths(key string, n *node) {
 	if n.kind == stringNode {
 		n = &node{kind: arrayNode, items: []*node{n}, at: n.at}
@@ -211,6 +214,7 @@ func (e *entryReader) readAlwaysAllow(_ string, n *node) {
 	e.readStrings("alwaysAllow", n, &e.s.AlwaysAllow)
 }
 
+// readTrust reads Gemini's trust, which allows all tools.
 func (e *entryReader) readTrust(_ string, n *node) {
 	all := false
 	if e.readBool("alwaysAllow", n, &all); all {

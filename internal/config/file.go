@@ -98,6 +98,7 @@ func readText(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
+// parseText parses the file's text and reads its sections.
 func (c fileContents) parseText(text []byte, d *Dialect, o Options) fileContents {
 	root, problems := parseFile(c.Path, text)
 	if d == nil {
@@ -173,6 +174,7 @@ func childValues(n *node) []*node {
 	return all
 }
 
+// looksLikeServer reports whether an object has a key that only server entries have.
 func looksLikeServer(n *node) bool {
 	return slices.ContainsFunc([]string{"command", "cmd", "url", "serverUrl", "httpUrl"}, func(key string) bool { return n.member(key) != nil })
 }
@@ -203,6 +205,7 @@ func (r *fileReader) readSection(name string, n *node, found []*Server) []*Serve
 // maxServers limits the servers of one file.
 const maxServers = 5000
 
+// addServer reads a server and appends it to found. Of two servers with one name, the first counts.
 func (r *fileReader) addServer(found []*Server, name, n *node) []*Server {
 	if len(found) == maxServers {
 		return found

@@ -129,6 +129,7 @@ func gatewayKeyNames() (names []string) {
 	return names
 }
 
+// readGateway reads the gateway object. A project may set only projectKeys.
 func (r *fileReader) readGateway(n *node) Gateway {
 	var g Gateway
 	if n == nil {

@@ -43,6 +43,7 @@ func (e *entryReader) readEnvHeaders(key string, n *node) {
 	}
 }
 
+// readBearerVariable reads the name of a variable that holds a bearer token.
 func (e *entryReader) readBearerVariable(key string, n *node) {
 	var variable string
 	if e.readString(key, n, &variable); variable != "" {
@@ -50,6 +51,7 @@ func (e *entryReader) readBearerVariable(key string, n *node) {
 	}
 }
 
+// checkHeader reports a header name that HTTP does not allow.
 func (e *entryReader) checkHeader(name string) {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)

@@ -70,6 +70,7 @@ func (e *entryReader) resolveKind() {
 	}
 }
 
+// reportUnknownType reports a type that does not exist or that dowel cannot run.
 func (e *entryReader) reportUnknownType() {
 	if why := unsupportedTypes[strings.ToLower(e.typeText)]; why != "" {
 		e.errorf(e.s.Where("type"), "", "the server is of type %q: %s", e.typeText, why)
@@ -83,6 +84,7 @@ func (e *entryReader) reportUnknownType() {
 	e.errorf(e.s.Where("type"), hint, "unknown server type %q", e.typeText)
 }
 
+// remoteKind returns the kind of a server with a url.
 func (e *entryReader) remoteKind(given Kind) Kind {
 	switch {
 	case e.typeText == "remote": // says that there is a URL, but not which protocol it speaks
@@ -97,6 +99,7 @@ func (e *entryReader) remoteKind(given Kind) Kind {
 	return Auto
 }
 
+// checkCommand checks the fields of a Stdio server.
 func (e *entryReader) checkCommand() {
 	e.warnUnused("headers", "headersHelper", "oauth.clientId")
 	at, command := e.s.Where("command"), e.s.Command
@@ -114,6 +117,7 @@ func (e *entryReader) checkCommand() {
 	}
 }
 
+// checkURL checks the fields of a server with a url.
 func (e *entryReader) checkURL() {
 	e.warnUnused("args", "env", "envFile", "cwd", "watchPaths")
 	for _, name := range slices.Sorted(maps.Keys(e.s.Headers)) {

@@ -55,6 +55,7 @@ type configFile struct {
 	dialect *Dialect
 }
 
+// configFiles returns the files to read, in order of precedence.
 func (set *Set) configFiles(o Options) []configFile {
 	var all []configFile
 	if o.Files != nil {
@@ -87,6 +88,7 @@ func (set *Set) configFiles(o Options) []configFile {
 	return all
 }
 
+// addFile adds the content of a file. Earlier files have precedence.
 func (set *Set) addFile(c fileContents) {
 	set.Files = append(set.Files, c.File)
 	set.Problems = append(set.Problems, c.problems...)

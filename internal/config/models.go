@@ -86,6 +86,7 @@ func (r *fileReader) readModels(n *node) (all []*Model) {
 	return all
 }
 
+// readModel reads one model.
 func (r *fileReader) readModel(n member) *Model {
 	m := &Model{Name: n.key.text, At: n.key.at}
 	e := &entryReader{s: &Server{positions: map[string]Position{}}, d: r.d}

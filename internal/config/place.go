@@ -138,6 +138,7 @@ func (o Options) expandTemplate(template string) string {
 	return o.nativePath(path)
 }
 
+// configDir returns the user's configuration folder for o.GOOS.
 func (o Options) configDir() string {
 	switch o.GOOS {
 	case "windows":

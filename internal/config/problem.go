@@ -106,6 +106,8 @@ func suggestOrList(name string, known []string) string {
 	return "write one of " + strings.Join(known, ", ")
 }
 
+// nearestName returns the most similar known name, or "". At most a third of the characters may
+// differ.
 func nearestName(name string, known []string) string {
 	if len(name) > 64 || !near.Guessable(name) { // no known name is that long, and the comparison takes time
 		return ""

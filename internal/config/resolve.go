@@ -116,6 +116,7 @@ func (r *resolver) resolveValue(field, text string) string {
 	return value.Value
 }
 
+// mayHoldSecrets reports whether variables in a field are treated as secrets.
 func mayHoldSecrets(field string) bool {
 	for _, group := range []string{"args[", "env.", "headers.", "url", "headersHelper", "oauth."} {
 		if strings.HasPrefix(field, group) {
@@ -125,6 +126,7 @@ func mayHoldSecrets(field string) bool {
 	return false
 }
 
+// recordValue records a value and its secrets.
 func (r *resolver) recordValue(v Value, secrets []string) {
 	for _, secret := range secrets {
 		if secret != "" {
@@ -210,6 +212,7 @@ func (r *resolver) readEnvFile() {
 	r.addEnvLines(lines)
 }
 
+// addEnvLines adds the variables of an env file. Variables of the entry itself have precedence.
 func (r *resolver) addEnvLines(lines []envLine) {
 	for i, line := range lines {
 		_, given := r.Env[line.name]
@@ -256,6 +259,7 @@ func (r *resolver) checkValues() {
 	})
 }
 
+// commandWords returns the strings that are passed to the process, by field.
 func (r *resolver) commandWords() map[string]string {
 	all := map[string]string{"command": r.Command}
 	for i, text := range r.Args {
@@ -308,6 +312,7 @@ func (d *Definition) Fingerprint() string {
 	})
 }
 
+// hashJSON returns a hash of v's JSON, which sorts the keys of maps.
 func hashJSON(v any) string {
 	text, err := json.Marshal(v) // sorts the keys
 	if err != nil {

@@ -85,7 +85,7 @@ func TestTrust(t *testing.T) {
 	}
 	trusted := `{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"LEVEL": "debug", "NODE_OPTIONS": "--x", "TOKEN": "Bearer ${env:TOKEN}"}, "timeout": "1s", "alwaysAllow": ["*"]}`
 	if read(trusted).TrustHash() != before.TrustHash() {
-		t.Error("a change of what needs no trust asks for trust")
+		t.Error("a change that needs no trust asks for trust")
 	}
 	for _, entry := range []string{
 		`{"command": "npx", "args": ["-y", "@evil/mcp"], "env": {"TOKEN": "${TOKEN}", "LEVEL": "info", "NODE_OPTIONS": "--x"}}`,
@@ -174,7 +174,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if _, ok := set.Explain("b"); ok {
-		t.Error("there is no b")
+		t.Error("b is found")
 	}
 }
 

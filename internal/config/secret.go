@@ -18,6 +18,7 @@ var secretName = regexp.MustCompile(`(?i)token(?:[^s]|$)|secret|passw|passphrase
 var publicNames = []string{"HOME", "USER", "LOGNAME", "USERNAME", "USERPROFILE", "PATH", "PWD", "SHELL", "TERM", "LANG", "TZ",
 	"TMPDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "HOSTNAME", "EDITOR"}
 
+// isPublic reports whether a variable's value is not secret.
 func isPublic(name string) bool {
 	name = strings.ToUpper(name)
 	return slices.Contains(publicNames, name) || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "LC_")
@@ -76,6 +77,7 @@ func secretsIn(field, value string, args []string) []string {
 	return nil
 }
 
+// secretsOfURL returns the password and the secret query values of a URL.
 func secretsOfURL(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil {

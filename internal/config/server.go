@@ -108,6 +108,7 @@ func (s *Server) Where(field string) Position {
 	return s.At
 }
 
+// clone returns a copy that shares no slices or maps.
 func (s Spec) clone() Spec {
 	s.Args, s.PassEnv, s.WatchPaths, s.AlwaysAllow = slices.Clone(s.Args), slices.Clone(s.PassEnv), slices.Clone(s.WatchPaths), slices.Clone(s.AlwaysAllow)
 	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)

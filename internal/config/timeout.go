@@ -9,6 +9,7 @@ import (
 // unit.
 const maxPlausibleTimeout = 24 * time.Hour
 
+// readTimeout reads the key timeout, which bounds a call, or the start in some dialects.
 func (e *entryReader) readTimeout(key string, n *node) {
 	into, field := &e.s.Total, key
 	if n.kind == objectNode { // OpenCode
@@ -21,6 +22,7 @@ func (e *entryReader) readTimeout(key string, n *node) {
 	e.readDuration(field, n, e.d.timeout, into)
 }
 
+// readTimeoutObject reads OpenCode's object with one timeout for the start and one for requests.
 func (e *entryReader) readTimeoutObject(n *node) {
 	for _, m := range n.members {
 		switch m.key.text {
@@ -68,6 +70,8 @@ func (e *entryReader) readDuration(field string, n *node, unit time.Duration, in
 	}
 }
 
+// readDurationNumber converts a number of units to a duration. It warns about numbers that were
+// probably written for another unit.
 func (e *entryReader) readDurationNumber(field string, n *node, unit time.Duration, into *time.Duration) {
 	if unit == 0 {
 		if e.d.isOwn() {

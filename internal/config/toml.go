@@ -18,6 +18,7 @@ type tomlReader struct {
 	defined map[*node]bool // tables with a header, and complete inline tables
 }
 
+// parseTOML parses TOML with the low-level parser, which keeps positions.
 func (d *document) parseTOML() *node {
 	r := &tomlReader{document: d, root: d.newNode(objectNode, 0, ""), defined: map[*node]bool{}}
 	r.table = r.root
@@ -132,6 +133,7 @@ func (r *tomlReader) openParent(n *node, keys []*node) (parent, last *node) {
 	return n, keys[len(keys)-1]
 }
 
+// readKeyValue puts the value of key = value into table.
 func (r *tomlReader) readKeyValue(table *node, e *unstable.Node) {
 	keys := r.readKeys(e.Key())
 	if len(keys) > maxDepth {

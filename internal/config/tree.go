@@ -139,6 +139,7 @@ func (d *document) isLegible(whole []byte) bool {
 	return false
 }
 
+// invalidUTF8 returns the offset of the first invalid byte.
 func invalidUTF8(text []byte) int {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])

@@ -203,6 +203,7 @@ func (x *expansion) addMissing(variable, message, hint string) {
 	x.missing = append(x.missing, missingVariable{variable, message, hint})
 }
 
+// expandKnown expands a variable that dowel itself defines.
 func (x *expansion) expandKnown(what, value, name, fallback string) string {
 	switch {
 	case value == "" && fallback != "":
@@ -249,6 +250,7 @@ func (x *expansion) expandDefault(text string) string {
 	return x.expandText(text)
 }
 
+// expandInput expands ${input:ID} to its answer or its default.
 func (x *expansion) expandInput(id string) string {
 	in, declared := Input{ID: id}, false
 	if i := slices.IndexFunc(x.inputs, func(in Input) bool { return in.ID == id }); i >= 0 {
@@ -295,6 +297,7 @@ func environmentName(id string) string {
 	return strings.ToUpper(name)
 }
 
+// expandFile expands ${file:PATH} to the file's content.
 func (x *expansion) expandFile(path string) string {
 	path = x.v.expandHome(path)
 	if !filepath.IsAbs(path) && x.v.Workspace != "" {

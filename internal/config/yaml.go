@@ -44,6 +44,7 @@ func (d *document) parseYAML() (root *node) {
 	return d.yamlTree(file)
 }
 
+// yamlTree converts the first document of a file.
 func (d *document) yamlTree(file *ast.File) *node {
 	var bodies []ast.Node
 	for _, doc := range file.Docs {
@@ -69,6 +70,7 @@ func (d *document) yamlTree(file *ast.File) *node {
 	return root
 }
 
+// yamlOffset returns the offset of a token in the text.
 func (d *document) yamlOffset(t *token.Token) int {
 	if t == nil || t.Position == nil {
 		return len(d.text)
@@ -119,6 +121,7 @@ type yamlReader struct {
 	anchors map[string]*node // an alias refers to the same node, so that aliases of aliases take no space
 }
 
+// readNode converts a syntax node. depth limits the recursion.
 func (r *yamlReader) readNode(n ast.Node, depth int) *node {
 	if depth > maxDepth {
 		r.failf(r.yamlOffset(n.GetToken()), "lists and objects are nested more than %d deep here", maxDepth)
@@ -176,6 +179,7 @@ func (r *yamlReader) readSequence(n *ast.SequenceNode, depth int) *node {
 	return list
 }
 
+// readMapping converts a mapping. Merge keys are applied after all other keys, which win.
 func (r *yamlReader) readMapping(at ast.Node, values []*ast.MappingValueNode, depth int) *node {
 	object := r.newScalar(objectNode, at, "")
 	if len(values) > 0 && at.GetToken().Type != token.MappingStartType {
@@ -196,6 +200,7 @@ func (r *yamlReader) readMapping(at ast.Node, values []*ast.MappingValueNode, de
 	return object
 }
 
+// readKey converts a key, which must be a scalar.
 func (r *yamlReader) readKey(k ast.MapKeyNode, depth int) *node {
 	var n ast.Node = k
 	if explicit, ok := k.(*ast.MappingKeyNode); ok {

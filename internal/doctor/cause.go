@@ -20,13 +20,15 @@ var causes = []func(*evidence) (finding, bool){
 	findBadDefinition, findCancellation, findStartFailure, findProcessExit, findHTTPError, findNetworkError, findTimeout, findProtocolError,
 }
 
+// findCause returns the finding of the first cause that recognises the error. An unknown error
+// belongs to the handshake.
 func (e *evidence) findCause() finding {
 	for _, look := range causes {
 		if f, ok := look(e); ok {
 			return f
 		}
 	}
-	return finding{stepHandshake, trimDialPrefix(e.err).Error(), "Look at what the server and dowel say to each other, which --wire shows."}
+	return finding{stepHandshake, trimDialPrefix(e.err).Error(), "Add --wire to see the messages between dowel and the server."}
 }
 
 // findBadDefinition finds errors in the definition itself.

@@ -80,6 +80,7 @@ func findCertificateError(e *evidence) (finding, bool) {
 	return finding{}, false
 }
 
+// certificateNames lists up to five names of a certificate.
 func certificateNames(c *x509.Certificate) string {
 	names := append([]string(nil), c.DNSNames...)
 	for _, ip := range c.IPAddresses {

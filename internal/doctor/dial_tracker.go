@@ -38,6 +38,7 @@ func (d *dialTracker) trackTransport(t *http.Transport) {
 	}
 }
 
+// wrapDial returns dial bound to d: closeAll cancels it, and its connection is recorded.
 func (d *dialTracker) wrapDial(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		d.mu.Lock()

@@ -6,9 +6,9 @@
 // error of a start that has already failed into a [Diagnosis]. Both hide secrets in everything that
 // they return.
 //
-// \tfor step := range doctor.Examine(ctx, doctor.Server{Name: "github", Target: target}) {
-// \t\tfmt.Println(step.Status, step.Name, step.Detail, step.Advice)
-// \t}
+//	for step := range doctor.Examine(ctx, doctor.Server{Name: "github", Target: target}) {
+//		fmt.Println(step.Status, step.Name, step.Detail, step.Advice)
+//	}
 package doctor
 
 import (
@@ -112,6 +112,7 @@ func examine(ctx context.Context, p Server, startWatch time.Duration) iter.Seq[S
 	}
 }
 
+// examineTarget runs the steps for the kind of target.
 func (w *examination) examineTarget() {
 	if !w.checkDefinition() {
 		return

@@ -41,6 +41,8 @@ type evidence struct {
 	authorized       bool     // the requests carried credentials
 }
 
+// newEvidence collects the facts that p and err contain. It teaches the masker the secrets of the
+// target.
 func newEvidence(err error, p Server) evidence {
 	e := evidence{err: err, server: p, mask: &masker{custom: p.Mask}, stderrLines: p.Stderr, stdoutLines: p.StrayStdout}
 	switch t := p.Target.(type) {

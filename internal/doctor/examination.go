@@ -28,6 +28,8 @@ type examination struct {
 	firstFrame   chan struct{} // receives a token when the first frame is sent
 }
 
+// newExamination prepares an examination. Its options are a copy of the server's without callbacks,
+// logger, verdicts and restarts.
 func newExamination(ctx context.Context, p Server, yield func(Step) bool) *examination {
 	w := &examination{evidence: newEvidence(nil, p), ctx: ctx, yield: yield, lastStepEnd: time.Now(), reported: map[string]bool{}, firstFrame: make(chan struct{}, 1)}
 	w.stdout.onRestart = func() {
@@ -97,6 +99,7 @@ type pendingDial struct {
 	err    error
 }
 
+// startDial dials target in a goroutine.
 func (w *examination) startDial(target any) *pendingDial {
 	ctx, cancel := context.WithCancel(w.ctx)
 	d := &pendingDial{cancel: cancel, done: make(chan struct{})}

@@ -44,6 +44,7 @@ func (m *masker) maskText(s string) string {
 	return s
 }
 
+// maskLines masks and shortens lines.
 func (m *masker) maskLines(lines []string) []string {
 	shown := make([]string, 0, len(lines))
 	for _, line := range lines {

@@ -199,7 +199,7 @@ func TestNoConnection(t *testing.T) {
 		isSilent        bool
 	}{
 		{"a closed port", "http://" + closed, "connect", "nothing listens at " + closed, "Start the server", false},
-		{"a name that is none", "http://no-such-host.invalid/mcp", "name", "no-such-host.invalid", "ame", false},
+		{"a missing host name", "http://no-such-host.invalid/mcp", "name", "no-such-host.invalid", "ame", false},
 		{"a port that hangs up", "http://" + hangsUp, "HTTP", "hangs up", "speaks HTTP", false},
 		{"a port that hangs up on TLS", "https://" + hangsUp, "TLS", "hangs up", "speaks HTTP", false},
 		{"a silent port", "http://" + silent, "HTTP", ": the server has taken the request", "hangs", true},

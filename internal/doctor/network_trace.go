@@ -46,6 +46,8 @@ type exchange struct {
 // expiresSoon is the remaining life of a certificate below which a warning is due.
 const expiresSoon = 14 * 24 * time.Hour
 
+// newNetwork returns a trace around a copy of c. c may be nil. The copy has its own connections, so
+// that every step can be observed.
 func newNetwork(c *http.Client, m *masker, u *url.URL) *networkTrace {
 	n := &networkTrace{mask: m, url: u, stepReady: make(chan struct{}, 1), stage: stepConnect}
 	own := http.Client{}
@@ -95,6 +97,7 @@ func (n *networkTrace) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// startTrace reports whether this is the first request, which is traced.
 func (n *networkTrace) startTrace() (first bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,7 +121,8 @@ func (n *networkTrace) newClientTrace() *httptrace.ClientTrace {
 	}
 }
 
-// enterStage records the step in progress. After a connection was made, parallel attempts are ignored.
+// enterStage records the step in progress. After a connection was made, parallel attempts are
+// ignored.
 func (n *networkTrace) enterStage(stage string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -165,6 +169,8 @@ func (n *networkTrace) dnsDone(info httptrace.DNSDoneInfo) {
 	n.addStep(Step{Name: stepName, Status: OK, Detail: strings.Join(addresses, ", ")})
 }
 
+// connectDone records the first connection. The addresses that failed before it are part of the
+// step.
 func (n *networkTrace) connectDone(_, address string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

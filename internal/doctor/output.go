@@ -62,6 +62,7 @@ func (s *StdoutTail) noteSent(frame []byte) {
 	}
 }
 
+// keepLine adds a line, and drops the oldest one if there are too many.
 func (s *StdoutTail) keepLine(line []byte) {
 	const most = 8 << 10 // much longer than shown, so that masking sees the whole secret
 	text := stripControls(string(line[:min(len(line), most)]))
@@ -154,6 +155,7 @@ func stripControls(line string) string {
 	}, escapeSequence.ReplaceAllString(strings.ToValidUTF8(line, "\uFFFD"), ""))
 }
 
+// shortenText cuts text to at most the given number of characters.
 func shortenText(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"

@@ -37,7 +37,7 @@ func (w *examination) checkFolder() bool {
 // checkEnvironment checks the variables that the definition sets.
 func (w *examination) checkEnvironment() bool {
 	c := w.command
-	says := "that of this process"
+	says := "inherited from this process"
 	if c.CleanEnv {
 		says = "a minimal one"
 	}

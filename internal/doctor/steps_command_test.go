@@ -280,7 +280,7 @@ func TestEnvironment(t *testing.T) {
 			}
 			checkContains(t, s.Detail, test.detail)
 			if test.status != OK && s.Advice == "" {
-				t.Error("there is no advice")
+				t.Error("the advice is missing")
 			}
 		})
 	}

@@ -56,6 +56,7 @@ func (w *examination) inspectServer(c *client.Client) {
 	}
 }
 
+// reportServer reports the server's name and version.
 func (w *examination) reportServer(c *client.Client) bool {
 	info := c.ServerInfo()
 	if info.Name == "" {
@@ -112,6 +113,7 @@ func formatCount(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+// endConnection closes the connection and reports how the process took it.
 func (w *examination) endConnection(c *client.Client) {
 	child := stdio.ChildOf(c.Transport())
 	s := Step{Name: stepEnd, Status: OK, Detail: "the connection is closed"}

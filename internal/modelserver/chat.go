@@ -77,6 +77,7 @@ func (e *exchange) refuseChat(c *chatError) {
 	e.refuseRequest(c.status, c.Message, map[string]any{"error": c})
 }
 
+// serveChat handles a request: it checks it, takes a turn and responds.
 func (e *exchange) serveChat() {
 	var req chatRequest
 	if err := json.Unmarshal(e.body, &req); err != nil {
@@ -145,6 +146,7 @@ func (m *chatMessage) contentText() string {
 	return strings.Join(texts, "\n")
 }
 
+// chatCalls returns the turn's calls with the quirks applied.
 func (e *exchange) chatCalls(turn *Turn) (calls []chatCall) {
 	for i := range turn.Calls {
 		call := chatCall{Type: "function"}
@@ -213,6 +215,7 @@ func (e *exchange) buildChatReply(req *chatRequest, turn *Turn) any {
 	}
 }
 
+// streamChat streams the turn as chunks, ended by [DONE].
 func (e *exchange) streamChat(req *chatRequest, turn *Turn) {
 	chunk := func(choices []any) map[string]any {
 		return map[string]any{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": req.Model, "choices": choices}
@@ -241,6 +244,7 @@ func (e *exchange) streamChat(req *chatRequest, turn *Turn) {
 	e.sendEvent("", "[DONE]")
 }
 
+// chatDeltas returns the deltas of a stream: role, reasoning, text, calls.
 func (e *exchange) chatDeltas(turn *Turn) (deltas []map[string]any) {
 	deltas = append(deltas, map[string]any{"role": "assistant", "content": ""})
 	for _, piece := range splitText(turn.Reasoning) {

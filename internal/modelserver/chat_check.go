@@ -40,6 +40,7 @@ func (e *exchange) checkChat(req *chatRequest) *chatError {
 	return e.script.checkChatMessages(req)
 }
 
+// checkChatMessages checks the conversation as a whole and each message.
 func (s *Script) checkChatMessages(req *chatRequest) *chatError {
 	if len(req.Messages) == 0 {
 		return invalidRequest("Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.", "messages", "empty_array")
@@ -179,6 +180,7 @@ func checkChatContent(i int, m *chatMessage) *chatError {
 
 var imageURL = regexp.MustCompile(`^data:image/(png|jpeg|gif|webp);base64,(.+)$`)
 
+// checkPart returns the API's error for a content part, or "".
 func (p *chatPart) checkPart(i int, role string) string {
 	switch p.Type {
 	case "text":

@@ -16,6 +16,7 @@ type chatTool struct {
 	}
 }
 
+// checkChatTools checks names, descriptions and schemas of the tools.
 func (s *Script) checkChatTools(tools []chatTool) *chatError {
 	if tools != nil && len(tools) == 0 {
 		return invalidRequest("Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.", "tools", "empty_array")
@@ -70,6 +71,7 @@ func checkParameters(raw json.RawMessage, strict bool) string {
 	return checkStrict(top, nil, 1)
 }
 
+// inContext prefixes an error with the path of the subschema, as the API does.
 func inContext(path []string, wrong string) string {
 	quoted := make([]string, len(path))
 	for i, p := range path {
@@ -131,6 +133,7 @@ var notStrict = []string{"allOf", "oneOf", "not", "dependentRequired", "dependen
 	"propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains", "minContains", "maxContains", "minProperties",
 	"maxProperties", "uniqueItems", "prefixItems", "default"}
 
+// checkStrict checks the additional rules for strict schemas.
 func checkStrict(schema map[string]any, path []string, depth int) string {
 	if depth > 10 {
 		return "schema exceeds maximum nesting depth of 10."

@@ -118,6 +118,7 @@ func (m *messagesError) errorBody() any {
 	return map[string]any{"type": "error", "error": m, "request_id": "req_1"}
 }
 
+// serveMessages handles a request: it checks it, takes a turn and responds.
 func (e *exchange) serveMessages() {
 	e.w.Header().Set("Request-Id", "req_1")
 	var req messagesRequest
@@ -150,6 +151,7 @@ func (e *exchange) signedThinking(req *messagesRequest, thinking string, index i
 	return map[string]any{"type": "thinking", "thinking": thinking, "signature": e.thinkingSignature(req, thinking, index)}
 }
 
+// thinkingSignature returns the signature of a thinking block at position index.
 func (e *exchange) thinkingSignature(req *messagesRequest, thinking string, index int) string {
 	system := ""
 	if e.script.hasQuirk("bound") {
@@ -211,6 +213,7 @@ func (req *messagesRequest) newMessage(content []map[string]any) map[string]any 
 		"stop_reason": nil, "stop_sequence": nil, "stop_details": nil}
 }
 
+// writeMessage responds without streaming.
 func (e *exchange) writeMessage(req *messagesRequest, turn *Turn) {
 	m := req.newMessage(e.buildBlocks(req, turn))
 	m["stop_reason"], m["usage"] = turn.messagesStopReason(), req.tokenUsage(turn.Usage)
@@ -230,6 +233,7 @@ func (e *exchange) writeMessage(req *messagesRequest, turn *Turn) {
 // messagesEvent is an event of a stream.
 type messagesEvent map[string]any
 
+// streamMessages responds with an event stream.
 func (e *exchange) streamMessages(req *messagesRequest, turn *Turn) {
 	e.startStream()
 	send := func(m messagesEvent) { e.sendEvent(m["type"].(string), m) }

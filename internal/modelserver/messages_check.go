@@ -156,6 +156,7 @@ func checkBlocks(req *messagesRequest) string {
 	return ""
 }
 
+// checkBlock returns the API's error for a content block, or "". at is its path, place its role.
 func checkBlock(at, place string, b *contentBlock) string {
 	if !slices.Contains(allowedBlocks[place], b.Type) {
 		return fmt.Sprintf("%s: Input tag '%s' found using 'type' does not match any of the expected tags: '%s'", at, b.Type, strings.Join(allowedBlocks[place], "', '"))

@@ -34,6 +34,8 @@ func checkMessagesTools(req *messagesRequest) string {
 	return ""
 }
 
+// checkInputSchema returns the API's error for a tool's schema, or "". The schema must be valid
+// JSON Schema draft 2020-12.
 func checkInputSchema(raw json.RawMessage) string {
 	var schema map[string]json.RawMessage
 	if json.Unmarshal(raw, &schema) != nil || schema == nil {

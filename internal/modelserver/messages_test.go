@@ -119,7 +119,7 @@ func TestMessagesRefused(t *testing.T) {
 		{"a sound", conversation(`[{"type":"audio"}]`), "messages.0.content.0: Input tag 'audio'"},
 		{"a picture without data", conversation(`[{"type":"image"}]`), "image.source: Field required"},
 		{"another picture", conversation(`[` + picture("image/svg+xml", "<svg/>") + `]`), "media_type: Input should be 'image/jpeg'"},
-		{"a picture that is none", conversation(`[` + picture("image/png", "text") + `]`), "Could not process image"},
+		{"an invalid picture", conversation(`[` + picture("image/png", "text") + `]`), "Could not process image"},
 		{"a picture that is another", conversation(`[` + picture("image/jpeg", png) + `]`), "the image appears to be a image/png image"},
 		{"a picture of other text", conversation(`[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%"}}]`), "invalid base64 data"},
 
@@ -228,7 +228,7 @@ func TestMessagesThoughts(t *testing.T) {
 			body := with(t, `{"thinking":{"type":"enabled","budget_tokens":1024},`+conversation(`"Hello."`, string(reply.Content), `[{"type":"tool_result","tool_use_id":"toolu_0_0"}]`)[1:])
 			changed := strings.Replace(body, tt.old, tt.new, 1)
 			if tt.old != "" && changed == body {
-				t.Fatalf("there is no %s in %s", tt.old, body)
+				t.Fatalf("%s is not in %s", tt.old, body)
 			}
 			w := askMessages(s, changed)
 			if tt.old == "" && w.Code != 200 || tt.old != "" && (w.Code != 400 || !strings.Contains(w.Body.String(), "Invalid `signature` in `thinking` block")) {

@@ -2,8 +2,8 @@
 // speaks the providers' wire formats, answers from a [Script], and refuses invalid requests with
 // the status and text of the real API.
 //
-// \tserver := modelserver.New(t.Error, script, modelserver.Chat, modelserver.Messages)
-// \tweb := httptest.NewServer(server)
+//	server := modelserver.New(t.Error, script, modelserver.Chat, modelserver.Messages)
+//	web := httptest.NewServer(server)
 //
 // Each accepted request takes the script's next turn, whichever protocol it uses. A refused request
 // takes none.
@@ -93,6 +93,7 @@ type exchange struct {
 	request *Request
 }
 
+// handle records a request and passes it to its protocol.
 func (s *Server) handle(p Protocol, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -122,6 +123,7 @@ func (e *exchange) nextTurn(last string) (*Turn, error) {
 	return t, nil
 }
 
+// takeTurn takes the next turn and checks its expectations.
 func (e *exchange) takeTurn(last string) (*Turn, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

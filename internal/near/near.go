@@ -1,6 +1,6 @@
 // Package near compares words, for suggesting the name that a user or a model probably meant.
 //
-// \tif near.Guessable(name) && near.Distance(name, known) <= 1 { suggest(known) }
+//	if near.Guessable(name) && near.Distance(name, known) <= 1 { suggest(known) }
 package near
 
 import (

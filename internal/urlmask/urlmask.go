@@ -1,8 +1,8 @@
 // Package urlmask hides secrets in texts that are shown or stored: the user and the query values of
 // a URL, and the API keys that are sent to it.
 //
-// \tfmt.Println(urlmask.URL("https://me:secret@host/v1?key=x")) // https://****@host/v1?key=****
-// \treturn urlmask.Error(err, baseURL, apiKey)
+//	fmt.Println(urlmask.URL("https://me:secret@host/v1?key=x")) // https://****@host/v1?key=****
+//	return urlmask.Error(err, baseURL, apiKey)
 package urlmask
 
 import (

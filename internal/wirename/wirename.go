@@ -2,8 +2,8 @@
 // servers. A name has the form SERVER__TOOL in the characters that model providers accept. Names
 // that would be too long, ambiguous or invalid end with a digest that makes them unique.
 //
-// \tname := wirename.Of("github", "create_issue") // github__create_issue
-// \tserver, tool, ok := wirename.Split(name, nil, nil)
+//	name := wirename.Of("github", "create_issue") // github__create_issue
+//	server, tool, ok := wirename.Split(name, nil, nil)
 package wirename
 
 import (
@@ -18,7 +18,8 @@ const maxName = 64
 // Separator separates the server's name from the tool's.
 const Separator = "__"
 
-// reserved is a server name that the hub's user needs for its own tools, such as the tools of a gateway.
+// reserved is a server name that the hub's user needs for its own tools, such as the tools of a
+// gateway.
 const reserved = "dowel"
 
 // Keys of a definition's _meta. They hold the server and the server's own name of the tool, if the

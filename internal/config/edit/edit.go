@@ -3,8 +3,8 @@
 // indentation, line ends, a byte order mark, trailing commas, and a final line break or its
 // absence.
 //
-// \ttext, err = edit.Set(text, edit.JSON, []string{"mcpServers", "github", "command"}, "npx")
-// \ttext, err = edit.Remove(text, edit.JSON, []string{"mcpServers", "weather"})
+//	text, err = edit.Set(text, edit.JSON, []string{"mcpServers", "github", "command"}, "npx")
+//	text, err = edit.Remove(text, edit.JSON, []string{"mcpServers", "weather"})
 //
 // # Paths
 //
@@ -123,6 +123,8 @@ func Set(text []byte, f Format, path []string, value any) ([]byte, error) {
 	return result, nil
 }
 
+// setAt computes the wanted content and the steps towards it, applies the steps and compares the
+// result.
 func setAt(text []byte, f Format, path []string, value any) ([]byte, error) {
 	v, err := normalize(value)
 	if err != nil {
@@ -157,6 +159,8 @@ func Remove(text []byte, f Format, path []string) ([]byte, error) {
 	return result, nil
 }
 
+// removeAt removes the value like setAt. The result may also lack tables that became empty, since
+// TOML cannot write all of them.
 func removeAt(text []byte, f Format, path []string) ([]byte, error) {
 	e, err := openEditor(text, f, path)
 	if err != nil {
@@ -194,6 +198,7 @@ type editor struct {
 	model  any    // the parsed body
 }
 
+// openEditor parses text. It fails for an empty path and for a text that is not valid.
 func openEditor(text []byte, f Format, path []string) (*editor, error) {
 	d, err := f.syntax()
 	if err != nil {
@@ -246,6 +251,7 @@ func planSteps(steps []step, path []string, old, v any) []step {
 	return steps
 }
 
+// appendKey returns path with key appended. It never overwrites memory that another path shares.
 func appendKey(path []string, key string) []string { return append(path[:len(path):len(path)], key) }
 
 // applySteps applies the steps and returns the new text. It fails if the result does not satisfy

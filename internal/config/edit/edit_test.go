@@ -27,7 +27,7 @@ func TestFormat(t *testing.T) {
 		t.Error(s)
 	}
 	if _, err := Set(nil, Format(9), p("a"), 1); err == nil {
-		t.Error("a format that is none")
+		t.Error("an unknown format is accepted")
 	}
 }
 
@@ -97,18 +97,18 @@ func TestRefused(t *testing.T) {
 		value any
 		says  string
 	}{
-		"no path":                 {JSON, "{}", nil, 1, "path is empty"},
-		"no JSON":                 {JSON, "{", p("a"), 1, "not valid JSON"},
-		"no YAML":                 {YAML, "a: [", p("a"), 1, "not valid YAML"},
-		"list at the top":         {JSON, "[]", p("a"), 1, "[name=…]"},
-		"scalar at the top":       {YAML, "x", p("a"), 1, "neither an object nor a list"},
-		"in a scalar":             {JSON, `{"a": 1}`, p("a", "b"), 1, "neither an object nor a list"},
-		"key twice":               {JSON, `{"a": 1, "a": 2}`, p("a"), 3, "twice"},
-		"name twice":              {JSON, `{"l": [{"name": "x"}, {"name": "x"}]}`, p("l", "[name=x]"), obj(), "twice"},
-		"another name":            {JSON, `{"l": []}`, p("l", "[name=x]"), obj("name", "y"), "own name is y"},
-		"entry that is no object": {JSON, `{}`, p("l", "[name=x]"), 1, "is an object"},
-		"list of lists":           {JSON, `{}`, p("l", "[name=x]", "[name=y]"), obj(), "both"},
-		"selector in a scalar":    {JSON, `{"l": 1}`, p("l", "[name=x]"), obj(), "neither"},
+		"no path":                     {JSON, "{}", nil, 1, "path is empty"},
+		"no JSON":                     {JSON, "{", p("a"), 1, "not valid JSON"},
+		"no YAML":                     {YAML, "a: [", p("a"), 1, "not valid YAML"},
+		"list at the top":             {JSON, "[]", p("a"), 1, "[name=…]"},
+		"scalar at the top":           {YAML, "x", p("a"), 1, "neither an object nor a list"},
+		"in a scalar":                 {JSON, `{"a": 1}`, p("a", "b"), 1, "neither an object nor a list"},
+		"key twice":                   {JSON, `{"a": 1, "a": 2}`, p("a"), 3, "twice"},
+		"name twice":                  {JSON, `{"l": [{"name": "x"}, {"name": "x"}]}`, p("l", "[name=x]"), obj(), "twice"},
+		"another name":                {JSON, `{"l": []}`, p("l", "[name=x]"), obj("name", "y"), "own name is y"},
+		"entry that is not an object": {JSON, `{}`, p("l", "[name=x]"), 1, "is an object"},
+		"list of lists":               {JSON, `{}`, p("l", "[name=x]", "[name=y]"), obj(), "both"},
+		"selector in a scalar":        {JSON, `{"l": 1}`, p("l", "[name=x]"), obj(), "neither"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Set([]byte(tt.in), tt.f, tt.path, tt.value)

@@ -54,6 +54,8 @@ func (f *flow) insertItem(n *node, line bool, write itemWriter) []splice {
 	return append(splices, splice{comments, comments, f.newline + indent + write(indent, false) + comma})
 }
 
+// insertFirstItem adds the first item to empty brackets, on a line of its own unless line is true.
+// Comments inside the brackets stay before it.
 func (f *flow) insertFirstItem(n *node, line bool, write itemWriter) []splice {
 	indent := f.indentAt(n.open)
 	if line {
@@ -86,6 +88,9 @@ func (f *flow) removeItem(n *node, i int) []splice {
 	return splices
 }
 
+// itemRemoval returns the splices that remove item i of n with one comma and its comments. An item
+// on lines of its own takes the lines with it. For the last item the comma before it goes, unless
+// the file has trailing commas.
 func (f *flow) itemRemoval(n *node, i int) []splice {
 	it, last := n.items[i], i == len(n.items)-1
 	end, before := it.end, -1 // before is the comma that would be left over

@@ -11,6 +11,9 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+// jsonSyntax edits JSON with comments. The hujson parser gives the position of each value, so an
+// edit replaces the text of one value, or adds or removes one item in the style that detectStyle
+// found.
 type jsonSyntax struct{}
 
 // jsonComment skips // and /* */ comments.
@@ -48,6 +51,7 @@ func jsonTree(text []byte) (*hujson.Value, error) {
 	return &v, ExplainJSON(err)
 }
 
+// jsonModel converts a syntax tree to values.
 func jsonModel(v hujson.Value) (any, error) {
 	switch v := v.Value.(type) {
 	case *hujson.Object:
@@ -76,6 +80,7 @@ func jsonModel(v hujson.Value) (any, error) {
 	return nil, ErrUnsafe
 }
 
+// jsonScalar returns a scalar's value. A number beyond float64 becomes a Literal.
 func jsonScalar(l hujson.Literal) (any, error) {
 	switch l.Kind() {
 	case '"':
@@ -92,6 +97,7 @@ func jsonScalar(l hujson.Literal) (any, error) {
 	return nil, nil
 }
 
+// jsonNode converts a syntax tree to positions.
 func jsonNode(v hujson.Value) *node {
 	n := &node{start: v.StartOffset, end: v.EndOffset, open: v.StartOffset + 1, close: v.EndOffset - 1}
 	switch v := v.Value.(type) {
@@ -120,6 +126,7 @@ type jsonText struct {
 	oneLists bool   // lists of scalars are written on one line
 }
 
+// readJSON parses a file and detects its style. root is nil if the file has no value.
 func readJSON(text []byte) (*jsonText, error) {
 	t := &jsonText{flow: flow{document: newDocument(text, jsonComment), indentUnit: "  "}, colon: ": ", oneLists: true}
 	v, err := jsonTree(text)
@@ -259,6 +266,8 @@ func (t *jsonText) writeReplacement(p location, v any) string {
 	return t.writeValue(v, t.indentAt(old.start), line)
 }
 
+// writeValue formats v. indent is the indentation of the line on which v begins. line means that v
+// must not contain line breaks.
 func (t *jsonText) writeValue(v any, indent string, line bool) string {
 	var items []string
 	pad, opening, closing := t.pad, "{", "}"

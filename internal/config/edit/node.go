@@ -44,6 +44,7 @@ type location struct {
 	holders   []holder // the containers on the path with their items, the innermost last
 }
 
+// holder is a container on a path, and the item through which the path leads.
 type holder struct {
 	container *node
 	index     int
@@ -83,6 +84,7 @@ func locatePath(root *node, model any, path []string) (location, error) {
 	return p, nil
 }
 
+// memberIndex returns the index of the member with a key, or -1.
 func (n *node) memberIndex(key string) int {
 	for i := range n.items {
 		if n.items[i].key == key {

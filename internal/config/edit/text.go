@@ -37,6 +37,7 @@ type document struct {
 	comment func(text []byte, pos int) int
 }
 
+// newDocument returns a document with the line ends of text. The first line break decides.
 func newDocument(text []byte, comment func([]byte, int) int) document {
 	d := document{text: text, newline: "\n", comment: comment}
 	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
@@ -57,6 +58,7 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 func isSpace(c byte) bool { return isBlank(c) || c == '\n' || c == '\r' }
 
+// lineStart returns the start of pos's line.
 func lineStart(text []byte, pos int) int { return bytes.LastIndexByte(text[:pos], '\n') + 1 }
 
 // lineEnd returns the end of pos's line, before the line break.
@@ -196,6 +198,7 @@ func (d *document) blankOnly(start, end int) bool {
 	return len(bytes.TrimSpace(d.text[start:end])) == 0
 }
 
+// hasBreak reports whether a span contains a line break.
 func (d *document) hasBreak(start, end int) bool {
 	return bytes.IndexByte(d.text[start:end], '\n') >= 0
 }

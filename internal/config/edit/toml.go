@@ -13,6 +13,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
+// tomlSyntax edits TOML. The library that parses values gives no positions, so scanTOML finds the
+// statements of the text, and buildTomlTree arranges them as tables. A table may be written in
+// several places: as a header, as dotted keys, or inline.
 type tomlSyntax struct{}
 
 func (tomlSyntax) parseText(text []byte) (any, error) {
@@ -37,6 +40,7 @@ func tomlError(err error) error {
 	return fmt.Errorf("line %d, column %d: %s", line, column, text)
 }
 
+// tomlModel converts the library's values. Keys are sorted, since the library loses their order.
 func tomlModel(v any) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -80,6 +84,7 @@ type tomlText struct {
 	oneLists   bool // lists of scalars are written on one line
 }
 
+// readTOML scans a file and detects its style.
 func readTOML(text []byte) (*tomlText, error) {
 	t := &tomlText{oneLists: true}
 	t.document = newDocument(text, hashComment)
@@ -93,6 +98,7 @@ func readTOML(text []byte) (*tomlText, error) {
 	return t, nil
 }
 
+// detectStyle detects how arrays are written. The first example of each kind decides.
 func (t *tomlText) detectStyle() {
 	var lists, unit bool
 	for _, st := range t.statements {
@@ -191,6 +197,7 @@ func (tomlSyntax) setValue(text []byte, model any, path []string, value any) ([]
 	return (tomlSyntax{}).setValue(text, model, path, value)
 }
 
+// hasNull reports whether v contains null.
 func hasNull(v any) bool {
 	switch v := v.(type) {
 	case nil:

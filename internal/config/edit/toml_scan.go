@@ -32,6 +32,7 @@ type tomlScan struct {
 	err   error
 }
 
+// scanTOML splits a text into statements.
 func scanTOML(text []byte) ([]statement, error) {
 	s := &tomlScan{document: newDocument(text, hashComment)}
 	var list []statement
@@ -41,6 +42,7 @@ func scanTOML(text []byte) ([]statement, error) {
 	return list, s.err
 }
 
+// setError records that the current line is not understood. The first error stays.
 func (s *tomlScan) setError() {
 	if s.err == nil {
 		s.err = fmt.Errorf("line %d is not understood: %w", bytes.Count(s.text[:min(s.pos, len(s.text))], []byte("\n"))+1, ErrUnsafe)
@@ -114,6 +116,7 @@ func (s *tomlScan) scanKeys() []string {
 	return keys
 }
 
+// bareKey reports whether c may stand in a key without quotes.
 func bareKey(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
@@ -152,6 +155,7 @@ func (s *tomlScan) skipString() {
 	s.setError()
 }
 
+// scanValue reads a value and moves pos behind it.
 func (s *tomlScan) scanValue() *node {
 	if s.depth++; s.depth > maxDepth {
 		s.setError()
@@ -181,6 +185,7 @@ func (s *tomlScan) scanValue() *node {
 	return n
 }
 
+// scanBrackets reads the items of an array or an inline table.
 func (s *tomlScan) scanBrackets(n *node, closing string) {
 	s.pos++
 	n.open = s.pos
@@ -201,6 +206,7 @@ func (s *tomlScan) scanBrackets(n *node, closing string) {
 	}
 }
 
+// scanItem reads an array element, or a member of an inline table.
 func (s *tomlScan) scanItem(n *node) item {
 	it := item{start: s.pos, after: s.pos}
 	if n.kind == object {

@@ -20,6 +20,7 @@ type tomlEntry struct {
 	array     []*tomlTable
 }
 
+// findEntry returns the entry with a key, or nil.
 func (t *tomlTable) findEntry(key string) *tomlEntry {
 	for _, e := range t.entries {
 		if e.key == key {
@@ -88,6 +89,7 @@ func (t *tomlTable) openTable(keys []string) *tomlTable {
 	return at
 }
 
+// appendTable adds a table to the array of tables that a [[header]] names.
 func (t *tomlTable) appendTable(keys []string) *tomlTable {
 	parent, key := t.openTable(keys[:len(keys)-1]), keys[len(keys)-1]
 	e := parent.findEntry(key)
@@ -111,6 +113,7 @@ func (t *tomlTable) allStatements(list []int) []int {
 	return list
 }
 
+// allStatements appends the indexes of the statements that define e.
 func (e *tomlEntry) allStatements(list []int) []int {
 	if e.value != nil {
 		return append(list, e.statement)

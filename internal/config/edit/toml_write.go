@@ -158,6 +158,7 @@ func (t *tomlText) writeValue(v any, indent string, line bool) string {
 	return writeJSON(v)
 }
 
+// writeList formats an array, on one line if line is true or the file's style asks for it.
 func (t *tomlText) writeList(l []any, indent string, line bool) string {
 	var items []string
 	inside := indent + t.indentUnit
@@ -183,6 +184,7 @@ func tomlFloat(f float64) string {
 	return s
 }
 
+// tomlKey formats a key, in quotes if necessary.
 func tomlKey(key string) string {
 	for i := range len(key) {
 		if !bareKey(key[i]) {

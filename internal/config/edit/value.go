@@ -41,6 +41,7 @@ const maxDepth = 200
 // float64, Literal, Object or []any.
 func normalize(v any) (any, error) { return normalizeValue(v, 0) }
 
+// normalizeValue is normalize with the current nesting depth.
 func normalizeValue(v any, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("the value is nested deeper than %d levels", maxDepth)
@@ -87,6 +88,7 @@ func normalizeValue(v any, depth int) (any, error) {
 	return nil, fmt.Errorf("a %T cannot be written", v)
 }
 
+// normalMap converts a map with string keys. Members are sorted by key.
 func normalMap(r reflect.Value, depth int) (any, error) {
 	members := map[string]any{}
 	for k, v := range r.Seq2() {
@@ -99,6 +101,7 @@ func normalMap(r reflect.Value, depth int) (any, error) {
 	return normalizeObject(o, depth)
 }
 
+// normalizeObject checks the keys of an object and converts its values.
 func normalizeObject(o Object, depth int) (any, error) {
 	result := make(Object, 0, len(o))
 	for _, m := range o {
@@ -117,6 +120,7 @@ func normalizeObject(o Object, depth int) (any, error) {
 	return result, nil
 }
 
+// unsignedValue returns u as an int64 if it fits.
 func unsignedValue(u uint64) any {
 	if u <= math.MaxInt64 {
 		return int64(u)

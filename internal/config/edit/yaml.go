@@ -9,6 +9,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
+// yamlSyntax edits YAML. The library gives the values of a text, and scanYAML their positions. If
+// the two disagree, the result of an edit differs from the wanted content, and the edit fails.
 type yamlSyntax struct{}
 
 func (yamlSyntax) parseText(text []byte) (v any, err error) {
@@ -26,6 +28,7 @@ func (yamlSyntax) parseText(text []byte) (v any, err error) {
 	return yamlModel(v)
 }
 
+// yamlModel converts the library's values.
 func yamlModel(v any) (any, error) {
 	switch v := v.(type) {
 	case yaml.MapSlice:
@@ -71,6 +74,7 @@ type yamlText struct {
 	flowLists bool // lists of scalars are written in brackets
 }
 
+// readYAML scans a file and detects its style.
 func readYAML(text []byte) (*yamlText, error) {
 	t := &yamlText{step: 2, listStep: -1}
 	t.document = newDocument(text, yamlComment)
@@ -91,6 +95,7 @@ func yamlComment(text []byte, pos int) int {
 	return hashComment(text, pos)
 }
 
+// detectStyle detects indentation and list style. The first example of each kind decides.
 func (t *yamlText) detectStyle() {
 	var step, lists bool
 	t.root.eachNode(func(n *node) {
@@ -127,6 +132,7 @@ func (yamlSyntax) setValue(text []byte, model any, path []string, value any) ([]
 	return applySplices(text, t.setAt(p, value))
 }
 
+// setAt returns the splices that set the value at p.
 func (t *yamlText) setAt(p location, value any) []splice {
 	switch {
 	case p.container == nil:
@@ -283,6 +289,7 @@ func (yamlSyntax) removeValue(text []byte, model any, path []string) ([]byte, er
 	return applySplices(text, t.removeAt(p))
 }
 
+// removeAt returns the splices that remove the value at p.
 func (t *yamlText) removeAt(p location) []splice {
 	n, i := p.container, p.index
 	switch {

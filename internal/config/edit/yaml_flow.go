@@ -34,6 +34,7 @@ func (s *yamlScan) scanFlow(n *node) {
 	s.setError("brackets do not end")
 }
 
+// scanFlowItem reads one item inside brackets.
 func (s *yamlScan) scanFlowItem(k kind) item {
 	if s.isIndicator("?") {
 		s.setError("it has explicit keys")

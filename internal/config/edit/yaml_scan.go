@@ -18,6 +18,7 @@ type yamlScan struct {
 	err   error
 }
 
+// scanYAML returns the positions of a text's only document.
 func scanYAML(text []byte) (*node, error) {
 	s := &yamlScan{document: newDocument(text, yamlComment)}
 	s.pos = s.skipSpace(0)
@@ -61,6 +62,7 @@ func (s *yamlScan) rootStart(from int) int {
 	return len(s.text)
 }
 
+// setError records an error that wraps ErrUnsafe. The first error stays.
 func (s *yamlScan) setError(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf(format+": %w", append(args, ErrUnsafe)...)
@@ -75,8 +77,10 @@ func (s *yamlScan) isAt(pos int, set string) bool {
 // isGap reports whether pos holds white space or is the end of the text.
 func (s *yamlScan) isGap(pos int) bool { return pos >= len(s.text) || isSpace(s.text[pos]) }
 
+// isIndicator reports whether the current byte is the indicator c, such as the dash of a list item.
 func (s *yamlScan) isIndicator(c string) bool { return s.isAt(s.pos, c) && s.isGap(s.pos+1) }
 
+// isMarker reports whether a line begins with the document marker m.
 func (s *yamlScan) isMarker(m string) bool {
 	return s.pos == lineStart(s.text, min(s.pos, len(s.text))) && bytes.HasPrefix(s.text[s.pos:], []byte(m)) && s.isGap(s.pos+3)
 }
@@ -139,6 +143,7 @@ func (s *yamlScan) scanValue(parent int, dashes, fresh bool, from int) *node {
 	return n
 }
 
+// scanScalarOrObject reads a value that is neither a list nor a block scalar.
 func (s *yamlScan) scanScalarOrObject(n *node, parent, column int, fresh bool) {
 	if _, _, ok := s.findKey(); ok && fresh {
 		s.scanItems(n, column, object)
@@ -203,6 +208,7 @@ func (s *yamlScan) findKey() (end, colon int, ok bool) {
 	return 0, 0, false
 }
 
+// decodeKey returns the key in a span. Quoted keys are decoded by the library.
 func (s *yamlScan) decodeKey(start, end int) string {
 	raw := s.text[start:end]
 	if start == end || strings.IndexByte("\"'&!*", raw[0]) < 0 {

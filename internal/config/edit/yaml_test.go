@@ -33,7 +33,7 @@ func TestSetYAML(t *testing.T) {
 		{"existing", "a: 1 # one\nb: 2\n", p("a"), 3, "a: 3 # one\nb: 2\n"},
 		{"existing quotes", "a: \"x\"\nb: 'y'\nc: z\n", p("a"), "new", "a: \"new\"\nb: 'y'\nc: z\n"},
 		{"existing single quotes", "a: \"x\"\nb: 'y'\nc: z\n", p("b"), "it's", "a: \"x\"\nb: 'it''s'\nc: z\n"},
-		{"what looks like no string", "a: x\n", p("a"), "yes", "a: \"yes\"\n"},
+		{"a string that looks like a boolean", "a: x\n", p("a"), "yes", "a: \"yes\"\n"},
 		{"deeper indentation, no break at the end", "a:\n    b:\n        c: 1", p("a", "d"), obj("e", obj("f", 1)), "a:\n    b:\n        c: 1\n    d:\n        e:\n            f: 1"},
 		{"lists in the column of the key", "a:\n- x\nb: 1\n", p("c"), []string{"w", "z"}, "a:\n- x\nb: 1\nc:\n- w\n- z\n"},
 		{"lists in brackets", "a: [x]\n", p("c"), []string{"w", "z"}, "a: [x]\nc: [w, z]\n"},

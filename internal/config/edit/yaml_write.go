@@ -37,7 +37,8 @@ func (t *yamlText) writeInline(old *node, v any) (string, bool) {
 	return writeJSON(v), true
 }
 
-// writeLines formats a value on lines of its own. The first line begins at column, the current position.
+// writeLines formats a value on lines of its own. The first line begins at column, the current
+// position.
 func (t *yamlText) writeLines(v any, column int) string {
 	var items []string
 	switch v := v.(type) {
@@ -98,6 +99,7 @@ func yamlLike(first byte, s string) string {
 	return yamlString(s)
 }
 
+// isPrintable reports whether s may stand in single quotes, which know no escapes.
 func isPrintable(s string) bool {
 	for _, r := range s {
 		if r < 0x20 || 0x7f <= r && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0xfe00 && r <= 0xffff {

@@ -17,9 +17,9 @@
 // broken, queries return the content that this process last read, and the next change moves the
 // broken file to NAME.broken and starts from that content. Options.Warn receives both events.
 //
-// \ts, err := state.Open(path, state.Options{})
-// \terr = s.SetEnabled("github", false)
-// \ton, set := s.Enabled("github")
+//	s, err := state.Open(path, state.Options{})
+//	err = s.SetEnabled("github", false)
+//	on, set := s.Enabled("github")
 package state
 
 import (
@@ -53,6 +53,7 @@ func Path(goos string, getenv func(string) string) (string, error) {
 	return filepath.Join(folder, "dowel", "state.json"), nil
 }
 
+// baseFolder returns the system's folder for state files.
 func baseFolder(goos string, getenv func(string) string) (string, error) {
 	if goos == "windows" {
 		if local := getenv("LocalAppData"); local != "" {
@@ -184,6 +185,7 @@ func (s *State) warnOnce(about []byte, err error) {
 	}
 }
 
+// parseContent parses the file's text. An empty text is an empty state.
 func parseContent(text []byte) (fileContent, error) {
 	if len(bytes.TrimSpace(text)) == 0 { // created by hand, or truncated by a full disk
 		return fileContent{}, nil
@@ -281,6 +283,7 @@ type valueChange struct {
 	value any // nil removes the value
 }
 
+// applyTo returns text with the change applied.
 func (c valueChange) applyTo(text []byte) ([]byte, error) {
 	if c.value == nil {
 		return edit.Remove(text, edit.JSON, c.path)

@@ -2,8 +2,9 @@
 // converts a server of any tool to an entry of dowel's own file, for importing. [Command] creates
 // the entry of any tool's file that starts dowel.
 //
-// \tpath := transfer.Path(dialect, "dowel")
-// \ttext, err = edit.Set(text, format, path, transfer.Command(dialect, "dowel", "dowel", "up",
+//	path := transfer.Path(dialect, "dowel")
+//	text, err = edit.Set(text, format, path, transfer.Command(dialect, "dowel", "dowel", "up",
+//
 // "--stdio"))
 package transfer
 
@@ -112,12 +113,14 @@ func (e *entryWriter) insertProject(text string) string {
 	})
 }
 
+// addText adds a string unless it is empty.
 func (e *entryWriter) addText(key, text string) {
 	if text != "" {
 		e.addMember(key, e.convertVariables(text))
 	}
 }
 
+// addTexts adds a list unless it is empty.
 func (e *entryWriter) addTexts(key string, all []string) {
 	if len(all) == 0 {
 		return
@@ -129,6 +132,7 @@ func (e *entryWriter) addTexts(key string, all []string) {
 	e.addMember(key, values)
 }
 
+// addTable adds a map, sorted by its keys, unless it is empty.
 func (e *entryWriter) addTable(key string, all map[string]string) {
 	if len(all) == 0 {
 		return
@@ -140,12 +144,14 @@ func (e *entryWriter) addTable(key string, all map[string]string) {
 	e.addMember(key, members)
 }
 
+// addFlag adds true, but not false.
 func (e *entryWriter) addFlag(key string, on bool) {
 	if on {
 		e.addMember(key, true)
 	}
 }
 
+// addDuration adds a duration unless it is zero.
 func (e *entryWriter) addDuration(key string, d time.Duration) {
 	if d > 0 {
 		e.addMember(key, d.String())

@@ -75,6 +75,7 @@ func (g *glob) skipsFolder(name string) bool {
 // contains it.
 func (g *glob) matchesPath(names []string) bool { return matchElements(g.rest, names) }
 
+// matchElements reports whether a pattern matches names or one of their parents.
 func matchElements(pattern, names []string) bool {
 	if len(pattern) == 0 {
 		return true

@@ -108,6 +108,7 @@ type pendingChanges struct {
 	marks   map[string]string // the observed marks, by path
 }
 
+// addChange adds the change of a file from the mark was to the state now.
 func (p *pendingChanges) addChange(path, was string, now fileState) {
 	c := Change{Path: path, Kind: Modified, Hash: now.contentHash(), File: now.file, Globs: now.globs}
 	switch {
@@ -179,6 +180,8 @@ type expectation struct {
 // expectationTimeout limits the wait for announced content.
 const expectationTimeout = 10 * time.Second
 
+// addExpectation records announced content for path, and for every other watched path of the same
+// file.
 func (w *Watcher) addExpectation(path, hash string) {
 	until := time.Now().Add(expectationTimeout)
 	real, err := filepath.EvalSymlinks(path)
@@ -272,6 +275,7 @@ func newSource() (*source, error) {
 	return &source{add, n.Remove, n.Close, n.Events, n.Errors}, nil
 }
 
+// silentSource returns a source without notifications.
 func silentSource() *source {
 	nothing := func(string) error { return nil }
 	return &source{add: nothing, remove: nothing, close: func() error { return nil }}

@@ -30,6 +30,7 @@ type fileState struct {
 // isWatched reports whether the file belongs to a target.
 func (s fileState) isWatched() bool { return s.file || len(s.globs) > 0 }
 
+// contentHash returns the hash of the content, or "" if it is unknown.
 func (s fileState) contentHash() string {
 	if s.mark == "" || s.mark[0] == unreadable[0] {
 		return ""
@@ -56,6 +57,7 @@ type scan struct {
 	folderCount int // below globs
 }
 
+// newScan scans all targets.
 func (w *Watcher) newScan() *scan {
 	s := &scan{Watcher: w, files: map[string]fileState{}, points: newWatchPoints()}
 	for _, path := range w.targets.files {
@@ -83,6 +85,8 @@ func (s *scan) addFile(path string, glob bool) {
 	}
 }
 
+// computeMark returns the mark of a file: its hash, a mark of its size and time if it is too large,
+// or "" if it is missing. It reads the file only if its stamp is out of date.
 func (s *scan) computeMark(path string, glob bool) string {
 	info, err := os.Stat(path)
 	if isAbsent(err) || err == nil && !info.Mode().IsRegular() {
@@ -154,6 +158,7 @@ func (s *scan) addTree(g glob, path, real string, names []string) {
 	}
 }
 
+// addGlobFile adds a file found by a glob, up to maxFiles.
 func (s *scan) addGlobFile(path string) {
 	if len(s.files) >= maxFiles {
 		s.warnOnce("files", fmt.Errorf("more than %d files are to be watched: the others are not", maxFiles))

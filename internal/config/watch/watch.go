@@ -2,19 +2,22 @@
 // under development. The files may be missing, symbolic links, or rewritten in all the ways that
 // editors have.
 //
-// Only content counts. A touched file has not changed, and neither has a file that returned to its last reported content. Changes are reported together when the files have been at rest
-// for a moment. A file under constant change is reported about once a second, and once more with its final content. Nothing is lost while no reader listens: newer changes replace older ones that were not taken.
+// Only content counts. A touched file has not changed, and neither has a file that returned to its
+// last reported content. Changes are reported together when the files have been at rest for a
+// moment. A file under constant change is reported about once a second, and once more with its
+// final content. Nothing is lost while no reader listens: newer changes replace older ones that
+// were not taken.
 //
 // The watcher uses the system's notifications of changes in folders (package fsnotify). It also
 // checks the files every few seconds, for network file systems without notifications and for the
 // system's limits.
 //
-// \tw := watch.New(watch.Options{})
-// \tdefer w.Close()
-// \tif err := w.Set(watch.Targets{Files: []string{".mcp.json"}}); err != nil { … }
-// \tfor changes := range w.Changes(ctx) {
-// \t\treload(changes)
-// \t}
+//	w := watch.New(watch.Options{})
+//	defer w.Close()
+//	if err := w.Set(watch.Targets{Files: []string{".mcp.json"}}); err != nil { … }
+//	for changes := range w.Changes(ctx) {
+//		reload(changes)
+//	}
 package watch
 
 import (

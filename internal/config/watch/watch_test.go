@@ -112,7 +112,8 @@ func (d *realWatcher) awaitChanges(want ...string) {
 	}
 }
 
-// expectNoOther checks that nothing else is reported: it changes the file name and expects its report next.
+// expectNoOther checks that nothing else is reported: it changes the file name and expects its
+// report next.
 func (d *realWatcher) expectNoOther(name string) {
 	d.t.Helper()
 	d.put(name, time.Now().String())
