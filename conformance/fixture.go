@@ -96,18 +96,18 @@ func (f *serverFixture) exitError() error {
 
 // firstLine is a writer that forwards everything and reports the first line.
 type firstLine struct {
-	also  io.Writer
-	begun []byte
-	told  bool
-	found chan string // has room for it
+	also       io.Writer
+	text       []byte
+	isReported bool
+	found      chan string // has room for it
 }
 
 func (w *firstLine) Write(p []byte) (int, error) {
-	if !w.told {
-		w.begun = append(w.begun, p...)
-		if line, _, whole := bytes.Cut(w.begun, []byte("\n")); whole {
+	if !w.isReported {
+		w.text = append(w.text, p...)
+		if line, _, whole := bytes.Cut(w.text, []byte("\n")); whole {
 			w.found <- strings.TrimSpace(string(line))
-			w.told = true
+			w.isReported = true
 		}
 	}
 	return w.also.Write(p)

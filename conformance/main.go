@@ -116,7 +116,7 @@ func parseChoice(name, chosen string, all []string) ([]string, error) {
 
 // runAll runs the selected scenarios. Results go to out, progress to progress.
 func runAll(ctx context.Context, o options, out, progress io.Writer) (err error) {
-	begun := time.Now()
+	start := time.Now()
 	s, err := openSuite(ctx, o.folder)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func runAll(ctx context.Context, o options, out, progress io.Writer) (err error)
 			all = append(all, verdicts...)
 		}
 	}
-	fmt.Fprintf(progress, "%s in %.0f s\n", countScenarios(len(all)), time.Since(begun).Seconds())
+	fmt.Fprintf(progress, "%s in %.0f s\n", countScenarios(len(all)), time.Since(start).Seconds())
 	return reportTotal(o, s.version, all)
 }
 

@@ -58,7 +58,7 @@ func TestShellEndsBetweenCalls(t *testing.T) {
 	s := open(t, Options{}).session()
 	sh := s.process()
 	s.call(args{"shell": s.handle, "command": "echo last words; exec sh -c 'exit 6'", "timeout": 0})
-	<-sh.gone
+	<-sh.exited
 	r := s.do("")
 	_, err := s.try(s.Context(), args{"shell": s.handle, "command": "echo"})
 	if r.State != Ended || *r.ExitStatus != 6 || err == nil {
@@ -67,7 +67,7 @@ func TestShellEndsBetweenCalls(t *testing.T) {
 	other := s.world.session()
 	sh = other.process()
 	other.call(args{"shell": other.handle, "command": "echo last words; exec sh -c 'exit 6'", "timeout": 0})
-	<-sh.gone
+	<-sh.exited
 	if _, err := other.try(t.Context(), args{"shell": other.handle, "command": "echo"}); err == nil ||
 		!strings.Contains(err.Error(), "exit status 6") {
 		t.Errorf("got the error %v", err)

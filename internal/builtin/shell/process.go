@@ -29,7 +29,7 @@ type shell struct {
 	calls      int         // in flight
 	restarting bool
 	ready      chan struct{} // closed with the mark of the startLine
-	gone       chan struct{} // closed once everything has ended
+	exited     chan struct{} // closed once everything has ended
 
 	input sync.Mutex // held while writing to the shell, from the decision to write; taken before mu
 
@@ -52,18 +52,18 @@ type shell struct {
 
 // command is one that runs or has run.
 type command struct {
-	number    int
-	began     time.Time
-	earlier   int      // the status of the command before
-	printed   int      // characters, by the shell, before it
-	begun     bool     // the shell has read all of it
-	interrupt bool     // as soon as it has begun
-	children  []string // of the shell, when that was last interrupted
-	reminders int
-	settles   bool          // not a command of the client, see settleInterrupt
-	before    *command      // nil, or one that had ended since a call waited for it
-	status    int           // set before done is closed
-	done      chan struct{} // closed when the shell has said that it has ended
+	number     int
+	began      time.Time
+	earlier    int      // the status of the command before
+	printed    int      // characters, by the shell, before it
+	hasBegun   bool     // the shell has read all of it
+	interrupt  bool     // as soon as it has begun
+	children   []string // of the shell, when that was last interrupted
+	reminders  int
+	isSettling bool          // not a command of the client, see settleInterrupt
+	before     *command      // nil, or one that had ended since a call waited for it
+	status     int           // set before done is closed
+	done       chan struct{} // closed when the shell has said that it has ended
 }
 
 // ending says how a shell ended.
@@ -81,7 +81,7 @@ func startShell(ctx context.Context, p program, half int) (*shell, error) {
 	token := newToken()
 	sh := &shell{
 		token: token, note: p.note, child: child, splits: newSplitter(token), unread: output{half: half},
-		ready: make(chan struct{}), gone: make(chan struct{}),
+		ready: make(chan struct{}), exited: make(chan struct{}),
 	}
 	go sh.readOutput()
 	// The reader notices a failure.
@@ -94,7 +94,7 @@ func startShell(ctx context.Context, p program, half int) (*shell, error) {
 			sh.group = leaderWithin(child.PID())
 		}
 		return sh, nil
-	case <-sh.gone:
+	case <-sh.exited:
 		return nil, fmt.Errorf("the shell ended at its start: %w", child.ExitError())
 	case <-ctx.Done():
 		err = ctx.Err()
@@ -107,7 +107,7 @@ func startShell(ctx context.Context, p program, half int) (*shell, error) {
 
 // readOutput reads the shell's output until all of it has ended.
 func (sh *shell) readOutput() {
-	defer close(sh.gone)
+	defer close(sh.exited)
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := sh.child.Read(buf)
@@ -165,11 +165,11 @@ func (sh *shell) noteMark(m mark) {
 		return
 	}
 	if m.begin {
-		c.begun = true
+		c.hasBegun = true
 		return
 	}
 	c.status, sh.folder, sh.running = m.status, m.folder, nil
-	if !c.settles {
+	if !c.isSettling {
 		sh.status, sh.finished = c.status, c
 	}
 	close(c.done)
@@ -218,7 +218,7 @@ func (sh *shell) endShell(reason string) {
 	}
 	sh.mu.Unlock()
 	_ = sh.child.Close()
-	<-sh.gone
+	<-sh.exited
 }
 
 // noteRestart has the first result say that the shell is not the one before.
@@ -234,7 +234,7 @@ func (sh *shell) noteRestart() {
 // isGone reports whether the shell has ended.
 func (sh *shell) isGone() bool {
 	select {
-	case <-sh.gone:
+	case <-sh.exited:
 		return true
 	default:
 		return false

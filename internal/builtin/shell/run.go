@@ -16,7 +16,7 @@ func (sh *shell) runCommand(text string) (*command, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.settles {
+		if c.isSettling {
 			if !sh.settleInterrupt(c) {
 				return nil, fmt.Errorf("the shell %s has not answered since it was interrupted: call with restart to end it and begin anew", sh.handle)
 			}
@@ -41,7 +41,7 @@ func (sh *shell) nextCommand() (*command, error) {
 	c := &command{number: sh.number, began: time.Now(), earlier: sh.status, printed: sh.printed, done: make(chan struct{})}
 	if sh.unsettled && !sh.isGone() {
 		sh.unsettled = false
-		c.settles, c.begun, c.interrupt = true, true, true
+		c.isSettling, c.hasBegun, c.interrupt = true, true, true
 	} else {
 		c.before, sh.finished = sh.finished, nil
 	}
@@ -63,7 +63,7 @@ func (sh *shell) settleInterrupt(c *command) bool {
 		select {
 		case <-c.done:
 			return true
-		case <-sh.gone:
+		case <-sh.exited:
 			return true
 		case <-bound.C:
 			return false
@@ -80,7 +80,7 @@ func (sh *shell) currentCommand() *command {
 	switch {
 	case sh.running == nil:
 		return sh.finished
-	case sh.running.settles:
+	case sh.running.isSettling:
 		return nil
 	}
 	return sh.running
@@ -94,7 +94,7 @@ func (sh *shell) interruptCommand(c *command) {
 	if sh.running == c {
 		c.interrupt = true
 	}
-	begun := c.begun
+	begun := c.hasBegun
 	sh.mu.Unlock()
 	if begun {
 		sh.signalCommand(c)
@@ -123,7 +123,7 @@ func (sh *shell) signalCommand(c *command) {
 // not interrupted again, because it might take that as an order to abandon its cleanup.
 func (sh *shell) repeatInterrupt(c *command) {
 	sh.mu.Lock()
-	wentOn := sh.running == c && c.begun && c.interrupt &&
+	wentOn := sh.running == c && c.hasBegun && c.interrupt &&
 		slices.ContainsFunc(groupChildren(sh.group), func(child string) bool { return !slices.Contains(c.children, child) })
 	sh.mu.Unlock()
 	if wentOn {
@@ -146,7 +146,7 @@ func (sh *shell) askAgain(c *command) {
 // sendAgainLine sends an againLine where there is a use for it. The input must be locked.
 func (sh *shell) sendAgainLine(c *command) {
 	sh.mu.Lock()
-	due := sh.running == c && c.begun && c.interrupt && c.reminders < maxReminders
+	due := sh.running == c && c.hasBegun && c.interrupt && c.reminders < maxReminders
 	if due {
 		c.reminders++
 	}
@@ -172,7 +172,7 @@ func (sh *shell) awaitCommand(ctx context.Context, c *command, timeout time.Dura
 		select {
 		case <-c.done:
 			return nil
-		case <-sh.gone:
+		case <-sh.exited:
 			return nil
 		case <-up.C:
 			return nil

@@ -36,7 +36,7 @@ func TestUnusedShellEnds(t *testing.T) {
 			t.Fatal("the shell lives on")
 		}
 	}
-	<-w.s.past[0].gone
+	<-w.s.past[0].exited
 	s.fail(args{"shell": s.handle, "command": "echo"}, "the shell has ended (nobody had used it for 30ms)")
 	if r := s.call(args{"shell": s.handle, "restart": true, "command": "echo again"}); r.Output != "again\n" {
 		t.Errorf("got %s", show(r))
