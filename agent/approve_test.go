@@ -43,7 +43,7 @@ func TestDecided(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench("a__write", "a__read", "write")
-			a := agent.New(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, b, tt.opts)
+			a := agent.New(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, b, &tt.opts)
 			var got []string
 			for e, err := range a.Run(t.Context(), mcp.Text("go")) {
 				switch e := e.(type) {
@@ -80,7 +80,7 @@ func TestSessionAllowances(t *testing.T) {
 	b := newBench("a__x", "a__y", "a__b__z", "one", "two")
 	asked := []string{}
 	extent := map[string]agent.Extent{"a__x": agent.ThisServer, "one": agent.ThisServer}
-	a := agent.New(&script{t: t, replies: []reply{says("", "a__x", "a__y", "a__b__z", "one", "two"), says("done")}}, b, agent.Options{
+	a := agent.New(&script{t: t, replies: []reply{says("", "a__x", "a__y", "a__b__z", "one", "two"), says("done")}}, b, &agent.Options{
 		Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 			asked = append(asked, q.Server+": "+q.Call.Name)
 			return agent.Decision{Allow: true, For: extent[q.Call.Name]}, nil
@@ -116,7 +116,7 @@ func TestArguments(t *testing.T) {
 		``: `{}`, `null`: `{}`, ` {"x": 1} `: `{"x": 1}`, `[]`: "", `"{}"`: "", `{"x":`: "", `{} {}`: "", `7`: "",
 	} {
 		b, asked := newBench("write"), 0
-		a := agent.New(&script{t: t, replies: []reply{says("", "write "+input), says("done")}}, b, agent.Options{
+		a := agent.New(&script{t: t, replies: []reply{says("", "write "+input), says("done")}}, b, &agent.Options{
 			Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 				asked++
 				return agent.Decision{Allow: true}, nil
@@ -141,7 +141,7 @@ func TestArguments(t *testing.T) {
 func TestSetMode(t *testing.T) {
 	b, asked := newBench("write"), 0
 	var a *agent.Agent
-	a = agent.New(&script{t: t, replies: []reply{says("", "write", "write"), says("done"), says("", "write"), says("done")}}, b, agent.Options{
+	a = agent.New(&script{t: t, replies: []reply{says("", "write", "write"), says("done"), says("", "write"), says("done")}}, b, &agent.Options{
 		Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 			asked++
 			a.SetMode(agent.ModeAll)
@@ -178,7 +178,7 @@ func TestAskedTooLate(t *testing.T) {
 					o.Mode = agent.ModeAll
 				}
 				m := &script{t: t, replies: []reply{says("", "write", "write"), says("", "write"), says("done")}}
-				a := agent.New(m, b, o)
+				a := agent.New(m, b, &o)
 				for e := range a.Run(ctx, mcp.Text("go")) {
 					_, replied := e.(agent.Replied)
 					state, _ := e.(agent.StateChanged)
@@ -212,7 +212,7 @@ func TestAllowancesInReadOnly(t *testing.T) {
 		b := newBench("a__write")
 		m := &script{t: t, replies: []reply{says("", "a__write"), says("ok"), says("", "a__write"), says("ok"), says("", "a__write"), says("ok")}}
 		asked := 0
-		a := agent.New(m, b, agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+		a := agent.New(m, b, &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 			asked++
 			return agent.Decision{Allow: true, For: extent}, nil
 		}})
@@ -240,7 +240,7 @@ func TestEditedArguments(t *testing.T) {
 			b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(strings.Repeat("x", size))}}, nil
 			}
-			a := agent.New(&script{t: t, replies: []reply{says("", `write {"path":"a"}`), says("done")}}, b, agent.Options{MaxResult: 1000,
+			a := agent.New(&script{t: t, replies: []reply{says("", `write {"path":"a"}`), says("done")}}, b, &agent.Options{MaxResult: 1000,
 				Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 					return agent.Decision{Allow: true, Arguments: []byte(edited)}, nil
 				}})

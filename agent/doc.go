@@ -5,7 +5,7 @@
 //		return err
 //	}
 //	defer toolbox.Close()
-//	a := agent.New(model, toolbox, agent.Options{Approve: approve})
+//	a := agent.New(model, toolbox, &agent.Options{Approve: approve})
 //	for event, err := range a.Run(ctx, mcp.Text("What is in the file notes.txt?")) {
 //		…
 //	}

@@ -41,7 +41,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer toolbox.Close()
-	a := agent.New(parrot{}, toolbox, agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := agent.New(parrot{}, toolbox, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		fmt.Printf("may it call %s, which is %s, with %s?\n", q.Tool.Name, q.Effect, q.Call.Input)
 		return agent.Decision{Reason: "I need that note"}, nil
 	}})

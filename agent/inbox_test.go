@@ -33,7 +33,7 @@ func TestQuestionsEnd(t *testing.T) {
 				defer endRun(nil)
 				ctx, endAsker := context.WithCancelCause(t.Context())
 				defer endAsker(nil)
-				r := &run{Agent: New(nil, nil), ctx: runCtx, cancel: endRun, yield: func(Event, error) bool { return true }}
+				r := &run{Agent: New(nil, nil, nil), ctx: runCtx, cancel: endRun, yield: func(Event, error) bool { return true }}
 				a := &questionTarget{inbox: box, ctx: runCtx}
 				got, times := make(chan error, 1), 0
 				go func() {

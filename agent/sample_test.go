@@ -15,7 +15,7 @@ import (
 func permitting(t *testing.T, o Options) *run {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	t.Cleanup(func() { cancel(nil) })
-	return &run{Agent: New(nil, nil, o), ctx: ctx, cancel: cancel, yield: func(Event, error) bool { return true }}
+	return &run{Agent: New(nil, nil, &o), ctx: ctx, cancel: cancel, yield: func(Event, error) bool { return true }}
 }
 
 // Where it is not known which of several servers asks, an answer is for this once.

@@ -2,7 +2,7 @@
 // the same Messages API.
 //
 //	model := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5", Key: os.Getenv("ANTHROPIC_API_KEY")})
-//	a := agent.New(model, toolbox)
+//	a := agent.New(model, toolbox, nil)
 //
 // The package reads no environment variables and no files: [Options] holds all settings. A failed
 // request is sent again if that may help, see [Options.Retries].

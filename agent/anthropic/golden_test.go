@@ -101,7 +101,7 @@ func play(t *testing.T, file string) []byte {
 			if turn.Model != "" {
 				o.Model = turn.Model
 			}
-			a = agent.New(anthropic.New(o), tools, agent.Options{System: system, Messages: messages, Mode: agent.ModeAll})
+			a = agent.New(anthropic.New(o), tools, &agent.Options{System: system, Messages: messages, Mode: agent.ModeAll})
 		}
 		out.run(t, a, turn.Say)
 		messages = resumed(t, a.Messages())

@@ -3,7 +3,7 @@
 // others.
 //
 //	model := openai.New(openai.Options{Model: "qwen3", BaseURL: "http://localhost:11434/v1"})
-//	a := agent.New(model, tools)
+//	a := agent.New(model, tools, nil)
 //
 // These servers disagree in many details, and most refuse a whole conversation for one member that
 // they do not take. So the package changes a conversation as little as all of them together

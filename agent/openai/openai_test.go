@@ -125,7 +125,7 @@ func (c *conversation) play(t *testing.T, file string) {
 		o.Model = c.Options.Model
 	}
 	tools := &shelf{tools: c.Tools, results: c.Results}
-	a := agent.New(openai.New(o), tools, agent.Options{System: "Be brief.", Mode: agent.ModeAll})
+	a := agent.New(openai.New(o), tools, &agent.Options{System: "Be brief.", Mode: agent.ModeAll})
 	var got conversation
 	var failed error
 	for _, input := range c.Input {

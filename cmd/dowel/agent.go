@@ -155,7 +155,7 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 	}
 	tools := &instructed{memorizing: memorizing{b.toolbox}, ask: crew.instructions}
 	o.Instructions = tools.instructions
-	b.agent = agent.New(model, tools, o)
+	b.agent = agent.New(model, tools, &o)
 	return b, nil
 }
 

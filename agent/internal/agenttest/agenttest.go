@@ -51,7 +51,7 @@ func Compacted(t *testing.T, tooLong modelserver.Failure, model func(t *testing.
 		}
 		m, s := model(t, append(turns, modelserver.Turn{Text: "Done."})...)
 		times := 0
-		for e, err := range agent.New(m, shelfOfLong{}, agent.Options{Window: tt.window}).Run(t.Context(), mcp.Text("go")) {
+		for e, err := range agent.New(m, shelfOfLong{}, &agent.Options{Window: tt.window}).Run(t.Context(), mcp.Text("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
