@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Chat is OpenAI's chat completions, as OpenAI and those compatible with it speak them. Quirks:
+// Chat is OpenAI's chat completions, also as compatible servers speak them. Quirks:
 //
 //	"openai"      the limits of OpenAI's own: 128 tools, descriptions of 1024 characters
 //	"thinking"    assistant messages have to bring back reasoning_content where tools are offered, as DeepSeek wants it
@@ -17,7 +17,7 @@ import (
 //	"noIDs"       calls have no id
 //	"wholeCalls"  each call comes in one piece, with index 0, as from Ollama
 //	"interleaved" the fragments of several calls are mixed
-var Chat = Protocol{"POST /v1/chat/completions", (*exchange).chat}
+var Chat = Protocol{"POST /v1/chat/completions", (*exchange).serveChat}
 
 type chatRequest struct {
 	Model         string        `json:"model"`
@@ -48,8 +48,8 @@ type chatCall struct {
 	Extra json.RawMessage `json:"extra_content,omitzero"`
 }
 
-// signature is what the "signed" quirk has with a call.
-func (c *chatCall) signature() json.RawMessage {
+// signedExtra returns the extra_content of a call for the quirk "signed".
+func (c *chatCall) signedExtra() json.RawMessage {
 	return json.RawMessage(`{"google":{"thought_signature":"` + c.Function.Name + ` is signed"}}`)
 }
 
@@ -62,7 +62,7 @@ type chatError struct {
 	Code    *string `json:"code"`
 }
 
-func invalid(message, param, code string) *chatError {
+func invalidRequest(message, param, code string) *chatError {
 	e := &chatError{status: http.StatusBadRequest, Message: message, Type: "invalid_request_error"}
 	if param != "" {
 		e.Param = &param
@@ -74,22 +74,22 @@ func invalid(message, param, code string) *chatError {
 }
 
 func (e *exchange) chatRefuse(c *chatError) {
-	e.refuse(c.status, c.Message, map[string]any{"error": c})
+	e.writeRefusal(c.status, c.Message, map[string]any{"error": c})
 }
 
-func (e *exchange) chat() {
+func (e *exchange) serveChat() {
 	var req chatRequest
 	if err := json.Unmarshal(e.body, &req); err != nil {
-		e.chatRefuse(invalid("We could not parse the JSON body of your request: "+err.Error(), "", ""))
+		e.chatRefuse(invalidRequest("We could not parse the JSON body of your request: "+err.Error(), "", ""))
 		return
 	}
 	if wrong := e.chatCheck(&req); wrong != nil {
 		e.chatRefuse(wrong)
 		return
 	}
-	turn, err := e.turn(req.last())
+	turn, err := e.nextTurn(req.lastText())
 	if err != nil {
-		e.chatRefuse(invalid(err.Error(), "", "script"))
+		e.chatRefuse(invalidRequest(err.Error(), "", "script"))
 		return
 	}
 	switch {
@@ -97,15 +97,15 @@ func (e *exchange) chat() {
 		if turn.Fail.RetryAfter != "" {
 			e.w.Header().Set("Retry-After", turn.Fail.RetryAfter)
 		}
-		e.json(turn.Fail.Status, map[string]any{"error": turn.Fail.chat()})
+		e.writeJSON(turn.Fail.Status, map[string]any{"error": turn.Fail.chatError()})
 	case req.Stream:
 		e.chatStream(&req, turn)
 	default:
-		e.json(http.StatusOK, e.chatWhole(&req, turn))
+		e.writeJSON(http.StatusOK, e.chatWhole(&req, turn))
 	}
 }
 
-func (f *Failure) chat() *chatError {
+func (f *Failure) chatError() *chatError {
 	c := &chatError{Message: f.Message, Type: f.Type}
 	if f.Code != "" {
 		c.Code = &f.Code
@@ -113,19 +113,19 @@ func (f *Failure) chat() *chatError {
 	return c
 }
 
-// last is the text of what has come since the model's last reply.
-func (req *chatRequest) last() string {
+// lastText returns the text of the messages since the model's last reply.
+func (req *chatRequest) lastText() string {
 	var texts []string
 	for i := len(req.Messages) - 1; i >= 0 && req.Messages[i].Role != "assistant"; i-- {
 		if req.Messages[i].Role != "system" {
-			texts = append([]string{req.Messages[i].text()}, texts...)
+			texts = append([]string{req.Messages[i].contentText()}, texts...)
 		}
 	}
 	return strings.Join(texts, "\n")
 }
 
-// text is the content: a string as it is, parts as their texts and, of others, their JSON.
-func (m *chatMessage) text() string {
+// contentText returns the content's text, and the JSON of parts that are not text.
+func (m *chatMessage) contentText() string {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {
 		return text
@@ -147,20 +147,20 @@ func (m *chatMessage) text() string {
 func (e *exchange) chatCalls(turn *Turn) (calls []chatCall) {
 	for i := range turn.Calls {
 		call := chatCall{Type: "function"}
-		if !e.script.has("noIDs") {
-			call.ID = turn.Calls[i].id("call_", e.request.Turn, i)
+		if !e.script.hasQuirk("noIDs") {
+			call.ID = turn.Calls[i].callID("call_", e.request.Turn, i)
 		}
-		call.Function.Name, call.Function.Arguments = turn.Calls[i].Name, tight(turn.Calls[i].Text())
-		if i == 0 && e.script.has("signed") {
-			call.Extra = call.signature()
+		call.Function.Name, call.Function.Arguments = turn.Calls[i].Name, compactJSON(turn.Calls[i].Text())
+		if i == 0 && e.script.hasQuirk("signed") {
+			call.Extra = call.signedExtra()
 		}
 		calls = append(calls, call)
 	}
 	return calls
 }
 
-// tight is JSON without the spaces of the script's file, and any other text as it is.
-func tight(text string) string {
+// compactJSON removes the spaces of the script's file from JSON. Other text stays as it is.
+func compactJSON(text string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(text)) != nil {
 		return text
@@ -178,7 +178,7 @@ func (t *Turn) chatStop() string {
 	return "stop"
 }
 
-func (u *Usage) chat() any {
+func (u *Usage) chatUsage() any {
 	if u == nil {
 		return nil
 	}
@@ -190,13 +190,13 @@ func (u *Usage) chat() any {
 }
 
 func (e *exchange) reasoningField() string {
-	if e.script.has("reasoning") {
+	if e.script.hasQuirk("reasoning") {
 		return "reasoning"
 	}
 	return "reasoning_content"
 }
 
-// chatWhole is the answer to a request that does not stream.
+// chatWhole returns the answer to a request that does not stream.
 func (e *exchange) chatWhole(req *chatRequest, turn *Turn) any {
 	message := map[string]any{"role": "assistant", "content": turn.Text}
 	if turn.Reasoning != "" {
@@ -206,7 +206,7 @@ func (e *exchange) chatWhole(req *chatRequest, turn *Turn) any {
 		message["tool_calls"] = calls
 	}
 	return map[string]any{
-		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": req.Model, "usage": turn.Usage.chat(),
+		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": req.Model, "usage": turn.Usage.chatUsage(),
 		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": turn.chatStop()}},
 	}
 }
@@ -215,36 +215,36 @@ func (e *exchange) chatStream(req *chatRequest, turn *Turn) {
 	chunk := func(choices []any) map[string]any {
 		return map[string]any{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": req.Model, "choices": choices}
 	}
-	e.stream()
+	e.startStream()
 	deltas := e.chatDeltas(turn)
 	if turn.Cut {
 		deltas = deltas[:(len(deltas)+1)/2]
 	}
 	for _, delta := range deltas {
-		e.event("", chunk([]any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}))
+		e.writeEvent("", chunk([]any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}))
 	}
 	if turn.Cut {
-		e.cut()
+		e.abortAnswer()
 	}
 	if turn.Fail != nil {
-		e.event("", map[string]any{"error": turn.Fail.chat()})
+		e.writeEvent("", map[string]any{"error": turn.Fail.chatError()})
 		return
 	}
-	e.event("", chunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": turn.chatStop()}}))
+	e.writeEvent("", chunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": turn.chatStop()}}))
 	if req.StreamOptions.IncludeUsage {
 		last := chunk([]any{})
-		last["usage"] = turn.Usage.chat()
-		e.event("", last)
+		last["usage"] = turn.Usage.chatUsage()
+		e.writeEvent("", last)
 	}
-	e.event("", "[DONE]")
+	e.writeEvent("", "[DONE]")
 }
 
 func (e *exchange) chatDeltas(turn *Turn) (deltas []map[string]any) {
 	deltas = append(deltas, map[string]any{"role": "assistant", "content": ""})
-	for _, piece := range fragments(turn.Reasoning) {
+	for _, piece := range splitText(turn.Reasoning) {
 		deltas = append(deltas, map[string]any{e.reasoningField(): piece, "content": nil})
 	}
-	for _, piece := range fragments(turn.Text) {
+	for _, piece := range splitText(turn.Text) {
 		deltas = append(deltas, map[string]any{"content": piece})
 	}
 	for _, call := range e.callDeltas(turn) {
@@ -253,13 +253,13 @@ func (e *exchange) chatDeltas(turn *Turn) (deltas []map[string]any) {
 	return deltas
 }
 
-// callDeltas are the fragments of the calls: first id and name, then pieces of the arguments.
+// callDeltas returns the fragments of the calls: first id and name, then pieces of the arguments.
 func (e *exchange) callDeltas(turn *Turn) (deltas []chatCall) {
 	calls := e.chatCalls(turn)
 	rows := make([][]chatCall, len(calls))
 	longest := 0
 	for i, whole := range calls {
-		if e.script.has("wholeCalls") {
+		if e.script.hasQuirk("wholeCalls") {
 			whole.Index = new(0)
 			deltas = append(deltas, whole)
 			continue
@@ -267,14 +267,14 @@ func (e *exchange) callDeltas(turn *Turn) (deltas []chatCall) {
 		first := whole
 		first.Index, first.Function.Arguments = &i, ""
 		rows[i] = []chatCall{first}
-		for _, piece := range fragments(whole.Function.Arguments) {
+		for _, piece := range splitText(whole.Function.Arguments) {
 			next := chatCall{Index: &i}
 			next.Function.Arguments = piece
 			rows[i] = append(rows[i], next)
 		}
 		longest = max(longest, len(rows[i]))
 	}
-	if !e.script.has("interleaved") {
+	if !e.script.hasQuirk("interleaved") {
 		for _, row := range rows {
 			deltas = append(deltas, row...)
 		}

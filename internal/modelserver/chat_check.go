@@ -12,27 +12,27 @@ import (
 
 var chatName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// maxChatID bounds a call's id, in bytes.
+// maxChatID is the longest id of a call, in bytes.
 const maxChatID = 40
 
-// chatCheck returns what the API has against a request.
+// chatCheck returns the API's error for a request; nil for a good one.
 func (e *exchange) chatCheck(req *chatRequest) *chatError {
 	key := strings.TrimPrefix(e.r.Header.Get("Authorization"), "Bearer ")
 	switch {
 	case e.script.Key != "" && key == "":
 		return &chatError{status: http.StatusUnauthorized, Message: "You didn't provide an API key.", Type: "invalid_request_error"}
 	case e.script.Key != "" && key != e.script.Key:
-		wrong := invalid("Incorrect API key provided: "+key+".", "", "invalid_api_key")
+		wrong := invalidRequest("Incorrect API key provided: "+key+".", "", "invalid_api_key")
 		wrong.status = http.StatusUnauthorized
 		return wrong
 	case req.Model == "":
-		return invalid("you must provide a model parameter", "", "")
+		return invalidRequest("you must provide a model parameter", "", "")
 	case e.script.Model != "" && req.Model != e.script.Model:
-		wrong := invalid(fmt.Sprintf("The model `%s` does not exist or you do not have access to it.", req.Model), "", "model_not_found")
+		wrong := invalidRequest(fmt.Sprintf("The model `%s` does not exist or you do not have access to it.", req.Model), "", "model_not_found")
 		wrong.status = http.StatusNotFound
 		return wrong
-	case e.script.has("noTools") && len(req.Tools) > 0:
-		return invalid(fmt.Sprintf("registry.ollama.ai/library/%s does not support tools", req.Model), "", "")
+	case e.script.hasQuirk("noTools") && len(req.Tools) > 0:
+		return invalidRequest(fmt.Sprintf("registry.ollama.ai/library/%s does not support tools", req.Model), "", "")
 	}
 	if wrong := e.script.checkTools(req.Tools); wrong != nil {
 		return wrong
@@ -42,7 +42,7 @@ func (e *exchange) chatCheck(req *chatRequest) *chatError {
 
 func (s *Script) checkMessages(req *chatRequest) *chatError {
 	if len(req.Messages) == 0 {
-		return invalid("Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.", "messages", "empty_array")
+		return invalidRequest("Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.", "messages", "empty_array")
 	}
 	if wrong := checkOrder(req.Messages); wrong != nil {
 		return wrong
@@ -52,19 +52,19 @@ func (s *Script) checkMessages(req *chatRequest) *chatError {
 		if wrong := checkContent(i, m); wrong != nil {
 			return wrong
 		}
-		if s.has("thinking") && m.Role == "assistant" && len(req.Tools) > 0 && m.ReasoningContent == nil {
-			return invalid("The `reasoning_content` in the thinking mode must be passed back to the API.", "", "invalid_request_error")
+		if s.hasQuirk("thinking") && m.Role == "assistant" && len(req.Tools) > 0 && m.ReasoningContent == nil {
+			return invalidRequest("The `reasoning_content` in the thinking mode must be passed back to the API.", "", "invalid_request_error")
 		}
-		if s.has("signed") && len(m.ToolCalls) > 0 && tight(string(m.ToolCalls[0].Extra)) != string(m.ToolCalls[0].signature()) {
-			return invalid(fmt.Sprintf("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, "+
+		if s.hasQuirk("signed") && len(m.ToolCalls) > 0 && compactJSON(string(m.ToolCalls[0].Extra)) != string(m.ToolCalls[0].signedExtra()) {
+			return invalidRequest(fmt.Sprintf("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, "+
 				"and missing thought_signature may lead to degraded model performance. Additional data, function call `%s`, position %d.", m.ToolCalls[0].Function.Name, i), "", "")
 		}
 	}
 	return checkAnswers(req.Messages)
 }
 
-// checkOrder holds the roles against what OpenAI and the chat templates of open models demand together: the system first, then
-// users and assistants in turns; tools' messages stand behind those of assistants.
+// checkOrder applies the demands of OpenAI and of the chat templates of open models together: the
+// system message is the first, users and assistants alternate, and tools follow assistants.
 func checkOrder(messages []chatMessage) *chatError {
 	before := ""
 	for i, m := range messages {
@@ -72,7 +72,7 @@ func checkOrder(messages []chatMessage) *chatError {
 		switch m.Role {
 		case "system", "developer":
 			if i > 0 {
-				return invalid("System message must be at the beginning.", fmt.Sprintf("messages.[%d].role", i), "")
+				return invalidRequest("System message must be at the beginning.", fmt.Sprintf("messages.[%d].role", i), "")
 			}
 		case "user":
 			wrong = before == "user"
@@ -80,34 +80,34 @@ func checkOrder(messages []chatMessage) *chatError {
 			wrong = before != "user" && before != "tool"
 		case "tool": // see checkAnswers
 		default:
-			return invalid(fmt.Sprintf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role), fmt.Sprintf("messages[%d].role", i), "invalid_value")
+			return invalidRequest(fmt.Sprintf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role), fmt.Sprintf("messages[%d].role", i), "invalid_value")
 		}
 		if wrong {
-			return invalid("After the optional system message, conversation roles must alternate user/assistant/user/assistant/...", fmt.Sprintf("messages.[%d].role", i), "")
+			return invalidRequest("After the optional system message, conversation roles must alternate user/assistant/user/assistant/...", fmt.Sprintf("messages.[%d].role", i), "")
 		}
 		before = m.Role
 	}
 	if before == "assistant" || before == "system" || before == "developer" {
-		return invalid("Expected last role User or Tool for serving but got "+before, "messages", "")
+		return invalidRequest("Expected last role User or Tool for serving but got "+before, "messages", "")
 	}
 	return nil
 }
 
-// checkAnswers: the messages right behind calls answer each of them once.
+// checkAnswers demands that the messages right behind calls answer each call once.
 func checkAnswers(messages []chatMessage) *chatError {
 	var open []string
 	closed := func() *chatError {
 		if len(open) == 0 {
 			return nil
 		}
-		return invalid("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "+
+		return invalidRequest("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "+
 			"The following tool_call_ids did not have response messages: "+strings.Join(open, ", "), "messages", "")
 	}
 	for i, m := range messages {
 		if m.Role == "tool" {
 			at := slices.Index(open, m.ToolCallID)
 			if at < 0 {
-				return invalid("Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.", fmt.Sprintf("messages.[%d].role", i), "")
+				return invalidRequest("Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.", fmt.Sprintf("messages.[%d].role", i), "")
 			}
 			open = slices.Delete(open, at, at+1)
 			continue
@@ -119,15 +119,15 @@ func checkAnswers(messages []chatMessage) *chatError {
 			at := fmt.Sprintf("messages[%d].tool_calls[%d]", i, j)
 			switch {
 			case call.ID == "" || slices.Contains(open, call.ID):
-				return invalid(fmt.Sprintf("Invalid '%s.id': empty or duplicate.", at), at+".id", "")
+				return invalidRequest(fmt.Sprintf("Invalid '%s.id': empty or duplicate.", at), at+".id", "")
 			case len(call.ID) > maxChatID:
-				return invalid(fmt.Sprintf("Invalid '%s.id': string too long. Expected a string with maximum length %d, but got a string with length %d instead.", at, maxChatID, len(call.ID)), at+".id", "string_above_max_length")
+				return invalidRequest(fmt.Sprintf("Invalid '%s.id': string too long. Expected a string with maximum length %d, but got a string with length %d instead.", at, maxChatID, len(call.ID)), at+".id", "string_above_max_length")
 			case call.Type != "function":
-				return invalid(fmt.Sprintf("Missing required parameter: '%s.type'.", at), at+".type", "missing_required_parameter")
+				return invalidRequest(fmt.Sprintf("Missing required parameter: '%s.type'.", at), at+".type", "missing_required_parameter")
 			case !chatName.MatchString(call.Function.Name):
-				return invalid(fmt.Sprintf("Invalid '%s.function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", at), at+".function.name", "invalid_value")
+				return invalidRequest(fmt.Sprintf("Invalid '%s.function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", at), at+".function.name", "invalid_value")
 			case !isObject([]byte(call.Function.Arguments)):
-				return invalid("Failed to parse tool call arguments as JSON", at+".function.arguments", "")
+				return invalidRequest("Failed to parse tool call arguments as JSON", at+".function.arguments", "")
 			}
 			open = append(open, call.ID)
 		}
@@ -159,18 +159,18 @@ func checkContent(i int, m *chatMessage) *chatError {
 		if m.Role == "assistant" && len(m.ToolCalls) > 0 {
 			return nil
 		}
-		return invalid("Invalid value for 'content': expected a string, got null.", at, "")
+		return invalidRequest("Invalid value for 'content': expected a string, got null.", at, "")
 	case json.Unmarshal(m.Content, &text) == nil:
 		if text == "" && len(m.ToolCalls) == 0 {
-			return invalid("Invalid value for 'content': the string must not be empty.", at, "")
+			return invalidRequest("Invalid value for 'content': the string must not be empty.", at, "")
 		}
 		return nil
 	case json.Unmarshal(m.Content, &parts) != nil || len(parts) == 0:
-		return invalid("Invalid type for 'content': expected a string or an array of parts.", at, "invalid_type")
+		return invalidRequest("Invalid type for 'content': expected a string or an array of parts.", at, "invalid_type")
 	}
 	for _, p := range parts {
-		if wrong := p.check(i, m.Role); wrong != "" {
-			return invalid(wrong, at, "invalid_value")
+		if wrong := p.checkPart(i, m.Role); wrong != "" {
+			return invalidRequest(wrong, at, "invalid_value")
 		}
 	}
 	return nil
@@ -178,7 +178,7 @@ func checkContent(i int, m *chatMessage) *chatError {
 
 var imageURL = regexp.MustCompile(`^data:image/(png|jpeg|gif|webp);base64,(.+)$`)
 
-func (p *chatPart) check(i int, role string) string {
+func (p *chatPart) checkPart(i int, role string) string {
 	switch p.Type {
 	case "text":
 		if p.Text == "" {

@@ -18,33 +18,33 @@ type chatTool struct {
 
 func (s *Script) checkTools(tools []chatTool) *chatError {
 	if tools != nil && len(tools) == 0 {
-		return invalid("Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.", "tools", "empty_array")
+		return invalidRequest("Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.", "tools", "empty_array")
 	}
-	if len(tools) > 128 && s.has("openai") {
-		return invalid(fmt.Sprintf("Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length %d instead.", len(tools)), "tools", "array_above_max_length")
+	if len(tools) > 128 && s.hasQuirk("openai") {
+		return invalidRequest(fmt.Sprintf("Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length %d instead.", len(tools)), "tools", "array_above_max_length")
 	}
 	seen := map[string]bool{}
 	for i, t := range tools {
 		at, f := fmt.Sprintf("tools[%d].function", i), t.Function
 		switch length := len([]rune(f.Description)); {
 		case t.Type != "function":
-			return invalid(fmt.Sprintf("Invalid value: '%s'.", t.Type), fmt.Sprintf("tools[%d].type", i), "invalid_value")
+			return invalidRequest(fmt.Sprintf("Invalid value: '%s'.", t.Type), fmt.Sprintf("tools[%d].type", i), "invalid_value")
 		case !chatName.MatchString(f.Name):
-			return invalid(fmt.Sprintf("Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", at), at+".name", "invalid_value")
+			return invalidRequest(fmt.Sprintf("Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", at), at+".name", "invalid_value")
 		case seen[f.Name]:
-			return invalid("Tool names must be unique: "+f.Name, "tools", "")
-		case length > 1024 && s.has("openai"):
-			return invalid(fmt.Sprintf("Invalid '%s.description': string too long. Expected a string with maximum length 1024, but got a string with length %d instead.", at, length), at+".description", "string_above_max_length")
+			return invalidRequest("Tool names must be unique: "+f.Name, "tools", "")
+		case length > 1024 && s.hasQuirk("openai"):
+			return invalidRequest(fmt.Sprintf("Invalid '%s.description': string too long. Expected a string with maximum length 1024, but got a string with length %d instead.", at, length), at+".description", "string_above_max_length")
 		}
 		seen[f.Name] = true
 		if wrong := checkParameters(f.Parameters, f.Strict); wrong != "" {
-			return invalid(fmt.Sprintf("Invalid schema for function '%s': %s", f.Name, wrong), at+".parameters", "invalid_function_parameters")
+			return invalidRequest(fmt.Sprintf("Invalid schema for function '%s': %s", f.Name, wrong), at+".parameters", "invalid_function_parameters")
 		}
 	}
 	return nil
 }
 
-// checkParameters returns what the API has against a schema.
+// checkParameters returns the API's error text for a schema; "" for a good one.
 func checkParameters(raw json.RawMessage, strict bool) string {
 	if raw == nil {
 		return "" // a function without parameters
@@ -78,7 +78,7 @@ func inContext(path []string, wrong string) string {
 	return "In context=(" + strings.Join(quoted, ", ") + "), " + wrong
 }
 
-// checkSchema holds what is demanded of all schemas, strict or not.
+// checkSchema checks the demands on all schemas, strict or not.
 func checkSchema(schema map[string]any, path []string) string {
 	if typ, ok := schema["type"].(string); ok && typ == "array" {
 		switch items := schema["items"].(type) {
@@ -94,7 +94,7 @@ func checkSchema(schema map[string]any, path []string) string {
 	return eachSchema(schema, path, checkSchema)
 }
 
-// eachSchema calls check for the schemas directly inside one.
+// eachSchema calls check for the schemas directly inside one, until one fails.
 func eachSchema(schema map[string]any, path []string, check func(map[string]any, []string) string) string {
 	visit := func(v any, path ...string) string {
 		if inner, ok := v.(map[string]any); ok {
@@ -126,7 +126,7 @@ func eachSchema(schema map[string]any, path []string, check func(map[string]any,
 	return ""
 }
 
-// notStrict are keywords that no strict schema may have.
+// notStrict are keywords that a strict schema must not have.
 var notStrict = []string{"allOf", "oneOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "patternProperties",
 	"propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains", "minContains", "maxContains", "minProperties",
 	"maxProperties", "uniqueItems", "prefixItems", "default"}

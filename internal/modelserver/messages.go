@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Messages is Anthropic's Messages API. A turn's reasoning becomes a thinking block that is signed for its model, its text and its
-// place, so that one that is altered or moved is found out. Quirks:
+// Messages is Anthropic's Messages API. A turn's reasoning becomes a thinking block, signed for its
+// model, its text and its place, so that an altered or moved block is refused. Quirks:
 //
 //	"adaptive"    budgets for thinking are refused, as by models from 4.7 on
 //	"bound"       a signature holds for its system prompt only, as with newer models
 //	"redacted"    reasoning is redacted
 //	"interleaved" one half of the reasoning stands before the text, the other behind it
-var Messages = Protocol{"POST /v1/messages", (*exchange).messages}
+var Messages = Protocol{"POST /v1/messages", (*exchange).serveMessages}
 
 type messagesRequest struct {
 	Model     string         `json:"model"`
@@ -44,7 +44,7 @@ type messagesTool struct {
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 
-// contentBlocks are blocks, or a string for one of text.
+// contentBlocks are blocks, or a string for one text block.
 type contentBlocks []contentBlock
 
 type contentBlock struct {
@@ -77,8 +77,8 @@ func (b *contentBlocks) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &(*b)[0].Text)
 }
 
-// text is what of the blocks is text, those of results among it, and of images their types.
-func (b contentBlocks) text() string {
+// joinText returns the texts of the blocks and of the results in them, and the types of images.
+func (b contentBlocks) joinText() string {
 	var texts []string
 	for _, block := range b {
 		switch {
@@ -87,7 +87,7 @@ func (b contentBlocks) text() string {
 		case block.Source != nil:
 			texts = append(texts, "["+block.Source.MediaType+"]")
 		case len(block.Content) > 0:
-			texts = append(texts, block.Content.text())
+			texts = append(texts, block.Content.joinText())
 		}
 	}
 	return strings.Join(texts, "\n")
@@ -105,7 +105,7 @@ var messagesTypes = map[int]string{
 	413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error", 529: "overloaded_error",
 }
 
-func (f *Failure) messages() *messagesError {
+func (f *Failure) messagesError() *messagesError {
 	e := &messagesError{f.Status, f.Type, f.Message}
 	if e.Type == "" {
 		e.Type = messagesTypes[f.Status]
@@ -113,27 +113,27 @@ func (f *Failure) messages() *messagesError {
 	return e
 }
 
-func (m *messagesError) body() any {
+func (m *messagesError) errorBody() any {
 	return map[string]any{"type": "error", "error": m, "request_id": "req_1"}
 }
 
-func (e *exchange) messages() {
+func (e *exchange) serveMessages() {
 	e.w.Header().Set("Request-Id", "req_1")
 	var req messagesRequest
 	wrong := e.messagesCheck(&req)
 	if wrong != nil {
-		e.refuse(wrong.status, wrong.Message, wrong.body())
+		e.writeRefusal(wrong.status, wrong.Message, wrong.errorBody())
 		return
 	}
-	turn, err := e.turn(req.Messages[len(req.Messages)-1].Content.text())
+	turn, err := e.nextTurn(req.Messages[len(req.Messages)-1].Content.joinText())
 	switch {
 	case err != nil:
-		e.refuse(http.StatusBadRequest, err.Error(), (&Failure{Status: 400, Message: err.Error()}).messages().body())
+		e.writeRefusal(http.StatusBadRequest, err.Error(), (&Failure{Status: 400, Message: err.Error()}).messagesError().errorBody())
 	case turn.Fail != nil && !turn.Fail.Streamed:
 		if turn.Fail.RetryAfter != "" {
 			e.w.Header().Set("Retry-After", turn.Fail.RetryAfter)
 		}
-		e.json(turn.Fail.Status, turn.Fail.messages().body())
+		e.writeJSON(turn.Fail.Status, turn.Fail.messagesError().errorBody())
 	case req.Stream:
 		e.messagesStream(&req, turn)
 	default:
@@ -141,41 +141,42 @@ func (e *exchange) messages() {
 	}
 }
 
-// signed is a block of reasoning as it is said, at its place in the message.
-func (e *exchange) signed(req *messagesRequest, thinking string, index int) map[string]any {
-	if e.script.has("redacted") {
-		return map[string]any{"type": "redacted_thinking", "data": e.signature(req, "", index)}
+// signedBlock returns a block of reasoning for the given index in the message.
+func (e *exchange) signedBlock(req *messagesRequest, thinking string, index int) map[string]any {
+	if e.script.hasQuirk("redacted") {
+		return map[string]any{"type": "redacted_thinking", "data": e.signThought(req, "", index)}
 	}
-	return map[string]any{"type": "thinking", "thinking": thinking, "signature": e.signature(req, thinking, index)}
+	return map[string]any{"type": "thinking", "thinking": thinking, "signature": e.signThought(req, thinking, index)}
 }
 
-func (e *exchange) signature(req *messagesRequest, thinking string, index int) string {
+func (e *exchange) signThought(req *messagesRequest, thinking string, index int) string {
 	system := ""
-	if e.script.has("bound") {
-		system = req.System.text()
+	if e.script.hasQuirk("bound") {
+		system = req.System.joinText()
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s", req.Model, index, thinking, system))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// messagesBlocks are the turn's content, whole. The arguments of calls are raw: they need not be JSON.
+// messagesBlocks returns the turn's complete content. The arguments of calls are raw, since a
+// script may want arguments that are not JSON.
 func (e *exchange) messagesBlocks(req *messagesRequest, turn *Turn) (blocks []map[string]any) {
 	before, behind := turn.Reasoning, ""
-	if e.script.has("interleaved") {
+	if e.script.hasQuirk("interleaved") {
 		before, behind = before[:len(before)/2], before[len(before)/2:]
 	}
 	if before != "" {
-		blocks = append(blocks, e.signed(req, before, len(blocks)))
+		blocks = append(blocks, e.signedBlock(req, before, len(blocks)))
 	}
 	if turn.Text != "" {
 		blocks = append(blocks, map[string]any{"type": "text", "text": turn.Text})
 	}
 	if behind != "" {
-		blocks = append(blocks, e.signed(req, behind, len(blocks)))
+		blocks = append(blocks, e.signedBlock(req, behind, len(blocks)))
 	}
 	for i := range turn.Calls {
 		call := &turn.Calls[i]
-		blocks = append(blocks, map[string]any{"type": "tool_use", "id": call.id("toolu_", e.request.Turn, i), "name": call.Name, "input": json.RawMessage(call.Text())})
+		blocks = append(blocks, map[string]any{"type": "tool_use", "id": call.callID("toolu_", e.request.Turn, i), "name": call.Name, "input": json.RawMessage(call.Text())})
 	}
 	return blocks
 }
@@ -190,13 +191,13 @@ func (t *Turn) messagesStop() string {
 	return "end_turn"
 }
 
-// messagesUsage counts what is read once as input, once as written to the cache or once as read from it.
-func (req *messagesRequest) usage(u *Usage) map[string]any {
+// usageOf divides the input tokens: each is new, written to the cache or read from it.
+func (req *messagesRequest) usageOf(u *Usage) map[string]any {
 	if u == nil {
 		u = &Usage{}
 	}
 	written := 0
-	if req.marks() > 0 {
+	if req.countMarks() > 0 {
 		written = (u.Input - u.Cached) / 2
 	}
 	return map[string]any{
@@ -205,16 +206,16 @@ func (req *messagesRequest) usage(u *Usage) map[string]any {
 	}
 }
 
-func (req *messagesRequest) message(content []map[string]any) map[string]any {
+func (req *messagesRequest) messageHead(content []map[string]any) map[string]any {
 	return map[string]any{"id": "msg_1", "type": "message", "role": "assistant", "model": req.Model, "content": content,
 		"stop_reason": nil, "stop_sequence": nil, "stop_details": nil}
 }
 
 func (e *exchange) messagesWhole(req *messagesRequest, turn *Turn) {
-	m := req.message(e.messagesBlocks(req, turn))
-	m["stop_reason"], m["usage"] = turn.messagesStop(), req.usage(turn.Usage)
+	m := req.messageHead(e.messagesBlocks(req, turn))
+	m["stop_reason"], m["usage"] = turn.messagesStop(), req.usageOf(turn.Usage)
 	if !turn.Cut {
-		e.json(http.StatusOK, m)
+		e.writeJSON(http.StatusOK, m)
 		return
 	}
 	body, err := json.Marshal(m)
@@ -223,17 +224,17 @@ func (e *exchange) messagesWhole(req *messagesRequest, turn *Turn) {
 	}
 	_, _ = e.w.Write(body[:len(body)/2]) // a client that has gone needs no answer
 	_ = http.NewResponseController(e.w).Flush()
-	e.cut()
+	e.abortAnswer()
 }
 
-// messagesEvent is one of a stream.
+// messagesEvent is one event of a stream.
 type messagesEvent map[string]any
 
 func (e *exchange) messagesStream(req *messagesRequest, turn *Turn) {
-	e.stream()
-	send := func(m messagesEvent) { e.event(m["type"].(string), m) }
-	start := req.message([]map[string]any{})
-	start["usage"] = req.usage(turn.Usage)
+	e.startStream()
+	send := func(m messagesEvent) { e.writeEvent(m["type"].(string), m) }
+	start := req.messageHead([]map[string]any{})
+	start["usage"] = req.usageOf(turn.Usage)
 	start["usage"].(map[string]any)["output_tokens"] = 1
 	send(messagesEvent{"type": "message_start", "message": start})
 	send(messagesEvent{"type": "ping"})
@@ -249,21 +250,22 @@ func (e *exchange) messagesStream(req *messagesRequest, turn *Turn) {
 	}
 	switch {
 	case turn.Cut:
-		e.cut()
+		e.abortAnswer()
 	case turn.Fail != nil:
-		send(messagesEvent{"type": "error", "error": turn.Fail.messages()})
+		send(messagesEvent{"type": "error", "error": turn.Fail.messagesError()})
 	default:
 		stop := map[string]any{"stop_reason": turn.messagesStop(), "stop_sequence": nil, "stop_details": nil}
 		if turn.Stop == "refusal" {
 			stop["stop_details"] = map[string]any{"type": "refusal", "category": "cyber", "explanation": "it may do harm"}
 		}
-		usage := req.usage(turn.Usage)
+		usage := req.usageOf(turn.Usage)
 		send(messagesEvent{"type": "message_delta", "delta": stop, "usage": usage})
 		send(messagesEvent{"type": "message_stop"})
 	}
 }
 
-// blockEvents are a block as a stream brings it: empty first, and then what it holds, in pieces.
+// blockEvents returns the events of a block in a stream: an empty block, and then its content in
+// pieces.
 func blockEvents(index int, block map[string]any) []messagesEvent {
 	delta := func(kind, key, piece string) messagesEvent {
 		return messagesEvent{"type": "content_block_delta", "index": index, "delta": map[string]any{"type": kind, key: piece}}
@@ -272,12 +274,12 @@ func blockEvents(index int, block map[string]any) []messagesEvent {
 	switch block["type"] {
 	case "text":
 		start["text"] = ""
-		for _, piece := range fragments(block["text"].(string)) {
+		for _, piece := range splitText(block["text"].(string)) {
 			deltas = append(deltas, delta("text_delta", "text", piece))
 		}
 	case "thinking":
 		start["thinking"], start["signature"] = "", ""
-		for _, piece := range fragments(block["thinking"].(string)) {
+		for _, piece := range splitText(block["thinking"].(string)) {
 			deltas = append(deltas, delta("thinking_delta", "thinking", piece))
 		}
 		deltas = append(deltas, delta("signature_delta", "signature", block["signature"].(string)))
@@ -285,7 +287,7 @@ func blockEvents(index int, block map[string]any) []messagesEvent {
 		start["id"], start["name"], start["input"] = block["id"], block["name"], map[string]any{}
 		deltas = append(deltas, delta("input_json_delta", "partial_json", ""))
 		if input := block["input"].(json.RawMessage); !bytes.Equal(input, []byte("{}")) { // which the API sends as nothing
-			for _, piece := range fragments(string(input)) {
+			for _, piece := range splitText(string(input)) {
 				deltas = append(deltas, delta("input_json_delta", "partial_json", piece))
 			}
 		}

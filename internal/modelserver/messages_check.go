@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// messagesFields are those of a request that are known.
+// messagesFields are the known members of a request. The API refuses others.
 var messagesFields = []string{"model", "max_tokens", "system", "messages", "tools", "thinking", "stream", "temperature", "top_p", "top_k",
 	"stop_sequences", "tool_choice", "metadata", "service_tier", "output_config", "container", "cache_control"}
 
-// messagesCheck reads a request, and returns what the API has against it.
+// messagesCheck reads a request, and returns the API's error for it; nil for a good one.
 func (e *exchange) messagesCheck(req *messagesRequest) *messagesError {
 	key := e.r.Header.Get("X-Api-Key")
 	switch {
@@ -24,10 +24,10 @@ func (e *exchange) messagesCheck(req *messagesRequest) *messagesError {
 		return &messagesError{http.StatusUnauthorized, "authentication_error", "invalid x-api-key"}
 	}
 	if err := json.Unmarshal(e.body, req); err != nil {
-		return (&Failure{Status: 400, Message: "The request body is not valid JSON: " + err.Error()}).messages()
+		return (&Failure{Status: 400, Message: "The request body is not valid JSON: " + err.Error()}).messagesError()
 	}
 	if why := e.messagesWrong(req); why != "" {
-		return (&Failure{Status: 400, Message: why}).messages()
+		return (&Failure{Status: 400, Message: why}).messagesError()
 	}
 	if e.script.Model != "" && req.Model != e.script.Model {
 		return &messagesError{http.StatusNotFound, "not_found_error", "model: " + req.Model}
@@ -35,7 +35,7 @@ func (e *exchange) messagesCheck(req *messagesRequest) *messagesError {
 	return nil
 }
 
-// messagesWrong returns the first rule that a request breaks, in the API's words.
+// messagesWrong returns the first broken rule in the API's words; "" for a good request.
 func (e *exchange) messagesWrong(req *messagesRequest) string {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(e.body, &fields) // it has been read before
@@ -77,7 +77,7 @@ func requiredWrong(req *messagesRequest) string {
 
 func (e *exchange) thinkingWrong(req *messagesRequest) string {
 	switch t := req.Thinking; {
-	case t.Type == "enabled" && e.script.has("adaptive"):
+	case t.Type == "enabled" && e.script.hasQuirk("adaptive"):
 		return `"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`
 	case t.Type == "enabled" && t.BudgetTokens < 1024:
 		return "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
@@ -106,10 +106,11 @@ var (
 	messagesImages = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 )
 
-// maxMessagesImage bounds an image, in bytes of base64.
+// maxMessagesImage is the largest image, in bytes of base64.
 const maxMessagesImage = 5 << 20
 
-// rolesWrong wants roles in turns. The API itself joins messages of one role by now; what imitates it refuses them still.
+// rolesWrong demands alternating roles. The API itself joins messages of one role; imitators
+// refuse them.
 func (e *exchange) rolesWrong(req *messagesRequest) string {
 	for i, m := range req.Messages {
 		switch {
@@ -123,20 +124,20 @@ func (e *exchange) rolesWrong(req *messagesRequest) string {
 			return fmt.Sprintf("messages.%d: all messages must have non-empty content except for the optional final assistant message", i)
 		}
 	}
-	if last := req.Messages[len(req.Messages)-1]; last.Role == "assistant" && !e.paused() {
+	if last := req.Messages[len(req.Messages)-1]; last.Role == "assistant" && !e.isPaused() {
 		return "This model does not support assistant message prefill. The conversation must end with a user message."
 	}
 	return ""
 }
 
-// paused reports whether the last turn was paused, which is gone on with by sending back what there is of the reply.
-func (e *exchange) paused() bool {
+// isPaused reports whether the last turn was paused. The client continues it by sending it back.
+func (e *exchange) isPaused() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.played > 0 && e.script.Turns[e.played-1].Stop == "pause_turn"
 }
 
-// allowed are the blocks of each place.
+// allowed lists the types of blocks by their place.
 var allowed = map[string][]string{
 	"user":        {"text", "image", "document", "tool_result"},
 	"assistant":   {"text", "tool_use", "thinking", "redacted_thinking"},
@@ -226,7 +227,8 @@ func imageWrong(at string, s *imageSource) string {
 	return ""
 }
 
-// callsWrong wants each call answered at the beginning of the next message, and each answer to have its call.
+// callsWrong demands the results of all calls at the beginning of the next message, and a call
+// for each result.
 func callsWrong(req *messagesRequest) string {
 	seen := map[string]bool{}
 	var open []string
@@ -248,7 +250,7 @@ func callsWrong(req *messagesRequest) string {
 			}
 			continue
 		}
-		rest, why := answered(i, m.Content, open)
+		rest, why := unansweredCalls(i, m.Content, open)
 		if why != "" {
 			return why
 		}
@@ -259,8 +261,8 @@ func callsWrong(req *messagesRequest) string {
 	return ""
 }
 
-// answered returns the calls that a message has no results of at its beginning.
-func answered(i int, content contentBlocks, open []string) (rest []string, why string) {
+// unansweredCalls returns the open calls without a result at the beginning of a message.
+func unansweredCalls(i int, content contentBlocks, open []string) (rest []string, why string) {
 	rest, beginning := slices.Clone(open), true
 	for j, block := range content {
 		if block.Type != "tool_result" {
@@ -277,7 +279,8 @@ func answered(i int, content contentBlocks, open []string) (rest []string, why s
 	return rest, ""
 }
 
-// thoughtsWrong wants thoughts back as they were said, by the model that has said them, and before the calls of a turn that goes on.
+// thoughtsWrong demands that thoughts come back unchanged to the model that made them, and that
+// they stand before the calls of an unfinished turn.
 func (e *exchange) thoughtsWrong(req *messagesRequest) string {
 	for i, m := range req.Messages {
 		for j, block := range m.Content {
@@ -290,7 +293,7 @@ func (e *exchange) thoughtsWrong(req *messagesRequest) string {
 			case got == "":
 				return at + ".thinking.signature: Field required"
 			}
-			if got != e.signature(req, block.Thinking, j) {
+			if got != e.signThought(req, block.Thinking, j) {
 				return at + ": Invalid `signature` in `thinking` block"
 			}
 		}
@@ -305,7 +308,7 @@ func (e *exchange) thoughtsWrong(req *messagesRequest) string {
 	return ""
 }
 
-// endWrong wants something behind thoughts.
+// endWrong refuses messages that end with thoughts.
 func endWrong(req *messagesRequest) string {
 	for i, m := range req.Messages {
 		if last := m.Content[len(m.Content)-1].Type; strings.HasSuffix(last, "thinking") {
@@ -315,8 +318,8 @@ func endWrong(req *messagesRequest) string {
 	return ""
 }
 
-// marks counts the blocks that are marked for the cache.
-func (req *messagesRequest) marks() (n int) {
+// countMarks counts the blocks that are marked for the cache.
+func (req *messagesRequest) countMarks() (n int) {
 	count := func(blocks contentBlocks) {
 		for _, block := range blocks {
 			if len(block.CacheControl) > 0 {
@@ -344,7 +347,7 @@ func cacheWrong(req *messagesRequest) string {
 			}
 		}
 	}
-	if n := req.marks(); n > 4 {
+	if n := req.countMarks(); n > 4 {
 		return fmt.Sprintf("A maximum of 4 blocks with cache_control may be provided. Found %d.", n)
 	}
 	return ""

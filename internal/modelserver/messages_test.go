@@ -183,7 +183,7 @@ func TestMessagesImageSize(t *testing.T) {
 // signatureOf is what the model signs a first thought with.
 func signatureOf(s *Server, thinking string) string {
 	e := &exchange{Server: s}
-	return e.signature(&messagesRequest{Model: "claude-test"}, thinking, 0)
+	return e.signThought(&messagesRequest{Model: "claude-test"}, thinking, 0)
 }
 
 func TestMessagesHeaders(t *testing.T) {

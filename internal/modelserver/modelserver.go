@@ -1,10 +1,11 @@
-// Package modelserver plays a language model for tests: an http.Handler that speaks the providers' wire formats, answers from a
-// [Script], and refuses what the real ones refuse, in their words and with their status.
+// Package modelserver is a scripted language model for tests: an http.Handler that speaks the wire
+// formats of providers and answers from a [Script]. It checks requests as strictly as the real
+// servers, and refuses bad ones with their words and their status.
 //
 //	server := modelserver.New(t.Error, script, modelserver.Chat, modelserver.Messages)
 //	web := httptest.NewServer(server)
 //
-// A request takes the script's next turn, whichever protocol it comes by. One that is refused takes none.
+// Each request takes the script's next turn, over any of the protocols. A refused request takes none.
 package modelserver
 
 import (
@@ -20,7 +21,7 @@ import (
 	"time"
 )
 
-// maxBody bounds a request, in bytes.
+// maxBody is the largest request, in bytes.
 const maxBody = 64 << 20
 
 // Server is a model that follows a script. It is safe for concurrent use.
@@ -29,33 +30,34 @@ type Server struct {
 	script Script
 	mux    *http.ServeMux
 
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards the fields below
 	played   int
 	taken    map[string]string // by [Turn.Take]
 	requests []*Request
 }
 
-// Request is one that the server has got.
+// Request is a request that the server has received.
 type Request struct {
 	Path    string
 	Header  http.Header
 	Body    json.RawMessage
-	Turn    int    // of the script, from 0 on; -1 where it took none
-	Refused string // what the provider had against it; empty where nothing
+	Turn    int    // index in the script; -1 if the request was refused
+	Refused string // why the request was refused; empty if it was accepted
 }
 
 // Protocol is a provider's wire format.
 type Protocol struct {
-	pattern string // as [http.ServeMux] takes it
+	pattern string // for [http.ServeMux]
 	serve   func(*exchange)
 }
 
-// New returns a server that speaks the given protocols. report gets what a test has to fail for: a request that is not what its turn
-// expects, and one that comes after the last turn. It may be called from any goroutine, as [testing.T.Error] may.
+// New returns a server that speaks the given protocols. It calls report for errors that must fail
+// the test: a request that differs from the expectations of its turn, and a request after the
+// last turn. report may be called from any goroutine, as [testing.T.Error] may.
 func New(report func(...any), script Script, protocols ...Protocol) *Server {
 	s := &Server{report: report, script: script, mux: http.NewServeMux()}
 	for _, p := range protocols {
-		s.mux.HandleFunc(p.pattern, func(w http.ResponseWriter, r *http.Request) { s.exchange(p, w, r) })
+		s.mux.HandleFunc(p.pattern, func(w http.ResponseWriter, r *http.Request) { s.serveProtocol(p, w, r) })
 	}
 	return s
 }
@@ -63,7 +65,7 @@ func New(report func(...any), script Script, protocols ...Protocol) *Server {
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Requests returns all that the server has got so far, in order.
+// Requests returns all requests so far, in order.
 func (s *Server) Requests() (all []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,14 +75,15 @@ func (s *Server) Requests() (all []Request) {
 	return all
 }
 
-// Left returns how many turns of the script have not been played.
+// Left returns the number of turns that have not been played.
 func (s *Server) Left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.script.Turns) - s.played
 }
 
-// exchange is a request and its answer. A protocol reads body, checks it and calls refuse or turn, and answers.
+// exchange is a request and its answer. A protocol checks body, calls writeRefusal or nextTurn,
+// and answers.
 type exchange struct {
 	*Server
 	w       http.ResponseWriter
@@ -89,7 +92,7 @@ type exchange struct {
 	request *Request
 }
 
-func (s *Server) exchange(p Protocol, w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveProtocol(p Protocol, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
@@ -102,10 +105,10 @@ func (s *Server) exchange(p Protocol, w http.ResponseWriter, r *http.Request) {
 	p.serve(e)
 }
 
-// turn takes the script's next turn, once its delay is over. last is the text of the last message, in which what is expected
-// is looked for. An error has been reported, and is to be answered in the protocol's form.
-func (e *exchange) turn(last string) (*Turn, error) {
-	t, err := e.take(last)
+// nextTurn takes the script's next turn and waits for its delay. It looks for expected texts in
+// last, the text of the last message. An error has been reported already; the caller answers it.
+func (e *exchange) nextTurn(last string) (*Turn, error) {
+	t, err := e.takeTurn(last)
 	if err != nil {
 		e.report(err)
 		return nil, err
@@ -117,68 +120,69 @@ func (e *exchange) turn(last string) (*Turn, error) {
 	return t, nil
 }
 
-func (e *exchange) take(last string) (*Turn, error) {
+func (e *exchange) takeTurn(last string) (*Turn, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := e.played
 	if n >= len(e.script.Turns) {
-		return nil, fmt.Errorf("the script has %d turns, and there is another request: %s", n, shortened(last))
+		return nil, fmt.Errorf("the script has %d turns, and there is another request: %s", n, abbreviate(last))
 	}
 	e.played++
 	e.request.Turn = n
 	t := &e.script.Turns[n]
 	for _, part := range t.Expect {
 		if !strings.Contains(last, part) {
-			return nil, fmt.Errorf("turn %d expects %q in the last message, which is: %s", n, part, shortened(last))
+			return nil, fmt.Errorf("turn %d expects %q in the last message, which is: %s", n, part, abbreviate(last))
 		}
 	}
 	for _, part := range t.ExpectBody {
 		if !bytes.Contains(e.body, []byte(part)) {
-			return nil, fmt.Errorf("turn %d expects %q in the request, which is: %s", n, part, shortened(string(e.body)))
+			return nil, fmt.Errorf("turn %d expects %q in the request, which is: %s", n, part, abbreviate(string(e.body)))
 		}
 	}
 	for name, pattern := range t.Take {
 		m := regexp.MustCompile(pattern).FindStringSubmatch(last) // of a test's own file
 		if m == nil {
-			return nil, fmt.Errorf("turn %d looks for %q in the last message, which is: %s", n, pattern, shortened(last))
+			return nil, fmt.Errorf("turn %d looks for %q in the last message, which is: %s", n, pattern, abbreviate(last))
 		}
 		if e.taken == nil {
 			e.taken = map[string]string{}
 		}
 		e.taken[name] = m[1]
 	}
-	return t.filled(e.taken), nil
+	return t.fillIn(e.taken), nil
 }
 
-func shortened(s string) string {
+func abbreviate(s string) string {
 	if len(s) > 2000 {
 		return s[:1000] + " … " + s[len(s)-1000:]
 	}
 	return s
 }
 
-// refuse answers with an error in the protocol's form; why goes to the record.
-func (e *exchange) refuse(status int, why string, body any) {
+// writeRefusal answers with an error in the protocol's form, and records why.
+func (e *exchange) writeRefusal(status int, why string, body any) {
 	e.mu.Lock()
 	e.request.Refused = why
 	e.mu.Unlock()
-	e.json(status, body)
+	e.writeJSON(status, body)
 }
 
-func (e *exchange) json(status int, body any) {
+func (e *exchange) writeJSON(status int, body any) {
 	e.w.Header().Set("Content-Type", "application/json")
 	e.w.WriteHeader(status)
 	_ = json.NewEncoder(e.w).Encode(body) // a client that has gone needs no answer
 }
 
-// stream begins an event stream.
-func (e *exchange) stream() {
+// startStream begins an event stream.
+func (e *exchange) startStream() {
 	e.w.Header().Set("Content-Type", "text/event-stream")
 	e.w.WriteHeader(http.StatusOK)
 }
 
-// event sends one event, with a name unless it is empty. data is a string as it is, or anything else as JSON.
-func (e *exchange) event(name string, data any) {
+// writeEvent sends one event, without a name if name is empty. data is a string, which is sent as
+// it is, or a value to encode as JSON.
+func (e *exchange) writeEvent(name string, data any) {
 	text, ok := data.(string)
 	if !ok {
 		encoded, err := json.Marshal(data)
@@ -194,11 +198,11 @@ func (e *exchange) event(name string, data any) {
 	_ = http.NewResponseController(e.w).Flush() // a client that has gone needs no answer
 }
 
-// cut ends the answer in the middle, by closing the connection.
-func (e *exchange) cut() { panic(http.ErrAbortHandler) }
+// abortAnswer closes the connection in the middle of the answer.
+func (e *exchange) abortAnswer() { panic(http.ErrAbortHandler) }
 
-// fragments cuts a text into pieces as a stream would: a few, and never through a character.
-func fragments(text string) []string {
+// splitText splits a text into a few pieces, as a stream would, between characters.
+func splitText(text string) []string {
 	const most = 5
 	all := []rune(text)
 	if len(all) == 0 {

@@ -9,63 +9,66 @@ import (
 	"strings"
 )
 
-// Script is what a model says, turn by turn. The zero value of each field asks for nothing.
+// Script is a conversation from the model's side, turn by turn. A zero field demands nothing.
 type Script struct {
-	// Model is the name that requests must have, and Key the one that they must carry.
+	// Model is the name, and Key the API key, that requests must have.
 	Model string `json:"model,omitzero"`
 	Key   string `json:"key,omitzero"`
-	// Quirks are ways in which servers of this protocol differ; each protocol says which it knows.
+	// Quirks select differences between servers of a protocol; each protocol lists its own.
 	Quirks []string `json:"quirks,omitzero"`
 	Turns  []Turn   `json:"turns"`
 }
 
 // Turn is the answer to one request.
 type Turn struct {
-	// Expect are texts that the conversation's last message has to hold, or in the case of results those of the last reply's calls.
+	// Expect are texts that the conversation's last message must hold. The results of the last
+	// reply's calls count as its last message.
 	Expect []string `json:"expect,omitzero"`
-	// ExpectBody are texts that the request as such has to hold.
+	// ExpectBody are texts that the request's body must hold.
 	ExpectBody []string `json:"expectBody,omitzero"`
-	// Take are regular expressions by names: what their group matches in the last message stands for {{NAME}} in the texts and
-	// arguments from this turn on. One that does not match is a request that is not as it is expected.
+	// Take are regular expressions by names. From this turn on, the match of an expression's
+	// group in the last message replaces {{NAME}} in texts and arguments. An expression without a
+	// match is an error.
 	Take map[string]string `json:"take,omitzero"`
-	// DelayMS is how long the model thinks before the answer begins, in milliseconds.
+	// DelayMS is the time before the answer begins, in milliseconds.
 	DelayMS int `json:"delayMs,omitzero"`
 
 	Reasoning string `json:"reasoning,omitzero"`
 	Text      string `json:"text,omitzero"`
 	Calls     []Call `json:"calls,omitzero"`
 	Usage     *Usage `json:"usage,omitzero"`
-	// Stop is the reason for the end in the protocol's words; empty: as the content has it.
+	// Stop is the reason for the end in the protocol's words; empty: the content decides.
 	Stop string `json:"stop,omitzero"`
-	// Cut breaks the connection in the middle of the answer: behind half of its fragments.
+	// Cut breaks the connection after half of the answer's fragments.
 	Cut bool `json:"cut,omitzero"`
 	// Fail is an error to answer with instead.
 	Fail *Failure `json:"fail,omitzero"`
 }
 
-// Call is a tool call. Arguments is an object, or a string to be sent as it is, as for arguments that are not JSON.
+// Call is a tool call. Arguments is an object, or a string that is sent as it is, also if it is
+// not JSON.
 type Call struct {
 	ID        string          `json:"id,omitzero"` // empty: one is made
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitzero"`
 }
 
-// Usage is what the turn took, in tokens.
+// Usage counts the tokens of a turn.
 type Usage struct {
-	Input     int `json:"input"` // all, Cached among it
+	Input     int `json:"input"` // all, with Cached
 	Cached    int `json:"cached,omitzero"`
 	Output    int `json:"output"`
 	Reasoning int `json:"reasoning,omitzero"` // of Output
 }
 
-// Failure is an error of the provider's. Type and Code are its own words for it.
+// Failure is an error of the provider, with the provider's own Type and Code.
 type Failure struct {
 	Status     int    `json:"status"`
 	Type       string `json:"type,omitzero"`
 	Code       string `json:"code,omitzero"`
 	Message    string `json:"message,omitzero"`
 	RetryAfter string `json:"retryAfter,omitzero"` // the header field
-	// Streamed sends it as an event, behind the text of the turn.
+	// Streamed sends the failure as an event, after the text of the turn.
 	Streamed bool `json:"streamed,omitzero"`
 }
 
@@ -78,7 +81,7 @@ func Load(path string) (s Script, err error) {
 	return Parse(data)
 }
 
-// Parse reads a script from JSON. A field that it does not know is an error.
+// Parse reads a script from JSON. An unknown field is an error.
 func Parse(data []byte) (s Script, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -100,8 +103,8 @@ func (c *Call) Text() string {
 	return string(c.Arguments)
 }
 
-// filled returns the turn with what was taken in its texts and arguments.
-func (t Turn) filled(taken map[string]string) *Turn {
+// fillIn returns the turn with the matches of Take in its texts and arguments.
+func (t Turn) fillIn(taken map[string]string) *Turn {
 	if len(taken) == 0 {
 		return &t
 	}
@@ -118,15 +121,15 @@ func (t Turn) filled(taken map[string]string) *Turn {
 	return &t
 }
 
-// id returns the call's, or one made of its place: the turn and the call, from 0 on.
-func (c *Call) id(prefix string, turn, n int) string {
+// callID returns the call's id, or one made from the indices of its turn and call.
+func (c *Call) callID(prefix string, turn, n int) string {
 	if c.ID != "" {
 		return c.ID
 	}
 	return fmt.Sprintf("%s%d_%d", prefix, turn, n)
 }
 
-func (s *Script) has(quirk string) bool {
+func (s *Script) hasQuirk(quirk string) bool {
 	for _, q := range s.Quirks {
 		if q == quirk {
 			return true
