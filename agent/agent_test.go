@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a model whose replies are given. It refuses conversations that providers refuse.
+// script is a model with fixed replies. It refuses conversations that providers refuse.
 type script struct {
 	t       *testing.T
 	replies []reply
@@ -98,8 +98,8 @@ func (s *script) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agen
 	}
 }
 
-// check holds a conversation against what providers demand: roles take turns, and each call has its result, in order, at the
-// beginning of the next message.
+// check checks the demands of providers on a conversation: roles alternate, and the results of
+// all calls are at the beginning of the next message, in order.
 func check(t *testing.T, messages []agent.Message) {
 	t.Helper()
 	for i, m := range messages {
@@ -131,7 +131,7 @@ func check(t *testing.T, messages []agent.Message) {
 	}
 }
 
-// bench is tools in memory.
+// bench holds tools in memory.
 type bench struct {
 	mu      sync.Mutex
 	tools   []mcp.Tool
@@ -170,7 +170,7 @@ func (b *bench) Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.Pro
 	return b.run(ctx, use, progress)
 }
 
-// trace is what has happened in a run, in words.
+// trace describes the events of a run in words.
 func trace(events iter.Seq2[agent.Event, error]) (all []string, err error) {
 	said := ""
 	for e, failed := range events {
@@ -263,7 +263,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Calls that change nothing run at the same time, those that may change something each alone, and results are in order.
+// Read-only calls run in parallel, every other call runs alone, and results are in order.
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench("read1", "read2", "write")
@@ -307,7 +307,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// Decisions hold as far as they say, and the arguments may be others.
+// Decisions last as long as they say, and may change the arguments.
 func TestDecisions(t *testing.T) {
 	var asked []string
 	decisions := map[string]agent.Decision{
@@ -348,7 +348,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// A run that is interrupted leaves a conversation that can go on, and so does one whose model fails.
+// After an interrupted run, or an error of the model, the conversation can continue.
 func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench("read", "write")
@@ -378,7 +378,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// Who leaves the loop ends the run, and its tools.
+// A caller that leaves the loop ends the run and its tools.
 func TestLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench("read")
@@ -398,7 +398,7 @@ func TestLeft(t *testing.T) {
 	})
 }
 
-// Who leaves as the first of two calls starts has neither made.
+// If the caller leaves as the first of two calls starts, neither is made.
 func TestLeftBetween(t *testing.T) {
 	b := newBench("read")
 	a := agent.New(&script{t: t, replies: []reply{says("", `read {"n":1}`, `read {"n":2}`), says("done")}}, b, nil)
@@ -447,7 +447,7 @@ func TestToolsChange(t *testing.T) {
 	}
 }
 
-// A long result is shortened, and can be read on.
+// A long result is shortened, and its rest can be read.
 func TestLongResults(t *testing.T) {
 	b := newBench("read")
 	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
@@ -480,14 +480,15 @@ func TestLongResults(t *testing.T) {
 	}
 }
 
-// A conversation that is taken up again, elsewhere, has nothing to read on, and all tools: the model is told what it can do.
+// A conversation continued in another folder has no stored texts, and all tools are offered.
+// Calls of the agent's own tools still get useful errors.
 func TestOwnToolsLater(t *testing.T) {
 	m := &script{t: t, replies: []reply{says("", `read_result {"result":"result-1"}`, `search_tools {"query":"read"}`), says("done")}}
 	expect(t, agent.New(m, newBench("a__read"), nil), "thinking", "acting", "starts read_result", "ends: nothing is kept of results any more: call their tools again",
 		"starts search_tools", "ends: a__read: \n\nThese can be called now.", "thinking", "finished", "answered in 2, 200 and 20 tokens")
 }
 
-// Structured content is given once.
+// Structured content reaches the model once.
 func TestStructured(t *testing.T) {
 	b := newBench("read")
 	results := []*mcp.CallToolResult{

@@ -16,7 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// become has other tools from now on, and says so.
+// become changes the tools, and reports the change.
 func (b *bench) become(change func(tools []mcp.Tool) []mcp.Tool) {
 	b.mu.Lock()
 	b.tools = change(slices.Clone(b.tools))
@@ -27,7 +27,7 @@ func (b *bench) become(change func(tools []mcp.Tool) []mcp.Tool) {
 	}
 }
 
-// destructive takes what a tool says of itself.
+// destructive removes the annotations of a tool.
 func destructive(name string) func([]mcp.Tool) []mcp.Tool {
 	return func(tools []mcp.Tool) []mcp.Tool {
 		for i := range tools {
@@ -62,8 +62,8 @@ func described(name, text string) func([]mcp.Tool) []mcp.Tool {
 	}
 }
 
-// What is decided is decided on the tool that there is when it is called, not on what it was before the model thought, or before
-// the user was asked.
+// A decision applies to the tool at the time of the call, not to earlier definitions from before
+// the model's reply or the user's answer.
 func TestDecidedOnPresentTool(t *testing.T) {
 	const goneText = "a__%s is not available any more: its server has withdrawn it, or is gone."
 	type answer struct {
@@ -145,7 +145,8 @@ func TestDecidedOnPresentTool(t *testing.T) {
 	}
 }
 
-// The model is told behind the results what has come and gone while it thought and while the user was asked, once and all together.
+// Changes of the tools during a reply and during a question are told together, behind the
+// results.
 func TestNewsBehindResults(t *testing.T) {
 	b := newBench("a__read", "a__write")
 	m := &script{t: t}
@@ -174,7 +175,7 @@ func TestNewsBehindResults(t *testing.T) {
 	}
 }
 
-// A tool that is not read-only any more runs alone.
+// A tool that stops to be read-only runs alone.
 func TestAloneWhereItBecame(t *testing.T) { synctest.Test(t, aloneWhereItBecame) }
 
 func aloneWhereItBecame(t *testing.T) {
@@ -214,7 +215,7 @@ func aloneWhereItBecame(t *testing.T) {
 	}
 }
 
-// What the user has allowed for the session goes for the tool that was shown.
+// An approval for the session applies to the tool that was shown.
 func TestWithdrawnAllowance(t *testing.T) {
 	b, asked := newBench("a__write"), 0
 	m := &script{t: t, replies: []reply{says("", "a__write {}"), says("", `a__write {"x":1}`), says("done")}}

@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Every decision is told, with where it comes from.
+// Every decision is reported with its source.
 func TestDecided(t *testing.T) {
 	allow := func(d agent.Decision) func(context.Context, agent.Question) (agent.Decision, error) {
 		return func(context.Context, agent.Question) (agent.Decision, error) { return d, nil }
@@ -75,7 +75,7 @@ func line(d agent.Decided) string {
 	return d.Call.Name + " " + string(d.Call.Input) + " of " + d.Server + ", " + string(d.Effect) + ": " + allowed + " by " + d.By + ", " + d.Reason
 }
 
-// An allowance for the session comes from there the second time, and goes no further than it says.
+// An approval for the session decides later calls, and covers no more than it says.
 func TestSessionAllowances(t *testing.T) {
 	b := newBench("a__x", "a__y", "a__b__z", "one", "two")
 	asked := []string{}
@@ -110,7 +110,7 @@ func TestSessionAllowances(t *testing.T) {
 	}
 }
 
-// What is no object is refused before anybody is asked, in words that the model reads; nothing is an empty object.
+// Arguments that are not an object are refused before the user is asked. Empty input means {}.
 func TestArguments(t *testing.T) {
 	for input, want := range map[string]string{
 		``: `{}`, `null`: `{}`, ` {"x": 1} `: `{"x": 1}`, `[]`: "", `"{}"`: "", `{"x":`: "", `{} {}`: "", `7`: "",
@@ -137,7 +137,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// The mode can be changed between runs, and by whoever approves.
+// The mode can be changed between runs, and in Approve.
 func TestSetMode(t *testing.T) {
 	b, asked := newBench("write"), 0
 	var a *agent.Agent
@@ -157,7 +157,7 @@ func TestSetMode(t *testing.T) {
 	}
 }
 
-// Nobody is asked, and nothing is decided, once the run is over; what is answered then does not count.
+// After the end of a run, the user is not asked, and an answer does not count.
 func TestAskedTooLate(t *testing.T) {
 	for _, at := range []string{"replied", "waiting", "answer", "all"} {
 		for _, how := range []string{"left", "cancelled"} {
@@ -206,7 +206,7 @@ func TestAskedTooLate(t *testing.T) {
 	}
 }
 
-// What was allowed for the session counts where it would be asked about, and nowhere else.
+// Approvals for the session count in ModeAsk only.
 func TestAllowancesInReadOnly(t *testing.T) {
 	for _, extent := range []agent.Extent{agent.ThisTool, agent.ThisServer} {
 		b := newBench("a__write")
@@ -228,7 +228,7 @@ func TestAllowancesInReadOnly(t *testing.T) {
 	}
 }
 
-// The model is told of arguments that the user has changed, before the result, and of none that are the same.
+// The model is told before the result if the user has changed the arguments.
 func TestEditedArguments(t *testing.T) {
 	for edited, want := range map[string]string{
 		`{"path":"b"}`:   `The user changed the arguments to {"path":"b"}; this is the result of that.`,

@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Tools that do not keep their word fail their call, and nothing else.
+// A tool that breaks the contract of Tools fails its own call only.
 func TestBadTools(t *testing.T) {
 	for want, run := range map[string]func() *mcp.CallToolResult{
 		"The tool has ended without a result.": func() *mcp.CallToolResult { return nil },
@@ -43,7 +43,7 @@ func TestNoTools(t *testing.T) {
 	expect(t, a, "thinking", "acting", "ends: This tool was not run: there is no tool read.", "thinking", "finished", "answered in 2, 200 and 20 tokens")
 }
 
-// A run that is ended as a call is told to start does not make it.
+// A run that ends at CallStarted does not make the call.
 func TestEndedAtStart(t *testing.T) {
 	for _, how := range []string{"left", "cancelled"} {
 		b := newBench("read")
@@ -73,7 +73,7 @@ func TestEndedAtStart(t *testing.T) {
 	}
 }
 
-// flaky is tools whose list fails once in a while.
+// flaky holds tools that sometimes fail to list.
 type flaky struct {
 	*bench
 	fail error
@@ -88,7 +88,7 @@ func (f *flaky) List(ctx context.Context) ([]mcp.Tool, error) {
 	return f.bench.List(ctx)
 }
 
-// A change that could not be read is read the next time.
+// A failed list is repeated by the next run.
 func TestListFails(t *testing.T) {
 	m := &script{t: t, replies: []reply{says("one"), says("two")}}
 	f := &flaky{bench: newBench("a")}
@@ -106,7 +106,7 @@ func TestListFails(t *testing.T) {
 	}
 }
 
-// The context of Dial bounds the dial: changes are told as long as the toolbox is open.
+// The context of Dial bounds the dial only: the open toolbox still reports changes.
 func TestDialContext(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
 		s := server.New("s", "1")

@@ -57,8 +57,8 @@ type CallEnded struct {
 }
 
 // Decided reports whether a call is made, and why. If a server wants to use the model (sampling),
-// Call and Effect are zero. A call that cannot be made, of an unknown tool or with arguments that
-// are no object, has no Decided: its [CallEnded] says why.
+// Call and Effect are zero. A call that cannot be made, of an unknown tool or with invalid
+// arguments, is not decided on: its [CallEnded] says why.
 type Decided struct {
 	Call    mcp.ToolUse // with the arguments that are sent
 	Server  string

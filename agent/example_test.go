@@ -12,7 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// parrot stands for a model of package agent/openai or agent/anthropic: it calls a tool, and says what that has returned.
+// parrot replaces a model of package agent/openai or agent/anthropic. It calls a tool and repeats
+// the result.
 type parrot struct{}
 
 func (parrot) Window() int { return 0 }

@@ -17,7 +17,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Through a gateway, the user and the model are told which of its servers asks, of whatever revision that is.
+// Through a gateway, user and model learn which upstream server asks, of any revision.
 func TestQuestionsThroughAGateway(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
 		logger := slog.New(slog.DiscardHandler)

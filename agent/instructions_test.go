@@ -7,7 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// What goes behind the system prompt is asked for each reply, and nothing goes there where it is empty.
+// Instructions are read before each reply. An empty text adds nothing.
 func TestInstructions(t *testing.T) {
 	m := &script{t: t, replies: []reply{says("one"), says("two")}}
 	text := ""

@@ -14,7 +14,7 @@ func from(role mcp.Role, content ...mcp.Content) agent.Message {
 	return agent.Message{Role: role, Content: content}
 }
 
-// Whatever a conversation lacks that is taken up again, providers are given one that is whole.
+// An incomplete conversation is completed for providers.
 func TestMend(t *testing.T) {
 	const user, model = mcp.RoleUser, mcp.RoleAssistant
 	call := func(id string) mcp.Content { return mcp.UseTool(id, "read", json.RawMessage(`{}`)) }
@@ -64,7 +64,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// Who approves may panic, and so may whoever reads the events: the conversation can go on.
+// After a panic of Approve or of the caller's loop, the conversation can continue.
 func TestPanicOfTheCaller(t *testing.T) {
 	for _, where := range []string{"approve", "replied", "ended"} {
 		m := &script{t: t, replies: []reply{says("", "write {}", "write {}"), says("done")}}

@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// All tools of one server are none of another whose name begins alike, or becomes the same on the wire.
+// An approval for all tools of a server does not cover a server with a similar name.
 func TestAllowanceOfAServerBehindAGateway(t *testing.T) {
 	logger := slog.New(slog.DiscardHandler)
 	h := hub.New(hub.Options{Logger: logger})

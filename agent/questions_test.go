@@ -18,7 +18,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// asked is what an event says of questions, decisions and ends; empty for other events.
+// asked describes questions, decisions and ends; "" for other events.
 func asked(e agent.Event) string {
 	switch e := e.(type) {
 	case agent.StateChanged:
@@ -60,7 +60,7 @@ func same(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// eras runs a test with a client of today and with one of a legacy revision.
+// eras runs a test with a modern client and with a legacy one.
 func eras(t *testing.T, f func(t *testing.T, r mcp.Revision)) {
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.LatestLegacyRevision} {
 		t.Run(string(r), func(t *testing.T) { f(t, r) })
@@ -77,7 +77,7 @@ func dial(t *testing.T, s mcp.Handler, o client.Options) *agent.Toolbox {
 	return box
 }
 
-// What a server asks the user is asked on the goroutine of the run, which is waiting meanwhile.
+// A server's question is asked on the goroutine of the run, in the state Waiting.
 func TestElicitation(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
 		s := everything.New()
@@ -106,7 +106,7 @@ func TestElicitation(t *testing.T) {
 	})
 }
 
-// Servers use the agent's model, as far as they may.
+// Servers use the agent's model as far as they are allowed.
 func TestSampling(t *testing.T) {
 	allow := func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		if q.Sampling == nil {
@@ -167,7 +167,7 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// A server is told why a reply has ended, and its tools can be called by the model, which is the server's business.
+// A server learns why a reply has ended, and may give the model tools of its own.
 func TestSamples(t *testing.T) {
 	type result = mcp.CreateMessageResult
 	for _, tt := range []struct {
@@ -214,7 +214,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Two questions at once are asked one after the other, while other calls go on, whose progress and results wait.
+// Two simultaneous questions are asked one after the other. Meanwhile other calls run; their
+// progress and results wait.
 func TestTwoQuestions(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
 		s := server.New("s", "1")
@@ -249,7 +250,7 @@ func TestTwoQuestions(t *testing.T) {
 	})
 }
 
-// A run that is cancelled while the user is being asked ends, and so does one whose caller leaves: nobody waits for ever.
+// A run ends if it is cancelled, or if its caller leaves, while the user is asked.
 func TestQuestionInterrupted(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
 		for _, how := range []string{"cancelled", "left", "left waiting", "slow", "second"} {
@@ -299,7 +300,7 @@ func TestQuestionInterrupted(t *testing.T) {
 	})
 }
 
-// A call over its time comes back as an error that the model reads.
+// A call that exceeds its time becomes an error that the model reads.
 func TestTimeout(t *testing.T) {
 	s := everything.New()
 	defer s.Close()
@@ -313,7 +314,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// Whoever approves may do so while servers ask, and an approval that fails ends the run.
+// Approve may be called for a server's request, and its error ends the run.
 func TestSamplingApprovalFails(t *testing.T) {
 	s := everything.New()
 	defer s.Close()
@@ -334,7 +335,7 @@ func TestSamplingApprovalFails(t *testing.T) {
 	}
 }
 
-// A server that may use the model for the session is not asked about again, and others are.
+// A server with an approval for the session is not asked about again; other servers are.
 func TestSamplingForTheSession(t *testing.T) {
 	s := everything.New()
 	defer s.Close()

@@ -15,7 +15,7 @@ const (
 	noticeEmpty = "the model's reply was empty: it is asked again"
 )
 
-// A reply that was cut off is told to be; its calls are made, and without any the run ends, with what was said.
+// A cut-off reply is reported. Its calls are made; without calls the run ends with its text.
 func TestCutOff(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -42,7 +42,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// A reply of nothing is asked for again, once, and is no part of the conversation.
+// An empty reply is requested again once, and does not enter the conversation.
 func TestEmptyReply(t *testing.T) {
 	for _, nothing := range []string{"", " \n"} {
 		a := agent.New(&script{t: t, replies: []reply{says(nothing), says("done")}}, newBench(), nil)
@@ -71,7 +71,7 @@ func TestEmptyReply(t *testing.T) {
 	}
 }
 
-// Without input the model goes on with what was said last.
+// Without input the model replies to the last message.
 func TestRunWithoutInput(t *testing.T) {
 	run := func(a *agent.Agent) error {
 		_, err := trace(a.Run(t.Context()))
@@ -92,7 +92,7 @@ func TestRunWithoutInput(t *testing.T) {
 	}
 }
 
-// What a reply took counts also where the run was ended as it came.
+// The tokens of a reply count even if the run ends as the reply arrives.
 func TestUsageOfTheLastReply(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := &script{t: t, next: func(agent.Conversation) reply { cancel(); return says("") }}

@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// answers is a model that says the same each time, or fails.
+// answers is a model that gives the same reply each time, or fails.
 type answers struct{ err error }
 
 func (m answers) Reply(context.Context, agent.Conversation) iter.Seq2[agent.Delta, error] {

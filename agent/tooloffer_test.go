@@ -83,7 +83,7 @@ func TestOrderOfDefinitions(t *testing.T) {
 	var before string
 	for range 5 {
 		b := crowd(300)
-		for i := range b.tools { // what was ready first is chance
+		for i := range b.tools { // the first server to be ready varies
 			j := (i * 31) % len(b.tools)
 			b.tools[i], b.tools[j] = b.tools[j], b.tools[i]
 		}

@@ -15,8 +15,8 @@ func many(n int, ref string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(`{"$ref":"#/$defs/`+ref+`"},`, n), ",") + "]"
 }
 
-// Definitions that refer to one another, and as often as they like, take no time to speak of: what comes to too much is left out,
-// with a reason. What goes round in a circle is not.
+// Definitions that refer to one another take little time, however often they do. A schema that
+// expands too far is left out, with a reason. A cycle is not.
 func TestFlattenBounded(t *testing.T) {
 	var chain, distinct, refs []string
 	for i := range 40 {
@@ -61,7 +61,7 @@ func TestFlattenBounded(t *testing.T) {
 	}
 }
 
-// What refers to itself among others still gives its properties.
+// A definition that refers to itself still gives its properties.
 func TestFlattenCircle(t *testing.T) {
 	p := applyRules(mcp.Tool{Name: "tool", InputSchema: json.RawMessage(`{"$defs":{"a":{"properties":{"x":{"type":"string"}},"required":["x"],"allOf":[{"$ref":"#/$defs/b"}]},
 		"b":{"properties":{"y":{}},"allOf":[{"$ref":"#/$defs/a"}]}},"allOf":[{"$ref":"#/$defs/a"}]}`)})

@@ -157,7 +157,7 @@ func (s *schema) resolveRef(ref string) *schema {
 		way += "/" + key
 		next, known := s.resolved[way]
 		if !known {
-			next, _ = readSchema(at.memberValue(strings.NewReplacer("~1", "/", "~0", "~").Replace(key))) // nil for what is none
+			next, _ = readSchema(at.memberValue(strings.NewReplacer("~1", "/", "~0", "~").Replace(key))) // nil if it is not an object
 			s.resolved[way] = next
 		}
 		if at = next; at == nil {

@@ -165,7 +165,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What is taken from a request stands in the texts and arguments that follow.
+// Matches of Take replace their names in later texts and arguments.
 func TestTake(t *testing.T) {
 	script, err := modelserver.Parse([]byte(`{"turns": [
 		{"take": {"shell": "handle ([a-z0-9]+)"}, "text": "It is {{shell}}.", "calls": [{"name": "run", "arguments": {"shell": "{{shell}}"}}]},

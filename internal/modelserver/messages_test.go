@@ -206,7 +206,7 @@ func TestMessagesHeaders(t *testing.T) {
 	}
 }
 
-// Thoughts come back as they were said, or are refused; each change is one of what is found out.
+// Changed thoughts are refused.
 func TestMessagesThoughts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		quirk    string
@@ -238,7 +238,7 @@ func TestMessagesThoughts(t *testing.T) {
 	}
 }
 
-// What is accepted, and what comes back, is in files: a case a file of a script and its requests, each with its answer behind it.
+// Each file holds a script, and requests with their answers.
 func TestMessagesGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/messages/*.json")
 	if err != nil || len(files) == 0 {
