@@ -206,7 +206,7 @@ func aloneWhereItBecame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, ok := e.(agent.Decided); ok {
+		if d, ok := e.(agent.Approval); ok {
 			decided = append(decided, d.Call.Name)
 		}
 	}

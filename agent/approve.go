@@ -70,24 +70,24 @@ type Decision struct {
 	// Arguments replace the call's if they are set. The model is told so with the result.
 	Arguments json.RawMessage
 	// For is how long the approval lasts; empty: for this call alone.
-	For Extent
+	For Scope
 }
 
-// Extent is how long an approval lasts beyond the call it was given for. It has no effect unless
+// Scope is how long an approval lasts beyond the call it was given for. It has no effect unless
 // the mode is [ModeAsk]. An approval to use the model always covers the asking server; if the
 // asking server is unknown, it covers one request. The agent does not store approvals beyond its
 // own life: implement [Options.Allowed] to remember them.
-type Extent string
+type Scope string
 
 const (
-	ThisTool   Extent = "tool"   // for the agent's life
-	ThisServer Extent = "server" // all tools of its server
+	ThisTool   Scope = "tool"   // for the agent's life
+	ThisServer Scope = "server" // all tools of its server
 )
 
 // allowanceKey identifies an approval that lasts for the agent's life: of a tool, of all tools of
 // a server, or of a server's use of the model.
 type allowanceKey struct {
-	what Extent // or Sampling
+	what Scope  // or Sampling
 	name string // of the tool or server
 }
 
@@ -100,17 +100,17 @@ func (d *Decision) refusalReason() string {
 }
 
 // decidedBy sets the source of a decision and its reason in words.
-func (d Decided) decidedBy(what, why string) Decided {
+func (d Approval) decidedBy(what, why string) Approval {
 	d.By, d.Reason = what, why
 	return d
 }
 
 // approveCall applies the mode, the annotations and earlier approvals, and asks the user if none
 // of them decides. The user may change the arguments. An error ends the run.
-func (r *run) approveCall(t *toolCall) (Decided, error) {
+func (r *run) approveCall(t *toolCall) (Approval, error) {
 	use, tool := &t.use, t.tool
 	server, effect := r.opts.Server(tool.Name), EffectOf(tool)
-	refused := Decided{Call: *use, Server: server, Effect: effect}
+	refused := Approval{Call: *use, Server: server, Effect: effect}
 	allowed := refused
 	allowed.Allowed = true
 	switch mode := r.opts.Mode; {

@@ -12,7 +12,7 @@ import (
 )
 
 // Every decision is reported with its source.
-func TestDecided(t *testing.T) {
+func TestApprovals(t *testing.T) {
 	allow := func(d agent.Decision) func(context.Context, agent.Question) (agent.Decision, error) {
 		return func(context.Context, agent.Question) (agent.Decision, error) { return d, nil }
 	}
@@ -51,7 +51,7 @@ func TestDecided(t *testing.T) {
 					if e.State == agent.Waiting || e.State == agent.Acting {
 						got = append(got, string(e.State))
 					}
-				case agent.Decided:
+				case agent.Approval:
 					got = append(got, line(e))
 				case nil:
 					t.Error(err)
@@ -67,7 +67,7 @@ func TestDecided(t *testing.T) {
 	}
 }
 
-func line(d agent.Decided) string {
+func line(d agent.Approval) string {
 	allowed := "false"
 	if d.Allowed {
 		allowed = "true"
@@ -79,7 +79,7 @@ func line(d agent.Decided) string {
 func TestSessionAllowances(t *testing.T) {
 	b := newBench("a__x", "a__y", "a__b__z", "one", "two")
 	asked := []string{}
-	extent := map[string]agent.Extent{"a__x": agent.ThisServer, "one": agent.ThisServer}
+	extent := map[string]agent.Scope{"a__x": agent.ThisServer, "one": agent.ThisServer}
 	a := agent.New(&script{t: t, replies: []reply{says("", "a__x", "a__y", "a__b__z", "one", "two"), says("done")}}, b, &agent.Options{
 		Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 			asked = append(asked, q.Server+": "+q.Call.Name)
@@ -98,7 +98,7 @@ func TestSessionAllowances(t *testing.T) {
 	})
 	var by []string
 	for e := range a.Run(t.Context(), mcp.Text("go")) {
-		if d, ok := e.(agent.Decided); ok {
+		if d, ok := e.(agent.Approval); ok {
 			by = append(by, d.By)
 		}
 	}
@@ -187,7 +187,7 @@ func TestAskedTooLate(t *testing.T) {
 							break
 						}
 					}
-					if _, ok := e.(agent.Decided); ok {
+					if _, ok := e.(agent.Approval); ok {
 						decided++
 					}
 				}
@@ -208,7 +208,7 @@ func TestAskedTooLate(t *testing.T) {
 
 // Approvals for the session count in ModeAsk only.
 func TestAllowancesInReadOnly(t *testing.T) {
-	for _, extent := range []agent.Extent{agent.ThisTool, agent.ThisServer} {
+	for _, extent := range []agent.Scope{agent.ThisTool, agent.ThisServer} {
 		b := newBench("a__write")
 		m := &script{t: t, replies: []reply{says("", "a__write"), says("ok"), says("", "a__write"), says("ok"), says("", "a__write"), says("ok")}}
 		asked := 0

@@ -18,7 +18,7 @@
 // # Approval
 //
 // Every call needs a decision before it is made, by [Mode], [Options.Allowed] or [Options.Approve].
-// [Decided] reports the decision and its source. While a tool runs, its server may ask the user
+// [Approval] reports the decision and its source. While a tool runs, its server may ask the user
 // (elicitation), which calls Elicit of the client's options, or ask the model (sampling), which
 // needs a decision, too. All questions are asked on the goroutine of the run, one at a time, each
 // after an [Asked] event. When the run ends, all waiting calls and servers get an error.

@@ -56,10 +56,10 @@ type CallEnded struct {
 	Refusal string // why the tool was not run; empty if it ran
 }
 
-// Decided reports whether a call is made, and why. If a server wants to use the model (sampling),
+// Approval reports whether a call is made, and why. If a server wants to use the model (sampling),
 // Call and Effect are zero. A call that cannot be made, of an unknown tool or with invalid
-// arguments, is not decided on: its [CallEnded] says why.
-type Decided struct {
+// arguments, has no Approval: its [CallEnded] says why.
+type Approval struct {
 	Call    mcp.ToolUse // with the arguments that are sent
 	Server  string
 	Effect  Effect
@@ -68,7 +68,7 @@ type Decided struct {
 	Reason  string // in words; the model is told it if the call is refused
 }
 
-// Values of Decided.By.
+// Values of Approval.By.
 const (
 	ByMode       = "mode"       // Options.Mode; of samples, also Options.MaxSteps
 	ByAnnotation = "annotation" // the tool says that it is read-only
@@ -128,7 +128,7 @@ func (Replied) isEvent()        {}
 func (CallStarted) isEvent()    {}
 func (CallProgressed) isEvent() {}
 func (CallEnded) isEvent()      {}
-func (Decided) isEvent()        {}
+func (Approval) isEvent()       {}
 func (Asked) isEvent()          {}
 func (Compacted) isEvent()      {}
 func (ToolsChanged) isEvent()   {}

@@ -51,7 +51,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		switch event := event.(type) {
-		case agent.Decided:
+		case agent.Approval:
 			fmt.Println(event.Allowed, "by the", event.By)
 		case agent.Said:
 			fmt.Println(event.Text)

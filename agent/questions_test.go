@@ -25,7 +25,7 @@ func asked(e agent.Event) string {
 		return string(e.State)
 	case agent.Asked:
 		return fmt.Sprintf("%s: %s asks %q", e.Kind, e.Server, e.Message)
-	case agent.Decided:
+	case agent.Approval:
 		return fmt.Sprintf("decided %q of %q: %v by %s, %s", e.Call.Name, e.Server, e.Allowed, e.By, e.Reason)
 	case agent.CallEnded:
 		text := ""

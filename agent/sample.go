@@ -32,23 +32,23 @@ func (r *run) permitSampling(ctx context.Context, server string, sure bool, p *m
 	return nil
 }
 
-func (r *run) decideSampling(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) (d Decided, err error) {
-	allowed, key := Decided{Server: server, Allowed: true}, allowanceKey{Sampling, server}
+func (r *run) decideSampling(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) (d Approval, err error) {
+	allowed, key := Approval{Server: server, Allowed: true}, allowanceKey{Sampling, server}
 	switch mode := r.opts.Mode; {
 	case r.samples >= r.opts.MaxSteps:
-		return Decided{Server: server}.decidedBy(ByMode, fmt.Sprintf("servers have used the model %d times in this run, and may not use it more often", r.samples)), nil
+		return Approval{Server: server}.decidedBy(ByMode, fmt.Sprintf("servers have used the model %d times in this run, and may not use it more often", r.samples)), nil
 	case mode == ModeAll:
 		return allowed.decidedBy(ByMode, "everything is allowed"), nil
 	case mode != ModeAsk:
-		return Decided{Server: server}.decidedBy(ByMode, "servers may not use the model"), nil
+		return Approval{Server: server}.decidedBy(ByMode, "servers may not use the model"), nil
 	case sure && r.allowed[key]:
 		return allowed.decidedBy(BySession, "the user has allowed it before"), nil
 	case r.opts.Approve == nil:
-		return Decided{Server: server}.decidedBy(ByMode, "the user has to approve that a server uses the model, and cannot be asked"), nil
+		return Approval{Server: server}.decidedBy(ByMode, "the user has to approve that a server uses the model, and cannot be asked"), nil
 	}
 	a, err := r.askUser(ctx, Question{Server: server, Sampling: p})
 	if err != nil || !a.Allow {
-		return Decided{Server: server}.decidedBy(ByUser, a.refusalReason()), err
+		return Approval{Server: server}.decidedBy(ByUser, a.refusalReason()), err
 	}
 	if a.For != "" && sure {
 		r.allowed[key] = true
