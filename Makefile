@@ -1,4 +1,5 @@
 # make test runs everything: it installs what it needs and says what it skipped. Plain `go test ./...` needs only Go.
+# `make help` lists the targets.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
@@ -6,59 +7,77 @@ MAKEFLAGS += --no-print-directory
 
 # A count, not a time: the fuzzer's own deadline is now and then reported as a failure of the target.
 FUZZTIME ?= 40000x
-# One processor of each system is vetted whole. On the other the packages that the models' SDKs are in are left out, which take the
-# compiler minutes and have nothing in them of a processor.
-PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
-OTHERS := linux/arm64 darwin/amd64 windows/arm64
+# A release has a binary for each platform. The release stage of make test builds all of them.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+STAGES := check vet unit allocations fuzz release interop conformance
 
-.PHONY: test check vet unit allocations fuzz interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean
+.PHONY: test check vet unit allocations fuzz release interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
 
-test: check vet interop-deps conformance-deps unit allocations fuzz interop conformance ## everything
-	@echo "make test: all of it passed"
+test: interop-deps conformance-deps ## everything: all stages run, also after a failure
+	@go run ./internal/testall $(STAGES)
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 build: ## the program, in bin/
 	@CGO_ENABLED=0 go build -trimpath -o bin/dowel ./cmd/dowel
 
-check: ## formatting
+bin/gotestsum bin/golangci-lint: tools/go.mod tools/go.sum
+	@echo "building $@"
+	cd tools && GOBIN=$(CURDIR)/bin go install tool
+	cd .. && touch bin/gotestsum bin/golangci-lint
+
+check: bin/golangci-lint ## formatting and lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l)
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
+	bin/golangci-lint run
 
-vet: ## go vet and build for every platform: what is not Linux is not run
-	@for p in $(PLATFORMS); do
-		echo "vet $$p"
-		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go vet ./...
-		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -o /dev/null ./cmd/dowel
-	done
-	for p in $(OTHERS); do
-		echo "vet $$p without the models"
-		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go vet $$(go list ./... | grep -vE '/agent/|/cmd/dowel$$')
+# go vet type-checks whole packages. On other systems only the packages that have files of their own for a system differ;
+# the release stage compiles everything for every platform.
+vet: ## go vet: everything on Linux, and what differs on macOS and Windows
+	@go vet ./...
+	for system in darwin windows; do
+		differ=$$(diff <(go list -f '{{$$p := .ImportPath}}{{range .GoFiles}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .TestGoFiles}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$p}} {{.}}{{"\n"}}{{end}}' ./...) \
+			<(GOOS=$$system go list -f '{{$$p := .ImportPath}}{{range .GoFiles}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .TestGoFiles}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$p}} {{.}}{{"\n"}}{{end}}' ./...) | awk '/^[<>] ./ {print $$2}' | sort -u)
+		echo "vet for $$system: $$(wc -w <<< "$$differ") packages differ from Linux"
+		GOOS=$$system CGO_ENABLED=0 go vet $$differ
 	done
 	cd interop && go vet ./...
 	cd ../bench && go vet ./...
 
 # Tests that need a Redis get one of their own, on a socket in a temporary folder.
-unit: redis nginx bubblewrap ## the module's own tests, with the race detector
+unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the race detector
 	@dir=$$(mktemp -d); trap 'kill $$(cat $$dir/pid) 2>/dev/null || true; sleep 0.2; rm -rf $$dir' EXIT
 	redis-server --port 0 --unixsocket $$dir/redis.sock --pidfile $$dir/pid --daemonize yes --save "" --dir $$dir >/dev/null
-	DOWEL_TEST_REDIS=unix://$$dir/redis.sock DOWEL_TEST_NGINX=$$(command -v nginx || echo /usr/sbin/nginx) DOWEL_TEST_BWRAP=$$(command -v bwrap) go test -race -timeout 10m -v ./... > $$dir/log 2>&1 || failed=1
-	awk '/^=== / {name = $$3} /_test\.go:[0-9]+: / {why[name] = $$0} /^(ok|FAIL|panic)/ {print} /--- (SKIP|FAIL)/ {print; if ($$3 in why) print why[$$3]}' $$dir/log
-	if [ -n "$${failed:-}" ]; then grep -vE '^(=== |\s*--- PASS|PASS$$)' $$dir/log | tail -300; exit 1; fi
+	DOWEL_TEST_REDIS=unix://$$dir/redis.sock DOWEL_TEST_NGINX=$$(command -v nginx || echo /usr/sbin/nginx) DOWEL_TEST_BWRAP=$$(command -v bwrap) \
+		bin/gotestsum --format pkgname --jsonfile "$${DOWEL_TEST_EVENTS:-$$dir}/unit.json" -- -race -timeout 15m ./...
 
-allocations: ## allocation counts do not depend on the machine, but on the race detector
-	@go test -run 'Allocations' ./...  | grep -v 'no test'
-	cd bench && go test ./... | grep -v 'no test'
+allocations: bin/gotestsum ## allocation counts do not depend on the machine, but on the race detector
+	@events=$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}
+	failed=
+	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/allocations.json -- -run Allocations ./... || failed=1
+	cd bench && ../bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/bench.json -- ./... || failed=1
+	[ -z "$$failed" ]
 
 fuzz: ## each fuzz target for $(FUZZTIME)
-	@grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | grep -v '^./interop' | while read -r dir; do
-		for target in $$(grep -hoE '^func Fuzz\w+' $$dir/*_test.go | cut -c6-); do
-			echo "fuzz $$dir $$target for $(FUZZTIME)"
-			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$dir > .fuzz.log 2>&1 || { tail -40 .fuzz.log; exit 1; }
-			grep '^ok' .fuzz.log
-		done
-	done
+	@failed=
+	log=$$(mktemp); trap 'rm -f $$log' EXIT
+	while read -r dir target; do
+		echo "fuzz $$dir $$target for $(FUZZTIME)"
+		if go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$dir > $$log 2>&1; then
+			grep '^ok' $$log
+		else
+			tail -40 $$log; failed=1
+			echo "go test -run '^$$' -fuzz '^$$target$$' -fuzztime $(FUZZTIME) $$dir" >> "$${DOWEL_TEST_REPEAT:-/dev/null}"
+		fi
+	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(interop|bench)/' | sed -E 's#/[^/]*:func # #' | sort -u)
+	[ -z "$$failed" ]
 
-interop: interop-deps ## real peers: npm's reference servers, the SDKs' clients, the zoo
-	@cd interop && go test -timeout 20m ./...
+release: ## archives for six platforms, checksums, SBOM, completions, man pages and npm packages, in dist/
+	@go run ./internal/release -platforms "$(PLATFORMS)" dist
+
+interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, the zoo
+	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...
 
 interop-deps:
 	@./interop/install.sh
@@ -72,7 +91,7 @@ conformance-deps:
 redis:
 	@command -v redis-server >/dev/null || { echo "installing redis-server"; apt-get update -qq && apt-get install -y -qq redis-server >/dev/null; }
 
-# nginx-light is the server alone; a service that the package starts is none of the tests' business, so it is not started.
+# nginx-light is the server alone; the tests start their own, so the package's service is not started.
 nginx:
 	@PATH=$$PATH:/usr/sbin command -v nginx >/dev/null || { echo "installing nginx-light"; apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq nginx-light >/dev/null; }
 
@@ -87,4 +106,4 @@ floor: ## dowel beside its floor alone, as ratios
 	@go test -run '^$$' -bench . -benchmem ./mcptest/...
 
 clean:
-	@rm -rf bin .fuzz.log interop/node/node_modules conformance/suite/node_modules
+	@rm -rf bin dist interop/node/node_modules conformance/suite/node_modules

@@ -524,7 +524,7 @@ func TestToolbox(t *testing.T) {
 		t.Run(string(r), func(t *testing.T) {
 			s := everything.New()
 			defer s.Close()
-			box, err := agent.Dial(t.Context(), s, client.Options{Revision: r})
+			box, err := agent.Dial(t.Context(), s, client.Options{Wire: client.Wire{Revision: r}})
 			if err != nil {
 				t.Fatal(err)
 			}

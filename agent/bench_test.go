@@ -43,7 +43,7 @@ func (m *instant) Reply(_ context.Context, c agent.Conversation) iter.Seq2[agent
 
 // loops returns a conversation of 50 calls, and the same calls made directly.
 func loops(t testing.TB) (loop, direct func()) {
-	s := server.New("bench", "1")
+	s := server.New("bench", "1", nil)
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct {
 		Text string `json:"text"`
 	}) (string, error) {

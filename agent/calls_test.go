@@ -109,11 +109,11 @@ func TestListFails(t *testing.T) {
 // The context of Dial bounds the dial only: the open toolbox still reports changes.
 func TestDialContext(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
-		s := server.New("s", "1")
+		s := server.New("s", "1", nil)
 		tool := func(context.Context, struct{}) (string, error) { return "1", nil }
 		server.Tool(s, "one", "One.", tool)
 		ctx, cancel := context.WithCancel(t.Context())
-		box, err := agent.Dial(ctx, s, client.Options{Revision: r})
+		box, err := agent.Dial(ctx, s, client.Options{Wire: client.Wire{Revision: r}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Package agent lets a language model work with the tools of MCP servers until a task is done.
 //
-//	toolbox, err := agent.Dial(ctx, gateway, client.Options{Elicit: ask}) // any target of client.Dial
+//	toolbox, err := agent.Dial(ctx, gateway, client.Options{Answers: client.Answers{Elicit: ask}}) // any target of client.Dial
 //	if err != nil {
 //		return err
 //	}

@@ -31,7 +31,7 @@ func (parrot) Reply(_ context.Context, c agent.Conversation) iter.Seq2[agent.Del
 
 func Example() {
 	ctx := context.Background()
-	notes := server.New("notes", "1.0.0")
+	notes := server.New("notes", "1.0.0", nil)
 	server.Tool(notes, "delete_note", "Deletes a note.", func(_ context.Context, in struct {
 		Name string `json:"name"`
 	}) (string, error) {

@@ -23,19 +23,19 @@ func TestQuestionsThroughAGateway(t *testing.T) {
 		logger := slog.New(slog.DiscardHandler)
 		s := everything.New()
 		defer s.Close()
-		h := hub.New(hub.Options{Logger: logger})
+		h := hub.New(&hub.Options{Logger: logger})
 		defer h.Close()
-		h.Apply([]hub.Definition{{Name: "one", Target: s, Options: client.Options{Revision: r}}, {Name: "two", Target: s}}, "a test")
-		g := gateway.New(h, gateway.Options{Logger: logger})
+		h.Apply([]hub.Definition{{Name: "one", Target: s, Options: client.Options{Wire: client.Wire{Revision: r}}}, {Name: "two", Target: s}}, "a test")
+		g := gateway.New(h, &gateway.Options{Logger: logger})
 		defer g.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if !h.Settle(ctx) {
 			t.Fatal("the servers are not ready")
 		}
-		box := dial(t, g, client.Options{Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		box := dial(t, g, client.Options{Answers: client.Answers{Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"username":"` + q.Server + `","email":"a@b.c"}`)}, nil
-		}})
+		}}})
 		m := &script{t: t, replies: []reply{says("", `one__test_elicitation {"message":"Who?"}`), says("", `one__test_sampling {"prompt":"What?"}`), says("that"), says("done")}}
 		a := agent.New(m, box, &agent.Options{Mode: agent.ModeAll, SearchAt: -1})
 		got := story(t, a.Run(t.Context(), mcp.Text("go")))

@@ -18,12 +18,12 @@ import (
 // An approval for all tools of a server does not cover a server with a similar name.
 func TestAllowanceOfAServerBehindAGateway(t *testing.T) {
 	logger := slog.New(slog.DiscardHandler)
-	h := hub.New(hub.Options{Logger: logger})
+	h := hub.New(&hub.Options{Logger: logger})
 	defer h.Close()
 	var definitions []hub.Definition
 	names := []string{"a", "a__b", "my.server", "my server", "my_server"}
 	for _, name := range names {
-		s := server.New(name, "1")
+		s := server.New(name, "1", nil)
 		defer s.Close()
 		for _, tool := range []string{"set", "put"} {
 			server.RawTool(s, mcp.Tool{Name: tool, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
@@ -34,7 +34,7 @@ func TestAllowanceOfAServerBehindAGateway(t *testing.T) {
 	}
 	h.Apply(definitions, "a test")
 	h.Settle(t.Context())
-	g := gateway.New(h, gateway.Options{Logger: logger})
+	g := gateway.New(h, &gateway.Options{Logger: logger})
 	defer g.Close()
 	m := &script{t: t}
 	for _, name := range names {

@@ -83,10 +83,10 @@ func TestElicitation(t *testing.T) {
 		s := everything.New()
 		defer s.Close()
 		inLoop := 0 // not guarded: the race detector sees whether it is that goroutine
-		box := dial(t, s, client.Options{Revision: r, Name: "the server", Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		box := dial(t, s, client.Options{Wire: client.Wire{Revision: r}, Name: "the server", Answers: client.Answers{Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			inLoop++
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"username":"Ann","email":"a@b.c"}`)}, nil
-		}})
+		}}})
 		m := &script{t: t, replies: []reply{says("", `test_elicitation {"message":"Who are you?"}`), says("done")}}
 		a := agent.New(m, box, &agent.Options{Mode: agent.ModeAll})
 		got := story(t, func(yield func(agent.Event, error) bool) {
@@ -135,7 +135,7 @@ func TestSampling(t *testing.T) {
 			eras(t, func(t *testing.T, r mcp.Revision) {
 				s := everything.New()
 				defer s.Close()
-				box := dial(t, s, client.Options{Revision: r})
+				box := dial(t, s, client.Options{Wire: client.Wire{Revision: r}})
 				replies := []reply{says("", `test_sampling {"prompt":"How many?"}`), says("seven"), says("done")}
 				allowed := strings.HasPrefix(tt.want[len(tt.want)-1], "ends: LLM")
 				if !allowed {
@@ -185,7 +185,7 @@ func TestSamples(t *testing.T) {
 			says("", "t {}"), "unknown toolUse t {}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := server.New("s", "1")
+			s := server.New("s", "1", nil)
 			tt.params.MaxTokens, tt.params.SystemPrompt = 50, "Be short."
 			tt.params.Messages = []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("a")}}, {Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("b")}}}
 			server.Tool(s, "ask", "Asks.", func(ctx context.Context, _ struct{}) (string, error) {
@@ -218,7 +218,7 @@ func TestSamples(t *testing.T) {
 // progress and results wait.
 func TestTwoQuestions(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
-		s := server.New("s", "1")
+		s := server.New("s", "1", nil)
 		ask := func(ctx context.Context, _ struct{}) (string, error) {
 			got, err := server.Ask[struct{ X string }](ctx, "q", "Which?")
 			return got.X, err
@@ -232,10 +232,10 @@ func TestTwoQuestions(t *testing.T) {
 			return "worked", nil
 		}, server.ToolOptions{Annotations: mcp.ReadOnly})
 		questions := 0
-		box := dial(t, s, client.Options{Revision: r, Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		box := dial(t, s, client.Options{Wire: client.Wire{Revision: r}, Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			questions++
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: fmt.Appendf(nil, `{"X":"answer %d"}`, questions)}, nil
-		}})
+		}}})
 		m := &script{t: t, replies: []reply{says("", "one {}", "busy {}", "two {}"), says("done")}}
 		a := agent.New(m, box, nil)
 		got := story(t, a.Run(t.Context(), mcp.Text("go")))
@@ -255,14 +255,14 @@ func TestQuestionInterrupted(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
 		for _, how := range []string{"cancelled", "left", "left waiting", "slow", "second"} {
 			t.Run(how, func(t *testing.T) {
-				s := server.New("s", "1")
+				s := server.New("s", "1", nil)
 				server.Tool(s, "ask", "Asks.", func(ctx context.Context, _ struct{}) (string, error) {
 					got, err := server.Ask[struct{ X string }](ctx, "q", "Which?")
 					return got.X, err
 				}, server.ToolOptions{Annotations: mcp.ReadOnly})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				o := client.Options{Revision: r, Elicit: func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
+				o := client.Options{Wire: client.Wire{Revision: r}, Answers: client.Answers{Elicit: func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
 					if strings.HasPrefix(how, "left") {
 						t.Error("the user is asked, and nobody wants to know")
 					}
@@ -271,7 +271,7 @@ func TestQuestionInterrupted(t *testing.T) {
 					}
 					<-ctx.Done()
 					return nil, context.Cause(ctx)
-				}}
+				}}}
 				calls := []string{"ask {}"}
 				if how == "second" {
 					calls = append(calls, "ask {}")
@@ -304,7 +304,7 @@ func TestQuestionInterrupted(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	s := everything.New()
 	defer s.Close()
-	box := dial(t, s, client.Options{Total: 50 * time.Millisecond})
+	box := dial(t, s, client.Options{Limits: client.Limits{Total: 50 * time.Millisecond}})
 	a := agent.New(&script{t: t, replies: []reply{says("", `slow {"seconds":60}`), says("done")}}, box, &agent.Options{Mode: agent.ModeAll})
 	if got := strings.Join(story(t, a.Run(t.Context(), mcp.Text("go"))), "\n"); !strings.Contains(got, "answered") {
 		t.Error(got)

@@ -70,7 +70,7 @@ func (m late) Reply(context.Context, Conversation) iter.Seq2[Delta, error] {
 
 // The tokens of a sample count even if its call has ended.
 func TestLateSamplesCount(t *testing.T) {
-	b, err := Dial(t.Context(), server.New("s", "1"), client.Options{})
+	b, err := Dial(t.Context(), server.New("s", "1", nil), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

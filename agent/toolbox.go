@@ -57,20 +57,20 @@ var _ Tools = (*Toolbox)(nil)
 // Dial connects to a server: [client.Dial] describes target and options. ctx bounds the dial
 // only. The caller must close the toolbox.
 //
-// If o.Elicit is set, it is called on the goroutine of the run that made the call with the
+// If o.Answers.Elicit is set, it is called on the goroutine of the run that made the call with the
 // question, and never at the same time as [Options.Approve]. A question without a running call is
-// an error for the server. If o.Sample is nil, servers may use the model of the run, also with
+// an error for the server. If o.Answers.Sample is nil, servers may use the model of the run, also with
 // tools of their own, as far as [Options.Mode] and [Options.Approve] allow, at most
 // [Options.MaxSteps] times a run.
 func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
-	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Elicit}
-	if o.Elicit != nil {
-		o.Elicit = b.elicitInRun
+	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit}
+	if o.Answers.Elicit != nil {
+		o.Answers.Elicit = b.elicitInRun
 	}
-	if o.Sample == nil {
-		o.Sample, o.SampleTools = b.sampleInRun, true
+	if o.Answers.Sample == nil {
+		o.Answers.Sample, o.Answers.SampleTools = b.sampleInRun, true
 	}
-	c, err := client.Dial(ctx, target, o)
+	c, err := client.Dial(ctx, target, &o)
 	if err != nil {
 		return nil, err
 	}

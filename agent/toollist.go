@@ -121,7 +121,7 @@ func (a *Agent) resolveName(name string) (tool *mcp.Tool, mended bool) {
 	if tool = a.toolNamed(name); tool != nil {
 		return tool, false
 	}
-	if i := near.Slip(name, len(a.listed), func(i int) string { return a.listed[i].Name }); i >= 0 {
+	if i := near.FindVariant(name, len(a.listed), func(i int) string { return a.listed[i].Name }); i >= 0 {
 		return &a.listed[i], true
 	}
 	return nil, false

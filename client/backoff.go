@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// backoff says how long to wait before the nth try: twice as long each time, with jitter so that clients of one server
-// do not come back together.
+// backoff computes the wait before the nth attempt. The wait doubles with each attempt. Random
+// jitter keeps the clients of one server from reconnecting at the same moment.
 type backoff struct{ base, cap time.Duration }
 
-// delay returns the wait before try n, counted from 1: between half of what is due and all of it.
+// delay returns the wait before attempt n, counted from 1: a random duration between half the
+// nominal wait and all of it.
 func (b backoff) delay(n int) time.Duration {
 	due := b.cap
 	if shift := n - 1; shift < 32 && b.base<<shift>>shift == b.base {
@@ -19,8 +20,9 @@ func (b backoff) delay(n int) time.Duration {
 	return due/2 + rand.N(due/2+1)
 }
 
-// sleep waits; it reports false if ctx ended first. A receive on early ends the wait as its time would.
-func sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+// waitDelay waits for d. It returns true early if early delivers a value, and false if ctx ends
+// first.
+func waitDelay(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -30,7 +30,7 @@ type addIn struct {
 func dialEcho(t testing.TB, o client.Options) *client.Client {
 	c, err := client.Dial(context.Background(), &echo{mcp.Response{
 		Type: mcp.ResultComplete, Raw: json.RawMessage(`{"content":[{"type":"text","text":"5"}],"structuredContent":{"sum":5}}`),
-	}}, o)
+	}}, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func BenchmarkCall(b *testing.B) {
 }
 
 func BenchmarkCallWithTimeouts(b *testing.B) {
-	c := dialEcho(b, client.Options{Idle: 1 << 40, Total: 1 << 40})
+	c := dialEcho(b, client.Options{Limits: client.Limits{Idle: 1 << 40, Total: 1 << 40}})
 	ctx := context.Background()
 	in := &addIn{2, 3}
 	b.ReportAllocs()

@@ -11,14 +11,15 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Bounds of a client's cache: what was not used for longest goes first.
+// Bounds of a client's cache. The least recently used result is evicted first.
 const (
 	maxCacheEntries = 1024
 	maxCacheBytes   = 16 << 20
 )
 
-// cache keeps results for as long as the server allows (server/utilities/caching). It belongs to one client, hence to
-// one authorization context, so that private results may be kept too. The zero cache is ready.
+// cache keeps results for as long as the server allows (server/utilities/caching). It belongs to
+// one client and therefore to one authorization context, so it may hold private results too. The
+// zero cache is ready.
 type cache struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element // of *entry
@@ -27,25 +28,25 @@ type cache struct {
 	epochs  map[string]uint64 // by method: how often its results became invalid
 }
 
-type entry struct {
+type cacheEntry struct {
 	key, method, uri string
 	resp             *mcp.Response
 	until            time.Time
 }
 
-func (e *entry) size() int { return len(e.key) + len(e.resp.Raw) + 256 }
+func (e *cacheEntry) size() int { return len(e.key) + len(e.resp.Raw) + 256 }
 
-// slot is where a result that is being fetched may be kept. The zero slot is nowhere.
-type slot struct {
+// cacheSlot is the place for a result that is being fetched. The zero slot stores nothing.
+type cacheSlot struct {
 	key, method, uri string
 	epoch            uint64
 }
 
-// lookup returns the fresh result of the request, or the slot to store it in.
-func (c *cache) lookup(method string, params json.RawMessage, now time.Time) (slot, *mcp.Response) {
-	s, ok := slotOf(method, params)
+// lookupResult returns the fresh result of the request, or the slot to store it in.
+func (c *cache) lookupResult(method string, params json.RawMessage, now time.Time) (cacheSlot, *mcp.Response) {
+	s, ok := cacheSlotFor(method, params)
 	if !ok {
-		return slot{}, nil
+		return cacheSlot{}, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,16 +55,17 @@ func (c *cache) lookup(method string, params json.RawMessage, now time.Time) (sl
 	if at == nil {
 		return s, nil
 	}
-	if e := at.Value.(*entry); now.Before(e.until) {
+	if e := at.Value.(*cacheEntry); now.Before(e.until) {
 		c.used.MoveToFront(at)
-		return slot{}, e.resp
+		return cacheSlot{}, e.resp
 	}
-	c.remove(at)
+	c.removeEntry(at)
 	return s, nil
 }
 
-// slotOf derives the key: the method and the parameters that affect the result. Retries have none.
-func slotOf(method string, params json.RawMessage) (s slot, ok bool) {
+// cacheSlotFor derives the key from the method and the parameters that affect the result. ok is
+// false for a retry with answers, which must not be cached.
+func cacheSlotFor(method string, params json.RawMessage) (s cacheSlot, ok bool) {
 	key := append(append(make([]byte, 0, len(method)+len(params)+1), method...), ' ')
 	for it := rawjson.Object(params); it.Next(); {
 		switch string(it.Key) {
@@ -80,19 +82,20 @@ func slotOf(method string, params json.RawMessage) (s slot, ok bool) {
 	return s, true
 }
 
-// store keeps a result, unless it may not be kept or became invalid while it was on its way.
-func (c *cache) store(s slot, resp *mcp.Response) {
+// storeResult stores a result, unless the server forbids it or a change made it stale while it was
+// on its way.
+func (c *cache) storeResult(s cacheSlot, resp *mcp.Response) {
 	if s.key == "" || resp.Type != mcp.ResultComplete || resp.Cache.TTL <= 0 {
 		return
 	}
-	e := &entry{key: s.key, method: s.method, uri: s.uri, resp: resp, until: time.Now().Add(resp.Cache.TTL)}
+	e := &cacheEntry{key: s.key, method: s.method, uri: s.uri, resp: resp, until: time.Now().Add(resp.Cache.TTL)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.epochs[s.method] != s.epoch || e.size() > maxCacheBytes/4 {
 		return
 	}
 	if old := c.entries[s.key]; old != nil {
-		c.remove(old)
+		c.removeEntry(old)
 	}
 	if c.entries == nil {
 		c.entries = map[string]*list.Element{}
@@ -100,18 +103,19 @@ func (c *cache) store(s slot, resp *mcp.Response) {
 	c.entries[s.key] = c.used.PushFront(e)
 	c.bytes += e.size()
 	for c.bytes > maxCacheBytes || len(c.entries) > maxCacheEntries {
-		c.remove(c.used.Back())
+		c.removeEntry(c.used.Back())
 	}
 }
 
-func (c *cache) remove(at *list.Element) {
-	e := c.used.Remove(at).(*entry)
+func (c *cache) removeEntry(at *list.Element) {
+	e := c.used.Remove(at).(*cacheEntry)
 	delete(c.entries, e.key)
 	c.bytes -= e.size()
 }
 
-// drop removes the results of the method for which gone reports true, and those on their way.
-func (c *cache) drop(method string, gone func(*entry) bool) {
+// dropMethod removes the results of the method that isStale selects; nil selects all. Results of
+// the method that are on their way will not be stored.
+func (c *cache) dropMethod(method string, isStale func(*cacheEntry) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.epochs == nil {
@@ -120,38 +124,38 @@ func (c *cache) drop(method string, gone func(*entry) bool) {
 	c.epochs[method]++
 	for at := c.used.Front(); at != nil; {
 		next := at.Next()
-		if e := at.Value.(*entry); e.method == method && (gone == nil || gone(e)) {
-			c.remove(at)
+		if e := at.Value.(*cacheEntry); e.method == method && (isStale == nil || isStale(e)) {
+			c.removeEntry(at)
 		}
 		at = next
 	}
 }
 
-// changed removes what a notification makes invalid.
-func (c *cache) changed(n mcp.Notification) {
+// invalidate removes the results that a notification makes stale.
+func (c *cache) invalidate(n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationToolsChanged:
-		c.drop(mcp.MethodListTools, nil)
+		c.dropMethod(mcp.MethodListTools, nil)
 	case mcp.NotificationPromptsChanged:
-		c.drop(mcp.MethodListPrompts, nil)
+		c.dropMethod(mcp.MethodListPrompts, nil)
 	case mcp.NotificationResourcesChanged:
-		c.drop(mcp.MethodListResources, nil)
-		c.drop(mcp.MethodListResourceTemplates, nil)
+		c.dropMethod(mcp.MethodListResources, nil)
+		c.dropMethod(mcp.MethodListResourceTemplates, nil)
 	case mcp.NotificationResourceUpdated:
 		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
-		// The URI may be one of a part of the resource that was read, or the other way round.
-		c.drop(mcp.MethodReadResource, func(e *entry) bool {
+		// The updated URI may name a part of the resource that was read, or the reverse.
+		c.dropMethod(mcp.MethodReadResource, func(e *cacheEntry) bool {
 			return strings.HasPrefix(e.uri, uri) || strings.HasPrefix(uri, e.uri)
 		})
 	}
 }
 
-// clear removes everything, and what is on its way.
+// clear removes all results and refuses those on their way.
 func (c *cache) clear() {
 	for _, method := range []string{
 		mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources,
 		mcp.MethodListResourceTemplates, mcp.MethodReadResource,
 	} {
-		c.drop(method, nil)
+		c.dropMethod(method, nil)
 	}
 }

@@ -186,7 +186,7 @@ func TestResultsThatTookARetryAreNotCached(t *testing.T) {
 		}
 		return &mcp.Result{Raw: []byte(`{"contents":[]}`), Cache: mcp.Cache{TTL: time.Hour}}, nil
 	}}
-	c := dialWire(t, h, client.Options{Roots: client.FixedRoots()})
+	c := dialWire(t, h, client.Options{Answers: client.Answers{Roots: client.FixedRoots()}})
 	for range 2 {
 		if _, err := c.ReadResource(t.Context(), "x://a"); err != nil {
 			t.Fatal(err)

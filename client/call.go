@@ -14,43 +14,47 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// do makes one call of a user: from the cache, or from the server with everything that a call may bring. name is what
-// the call is about, for errors.
-func (c *Client) do(ctx context.Context, method, name string, params json.RawMessage, o CallOptions) (*mcp.Response, error) {
-	slot, resp := c.lookup(method, params, &o)
+// callMethod makes one call for the user: it looks into the cache, applies the limits, answers the
+// server's questions and stores the result. name is the tool, prompt or URI for errors.
+func (c *Client) callMethod(ctx context.Context, method, name string, params json.RawMessage, o CallOptions) (*mcp.Response, error) {
+	slot, resp := c.lookupCache(method, params, &o)
 	if resp != nil {
 		return resp, nil
 	}
-	params, err := withMeta(params, o.Meta)
+	params, err := addMeta(params, o.Meta)
 	if err != nil {
-		return nil, c.failure(method, name, err)
+		return nil, c.callError(method, name, err)
 	}
-	ctx, k := c.start(ctx, method, &o)
-	resp, asked, err := c.exchange(ctx, method, params, &o, k)
-	c.stop(k)
+	ctx, k := c.startClock(ctx, method, &o)
+	resp, asked, err := c.exchangeRounds(ctx, method, params, &o, k)
+	c.stopClock(k)
 	if err != nil {
-		return nil, c.failure(method, name, err)
+		return nil, c.callError(method, name, err)
 	}
 	if !asked {
-		c.cache.store(slot, resp)
+		c.cache.storeResult(slot, resp)
 	}
 	return resp, nil
 }
 
-// exchange sends the request until its result asks for nothing more. asked says that an earlier one did.
-func (c *Client) exchange(ctx context.Context, method string, params json.RawMessage, o *CallOptions, k *clock) (res *mcp.Response, asked bool, err error) {
-	req := &mcp.Request{Method: method, Params: params, LogLevel: c.logLevel(o), Notify: c.listener(o, k)}
-	req.NoProgress = o.OnProgress == nil && !k.listens()
-	r := rounds{client: c, method: method, original: params, clock: k}
+// exchangeRounds sends the request and its retries until a result asks for nothing more. asked
+// reports whether any result asked, so that the final one must not be cached.
+func (c *Client) exchangeRounds(ctx context.Context, method string, params json.RawMessage, o *CallOptions, k *callClock) (res *mcp.Response, asked bool, err error) {
+	req := &mcp.Request{Method: method, Params: params, LogLevel: c.callLogLevel(o), Notify: c.callListener(o, k)}
+	req.NoProgress = o.OnProgress == nil && !k.hasIdleLimit()
+	r := rounds{client: c, method: method, original: params, clock: k, limit: c.opts.Limits.MaxRounds}
+	if o.Limits.MaxRounds > 0 {
+		r.limit = o.Limits.MaxRounds
+	}
 	for {
-		resp, err := c.send(ctx, req, k, c.conn.limit(o.Connect, o.Start))
+		resp, err := c.sendRequest(ctx, req, k, c.conn.reachLimit(o.Limits.Connect, o.Limits.Start))
 		switch {
 		case err == nil && resp.Type != mcp.ResultInputRequired:
-			return resp, r.count > 0, c.understood(resp)
+			return resp, r.count > 0, c.checkResultType(resp)
 		case err == nil:
-			params, err = r.answer(ctx, resp)
+			params, err = r.answerQuestions(ctx, resp)
 		default:
-			params, err = r.visit(ctx, err)
+			params, err = r.elicitURLs(ctx, err)
 		}
 		if err != nil {
 			return nil, true, err
@@ -61,86 +65,87 @@ func (c *Client) exchange(ctx context.Context, method string, params json.RawMes
 	}
 }
 
-// send makes one round trip. It is made again where that is safe.
-func (c *Client) send(ctx context.Context, req *mcp.Request, k *clock, reach time.Duration) (*mcp.Response, error) {
-	var failed attempts
+// sendRequest makes one round trip, and repeats it after failures where that is safe.
+func (c *Client) sendRequest(ctx context.Context, req *mcp.Request, k *callClock, reach time.Duration) (*mcp.Response, error) {
+	var failed failedAttempts
 	for {
-		l, err := c.conn.acquire(ctx, reach)
+		l, err := c.conn.acquireLink(ctx, reach)
 		if err != nil {
 			return nil, err
 		}
-		k.send()
+		k.requestSent()
 		resp, err := l.transport.RoundTrip(ctx, req)
-		k.received()
-		if err == nil || !c.again(ctx, l, req.Method, reach, &failed, err) {
+		k.responseReceived()
+		if err == nil || !c.awaitRetry(ctx, l, req.Method, reach, &failed, err) {
 			return resp, err
 		}
 	}
 }
 
-// attempts are those of one request that have failed.
-type attempts struct {
-	since time.Time
-	unmet int // before the request was sent
-	cut   int // after that
+// failedAttempts counts the failed attempts of one request.
+type failedAttempts struct {
+	since       time.Time
+	unsent      int // failed before the request was sent
+	interrupted int // failed later, so that the server may have handled it
 }
 
-// mostCut bounds how often a request is sent again that may have been served: a server that dies takes the connection first, and
-// the one in its place then does not know the session.
-const mostCut = 2
+// maxInterrupted bounds the repetitions of a request that the server may have handled. It is 2,
+// because a server that restarts first cuts the connection, and its successor then rejects the
+// unknown session.
+const maxInterrupted = 2
 
-// again reports whether a request that failed may be sent again, when it is time to. What was never sent, since the server
-// could not be reached, may be any request.
-func (c *Client) again(ctx context.Context, l *link, method string, reach time.Duration, failed *attempts, err error) bool {
+// awaitRetry waits until a failed request may be sent again. It returns false if it must not be.
+// Any request may be repeated if it was never sent; otherwise only a request that changes nothing.
+func (c *Client) awaitRetry(ctx context.Context, l *link, method string, reach time.Duration, failed *failedAttempts, err error) bool {
 	if failed.since.IsZero() {
 		failed.since = time.Now()
 	}
-	if failed.cut == 0 && c.conn.distrust(l, err) {
-		failed.cut++
+	if failed.interrupted == 0 && c.conn.dropIfWrongRevision(l, err) {
+		failed.interrupted++
 		return true // the server refused to look at the request
 	}
 	most := c.opts.Restart.Max
 	switch {
-	case !errors.Is(err, mcp.ErrConnection) || most == 0 || !c.conn.patient(failed.since, reach):
+	case !errors.Is(err, mcp.ErrConnection) || most == 0 || !c.conn.withinLimit(failed.since, reach):
 		return false
-	case unreached(err):
-		failed.unmet++
-		return failed.unmet <= most && sleep(ctx, c.pause(failed.unmet), nil)
-	case repeatable(method):
-		failed.cut++
-		return failed.cut <= mostCut && sleep(ctx, c.pause(failed.cut), nil)
+	case wasUnsent(err):
+		failed.unsent++
+		return failed.unsent <= most && waitDelay(ctx, c.retryDelay(failed.unsent), nil)
+	case isRepeatable(method):
+		failed.interrupted++
+		return failed.interrupted <= maxInterrupted && waitDelay(ctx, c.retryDelay(failed.interrupted), nil)
 	}
 	return false
 }
 
-// pause is how long to wait before a try.
-func (c *Client) pause(try int) time.Duration {
+// retryDelay returns the wait before an attempt.
+func (c *Client) retryDelay(try int) time.Duration {
 	return backoff{c.opts.Restart.Base, c.opts.Restart.Cap}.delay(try)
 }
 
-// unreached reports whether nothing was sent, since there was no connection to be had.
-func unreached(err error) bool {
+// wasUnsent reports whether the request was never sent because no connection could be opened.
+func wasUnsent(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && failed.Op == "dial" || errors.Is(err, transport.ErrUnsent)
 }
 
-// understood refuses results of a type that nobody registered.
-func (c *Client) understood(resp *mcp.Response) error {
-	if complete(resp) == nil || c.conn.options.Vocabulary.ResultType(resp.Type) {
+// checkResultType refuses result types that no extension registered.
+func (c *Client) checkResultType(resp *mcp.Response) error {
+	if requireComplete(resp) == nil || c.conn.options.Vocabulary.ResultType(resp.Type) {
 		return nil
 	}
 	return fmt.Errorf("the server sent a result of type %q, which this client does not know; see Options.Extensions", resp.Type)
 }
 
-// complete refuses results that are no complete one of the core.
-func complete(resp *mcp.Response) error {
+// requireComplete refuses every result type but the core's complete result.
+func requireComplete(resp *mcp.Response) error {
 	if resp.Type == mcp.ResultComplete || resp.Type == "" {
 		return nil
 	}
 	return fmt.Errorf("the result is of type %q; call with Do and a Method whose result is an mcp.Response to take it", resp.Type)
 }
 
-func (c *Client) logLevel(o *CallOptions) mcp.LoggingLevel {
+func (c *Client) callLogLevel(o *CallOptions) mcp.LoggingLevel {
 	switch {
 	case o.LogLevel != "":
 		return o.LogLevel
@@ -150,35 +155,35 @@ func (c *Client) logLevel(o *CallOptions) mcp.LoggingLevel {
 	return c.opts.LogLevel
 }
 
-// listener returns what takes the notifications of a call, nil where nobody listens: then the server is not asked to
-// send any.
-func (c *Client) listener(o *CallOptions, k *clock) func(mcp.Notification) {
+// callListener returns the function for the notifications of a call. It returns nil if neither the
+// caller nor the idle limit needs them, and the server is then not asked to send any.
+func (c *Client) callListener(o *CallOptions, k *callClock) func(mcp.Notification) {
 	onLog := o.OnLog
 	if onLog == nil {
 		onLog = c.opts.OnLog
 	}
-	if o.OnProgress == nil && onLog == nil && !k.listens() {
+	if o.OnProgress == nil && onLog == nil && !k.hasIdleLimit() {
 		return nil
 	}
-	onProgress, logger := rising(o.OnProgress), c.opts.Logger
+	onProgress, logger := onlyRising(o.OnProgress), c.opts.Logger
 	return func(n mcp.Notification) {
-		k.touch()
+		k.recordActivity()
 		var err error
 		switch {
 		case n.Method == mcp.NotificationProgress && onProgress != nil:
-			err = pass(n, onProgress)
+			err = decodeAndPass(n, onProgress)
 		case n.Method == mcp.NotificationMessage && onLog != nil:
-			err = pass(n, onLog)
+			err = decodeAndPass(n, onLog)
 		}
 		if err != nil {
-			logger.Warn("a notification cannot be read", "server", c.name(), "method", n.Method, "err", err)
+			logger.Warn("cannot decode a notification", "server", c.serverName(), "method", n.Method, "err", err)
 		}
 	}
 }
 
-// rising leaves out progress that falls behind what was reported: a call that is retried with answers starts again at the
-// server, and not for the user.
-func rising(f func(mcp.ProgressParams)) func(mcp.ProgressParams) {
+// onlyRising drops progress that does not exceed the progress already reported: a call that is
+// retried with answers starts again at the server, but not for the user.
+func onlyRising(f func(mcp.ProgressParams)) func(mcp.ProgressParams) {
 	if f == nil {
 		return nil
 	}
@@ -191,8 +196,8 @@ func rising(f func(mcp.ProgressParams)) func(mcp.ProgressParams) {
 	}
 }
 
-// pass decodes the notification's parameters for f.
-func pass[P any](n mcp.Notification, f func(P)) error {
+// decodeAndPass decodes the notification's parameters for f.
+func decodeAndPass[P any](n mcp.Notification, f func(P)) error {
 	var p P
 	if err := mcp.Decode(n.Params, &p); err != nil {
 		return err
@@ -201,8 +206,8 @@ func pass[P any](n mcp.Notification, f func(P)) error {
 	return nil
 }
 
-// withMeta adds members to the _meta of params.
-func withMeta(params json.RawMessage, meta mcp.Meta) (json.RawMessage, error) {
+// addMeta adds members to the _meta of params.
+func addMeta(params json.RawMessage, meta mcp.Meta) (json.RawMessage, error) {
 	if len(meta) == 0 {
 		return params, nil
 	}
@@ -221,10 +226,10 @@ func withMeta(params json.RawMessage, meta mcp.Meta) (json.RawMessage, error) {
 	return rawjson.Set(params, "_meta", append(merged, raw[1:]...)), nil
 }
 
-// lookup returns the result that the cache holds for a request, or else where to keep the one to come.
-func (c *Client) lookup(method string, params json.RawMessage, o *CallOptions) (slot, *mcp.Response) {
+// lookupCache returns the cached result of a request, or the slot for its result.
+func (c *Client) lookupCache(method string, params json.RawMessage, o *CallOptions) (cacheSlot, *mcp.Response) {
 	if c.opts.NoCache || o.NoCache || !mcp.Cacheable(method) {
-		return slot{}, nil
+		return cacheSlot{}, nil
 	}
-	return c.cache.lookup(method, params, time.Now())
+	return c.cache.lookupResult(method, params, time.Now())
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Client calls one server. Make one with [Dial]; it is safe for concurrent use.
+// Client calls one server. [Dial] makes one. All methods may be called concurrently.
 type Client struct {
-	opts  Options
-	conn  *connection
-	cache cache
-	tools toolbook
-	inbox inbox
-	human chan struct{} // held while a question is with the user: there is one of them
-	clock clocks
+	opts          Options
+	conn          *connection
+	cache         cache
+	outputSchemas outputSchemas
+	notifications notificationQueue
+	userTurn      chan struct{} // holds a token while the user reads a question: one at a time
+	clocks        callClocks
 
-	visits  visits
-	closing sync.Once
-	closed  error
+	urlElicitations urlElicitations
+	closing         sync.Once
+	closed          error
 }
 
 var (
@@ -27,41 +27,43 @@ var (
 	_ mcp.Notifier  = (*Client)(nil)
 )
 
-// RoundTrip sends a request as it is and returns the response as it is: an input_required result is returned, nothing
-// is cached, and no limit of [Options] but Connect holds. So a Client is an [mcp.Transport] that heals.
+// RoundTrip sends a raw request and returns the raw response: an input_required result is not
+// answered, nothing is cached, and of [Limits] only Connect applies. It makes a Client an
+// [mcp.Transport] that reconnects.
 func (c *Client) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
-	l, err := c.conn.acquire(ctx, 0)
+	l, err := c.conn.acquireLink(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
 	return l.transport.RoundTrip(ctx, req)
 }
 
-// Close ends the connection, the server where it was started for this client, all watches and all calls, and waits for
-// that. Whatever is called afterwards fails with [mcp.ErrClosed]. It may be called more than once.
+// Close ends the connection, all watches and all calls, stops the server if this client started it,
+// and waits for all of that. Later calls fail with [mcp.ErrClosed]. Close may be called more than
+// once; each call returns the error of the first one.
 func (c *Client) Close() error {
 	c.closing.Do(func() {
 		c.closed = c.conn.close()
-		c.inbox.close()
+		c.notifications.close()
 	})
 	return c.closed
 }
 
-// Transport returns the connection that is in use, such as for [stdio.ChildOf]; nil while there is none. It is the
-// client's: do not close it.
+// Transport returns the connection in use, for example for [stdio.ChildOf], or nil while the client
+// is not connected. The client owns it: do not close it.
 func (c *Client) Transport() mcp.Transport {
-	if l := c.conn.live.Load(); l != nil {
+	if l := c.conn.current.Load(); l != nil {
 		return l.transport
 	}
 	return nil
 }
 
-// name is how the user knows the server.
-func (c *Client) name() string {
+// serverName returns the name by which the user knows the server.
+func (c *Client) serverName() string {
 	if c.opts.Name != "" {
 		return c.opts.Name
 	}
-	if s := c.server(); s.Info.Name != "" {
+	if s := c.lastServer(); s.Info.Name != "" {
 		return s.Info.Name
 	}
 	return c.conn.dialer.String()

@@ -12,110 +12,116 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// Dial connects to a server and returns a client that is ready. ctx bounds the dial only, not the client's life: call
-// [Client.Close]. The target is one of
+// Dial connects to a server and returns a client that is ready. ctx bounds the dial only, not the
+// client's life: call [Client.Close]. A nil opts is the zero [Options]. The target is one of
 //
-//   - a URL of http or https: Streamable HTTP, of every revision, or the older HTTP+SSE, whichever the server speaks.
-//   - a command: a [stdio.Command], or its words as a []string. The server is started, and again when it dies.
+//   - a URL of http or https: Streamable HTTP of every revision, or the older HTTP+SSE,
+//     depending on the server.
+//   - a command: a [stdio.Command], or its words as a []string. The client starts the server, and
+//     starts it again when it exits.
 //   - an [mcp.Handler], such as a server of this process: no process, no port.
 //   - a [transport.Dialer].
-//   - an [mcp.Transport] that is ready, or an [io.ReadWriteCloser] that carries one message a line, such as a
-//     net.Conn. They become the client's, and when they are lost they are not restored. Over a ready transport the
-//     client hears neither of questions of legacy servers nor of notifications that belong to no call.
-func Dial(ctx context.Context, target any, opts ...Options) (*Client, error) {
-	o := only(opts)
-	to, err := targetOf(target, o)
+//   - an open [mcp.Transport], or an [io.ReadWriteCloser] that carries one message per line, such
+//     as a net.Conn. The client takes ownership, and cannot reconnect. Over an open transport the
+//     client receives neither the questions of legacy servers nor notifications that belong to no
+//     call.
+func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	to, err := parseTarget(target, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := (&transport.ClientOptions{Revision: o.Revision}).Check(); err != nil {
+	if err := (&transport.ClientOptions{Revision: o.Wire.Revision}).Check(); err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
-	o.complete(to)
+	o.setDefaults(to)
 	c := newClient(to, o)
-	c.conn.enter(State{Status: Connecting})
-	if err := c.conn.open(ctx); err != nil {
-		err = fmt.Errorf("dial %s: %w", c.name(), err)
-		c.conn.enter(State{Status: Failed, Err: err})
+	c.conn.enterState(State{Status: Connecting})
+	if err := c.conn.openLink(ctx); err != nil {
+		err = fmt.Errorf("dial %s: %w", c.serverName(), err)
+		c.conn.enterState(State{Status: Failed, Err: err})
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// target is a way to reach a server.
+// target is a parsed target of [Dial].
 type target struct {
-	dialer transport.Dialer
-	once   bool // it cannot be dialed again
-	starts bool // it is a command
-	own    bool // nobody else can dial it: what is learned of its era is of use to this client only
+	dialer    transport.Dialer
+	oneShot   bool // cannot be dialed again
+	isCommand bool // the server is a child process
+	isPrivate bool // only this client can dial it, so its era is remembered for this client only
 }
 
-// targetOf is the one place that knows the ways to reach a server.
-func targetOf(to any, o Options) (t target, err error) {
+// parseTarget recognizes the kinds of targets that [Dial] documents.
+func parseTarget(to any, o Options) (t target, err error) {
 	switch to := to.(type) {
 	case nil:
-		return t, errors.New("dial: there is no target")
+		return t, errors.New("dial: the target is nil")
 	case string:
 		if !isURL(to) {
-			return t, fmt.Errorf("dial: %q is no URL; pass a command as its words, []string{\"npx\", \"-y\", …}, so that none has to be guessed", to)
+			return t, fmt.Errorf("dial: %q is not a URL; pass a command as its words: []string{\"npx\", \"-y\", …}", to)
 		}
-		return target{dialer: newEndpoint(to, o)}, nil
+		return target{dialer: newURLDialer(to, o)}, nil
 	case []string:
 		if len(to) == 0 || to[0] == "" {
 			return t, errors.New("dial: the command is empty")
 		}
-		return target{dialer: stdio.Command{Path: to[0], Args: to[1:]}, starts: true}, nil
+		return target{dialer: stdio.Command{Path: to[0], Args: to[1:]}, isCommand: true}, nil
 	case stdio.Command:
-		return target{dialer: to, starts: true}, nil
+		return target{dialer: to, isCommand: true}, nil
 	case transport.Dialer:
 		return target{dialer: to}, nil
 	case mcp.Handler:
-		return target{dialer: memory.Dialer(to), own: true}, nil
+		return target{dialer: memory.Dialer(to), isPrivate: true}, nil
 	case mcp.Transport:
-		return target{dialer: ready{to}, once: true, own: true}, nil
+		return target{dialer: readyTransport{to}, oneShot: true, isPrivate: true}, nil
 	case io.ReadWriteCloser:
-		return target{dialer: stdio.Stream(to), once: true, own: true}, nil
+		return target{dialer: stdio.Stream(to), oneShot: true, isPrivate: true}, nil
 	}
 	return t, fmt.Errorf("dial: a %T is no target: pass a URL, a command ([]string or stdio.Command), an mcp.Handler, a "+
 		"transport.Dialer, an mcp.Transport or an io.ReadWriteCloser", to)
 }
 
-// ready dials a transport that is there already.
-type ready struct{ transport mcp.Transport }
+// readyTransport is a [transport.Dialer] that returns an open transport.
+type readyTransport struct{ transport mcp.Transport }
 
-func (r ready) Dial(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.Transport, error) {
+func (r readyTransport) Dial(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.Transport, error) {
 	return r.transport, nil
 }
 
-func (r ready) Endpoint() string { return "" }
+func (r readyTransport) Endpoint() string { return "" }
 
-func (r ready) String() string { return fmt.Sprintf("a server behind a %T", r.transport) }
+func (r readyTransport) String() string { return fmt.Sprintf("a server behind a %T", r.transport) }
 
 func newClient(to target, o Options) *Client {
-	c := &Client{opts: o, human: make(chan struct{}, 1)}
-	c.inbox.handle = c.deliver
-	c.inbox.logger = o.Logger
+	c := &Client{opts: o, userTurn: make(chan struct{}, 1)}
+	c.notifications.handle = c.deliverNotification
+	c.notifications.logger = o.Logger
 	c.conn = &connection{
-		dialer:  to.dialer,
-		once:    to.once,
-		options: o.transport(),
-		restart: o.Restart,
-		starts:  to.starts,
-		answer:  mcp.HandlerFunc(c.answerLive),
-		notify:  c.notified,
-		reset:   c.unlearn,
-		onState: o.OnState,
-		kick:    make(chan struct{}, 1),
-		changed: make(chan struct{}),
+		dialer:    to.dialer,
+		oneShot:   to.oneShot,
+		options:   o.transportOptions(),
+		restart:   o.Restart,
+		isCommand: to.isCommand,
+		answer:    mcp.HandlerFunc(c.answerLegacyQuestion),
+		notify:    c.handleNotification,
+		reset:     c.forgetServer,
+		onState:   o.OnState,
+		retryNow:  make(chan struct{}, 1),
+		changed:   make(chan struct{}),
 	}
-	c.conn.connect = c.conn.limit(o.Connect, o.Start)
-	c.conn.life, c.conn.end = context.WithCancel(context.Background())
+	c.conn.connectLimit = c.conn.reachLimit(o.Limits.Connect, o.Limits.Start)
+	c.conn.lifetime, c.conn.endLifetime = context.WithCancel(context.Background())
 	return c
 }
 
-// unlearn forgets what a connection taught that is no more: changes may have been missed.
-func (c *Client) unlearn() {
+// forgetServer drops all cached results and schemas, because changes may have been missed.
+func (c *Client) forgetServer() {
 	c.cache.clear()
-	c.tools.clear()
+	c.outputSchemas.clear()
 }

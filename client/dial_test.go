@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -22,7 +23,7 @@ func TestTargets(t *testing.T) {
 	near, far := net.Pipe()
 	served := make(chan error)
 	go func() {
-		served <- transport.Serve(context.Background(), stdio.Conn(far, 0), h, transport.ServerOptions{})
+		served <- overconn.Serve(context.Background(), stdio.Conn(far, 0), h, transport.ServerOptions{})
 	}()
 	for _, test := range []struct {
 		name   string
@@ -34,7 +35,7 @@ func TestTargets(t *testing.T) {
 		{"stream", near},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, err := client.Dial(t.Context(), test.target, client.Options{Tap: mcptest.ClientSentTap(t)})
+			c, err := client.Dial(t.Context(), test.target, &client.Options{Wire: client.Wire{Tap: mcptest.ClientSentTap(t)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +64,7 @@ func TestNoTargets(t *testing.T) {
 		target any
 		want   string
 	}{
-		{nil, "no target"},
+		{nil, "target is nil"},
 		{"http://127.0.0.1:1/mcp", "refused"},
 		{"HTTP://%zz", "no URL"},
 		{"npx -y server", "[]string"},
@@ -72,7 +73,7 @@ func TestNoTargets(t *testing.T) {
 		{[]string{"no-such-program-anywhere"}, "no-such-program-anywhere"},
 		{stdio.Command{Path: "/no/such/program"}, "/no/such/program"},
 	} {
-		c, err := client.Dial(t.Context(), test.target)
+		c, err := client.Dial(t.Context(), test.target, nil)
 		if err == nil || c != nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: got %v, want an error with %q", test.target, err, test.want)
 		}
@@ -85,7 +86,7 @@ func TestAReadyTransportDoesNotHeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.Dial(t.Context(), ready)
+	c, err := client.Dial(t.Context(), ready, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestAServerThatDoesNotSayWhoItIs(t *testing.T) {
 
 func TestDiscover(t *testing.T) {
 	eras(t, func(t *testing.T, revision mcp.Revision) {
-		c := connect(t, handlers{}, client.Options{Revision: revision})
+		c := connect(t, handlers{}, client.Options{Wire: client.Wire{Revision: revision}})
 		s, err := c.Discover(t.Context())
 		if err != nil || s.Info.Name != "fake" || s.Revision != revision || s.Instructions != "be kind" || !s.Capabilities.Tools.ListChanged {
 			t.Errorf("got %+v, %v", s, err)

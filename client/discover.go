@@ -4,56 +4,57 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Server is what a server says of itself.
+// Server is a server's description of itself.
 type Server struct {
-	// Info is for display, never for decisions.
+	// Info is for display. Do not base decisions on it.
 	Info mcp.Implementation
-	// Revision is the protocol revision that is spoken with it.
+	// Revision is the protocol revision in use.
 	Revision mcp.Revision
 	mcp.DiscoverResult
 }
 
-// Discover asks the server what it is and offers, or takes that from the cache. A legacy server says so once, in the
-// handshake: that is what is returned then, whatever the options say.
+// Discover asks the server for its description, or takes it from the cache. A legacy server
+// describes itself once, in the handshake; Discover then returns that and ignores opts.
 func (c *Client) Discover(ctx context.Context, opts ...CallOptions) (*Server, error) {
-	resp, err := c.do(ctx, mcp.MethodDiscover, "", nil, only(opts))
+	resp, err := c.callMethod(ctx, mcp.MethodDiscover, "", nil, options.Merge(opts))
 	if err != nil {
 		return nil, err
 	}
 	s, err := readServer(resp)
 	if err != nil {
-		return nil, c.failure(mcp.MethodDiscover, "", unreadable(err))
+		return nil, c.callError(mcp.MethodDiscover, "", unreadable(err))
 	}
 	return &s, nil
 }
 
-// Revision returns the protocol revision that is spoken with the server; empty where it could not be found out.
-func (c *Client) Revision() mcp.Revision { return c.server().Revision }
+// Revision returns the protocol revision in use, or "" if the client could not find it out.
+func (c *Client) Revision() mcp.Revision { return c.lastServer().Revision }
 
-// ServerInfo returns how the server names itself.
-func (c *Client) ServerInfo() mcp.Implementation { return c.server().Info }
+// ServerInfo returns the server's name and version, for display.
+func (c *Client) ServerInfo() mcp.Implementation { return c.lastServer().Info }
 
-// Capabilities returns what the server offered when it was connected to.
-func (c *Client) Capabilities() mcp.ServerCapabilities { return c.server().Capabilities }
+// Capabilities returns the capabilities that the server declared at the last connect.
+func (c *Client) Capabilities() mcp.ServerCapabilities { return c.lastServer().Capabilities }
 
-// Instructions returns what the server told a model about its use when it was connected to.
-func (c *Client) Instructions() string { return c.server().Instructions }
+// Instructions returns the server's instructions for a model, as of the last connect.
+func (c *Client) Instructions() string { return c.lastServer().Instructions }
 
-// server returns what the server that was connected to last said of itself.
-func (c *Client) server() *Server {
+// lastServer returns the description that the server gave at the last connect.
+func (c *Client) lastServer() *Server {
 	if s := c.conn.server.Load(); s != nil {
 		return s
 	}
 	return new(Server)
 }
 
-// greet asks the server who it is: a connection over which that works is ready. A server that answers with an error is
-// a server all the same, unless strict.
-func (l *link) greet(ctx context.Context, strict bool) error {
+// discoverServer asks the server for its description. A link is ready once the server has answered.
+// An error response counts as an answer, unless strict.
+func (l *link) discoverServer(ctx context.Context, strict bool) error {
 	resp, err := l.transport.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodDiscover})
 	var answered *mcp.Error
 	switch {
@@ -72,7 +73,7 @@ func readServer(resp *mcp.Response) (s Server, err error) {
 		return s, err
 	}
 	if info := rawjson.Lookup(rawjson.Lookup(resp.Raw, "_meta"), mcp.MetaServerInfo); info != nil {
-		_ = mcp.Decode(info, &s.Info) // for display: a server that names itself badly is a server all the same
+		_ = mcp.Decode(info, &s.Info) // for display only, so a malformed description is no failure
 	}
 	return s, nil
 }

@@ -1,27 +1,39 @@
-// Package client calls MCP servers, in every revision of the protocol.
+// Package client calls MCP servers of every revision of the protocol.
 //
-//	c, err := client.Dial(ctx, []string{"npx", "-y", "@modelcontextprotocol/server-everything"})
+//	c, err := client.Dial(ctx, []string{"npx", "-y", "@modelcontextprotocol/server-everything"}, nil)
 //	if err != nil {
 //		return err
 //	}
 //	defer c.Close()
 //	sum, err := client.Call[string](ctx, c, "get-sum", map[string]int{"a": 2, "b": 3})
 //
-// [Dial] returns a [Client] that is ready. It keeps the connection alive: when that is lost, calls in flight fail with
-// an error that wraps [mcp.ErrConnection], and the server is dialed again with back-off ([Restart]). Only lists and
-// server/discover, which change nothing, are sent once more over the new connection; nothing else is replayed. What could not
-// be sent, since an HTTP server did not accept connections, is tried as often as Restart says. Calls made
-// meanwhile wait. [Options.OnState] and [Client.State] tell how it goes.
+// [Dial] takes a URL, a command, or a server of this process, and returns a [Client] that is ready.
+// [Call] calls a tool and decodes its result; [Client.Tools], [Client.Resources] and
+// [Client.Prompts] iterate over lists of any length; [Client.Watch] delivers changes.
 //
-// What a server asks (elicitation, sampling, roots) is answered by the functions in [Options], in both eras; only what
-// has a function is declared to the server.
+// # Questions of the server
 //
-// Lists are iterators over all pages ([Client.Tools]); results that the server lets clients reuse are cached;
-// [Client.Watch] delivers changes and listens again by itself.
+// A server may ask while it handles a call: for input of the user, a message of a model, or the
+// folders it may work on. Set the functions that answer in [Options].Answers. The client declares
+// only the functions that are set, and calls them in the same way for servers of all revisions.
 //
-// Errors name the server, the method and the tool. Look into them with [errors.As]: [*ToolError] for what a tool
-// reports to the model, [*mcp.Error] for a protocol error, [*TimeoutError] for a limit of this client; and with
-// [errors.Is]: [mcp.ErrConnection], [mcp.ErrClosed].
+// # Lost connections
 //
-// A Client is safe for concurrent use.
+// The client keeps the connection alive. When it is lost, running calls fail with an error that
+// wraps [mcp.ErrConnection], and the client dials again with back-off ([Restart]). Later calls wait
+// for the new connection. Only lists and server/discover, which change nothing, are sent again; a
+// request that never left the client, because an HTTP server refused the connection, is retried
+// too. [Options].OnState and [Client.State] report the state.
+//
+// # Limits, caching and errors
+//
+// Calls have no time limit of their own unless [Limits] sets one; the context's deadline always
+// counts. Results are cached as long as the server allows.
+//
+// Errors name the server, the method and the tool. Use [errors.As] to find a [*ToolError] (the tool
+// reported a failure), an [*mcp.Error] (the server answered with a protocol error) or a
+// [*TimeoutError] (a limit was exceeded), and [errors.Is] to find [mcp.ErrConnection] or
+// [mcp.ErrClosed].
+//
+// All functions and methods of this package may be called concurrently.
 package client

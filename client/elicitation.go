@@ -12,28 +12,29 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// ElicitRequest is a question to the user. Show which server asks; show a URL in full; let the user decline.
+// ElicitRequest is a question to the user. Show which server asks, show a URL in full, and let the
+// user decline.
 type ElicitRequest struct {
-	// Server is how the user knows the server that asks.
+	// Server is the name by which the user knows the asking server.
 	Server string
-	// ElicitParams is the question: a form to fill, or, in the mode [mcp.ElicitURL], a URL to visit.
+	// ElicitParams holds the question: a form, or in the mode [mcp.ElicitURL] a URL to visit.
 	mcp.ElicitParams
 }
 
-// elicit asks the user, one question at a time. The content of an accepted form gets the schema's defaults for what it
-// leaves out, and must match the schema then.
-func (c *Client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	form, err := c.readForm(p)
+// askUser puts a question to the user, one at a time. It adds the schema's defaults to an accepted
+// form and then validates it.
+func (c *Client) askUser(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	form, err := c.checkElicitation(p)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case c.human <- struct{}{}:
-		defer func() { <-c.human }()
+	case c.userTurn <- struct{}{}:
+		defer func() { <-c.userTurn }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	res, err := c.opts.Elicit(ctx, &ElicitRequest{Server: c.name(), ElicitParams: *p})
+	res, err := c.opts.Answers.Elicit(ctx, &ElicitRequest{Server: c.serverName(), ElicitParams: *p})
 	switch {
 	case err != nil:
 		return nil, err
@@ -47,19 +48,19 @@ func (c *Client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitRe
 		if p.Mode == mcp.ElicitURL {
 			return &mcp.ElicitResult{Action: res.Action, Meta: res.Meta}, nil
 		}
-		content, err := fill(form, res.Content)
+		content, err := completeForm(form, res.Content)
 		return &mcp.ElicitResult{Action: res.Action, Content: content, Meta: res.Meta}, err
 	}
-	return nil, fmt.Errorf("%q is no action: use mcp.ElicitAccept, ElicitDecline or ElicitCancel", res.Action)
+	return nil, fmt.Errorf("unknown action %q: want mcp.ElicitAccept, ElicitDecline or ElicitCancel", res.Action)
 }
 
-// readForm refuses questions that this client did not offer to answer. It returns the schema that the answer must
-// match, nil if there is none to check it with.
-func (c *Client) readForm(p *mcp.ElicitParams) (*schema.Schema, error) {
+// checkElicitation refuses a question that the client did not declare. It returns the schema of the
+// answer, or nil if the answer cannot be checked.
+func (c *Client) checkElicitation(p *mcp.ElicitParams) (*schema.Schema, error) {
 	switch {
-	case p.Mode == mcp.ElicitURL && c.opts.ElicitURL:
+	case p.Mode == mcp.ElicitURL && c.opts.Answers.ElicitURL:
 		if u, err := url.Parse(p.URL); err != nil || !u.IsAbs() {
-			return nil, mcp.InvalidParams("url must be an absolute URL, and %q is none", p.URL)
+			return nil, mcp.InvalidParams("url must be an absolute URL (got %q)", p.URL)
 		}
 		return nil, nil
 	case p.Mode != "" && p.Mode != mcp.ElicitForm:
@@ -69,7 +70,7 @@ func (c *Client) readForm(p *mcp.ElicitParams) (*schema.Schema, error) {
 	}
 	form, err := schema.Compile(p.RequestedSchema)
 	if errors.Is(err, schema.ErrUnsupported) {
-		c.opts.Logger.Warn("the answer to a server's question cannot be checked", "server", c.name(), "err", err)
+		c.opts.Logger.Warn("the answer to a server's question cannot be checked", "server", c.serverName(), "err", err)
 		return nil, nil
 	}
 	if err != nil {
@@ -78,8 +79,8 @@ func (c *Client) readForm(p *mcp.ElicitParams) (*schema.Schema, error) {
 	return form, nil
 }
 
-// fill completes and checks what the user entered.
-func fill(form *schema.Schema, content json.RawMessage) (json.RawMessage, error) {
+// completeForm adds the schema's defaults to the user's content and validates the result.
+func completeForm(form *schema.Schema, content json.RawMessage) (json.RawMessage, error) {
 	if len(content) == 0 {
 		content = json.RawMessage("{}")
 	}

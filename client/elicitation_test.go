@@ -42,10 +42,10 @@ func TestElicitation(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			eras(t, func(t *testing.T, revision mcp.Revision) {
 				var question client.ElicitRequest
-				c := connect(t, asker(form), client.Options{Revision: revision, Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+				c := connect(t, asker(form), client.Options{Wire: client.Wire{Revision: revision}, Answers: client.Answers{Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 					question = *q
 					return test.answer, nil
-				}})
+				}}})
 				got, err := client.Call[string](context.Background(), c, "t", nil)
 				if err != nil || got != test.want {
 					t.Errorf("got %s, %v; want %s", got, err, test.want)
@@ -61,12 +61,14 @@ func TestElicitation(t *testing.T) {
 func TestElicitationByURL(t *testing.T) {
 	eras(t, func(t *testing.T, revision mcp.Revision) {
 		c := connect(t, asker(`{"mode":"url","message":"Log in","url":"https://x.example/login"}`), client.Options{
-			Revision: revision, Name: "bank", ElicitURL: true,
-			Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
-				if q.Server != "bank" || q.URL != "https://x.example/login" {
-					t.Errorf("the user saw %+v", q)
-				}
-				return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"not":"sent"}`)}, nil
+			Wire: client.Wire{Revision: revision}, Name: "bank", Answers: client.Answers{
+				ElicitURL: true,
+				Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+					if q.Server != "bank" || q.URL != "https://x.example/login" {
+						t.Errorf("the user saw %+v", q)
+					}
+					return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"not":"sent"}`)}, nil
+				},
 			},
 		})
 		got, err := client.Call[string](context.Background(), c, "t", nil)
@@ -79,13 +81,13 @@ func TestElicitationByURL(t *testing.T) {
 func TestOneQuestionAtATime(t *testing.T) {
 	eras(t, func(t *testing.T, revision mcp.Revision) {
 		var open atomic.Int32
-		c := connect(t, asker(`{"message":"?"}`), client.Options{Revision: revision, Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		c := connect(t, asker(`{"message":"?"}`), client.Options{Wire: client.Wire{Revision: revision}, Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			if open.Add(1) > 1 {
 				t.Error("two questions at once")
 			}
 			defer open.Add(-1)
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept}, nil
-		}})
+		}}})
 		var calls sync.WaitGroup
 		for range 10 {
 			calls.Go(func() {
@@ -106,14 +108,14 @@ func TestCapabilitiesAreThoseOfTheHandlers(t *testing.T) {
 		want string
 	}{
 		{client.Options{}, `{}`},
-		{client.Options{Elicit: elicit}, `{"elicitation":{"form":{}}}`},
-		{client.Options{Elicit: elicit, ElicitURL: true}, `{"elicitation":{"form":{},"url":{}}}`},
-		{client.Options{ElicitURL: true, SampleTools: true}, `{}`},
-		{client.Options{Sample: sample}, `{"sampling":{}}`},
-		{client.Options{Sample: sample, SampleTools: true}, `{"sampling":{"tools":{}}}`},
-		{client.Options{Roots: client.FixedRoots()}, `{"roots":{}}`},
+		{client.Options{Answers: client.Answers{Elicit: elicit}}, `{"elicitation":{"form":{}}}`},
+		{client.Options{Answers: client.Answers{Elicit: elicit, ElicitURL: true}}, `{"elicitation":{"form":{},"url":{}}}`},
+		{client.Options{Answers: client.Answers{ElicitURL: true, SampleTools: true}}, `{}`},
+		{client.Options{Answers: client.Answers{Sample: sample}}, `{"sampling":{}}`},
+		{client.Options{Answers: client.Answers{Sample: sample, SampleTools: true}}, `{"sampling":{"tools":{}}}`},
+		{client.Options{Answers: client.Answers{Roots: client.FixedRoots()}}, `{"roots":{}}`},
 		{client.Options{Extensions: []mcp.Extension{{ID: "acme/x"}}}, `{"extensions":{"acme/x":{}}}`},
-		{client.Options{Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}}, `{"elicitation":{}}`},
+		{client.Options{Answers: client.Answers{Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}}}, `{"elicitation":{}}`},
 	} {
 		var got string
 		c := connect(t, tools(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -132,14 +134,16 @@ func TestCapabilitiesAreThoseOfTheHandlers(t *testing.T) {
 func TestHandlerAnswersTheRest(t *testing.T) {
 	eras(t, func(t *testing.T, revision mcp.Revision) {
 		c := connect(t, asker(`{"message":"Who?"}`), client.Options{
-			Revision:     revision,
-			Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}},
-			Handler: mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
-				if req.Method != mcp.MethodElicit || param(req, "message") != `"Who?"` {
-					t.Errorf("got %s %s", req.Method, req.Params)
-				}
-				return raw(`{"action":"decline"}`), nil
-			}),
+			Wire: client.Wire{Revision: revision},
+			Answers: client.Answers{
+				Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}},
+				Handler: mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+					if req.Method != mcp.MethodElicit || param(req, "message") != `"Who?"` {
+						t.Errorf("got %s %s", req.Method, req.Params)
+					}
+					return raw(`{"action":"decline"}`), nil
+				}),
+			},
 		})
 		got, err := client.Call[string](context.Background(), c, "t", nil)
 		if err != nil || got != `{"q":{"action":"decline"}}` {
@@ -157,13 +161,13 @@ func TestAnswersOfAHandler(t *testing.T) {
 	}{
 		{"a value", &mcp.Result{Value: mcp.ElicitResult{Action: mcp.ElicitDecline}}, `{"q":{"action":"decline"}}`, ""},
 		{"nothing in it", &mcp.Result{}, `{"q":{}}`, ""},
-		{"none", nil, "", "there is none"},
+		{"nothing", nil, "", "the handler returned nothing"},
 		{"a question", asks(`{"requestState":"s"}`), "", "cannot ask back"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := dialWire(t, asker(`{}`), client.Options{Handler: mcp.HandlerFunc(func(context.Context, *mcp.Request) (*mcp.Result, error) {
+			c := dialWire(t, asker(`{}`), client.Options{Answers: client.Answers{Handler: mcp.HandlerFunc(func(context.Context, *mcp.Request) (*mcp.Result, error) {
 				return test.answer, nil
-			})})
+			})}})
 			got, err := client.Call[string](t.Context(), c, "t", nil)
 			if got != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got %q, %v", got, err)

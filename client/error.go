@@ -10,11 +10,12 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// CallError says which call to which server failed; look into it with [errors.As] and [errors.Is].
+// CallError says which call to which server failed. Use [errors.As] and [errors.Is] to look at its
+// cause.
 type CallError struct {
 	Server string
 	Method string
-	Name   string // the tool, prompt or URI; empty where the method has none
+	Name   string // the tool, prompt or URI; empty for other methods
 	Err    error
 }
 
@@ -27,11 +28,11 @@ func (e *CallError) Error() string {
 
 func (e *CallError) Unwrap() error { return e.Err }
 
-func (c *Client) failure(method, name string, err error) error {
-	return &CallError{Server: c.name(), Method: method, Name: name, Err: err}
+func (c *Client) callError(method, name string, err error) error {
+	return &CallError{Server: c.serverName(), Method: method, Name: name, Err: err}
 }
 
-// ToolError is what a tool reported as its failure, in words that a model can act on.
+// ToolError is a failure that a tool reported in its result, in words for the model.
 type ToolError struct {
 	Server  string
 	Tool    string
@@ -39,19 +40,19 @@ type ToolError struct {
 	Result  *mcp.CallToolResult
 }
 
-// Error gives the tool's words.
+// Error returns the texts of the tool's content.
 func (e *ToolError) Error() string {
 	words := make([]string, 0, len(e.Content))
 	for _, c := range e.Content {
 		words = append(words, c.String())
 	}
 	if len(words) == 0 {
-		words = append(words, "the tool failed and does not say why")
+		words = append(words, "the tool failed without a message")
 	}
 	return fmt.Sprintf("%s: %s: %s", e.Server, e.Tool, strings.Join(words, "\n"))
 }
 
-// OutputError says that a tool's structured result does not match the output schema that the tool declares. See
+// OutputError reports that a tool's structured result does not match the tool's output schema. See
 // [Options.NoOutputCheck].
 type OutputError struct {
 	Tool   string
@@ -65,17 +66,17 @@ func (e *OutputError) Error() string {
 
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// TimeoutKind says which limit was exceeded.
+// TimeoutKind names the limit that was exceeded.
 type TimeoutKind string
 
 const (
-	TimeoutConnect TimeoutKind = "connect" // [Options.Connect], or Start
-	TimeoutIdle    TimeoutKind = "idle"    // no sign of life
-	TimeoutTotal   TimeoutKind = "total"
+	TimeoutConnect TimeoutKind = "connect" // [Limits].Connect or Start
+	TimeoutIdle    TimeoutKind = "idle"    // [Limits].Idle
+	TimeoutTotal   TimeoutKind = "total"   // [Limits].Total
 )
 
-// TimeoutError says that a limit of this client was exceeded; the call was cancelled at the server. It is a
-// [context.DeadlineExceeded].
+// TimeoutError reports that a limit of this client was exceeded. The call was cancelled at the
+// server. [errors.Is] matches it with [context.DeadlineExceeded].
 type TimeoutError struct {
 	Kind   TimeoutKind
 	After  time.Duration
@@ -92,19 +93,20 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("timed out: not done within %v", e.After)
 }
 
-// Is makes the error a [context.DeadlineExceeded].
+// Is matches [context.DeadlineExceeded].
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// Timeout reports true, as [net.Error] has it.
+// Timeout returns true. It implements [net.Error].
 func (e *TimeoutError) Timeout() bool { return true }
 
-// ErrRounds is wrapped by the error of a call that asked for input more often than [Options.MaxRounds].
+// ErrRounds is wrapped by the error of a call that asked for input more than [Limits].MaxRounds
+// times.
 var ErrRounds = errors.New("too many rounds of questions")
 
 // unreadable says that a peer's result does not have its method's form.
 func unreadable(err error) error { return fmt.Errorf("the result cannot be read: %w", err) }
 
-// connectionError returns err as one that wraps [mcp.ErrConnection].
+// connectionError returns an error that wraps [mcp.ErrConnection] and err.
 func connectionError(err error) error {
 	switch {
 	case err == nil:
@@ -115,7 +117,7 @@ func connectionError(err error) error {
 	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
 }
 
-func gaveUp(tries int, err error) error {
+func gaveUpError(tries int, err error) error {
 	err = connectionError(err)
 	if tries == 0 {
 		return err
@@ -123,14 +125,14 @@ func gaveUp(tries int, err error) error {
 	return fmt.Errorf("%w; gave up after %d attempts to restore it in a row", err, tries)
 }
 
-// overdue adds the limit that ended ctx to what was going on then.
-func overdue(ctx context.Context, err error) error {
+// addTimeoutCause adds the limit that ended ctx to err, the error of the operation it interrupted.
+func addTimeoutCause(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(err, cause): // and says more: what the server had to say, for one
+	case errors.Is(err, cause): // err already wraps it and adds detail, such as the server's message
 		return err
 	case errors.Is(cause, err):
 		return cause
@@ -138,8 +140,8 @@ func overdue(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// unavailable says why a call did not get a connection.
-func unavailable(cause error, s State) error {
+// unavailableError explains why a call got no connection: cause, and the last failure to connect.
+func unavailableError(cause error, s State) error {
 	if s.Err == nil {
 		return cause
 	}

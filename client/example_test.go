@@ -17,7 +17,7 @@ var weather = handlers{
 
 func Example() {
 	ctx := context.Background()
-	c, err := client.Dial(ctx, weather)
+	c, err := client.Dial(ctx, weather, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,7 +35,7 @@ type alerts struct {
 
 func ExampleClient_Tools() {
 	ctx := context.Background()
-	c, err := client.Dial(ctx, weather)
+	c, err := client.Dial(ctx, weather, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func ExampleClient_Watch() {
 		}
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
-	}})
+	}}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -83,10 +83,10 @@ func ExampleClient_Watch() {
 func ExampleOptions_elicit() {
 	ctx := context.Background()
 	c, err := client.Dial(ctx, asker(`{"message":"Which city?","requestedSchema":{"type":"object","properties":{"city":{"type":"string"}}}}`),
-		client.Options{Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		&client.Options{Answers: client.Answers{Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			fmt.Printf("%s asks: %s\n", q.Server, q.Message)
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: []byte(`{"city":"Bonn"}`)}, nil
-		}})
+		}}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -75,10 +75,10 @@ func connect(t testing.TB, h mcp.Handler, opts ...client.Options) *client.Client
 	if len(opts) > 0 {
 		o = opts[0]
 	}
-	if o.Tap == nil {
-		o.Tap = mcptest.ClientSentTap(t)
+	if o.Wire.Tap == nil {
+		o.Wire.Tap = mcptest.ClientSentTap(t)
 	}
-	c, err := client.Dial(context.Background(), h, o)
+	c, err := client.Dial(context.Background(), h, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,31 +7,33 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Do calls a method that its server and this program agree on: one of the core, of an extension, or their own. An R of
-// [json.RawMessage] takes the result as it is; one of [mcp.Response] also takes results of types that extensions add.
+// Do calls any method: one of the core, of an extension, or one that client and server agreed on.
+// If R is [json.RawMessage], it receives the raw result; if R is [mcp.Response], it also receives
+// results of types that extensions add.
 //
 //	var Summarize = mcp.Method[SummarizeParams, SummarizeResult]{Name: "acme/summarize"}
 //	result, err := client.Do(ctx, c, Summarize, SummarizeParams{…})
 func Do[P, R any](ctx context.Context, c *Client, method mcp.Method[P, R], params P, opts ...CallOptions) (out R, err error) {
 	raw, err := encodeParams(&params)
 	if err != nil {
-		return out, c.failure(method.Name, "", err)
+		return out, c.callError(method.Name, "", err)
 	}
-	resp, err := c.do(ctx, method.Name, "", raw, only(opts))
+	resp, err := c.callMethod(ctx, method.Name, "", raw, options.Merge(opts))
 	if err != nil {
 		return out, err
 	}
-	if err := c.read(resp, &out); err != nil {
-		return out, c.failure(method.Name, "", err)
+	if err := c.decodeResponse(resp, &out); err != nil {
+		return out, c.callError(method.Name, "", err)
 	}
 	return out, nil
 }
 
-// encodeParams returns the parameters' object; raw ones as they are.
+// encodeParams encodes the parameters, which must be an object. Raw parameters stay unchanged.
 func encodeParams(params any) (raw json.RawMessage, err error) {
 	if own, ok := params.(*json.RawMessage); ok {
 		raw = *own
@@ -48,12 +50,12 @@ func encodeParams(params any) (raw json.RawMessage, err error) {
 	return raw, nil
 }
 
-func (c *Client) read(resp *mcp.Response, out any) error {
+func (c *Client) decodeResponse(resp *mcp.Response, out any) error {
 	if out, ok := out.(*mcp.Response); ok {
 		*out = *resp
 		return nil
 	}
-	if err := complete(resp); err != nil {
+	if err := requireComplete(resp); err != nil {
 		return err
 	}
 	if out, ok := out.(*json.RawMessage); ok {
@@ -63,22 +65,23 @@ func (c *Client) read(resp *mcp.Response, out any) error {
 	return readable(mcp.Decode(resp.Raw, out))
 }
 
-// Notify sends the server a notification, such as that the roots have changed in the legacy era; the core has none for
-// clients to send in the modern one. Where the transport carries none the error wraps [errors.ErrUnsupported].
+// Notify sends the server a notification. A legacy server takes [mcp.NotificationRootsChanged]; the
+// modern core has no notification that clients send. If the transport carries none, the error wraps
+// [errors.ErrUnsupported].
 func Notify[P any](ctx context.Context, c *Client, method mcp.NotificationMethod[P], params P) error {
 	raw, err := encodeParams(&params)
 	if err == nil {
 		err = c.Notify(ctx, mcp.Notification{Method: method.Name, Params: raw})
 	}
 	if err != nil {
-		return c.failure(method.Name, "", err)
+		return c.callError(method.Name, "", err)
 	}
 	return nil
 }
 
-// Notify implements [mcp.Notifier]: it is the raw form of the function [Notify].
+// Notify implements [mcp.Notifier]. It is the raw form of the function [Notify].
 func (c *Client) Notify(ctx context.Context, n mcp.Notification) error {
-	l, err := c.conn.acquire(ctx, 0)
+	l, err := c.conn.acquireLink(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -86,4 +89,47 @@ func (c *Client) Notify(ctx context.Context, n mcp.Notification) error {
 		return t.Notify(ctx, n)
 	}
 	return fmt.Errorf("this connection carries no notifications to the server: %w", errors.ErrUnsupported)
+}
+
+// Complete asks for completions of value, the text typed so far for an argument of a prompt
+// ([mcp.PromptRef]) or of a resource template ([mcp.ResourceRef]). settled holds the arguments that
+// already have values; it may be nil.
+func (c *Client) Complete(ctx context.Context, ref mcp.CompletionRef, argument, value string, settled map[string]string, opts ...CallOptions) (*mcp.Completion, error) {
+	params := &mcp.CompleteParams{Ref: ref, Argument: mcp.CompletionArgument{Name: argument, Value: value}}
+	if len(settled) > 0 {
+		params.Context = &mcp.CompletionContext{Arguments: settled}
+	}
+	res, err := callNamed[mcp.CompleteResult](ctx, c, mcp.MethodComplete, ref.Name+ref.URI, params, options.Merge(opts))
+	if err != nil {
+		return nil, err
+	}
+	return &res.Completion, nil
+}
+
+// GetPrompt returns the messages of a prompt, with the arguments filled in.
+func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]string, opts ...CallOptions) (*mcp.GetPromptResult, error) {
+	params := &mcp.GetPromptParams{Name: name, Arguments: args}
+	return callNamed[mcp.GetPromptResult](ctx, c, mcp.MethodGetPrompt, name, params, options.Merge(opts))
+}
+
+// ReadResource reads the resource with the URI.
+func (c *Client) ReadResource(ctx context.Context, uri string, opts ...CallOptions) (*mcp.ReadResourceResult, error) {
+	return callNamed[mcp.ReadResourceResult](ctx, c, mcp.MethodReadResource, uri, &mcp.ReadResourceParams{URI: uri}, options.Merge(opts))
+}
+
+// callNamed calls a method whose parameters name a prompt, a resource or a template.
+func callNamed[R any](ctx context.Context, c *Client, method, name string, params any, o CallOptions) (*R, error) {
+	raw, err := mcp.Encode(params)
+	if err != nil {
+		return nil, c.callError(method, name, err)
+	}
+	resp, err := c.callMethod(ctx, method, name, raw, o)
+	if err != nil {
+		return nil, err
+	}
+	out := new(R)
+	if err := c.decodeResponse(resp, out); err != nil {
+		return nil, c.callError(method, name, err)
+	}
+	return out, nil
 }

@@ -7,48 +7,49 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// NotificationHandler takes notifications that belong to no call and no watch. Make a typed one with [OnNotification].
+// NotificationHandler handles notifications that belong to no call and no watch. [OnNotification]
+// makes a typed one.
 type NotificationHandler struct {
-	// Method is the notification's name; empty takes all.
+	// Method is the notification's name; empty means all notifications.
 	Method string
-	// Handle is called for one notification at a time, in the order in which they came.
+	// Handle is called for one notification at a time, in their order of arrival.
 	Handle func(mcp.Notification)
 }
 
-// OnNotification returns a handler of notifications of one method. Those whose parameters cannot be read are passed
-// over.
+// OnNotification returns a handler for the notifications of one method. It ignores notifications
+// whose parameters do not decode as a P.
 func OnNotification[P any](method mcp.NotificationMethod[P], f func(P)) NotificationHandler {
-	return NotificationHandler{Method: method.Name, Handle: func(n mcp.Notification) { _ = pass(n, f) }}
+	return NotificationHandler{Method: method.Name, Handle: func(n mcp.Notification) { _ = decodeAndPass(n, f) }}
 }
 
-// notified takes what the transport has no other place for.
-func (c *Client) notified(n mcp.Notification) {
-	c.changed(n)
+// handleNotification handles a notification that the transport cannot assign to a call.
+func (c *Client) handleNotification(n mcp.Notification) {
+	c.invalidate(n)
 	if n.Method == mcp.NotificationElicitationCompleted {
-		c.visits.completed(n)
+		c.urlElicitations.completeElicitation(n)
 	}
 	if len(c.opts.Notifications) > 0 || c.opts.OnLog != nil && n.Method == mcp.NotificationMessage {
-		c.inbox.put(n)
+		c.notifications.add(n)
 	}
 }
 
-// changed drops what a notification makes invalid of what the client holds.
-func (c *Client) changed(n mcp.Notification) {
-	c.cache.changed(n)
+// invalidate drops the results and schemas that a notification makes stale.
+func (c *Client) invalidate(n mcp.Notification) {
+	c.cache.invalidate(n)
 	if n.Method == mcp.NotificationToolsChanged {
-		c.tools.clear()
+		c.outputSchemas.clear()
 	}
 }
 
-func (c *Client) deliver(n mcp.Notification) {
+func (c *Client) deliverNotification(n mcp.Notification) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.opts.Logger.Error("a handler of notifications panicked", "server", c.name(), "method", n.Method, "panic", p)
+			c.opts.Logger.Error("a handler of notifications panicked", "server", c.serverName(), "method", n.Method, "panic", p)
 		}
 	}()
 	if c.opts.OnLog != nil && n.Method == mcp.NotificationMessage {
-		if err := pass(n, c.opts.OnLog); err != nil {
-			c.opts.Logger.Warn("a log message cannot be read", "server", c.name(), "err", err)
+		if err := decodeAndPass(n, c.opts.OnLog); err != nil {
+			c.opts.Logger.Warn("a log message cannot be read", "server", c.serverName(), "err", err)
 		}
 	}
 	for _, h := range c.opts.Notifications {
@@ -58,11 +59,13 @@ func (c *Client) deliver(n mcp.Notification) {
 	}
 }
 
-// maxInbox bounds the notifications that wait for their handler: beyond it, the oldest is dropped.
-const maxInbox = 1024
+// maxQueuedNotifications bounds the notifications that wait for their handler. If more arrive, the
+// oldest is dropped.
+const maxQueuedNotifications = 1024
 
-// inbox hands notifications on, in order, without holding up the connection. Its goroutine lives while there are any.
-type inbox struct {
+// notificationQueue calls the handler in order without blocking the connection. Its goroutine exits
+// when the queue is empty.
+type notificationQueue struct {
 	handle func(mcp.Notification)
 	logger *slog.Logger
 
@@ -73,42 +76,42 @@ type inbox struct {
 	work    sync.WaitGroup
 }
 
-func (b *inbox) put(n mcp.Notification) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+func (q *notificationQueue) add(n mcp.Notification) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
 		return
 	}
-	if len(b.queue) == maxInbox {
-		b.logger.Warn("a notification is dropped: their handler is too slow", "method", b.queue[0].Method)
-		b.queue = b.queue[1:]
+	if len(q.queue) == maxQueuedNotifications {
+		q.logger.Warn("dropped a notification: its handler is too slow", "method", q.queue[0].Method)
+		q.queue = q.queue[1:]
 	}
-	b.queue = append(b.queue, n)
-	if !b.running {
-		b.running = true
-		b.work.Go(b.run)
+	q.queue = append(q.queue, n)
+	if !q.running {
+		q.running = true
+		q.work.Go(q.run)
 	}
 }
 
-func (b *inbox) run() {
+func (q *notificationQueue) run() {
 	for {
-		b.mu.Lock()
-		if len(b.queue) == 0 || b.closed {
-			b.running = false
-			b.mu.Unlock()
+		q.mu.Lock()
+		if len(q.queue) == 0 || q.closed {
+			q.running = false
+			q.mu.Unlock()
 			return
 		}
-		n := b.queue[0]
-		b.queue = b.queue[1:]
-		b.mu.Unlock()
-		b.handle(n)
+		n := q.queue[0]
+		q.queue = q.queue[1:]
+		q.mu.Unlock()
+		q.handle(n)
 	}
 }
 
-// close drops what waits, and waits for the handler that runs.
-func (b *inbox) close() {
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
-	b.work.Wait()
+// close drops the waiting notifications and waits for the running handler.
+func (q *notificationQueue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.work.Wait()
 }

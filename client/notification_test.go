@@ -76,7 +76,7 @@ func TestTooManyNotifications(t *testing.T) {
 
 func TestNotifyTheServer(t *testing.T) {
 	eras(t, func(t *testing.T, revision mcp.Revision) {
-		c := connect(t, handlers{}, client.Options{Revision: revision, Roots: client.FixedRoots()})
+		c := connect(t, handlers{}, client.Options{Wire: client.Wire{Revision: revision}, Answers: client.Answers{Roots: client.FixedRoots()}})
 		err := client.Notify(t.Context(), c, mcp.NotificationMethod[mcp.None]{Name: mcp.NotificationRootsChanged}, mcp.None{})
 		if err != nil {
 			t.Error(err)

@@ -20,129 +20,141 @@ const (
 //
 // The functions are called from the client's goroutines. They must not call [Client.Close], which waits for them.
 type Options struct {
-	// Name is how the user knows the server. Questions and errors carry it. Empty: what the server calls itself.
+	// Name is how the user knows the server. Questions and errors carry it. If it is empty, the name that the server
+	// gives itself is used.
 	Name string
-	// Info is how the client names itself; where its Name is empty, dowel's own.
+	// Info is how the client introduces itself. If its Name is empty, dowel's own is used.
 	Info mcp.Implementation
+	// Answers holds the functions that answer the server's questions.
+	Answers Answers
+	// Extensions are the extensions that the client understands.
+	Extensions []mcp.Extension
 
-	// Elicit puts a question of the server to the user. nil: the server is told that nobody can be asked. It is called
-	// for one question at a time, since there is one human; ctx ends when the call that led to the question does, and
-	// carries its values where the transport knows which call that was. A nil result without an error counts as cancel.
+	// Notifications take notifications that belong neither to a call nor to a watch ([OnNotification]).
+	Notifications []NotificationHandler
+	// OnLog takes log messages that belong to no call, and those of calls without an OnLog of their own.
+	OnLog func(mcp.LoggingMessageParams)
+	// LogLevel is the least severe level that the server is asked for. The default is info if OnLog is set, else none.
+	LogLevel mcp.LoggingLevel
+	// OnState is called with each state of the connection: in order, one at a time.
+	OnState func(State)
+
+	// HTTP configures the connection to a URL.
+	HTTP HTTP
+	// Limits bound connecting and calls. [CallOptions] can replace them for one call.
+	Limits Limits
+	// Restart says how a lost connection is restored.
+	Restart Restart
+	// Wire configures how messages are exchanged; few programs set it.
+	Wire Wire
+
+	// NoCache asks the server each time, even if an earlier result may be reused.
+	NoCache bool
+	// NoOutputCheck accepts structured results that do not match the tool's output schema.
+	NoOutputCheck bool
+	// Logger takes messages that belong to no call. nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// Answers holds the functions that answer a server's questions. The client declares the capability of each function that
+// is set, and no other.
+type Answers struct {
+	// Elicit puts a question of the server to the user. It is called for one question at a time, since the user reads one
+	// at a time. Its context ends with the call that led to the question, and carries the call's values if the transport
+	// knows which call that was. A nil result without an error counts as cancel.
 	Elicit func(ctx context.Context, q *ElicitRequest) (*mcp.ElicitResult, error)
 	// ElicitURL says that Elicit can also ask the user to visit a URL (mode url): it shows the whole URL, asks for
 	// consent, and fetches nothing before.
 	ElicitURL bool
-	// Sample lets the server use the client's model. nil: the server is told that there is none.
+	// Sample lets the server use the client's model.
 	Sample func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error)
 	// SampleTools says that Sample understands tools and toolChoice.
 	SampleTools bool
-	// Roots tells the server what it may work on ([FixedRoots]). nil: the server is told that there are none to ask for.
+	// Roots returns the folders that the server may work on ([FixedRoots]).
 	Roots func(ctx context.Context) ([]mcp.Root, error)
-	// Requests answer what servers ask beyond the three above ([OnRequest]): the first one of the method does.
+	// Requests answer other methods ([OnRequest]). If two have the same method, the first one answers.
 	Requests []RequestHandler
-	// Handler answers what is left, raw: everything, where Elicit, Sample, Roots and Requests are nil. It is not consulted
-	// for a method that has its own function.
+	// Handler answers each request that no field above answers.
 	Handler mcp.Handler
-	// Capabilities are declared beside those of Elicit, Sample, Roots and Extensions: what Requests and Handler answer, or
-	// what those functions understand further, such as sampling with context.
+	// Capabilities are declared in addition: the methods that Requests and Handler answer, or what the functions above
+	// understand further, such as sampling with context.
 	Capabilities mcp.ClientCapabilities
-	// Extensions are what the client understands beyond the core.
-	Extensions []mcp.Extension
+}
 
-	// Notifications take what the server sends outside of calls and watches ([OnNotification]).
-	Notifications []NotificationHandler
-	// OnLog takes log messages that belong to no call, and those of calls without an OnLog of their own.
-	OnLog func(mcp.LoggingMessageParams)
-	// LogLevel is the least severe level that is asked for. Empty: info where OnLog is set, else none.
-	LogLevel mcp.LoggingLevel
-	// OnState is told of every state of the connection: in order, one at a time.
-	OnState func(State)
-
-	// HTTPClient makes the requests to a URL; see [streamable.URL].
-	HTTPClient *http.Client
-	// Header returns fields that go along with each request to a URL, credentials for one.
-	Header func(ctx context.Context) (http.Header, error)
-
-	// Connect bounds connecting, and how long calls wait for a connection. 0: [DefaultConnect]; negative: no limit.
+// Limits bound how long connecting and calls may take. In [CallOptions], a zero field takes the client's limit.
+type Limits struct {
+	// Connect bounds connecting, and how long a call waits for a connection. The default is [DefaultConnect]; a negative
+	// value means no limit.
 	Connect time.Duration
-	// Start takes the place of Connect where the target is a command: it bounds the time from the start of the server's
-	// process until the server is ready, and how long calls wait for that. 0: Connect.
+	// Start replaces Connect if the target is a command: it bounds the time from the start of the server's process until
+	// the server is ready, and how long a call waits for that. The default is Connect; a negative value means no limit.
 	Start time.Duration
-	// Idle bounds how long a call may stay without a sign of life: a notification of the call is one. 0: no limit.
+	// Idle bounds the time between two signs of life of a call; its notifications are signs of life. The default is no
+	// limit, and a negative value means none either. The time in which the client answers a question does not count.
 	Idle time.Duration
-	// Total bounds a call. 0: no limit. Neither limit counts the time that answering a question of the server takes.
+	// Total bounds a call. The default is no limit, and a negative value means none either. The time in which the client
+	// answers a question does not count.
 	Total time.Duration
-	// MaxRounds bounds how often one call may ask for input. 0: [DefaultMaxRounds].
+	// MaxRounds bounds how often one call may ask for input. The default is [DefaultMaxRounds].
 	MaxRounds int
-	// Restart says how a lost connection is restored.
-	Restart Restart
+}
 
-	// NoCache asks the server each time, even where its results may be reused.
-	NoCache bool
-	// NoOutputCheck accepts structured results that do not match the tool's output schema.
-	NoOutputCheck bool
+// HTTP configures the connection to a URL.
+type HTTP struct {
+	// Client makes the requests; see [streamable.URL]. nil means a client of dowel's own.
+	Client *http.Client
+	// Header returns fields to send with each request, such as credentials.
+	Header func(ctx context.Context) (http.Header, error)
+}
 
-	// Revision pins the protocol revision, one of [mcp.Revisions]. Empty finds out.
+// Wire configures how messages are exchanged with a server. The zero value suits every server that follows the protocol.
+type Wire struct {
+	// Revision pins the protocol revision, one of [mcp.Revisions]. If it is empty, the client finds it out.
 	Revision mcp.Revision
 	// ProbeTimeout is how long a server may be silent about the probe for its era; see [transport.ClientOptions].
 	ProbeTimeout time.Duration
-	// SerializeAsks runs calls to a legacy server one at a time, where its questions could not be told apart otherwise.
+	// SerializeAsks runs calls to a legacy server one at a time if its questions could not be told apart otherwise.
 	SerializeAsks bool
-	// Verdicts remembers the eras of endpoints. nil: a memory shared by all clients of the process.
+	// Verdicts remembers the eras of endpoints. nil means a memory that all clients of the process share.
 	Verdicts *transport.Verdicts
 	// Tap sees the raw frames.
 	Tap transport.Tap
-	// Logger takes what belongs to no call. nil: slog.Default.
-	Logger *slog.Logger
 }
 
-// CallOptions configure one call. The zero value takes the client's options.
+// CallOptions configure one call. The zero value takes the client's options. If a call is given several, they are merged:
+// of the structs that set a field, the last one wins.
 type CallOptions struct {
 	// OnProgress takes the call's progress: on the goroutine of the call, in order, never after it has returned.
 	OnProgress func(mcp.ProgressParams)
-	// OnLog takes the call's log messages, like OnProgress. Where a server's messages cannot be told apart, they go to
-	// [Options.OnLog].
+	// OnLog takes the call's log messages, like OnProgress. If the client cannot tell to which call a message belongs, it
+	// goes to [Options.OnLog].
 	OnLog func(mcp.LoggingMessageParams)
-	// LogLevel is the least severe level that is asked for. Empty: the client's; info where OnLog is set.
+	// LogLevel is the least severe level that is asked for. The default is the client's, or info if OnLog is set.
 	LogLevel mcp.LoggingLevel
-	// Idle and Total are limits like those of [Options]. 0: the client's; negative: no limit.
-	Idle, Total time.Duration
-	// Connect bounds how long the call waits for a connection, and Start for one to a command, which may have to be started
-	// again. 0: the client's, and for Start first Connect; negative: no limit.
-	Connect, Start time.Duration
+	// Limits replace the client's limits. If Start is 0, Connect bounds the start of a command too.
+	Limits Limits
 	// Meta is added to the request's _meta.
 	Meta mcp.Meta
-	// NoCache neither takes the result from the cache nor keeps it.
+	// NoCache neither takes the result from the cache nor stores it there.
 	NoCache bool
 }
 
-// only returns the one options struct that may be given.
-func only[T any](opts []T) (o T) {
-	if len(opts) > 1 {
-		panic("client: more than one options struct")
-	}
-	if len(opts) == 1 {
-		o = opts[0]
-	}
-	return o
-}
-
-func (o *Options) complete(to target) {
-	o.Restart = o.Restart.complete()
-	if to.once {
+func (o *Options) setDefaults(to target) {
+	o.Restart = o.Restart.withDefaults()
+	if to.oneShot {
 		o.Restart.Max = 0
 	}
-	if o.Verdicts == nil && to.own {
-		o.Verdicts = new(transport.Verdicts)
+	if o.Wire.Verdicts == nil && to.isPrivate {
+		o.Wire.Verdicts = new(transport.Verdicts)
 	}
-	if o.Connect == 0 {
-		o.Connect = DefaultConnect
+	if o.Limits.Connect == 0 {
+		o.Limits.Connect = DefaultConnect
 	}
-	if o.MaxRounds <= 0 {
-		o.MaxRounds = DefaultMaxRounds
+	if o.Limits.MaxRounds <= 0 {
+		o.Limits.MaxRounds = DefaultMaxRounds
 	}
-	if o.Verdicts == nil {
-		o.Verdicts = new(transport.ClientOptions).Memory()
+	if o.Wire.Verdicts == nil {
+		o.Wire.Verdicts = new(transport.ClientOptions).Memory()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -152,39 +164,40 @@ func (o *Options) complete(to target) {
 	}
 }
 
-// transport returns what the edge needs of the options.
-func (o *Options) transport() transport.ClientOptions {
+// transportOptions returns the options that package transport needs.
+func (o *Options) transportOptions() transport.ClientOptions {
 	vocabulary := mcp.NewVocabulary(o.Extensions...)
 	return transport.ClientOptions{
 		Info:          o.Info,
-		Capabilities:  o.capabilities(vocabulary),
+		Capabilities:  o.declaredCapabilities(vocabulary),
 		Vocabulary:    vocabulary,
-		Revision:      o.Revision,
-		ProbeTimeout:  o.ProbeTimeout,
-		Verdicts:      o.Verdicts,
-		SerializeAsks: o.SerializeAsks,
+		Revision:      o.Wire.Revision,
+		ProbeTimeout:  o.Wire.ProbeTimeout,
+		Verdicts:      o.Wire.Verdicts,
+		SerializeAsks: o.Wire.SerializeAsks,
 		Logger:        o.Logger,
-		Tap:           o.Tap,
+		Tap:           o.Wire.Tap,
 	}
 }
 
-// capabilities declares what is answered and nothing else.
-func (o *Options) capabilities(v *mcp.Vocabulary) mcp.ClientCapabilities {
+// declaredCapabilities returns the capabilities of the functions that are set, and
+// Answers.Capabilities.
+func (o *Options) declaredCapabilities(v *mcp.Vocabulary) mcp.ClientCapabilities {
 	c := mcp.ClientCapabilities{Extensions: v.Declare()}
-	if o.Elicit != nil {
+	if o.Answers.Elicit != nil {
 		c.Elicitation = &mcp.ElicitationCapability{Form: &struct{}{}}
-		if o.ElicitURL {
+		if o.Answers.ElicitURL {
 			c.Elicitation.URL = &struct{}{}
 		}
 	}
-	if o.Sample != nil {
+	if o.Answers.Sample != nil {
 		c.Sampling = &mcp.SamplingCapability{}
-		if o.SampleTools {
+		if o.Answers.SampleTools {
 			c.Sampling.Tools = &struct{}{}
 		}
 	}
-	if o.Roots != nil {
+	if o.Answers.Roots != nil {
 		c.Roots = &mcp.RootsCapability{}
 	}
-	return c.And(o.Capabilities)
+	return c.And(o.Answers.Capabilities)
 }

@@ -24,14 +24,14 @@ func TestCapabilitiesAreAdded(t *testing.T) {
 		modern, legacy string
 	}{
 		{"nothing", client.Options{}, `{}`, `{}`},
-		{"sampling", client.Options{Sample: sample, SampleTools: true}, `{"sampling":{"tools":{}}}`, `{"sampling":{"tools":{}}}`},
-		{"sampling with context", client.Options{Sample: sample, Capabilities: withContext}, `{"sampling":{"context":{}}}`, `{"sampling":{"context":{}}}`},
-		{"sampling with both", client.Options{Sample: sample, SampleTools: true, Capabilities: withContext}, `{"sampling":{"tools":{},"context":{}}}`, `{"sampling":{"tools":{},"context":{}}}`},
-		{"elicitation", client.Options{Elicit: accept(`{}`), Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{URL: &struct{}{}}}},
+		{"sampling", client.Options{Answers: client.Answers{Sample: sample, SampleTools: true}}, `{"sampling":{"tools":{}}}`, `{"sampling":{"tools":{}}}`},
+		{"sampling with context", client.Options{Answers: client.Answers{Sample: sample, Capabilities: withContext}}, `{"sampling":{"context":{}}}`, `{"sampling":{"context":{}}}`},
+		{"sampling with both", client.Options{Answers: client.Answers{Sample: sample, SampleTools: true, Capabilities: withContext}}, `{"sampling":{"tools":{},"context":{}}}`, `{"sampling":{"tools":{},"context":{}}}`},
+		{"elicitation", client.Options{Answers: client.Answers{Elicit: accept(`{}`), Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{URL: &struct{}{}}}}},
 			`{"elicitation":{"form":{},"url":{}}}`, `{"elicitation":{"form":{},"url":{}}}`},
-		{"extensions", client.Options{Extensions: []mcp.Extension{{ID: "a/b"}, {ID: "c/d"}}, Capabilities: mcp.ClientCapabilities{Extensions: map[string]mcp.Object{"c/d": mcp.Object(`{"x":1}`)}}},
+		{"extensions", client.Options{Extensions: []mcp.Extension{{ID: "a/b"}, {ID: "c/d"}}, Answers: client.Answers{Capabilities: mcp.ClientCapabilities{Extensions: map[string]mcp.Object{"c/d": mcp.Object(`{"x":1}`)}}}},
 			`{"extensions":{"a/b":{},"c/d":{"x":1}}}`, `{"extensions":{"a/b":{},"c/d":{"x":1}}}`},
-		{"roots", client.Options{Roots: client.FixedRoots()}, `{"roots":{}}`, `{"roots":{"listChanged":true}}`},
+		{"roots", client.Options{Answers: client.Answers{Roots: client.FixedRoots()}}, `{"roots":{}}`, `{"roots":{"listChanged":true}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			eras(t, func(t *testing.T, revision mcp.Revision) {
@@ -40,7 +40,7 @@ func TestCapabilitiesAreAdded(t *testing.T) {
 					want = test.legacy
 				}
 				opts, got := test.opts, ""
-				opts.Revision = revision
+				opts.Wire.Revision = revision
 				c := connect(t, tools(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
 					got = string(req.ClientCapabilities)
 					return raw(done), nil
@@ -57,7 +57,7 @@ func TestCapabilitiesAreAdded(t *testing.T) {
 func TestPinOnAnUnknownRevision(t *testing.T) {
 	for _, pin := range []mcp.Revision{"2027-01-01", "foo", "2024-11-06"} {
 		l := &line{handler: handlers{}}
-		_, err := client.Dial(context.Background(), l, client.Options{Revision: pin})
+		_, err := client.Dial(context.Background(), l, &client.Options{Wire: client.Wire{Revision: pin}})
 		if err == nil || !strings.Contains(err.Error(), `"`+string(pin)+`" is pinned, and dowel speaks [2026-07-28 `) || l.count() != 0 {
 			t.Errorf("%s: %v after %d dials", pin, err, l.count())
 		}
@@ -78,14 +78,14 @@ func TestProgressTokens(t *testing.T) {
 		{"the call's log", client.Options{}, client.CallOptions{OnLog: onLog}, false},
 		{"progress", client.Options{}, client.CallOptions{OnProgress: onProgress}, true},
 		{"both", client.Options{OnLog: onLog}, client.CallOptions{OnProgress: onProgress}, true},
-		{"a limit on silence", client.Options{Idle: time.Minute}, client.CallOptions{}, true},
-		{"a limit on silence, and not for this call", client.Options{Idle: time.Minute, OnLog: onLog}, client.CallOptions{Idle: -1}, false},
-		{"another limit", client.Options{Total: time.Minute, OnLog: onLog}, client.CallOptions{}, false},
+		{"a limit on silence", client.Options{Limits: client.Limits{Idle: time.Minute}}, client.CallOptions{}, true},
+		{"a limit on silence, and not for this call", client.Options{Limits: client.Limits{Idle: time.Minute}, OnLog: onLog}, client.CallOptions{Limits: client.Limits{Idle: -1}}, false},
+		{"another limit", client.Options{Limits: client.Limits{Total: time.Minute}, OnLog: onLog}, client.CallOptions{}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			eras(t, func(t *testing.T, revision mcp.Revision) {
 				token := ""
-				test.opts.Revision = revision
+				test.opts.Wire.Revision = revision
 				c := connect(t, tools(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
 					token = string(req.ProgressToken)
 					return raw(done), nil
@@ -106,7 +106,7 @@ func TestStartLimit(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		_, err := client.Dial(t.Context(), handlers{mcp.MethodDiscover: silent}, client.Options{Connect: time.Second, Start: time.Minute, Tap: mcptest.ClientSentTap(t)})
+		_, err := client.Dial(t.Context(), handlers{mcp.MethodDiscover: silent}, &client.Options{Limits: client.Limits{Connect: time.Second, Start: time.Minute}, Wire: client.Wire{Tap: mcptest.ClientSentTap(t)}})
 		mustBe(t, err, context.DeadlineExceeded)
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("connecting took %v", took)
@@ -117,7 +117,7 @@ func TestStartLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	_, err = client.Dial(t.Context(), stdio.Command{Path: self, Env: map[string]string{"DOWEL_TEST_SILENT": "1"}}, client.Options{Connect: time.Minute, Start: 100 * time.Millisecond, Tap: mcptest.ClientSentTap(t)})
+	_, err = client.Dial(t.Context(), stdio.Command{Path: self, Env: map[string]string{"DOWEL_TEST_SILENT": "1"}}, &client.Options{Limits: client.Limits{Connect: time.Minute, Start: 100 * time.Millisecond}, Wire: client.Wire{Tap: mcptest.ClientSentTap(t)}})
 	mustBe(t, err, context.DeadlineExceeded)
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("starting took %v", took)

@@ -13,15 +13,15 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// output is a tool's result with the members that hold what it put out; nil where they are absent.
-type output struct {
+// toolOutput is a tool's raw result with the raw members that hold its output; nil if absent.
+type toolOutput struct {
 	raw                 json.RawMessage
 	content, structured []byte
 	failed              bool // the tool reports a failure
 }
 
-func readOutput(raw json.RawMessage) output {
-	o := output{raw: raw}
+func parseOutput(raw json.RawMessage) toolOutput {
+	o := toolOutput{raw: raw}
 	for it := rawjson.Object(raw); it.Next(); {
 		switch string(it.Key) {
 		case "content":
@@ -35,8 +35,8 @@ func readOutput(raw json.RawMessage) output {
 	return o
 }
 
-// decode reads the result into the value that out points to.
-func (o *output) decode(out any) error {
+// decodeInto reads the result into the value that out points to. [Call] documents the types.
+func (o *toolOutput) decodeInto(out any) error {
 	switch out := out.(type) {
 	case *string:
 		return decodeText(o.content, o.structured, out)
@@ -46,11 +46,11 @@ func (o *output) decode(out any) error {
 		*out = new(mcp.CallToolResult)
 		return readable(mcp.Decode(o.raw, *out))
 	case *[]mcp.Content:
-		return readable(mcp.Decode(orEmpty(o.content), out))
+		return readable(mcp.Decode(orEmptyArray(o.content), out))
 	case *mcp.Content:
-		return firstContent(o.content, out)
+		return decodeFirstContent(o.content, out)
 	case *json.RawMessage:
-		*out = rawOutput(o.content, o.structured)
+		*out = rawJSONOutput(o.content, o.structured)
 		return nil
 	case *struct{}:
 		return nil
@@ -68,18 +68,19 @@ func readable(err error) error {
 	return nil
 }
 
-func orEmpty(content []byte) []byte {
+func orEmptyArray(content []byte) []byte {
 	if content == nil {
 		return []byte("[]")
 	}
 	return content
 }
 
-// textOf joins the blocks of text; blocks says how many there are, of any type.
-func textOf(content []byte) (text string, texts, blocks int) {
-	var more strings.Builder // beyond the first, which is mostly the only one
+// joinText joins the text blocks by newlines. texts counts them, blocks counts the blocks of all
+// types.
+func joinText(content []byte) (text string, texts, blocks int) {
+	var more strings.Builder // the text after the first block; most results have one block
 	for it := rawjson.Array(content); it.Next(); blocks++ {
-		block, ok := textBlock(it.Value)
+		block, ok := parseTextBlock(it.Value)
 		if !ok {
 			continue
 		}
@@ -93,8 +94,8 @@ func textOf(content []byte) (text string, texts, blocks int) {
 	return text + more.String(), texts, blocks
 }
 
-// textBlock returns the text of a block that is one.
-func textBlock(block []byte) (text string, ok bool) {
+// parseTextBlock returns the text of a content block. ok is false if the block has another type.
+func parseTextBlock(block []byte) (text string, ok bool) {
 	var raw []byte
 	for it := rawjson.Object(block); it.Next(); {
 		switch string(it.Key) {
@@ -111,17 +112,17 @@ func textBlock(block []byte) (text string, ok bool) {
 	return text, true
 }
 
-func firstContent(content []byte, out *mcp.Content) error {
+func decodeFirstContent(content []byte, out *mcp.Content) error {
 	for it := rawjson.Array(content); it.Next(); {
 		return readable(mcp.Decode(it.Value, out))
 	}
 	return errors.New("the result has no content")
 }
 
-// decodeText takes the text, which stands for structured content where there is both. A result that has content and no
-// text is no string.
+// decodeText decodes a result as a string: its text blocks, or else its structured content. A
+// result that has content but no text is an error.
 func decodeText(content, structured []byte, out *string) error {
-	text, texts, blocks := textOf(content)
+	text, texts, blocks := joinText(content)
 	switch {
 	case texts > 0 || structured == nil && blocks == 0:
 		*out = text
@@ -132,25 +133,26 @@ func decodeText(content, structured []byte, out *string) error {
 			*out = string(structured)
 		}
 	default:
-		return fmt.Errorf("the result holds no text but %d other blocks of content; take them as []mcp.Content", blocks)
+		return fmt.Errorf("the result has no text but %d other content blocks; call with []mcp.Content to get them", blocks)
 	}
 	return nil
 }
 
-func rawOutput(content, structured []byte) json.RawMessage {
+func rawJSONOutput(content, structured []byte) json.RawMessage {
 	if structured != nil {
 		return structured
 	}
-	text, _, _ := textOf(content)
+	text, _, _ := joinText(content)
 	if rawjson.CheckAll([]byte(text)) == nil {
 		return json.RawMessage(text)
 	}
 	return rawjson.AppendString(nil, text)
 }
 
-// decodeFromText reads what servers put into text: all before 2025-06-18, and what is no object before 2026-07-28.
+// decodeFromText decodes JSON from the text. Servers put JSON into text for all results before
+// 2025-06-18, and for results that are not objects before 2026-07-28.
 func decodeFromText(content []byte, out any) error {
-	text, texts, blocks := textOf(content)
+	text, texts, blocks := joinText(content)
 	if a, ok := out.(*any); ok && rawjson.CheckAll([]byte(text)) != nil {
 		*a = text
 		return nil
@@ -164,79 +166,81 @@ func decodeFromText(content []byte, out any) error {
 	return nil
 }
 
-// toolbook holds the output schemas of the tools that were seen in lists. The zero toolbook is ready.
-type toolbook struct {
-	count atomic.Int32 // spares calls the lock where no tool has a schema
+// outputSchemas holds the output schemas of the tools that were seen in lists. The zero value is
+// ready.
+type outputSchemas struct {
+	count atomic.Int32 // of tools; calls skip the lock while it is 0
 	mu    sync.Mutex
 	tools map[string]*outputSchema
 }
 
-// maxToolbook bounds the tools whose schemas are held.
-const maxToolbook = 4096
+// maxOutputSchemas bounds the tools with a remembered schema.
+const maxOutputSchemas = 4096
 
 // outputSchema is compiled when a result first needs it.
 type outputSchema struct {
-	raw     json.RawMessage
-	once    sync.Once
-	checked *schema.Schema // nil where it cannot be checked here
+	raw      json.RawMessage
+	once     sync.Once
+	compiled *schema.Schema // nil if package schema cannot compile it
 }
 
-func (b *toolbook) learn(t *mcp.Tool) {
-	if len(t.OutputSchema) == 0 && b.count.Load() == 0 {
+func (s *outputSchemas) recordTool(t *mcp.Tool) {
+	if len(t.OutputSchema) == 0 && s.count.Load() == 0 {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	known := b.tools[t.Name]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.tools[t.Name]
 	switch {
 	case len(t.OutputSchema) == 0:
-		delete(b.tools, t.Name)
+		delete(s.tools, t.Name)
 	case known != nil && string(known.raw) == string(t.OutputSchema):
-	case known == nil && len(b.tools) >= maxToolbook:
+	case known == nil && len(s.tools) >= maxOutputSchemas:
 	default:
-		if b.tools == nil {
-			b.tools = map[string]*outputSchema{}
+		if s.tools == nil {
+			s.tools = map[string]*outputSchema{}
 		}
-		b.tools[t.Name] = &outputSchema{raw: t.OutputSchema}
+		s.tools[t.Name] = &outputSchema{raw: t.OutputSchema}
 	}
-	b.count.Store(int32(len(b.tools)))
+	s.count.Store(int32(len(s.tools)))
 }
 
-func (b *toolbook) clear() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.tools)
-	b.count.Store(0)
+func (s *outputSchemas) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.tools)
+	s.count.Store(0)
 }
 
-func (b *toolbook) find(tool string) *outputSchema {
-	if b.count.Load() == 0 {
+func (s *outputSchemas) lookupTool(tool string) *outputSchema {
+	if s.count.Load() == 0 {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.tools[tool]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[tool]
 }
 
-// outputSchema returns the tool's compiled output schema, nil if there is none to check with.
-func (c *Client) outputSchema(tool string) *schema.Schema {
-	s := c.tools.find(tool)
+// compiledOutputSchema returns the tool's output schema, or nil if the client knows none that it
+// can check.
+func (c *Client) compiledOutputSchema(tool string) *schema.Schema {
+	s := c.outputSchemas.lookupTool(tool)
 	if s == nil {
 		return nil
 	}
 	s.once.Do(func() {
 		var err error
-		if s.checked, err = schema.Compile(s.raw); err != nil {
-			c.opts.Logger.Warn("results of a tool cannot be checked", "server", c.name(), "tool", tool, "err", err)
+		if s.compiled, err = schema.Compile(s.raw); err != nil {
+			c.opts.Logger.Warn("results of a tool cannot be checked", "server", c.serverName(), "tool", tool, "err", err)
 		}
 	})
-	return s.checked
+	return s.compiled
 }
 
-// checkOutput checks structured content against the tool's output schema, where that is known (server/tools: clients
-// should).
-func (c *Client) checkOutput(tool string, o output) error {
-	s := c.outputSchema(tool)
+// checkOutput validates structured content against the tool's output schema, if that is known
+// (server/tools: clients should).
+func (c *Client) checkOutput(tool string, o toolOutput) error {
+	s := c.compiledOutputSchema(tool)
 	if s == nil || o.structured == nil {
 		return nil
 	}
@@ -245,6 +249,6 @@ func (c *Client) checkOutput(tool string, o output) error {
 		return nil
 	}
 	res := new(mcp.CallToolResult)
-	_ = mcp.Decode(o.raw, res) // it may be beyond reading; the error says enough
-	return c.failure(mcp.MethodCallTool, tool, &OutputError{Tool: tool, Result: res, Err: err})
+	_ = mcp.Decode(o.raw, res) // best effort: err is reported even if the result does not decode
+	return c.callError(mcp.MethodCallTool, tool, &OutputError{Tool: tool, Result: res, Err: err})
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Status says how a client's connection is.
+// Status is the status of a client's connection.
 type Status uint8
 
 const (
 	Connecting Status = iota // dialing, for the first time or again
-	Ready                    // calls go out
-	Lost                     // between two attempts to restore the connection: calls wait
-	Failed                   // given up: calls fail, until Reconnect
+	Ready                    // calls are sent
+	Lost                     // waiting for the next attempt to reconnect: calls wait too
+	Failed                   // no attempts are left: calls fail until Reconnect
 	Closed                   // by Close
 )
 
@@ -20,20 +20,21 @@ func (s Status) String() string {
 	return [...]string{"connecting", "ready", "lost", "failed", "closed"}[s]
 }
 
-// State is the state of a client's connection, since when, and why.
+// State describes a client's connection.
 type State struct {
 	Status Status
 	Since  time.Time
-	// Err says why, on Lost and Failed.
+	// Err is the cause of Lost and Failed; nil otherwise.
 	Err error
-	// Attempt counts the attempts to restore the connection since it was last stable: on Connecting and Ready the one
-	// that this is (0 is the first dial), on Lost the next one.
+	// Attempt counts the attempts to reconnect since the connection was last stable. On Connecting
+	// and Ready it is the number of this attempt, 0 for the first dial; on Lost it is the number of
+	// the next one.
 	Attempt int
-	// Next is when the next attempt begins, on Lost.
+	// Next is when the next attempt begins, on Lost; zero otherwise.
 	Next time.Time
 }
 
-// String describes the state in a few words.
+// String describes the state in a few words for a log or a status line.
 func (s State) String() string {
 	switch {
 	case s.Status == Lost:
@@ -44,51 +45,52 @@ func (s State) String() string {
 	return s.Status.String()
 }
 
-// State returns the present state of the connection.
-func (c *Client) State() State { return c.conn.present() }
+// State returns the current state of the connection.
+func (c *Client) State() State { return c.conn.currentState() }
 
-func (c *connection) present() State {
+func (c *connection) currentState() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// set enters a state; c.mu is held. Call announce once it is released.
-func (c *connection) set(s State) {
+// setState sets the state. The caller holds c.mu, and calls reportStates after it has released it.
+func (c *connection) setState(s State) {
 	s.Since = time.Now()
 	c.state = s
-	c.untold = append(c.untold, s)
+	c.unreported = append(c.unreported, s)
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// enter sets the state and announces it, unless the client is closed.
-func (c *connection) enter(s State) {
+// enterState sets and reports the state, unless the client is closed.
+func (c *connection) enterState(s State) {
 	c.mu.Lock()
 	if c.state.Status != Closed {
-		c.set(s)
+		c.setState(s)
 	}
 	c.mu.Unlock()
-	c.announce()
+	c.reportStates()
 }
 
-// announce tells of states that were not told yet: no lock is held while it tells, and only one goroutine does.
-func (c *connection) announce() {
+// reportStates passes new states to OnState. One goroutine at a time reports, so states arrive in
+// order, and it holds no lock while OnState runs.
+func (c *connection) reportStates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.telling {
+	if c.reporting {
 		return
 	}
-	c.telling = true
-	defer func() { c.telling = false }()
-	for len(c.untold) > 0 {
-		s := c.untold[0]
-		c.untold = c.untold[1:]
-		c.tell(s)
+	c.reporting = true
+	defer func() { c.reporting = false }()
+	for len(c.unreported) > 0 {
+		s := c.unreported[0]
+		c.unreported = c.unreported[1:]
+		c.reportState(s)
 	}
 }
 
-func (c *connection) tell(s State) {
+func (c *connection) reportState(s State) {
 	if c.onState == nil {
 		return
 	}

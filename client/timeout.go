@@ -6,46 +6,47 @@ import (
 	"time"
 )
 
-// clock holds a call to its limits. A nil clock has none.
-type clock struct {
+// callClock applies the limits Idle and Total to one call. It stops while a question of the server
+// is being answered. A nil clock has no limits.
+type callClock struct {
 	method      string
-	idle, total time.Duration // 0 for none
+	idle, total time.Duration // 0 means no limit
 	cancel      context.CancelCauseFunc
 
-	mu     sync.Mutex
-	paused int           // questions that are being answered
-	sent   bool          // between a request and its response: idle runs
-	spent  time.Duration // of total, before began
-	began  time.Time     // of the present run of total
-	alive  time.Time     // the last sign of life
-	timer  *time.Timer   // fires at what is due first
-	over   bool
+	mu           sync.Mutex
+	paused       int           // number of questions being answered
+	awaiting     bool          // between a request and its response: Idle counts
+	spent        time.Duration // of Total, before resumedAt
+	resumedAt    time.Time     // start of the current run of Total
+	lastActivity time.Time     // last sign of life
+	timer        *time.Timer   // fires when the nearer limit may be reached
+	over         bool
 }
 
 type clockKey struct{}
 
-// start begins to measure a call and returns the context that ends with its limits.
-func (c *Client) start(ctx context.Context, method string, o *CallOptions) (context.Context, *clock) {
-	idle, total := limit(o.Idle, c.opts.Idle), limit(o.Total, c.opts.Total)
+// startClock starts the clock of a call and returns the context that ends with its limits.
+func (c *Client) startClock(ctx context.Context, method string, o *CallOptions) (context.Context, *callClock) {
+	idle, total := effectiveLimit(o.Limits.Idle, c.opts.Limits.Idle), effectiveLimit(o.Limits.Total, c.opts.Limits.Total)
 	if idle == 0 && total == 0 {
 		return ctx, nil
 	}
-	k := &clock{method: method, idle: idle, total: total, began: time.Now()}
+	k := &callClock{method: method, idle: idle, total: total, resumedAt: time.Now()}
 	ctx, k.cancel = context.WithCancelCause(ctx)
 	k.mu.Lock()
-	k.timer = time.AfterFunc(time.Hour, k.ring)
-	k.arm()
+	k.timer = time.AfterFunc(time.Hour, k.onTimer)
+	k.armTimer()
 	k.mu.Unlock()
-	c.clock.add(k)
+	c.clocks.addClock(k)
 	return context.WithValue(ctx, clockKey{}, k), k
 }
 
-// stop ends the measuring.
-func (c *Client) stop(k *clock) {
+// stopClock stops the clock.
+func (c *Client) stopClock(k *callClock) {
 	if k == nil {
 		return
 	}
-	c.clock.remove(k)
+	c.clocks.removeClock(k)
 	k.mu.Lock()
 	k.over = true
 	k.timer.Stop()
@@ -53,16 +54,16 @@ func (c *Client) stop(k *clock) {
 	k.cancel(nil)
 }
 
-func limit(own, general time.Duration) time.Duration {
+func effectiveLimit(own, general time.Duration) time.Duration {
 	if own == 0 {
 		own = general
 	}
 	return max(own, 0)
 }
 
-// arm sets the timer to what is due first; k.mu is held.
-func (k *clock) arm() {
-	kind, left := k.due()
+// armTimer sets the timer to the nearer limit. The caller holds k.mu.
+func (k *callClock) armTimer() {
+	kind, left := k.nextLimit()
 	if kind == "" {
 		k.timer.Stop()
 		return
@@ -70,28 +71,30 @@ func (k *clock) arm() {
 	k.timer.Reset(left)
 }
 
-// due returns the limit that is reached first, and when.
-func (k *clock) due() (kind TimeoutKind, left time.Duration) {
+// nextLimit returns the limit that will be reached first, and the time left; kind is empty if no
+// limit counts now. The caller holds k.mu.
+func (k *callClock) nextLimit() (kind TimeoutKind, left time.Duration) {
 	if k.over || k.paused > 0 {
 		return "", 0
 	}
 	now := time.Now()
 	if k.total > 0 {
-		kind, left = TimeoutTotal, k.total-k.spent-now.Sub(k.began)
+		kind, left = TimeoutTotal, k.total-k.spent-now.Sub(k.resumedAt)
 	}
-	if k.idle > 0 && k.sent {
-		if idle := k.idle - now.Sub(k.alive); kind == "" || idle < left {
+	if k.idle > 0 && k.awaiting {
+		if idle := k.idle - now.Sub(k.lastActivity); kind == "" || idle < left {
 			kind, left = TimeoutIdle, idle
 		}
 	}
 	return kind, left
 }
 
-// ring runs when the timer fires: a sign of life may have come since it was set.
-func (k *clock) ring() {
+// onTimer ends the call if a limit is reached. Activity does not reset the timer, so the timer may
+// fire early; it is then set again.
+func (k *callClock) onTimer() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	kind, left := k.due()
+	kind, left := k.nextLimit()
 	switch {
 	case kind == "":
 	case left > 0:
@@ -103,98 +106,100 @@ func (k *clock) ring() {
 	}
 }
 
-// send says that a request goes out, received that its response is there; idle counts in between.
-func (k *clock) send() { k.set(true) }
+// requestSent and responseReceived mark the time in which Idle counts.
+func (k *callClock) requestSent() { k.setAwaiting(true) }
 
-func (k *clock) received() { k.set(false) }
+func (k *callClock) responseReceived() { k.setAwaiting(false) }
 
-func (k *clock) set(sent bool) {
+func (k *callClock) setAwaiting(sent bool) {
 	if k == nil {
 		return
 	}
 	k.mu.Lock()
-	k.sent, k.alive = sent, time.Now()
-	k.arm()
+	k.awaiting, k.lastActivity = sent, time.Now()
+	k.armTimer()
 	k.mu.Unlock()
 }
 
-// listens reports whether a sign of life makes a difference.
-func (k *clock) listens() bool { return k != nil && k.idle > 0 }
+// hasIdleLimit reports whether signs of life matter.
+func (k *callClock) hasIdleLimit() bool { return k != nil && k.idle > 0 }
 
-// touch is a sign of life. The timer is left alone: it looks when it fires.
-func (k *clock) touch() {
+// recordActivity records a sign of life. It does not touch the timer, which checks the time when it
+// fires.
+func (k *callClock) recordActivity() {
 	if k == nil {
 		return
 	}
 	k.mu.Lock()
-	k.alive = time.Now()
+	k.lastActivity = time.Now()
 	k.mu.Unlock()
 }
 
-// pause stops the clock while a question is being answered; resume goes on.
-func (k *clock) pause() {
+// pauseClock stops the clock while a question is being answered. Calls nest; each needs a
+// resumeClock.
+func (k *callClock) pauseClock() {
 	if k == nil {
 		return
 	}
 	k.mu.Lock()
 	if k.paused++; k.paused == 1 {
-		k.spent += time.Since(k.began)
+		k.spent += time.Since(k.resumedAt)
 	}
-	k.arm()
+	k.armTimer()
 	k.mu.Unlock()
 }
 
-func (k *clock) resume() {
+func (k *callClock) resumeClock() {
 	if k == nil {
 		return
 	}
 	k.mu.Lock()
 	if k.paused--; k.paused == 0 {
-		k.began = time.Now()
-		k.alive = k.began
+		k.resumedAt = time.Now()
+		k.lastActivity = k.resumedAt
 	}
-	k.arm()
+	k.armTimer()
 	k.mu.Unlock()
 }
 
-// clocks are those of the calls in flight that have limits.
-type clocks struct {
+// callClocks holds the clocks of all running calls that have limits.
+type callClocks struct {
 	mu      sync.Mutex
-	running map[*clock]struct{}
+	running map[*callClock]struct{}
 }
 
-func (c *clocks) add(k *clock) {
+func (c *callClocks) addClock(k *callClock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running == nil {
-		c.running = map[*clock]struct{}{}
+		c.running = map[*callClock]struct{}{}
 	}
 	c.running[k] = struct{}{}
 }
 
-func (c *clocks) remove(k *clock) {
+func (c *callClocks) removeClock(k *callClock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, k)
 }
 
-// pause stops the clock of the call that ctx belongs to or, where the transport does not know it, of all calls: one of
-// them waits for the answer.
-func (c *clocks) pause(ctx context.Context) (resume func()) {
-	if k, ok := ctx.Value(clockKey{}).(*clock); ok {
-		k.pause()
-		return k.resume
+// pauseFor stops the clock of the call that ctx belongs to. If the transport does not know the
+// call, it stops the clocks of all calls, since one of them waits for the answer.
+func (c *callClocks) pauseFor(ctx context.Context) (resume func()) {
+	if k, ok := ctx.Value(clockKey{}).(*callClock); ok {
+		k.pauseClock()
+		return k.resumeClock
 	}
 	c.mu.Lock()
-	paused := make([]*clock, 0, len(c.running))
+	paused := make([]*callClock, 0, len(c.running))
 	for k := range c.running {
-		k.pause()
+		k.pauseClock()
 		paused = append(paused, k)
 	}
 	c.mu.Unlock()
 	return func() {
 		for _, k := range paused {
-			k.resume()
+			k.resumeClock()
 		}
 	}
 }

@@ -55,9 +55,9 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := dialWire(t, beating(test.interval, test.reporting, test.silent), client.Options{Idle: test.general[0], Total: test.general[1]})
+				c := dialWire(t, beating(test.interval, test.reporting, test.silent), client.Options{Limits: client.Limits{Idle: test.general[0], Total: test.general[1]}})
 				began := time.Now()
-				_, err := client.Call[string](t.Context(), c, "t", nil, client.CallOptions{Idle: test.own[0], Total: test.own[1]})
+				_, err := client.Call[string](t.Context(), c, "t", nil, client.CallOptions{Limits: client.Limits{Idle: test.own[0], Total: test.own[1]}})
 				if took := time.Since(began); took != test.after {
 					t.Errorf("took %v, want %v", took, test.after)
 				}
@@ -83,8 +83,8 @@ func TestTimeoutCancelsAtTheServer(t *testing.T) {
 			<-ctx.Done()
 			cancelled <- context.Cause(ctx)
 			return nil, context.Cause(ctx)
-		}), client.Options{Revision: revision})
-		_, err := client.Call[string](context.Background(), c, "t", nil, client.CallOptions{Idle: 20 * time.Millisecond})
+		}), client.Options{Wire: client.Wire{Revision: revision}})
+		_, err := client.Call[string](context.Background(), c, "t", nil, client.CallOptions{Limits: client.Limits{Idle: 20 * time.Millisecond}})
 		mustBe(t, err, context.DeadlineExceeded)
 		<-cancelled
 	})
@@ -96,7 +96,7 @@ func TestHumansHaveTime(t *testing.T) {
 		time.Sleep(time.Hour)
 		return &mcp.ElicitResult{Action: mcp.ElicitAccept}, ctx.Err()
 	}
-	opts := client.Options{Elicit: slow, Idle: 2 * time.Second, Total: 5 * time.Second}
+	opts := client.Options{Answers: client.Answers{Elicit: slow}, Limits: client.Limits{Idle: 2 * time.Second, Total: 5 * time.Second}}
 	t.Run("modern", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := dialWire(t, asker(`{"message":"?"}`), opts)
@@ -120,11 +120,11 @@ func TestHumansHaveTime(t *testing.T) {
 				return raw(done), ctx.Err()
 			})
 			c := dialLine(t, l, opts)
-			if _, err := client.Call[string](t.Context(), c, "", nil, client.CallOptions{Idle: 3 * time.Second}); err != nil {
+			if _, err := client.Call[string](t.Context(), c, "", nil, client.CallOptions{Limits: client.Limits{Idle: 3 * time.Second}}); err != nil {
 				t.Error(err)
 			}
 			began := time.Now()
-			_, err := client.Call[string](t.Context(), c, "toolong", nil, client.CallOptions{Idle: -1})
+			_, err := client.Call[string](t.Context(), c, "toolong", nil, client.CallOptions{Limits: client.Limits{Idle: -1}})
 			var late *client.TimeoutError
 			if !errors.As(err, &late) || late.Kind != client.TimeoutTotal || time.Since(began) != time.Hour+5*time.Second {
 				t.Errorf("got %v after %v, want a timeout once the rest of the time is over", err, time.Since(began))
@@ -133,8 +133,8 @@ func TestHumansHaveTime(t *testing.T) {
 	})
 	eras(t, func(t *testing.T, revision mcp.Revision) { // over a wire
 		o := opts
-		o.Revision, o.Idle, o.Total = revision, 200*time.Millisecond, 300*time.Millisecond
-		o.Elicit = func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		o.Wire.Revision, o.Limits.Idle, o.Limits.Total = revision, 200*time.Millisecond, 300*time.Millisecond
+		o.Answers.Elicit = func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			time.Sleep(400 * time.Millisecond)
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept}, ctx.Err()
 		}
@@ -160,7 +160,7 @@ func TestProgressAndLogs(t *testing.T) {
 			}
 			return raw(done), nil
 		})
-		c := connect(t, h, client.Options{Revision: revision})
+		c := connect(t, h, client.Options{Wire: client.Wire{Revision: revision}})
 		var got []float64
 		var logs []mcp.LoggingLevel
 		_, err := client.Call[string](context.Background(), c, "t", nil, client.CallOptions{

@@ -14,44 +14,44 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// endpoint dials a URL: Streamable HTTP and, where the server does not know it, the HTTP+SSE of 2024 (basic/transports:
-// backward compatibility).
-type endpoint struct {
+// urlDialer dials a URL: Streamable HTTP first and, if the server does not know it, the HTTP+SSE of
+// 2024 (basic/transports: backward compatibility).
+type urlDialer struct {
 	streamable.URL
-	older sse.URL
-	old   *atomic.Bool // the server speaks HTTP+SSE
+	sse       sse.URL
+	speaksSSE *atomic.Bool // the last dial found HTTP+SSE
 }
 
-func newEndpoint(url string, o Options) endpoint {
-	return endpoint{
-		URL:   streamable.URL{URL: url, Client: o.HTTPClient, Header: o.Header},
-		older: sse.URL{URL: url, Client: o.HTTPClient, Header: o.Header},
-		old:   new(atomic.Bool),
+func newURLDialer(url string, o Options) urlDialer {
+	return urlDialer{
+		URL:       streamable.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
+		sse:       sse.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
+		speaksSSE: new(atomic.Bool),
 	}
 }
 
 // Dial implements [transport.Dialer].
-func (e endpoint) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
-	if e.old.Load() {
-		if t, err := e.older.Dial(ctx, in, opts); err == nil || !refusedOutright(err) {
+func (e urlDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	if e.speaksSSE.Load() {
+		if t, err := e.sse.Dial(ctx, in, opts); err == nil || !isUnknownTransport(err) {
 			return t, err
 		}
-		e.old.Store(false) // the server has learned since
+		e.speaksSSE.Store(false) // the server was upgraded
 	}
 	t, err := e.URL.Dial(ctx, in, opts)
-	if err == nil || !refusedOutright(err) || opts.Revision.Modern() || ctx.Err() != nil {
+	if err == nil || !isUnknownTransport(err) || opts.Revision.Modern() || ctx.Err() != nil {
 		return t, err
 	}
-	t, olderErr := e.older.Dial(ctx, in, opts)
-	if olderErr != nil {
-		return nil, fmt.Errorf("%w; nor is there the older HTTP+SSE: %w", err, olderErr)
+	t, sseErr := e.sse.Dial(ctx, in, opts)
+	if sseErr != nil {
+		return nil, fmt.Errorf("%w; the older HTTP+SSE failed too: %w", err, sseErr)
 	}
-	e.old.Store(true)
+	e.speaksSSE.Store(true)
 	return t, nil
 }
 
-// refusedOutright reports whether a server has answered what a server does that does not know the transport.
-func refusedOutright(err error) bool {
+// isUnknownTransport reports whether the server answered as one that does not know Streamable HTTP.
+func isUnknownTransport(err error) bool {
 	var answered *overhttp.HTTPError
 	return errors.As(err, &answered) && answered.MeansLegacy()
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Watch is a subscription to changes that survives interruptions.
+// Watch is a subscription to changes that survives interruptions. [Client.Watch] makes one.
 type Watch struct {
 	client *Client
 	filter mcp.SubscriptionFilter
 	ctx    context.Context
-	stop   context.CancelCauseFunc
-	done   chan struct{} // closed when no change will come any more
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed after the last change
 	queue  *changeQueue
 
 	mu           sync.Mutex
@@ -28,38 +28,40 @@ type Watch struct {
 	err          error
 }
 
-// ErrNothingToWatch is wrapped by the error of a Watch of which the server honours nothing.
+// ErrNothingToWatch is wrapped by the error of [Client.Watch] if the server accepts no part of the
+// filter.
 var ErrNothingToWatch = errors.New("the server offers none of these changes")
 
-// Watch subscribes to changes. It returns when the server has acknowledged the subscription; it is an error if that
-// honours nothing of the filter, see [Watch.Acknowledged] for how much it does.
+// Watch subscribes to changes. It returns when the server has acknowledged the subscription, and
+// fails with [ErrNothingToWatch] if the server accepts no part of the filter; [Watch.Acknowledged]
+// tells which part it accepts.
 //
-// The watch lives until ctx ends, [Watch.Close] or [Client.Close]. When the connection is lost or the server ends the
-// subscription it listens again, with back-off, and reports a gap.
+// The watch lives until ctx ends, [Watch.Close] or [Client.Close]. When the connection is lost or
+// the server ends the subscription, the watch subscribes again with back-off and reports a gap.
 func (c *Client) Watch(ctx context.Context, filter mcp.SubscriptionFilter) (*Watch, error) {
-	if !honours(filter, filter) {
-		return nil, c.failure(mcp.MethodListen, "", errors.New("the filter asks for no changes"))
+	if !grantsAny(filter, filter) {
+		return nil, c.callError(mcp.MethodListen, "", errors.New("the filter asks for no changes"))
 	}
 	w := &Watch{client: c, filter: filter, done: make(chan struct{}), queue: newChangeQueue()}
-	w.ctx, w.stop = context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(c.conn.life, func() { w.stop(mcp.ErrClosed) })
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(c.conn.lifetime, func() { w.cancel(mcp.ErrClosed) })
 	first := make(chan error, 1)
-	if !c.conn.spawn(func() { defer unhook(); w.run(first) }) {
-		w.stop(nil)
+	if !c.conn.goUntilClose(func() { defer unhook(); w.run(first) }) {
+		w.cancel(nil)
 		unhook()
-		return nil, c.failure(mcp.MethodListen, "", mcp.ErrClosed)
+		return nil, c.callError(mcp.MethodListen, "", mcp.ErrClosed)
 	}
-	if err := w.established(first); err != nil {
-		w.stop(nil)
+	if err := w.awaitAcknowledgement(first); err != nil {
+		w.cancel(nil)
 		<-w.done
-		return nil, c.failure(mcp.MethodListen, "", err)
+		return nil, c.callError(mcp.MethodListen, "", err)
 	}
 	return w, nil
 }
 
-// established waits for the first acknowledgement.
-func (w *Watch) established(first <-chan error) error {
-	limit, cancel := w.client.conn.bounded(w.ctx, 0)
+// awaitAcknowledgement waits for the first acknowledgement.
+func (w *Watch) awaitAcknowledgement(first <-chan error) error {
+	limit, cancel := w.client.conn.withConnectLimit(w.ctx, 0)
 	defer cancel()
 	select {
 	case err := <-first:
@@ -67,28 +69,30 @@ func (w *Watch) established(first <-chan error) error {
 	case <-limit.Done():
 	}
 	select {
-	case err := <-first: // it says why the watch has ended
+	case err := <-first: // the cause of the watch's end
 		return err
 	default:
 		return fmt.Errorf("the server did not acknowledge the subscription: %w", context.Cause(limit))
 	}
 }
 
-// Acknowledged returns the part of the filter that the server honours. It may change when the watch listens again.
+// Acknowledged returns the part of the filter that the server accepts. It may change when the watch
+// subscribes again.
 func (w *Watch) Acknowledged() mcp.SubscriptionFilter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.acknowledged
 }
 
-// Changes iterates over the changes. Changes that say the same are reported once while the loop is busy. The loop ends
-// without an error when the watch is closed or its context has ended, and with one when the server refuses to go on or
-// the client has given up its connection. Leaving it closes the watch. It is for one loop.
+// Changes iterates over the changes. While the loop body runs, equal changes are collected into
+// one. The loop ends without an error when the watch is closed or its context has ended. It ends
+// with an error when the server refuses the subscription or the client has given up its connection.
+// Leaving the loop closes the watch. Only one loop may run at a time.
 func (w *Watch) Changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		defer w.Close()
 		for {
-			change, ok := w.queue.take()
+			change, ok := w.queue.nextChange()
 			if !ok {
 				break
 			}
@@ -96,42 +100,42 @@ func (w *Watch) Changes() iter.Seq2[Change, error] {
 				return
 			}
 		}
-		if err := w.failed(); err != nil {
+		if err := w.lastError(); err != nil {
 			yield(Change{}, err)
 		}
 	}
 }
 
-// Close ends the watch and the subscription, and waits for that.
+// Close ends the watch and its subscription, and waits for both. It always returns nil.
 func (w *Watch) Close() error {
-	w.stop(nil)
+	w.cancel(nil)
 	<-w.done
 	return nil
 }
 
-func (w *Watch) failed() error {
+func (w *Watch) lastError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// steady is how long a subscription must last for its end to be no reason to wait longer: proxies cut streams every
-// minute or so.
-const steady = 10 * time.Second
+// steadyAfter is how long a subscription must last for its end not to lengthen the next wait:
+// proxies cut streams every minute or so.
+const steadyAfter = 10 * time.Second
 
-// run listens until the watch ends.
+// run subscribes again and again until the watch ends.
 func (w *Watch) run(first chan<- error) {
 	defer close(w.done)
-	defer w.queue.end()
-	defer w.stop(nil)
+	defer w.queue.endChanges()
+	defer w.cancel(nil)
 	restart := w.client.opts.Restart
 	pauses := backoff{restart.Base, restart.Cap}
 	for tries := 0; ; {
 		began := time.Now()
 		s := &subscription{watch: w, first: first}
-		err := s.listen()
+		err := s.runRequest()
 		switch {
-		case w.ctx.Err() != nil || w.client.conn.life.Err() != nil:
+		case w.ctx.Err() != nil || w.client.conn.lifetime.Err() != nil:
 			return
 		case first != nil && !s.open:
 			first <- err
@@ -139,24 +143,24 @@ func (w *Watch) run(first chan<- error) {
 		case s.open:
 			first = nil
 		}
-		if time.Since(began) >= steady {
+		if time.Since(began) >= steadyAfter {
 			tries = 0
 		}
-		if tries++; w.final(err, tries) {
+		if tries++; w.isFinal(err, tries) {
 			w.mu.Lock()
-			w.err = w.client.failure(mcp.MethodListen, "", err)
+			w.err = w.client.callError(mcp.MethodListen, "", err)
 			w.mu.Unlock()
 			return
 		}
-		if !sleep(w.ctx, pauses.delay(tries), nil) {
+		if !waitDelay(w.ctx, pauses.delay(tries), nil) {
 			return
 		}
 	}
 }
 
-// final reports whether listening again is in vain. Where the connection failed, that is for the connection to say:
-// then there is none to be had.
-func (w *Watch) final(err error, tries int) bool {
+// isFinal reports whether subscribing again is pointless. A failed connection is not final as long
+// as the client still tries to reconnect.
+func (w *Watch) isFinal(err error, tries int) bool {
 	var answered *mcp.Error
 	switch {
 	case err == nil:
@@ -173,55 +177,55 @@ func (w *Watch) final(err error, tries int) bool {
 // subscription is one subscriptions/listen request of a watch.
 type subscription struct {
 	watch *Watch
-	first chan<- error // told when the watch's first subscription is acknowledged
-	open  bool         // acknowledged, and honours something
+	first chan<- error // receives nil when the watch's first subscription is acknowledged
+	open  bool         // acknowledged, with a part of the filter
 	end   context.CancelCauseFunc
 }
 
-// listen returns when the subscription has ended: with nil where the server ended it in order.
-func (s *subscription) listen() error {
+// runRequest returns when the subscription has ended; nil means that the server ended it in order.
+func (s *subscription) runRequest() error {
 	w := s.watch
 	params, err := mcp.Encode(&mcp.ListenParams{Notifications: w.filter})
 	if err != nil {
 		return err
 	}
-	l, err := w.client.conn.acquire(w.ctx, 0)
+	l, err := w.client.conn.acquireLink(w.ctx, 0)
 	if err != nil {
 		return err
 	}
 	ctx, end := context.WithCancelCause(w.ctx)
 	defer end(nil)
 	s.end = end
-	_, err = l.transport.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: s.notify})
+	_, err = l.transport.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: s.handleNotification})
 	switch {
 	case err == nil && !s.open:
 		return errors.New("the server ended the subscription before it acknowledged it")
-	case err != nil && w.client.conn.distrust(l, err):
+	case err != nil && w.client.conn.dropIfWrongRevision(l, err):
 		return connectionError(err)
 	}
 	return err
 }
 
-func (s *subscription) notify(n mcp.Notification) {
+func (s *subscription) handleNotification(n mcp.Notification) {
 	if n.Method == mcp.NotificationAcknowledged {
-		s.acknowledge(n)
+		s.handleAcknowledgement(n)
 		return
 	}
 	if !s.open {
 		return
 	}
-	s.watch.client.changed(n)
-	s.watch.queue.put(n)
+	s.watch.client.invalidate(n)
+	s.watch.queue.addNotification(n)
 }
 
-func (s *subscription) acknowledge(n mcp.Notification) {
+func (s *subscription) handleAcknowledgement(n mcp.Notification) {
 	w := s.watch
 	var p mcp.AcknowledgedParams
 	if err := mcp.Decode(n.Params, &p); err != nil {
 		s.end(fmt.Errorf("the acknowledgement cannot be read: %w", err))
 		return
 	}
-	if !honours(w.filter, p.Notifications) {
+	if !grantsAny(w.filter, p.Notifications) {
 		s.end(ErrNothingToWatch)
 		return
 	}
@@ -235,13 +239,13 @@ func (s *subscription) acknowledge(n mcp.Notification) {
 		s.first <- nil
 		s.first = nil
 	case again:
-		w.client.unlearn()
-		w.queue.gap()
+		w.client.forgetServer()
+		w.queue.addGap()
 	}
 }
 
-// honours reports whether have grants anything of what want asks for.
-func honours(want, have mcp.SubscriptionFilter) bool {
+// grantsAny reports whether have grants any part of want.
+func grantsAny(want, have mcp.SubscriptionFilter) bool {
 	if want.ToolsListChanged && have.ToolsListChanged || want.PromptsListChanged && have.PromptsListChanged ||
 		want.ResourcesListChanged && have.ResourcesListChanged {
 		return true

@@ -43,8 +43,8 @@ type AuditOptions struct {
 	Arguments bool
 	// Mask hides secrets in errors and arguments; nil hides nothing.
 	Mask func(string) string
-	// Failed is told where the log cannot be written; once in a row. nil: nobody.
-	Failed func(error)
+	// OnError is told where the log cannot be written; once in a row. nil: nobody.
+	OnError func(error)
 }
 
 // Audit returns a middleware that writes a line of JSON ([Record]) to w for each call of a tool, use of a prompt and reading of
@@ -58,9 +58,9 @@ func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 			}
 			r := &Record{Time: time.Now(), Client: clientOf(req), Method: req.Method, Sent: len(req.Params)}
 			res, err := next.ServeMCP(context.WithValue(ctx, auditKey{}, r), req)
-			r.describe(req, o)
-			r.judge(ctx, res, err, o)
-			log.write(*r)
+			r.setRequest(req, o)
+			r.setOutcome(ctx, res, err, o)
+			log.writeLine(*r)
 			return res, err
 		})
 	}
@@ -68,8 +68,8 @@ func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 
 type auditKey struct{}
 
-// note tells the audit log of a request which upstream gets it, with which params.
-func note(ctx context.Context, u *hub.Upstream, params json.RawMessage) {
+// noteUpstream tells the audit log of a request which upstream gets it, with which params.
+func noteUpstream(ctx context.Context, u *hub.Upstream, params json.RawMessage) {
 	r, ok := ctx.Value(auditKey{}).(*Record)
 	if !ok {
 		return
@@ -88,47 +88,47 @@ func nameOf(params json.RawMessage) string {
 	return ""
 }
 
-// describe adds what was asked for: where no upstream got it, under the name that the client used.
-func (r *Record) describe(req *mcp.Request, o AuditOptions) {
+// setRequest adds what was asked for: where no upstream got it, under the name that the client used.
+func (r *Record) setRequest(req *mcp.Request, o AuditOptions) {
 	if r.Server == "" {
 		r.Name = nameOf(req.Params)
 	}
-	r.Arguments = o.arguments(rawjson.Lookup(req.Params, "arguments"))
+	r.Arguments = o.auditedArguments(rawjson.Lookup(req.Params, "arguments"))
 }
 
-// arguments are those that are recorded, if any.
-func (o *AuditOptions) arguments(raw json.RawMessage) json.RawMessage {
+// auditedArguments are those that are recorded, if any.
+func (o *AuditOptions) auditedArguments(raw json.RawMessage) json.RawMessage {
 	if !o.Arguments {
 		return nil
 	}
-	if masked := []byte(o.mask(string(raw))); rawjson.CheckAll(masked) == nil {
+	if masked := []byte(o.maskText(string(raw))); rawjson.CheckAll(masked) == nil {
 		return masked
 	}
 	return nil
 }
 
-// judge adds what the request has come to.
-func (r *Record) judge(ctx context.Context, res *mcp.Result, err error, o AuditOptions) {
+// setOutcome adds what the request has come to.
+func (r *Record) setOutcome(ctx context.Context, res *mcp.Result, err error, o AuditOptions) {
 	r.Milliseconds = float64(time.Since(r.Time).Microseconds()) / 1000
 	switch {
 	case ctx.Err() != nil:
 		r.Outcome, r.Error = "cancelled", context.Cause(ctx).Error()
 	case err != nil:
-		r.Outcome, r.Error = "error", o.mask(err.Error())
+		r.Outcome, r.Error = "error", o.maskText(err.Error())
 	default:
-		r.Outcome, r.Received = verdict(res)
+		r.Outcome, r.Received = resultOutcome(res)
 	}
 }
 
-func (o *AuditOptions) mask(text string) string {
+func (o *AuditOptions) maskText(text string) string {
 	if o.Mask == nil {
 		return text
 	}
 	return o.Mask(text)
 }
 
-// verdict says how a result is, and how large.
-func verdict(res *mcp.Result) (outcome string, size int) {
+// resultOutcome says how a result is, and how large.
+func resultOutcome(res *mcp.Result) (outcome string, size int) {
 	raw := res.Raw
 	if raw == nil {
 		raw, _ = mcp.Encode(res.Value) // the edge reports what cannot be encoded
@@ -166,12 +166,12 @@ func NewAuditLog(w io.Writer, o AuditOptions) *AuditLog { return &AuditLog{w: w,
 
 // Write writes a record: its arguments as the options have it, and nothing in it that is to be masked.
 func (l *AuditLog) Write(r Record) {
-	r.Arguments = l.opts.arguments(r.Arguments)
-	r.Error, r.Reason = l.opts.mask(r.Error), l.opts.mask(r.Reason)
-	l.write(r)
+	r.Arguments = l.opts.auditedArguments(r.Arguments)
+	r.Error, r.Reason = l.opts.maskText(r.Error), l.opts.maskText(r.Reason)
+	l.writeLine(r)
 }
 
-func (l *AuditLog) write(r Record) {
+func (l *AuditLog) writeLine(r Record) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		err = errors.Join(errors.New("a record cannot be encoded"), err)
@@ -181,8 +181,8 @@ func (l *AuditLog) write(r Record) {
 	if err == nil {
 		_, err = l.w.Write(append(line, '\n'))
 	}
-	if err != nil && !l.failed && l.opts.Failed != nil {
-		l.opts.Failed(err)
+	if err != nil && !l.failed && l.opts.OnError != nil {
+		l.opts.OnError(err)
 	}
 	l.failed = err != nil
 }

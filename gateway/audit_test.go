@@ -16,16 +16,16 @@ import (
 )
 
 func TestAudit(t *testing.T) {
-	h := hub.New()
+	h := hub.New(nil)
 	defer h.Close()
 	h.Apply([]hub.Definition{{Name: "every", Target: everything.New()}}, "the test begins")
 	h.Settle(t.Context())
-	g := gateway.New(h)
+	g := gateway.New(h, nil)
 	defer g.Close()
 	var log bytes.Buffer
 	mask := func(text string) string { return strings.ReplaceAll(text, "secret", "****") }
 	audited := mcp.Chain(g, gateway.Audit(&log, gateway.AuditOptions{Arguments: true, Mask: mask}))
-	c, err := client.Dial(t.Context(), audited, client.Options{Info: mcp.Implementation{Name: "auditor", Version: "1"}})
+	c, err := client.Dial(t.Context(), audited, &client.Options{Info: mcp.Implementation{Name: "auditor", Version: "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

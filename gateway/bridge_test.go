@@ -51,7 +51,7 @@ func (w *wires) count(text string) (n int) {
 
 // asker is an upstream that asks for a name, and for another.
 func asker() *server.Server {
-	s := server.New("asker", "1", server.Options{Logger: quiet})
+	s := server.New("asker", "1", &server.Options{Logger: quiet})
 	type named struct {
 		Name string `json:"name"`
 	}
@@ -101,7 +101,7 @@ func asker() *server.Server {
 
 // older is the definition of an upstream of 2025-11-25.
 func older(name string, w *wires) hub.Definition {
-	return hub.Definition{Name: name, Target: asker(), Options: client.Options{Revision: mcp.Revision20251125, Tap: w.tap}}
+	return hub.Definition{Name: name, Target: asker(), Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125, Tap: w.tap}}}
 }
 
 // bubble runs a test of a gateway over two older upstreams, where time stands still.
@@ -173,7 +173,7 @@ func text(t *testing.T, res *mcp.Result, err error) string {
 const askOnce = `{"name":"a__ask","arguments":{}}`
 
 func TestParkedCallExpires(t *testing.T) {
-	bubble(t, gateway.Options{Park: time.Minute}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+	bubble(t, gateway.Options{ParkTimeout: time.Minute}, func(t *testing.T, g *gateway.Gateway, w *wires) {
 		req := request("ada", askOnce)
 		keys, state := asks(t, g, req)
 		time.Sleep(59 * time.Second)
@@ -273,7 +273,7 @@ func TestMissingAnswers(t *testing.T) {
 
 // A client that leaves while its call is gone on with cancels that.
 func TestGoneWhileResumed(t *testing.T) {
-	slow := server.New("slow", "1", server.Options{Logger: quiet})
+	slow := server.New("slow", "1", &server.Options{Logger: quiet})
 	server.Tool(slow, "ask", "Asks, then hangs.", func(ctx context.Context, _ nothing) (string, error) {
 		if _, err := server.Sample(ctx, "q", says("go on?")); err != nil {
 			return "", err
@@ -309,14 +309,14 @@ func TestOlderClientGoes(t *testing.T) {
 			bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, w *wires) {
 				ctx, leave := context.WithCancel(t.Context())
 				var c *client.Client
-				c = dial(t, g, client.Options{Revision: mcp.Revision20250618, Logger: quiet, Elicit: func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
+				c = dial(t, g, client.Options{Wire: client.Wire{Revision: mcp.Revision20250618}, Logger: quiet, Answers: client.Answers{Elicit: func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
 					if elicit == nil {
 						go c.Close()
 						<-ctx.Done()
 						return nil, ctx.Err()
 					}
 					return nil, elicit(ctx, leave)
-				}})
+				}}})
 				_, err := client.Call[string](ctx, c, "a__ask", nil)
 				if err == nil {
 					t.Error("it is answered")
@@ -336,7 +336,7 @@ func TestSharedConnection(t *testing.T) {
 		first := request("ada", askOnce)
 		keys, state := asks(t, g, first)
 		res, err := g.ServeMCP(t.Context(), request("eve", askOnce))
-		if got := text(t, res, err); !strings.Contains(got, "is refused") || !strings.Contains(got, "run the calls of a one at a time") {
+		if got := text(t, res, err); !strings.Contains(got, "is refused") || !strings.Contains(got, "run its calls one at a time") {
 			t.Errorf("the second call: %s", got)
 		}
 		res, err = g.ServeMCP(t.Context(), answered(first, state, keys...))
@@ -362,7 +362,7 @@ func TestSerializedCalls(t *testing.T) {
 			})
 		}
 		calls.Wait()
-	}, func(d *hub.Definition) { d.Options.SerializeAsks = true })
+	}, func(d *hub.Definition) { d.Options.Wire.SerializeAsks = true })
 }
 
 func TestCloseEndsParkedCalls(t *testing.T) {
@@ -473,11 +473,11 @@ func (s bareRoots) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result,
 
 // A user who will not visit a page ends the call.
 func TestDeclinedVisit(t *testing.T) {
-	g, _ := over(t, hub.Definition{Name: "up", Target: newUpstream(), Options: client.Options{Revision: mcp.Revision20251125}})
+	g, _ := over(t, hub.Definition{Name: "up", Target: newUpstream(), Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}}})
 	u := &user{action: mcp.ElicitDecline}
 	for _, down := range []mcp.Revision{mcp.Revision20251125, mcp.Revision20260728} {
 		o := u.options()
-		o.Revision = down
+		o.Wire.Revision = down
 		_, err := client.Call[string](t.Context(), dial(t, g, o), "up__visit_first", nil)
 		if failed, ok := errors.AsType[*client.ToolError](err); !ok || !strings.Contains(failed.Error(), "did not agree to visit") {
 			t.Errorf("%s: %v", down, err)

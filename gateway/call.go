@@ -13,54 +13,54 @@ import (
 )
 
 func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	name, err := member(req, "name")
+	name, err := requiredString(req, "name")
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := g.view.(*searching); ok {
-		if res, err, own := s.own(ctx, g, name, req); own {
+	if g.search != nil {
+		if res, err, own := g.search.callOwnTool(ctx, g, name, req); own {
 			return res, err
 		}
 	}
-	if name == StatusTool && g.view.status() {
-		return g.status()
+	if name == StatusTool && g.showsAll() {
+		return g.callStatusTool()
 	}
-	item, missing := g.find(ctx, hub.Tool, name)
+	item, missing := g.awaitItem(ctx, hub.Tool, name)
 	switch {
 	case item != nil:
 	case missing != nil: // a model can do something else
-		return failed(missing.Error()), nil
+		return failedResult(missing.Error()), nil
 	default:
-		return nil, mcp.InvalidParams("unknown tool: %s%s", name, g.meant(name))
+		return nil, mcp.InvalidParams("unknown tool: %s%s", name, g.suggestTool(name))
 	}
 	if err := item.CheckHeaders(req); err != nil {
 		return nil, err
 	}
-	return g.use(ctx, item, req, name)
+	return g.useTool(ctx, item, req, name)
 }
 
-// use calls a tool that the request calls by a name.
-func (g *Gateway) use(ctx context.Context, item *hub.Item, req *mcp.Request, name string) (*mcp.Result, error) {
-	res, err := g.forward(ctx, item.Upstream, req, rename(req.Params, "name", name, item.Name))
-	if why := broken(ctx, item.Upstream, err); why != "" {
-		return failed(why), nil
+// useTool calls a tool that the request calls by a name.
+func (g *Gateway) useTool(ctx context.Context, item *hub.Item, req *mcp.Request, name string) (*mcp.Result, error) {
+	res, err := g.forwardRequest(ctx, item.Upstream, req, renameMember(req.Params, "name", name, item.Name))
+	if why := describeFailure(ctx, item.Upstream, err); why != "" {
+		return failedResult(why), nil
 	}
-	return g.linked(res, err, item.Upstream)
+	return g.rewriteLinks(res, err, item.Upstream)
 }
 
-// find returns the tool or prompt of a name, which may be of an upstream that is starting: it is waited for. missing says why
+// awaitItem returns the tool or prompt of a name, which may be of an upstream that is starting: it is waited for. missing says why
 // there is none, where it may be of one whose things are missing.
-func (g *Gateway) find(ctx context.Context, k hub.Kind, name string) (item *hub.Item, missing *hub.DownError) {
+func (g *Gateway) awaitItem(ctx context.Context, k hub.Kind, name string) (item *hub.Item, missing *hub.DownError) {
 	c := g.hub.Catalog()
-	if item = g.view.find(c, k, name); item != nil {
+	if item = g.findItem(c, k, name); item != nil {
 		return item, nil
 	}
 	for _, m := range c.Missing() {
-		if !g.view.owns(m, name) {
+		if !g.mayOwn(m, name) {
 			continue
 		}
 		if u := g.hub.Upstream(m.Upstream); m.State.Status == hub.Starting && u != nil && u.Settle(ctx) {
-			if item = g.view.find(g.hub.Catalog(), k, name); item != nil {
+			if item = g.findItem(g.hub.Catalog(), k, name); item != nil {
 				return item, nil
 			}
 			m.State = u.State()
@@ -72,8 +72,8 @@ func (g *Gateway) find(ctx context.Context, k hub.Kind, name string) (item *hub.
 	return nil, nil
 }
 
-// broken says why a call has come to nothing, unless the upstream has answered it, or nobody waits for it any more.
-func broken(ctx context.Context, u *hub.Upstream, err error) string {
+// describeFailure says why a call has come to nothing, unless the upstream has answered it, or nobody waits for it any more.
+func describeFailure(ctx context.Context, u *hub.Upstream, err error) string {
 	var answered *mcp.Error
 	var lacks *mcp.CapabilityError
 	var down *hub.DownError
@@ -90,17 +90,17 @@ func broken(ctx context.Context, u *hub.Upstream, err error) string {
 	return "the server " + u.Name() + " has not answered: " + why
 }
 
-// failed is a tool's result that says why it has failed.
-func failed(text string) *mcp.Result {
+// failedResult is a tool's result that says why it has failed.
+func failedResult(text string) *mcp.Result {
 	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(text)}, IsError: true}}
 }
 
 func (g *Gateway) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	name, err := member(req, "name")
+	name, err := requiredString(req, "name")
 	if err != nil {
 		return nil, err
 	}
-	item, missing := g.find(ctx, hub.Prompt, name)
+	item, missing := g.awaitItem(ctx, hub.Prompt, name)
 	switch {
 	case item != nil:
 	case missing != nil:
@@ -108,84 +108,84 @@ func (g *Gateway) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	default:
 		return nil, mcp.InvalidParams("unknown prompt: %s", name)
 	}
-	return g.forwardTo(ctx, item.Upstream, req, rename(req.Params, "name", name, item.Name))
+	return g.forwardOrExplain(ctx, item.Upstream, req, renameMember(req.Params, "name", name, item.Name))
 }
 
-// forwardTo is forward with words for what no upstream has answered.
-func (g *Gateway) forwardTo(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
-	res, err := g.forward(ctx, u, req, params)
-	if why := broken(ctx, u, err); why != "" {
+// forwardOrExplain is forward with words for what no upstream has answered.
+func (g *Gateway) forwardOrExplain(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+	res, err := g.forwardRequest(ctx, u, req, params)
+	if why := describeFailure(ctx, u, err); why != "" {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", why)
 	}
-	return g.linked(res, err, u)
+	return g.rewriteLinks(res, err, u)
 }
 
 func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	uri, err := member(req, "uri")
+	uri, err := requiredString(req, "uri")
 	if err != nil {
 		return nil, err
 	}
-	u, own := g.owner(ctx, uri)
+	u, own := g.resourceOwner(ctx, uri)
 	if u == nil {
 		return g.readUnlisted(ctx, req, uri)
 	}
-	return g.forwardTo(ctx, u, req, rename(req.Params, "uri", uri, own))
+	return g.forwardOrExplain(ctx, u, req, renameMember(req.Params, "uri", uri, own))
 }
 
-// owner returns whose resource or template a URI is, nil if nobody lists it, and the URI that the upstream knows. It may be of
+// resourceOwner returns whose resource or template a URI is, nil if nobody lists it, and the URI that the upstream knows. It may be of
 // one that is starting, which is waited for a little.
-func (g *Gateway) owner(ctx context.Context, uri string) (*hub.Upstream, string) {
-	u, own := g.view.resource(g.hub.Catalog(), uri)
+func (g *Gateway) resourceOwner(ctx context.Context, uri string) (*hub.Upstream, string) {
+	u, own := g.findResource(g.hub.Catalog(), uri)
 	if u == nil {
-		g.wait(ctx)
-		u, own = g.view.resource(g.hub.Catalog(), uri)
+		g.awaitUpstreams(ctx)
+		u, own = g.findResource(g.hub.Catalog(), uri)
 	}
 	return u, own
 }
 
 // readUnlisted asks the upstreams that have resources one after the other: tools link to resources that nobody lists.
 func (g *Gateway) readUnlisted(ctx context.Context, req *mcp.Request, uri string) (*mcp.Result, error) {
-	for _, u := range g.view.upstreams() {
+	for _, u := range g.shownUpstreams() {
 		if u.State().Status != hub.Ready || u.Info().Capabilities.Resources == nil {
 			continue
 		}
-		res, err := g.forward(ctx, u, req, req.Params)
+		res, err := g.forwardRequest(ctx, u, req, req.Params)
 		var answered *mcp.Error
-		if err == nil || ctx.Err() != nil || errors.As(err, &answered) && !notFound(answered) {
+		if err == nil || ctx.Err() != nil || errors.As(err, &answered) && !isNotFound(answered) {
 			return res, err
 		}
 	}
-	if gone := g.gone(); gone != "" {
+	if gone := g.missingNames(); gone != "" {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "no server that answers has the resource %s; it may be one of %s, which cannot be asked", uri, gone)
 	}
 	return nil, mcp.ResourceNotFound(uri)
 }
 
-// gone names the upstreams whose things are missing; empty where there are none.
-func (g *Gateway) gone() string {
+// missingNames names the upstreams whose things are missing; empty where there are none.
+func (g *Gateway) missingNames() string {
 	var names []string
 	for _, m := range g.hub.Catalog().Missing() {
-		if g.view.shows(m.Upstream) {
+		if g.showsUpstream(m.Upstream) {
 			names = append(names, m.Upstream)
 		}
 	}
 	return strings.Join(names, ", ")
 }
 
-func notFound(e *mcp.Error) bool {
+func isNotFound(e *mcp.Error) bool {
 	return e.Code == mcp.CodeResourceNotFound || e.Code == jsonrpc.CodeInvalidParams || e.Code == jsonrpc.CodeMethodNotFound ||
 		e.Code == jsonrpc.CodeInternal
 }
 
-func (g *Gateway) complete(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	u, ref, err := g.referred(ctx, rawjson.Lookup(req.Params, "ref"))
+func (g *Gateway) completeArgument(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	u, ref, err := g.resolveReference(ctx, rawjson.Lookup(req.Params, "ref"))
 	if err != nil {
 		return nil, err
 	}
-	if u.State().Status == hub.Ready && !completes(u.Info()) {
+	if u.State().Status == hub.Ready && !mayComplete(u.Info()) {
 		return noCompletions()
 	}
-	res, err := g.forwardTo(ctx, u, req, rawjson.Replace(req.Params, "ref", ref))
+	res, err := g.forwardOrExplain(ctx, u, req, rawjson.Replace(req.Params, "ref", ref))
 	var answered *mcp.Error
 	if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound {
 		return noCompletions()
@@ -193,31 +193,31 @@ func (g *Gateway) complete(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	return res, err
 }
 
-// referred returns whose prompt or resource template a reference is to, and the reference as the upstream knows it.
-func (g *Gateway) referred(ctx context.Context, ref json.RawMessage) (*hub.Upstream, json.RawMessage, error) {
+// resolveReference returns whose prompt or resource template a reference is to, and the reference as the upstream knows it.
+func (g *Gateway) resolveReference(ctx context.Context, ref json.RawMessage) (*hub.Upstream, json.RawMessage, error) {
 	switch kind, _ := rawjson.String(rawjson.Lookup(ref, "type")); kind {
 	case mcp.RefPrompt:
 		name, _ := rawjson.String(rawjson.Lookup(ref, "name"))
-		item, missing := g.find(ctx, hub.Prompt, name)
+		item, missing := g.awaitItem(ctx, hub.Prompt, name)
 		switch {
 		case item != nil:
-			return item.Upstream, rename(ref, "name", name, item.Name), nil
+			return item.Upstream, renameMember(ref, "name", name, item.Name), nil
 		case missing != nil:
 			return nil, nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", missing)
 		}
 		return nil, nil, mcp.InvalidParams("unknown prompt: %s", name)
 	case mcp.RefResource:
 		uri, _ := rawjson.String(rawjson.Lookup(ref, "uri"))
-		if u, own := g.owner(ctx, uri); u != nil {
-			return u, rename(ref, "uri", uri, own), nil
+		if u, own := g.resourceOwner(ctx, uri); u != nil {
+			return u, renameMember(ref, "uri", uri, own), nil
 		}
 		return nil, nil, mcp.InvalidParams("unknown resource template: %s", uri)
 	}
 	return nil, nil, mcp.InvalidParams("completion/complete needs params.ref of type %s or %s", mcp.RefPrompt, mcp.RefResource)
 }
 
-// completes reports whether a server may complete arguments: in 2024-11-05 there was nothing to declare.
-func completes(i hub.Info) bool {
+// mayComplete reports whether a server may complete arguments: in 2024-11-05 there was nothing to declare.
+func mayComplete(i hub.Info) bool {
 	return i.Capabilities.Completions != nil || i.Revision == mcp.Revision20241105
 }
 
@@ -225,8 +225,8 @@ func noCompletions() (*mcp.Result, error) {
 	return &mcp.Result{Value: &mcp.CompleteResult{Completion: mcp.Completion{Values: []string{}}}}, nil
 }
 
-// member returns a member of a request's params that must be a text.
-func member(req *mcp.Request, name string) (string, error) {
+// requiredString returns a member of a request's params that must be a text.
+func requiredString(req *mcp.Request, name string) (string, error) {
 	text, ok := rawjson.String(rawjson.Lookup(req.Params, name))
 	if !ok || text == "" {
 		return "", mcp.InvalidParams("%s needs params.%s, a string", req.Method, name)
@@ -234,8 +234,8 @@ func member(req *mcp.Request, name string) (string, error) {
 	return text, nil
 }
 
-// rename returns an object in which a member that says one thing says another.
-func rename(object json.RawMessage, name, from, to string) json.RawMessage {
+// renameMember returns an object in which a member that says one thing says another.
+func renameMember(object json.RawMessage, name, from, to string) json.RawMessage {
 	if from == to {
 		return object
 	}

@@ -16,18 +16,18 @@ var capabilities = mcp.ServerCapabilities{
 	Logging:     &struct{}{},
 }
 
-func (g *Gateway) discover(ctx context.Context) (*mcp.Result, error) {
-	g.wait(ctx)
+func (g *Gateway) serveDiscover(ctx context.Context) (*mcp.Result, error) {
+	g.awaitUpstreams(ctx)
 	return &mcp.Result{Value: &mcp.DiscoverResult{
-		SupportedVersions: mcp.Revisions(), Capabilities: capabilities, Instructions: g.instructions(),
+		SupportedVersions: mcp.Revisions(), Capabilities: capabilities, Instructions: g.mergedInstructions(),
 	}}, nil
 }
 
-// instructions are those of the upstreams, each under its name.
-func (g *Gateway) instructions() string {
+// mergedInstructions are those of the upstreams, each under its name.
+func (g *Gateway) mergedInstructions() string {
 	var b strings.Builder
 	b.WriteString(g.opts.Instructions)
-	for _, u := range g.view.upstreams() {
+	for _, u := range g.shownUpstreams() {
 		text := strings.TrimSpace(u.Instructions())
 		if text == "" {
 			continue
@@ -35,7 +35,7 @@ func (g *Gateway) instructions() string {
 		if b.Len() > 0 {
 			b.WriteString("\n\n")
 		}
-		if g.view.status() {
+		if g.showsAll() {
 			b.WriteString("# " + u.Name() + "\n\n")
 		}
 		b.WriteString(text)

@@ -12,45 +12,45 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// forward sends a request to an upstream, with these params, and returns what comes of it for the client.
-func (g *Gateway) forward(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
-	note(ctx, u, params)
+// forwardRequest sends a request to an upstream, with these params, and returns what comes of it for the client.
+func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+	noteUpstream(ctx, u, params)
 	if !mcp.MayAsk(req.Method) || u.Info().Revision.Modern() {
-		resp, err := u.RoundTrip(ctx, caller(req), outbound(req, params, passing(ctx, req)))
-		return outcome(resp, err)
+		resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
+		return clientResult(resp, err)
 	}
-	if b, err := g.parked.claim(u, req); b != nil || err != nil {
+	if b, err := g.parked.claimCall(u, req); b != nil || err != nil {
 		if err != nil {
 			return nil, err
 		}
-		return b.resume(ctx, req)
+		return b.resumeCall(ctx, req)
 	}
-	if declined := refusedVisit(params); declined {
-		return failedVisit(req)
+	if declined := declinedURLElicitation(params); declined {
+		return urlElicitationDeclined(req)
 	}
 	b := newBridge(g.core, u, req)
-	return b.begin(ctx, req, withoutAnswers(params))
+	return b.startCall(ctx, req, withoutAnswers(params))
 }
 
-// outbound is the request to the upstream that a client's becomes.
-func outbound(req *mcp.Request, params json.RawMessage, notify func(mcp.Notification)) *mcp.Request {
+// upstreamRequest is the request to the upstream that a client's becomes.
+func upstreamRequest(req *mcp.Request, params json.RawMessage, notify func(mcp.Notification)) *mcp.Request {
 	return &mcp.Request{
 		Method: req.Method, Params: params, LogLevel: req.LogLevel, ClientCapabilities: req.ClientCapabilities,
 		Notify: notify, NoProgress: req.ProgressToken == nil,
 	}
 }
 
-// passing returns what passes the notifications of a call on to its client.
-func passing(ctx context.Context, req *mcp.Request) func(mcp.Notification) {
+// notifier returns what passes the notifications of a call on to its client.
+func notifier(ctx context.Context, req *mcp.Request) func(mcp.Notification) {
 	if req.Peer == nil {
 		return nil
 	}
-	return func(n mcp.Notification) { pass(ctx, req, n) }
+	return func(n mcp.Notification) { passNotification(ctx, req, n) }
 }
 
-// pass passes on a notification: progress under the client's token, and log messages that it wants. An upstream of an older
+// passNotification passes on a notification: progress under the client's token, and log messages that it wants. An upstream of an older
 // revision has one level for all its callers.
-func pass(ctx context.Context, req *mcp.Request, n mcp.Notification) {
+func passNotification(ctx context.Context, req *mcp.Request, n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationProgress:
 		if req.ProgressToken == nil {
@@ -66,9 +66,9 @@ func pass(ctx context.Context, req *mcp.Request, n mcp.Notification) {
 	_ = req.Peer.Notify(ctx, n) // who has gone needs none
 }
 
-// caller is who calls, for upstreams that are not shared by all. The session is that of an older client: what a client of
+// callerOf is who calls, for upstreams that are not shared by all. The session is that of an older client: what a client of
 // today sends as one has been verified by nobody.
-func caller(req *mcp.Request) hub.Caller {
+func callerOf(req *mcp.Request) hub.Caller {
 	who := hub.Caller{Principal: req.Principal.ID}
 	if ids := req.Header[mcp.HeaderSessionID]; len(ids) > 0 && !req.Revision.Modern() {
 		who.Session = ids[0]
@@ -76,10 +76,10 @@ func caller(req *mcp.Request) hub.Caller {
 	return who
 }
 
-// outcome is a response as the client gets it.
-func outcome(resp *mcp.Response, err error) (*mcp.Result, error) {
+// clientResult is a response as the client gets it.
+func clientResult(resp *mcp.Response, err error) (*mcp.Result, error) {
 	if err != nil {
-		return refusal(err)
+		return clientError(err)
 	}
 	res := &mcp.Result{Raw: resp.Raw, Cache: resp.Cache}
 	if resp.Type != mcp.ResultComplete {
@@ -88,15 +88,15 @@ func outcome(resp *mcp.Response, err error) (*mcp.Result, error) {
 	return res, nil
 }
 
-// refusal is an upstream's error as the client gets it.
-func refusal(err error) (*mcp.Result, error) {
+// clientError is an upstream's error as the client gets it.
+func clientError(err error) (*mcp.Result, error) {
 	var answered *mcp.Error
 	if !errors.As(err, &answered) {
 		return nil, err
 	}
 	switch answered.Code {
 	case mcp.CodeURLElicitationRequired:
-		return visits(answered)
+		return askURLElicitations(answered)
 	case mcp.CodeMissingCapability:
 		var data struct {
 			Required mcp.ClientCapabilities `json:"requiredCapabilities"`
@@ -108,14 +108,14 @@ func refusal(err error) (*mcp.Result, error) {
 	return nil, answered
 }
 
-// visits asks the client to visit what an upstream of 2025-11-25 wants to have visited (client/elicitation: URL mode required
+// askURLElicitations asks the client to visit what an upstream of 2025-11-25 wants to have visited (client/elicitation: URL mode required
 // error). The retry calls the upstream anew.
-func visits(e *mcp.Error) (*mcp.Result, error) {
+func askURLElicitations(e *mcp.Error) (*mcp.Result, error) {
 	asked := &mcp.InputRequiredResult{InputRequests: map[string]mcp.InputRequest{}}
 	n := 0
 	for it := rawjson.Array(rawjson.Lookup(e.Data, "elicitations")); it.Next(); n++ {
 		params := rawjson.Set(it.Value, "elicitationId", nil)
-		asked.InputRequests[fmt.Sprintf("%s%d", visitKey, n)] = mcp.InputRequest{Method: mcp.MethodElicit, Params: params}
+		asked.InputRequests[fmt.Sprintf("%s%d", urlElicitationKey, n)] = mcp.InputRequest{Method: mcp.MethodElicit, Params: params}
 	}
 	if n == 0 {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", e.Message)
@@ -123,13 +123,13 @@ func visits(e *mcp.Error) (*mcp.Result, error) {
 	return &mcp.Result{Type: mcp.ResultInputRequired, Value: asked}, nil
 }
 
-// visitKey begins the keys of questions that visits asks.
-const visitKey = "dowel-visit-"
+// urlElicitationKey begins the keys of questions that visits asks.
+const urlElicitationKey = "dowel-visit-"
 
-// refusedVisit reports whether the answers say that the user will not visit a URL.
-func refusedVisit(params json.RawMessage) bool {
+// declinedURLElicitation reports whether the answers say that the user will not visit a URL.
+func declinedURLElicitation(params json.RawMessage) bool {
 	for it := rawjson.Object(rawjson.Lookup(params, "inputResponses")); it.Next(); {
-		if len(it.Key) > len(visitKey) && string(it.Key[:len(visitKey)]) == visitKey &&
+		if len(it.Key) > len(urlElicitationKey) && string(it.Key[:len(urlElicitationKey)]) == urlElicitationKey &&
 			!rawjson.Is(rawjson.Lookup(it.Value, "action"), string(mcp.ElicitAccept)) {
 			return true
 		}
@@ -137,10 +137,10 @@ func refusedVisit(params json.RawMessage) bool {
 	return false
 }
 
-func failedVisit(req *mcp.Request) (*mcp.Result, error) {
+func urlElicitationDeclined(req *mcp.Request) (*mcp.Result, error) {
 	const why = "the user did not agree to visit the URL that the server needs to have visited"
 	if req.Method == mcp.MethodCallTool {
-		return failed(why), nil
+		return failedResult(why), nil
 	}
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, why)
 }

@@ -12,10 +12,10 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultPark      = 10 * time.Minute
-	DefaultMaxParked = 1000
-	DefaultPageSize  = 1000
-	DefaultWait      = 3 * time.Second
+	defaultParkTimeout = 10 * time.Minute
+	defaultMaxParked   = 1000
+	defaultPageSize    = 1000
+	defaultStartWait   = 3 * time.Second
 )
 
 // Options configure a [Gateway]. The zero value is ready.
@@ -26,20 +26,20 @@ type Options struct {
 	Instructions string
 	// Keys seal the states of parked calls. nil: random ones.
 	Keys *mcp.Keys
-	// Park bounds how long a call of an upstream waits for what its client answers, default [DefaultPark].
-	Park time.Duration
+	// ParkTimeout bounds how long a call of an upstream waits for what its client answers, default [DefaultPark].
+	ParkTimeout time.Duration
 	// MaxParked bounds the calls that wait for answers, default [DefaultMaxParked]: a question beyond is refused.
 	MaxParked int
 	// PageSize is how many things a page of a list holds, default [DefaultPageSize].
 	PageSize int
-	// Wait bounds how long lists, and the first words to a client, wait for upstreams that are starting for the first time:
+	// StartWait bounds how long lists, and the first words to a client, wait for upstreams that are starting for the first time:
 	// many clients ask once and never again. Default [DefaultWait]; negative: not at all.
-	Wait time.Duration
+	StartWait time.Duration
 	// Logger takes what belongs to no call. nil: slog.Default.
 	Logger *slog.Logger
 }
 
-func (o *Options) complete() {
+func (o *Options) setDefaults() {
 	if o.Info.Name == "" {
 		o.Info.Name, o.Info.Title = "dowel", "dowel"
 		if o.Info.Version == "" {
@@ -49,18 +49,18 @@ func (o *Options) complete() {
 	if o.Keys == nil {
 		o.Keys = mcp.RandomKeys()
 	}
-	set(&o.Park, DefaultPark)
-	set(&o.MaxParked, DefaultMaxParked)
-	set(&o.PageSize, DefaultPageSize)
-	if o.Wait == 0 {
-		o.Wait = DefaultWait
+	defaultTo(&o.ParkTimeout, defaultParkTimeout)
+	defaultTo(&o.MaxParked, defaultMaxParked)
+	defaultTo(&o.PageSize, defaultPageSize)
+	if o.StartWait == 0 {
+		o.StartWait = defaultStartWait
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 }
 
-func set[T int | time.Duration](to *T, byDefault T) {
+func defaultTo[T int | time.Duration](to *T, byDefault T) {
 	if *to <= 0 {
 		*to = byDefault
 	}
@@ -69,7 +69,11 @@ func set[T int | time.Duration](to *T, byDefault T) {
 // Gateway serves a hub. It is safe for concurrent use.
 type Gateway struct {
 	*core
-	view view
+
+	upstreamName string      // of the only upstream that it shows; "" shows all
+	relays       bool        // the upstream is a gateway, and its names are not looked up here
+	search       *toolSearch // replaces the list of tools; nil lists them
+	pages        [4]perCatalog[[]page]
 }
 
 // core is what a gateway shares with those of its parts ([Gateway.Only]).
@@ -77,7 +81,7 @@ type core struct {
 	hub    *hub.Hub
 	opts   Options
 	info   []byte // encoded
-	parked parking
+	parked parkedCalls
 }
 
 var (
@@ -85,24 +89,29 @@ var (
 	_ mcp.Keyed   = (*Gateway)(nil)
 )
 
-// New returns the gateway of all that the hub has.
-func New(h *hub.Hub, opts ...Options) *Gateway {
+// New returns the gateway of all upstreams of the hub. nil options mean the defaults. New copies
+// the options.
+func New(h *hub.Hub, opts *Options) *Gateway {
 	c := &core{hub: h}
-	if len(opts) > 1 {
-		panic("gateway: more than one options struct")
+	if opts != nil {
+		c.opts = *opts
 	}
-	if len(opts) == 1 {
-		c.opts = opts[0]
-	}
-	c.opts.complete()
+	c.opts.setDefaults()
 	c.info, _ = mcp.Encode(c.opts.Info) // a struct of strings
-	c.parked.init(c.opts)
-	return &Gateway{core: c, view: &merged{hub: h}}
+	c.parked.setUp(c.opts)
+	return &Gateway{core: c}
 }
 
 // Only returns the gateway of one upstream, under its own names. It may be a name that the hub does not have yet.
 func (c *core) Only(name string) *Gateway {
-	return &Gateway{core: c, view: &single{hub: c.hub, name: name}}
+	return &Gateway{core: c, upstreamName: name}
+}
+
+// Relay returns the gateway of one upstream that is a gateway itself, such as a dowel that is
+// already running. Lists and names are that gateway's, asked with each request. name need not be in
+// the hub yet.
+func (c *core) Relay(name string) *Gateway {
+	return &Gateway{core: c, upstreamName: name, relays: true}
 }
 
 // Keys implements [mcp.Keyed].
@@ -110,31 +119,31 @@ func (c *core) Keys() *mcp.Keys { return c.opts.Keys }
 
 // Close ends the calls that wait for answers, and waits for them.
 func (c *core) Close() error {
-	c.parked.close()
+	c.parked.closeAll()
 	return nil
 }
 
 // ServeMCP implements [mcp.Handler].
 func (g *Gateway) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	res, err := g.serve(ctx, req)
+	res, err := g.serveMethod(ctx, req)
 	if res != nil {
 		res.ServerInfo = g.info
 	}
 	return res, err
 }
 
-func (g *Gateway) serve(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (g *Gateway) serveMethod(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	switch req.Method {
 	case mcp.MethodDiscover:
-		return g.discover(ctx)
+		return g.serveDiscover(ctx)
 	case mcp.MethodListTools:
-		return g.list(ctx, req, hub.Tool)
+		return g.serveList(ctx, req, hub.Tool)
 	case mcp.MethodListPrompts:
-		return g.list(ctx, req, hub.Prompt)
+		return g.serveList(ctx, req, hub.Prompt)
 	case mcp.MethodListResources:
-		return g.list(ctx, req, hub.Resource)
+		return g.serveList(ctx, req, hub.Resource)
 	case mcp.MethodListResourceTemplates:
-		return g.list(ctx, req, hub.Template)
+		return g.serveList(ctx, req, hub.Template)
 	case mcp.MethodCallTool:
 		return g.callTool(ctx, req)
 	case mcp.MethodGetPrompt:
@@ -142,31 +151,31 @@ func (g *Gateway) serve(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 	case mcp.MethodReadResource:
 		return g.readResource(ctx, req)
 	case mcp.MethodComplete:
-		return g.complete(ctx, req)
+		return g.completeArgument(ctx, req)
 	case mcp.MethodListen:
-		return g.listen(ctx, req)
+		return g.serveListen(ctx, req)
 	}
 	return nil, mcp.MethodNotFound(req.Method)
 }
 
-// wait waits a little for upstreams that are starting.
-func (g *Gateway) wait(ctx context.Context) {
-	if g.opts.Wait < 0 {
+// awaitUpstreams waits a little for upstreams that are starting.
+func (g *Gateway) awaitUpstreams(ctx context.Context) {
+	if g.opts.StartWait < 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.opts.Wait)
+	ctx, cancel := context.WithTimeout(ctx, g.opts.StartWait)
 	defer cancel()
-	g.hub.Known(ctx)
+	g.hub.AwaitLists(ctx)
 }
 
-// lazily makes something once for each catalog.
-type lazily[T any] struct {
+// perCatalog makes something once for each catalog.
+type perCatalog[T any] struct {
 	mu   sync.Mutex
 	of   *hub.Catalog
 	made T
 }
 
-func (l *lazily[T]) get(c *hub.Catalog, make func() T) T {
+func (l *perCatalog[T]) get(c *hub.Catalog, make func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of != c {

@@ -26,10 +26,10 @@ func (c *remembering) Save(name, fingerprint string, raw []byte) { c.Store(name+
 // What an upstream says of itself is told also while it is not started, since it is known what it offers.
 func TestInstructionsOfUpstreamsThatAreNotStarted(t *testing.T) {
 	cache := &remembering{}
-	s := server.New("s", "1", server.Options{Instructions: "Ask twice."})
+	s := server.New("s", "1", &server.Options{Instructions: "Ask twice."})
 	defer s.Close()
 	for _, status := range []hub.Status{hub.Ready, hub.Stopped} {
-		h := hubOf(t, hub.Options{Cache: cache}, hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Lazy: true})
+		h := hubOf(t, hub.Options{Cache: cache}, hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Policy: hub.Policy{Lazy: true}})
 		settle(t, h)
 		if got := h.Upstream("lazy").State(); got.Status != status {
 			t.Fatalf("it is %+v", got)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// LimitOptions bound what clients may do. A zero field bounds nothing.
-type LimitOptions struct {
+// Limits bound what clients may do. A zero field bounds nothing.
+type Limits struct {
 	// Rate is how many requests a client may send in a second, after a burst of Burst; Burst is at least 1.
 	Rate  float64
 	Burst int
@@ -25,14 +25,14 @@ const maxClients = 10000
 
 // Limit returns a middleware that refuses what is beyond. A client is a principal, else a session, else all that have
 // neither.
-func Limit(o LimitOptions) mcp.Middleware {
-	l := &limiter{opts: o, clients: map[string]*use{}}
+func Limit(o Limits) mcp.Middleware {
+	l := &limiter{opts: o, clients: map[string]*usage{}}
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 			if req.Method == mcp.MethodListen {
 				return next.ServeMCP(ctx, req)
 			}
-			done, err := l.enter(caller(req))
+			done, err := l.startRequest(callerOf(req))
 			if err != nil {
 				return nil, err
 			}
@@ -43,27 +43,27 @@ func Limit(o LimitOptions) mcp.Middleware {
 }
 
 type limiter struct {
-	opts LimitOptions
+	opts Limits
 
 	mu      sync.Mutex
-	clients map[string]*use
+	clients map[string]*usage
 }
 
-// use is what one client does.
-type use struct {
+// usage is what one client does.
+type usage struct {
 	rate    *rate.Limiter
 	running int
 	last    time.Time
 }
 
-func (l *limiter) enter(who hub.Caller) (done func(), err error) {
+func (l *limiter) startRequest(who hub.Caller) (done func(), err error) {
 	key := who.Principal
 	if key == "" {
 		key = "session " + who.Session
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u := l.use(key)
+	u := l.clientUse(key)
 	switch {
 	case l.opts.Concurrent > 0 && u.running >= l.opts.Concurrent:
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%d requests of this client are being worked on: wait for one to end", u.running)
@@ -78,14 +78,14 @@ func (l *limiter) enter(who hub.Caller) (done func(), err error) {
 	}, nil
 }
 
-// use returns that of a client; l.mu is held.
-func (l *limiter) use(key string) *use {
+// clientUse returns that of a client; l.mu is held.
+func (l *limiter) clientUse(key string) *usage {
 	u := l.clients[key]
 	if u == nil {
 		if len(l.clients) >= maxClients {
-			l.forget()
+			l.forgetOldest()
 		}
-		u = &use{}
+		u = &usage{}
 		if l.opts.Rate > 0 {
 			u.rate = rate.NewLimiter(rate.Limit(l.opts.Rate), max(1, l.opts.Burst))
 		}
@@ -95,8 +95,8 @@ func (l *limiter) use(key string) *use {
 	return u
 }
 
-// forget makes room; l.mu is held.
-func (l *limiter) forget() {
+// forgetOldest makes room; l.mu is held.
+func (l *limiter) forgetOldest() {
 	var oldest string
 	for key, u := range l.clients {
 		if u.running == 0 && (oldest == "" || u.last.Before(l.clients[oldest].last)) {

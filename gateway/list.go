@@ -17,14 +17,14 @@ const MetaMissing = "dowel/missing"
 // page is one page of a list, encoded.
 type page json.RawMessage
 
-// list answers a list from the catalog, whose pages are encoded once.
-func (g *Gateway) list(ctx context.Context, req *mcp.Request, k hub.Kind) (*mcp.Result, error) {
-	if t, ok := g.view.(*through); ok {
-		return t.list(ctx, g, req)
+// serveList answers a list from the catalog, whose pages are encoded once.
+func (g *Gateway) serveList(ctx context.Context, req *mcp.Request, k hub.Kind) (*mcp.Result, error) {
+	if g.relays {
+		return g.relayList(ctx, req)
 	}
-	g.wait(ctx)
+	g.awaitUpstreams(ctx)
 	c := g.hub.Catalog()
-	pages := g.view.pages()[k].get(c, func() []page { return g.encode(c, k) })
+	pages := g.pages[k].get(c, func() []page { return g.encodePages(c, k) })
 	n := 0
 	if cursor := rawjson.Lookup(req.Params, "cursor"); cursor != nil && !rawjson.IsNull(cursor) {
 		text, _ := rawjson.String(cursor)
@@ -34,63 +34,72 @@ func (g *Gateway) list(ctx context.Context, req *mcp.Request, k hub.Kind) (*mcp.
 				req.Method, cursor)
 		}
 	}
-	cache := g.view.cache(c, k)
-	if g.missing(c) != nil {
+	cache := c.Cache(k)
+	if g.encodeMissing(c) != nil {
 		cache.TTL = 0 // what is missing may be there at any moment
 	}
 	return &mcp.Result{Raw: json.RawMessage(pages[n]), Cache: cache}, nil
 }
 
-// encode makes the pages of a list; there is at least one.
-func (g *Gateway) encode(c *hub.Catalog, k hub.Kind) (pages []page) {
+// relayList forwards a list request, so each page is the other gateway's.
+func (g *Gateway) relayList(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	u := g.hub.Upstream(g.upstreamName)
+	if u == nil {
+		return nil, mcp.MethodNotFound(req.Method)
+	}
+	return g.forwardOrExplain(ctx, u, req, req.Params)
+}
+
+// encodePages makes the pages of a list; there is at least one.
+func (g *Gateway) encodePages(c *hub.Catalog, k hub.Kind) (pages []page) {
 	var out []byte
 	n := 0
-	g.view.items(c, k, func(raw json.RawMessage) {
+	g.eachDefinition(c, k, func(raw json.RawMessage) {
 		if n == g.opts.PageSize {
-			pages = append(pages, g.close(c, out, len(pages)+1))
+			pages = append(pages, g.closePage(c, out, len(pages)+1))
 			out, n = nil, 0
 		}
-		if out = open(out, k); n > 0 {
+		if out = openPage(out, k); n > 0 {
 			out = append(out, ',')
 		}
 		out = append(out, raw...)
 		n++
 	})
-	return append(pages, g.close(c, open(out, k), 0))
+	return append(pages, g.closePage(c, openPage(out, k), 0))
 }
 
-func open(out []byte, k hub.Kind) []byte {
+func openPage(out []byte, k hub.Kind) []byte {
 	if out != nil {
 		return out
 	}
-	return append(append(append(out, `{"`...), k.List()...), `":[`...)
+	return append(append(append(out, `{"`...), k.ListKey()...), `":[`...)
 }
 
-// close ends a page behind which the n-th comes; 0: none.
-func (g *Gateway) close(c *hub.Catalog, out []byte, n int) page {
+// closePage ends a page behind which the n-th comes; 0: none.
+func (g *Gateway) closePage(c *hub.Catalog, out []byte, n int) page {
 	out = append(out, ']')
 	if n > 0 {
 		out = append(strconv.AppendInt(append(out, `,"nextCursor":"`...), int64(n), 10), '"')
 	}
-	if missing := g.missing(c); missing != nil {
+	if missing := g.encodeMissing(c); missing != nil {
 		out = append(append(append(out, `,"_meta":{"`+MetaMissing+`":`...), missing...), '}')
 	}
 	return append(out, '}')
 }
 
-// absence is an upstream whose things are missing.
-type absence struct {
+// missingServer is an upstream whose things are missing.
+type missingServer struct {
 	Server string     `json:"server"`
 	Status hub.Status `json:"status"`
 	Reason string     `json:"reason,omitzero"`
 }
 
-// missing encodes the upstreams whose things are not in the lists; nil if there are none.
-func (g *Gateway) missing(c *hub.Catalog) []byte {
-	var all []absence
+// encodeMissing encodes the upstreams whose things are not in the lists; nil if there are none.
+func (g *Gateway) encodeMissing(c *hub.Catalog) []byte {
+	var all []missingServer
 	for _, m := range c.Missing() {
-		if g.view.shows(m.Upstream) {
-			all = append(all, absence{m.Upstream, m.State.Status, reason(m.State)})
+		if g.showsUpstream(m.Upstream) {
+			all = append(all, missingServer{m.Upstream, m.State.Status, describeState(m.State)})
 		}
 	}
 	if all == nil {
@@ -103,8 +112,8 @@ func (g *Gateway) missing(c *hub.Catalog) []byte {
 	return raw
 }
 
-// reason says why an upstream is as it is.
-func reason(s hub.State) string {
+// describeState says why an upstream is as it is.
+func describeState(s hub.State) string {
 	if s.Diagnosis != nil && s.Diagnosis.Summary != "" {
 		return s.Diagnosis.Summary
 	}

@@ -18,17 +18,17 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// follower is a client that follows one resource.
-type follower struct {
+// resourceFollower is a client that follows one resource.
+type resourceFollower struct {
 	*client.Client
 	watch   *client.Watch
 	updates chan client.Change
 	ended   sync.WaitGroup
 }
 
-func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *follower {
+func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *resourceFollower {
 	t.Helper()
-	f := &follower{Client: dial(t, to, client.Options{Revision: r, Logger: quiet}), updates: make(chan client.Change, 100)}
+	f := &resourceFollower{Client: dial(t, to, client.Options{Wire: client.Wire{Revision: r}, Logger: quiet}), updates: make(chan client.Change, 100)}
 	w, err := f.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *follower {
 }
 
 // hears waits for an update.
-func (f *follower) hears(t *testing.T, after string) {
+func (f *resourceFollower) hears(t *testing.T, after string) {
 	t.Helper()
 	select {
 	case change := <-f.updates:
@@ -59,7 +59,7 @@ func (f *follower) hears(t *testing.T, after string) {
 }
 
 // hearsChange has the server change the resource, and waits for the update.
-func (f *follower) hearsChange(t *testing.T, tool, after string) {
+func (f *resourceFollower) hearsChange(t *testing.T, tool, after string) {
 	t.Helper()
 	if _, err := client.Call[string](t.Context(), f.Client, tool, nil); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestSubscriptionOutlivesServer(t *testing.T) {
 // A subscription starts a server that is started when it is needed, also one that has not run since dowel began.
 func TestSubscriptionStartsServer(t *testing.T) {
 	cache := &offers{}
-	d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Lazy: true}
+	d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Policy: hub.Policy{Lazy: true}}
 	first := hubOf(t, hub.Options{Cache: cache}, d)
 	settle(t, first)
 	first.Close()
@@ -296,7 +296,7 @@ func TestSubscriptionMoves(t *testing.T) {
 // A lazy server that becomes another one while it is followed is started for that.
 func TestSubscriptionOfRedefined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Lazy: true}
+		d := hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1", Policy: hub.Policy{Lazy: true}}
 		other := d
 		other.Target, other.Fingerprint = everything.New(), "2"
 		h := hubOf(t, hub.Options{Cache: &offers{}}, d)

@@ -50,7 +50,7 @@ func hubOf(t testing.TB, o hub.Options, definitions ...hub.Definition) *hub.Hub 
 	if o.Logger == nil {
 		o.Logger = quiet
 	}
-	h := hub.New(o)
+	h := hub.New(&o)
 	t.Cleanup(func() { h.Close() })
 	h.Apply(definitions, "the test begins")
 	return h
@@ -59,7 +59,7 @@ func hubOf(t testing.TB, o hub.Options, definitions ...hub.Definition) *hub.Hub 
 // settle waits until nothing is starting.
 func settle(t testing.TB, h *hub.Hub) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if h.Settle(ctx) {
 		return
@@ -75,7 +75,7 @@ func gatewayOf(t testing.TB, h *hub.Hub, o gateway.Options) *gateway.Gateway {
 	if o.Logger == nil {
 		o.Logger = quiet
 	}
-	g := gateway.New(h, o)
+	g := gateway.New(h, &o)
 	t.Cleanup(func() { g.Close() })
 	return g
 }
@@ -90,7 +90,7 @@ func over(t testing.TB, definitions ...hub.Definition) (*gateway.Gateway, *hub.H
 
 func dial(t testing.TB, to any, o client.Options) *client.Client {
 	t.Helper()
-	c, err := client.Dial(t.Context(), to, o)
+	c, err := client.Dial(t.Context(), to, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func dial(t testing.TB, to any, o client.Options) *client.Client {
 // until waits for a condition.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it never happened: " + what)
 		}

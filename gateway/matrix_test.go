@@ -78,7 +78,7 @@ type front struct {
 
 func newFront(t *testing.T, up end) *front {
 	h := hubOf(t, hub.Options{}, hub.Definition{
-		Name: "up", Target: target(t, up), Options: client.Options{Revision: up.revision, Tap: mcptest.ClientTap(t)},
+		Name: "up", Target: target(t, up), Options: client.Options{Wire: client.Wire{Revision: up.revision, Tap: mcptest.ClientTap(t)}},
 	})
 	settle(t, h)
 	if s := h.Upstream("up").State(); s.Status != hub.Ready {
@@ -96,7 +96,7 @@ func serveHTTP(t *testing.T, h mcp.Handler) *httptest.Server {
 	mux := newMux(map[string]handler{"/mcp": now, "/sse": then})
 	web := httptest.NewServer(mux)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = now.Shutdown(ctx)
 		_ = then.Shutdown(ctx)
@@ -164,7 +164,7 @@ const watchedURI = "test://watched-resource"
 
 // dial connects a client to the gateway as its end says.
 func (p *pair) dial(t *testing.T, f *front, o client.Options) *client.Client {
-	o.Revision, o.Tap, o.Logger, o.Verdicts = p.down.revision, mcptest.ClientTap(t), quiet, new(transport.Verdicts)
+	o.Wire.Revision, o.Wire.Tap, o.Logger, o.Wire.Verdicts = p.down.revision, mcptest.ClientTap(t), quiet, new(transport.Verdicts)
 	if p.down.http {
 		return dial(t, reach(f.web, p.down), o)
 	}
@@ -211,27 +211,29 @@ func (u *user) does(action mcp.ElicitAction) (back func()) {
 
 func (u *user) options() client.Options {
 	return client.Options{
-		ElicitURL: true, SampleTools: true, Roots: client.FixedRoots(mcp.Root{URI: "file:///home", Name: "home"}),
-		Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
-			res := &mcp.ElicitResult{Action: u.note(q.Message)}
-			if res.Action == mcp.ElicitAccept && q.Mode != mcp.ElicitURL {
-				res.Content = []byte(`{"username":"ada","email":"ada@example.com","name":"Ada","color":"blue","ok":true,"context":"tea"}`)
-			}
-			return res, nil
-		},
-		Sample: func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-			text := p.Messages[0].Content[0].Text
-			u.note(text)
-			return &mcp.CreateMessageResult{
-				Role: mcp.RoleAssistant, Model: "m", Content: mcp.SamplingContent{mcp.Text(fmt.Sprint("re: ", text, " with ", len(p.Tools), " tools"))},
-			}, nil
+		Answers: client.Answers{
+			ElicitURL: true, SampleTools: true, Roots: client.FixedRoots(mcp.Root{URI: "file:///home", Name: "home"}),
+			Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+				res := &mcp.ElicitResult{Action: u.note(q.Message)}
+				if res.Action == mcp.ElicitAccept && q.Mode != mcp.ElicitURL {
+					res.Content = []byte(`{"username":"ada","email":"ada@example.com","name":"Ada","color":"blue","ok":true,"context":"tea"}`)
+				}
+				return res, nil
+			},
+			Sample: func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+				text := p.Messages[0].Content[0].Text
+				u.note(text)
+				return &mcp.CreateMessageResult{
+					Role: mcp.RoleAssistant, Model: "m", Content: mcp.SamplingContent{mcp.Text(fmt.Sprint("re: ", text, " with ", len(p.Tools), " tools"))},
+				}, nil
+			},
 		},
 	}
 }
 
 // try uses one feature over the pair: it works, or fails as the table says.
 func (p *pair) try(t *testing.T, f feature, used *usage) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := f.use(ctx, p)
 	at := slices.IndexFunc(impossible, func(i impossibility) bool { return slices.Contains(i.features, f.name) && i.in(p) })

@@ -21,6 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -52,11 +53,11 @@ func TestByteForByte(t *testing.T) {
 	)
 	for _, up := range mcp.Revisions() {
 		var got string
-		g, _ := over(t, hub.Definition{Name: "up", Options: client.Options{Revision: up}, Target: raw(
+		g, _ := over(t, hub.Definition{Name: "up", Options: client.Options{Wire: client.Wire{Revision: up}}, Target: raw(
 			`{"name":"t","inputSchema":`+schema+`,`+extra+`}`, `{"content":[`+block+`],`+extra+`,"_meta":{`+own+`}}`, &got)})
 		for _, down := range mcp.Revisions() {
 			t.Run(fmt.Sprintf("%s behind %s", up, down), func(t *testing.T) {
-				c := dial(t, g, client.Options{Revision: down})
+				c := dial(t, g, client.Options{Wire: client.Wire{Revision: down}})
 				for _, tt := range []struct {
 					method, params string
 					want           []string
@@ -96,7 +97,7 @@ func (s *script) Dial(ctx context.Context, in mcp.Inbound, o transport.ClientOpt
 	near, far := net.Pipe()
 	s.conn = stdio.Conn(far, 0)
 	go s.run()
-	return transport.Connect(ctx, stdio.Conn(near, 0), in, "", o)
+	return overconn.Connect(ctx, stdio.Conn(near, 0), in, "", o)
 }
 
 func (*script) Endpoint() string { return "" }
@@ -164,7 +165,7 @@ func (s *script) asks(id, method, params string) <-chan json.RawMessage {
 // scripted returns a gateway over a script.
 func scripted(t *testing.T, call func(s *script, id json.RawMessage)) (*gateway.Gateway, *script) {
 	s := &script{heard: map[string]int{}, back: map[string]chan json.RawMessage{}, call: call}
-	g, h := over(t, hub.Definition{Name: "up", Target: s, Options: client.Options{Revision: mcp.Revision20251125}})
+	g, h := over(t, hub.Definition{Name: "up", Target: s, Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}}})
 	if st := h.Upstream("up").State(); st.Status != hub.Ready {
 		t.Fatal(st.Err)
 	}
@@ -186,12 +187,14 @@ func TestQuestionsAtOnce(t *testing.T) {
 	const want = `{"action":"accept","content":{}} {"roots":[{"uri":"file:///home","name":"home"}]} {"role":"assistant"`
 	for _, down := range []mcp.Revision{mcp.Revision20251125, mcp.Revision20260728} {
 		c := dial(t, g, client.Options{
-			Revision: down, Roots: client.FixedRoots(mcp.Root{URI: "file:///home", Name: "home"}),
-			Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
-				return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: []byte("{}")}, nil
-			},
-			Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", Content: mcp.SamplingContent{mcp.Text("x")}}, nil
+			Wire: client.Wire{Revision: down}, Answers: client.Answers{
+				Roots: client.FixedRoots(mcp.Root{URI: "file:///home", Name: "home"}),
+				Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+					return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: []byte("{}")}, nil
+				},
+				Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+					return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", Content: mcp.SamplingContent{mcp.Text("x")}}, nil
+				},
 			},
 		})
 		for range 20 {
@@ -332,7 +335,7 @@ func TestParamHeaders(t *testing.T) {
 
 // dialListed returns a client that has read the tools, and knows which arguments are mirrored.
 func dialListed(t *testing.T, url string) *client.Client {
-	c := dial(t, url, client.Options{Revision: mcp.LatestRevision, Verdicts: new(transport.Verdicts)})
+	c := dial(t, url, client.Options{Wire: client.Wire{Revision: mcp.LatestRevision, Verdicts: new(transport.Verdicts)}})
 	tools(t, c)
 	return c
 }
@@ -401,7 +404,7 @@ func TestErrorsPass(t *testing.T) {
 			return raw(`{"name":"t","inputSchema":{"type":"object"}}`, "", nil).ServeMCP(ctx, req)
 		})
 		for _, r := range []mcp.Revision{mcp.Revision20241105, mcp.Revision20260728} {
-			g, _ := over(t, hub.Definition{Name: "up", Target: up, Options: client.Options{Revision: r}})
+			g, _ := over(t, hub.Definition{Name: "up", Target: up, Options: client.Options{Wire: client.Wire{Revision: r}}})
 			_, err := client.Call[string](t.Context(), dial(t, g, client.Options{}), "up__t", nil)
 			got, ok := errors.AsType[*mcp.Error](err)
 			if !ok || got.Code != e.Code || got.Message != e.Message || string(got.Data) != string(e.Data) {
@@ -422,7 +425,7 @@ func TestLogLevels(t *testing.T) {
 		return raw(`{"name":"t","inputSchema":{"type":"object"}}`, `{"content":[]}`, new(string)).ServeMCP(ctx, req)
 	})
 	for _, r := range []mcp.Revision{mcp.Revision20241105, mcp.Revision20260728} {
-		g, _ := over(t, hub.Definition{Name: "up", Target: up, Options: client.Options{Revision: r}})
+		g, _ := over(t, hub.Definition{Name: "up", Target: up, Options: client.Options{Wire: client.Wire{Revision: r}}})
 		for _, level := range []mcp.LoggingLevel{mcp.LevelDebug, mcp.LevelWarning, mcp.LevelEmergency, ""} {
 			want := 0
 			if level != "" {

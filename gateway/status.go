@@ -20,26 +20,26 @@ var statusTool = json.RawMessage(`{"name":"` + StatusTool + `","title":"Status o
 	`"required":["server","status","tools"]}}},"required":["servers"]},` +
 	`"annotations":{"readOnlyHint":true,"openWorldHint":false}}`)
 
-// condition is how one upstream is.
-type condition struct {
-	absence
+// serverStatus is how one upstream is.
+type serverStatus struct {
+	missingServer
 	Tools int `json:"tools"`
 }
 
-func (g *Gateway) status() (*mcp.Result, error) {
+func (g *Gateway) callStatusTool() (*mcp.Result, error) {
 	tools := map[*hub.Upstream]int{}
 	for _, item := range g.hub.Catalog().Items(hub.Tool) {
 		tools[item.Upstream]++
 	}
-	all := []condition{}
+	all := []serverStatus{}
 	var text strings.Builder
-	for _, u := range g.view.upstreams() {
+	for _, u := range g.shownUpstreams() {
 		s := u.State()
 		why := ""
 		if s.Status != hub.Ready {
-			why = reason(s)
+			why = describeState(s)
 		}
-		all = append(all, condition{absence{u.Name(), s.Status, why}, tools[u]})
+		all = append(all, serverStatus{missingServer{u.Name(), s.Status, why}, tools[u]})
 		fmt.Fprintf(&text, "%s: %s, %d tools", u.Name(), s.Status, tools[u])
 		if why != "" {
 			text.WriteString(" (" + why + ")")

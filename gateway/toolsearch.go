@@ -19,10 +19,10 @@ const (
 	CallTool     = "call_tool"
 )
 
-// hits is how many tools a search finds where nothing is said, and maxHits how many at most.
+// defaultHits is how many tools a search finds where nothing is said, and maxHits how many at most.
 const (
-	hits    = 10
-	maxHits = 50
+	defaultHits = 10
+	maxHits     = 50
 )
 
 var searchTools = []json.RawMessage{
@@ -39,80 +39,76 @@ var searchTools = []json.RawMessage{
 		`"arguments":{"type":"object","description":"What the tool takes, as ` + DescribeTool + ` gives it"}},"required":["name"]}}`),
 }
 
-// Searching returns the gateway with a search in place of its many tools: [SearchTool], [DescribeTool] and [CallTool], and
+// WithToolSearch returns the gateway with a search in place of its many tools: [SearchTool], [DescribeTool] and [CallTool], and
 // those tools as they are that are pinned by their qualified names or names on the wire. Everything else is the same.
-func (c *core) Searching(pinned ...string) *Gateway {
-	return &Gateway{core: c, view: &searching{merged: merged{hub: c.hub}, pinned: pinned}}
+func (c *core) WithToolSearch(pinned ...string) *Gateway {
+	return &Gateway{core: c, search: &toolSearch{pinned: pinned}}
 }
 
-// searching shows a few tools that stand for all.
-type searching struct {
-	merged
-	pinned []string
-	index  lazily[*search.Index]
+// toolSearch replaces the list of tools by three tools that search, describe and call all of them.
+type toolSearch struct {
+	pinned []string // qualified names, or names on the wire, of tools that are listed too
+	index  perCatalog[*search.Index]
 }
 
-func (s *searching) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage)) {
-	if k != hub.Tool {
-		s.merged.items(c, k, yield)
-		return
-	}
+// eachTool calls yield with the definition of each listed tool.
+func (s *toolSearch) eachTool(c *hub.Catalog, yield func(json.RawMessage)) {
 	for _, tool := range searchTools {
 		yield(tool)
 	}
 	yield(statusTool)
 	seen := map[*hub.Item]bool{}
 	for _, name := range s.pinned {
-		if item := c.Find(k, name); item != nil && !seen[item] {
+		if item := c.Find(hub.Tool, name); item != nil && !seen[item] {
 			seen[item] = true
-			yield(item.Raw)
+			yield(item.Definition)
 		}
 	}
 }
 
-// own answers calls of the tools that stand for all. Every other one can be called too: a model that knows a name may use it.
-func (s *searching) own(ctx context.Context, g *Gateway, name string, req *mcp.Request) (res *mcp.Result, err error, ok bool) {
+// callOwnTool answers calls of the tools that stand for all. Every other one can be called too: a model that knows a name may use it.
+func (s *toolSearch) callOwnTool(ctx context.Context, g *Gateway, name string, req *mcp.Request) (res *mcp.Result, err error, ok bool) {
 	c := g.hub.Catalog()
 	arguments := rawjson.Lookup(req.Params, "arguments")
 	switch name {
 	case SearchTool:
-		res, err = s.search(c, arguments)
+		res, err = s.runSearch(c, arguments)
 	case DescribeTool:
-		res, err = s.describe(c, arguments)
+		res, err = s.describeTool(c, arguments)
 	case CallTool:
-		res, err = s.call(ctx, g, req, arguments)
+		res, err = s.callFoundTool(ctx, g, req, arguments)
 	default:
 		return nil, nil, false
 	}
 	return res, err, true
 }
 
-// found is a tool as a search gives it.
-type found struct {
+// foundTool is a tool as a search gives it.
+type foundTool struct {
 	Name        string `json:"name"`
 	Server      string `json:"server"`
 	Description string `json:"description,omitzero"`
 }
 
-func (s *searching) search(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
+func (s *toolSearch) runSearch(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
 	var in struct {
 		Query string `json:"query"`
 		Limit int    `json:"limit"`
 	}
 	if err := decodeArguments(arguments, &in); err != nil {
-		return failed(SearchTool + ": " + err.Error()), nil
+		return failedResult(SearchTool + ": " + err.Error()), nil
 	}
 	if in.Limit <= 0 {
-		in.Limit = hits
+		in.Limit = defaultHits
 	}
 	items := c.Items(hub.Tool)
-	all := []found{}
+	all := []foundTool{}
 	var text strings.Builder
-	for _, hit := range s.ready(c).Find(in.Query, min(in.Limit, maxHits)) {
+	for _, hit := range s.currentIndex(c).Find(in.Query, min(in.Limit, maxHits)) {
 		item := items[hit.Tool]
-		description, _ := rawjson.String(rawjson.Lookup(item.Raw, "description"))
-		all = append(all, found{item.Wire, item.Upstream.Name(), description})
-		fmt.Fprintf(&text, "%s: %s\n", item.Wire, oneLine(description))
+		description, _ := rawjson.String(rawjson.Lookup(item.Definition, "description"))
+		all = append(all, foundTool{item.WireName, item.Upstream.Name(), description})
+		fmt.Fprintf(&text, "%s: %s\n", item.WireName, oneLine(description))
 	}
 	if len(all) == 0 {
 		text.WriteString("No tool fits that. Try other words, or an empty query for all.")
@@ -124,40 +120,40 @@ func (s *searching) search(c *hub.Catalog, arguments json.RawMessage) (*mcp.Resu
 	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(text.String())}, StructuredContent: structured}}, nil
 }
 
-// ready returns the index of a catalog, which is made once.
-func (s *searching) ready(c *hub.Catalog) *search.Index {
+// currentIndex returns the index of a catalog, which is made once.
+func (s *toolSearch) currentIndex(c *hub.Catalog) *search.Index {
 	return s.index.get(c, func() *search.Index {
 		var tools []search.Tool
 		for _, item := range c.Items(hub.Tool) {
-			tool := search.FromDefinition(item.Upstream.Name(), item.Wire, item.Raw)
-			tool.Bare = item.Offered
+			tool := search.FromDefinition(item.Upstream.Name(), item.WireName, item.Definition)
+			tool.Bare = item.LocalName
 			tools = append(tools, tool)
 		}
 		return search.New(tools)
 	})
 }
 
-func (s *searching) describe(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
+func (s *toolSearch) describeTool(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
 	var in struct {
 		Name string `json:"name"`
 	}
 	if err := decodeArguments(arguments, &in); err != nil {
-		return failed(DescribeTool + ": " + err.Error()), nil
+		return failedResult(DescribeTool + ": " + err.Error()), nil
 	}
 	item := c.Find(hub.Tool, in.Name)
 	if item == nil {
-		return failed(s.unknown(c, in.Name)), nil
+		return failedResult(s.unknownTool(c, in.Name)), nil
 	}
-	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(item.Raw))}, StructuredContent: item.Raw}}, nil
+	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(item.Definition))}, StructuredContent: item.Definition}}, nil
 }
 
-// call makes the call that the arguments describe; a retry of it carries the same answers and state. What header fields mirror
+// callFoundTool makes the call that the arguments describe; a retry of it carries the same answers and state. What header fields mirror
 // are the arguments of call_tool.
-func (s *searching) call(ctx context.Context, g *Gateway, req *mcp.Request, arguments json.RawMessage) (*mcp.Result, error) {
+func (s *toolSearch) callFoundTool(ctx context.Context, g *Gateway, req *mcp.Request, arguments json.RawMessage) (*mcp.Result, error) {
 	name, _ := rawjson.String(rawjson.Lookup(arguments, "name"))
 	item := g.hub.Catalog().Find(hub.Tool, name)
 	if item == nil {
-		return failed(s.unknown(g.hub.Catalog(), name)), nil
+		return failedResult(s.unknownTool(g.hub.Catalog(), name)), nil
 	}
 	inner := rawjson.Lookup(arguments, "arguments")
 	if inner == nil || rawjson.IsNull(inner) {
@@ -165,15 +161,15 @@ func (s *searching) call(ctx context.Context, g *Gateway, req *mcp.Request, argu
 	}
 	own := *req
 	own.Params = rawjson.Replace(rawjson.Replace(req.Params, "name", rawjson.AppendString(nil, name)), "arguments", inner)
-	return g.use(ctx, item, &own, name)
+	return g.useTool(ctx, item, &own, name)
 }
 
-// unknown says that there is no such tool, and which ones may have been meant.
-func (s *searching) unknown(c *hub.Catalog, name string) string {
+// unknownTool says that there is no such tool, and which ones may have been meant.
+func (s *toolSearch) unknownTool(c *hub.Catalog, name string) string {
 	text := fmt.Sprintf("There is no tool called %q.", name)
 	var near []string
-	for _, hit := range s.ready(c).Find(name, 5) {
-		near = append(near, c.Items(hub.Tool)[hit.Tool].Wire)
+	for _, hit := range s.currentIndex(c).Find(name, 5) {
+		near = append(near, c.Items(hub.Tool)[hit.Tool].WireName)
 	}
 	if near != nil {
 		text += " Perhaps one of these: " + strings.Join(near, ", ") + "."

@@ -20,8 +20,8 @@ import (
 
 // Whatever is asked of a server that is not there, the answer names it and says why, for a model to do something else.
 func TestUnavailable(t *testing.T) {
-	good := hub.Definition{Name: "good", Target: asker(), Rules: hub.Rules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}}
-	h := hubOf(t, hub.Options{Base: time.Hour}, good,
+	good := hub.Definition{Name: "good", Target: asker(), Policy: hub.Policy{Tools: hub.ToolRules{Hide: []string{"other"}, Rename: map[string]string{"sleep": "rest"}}}}
+	h := hubOf(t, hub.Options{MinBackoff: time.Hour}, good,
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
 		hub.Definition{Name: "wild", Hold: hub.Hold{Status: hub.NeedsTrust, Reason: "it came with the project"}},
 		hub.Definition{Name: "unset", Hold: hub.Hold{Status: hub.NeedsConfiguration, Reason: "TOKEN is not set"}},
@@ -97,7 +97,7 @@ func TestFirstListWaits(t *testing.T) {
 		there             bool
 	}{
 		{0, 2 * time.Second, 2 * time.Second, true},
-		{0, 10 * time.Second, gateway.DefaultWait, false},
+		{0, 10 * time.Second, 3 * time.Second, false},
 		{20 * time.Second, 10 * time.Second, 10 * time.Second, true},
 		{-1, time.Second, 0, false},
 	} {
@@ -105,10 +105,10 @@ func TestFirstListWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				gate := make(chan struct{})
 				time.AfterFunc(tt.takes, func() { close(gate) })
-				slow := server.New("slow", "1")
+				slow := server.New("slow", "1", nil)
 				server.Tool(slow, "t", "", func(context.Context, nothing) (string, error) { return "", nil })
 				h := hubOf(t, hub.Options{}, hub.Definition{Name: "slow", Target: gated{memory.Dialer(slow), gate}})
-				g := gatewayOf(t, h, gateway.Options{Wait: tt.wait})
+				g := gatewayOf(t, h, gateway.Options{StartWait: tt.wait})
 				began := time.Now()
 				res, err := g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools, Params: json.RawMessage(`{}`)})
 				if err != nil {
@@ -133,8 +133,8 @@ func TestFirstListWaits(t *testing.T) {
 func TestUnknownToolsOfKnownServers(t *testing.T) {
 	g, _ := over(t,
 		hub.Definition{Name: "off", Hold: hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}},
-		hub.Definition{Name: "empty", Target: server.New("empty", "1")},
-		hub.Definition{Name: "every", Target: everything.New(), Rules: hub.Rules{Only: []string{"add"}}})
+		hub.Definition{Name: "empty", Target: server.New("empty", "1", nil)},
+		hub.Definition{Name: "every", Target: everything.New(), Policy: hub.Policy{Tools: hub.ToolRules{Only: []string{"add"}}}})
 	for name, want := range map[string]string{
 		"off__echo": "the server off is disabled: it is switched off", "off.echo": "the server off is disabled",
 		"empty__echo": "the server empty has no tools", "every__something_else": "its tools are every__add",

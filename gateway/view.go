@@ -2,112 +2,112 @@ package gateway
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/internal/near"
 )
 
-// view is what of the hub a gateway shows, and under which names.
-type view interface {
-	// items calls yield with each definition of a kind, under the view's name.
-	items(c *hub.Catalog, k hub.Kind, yield func(raw json.RawMessage))
-	// called is what the view calls a tool or prompt.
-	called(item *hub.Item) string
-	// cache is the hint for the list of a kind.
-	cache(c *hub.Catalog, k hub.Kind) mcp.Cache
-	// find returns the tool or prompt of a name, nil if there is none.
-	find(c *hub.Catalog, k hub.Kind, name string) *hub.Item
-	// resource returns whose resource a URI is, nil if nobody lists it, and the URI that the upstream knows.
-	resource(c *hub.Catalog, uri string) (*hub.Upstream, string)
-	// wire returns the URI under which the view has the resource of an upstream.
-	wire(c *hub.Catalog, u *hub.Upstream, uri string) string
-	// upstreams are those whose things are shown.
-	upstreams() []*hub.Upstream
-	// owns reports whether a tool or prompt of that name would be of an upstream whose things are missing.
-	owns(m hub.Missing, name string) bool
-	// shows reports whether the things of an upstream are shown.
-	shows(name string) bool
-	// status reports whether the tool is there that tells how the upstreams are.
-	status() bool
+// A gateway shows all upstreams under qualified names or, if upstreamName is set, one upstream
+// under its own names. The methods of this file are the only ones that differ between the two.
 
-	pages() *[4]lazily[[]page]
+// showsAll reports whether the gateway shows all upstreams under qualified names.
+func (g *Gateway) showsAll() bool { return g.upstreamName == "" }
+
+// showsUpstream reports whether the gateway shows the upstream of that name.
+func (g *Gateway) showsUpstream(name string) bool { return g.showsAll() || name == g.upstreamName }
+
+// shownUpstreams returns the upstreams that the gateway shows, in the hub's order.
+func (g *Gateway) shownUpstreams() []*hub.Upstream {
+	if g.showsAll() {
+		return g.hub.Upstreams()
+	}
+	if u := g.hub.Upstream(g.upstreamName); u != nil {
+		return []*hub.Upstream{u}
+	}
+	return nil
 }
 
-// merged shows all upstreams, under qualified names.
-type merged struct {
-	hub  *hub.Hub
-	made [4]lazily[[]page]
-}
-
-func (m *merged) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage)) {
+// eachDefinition calls yield with each definition of a kind, under the gateway's names, in the
+// order of the list.
+func (g *Gateway) eachDefinition(c *hub.Catalog, k hub.Kind, yield func(raw json.RawMessage)) {
+	switch {
+	case !g.showsAll():
+		for _, item := range c.Items(k) {
+			if item.Upstream.Name() == g.upstreamName {
+				yield(item.LocalDefinition)
+			}
+		}
+		return
+	case k == hub.Tool && g.search != nil:
+		g.search.eachTool(c, yield)
+		return
+	}
 	for _, item := range c.Items(k) {
-		yield(item.Raw)
+		yield(item.Definition)
 	}
 	if k == hub.Tool {
 		yield(statusTool)
 	}
 }
 
-func (m *merged) called(item *hub.Item) string { return item.Wire }
-
-func (m *merged) cache(c *hub.Catalog, k hub.Kind) mcp.Cache { return c.Cache(k) }
-
-func (m *merged) find(c *hub.Catalog, k hub.Kind, name string) *hub.Item { return c.Find(k, name) }
-
-func (m *merged) resource(c *hub.Catalog, uri string) (*hub.Upstream, string) { return c.Resource(uri) }
-
-func (m *merged) wire(c *hub.Catalog, u *hub.Upstream, uri string) string { return c.URI(u, uri) }
-
-func (m *merged) upstreams() []*hub.Upstream { return m.hub.Upstreams() }
-
-func (m *merged) owns(gone hub.Missing, name string) bool { return gone.Owns(name) }
-
-func (m *merged) shows(string) bool { return true }
-
-func (m *merged) status() bool { return true }
-
-func (m *merged) pages() *[4]lazily[[]page] { return &m.made }
-
-// single shows one upstream under its own names.
-type single struct {
-	hub  *hub.Hub
-	name string
-	made [4]lazily[[]page]
-}
-
-func (s *single) items(c *hub.Catalog, k hub.Kind, yield func(json.RawMessage)) {
-	for _, item := range c.Items(k) {
-		if item.Upstream.Name() == s.name {
-			yield(item.Own)
-		}
+// shownName returns the gateway's name of a tool or prompt.
+func (g *Gateway) shownName(item *hub.Item) string {
+	if g.showsAll() {
+		return item.WireName
 	}
+	return item.LocalName
 }
 
-func (s *single) called(item *hub.Item) string { return item.Offered }
-
-func (s *single) cache(c *hub.Catalog, k hub.Kind) mcp.Cache { return c.Cache(k) }
-
-func (s *single) find(c *hub.Catalog, k hub.Kind, name string) *hub.Item {
-	return c.Of(s.hub.Upstream(s.name), k, name)
+// findItem returns the tool or prompt of a name, or nil. A relay returns an item for every name:
+// only the other gateway knows its names, so an unknown name goes there as it is.
+func (g *Gateway) findItem(c *hub.Catalog, k hub.Kind, name string) *hub.Item {
+	if g.showsAll() {
+		return c.Find(k, name)
+	}
+	u := g.hub.Upstream(g.upstreamName)
+	item := c.FindLocal(u, k, name)
+	if item != nil || !g.relays || u == nil {
+		return item
+	}
+	if item := findMisspelled(c, u, k, name); item != nil {
+		return item
+	}
+	return &hub.Item{Upstream: u, Kind: k, Name: name, LocalName: name, WireName: name}
 }
 
-func (s *single) resource(_ *hub.Catalog, uri string) (*hub.Upstream, string) {
-	return s.hub.Upstream(s.name), uri
-}
-
-func (s *single) wire(_ *hub.Catalog, _ *hub.Upstream, uri string) string { return uri }
-
-func (s *single) upstreams() []*hub.Upstream {
-	if u := s.hub.Upstream(s.name); u != nil {
-		return []*hub.Upstream{u}
+// findMisspelled returns the upstream's tool or prompt that a name with a usual mistake of models
+// means, or nil. The header fields of a call come from the definition, so the mistake must be
+// repaired before the call is forwarded.
+func findMisspelled(c *hub.Catalog, u *hub.Upstream, k hub.Kind, name string) *hub.Item {
+	items := slices.DeleteFunc(slices.Clone(c.Items(k)), func(item *hub.Item) bool { return item.Upstream != u })
+	if i := near.FindVariant(name, len(items), func(i int) string { return items[i].LocalName }); i >= 0 {
+		return items[i]
 	}
 	return nil
 }
 
-func (s *single) owns(gone hub.Missing, _ string) bool { return gone.Upstream == s.name }
+// findResource returns the upstream that has the resource of a URI, nil if none lists it, and the
+// upstream's own URI.
+func (g *Gateway) findResource(c *hub.Catalog, uri string) (*hub.Upstream, string) {
+	if g.showsAll() {
+		return c.FindResource(uri)
+	}
+	return g.hub.Upstream(g.upstreamName), uri
+}
 
-func (s *single) shows(name string) bool { return name == s.name }
+// shownURI returns the gateway's URI of an upstream's resource.
+func (g *Gateway) shownURI(c *hub.Catalog, u *hub.Upstream, uri string) string {
+	if g.showsAll() {
+		return c.WireURI(u, uri)
+	}
+	return uri
+}
 
-func (s *single) status() bool { return false }
-
-func (s *single) pages() *[4]lazily[[]page] { return &s.made }
+// mayOwn reports whether a tool or prompt of that name would belong to the missing upstream.
+func (g *Gateway) mayOwn(m hub.Missing, name string) bool {
+	if g.showsAll() {
+		return m.Owns(name)
+	}
+	return m.Upstream == g.upstreamName
+}

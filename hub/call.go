@@ -6,109 +6,132 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Caller is who calls an upstream.
+// Caller identifies the client that makes a call.
 type Caller struct {
-	// Principal and Session tell clients apart: see [Sharing]. Both may be empty.
+	// Principal and Session tell clients apart if they do not share a connection: see [Sharing].
+	// Both may be empty.
 	Principal, Session string
 }
 
-// RoundTrip sends a request as it is and returns the response as it is. It waits for a server that is starting or has to be
-// started, as long as ctx and the definition's Options.Start or Connect let it, and fails with a [*DownError] where there is
-// nothing to wait for. The definition's limits bound the call.
-func (u *Upstream) RoundTrip(ctx context.Context, who Caller, req *mcp.Request) (*mcp.Response, error) {
-	in, err := u.acquire(ctx, who)
+// RoundTrip sends a request and returns the response, both unchanged. If the server is starting or
+// stopped, RoundTrip waits until it is ready, at most as long as the definition's Options.Start or
+// Connect allow. It fails with a [*DownError] if the server cannot become ready by waiting. The
+// limits of the definition's [Policy] apply to the call.
+func (u *Upstream) RoundTrip(ctx context.Context, caller Caller, req *mcp.Request) (*mcp.Response, error) {
+	conn, err := u.acquireConn(ctx, caller)
 	if err != nil {
 		return nil, err
 	}
-	defer in.enter()()
-	return in.roundTrip(ctx, req)
+	defer conn.startCall()()
+	return conn.roundTrip(ctx, req)
 }
 
-func (in *instance) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+// roundTrip sends a request under the limits of the policy. Subscriptions have no limits, and end
+// when the connection is replaced.
+func (conn *connection) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
 	if req.Method == mcp.MethodListen {
 		var stop context.CancelCauseFunc
 		ctx, stop = context.WithCancelCause(ctx)
 		defer stop(nil)
-		defer context.AfterFunc(in.replaced, func() { stop(errReplaced) })()
+		defer context.AfterFunc(conn.replaced, func() { stop(errReplaced) })()
 	}
-	idle, total := in.upstream.limits()
+	idle, total := conn.upstream.callLimits()
 	if idle == 0 && total == 0 || req.Method == mcp.MethodListen {
-		return in.client.RoundTrip(ctx, req)
+		return conn.client.RoundTrip(ctx, req)
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	late := func(limit time.Duration, what string) *stopwatch {
-		return newStopwatch(limit, func() {
-			stop(fmt.Errorf("the server %s %s %v: %w", in.upstream.name, what, limit, context.DeadlineExceeded))
-		})
-	}
-	k := &clock{total: late(total, "has not answered within"), idle: late(idle, "has given no sign of life for")}
-	defer k.pause()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clock := &callClock{server: conn.upstream.name, cancel: cancel}
+	clock.Start(idle, total, clock)
+	defer clock.Stop()
+	clock.SetWaiting(true)
 	timed := *req
-	if idle > 0 {
+	if clock.NeedsSigns() {
 		timed.Notify = func(n mcp.Notification) {
-			k.alive()
+			clock.Touch()
 			if req.Notify != nil {
 				req.Notify(n)
 			}
 		}
 	}
-	return in.client.RoundTrip(context.WithValue(ctx, clockKey{}, k), &timed)
+	return conn.client.RoundTrip(context.WithValue(ctx, clockKey{}, clock), &timed)
 }
 
-func (u *Upstream) limits() (idle, total time.Duration) {
+// clockKey is the context key of a call's *callClock.
+type clockKey struct{}
+
+// callClock cancels a call when it exceeds a limit of the policy.
+type callClock struct {
+	timeout.Clock
+	server string
+	cancel context.CancelCauseFunc
+}
+
+// Exceed implements [timeout.ClockOwner].
+func (c *callClock) Exceed(limit timeout.Limit, after time.Duration) {
+	phrase := "has not answered within"
+	if limit == timeout.Idle {
+		phrase = "has given no sign of life for"
+	}
+	c.cancel(fmt.Errorf("the server %s %s %v: %w", c.server, phrase, after, context.DeadlineExceeded))
+}
+
+// callLimits returns the limits of calls; 0 means none.
+func (u *Upstream) callLimits() (idle, total time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.def.Idle, u.def.Total
 }
 
-// patience bounds how long a call waits for a server that is starting.
-const patience = 60 * time.Second
+// defaultStartTimeout limits how long a call waits for a server that is starting, if the definition
+// does not say it.
+const defaultStartTimeout = 60 * time.Second
 
-// acquire returns the connection for a caller.
-func (u *Upstream) acquire(ctx context.Context, who Caller) (*instance, error) {
+// acquireConn returns the connection that a caller uses under the definition's sharing.
+func (u *Upstream) acquireConn(ctx context.Context, caller Caller) (*connection, error) {
 	u.mu.Lock()
-	main, sharing := u.main, u.def.Sharing
-	u.used = time.Now()
+	conn, sharing := u.sharedConn, u.def.Sharing
+	u.lastUsed = time.Now()
 	u.mu.Unlock()
-	if main == nil {
+	if conn == nil {
 		var err error
-		if main, err = u.await(ctx); err != nil {
+		if conn, err = u.awaitSharedConn(ctx); err != nil {
 			return nil, err
 		}
 	}
-	switch key := who.Principal; sharing {
+	switch key := caller.Principal; sharing {
 	case SharePerSession:
-		return u.ownOf(ctx, "session "+who.Session+"\x00"+key)
+		return u.clientConn(ctx, "session "+caller.Session+"\x00"+key)
 	case SharePerClient:
 		if key == "" {
-			key = "session " + who.Session
+			key = "session " + caller.Session
 		}
-		return u.ownOf(ctx, key)
+		return u.clientConn(ctx, key)
 	}
-	return main, nil
+	return conn, nil
 }
 
-// await waits until the upstream is ready, and starts it where that is all it takes.
-func (u *Upstream) await(ctx context.Context) (*instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, u.patience())
+// awaitSharedConn waits until the upstream is ready. It starts a stopped server.
+func (u *Upstream) awaitSharedConn(ctx context.Context) (*connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.startTimeout())
 	defer cancel()
 	for {
 		u.mu.Lock()
-		main, state, changed := u.main, u.state, u.changed
-		if state.Status == Stopped && !u.wanted {
-			u.wanted = true
-			u.order("a call needs it")
+		conn, state, changed := u.sharedConn, u.state, u.changed
+		if state.Status == Stopped && !u.neededByCall {
+			u.neededByCall = true
+			u.requestRestart("a call needs it")
 		}
 		u.mu.Unlock()
 		switch {
-		case main != nil:
-			return main, nil
-		case state.Status != Starting && state.Status != Stopped && state.Status != Ready: // a connection that ends is followed by more
+		case conn != nil:
+			return conn, nil
+		case state.Status != Starting && state.Status != Stopped && state.Status != Ready: // Ready without a connection: it is ending
 			return nil, &DownError{u.name, state}
 		}
 		select {
@@ -122,42 +145,47 @@ func (u *Upstream) await(ctx context.Context) (*instance, error) {
 	}
 }
 
-func (u *Upstream) patience() time.Duration {
+// startTimeout returns how long a call waits for a server that is starting.
+func (u *Upstream) startTimeout() time.Duration {
 	o := u.Definition().Options
-	for _, limit := range []time.Duration{o.Start, o.Connect} {
+	for _, limit := range []time.Duration{o.Limits.Start, o.Limits.Connect} {
 		if limit > 0 {
 			return limit
 		}
 	}
-	return patience
+	return defaultStartTimeout
 }
 
+// answererKey is the context key of [WithAnswerer].
 type answererKey struct{}
 
-// Answering returns a context for calls during which h answers what the server asks: elicitation, sampling and roots. Without
-// one, questions are refused.
-func Answering(ctx context.Context, h mcp.Handler) context.Context {
+// WithAnswerer returns a context for calls during which h answers the questions of the server:
+// elicitation, sampling and roots. The hub refuses questions of calls without an answerer.
+func WithAnswerer(ctx context.Context, h mcp.Handler) context.Context {
 	return context.WithValue(ctx, answererKey{}, h)
 }
 
-// bridged is what upstreams are told can be asked.
-var bridged = mcp.ClientCapabilities{
+// askableCapabilities are the client capabilities that the hub declares to upstreams. They are the
+// same for all, because a connection exists before its clients are known.
+var askableCapabilities = mcp.ClientCapabilities{
 	Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}},
 	Sampling:    &mcp.SamplingCapability{Tools: &struct{}{}, Context: &struct{}{}},
 	Roots:       &mcp.RootsCapability{},
 }
 
-// asked takes what an upstream asks live.
-type asked struct{ upstream *Upstream }
+// questionHandler answers live questions of an upstream: it passes each to the answerer of the call
+// that the question belongs to.
+type questionHandler struct{ upstream *Upstream }
 
 // ServeMCP implements [mcp.Handler].
-func (a asked) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (a questionHandler) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if h, ok := ctx.Value(answererKey{}).(mcp.Handler); ok {
-		if k, ok := ctx.Value(clockKey{}).(*clock); ok {
-			defer k.pause()()
+		if clock, ok := ctx.Value(clockKey{}).(*callClock); ok {
+			clock.Pause()
+			defer clock.Resume()
 		}
 		return h.ServeMCP(ctx, req)
 	}
-	return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s is refused: it belongs to no call, or to one of several that cannot be told apart; "+
-		"run the calls of %s one at a time (serialize), or give each client a process of its own (sharing)", req.Method, a.upstream.name)
+	return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s is refused, because it is not clear which client to ask: %s works on no call or on several; "+
+		"run its calls one at a time (serialize), or give each client a process of its own (sharing)", req.Method, a.upstream.name)
 }

@@ -8,75 +8,78 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Catalog is what all upstreams offered at one moment. It does not change.
+// Catalog is an immutable list of everything that all upstreams offer at one moment.
 type Catalog struct {
 	lists   [kinds][]*Item
 	caches  [kinds]mcp.Cache
 	missing []Missing
-	pending bool // it is not known of all that are starting what they offer
+	pending bool // a starting upstream has no lists yet
 
 	byWire   [kinds]map[string]*Item
-	byOwn    map[ownName]*Item
-	byFolded [kinds]map[string]*Item // nil where several have the name
-	byBare   [kinds]map[string]*Item // the same, without the server's name
-	shared   map[string]bool         // URIs and templates that several upstreams have
-	servers  map[string]*Upstream    // by their names on the wire
+	byLocal  map[localName]*Item
+	byFolded [kinds]map[string]*Item // nil for a name that several items have
+	byBare   [kinds]map[string]*Item // like byFolded, without the server's name
+	shared   map[string]bool         // URIs and templates of several upstreams
+	servers  map[string]*Upstream    // by server name on the wire
 }
 
-// ownName is what one upstream offers a thing as.
-type ownName struct {
+// localName is a key for an item of one upstream.
+type localName struct {
 	upstream *Upstream
 	kind     Kind
 	name     string
 }
 
-// Missing is an upstream whose things are not in the catalog.
+// Missing is an upstream that should have items in the catalog and has none, with its state.
 type Missing struct {
 	Upstream string
 	State    State
 }
 
-// catalogue holds the present Catalog; it is made when somebody wants it.
-type catalogue struct {
+// catalogCache holds the current Catalog. It builds one when it is asked for, not when something
+// changes.
+type catalogCache struct {
 	hub     *Hub
-	making  sync.Mutex
-	present atomic.Pointer[Catalog] // nil while it has to be made
+	buildMu sync.Mutex
+	current atomic.Pointer[Catalog] // nil until the next build
 	version atomic.Uint64
 }
 
-// invalidate makes the next look make a new catalog. It may be called under any lock.
-func (c *catalogue) invalidate() {
+// invalidate makes the next use build a new catalog. It takes no lock, so callers may hold any.
+func (c *catalogCache) invalidate() {
 	c.version.Add(1)
-	c.present.Store(nil)
+	c.current.Store(nil)
 }
 
-// Catalog returns what the upstreams offer now.
+// Catalog returns the current catalog. It is cheap if nothing has changed since the last call.
 func (h *Hub) Catalog() *Catalog {
 	c := &h.catalog
-	if present := c.present.Load(); present != nil {
+	if present := c.current.Load(); present != nil {
 		return present
 	}
-	c.making.Lock()
-	defer c.making.Unlock()
+	c.buildMu.Lock()
+	defer c.buildMu.Unlock()
 	for {
-		if present := c.present.Load(); present != nil {
+		if present := c.current.Load(); present != nil {
 			return present
 		}
 		version := c.version.Load()
 		made := newCatalog(h.Upstreams())
-		c.present.Store(made)
+		c.current.Store(made)
 		if c.version.Load() == version {
 			return made
 		}
-		c.present.CompareAndSwap(made, nil) // something has changed meanwhile
+		c.current.CompareAndSwap(made, nil) // an upstream has changed during the build
 	}
 }
 
-// offered reports whether what an upstream with that status offers is in the catalog: while it is started again, too.
-func offered(s Status) bool { return s == Ready || s == Starting || s == Stopped }
+// inCatalog reports whether items of an upstream with that status are in the catalog. They stay
+// while the server restarts.
+func inCatalog(s Status) bool { return s == Ready || s == Starting || s == Stopped }
 
+// newCatalog builds a catalog of the upstreams' current lists.
 func newCatalog(upstreams []*Upstream) *Catalog {
-	c := &Catalog{shared: map[string]bool{}, servers: map[string]*Upstream{}, byOwn: map[ownName]*Item{}}
+	c := &Catalog{shared: map[string]bool{}, servers: map[string]*Upstream{}, byLocal: map[localName]*Item{}}
 	for k := range kinds {
 		c.byWire[k] = map[string]*Item{}
 		c.byFolded[k], c.byBare[k] = map[string]*Item{}, map[string]*Item{}
@@ -85,34 +88,36 @@ func newCatalog(upstreams []*Upstream) *Catalog {
 	for _, u := range upstreams {
 		c.servers[wireServer(u.name)] = u
 		u.mu.Lock()
-		o, state := u.offer, u.state
+		l, state := u.lists, u.state
 		u.mu.Unlock()
-		if !offered(state.Status) || o == nil {
+		if !inCatalog(state.Status) || l == nil {
 			if state.Status != Disabled && state.Status != Removed {
 				c.missing = append(c.missing, Missing{u.name, state})
 				c.pending = c.pending || state.Status == Starting && state.Attempt == 0
 			}
 			continue
 		}
-		c.add(o)
+		c.addLists(l)
 	}
-	c.share()
+	c.assignNames()
 	return c
 }
 
-func (c *Catalog) add(o *offer) {
+// addLists appends the items of an upstream.
+func (c *Catalog) addLists(l *serverLists) {
 	for k := range kinds {
-		if len(o.items[k]) > 0 {
-			c.caches[k] = c.caches[k].Narrowest(o.cache[k])
+		if len(l.items[k]) > 0 {
+			c.caches[k] = c.caches[k].Narrowest(l.caches[k])
 		}
-		for _, item := range o.items[k] {
+		for _, item := range l.items[k] {
 			c.lists[k] = append(c.lists[k], item)
 		}
 	}
 }
 
-// share gives each thing its names, and those of several upstreams qualified ones.
-func (c *Catalog) share() {
+// assignNames indexes all items by their names. Resources and templates of several upstreams get
+// qualified URIs first.
+func (c *Catalog) assignNames() {
 	for _, k := range []Kind{Resource, Template} {
 		owner := map[string]*Upstream{}
 		for _, item := range c.lists[k] {
@@ -123,58 +128,62 @@ func (c *Catalog) share() {
 		}
 		for i, item := range c.lists[k] {
 			if c.shared[item.Name] {
-				c.lists[k][i] = item.qualified()
+				c.lists[k][i] = item.withQualifiedURI()
 			}
 		}
 	}
 	for k := range kinds {
 		for _, item := range c.lists[k] {
-			c.enter(k, item)
+			c.indexItem(k, item)
 		}
 	}
 }
 
-func (c *Catalog) enter(k Kind, item *Item) {
-	if _, taken := c.byWire[k][item.Wire]; !taken {
-		c.byWire[k][item.Wire] = item
+// indexItem indexes an item by its names. The first item of a name keeps it.
+func (c *Catalog) indexItem(k Kind, item *Item) {
+	if _, taken := c.byWire[k][item.WireName]; !taken {
+		c.byWire[k][item.WireName] = item
 	}
-	c.byOwn[ownName{item.Upstream, k, item.Offered}] = item
+	c.byLocal[localName{item.Upstream, k, item.LocalName}] = item
 	if k == Resource || k == Template {
-		return // a URI means what it says
+		return // URIs are exact
 	}
-	once(c.byFolded[k], folded(item.Wire), item)
-	once(c.byFolded[k], folded(item.Qualified), item)
-	once(c.byBare[k], folded(item.Offered), item)
+	indexUnique(c.byFolded[k], foldName(item.WireName), item)
+	indexUnique(c.byFolded[k], foldName(item.QualifiedName), item)
+	indexUnique(c.byBare[k], foldName(item.LocalName), item)
 }
 
-// once gives an item a name, which is nobody's any more where another one has it.
-func once(names map[string]*Item, name string, item *Item) {
+// indexUnique indexes an item by a name, or marks the name as ambiguous with nil if another item
+// has it.
+func indexUnique(names map[string]*Item, name string, item *Item) {
 	if other, taken := names[name]; taken && other != item {
 		item = nil
 	}
 	names[name] = item
 }
 
-// qualifiedScheme begins URIs that say which upstream they are of.
+// qualifiedScheme begins URIs that name their upstream.
 const qualifiedScheme = "dowel://"
 
-// qualified returns the resource or template under a URI that no other upstream has.
-func (item *Item) qualified() *Item {
+// withQualifiedURI returns a copy of a resource or template under a URI that no other upstream has.
+func (item *Item) withQualifiedURI() *Item {
 	q := *item
-	q.Wire = qualify(item.Upstream.name, item.Name)
-	q.Raw = replace(item.Own, kindTable[item.Kind].key, q.Wire)
+	q.WireName = qualifiedURI(item.Upstream.name, item.Name)
+	q.Definition = replaceText(item.LocalDefinition, kindTable[item.Kind].key, q.WireName)
 	return &q
 }
 
-// qualify returns the URI under which a resource can be read of one upstream, whoever else has one of that URI.
-func qualify(upstream, uri string) string {
+// qualifiedURI returns a URI that reads a resource of one upstream even if others have the same
+// URI.
+func qualifiedURI(upstream, uri string) string {
 	return qualifiedScheme + wireServer(upstream) + "/" + uri
 }
 
-// Items returns the things of a kind in the order of the upstreams. The slice must not be changed.
+// Items returns the items of a kind in the order of the upstreams. The caller must not change the
+// slice.
 func (c *Catalog) Items(k Kind) []*Item { return c.lists[k] }
 
-// Count returns how many things of a kind an upstream has in the catalog.
+// Count returns how many items of a kind an upstream has in the catalog.
 func (c *Catalog) Count(u *Upstream, k Kind) (n int) {
 	for _, item := range c.lists[k] {
 		if item.Upstream == u {
@@ -184,7 +193,7 @@ func (c *Catalog) Count(u *Upstream, k Kind) (n int) {
 	return n
 }
 
-// Cache returns for how long, and by whom, a list may be kept: the narrowest of what the upstreams allow.
+// Cache returns the caching hint of a list: the narrowest of all upstreams' hints.
 func (c *Catalog) Cache(k Kind) mcp.Cache {
 	if len(c.lists[k]) == 0 {
 		return mcp.Cache{}
@@ -192,12 +201,13 @@ func (c *Catalog) Cache(k Kind) mcp.Cache {
 	return c.caches[k]
 }
 
-// Missing returns the upstreams of which nothing is in the catalog, although it should be.
+// Missing returns the upstreams that should have items in the catalog and have none.
 func (c *Catalog) Missing() []Missing { return c.missing }
 
-// Owns reports whether a tool or prompt of that name, on the wire or for people, would be the upstream's.
+// Owns reports whether a tool or prompt of that name, on the wire or qualified, would belong to the
+// upstream.
 func (m *Missing) Owns(name string) bool {
-	for _, prefix := range []string{plain(m.Upstream) + separator, m.Upstream + "."} {
+	for _, prefix := range []string{plainName(m.Upstream) + separator, m.Upstream + "."} {
 		if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
 			return true
 		}
@@ -205,36 +215,39 @@ func (m *Missing) Owns(name string) bool {
 	return false
 }
 
-// Find returns the tool or prompt that a name means: its name on the wire, else its qualified name, else what it can only
-// be when the usual mistakes of models are mended: - for _, another case, a missing prefix. nil if there is none.
+// Find returns the tool or prompt of a name, or nil. It tries the name on the wire, then the
+// qualified name, then names that repair usual mistakes of models: - for _, another case, a missing
+// server name. A name that could mean two items finds neither.
 func (c *Catalog) Find(k Kind, name string) *Item {
 	if item := c.byWire[k][name]; item != nil {
 		return item
 	}
-	if item := c.byFolded[k][folded(name)]; item != nil {
+	if item := c.byFolded[k][foldName(name)]; item != nil {
 		return item
 	}
-	return c.byBare[k][folded(name)]
+	return c.byBare[k][foldName(name)]
 }
 
-// Of returns the tool or prompt that one upstream offers under a name of its own, nil if there is none.
-func (c *Catalog) Of(u *Upstream, k Kind, name string) *Item { return c.byOwn[ownName{u, k, name}] }
+// FindLocal returns the tool or prompt of one upstream with that [Item.LocalName], or nil.
+func (c *Catalog) FindLocal(u *Upstream, k Kind, name string) *Item {
+	return c.byLocal[localName{u, k, name}]
+}
 
-// URI returns the URI that the resource of an upstream has among those of all: its own, unless another upstream has one of
-// that URI, or would be asked for it.
-func (c *Catalog) URI(u *Upstream, uri string) string {
+// WireURI returns the URI of an upstream's resource in the catalog. It is the upstream's own URI
+// unless [Catalog.FindResource] would find another upstream for it.
+func (c *Catalog) WireURI(u *Upstream, uri string) string {
 	if c.shared[uri] {
-		return qualify(u.name, uri)
+		return qualifiedURI(u.name, uri)
 	}
-	if other, _ := c.Resource(uri); other != nil && other != u {
-		return qualify(u.name, uri)
+	if other, _ := c.FindResource(uri); other != nil && other != u {
+		return qualifiedURI(u.name, uri)
 	}
 	return uri
 }
 
-// Resource returns the upstream that has the resource of a URI, and the URI that it knows it by. It is nil where nobody lists
-// it, nor a template that it matches.
-func (c *Catalog) Resource(uri string) (*Upstream, string) {
+// FindResource returns the upstream that has the resource of a URI, and the upstream's own URI. The
+// upstream is nil if none lists the URI or a template that matches it.
+func (c *Catalog) FindResource(uri string) (*Upstream, string) {
 	if rest, ok := strings.CutPrefix(uri, qualifiedScheme); ok {
 		server, own, _ := strings.Cut(rest, "/")
 		if u := c.servers[server]; u != nil {

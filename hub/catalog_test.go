@@ -14,7 +14,7 @@ import (
 
 // with is a server with tools, each of which says whose it is.
 func with(name string, tools ...string) hub.Definition {
-	s := server.New(name, "1", server.Options{Logger: quiet})
+	s := server.New(name, "1", &server.Options{Logger: quiet})
 	for _, tool := range tools {
 		server.Tool(s, tool, "", func(context.Context, struct{}) (string, error) { return name + " " + tool, nil })
 	}
@@ -45,7 +45,7 @@ func TestFind(t *testing.T) {
 	} {
 		got := ""
 		if item := c.Find(hub.Tool, name); item != nil {
-			got = item.Qualified
+			got = item.QualifiedName
 		}
 		if got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
@@ -69,13 +69,13 @@ func TestNamesLeadBack(t *testing.T) {
 	settled(t, h)
 	seen := map[string]bool{}
 	for _, item := range h.Catalog().Items(hub.Tool) {
-		if seen[item.Wire] || len(item.Wire) > 64 {
-			t.Errorf("%s of %s is %s", item.Name, item.Upstream.Name(), item.Wire)
+		if seen[item.WireName] || len(item.WireName) > 64 {
+			t.Errorf("%s of %s is %s", item.Name, item.Upstream.Name(), item.WireName)
 		}
-		seen[item.Wire] = true
-		found := h.Catalog().Find(hub.Tool, item.Wire)
+		seen[item.WireName] = true
+		found := h.Catalog().Find(hub.Tool, item.WireName)
 		if found == nil || found.Upstream != item.Upstream || found.Name != item.Name {
-			t.Errorf("%s is %+v, not %s of %s", item.Wire, found, item.Name, item.Upstream.Name())
+			t.Errorf("%s is %+v, not %s of %s", item.WireName, found, item.Name, item.Upstream.Name())
 		}
 	}
 	if len(seen) != len(servers)*len(tools) {
@@ -90,25 +90,25 @@ func TestRules(t *testing.T) {
 	settled(t, h)
 	since := h.Upstream("s").State().Since
 	for _, tt := range []struct {
-		rules hub.Rules
+		rules hub.ToolRules
 		want  string
 	}{
-		{hub.Rules{}, "read read_all write stat"},
-		{hub.Rules{Only: []string{"read"}}, "read"},
-		{hub.Rules{Only: []string{"read*"}, Hide: []string{"*_all"}}, "read"},
-		{hub.Rules{Only: []string{}}, ""},
-		{hub.Rules{Hide: []string{"*"}}, ""},
-		{hub.Rules{Hide: []string{"[", "stat", "none"}}, "read read_all write"},
-		{hub.Rules{Only: []string{"write"}, Rename: map[string]string{"write": "put", "read": "get"}}, "put"},
-		{hub.Rules{Hide: []string{"put"}, Only: []string{"write"}, Rename: map[string]string{"write": "put"}}, "put"}, // the server's own names count
+		{hub.ToolRules{}, "read read_all write stat"},
+		{hub.ToolRules{Only: []string{"read"}}, "read"},
+		{hub.ToolRules{Only: []string{"read*"}, Hide: []string{"*_all"}}, "read"},
+		{hub.ToolRules{Only: []string{}}, ""},
+		{hub.ToolRules{Hide: []string{"*"}}, ""},
+		{hub.ToolRules{Hide: []string{"[", "stat", "none"}}, "read read_all write"},
+		{hub.ToolRules{Only: []string{"write"}, Rename: map[string]string{"write": "put", "read": "get"}}, "put"},
+		{hub.ToolRules{Hide: []string{"put"}, Only: []string{"write"}, Rename: map[string]string{"write": "put"}}, "put"}, // the server's own names count
 	} {
 		d := with("s")
-		d.Rules = tt.rules
+		d.Tools = tt.rules
 		h.Apply([]hub.Definition{d}, "the file changed")
 		c := h.Catalog()
 		var got []string
 		for _, item := range c.Items(hub.Tool) {
-			got = append(got, strings.TrimPrefix(item.Wire, "s__"))
+			got = append(got, strings.TrimPrefix(item.WireName, "s__"))
 		}
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%+v: %v, want %s", tt.rules, got, tt.want)
@@ -120,10 +120,10 @@ func TestRules(t *testing.T) {
 		}
 	}
 	d := with("s")
-	d.Rules.Describe = map[string]string{"read": "Reads <it>."}
+	d.Tools.Describe = map[string]string{"read": "Reads <it>."}
 	h.Apply([]hub.Definition{d}, "the file changed")
-	if item := h.Catalog().Find(hub.Tool, "s__read"); !strings.Contains(string(item.Raw), `"description":"Reads <it>."`) {
-		t.Errorf("%s", item.Raw)
+	if item := h.Catalog().Find(hub.Tool, "s__read"); !strings.Contains(string(item.Definition), `"description":"Reads <it>."`) {
+		t.Errorf("%s", item.Definition)
 	}
 	if s := h.Upstream("s").State(); s.Since != since {
 		t.Errorf("it was restarted: %+v", s)
@@ -133,7 +133,7 @@ func TestRules(t *testing.T) {
 // A list that a server answers with an error takes neither the connection nor the other lists along, and is told of.
 func TestListThatFails(t *testing.T) {
 	for _, method := range []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates} {
-		s := server.New("s", "1", server.Options{Logger: quiet})
+		s := server.New("s", "1", &server.Options{Logger: quiet})
 		server.Tool(s, "echo", "", func(context.Context, struct{ Text string }) (string, error) { return "", nil })
 		server.Prompt(s, "greet", "", func(context.Context, struct{}) (string, error) { return "", nil })
 		server.Resource(s, "test://a", "", func(context.Context, struct{}) (string, error) { return "", nil })
@@ -171,9 +171,9 @@ func TestRulesChangeWithMore(t *testing.T) {
 	d := with("s", "read", "write")
 	h := start(t, hub.Options{Logger: quiet}, d)
 	settled(t, h)
-	d.Rules.Hide, d.WatchPaths = []string{"write"}, []string{filepath.Join(t.TempDir(), "x")}
+	d.Tools.Hide, d.WatchPaths = []string{"write"}, []string{filepath.Join(t.TempDir(), "x")}
 	h.Apply([]hub.Definition{d}, "the file changed")
 	if item := h.Catalog().Find(hub.Tool, "s__write"); item != nil {
-		t.Errorf("%s can still be called", item.Wire)
+		t.Errorf("%s can still be called", item.WireName)
 	}
 }

@@ -6,72 +6,97 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 )
 
-// Definition says what an upstream is. Two definitions with the same fingerprint are the same running server.
+// Definition describes one server of a hub. Name and Target are required unless Hold is set.
+// A hub keeps the definition, so its maps and slices must not change after [Hub.Apply].
 type Definition struct {
-	// Name is how users know the server, unique in a hub.
+	// Name is how users know the server. It is unique in a hub.
 	Name string
-	// Target is what [client.Dial] takes.
+	// Target is a target of [client.Dial]: a command, a URL, a handler or a dialer.
 	Target any
-	// Origin describes the target for people, without secrets: its command line or URL. Source says where the definition is
-	// from, such as "project"; Note, what is to be known of it while the server runs.
-	Origin, Source, Note string
-	// Hold is not zero where the server must not be started: [Disabled], [NeedsConfiguration] or [NeedsTrust].
+	// Origin shows the target to users, without secrets: the command line or the URL.
+	Origin string
+	// Source says where the definition is from, such as "project".
+	Source string
+	// Note is a remark for users that holds while the server runs, such as a problem of its entry.
+	Note string
+	// Hold keeps the server from starting unless it is zero.
 	Hold Hold
-	// Fingerprint stands for all that a running server depends on: it is restarted when that changes, and keeps running
-	// when anything else does.
+	// Fingerprint identifies everything that a running server depends on. [Hub.Apply] restarts
+	// the server if the fingerprint changes, and keeps it running if only other fields change.
 	Fingerprint string
 
-	// Options are how the server is connected to. The hub sets what is its own: questions, states and restarts.
+	// Options connect to the server. The hub replaces Name, Info, Restart and everything that
+	// answers the server's questions: see [Answering]. Start or Connect also limit how long a
+	// call waits for a server that is starting; if both are 0, a call waits 60 seconds.
 	Options client.Options
-	// Sharing says who uses the same connection.
-	Sharing Sharing
-	// Idle and Total are the limits of calls without limits of their own; progress is a sign of life. 0: none.
-	Idle, Total time.Duration
-	// Rules change what of the server is offered, and how.
-	Rules Rules
+	// Policy is how the hub runs the server.
+	Policy
 
-	// Lazy does not start the server before it is needed, where it is known what it offers.
-	Lazy bool
-	// IdleStop ends a server that nobody has called for so long; the next call starts it. 0: never.
-	IdleStop time.Duration
-	// WatchPaths are files, folders and patterns: a change of one restarts the server.
-	WatchPaths []string
-
-	// Linger is how long calls in flight may go on when the server is restarted or becomes another one, for targets that go on
-	// beside the next. 0: they are cut off.
+	// Linger is how long calls in flight may continue after a restart or a redefinition. It suits
+	// targets of which two connections can exist at the same time. 0 ends the calls at once.
 	Linger time.Duration
 
-	// Mask replaces secrets in what is shown of the server. nil: there are none.
+	// Mask replaces secrets in a text that users will see. nil replaces nothing.
 	Mask func(string) string
 }
 
-// Hold says why a server is not started.
-type Hold struct {
-	Status Status
-	Reason string
+// Policy is how a hub runs a server: who shares it, when it starts and stops, how long calls may
+// take, and which tools it offers. The zero value is one connection for all clients, which starts
+// at once and stays, without limits. A change of Idle, Total, Tools or IdleStop takes effect while the
+// server runs; a change of WatchPaths restarts it.
+type Policy struct {
+	// Sharing says which clients use the same connection. Empty means [Shared].
+	Sharing Sharing
+	// Idle limits how long a call may go without a sign of life from the server, such as
+	// progress. Total limits a whole call. Neither runs while the server waits for an answer of
+	// the user. 0 means no limit.
+	Idle, Total time.Duration
+	// Tools selects and renames the tools that the server offers.
+	Tools ToolRules
+
+	// Lazy starts the server at the first call, if an earlier run has saved its lists in
+	// [Options.Cache]. Otherwise the server starts at once.
+	Lazy bool
+	// IdleStop stops a server that had no call for this long. The next call starts it again. 0
+	// never stops it.
+	IdleStop time.Duration
+	// WatchPaths are files, folders and patterns. A change below them restarts the server:
+	// [Options.Watch] watches them.
+	WatchPaths []string
 }
 
-// Sharing says who uses the same connection to an upstream.
-type Sharing int
+// Sharing says which clients share a connection to an upstream.
+type Sharing string
 
 const (
-	// Shared is one connection for all.
-	Shared Sharing = iota
-	// SharePerClient is one for each client: a principal, or a session, or a connection.
-	SharePerClient
-	// SharePerSession is one for each session or connection, also where one principal has several.
-	SharePerSession
+	// Shared is one connection for all clients.
+	Shared Sharing = "shared"
+	// SharePerClient is one connection for each client: its principal, else its session.
+	SharePerClient Sharing = "client"
+	// SharePerSession is one connection for each session, also for several sessions of the same
+	// principal.
+	SharePerSession Sharing = "session"
 )
 
-// Rules change what of an upstream is offered. Names are the server's own.
-type Rules struct {
-	// Only are the tools that are offered; nil: all. Hide are tools that are not. Both take patterns as path.Match does.
+// ToolRules change which tools of an upstream are offered, and how. They use the server's own
+// names.
+type ToolRules struct {
+	// Only lists the tools that are offered; nil offers all. Hide lists tools that are not. Both
+	// take patterns of [path.Match].
 	Only, Hide []string
-	// Rename gives tools other names, and Describe other descriptions.
+	// Rename maps names to new names, Describe maps names to new descriptions.
 	Rename, Describe map[string]string
 }
 
-func (d *Definition) mask(text string) string {
+// Hold says why a server is not started. The zero value does not hold it.
+type Hold struct {
+	// Status is [Disabled], [NeedsConfiguration] or [NeedsTrust].
+	Status Status
+	// Reason explains the status to users.
+	Reason string
+}
+
+func (d *Definition) maskSecrets(text string) string {
 	if d.Mask == nil {
 		return text
 	}

@@ -1,34 +1,39 @@
-// Package hub runs many MCP servers as one: it starts them, keeps them alive, says how they are, and knows what all of them
-// together offer.
+// Package hub runs many MCP servers as one: it starts them, keeps them connected, reports their
+// states, and merges their tools, prompts and resources into one catalog.
 //
-//	h := hub.New()
+//	h := hub.New(nil)
 //	defer h.Close()
-//	h.Apply([]hub.Definition{{Name: "files", Target: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "."}}})
-//	for event := range h.Events(ctx) { … }
+//	h.Apply([]hub.Definition{{Name: "files", Target: []string{"files-server", "."}}}, "the program starts")
+//	for event := range h.Events(ctx) {
+//		log.Println(event.Upstream, event.State.Status)
+//	}
+//
+// A [Definition] describes a server. Package gateway serves a hub as one MCP server.
 //
 // # Upstreams
 //
-// Each server is an [Upstream] with one state machine, run by one goroutine:
+// Each server is an [Upstream] with a state machine that one goroutine runs:
 //
-//	disabled, needs configuration, needs trust   it is not started; the definition says why
-//	starting ──► ready ──► starting …            a connection that is lost is made again at once
-//	        └──► failed ──► starting …           with a diagnosis, and after a wait that doubles up to a minute
-//	needs authorization                          like failed: the server answers 401 or 403
-//	stopped                                      idle or lazy; the next call starts it
+//	disabled, needs configuration, needs trust   held: the definition says why
+//	starting ──► ready ──► starting …            a lost connection is opened again at once
+//	        └──► failed ──► starting …           with a diagnosis, after a wait that doubles up to a minute
+//	needs authorization                          like failed: the server answered 401 or 403
+//	stopped                                      idle or lazy: the next call starts it
 //
-// All start at the same time; none waits for another. Every change of a state, of what is offered, and every line that a
-// server writes to stderr is an [Event].
+// All upstreams start at the same time, and none waits for another. Each change of a state, each
+// change of an upstream's items and each line of stderr is an [Event].
 //
 // # Calls
 //
-// [Upstream.RoundTrip] sends a request as it is. A call to a server that is starting waits for it. What a server asks while it
-// works on a call goes to whoever made that call ([Answering]), and to nobody else: where a server of an older revision that
-// several use cannot say which call a question belongs to, the question is refused. Options.SerializeAsks of a definition runs
-// its calls one at a time instead; [SharePerClient] gives each client a process of its own.
+// [Upstream.RoundTrip] sends a request unchanged. A call to a starting server waits for it. A
+// question of the server during a call goes to the answerer of that call: see [WithAnswerer]. A
+// legacy server that works on several calls does not say which one its question belongs to, so the
+// hub refuses the question. Two settings avoid that: Options.SerializeAsks of a definition runs its
+// calls one at a time, and [SharePerClient] gives each client a connection of its own.
 //
 // # Catalog
 //
-// [Hub.Catalog] is what the upstreams offer at this moment, under qualified names: "files.read_file" for people,
-// "files__read_file" on the wire. Names on the wire match [A-Za-z0-9_-]{1,64}, depend on nothing but the server's name and
-// the tool's, and can be mapped back.
+// [Hub.Catalog] lists the items of all upstreams under qualified names: "files.read_file" for
+// people, "files__read_file" on the wire. A name on the wire matches [A-Za-z0-9_-]{1,64}, depends
+// only on the names of the server and the item, and can be mapped back to both.
 package hub

@@ -8,47 +8,53 @@ import (
 	"time"
 )
 
-// Event is something that happened to an upstream.
+// Event is a change of an upstream.
 type Event struct {
 	Time     time.Time
 	Upstream string
 	Kind     EventKind
-	// State is set in events of kind StateChanged.
+	// State is the new state, in events of kind [StateChanged].
 	State State
-	// Changed are the kinds of things of which the catalog has other ones now, in events of kind CatalogChanged.
+	// Changed are the kinds of items that have changed in the catalog, in events of kind
+	// [CatalogChanged].
 	Changed []Kind
-	// Line is what the server wrote to stderr, in events of kind Wrote.
+	// Line is a line of the server's stderr, in events of kind [StderrWritten].
 	Line string
-	// Missed counts the events before this one that the listener was too slow for.
+	// Missed counts the events that the listener lost before this one, because it was too slow.
 	Missed int
 }
 
-// EventKind says what an event is about.
+// EventKind is the subject of an event.
 type EventKind int
 
 const (
+	// StateChanged: the upstream has entered another state.
 	StateChanged EventKind = iota
+	// CatalogChanged: the upstream's items in the catalog have changed.
 	CatalogChanged
-	Wrote
+	// StderrWritten: the server has written a line to stderr.
+	StderrWritten
 )
 
-// maxEvents bounds the events that wait for a listener: beyond it, the oldest is dropped.
+// maxEvents limits the events that wait for a listener. Beyond it, the oldest is dropped.
 const maxEvents = 4096
 
-// bus carries events to those who listen. It never waits for them.
-type bus struct {
+// eventBus delivers events to listeners. Publishing never blocks.
+type eventBus struct {
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
 }
 
+// listener is one iteration of [Hub.Events].
 type listener struct {
-	kinds  []EventKind // nil: all
+	kinds  []EventKind // nil for all
 	queue  []Event
 	missed int
-	some   chan struct{} // holds a token while events may wait
+	wake   chan struct{} // holds a token while events may wait
 }
 
-func (b *bus) publish(e Event) {
+// publish queues an event for each listener of its kind.
+func (b *eventBus) publish(e Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
@@ -56,42 +62,43 @@ func (b *bus) publish(e Event) {
 	defer b.mu.Unlock()
 	for l := range b.listeners {
 		if l.kinds == nil || slices.Contains(l.kinds, e.Kind) {
-			l.put(e)
+			l.enqueue(e)
 		}
 	}
 }
 
-// put adds an event; the bus is locked.
-func (l *listener) put(e Event) {
+// enqueue adds an event, and drops the oldest if the queue is full. The bus is locked.
+func (l *listener) enqueue(e Event) {
 	if len(l.queue) == maxEvents {
 		l.queue = l.queue[1:]
 		l.missed++
 	}
 	l.queue = append(l.queue, e)
 	select {
-	case l.some <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Events iterates over what happens from the call on, until ctx ends: all of it, or what is of the given kinds. A listener that is too slow misses the oldest events
-// and is told how many.
+// Events iterates over events of the given kinds, or of all kinds, from the call of Events until
+// ctx ends. A listener that is too slow loses the oldest of 4096 waiting events: see
+// [Event].Missed.
 func (h *Hub) Events(ctx context.Context, kinds ...EventKind) iter.Seq[Event] {
-	l := &listener{kinds: kinds, some: make(chan struct{}, 1)}
+	l := &listener{kinds: kinds, wake: make(chan struct{}, 1)}
 	h.bus.mu.Lock()
 	h.bus.listeners[l] = struct{}{}
 	h.bus.mu.Unlock()
-	context.AfterFunc(ctx, func() { h.bus.leave(l) })
+	context.AfterFunc(ctx, func() { h.bus.removeListener(l) })
 	return func(yield func(Event) bool) {
-		defer h.bus.leave(l)
+		defer h.bus.removeListener(l)
 		for {
-			for _, e := range h.bus.take(l) {
+			for _, e := range h.bus.takeEvents(l) {
 				if ctx.Err() != nil || !yield(e) {
 					return
 				}
 			}
 			select {
-			case <-l.some:
+			case <-l.wake:
 			case <-ctx.Done():
 				return
 			}
@@ -99,7 +106,8 @@ func (h *Hub) Events(ctx context.Context, kinds ...EventKind) iter.Seq[Event] {
 	}
 }
 
-func (b *bus) take(l *listener) []Event {
+// takeEvents returns and clears the queue of a listener.
+func (b *eventBus) takeEvents(l *listener) []Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	events := l.queue
@@ -110,7 +118,8 @@ func (b *bus) take(l *listener) []Event {
 	return events
 }
 
-func (b *bus) leave(l *listener) {
+// removeListener ends a listener.
+func (b *eventBus) removeListener(l *listener) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.listeners, l)

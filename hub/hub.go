@@ -11,72 +11,80 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Options configure a [Hub]. The zero value is ready.
+// Options configure a [Hub]. The zero value is ready for use.
 type Options struct {
-	// Info is how upstreams are told who calls; where its Name is empty, dowel's own.
+	// Info is how the hub introduces itself to upstreams. An empty Name means dowel.
 	Info mcp.Implementation
-	// Cache keeps what upstreams offer from one run to the next, for those that are started lazily. nil: nothing is kept.
+	// Cache keeps the upstreams' lists between runs, for servers that start lazily. nil keeps
+	// nothing.
 	Cache Cache
-	// Base and Cap bound the waits between attempts to start a server: the first one is Base, each further one twice as
-	// long. 0: 500 ms and a minute.
-	Base, Cap time.Duration
-	// Ping is how often an idle connection of an era that has pings is tried. 0: 30 seconds; negative: never.
-	Ping time.Duration
-	// InstanceIdle ends a connection that belongs to one client after so long without a call. 0: 10 minutes.
-	InstanceIdle time.Duration
-	// Logger takes what belongs to no upstream. nil: slog.Default.
+	// MinBackoff and MaxBackoff limit the wait before another attempt to start a server. The wait
+	// begins at MinBackoff and doubles. 0 means 500 ms and 1 minute.
+	MinBackoff, MaxBackoff time.Duration
+	// PingInterval is how often the hub checks an idle connection. 0 means 30 seconds; negative
+	// means never.
+	PingInterval time.Duration
+	// ClientIdle ends the connection of a single client after this long without a call: see
+	// [Sharing]. 0 means 10 minutes.
+	ClientIdle time.Duration
+	// Watch watches the files of [Policy].WatchPaths. If it is nil, those paths have no effect.
+	Watch WatchFunc
+	// Logger receives messages that belong to no upstream. nil means [slog.Default].
 	Logger *slog.Logger
 }
 
-// Cache keeps what upstreams offer. Its methods are called concurrently.
+// Cache stores the lists of upstreams between runs. Its methods are called concurrently.
 type Cache interface {
-	// Load returns what was saved for a server with that fingerprint; ok is false if nothing was.
+	// Load returns the lists that were saved for a server with that fingerprint. ok is false if
+	// none were.
 	Load(name, fingerprint string) (offer []byte, ok bool)
+	// Save stores the lists of a server, as bytes that only the hub reads. It replaces lists of
+	// other fingerprints.
 	Save(name, fingerprint string, offer []byte)
 }
 
-func (o *Options) complete() {
-	o.Base = cmp.Or(o.Base, 500*time.Millisecond)
-	o.Cap = max(cmp.Or(o.Cap, time.Minute), o.Base)
-	o.Ping = cmp.Or(o.Ping, 30*time.Second)
-	o.InstanceIdle = cmp.Or(o.InstanceIdle, 10*time.Minute)
+// setDefaults replaces zero values.
+func (o *Options) setDefaults() {
+	o.MinBackoff = cmp.Or(o.MinBackoff, 500*time.Millisecond)
+	o.MaxBackoff = max(cmp.Or(o.MaxBackoff, time.Minute), o.MinBackoff)
+	o.PingInterval = cmp.Or(o.PingInterval, 30*time.Second)
+	o.ClientIdle = cmp.Or(o.ClientIdle, 10*time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 }
 
-// Hub is a set of upstreams. It is safe for concurrent use.
+// Hub runs a set of upstreams. It is safe for concurrent use.
 type Hub struct {
 	opts Options
-	bus  bus
+	bus  eventBus
 
 	mu        sync.Mutex
 	upstreams map[string]*Upstream
 	order     []*Upstream
 	closed    bool
-	ending    sync.WaitGroup // upstreams that were removed
+	removals  sync.WaitGroup // of upstreams that are ending
 
-	catalog catalogue
+	catalog catalogCache
 }
 
-// New returns a hub without upstreams: [Hub.Apply] adds them.
-func New(opts ...Options) *Hub {
+// New returns a hub without upstreams: [Hub.Apply] adds them. nil options mean the defaults. New
+// copies the options.
+func New(opts *Options) *Hub {
 	h := &Hub{upstreams: map[string]*Upstream{}}
-	if len(opts) > 1 {
-		panic("hub: more than one options struct")
+	if opts != nil {
+		h.opts = *opts
 	}
-	if len(opts) == 1 {
-		h.opts = opts[0]
-	}
-	h.opts.complete()
+	h.opts.setDefaults()
 	h.bus.listeners = map[*listener]struct{}{}
 	h.catalog.hub = h
 	return h
 }
 
-// Apply makes the definitions those of the hub. Upstreams that are not among them end, those whose fingerprint has changed
-// are started again, new ones are started, and all others go on undisturbed. It does not wait for any of it. cause says in a
-// few words why, such as "the file dowel.json changed". A name that comes twice counts once.
+// Apply makes definitions the hub's set of servers. It ends upstreams that are missing from the
+// set, restarts those with another fingerprint, starts new ones, and leaves the others running. It
+// does not wait. cause says why in a few words, such as "the file dowel.json changed"; states and
+// events carry it. Of several definitions with the same name only the first counts.
 func (h *Hub) Apply(definitions []Definition, cause string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,12 +98,12 @@ func (h *Hub) Apply(definitions []Definition, cause string) {
 			continue
 		}
 		kept[d.Name] = true
-		order = append(order, h.put(d, cause))
+		order = append(order, h.applyDefinition(d, cause))
 	}
 	for _, u := range h.order {
 		if !kept[u.name] {
 			delete(h.upstreams, u.name)
-			h.ending.Go(func() { u.remove(cause) })
+			h.removals.Go(func() { u.remove(cause) })
 		}
 	}
 	moved := !slices.Equal(order, h.order)
@@ -105,15 +113,15 @@ func (h *Hub) Apply(definitions []Definition, cause string) {
 	}
 }
 
-// put returns the upstream of a definition; h.mu is held.
-func (h *Hub) put(d Definition, cause string) *Upstream {
+// applyDefinition updates or adds the upstream of a definition. h.mu is held.
+func (h *Hub) applyDefinition(d Definition, cause string) *Upstream {
 	if u := h.upstreams[d.Name]; u != nil {
 		u.redefine(d, cause)
 		return u
 	}
 	u := newUpstream(h, d)
 	h.upstreams[d.Name] = u
-	u.start(cause)
+	u.startRunning(cause)
 	return u
 }
 
@@ -124,38 +132,39 @@ func (h *Hub) Upstreams() []*Upstream {
 	return slices.Clone(h.order)
 }
 
-// Upstream returns the upstream of that name, nil if there is none.
+// Upstream returns the upstream of a name, or nil.
 func (h *Hub) Upstream(name string) *Upstream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.upstreams[name]
 }
 
-// Settle waits until no upstream is starting, or ctx ends, and reports which it was.
+// Settle waits until no upstream is starting. It reports false if ctx ends first.
 func (h *Hub) Settle(ctx context.Context) bool {
 	for _, u := range h.Upstreams() {
-		if !u.settle(ctx) {
+		if !u.awaitSettled(ctx) {
 			return false
 		}
 	}
 	return true
 }
 
-// Known waits until it is known of every upstream that is starting what it offers, or ctx ends, and reports which it was. It
-// is quick where nothing is waited for.
-func (h *Hub) Known(ctx context.Context) bool {
+// AwaitLists waits until the lists of all upstreams that start for the first time are known, or
+// their first attempt has failed. It reports false if ctx ends first.
+func (h *Hub) AwaitLists(ctx context.Context) bool {
 	if !h.Catalog().pending {
 		return true
 	}
 	for _, u := range h.Upstreams() {
-		if !u.wait(ctx, func() bool { return u.state.Status != Starting || u.state.Attempt > 0 || u.offer != nil }) {
+		if !u.awaitState(ctx, func() bool { return u.state.Status != Starting || u.state.Attempt > 0 || u.lists != nil }) {
 			return false
 		}
 	}
 	return true
 }
 
-// Close ends all upstreams, with what was started for them, and waits for that. It may be called more than once.
+// Close ends all upstreams with everything they have started, and waits for it. It always returns
+// nil and may be called more than once.
 func (h *Hub) Close() error {
 	h.mu.Lock()
 	h.closed = true
@@ -166,6 +175,6 @@ func (h *Hub) Close() error {
 		wg.Go(func() { u.remove("dowel ends") })
 	}
 	wg.Wait()
-	h.ending.Wait()
+	h.removals.Wait()
 	return nil
 }

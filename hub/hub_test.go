@@ -2,16 +2,18 @@ package hub_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -46,7 +48,7 @@ func child(role string) stdio.Command {
 
 // echo is a server with a tool and a prompt.
 func echo(name string) *server.Server {
-	s := server.New(name, "1")
+	s := server.New(name, "1", nil)
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in struct{ Text string }) (string, error) { return in.Text, nil })
 	server.Prompt(s, "greet", "Greets.", func(context.Context, struct{}) (string, error) { return "hello", nil })
 	return s
@@ -54,7 +56,7 @@ func echo(name string) *server.Server {
 
 func start(t *testing.T, opts hub.Options, definitions ...hub.Definition) *hub.Hub {
 	t.Helper()
-	h := hub.New(opts)
+	h := hub.New(&opts)
 	t.Cleanup(func() { h.Close() })
 	h.Apply(definitions, "the test begins")
 	return h
@@ -62,7 +64,7 @@ func start(t *testing.T, opts hub.Options, definitions ...hub.Definition) *hub.H
 
 func settled(t *testing.T, h *hub.Hub) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if !h.Settle(ctx) {
 		for _, u := range h.Upstreams() {
@@ -74,7 +76,7 @@ func settled(t *testing.T, h *hub.Hub) {
 
 func wires(items []*hub.Item) (names []string) {
 	for _, item := range items {
-		names = append(names, item.Wire)
+		names = append(names, item.WireName)
 	}
 	return names
 }
@@ -82,7 +84,7 @@ func wires(items []*hub.Item) (names []string) {
 // until waits for a condition.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it never happened: " + what)
 		}
@@ -101,7 +103,7 @@ func call(t *testing.T, u *hub.Upstream, text string) (string, error) {
 }
 
 func TestUpstreams(t *testing.T) {
-	h := start(t, hub.Options{Base: time.Minute}, // what has failed stays so
+	h := start(t, hub.Options{MinBackoff: time.Minute}, // what has failed stays so
 		hub.Definition{Name: "one", Target: echo("first")},
 		hub.Definition{Name: "two", Target: child("serve")},
 		hub.Definition{Name: "gone", Target: child("exit")},
@@ -153,7 +155,7 @@ func TestApply(t *testing.T) {
 	h.Apply([]hub.Definition{
 		{Name: "new", Target: echo("d"), Fingerprint: "1"},
 		{Name: "changed", Target: echo("b2"), Fingerprint: "2"},
-		{Name: "same", Target: echo("a2"), Fingerprint: "1", Rules: hub.Rules{Rename: map[string]string{"echo": "say"}}},
+		{Name: "same", Target: echo("a2"), Fingerprint: "1", Policy: hub.Policy{Tools: hub.ToolRules{Rename: map[string]string{"echo": "say"}}}},
 	}, "the file changed")
 	settled(t, h)
 	until(t, "it is removed", func() bool { return h.Upstream("removed") == nil })
@@ -174,7 +176,7 @@ func TestApply(t *testing.T) {
 
 // A server that dies is started again, and the calls that come meanwhile wait for it.
 func TestRestarts(t *testing.T) {
-	h := start(t, hub.Options{Base: 10 * time.Millisecond}, hub.Definition{Name: "child", Target: child("serve")})
+	h := start(t, hub.Options{MinBackoff: 10 * time.Millisecond}, hub.Definition{Name: "child", Target: child("serve")})
 	settled(t, h)
 	u := h.Upstream("child")
 	for range 3 {
@@ -190,9 +192,9 @@ func TestRestarts(t *testing.T) {
 // What a server tells models of itself is known before it is started again.
 func TestInstructionsAreRemembered(t *testing.T) {
 	cache := memoryCache{}
-	s := server.New("s", "1", server.Options{Instructions: "Ask twice."})
+	s := server.New("s", "1", &server.Options{Instructions: "Ask twice."})
 	defer s.Close()
-	d := hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Lazy: true}
+	d := hub.Definition{Name: "lazy", Target: s, Fingerprint: "1", Policy: hub.Policy{Lazy: true}}
 	h := start(t, hub.Options{Cache: cache}, d)
 	settled(t, h)
 	if got := h.Upstream("lazy").Instructions(); got != "Ask twice." {
@@ -208,30 +210,37 @@ func TestInstructionsAreRemembered(t *testing.T) {
 	}
 }
 
+// A server stops after IdleStop, keeps its items in the catalog, and starts again with a call; a
+// later run knows them before it starts the server.
 func TestLazyAndIdle(t *testing.T) {
-	cache := memoryCache{}
-	d := hub.Definition{Name: "lazy", Target: echo("lazy"), Fingerprint: "1", Lazy: true, IdleStop: 50 * time.Millisecond}
-	h := start(t, hub.Options{Cache: cache}, d)
-	settled(t, h) // what it offers is not known yet
-	u := h.Upstream("lazy")
-	until(t, "it stops", func() bool { return u.State().Status == hub.Stopped })
-	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
-		t.Errorf("%v", got)
-	}
-	if _, err := call(t, u, "hi"); err != nil {
-		t.Error(err)
-	}
-	h.Close()
-	h = start(t, hub.Options{Cache: cache}, d)
-	if s := h.Upstream("lazy").State(); s.Status != hub.Stopped {
-		t.Errorf("%+v", s)
-	}
-	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
-		t.Errorf("%v", got)
-	}
-	if _, err := call(t, h.Upstream("lazy"), "hi"); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cache := memoryCache{}
+		d := hub.Definition{Name: "lazy", Target: echo("lazy"), Fingerprint: "1", Policy: hub.Policy{Lazy: true, IdleStop: 10 * time.Minute}}
+		run := func(first bool) {
+			h := hub.New(&hub.Options{Cache: cache})
+			defer h.Close()
+			h.Apply([]hub.Definition{d}, "the test begins")
+			u := h.Upstream("lazy")
+			if first {
+				settled(t, h)
+				if s := u.State(); s.Status != hub.Ready {
+					t.Errorf("without lists of an earlier run: %+v", s)
+				}
+				time.Sleep(20 * time.Minute)
+			}
+			if s := u.State(); s.Status != hub.Stopped {
+				t.Errorf("%+v", s)
+			}
+			if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
+				t.Errorf("%v", got)
+			}
+			if _, err := call(t, u, "hi"); err != nil {
+				t.Error(err)
+			}
+		}
+		run(true)
+		run(false)
+	})
 }
 
 type memoryCache map[string][]byte
@@ -251,26 +260,6 @@ func TestFollows(t *testing.T) {
 	server.Tool(s, "more", "More.", func(context.Context, struct{}) (string, error) { return "", nil })
 	until(t, "the new tool is there", func() bool {
 		return slices.Equal(wires(h.Catalog().Items(hub.Tool)), []string{"s__echo", "s__more"})
-	})
-}
-
-// A change of a file that the server is made of restarts it.
-func TestWatchPaths(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "code.js")
-	if err := os.WriteFile(path, []byte("1"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h := start(t, hub.Options{}, hub.Definition{Name: "dev", Target: echo("dev"), WatchPaths: []string{path}})
-	settled(t, h)
-	since := h.Upstream("dev").State().Since
-	time.Sleep(50 * time.Millisecond) // until it is watched
-	until(t, "it is restarted", func() bool {
-		if err := os.WriteFile(path, []byte(time.Now().String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(300 * time.Millisecond)
-		s := h.Upstream("dev").State()
-		return s.Status == hub.Ready && s.Since != since
 	})
 }
 
@@ -307,16 +296,39 @@ func TestRedefinedWhileItChanges(t *testing.T) {
 
 // Two tools never get the same name.
 func TestRenamedOntoAnother(t *testing.T) {
-	s := server.New("s", "1")
+	s := server.New("s", "1", nil)
 	for _, name := range []string{"a", "b"} {
 		server.Tool(s, name, "", func(context.Context, struct{}) (string, error) { return name, nil })
 	}
-	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s, Rules: hub.Rules{Rename: map[string]string{"a": "b"}}})
+	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s, Policy: hub.Policy{Tools: hub.ToolRules{Rename: map[string]string{"a": "b"}}}})
 	settled(t, h)
 	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"s__b"}) {
 		t.Errorf("%v", got)
 	}
 	if q := h.Upstream("s").Quarantined(); len(q) != 1 || !strings.Contains(q[0].Reason, "another one has that name") {
 		t.Errorf("%+v", q)
+	}
+}
+
+// Servers are told who calls, in both eras, and that there is somebody who can be asked.
+func TestIdentity(t *testing.T) {
+	for _, tt := range []struct {
+		info mcp.Implementation
+		want string
+	}{{mcp.Implementation{}, "dowel"}, {mcp.Implementation{Name: "joiner", Version: "7"}, "joiner"}} {
+		for _, revision := range []mcp.Revision{mcp.LatestLegacyRevision, mcp.LatestRevision} {
+			told := make(chan *mcp.Request, 1)
+			s := mcp.Chain(echo("s"), before(mcp.MethodListTools, func(req *mcp.Request) *mcp.Result { told <- req; return nil }))
+			h := start(t, hub.Options{Info: tt.info, Logger: quiet}, hub.Definition{Name: "s", Target: s, Options: client.Options{Wire: client.Wire{Revision: revision}}})
+			settled(t, h)
+			req := <-told
+			var who mcp.Implementation
+			if err := json.Unmarshal(req.ClientInfo, &who); err != nil || who.Name != tt.want || who.Version == "" || tt.info.Version != "" && who.Version != tt.info.Version {
+				t.Errorf("%s: %s, %v", revision, req.ClientInfo, err)
+			}
+			if c := req.Capabilities(); c.Elicitation == nil || c.Sampling == nil || c.Roots == nil {
+				t.Errorf("%s: %s", revision, req.ClientCapabilities)
+			}
+		}
 	}
 }

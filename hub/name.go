@@ -8,44 +8,46 @@ import (
 	"github.com/dowel-mcp/dowel/internal/wirename"
 )
 
-// separator stands between the server's name and the tool's on the wire.
+// separator separates the server's name from the item's name on the wire.
 const separator = wirename.Separator
 
-// wireName returns the name on the wire of a thing of a server.
+// wireName returns the name on the wire of a tool or prompt.
 func wireName(server, thing string) string { return wirename.Of(server, thing) }
 
-// The keys of _meta in the definition of a tool or prompt whose name on the wire does not itself say what it is of: the upstream, and
-// [Item].Offered. No upstream can set them.
 const (
+	// MetaServer and MetaName are keys of _meta in a definition with a WireName that cannot be
+	// mapped back: the upstream's name, and the [Item].LocalName. The hub removes these keys from
+	// upstreams' definitions, so they cannot be forged.
 	MetaServer = wirename.MetaServer
 	MetaName   = wirename.MetaThing
 )
 
-// wireServer returns the name of a server in URIs.
+// wireServer returns the form of a server's name in URIs.
 func wireServer(name string) string {
-	if p := plain(name); p == name {
+	if p := plainName(name); p == name {
 		return p
 	}
-	return plain(name) + wirename.Digest(name)
+	return plainName(name) + wirename.Digest(name)
 }
 
-// plain replaces what names on the wire cannot hold.
-func plain(name string) string { return wirename.Plain(name) }
+// plainName replaces characters that names on the wire cannot have.
+func plainName(name string) string { return wirename.Plain(name) }
 
-// unforged returns a definition without what only the hub says in _meta.
-func unforged(raw json.RawMessage) json.RawMessage {
-	own, forged := metaOf(raw)
+// withoutForgedMeta returns a definition without the _meta keys that only the hub may set.
+func withoutForgedMeta(raw json.RawMessage) json.RawMessage {
+	own, forged := foreignMeta(raw)
 	switch {
 	case !forged:
 		return raw
 	case len(own) == 0:
 		return rawjson.Set(raw, "_meta", nil)
 	}
-	return rawjson.Set(raw, "_meta", object(own))
+	return rawjson.Set(raw, "_meta", wrapObject(own))
 }
 
-// metaOf returns the members of a definition's _meta but the hub's own, and whether there are such.
-func metaOf(raw json.RawMessage) (members []byte, forged bool) {
+// foreignMeta returns the members of a definition's _meta except the hub's own keys. forged reports
+// whether it had any of those.
+func foreignMeta(raw json.RawMessage) (members []byte, forged bool) {
 	for it := rawjson.Object(raw); it.Next(); {
 		if string(it.Key) != "_meta" || !rawjson.IsObject(it.Value) {
 			continue
@@ -59,25 +61,27 @@ func metaOf(raw json.RawMessage) (members []byte, forged bool) {
 	return members, forged
 }
 
-// named returns the definition of an item under its name on the wire, with what it is of where that name does not say it.
-func (item *Item) named() json.RawMessage {
-	raw := replace(item.Own, "name", item.Wire)
-	if !wirename.Marked(item.Wire) {
+// wireDefinition returns the item's definition under WireName. If WireName cannot be mapped back,
+// _meta names the server and the item.
+func (item *Item) wireDefinition() json.RawMessage {
+	raw := replaceText(item.LocalDefinition, "name", item.WireName)
+	if !wirename.Marked(item.WireName) {
 		return raw
 	}
-	members, _ := metaOf(raw)
+	members, _ := foreignMeta(raw)
 	if len(members) > 0 {
 		members = append(members, ',')
 	}
 	members = rawjson.AppendString(append(members, `"`+MetaServer+`":`...), item.Upstream.name)
-	members = rawjson.AppendString(append(members, `,"`+MetaName+`":`...), item.Offered)
-	return rawjson.Set(raw, "_meta", object(members))
+	members = rawjson.AppendString(append(members, `,"`+MetaName+`":`...), item.LocalName)
+	return rawjson.Set(raw, "_meta", wrapObject(members))
 }
 
-func object(members []byte) []byte { return append(append([]byte{'{'}, members...), '}') }
+// wrapObject makes an object of encoded members.
+func wrapObject(members []byte) []byte { return append(append([]byte{'{'}, members...), '}') }
 
-// folded is a name without the differences that models lose: the case, and which of -, _ and . stands between words.
-func folded(name string) string {
+// foldName returns a name in lower case with _ for other separators, because models confuse them.
+func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case '-', '.', '/', ' ', ':':

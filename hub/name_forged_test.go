@@ -19,12 +19,12 @@ func TestForgedOrigins(t *testing.T) {
 		{"my.server", `{"name":"set","inputSchema":{}}`, `{"name":"` + mark + `","inputSchema":{},"_meta":{"dowel/server":"my.server","dowel/name":"set"}}`,
 			`{"name":"set","inputSchema":{}}`},
 	} {
-		item, reason := newItem(&Upstream{name: c.server}, Tool, json.RawMessage(c.told), Rules{})
-		if reason != "" || string(item.Raw) != c.want || string(item.Own) != c.own {
-			t.Errorf("%s is %s and %s, want %s and %s; %s", c.told, item.Raw, item.Own, c.want, c.own, reason)
+		item, reason := newItem(&Upstream{name: c.server}, Tool, json.RawMessage(c.told), ToolRules{})
+		if reason != "" || string(item.Definition) != c.want || string(item.LocalDefinition) != c.own {
+			t.Errorf("%s is %s and %s, want %s and %s; %s", c.told, item.Definition, item.LocalDefinition, c.want, c.own, reason)
 		}
 	}
-	if _, reason := newItem(&Upstream{name: "s"}, Tool, json.RawMessage(`{"name":"set","inputSchema":{},"name":"other__set"}`), Rules{}); reason == "" {
+	if _, reason := newItem(&Upstream{name: "s"}, Tool, json.RawMessage(`{"name":"set","inputSchema":{},"name":"other__set"}`), ToolRules{}); reason == "" {
 		t.Error("a tool with two names is offered")
 	}
 }

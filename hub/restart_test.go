@@ -41,7 +41,7 @@ func (m moody) Dial(ctx context.Context, in mcp.Inbound, o transport.ClientOptio
 // What cannot be started has its place among the others from the first moment, and says why it is not there.
 func TestFailuresAreShown(t *testing.T) {
 	folder := t.TempDir()
-	h := start(t, hub.Options{Base: time.Hour, Logger: quiet},
+	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet},
 		hub.Definition{Name: "fine", Target: echo("fine")},
 		hub.Definition{Name: "absent", Target: []string{"no-such-program-anywhere"}},
 		hub.Definition{Name: "path", Target: []string{filepath.Join(folder, "none")}},
@@ -81,13 +81,13 @@ func TestFailuresAreShown(t *testing.T) {
 func TestRestartOfFailed(t *testing.T) {
 	down := new(atomic.Bool)
 	down.Store(true)
-	h := start(t, hub.Options{Base: time.Hour, Logger: quiet}, hub.Definition{Name: "m", Target: moody{memory.Dialer(echo("m")), down}})
+	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet}, hub.Definition{Name: "m", Target: moody{memory.Dialer(echo("m")), down}})
 	settled(t, h)
 	u := h.Upstream("m")
 	if s := u.State(); s.Status != hub.Failed || s.Err == nil || !strings.Contains(s.Err.Error(), "no mood") {
 		t.Fatalf("%+v", s)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	events := h.Events(ctx, hub.StateChanged)
 	u.Restart("the user wants it")
@@ -132,7 +132,7 @@ func web(t *testing.T) (url string, down *atomic.Bool) {
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = now.Shutdown(ctx)
 		_ = then.Shutdown(ctx)
@@ -149,8 +149,8 @@ func TestLostOverHTTP(t *testing.T) {
 	}{{"/mcp", mcp.LatestRevision}, {"/mcp", mcp.LatestLegacyRevision}, {"/sse", mcp.Revision20241105}} {
 		t.Run(string(tt.revision), func(t *testing.T) {
 			url, down := web(t)
-			h := start(t, hub.Options{Base: 10 * time.Millisecond, Cap: 20 * time.Millisecond, Ping: 20 * time.Millisecond, Logger: quiet},
-				hub.Definition{Name: "web", Target: url + tt.path, Options: client.Options{Revision: tt.revision}},
+			h := start(t, hub.Options{MinBackoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond, PingInterval: 20 * time.Millisecond, Logger: quiet},
+				hub.Definition{Name: "web", Target: url + tt.path, Options: client.Options{Wire: client.Wire{Revision: tt.revision}}},
 				hub.Definition{Name: "other", Target: echo("other")})
 			settled(t, h)
 			u, since := h.Upstream("web"), h.Upstream("other").State().Since
@@ -174,7 +174,7 @@ func TestLostOverHTTP(t *testing.T) {
 // Limits that change hold from the next call on, and restart nothing.
 func TestLimitsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := server.New("s", "1", server.Options{Logger: quiet})
+		s := server.New("s", "1", &server.Options{Logger: quiet})
 		server.Tool(s, "echo", "Takes an hour.", func(ctx context.Context, _ struct{ Text string }) (string, error) {
 			for i := range 360 {
 				select {

@@ -34,7 +34,7 @@ type search struct {
 func crowdOf(most time.Duration) (definitions []hub.Definition, longest time.Duration) {
 	delays := rand.New(rand.NewPCG(1, 2)) // the same ones each time
 	for i := range crowd {
-		s := server.New(fmt.Sprint("server ", i), "1", server.Options{Logger: quiet})
+		s := server.New(fmt.Sprint("server ", i), "1", &server.Options{Logger: quiet})
 		for k := range toolsEach {
 			server.Tool(s, fmt.Sprintf("search_issues_%02d", k), "Searches issues and pull requests in repositories that the user can see. Supports qualifiers such as is:open and label:bug.",
 				func(context.Context, search) (string, error) { return "", nil }, server.ToolOptions{Annotations: mcp.ReadOnly})
@@ -74,9 +74,9 @@ func TestCrowd(t *testing.T) {
 // measureCrowd starts upstreams, and returns how long it takes until all are ready.
 func measureCrowd(t *testing.T, definitions []hub.Definition) (took time.Duration) {
 	heapBefore, stacksBefore, goroutines := heap(), stacks(), runtime.NumGoroutine()
-	h := hub.New(hub.Options{Logger: quiet})
+	h := hub.New(&hub.Options{Logger: quiet})
 	defer h.Close()
-	g := gateway.New(h, gateway.Options{Logger: quiet, PageSize: 2 * crowd * toolsEach})
+	g := gateway.New(h, &gateway.Options{Logger: quiet, PageSize: 2 * crowd * toolsEach})
 	defer g.Close()
 	began := time.Now()
 	h.Apply(definitions, "the test begins")
@@ -92,8 +92,8 @@ func measureCrowd(t *testing.T, definitions []hub.Definition) (took time.Duratio
 		t.Errorf("%d tools", n)
 	}
 	made := time.Since(began)
-	cold, bytes := listing(t, g)
-	warm, _ := listing(t, g)
+	cold, bytes := listTools(t, g)
+	warm, _ := listTools(t, g)
 	t.Logf("all are ready after %v; the catalog is made in %v; a list of %d KB is answered in %v, and again in %v", took, made, bytes>>10, cold, warm)
 	t.Logf("it has taken %.1f MB, stacks of %.1f MB and %d goroutines",
 		float64(heap()-heapBefore)/(1<<20), float64(stacks()-stacksBefore)/(1<<20), runtime.NumGoroutine()-goroutines)
@@ -106,8 +106,8 @@ func stacks() int64 {
 	return int64(m.StackInuse)
 }
 
-// listing lists the tools through the gateway.
-func listing(t *testing.T, g *gateway.Gateway) (took time.Duration, bytes int) {
+// listTools lists the tools through the gateway.
+func listTools(t *testing.T, g *gateway.Gateway) (took time.Duration, bytes int) {
 	t.Helper()
 	began := time.Now()
 	res, err := g.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools})

@@ -9,28 +9,31 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Status is what an upstream is doing. The zero Status is none.
+// Status is what an upstream is doing. The zero value is no status.
 type Status int
 
 const (
-	// Starting: it is being started or connected to.
+	// Starting: the hub is starting the server or connecting to it.
 	Starting Status = iota + 1
-	// Ready: calls reach it.
+	// Ready: calls reach the server.
 	Ready
-	// Failed: State.Diagnosis says why, and State.Next when it is tried again.
+	// Failed: the last attempt failed. State.Diagnosis says why, State.Next when the next one
+	// begins.
 	Failed
-	// Stopped: it is started by the next call.
+	// Stopped: the next call starts the server.
 	Stopped
-	// Disabled, NeedsConfiguration and NeedsTrust: it is not started, see State.Cause.
+	// Disabled, NeedsConfiguration and NeedsTrust: the definition holds the server. State.Cause has
+	// the reason.
 	Disabled
 	NeedsConfiguration
 	NeedsTrust
-	// NeedsAuthorization: the server wants to know who asks.
+	// NeedsAuthorization: like Failed, and the server asks for credentials.
 	NeedsAuthorization
-	// Removed: the hub does not have it any more.
+	// Removed: the hub has ended the upstream and does not list it any more.
 	Removed
 )
 
+// statusNames are the texts of [Status.String], which are part of JSON output.
 var statusNames = [...]string{
 	Starting: "starting", Ready: "ready", Failed: "failed", Stopped: "stopped", Disabled: "disabled",
 	NeedsConfiguration: "needs configuration", NeedsTrust: "needs trust", NeedsAuthorization: "needs authorization", Removed: "removed",
@@ -47,37 +50,42 @@ func (s Status) String() string {
 // MarshalText implements [encoding.TextMarshaler].
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements [encoding.TextUnmarshaler]. A status of a later dowel is none that is known here.
+// UnmarshalText implements [encoding.TextUnmarshaler]. An unknown text, such as one of a later
+// version, becomes the zero Status.
 func (s *Status) UnmarshalText(text []byte) error {
 	*s = Status(max(0, slices.Index(statusNames[:], string(text))))
 	return nil
 }
 
-// Held reports whether a server with that status is not started whatever happens.
+// Held reports whether a server with that status is never started: it is disabled, removed, or
+// needs configuration or trust.
 func (s Status) Held() bool {
 	return s == Disabled || s == NeedsConfiguration || s == NeedsTrust || s == Removed
 }
 
-// State is what an upstream is doing, and why.
+// State is the state of an upstream and its reason.
 type State struct {
 	Status Status
 	Since  time.Time
-	// Cause says what has led here, in a few words: "started", "the file dowel.json changed".
+	// Cause says in a few words why the upstream entered the state, such as "the file dowel.json
+	// changed".
 	Cause string
-	// Err and Diagnosis say what went wrong where Status is Failed or NeedsAuthorization, and in a Starting that follows.
+	// Err and Diagnosis say what went wrong in Failed, in NeedsAuthorization, and in the Starting
+	// after them.
 	Err       error
 	Diagnosis *doctor.Diagnosis
-	// Attempt counts the attempts in this row, and Next is when the next one begins.
+	// Attempt counts failed attempts since the last stable connection. Next is when the next
+	// attempt begins, if the status is Failed or NeedsAuthorization.
 	Attempt int
 	Next    time.Time
 }
 
-// Info is what is known of an upstream that is, or was, ready.
+// Info is what the server said of itself when it last became ready.
 type Info struct {
 	Server       mcp.Implementation
 	Revision     mcp.Revision
 	Instructions string
 	Capabilities mcp.ServerCapabilities
-	// Took is how long it took to become ready.
+	// Took is the time from the start to Ready.
 	Took time.Duration
 }

@@ -66,7 +66,7 @@ func TestStderrIsNoState(t *testing.T) {
 
 // What a server says before it dies explains its death, whatever it says besides.
 func TestLastWords(t *testing.T) {
-	h := start(t, hub.Options{Base: time.Hour, Logger: quiet}, hub.Definition{Name: "s", Target: faulty(lastWords)})
+	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet}, hub.Definition{Name: "s", Target: faulty(lastWords)})
 	settled(t, h)
 	s := h.Upstream("s").State()
 	if s.Status != hub.Failed || s.Diagnosis == nil || !strings.Contains(s.Diagnosis.Summary, "fatal: the table information is gone") {

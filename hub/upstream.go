@@ -15,76 +15,77 @@ import (
 
 // Upstream is one server of a hub. It is safe for concurrent use.
 type Upstream struct {
-	hub  *Hub
-	name string
-	log  tail
-	life context.Context    // of run
-	stop context.CancelFunc // ends it
-	done chan struct{}      // closed when run has returned
+	hub     *Hub
+	name    string
+	history history
+	lifeCtx context.Context    // of run
+	stop    context.CancelFunc // ends lifeCtx
+	done    chan struct{}      // closed when run has returned
 
-	mu        sync.Mutex
-	def       Definition
-	state     State
-	info      Info
-	changed   chan struct{}           // closed, and another made, when the state changes
-	end       context.CancelCauseFunc // of the present attempt or connection; nil while there is none
-	kick      chan struct{}           // holds a token when run has to look again
-	cause     string                  // of what run does next
-	wanted    bool                    // a call waits for a server that is stopped
-	noted     string                  // why it is to be restarted when it has started: a file changed meanwhile
-	noting    bool                    // it is being restarted for that
-	main      *instance               // nil unless Ready
-	instances map[string]*instance    // of clients that have one of their own
-	own       sync.WaitGroup          // what keeps those open
-	used      time.Time               // by a call
-	learned   time.Time               // when its lists were read
-	offer     *offer                  // what it offers, as far as known
+	mu              sync.Mutex
+	def             Definition
+	state           State
+	info            Info
+	changed         chan struct{}           // closed and replaced at each change of state
+	endAttempt      context.CancelCauseFunc // ends the current attempt or connection; nil without one
+	wake            chan struct{}           // holds a token when run must look at the state
+	nextCause       string                  // cause of the next state
+	neededByCall    bool                    // a call waits for a stopped server
+	fileCause       string                  // a file change during the start, which restarts the server afterwards
+	restartedByFile bool                    // the current start is such a restart
+	sharedConn      *connection             // nil unless Ready
+	clientConns     map[string]*connection  // connections of single clients, by key
+	connWork        sync.WaitGroup          // goroutines of client connections and of lingering ones
+	lastUsed        time.Time               // time of the last call
+	listsReadAt     time.Time               // time of the last reading
+	lists           *serverLists            // nil until known
 }
 
-// order is the cause of a context that somebody has ended on purpose.
-type order struct{ cause string }
+// restartRequest is the cause of a context that requestRestart has canceled.
+type restartRequest struct{ cause string }
 
-func (o *order) Error() string { return o.cause }
+func (o *restartRequest) Error() string { return o.cause }
 
 func newUpstream(h *Hub, d Definition) *Upstream {
 	u := &Upstream{
-		hub: h, name: d.Name, def: d, done: make(chan struct{}), changed: make(chan struct{}), kick: make(chan struct{}, 1),
-		instances: map[string]*instance{}, used: time.Now(),
+		hub: h, name: d.Name, def: d, done: make(chan struct{}), changed: make(chan struct{}), wake: make(chan struct{}, 1),
+		clientConns: map[string]*connection{}, lastUsed: time.Now(),
 	}
-	u.log.upstream = u
+	u.history.upstream = u
 	return u
 }
 
-// start begins the upstream's life.
-func (u *Upstream) start(cause string) {
+// startRunning enters the first state and starts the goroutine of run.
+func (u *Upstream) startRunning(cause string) {
 	ctx, stop := context.WithCancel(context.Background())
-	u.life, u.stop = ctx, stop
+	u.lifeCtx, u.stop = ctx, stop
 	u.mu.Lock()
-	u.cause = cause
-	u.offer = u.remembered()
-	u.begin()
+	u.nextCause = cause
+	u.lists = u.loadLists()
+	u.enterStartState()
 	u.mu.Unlock()
 	go u.run(ctx)
 }
 
-// begin enters the state in which the upstream waits or starts; u.mu is held.
-func (u *Upstream) begin() {
-	s := State{Status: Starting, Cause: u.cause}
+// enterStartState enters Starting, Stopped or the held state of the definition. u.mu is held.
+func (u *Upstream) enterStartState() {
+	s := State{Status: Starting, Cause: u.nextCause}
 	switch {
 	case u.def.Hold.Status.Held():
 		s = State{Status: u.def.Hold.Status, Cause: u.def.Hold.Reason}
-	case u.def.Lazy && u.offer != nil && !u.wanted:
+	case u.def.Lazy && u.lists != nil && !u.neededByCall:
 		s = State{Status: Stopped, Cause: "it is started by the first call"}
 	}
-	if was := u.state; was.Status != s.Status || was.Cause != s.Cause || was.Attempt > 0 {
-		u.enter(s)
+	if old := u.state; old.Status != s.Status || old.Cause != s.Cause || old.Attempt > 0 {
+		u.setState(s)
 	}
 }
 
-// run is the one goroutine that changes the state.
+// run starts the server and keeps it connected until ctx ends. Only its goroutine connects; others
+// request changes with requestRestart.
 func (u *Upstream) run(ctx context.Context) {
 	defer close(u.done)
-	files := watching{upstream: u}
+	files := fileWatch{upstream: u}
 	defer files.close()
 	for ctx.Err() == nil {
 		u.mu.Lock()
@@ -93,18 +94,19 @@ func (u *Upstream) run(ctx context.Context) {
 		if status.Held() || status == Stopped {
 			paths = nil
 		}
-		files.aim(paths)
+		files.watchPaths(paths)
 		switch {
 		case status != Starting:
-			u.rest(ctx)
+			u.awaitNextStart(ctx)
 		default:
-			u.live(ctx)
+			u.runAttempt(ctx)
 		}
 	}
 }
 
-// rest waits for an order, or for the time of the next attempt, and begins anew.
-func (u *Upstream) rest(ctx context.Context) {
+// awaitNextStart waits in a state without a connection, until a restart is requested or the next
+// attempt is due.
+func (u *Upstream) awaitNextStart(ctx context.Context) {
 	u.mu.Lock()
 	next := u.state.Next
 	u.mu.Unlock()
@@ -118,255 +120,264 @@ func (u *Upstream) rest(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	case <-due:
-		u.retry()
+		u.enterRetry()
 		return
-	case <-u.kick:
+	case <-u.wake:
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.begin()
+	u.enterStartState()
 }
 
-// retry enters Starting for the next attempt in a row.
-func (u *Upstream) retry() {
+// enterRetry enters Starting for another attempt.
+func (u *Upstream) enterRetry() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s := u.state
-	u.enter(State{Status: Starting, Cause: "it is tried again", Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
+	u.setState(State{Status: Starting, Cause: "it is tried again", Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
 }
 
-// stable is how long a connection must hold for its loss to begin a new row of attempts.
-const stable = time.Minute
+// stableAfter is how long a connection must last to reset the count of attempts.
+const stableAfter = time.Minute
 
-// live connects, and returns when the connection has ended; then the next state has been entered.
-func (u *Upstream) live(ctx context.Context) {
+// runAttempt connects, stays connected, and enters the next state when the connection has ended.
+func (u *Upstream) runAttempt(ctx context.Context) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	if !u.alive(end) {
+	if !u.registerAttempt(end) {
 		return
 	}
-	u.log.begin()
-	began := time.Now()
-	err := u.connect(ctx, began)
+	u.history.startAttempt()
+	start := time.Now()
+	err := u.runSharedConn(ctx, start)
 	var diagnosis *doctor.Diagnosis
 	if ctx.Err() == nil && !errors.Is(err, errIdle) {
-		diagnosis = u.diagnose(err)
+		diagnosis = u.diagnoseError(err)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.end, u.main = nil, nil
-	var ordered *order
+	u.endAttempt, u.sharedConn = nil, nil
+	var ordered *restartRequest
 	switch cause := context.Cause(ctx); {
 	case errors.As(cause, &ordered):
-		u.drain()
-		u.begin()
+		u.clearWake()
+		u.enterStartState()
 	case ctx.Err() != nil: // the hub ends
 	case errors.Is(err, errIdle):
-		u.enter(State{Status: Stopped, Cause: err.Error()})
+		u.setState(State{Status: Stopped, Cause: err.Error()})
 	default:
-		u.fail(err, diagnosis, u.state.Status == Ready && time.Since(u.state.Since) >= stable)
+		u.enterFailure(err, diagnosis, u.state.Status == Ready && time.Since(u.state.Since) >= stableAfter)
 	}
 }
 
-// alive makes end what ends the attempt, unless there is an order that has not been carried out: then that is done.
-func (u *Upstream) alive(end context.CancelCauseFunc) bool {
+// registerAttempt makes end the function that ends the attempt. It reports false if a restart was
+// requested meanwhile, which it carries out.
+func (u *Upstream) registerAttempt(end context.CancelCauseFunc) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	select {
-	case <-u.kick:
-		u.begin()
+	case <-u.wake:
+		u.enterStartState()
 		return false
 	default:
-		u.end = end
+		u.endAttempt = end
 		return true
 	}
 }
 
-// drain takes the token of an order that has been carried out; u.mu is held.
-func (u *Upstream) drain() {
+// clearWake takes the token of a request that has been carried out. u.mu is held.
+func (u *Upstream) clearWake() {
 	select {
-	case <-u.kick:
+	case <-u.wake:
 	default:
 	}
 }
 
-// fail enters the state behind an attempt that failed, or a connection that was lost; u.mu is held.
-func (u *Upstream) fail(err error, diagnosis *doctor.Diagnosis, steady bool) {
+// enterFailure enters the state after a failed attempt or a lost connection. steady says that the
+// connection had lasted for stableAfter. The first loss is followed by an attempt at once. u.mu is
+// held.
+func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady bool) {
 	s := State{Err: err, Diagnosis: diagnosis, Attempt: u.state.Attempt + 1, Cause: "it could not be started"}
-	was := u.state.Status
+	old := u.state.Status
 	if steady {
 		s.Attempt = 1
 	}
-	if was == Ready && (steady || s.Attempt == 1) {
-		s.Status, s.Cause = Starting, "the connection was lost" // once, at once
-		u.enter(s)
+	if old == Ready && (steady || s.Attempt == 1) {
+		s.Status, s.Cause = Starting, "the connection was lost" // the next attempt follows at once
+		u.setState(s)
 		return
 	}
 	s.Status = Failed
 	if needsAuthorization(err) {
 		s.Status = NeedsAuthorization
 	}
-	if was == Ready {
+	if old == Ready {
 		s.Cause = "the connection was lost"
 	}
-	if cause := u.takeNoted(); cause != "" {
+	if cause := u.takeFileCause(); cause != "" {
 		s.Status, s.Cause = Starting, cause
-		u.enter(s)
+		u.setState(s)
 		return
 	}
-	s.Next = time.Now().Add(u.pause(s.Attempt))
-	u.enter(s)
+	s.Next = time.Now().Add(u.retryDelay(s.Attempt))
+	u.setState(s)
 }
 
-// pause returns how long to wait before an attempt: shortened at random by up to half.
-func (u *Upstream) pause(attempt int) time.Duration {
-	d := u.hub.opts.Cap
+// retryDelay returns the wait before an attempt: exponential, and shortened at random by up to half
+// so that servers do not start together.
+func (u *Upstream) retryDelay(attempt int) time.Duration {
+	d := u.hub.opts.MaxBackoff
 	if attempt < 16 {
-		d = min(u.hub.opts.Base<<(attempt-1), u.hub.opts.Cap)
+		d = min(u.hub.opts.MinBackoff<<(attempt-1), u.hub.opts.MaxBackoff)
 	}
 	return d/2 + rand.N(d/2+1)
 }
 
-// enter sets the state and tells of it; u.mu is held.
-func (u *Upstream) enter(s State) {
-	was := u.state.Status
+// setState enters a state and publishes it. u.mu is held.
+func (u *Upstream) setState(s State) {
+	old := u.state.Status
 	s.Since = time.Now()
 	u.state = s
 	if s.Status == Ready || s.Status.Held() {
-		u.wanted = false
+		u.neededByCall = false
 	}
 	close(u.changed)
 	u.changed = make(chan struct{})
 	e := Event{Time: s.Since, Upstream: u.name, Kind: StateChanged, State: s}
-	u.log.keep(e)
+	u.history.addEvent(e)
 	u.hub.bus.publish(e)
 	switch {
-	case offered(was) != offered(s.Status):
-		u.announce(u.offer.kinds())
-	case !offered(s.Status):
-		u.hub.catalog.invalidate() // which says why its things are missing
+	case inCatalog(old) != inCatalog(s.Status):
+		u.announceChanges(u.lists.nonEmptyKinds())
+	case !inCatalog(s.Status):
+		u.hub.catalog.invalidate() // the catalog says why the items are missing
 	}
 }
 
-// order makes run begin anew: what runs is ended. The state says so at once, or who looks would take what is ending for the
-// new one. u.mu is held.
-func (u *Upstream) order(cause string) {
-	u.cause, u.main = cause, nil
-	if u.end != nil {
-		u.end(&order{cause})
+// requestRestart ends the current connection and makes run start again. The state changes at once,
+// so that no caller takes the ending connection for the new one. u.mu is held.
+func (u *Upstream) requestRestart(cause string) {
+	u.nextCause, u.sharedConn = cause, nil
+	if u.endAttempt != nil {
+		u.endAttempt(&restartRequest{cause})
 	}
 	select {
-	case u.kick <- struct{}{}:
+	case u.wake <- struct{}{}:
 	default:
 	}
-	u.begin()
+	u.enterStartState()
 }
 
-// redefine takes a definition of the same name.
+// redefine replaces the definition by another one of the same name, and restarts the server if that
+// is needed.
 func (u *Upstream) redefine(d Definition, cause string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	was, offer := u.def, u.offer
+	old, oldLists := u.def, u.lists
 	u.def = d
 	switch {
-	case was.Fingerprint != d.Fingerprint:
-		u.offer = u.remembered()
-		u.announce(u.offer.differs(offer))
-		u.order(cause)
-	case was.Hold != d.Hold, !slices.Equal(was.WatchPaths, d.WatchPaths), was.Lazy && !d.Lazy && u.state.Status == Stopped:
-		u.reoffer()
-		u.order(cause)
+	case old.Fingerprint != d.Fingerprint:
+		u.lists = u.loadLists()
+		u.announceChanges(u.lists.changedKinds(oldLists))
+		u.requestRestart(cause)
+	case old.Hold != d.Hold, !slices.Equal(old.WatchPaths, d.WatchPaths), old.Lazy && !d.Lazy && u.state.Status == Stopped:
+		u.reapplyRules()
+		u.requestRestart(cause)
 	default:
-		u.reoffer()
+		u.reapplyRules()
 	}
 }
 
-// Restart ends the server and starts it again, at once, unless it is removed. cause says why in a few words.
+// Restart ends the server and starts it again at once. cause says why in a few words. It does
+// nothing to an upstream that is removed.
 func (u *Upstream) Restart(cause string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.state.Status == Removed {
 		return
 	}
-	u.wanted = true
-	u.order(cause)
+	u.neededByCall = true
+	u.requestRestart(cause)
 }
 
-// remove ends the upstream and waits for that.
+// remove ends the upstream and waits for it.
 func (u *Upstream) remove(cause string) {
 	u.mu.Lock()
-	if u.end != nil {
-		u.end(errors.New(cause))
+	if u.endAttempt != nil {
+		u.endAttempt(errors.New(cause))
 	}
 	u.mu.Unlock()
 	u.stop()
 	<-u.done
 	u.mu.Lock()
 	if u.state.Status != Removed {
-		u.enter(State{Status: Removed, Cause: cause})
+		u.setState(State{Status: Removed, Cause: cause})
 	}
 	u.mu.Unlock()
-	u.own.Wait()
+	u.connWork.Wait()
 }
 
-// Name is how users know the server.
+// Name returns the name of the definition.
 func (u *Upstream) Name() string { return u.name }
 
-// Definition returns what the upstream is.
+// Definition returns the current definition.
 func (u *Upstream) Definition() Definition {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.def
 }
 
-// State returns what the upstream is doing.
+// State returns the current state.
 func (u *Upstream) State() State {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.state
 }
 
-// Info returns what the server said of itself when it was connected to last.
+// Info returns what the server said of itself when it last became ready. It is zero before.
 func (u *Upstream) Info() Info {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.info
 }
 
-// Instructions returns what the server tells models of itself: by its last connection, else as it is remembered from an earlier run.
+// Instructions returns the server's instructions for models, of this run or else of an earlier one.
 func (u *Upstream) Instructions() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.info.Revision == "" && u.offer != nil {
-		return u.offer.says
+	if u.info.Revision == "" && u.lists != nil {
+		return u.lists.instructions
 	}
 	return u.info.Instructions
 }
 
-// Quarantined returns what the server has that is not offered, since it is broken.
+// Quarantined returns the items that are not offered because they are broken. The caller must not
+// change the slice.
 func (u *Upstream) Quarantined() []Quarantined {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.offer == nil {
+	if u.lists == nil {
 		return nil
 	}
-	return u.offer.quarantined // which does not change
+	return u.lists.quarantined // immutable
 }
 
-// Settle waits until the upstream is not starting, as long as a call would wait for it or ctx lasts, and reports which it was.
+// Settle waits until the upstream is not starting, at most as long as a call would wait. It reports
+// false if that time is over or ctx ends.
 func (u *Upstream) Settle(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, u.patience())
+	ctx, cancel := context.WithTimeout(ctx, u.startTimeout())
 	defer cancel()
-	return u.settle(ctx)
+	return u.awaitSettled(ctx)
 }
 
-// settle waits until the upstream is not starting.
-func (u *Upstream) settle(ctx context.Context) bool {
-	return u.wait(ctx, func() bool { return u.state.Status != Starting })
+// awaitSettled waits until the upstream is not starting. It reports false if ctx ends first.
+func (u *Upstream) awaitSettled(ctx context.Context) bool {
+	return u.awaitState(ctx, func() bool { return u.state.Status != Starting })
 }
 
-// wait waits until something holds, which is looked at under u.mu when the state changes; false where ctx ends first.
-func (u *Upstream) wait(ctx context.Context, holds func() bool) bool {
+// awaitState waits until holds returns true, which it calls under u.mu at each change of state. It
+// reports false if ctx ends first.
+func (u *Upstream) awaitState(ctx context.Context, holds func() bool) bool {
 	for {
 		u.mu.Lock()
 		done, changed := holds(), u.changed
@@ -382,17 +393,17 @@ func (u *Upstream) wait(ctx context.Context, holds func() bool) bool {
 	}
 }
 
-// Revived waits until calls can reach an upstream that was lost, which may take starting it; false where ctx ends first, or it
-// is not started any more.
-func (u *Upstream) Revived(ctx context.Context) (ready bool) {
-	u.wait(ctx, func() bool {
+// AwaitCallable waits until a call can reach the upstream: it is ready, or stopped so that a call
+// would start it. It reports false if ctx ends first or the upstream is held.
+func (u *Upstream) AwaitCallable(ctx context.Context) (ready bool) {
+	u.awaitState(ctx, func() bool {
 		ready = u.state.Status == Ready || u.state.Status == Stopped
 		return ready || u.state.Status.Held()
 	})
 	return ready
 }
 
-// DownError says that an upstream cannot be called, and why. It is an [mcp.ErrConnection].
+// DownError says that an upstream cannot be called, and why. It wraps [mcp.ErrConnection].
 type DownError struct {
 	Upstream string
 	State    State
@@ -401,15 +412,15 @@ type DownError struct {
 func (e *DownError) Error() string {
 	switch {
 	case e.State.Diagnosis != nil && e.State.Diagnosis.Summary != "":
-		return fmt.Sprintf("the server %s %s: %s", e.Upstream, is(e.State.Status), e.State.Diagnosis.Summary)
+		return fmt.Sprintf("the server %s %s: %s", e.Upstream, describeStatus(e.State.Status), e.State.Diagnosis.Summary)
 	case e.State.Cause != "":
-		return fmt.Sprintf("the server %s %s: %s", e.Upstream, is(e.State.Status), e.State.Cause)
+		return fmt.Sprintf("the server %s %s: %s", e.Upstream, describeStatus(e.State.Status), e.State.Cause)
 	}
-	return fmt.Sprintf("the server %s %s", e.Upstream, is(e.State.Status))
+	return fmt.Sprintf("the server %s %s", e.Upstream, describeStatus(e.State.Status))
 }
 
-// is puts a status behind the name of a server.
-func is(s Status) string {
+// describeStatus returns a verb phrase for a status, such as "is starting" or "needs trust".
+func describeStatus(s Status) string {
 	switch s {
 	case Failed, NeedsAuthorization, NeedsConfiguration, NeedsTrust:
 		return s.String()

@@ -1,74 +1,67 @@
 package hub
 
-import (
-	"context"
-	"path/filepath"
-	"slices"
-	"sync"
+import "slices"
 
-	"github.com/dowel-mcp/dowel/internal/config/watch"
-)
+// WatchFunc watches paths, which are files, folders and patterns, from its return until stop is
+// called. It calls changed after each change, with a cause such as "main.js was modified", and
+// failed when it cannot watch a path. stop waits for running calls of changed and failed.
+type WatchFunc func(paths []string, changed func(cause string), failed func(error)) (stop func())
 
-// watching has the files watched that a server is made of, and restarts it when one changes. The zero value watches nothing.
-type watching struct {
+// fileWatch restarts an upstream when one of its watched files changes. Only the goroutine of the
+// upstream's run uses it. The zero value with an upstream watches nothing.
+type fileWatch struct {
 	upstream *Upstream
 	paths    []string
-	watcher  *watch.Watcher // nil while nothing is watched
-	work     sync.WaitGroup
+	stop     func() // nil while nothing is watched
 }
 
-// aim has these watched, from its return on.
-func (w *watching) aim(paths []string) {
+// watchPaths watches paths, and nothing else, from its return on.
+func (w *fileWatch) watchPaths(paths []string) {
 	if slices.Equal(paths, w.paths) {
 		return
 	}
 	w.close()
-	if w.paths = paths; len(paths) == 0 {
+	w.paths = paths
+	u := w.upstream
+	if len(paths) == 0 || u.hub.opts.Watch == nil {
 		return
 	}
-	u := w.upstream
-	warn := func(err error) { u.hub.opts.Logger.Warn("its files are not watched", "server", u.name, "err", err) }
-	watcher := watch.New(watch.Options{Warn: warn})
-	if err := watcher.Set(watch.Targets{Globs: paths}); err != nil {
-		warn(err)
-	}
-	w.watcher = watcher
-	w.work.Go(func() {
-		for changed := range watcher.Changes(context.Background()) { // until it is closed
-			u.fileChanged(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String())
-		}
+	w.stop = u.hub.opts.Watch(paths, u.fileChanged, func(err error) {
+		u.hub.opts.Logger.Warn("its files are not watched", "server", u.name, "err", err)
 	})
 }
 
-func (w *watching) close() {
-	if w.watcher != nil {
-		w.watcher.Close()
-		w.work.Wait()
+// close stops the watch.
+func (w *fileWatch) close() {
+	if w.stop != nil {
+		w.stop()
 	}
-	w.paths, w.watcher = nil, nil
+	w.paths, w.stop = nil, nil
 }
 
-// fileChanged restarts the server. While it starts the change is noted only: the start itself may write what is watched.
+// fileChanged restarts the server. While the server starts, fileChanged only notes the cause,
+// because the start itself may write the watched file.
 func (u *Upstream) fileChanged(cause string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch u.state.Status {
 	case Removed:
 	case Starting:
-		u.noted = cause
+		u.fileCause = cause
 	default:
-		u.noting = false
-		u.wanted = true
-		u.order(cause)
+		u.restartedByFile = false
+		u.neededByCall = true
+		u.requestRestart(cause)
 	}
 }
 
-// takeNoted returns the cause of a restart that was noted while the server started; empty where there is none, or this start
-// was made for one already: what is written by each start does not restart the server without end. u.mu is held.
-func (u *Upstream) takeNoted() (cause string) {
-	if !u.noting {
-		cause = u.noted
+// takeFileCause returns the cause of a restart that was noted while the server started, or "" if none
+// was noted. It also returns "" if this start is itself such a restart: a server that writes a
+// watched file at every start must not restart forever. u.mu is held.
+func (u *Upstream) takeFileCause() (cause string) {
+	if !u.restartedByFile {
+		cause = u.fileCause
 	}
-	u.noted, u.noting = "", cause != ""
+	u.fileCause, u.restartedByFile = "", cause != ""
 	return cause
 }

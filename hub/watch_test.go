@@ -2,105 +2,152 @@ package hub_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/memory"
-
-	"github.com/dowel-mcp/dowel/hub"
 )
 
-// put writes a file.
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+// fakeFiles are files that change when a test says so. Its watch is a [hub.WatchFunc].
+type fakeFiles struct {
+	mu      sync.Mutex
+	watches map[*fakeWatch]bool
+}
+
+type fakeWatch struct {
+	paths   []string
+	changed func(cause string)
+}
+
+func (f *fakeFiles) watch(paths []string, changed func(cause string), _ func(error)) (stop func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.watches == nil {
+		f.watches = map[*fakeWatch]bool{}
+	}
+	w := &fakeWatch{paths, changed}
+	f.watches[w] = true
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.watches, w)
 	}
 }
 
-// touched changes a file, again and again since it may not be watched yet, until the server has been restarted.
-func touched(t *testing.T, path string, u *hub.Upstream) {
+// watching returns the watches of a path.
+func (f *fakeFiles) watching(path string) (all []*fakeWatch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := range f.watches {
+		if slices.Contains(w.paths, path) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// change reports a change of a path, and fails the test if the path is not watched.
+func (f *fakeFiles) change(t *testing.T, path string) {
+	t.Helper()
+	watches := f.watching(path)
+	if len(watches) == 0 {
+		t.Errorf("%s is not watched", path)
+	}
+	for _, w := range watches {
+		w.changed(filepath.Base(path) + " was modified")
+	}
+}
+
+// watched is a definition of an echo server that restarts when the path changes.
+func watched(name, path string) hub.Definition {
+	return hub.Definition{Name: name, Target: echo(name), Fingerprint: "1", Policy: hub.Policy{WatchPaths: []string{path}}}
+}
+
+// expectRestart waits until the server is ready again since a change of its file.
+func expectRestart(t *testing.T, u *hub.Upstream, change func()) {
 	t.Helper()
 	since := u.State().Since
-	last := time.Time{}
+	change()
 	until(t, "it is restarted", func() bool {
-		if time.Since(last) > 2*time.Second { // longer than the watcher takes
-			last = time.Now()
-			put(t, path, last.String())
-		}
 		s := u.State()
 		return s.Status == hub.Ready && s.Since != since
 	})
 }
 
-// Definitions that change leave the watched files of those that do not; one that is held is started by no file.
-func TestWatchPathsStay(t *testing.T) {
-	folder := t.TempDir()
-	a, b := filepath.Join(folder, "a.js"), filepath.Join(folder, "b.js")
-	put(t, a, "1")
-	put(t, b, "1")
-	of := func(name, path string) hub.Definition {
-		return hub.Definition{Name: name, Target: echo(name), Fingerprint: "1", WatchPaths: []string{path}}
-	}
-	h := start(t, hub.Options{Logger: quiet}, of("a", a), of("b", b))
+// A change of a watched file restarts its server, and no other one. A redefinition keeps the watch.
+func TestWatchPaths(t *testing.T) {
+	files := new(fakeFiles)
+	h := start(t, hub.Options{Watch: files.watch, Logger: quiet}, watched("a", "a.js"), watched("b", "b.js"))
 	settled(t, h)
-	ruled := of("a", a)
-	ruled.Rules.Hide = []string{"none"}
-	changed := of("b", b)
+	ruled, changed := watched("a", "a.js"), watched("b", "b.js")
+	ruled.Tools.Hide = []string{"none"}
 	changed.Fingerprint = "2"
 	h.Apply([]hub.Definition{ruled, changed, {Name: "c", Target: echo("c")}}, "the file changed")
 	settled(t, h)
 	since := h.Upstream("b").State().Since
-	touched(t, a, h.Upstream("a"))
+	expectRestart(t, h.Upstream("a"), func() { files.change(t, "a.js") })
 	if h.Upstream("b").State().Since != since {
-		t.Error("a server was restarted for the file of another")
+		t.Error("a file of a has restarted b")
 	}
-	held := hub.Definition{Name: "a", Hold: hub.Hold{Status: hub.Disabled, Reason: "switched off"}, WatchPaths: []string{a}}
-	h.Apply([]hub.Definition{held, changed}, "switched off")
-	until(t, "it is off", func() bool { return h.Upstream("a").State().Status == hub.Disabled })
-	put(t, a, "nobody's")
-	touched(t, b, h.Upstream("b")) // by then the other change has been seen
-	if s := h.Upstream("a").State(); s.Status != hub.Disabled {
-		t.Errorf("a file has started what is switched off: %+v", s)
+	expectRestart(t, h.Upstream("b"), func() { files.change(t, "b.js") })
+	h.Close()
+	if len(files.watches) > 0 {
+		t.Errorf("%d watches outlive the hub", len(files.watches))
 	}
 }
 
-// A server that failed is tried again when its file is mended.
+// A held server is not started by its files, and they are not watched.
+func TestWatchPathsOfHeld(t *testing.T) {
+	files := new(fakeFiles)
+	h := start(t, hub.Options{Watch: files.watch, Logger: quiet}, watched("a", "a.js"))
+	settled(t, h)
+	before := files.watching("a.js")
+	held := watched("a", "a.js")
+	held.Hold = hub.Hold{Status: hub.Disabled, Reason: "switched off"}
+	h.Apply([]hub.Definition{held}, "switched off")
+	before[0].changed("a.js was modified") // a change that was on its way
+	until(t, "the watch ends", func() bool { return len(files.watching("a.js")) == 0 })
+	if s := h.Upstream("a").State(); s.Status != hub.Disabled {
+		t.Errorf("a file has started a server that is switched off: %+v", s)
+	}
+}
+
+// A change of a file starts a failed server again at once.
 func TestWatchPathsOfFailed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "code.js")
-	put(t, path, "bad")
-	down := new(atomic.Bool)
+	files, down := new(fakeFiles), new(atomic.Bool)
 	down.Store(true)
-	d := hub.Definition{Name: "dev", Target: moody{memory.Dialer(echo("dev")), down}, WatchPaths: []string{path}}
-	h := start(t, hub.Options{Base: time.Hour, Logger: quiet}, d)
+	d := watched("dev", "code.js")
+	d.Target = moody{memory.Dialer(echo("dev")), down}
+	h := start(t, hub.Options{MinBackoff: time.Hour, Watch: files.watch, Logger: quiet}, d)
 	settled(t, h)
 	down.Store(false)
-	put(t, path, "good")
+	files.change(t, "code.js")
 	until(t, "it is started again", func() bool { return h.Upstream("dev").State().Status == hub.Ready })
 }
 
-// What changes while the server starts is not missed.
+// A change while the server starts restarts it afterwards.
 func TestWatchPathsWhileStarting(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "code.js")
-	put(t, path, "1")
-	begun, gate, first := make(chan struct{}), make(chan struct{}), new(atomic.Bool)
-	slow := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	files := new(fakeFiles)
+	started, resume, first := make(chan struct{}), make(chan struct{}), new(atomic.Bool)
+	d := watched("dev", "code.js")
+	d.Target = mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		if !first.Swap(true) {
-			close(begun)
-			<-gate
+			close(started)
+			<-resume
 		}
 		return echo("x").ServeMCP(ctx, req)
 	})
-	h := start(t, hub.Options{Logger: quiet}, hub.Definition{Name: "dev", Target: slow, WatchPaths: []string{path}})
+	h := start(t, hub.Options{Watch: files.watch, Logger: quiet}, d)
 	events := h.Events(t.Context(), hub.StateChanged)
-	<-begun
-	put(t, path, "2")
-	close(gate)
+	<-started
+	files.change(t, "code.js")
+	close(resume)
 	for e := range events {
 		if e.State.Cause == "code.js was modified" {
 			return
@@ -108,28 +155,21 @@ func TestWatchPathsWhileStarting(t *testing.T) {
 	}
 }
 
-// A server whose start writes what is watched is not restarted without end.
+// A server that writes a watched file whenever it starts is restarted once, not forever.
 func TestWatchPathsThatTheStartWrites(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "out.js")
-	put(t, path, "0")
+	files := new(fakeFiles)
 	var starts atomic.Int32
-	build := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	d := watched("dev", "out.js")
+	d.Target = mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		if req.Method == mcp.MethodDiscover {
-			put(t, path, fmt.Sprint("build ", starts.Add(1)))
-			select {
-			case <-time.After(500 * time.Millisecond): // longer than the watcher takes
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
+			starts.Add(1)
+			files.change(t, "out.js")
 		}
 		return echo("x").ServeMCP(ctx, req)
 	})
-	h := start(t, hub.Options{Logger: quiet}, hub.Definition{Name: "dev", Target: build, WatchPaths: []string{path}})
-	until(t, "it has come to rest", func() bool {
-		s := h.Upstream("dev").State()
-		return s.Status == hub.Ready && time.Since(s.Since) > time.Second
-	})
-	if n := starts.Load(); n > 2 {
+	h := start(t, hub.Options{Watch: files.watch, Logger: quiet}, d)
+	settled(t, h) // whether to restart is decided before the state is Ready
+	if n := starts.Load(); n != 2 {
 		t.Errorf("%d starts", n)
 	}
 }

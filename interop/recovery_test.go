@@ -59,7 +59,7 @@ func TestRecovery(t *testing.T) {
 			t.Run(strings.TrimSpace(title+" "+string(revision)), func(t *testing.T) {
 				t.Parallel()
 				s := restartedService(t, title)
-				c := dial(t, s.at(test.path), client.Options{Revision: revision, Restart: patient})
+				c := dial(t, s.at(test.path), client.Options{Wire: client.Wire{Revision: revision}, Restart: patient})
 				lists(t, c, test.tool)
 				for range 2 {
 					s.stop()
@@ -111,7 +111,7 @@ func TestWatchRecovers(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			s := restartedService(t, title)
-			c := dial(t, s.at(restarted[title].path), client.Options{Revision: revision, Restart: patient})
+			c := dial(t, s.at(restarted[title].path), client.Options{Wire: client.Wire{Revision: revision}, Restart: patient})
 			ctx, cancel := context.WithTimeout(context.Background(), 2*recoveryLimit)
 			defer cancel()
 			w, err := c.Watch(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{contract.WatchedURI}})
@@ -151,7 +151,7 @@ func dial(t *testing.T, url string, options client.Options) *client.Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), recoveryLimit)
 	defer cancel()
-	c, err := client.Dial(ctx, url, options)
+	c, err := client.Dial(ctx, url, &options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func (s *realServer) list(ctx context.Context, home, mark string) (definitions [
 	env := map[string]string{"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
 	maps.Copy(env, s.env)
 	env[markName] = strings.TrimPrefix(mark, markName+"=")
-	c, err := client.Dial(ctx, stdio.Command{Path: program, Args: s.args, Env: env, Dir: home}, client.Options{Name: s.name})
+	c, err := client.Dial(ctx, stdio.Command{Path: program, Args: s.args, Env: env, Dir: home}, &client.Options{Name: s.name})
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 )
 
 const colors = `{"message":"m","requestedSchema":{"type":"object","properties":{` +
@@ -25,7 +25,7 @@ func TestAdaptForm(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":` + string(got) + `}`)
-	if err := validator(t, r3).Message(frame, wire.Server); err != nil {
+	if err := validator(t, r3).Message(frame, wiretest.Server); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 )
 
 const (
@@ -312,9 +312,9 @@ func eachAdaptation(t *testing.T, table []adaptation, test func(t *testing.T, a 
 	}
 }
 
-func validator(t *testing.T, r mcp.Revision) *wire.Validator {
+func validator(t *testing.T, r mcp.Revision) *wiretest.Validator {
 	t.Helper()
-	v, err := wire.For(string(r))
+	v, err := wiretest.For(string(r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,16 +354,16 @@ func clientAnswers(method string) bool { return answers[method] != "" }
 func TestAdaptParams(t *testing.T) {
 	eachAdaptation(t, params, func(t *testing.T, a adaptation, r mcp.Revision) {
 		got := adapts(t, a, r, mcp.AdaptParams)
-		from, id := wire.Client, `"id":1,`
+		from, id := wiretest.Client, `"id":1,`
 		switch {
 		case strings.HasPrefix(a.method, "notifications/"):
-			from, id = wire.Server, ""
+			from, id = wiretest.Server, ""
 		case clientAnswers(a.method):
-			from = wire.Server
+			from = wiretest.Server
 		}
 		if r.Modern() {
-			if from == wire.Server && id != "" { // an input request
-				from, id = wire.Server, ""
+			if from == wiretest.Server && id != "" { // an input request
+				from, id = wiretest.Server, ""
 				if err := validator(t, r).Definition("InputRequests", []byte(`{"k":{"method":"`+a.method+`","params":`+string(got)+`}}`)); err != nil {
 					t.Errorf("%v\n%s", err, got)
 				}
@@ -381,7 +381,7 @@ func TestAdaptParams(t *testing.T) {
 func TestAdaptURLElicitation(t *testing.T) {
 	full := `{"mode":"url","message":"m","url":"https://x.test","elicitationId":"e"}`
 	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":` + string(mcp.AdaptParams(r4, mcp.MethodElicit, []byte(full))) + `}`)
-	if err := validator(t, r4).Message(frame, wire.Server); err != nil {
+	if err := validator(t, r4).Message(frame, wiretest.Server); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,72 +1,119 @@
 package mcptest
 
 import (
-	"slices"
 	"sync/atomic"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
+	"github.com/dowel-mcp/dowel/internal/wiretest"
+	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// ClientTap returns a tap for [transport.ClientOptions] that fails the test for each message, of either side, that the
-// protocol does not allow there. It follows one connection after the other, not several at a time.
-func ClientTap(t testing.TB, opts ...wire.Options) transport.Tap {
-	return tap(t, wire.Client, false, opts)
+// ClientTap returns a tap for [transport.ClientOptions] that reports an error to t for each
+// message, of either side, that breaks the protocol. The tap follows one connection after the
+// other, not several at a time. By default, all checks are on.
+func ClientTap(t testing.TB, opts ...TapOption) transport.Tap {
+	return newTap(t, wiretest.Client, false, opts)
 }
 
 // ServerTap is [ClientTap] for [transport.ServerOptions].
-func ServerTap(t testing.TB, opts ...wire.Options) transport.Tap {
-	return tap(t, wire.Server, false, opts)
+func ServerTap(t testing.TB, opts ...TapOption) transport.Tap {
+	return newTap(t, wiretest.Server, false, opts)
 }
 
-// ClientSentTap is [ClientTap] for a peer that may send anything: only what the client sends fails the test.
-// [wire.ResponseID] and [wire.AfterEnd] are off: what is answered may be no message, and cancelled on its way.
-func ClientSentTap(t testing.TB, opts ...wire.Options) transport.Tap {
-	return tap(t, wire.Client, true, opts)
+// ClientSentTap is [ClientTap] for a server that may send anything: it reports only messages that
+// the client sends. The checks response-id and after-end are off, because the client may answer a
+// frame that is not a message, and the server may cancel a request while its answer is on the way.
+func ClientSentTap(t testing.TB, opts ...TapOption) transport.Tap {
+	return newTap(t, wiretest.Client, true, opts)
 }
 
-// ServerSentTap is [ClientSentTap] for [transport.ServerOptions].
-func ServerSentTap(t testing.TB, opts ...wire.Options) transport.Tap {
-	return tap(t, wire.Server, true, opts)
+// ServerSentTap is [ClientSentTap] for [transport.ServerOptions]: it reports only messages that the
+// server sends.
+func ServerSentTap(t testing.TB, opts ...TapOption) transport.Tap {
+	return newTap(t, wiretest.Server, true, opts)
 }
 
-func tap(t testing.TB, here wire.Role, sentOnly bool, opts []wire.Options) transport.Tap {
-	var o wire.Options
-	if len(opts) > 0 {
-		o = opts[0]
+// TapOption changes what a tap checks. The zero value changes nothing.
+type TapOption struct{ apply func(*wiretest.Options) }
+
+// WithoutChecks switches off checks, by the names in the package comment. The test fails for an
+// unknown name.
+func WithoutChecks(names ...string) TapOption {
+	return TapOption{func(o *wiretest.Options) { o.Off = appendChecks(o.Off, names) }}
+}
+
+// WithoutClientChecks is [WithoutChecks] for messages that the client sends.
+func WithoutClientChecks(names ...string) TapOption {
+	return TapOption{func(o *wiretest.Options) { o.OffClient = appendChecks(o.OffClient, names) }}
+}
+
+// WithoutServerChecks is [WithoutChecks] for messages that the server sends.
+func WithoutServerChecks(names ...string) TapOption {
+	return TapOption{func(o *wiretest.Options) { o.OffServer = appendChecks(o.OffServer, names) }}
+}
+
+// WithLegacyRevision sets the revision of a connection that the tap does not see from its
+// beginning, or that has no initialize. It must be a legacy revision.
+func WithLegacyRevision(r mcp.Revision) TapOption {
+	return TapOption{func(o *wiretest.Options) { o.Revision = string(r) }}
+}
+
+// WithResultTypes allows further values of resultType, which an extension defines.
+func WithResultTypes(types ...string) TapOption {
+	return TapOption{func(o *wiretest.Options) { o.ResultTypes = append(o.ResultTypes, types...) }}
+}
+
+func appendChecks(checks []wiretest.Check, names []string) []wiretest.Check {
+	for _, name := range names {
+		checks = append(checks, wiretest.Check(name))
+	}
+	return checks
+}
+
+func newTap(t testing.TB, ownRole wiretest.Role, sentOnly bool, opts []TapOption) transport.Tap {
+	t.Helper()
+	var o wiretest.Options
+	for _, option := range opts {
+		if option.apply != nil {
+			option.apply(&o)
+		}
+	}
+	if err := o.Validate(); err != nil {
+		t.Fatalf("mcptest: %v", err)
 	}
 	if sentOnly {
-		o.Off = append(slices.Clip(o.Off), wire.ResponseID, wire.AfterEnd)
+		o.Off = append(o.Off, wiretest.ResponseID, wiretest.AfterEnd)
 	}
-	var connection atomic.Pointer[wire.Checker]
-	connection.Store(wire.NewChecker(o))
+	var checker atomic.Pointer[wiretest.Checker] // of the current connection
+	checker.Store(wiretest.NewChecker(o))
 	return func(f transport.Frame) {
-		from, judged := here, true
+		from, isReported := ownRole, true
 		if f.Kind != transport.Sent {
-			from, judged = 1-here, !sentOnly
+			from, isReported = 1-ownRole, !sentOnly
 		}
 		if f.Kind == transport.Stray && !sentOnly {
 			return
 		}
-		if f.Kind != transport.Stray && from == wire.Client && begins(f.Data) {
-			connection.Store(wire.NewChecker(o))
+		if f.Kind != transport.Stray && from == wiretest.Client && startsConnection(f.Data) {
+			checker.Store(wiretest.NewChecker(o))
 		}
-		// What is not judged is followed all the same: it decides what the answers to it may be.
-		for _, err := range connection.Load().Frame(from, append([]byte(nil), f.Data...)) {
-			if judged {
+		// Frames that are not reported are followed too: they decide which answers are allowed.
+		for _, err := range checker.Load().Frame(from, append([]byte(nil), f.Data...)) {
+			if isReported {
 				t.Error(err)
 			}
 		}
 	}
 }
 
-// begins tells the first request of a connection that may have one before it.
-func begins(frame []byte) bool {
+// startsConnection reports whether a client's frame is the first of its connection. Our client
+// counts its ids from 1; it may send both requests with that id to find the server's era.
+func startsConnection(frame []byte) bool {
 	switch string(rawjson.Lookup(frame, "method")) {
 	case `"initialize"`, `"server/discover"`:
-		return string(rawjson.Lookup(frame, "id")) == "1" // dowel's client counts from there, and may try both
+		return string(rawjson.Lookup(frame, "id")) == "1"
 	}
 	return false
 }

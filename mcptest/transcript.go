@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -12,40 +13,46 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-var update = flag.Bool("update-transcripts", false, "write what servers answer into the transcripts")
+var update = flag.Bool("update-transcripts", false, "write the answers of the servers into the transcripts")
 
-// Transcript plays the client's lines of a golden transcript to a handler and compares what comes back, line by line.
-// A transcript is a text file:
+// Transcript plays the client's lines of a golden transcript to a new handler, and compares the
+// server's answers with the expected lines. A transcript is a text file:
 //
 //	# a comment
-//	> {"jsonrpc":"2.0","id":1,"method":"ping"}     sent by the client, byte for byte
-//	< {"jsonrpc":"2.0","id":1,"result":{}}         expected from the server, in this order, and nothing else
-//	@wait 1s                                       lets time pass
-//	@lenient schema meta                           switches off checks of package wire for the client's lines
+//	> {"jsonrpc":"2.0","id":1,"method":"ping"}     the client sends this, byte for byte
+//	< {"jsonrpc":"2.0","id":1,"result":{}}         the server must send this next
+//	@wait 1s                                       time passes
+//	@lenient schema meta                           switches off these checks for the client's lines
 //
-// A string "${name}" in an expected line stands for any value; the same name in a later line, of either side, stands for
-// the value that it had. Time stands still but for @wait. Every line of the server is also checked against the schema of
-// its revision. With -update-transcripts the expected lines are written instead, keeping names.
+// Expected lines are compared as JSON, in order; a line too many or too few fails the test. A string
+// "${name}" in an expected line matches any value; a later use of the name, in a line of either
+// side, means the value that it matched first. Messages of both sides are also checked as a tap
+// checks them.
+//
+// The handler runs in a [testing/synctest] bubble, whose clock advances only at @wait. With the flag
+// -update-transcripts, the test writes the server's answers into the file; names stay where they
+// match. At most one opts counts; it configures the server's end of the connection.
 func Transcript(t *testing.T, file string, handler func() mcp.Handler, opts ...transport.ServerOptions) {
 	t.Helper()
 	script, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &play{t: t, names: map[string]string{}, file: filepath.Base(file)}
+	p := &player{t: t, names: map[string]string{}, file: filepath.Base(file)}
 	if len(opts) > 0 {
 		p.opts = opts[0]
 	}
 	lines := strings.Split(strings.TrimRight(string(script), "\n"), "\n")
 	synctest.Test(t, func(t *testing.T) {
 		p.t = t // whose context belongs to the bubble
-		p.run(lines, handler())
+		p.playLines(lines, handler())
 	})
 	if *update && !t.Failed() {
 		if err := os.WriteFile(file, []byte(strings.Join(p.out, "\n")+"\n"), 0o644); err != nil {
@@ -54,67 +61,71 @@ func Transcript(t *testing.T, file string, handler func() mcp.Handler, opts ...t
 	}
 }
 
-// play is one run of a transcript.
-type play struct {
+// player plays one transcript.
+type player struct {
 	t     *testing.T
 	file  string
 	opts  transport.ServerOptions
 	conn  transport.Conn
-	check *wire.Checker
+	check *wiretest.Checker
 	names map[string]string // values of "${name}", as raw JSON
-	got   chan []byte
-	out   []string // the transcript as it should be
+	got   chan []byte       // frames of the server
+	out   []string          // the lines for -update-transcripts
 }
 
-func (p *play) run(lines []string, h mcp.Handler) {
-	near, far := memory.Pipe()
-	p.conn, p.got = near, make(chan []byte, 1024)
+func (p *player) playLines(lines []string, h mcp.Handler) {
+	clientEnd, serverEnd := memory.Pipe()
+	p.conn, p.got = clientEnd, make(chan []byte, 1024)
 	served, read := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = transport.Serve(p.t.Context(), far, h, p.opts)
+		_ = overconn.Serve(p.t.Context(), serverEnd, h, p.opts)
 	}()
 	go func() {
 		defer close(read)
 		for {
-			frame, err := near.Read()
+			frame, err := clientEnd.Read()
 			if err != nil {
 				return
 			}
 			p.got <- frame
 		}
 	}()
-	p.check = wire.NewChecker(lenient(lines))
+	p.check = p.newChecker(lines)
 	for i := 0; i < len(lines); {
-		i += p.step(lines[i:], i+1)
+		i += p.playStep(lines[i:], i+1)
 	}
-	near.Close()
+	clientEnd.Close()
 	<-served
 	<-read
 }
 
-func lenient(lines []string) (o wire.Options) {
+// newChecker returns a checker without the checks of the transcript's @lenient lines.
+func (p *player) newChecker(lines []string) *wiretest.Checker {
+	var o wiretest.Options
 	for _, line := range lines {
 		if names, ok := strings.CutPrefix(line, "@lenient "); ok {
-			for _, name := range strings.Fields(names) {
-				o.OffClient = append(o.OffClient, wire.Check(name))
-			}
+			o.OffClient = appendChecks(o.OffClient, strings.Fields(names))
 		}
 	}
-	return o
+	if err := o.Validate(); err != nil {
+		p.t.Fatalf("%s: @lenient: %v", p.file, err)
+	}
+	return wiretest.NewChecker(o)
 }
 
-// step plays one line, or the expected lines that begin here, and returns how many lines that was.
-func (p *play) step(lines []string, number int) int {
+// playStep plays the first of lines with the expected lines that follow it, and returns their
+// number. number is the line number of the first.
+func (p *player) playStep(lines []string, number int) int {
 	line := lines[0]
 	if frame, ok := strings.CutPrefix(line, "> "); ok {
 		p.out = append(p.out, line)
-		p.send(frame, number)
+		p.sendFrame(frame, number)
 	} else if d, ok := strings.CutPrefix(line, "@wait "); ok {
 		p.out = append(p.out, line)
-		p.wait(d, number)
+		p.advanceClock(d, number)
 	} else if strings.HasPrefix(line, "< ") {
-		p.t.Errorf("%s:%d: nothing was sent, and no time has passed, that this could answer", p.file, number)
+		p.t.Errorf("%s:%d: the server cannot answer here: write a > or @wait line first", p.file, number)
 		return 1
 	} else {
 		p.out = append(p.out, line)
@@ -124,15 +135,15 @@ func (p *play) step(lines []string, number int) int {
 	for n < len(lines) && strings.HasPrefix(lines[n], "< ") {
 		n++
 	}
-	p.compare(lines[1:n], number+1)
+	p.compareAnswers(lines[1:n], number+1)
 	return n
 }
 
-func (p *play) send(frame string, number int) {
+func (p *player) sendFrame(frame string, number int) {
 	for name, value := range p.names {
 		frame = strings.ReplaceAll(frame, `"${`+name+`}"`, value)
 	}
-	for _, err := range p.check.Frame(wire.Client, []byte(frame)) {
+	for _, err := range p.check.Frame(wiretest.Client, []byte(frame)) {
 		p.t.Errorf("%s:%d: the client: %v", p.file, number, err)
 	}
 	if err := p.conn.Write([]byte(frame)); err != nil {
@@ -141,7 +152,7 @@ func (p *play) send(frame string, number int) {
 	synctest.Wait()
 }
 
-func (p *play) wait(text string, number int) {
+func (p *player) advanceClock(text string, number int) {
 	d, err := time.ParseDuration(strings.TrimSpace(text))
 	if err != nil {
 		p.t.Fatalf("%s:%d: %v", p.file, number, err)
@@ -150,8 +161,8 @@ func (p *play) wait(text string, number int) {
 	synctest.Wait()
 }
 
-// compare holds what the server has sent against the expected lines.
-func (p *play) compare(want []string, number int) {
+// compareAnswers compares the frames that the server has sent with the expected lines.
+func (p *player) compareAnswers(want []string, number int) {
 	for i := 0; ; i++ {
 		var frame []byte
 		select {
@@ -163,84 +174,85 @@ func (p *play) compare(want []string, number int) {
 			return
 		case frame == nil:
 			if !*update {
-				p.t.Errorf("%s:%d: expected, and not sent:\n\t%s", p.file, number+i, want[i])
+				p.t.Errorf("%s:%d: the server has not sent:\n\t%s", p.file, number+i, want[i])
 			}
 			return
 		}
-		for _, err := range p.check.Frame(wire.Server, frame) {
+		for _, err := range p.check.Frame(wiretest.Server, frame) {
 			p.t.Errorf("%s:%d: the server: %v", p.file, number+i, err)
 		}
-		p.match(want, i, number, frame)
+		p.compareFrame(want, i, number, frame)
 	}
 }
 
-func (p *play) match(want []string, i, number int, frame []byte) {
+func (p *player) compareFrame(want []string, i, number int, frame []byte) {
 	expected := ""
 	if i < len(want) {
 		expected = strings.TrimPrefix(want[i], "< ")
 	}
-	ok := p.equal(expected, frame)
+	ok := p.matchFrame(expected, frame)
 	switch {
 	case *update && ok:
 		p.out = append(p.out, "< "+expected)
 	case *update:
 		p.out = append(p.out, "< "+string(frame))
 	case expected == "":
-		p.t.Errorf("%s:%d: sent, and not expected:\n\t< %s", p.file, number+i, frame)
+		p.t.Errorf("%s:%d: the server has sent, unexpectedly:\n\t< %s", p.file, number+i, frame)
 	case !ok:
 		p.t.Errorf("%s:%d: expected\n\t< %s\ngot\n\t< %s", p.file, number+i, expected, frame)
 	}
 }
 
-// equal compares two frames as JSON, and keeps what names stand for.
-func (p *play) equal(expected string, frame []byte) bool {
+// matchFrame compares two frames as JSON, and binds the names in expected.
+func (p *player) matchFrame(expected string, frame []byte) bool {
 	if expected == "" {
 		return false
 	}
-	want, err := decodeAny([]byte(expected))
+	want, err := decodeJSON([]byte(expected))
 	if err != nil {
 		return false
 	}
-	got, err := decodeAny(frame)
-	return err == nil && p.same(want, got)
+	got, err := decodeJSON(frame)
+	return err == nil && p.matchValue(want, got)
 }
 
-func (p *play) same(want, got any) bool {
+func (p *player) matchValue(want, got any) bool {
 	switch want := want.(type) {
 	case map[string]any:
 		got, ok := got.(map[string]any)
-		return ok && len(got) == len(want) && p.sameMembers(want, got)
+		return ok && len(got) == len(want) && p.matchMembers(want, got)
 	case []any:
 		got, ok := got.([]any)
-		return ok && slices.EqualFunc(want, got, p.same)
+		return ok && slices.EqualFunc(want, got, p.matchValue)
 	case string:
-		if name, ok := placeholder(want); ok {
-			return p.bind(name, got)
+		if name, ok := parsePlaceholder(want); ok {
+			return p.bindName(name, got)
 		}
 	}
 	return fmt.Sprint(want) == fmt.Sprint(got) && fmt.Sprintf("%T", want) == fmt.Sprintf("%T", got)
 }
 
-func (p *play) sameMembers(want, got map[string]any) bool {
+func (p *player) matchMembers(want, got map[string]any) bool {
 	for name, value := range want {
 		other, ok := got[name]
-		if !ok || !p.same(value, other) {
+		if !ok || !p.matchValue(value, other) {
 			return false
 		}
 	}
 	return true
 }
 
-func placeholder(s string) (name string, ok bool) {
+// parsePlaceholder returns the name in "${name}".
+func parsePlaceholder(s string) (name string, ok bool) {
 	if name, ok = strings.CutPrefix(s, "${"); !ok {
 		return "", false
 	}
 	return strings.CutSuffix(name, "}")
 }
 
-// bind gives a name its first value, and compares later ones with that.
-func (p *play) bind(name string, got any) bool {
-	raw, err := encodeAny(got)
+// bindName gives a new name its value. For a known name, it reports whether got is that value.
+func (p *player) bindName(name string, got any) bool {
+	raw, err := encodeJSON(got)
 	if err != nil {
 		return false
 	}
@@ -249,4 +261,20 @@ func (p *play) bind(name string, got any) bool {
 	}
 	p.names[name] = string(bytes.TrimSpace(raw))
 	return true
+}
+
+// decodeJSON decodes one value and keeps the text of numbers.
+func decodeJSON(raw []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }

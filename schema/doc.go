@@ -28,7 +28,21 @@
 //	header:"Region"                                   x-mcp-header: strings, integers, booleans
 //
 // On a slice or array of scalars the tags of the element's kind apply to the
-// elements. What a type becomes:
+// elements.
+//
+// The tags of other libraries are understood, so that types can move here
+// unchanged. A jsonschema tag of plain text is a description, as in
+// github.com/google/jsonschema-go, which the official Go SDK uses. A list such
+// as "required,description=Name of the city,enum=Berlin,enum=Paris" is
+// translated, as mcp-go and github.com/invopop/jsonschema read it; required
+// makes the property required, nullable allows null, and the other options are
+// doc (description), title, default, example, enum and the keywords of numbers,
+// strings and slices above. jsonschema_description is a description too. A tag
+// that says anything else, or that does not fit the field's type, is an error
+// that names the field. The tags of this package win over the same statement in
+// a jsonschema tag, so a type may carry both while two libraries use it.
+//
+// What a type becomes:
 //
 //	string, bool, floats                 string, boolean, number
 //	integers                             integer, bounded by the type's width (int64 and int are not, unsigned from 0)

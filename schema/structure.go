@@ -15,6 +15,8 @@ type structField struct {
 	at       where
 	depth    int  // how many embedded structs it is in
 	optional bool // one of those is a pointer
+
+	schemaTag schemaTag // of the jsonschema tags
 }
 
 // jsonTag is what a json tag says.
@@ -58,6 +60,9 @@ func (g *inference) structure(t reflect.Type, at where) (*object, error) {
 	}
 	properties, required := []namedSchema{}, []string{}
 	for _, f := range fields {
+		if f.schemaTag, err = parseSchemaTag(f.Tag); err != nil {
+			return nil, f.at.errorf("%w", err)
+		}
 		o, err := g.field(f)
 		if err != nil {
 			return nil, err
@@ -66,7 +71,7 @@ func (g *inference) structure(t reflect.Type, at where) (*object, error) {
 		if at.root {
 			g.fieldPaths[f.property()] = f.at.path
 		}
-		if !f.optional && !f.tag.omit && f.Type.Kind() != reflect.Pointer {
+		if f.schemaTag.required || f.always() && f.Type.Kind() != reflect.Pointer {
 			required = append(required, f.property())
 		}
 	}
@@ -113,6 +118,9 @@ func (g *inference) additional(o *object, w *fieldWalk) error {
 	}
 	return nil
 }
+
+// always reports whether [Encode] writes the field whatever its value.
+func (f structField) always() bool { return !f.optional && !f.tag.omit }
 
 func (f structField) property() string {
 	if f.tag.name != "" {
@@ -217,7 +225,10 @@ func (g *inference) field(f structField) (*object, error) {
 	if err := tags.apply(); err != nil {
 		return nil, err
 	}
-	if pointer && g.options.Output && !f.tag.omit {
+	if f.schemaTag.required && g.options.Output && !f.always() {
+		return nil, f.at.errorf("jsonschema tag %q: a field that encoding may leave out cannot be required", f.Tag.Get("jsonschema"))
+	}
+	if f.schemaTag.nullable || pointer && g.options.Output && !f.tag.omit {
 		o = nullable(o)
 	}
 	return o, nil

@@ -48,15 +48,36 @@ const (
 )
 
 func (t *fieldTags) errorf(tag, format string, args ...any) error {
-	return t.field.at.errorf("%s tag %q: %s", tag, t.field.Tag.Get(tag), fmt.Sprintf(format, args...))
+	text, own := t.field.Tag.Lookup(tag)
+	if !own && t.field.schemaTag.values[tag] != nil {
+		return t.field.at.errorf("jsonschema tag %q: %s: %s", t.field.Tag.Get("jsonschema"), tag, fmt.Sprintf(format, args...))
+	}
+	return t.field.at.errorf("%s tag %q: %s", tag, text, fmt.Sprintf(format, args...))
+}
+
+// lookup returns the values given for a tag: the text of the tag itself, else those that a
+// jsonschema tag gives for it, or nil.
+func (t *fieldTags) lookup(tag string) []string {
+	if text, ok := t.field.Tag.Lookup(tag); ok {
+		return []string{text}
+	}
+	return t.field.schemaTag.values[tag]
+}
+
+// lookupList is lookup for a tag that holds a list separated by commas.
+func (t *fieldTags) lookupList(tag string) []string {
+	if text, ok := t.field.Tag.Lookup(tag); ok {
+		return strings.Split(text, ",")
+	}
+	return t.field.schemaTag.values[tag]
 }
 
 func (t *fieldTags) apply() error {
-	if doc, ok := t.field.Tag.Lookup("doc"); ok {
-		t.target.lead("description", string(appendText(nil, doc)))
+	if doc := t.lookup("doc"); doc != nil {
+		t.target.lead("description", string(appendText(nil, doc[0])))
 	}
-	if title, ok := t.field.Tag.Lookup("title"); ok {
-		t.target.lead("title", string(appendText(nil, title)))
+	if title := t.lookup("title"); title != nil {
+		t.target.lead("title", string(appendText(nil, title[0])))
 	}
 	steps := []func() error{t.keywords, t.enum, t.examples, t.header, t.fallback}
 	for _, step := range steps {
@@ -89,8 +110,8 @@ func kindOf(o *object) kinds {
 
 func (t *fieldTags) keywords() error {
 	for _, k := range keywordTags {
-		text, ok := t.field.Tag.Lookup(k.name)
-		if !ok {
+		text := t.lookup(k.name)
+		if text == nil {
 			continue
 		}
 		to := t.target
@@ -100,7 +121,7 @@ func (t *fieldTags) keywords() error {
 		if kindOf(to) != k.types {
 			return t.errorf(k.name, "applies to %s, not to %s", plurals[k.types], t.field.Type)
 		}
-		raw, err := k.value.raw(text, to)
+		raw, err := k.value.raw(text[0], to)
 		if err != nil {
 			return t.errorf(k.name, "%v", err)
 		}
@@ -158,7 +179,7 @@ func (t *fieldTags) value(tag, text string, o *object, typ reflect.Type) ([]byte
 		raw = appendText(nil, text)
 	case o.typ == "array" && !strings.HasPrefix(text, "["):
 		var err error
-		if raw, err = t.listed(tag, text); err != nil {
+		if raw, err = t.listed(tag, strings.Split(text, ",")); err != nil {
 			return nil, err
 		}
 	}
@@ -174,11 +195,11 @@ func (t *fieldTags) value(tag, text string, o *object, typ reflect.Type) ([]byte
 	return raw, nil
 }
 
-// listed is the JSON array of comma-separated items.
-func (t *fieldTags) listed(tag, text string) ([]byte, error) {
+// listed is the JSON array of the items.
+func (t *fieldTags) listed(tag string, texts []string) ([]byte, error) {
 	items, typ := t.scalar()
 	raw := []byte{'['}
-	for i, item := range strings.Split(text, ",") {
+	for i, item := range texts {
 		value, err := t.value(tag, item, items, typ)
 		if err != nil {
 			return nil, err
@@ -192,9 +213,9 @@ func (t *fieldTags) listed(tag, text string) ([]byte, error) {
 }
 
 func (t *fieldTags) enum() error {
-	text, ok := t.field.Tag.Lookup("enum")
+	texts := t.lookupList("enum")
 	titles, titled := t.field.Tag.Lookup("enumTitles")
-	if !ok {
+	if texts == nil {
 		if titled {
 			return t.errorf("enumTitles", "there is no enum tag beside it")
 		}
@@ -205,7 +226,7 @@ func (t *fieldTags) enum() error {
 		return t.errorf("enum", "applies to strings, numbers and slices of them, not to %s", t.field.Type)
 	}
 	var values [][]byte
-	for _, v := range strings.Split(text, ",") {
+	for _, v := range texts {
 		raw, err := t.value("enum", v, to, typ)
 		if err != nil {
 			return err
@@ -259,7 +280,7 @@ func (t *fieldTags) titled(to *object, values [][]byte, titles []string) error {
 
 func (t *fieldTags) examples() error {
 	var values [][]byte
-	if text, ok := t.field.Tag.Lookup("example"); ok {
+	for _, text := range t.lookup("example") {
 		raw, err := t.value("example", text, t.target, t.typ)
 		if err != nil {
 			return err
@@ -286,11 +307,11 @@ func (t *fieldTags) examples() error {
 
 // fallback writes the default, which has to be valid itself.
 func (t *fieldTags) fallback() error {
-	text, ok := t.field.Tag.Lookup("default")
-	if !ok {
+	texts := t.lookup("default")
+	if texts == nil {
 		return nil
 	}
-	raw, err := t.value("default", text, t.target, t.typ)
+	raw, err := t.defaultValue(texts)
 	if err != nil {
 		return err
 	}
@@ -305,6 +326,17 @@ func (t *fieldTags) fallback() error {
 	}
 	t.target.with("default", string(raw))
 	return nil
+}
+
+// defaultValue is the JSON of a default. A jsonschema tag gives the default of a slice item by item.
+func (t *fieldTags) defaultValue(texts []string) ([]byte, error) {
+	switch {
+	case len(texts) == 1:
+		return t.value("default", texts[0], t.target, t.typ)
+	case t.target.typ == "array":
+		return t.listed("default", texts)
+	}
+	return nil, t.errorf("default", "is given twice")
 }
 
 func (t *fieldTags) header() error {

@@ -69,9 +69,9 @@ func AskAll(ctx context.Context, questions ...Question) error {
 	var failed error
 	var needs mcp.ClientCapabilities // of all questions
 	for _, q := range questions {
-		open, err := c.put(ctx, q, &needs)
+		open, err := c.prepareQuestion(ctx, q, &needs)
 		switch {
-		case errors.Is(err, errNotDone):
+		case errors.Is(err, errURLPending):
 			visits = append(visits, q)
 		case err != nil && failed == nil:
 			failed = err
@@ -83,12 +83,12 @@ func AskAll(ctx context.Context, questions ...Question) error {
 	case failed != nil:
 		return failed
 	case len(asked) == 0:
-		return c.await(ctx, visits)
+		return c.awaitURLs(ctx, visits)
 	}
 	if missing, any := mcp.Missing(c.req.Capabilities(), needs); any {
 		return &mcp.CapabilityError{Required: missing}
 	}
-	return c.open(asked)
+	return c.openQuestions(asked)
 }
 
 // openQuestion is one that the client has yet to answer.
@@ -97,27 +97,27 @@ type openQuestion struct {
 	request     mcp.InputRequest
 }
 
-// put looks for the answer to a question: nil and nil mean that there is one. A question that the client can be asked is
+// prepareQuestion looks for the answer to a question: nil and nil mean that there is one. A question that the client can be asked is
 // returned, and what the client must declare to be asked it is added to needs. The error is errNotDone for a visit that the
 // user has consented to and that has not happened.
-func (c *call) put(ctx context.Context, q Question, needs *mcp.ClientCapabilities) (*openQuestion, error) {
+func (c *call) prepareQuestion(ctx context.Context, q Question, needs *mcp.ClientCapabilities) (*openQuestion, error) {
 	if q.key == "" {
 		return nil, errors.New("a question needs a key")
 	}
-	if q.err != nil {
-		return nil, fmt.Errorf("question %s: %w", q.key, q.err)
+	if q.invalid != nil {
+		return nil, fmt.Errorf("question %s: %w", q.key, q.invalid)
 	}
-	if q.done != nil {
-		done, err := q.done(ctx)
+	if q.isDone != nil {
+		done, err := q.isDone(ctx)
 		if done {
-			c.visited(q)
+			c.reportURLDone(q)
 		}
 		if done || err != nil {
 			return nil, err
 		}
 	}
-	open := &openQuestion{q.key, questionDigest(q.request), c.named(q)}
-	err := c.answer(q, open.digest)
+	open := &openQuestion{q.key, questionDigest(q.request), c.withElicitationID(q)}
+	err := c.lookupAnswer(q, open.digest)
 	if !errors.Is(err, errAskAgain) {
 		return nil, err
 	}
@@ -125,50 +125,50 @@ func (c *call) put(ctx context.Context, q Question, needs *mcp.ClientCapabilitie
 	if !known {
 		return nil, fmt.Errorf("no extension of the server knows the input request %s", q.request.Method)
 	}
-	if own.Sampling != nil && c.legacy() && c.req.Revision < mcp.Revision20251125 {
+	if own.Sampling != nil && c.isLegacy() && c.req.Revision < mcp.Revision20251125 {
 		own.Sampling.Context = nil // any client with sampling may be asked for context: there was nothing to declare
 	}
 	*needs = needs.And(own)
 	return open, nil
 }
 
-// answer reads the answer to a question: errAskAgain if there is none that fits.
-func (c *call) answer(q Question, digest string) error {
+// lookupAnswer reads the answer to a question: errAskAgain if there is none that fits.
+func (c *call) lookupAnswer(q Question, digest string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.ended {
 		return ErrCannotAsk
 	}
-	a := c.asking()
-	if other, used := a.used[q.key]; used && other != digest {
+	a := c.inputState()
+	if other, used := a.usedKeys[q.key]; used && other != digest {
 		return fmt.Errorf("the key %q is used for two questions of one call", q.key)
 	}
-	a.used[q.key] = digest
+	a.usedKeys[q.key] = digest
 	given, ok := a.answers[q.key]
 	if !ok || given.Digest != "" && given.Digest != digest {
 		return errAskAgain
 	}
 	raw := mcp.AdaptAnswer(c.req.Revision, q.request, given.Raw)
-	err := q.read(raw)
+	err := q.readAnswer(raw)
 	if errors.Is(err, errAskAgain) {
 		delete(a.answers, q.key)
 		return err
 	}
-	a.answers[q.key] = answer{Digest: digest, Raw: raw}
-	if err != nil && !errors.Is(err, errNotDone) {
+	a.answers[q.key] = givenAnswer{Digest: digest, Raw: raw}
+	if err != nil && !errors.Is(err, errURLPending) {
 		return fmt.Errorf("%s: %w", q.key, err)
 	}
 	return err
 }
 
-func (c *call) open(asked []openQuestion) error {
+func (c *call) openQuestions(asked []openQuestion) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.ended {
 		return ErrCannotAsk
 	}
 	for _, q := range asked {
-		c.asks.open[q.key] = q
+		c.input.openQuestions[q.key] = q
 	}
 	return fmt.Errorf("%w: %s", ErrInputRequired, asked[0].key)
 }

@@ -33,7 +33,7 @@ func (a *asker) run() string {
 	for range maxRounds {
 		res, err := a.h.ServeMCP(a.t.Context(), &req)
 		if err != nil || res.Type == "" {
-			return text(a.t, res, err)
+			return unescapeString(a.t, res, err)
 		}
 		asked := a.asked(res)
 		responses := map[string]json.RawMessage{}

@@ -14,13 +14,13 @@ type call struct {
 	context.Context
 	server *Server
 	req    *mcp.Request
-	params params
+	params callParams
 
 	mu       sync.Mutex // guards the rest
-	over     bool
-	asks     *asks // nil until something is asked or remembered
-	progress *progress
-	messages *messages
+	ended     bool
+	input     *inputState // nil until something is asked or remembered
+	progress *progressReports
+	messages *messageLimit
 }
 
 type callKey struct{}
@@ -48,8 +48,8 @@ func RequestFrom(ctx context.Context) *mcp.Request {
 	return nil
 }
 
-// params are those members of params that requests with a handler share. Raw values are nil where they are absent.
-type params struct {
+// callParams are those members of params that requests with a handler share. Raw values are nil where they are absent.
+type callParams struct {
 	name      []byte // the name or URI, unescaped
 	arguments json.RawMessage
 	responses json.RawMessage // an object
@@ -61,7 +61,7 @@ type params struct {
 var noArguments = json.RawMessage("{}")
 
 // readParams finds the shared members; field is that which names the item.
-func readParams(req *mcp.Request, field string) (p params, err error) {
+func readParams(req *mcp.Request, field string) (p callParams, err error) {
 	named := false
 	for it := rawjson.Params(req.Params, req.Meta); it.Next(); {
 		switch {
@@ -69,7 +69,7 @@ func readParams(req *mcp.Request, field string) (p params, err error) {
 			if named {
 				return p, mcp.InvalidParams("params has two members %q", field)
 			}
-			p.name, named = text(it.Value)
+			p.name, named = unescapeString(it.Value)
 		case string(it.Key) == "arguments":
 			if p.arguments != nil {
 				return p, mcp.InvalidParams("params has two members \"arguments\"")
@@ -78,7 +78,7 @@ func readParams(req *mcp.Request, field string) (p params, err error) {
 		case string(it.Key) == "inputResponses":
 			p.responses = it.Value
 		case string(it.Key) == "requestState":
-			if p.state, p.retry = text(it.Value); !p.retry && !rawjson.IsNull(it.Value) {
+			if p.state, p.retry = unescapeString(it.Value); !p.retry && !rawjson.IsNull(it.Value) {
 				return p, mcp.InvalidParams("requestState must be a string")
 			}
 		}
@@ -86,10 +86,10 @@ func readParams(req *mcp.Request, field string) (p params, err error) {
 	if !named {
 		return p, mcp.InvalidParams("%s needs params.%s, a string", req.Method, field)
 	}
-	return p, p.complete()
+	return p, p.validate()
 }
 
-func (p *params) complete() error {
+func (p *callParams) validate() error {
 	if p.arguments == nil || rawjson.IsNull(p.arguments) {
 		p.arguments = noArguments
 	} else if !rawjson.IsObject(p.arguments) {
@@ -104,8 +104,8 @@ func (p *params) complete() error {
 	return nil
 }
 
-// text returns what a raw JSON string says, without copying where it has no escapes.
-func text(raw []byte) (s []byte, ok bool) {
+// unescapeString returns what a raw JSON string says, without copying where it has no escapes.
+func unescapeString(raw []byte) (s []byte, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return nil, false
 	}
@@ -129,17 +129,17 @@ func requestName(req *mcp.Request) string {
 }
 
 // newCall returns the context for a handler.
-func (s *Server) newCall(ctx context.Context, req *mcp.Request, p params) *call {
+func (s *Server) newCall(ctx context.Context, req *mcp.Request, p callParams) *call {
 	return &call{Context: ctx, server: s, req: req, params: p}
 }
 
-// end closes the call after its handler has returned: what was held back is sent, nothing is sent any more. Where
+// finish closes the call after its handler has returned: what was held back is sent, nothing is sent any more. Where
 // questions are open, or a visit is waited for, the result is the one that says so, whatever the handler said.
-func (c *call) end(err error) (*mcp.Result, error) {
+func (c *call) finish(err error) (*mcp.Result, error) {
 	c.mu.Lock()
-	c.flush()
-	c.over = true
-	asked := c.asks != nil && (len(c.asks.open) > 0 || c.asks.waits)
+	c.sendHeldBack()
+	c.ended = true
+	asked := c.input != nil && (len(c.input.openQuestions) > 0 || c.input.comeBack)
 	c.mu.Unlock()
 	if asked && c.Err() == nil {
 		return c.inputRequired()
@@ -149,26 +149,26 @@ func (c *call) end(err error) (*mcp.Result, error) {
 
 // close makes the call send nothing any more, after what was held back. It waits for a notification that is on its way.
 func (c *call) close() {
-	if c.over { // only the goroutine that is here sets it
+	if c.ended { // only the goroutine that is here sets it
 		return
 	}
 	c.mu.Lock()
-	c.flush()
-	c.over = true
+	c.sendHeldBack()
+	c.ended = true
 	c.mu.Unlock()
 }
 
-// cache returns the hint for the call's result.
-func (c *call) cache(hint mcp.Cache) mcp.Cache {
+// cacheHint returns the hint for the call's result.
+func (c *call) cacheHint(hint mcp.Cache) mcp.Cache {
 	if c.params.retry {
 		return mcp.Cache{}
 	}
 	return hint
 }
 
-// notify sends a notification of the call, which must be locked.
-func (c *call) notify(method string, params json.RawMessage) error {
-	if c.over || c.req.Peer == nil {
+// sendNotification sends a notification of the call, which must be locked.
+func (c *call) sendNotification(method string, params json.RawMessage) error {
+	if c.ended || c.req.Peer == nil {
 		return mcp.ErrPeerGone
 	}
 	return c.req.Peer.Notify(c.Context, mcp.Notification{Method: method, Params: params})

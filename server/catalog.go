@@ -12,38 +12,38 @@ import (
 // catalog holds all items.
 type catalog struct {
 	mu        sync.RWMutex
-	lists     map[Kind]*list // of all four kinds; the map itself never changes
-	matching  []*template    // the most specific first; replaced, never changed
+	lists     map[Kind]*itemList // of all four kinds; the map itself never changes
+	templatesByRank  []*registeredTemplate    // the most specific first; replaced, never changed
 	providers []ResourceProvider
-	// completable says that something was added that can be completed.
-	completable bool
+	// canComplete says that something was added that can be completed.
+	canComplete bool
 }
 
-// list holds the items of one kind in the order in which they were added. Its slots are only ever appended to or replaced,
+// itemList holds the items of one kind in the order in which they were added. Its slots are only ever appended to or replaced,
 // so that a copy of the slice stays what it was.
-type list struct {
-	slots   []slot
+type itemList struct {
+	slots   []listSlot
 	byName  map[string]Item
 	lastSeq uint64
 	offered bool
-	pages   *pages
+	pages   *pageCache
 }
 
-// slot is an item with its place, which no other item ever gets.
-type slot struct {
+// listSlot is an item with its place, which no other item ever gets.
+type listSlot struct {
 	seq  uint64
 	item Item
 }
 
 func (c *catalog) init(declare []Kind) {
-	c.lists = map[Kind]*list{}
+	c.lists = map[Kind]*itemList{}
 	for _, k := range []Kind{KindTool, KindPrompt, KindResource, KindResourceTemplate} {
-		c.lists[k] = &list{byName: map[string]Item{}, pages: &pages{}, offered: slices.Contains(declare, k)}
+		c.lists[k] = &itemList{byName: map[string]Item{}, pages: &pageCache{}, offered: slices.Contains(declare, k)}
 	}
 }
 
-// item returns the item of that name.
-func (c *catalog) item(kind Kind, name []byte) (Item, bool) {
+// lookupItem returns the item of that name.
+func (c *catalog) lookupItem(kind Kind, name []byte) (Item, bool) {
 	c.mu.RLock()
 	item, ok := c.lists[kind].byName[string(name)]
 	c.mu.RUnlock()
@@ -62,14 +62,14 @@ func (c *catalog) offers(kind Kind) bool {
 
 // Add adds items, all or none: a name that is taken is an error. Clients that listen are told.
 func (s *Server) Add(items ...Item) error {
-	if err := s.catalog.add(items); err != nil {
+	if err := s.catalog.addAll(items); err != nil {
 		return err
 	}
-	s.subscriptions.listChanged(s.opts.Visible != nil, items)
+	s.subscriptions.notifyListChanged(s.opts.Visible != nil, items)
 	return nil
 }
 
-func (c *catalog) add(items []Item) error {
+func (c *catalog) addAll(items []Item) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fresh := make(map[Kind]map[string]bool, 1)
@@ -86,38 +86,38 @@ func (c *catalog) add(items []Item) error {
 		fresh[item.Kind][item.Name] = true
 	}
 	for _, item := range items {
-		c.insert(item)
+		c.insertItem(item)
 	}
 	return nil
 }
 
-func (c *catalog) insert(item Item) {
+func (c *catalog) insertItem(item Item) {
 	l := c.lists[item.Kind]
 	l.lastSeq++
-	l.slots = append(l.slots, slot{l.lastSeq, item})
+	l.slots = append(l.slots, listSlot{l.lastSeq, item})
 	l.byName[item.Name] = item
-	l.offered, l.pages = true, &pages{}
+	l.offered, l.pages = true, &pageCache{}
 	switch t := item.entry.(type) {
-	case *prompt:
-		c.completable = c.completable || t.completers.any()
-	case *template:
-		c.completable = c.completable || t.completers.any()
-		at, _ := slices.BinarySearchFunc(c.matching, t, func(a, b *template) int { return uritemplate.Compare(a.parsed, b.parsed) })
-		c.matching = slices.Insert(slices.Clone(c.matching), at, t)
+	case *registeredPrompt:
+		c.canComplete = c.canComplete || t.completers.hasAny()
+	case *registeredTemplate:
+		c.canComplete = c.canComplete || t.completers.hasAny()
+		at, _ := slices.BinarySearchFunc(c.templatesByRank, t, func(a, b *registeredTemplate) int { return uritemplate.Compare(a.parsed, b.parsed) })
+		c.templatesByRank = slices.Insert(slices.Clone(c.templatesByRank), at, t)
 	}
 }
 
 // Remove removes items by name and reports how many there were. Clients that listen are told. A call that runs is not
 // disturbed.
 func (s *Server) Remove(kind Kind, names ...string) int {
-	removed := s.catalog.remove(kind, names)
+	removed := s.catalog.removeAll(kind, names)
 	if len(removed) > 0 {
-		s.subscriptions.listChanged(s.opts.Visible != nil, removed)
+		s.subscriptions.notifyListChanged(s.opts.Visible != nil, removed)
 	}
 	return len(removed)
 }
 
-func (c *catalog) remove(kind Kind, names []string) (removed []Item) {
+func (c *catalog) removeAll(kind Kind, names []string) (removed []Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.lists[kind]
@@ -133,10 +133,10 @@ func (c *catalog) remove(kind Kind, names []string) (removed []Item) {
 	if len(removed) == 0 {
 		return nil
 	}
-	l.slots = slices.DeleteFunc(slices.Clone(l.slots), func(s slot) bool { _, kept := l.byName[s.item.Name]; return !kept })
-	l.pages = &pages{}
+	l.slots = slices.DeleteFunc(slices.Clone(l.slots), func(s listSlot) bool { _, kept := l.byName[s.item.Name]; return !kept })
+	l.pages = &pageCache{}
 	if kind == KindResourceTemplate {
-		c.matching = slices.DeleteFunc(slices.Clone(c.matching), func(t *template) bool {
+		c.templatesByRank = slices.DeleteFunc(slices.Clone(c.templatesByRank), func(t *registeredTemplate) bool {
 			return slices.ContainsFunc(removed, func(i Item) bool { return i.entry == any(t) })
 		})
 	}

@@ -53,7 +53,7 @@ func completersOf(fields []field, names []string, given map[string]CompleteFunc)
 	return all, nil
 }
 
-func (c completers) any() bool {
+func (c completers) hasAny() bool {
 	for _, fn := range c {
 		if fn != nil {
 			return true
@@ -62,11 +62,11 @@ func (c completers) any() bool {
 	return false
 }
 
-// complete answers completion/complete. It is offered once something that can be completed was added; until then it is
+// completeArgument answers completion/complete. It is offered once something that can be completed was added; until then it is
 // not declared, and not found.
-func (s *Server) complete(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	if !s.catalog.completes() {
-		return s.methods.serve(ctx, s, req)
+func (s *Server) completeArgument(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if !s.catalog.hasCompleters() {
+		return s.methods.serveMethod(ctx, s, req)
 	}
 	var p mcp.CompleteParams
 	if err := mcp.Decode(req.Params, &p); err != nil {
@@ -80,46 +80,46 @@ func (s *Server) complete(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	if !known {
 		return nil, mcp.InvalidParams("%s has no argument %q", p.Ref.Name+p.Ref.URI, p.Argument.Name)
 	}
-	if err := s.limiter.allow(req.Principal); err != nil {
+	if err := s.callLimiter.takeToken(req.Principal); err != nil {
 		return nil, mcp.Errorf(codeInternal, "%v", err)
 	}
 	if fn == nil {
-		return s.completed(nil), nil
+		return s.completionResult(nil), nil
 	}
 	var settled map[string]string
 	if p.Context != nil {
 		settled = p.Context.Arguments
 	}
-	c := s.newCall(ctx, req, params{name: []byte(p.Ref.Name + p.Ref.URI)})
+	c := s.newCall(ctx, req, callParams{name: []byte(p.Ref.Name + p.Ref.URI)})
 	defer c.close()
 	values, err := fn(c, p.Argument.Value, settled)
 	if err != nil {
-		return nil, c.failed(err)
+		return nil, c.handlerError(err)
 	}
-	return s.completed(values), nil
+	return s.completionResult(values), nil
 }
 
-func (s *Server) completed(values []string) *mcp.Result {
+func (s *Server) completionResult(values []string) *mcp.Result {
 	total := len(values)
 	if total > mcp.MaxCompletions {
 		values = values[:mcp.MaxCompletions]
 	}
-	return s.result(&mcp.CompleteResult{Completion: mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}})
+	return s.newResult(&mcp.CompleteResult{Completion: mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}})
 }
 
 // completersOf returns those of what a completion refers to: a prompt, a template, or a resource, which has none.
 func (s *Server) completersOf(ctx context.Context, req *mcp.Request, ref mcp.CompletionRef) (completers, error) {
 	switch ref.Type {
 	case mcp.RefPrompt:
-		if item, ok := s.find(ctx, req, KindPrompt, []byte(ref.Name)); ok {
-			return item.entry.(*prompt).completers, nil
+		if item, ok := s.findVisible(ctx, req, KindPrompt, []byte(ref.Name)); ok {
+			return item.entry.(*registeredPrompt).completers, nil
 		}
 		return nil, mcp.InvalidParams("Unknown prompt: %s", ref.Name)
 	case mcp.RefResource:
-		if item, ok := s.find(ctx, req, KindResourceTemplate, []byte(ref.URI)); ok {
-			return item.entry.(*template).completers, nil
+		if item, ok := s.findVisible(ctx, req, KindResourceTemplate, []byte(ref.URI)); ok {
+			return item.entry.(*registeredTemplate).completers, nil
 		}
-		if _, ok := s.find(ctx, req, KindResource, []byte(ref.URI)); ok {
+		if _, ok := s.findVisible(ctx, req, KindResource, []byte(ref.URI)); ok {
 			return nil, nil
 		}
 		return nil, mcp.ResourceNotFound(ref.URI)
@@ -127,9 +127,9 @@ func (s *Server) completersOf(ctx context.Context, req *mcp.Request, ref mcp.Com
 	return nil, mcp.InvalidParams("ref.type must be %s or %s (got %q)", mcp.RefPrompt, mcp.RefResource, ref.Type)
 }
 
-// completes reports whether anything was added that can be completed.
-func (c *catalog) completes() bool {
+// hasCompleters reports whether anything was added that can be completed.
+func (c *catalog) hasCompleters() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.completable
+	return c.canComplete
 }

@@ -38,7 +38,7 @@ func TestConcurrentUse(t *testing.T) {
 			for n := range 25 {
 				name := fmt.Sprintf("t%d.%d", worker, n)
 				add(t, s, name)
-				if got := pages(t, s, "", mcp.MethodListTools); !strings.Contains(got, name) {
+				if got := pageCache(t, s, "", mcp.MethodListTools); !strings.Contains(got, name) {
 					t.Errorf("%s is not in %s", name, got)
 				}
 				if got, a := ask(t, s, "busy", answers); got != textResult("done") || len(a.rounds) != 1 {
@@ -52,5 +52,5 @@ func TestConcurrentUse(t *testing.T) {
 		defer sub.cancel(nil)
 	}
 	wg.Wait()
-	want(t, pages(t, s, "", mcp.MethodListTools), "busy")
+	want(t, pageCache(t, s, "", mcp.MethodListTools), "busy")
 }

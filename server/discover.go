@@ -2,10 +2,10 @@ package server
 
 import "github.com/dowel-mcp/dowel/mcp"
 
-// discover answers server/discover.
-func (s *Server) discover() (*mcp.Result, error) {
-	result := s.result(&mcp.DiscoverResult{
-		SupportedVersions: mcp.Revisions(), Capabilities: s.capabilities(), Instructions: s.opts.Instructions,
+// serveDiscover answers server/discover.
+func (s *Server) serveDiscover() (*mcp.Result, error) {
+	result := s.newResult(&mcp.DiscoverResult{
+		SupportedVersions: mcp.Revisions(), Capabilities: s.offeredCapabilities(), Instructions: s.opts.Instructions,
 	})
 	result.Cache = s.opts.Cache.Discover
 	if result.Cache.Scope == "" {
@@ -14,8 +14,8 @@ func (s *Server) discover() (*mcp.Result, error) {
 	return result, nil
 }
 
-// capabilities are what the server offers now.
-func (s *Server) capabilities() mcp.ServerCapabilities {
+// offeredCapabilities are what the server offers now.
+func (s *Server) offeredCapabilities() mcp.ServerCapabilities {
 	c := mcp.ServerCapabilities{Extensions: s.vocabulary.Declare(), Experimental: s.opts.Experimental}
 	if s.catalog.offers(KindTool) {
 		c.Tools = &mcp.ListCapability{ListChanged: true}
@@ -26,7 +26,7 @@ func (s *Server) capabilities() mcp.ServerCapabilities {
 	if s.catalog.offers(KindResource) {
 		c.Resources = &mcp.ResourcesCapability{ListChanged: true, Subscribe: true}
 	}
-	if s.catalog.completes() {
+	if s.catalog.hasCompleters() {
 		c.Completions = &struct{}{}
 	}
 	if !s.opts.NoLogging {

@@ -1,7 +1,7 @@
 // Package server builds MCP servers. A [Server] is an [mcp.Handler]: give it to a transport, to a middleware, to a gateway
 // or to a test.
 //
-//	s := server.New("weather", "1.0.0")
+//	s := server.New("weather", "1.0.0", nil)
 //	server.Tool(s, "get_alerts", "Active weather alerts for a US state.",
 //		func(ctx context.Context, in AlertsIn) ([]Alert, error) { return fetch(ctx, in.State) })
 //	stdio.Serve(ctx, s)

@@ -11,9 +11,9 @@ import (
 
 const codeInternal = jsonrpc.CodeInternal
 
-// passes returns the error of a handler that reaches the edge as it is, in any method: the end of the request, a protocol
+// passThroughError returns the error of a handler that reaches the edge as it is, in any method: the end of the request, a protocol
 // error, a lack of capabilities. It returns nil for any other.
-func passes(ctx context.Context, err error) error {
+func passThroughError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -26,9 +26,9 @@ func passes(ctx context.Context, err error) error {
 	return nil
 }
 
-// failed is the error of anything but a tool. The edge gives it a safe text, so its own goes to the log.
-func (c *call) failed(err error) error {
-	if passing := passes(c.Context, err); passing != nil {
+// handlerError is the error of anything but a tool. The edge gives it a safe text, so its own goes to the log.
+func (c *call) handlerError(err error) error {
+	if passing := passThroughError(c.Context, err); passing != nil {
 		return passing
 	}
 	if c.req.Method == mcp.MethodReadResource && errors.Is(err, fs.ErrNotExist) {

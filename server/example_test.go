@@ -39,7 +39,7 @@ func Example() {
 	type AlertsIn struct {
 		State string `json:"state" doc:"Two-letter US state code, such as CA" minLength:"2" maxLength:"2"`
 	}
-	s := server.New("weather", "1.0.0")
+	s := server.New("weather", "1.0.0", nil)
 	server.Tool(s, "get_alerts", "Active weather alerts for a US state.",
 		func(ctx context.Context, in AlertsIn) ([]Alert, error) {
 			server.Progress(ctx, 1, 2, "asking the weather service")
@@ -54,7 +54,7 @@ func Example() {
 }
 
 func ExampleResource() {
-	s := server.New("weather", "1.0.0")
+	s := server.New("weather", "1.0.0", nil)
 	server.Resource(s, "weather://{city}", "Current weather in a city.", func(_ context.Context, v struct {
 		City string `uri:"city" enum:"Oslo,Rome"`
 	}) (mcp.Content, error) {
@@ -74,7 +74,7 @@ func ExamplePrompt() {
 		City string `json:"city" doc:"Where"`
 		Days int    `json:"days,omitempty"`
 	}
-	s := server.New("weather", "1.0.0")
+	s := server.New("weather", "1.0.0", nil)
 	server.Prompt(s, "brief", "Write a weather brief.", func(_ context.Context, in BriefArgs) (string, error) {
 		return fmt.Sprintf("Write a weather brief for %s, %d days.", in.City, max(in.Days, 1)), nil
 	})
@@ -87,7 +87,7 @@ func ExamplePrompt() {
 
 // The handler runs twice: without an answer Ask returns an error that is passed up, with it the answer.
 func ExampleAsk() {
-	s := server.New("files", "1.0.0")
+	s := server.New("files", "1.0.0", nil)
 	server.Tool(s, "delete", "Deletes a file.", func(ctx context.Context, in struct {
 		Name string `json:"name"`
 	}) (string, error) {
@@ -110,7 +110,7 @@ func ExampleAsk() {
 }
 
 func ExampleServer_Use() {
-	s := server.New("files", "1.0.0")
+	s := server.New("files", "1.0.0", nil)
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 			if strings.HasPrefix(req.Method, "tools/") && req.Principal.ID == "" {

@@ -20,8 +20,8 @@ type field struct {
 	set              func(v reflect.Value, text string) error
 }
 
-// fieldsOf reads the fields of a struct type, named by the tag. Embedded structs count as if they were spelled out.
-func fieldsOf(t reflect.Type, tag string) ([]field, error) {
+// readFields reads the fields of a struct type, named by the tag. Embedded structs count as if they were spelled out.
+func readFields(t reflect.Type, tag string) ([]field, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is no struct", t)
 	}
@@ -56,7 +56,7 @@ func newField(sf reflect.StructField, name, options string) (f field, err error)
 	if t.Kind() == reflect.Slice && !isText(t) {
 		f.list, t = true, t.Elem()
 	}
-	f.set, err = setter(t)
+	f.set, err = textSetter(t)
 	return f, err
 }
 
@@ -67,11 +67,11 @@ var (
 
 func isText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textUnmarshaler) }
 
-// setter returns how a value of the type is read from text.
-func setter(t reflect.Type) (func(reflect.Value, string) error, error) {
+// textSetter returns how a value of the type is read from text.
+func textSetter(t reflect.Type) (func(reflect.Value, string) error, error) {
 	switch {
 	case t.Kind() == reflect.Pointer:
-		set, err := setter(t.Elem())
+		set, err := textSetter(t.Elem())
 		return func(v reflect.Value, text string) error {
 			v.Set(reflect.New(t.Elem()))
 			return set(v.Elem(), text)
@@ -84,7 +84,7 @@ func setter(t reflect.Type) (func(reflect.Value, string) error, error) {
 		return func(v reflect.Value, text string) error {
 			d, err := time.ParseDuration(text)
 			v.SetInt(int64(d))
-			return unquoted(err, `a duration such as "1h30m"`)
+			return expectError(err, `a duration such as "1h30m"`)
 		}, nil
 	}
 	return scalarSetter(t)
@@ -98,40 +98,40 @@ func scalarSetter(t reflect.Type) (func(reflect.Value, string) error, error) {
 		return func(v reflect.Value, text string) error {
 			b, err := strconv.ParseBool(text)
 			v.SetBool(b)
-			return unquoted(err, "true or false")
+			return expectError(err, "true or false")
 		}, nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return func(v reflect.Value, text string) error {
 			n, err := strconv.ParseInt(text, 10, t.Bits())
 			v.SetInt(n)
-			return unquoted(err, "an integer")
+			return expectError(err, "an integer")
 		}, nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return func(v reflect.Value, text string) error {
 			n, err := strconv.ParseUint(text, 10, t.Bits())
 			v.SetUint(n)
-			return unquoted(err, "an integer that is not negative")
+			return expectError(err, "an integer that is not negative")
 		}, nil
 	case reflect.Float32, reflect.Float64:
 		return func(v reflect.Value, text string) error {
 			n, err := strconv.ParseFloat(text, t.Bits())
 			v.SetFloat(n)
-			return unquoted(err, "a number")
+			return expectError(err, "a number")
 		}, nil
 	}
 	return nil, fmt.Errorf("%s cannot be read from text: use a string, a number, a bool or an encoding.TextUnmarshaler", t)
 }
 
-// unquoted says what was expected, in place of strconv's words for programmers.
-func unquoted(err error, want string) error {
+// expectError says what was expected, in place of strconv's words for programmers.
+func expectError(err error, want string) error {
 	if err != nil {
 		return fmt.Errorf("must be %s", want)
 	}
 	return nil
 }
 
-// fill sets the field of the struct v.
-func (f *field) fill(v reflect.Value, texts ...string) error {
+// setFromText sets the field of the struct v.
+func (f *field) setFromText(v reflect.Value, texts ...string) error {
 	into := v.FieldByIndex(f.index)
 	for _, text := range texts {
 		if f.enum != nil && !slices.Contains(f.enum, text) {

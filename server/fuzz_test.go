@@ -13,7 +13,7 @@ import (
 
 // FuzzCursor never takes a cursor for one that was not sealed.
 func FuzzCursor(f *testing.F) {
-	s := New("fuzz", "1", Options{PageSize: 1})
+	s := New("fuzz", "1", &Options{PageSize: 1})
 	for _, name := range []string{"a", "b", "c"} {
 		Tool(s, name, "", func(context.Context, struct{}) (string, error) { return "", nil })
 	}
@@ -25,7 +25,7 @@ func FuzzCursor(f *testing.F) {
 		return s.ServeMCP(context.Background(), &mcp.Request{Method: mcp.MethodListTools, Params: params})
 	}
 	var sealed []string
-	cursor := s.cursor(&mcp.Request{Method: mcp.MethodListTools}, position{seq: 1, name: "a"})
+	cursor := s.sealCursor(&mcp.Request{Method: mcp.MethodListTools}, position{seq: 1, name: "a"})
 	for range 3 {
 		res, err := list(cursor)
 		if err != nil {
@@ -63,7 +63,7 @@ func FuzzCursor(f *testing.F) {
 
 // FuzzRequestState never takes state for its own that was not sealed for the request, whatever the request.
 func FuzzRequestState(f *testing.F) {
-	s := New("fuzz", "1")
+	s := New("fuzz", "1", nil)
 	ran := false
 	Tool(s, "t", "", func(ctx context.Context, _ map[string]any) (string, error) {
 		ran = true
@@ -82,12 +82,12 @@ func FuzzRequestState(f *testing.F) {
 		f.Fatal(err)
 	}
 	sealed := *first.Value.(*mcp.InputRequiredResult).RequestState
-	expired := s.newCall(context.Background(), &mcp.Request{Method: mcp.MethodCallTool}, params{name: []byte("t"), arguments: json.RawMessage(arguments)})
-	plain, err := mcp.Encode(&state{Expires: time.Now().Add(-time.Second).Unix()})
+	expired := s.newCall(context.Background(), &mcp.Request{Method: mcp.MethodCallTool}, callParams{name: []byte("t"), arguments: json.RawMessage(arguments)})
+	plain, err := mcp.Encode(&requestState{Expires: time.Now().Add(-time.Second).Unix()})
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{sealed, "", sealed + "A", sealed[:10], s.cursors.Seal(plain, expired.bound()), s.states.Seal(plain, expired.bound())} {
+	for _, seed := range []string{sealed, "", sealed + "A", sealed[:10], s.cursors.Seal(plain, expired.stateBinding()), s.states.Seal(plain, expired.stateBinding())} {
 		f.Add(seed, 1.5)
 	}
 	f.Add(sealed, 1.25)

@@ -22,10 +22,10 @@ type header struct {
 // NewHeaders reads the marks in a tool's input schema. The error is that of [schema.Headers].
 func NewHeaders(input json.RawMessage) (Headers, error) {
 	declared, err := schema.Headers(input)
-	return headersOf(declared), err
+	return newHeaders(declared), err
 }
 
-func headersOf(declared []schema.Header) (all Headers) {
+func newHeaders(declared []schema.Header) (all Headers) {
 	for _, h := range declared {
 		all = append(all, header{h, mcp.CanonicalField(mcp.HeaderParamPrefix + h.Name)})
 	}
@@ -39,16 +39,16 @@ func (headers Headers) Check(req *mcp.Request, arguments json.RawMessage) error 
 		return nil
 	}
 	for _, h := range headers {
-		if problem := h.check(req.Header[h.field], arguments); problem != "" {
+		if problem := h.compareValues(req.Header[h.field], arguments); problem != "" {
 			return mcp.Errorf(mcp.CodeHeaderMismatch, "Header mismatch: %s %s", h.field, problem)
 		}
 	}
 	return nil
 }
 
-// check returns what is wrong with the field's values; empty if nothing is.
-func (h *header) check(values []string, arguments json.RawMessage) string {
-	body := h.argument(arguments)
+// compareValues returns what is wrong with the field's values; empty if nothing is.
+func (h *header) compareValues(values []string, arguments json.RawMessage) string {
+	body := h.lookupArgument(arguments)
 	switch {
 	case body == nil && len(values) == 0:
 		return ""
@@ -66,14 +66,14 @@ func (h *header) check(values []string, arguments json.RawMessage) string {
 	if !ok {
 		return "is malformed"
 	}
-	if !h.matches(value, body) {
+	if !h.matchesValue(value, body) {
 		return "does not match the value in the arguments"
 	}
 	return ""
 }
 
-// argument returns the raw value at the header's path, nil if it is absent or null.
-func (h *header) argument(arguments json.RawMessage) []byte {
+// lookupArgument returns the raw value at the header's path, nil if it is absent or null.
+func (h *header) lookupArgument(arguments json.RawMessage) []byte {
 	value := []byte(arguments)
 	for _, name := range h.Path {
 		if value = rawjson.Lookup(value, name); value == nil {
@@ -86,13 +86,13 @@ func (h *header) argument(arguments json.RawMessage) []byte {
 	return value
 }
 
-// matches compares strings and booleans as they are, and numbers by their value. It goes by the type of the value in the
+// matchesValue compares strings and booleans as they are, and numbers by their value. It goes by the type of the value in the
 // body: one that is not of the declared type is for the validation of the arguments to refuse. Arrays and objects have no
 // form in a field, and match nothing.
-func (h *header) matches(value string, body []byte) bool {
+func (h *header) matchesValue(value string, body []byte) bool {
 	switch body = bytes.TrimSpace(body); body[0] {
 	case '"':
-		text, ok := text(body)
+		text, ok := unescapeString(body)
 		return ok && string(text) == value
 	case 't', 'f':
 		return string(body) == value

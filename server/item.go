@@ -29,7 +29,7 @@ type Item struct {
 	entry   any             // *tool, *prompt, *resource or *template; nil for a computed resource
 }
 
-func newItem(kind Kind, name string, meta mcp.Meta, described, entry any) (Item, error) {
+func encodeItem(kind Kind, name string, meta mcp.Meta, described, entry any) (Item, error) {
 	encoded, err := mcp.Encode(described)
 	return Item{Kind: kind, Name: name, Meta: meta, encoded: encoded, entry: entry}, err
 }

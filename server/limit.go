@@ -21,27 +21,27 @@ type limiter struct {
 	limit Limit
 
 	mu    sync.Mutex
-	by    map[string]*rate.Limiter
-	sweep int // the number of limiters at which those that are full are dropped: a new one is full as well
+	byPrincipal    map[string]*rate.Limiter
+	sweepAt int // the number of limiters at which those that are full are dropped: a new one is full as well
 }
 
-const firstSweep = 1024
+const minSweep = 1024
 
 // roundsPerCall is how many more rounds than calls a principal gets: clients give up a call after as many.
 const roundsPerCall = 16
 
-// times returns the limit widened by n.
-func (l Limit) times(n int) Limit {
+// widen returns the limit widened by n.
+func (l Limit) widen(n int) Limit {
 	return Limit{PerSecond: l.PerSecond * float64(n), Burst: max(l.Burst, 1) * n}
 }
 
-// admit takes the call from what its principal has left. The rounds of a call that has begun, as its state proves, are no
+// checkLimit takes the call from what its principal has left. The rounds of a call that has begun, as its state proves, are no
 // calls.
-func (s *Server) admit(c *call) error {
+func (s *Server) checkLimit(c *call) error {
 	if c.params.state != nil {
-		return s.rounds.allow(c.req.Principal)
+		return s.roundLimiter.takeToken(c.req.Principal)
 	}
-	return s.limiter.allow(c.req.Principal)
+	return s.callLimiter.takeToken(c.req.Principal)
 }
 
 func newLimiter(l Limit) *limiter {
@@ -49,16 +49,16 @@ func newLimiter(l Limit) *limiter {
 		return nil
 	}
 	l.Burst = max(l.Burst, 1)
-	return &limiter{limit: l, by: map[string]*rate.Limiter{}, sweep: firstSweep}
+	return &limiter{limit: l, byPrincipal: map[string]*rate.Limiter{}, sweepAt: minSweep}
 }
 
-// allow takes one from what the principal has left. The error says when to try again.
-func (l *limiter) allow(p mcp.Principal) error {
+// takeToken takes one from what the principal has left. The error says when to try again.
+func (l *limiter) takeToken(p mcp.Principal) error {
 	if l == nil {
 		return nil
 	}
 	now := time.Now()
-	r := l.of(p.ID, now).ReserveN(now, 1)
+	r := l.limiterFor(p.ID, now).ReserveN(now, 1)
 	wait := r.DelayFrom(now)
 	if wait == 0 {
 		return nil
@@ -74,25 +74,25 @@ func roundUp(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-func (l *limiter) of(id string, now time.Time) *rate.Limiter {
+func (l *limiter) limiterFor(id string, now time.Time) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.by[id]
+	r := l.byPrincipal[id]
 	if r == nil {
-		if len(l.by) >= l.sweep {
-			l.drop(now)
+		if len(l.byPrincipal) >= l.sweepAt {
+			l.dropFull(now)
 		}
 		r = rate.NewLimiter(rate.Limit(l.limit.PerSecond), l.limit.Burst)
-		l.by[id] = r
+		l.byPrincipal[id] = r
 	}
 	return r
 }
 
-func (l *limiter) drop(now time.Time) {
-	for id, r := range l.by {
+func (l *limiter) dropFull(now time.Time) {
+	for id, r := range l.byPrincipal {
 		if r.TokensAt(now) >= float64(l.limit.Burst) {
-			delete(l.by, id)
+			delete(l.byPrincipal, id)
 		}
 	}
-	l.sweep = max(firstSweep, 2*len(l.by))
+	l.sweepAt = max(minSweep, 2*len(l.byPrincipal))
 }

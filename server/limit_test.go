@@ -17,24 +17,24 @@ func TestLimiter(t *testing.T) {
 		l := newLimiter(Limit{PerSecond: 0.5, Burst: 2})
 		ann, bob := mcp.Principal{ID: "ann"}, mcp.Principal{ID: "bob"}
 		for range 2 {
-			if err := l.allow(ann); err != nil {
+			if err := l.takeToken(ann); err != nil {
 				t.Error(err)
 			}
 		}
 		for range 3 { // what is refused costs nothing
-			if err := l.allow(ann); err == nil || err.Error() != "rate limit exceeded: try again in 2s" {
+			if err := l.takeToken(ann); err == nil || err.Error() != "rate limit exceeded: try again in 2s" {
 				t.Errorf("got %v", err)
 			}
 		}
-		if err := l.allow(bob); err != nil {
+		if err := l.takeToken(bob); err != nil {
 			t.Error("bob pays for ann")
 		}
 		time.Sleep(2 * time.Second)
-		if err := l.allow(ann); err != nil {
+		if err := l.takeToken(ann); err != nil {
 			t.Error(err)
 		}
 	})
-	if newLimiter(Limit{}).allow(mcp.Principal{}) != nil {
+	if newLimiter(Limit{}).takeToken(mcp.Principal{}) != nil {
 		t.Error("a limit that nobody has set")
 	}
 }
@@ -42,18 +42,18 @@ func TestLimiter(t *testing.T) {
 func TestLimiterForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(Limit{PerSecond: 1})
-		for n := range 10 * firstSweep {
-			if n%firstSweep == 0 {
+		for n := range 10 * minSweep {
+			if n%minSweep == 0 {
 				time.Sleep(time.Second)
 			}
-			if err := l.allow(mcp.Principal{ID: fmt.Sprint(n)}); err != nil {
+			if err := l.takeToken(mcp.Principal{ID: fmt.Sprint(n)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := len(l.by); n > 2*firstSweep {
+		if n := len(l.byPrincipal); n > 2*minSweep {
 			t.Errorf("%d limiters are kept", n)
 		}
-		if err := l.allow(mcp.Principal{ID: fmt.Sprint(10*firstSweep - 1)}); err == nil {
+		if err := l.takeToken(mcp.Principal{ID: fmt.Sprint(10*minSweep - 1)}); err == nil {
 			t.Error("one in use was forgotten")
 		}
 	})
@@ -62,7 +62,7 @@ func TestLimiterForgets(t *testing.T) {
 // TestRoundsAreNoCalls: what a call asks does not count as calls, but for a client that repeats a round.
 func TestRoundsAreNoCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New("test", "1", Options{Limit: Limit{PerSecond: 0.001, Burst: 1}})
+		s := New("test", "1", &Options{Limit: Limit{PerSecond: 0.001, Burst: 1}})
 		Tool(s, "t", "", func(ctx context.Context, _ struct{}) (string, error) {
 			for i := range 12 {
 				if _, err := Ask[string](ctx, fmt.Sprint("k", i), "?"); err != nil {

@@ -56,8 +56,8 @@ func page(t testing.TB, h mcp.Handler, principal, method, cursor string) (names 
 	return names, p.NextCursor
 }
 
-// pages follows the cursors to the end.
-func pages(t testing.TB, h mcp.Handler, principal, method string) string {
+// pageCache follows the cursors to the end.
+func pageCache(t testing.TB, h mcp.Handler, principal, method string) string {
 	t.Helper()
 	var all []string
 	names, next := page(t, h, principal, method, "")
@@ -73,12 +73,12 @@ func TestPages(t *testing.T) {
 	s := newServer(server.Options{PageSize: 2})
 	add(t, s, "e", "d", "c", "b", "a")
 	for range 2 { // the second time from memory
-		want(t, pages(t, s, "", mcp.MethodListTools), "e d | c b | a")
+		want(t, pageCache(t, s, "", mcp.MethodListTools), "e d | c b | a")
 	}
 	add(t, s, "f")
-	want(t, pages(t, s, "", mcp.MethodListTools), "e d | c b | a f")
+	want(t, pageCache(t, s, "", mcp.MethodListTools), "e d | c b | a f")
 	s.Remove(server.KindTool, "d", "none", "f")
-	want(t, pages(t, s, "", mcp.MethodListTools), "e c | b a")
+	want(t, pageCache(t, s, "", mcp.MethodListTools), "e c | b a")
 }
 
 func TestThousandTools(t *testing.T) {
@@ -192,7 +192,7 @@ func TestAddIsAtomic(t *testing.T) {
 	if err := s.Add(server.Item{Kind: server.KindTool, Name: "x"}); err == nil {
 		t.Error("an item from nowhere")
 	}
-	want(t, pages(t, s, "", mcp.MethodListTools), "a")
+	want(t, pageCache(t, s, "", mcp.MethodListTools), "a")
 	if n := s.Remove(server.KindTool, "a", "z"); n != 1 {
 		t.Errorf("removed %d", n)
 	}
@@ -222,7 +222,7 @@ func TestProviders(t *testing.T) {
 	server.Resource(s, "kv://b", "", func(context.Context, struct{}) (string, error) { return "", nil })
 	s.Provide(keys("a", "b", "c", "d"))
 	s.Provide(keys("x", "y"))
-	want(t, pages(t, s, "", mcp.MethodListResources), "kv://b kv://a | kv://c kv://d | kv://x kv://y")
+	want(t, pageCache(t, s, "", mcp.MethodListResources), "kv://b kv://a | kv://c kv://d | kv://x kv://y")
 
 	res, err := s.ServeMCP(t.Context(), request(mcp.MethodListResources, `{}`))
 	if err != nil || res.Cache.Scope != mcp.CachePrivate {

@@ -24,7 +24,7 @@ func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: ack}); err != nil {
 		return nil, err
 	}
-	return s.deliver(ctx, req, l)
+	return s.runSubscription(ctx, req, l)
 }
 
 // subscribe enters a listener, before the acknowledgement, after which no change is missed.
@@ -39,7 +39,7 @@ func (s *Server) subscribe(req *mcp.Request) (l *listener, ack json.RawMessage, 
 	if !rawjson.IsObject(rawjson.Lookup(req.Params, "notifications")) {
 		return nil, nil, mcp.InvalidParams("%s needs params.notifications, an object that says what to listen to", req.Method)
 	}
-	agreed := s.agree(p.Notifications)
+	agreed := s.acceptedFilter(p.Notifications)
 	if ack, err = mcp.Encode(&mcp.AcknowledgedParams{Notifications: agreed}); err != nil {
 		return nil, nil, err
 	}
@@ -48,63 +48,63 @@ func (s *Server) subscribe(req *mcp.Request) (l *listener, ack json.RawMessage, 
 	return l, ack, nil
 }
 
-// deliver passes on what concerns the listener. It waits on one channel that is the listener's own: the locks of channels
+// runSubscription passes on what concerns the listener. It waits on one channel that is the listener's own: the locks of channels
 // that a thousand subscriptions wait on would be what a change costs.
-func (s *Server) deliver(ctx context.Context, req *mcp.Request, l *listener) (*mcp.Result, error) {
-	d := delivery{ctx: ctx, req: req, listener: l}
-	defer context.AfterFunc(ctx, l.rouse)()
-	defer l.rest(false, 0, false)
-	defer d.stop()
-	l.rest(false, 0, true)
-	for range l.wake {
-		if over, err := s.wake(&d); err != nil {
+func (s *Server) runSubscription(ctx context.Context, req *mcp.Request, l *listener) (*mcp.Result, error) {
+	d := subscriptionLoop{ctx: ctx, req: req, listener: l}
+	defer context.AfterFunc(ctx, l.wakeUp)()
+	defer l.setIdle(false, 0, false)
+	defer d.stopTimer()
+	l.setIdle(false, 0, true)
+	for range l.wakeups {
+		if over, err := s.deliverPending(&d); err != nil {
 			return nil, err
 		} else if over {
 			break
 		}
 	}
-	return s.result(nil), nil
+	return s.newResult(nil), nil
 }
 
-// delivery is what one subscription waits with.
-type delivery struct {
+// subscriptionLoop is what one subscription waits with.
+type subscriptionLoop struct {
 	ctx      context.Context
 	req      *mcp.Request
 	listener *listener
-	held     *time.Timer // of list changes that have to wait
+	timer     *time.Timer // of list changes that have to wait
 }
 
-func (d *delivery) stop() {
-	if d.held != nil {
-		d.held.Stop()
+func (d *subscriptionLoop) stopTimer() {
+	if d.timer != nil {
+		d.timer.Stop()
 	}
 }
 
-// wake passes on what is due, and reports whether the server has ended the subscription.
-func (s *Server) wake(d *delivery) (over bool, err error) {
+// deliverPending passes on what is due, and reports whether the server has ended the subscription.
+func (s *Server) deliverPending(d *subscriptionLoop) (over bool, err error) {
 	switch {
 	case d.ctx.Err() != nil:
 		return false, context.Cause(d.ctx)
 	case s.subscriptions.closed.Load():
 		return true, nil
 	}
-	due, wait := d.listener.take(time.Now())
-	if wait > 0 && d.held == nil {
-		d.held = time.AfterFunc(wait, d.listener.rouse)
+	due, wait := d.listener.takePending(time.Now())
+	if wait > 0 && d.timer == nil {
+		d.timer = time.AfterFunc(wait, d.listener.wakeUp)
 	} else if wait > 0 {
-		d.held.Reset(wait)
+		d.timer.Reset(wait)
 	}
-	lists, err := s.pass(d.ctx, d.req, due)
+	lists, err := s.sendChanges(d.ctx, d.req, due)
 	if err == nil {
-		d.listener.rest(lists, s.opts.ListInterval, true)
+		d.listener.setIdle(lists, s.opts.ListInterval, true)
 	}
 	return false, err
 }
 
-// pass sends what has come together, as far as who listens may know of it, and reports whether there were list changes.
-func (s *Server) pass(ctx context.Context, req *mcp.Request, d due) (lists bool, err error) {
+// sendChanges sends what has come together, as far as who listens may know of it, and reports whether there were list changes.
+func (s *Server) sendChanges(ctx context.Context, req *mcp.Request, d pendingChanges) (lists bool, err error) {
 	for _, item := range d.items {
-		if bit := kindBit(item.Kind); d.lists&bit == 0 && s.visible(ctx, req, item) {
+		if bit := listOfKind(item.Kind); d.lists&bit == 0 && s.isVisible(ctx, req, item) {
 			d.lists |= bit
 		}
 	}
@@ -122,7 +122,7 @@ func (s *Server) pass(ctx context.Context, req *mcp.Request, d due) (lists bool,
 		}
 	}
 	for _, u := range d.updates {
-		if !s.readable(ctx, req, u.uri) {
+		if !s.mayKnowResource(ctx, req, u.uri) {
 			continue
 		}
 		if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: u.params}); err != nil {
@@ -132,8 +132,8 @@ func (s *Server) pass(ctx context.Context, req *mcp.Request, d due) (lists bool,
 	return d.lists != 0, nil
 }
 
-// agree returns the part of a filter that the server delivers.
-func (s *Server) agree(f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
+// acceptedFilter returns the part of a filter that the server delivers.
+func (s *Server) acceptedFilter(f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
 	agreed := mcp.SubscriptionFilter{
 		ToolsListChanged:     f.ToolsListChanged && s.catalog.offers(KindTool),
 		PromptsListChanged:   f.PromptsListChanged && s.catalog.offers(KindPrompt),
@@ -159,22 +159,22 @@ func (s *Server) agree(f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
 	return agreed
 }
 
-// readable reports whether who listens may know of the resource: it is in the catalog and visible, or else a visible
+// mayKnowResource reports whether who listens may know of the resource: it is in the catalog and visible, or else a visible
 // template, or none at all, has the URI.
-func (s *Server) readable(ctx context.Context, req *mcp.Request, uri string) bool {
+func (s *Server) mayKnowResource(ctx context.Context, req *mcp.Request, uri string) bool {
 	if s.opts.Visible == nil {
 		return true
 	}
-	if item, ok := s.catalog.item(KindResource, []byte(uri)); ok {
-		return s.visible(ctx, req, item)
+	if item, ok := s.catalog.lookupItem(KindResource, []byte(uri)); ok {
+		return s.isVisible(ctx, req, item)
 	}
-	if !s.visibleURI(ctx, req, uri) {
+	if !s.isVisibleURI(ctx, req, uri) {
 		return false
 	}
 	hidden := false
-	for _, t := range s.catalog.templates() {
+	for _, t := range s.catalog.templatesRanked() {
 		if _, ok := t.parsed.Match(uri); ok {
-			if s.visible(ctx, req, t.item) {
+			if s.isVisible(ctx, req, t.item) {
 				return true
 			}
 			hidden = true

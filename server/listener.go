@@ -9,17 +9,17 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// lists is a set of lists that changed.
-type lists uint8
+// listSet is a set of lists that changed.
+type listSet uint8
 
 const (
-	toolList lists = 1 << iota
+	toolList listSet = 1 << iota
 	promptList
 	resourceList
 )
 
 var listChanges = [...]struct {
-	bit    lists
+	bit    listSet
 	method string
 }{
 	{toolList, mcp.NotificationToolsChanged},
@@ -27,7 +27,7 @@ var listChanges = [...]struct {
 	{resourceList, mcp.NotificationResourcesChanged},
 }
 
-func kindBit(k Kind) lists {
+func listOfKind(k Kind) listSet {
 	switch k {
 	case KindTool:
 		return toolList
@@ -38,9 +38,9 @@ func kindBit(k Kind) lists {
 }
 
 const (
-	// maxDue is how many changes wait on one subscription. More updates of sub-resources become one of the resource
+	// maxPending is how many changes wait on one subscription. More updates of sub-resources become one of the resource
 	// subscribed to, more changes of an extension push out the oldest.
-	maxDue = 1024
+	maxPending = 1024
 	// maxItems is how many changed items wait for who listens to be asked whether they are visible. With more, the list
 	// counts as changed.
 	maxItems = 64
@@ -48,19 +48,19 @@ const (
 
 // listener is one subscription: what it wants, and what is due. Whoever makes a change notes it here and goes on.
 type listener struct {
-	wanted     lists
+	wanted     listSet
 	uris       []string
 	extensions []extensionFilter
 	principal  mcp.Principal
-	quick      mcp.Announcer // sends without waiting; nil where the peer cannot
-	wake       chan struct{} // holds one token while something is due
+	announcer      mcp.Announcer // sends without waiting; nil where the peer cannot
+	wakeups       chan struct{} // holds one token while something is due
 
 	mu    sync.Mutex
 	idle  bool      // nothing is being delivered, and the subscription is acknowledged
-	quiet time.Time // until when list changes wait
-	due   due
-	taken due             // what is being delivered, whose memory is used again
-	seen  map[string]bool // URIs in due.updates, where these are many
+	quietUntil time.Time // until when list changes wait
+	pending   pendingChanges
+	delivering pendingChanges             // what is being delivered, whose memory is used again
+	pendingURIs  map[string]bool // URIs in due.updates, where these are many
 }
 
 type extensionFilter struct {
@@ -68,31 +68,31 @@ type extensionFilter struct {
 	filter json.RawMessage
 }
 
-// due is what a subscription has yet to deliver.
-type due struct {
-	lists   lists
+// pendingChanges is what a subscription has yet to deliver.
+type pendingChanges struct {
+	lists   listSet
 	items   []Item // whose visibility decides whether their list has changed
-	updates []*update
+	updates []*resourceUpdate
 	changes []mcp.Change
 }
 
-// update is a change of a resource, encoded once for all that listen.
-type update struct {
+// resourceUpdate is a change of a resource, encoded once for all that listen.
+type resourceUpdate struct {
 	uri    string
 	params json.RawMessage
 }
 
-func newUpdate(uri string) *update {
+func newResourceUpdate(uri string) *resourceUpdate {
 	params, err := mcp.Encode(&mcp.ResourceUpdatedParams{URI: uri})
 	if err != nil {
 		panic(err) // a struct with a string
 	}
-	return &update{uri, params}
+	return &resourceUpdate{uri, params}
 }
 
 func newListener(f mcp.SubscriptionFilter, v *mcp.Vocabulary, req *mcp.Request) *listener {
-	l := &listener{uris: f.ResourceSubscriptions, principal: req.Principal, wake: make(chan struct{}, 1)}
-	l.quick, _ = req.Peer.(mcp.Announcer)
+	l := &listener{uris: f.ResourceSubscriptions, principal: req.Principal, wakeups: make(chan struct{}, 1)}
+	l.announcer, _ = req.Peer.(mcp.Announcer)
 	if f.ToolsListChanged {
 		l.wanted |= toolList
 	}
@@ -109,130 +109,130 @@ func newListener(f mcp.SubscriptionFilter, v *mcp.Vocabulary, req *mcp.Request) 
 	return l
 }
 
-func (l *listener) rouse() {
+func (l *listener) wakeUp() {
 	select {
-	case l.wake <- struct{}{}:
+	case l.wakeups <- struct{}{}:
 	default:
 	}
 }
 
-// listChanged notes that lists have changed, for everybody or for those who see one of the items. Where nothing is in the way
+// noteListChange notes that lists have changed, for everybody or for those who see one of the items. Where nothing is in the way
 // the change is sent at once, without the cost of waking a goroutine.
-func (l *listener) listChanged(changed lists, items []Item, now time.Time, interval time.Duration) {
+func (l *listener) noteListChange(changed listSet, items []Item, now time.Time, interval time.Duration) {
 	if changed &= l.wanted; changed == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case items == nil && l.announce(changed, now):
-		l.quiet = now.Add(interval)
+	case items == nil && l.trySendNow(changed, now):
+		l.quietUntil = now.Add(interval)
 		return
-	case items == nil || len(l.due.items)+len(items) > maxItems:
-		l.due.lists |= changed
+	case items == nil || len(l.pending.items)+len(items) > maxItems:
+		l.pending.lists |= changed
 	default:
 		for _, item := range items {
-			if kindBit(item.Kind)&l.wanted != 0 {
-				l.due.items = append(l.due.items, item)
+			if listOfKind(item.Kind)&l.wanted != 0 {
+				l.pending.items = append(l.pending.items, item)
 			}
 		}
 	}
-	l.rouse()
+	l.wakeUp()
 }
 
-// announce sends the change of one list without waiting, if it can.
-func (l *listener) announce(changed lists, now time.Time) bool {
-	if l.quick == nil || !l.idle || l.due.any() || now.Before(l.quiet) {
+// trySendNow sends the change of one list without waiting, if it can.
+func (l *listener) trySendNow(changed listSet, now time.Time) bool {
+	if l.announcer == nil || !l.idle || l.pending.hasAny() || now.Before(l.quietUntil) {
 		return false
 	}
 	for _, known := range listChanges {
 		if changed == known.bit {
-			return l.quick.TryChange(mcp.Change{Method: known.method})
+			return l.announcer.TryChange(mcp.Change{Method: known.method})
 		}
 	}
 	return false
 }
 
-// rest says that what was due has been delivered, and whether list changes were among it.
-func (l *listener) rest(lists bool, interval time.Duration, idle bool) {
+// setIdle says that what was due has been delivered, and whether list changes were among it.
+func (l *listener) setIdle(lists bool, interval time.Duration, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.idle = idle; lists {
-		l.quiet = time.Now().Add(interval)
+		l.quietUntil = time.Now().Add(interval)
 	}
 }
 
-// updated notes that a resource has changed; subscribed is the URI that the subscription follows it by.
-func (l *listener) updated(u *update, subscribed string) {
+// noteUpdate notes that a resource has changed; subscribed is the URI that the subscription follows it by.
+func (l *listener) noteUpdate(u *resourceUpdate, subscribed string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.has(u.uri) {
+	if l.hasUpdate(u.uri) {
 		return
 	}
-	if len(l.due.updates) >= maxDue && u.uri != subscribed {
-		if l.has(subscribed) {
+	if len(l.pending.updates) >= maxPending && u.uri != subscribed {
+		if l.hasUpdate(subscribed) {
 			return
 		}
-		u = newUpdate(subscribed)
+		u = newResourceUpdate(subscribed)
 	}
-	l.due.updates = append(l.due.updates, u)
-	if l.seen != nil {
-		l.seen[u.uri] = true
+	l.pending.updates = append(l.pending.updates, u)
+	if l.pendingURIs != nil {
+		l.pendingURIs[u.uri] = true
 	}
-	l.rouse()
+	l.wakeUp()
 }
 
-// has reports whether the update of a resource is due already.
-func (l *listener) has(uri string) bool {
+// hasUpdate reports whether the update of a resource is due already.
+func (l *listener) hasUpdate(uri string) bool {
 	const few = 16
-	if l.seen == nil && len(l.due.updates) < few {
-		return slices.ContainsFunc(l.due.updates, func(u *update) bool { return u.uri == uri })
+	if l.pendingURIs == nil && len(l.pending.updates) < few {
+		return slices.ContainsFunc(l.pending.updates, func(u *resourceUpdate) bool { return u.uri == uri })
 	}
-	if l.seen == nil {
-		l.seen = map[string]bool{}
-		for _, u := range l.due.updates {
-			l.seen[u.uri] = true
+	if l.pendingURIs == nil {
+		l.pendingURIs = map[string]bool{}
+		for _, u := range l.pending.updates {
+			l.pendingURIs[u.uri] = true
 		}
 	}
-	return l.seen[uri]
+	return l.pendingURIs[uri]
 }
 
-// changed notes a change of an extension.
-func (l *listener) changed(c mcp.Change) {
+// noteChange notes a change of an extension.
+func (l *listener) noteChange(c mcp.Change) {
 	l.mu.Lock()
-	if len(l.due.changes) >= maxDue {
-		l.due.changes = l.due.changes[1:]
+	if len(l.pending.changes) >= maxPending {
+		l.pending.changes = l.pending.changes[1:]
 	}
-	l.due.changes = append(l.due.changes, c)
+	l.pending.changes = append(l.pending.changes, c)
 	l.mu.Unlock()
-	l.rouse()
+	l.wakeUp()
 }
 
-// take returns what is due and leaves nothing, or only list changes where they have to wait: then wait says how long. What it
+// takePending returns what is due and leaves nothing, or only list changes where they have to wait: then wait says how long. What it
 // returned before is void.
-func (l *listener) take(now time.Time) (d due, wait time.Duration) {
+func (l *listener) takePending(now time.Time) (d pendingChanges, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.idle = false
-	fresh := l.taken.emptied()
-	l.taken, l.seen = l.due, nil
-	if now.Before(l.quiet) && (l.taken.lists != 0 || len(l.taken.items) > 0) {
-		fresh.lists, fresh.items = l.taken.lists, l.taken.items
-		l.taken.lists, l.taken.items = 0, nil
-		wait = l.quiet.Sub(now)
+	fresh := l.delivering.emptied()
+	l.delivering, l.pendingURIs = l.pending, nil
+	if now.Before(l.quietUntil) && (l.delivering.lists != 0 || len(l.delivering.items) > 0) {
+		fresh.lists, fresh.items = l.delivering.lists, l.delivering.items
+		l.delivering.lists, l.delivering.items = 0, nil
+		wait = l.quietUntil.Sub(now)
 	}
-	l.due = fresh
-	return l.taken, wait
+	l.pending = fresh
+	return l.delivering, wait
 }
 
-func (d *due) any() bool {
+func (d *pendingChanges) hasAny() bool {
 	return d.lists != 0 || len(d.items) > 0 || len(d.updates) > 0 || len(d.changes) > 0
 }
 
 // emptied returns nothing that is due, in the same memory.
-func (d due) emptied() due {
+func (d pendingChanges) emptied() pendingChanges {
 	clear(d.items)
 	clear(d.updates)
 	clear(d.changes)
-	return due{items: d.items[:0], updates: d.updates[:0], changes: d.changes[:0]}
+	return pendingChanges{items: d.items[:0], updates: d.updates[:0], changes: d.changes[:0]}
 }

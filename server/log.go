@@ -36,7 +36,7 @@ const (
 // or internals here.
 func Log(ctx context.Context) *slog.Logger {
 	c := callFrom(ctx)
-	if c == nil || !c.logs() {
+	if c == nil || !c.wantsLogs() {
 		return slog.New(slog.DiscardHandler)
 	}
 	h := newLogHandler()
@@ -61,7 +61,7 @@ func newLogHandler() *logHandler {
 	return &logHandler{wrap: func(h slog.Handler) slog.Handler { return h }}
 }
 
-func (h *logHandler) of(ctx context.Context) *call {
+func (h *logHandler) callOf(ctx context.Context) *call {
 	if h.call != nil {
 		return h.call
 	}
@@ -70,12 +70,12 @@ func (h *logHandler) of(ctx context.Context) *call {
 
 // Enabled implements [slog.Handler].
 func (h *logHandler) Enabled(ctx context.Context, level slog.Level) bool {
-	c := h.of(ctx)
-	return c != nil && c.logs() && loggingLevel(level).Severity() >= c.req.LogLevel.Severity()
+	c := h.callOf(ctx)
+	return c != nil && c.wantsLogs() && loggingLevel(level).Severity() >= c.req.LogLevel.Severity()
 }
 
-// logs reports whether the client gets messages at all.
-func (c *call) logs() bool { return c.req.LogLevel != "" && !c.server.opts.NoLogging }
+// wantsLogs reports whether the client gets messages at all.
+func (c *call) wantsLogs() bool { return c.req.LogLevel != "" && !c.server.opts.NoLogging }
 
 // WithAttrs implements [slog.Handler].
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
@@ -108,7 +108,7 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 
 // Handle implements [slog.Handler].
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
-	c := h.of(ctx)
+	c := h.callOf(ctx)
 	if c == nil || !h.Enabled(ctx, r.Level) {
 		return nil
 	}
@@ -121,18 +121,18 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return true
 	})
-	data, err := h.data(ctx, bare)
+	data, err := h.encodeData(ctx, bare)
 	if err != nil {
 		return err
 	}
 	params, err := mcp.Encode(&mcp.LoggingMessageParams{Level: loggingLevel(r.Level), Logger: name, Data: data})
 	if err == nil {
-		c.message(params)
+		c.sendMessage(params)
 	}
 	return err
 }
 
-func (h *logHandler) data(ctx context.Context, r slog.Record) (json.RawMessage, error) {
+func (h *logHandler) encodeData(ctx context.Context, r slog.Record) (json.RawMessage, error) {
 	if !h.attrs && r.NumAttrs() == 0 {
 		return mcp.Encode(r.Message)
 	}
@@ -173,30 +173,30 @@ func loggingLevel(l slog.Level) mcp.LoggingLevel {
 	return mcp.LevelDebug
 }
 
-// messages bounds what a call logs.
-type messages struct {
+// messageLimit bounds what a call logs.
+type messageLimit struct {
 	limit   *rate.Limiter
 	dropped int
 }
 
-func (c *call) message(params json.RawMessage) {
+func (c *call) sendMessage(params json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.ended {
 		return
 	}
 	if c.messages == nil {
-		c.messages = &messages{limit: rate.NewLimiter(rate.Every(messagesEvery), messageBurst)}
+		c.messages = &messageLimit{limit: rate.NewLimiter(rate.Every(messagesEvery), messageBurst)}
 	}
 	if !c.messages.limit.Allow() {
 		c.messages.dropped++
 		return
 	}
-	_ = c.notify(mcp.NotificationMessage, params) // a peer that is gone needs none
+	_ = c.sendNotification(mcp.NotificationMessage, params) // a peer that is gone needs none
 }
 
-// flush says how many messages were dropped.
-func (m *messages) flush(c *call) {
+// reportDropped says how many messages were dropped.
+func (m *messageLimit) reportDropped(c *call) {
 	if m.dropped == 0 || c.req.LogLevel.Severity() > mcp.LevelWarning.Severity() {
 		return
 	}
@@ -208,6 +208,6 @@ func (m *messages) flush(c *call) {
 	params, err := mcp.Encode(&mcp.LoggingMessageParams{Level: mcp.LevelWarning, Data: data})
 	if err == nil {
 		m.dropped = 0
-		_ = c.notify(mcp.NotificationMessage, params) // a peer that is gone needs none
+		_ = c.sendNotification(mcp.NotificationMessage, params) // a peer that is gone needs none
 	}
 }

@@ -11,8 +11,8 @@ import (
 // protocolNames are the methods and notifications of all revisions.
 var protocolNames = mcp.MethodNames()
 
-// methods are those beside the protocol's own.
-type methods struct {
+// extraMethods are those beside the protocol's own.
+type extraMethods struct {
 	mu       sync.RWMutex
 	byName   map[string]mcp.Handler
 	fallback mcp.Handler
@@ -31,13 +31,13 @@ func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Co
 		if err != nil {
 			return nil, err
 		}
-		return s.result(r), nil
+		return s.newResult(r), nil
 	})
 }
 
 // HandleRaw is [Handle] for a handler that reads its parameters itself.
 func HandleRaw(s *Server, method string, h mcp.HandlerFunc) {
-	if err := s.methods.add(method, h); err != nil {
+	if err := s.methods.addMethod(method, h); err != nil {
 		panic(err)
 	}
 }
@@ -52,7 +52,7 @@ func (s *Server) Fallback(h mcp.Handler) {
 	s.methods.fallback = h
 }
 
-func (m *methods) add(method string, h mcp.Handler) error {
+func (m *extraMethods) addMethod(method string, h mcp.Handler) error {
 	if _, taken := protocolNames[method]; taken {
 		return fmt.Errorf("server: %s is a method of the protocol", method)
 	}
@@ -68,7 +68,7 @@ func (m *methods) add(method string, h mcp.Handler) error {
 	return nil
 }
 
-func (m *methods) serve(ctx context.Context, s *Server, req *mcp.Request) (*mcp.Result, error) {
+func (m *extraMethods) serveMethod(ctx context.Context, s *Server, req *mcp.Request) (*mcp.Result, error) {
 	m.mu.RLock()
 	h, fallback := m.byName[req.Method], m.fallback
 	m.mu.RUnlock()
@@ -78,11 +78,11 @@ func (m *methods) serve(ctx context.Context, s *Server, req *mcp.Request) (*mcp.
 		}
 		return fallback.ServeMCP(ctx, req)
 	}
-	c := s.newCall(ctx, req, params{})
+	c := s.newCall(ctx, req, callParams{})
 	defer c.close()
 	res, err := h.ServeMCP(c, req)
 	if err != nil {
-		return nil, c.failed(err)
+		return nil, c.handlerError(err)
 	}
 	return res, nil
 }

@@ -26,12 +26,12 @@ func panics(f func()) (text string) {
 
 func TestProtocolMethodsAreTaken(t *testing.T) {
 	for name := range mcp.MethodNames() {
-		got := panics(func() { HandleRaw(New("x", "1"), name, nil) })
+		got := panics(func() { HandleRaw(New("x", "1", nil), name, nil) })
 		if !strings.Contains(got, name+" is a method of the protocol") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	s := New("x", "1")
+	s := New("x", "1", nil)
 	if got := panics(func() {
 		HandleRaw(s, "acme/x", func(context.Context, *mcp.Request) (*mcp.Result, error) { return nil, nil })
 	}); got != "" {
@@ -47,7 +47,7 @@ func TestProtocolNotificationsAreTaken(t *testing.T) {
 		mcp.NotificationCancelled: true, mcp.NotificationInitialized: true, mcp.NotificationRootsChanged: false, "notifications/acme": false,
 	} {
 		got := panics(func() {
-			OnNotification(New("x", "1"), mcp.NotificationMethod[mcp.None]{Name: name}, func(context.Context, mcp.None) {})
+			OnNotification(New("x", "1", nil), mcp.NotificationMethod[mcp.None]{Name: name}, func(context.Context, mcp.None) {})
 		})
 		if (got != "") != taken {
 			t.Errorf("%s: %q", name, got)
@@ -57,7 +57,7 @@ func TestProtocolNotificationsAreTaken(t *testing.T) {
 
 // TestFallback answers what the server does not offer, and nothing that it does.
 func TestFallback(t *testing.T) {
-	s := New("x", "1")
+	s := New("x", "1", nil)
 	params := map[string]string{
 		mcp.MethodCallTool: `{"name":"t"}`, mcp.MethodGetPrompt: `{"name":"p"}`, mcp.MethodReadResource: `{"uri":"x://r"}`,
 		mcp.MethodComplete:  `{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}}`,

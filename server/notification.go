@@ -12,8 +12,8 @@ import (
 
 var _ mcp.NotificationHandler = (*Server)(nil)
 
-// notices are the takers of notifications, by method.
-type notices struct {
+// notificationFuncs are the takers of notifications, by method.
+type notificationFuncs struct {
 	mu       sync.RWMutex
 	byMethod map[string]func(context.Context, mcp.Notification) error
 }
@@ -26,15 +26,15 @@ func OnNotification[P any](s *Server, method mcp.NotificationMethod[P], fn func(
 	if method.Name == mcp.NotificationCancelled || method.Name == mcp.NotificationInitialized {
 		panic("server: " + method.Name + " never comes here: cancellation ends a handler's context, and the handshake is the transport's")
 	}
-	s.notices.mu.Lock()
-	defer s.notices.mu.Unlock()
-	if s.notices.byMethod == nil {
-		s.notices.byMethod = map[string]func(context.Context, mcp.Notification) error{}
+	s.notifications.mu.Lock()
+	defer s.notifications.mu.Unlock()
+	if s.notifications.byMethod == nil {
+		s.notifications.byMethod = map[string]func(context.Context, mcp.Notification) error{}
 	}
-	if s.notices.byMethod[method.Name] != nil {
+	if s.notifications.byMethod[method.Name] != nil {
 		panic("server: " + method.Name + " is taken already")
 	}
-	s.notices.byMethod[method.Name] = func(ctx context.Context, n mcp.Notification) error {
+	s.notifications.byMethod[method.Name] = func(ctx context.Context, n mcp.Notification) error {
 		var p P
 		if err := mcp.Decode(n.Params, &p); err != nil {
 			return err
@@ -64,7 +64,7 @@ func Notify[P any](ctx context.Context, method mcp.NotificationMethod[P], params
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.notify(method.Name, raw)
+	return c.sendNotification(method.Name, raw)
 }
 
 // NotifyMCP implements [mcp.NotificationHandler]. A notification that nobody takes, or that cannot be read, is left alone:
@@ -74,13 +74,13 @@ func (s *Server) NotifyMCP(ctx context.Context, n mcp.Notification) {
 		(*chain).(mcp.NotificationHandler).NotifyMCP(ctx, n) // its core is one
 		return
 	}
-	s.take(ctx, n)
+	s.handleNotification(ctx, n)
 }
 
-func (s *Server) take(ctx context.Context, n mcp.Notification) {
-	s.notices.mu.RLock()
-	take := s.notices.byMethod[n.Method]
-	s.notices.mu.RUnlock()
+func (s *Server) handleNotification(ctx context.Context, n mcp.Notification) {
+	s.notifications.mu.RLock()
+	take := s.notifications.byMethod[n.Method]
+	s.notifications.mu.RUnlock()
 	if take == nil {
 		return
 	}

@@ -15,7 +15,7 @@ func TestOnNotification(t *testing.T) {
 		N int `json:"n"`
 	}
 	ping := mcp.NotificationMethod[params]{Name: "notifications/com.example/ping"}
-	s := New("test", "1")
+	s := New("test", "1", nil)
 	var got []int
 	OnNotification(s, ping, func(_ context.Context, p params) { got = append(got, p.N) })
 	for _, n := range []mcp.Notification{
@@ -53,7 +53,7 @@ func TestNotify(t *testing.T) {
 		N int `json:"n"`
 	}
 	own := mcp.NotificationMethod[params]{Name: "notifications/acme"}
-	s := New("test", "1")
+	s := New("test", "1", nil)
 	var kept context.Context
 	var failed []error
 	work := func(ctx context.Context) {
@@ -100,7 +100,7 @@ func (h hearer) NotifyMCP(ctx context.Context, n mcp.Notification) {
 
 // TestNotificationsPassMiddleware, that of Use and that around the server.
 func TestNotificationsPassMiddleware(t *testing.T) {
-	s := New("test", "1")
+	s := New("test", "1", nil)
 	taken := 0
 	OnNotification(s, mcp.NotificationMethod[mcp.None]{Name: "notifications/acme"}, func(context.Context, mcp.None) { taken++ })
 	deaf := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }

@@ -10,12 +10,6 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// OnceOptions refine [Once]. The zero value is ready.
-type OnceOptions struct {
-	// Store keeps the result on the server as well.
-	Store Store
-}
-
 // Store remembers the results of steps that must not happen twice. Replicas of one server share one.
 type Store interface {
 	// Do returns what is remembered under the key; where nothing is, it runs fn and remembers what that returns. Calls with
@@ -27,16 +21,21 @@ type Store interface {
 // The key is unique within the call; errors are not remembered. The result travels in the request state, as JSON: see
 // [ErrStateTooLarge].
 //
-// A client can send an old round again, and then fn runs again, unless a store is given: what a round of the same call
-// has done once is then never done twice. Where nothing can be asked, fn just runs.
-func Once[T any](ctx context.Context, key string, fn func(context.Context) (T, error), opts ...OnceOptions) (T, error) {
-	o := only(opts)
+// A client can send an old round again, and then fn runs again; [OnceStored] prevents that. If the handler cannot ask, fn
+// just runs.
+func Once[T any](ctx context.Context, key string, fn func(context.Context) (T, error)) (T, error) {
+	return OnceStored(ctx, nil, key, fn)
+}
+
+// OnceStored is [Once] with a store that also keeps the result on the server. A client that sends an old round again then
+// gets the stored result; fn does not run again. A nil store is [Once].
+func OnceStored[T any](ctx context.Context, store Store, key string, fn func(context.Context) (T, error)) (T, error) {
 	c := callFrom(ctx)
 	if c == nil || !mcp.MayAsk(c.req.Method) {
 		return fn(ctx)
 	}
 	var result T
-	chain, memo := c.recall(key)
+	chain, memo := c.lookupMemo(key)
 	if memo != nil {
 		return result, schema.Decode(memo, &result)
 	}
@@ -48,37 +47,37 @@ func Once[T any](ctx context.Context, key string, fn func(context.Context) (T, e
 		}
 		return schema.Encode(result)
 	}
-	raw, err := c.do(ctx, o.Store, chain+"/"+key, run)
+	raw, err := c.runStored(ctx, store, chain+"/"+key, run)
 	if err != nil {
 		return result, err
 	}
-	c.remember(key, raw)
+	c.storeMemo(key, raw)
 	if !ran {
 		err = schema.Decode(raw, &result)
 	}
 	return result, err
 }
 
-func (c *call) do(ctx context.Context, store Store, key string, run func() ([]byte, error)) ([]byte, error) {
+func (c *call) runStored(ctx context.Context, store Store, key string, run func() ([]byte, error)) ([]byte, error) {
 	if store == nil {
 		return run()
 	}
 	return store.Do(ctx, key, run)
 }
 
-// recall returns the call's chain, and what is remembered under the key.
-func (c *call) recall(key string) (chain string, memo json.RawMessage) {
+// lookupMemo returns the call's chain, and what is remembered under the key.
+func (c *call) lookupMemo(key string) (chain string, memo json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := c.asking()
+	a := c.inputState()
 	return a.chain, a.memos[key]
 }
 
-func (c *call) remember(key string, memo json.RawMessage) {
+func (c *call) storeMemo(key string, memo json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.over {
-		c.asks.memos[key] = memo
+	if !c.ended {
+		c.input.memos[key] = memo
 	}
 }
 
@@ -88,12 +87,12 @@ type MemoryStore struct {
 	TTL time.Duration
 
 	mu    sync.Mutex
-	steps map[string]*step
-	sweep int
+	steps map[string]*storedStep
+	sweepAt int
 }
 
-type step struct {
-	turn    chan struct{} // holds a token while nobody runs the step
+type storedStep struct {
+	token    chan struct{} // holds a token while nobody runs the step
 	done    bool          // guarded by the turn, as is the result
 	result  []byte
 	expires time.Time
@@ -102,14 +101,14 @@ type step struct {
 
 // Do implements [Store].
 func (m *MemoryStore) Do(ctx context.Context, key string, fn func() ([]byte, error)) ([]byte, error) {
-	st := m.enter(key)
-	defer m.leave(key, st)
+	st := m.acquireStep(key)
+	defer m.releaseStep(key, st)
 	select {
-	case <-st.turn:
+	case <-st.token:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	defer func() { st.turn <- struct{}{} }()
+	defer func() { st.token <- struct{}{} }()
 	if st.done {
 		return st.result, nil
 	}
@@ -121,48 +120,48 @@ func (m *MemoryStore) Do(ctx context.Context, key string, fn func() ([]byte, err
 	return result, nil
 }
 
-func (m *MemoryStore) enter(key string) *step {
+func (m *MemoryStore) acquireStep(key string) *storedStep {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.steps == nil {
-		m.steps, m.sweep = map[string]*step{}, firstSweep
+		m.steps, m.sweepAt = map[string]*storedStep{}, minSweep
 	}
 	now := time.Now()
-	if len(m.steps) >= m.sweep {
-		m.drop(now)
+	if len(m.steps) >= m.sweepAt {
+		m.dropExpired(now)
 	}
 	st := m.steps[key]
 	if st == nil || st.waiting == 0 && !now.Before(st.expires) {
-		st = &step{expires: now.Add(m.ttl()), turn: make(chan struct{}, 1)}
-		st.turn <- struct{}{}
+		st = &storedStep{expires: now.Add(m.timeToLive()), token: make(chan struct{}, 1)}
+		st.token <- struct{}{}
 		m.steps[key] = st
 	}
 	st.waiting++
 	return st
 }
 
-func (m *MemoryStore) leave(key string, st *step) {
+func (m *MemoryStore) releaseStep(key string, st *storedStep) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	st.waiting--
-	st.expires = time.Now().Add(m.ttl())
+	st.expires = time.Now().Add(m.timeToLive())
 	if st.waiting == 0 && !st.done {
 		delete(m.steps, key)
 	}
 }
 
-func (m *MemoryStore) ttl() time.Duration {
+func (m *MemoryStore) timeToLive() time.Duration {
 	if m.TTL <= 0 {
 		return time.Hour
 	}
 	return m.TTL
 }
 
-func (m *MemoryStore) drop(now time.Time) {
+func (m *MemoryStore) dropExpired(now time.Time) {
 	for key, st := range m.steps {
 		if st.waiting == 0 && !now.Before(st.expires) {
 			delete(m.steps, key)
 		}
 	}
-	m.sweep = max(firstSweep, 2*len(m.steps))
+	m.sweepAt = max(minSweep, 2*len(m.steps))
 }

@@ -59,14 +59,14 @@ func TestOnceReplayed(t *testing.T) {
 			if _, err := server.Ask[bool](ctx, "sure", "?"); err != nil {
 				return "", err
 			}
-			var o server.OnceOptions
+			var s server.Store
 			if stored {
-				o.Store = store
+				s = store
 			}
-			n, err := server.Once(ctx, "charge", func(context.Context) (int, error) {
+			n, err := server.OnceStored(ctx, s, "charge", func(context.Context) (int, error) {
 				charged++
 				return charged, nil
-			}, o)
+			})
 			return fmt.Sprint("receipt ", n), err
 		})
 		state := stateOf(t, s, request(mcp.MethodCallTool, `{"name":"pay"}`))

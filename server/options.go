@@ -71,17 +71,6 @@ const (
 	DefaultListInterval = 10 * time.Millisecond
 )
 
-// only returns the one options struct that may be given.
-func only[T any](opts []T) (o T) {
-	if len(opts) > 1 {
-		panic("server: more than one options struct")
-	}
-	if len(opts) == 1 {
-		return opts[0]
-	}
-	return o
-}
-
 func (o Options) withDefaults() Options {
 	if o.Keys == nil {
 		o.Keys = mcp.RandomKeys()

@@ -14,8 +14,8 @@ type toolResult struct {
 	mcp.Result
 	call  mcp.CallToolResult
 	block [1]mcp.Content
-	// absent is the type of the nil pointer that the handler returned; nil for anything else.
-	absent reflect.Type
+	// nilType is the type of the nil pointer that the handler returned; nil for anything else.
+	nilType reflect.Type
 }
 
 func newToolResult(s *Server) *toolResult {
@@ -39,8 +39,8 @@ func (r *toolResult) setContent(c mcp.Content) {
 	r.call.Content = r.block[:]
 }
 
-// structured reports whether a handler's output of the type is structured content with a schema.
-func structured(t reflect.Type) bool {
+// hasStructuredOutput reports whether a handler's output of the type is structured content with a schema.
+func hasStructuredOutput(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[string](), reflect.TypeFor[struct{}](), reflect.TypeFor[any](), reflect.TypeFor[mcp.Content](),
 		reflect.TypeFor[[]mcp.Content](), reflect.TypeFor[*mcp.CallToolResult](), reflect.TypeFor[mcp.CallToolResult]():
@@ -49,8 +49,8 @@ func structured(t reflect.Type) bool {
 	return true
 }
 
-// set fills the result with what a handler returned; out points to it.
-func (r *toolResult) set(out any) error {
+// setOutput fills the result with what a handler returned; out points to it.
+func (r *toolResult) setOutput(out any) error {
 	switch out := out.(type) {
 	case *string:
 		r.setText(*out)
@@ -84,7 +84,7 @@ func (r *toolResult) setAny(out any) error {
 	case []mcp.Content:
 		r.call.Content = out
 	case *mcp.CallToolResult:
-		return r.set(&out)
+		return r.setOutput(&out)
 	case mcp.CallToolResult:
 		r.call = out
 	default:
@@ -99,7 +99,7 @@ func (r *toolResult) setStructured(out any) error {
 		return invalidOutput{err}
 	}
 	if v := reflect.ValueOf(out); v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil() {
-		r.absent = v.Type().Elem()
+		r.nilType = v.Type().Elem()
 	}
 	r.call.StructuredContent = raw
 	r.setText(string(raw))
@@ -116,8 +116,8 @@ func (e invalidOutput) Unwrap() error { return e.err }
 
 var errNoStructure = errors.New("an output schema is declared, and there is no structured content")
 
-// check holds the result against what the tool declares.
-func (r *toolResult) check(t *tool) error {
+// checkOutput holds the result against what the tool declares.
+func (r *toolResult) checkOutput(t *registeredTool) error {
 	if t.output == nil || r.call.IsError {
 		return nil
 	}
@@ -128,8 +128,8 @@ func (r *toolResult) check(t *tool) error {
 	if err == nil {
 		return nil
 	}
-	if r.absent != nil {
-		err = fmt.Errorf("the handler returned a nil %s, which its output schema has no room for: %w", r.absent, err)
+	if r.nilType != nil {
+		err = fmt.Errorf("the handler returned a nil %s, which its output schema has no room for: %w", r.nilType, err)
 	}
 	return invalidOutput{err}
 }

@@ -17,12 +17,12 @@ const (
 	progressInterval = 20 * time.Millisecond
 )
 
-// progress is what a call has reported.
-type progress struct {
+// progressReports is what a call has reported.
+type progressReports struct {
 	limit *rate.Limiter
-	begun bool
-	last  float64     // the highest value, sent or held back
-	held  *mcp.Object // the latest report, held back for being too soon
+	started bool
+	highest  float64     // the highest value, sent or held back
+	heldBack  *mcp.Object // the latest report, held back for being too soon
 }
 
 // Progress reports how far the handler's request has come: done of total, which is 0 where it is unknown. It does nothing
@@ -35,56 +35,56 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.ended {
 		return
 	}
-	p := c.reporting()
-	if p.begun && done <= p.last {
+	p := c.progressState()
+	if p.started && done <= p.highest {
 		return
 	}
-	p.begun, p.last = true, done
+	p.started, p.highest = true, done
 	report := appendProgress(c.req.ProgressToken, done, total, message)
 	if !p.limit.Allow() && (total <= 0 || done < total) {
-		p.held = &report
+		p.heldBack = &report
 		return
 	}
-	p.held = nil
-	_ = c.notify(mcp.NotificationProgress, report) // a peer that is gone needs none
+	p.heldBack = nil
+	_ = c.sendNotification(mcp.NotificationProgress, report) // a peer that is gone needs none
 }
 
 func notFinite(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) }
 
-// reporting returns the call's progress, which goes on where an earlier round under the same token was. The call must
+// progressState returns the call's progress, which goes on where an earlier round under the same token was. The call must
 // be locked.
-func (c *call) reporting() *progress {
+func (c *call) progressState() *progressReports {
 	if c.progress == nil {
-		c.progress = &progress{limit: rate.NewLimiter(rate.Every(progressInterval), progressBurst)}
-		if c.asks != nil && c.asks.floor != nil && string(c.asks.floor.Token) == string(c.req.ProgressToken) {
-			c.progress.begun, c.progress.last = true, c.asks.floor.Value
+		c.progress = &progressReports{limit: rate.NewLimiter(rate.Every(progressInterval), progressBurst)}
+		if c.input != nil && c.input.progressFloor != nil && string(c.input.progressFloor.Token) == string(c.req.ProgressToken) {
+			c.progress.started, c.progress.highest = true, c.input.progressFloor.Value
 		}
 	}
 	return c.progress
 }
 
-// progressFloor is what a later round under the same token must stay above.
-func (c *call) progressFloor() *floor {
-	if c.progress != nil && c.progress.begun {
-		return &floor{c.req.ProgressToken, c.progress.last}
+// currentFloor is what a later round under the same token must stay above.
+func (c *call) currentFloor() *progressFloor {
+	if c.progress != nil && c.progress.started {
+		return &progressFloor{c.req.ProgressToken, c.progress.highest}
 	}
-	if c.asks != nil {
-		return c.asks.floor
+	if c.input != nil {
+		return c.input.progressFloor
 	}
 	return nil
 }
 
-// flush sends what was held back. The call must be locked.
-func (c *call) flush() {
-	if p := c.progress; p != nil && p.held != nil {
-		_ = c.notify(mcp.NotificationProgress, *p.held) // a peer that is gone needs none
-		p.held = nil
+// sendHeldBack sends what was held back. The call must be locked.
+func (c *call) sendHeldBack() {
+	if p := c.progress; p != nil && p.heldBack != nil {
+		_ = c.sendNotification(mcp.NotificationProgress, *p.heldBack) // a peer that is gone needs none
+		p.heldBack = nil
 	}
 	if c.messages != nil {
-		c.messages.flush(c)
+		c.messages.reportDropped(c)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -39,23 +40,23 @@ func Prompt[Args, Out any](s *Server, name, description string, fn func(context.
 //	mcp.PromptMessage, []mcp.PromptMessage     these messages
 //	*mcp.GetPromptResult                       the whole result
 func NewPrompt[Args, Out any](name, description string, fn func(context.Context, Args) (Out, error), opts ...PromptOptions) (Item, error) {
-	o := only(opts)
-	p := &prompt{}
+	o := options.Merge(opts)
+	p := &registeredPrompt{}
 	fail := func(err error) (Item, error) { return Item{}, fmt.Errorf("server: prompt %q: %w", name, err) }
 	if name == "" {
 		return fail(fmt.Errorf("the name is empty"))
 	}
 	var out Out
-	if !promptOutput(any(&out)) {
+	if !isPromptOutput(any(&out)) {
 		return fail(fmt.Errorf("a prompt cannot return %T: use string, mcp.Content, mcp.PromptMessage, []mcp.PromptMessage or *mcp.GetPromptResult", out))
 	}
 	described := mcp.Prompt{Name: name, Title: o.Title, Description: description, Icons: o.Icons, Meta: o.Meta, Arguments: o.Arguments}
-	read, err := p.describe(reflect.TypeFor[Args](), &described)
+	read, err := p.describeArguments(reflect.TypeFor[Args](), &described)
 	if err == nil {
 		p.completers, err = completersOf(p.fields, argumentNames(described.Arguments), o.Complete)
 	}
 	if err == nil {
-		p.item, err = newItem(KindPrompt, name, o.Meta, &described, p)
+		p.item, err = encodeItem(KindPrompt, name, o.Meta, &described, p)
 	}
 	if err != nil {
 		return fail(err)
@@ -70,12 +71,12 @@ func NewPrompt[Args, Out any](name, description string, fn func(context.Context,
 		if err != nil {
 			return nil, err
 		}
-		return promptResult(any(&out), description), nil
+		return newPromptResult(any(&out), description), nil
 	}
 	return p.item, nil
 }
 
-type prompt struct {
+type registeredPrompt struct {
 	item        Item
 	description string
 	fields      []field
@@ -83,15 +84,15 @@ type prompt struct {
 	run         func(c *call) (*mcp.GetPromptResult, error)
 }
 
-// describe fills in the arguments, and returns how they are read.
-func (p *prompt) describe(t reflect.Type, d *mcp.Prompt) (read func(json.RawMessage, reflect.Value) error, err error) {
+// describeArguments fills in the arguments, and returns how they are read.
+func (p *registeredPrompt) describeArguments(t reflect.Type, d *mcp.Prompt) (read func(json.RawMessage, reflect.Value) error, err error) {
 	if t == reflect.TypeFor[map[string]string]() {
 		return readArgumentMap(d.Arguments), nil
 	}
 	if d.Arguments != nil {
 		return nil, fmt.Errorf("PromptOptions.Arguments describes the arguments of a map, not of %s", t)
 	}
-	if p.fields, err = fieldsOf(t, "json"); err != nil {
+	if p.fields, err = readFields(t, "json"); err != nil {
 		return nil, err
 	}
 	for _, f := range p.fields {
@@ -103,7 +104,7 @@ func (p *prompt) describe(t reflect.Type, d *mcp.Prompt) (read func(json.RawMess
 	return p.readArguments, nil
 }
 
-func (p *prompt) readArguments(raw json.RawMessage, into reflect.Value) error {
+func (p *registeredPrompt) readArguments(raw json.RawMessage, into reflect.Value) error {
 	for i := range p.fields {
 		f := &p.fields[i]
 		value := rawjson.Lookup(raw, f.name)
@@ -117,7 +118,7 @@ func (p *prompt) readArguments(raw json.RawMessage, into reflect.Value) error {
 		if !ok {
 			return mcp.InvalidParams("argument %q must be a string", f.name)
 		}
-		if err := f.fill(into, text); err != nil {
+		if err := f.setFromText(into, text); err != nil {
 			return mcp.InvalidParams("argument %q %v", f.name, err)
 		}
 	}
@@ -151,7 +152,7 @@ func argumentNames(arguments []mcp.PromptArgument) (names []string) {
 	return names
 }
 
-func promptOutput(out any) bool {
+func isPromptOutput(out any) bool {
 	switch out.(type) {
 	case *string, *mcp.Content, *mcp.PromptMessage, *[]mcp.PromptMessage, **mcp.GetPromptResult:
 		return true
@@ -159,8 +160,8 @@ func promptOutput(out any) bool {
 	return false
 }
 
-// promptResult turns what a handler returned into the result; out points to it.
-func promptResult(out any, description string) *mcp.GetPromptResult {
+// newPromptResult turns what a handler returned into the result; out points to it.
+func newPromptResult(out any, description string) *mcp.GetPromptResult {
 	r := &mcp.GetPromptResult{Description: description}
 	switch out := out.(type) {
 	case *string:
@@ -182,28 +183,28 @@ func promptResult(out any, description string) *mcp.GetPromptResult {
 // getPrompt answers prompts/get.
 func (s *Server) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.offers(KindPrompt) {
-		return s.methods.serve(ctx, s, req)
+		return s.methods.serveMethod(ctx, s, req)
 	}
 	p, err := readParams(req, "name")
 	if err != nil {
 		return nil, err
 	}
-	item, ok := s.find(ctx, req, KindPrompt, p.name)
+	item, ok := s.findVisible(ctx, req, KindPrompt, p.name)
 	if !ok {
 		return nil, mcp.InvalidParams("Unknown prompt: %s", p.name)
 	}
 	c := s.newCall(ctx, req, p)
 	defer c.close()
-	if err := c.resume(); err != nil {
+	if err := c.loadState(); err != nil {
 		return nil, err
 	}
-	out, err := item.entry.(*prompt).run(c)
-	asking, err := c.end(err)
+	out, err := item.entry.(*registeredPrompt).run(c)
+	asking, err := c.finish(err)
 	if asking != nil {
 		return asking, nil
 	}
 	if err != nil {
-		return nil, c.failed(err)
+		return nil, c.handlerError(err)
 	}
-	return s.result(out), nil
+	return s.newResult(out), nil
 }

@@ -25,27 +25,27 @@ func (s *Server) Provide(p ResourceProvider) {
 // ListChanged tells clients that listen that the list of a kind has changed, where the server cannot know: a provider, or
 // what [Options.Visible] says.
 func (s *Server) ListChanged(kind Kind) {
-	s.subscriptions.listChanged(false, []Item{{Kind: kind}})
+	s.subscriptions.notifyListChanged(false, []Item{{Kind: kind}})
 }
 
-// provided yields what providers compute, from a position on, except what the catalog holds.
-func (s *Server) provided(ctx context.Context, req *mcp.Request, providers []ResourceProvider, from position, yield func(listed, error) bool) {
-	c := s.newCall(ctx, req, params{})
+// providedEntries yields what providers compute, from a position on, except what the catalog holds.
+func (s *Server) providedEntries(ctx context.Context, req *mcp.Request, providers []ResourceProvider, from position, yield func(listEntry, error) bool) {
+	c := s.newCall(ctx, req, callParams{})
 	defer c.close()
 	for n := from.provider; n <= uint64(len(providers)); n++ {
 		for r, err := range providers[n-1](c, from.name) {
 			if err != nil {
-				yield(listed{}, err)
+				yield(listEntry{}, err)
 				return
 			}
-			if _, known := s.catalog.item(KindResource, []byte(r.URI)); known || !s.visibleURI(ctx, req, r.URI) {
+			if _, known := s.catalog.lookupItem(KindResource, []byte(r.URI)); known || !s.isVisibleURI(ctx, req, r.URI) {
 				continue
 			}
 			if r.Name == "" {
 				r.Name = r.URI
 			}
 			encoded, err := mcp.Encode(&r)
-			if !yield(listed{position{provider: n, name: r.URI}, encoded}, err) {
+			if !yield(listEntry{position{provider: n, name: r.URI}, encoded}, err) {
 				return
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
@@ -17,9 +18,9 @@ import (
 type Question struct {
 	key     string
 	request mcp.InputRequest
-	read    func(raw json.RawMessage) error // errAskAgain where raw is no answer
-	done    func(context.Context) (bool, error)
-	err     error // what is wrong with the question
+	readAnswer    func(raw json.RawMessage) error // errAskAgain where raw is no answer
+	isDone    func(context.Context) (bool, error)
+	invalid     error // what is wrong with the question
 }
 
 // errAskAgain says that there is no answer, or none that fits.
@@ -27,12 +28,12 @@ var errAskAgain = errors.New("no proper answer")
 
 func newQuestion(key, method string, params any, read func(json.RawMessage) error) Question {
 	raw, err := mcp.Encode(params)
-	return Question{key: key, request: mcp.InputRequest{Method: method, Params: raw}, read: read, err: err}
+	return Question{key: key, request: mcp.InputRequest{Method: method, Params: raw}, readAnswer: read, invalid: err}
 }
 
 // InputQuestion asks what an extension, or the protocol, defines. The answer is what the client sends, unchecked.
 func InputQuestion(key string, request mcp.InputRequest, into *json.RawMessage) Question {
-	return Question{key: key, request: request, read: func(raw json.RawMessage) error {
+	return Question{key: key, request: request, readAnswer: func(raw json.RawMessage) error {
 		*into = append(json.RawMessage(nil), raw...)
 		return nil
 	}}
@@ -53,9 +54,9 @@ func MethodQuestion[P, R any](key string, method mcp.Method[P, R], params P, int
 
 // FormQuestion is the question of [Ask]; the answer goes into the variable.
 func FormQuestion[T any](key, message string, into *T, opts ...AskOptions) Question {
-	f, err := formOf[T](only(opts))
+	f, err := newForm[T](options.Merge(opts))
 	if err != nil {
-		return Question{key: key, err: err}
+		return Question{key: key, invalid: err}
 	}
 	params := &mcp.ElicitParams{Mode: mcp.ElicitForm, Message: message, RequestedSchema: f.described}
 	return newQuestion(key, mcp.MethodElicit, params, func(raw json.RawMessage) error {
@@ -73,8 +74,8 @@ func FormQuestion[T any](key, message string, into *T, opts ...AskOptions) Quest
 	})
 }
 
-func decodeForm[T any](f form, content json.RawMessage, into *T) error {
-	var answer single[T] // fresh, so that nothing of an earlier answer stays
+func decodeForm[T any](f formSchema, content json.RawMessage, into *T) error {
+	var answer singleField[T] // fresh, so that nothing of an earlier answer stays
 	var err error
 	if f.single {
 		err = schema.Decode(content, &answer)
@@ -93,7 +94,7 @@ func rawQuestion(key string, params mcp.ElicitParams, into **mcp.ElicitResult) Q
 	if params.Mode != mcp.ElicitURL {
 		var err error
 		if form, err = compileForm(params.RequestedSchema); err != nil {
-			return Question{key: key, err: err}
+			return Question{key: key, invalid: err}
 		}
 	}
 	return newQuestion(key, mcp.MethodElicit, &params, func(raw json.RawMessage) (err error) {
@@ -127,19 +128,19 @@ func readElicitation(raw json.RawMessage, form *schema.Schema) (*mcp.ElicitResul
 	return &r, nil
 }
 
-// form is what a user is asked to fill in.
-type form struct {
+// formSchema is what a user is asked to fill in.
+type formSchema struct {
 	schema    *schema.Schema
 	described json.RawMessage
 	single    bool // of one field, for a T that is no struct
 }
 
-// single is the form of a value that is no struct.
-type single[T any] struct {
+// singleField is the form of a value that is no struct.
+type singleField[T any] struct {
 	Value T `json:"value"`
 }
 
-func formOf[T any](o AskOptions) (f form, err error) {
+func newForm[T any](o AskOptions) (f formSchema, err error) {
 	if o.Schema != nil {
 		f.schema, err = compileForm(o.Schema)
 		f.described = o.Schema
@@ -149,7 +150,7 @@ func formOf[T any](o AskOptions) (f form, err error) {
 		f.schema, err = schema.Form[T]()
 	} else {
 		f.single = true
-		f.schema, err = schema.Form[single[T]]()
+		f.schema, err = schema.Form[singleField[T]]()
 	}
 	if err != nil {
 		return f, err
@@ -173,25 +174,25 @@ func compileForm(raw json.RawMessage) (*schema.Schema, error) {
 		return nil, errors.New("a form's schema must be an object with properties")
 	}
 	for _, p := range s.Properties() {
-		if !formField(p) {
+		if !isFormField(p) {
 			return nil, fmt.Errorf("%s: a form can ask for strings, numbers, booleans and choices among strings only", p.Name)
 		}
 	}
 	return s, nil
 }
 
-func formField(p schema.Property) bool {
+func isFormField(p schema.Property) bool {
 	switch p.Type {
 	case "string", "number", "integer", "boolean":
 		return true
 	case "array":
-		return choiceOfStrings(rawjson.Lookup(p.Schema, "items"))
+		return isStringChoice(rawjson.Lookup(p.Schema, "items"))
 	}
 	return false
 }
 
-// choiceOfStrings reports whether a schema allows some strings and nothing else.
-func choiceOfStrings(items []byte) bool {
+// isStringChoice reports whether a schema allows some strings and nothing else.
+func isStringChoice(items []byte) bool {
 	var choice struct {
 		Type  string   `json:"type"`
 		Enum  []string `json:"enum"`

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -54,12 +55,12 @@ func Resource[V, Out any](s *Server, uriOrTemplate, description string, fn func(
 //
 // An error that is [fs.ErrNotExist], and a nil result, say that there is no such resource.
 func NewResource[V, Out any](uriOrTemplate, description string, fn func(context.Context, V) (Out, error), opts ...ResourceOptions) (Item, error) {
-	o := only(opts)
+	o := options.Merge(opts)
 	if o.Name == "" {
 		o.Name = uriOrTemplate
 	}
-	r := &resource{cache: o.Cache, mimeType: o.MIMEType}
-	fields, err := fieldsOf(reflect.TypeFor[V](), "uri")
+	r := &registeredResource{cache: o.Cache, mimeType: o.MIMEType}
+	fields, err := readFields(reflect.TypeFor[V](), "uri")
 	if err != nil {
 		return Item{}, fmt.Errorf("server: resource %q: %w", uriOrTemplate, err)
 	}
@@ -72,13 +73,13 @@ func NewResource[V, Out any](uriOrTemplate, description string, fn func(context.
 		if err != nil {
 			return nil, err
 		}
-		return r.contents(any(&out), string(c.params.name))
+		return r.newReadResult(any(&out), string(c.params.name))
 	}
 	var item Item
 	if strings.Contains(uriOrTemplate, "{") {
-		item, err = r.template(uriOrTemplate, description, fields, o)
+		item, err = r.newTemplateItem(uriOrTemplate, description, fields, o)
 	} else {
-		item, err = r.fixed(uriOrTemplate, description, fields, o)
+		item, err = r.newFixedItem(uriOrTemplate, description, fields, o)
 	}
 	if err != nil {
 		return Item{}, fmt.Errorf("server: resource %q: %w", uriOrTemplate, err)
@@ -86,15 +87,15 @@ func NewResource[V, Out any](uriOrTemplate, description string, fn func(context.
 	return item, nil
 }
 
-type resource struct {
+type registeredResource struct {
 	cache    *mcp.Cache
 	mimeType string
 	read     func(c *call, vars uritemplate.Values) (*mcp.ReadResourceResult, error)
 }
 
-// template is a resource with variables.
-type template struct {
-	*resource
+// registeredTemplate is a resource with variables.
+type registeredTemplate struct {
+	*registeredResource
 	item       Item
 	parsed     *uritemplate.Template
 	completers completers
@@ -103,7 +104,7 @@ type template struct {
 // errNoMatch says that the URI's variables do not fit their fields.
 var errNoMatch = errors.New("the variables do not fit")
 
-func (r *resource) fixed(uri, description string, fields []field, o ResourceOptions) (Item, error) {
+func (r *registeredResource) newFixedItem(uri, description string, fields []field, o ResourceOptions) (Item, error) {
 	if len(fields) > 0 || len(o.Complete) > 0 {
 		return Item{}, fmt.Errorf("a fixed URI has no variables: use struct{}")
 	}
@@ -114,11 +115,11 @@ func (r *resource) fixed(uri, description string, fields []field, o ResourceOpti
 		URI: uri, Name: o.Name, Title: o.Title, Description: description, MIMEType: o.MIMEType, Size: o.Size, Icons: o.Icons,
 		Annotations: o.Annotations, Meta: o.Meta,
 	}
-	return newItem(KindResource, uri, o.Meta, &described, r)
+	return encodeItem(KindResource, uri, o.Meta, &described, r)
 }
 
-func (r *resource) template(text, description string, fields []field, o ResourceOptions) (item Item, err error) {
-	t := &template{resource: r}
+func (r *registeredResource) newTemplateItem(text, description string, fields []field, o ResourceOptions) (item Item, err error) {
+	t := &registeredTemplate{registeredResource: r}
 	if t.parsed, err = uritemplate.Parse(text); err != nil {
 		return item, err
 	}
@@ -128,7 +129,7 @@ func (r *resource) template(text, description string, fields []field, o Resource
 	if o.Size != nil {
 		return item, fmt.Errorf("a template has no size")
 	}
-	if err := sameNames(fields, t.parsed.Names()); err != nil {
+	if err := checkVariableNames(fields, t.parsed.Names()); err != nil {
 		return item, err
 	}
 	if t.completers, err = completersOf(fields, t.parsed.Names(), o.Complete); err != nil {
@@ -138,11 +139,11 @@ func (r *resource) template(text, description string, fields []field, o Resource
 		URITemplate: text, Name: o.Name, Title: o.Title, Description: description, MIMEType: o.MIMEType, Icons: o.Icons,
 		Annotations: o.Annotations, Meta: o.Meta,
 	}
-	t.item, err = newItem(KindResourceTemplate, text, o.Meta, &described, t)
+	t.item, err = encodeItem(KindResourceTemplate, text, o.Meta, &described, t)
 	return t.item, err
 }
 
-func sameNames(fields []field, variables []string) error {
+func checkVariableNames(fields []field, variables []string) error {
 	for _, f := range fields {
 		if !slices.Contains(variables, f.name) {
 			return fmt.Errorf("the template has no variable {%s}", f.name)
@@ -168,7 +169,7 @@ func fillVariables(fields []field, vars uritemplate.Values, into reflect.Value) 
 		if f.list {
 			texts = v.Items()
 		}
-		if err := f.fill(into, texts...); err != nil {
+		if err := f.setFromText(into, texts...); err != nil {
 			return err
 		}
 	}

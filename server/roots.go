@@ -23,7 +23,7 @@ func Roots(ctx context.Context, key ...string) ([]mcp.Root, error) {
 // RootsQuestion is the question of [Roots]; the answer goes into the variable.
 func RootsQuestion(key string, into *[]mcp.Root) Question {
 	request := mcp.InputRequest{Method: mcp.MethodListRoots, Params: json.RawMessage("{}")}
-	return Question{key: key, request: request, read: func(raw json.RawMessage) error {
+	return Question{key: key, request: request, readAnswer: func(raw json.RawMessage) error {
 		var r mcp.ListRootsResult
 		if !rawjson.IsObject(raw) || mcp.Decode(raw, &r) != nil || rawjson.Lookup(raw, "roots") == nil {
 			return errAskAgain

@@ -23,10 +23,10 @@ func Sample(ctx context.Context, key string, params mcp.CreateMessageParams) (*m
 // SampleQuestion is the question of [Sample]; the answer goes into the variable.
 func SampleQuestion(key string, params mcp.CreateMessageParams, into **mcp.CreateMessageResult) Question {
 	if params.MaxTokens <= 0 {
-		return Question{key: key, err: errors.New("sampling: MaxTokens must be positive")}
+		return Question{key: key, invalid: errors.New("sampling: MaxTokens must be positive")}
 	}
 	if err := checkMessages(params.Messages); err != nil {
-		return Question{key: key, err: fmt.Errorf("sampling: %w", err)}
+		return Question{key: key, invalid: fmt.Errorf("sampling: %w", err)}
 	}
 	return newQuestion(key, mcp.MethodCreateMessage, &params, func(raw json.RawMessage) error {
 		var r mcp.CreateMessageResult
@@ -41,12 +41,12 @@ func SampleQuestion(key string, params mcp.CreateMessageParams, into **mcp.Creat
 // checkMessages holds a conversation to what the protocol says of tools in it (client/sampling: message content constraints).
 func checkMessages(messages []mcp.SamplingMessage) error {
 	for i, m := range messages {
-		results := toolResults(m)
+		results := toolResultIDs(m)
 		for j, block := range m.Content {
 			switch {
 			case len(results) > 0 && block.Type != mcp.ContentToolResult:
 				return fmt.Errorf("messages[%d].content[%d]: %s beside tool results: a message with tool results holds nothing else", i, j, block.Type)
-			case block.ToolUse != nil && !answered(block.ToolUse.ID, messages[i+1:]):
+			case block.ToolUse != nil && !hasToolResult(block.ToolUse.ID, messages[i+1:]):
 				return fmt.Errorf("messages[%d].content[%d]: the use %q of the tool %s has no result: the next message must be the user's, with tool results alone",
 					i, j, block.ToolUse.ID, block.ToolUse.Name)
 			}
@@ -55,13 +55,13 @@ func checkMessages(messages []mcp.SamplingMessage) error {
 	return nil
 }
 
-// answered reports whether the first of the messages holds the result of a use of a tool.
-func answered(id string, messages []mcp.SamplingMessage) bool {
-	return len(messages) > 0 && messages[0].Role == mcp.RoleUser && toolResults(messages[0])[id]
+// hasToolResult reports whether the first of the messages holds the result of a use of a tool.
+func hasToolResult(id string, messages []mcp.SamplingMessage) bool {
+	return len(messages) > 0 && messages[0].Role == mcp.RoleUser && toolResultIDs(messages[0])[id]
 }
 
-// toolResults are the ids of the uses that the message answers.
-func toolResults(m mcp.SamplingMessage) map[string]bool {
+// toolResultIDs are the ids of the uses that the message answers.
+func toolResultIDs(m mcp.SamplingMessage) map[string]bool {
 	var ids map[string]bool
 	for _, block := range m.Content {
 		if block.ToolResult != nil {

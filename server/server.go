@@ -21,22 +21,26 @@ type Server struct {
 	cursors    *mcp.Sealer
 	states     *mcp.Sealer
 	instance   [8]byte  // tells cursors of this Server from those of replicas
-	limiter    *limiter // of calls
-	rounds     *limiter // of the further rounds of calls that ask
+	callLimiter    *limiter // of calls
+	roundLimiter     *limiter // of the further rounds of calls that ask
 
 	catalog       catalog
-	methods       methods
-	notices       notices
+	methods       extraMethods
+	notifications       notificationFuncs
 	subscriptions subscriptions
 
-	using   sync.Mutex // held while the chain is extended
-	chained []mcp.Middleware
+	middlewareMu   sync.Mutex // held while the chain is extended
+	middleware []mcp.Middleware
 	chain   atomic.Pointer[mcp.Handler] // nil without middleware
 }
 
-// New returns a server that offers nothing yet.
-func New(name, version string, opts ...Options) *Server {
-	o := only(opts).withDefaults()
+// New returns a server that offers nothing yet. A nil opts is the zero [Options].
+func New(name, version string, opts *Options) *Server {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o = o.withDefaults()
 	o.Info.Name, o.Info.Version = name, version
 	info, err := mcp.Encode(&o.Info)
 	if err != nil {
@@ -44,8 +48,8 @@ func New(name, version string, opts ...Options) *Server {
 	}
 	s := &Server{
 		opts: o, info: info, vocabulary: mcp.NewVocabulary(o.Extensions...),
-		cursors: o.Keys.For("cursor"), states: o.Keys.For("state"), limiter: newLimiter(o.Limit),
-		rounds: newLimiter(o.Limit.times(roundsPerCall)),
+		cursors: o.Keys.For("cursor"), states: o.Keys.For("state"), callLimiter: newLimiter(o.Limit),
+		roundLimiter: newLimiter(o.Limit.widen(roundsPerCall)),
 	}
 	_, _ = rand.Read(s.instance[:]) // never fails (crypto/rand)
 	s.catalog.init(o.Declare)
@@ -53,22 +57,22 @@ func New(name, version string, opts ...Options) *Server {
 	return s
 }
 
-// core is the server without middleware.
-type core struct{ *Server }
+// innermost is the server without middleware.
+type innermost struct{ *Server }
 
-func (c core) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (c innermost) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	return c.dispatch(ctx, req)
 }
 
-func (c core) NotifyMCP(ctx context.Context, n mcp.Notification) { c.take(ctx, n) }
+func (c innermost) NotifyMCP(ctx context.Context, n mcp.Notification) { c.handleNotification(ctx, n) }
 
 // Use wraps the server in middleware, of which the first sees a request first, after those of earlier calls. What
 // [mcp.Chain] says of notifications holds.
 func (s *Server) Use(mws ...mcp.Middleware) {
-	s.using.Lock()
-	defer s.using.Unlock()
-	s.chained = append(s.chained, mws...)
-	h := mcp.Chain(core{s}, s.chained...)
+	s.middlewareMu.Lock()
+	defer s.middlewareMu.Unlock()
+	s.middleware = append(s.middleware, mws...)
+	h := mcp.Chain(innermost{s}, s.middleware...)
 	s.chain.Store(&h)
 }
 
@@ -90,7 +94,7 @@ func (s *Server) ServeMCP(ctx context.Context, req *mcp.Request) (res *mcp.Resul
 	if !s.opts.NoRecover {
 		defer func() {
 			if p := recover(); p != nil {
-				res, err = nil, s.panicked(ctx, req, p)
+				res, err = nil, s.panicError(ctx, req, p)
 			}
 		}()
 	}
@@ -107,7 +111,7 @@ func (s *Server) ServeMCP(ctx context.Context, req *mcp.Request) (res *mcp.Resul
 	return res, err
 }
 
-func (s *Server) panicked(ctx context.Context, req *mcp.Request, p any) error {
+func (s *Server) panicError(ctx context.Context, req *mcp.Request, p any) error {
 	s.opts.Logger.ErrorContext(ctx, "a handler panicked", "method", req.Method, "name", requestName(req), "panic", p, "stack", string(debug.Stack()))
 	return mcp.Errorf(codeInternal, "internal error")
 }
@@ -132,16 +136,16 @@ func (s *Server) dispatch(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	case mcp.MethodListPrompts:
 		return s.listPrompts(ctx, req)
 	case mcp.MethodComplete:
-		return s.complete(ctx, req)
+		return s.completeArgument(ctx, req)
 	case mcp.MethodListen:
 		return s.listen(ctx, req)
 	case mcp.MethodDiscover:
-		return s.discover()
+		return s.serveDiscover()
 	}
-	return s.methods.serve(ctx, s, req)
+	return s.methods.serveMethod(ctx, s, req)
 }
 
-// result returns a complete result of this server.
-func (s *Server) result(value any) *mcp.Result {
+// newResult returns a complete result of this server.
+func (s *Server) newResult(value any) *mcp.Result {
 	return &mcp.Result{Value: value, ServerInfo: s.info}
 }

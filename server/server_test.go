@@ -84,7 +84,7 @@ func newServer(opts ...server.Options) *server.Server {
 	if o.Logger == nil {
 		o.Logger = quiet
 	}
-	return server.New("test", "1", o)
+	return server.New("test", "1", &o)
 }
 
 // everything is what a client that can be asked anything declares.
@@ -106,10 +106,10 @@ func as(principal string, req *mcp.Request) *mcp.Request {
 func serve(t testing.TB, h mcp.Handler, req *mcp.Request) string {
 	t.Helper()
 	res, err := h.ServeMCP(t.Context(), req)
-	return text(t, res, err)
+	return unescapeString(t, res, err)
 }
 
-func text(t testing.TB, res *mcp.Result, err error) string {
+func unescapeString(t testing.TB, res *mcp.Result, err error) string {
 	t.Helper()
 	if err != nil {
 		if res != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 )
@@ -50,19 +51,19 @@ func Tool[In, Out any](s *Server, name, description string, fn func(context.Cont
 //
 // A name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'.
 func NewTool[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...ToolOptions) (Item, error) {
-	o := only(opts)
-	t, err := typedTool[In, Out](name, description, o)
+	o := options.Merge(opts)
+	t, err := newTypedTool[In, Out](name, description, o)
 	if err != nil {
 		return Item{}, fmt.Errorf("server: tool %q: %w", name, err)
 	}
 	if o.InputSchema == nil {
-		t.defaults = defaults(t.input)
+		t.defaults = collectDefaults(t.input)
 	}
 	empty := reflect.TypeFor[In]() == reflect.TypeFor[struct{}]()
 	t.run = func(c *call, r *toolResult) error {
 		var in In
 		if !empty {
-			if err := t.decode(c.params.arguments, &in); err != nil {
+			if err := t.decodeArguments(c.params.arguments, &in); err != nil {
 				return err
 			}
 		}
@@ -75,7 +76,7 @@ func NewTool[In, Out any](name, description string, fn func(context.Context, In)
 			return nil
 		}
 		kept := out
-		return r.set(&kept)
+		return r.setOutput(&kept)
 	}
 	return t.item, nil
 }
@@ -88,21 +89,21 @@ func RawTool(s *Server, described mcp.Tool, fn func(ctx context.Context, argumen
 // NewRawTool makes a tool for [Server.Add] that is described as it is and gets its arguments as JSON: an object that matches
 // the input schema. The arguments must not be changed, nor kept after fn returns.
 func NewRawTool(described mcp.Tool, fn func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error)) (Item, error) {
-	t, err := rawTool(described)
+	t, err := newRawTool(described)
 	if err != nil {
 		return Item{}, fmt.Errorf("server: tool %q: %w", described.Name, err)
 	}
 	t.run = func(c *call, r *toolResult) error {
 		out, err := fn(c, c.params.arguments)
 		if err == nil {
-			err = r.set(&out)
+			err = r.setOutput(&out)
 		}
 		return err
 	}
 	return t.item, nil
 }
 
-type tool struct {
+type registeredTool struct {
 	item     Item
 	input    *schema.Schema
 	output   *schema.Schema // nil where nothing is declared
@@ -111,10 +112,10 @@ type tool struct {
 	run      func(c *call, r *toolResult) error
 }
 
-// typedTool makes a tool of what is inferred, which is compiled once per type, and what the options say.
-func typedTool[In, Out any](name, description string, o ToolOptions) (t *tool, err error) {
+// newTypedTool makes a tool of what is inferred, which is compiled once per type, and what the options say.
+func newTypedTool[In, Out any](name, description string, o ToolOptions) (t *registeredTool, err error) {
 	described := mcp.Tool{Name: name, Description: description, Title: o.Title, Icons: o.Icons, Annotations: o.Annotations, Meta: o.Meta}
-	t = &tool{}
+	t = &registeredTool{}
 	if o.InputSchema != nil {
 		t.input, err = schema.Compile(o.InputSchema)
 	} else {
@@ -127,17 +128,17 @@ func typedTool[In, Out any](name, description string, o ToolOptions) (t *tool, e
 	case o.NoOutputSchema:
 	case o.OutputSchema != nil:
 		t.output, err = schema.Compile(o.OutputSchema)
-	case structured(reflect.TypeFor[Out]()):
+	case hasStructuredOutput(reflect.TypeFor[Out]()):
 		t.output, err = schema.For[Out](schema.Options{Output: true})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("output: %w", err)
 	}
-	return t, t.describe(described)
+	return t, t.checkDescription(described)
 }
 
-func rawTool(described mcp.Tool) (t *tool, err error) {
-	t = &tool{}
+func newRawTool(described mcp.Tool) (t *registeredTool, err error) {
+	t = &registeredTool{}
 	if t.input, err = schema.Compile(described.InputSchema); err != nil {
 		return nil, fmt.Errorf("input: %w", err)
 	}
@@ -146,11 +147,11 @@ func rawTool(described mcp.Tool) (t *tool, err error) {
 			return nil, fmt.Errorf("output: %w", err)
 		}
 	}
-	return t, t.describe(described)
+	return t, t.checkDescription(described)
 }
 
-// describe checks what the tool is to be listed as, with its schemas.
-func (t *tool) describe(described mcp.Tool) error {
+// checkDescription checks what the tool is to be listed as, with its schemas.
+func (t *registeredTool) checkDescription(described mcp.Tool) error {
 	if !validToolName(described.Name) {
 		return fmt.Errorf("a name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'")
 	}
@@ -161,12 +162,12 @@ func (t *tool) describe(described mcp.Tool) error {
 	if err != nil {
 		return fmt.Errorf("input: %w", err)
 	}
-	t.headers = headersOf(declared)
+	t.headers = newHeaders(declared)
 	described.InputSchema = t.input.JSON()
 	if t.output != nil {
 		described.OutputSchema = t.output.JSON()
 	}
-	t.item, err = newItem(KindTool, described.Name, described.Meta, &described, t)
+	t.item, err = encodeItem(KindTool, described.Name, described.Meta, &described, t)
 	return err
 }
 
@@ -179,8 +180,8 @@ func validToolName(name string) bool {
 	return len(name) >= 1 && len(name) <= 128
 }
 
-// defaults returns an object of the defaults of optional properties, nil where there are none.
-func defaults(s *schema.Schema) json.RawMessage {
+// collectDefaults returns an object of the defaults of optional properties, nil where there are none.
+func collectDefaults(s *schema.Schema) json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for _, p := range s.Properties() {
 		if !p.Required && p.Default != nil {
@@ -194,8 +195,8 @@ func defaults(s *schema.Schema) json.RawMessage {
 	return raw
 }
 
-// decode reads arguments that have passed validation.
-func (t *tool) decode(arguments json.RawMessage, in any) error {
+// decodeArguments reads arguments that have passed validation.
+func (t *registeredTool) decodeArguments(arguments json.RawMessage, in any) error {
 	if t.defaults != nil {
 		if err := schema.Decode(t.defaults, in); err != nil {
 			return invalidArguments{err}
@@ -210,23 +211,23 @@ func (t *tool) decode(arguments json.RawMessage, in any) error {
 // callTool answers tools/call.
 func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if !s.catalog.offers(KindTool) {
-		return s.methods.serve(ctx, s, req)
+		return s.methods.serveMethod(ctx, s, req)
 	}
 	p, err := readParams(req, "name")
 	if err != nil {
 		return nil, err
 	}
-	item, ok := s.find(ctx, req, KindTool, p.name)
+	item, ok := s.findVisible(ctx, req, KindTool, p.name)
 	if !ok {
 		return nil, mcp.InvalidParams("Unknown tool: %s", p.name)
 	}
-	t := item.entry.(*tool)
+	t := item.entry.(*registeredTool)
 	c := s.newCall(ctx, req, p)
 	defer c.close()
-	if err := c.resume(); err != nil {
+	if err := c.loadState(); err != nil {
 		return nil, err
 	}
-	if err := s.admit(c); err != nil {
+	if err := s.checkLimit(c); err != nil {
 		return s.toolError(err.Error()), nil
 	}
 	if t.headers != nil {
@@ -240,15 +241,15 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	return s.runTool(c, t)
 }
 
-func (s *Server) runTool(c *call, t *tool) (*mcp.Result, error) {
+func (s *Server) runTool(c *call, t *registeredTool) (*mcp.Result, error) {
 	r := newToolResult(s)
 	err := t.run(c, r)
-	asking, err := c.end(err)
+	asking, err := c.finish(err)
 	switch {
 	case asking != nil:
 		return asking, nil
 	case err == nil:
-		err = r.check(t)
+		err = r.checkOutput(t)
 	}
 	if err == nil {
 		return &r.Result, nil
@@ -258,7 +259,7 @@ func (s *Server) runTool(c *call, t *tool) (*mcp.Result, error) {
 
 // toolFailed gives the error of a tool's handler the form in which the peer learns of it.
 func (s *Server) toolFailed(c *call, err error) (*mcp.Result, error) {
-	if passing := passes(c.Context, err); passing != nil {
+	if passing := passThroughError(c.Context, err); passing != nil {
 		return nil, passing
 	}
 	if invalid, ok := errors.AsType[invalidOutput](err); ok {

@@ -104,7 +104,7 @@ func TestToolErrors(t *testing.T) {
 		want(t, serve(t, s, request(mcp.MethodCallTool, params)), "error -32602: "+expected)
 	}
 	res, err := s.ServeMCP(t.Context(), request(mcp.MethodCallTool, `{"name":"fail","arguments":{}}`))
-	wantPart(t, text(t, res, err), `"isError":true`)
+	wantPart(t, unescapeString(t, res, err), `"isError":true`)
 }
 
 func TestCancelledCall(t *testing.T) {

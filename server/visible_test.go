@@ -35,13 +35,13 @@ func TestVisible(t *testing.T) {
 	server.Resource(s, "secret://{city}", "", vars)
 	s.Provide(keys("1", "2secret", "3"))
 
-	want(t, pages(t, s, "", mcp.MethodListTools), "a b | c")
-	want(t, pages(t, s, "admin", mcp.MethodListTools), "a secret | b c | secret2")
-	want(t, pages(t, s, "", mcp.MethodListPrompts), "p")
-	want(t, pages(t, s, "admin", mcp.MethodListPrompts), "p secret")
-	want(t, pages(t, s, "", mcp.MethodListResourceTemplates), "y://{city}")
-	want(t, pages(t, s, "", mcp.MethodListResources), "x://open kv://1 | kv://3")
-	want(t, pages(t, s, "admin", mcp.MethodListResources), "x://open x://secret | kv://1 kv://2secret | kv://3")
+	want(t, pageCache(t, s, "", mcp.MethodListTools), "a b | c")
+	want(t, pageCache(t, s, "admin", mcp.MethodListTools), "a secret | b c | secret2")
+	want(t, pageCache(t, s, "", mcp.MethodListPrompts), "p")
+	want(t, pageCache(t, s, "admin", mcp.MethodListPrompts), "p secret")
+	want(t, pageCache(t, s, "", mcp.MethodListResourceTemplates), "y://{city}")
+	want(t, pageCache(t, s, "", mcp.MethodListResources), "x://open kv://1 | kv://3")
+	want(t, pageCache(t, s, "admin", mcp.MethodListResources), "x://open x://secret | kv://1 kv://2secret | kv://3")
 
 	for _, c := range []struct{ method, params, unknown string }{
 		{mcp.MethodCallTool, `{"name":"secret"}`, "error -32602: Unknown tool: secret"},

@@ -21,12 +21,6 @@ type Conn interface {
 	Close() error
 }
 
-// TryWriter is a Conn that can often send a frame without waiting. Where TryWrite reports false, the frame is the caller's
-// still.
-type TryWriter interface {
-	TryWrite(frame []byte) bool
-}
-
 // ErrFrame is wrapped by errors of Read about one frame, such as one over the limit. The frame is lost, not the
 // connection.
 var ErrFrame = errors.New("unusable frame")
@@ -46,12 +40,12 @@ func (e *FrameError) Error() string { return ErrFrame.Error() + ": " + e.Reason 
 // Unwrap makes errors.Is find [ErrFrame].
 func (e *FrameError) Unwrap() error { return ErrFrame }
 
-// HeaderConn is a Conn whose frames come with header fields.
-type HeaderConn interface {
-	Conn
-	// Header returns those of the frame that Read returned last, canonically named. It is called by who reads.
-	Header() map[string][]string
-}
+// ErrProbe is wrapped by the error of a dial when the connection ended while the server was asked for its era: an old
+// server that died of a method it does not know, most likely. Connect again with a legacy revision pinned.
+var ErrProbe = errors.New("the connection ended during the probe")
+
+// ErrUnsent is wrapped by the error of a request that was not sent, since the connection was lost before.
+var ErrUnsent = errors.New("not sent")
 
 // TooLarge is the error for a frame of size bytes, over the limit, of which no more was kept than its ends. What it was is
 // guessed from these.

@@ -18,7 +18,7 @@ type session struct {
 
 // Dial implements peer.Peer.
 func (Peer) Dial(ctx context.Context, t peer.Target, era peer.Era) (peer.Session, error) {
-	c, err := client.Dial(ctx, target(t), client.Options{Revision: mcp.Revision(era), HTTPClient: t.HTTP, NoCache: true})
+	c, err := client.Dial(ctx, target(t), &client.Options{Wire: client.Wire{Revision: mcp.Revision(era)}, HTTP: client.HTTP{Client: t.HTTP}, NoCache: true})
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func between(ctx context.Context, contestant string, era peer.Era, width int, o 
 	defer served.Close()
 	own := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns}}
 	defer own.CloseIdleConnections()
-	c, err := client.Dial(ctx, served.URL+"/mcp", client.Options{HTTPClient: own, Revision: mcp.Revision(era), NoCache: true})
+	c, err := client.Dial(ctx, served.URL+"/mcp", &client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: mcp.Revision(era)}, NoCache: true})
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +94,9 @@ func front(ctx context.Context, contestant string, s *dowel.Server) (h http.Hand
 
 func gatewayOf(ctx context.Context, s *dowel.Server) (http.Handler, func(), error) {
 	quiet := slog.New(slog.DiscardHandler)
-	all := hub.New(hub.Options{Logger: quiet})
+	all := hub.New(&hub.Options{Logger: quiet})
 	all.Apply([]hub.Definition{{Name: "s", Target: s.Server}}, "the measurement begins")
-	g := gateway.New(all, gateway.Options{Logger: quiet})
+	g := gateway.New(all, &gateway.Options{Logger: quiet})
 	end := func() { g.Close(); all.Close() }
 	if !all.Settle(ctx) || len(all.Catalog().Missing()) > 0 {
 		end()

@@ -49,10 +49,10 @@ func (f *agentFlags) takeCommand(cmd *cobra.Command, args []string) (words []str
 
 // clientOptions are those of the connection between the agent and its servers: everything but who answers what servers ask.
 func (a *app) clientOptions(f *agentFlags) (client.Options, error) {
-	a.connection = f.connection
-	o, err := a.talkOptions()
+	f.connection.app = a
+	o, err := f.talkOptions()
 	if watchWire != nil {
-		o.Tap = watchWire(nil)
+		o.Wire.Tap = watchWire(nil)
 	}
 	return o, err
 }

@@ -92,7 +92,7 @@ func TestApprovalAdvice(t *testing.T) {
 		{errApproval{"kv__set", agent.Destructive, agent.ModeNone, "kv.set"}, all},
 		{errApproval{"kv__get", agent.ReadOnly, agent.ModeNone, "kv.get"}, "allow it with --approve read-only"},
 	} {
-		if got := test.e.advice(); got != test.want {
+		if got := test.e.Advice(); got != test.want {
 			t.Errorf("%+v: got %s", test.e, got)
 		}
 	}

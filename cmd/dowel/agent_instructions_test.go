@@ -17,9 +17,9 @@ import (
 // What a server says of itself is known from the list on in which its tools are, also through the dowel that is running.
 func TestInstructionsOfLateServer(t *testing.T) {
 	for _, through := range []bool{false, true} {
-		far := hub.New(hub.Options{})
+		far := hub.New(&hub.Options{})
 		defer far.Close()
-		front := gateway.New(far, gateway.Options{Wait: -1})
+		front := gateway.New(far, &gateway.Options{StartWait: -1})
 		defer front.Close()
 		var handler mcp.Handler = front
 		var ask func(context.Context) (string, error)
@@ -37,7 +37,7 @@ func TestInstructionsOfLateServer(t *testing.T) {
 		tools := &instructed{memorizing: memorizing{b}, ask: ask}
 		for _, come := range []bool{false, true} {
 			if come {
-				s := server.New("late", "1", server.Options{Instructions: "Be gentle."})
+				s := server.New("late", "1", &server.Options{Instructions: "Be gentle."})
 				defer s.Close()
 				server.Tool(s, "nod", "Nods.", func(context.Context, struct{}) (string, error) { return "", nil })
 				far.Apply([]hub.Definition{{Name: "late", Target: s, Fingerprint: "1"}}, "it comes late")
@@ -55,8 +55,8 @@ func TestInstructionsOfLateServer(t *testing.T) {
 // throughTo is a way to another dowel.
 func throughTo(t *testing.T, other mcp.Handler) *through {
 	t.Helper()
-	h := hub.New(hub.Options{})
-	near := &through{hub: h, gateway: gateway.New(h, gateway.Options{Wait: -1})}
+	h := hub.New(&hub.Options{})
+	near := &through{hub: h, gateway: gateway.New(h, &gateway.Options{StartWait: -1})}
 	near.use(hub.Definition{Target: other, Fingerprint: "1"})
 	h.Settle(t.Context())
 	return near

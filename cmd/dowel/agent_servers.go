@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -59,7 +60,9 @@ func (a *app) engageAll(ctx context.Context, f *agentFlags, s *setup) (*crew, er
 	case len(f.headers) > 0:
 		return nil, usagef("--header is for servers at a --url")
 	}
-	t, err := a.goThrough(ctx, upFlags{places: f.places, stdio: true})
+	o := a.daemonOptions(&f.places)
+	o.stdio, o.told = true, aboutModels
+	t, err := goThrough(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +156,12 @@ func (a *app) tellMissing(servers []serverLine) {
 func (a *app) engageNamed(ctx context.Context, f *agentFlags, s *setup, definitions []hub.Definition) (*crew, error) {
 	logger := slog.New(a.notices())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
-	h := hub.New(hub.Options{Info: info, Logger: logger})
-	g := gateway.New(h, gateway.Options{Info: info, Logger: logger, Wait: -1})
+	h := hub.New(&hub.Options{Info: info, Watch: configured.WatchFiles, Logger: logger})
+	g := gateway.New(h, &gateway.Options{Info: info, Logger: logger, StartWait: -1})
 	var work sync.WaitGroup
 	telling, stop := context.WithCancel(context.WithoutCancel(ctx))
 	if a.verbose {
-		lines := h.Events(telling, hub.Wrote)
+		lines := h.Events(telling, hub.StderrWritten)
 		work.Go(func() {
 			for e := range lines {
 				a.serverSays(e)
@@ -188,7 +191,7 @@ func (a *app) engageNamed(ctx context.Context, f *agentFlags, s *setup, definiti
 		}
 	}
 	if f.settle {
-		if err := a.settleNamed(ctx, h); err != nil {
+		if err := a.settleNamed(ctx, h, f.connect); err != nil {
 			c.close(ctx)
 			return nil, err
 		}
@@ -206,8 +209,8 @@ func (a *app) serverSays(e hub.Event) {
 }
 
 // settleNamed waits until the servers are ready. One that was named and cannot be had is an error.
-func (a *app) settleNamed(ctx context.Context, h *hub.Hub) error {
-	waiting, cancel := context.WithTimeout(ctx, limitOf(a.connect))
+func (a *app) settleNamed(ctx context.Context, h *hub.Hub, limit time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, limitOf(limit))
 	defer cancel()
 	defer a.stderr.show("")
 	for _, u := range h.Upstreams() {
@@ -223,7 +226,7 @@ func (a *app) settleNamed(ctx context.Context, h *hub.Hub) error {
 		case state.Err != nil:
 			return connectError{u.Name(), state.Err}
 		case state.Status == hub.Starting:
-			return connectError{u.Name(), fmt.Errorf("it was not ready within %v: %w", limitOf(a.connect), context.DeadlineExceeded)}
+			return connectError{u.Name(), fmt.Errorf("it was not ready within %v: %w", limitOf(limit), context.DeadlineExceeded)}
 		default:
 			return connectError{u.Name(), fmt.Errorf("it %s: %s", statusWords(state.Status), state.Cause)}
 		}
@@ -262,7 +265,7 @@ func (a *app) named(f *agentFlags) (all []hub.Definition, err error) {
 	default:
 		return all, nil
 	}
-	d := a.definitionOf(t)
+	d := f.definitionOf(t)
 	for n := 2; slices.ContainsFunc(all, func(o hub.Definition) bool { return o.Name == d.Name }); n++ {
 		d.Name = fmt.Sprintf("%s%d", t.name, n)
 	}
@@ -315,7 +318,7 @@ func (a *app) byServerFlag(f *agentFlags, name string) (hub.Definition, error) {
 	if own, ok := d.definitions[name]; ok && len(f.options) == 0 {
 		return own, nil
 	}
-	def := a.definitionOf(t)
+	def := f.definitionOf(t)
 	def.Source = d.source(name)
 	return def, nil
 }
@@ -327,14 +330,14 @@ const (
 )
 
 // definitionOf is a target as a server of a hub.
-func (a *app) definitionOf(t target) hub.Definition {
+func (f *agentFlags) definitionOf(t target) hub.Definition {
 	d := hub.Definition{Name: t.name, Target: t.dial, Origin: t.origin, Source: commandLine, Fingerprint: commandLine, Options: t.options}
-	d.Options.Connect = limit(a.connect)
+	d.Options.Limits.Connect = limit(f.connect)
 	if watchWire != nil {
-		d.Options.Tap = watchWire(nil)
+		d.Options.Wire.Tap = watchWire(nil)
 	}
 	if len(t.header) > 0 {
-		d.Options.Header = func(context.Context) (http.Header, error) { return t.header, nil }
+		d.Options.HTTP.Header = func(context.Context) (http.Header, error) { return t.header, nil }
 	}
 	return d
 }

@@ -41,7 +41,6 @@ func (a *app) setup(f *agentFlags) (*setup, error) {
 			a.warn("%s", p.Text())
 		}
 	}
-	a.models = true
 	s := &setup{roster: a.newRoster(set), state: store}
 	settings, _ := set.Gateway.Resolve(set.Variables) // what cannot be resolved is told where the gateway is opened
 	s.audit, s.arguments = settings.Audit, settings.AuditArguments
@@ -78,7 +77,7 @@ func (s *setup) openAudit() (*os.File, error) {
 }
 
 func (s *setup) auditOptions(a *app) gateway.AuditOptions {
-	return gateway.AuditOptions{Arguments: s.arguments, Mask: s.mask, Failed: func(err error) { a.warn("the audit log: %v", err) }}
+	return gateway.AuditOptions{Arguments: s.arguments, Mask: s.mask, OnError: func(err error) { a.warn("the audit log: %v", err) }}
 }
 
 // mask hides the secrets of all servers of the configuration.

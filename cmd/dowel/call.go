@@ -19,7 +19,8 @@ type calling struct {
 	unchecked bool
 }
 
-func (a *app) callCommand() *cobra.Command {
+func callCommand(f *app) *cobra.Command {
+	a := newConnection(f)
 	var k calling
 	c := a.command(&cobra.Command{
 		ValidArgsFunction: a.completeWords(listTools, "name"),
@@ -46,7 +47,7 @@ ones can be added to them.
 	return c
 }
 
-func (a *app) call(ctx context.Context, t target, rest []string, k calling) error {
+func (a *connection) call(ctx context.Context, t target, rest []string, k calling) error {
 	if len(rest) == 0 {
 		return usagef("no tool is named: write SERVER.TOOL, or TOOL where the server is named by --url or behind --")
 	}
@@ -80,7 +81,7 @@ func (a *app) call(ctx context.Context, t target, rest []string, k calling) erro
 }
 
 // result shows what a tool returned.
-func (a *app) result(c *client.Client, tool *mcp.Tool, raw json.RawMessage, k calling) error {
+func (a *connection) result(c *client.Client, tool *mcp.Tool, raw json.RawMessage, k calling) error {
 	var r mcp.CallToolResult
 	if err := mcp.Decode(raw, &r); err != nil {
 		return unreadable(c, mcp.MethodCallTool, err)
@@ -99,7 +100,7 @@ func (a *app) result(c *client.Client, tool *mcp.Tool, raw json.RawMessage, k ca
 	return checkOutput(c, tool, r.StructuredContent)
 }
 
-func (a *app) resultContent(r *mcp.CallToolResult, k calling) error {
+func (a *connection) resultContent(r *mcp.CallToolResult, k calling) error {
 	save := newSaver(k.output, r.Content)
 	switch {
 	case a.json && save == nil:

@@ -186,8 +186,8 @@ func (c *chat) answering(o *client.Options) error {
 	if c.term == nil && len(answers) == 0 {
 		return nil
 	}
-	o.ElicitURL = c.term != nil
-	o.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
+	o.Answers.ElicitURL = c.term != nil
+	o.Answers.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
 		return c.elicit(ctx, r, answersFor(r.Server, answers))
 	}
 	return nil

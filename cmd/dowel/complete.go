@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) completeCommand() *cobra.Command {
+func completeCommand(f *app) *cobra.Command {
+	a := newConnection(f)
 	return a.command(&cobra.Command{
 		Use:   "complete SERVER.PROMPT [KEY=VALUE]… KEY=TYPED",
 		Short: "Ask how an argument of a prompt or resource template can go on",
@@ -24,7 +25,7 @@ The last KEY is the one to complete; those before it are settled. In place of PR
 	}, a.complete)
 }
 
-func (a *app) complete(ctx context.Context, t target, rest []string) error {
+func (a *connection) complete(ctx context.Context, t target, rest []string) error {
 	if len(rest) < 2 {
 		return usagef("write what to complete: a prompt or resource template, and KEY=TYPED")
 	}

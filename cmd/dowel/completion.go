@@ -16,7 +16,7 @@ const completionLimit = 3 * time.Second
 
 // completeWords offers a shell the names of servers and, behind one with a dot, of what it has; the member of each is the
 // name that counts.
-func (a *app) completeWords(l listing, member string) cobra.CompletionFunc {
+func (a *connection) completeWords(l listing, member string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveDefault
@@ -31,7 +31,7 @@ func (a *app) completeWords(l listing, member string) cobra.CompletionFunc {
 }
 
 // namesOf asks a server; one that does not answer in time has no names.
-func (a *app) namesOf(server string, l listing, member string) (names []string) {
+func (a *connection) namesOf(server string, l listing, member string) (names []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), completionLimit)
 	defer cancel()
 	t, err := a.byName(server)

@@ -23,6 +23,7 @@ import (
 
 // connection holds the flags about how to talk to a server.
 type connection struct {
+	*app
 	whence
 	wire       bool
 	revision   string
@@ -55,8 +56,11 @@ func (c *connection) talk(flags *pflag.FlagSet, whose, who, one string) {
 	flags.StringVar(&c.sampleText, "sample-text", "", "answer "+whose+" questions to a model with this `text`")
 }
 
-// options makes a client's options of the flags.
-func (a *app) options(t target) (client.Options, error) {
+// newConnection returns the flags of one command, at their zero values until the command line is read.
+func newConnection(a *app) *connection { return &connection{app: a} }
+
+// dialOptions makes a client's options of the flags.
+func (a *connection) dialOptions(t target) (client.Options, error) {
 	if r := mcp.Revision(a.revision); a.revision != "" && !r.Known() {
 		return client.Options{}, usagef("--revision %s: dowel speaks %v", a.revision, mcp.Revisions())
 	}
@@ -64,30 +68,32 @@ func (a *app) options(t target) (client.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Name, o.Revision = t.name, mcp.Revision(a.revision)
+	o.Name, o.Wire.Revision = t.name, mcp.Revision(a.revision)
 	if len(t.header) > 0 {
-		o.Header = func(context.Context) (http.Header, error) { return t.header, nil }
+		o.HTTP.Header = func(context.Context) (http.Header, error) { return t.header, nil }
 	}
 	t.extend(&o)
 	if a.wire {
-		o.Tap = newWire(a.stderr, a.json).tap
+		o.Wire.Tap = newWire(a.stderr, a.json).tap
 	}
 	if watchWire != nil {
-		o.Tap = watchWire(o.Tap)
+		o.Wire.Tap = watchWire(o.Wire.Tap)
 	}
 	return o, a.answerWith(&o, t)
 }
 
 // talkOptions are those of the flags of talk, but for who answers questions to the user.
-func (a *app) talkOptions() (client.Options, error) {
+func (a *connection) talkOptions() (client.Options, error) {
 	o := client.Options{
-		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()},
-		Connect:  limit(a.connect),
-		Idle:     a.idle,
-		Total:    a.total,
+		Info: mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()},
+		Limits: client.Limits{
+			Connect: limit(a.connect),
+			Idle:    a.idle,
+			Total:   a.total,
+		},
 		Restart:  client.Restart{Max: -1},
 		LogLevel: mcp.LoggingLevel(a.log),
-		Verdicts: new(transport.Verdicts), // what a pinned revision comes to is no verdict for another run
+		Wire:     client.Wire{Verdicts: new(transport.Verdicts)}, // what a pinned revision comes to is no verdict for another run
 		Logger:   slog.New(a.notices()),
 	}
 	if a.log != "" {
@@ -101,10 +107,10 @@ func (a *app) talkOptions() (client.Options, error) {
 		if err != nil {
 			return o, err
 		}
-		o.Roots = client.FixedRoots(roots...)
+		o.Answers.Roots = client.FixedRoots(roots...)
 	}
 	if a.sampleText != "" {
-		o.Sample = a.sample
+		o.Answers.Sample = a.sample
 	}
 	return o, nil
 }
@@ -121,7 +127,7 @@ func limit(d time.Duration) time.Duration {
 }
 
 // answerWith sets what the server may ask: what cannot be answered here is not offered.
-func (a *app) answerWith(o *client.Options, t target) error {
+func (a *connection) answerWith(o *client.Options, t target) error {
 	answers, err := parseArguments(a.answers)
 	if err != nil {
 		return usagef("--answer: %w", err)
@@ -132,13 +138,13 @@ func (a *app) answerWith(o *client.Options, t target) error {
 		if talk {
 			q.in = newLines(a.stdin)
 		}
-		o.Elicit, o.ElicitURL = q.ask, talk
+		o.Answers.Elicit, o.Answers.ElicitURL = q.ask, talk
 	}
 	return nil
 }
 
 // sample answers for a model.
-func (a *app) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+func (a *connection) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	return &mcp.CreateMessageResult{
 		Role: mcp.RoleAssistant, Model: "dowel --sample-text", StopReason: "endTurn",
 		Content: mcp.SamplingContent{mcp.Text(a.sampleText)},
@@ -162,15 +168,15 @@ func rootsOf(folders []string) ([]mcp.Root, error) {
 }
 
 // with connects to the server, does something there, and ends the connection with all that was started for it.
-func (a *app) with(ctx context.Context, t target, do func(*client.Client) error) error {
-	o, err := a.options(t)
+func (a *connection) with(ctx context.Context, t target, do func(*client.Client) error) error {
+	o, err := a.dialOptions(t)
 	if err != nil {
 		return err
 	}
 	return a.withOptions(ctx, t, o, do)
 }
 
-func (a *app) withOptions(ctx context.Context, t target, o client.Options, do func(*client.Client) error) error {
+func (a *connection) withOptions(ctx context.Context, t target, o client.Options, do func(*client.Client) error) error {
 	if command, ok := t.dial.(stdio.Command); ok && a.verbose {
 		command.Stderr = a.stderr
 		if a.json {
@@ -183,7 +189,7 @@ func (a *app) withOptions(ctx context.Context, t target, o client.Options, do fu
 	if t.close != nil {
 		defer t.close()
 	}
-	c, err := client.Dial(ctx, t.dial, o)
+	c, err := client.Dial(ctx, t.dial, &o)
 	if err != nil {
 		return connectError{t.label(), bare(err)}
 	}

@@ -58,8 +58,8 @@ func (c *crowd) dial(way string, target any, revision mcp.Revision) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), lost)
 	defer cancel()
-	one, err := client.Dial(ctx, target, client.Options{
-		Revision: revision, Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler),
+	one, err := client.Dial(ctx, target, &client.Options{
+		Wire: client.Wire{Revision: revision}, Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		c.t.Fatalf("%s: %v", way, err)

@@ -70,10 +70,10 @@ func configuredDefinitions() []hub.Definition {
 		return nil
 	}
 	var choices configured.Choices = noChoices{}
-	if store, err := new(app).choices(); err == nil {
+	if store, err := openState(func(error) {}); err == nil {
 		choices = store
 	}
-	s := configured.New(hub.New(), configured.Options{Config: o, Choices: choices, Logger: slog.New(slog.DiscardHandler)})
+	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: choices, Logger: slog.New(slog.DiscardHandler)})
 	return s.Look()
 }
 
@@ -136,8 +136,8 @@ func (d *directory) all() target {
 	if len(definitions) == 0 {
 		definitions = builtIn()
 	}
-	h := hub.New(hub.Options{Logger: slog.New(slog.DiscardHandler)})
-	g := gateway.New(h)
+	h := hub.New(&hub.Options{Logger: slog.New(slog.DiscardHandler)})
+	g := gateway.New(h, nil)
 	start := sync.OnceFunc(func() {
 		h.Apply(definitions, "a command needs it")
 		ctx, cancel := context.WithTimeout(context.Background(), longestStart)
@@ -159,12 +159,12 @@ const longestStart = 15 * time.Second
 
 // extend gives a client what the definition of its server says.
 func (t target) extend(o *client.Options) {
-	if t.options.Header != nil {
-		o.Header = t.options.Header
+	if t.options.HTTP.Header != nil {
+		o.HTTP.Header = t.options.HTTP.Header
 	}
-	if o.Revision == "" {
-		o.Revision = t.options.Revision
+	if o.Wire.Revision == "" {
+		o.Wire.Revision = t.options.Wire.Revision
 	}
-	o.SerializeAsks = o.SerializeAsks || t.options.SerializeAsks
-	o.Start = t.options.Start
+	o.Wire.SerializeAsks = o.Wire.SerializeAsks || t.options.Wire.SerializeAsks
+	o.Limits.Start = t.options.Limits.Start
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) discoverCommand() *cobra.Command {
+func discoverCommand(f *app) *cobra.Command {
+	a := newConnection(f)
 	return a.command(&cobra.Command{
 		Use:   "discover SERVER",
 		Short: "Show what a server is: name, revision, capabilities, instructions",
@@ -31,7 +32,7 @@ to server/discover; for a legacy server it is made of its answer to initialize.
 	}, a.discover)
 }
 
-func (a *app) discover(ctx context.Context, t target, rest []string) error {
+func (a *connection) discover(ctx context.Context, t target, rest []string) error {
 	if len(rest) > 0 {
 		return usagef("%s is one word too many", rest[0])
 	}

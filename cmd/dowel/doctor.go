@@ -77,7 +77,7 @@ func (a *app) patients(cmd *cobra.Command, where places, w *whence, args []strin
 func patient(t target) hub.Definition {
 	d := hub.Definition{Name: t.label(), Origin: t.origin, Target: t.dial, Options: t.options}
 	if len(t.header) > 0 {
-		d.Options.Header = func(context.Context) (http.Header, error) { return t.header, nil }
+		d.Options.HTTP.Header = func(context.Context) (http.Header, error) { return t.header, nil }
 	}
 	return d
 }
@@ -182,7 +182,7 @@ func walkOf(ctx context.Context, d hub.Definition) iter.Seq[doctor.Step] {
 	case d.Hold.Status != 0:
 		return slices.Values([]doctor.Step{{Name: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason}})
 	}
-	return doctor.Examine(ctx, doctor.Patient{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask})
+	return doctor.Examine(ctx, doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask})
 }
 
 // stepLine is a step as a program reads it.

@@ -110,10 +110,12 @@ func (e *interruption) code() int {
 // errReaderGone is the cause of a context that ended because nobody reads the output any more.
 var errReaderGone = errors.New("nobody reads the output any more")
 
-// exitCode classifies what a command came to.
+// exitCode returns the exit code for the error of a command. An error with a method ExitStatus() int chooses its own code; an
+// interruption comes before it.
 func exitCode(err error) int {
 	var (
 		interrupted *interruption
+		chosen      interface{ ExitStatus() int }
 		usage       usageError
 		connect     connectError
 		failed      failure
@@ -125,12 +127,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &interrupted):
 		return interrupted.code()
-	case errors.As(err, new(errBudget)):
-		return exitBudget
-	case errors.As(err, new(errApproval)):
-		return exitApproval
-	case errors.As(err, new(errTask)):
-		return exitFailed
+	case errors.As(err, &chosen):
+		return chosen.ExitStatus()
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.Is(err, context.DeadlineExceeded):
@@ -145,20 +143,15 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// advice says what to do about an error, where the error does not say it itself.
+// advice tells the user what to do about an error. An error with a method Advice() string brings its own advice. The result is
+// empty if the message of the error says enough.
 func advice(err error) string {
 	var timeout *client.TimeoutError
 	var answered *mcp.Error
-	var approval errApproval
+	var advised interface{ Advice() string }
 	switch {
-	case errors.As(err, new(errBudget)):
-		return "allow more with --max-steps"
-	case errors.As(err, new(errTime)):
-		return "allow more with --max-time"
-	case errors.As(err, new(errCut)):
-		return `raise "maxTokens" of the model in your dowel.json, or ask for less at a time; in dowel chat, "go on" brings the rest`
-	case errors.As(err, &approval):
-		return approval.advice()
+	case errors.As(err, &advised):
+		return advised.Advice()
 	case errors.As(err, &timeout):
 		flag := map[client.TimeoutKind]string{
 			client.TimeoutConnect: "--connect-timeout", client.TimeoutIdle: "--idle-timeout", client.TimeoutTotal: "--timeout",

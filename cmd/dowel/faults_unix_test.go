@@ -211,7 +211,7 @@ func TestUpInterruptedUnderLoad(t *testing.T) {
 
 // growing is a server that has one tool more with each list that it is asked for.
 func growing(t *testing.T, most int) (url string) {
-	s := server.New("growing", "1", server.Options{PageSize: 4})
+	s := server.New("growing", "1", &server.Options{PageSize: 4})
 	echo := func(_ context.Context, in struct {
 		Message string `json:"message"`
 	}) (string, error) {

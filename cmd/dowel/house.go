@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,67 +23,37 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/stdio"
-	"github.com/spf13/cobra"
 )
 
-// places say where configuration and state are.
-type places struct {
-	files   []string
-	project string
-}
+// daemonOptions say how a daemon runs, and whom it tells of what happens.
+type daemonOptions struct {
+	webFlags
+	// Stdio has the daemon serve the client that started this process, and nobody else unless there is an Address.
+	stdio bool
+	// ToolSearch offers a search of tools in place of all tools.
+	toolSearch bool
+	// Chosen says that the command line chose files or a project; a proxy warns that they do not count where another daemon runs.
+	chosen bool
 
-func (p *places) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&p.files, "config", nil, "read this `file` instead of all others (repeatable)")
-	cmd.Flags().StringVar(&p.project, "project", "", "the `folder` of the project (default: the current one)")
-}
+	// Socket is where other processes of the user reach the daemon.
+	socket string
+	// Config and State return the places of the configuration and the choices of the user. They are called at each start.
+	config func() (config.Options, error)
+	state  func() (*state.State, error)
 
-// config says where the files are.
-func (p *places) config() (config.Options, error) {
-	folder := p.project
-	if folder == "" {
-		folder = "."
-	}
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		return config.Options{}, err
-	}
-	o := config.Options{Project: folder}
-	for _, file := range p.files {
-		if file, err = filepath.Abs(file); err != nil {
-			return o, err
-		}
-		if _, err := os.Stat(file); err != nil {
-			return o, usagef("--config: %w", err)
-		}
-		o.Files = append(o.Files, file)
-	}
-	return o, nil
-}
-
-// socket is where a running dowel of the user is reached.
-func (p *places) socket() string { return control.Path(runtimeDir(), stateDir()) }
-
-// stateDir is the folder of what dowel keeps of the user's choices; empty where there is none.
-func stateDir() string {
-	path, err := state.Path(runtime.GOOS, os.Getenv)
-	if err != nil {
-		return ""
-	}
-	return filepath.Dir(path)
-}
-
-// choices opens what the user has chosen.
-func (a *app) choices() (*state.State, error) {
-	path, err := state.Path(runtime.GOOS, os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	return state.Open(path, state.Options{Warn: func(err error) { a.warn("%v", err) }})
+	logger *slog.Logger
+	// Warn tells the user of a trouble, and Notice of a fact that only a person needs.
+	warn   func(format string, args ...any)
+	notice func(text string)
+	// Told reports whether the user has been told of a problem of the configuration already; nil: of none.
+	told func(config.Problem) bool
+	// Trust asks the user whether a server of a project may run; nil: nobody is asked.
+	trust func(ctx context.Context, source *configured.Source, u configured.Untrusted) error
 }
 
 // house is a running dowel: the servers, the gateway in front of them, and what keeps both in step with the files.
 type house struct {
-	app      *app
+	options  daemonOptions
 	hub      *hub.Hub
 	source   *configured.Source
 	gateway  *gateway.Gateway
@@ -107,33 +76,32 @@ type house struct {
 }
 
 // newHouse builds a house; load starts its servers.
-func (a *app) newHouse(f upFlags) (*house, error) {
-	where, err := f.places.config()
+func newHouse(o daemonOptions) (*house, error) {
+	where, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	store, err := a.choices()
+	store, err := o.state()
 	if err != nil {
 		return nil, err
 	}
-	logger := slog.New(a.notices())
-	h := &house{app: a, state: store, began: time.Now(), yielded: make(chan struct{})}
+	h := &house{options: o, state: store, began: time.Now(), yielded: make(chan struct{})}
 	h.life, h.end = context.WithCancel(context.Background())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version()}
-	h.hub = hub.New(hub.Options{Info: info, Cache: newCatalogCache(), Logger: logger})
-	h.gateway = gateway.New(h.hub, gateway.Options{Info: info, Logger: logger})
-	h.source = configured.New(h.hub, configured.Options{Config: where, Choices: store, Fallback: builtIn(), Logger: logger})
+	h.hub = hub.New(&hub.Options{Info: info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.logger})
+	h.gateway = gateway.New(h.hub, &gateway.Options{Info: info, Logger: o.logger})
+	h.source = configured.New(h.hub, configured.Options{Config: where, Choices: store, Fallback: builtIn(), Logger: o.logger})
 	return h, nil
 }
 
 // moveIn starts a house at a place: its servers, and what lets others in. Where there is an error, the place is released.
-func (a *app) moveIn(ctx context.Context, place *control.Place, f upFlags, cause string) (_ *house, err error) {
-	h, err := a.newHouse(f)
+func moveIn(ctx context.Context, place *control.Place, o daemonOptions, cause string) (_ *house, err error) {
+	h, err := newHouse(o)
 	if err != nil {
 		place.Release()
 		return nil, err
 	}
-	h.place, h.alone = place, f.stdio && f.address == ""
+	h.place, h.alone = place, o.stdio && o.address == ""
 	defer func() {
 		if err != nil {
 			h.moveOut(context.Background())
@@ -143,19 +111,51 @@ func (a *app) moveIn(ctx context.Context, place *control.Place, f upFlags, cause
 		return nil, err
 	}
 	h.ends = append(h.ends, h.listen(place))
-	if !f.stdio {
+	if !o.stdio {
 		if err := h.askTrust(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if !f.stdio || f.address != "" {
-		front, err := h.open(f)
+	if !o.stdio || o.address != "" {
+		front, err := h.open()
 		if err != nil {
 			return nil, err
 		}
 		h.ends = append(h.ends, front.shutdown)
 	}
 	return h, nil
+}
+
+// occupy makes this process the running dowel: it takes the place, and starts.
+func occupy(ctx context.Context, o daemonOptions) (*house, error) {
+	place, err := takePlace(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return moveIn(ctx, place, o, "dowel begins")
+}
+
+// takePlace makes this process the dowel that is running. One that is ending is waited for, and one that serves the client
+// that has started it, and nobody else, makes room and goes on through this one.
+func takePlace(ctx context.Context, o daemonOptions) (*control.Place, error) {
+	other := control.NewClient(o.socket)
+	for end, told := time.Now().Add(4*patience), false; ; told = true {
+		place, err := control.Listen(o.socket)
+		switch {
+		case err == nil:
+			return place, nil
+		case !errors.Is(err, control.ErrRunning):
+			return nil, fmt.Errorf("other programs could not be let in: %w", err)
+		}
+		if s, e := other.Status(ctx); e == nil && s.Gateway != "" && !s.Ending || ctx.Err() != nil || time.Now().After(end) {
+			return nil, fmt.Errorf("%w: see dowel status", err)
+		}
+		_ = other.Yield(ctx) // it may be on its way out already
+		if !told {
+			o.notice("Waiting for the dowel that is running to make room.")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // moveOut lets nobody in any more, gives calls in flight a moment, ends the servers, and releases the place.
@@ -170,33 +170,9 @@ func (h *house) closeDoors(ctx context.Context) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := shutdown(end, h.ends...); err != nil {
-		h.app.warn("%v", err)
+		h.options.warn("%v", err)
 	}
 	h.ends = nil
-}
-
-// look reads the configuration, and starts nothing.
-func (a *app) look(where places) (*configured.Source, error) {
-	o, err := where.config()
-	if err != nil {
-		return nil, err
-	}
-	store, err := a.choices()
-	if err != nil {
-		return nil, err
-	}
-	s := configured.New(hub.New(), configured.Options{Config: o, Choices: store, Logger: slog.New(a.notices())})
-	s.Look()
-	return s, nil
-}
-
-// definitions are those of the configuration.
-func (a *app) definitions(where places) ([]hub.Definition, error) {
-	s, err := a.look(where)
-	if err != nil {
-		return nil, err
-	}
-	return s.Look(), nil
 }
 
 // unasked are the built-in servers that are started for somebody who has not named any.
@@ -255,21 +231,21 @@ func gatewayOf(set *config.Set) (config.Gateway, error) {
 // complain shows what is wrong with the files; what is wrong with a server is in its row.
 func (h *house) complain(set *config.Set) {
 	for _, p := range set.Problems {
-		if told := h.app.models && aboutModels(p); !told && (p.Server == "" || p.Severity == config.Warning) {
-			h.app.warn("%s", p.Text())
+		if told := h.options.told != nil && h.options.told(p); !told && (p.Server == "" || p.Severity == config.Warning) {
+			h.options.warn("%s", p.Text())
 		}
 	}
 	for _, shadow := range set.Shadowed {
-		h.app.notice(fmt.Sprintf("%s of %s is shadowed by that of %s, and is not started", shadow.Name, shadow.Path, shadow.By.Path))
+		h.options.notice(fmt.Sprintf("%s of %s is shadowed by that of %s, and is not started", shadow.Name, shadow.Path, shadow.By.Path))
 	}
 }
 
 // follow reads the files again when they change.
 func (h *house) follow() {
-	for set := range h.source.Changes(h.life, watch.Options{Warn: func(err error) { h.app.warn("%v", err) }}) {
+	for set := range h.source.Changes(h.life, watch.Options{Warn: func(err error) { h.options.warn("%v", err) }}) {
 		h.complain(set)
 		if now, err := gatewayOf(set); err == nil && !now.Same(h.settings) {
-			h.app.warn("what the files say of the gateway counts when dowel is started again")
+			h.options.warn("what the files say of the gateway counts when dowel is started again")
 		}
 	}
 }
@@ -283,19 +259,19 @@ func (h *house) close() {
 		h.log.Close()
 	}
 	if err := h.place.Release(); err != nil {
-		h.app.warn("%v", err)
+		h.options.warn("%v", err)
 	}
 }
 
 // serverOptions are those of every way into the gateway.
 func (h *house) serverOptions() transport.ServerOptions {
-	return transport.ServerOptions{Logger: slog.New(h.app.notices())}
+	return transport.ServerOptions{Logger: h.options.logger}
 }
 
 // offered is the gateway, with all tools or a search of them.
-func (h *house) offered(f upFlags) *gateway.Gateway {
-	if f.toolSearch || h.settings.ToolSearch {
-		return h.gateway.Searching(append(h.state.Favourites(), h.settings.Pinned...)...)
+func (h *house) offered() *gateway.Gateway {
+	if h.options.toolSearch || h.settings.ToolSearch {
+		return h.gateway.WithToolSearch(append(h.state.Favourites(), h.settings.Pinned...)...)
 	}
 	return h.gateway
 }
@@ -306,20 +282,19 @@ func (h *house) clients() map[string]*gateway.Gateway {
 	for name, c := range h.settings.Clients {
 		all[name] = h.gateway
 		if c.ToolSearch != nil && *c.ToolSearch || c.ToolSearch == nil && h.settings.ToolSearch {
-			all[name] = h.gateway.Searching(slices.Concat(h.state.Favourites(), h.settings.Pinned, c.Pinned)...)
+			all[name] = h.gateway.WithToolSearch(slices.Concat(h.state.Favourites(), h.settings.Pinned, c.Pinned)...)
 		}
 	}
 	return all
 }
 
-// askTrust asks on a terminal whether servers may run that came with the project.
+// askTrust asks whether servers may run that came with the project.
 func (h *house) askTrust(ctx context.Context) error {
-	if terminal(h.app.stdin) == nil || h.app.stdout.file == nil {
+	if h.options.trust == nil {
 		return nil
 	}
-	in := newLines(h.app.stdin)
 	for _, u := range h.source.Untrusted() {
-		if err := h.app.consider(ctx, h.source, u, in, false); err != nil {
+		if err := h.options.trust(ctx, h.source, u); err != nil {
 			return err
 		}
 	}
@@ -327,15 +302,15 @@ func (h *house) askTrust(ctx context.Context) error {
 }
 
 // served is what a client on stdio gets.
-func (h *house) served(f upFlags) mcp.Handler { return mcp.Chain(h.offered(f), h.middleware()...) }
+func (h *house) served() mcp.Handler { return mcp.Chain(h.offered(), h.middleware()...) }
 
 // middleware is what stands before the gateway: what is recorded has been let in.
 func (h *house) middleware() []mcp.Middleware {
-	limit := gateway.LimitOptions{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
+	limit := gateway.Limits{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
 	all := []mcp.Middleware{gateway.Limit(limit)}
 	if h.log != nil {
 		all = append(all, gateway.Audit(h.log, gateway.AuditOptions{
-			Arguments: h.settings.AuditArguments, Mask: h.mask, Failed: func(err error) { h.app.warn("the audit log: %v", err) },
+			Arguments: h.settings.AuditArguments, Mask: h.mask, OnError: func(err error) { h.options.warn("the audit log: %v", err) },
 		}))
 	}
 	return all

@@ -130,7 +130,7 @@ type addOut struct {
 }
 
 func testServer() mcp.Handler {
-	s := server.New("tester", "1.2.3", server.Options{Instructions: "Be gentle.", PageSize: 4})
+	s := server.New("tester", "1.2.3", &server.Options{Instructions: "Be gentle.", PageSize: 4})
 	addTools(s)
 	addQuestions(s)
 	server.Resource(s, "test://text", "A text.", func(context.Context, struct{}) (string, error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // callOptions asks for progress where somebody sees it: one line that changes on a terminal, else lines with --verbose.
-func (a *app) callOptions() (o client.CallOptions) {
+func (a *connection) callOptions() (o client.CallOptions) {
 	switch {
 	case a.json && a.verbose:
 		o.OnProgress = func(p mcp.ProgressParams) { encodeLine(a.stderr, map[string]any{"progress": progressLine(p)}) }

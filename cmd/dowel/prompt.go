@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) promptCommand() *cobra.Command {
+func promptCommand(f *app) *cobra.Command {
+	a := newConnection(f)
 	return a.command(&cobra.Command{
 		ValidArgsFunction: a.completeWords(listPrompts, "name"),
 
@@ -26,7 +27,7 @@ func (a *app) promptCommand() *cobra.Command {
 	}, a.prompt)
 }
 
-func (a *app) prompt(ctx context.Context, t target, rest []string) error {
+func (a *connection) prompt(ctx context.Context, t target, rest []string) error {
 	if len(rest) == 0 {
 		return usagef("no prompt is named: write SERVER.PROMPT, or PROMPT where the server is named by --url or behind --")
 	}

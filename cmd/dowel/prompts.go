@@ -12,7 +12,8 @@ import (
 
 func join(words []string, with string) string { return strings.Join(words, with) }
 
-func (a *app) promptsCommand() *cobra.Command {
+func promptsCommand(f *app) *cobra.Command {
+	a := newConnection(f)
 	return a.command(&cobra.Command{
 		Use:   "prompts SERVER",
 		Short: "List a server's prompts",
@@ -25,7 +26,7 @@ func (a *app) promptsCommand() *cobra.Command {
 	}, a.prompts)
 }
 
-func (a *app) prompts(ctx context.Context, t target, rest []string) error {
+func (a *connection) prompts(ctx context.Context, t target, rest []string) error {
 	if len(rest) > 0 {
 		return usagef("%s is one word too many; dowel prompt fills in a prompt", rest[0])
 	}

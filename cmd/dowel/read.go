@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) readCommand() *cobra.Command {
+func readCommand(f *app) *cobra.Command {
+	a := newConnection(f)
 	output := ""
 	c := a.command(&cobra.Command{
 		Use:   "read SERVER URI",
@@ -25,7 +26,7 @@ func (a *app) readCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) read(ctx context.Context, t target, rest []string, output string) error {
+func (a *connection) read(ctx context.Context, t target, rest []string, output string) error {
 	if len(rest) != 1 {
 		return usagef("one URI is read at a time: write SERVER URI, or URI where the server is named by --url or behind --")
 	}

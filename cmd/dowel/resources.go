@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) resourcesCommand() *cobra.Command {
+func resourcesCommand(f *app) *cobra.Command {
+	a := newConnection(f)
 	return a.command(&cobra.Command{
 		Use:   "resources SERVER",
 		Short: "List a server's resources and resource templates",
@@ -24,7 +25,7 @@ func (a *app) resourcesCommand() *cobra.Command {
 	}, a.resources)
 }
 
-func (a *app) resources(ctx context.Context, t target, rest []string) error {
+func (a *connection) resources(ctx context.Context, t target, rest []string) error {
 	if len(rest) > 0 {
 		return usagef("%s is one word too many; dowel read reads a resource", rest[0])
 	}

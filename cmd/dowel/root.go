@@ -16,12 +16,10 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr *screen
 
-	connection
 	json    bool
 	verbose bool
 
-	began  bool // the command line was understood
-	models bool // it was told what is wrong with them
+	began bool // the command line was understood
 }
 
 // run runs dowel with the given words and streams, and returns its exit code.
@@ -80,8 +78,8 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: serve, Title: "Serving:"})
 	for group, commands := range map[string][]*cobra.Command{
 		run:   {a.upCommand(), a.statusCommand(), a.serversCommand(), a.trustCommand(), a.doctorCommand(), a.configCommand(), a.importCommand(), a.exportCommand()},
-		look:  {a.discoverCommand(), a.toolsCommand(), a.resourcesCommand(), a.promptsCommand()},
-		use:   {a.callCommand(), a.readCommand(), a.promptCommand(), a.completeCommand(), a.watchCommand()},
+		look:  {discoverCommand(a), toolsCommand(a), resourcesCommand(a), promptsCommand(a)},
+		use:   {callCommand(a), readCommand(a), promptCommand(a), completeCommand(a), watchCommand(a)},
 		model: {a.chatCommand(), a.runCommand(), a.modelsCommand()},
 		serve: {a.serveCommand()},
 	} {
@@ -110,8 +108,8 @@ func finish(root *cobra.Command) {
 }
 
 // command makes a subcommand that talks to a server.
-func (a *app) command(c *cobra.Command, do func(ctx context.Context, t target, rest []string) error) *cobra.Command {
-	a.connection.register(c)
+func (a *connection) command(c *cobra.Command, do func(ctx context.Context, t target, rest []string) error) *cobra.Command {
+	a.register(c)
 	c.Args = cobra.ArbitraryArgs
 	if c.ValidArgsFunction == nil {
 		c.ValidArgsFunction = a.completeWords(listing{}, "")

@@ -158,7 +158,7 @@ func (a *app) headless(f *agentFlags) (client.Options, error) {
 		return o, usagef("--answer: %w", err)
 	}
 	if len(answers) > 0 {
-		o.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		o.Answers.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			q := &questions{out: a.stderr, answers: answersFor(r.Server, answers), warn: a.warn}
 			return q.ask(ctx, r)
 		}
@@ -190,11 +190,22 @@ func (e errBudget) Error() string {
 	return fmt.Sprintf("the model has not come to an end within %d steps", e.steps)
 }
 
+// ExitStatus tells package exit the code.
+func (errBudget) ExitStatus() int { return exitBudget }
+
+// Advice tells the user how to go on.
+func (errBudget) Advice() string { return "allow more with --max-steps" }
+
 // errCut says that an answer is not whole.
 type errCut struct{}
 
 func (errCut) Error() string {
 	return "the model's answer has reached the bound of its length, and was cut off"
+}
+
+// Advice tells the user how to get the whole answer.
+func (errCut) Advice() string {
+	return `raise "maxTokens" of the model in your dowel.json, or ask for less at a time; in dowel chat, "go on" brings the rest`
 }
 
 // errTime says that a task was not done within its time.
@@ -206,6 +217,9 @@ func (e errTime) Error() string {
 
 // Unwrap says that it is a limit that has passed.
 func (errTime) Unwrap() error { return context.DeadlineExceeded }
+
+// Advice tells the user how to allow more time.
+func (errTime) Advice() string { return "allow more with --max-time" }
 
 // errApproval says that a tool was called that may not run without an approval.
 type errApproval struct {
@@ -222,8 +236,11 @@ func (e errApproval) Error() string {
 	return fmt.Sprintf("the model wants to call %s, which needs an approval that nobody can give here: %s", spoken(e.tool), what)
 }
 
-// advice says how the tool is allowed.
-func (e errApproval) advice() string {
+// ExitStatus tells package exit the code.
+func (errApproval) ExitStatus() int { return exitApproval }
+
+// Advice tells the user how to allow the tool.
+func (e errApproval) Advice() string {
 	switch {
 	case e.mode == agent.ModeNone && e.effect == agent.ReadOnly:
 		return "allow it with --approve read-only"
@@ -238,6 +255,9 @@ type errTask struct{ err error }
 
 func (e errTask) Error() string { return e.err.Error() }
 func (e errTask) Unwrap() error { return e.err }
+
+// ExitStatus tells package exit the code. A failed task has the same code whatever made it fail.
+func (errTask) ExitStatus() int { return exitFailed }
 
 // perform runs the task, and shows what happens.
 func (a *app) perform(ctx context.Context, b *assembled, input []mcp.Content, limit time.Duration) error {

@@ -56,7 +56,7 @@ func TestShellEndsWithItsServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			c, err := client.Dial(t.Context(), stdio.Command{Path: self(t), Args: []string{"serve", "shell", "dir=" + dir}})
+			c, err := client.Dial(t.Context(), stdio.Command{Path: self(t), Args: []string{"serve", "shell", "dir=" + dir}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

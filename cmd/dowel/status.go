@@ -52,9 +52,6 @@ Servers are in one of these states:
 	return cmd
 }
 
-// running is the dowel that the user has started.
-func running() *control.Client { return control.NewClient(new(places).socket()) }
-
 // askStatus asks the running dowel how it is.
 func askStatus(ctx context.Context) (control.Status, error) {
 	s, err := running().Status(ctx)

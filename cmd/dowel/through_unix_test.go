@@ -3,12 +3,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -41,8 +39,8 @@ func (p *person) stdio() stdio.Command {
 
 func (p *person) program(r mcp.Revision) *program {
 	p.t.Helper()
-	c, err := client.Dial(p.t.Context(), p.stdio(), client.Options{
-		Revision: r, Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler),
+	c, err := client.Dial(p.t.Context(), p.stdio(), &client.Options{
+		Wire: client.Wire{Revision: r}, Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		p.t.Fatal(err)
@@ -262,40 +260,4 @@ func TestUpStdioSendsHeaders(t *testing.T) {
 	p.until(map[string]hub.Status{"one": hub.Ready})
 	c.echoes()
 	try("through another")
-}
-
-// A dowel can be asked how it is while it begins.
-func TestStatusWhileMovingIn(t *testing.T) {
-	home := t.TempDir()
-	for _, name := range homes {
-		t.Setenv(name, home)
-	}
-	file := filepath.Join(home, "x.json")
-	if err := os.WriteFile(file, []byte(`{"mcpServers": {}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a := &app{stdout: newScreen(&bytes.Buffer{}, nil), stderr: newScreen(&bytes.Buffer{}, nil)}
-	var f upFlags
-	f.files, f.address = []string{file}, "127.0.0.1:0"
-	place, err := control.Listen(f.socket())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var asking sync.WaitGroup
-	asking.Go(func() {
-		for c := control.NewClient(f.socket()); ctx.Err() == nil; {
-			_, _ = c.Status(ctx) // of a dowel that may not listen yet
-			if err := c.Yield(ctx); err == nil {
-				t.Error("it makes room, although it serves others")
-			}
-		}
-	})
-	h, err := a.moveIn(t.Context(), place, f, "the test begins")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	asking.Wait()
-	h.moveOut(t.Context())
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) toolsCommand() *cobra.Command {
+func toolsCommand(f *app) *cobra.Command {
+	a := newConnection(f)
 	return a.command(&cobra.Command{
 		ValidArgsFunction: a.completeWords(listTools, "name"),
 
@@ -31,7 +32,7 @@ Arguments in brackets may be left out. With a tool's name, show all of that tool
 	}, a.tools)
 }
 
-func (a *app) tools(ctx context.Context, t target, rest []string) error {
+func (a *connection) tools(ctx context.Context, t target, rest []string) error {
 	if len(rest) > 1 {
 		return usagef("one tool at a time: %s", strings.Join(rest, " "))
 	}

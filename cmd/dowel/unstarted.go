@@ -31,7 +31,7 @@ func (a *app) unstarted() (u unstarted, err error) {
 	if u.choices, err = a.choices(); err != nil {
 		return u, err
 	}
-	source := configured.New(hub.New(), configured.Options{Config: o, Choices: u.choices, Fallback: builtIn(), Logger: slog.New(a.notices())})
+	source := configured.New(hub.New(nil), configured.Options{Config: o, Choices: u.choices, Fallback: builtIn(), Logger: slog.New(a.notices())})
 	u.definitions = source.Look()
 	u.set = source.Set()
 	return u, nil

@@ -2,14 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/spf13/cobra"
 )
 
@@ -61,68 +63,69 @@ Other machines need the gateway's token, which is made when it is first served t
 }
 
 func (a *app) up(ctx context.Context, f upFlags) error {
+	o := a.daemonOptions(&f.places)
+	o.webFlags, o.toolSearch = f.webFlags, f.toolSearch
 	if f.stdio {
-		return a.upStdio(ctx, f)
+		return a.upStdio(ctx, o)
 	}
-	place, err := a.takePlace(ctx, f.socket())
-	if err != nil {
-		return err
+	if terminal(a.stdin) != nil && a.stdout.file != nil {
+		in := newLines(a.stdin)
+		o.trust = func(ctx context.Context, source *configured.Source, u configured.Untrusted) error {
+			return a.consider(ctx, source, u, in, false)
+		}
 	}
-	h, err := a.moveIn(ctx, place, f, "dowel begins")
+	h, err := occupy(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer h.moveOut(ctx)
-	return h.show(ctx)
+	return (&upView{a, h}).show(ctx)
 }
 
-// takePlace makes this process the dowel that is running. One that is ending is waited for, and one that serves the client
-// that has started it, and nobody else, makes room and goes on through this one.
-func (a *app) takePlace(ctx context.Context, socket string) (*control.Place, error) {
-	other := control.NewClient(socket)
-	for end, told := time.Now().Add(4*patience), false; ; told = true {
-		place, err := control.Listen(socket)
-		switch {
-		case err == nil:
-			return place, nil
-		case !errors.Is(err, control.ErrRunning):
-			return nil, fmt.Errorf("other programs could not be let in: %w", err)
-		}
-		if s, e := other.Status(ctx); e == nil && s.Gateway != "" && !s.Ending || ctx.Err() != nil || time.Now().After(end) {
-			return nil, fmt.Errorf("%w: see dowel status", err)
-		}
-		_ = other.Yield(ctx) // it may be on its way out already
-		if !told {
-			a.notice("Waiting for the dowel that is running to make room.")
-		}
-		time.Sleep(20 * time.Millisecond)
+// upStdio serves the gateway of the dowel that is running over standard input and output. Where none is, or when it has ended,
+// this process becomes the one that is, until another wants to be. Its client notices nothing of that.
+func (a *app) upStdio(ctx context.Context, o daemonOptions) error {
+	o.stdio = true
+	t, err := goThrough(ctx, o)
+	if err != nil {
+		return err
 	}
+	defer t.close(ctx)
+	if terminal(a.stdin) != nil {
+		a.notice("Serving all servers to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel export --to NAME")
+	}
+	return stdio.Serve(ctx, t.handler(), stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(a.notices())}})
+}
+
+// upView shows how the servers of a daemon are.
+type upView struct {
+	*app
+	daemon *house
 }
 
 // show tells how the servers are, until ctx ends.
-func (h *house) show(ctx context.Context) error {
-	a := h.app
-	events := h.hub.Events(ctx, hub.StateChanged, hub.CatalogChanged)
-	if a.json {
-		encodeLine(a.stdout, h.Status())
+func (v *upView) show(ctx context.Context) error {
+	events := v.daemon.hub.Events(ctx, hub.StateChanged, hub.CatalogChanged)
+	if v.json {
+		encodeLine(v.stdout, v.daemon.Status())
 	} else {
-		fmt.Fprintln(a.stdout, h.greeting())
+		fmt.Fprintln(v.stdout, v.greeting())
 	}
-	if a.stdout.file != nil && !a.json {
-		return h.live(ctx)
+	if v.stdout.file != nil && !v.json {
+		return v.live(ctx)
 	}
 	told := map[string]string{}
-	for _, u := range h.hub.Upstreams() {
-		if s := u.State(); s.Status.Held() && !a.json { // which has happened before anybody listened
-			fmt.Fprintln(a.stdout, h.eventLine(hub.Event{Time: s.Since, Upstream: u.Name(), State: s}))
+	for _, u := range v.daemon.hub.Upstreams() {
+		if s := u.State(); s.Status.Held() && !v.json { // which has happened before anybody listened
+			fmt.Fprintln(v.stdout, v.eventLine(hub.Event{Time: s.Since, Upstream: u.Name(), State: s}))
 		}
 	}
 	for e := range events {
 		switch {
-		case a.json:
-			encodeLine(a.stdout, control.EventOf(e))
-		case e.Kind == hub.StateChanged && h.news(told, e):
-			fmt.Fprintln(a.stdout, h.eventLine(e))
+		case v.json:
+			encodeLine(v.stdout, control.EventOf(e))
+		case e.Kind == hub.StateChanged && v.news(told, e):
+			fmt.Fprintln(v.stdout, v.eventLine(e))
 		}
 	}
 	return nil // it was told to end
@@ -130,7 +133,7 @@ func (h *house) show(ctx context.Context) error {
 
 // news reports whether an event says anything that the one told last of that server has not: a server that fails is tried again
 // and again.
-func (h *house) news(told map[string]string, e hub.Event) bool {
+func (v *upView) news(told map[string]string, e hub.Event) bool {
 	s := e.State
 	if s.Status == hub.Starting && s.Attempt > 0 {
 		return false
@@ -146,13 +149,13 @@ func (h *house) news(told map[string]string, e hub.Event) bool {
 	return true
 }
 
-func (h *house) greeting() string {
-	w := h.web.Load()
+func (v *upView) greeting() string {
+	w := v.daemon.web.Load()
 	text := "The gateway is at " + w.url + "/mcp, its page at " + w.url + "/. Ctrl-C ends it."
 	if w.token {
 		text += "\nOther machines reach it too. Whoever uses it shows its token: dowel status --token."
 	}
-	if files := h.files(); len(files) > 0 && len(h.hub.Upstreams()) == 0 {
+	if files := v.daemon.files(); len(files) > 0 && len(v.daemon.hub.Upstreams()) == 0 {
 		return "There are no servers in " + strings.Join(files, ", ") + ": add some with dowel servers add, or dowel import.\n" + text
 	} else if len(files) > 0 {
 		return "Servers of " + strings.Join(files, ", ") + ".\n" + text
@@ -161,10 +164,10 @@ func (h *house) greeting() string {
 }
 
 // eventLine is what happened to a server, for who reads lines.
-func (h *house) eventLine(e hub.Event) string {
+func (v *upView) eventLine(e hub.Event) string {
 	text := e.Time.Format(time.TimeOnly) + " " + line(e.Upstream) + ": " + e.State.Status.String()
-	if u := h.hub.Upstream(e.Upstream); e.State.Status == hub.Ready && u != nil {
-		s := control.Describe(u, h.hub.Catalog())
+	if u := v.daemon.hub.Upstream(e.Upstream); e.State.Status == hub.Ready && u != nil {
+		s := control.Describe(u, v.daemon.hub.Catalog())
 		return fmt.Sprintf("%s, %s %s, %d tools, %s", text, s.Era, s.Revision, s.Tools, line(s.Cause))
 	}
 	if d := e.State.Diagnosis; d != nil && e.State.Status != hub.Starting {
@@ -180,13 +183,12 @@ func (h *house) eventLine(e hub.Event) string {
 }
 
 // live keeps a table on the terminal.
-func (h *house) live(ctx context.Context) error {
-	a := h.app
+func (v *upView) live(ctx context.Context) error {
 	look := time.NewTicker(250 * time.Millisecond)
 	defer look.Stop()
 	for {
-		lines := fitting(a.table(control.DescribeAll(h.hub), a.stdout.columns()-1), a.stdout.rows()-2)
-		a.stdout.stand(strings.Join(lines, "\n") + "\n")
+		lines := fitting(v.table(control.DescribeAll(v.daemon.hub), v.stdout.columns()-1), v.stdout.rows()-2)
+		v.stdout.stand(strings.Join(lines, "\n") + "\n")
 		select {
 		case <-look.C:
 		case <-ctx.Done():
@@ -202,6 +204,3 @@ func fitting(lines []string, rows int) []string {
 	}
 	return append(lines[:rows-1:rows-1], fmt.Sprintf("… and %d lines more: dowel status", len(lines)-rows+1))
 }
-
-// runtimeDir is the folder of what lives as long as the user's session; empty where there is none.
-func runtimeDir() string { return os.Getenv("XDG_RUNTIME_DIR") }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/dowel-mcp/dowel/gateway"
@@ -18,7 +19,7 @@ import (
 
 // web is the gateway over HTTP, at an address.
 type web struct {
-	front  *gateway.Front
+	front  *gateway.HTTPHandler
 	server *http.Server
 	served chan error
 	url    string
@@ -26,7 +27,8 @@ type web struct {
 }
 
 // open serves the gateway at its address.
-func (h *house) open(f upFlags) (*web, error) {
+func (h *house) open() (*web, error) {
+	f := h.options.webFlags
 	address := f.address
 	if address == "" {
 		address = h.settings.Address
@@ -45,12 +47,12 @@ func (h *house) open(f upFlags) (*web, error) {
 	}
 	shared := h.serverOptions()
 	w := &web{served: make(chan error, 1), url: "http://" + reachable(listener.Addr()), token: token != ""}
-	f.hosts, f.origins = append(f.hosts, h.settings.Hosts...), append(f.origins, h.settings.Origins...)
-	w.front = h.offered(f).Front(gateway.FrontOptions{
+	f.hosts, f.origins = slices.Concat(f.hosts, h.settings.Hosts), slices.Concat(f.origins, h.settings.Origins)
+	w.front = h.offered().HTTPHandler(&gateway.HTTPOptions{
 		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
 		Guard: f.guard(), Token: token, Middleware: h.middleware(), Clients: h.clients(), Page: control.Page(h),
 	})
-	w.server = &http.Server{Handler: w.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(h.app.notices(), slog.LevelDebug)}
+	w.server = &http.Server{Handler: w.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(h.options.logger.Handler(), slog.LevelDebug)}
 	go func() { w.served <- w.server.Serve(listener) }()
 	h.web.Store(w)
 	return w, nil
@@ -80,7 +82,7 @@ func (h *house) token(a net.Addr) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the gateway is not served to other machines without a token, and none could be kept: %w", err)
 	}
-	h.app.notice("Other machines need the gateway's token: dowel status --token")
+	h.options.notice("Other machines need the gateway's token: dowel status --token")
 	return token, nil
 }
 
@@ -93,7 +95,7 @@ const hearing = 100 * time.Millisecond
 
 // listen lets other programs of the user in, and returns what ends that.
 func (h *house) listen(l net.Listener) func(context.Context) error {
-	inside := h.gateway.Front(gateway.FrontOptions{
+	inside := h.gateway.HTTPHandler(&gateway.HTTPOptions{
 		Streamable: streamable.Options{ServerOptions: h.serverOptions(), Principal: control.Principal},
 		Guard:      overhttp.Guard{Off: true}, Middleware: h.middleware(),
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -17,14 +16,16 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
+// otherStartWait is how long a list waits for the dowel that is running. It is longer than the
+// gateway's own default of 3 seconds, because that dowel waits for its servers too.
+const otherStartWait = 9 * time.Second
+
 // through is a gateway over one server: the dowel that is running, which is another process or this one.
 type through struct {
-	app     *app
-	flags   upFlags
+	options daemonOptions
 	running *control.Client
 	hub     *hub.Hub
 	gateway *gateway.Gateway
@@ -35,31 +36,16 @@ type through struct {
 	work sync.WaitGroup
 }
 
-// upStdio serves the gateway of the dowel that is running over standard input and output. Where none is, or when it has ended,
-// this process becomes the one that is, until another wants to be. Its client notices nothing of that.
-func (a *app) upStdio(ctx context.Context, f upFlags) error {
-	t, err := a.goThrough(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer t.close(ctx)
-	if terminal(a.stdin) != nil {
-		a.notice("Serving all servers to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel export --to NAME")
-	}
-	return stdio.Serve(ctx, t.handler(), stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(a.notices())}})
-}
-
 // goThrough finds the dowel that is running, or makes it this process, and follows it until close.
-func (a *app) goThrough(ctx context.Context, f upFlags) (*through, error) {
-	logger := slog.New(a.notices())
+func goThrough(ctx context.Context, o daemonOptions) (*through, error) {
 	t := &through{
-		app: a, flags: f, running: control.NewClient(f.socket()),
-		hub: hub.New(hub.Options{Logger: logger, Base: lookAgain, Cap: 10 * lookAgain}),
+		options: o, running: control.NewClient(o.socket),
+		hub: hub.New(&hub.Options{Logger: o.logger, MinBackoff: lookAgain, MaxBackoff: 10 * lookAgain}),
 	}
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	t.gateway = gateway.New(t.hub, gateway.Options{Logger: logger, Wait: 3 * gateway.DefaultWait}) // the other one waits too
+	t.gateway = gateway.New(t.hub, &gateway.Options{Logger: o.logger, StartWait: otherStartWait})
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	t.stop = stop
 	t.work.Go(func() { t.follow(following) })
@@ -67,7 +53,7 @@ func (a *app) goThrough(ctx context.Context, f upFlags) (*through, error) {
 }
 
 // handler is all servers, wherever they run at the moment.
-func (t *through) handler() mcp.Handler { return t.gateway.Through(throughName) }
+func (t *through) handler() mcp.Handler { return t.gateway.Relay(throughName) }
 
 // close ends what runs in this process.
 func (t *through) close(ctx context.Context) {
@@ -86,11 +72,11 @@ func (t *through) begin(ctx context.Context) error {
 	if !errors.Is(err, control.ErrRunning) {
 		return err
 	}
-	if f := t.flags; len(f.files) > 0 || f.project != "" || f.address != "" || f.toolSearch {
-		t.app.warn("a dowel is running already, and its servers are offered as it was told to: the other flags do not count")
+	if o := t.options; o.chosen || o.address != "" || o.toolSearch {
+		o.warn("a dowel is running already, and its servers are offered as it was told to: the other flags do not count")
 	}
-	t.flags.address = "" // nor later
-	if !t.look(ctx) {    // it is ending
+	t.options.address = "" // nor later
+	if !t.look(ctx) {      // it is ending
 		t.use(t.other(0))
 	}
 	return nil
@@ -118,7 +104,7 @@ func (t *through) follow(ctx context.Context) {
 			t.use(t.other(0))
 		default:
 			if err := t.takeOver("the dowel that was running has ended"); err != nil && !errors.Is(err, control.ErrRunning) {
-				t.app.warn("this process cannot take the place of the dowel that has ended: %v", err)
+				t.options.warn("this process cannot take the place of the dowel that has ended: %v", err)
 				pause = lookAgainLater
 			}
 		}
@@ -141,15 +127,15 @@ func (t *through) look(ctx context.Context) bool {
 
 // takeOver makes this process the dowel that is running, unless there is one.
 func (t *through) takeOver(cause string) error {
-	place, err := control.Listen(t.flags.socket())
+	place, err := control.Listen(t.options.socket)
 	if err != nil {
 		return err
 	}
-	h, err := t.app.moveIn(context.Background(), place, t.flags, cause)
+	h, err := moveIn(context.Background(), place, t.options, cause)
 	if err != nil {
 		return err
 	}
-	t.house, t.calls = h, &inFlight{Handler: h.served(t.flags)}
+	t.house, t.calls = h, &inFlight{Handler: h.served()}
 	t.use(hub.Definition{Target: t.calls, Origin: "this dowel", Fingerprint: "this process"})
 	return nil
 }

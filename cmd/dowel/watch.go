@@ -22,7 +22,8 @@ type watching struct {
 	count int
 }
 
-func (a *app) watchCommand() *cobra.Command {
+func watchCommand(f *app) *cobra.Command {
+	a := newConnection(f)
 	var w watching
 	c := a.command(&cobra.Command{
 		Use:   "watch SERVER [URI]…",
@@ -46,8 +47,8 @@ with time, method and params, or gap.
 	return c
 }
 
-func (a *app) watch(ctx context.Context, t target, w watching) error {
-	o, err := a.options(t)
+func (a *connection) watch(ctx context.Context, t target, w watching) error {
+	o, err := a.dialOptions(t)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (a *app) watch(ctx context.Context, t target, w watching) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, a.total, &client.TimeoutError{Kind: client.TimeoutTotal, After: a.total})
 		defer cancel()
 	}
-	show := &changes{app: a, count: w.count, enough: func() { end(errEnough) }}
+	show := &changes{app: a.app, count: w.count, enough: func() { end(errEnough) }}
 	failed := make(chan error, 1)
 	o.Restart = client.Restart{}
 	o.OnState = func(s client.State) { a.watchState(s, failed) }

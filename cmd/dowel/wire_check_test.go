@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
-	schemas "github.com/dowel-mcp/dowel/mcptest/wire"
+	schemas "github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/transport"
 )
 

@@ -24,11 +24,11 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 	sources := map[string]string{
 		"files": "user", "files__x": "project", "files_": "project", "my.server": "user", "my server": "project", "my_server": "project",
 	}
-	h := hub.New(hub.Options{Logger: slog.New(slog.DiscardHandler)})
+	h := hub.New(&hub.Options{Logger: slog.New(slog.DiscardHandler)})
 	defer h.Close()
 	var definitions []hub.Definition
 	for name := range sources {
-		s := server.New(name, "1")
+		s := server.New(name, "1", nil)
 		for _, tool := range []string{"set", "two.words", strings.Repeat("long", 16)} {
 			server.RawTool(s, mcp.Tool{
 				Name: tool, InputSchema: []byte(`{"type":"object"}`), Meta: mcp.Meta{wirename.MetaServer: "files", wirename.MetaThing: "set", "other": name},
@@ -40,7 +40,7 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 	}
 	h.Apply(definitions, "a test")
 	h.Settle(t.Context())
-	g := gateway.New(h, gateway.Options{Logger: slog.New(slog.DiscardHandler)})
+	g := gateway.New(h, &gateway.Options{Logger: slog.New(slog.DiscardHandler)})
 	defer g.Close()
 	box, err := agent.Dial(t.Context(), g, client.Options{})
 	if err != nil {

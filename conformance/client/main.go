@@ -45,13 +45,15 @@ func run(ctx context.Context, target string) error {
 	if u, err := url.Parse(target); err != nil || u.Host == "" || len(os.Args) < 2 {
 		return errors.New("usage: client URL")
 	}
-	c, err := client.Dial(ctx, target, client.Options{
-		Info:   mcp.Implementation{Name: "dowel-conformance-client", Version: "1.0.0"},
-		Elicit: accept,
-		Roots:  client.FixedRoots(mcp.Root{URI: "file:///conformance", Name: "conformance"}),
-		Sample: sample,
+	c, err := client.Dial(ctx, target, &client.Options{
+		Info: mcp.Implementation{Name: "dowel-conformance-client", Version: "1.0.0"},
+		Answers: client.Answers{
+			Elicit: accept,
+			Roots:  client.FixedRoots(mcp.Root{URI: "file:///conformance", Name: "conformance"}),
+			Sample: sample,
+		},
 
-		Revision: older(mcp.Revision(os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"))),
+		Wire: client.Wire{Revision: older(mcp.Revision(os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION")))},
 	})
 	if err != nil {
 		return err

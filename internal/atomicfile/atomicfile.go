@@ -1,13 +1,20 @@
-// Package atomicfile changes files that others read and change too: an editor, another program, another dowel.
+// Package atomicfile changes files that other programs read and change too, such as an editor or
+// another dowel.
 //
-// Whoever reads such a file sees the old content or the new one, never half of it; and of two changes at a time neither is
-// lost. Processes that use this package wait for each other. Those that do not (an editor, say) are noticed: what they
-// write between the reading and the replacing of the file is taken as the content to start from. What they write within the
-// microseconds between the last look and the rename cannot be noticed by any program.
+// Readers see either the old or the new content, never a mixture, and of two concurrent changes
+// none is lost. Processes that use this package wait for each other. Other programs do not take
+// part in the locking, but their changes are noticed: if a file changes between reading and
+// replacing, the update starts again from the new content. Only a change within the microseconds
+// between the last check and the rename goes unnoticed, which no program can avoid.
+//
+// \tr, err := atomicfile.Update(path, func(old []byte, exists bool) ([]byte, error) {
+// \t\treturn edit.Set(old, edit.JSON, keys, value)
+// \t}, atomicfile.Options{Backup: true})
 package atomicfile
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -18,86 +25,92 @@ import (
 	"time"
 )
 
-// ErrLocked is wrapped by the error of [Update] when another process holds the file's lock for too long.
+// ErrLocked is wrapped by the error of [Update] if another process holds the file's lock for too
+// long.
 var ErrLocked = errors.New("the file is being changed by another process")
 
-// ErrConflict is wrapped by the error of [Update] when somebody else changed the file at every try.
-var ErrConflict = errors.New("the file keeps being changed by somebody else")
+// ErrConflict is wrapped by the error of [Update] if another program changed the file during every
+// attempt.
+var ErrConflict = errors.New("the file keeps being changed by another program")
 
-// tries is how often an update starts again because somebody else has changed the file meanwhile.
-const tries = 8
+// maxTries limits the attempts of an update.
+const maxTries = 8
 
-// Options are for [Update]; the zero value is the default.
+// Options are the options of [Update]. The zero value selects the defaults.
 type Options struct {
-	// Perm is for a file that does not exist yet, default 0o644. One that exists keeps its permissions and, where the
-	// system lets us, its owner.
+	// Perm is the mode of a new file. Zero means 0o644. An existing file keeps its mode and, if the
+	// system allows it, its owner.
 	Perm fs.FileMode
 
-	// FolderPerm is for folders that do not exist yet, default 0o755.
+	// FolderPerm is the mode of new folders. Zero means 0o755.
 	FolderPerm fs.FileMode
 
-	// Backup keeps the content that is replaced beside the file, as NAME.bak. A NAME.bak that is already there stays as it is,
-	// since it may be the only copy from before dowel's first change; where it says something else, the copy is called
-	// NAME.20060102-150405.bak, after the time in UTC, with -2, -3, … where that is taken as well.
+	// Backup keeps a copy of the replaced content beside the file, as NAME.bak. An existing
+	// NAME.bak is never overwritten, since it may be the only copy from before dowel's first
+	// change. If it has other content, the copy is named NAME.20060102-150405.bak after the time in
+	// UTC, with -2, -3, … if that name is taken too.
 	Backup bool
 
-	// LockWait bounds the waiting for another process, default 5 s.
-	LockWait time.Duration
+	// lockWait limits the wait for another process. Zero means 5 seconds.
+	lockWait time.Duration
 
-	// LockFolder is where the lock file goes when it cannot be made beside the file, default the folder dowel/locks in the
-	// user's cache folder.
-	LockFolder string
+	// lockFolder is the folder for lock files that cannot be created beside the file. Empty means
+	// dowel/locks in the user's cache folder.
+	lockFolder string
 }
 
-// Result says what [Update] has done.
+// Result is the result of [Update].
 type Result struct {
-	Path    string // the file itself: where path is a symbolic link, its target
-	Changed bool   // whether anything was written
-	Hash    string // the [Hash] of what is in the file now; "" if it does not exist
-	Backup  string // the copy of the old content; "" if none was asked for or there was nothing to keep
+	Path    string // the file itself: the target if path is a symbolic link
+	Changed bool   // whether a file was written
+	Hash    string // the [Hash] of the current content; "" if the file does not exist
+	Backup  string // the copy of the old content; "" if none was made
 }
 
-// Hash returns a name for content: equal names mean equal content.
+// Hash returns the SHA-256 of content in hexadecimal.
 func Hash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
 
-// Update replaces the content of the file at path by what change returns for it. A file that does not exist has no content
-// and exists is false; it is made, with its folders. Where path is a symbolic link, it stays one and its target is replaced.
+// Update replaces the content of the file at path by the result of change. A missing file has nil
+// content and exists is false; Update creates it together with its folders. If path is a symbolic
+// link, the link stays and its target is replaced.
 //
-// change is called with the lock held, and again when somebody else has changed the file meanwhile: it must depend on its
-// arguments only, and must not keep or modify old. When it returns old unchanged, or nil for a file that does not exist,
-// nothing is written. Its error is returned as it is, and nothing is written.
+// Update calls change with the lock held, and again if another program has changed the file
+// meanwhile. change must depend only on its arguments and must not keep or modify old. If it
+// returns old unchanged, or nil for a missing file, nothing is written. If it returns an error,
+// Update returns that error and writes nothing.
 //
-// The lock is a file of the name .NAME.lock beside the file, which is removed afterwards. The new content is written to a
-// temporary file in the same folder, brought to the disk and renamed. Update is safe for concurrent use, within a process and
-// between processes.
+// The lock is a file .NAME.lock beside the file, which is removed afterwards. The new content is
+// written to a temporary file in the same folder, synced and renamed. Update is safe for concurrent
+// use within a process and between processes.
 func Update(path string, change func(old []byte, exists bool) ([]byte, error), o Options) (Result, error) {
-	target, err := resolve(path)
+	target, err := resolveLinks(path)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := os.MkdirAll(filepath.Dir(target), or(o.FolderPerm, 0o755)); err != nil {
+	if err := os.MkdirAll(filepath.Dir(target), cmp.Or(o.FolderPerm, 0o755)); err != nil {
 		return Result{}, fmt.Errorf("cannot make the folder of %s: %w", path, err)
 	}
-	unlock, err := lock(target, o)
+	unlock, err := lockFile(target, o)
 	if err != nil {
 		return Result{}, err
 	}
 	defer unlock()
-	for range tries {
-		r, err := try(target, change, o)
+	for range maxTries {
+		r, err := tryUpdate(target, change, o)
 		if !errors.Is(err, ErrConflict) {
 			return r, err
 		}
 	}
-	return Result{}, fmt.Errorf("%s: %w: try again when it is at rest", path, ErrConflict)
+	return Result{}, fmt.Errorf("%s: %w: try again when the other program has finished", path, ErrConflict)
 }
 
-// try reads, changes and replaces the file once. Its error is ErrConflict if it was changed meanwhile.
-func try(target string, change func([]byte, bool) ([]byte, error), o Options) (Result, error) {
-	old, info, err := read(target)
+// tryUpdate reads, changes and replaces the file once. It returns ErrConflict if the file changed
+// meanwhile.
+func tryUpdate(target string, change func([]byte, bool) ([]byte, error), o Options) (Result, error) {
+	old, info, err := readFile(target)
 	if err != nil {
 		return Result{}, err
 	}
@@ -112,29 +125,29 @@ func try(target string, change func([]byte, bool) ([]byte, error), o Options) (R
 	if !exists && content == nil {
 		return Result{Path: target}, nil
 	}
-	temporary, err := write(target, content, info, or(o.Perm, 0o644))
+	temporary, err := writeTemporary(target, content, info, cmp.Or(o.Perm, 0o644))
 	if err != nil {
 		return Result{}, err
 	}
-	defer os.Remove(temporary) // fails once it is renamed
+	defer os.Remove(temporary) // fails after the rename
 	r := Result{Path: target, Changed: true, Hash: Hash(content)}
 	if exists && o.Backup {
-		if r.Backup, err = backup(target, old, info); err != nil {
+		if r.Backup, err = makeBackup(target, old, info); err != nil {
 			return Result{}, err
 		}
 	}
-	if err := unchanged(target, old, exists); err != nil {
+	if err := checkUnchanged(target, old, exists); err != nil {
 		return Result{}, err
 	}
-	if err := rename(temporary, target); err != nil {
+	if err := renameFile(temporary, target); err != nil {
 		return Result{}, fmt.Errorf("cannot replace %s: %w", target, err)
 	}
 	syncFolder(filepath.Dir(target))
 	return r, nil
 }
 
-// read returns a file's content; info is nil if there is none.
-func read(target string) (content []byte, info fs.FileInfo, err error) {
+// readFile returns a file's content. info is nil if the file does not exist.
+func readFile(target string) (content []byte, info fs.FileInfo, err error) {
 	info, err = os.Stat(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -146,15 +159,15 @@ func read(target string) (content []byte, info fs.FileInfo, err error) {
 		return nil, nil, fmt.Errorf("%s is not a file", target)
 	}
 	content, err = os.ReadFile(target)
-	if errors.Is(err, fs.ErrNotExist) { // removed since the first look
+	if errors.Is(err, fs.ErrNotExist) { // removed after the Stat
 		return nil, nil, nil
 	}
 	return content, info, err
 }
 
-// unchanged fails with ErrConflict if the file is not what it was any more.
-func unchanged(target string, old []byte, existed bool) error {
-	now, info, err := read(target)
+// checkUnchanged returns ErrConflict if the file has changed since it was read.
+func checkUnchanged(target string, old []byte, existed bool) error {
+	now, info, err := readFile(target)
 	if err != nil {
 		return err
 	}
@@ -164,9 +177,10 @@ func unchanged(target string, old []byte, existed bool) error {
 	return nil
 }
 
-// write puts content into a new file beside target, with its permissions and owner, or perm where info is nil.
-func write(target string, content []byte, info fs.FileInfo, perm fs.FileMode) (path string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(target), ".dowel-*.tmp") // a name of its own: target's may be as long as names can be
+// writeTemporary writes content to a new file beside target. The file gets the mode and owner of
+// info, or perm if info is nil.
+func writeTemporary(target string, content []byte, info fs.FileInfo, perm fs.FileMode) (path string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(target), ".dowel-*.tmp") // a short name: target's own may have the maximal length
 	if err != nil {
 		return "", fmt.Errorf("cannot write beside %s: %w", target, err)
 	}
@@ -182,7 +196,8 @@ func write(target string, content []byte, info fs.FileInfo, perm fs.FileMode) (p
 		keepOwner(f, info)
 		perm = info.Mode().Perm()
 	}
-	// After the owner, whose change would clear set-id bits; and by Chmod, which no umask narrows.
+	// The mode is set after the owner, because changing the owner clears set-id bits, and with
+	// Chmod, because a umask would restrict it otherwise.
 	if err = f.Chmod(perm); err == nil {
 		_, err = f.Write(content)
 	}
@@ -193,12 +208,4 @@ func write(target string, content []byte, info fs.FileInfo, perm fs.FileMode) (p
 		err = fmt.Errorf("cannot write %s: %w", target, err)
 	}
 	return f.Name(), err
-}
-
-func or[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
 }

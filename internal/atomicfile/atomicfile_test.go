@@ -18,12 +18,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// to returns a change to fixed content.
-func to(content string) func([]byte, bool) ([]byte, error) {
+// replaceWith returns a change to fixed content.
+func replaceWith(content string) func([]byte, bool) ([]byte, error) {
 	return func([]byte, bool) ([]byte, error) { return []byte(content), nil }
 }
 
-func content(t *testing.T, path string) string {
+func readContent(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -32,24 +32,24 @@ func content(t *testing.T, path string) string {
 	return string(b)
 }
 
-func put(t *testing.T, path, content string) {
+func writeContent(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func update(t *testing.T, path, content string, o Options) Result {
+func mustUpdate(t *testing.T, path, content string, o Options) Result {
 	t.Helper()
-	r, err := Update(path, to(content), o)
+	r, err := Update(path, replaceWith(content), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// names lists a folder: whatever an update leaves behind shows.
-func names(t *testing.T, folder string) string {
+// listNames lists a folder, to show files that an update left behind.
+func listNames(t *testing.T, folder string) string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -62,7 +62,7 @@ func names(t *testing.T, folder string) string {
 	return strings.Join(list, " ")
 }
 
-func mode(t *testing.T, path string) fs.FileMode {
+func fileMode(t *testing.T, path string) fs.FileMode {
 	t.Helper()
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -86,14 +86,14 @@ func TestNewFile(t *testing.T) {
 	if r.Path != path || !r.Changed || r.Hash != Hash([]byte("new")) || r.Backup != "" {
 		t.Errorf("%+v", r)
 	}
-	if content(t, path) != "new" || names(t, dir) != "f.json" {
-		t.Errorf("%q in %s", content(t, path), names(t, dir))
+	if readContent(t, path) != "new" || listNames(t, dir) != "f.json" {
+		t.Errorf("%q in %s", readContent(t, path), listNames(t, dir))
 	}
 	if runtime.GOOS != "windows" {
-		if m := mode(t, path); m != 0o600 {
+		if m := fileMode(t, path); m != 0o600 {
 			t.Errorf("the file has %v", m)
 		}
-		if m := mode(t, filepath.Dir(dir)); m.Perm() != 0o700 {
+		if m := fileMode(t, filepath.Dir(dir)); m.Perm() != 0o700 {
 			t.Errorf("the folder has %v", m)
 		}
 	}
@@ -103,39 +103,39 @@ func TestNothingToDo(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	none := func([]byte, bool) ([]byte, error) { return nil, nil }
-	if r, err := Update(path, none, Options{}); err != nil || r.Changed || r.Hash != "" || names(t, dir) != "" {
-		t.Errorf("%+v %v, the folder has %s", r, err, names(t, dir))
+	if r, err := Update(path, none, Options{}); err != nil || r.Changed || r.Hash != "" || listNames(t, dir) != "" {
+		t.Errorf("%+v %v, the folder has %s", r, err, listNames(t, dir))
 	}
-	put(t, path, "same")
+	writeContent(t, path, "same")
 	before, _ := os.Stat(path)
-	r := update(t, path, "same", Options{Backup: true})
+	r := mustUpdate(t, path, "same", Options{Backup: true})
 	after, _ := os.Stat(path)
-	if r.Changed || r.Hash != Hash([]byte("same")) || r.Backup != "" || !os.SameFile(before, after) || names(t, dir) != "f" {
-		t.Errorf("%+v, the folder has %s", r, names(t, dir))
+	if r.Changed || r.Hash != Hash([]byte("same")) || r.Backup != "" || !os.SameFile(before, after) || listNames(t, dir) != "f" {
+		t.Errorf("%+v, the folder has %s", r, listNames(t, dir))
 	}
 	wrong := errors.New("wrong")
 	if _, err := Update(path, func([]byte, bool) ([]byte, error) { return nil, wrong }, Options{}); err != wrong {
 		t.Errorf("the error became %v", err)
 	}
-	if r := update(t, path, "", Options{}); !r.Changed || content(t, path) != "" {
-		t.Errorf("a file can be emptied: %+v, %q", r, content(t, path))
+	if r := mustUpdate(t, path, "", Options{}); !r.Changed || readContent(t, path) != "" {
+		t.Errorf("a file can be emptied: %+v, %q", r, readContent(t, path))
 	}
 }
 
 func TestPermissionsStay(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		return // has no such permissions
+		return // no such permissions
 	}
 	path := filepath.Join(t.TempDir(), "f")
-	put(t, path, "old")
+	writeContent(t, path, "old")
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	r := update(t, path, "new", Options{Perm: 0o600, Backup: true})
-	if m := mode(t, path); m != 0o640 {
+	r := mustUpdate(t, path, "new", Options{Perm: 0o600, Backup: true})
+	if m := fileMode(t, path); m != 0o640 {
 		t.Errorf("the file has %v", m)
 	}
-	if m := mode(t, r.Backup); m != 0o640 {
+	if m := fileMode(t, r.Backup); m != 0o640 {
 		t.Errorf("the copy has %v", m)
 	}
 }
@@ -159,29 +159,29 @@ func TestSymbolicLinksStay(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, "real", "f")
-	put(t, file, "old")
+	writeContent(t, file, "old")
 	inner := link("../real/f", "links", "inner")
 	outer := link("links/inner", "outer")
 	folder := link("real/deep", "folder")
 	up := link("../f", "real", "deep", "up")
 	for i, path := range []string{inner, outer, up, filepath.Join(folder, "up"), file} {
 		want := "new " + strconv.Itoa(i)
-		if r := update(t, path, want, Options{}); r.Path != file {
+		if r := mustUpdate(t, path, want, Options{}); r.Path != file {
 			t.Errorf("%s leads to %s", path, r.Path)
 		}
-		if content(t, file) != want {
-			t.Errorf("%s: the file has %q", path, content(t, file))
+		if readContent(t, file) != want {
+			t.Errorf("%s: the file has %q", path, readContent(t, file))
 		}
-		if path != file && mode(t, path)&fs.ModeSymlink == 0 && filepath.Dir(path) != folder {
+		if path != file && fileMode(t, path)&fs.ModeSymlink == 0 && filepath.Dir(path) != folder {
 			t.Errorf("%s is no link any more", path)
 		}
 	}
 	dangling := link("missing/g", "dangling")
-	if r := update(t, dangling, "made", Options{}); r.Path != filepath.Join(dir, "missing", "g") || mode(t, dangling)&fs.ModeSymlink == 0 {
+	if r := mustUpdate(t, dangling, "made", Options{}); r.Path != filepath.Join(dir, "missing", "g") || fileMode(t, dangling)&fs.ModeSymlink == 0 {
 		t.Errorf("%+v", r)
 	}
 	circle := link("circle", "circle")
-	if _, err := Update(circle, to("x"), Options{}); err == nil || !strings.Contains(err.Error(), "too many symbolic links") {
+	if _, err := Update(circle, replaceWith("x"), Options{}); err == nil || !strings.Contains(err.Error(), "too many symbolic links") {
 		t.Errorf("a circle: %v", err)
 	}
 }
@@ -189,44 +189,44 @@ func TestSymbolicLinksStay(t *testing.T) {
 func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
-	put(t, path, "0")
+	writeContent(t, path, "0")
 	o := Options{Backup: true}
-	first := update(t, path, "1", o).Backup
-	if first != path+".bak" || content(t, first) != "0" {
-		t.Errorf("the first copy is %s with %q", first, content(t, first))
+	first := mustUpdate(t, path, "1", o).Backup
+	if first != path+".bak" || readContent(t, first) != "0" {
+		t.Errorf("the first copy is %s with %q", first, readContent(t, first))
 	}
-	put(t, path, "0")
-	if again := update(t, path, "1", o).Backup; again != first {
+	writeContent(t, path, "0")
+	if again := mustUpdate(t, path, "1", o).Backup; again != first {
 		t.Errorf("the same content is kept twice: %s", again)
 	}
 	seen := map[string]string{first: "0"}
 	for i := 1; i < 4; i++ {
-		r := update(t, path, strconv.Itoa(i+1), o)
+		r := mustUpdate(t, path, strconv.Itoa(i+1), o)
 		if seen[r.Backup] != "" {
 			t.Errorf("%s was overwritten", r.Backup)
 		}
 		seen[r.Backup] = strconv.Itoa(i)
 	}
 	for path, want := range seen {
-		if content(t, path) != want {
-			t.Errorf("%s has %q, want %q", path, content(t, path), want)
+		if readContent(t, path) != want {
+			t.Errorf("%s has %q, want %q", path, readContent(t, path), want)
 		}
 	}
-	if len(seen) != 4 || len(strings.Fields(names(t, dir))) != 5 {
-		t.Errorf("%v; %s", seen, names(t, dir))
+	if len(seen) != 4 || len(strings.Fields(listNames(t, dir))) != 5 {
+		t.Errorf("%v; %s", seen, listNames(t, dir))
 	}
 }
 
 func TestBackupImpossible(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, strings.Repeat("n", 253)) // with an ending it is too long for a name
-	put(t, path, "old")
-	_, err := Update(path, to("new"), Options{Backup: true, LockFolder: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), "cannot keep a copy") || content(t, path) != "old" {
-		t.Errorf("%v; %q", err, content(t, path))
+	path := filepath.Join(dir, strings.Repeat("n", 253)) // with an extension it is too long for a name
+	writeContent(t, path, "old")
+	_, err := Update(path, replaceWith("new"), Options{Backup: true, lockFolder: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "cannot keep a copy") || readContent(t, path) != "old" {
+		t.Errorf("%v; %q", err, readContent(t, path))
 	}
-	if strings.Contains(names(t, dir), " ") {
-		t.Errorf("left behind: %s", names(t, dir))
+	if strings.Contains(listNames(t, dir), " ") {
+		t.Errorf("left behind: %s", listNames(t, dir))
 	}
 }
 
@@ -242,7 +242,7 @@ func TestForeignEditIsNotLost(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "f")
-			put(t, path, "old")
+			writeContent(t, path, "old")
 			calls := 0
 			_, err := Update(path, func(old []byte, exists bool) ([]byte, error) {
 				if calls++; calls == 1 {
@@ -252,8 +252,8 @@ func TestForeignEditIsNotLost(t *testing.T) {
 				}
 				return append(bytes.Clone(old), '+'), nil
 			}, Options{})
-			if err != nil || calls != 2 || content(t, path) != tt.want || names(t, dir) != "f" {
-				t.Errorf("%v after %d calls; %q; %s", err, calls, content(t, path), names(t, dir))
+			if err != nil || calls != 2 || readContent(t, path) != tt.want || listNames(t, dir) != "f" {
+				t.Errorf("%v after %d calls; %q; %s", err, calls, readContent(t, path), listNames(t, dir))
 			}
 		})
 	}
@@ -261,11 +261,11 @@ func TestForeignEditIsNotLost(t *testing.T) {
 	calls := 0
 	_, err := Update(path, func([]byte, bool) ([]byte, error) {
 		calls++
-		put(t, path, strconv.Itoa(calls))
+		writeContent(t, path, strconv.Itoa(calls))
 		return []byte("mine"), nil
 	}, Options{})
-	if !errors.Is(err, ErrConflict) || calls != tries || content(t, path) != strconv.Itoa(tries) {
-		t.Errorf("%v after %d calls; %q", err, calls, content(t, path))
+	if !errors.Is(err, ErrConflict) || calls != maxTries || readContent(t, path) != strconv.Itoa(maxTries) {
+		t.Errorf("%v after %d calls; %q", err, calls, readContent(t, path))
 	}
 }
 
@@ -276,17 +276,17 @@ func TestLockIsBounded(t *testing.T) {
 	if err := held.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Update(path, to("x"), Options{LockWait: 30 * time.Millisecond})
+	_, err := Update(path, replaceWith("x"), Options{lockWait: 30 * time.Millisecond})
 	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), ".f.lock") {
 		t.Errorf("%v", err)
 	}
 	time.AfterFunc(30*time.Millisecond, func() { held.Unlock() })
-	update(t, path, "x", Options{})
+	mustUpdate(t, path, "x", Options{lockWait: time.Minute})
 }
 
 func TestLockElsewhere(t *testing.T) {
 	dir, locks := t.TempDir(), filepath.Join(t.TempDir(), "locks")
-	path := filepath.Join(dir, strings.Repeat("n", 253)) // with a dot and an ending it is too long for a name
+	path := filepath.Join(dir, strings.Repeat("n", 253)) // with a dot and an extension it is too long for a name
 	t.Setenv("XDG_CACHE_HOME", locks)
 	t.Setenv("HOME", locks)
 	t.Setenv("LocalAppData", locks)
@@ -303,14 +303,14 @@ func TestLockElsewhere(t *testing.T) {
 				t.Errorf("%d lock files for %q", found, folder)
 			}
 			return []byte("in " + folder), nil
-		}, Options{LockFolder: folder}); err != nil {
+		}, Options{lockFolder: folder}); err != nil {
 			t.Error(err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Update(path, to("y"), Options{LockFolder: filepath.Join(dir, "file")})
+	_, err := Update(path, replaceWith("y"), Options{lockFolder: filepath.Join(dir, "file")})
 	if err == nil || !strings.Contains(err.Error(), "cannot lock") {
 		t.Errorf("%v", err)
 	}
@@ -321,11 +321,11 @@ func TestNotAFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Update(filepath.Join(dir, "sub"), to("x"), Options{}); err == nil || !strings.Contains(err.Error(), "is not a file") {
+	if _, err := Update(filepath.Join(dir, "sub"), replaceWith("x"), Options{}); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Errorf("a folder: %v", err)
 	}
-	put(t, filepath.Join(dir, "f"), "")
-	if _, err := Update(filepath.Join(dir, "f", "g"), to("x"), Options{}); err == nil {
+	writeContent(t, filepath.Join(dir, "f"), "")
+	if _, err := Update(filepath.Join(dir, "f", "g"), replaceWith("x"), Options{}); err == nil {
 		t.Error("a folder that is a file")
 	}
 }
@@ -338,28 +338,28 @@ func TestConcurrentUpdates(t *testing.T) {
 	for range workers {
 		wg.Go(func() {
 			for range times {
-				if _, err := Update(path, increment, Options{LockWait: time.Minute}); err != nil {
+				if _, err := Update(path, increment, Options{lockWait: time.Minute}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if got := content(t, path); got != strconv.Itoa(workers*times) || names(t, dir) != "f" {
-		t.Errorf("%s of %d; %s", got, workers*times, names(t, dir))
+	if got := readContent(t, path); got != strconv.Itoa(workers*times) || listNames(t, dir) != "f" {
+		t.Errorf("%s of %d; %s", got, workers*times, listNames(t, dir))
 	}
 }
 
 func increment(old []byte, _ bool) ([]byte, error) {
-	n, _ := strconv.Atoi(string(old)) // nothing is 0
+	n, _ := strconv.Atoi(string(old)) // no content counts as 0
 	return strconv.AppendInt(nil, int64(n+1), 10), nil
 }
 
-// TestProcesses runs this test's program several times at once.
+// TestProcesses updates one file from several processes at once.
 func TestProcesses(t *testing.T) {
 	if path := os.Getenv("ATOMICFILE_TEST_COUNTER"); path != "" {
 		for range 25 {
-			if _, err := Update(path, increment, Options{LockWait: time.Minute}); err != nil {
+			if _, err := Update(path, increment, Options{lockWait: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -378,22 +378,22 @@ func TestProcesses(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := content(t, path); got != "100" || names(t, dir) != "f" {
-		t.Errorf("%s of 100; %s", got, names(t, dir))
+	if got := readContent(t, path); got != "100" || listNames(t, dir) != "f" {
+		t.Errorf("%s of 100; %s", got, listNames(t, dir))
 	}
 }
 
-// TestReaders sees whole contents only.
+// TestReaders checks that readers see only complete contents.
 func TestReaders(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	long := func(n int) string { return strings.Repeat(fmt.Sprintf("%03d ", n), 10000) }
-	put(t, path, long(0))
+	writeContent(t, path, long(0))
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(done)
 		for n := range 50 {
-			if _, err := Update(path, to(long(n)), Options{}); err != nil {
+			if _, err := Update(path, replaceWith(long(n)), Options{}); err != nil {
 				t.Error(err)
 			}
 		}

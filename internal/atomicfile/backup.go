@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// backup keeps content beside target and returns where.
-func backup(target string, content []byte, info fs.FileInfo) (string, error) {
+// makeBackup stores content beside target and returns the path of the copy.
+func makeBackup(target string, content []byte, info fs.FileInfo) (string, error) {
 	stamp := target + "." + time.Now().UTC().Format("20060102-150405")
 	path := target + ".bak"
 	for n := 1; ; n++ {
 		if kept, err := os.ReadFile(path); err == nil && bytes.Equal(kept, content) {
 			return path, nil
 		}
-		err := create(path, content, info)
+		err := createCopy(path, content, info)
 		if err == nil {
 			return path, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("cannot keep a copy of %s, which stays as it is: %w", target, err)
+			return "", fmt.Errorf("cannot keep a copy of %s, which stays unchanged: %w", target, err)
 		}
 		path = stamp + ".bak"
 		if n > 1 {
@@ -32,8 +32,8 @@ func backup(target string, content []byte, info fs.FileInfo) (string, error) {
 	}
 }
 
-// create writes a new file with the permissions of another. It never replaces one.
-func create(path string, content []byte, like fs.FileInfo) error {
+// createCopy writes a new file with the mode and owner of another. It never replaces a file.
+func createCopy(path string, content []byte, like fs.FileInfo) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, like.Mode().Perm())
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,24 +13,25 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// defaultLockWait is long for a file of configuration: whoever holds the lock reads, edits and writes a few kilobytes.
+// defaultLockWait is long for a configuration file: a holder reads, edits and writes a few
+// kilobytes.
 const defaultLockWait = 5 * time.Second
 
-// lockRetry is how often a held lock is tried.
+// lockRetry is the interval between attempts to take a held lock.
 const lockRetry = 5 * time.Millisecond
 
-// lock waits for target's lock.
-func lock(target string, o Options) (unlock func(), err error) {
-	wait := or(o.LockWait, defaultLockWait)
+// lockFile waits for target's lock.
+func lockFile(target string, o Options) (unlock func(), err error) {
+	wait := cmp.Or(o.lockWait, defaultLockWait)
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	folder, name := filepath.Split(target)
 	path := filepath.Join(folder, "."+name+".lock")
-	unlock, err = acquire(ctx, path)
+	unlock, err = acquireLock(ctx, path)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		besideErr := err
-		if path, err = distant(target, o.LockFolder); err == nil {
-			unlock, err = acquire(ctx, path)
+		if path, err = fallbackLockPath(target, o.lockFolder); err == nil {
+			unlock, err = acquireLock(ctx, path)
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return nil, fmt.Errorf("cannot lock %s: %w", target, errors.Join(besideErr, err))
@@ -41,8 +43,8 @@ func lock(target string, o Options) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// distant returns where the lock file goes that cannot be beside target.
-func distant(target, folder string) (string, error) {
+// fallbackLockPath returns the path of a lock file that cannot be created beside target.
+func fallbackLockPath(target, folder string) (string, error) {
 	if folder == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
@@ -53,26 +55,28 @@ func distant(target, folder string) (string, error) {
 	return filepath.Join(folder, Hash([]byte(target))[:32]+".lock"), os.MkdirAll(folder, 0o700)
 }
 
-// acquire locks the file at path. Unlocking removes it: a lock file left behind would sit in people's projects. So whoever
-// got the lock looks whether the file is still the one at path; if not, a third one may have locked a new file there.
-func acquire(ctx context.Context, path string) (unlock func(), err error) {
+// acquireLock locks the file at path. Unlocking removes the lock file, which would otherwise stay
+// in the user's project. A process may therefore get the lock of a file that was just removed,
+// while another one locks a new file at path. So after locking, acquireLock checks that path still
+// names the locked file, and tries again if not.
+func acquireLock(ctx context.Context, path string) (unlock func(), err error) {
 	for pardons := 20; ; {
 		l := flock.New(path, flock.SetPermissions(0o600))
 		if _, err := l.TryLockContext(ctx, lockRetry); err != nil {
-			if pardons--; pardons > 0 && removing(err) {
+			if pardons--; pardons > 0 && isBeingRemoved(err) {
 				time.Sleep(lockRetry)
 				continue
 			}
 			return nil, err
 		}
-		if current(l, path) {
-			return func() { release(l, path) }, nil
+		if isCurrentLock(l, path) {
+			return func() { releaseLock(l, path) }, nil
 		}
 		_ = l.Close()
 	}
 }
 
-func current(l *flock.Flock, path string) bool {
+func isCurrentLock(l *flock.Flock, path string) bool {
 	mine, err := l.Stat()
 	if err != nil {
 		return false
@@ -81,30 +85,31 @@ func current(l *flock.Flock, path string) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// maxLinks is how many symbolic links one path may lead through, as on Linux.
+// maxLinks limits the symbolic links on a path, as on Linux.
 const maxLinks = 40
 
-// resolve returns the path of the file itself, which may not exist, where path is a symbolic link.
-func resolve(path string) (string, error) {
+// resolveLinks follows symbolic links to the file itself, which need not exist.
+func resolveLinks(path string) (string, error) {
 	target, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
 	for range maxLinks {
 		link, err := os.Readlink(target)
-		if err != nil { // no link, or nothing there
-			return physical(target), nil
+		if err != nil { // not a link, or missing
+			return physicalPath(target), nil
 		}
 		if !filepath.IsAbs(link) {
-			link = filepath.Join(physical(filepath.Dir(target)), link) // ".." in it goes up from where its folder really is
+			link = filepath.Join(physicalPath(filepath.Dir(target)), link) // ".." in a link is relative to the folder's physical path
 		}
 		target = link
 	}
 	return "", &fs.PathError{Op: "open", Path: path, Err: errors.New("too many symbolic links")}
 }
 
-// physical resolves the links in path's folder as far as it exists, so that a file has one lock whatever the way to it.
-func physical(path string) string {
+// physicalPath resolves the links in path's folder as far as it exists. A file thus has one lock,
+// whichever path leads to it.
+func physicalPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -112,5 +117,5 @@ func physical(path string) string {
 	if parent == path {
 		return path
 	}
-	return filepath.Join(physical(parent), filepath.Base(path))
+	return filepath.Join(physicalPath(parent), filepath.Base(path))
 }

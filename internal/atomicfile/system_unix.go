@@ -10,17 +10,18 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// keepOwner gives f the owner of the file that it will replace, as far as we may: a file that root edits stays the user's.
+// keepOwner gives f the owner of the file that it will replace, if permitted. A file edited by root
+// stays the user's.
 func keepOwner(f *os.File, info fs.FileInfo) {
 	if old, ok := info.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(old.Uid), int(old.Gid))
 	}
 }
 
-func rename(from, to string) error { return os.Rename(from, to) }
+func renameFile(from, to string) error { return os.Rename(from, to) }
 
-// syncFolder brings a rename to the disk. The new content is there in any case; whether a power cut brings the old name
-// back is not worth an error.
+// syncFolder syncs a rename to disk. Errors are ignored: the content is safe in any case, and only
+// a power failure could bring the old name back.
 func syncFolder(path string) {
 	if f, err := os.Open(path); err == nil {
 		_ = f.Sync()
@@ -28,11 +29,11 @@ func syncFolder(path string) {
 	}
 }
 
-// release removes the lock file while the lock is held: nobody else can have locked it.
-func release(l *flock.Flock, path string) {
+// releaseLock removes the lock file while it is locked, so that no other process holds it.
+func releaseLock(l *flock.Flock, path string) {
 	_ = os.Remove(path)
 	_ = l.Close()
 }
 
-// removing is for Windows.
-func removing(error) bool { return false }
+// isBeingRemoved is false: the error exists only on Windows.
+func isBeingRemoved(error) bool { return false }

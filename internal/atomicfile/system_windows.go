@@ -13,8 +13,8 @@ import (
 // keepOwner does nothing: a file inherits its access rules from the folder.
 func keepOwner(*os.File, fs.FileInfo) {}
 
-// rename waits for readers: a file that is open without the right to delete it cannot be replaced.
-func rename(from, to string) error {
+// renameFile retries while readers have the file open: Windows cannot replace such a file.
+func renameFile(from, to string) error {
 	var err error
 	for pause := time.Millisecond; pause < time.Second; pause *= 2 {
 		err = os.Rename(from, to)
@@ -26,14 +26,16 @@ func rename(from, to string) error {
 	return err
 }
 
-// syncFolder does nothing: folders cannot be synced.
+// syncFolder does nothing: Windows cannot sync folders.
 func syncFolder(string) {}
 
-// release closes the lock file first: an open one cannot be removed, and if somebody else has it open it stays.
-func release(l *flock.Flock, path string) {
+// releaseLock closes the lock file first, since Windows cannot remove an open file. The file stays
+// if another process has it open.
+func releaseLock(l *flock.Flock, path string) {
 	_ = l.Close()
 	_ = os.Remove(path)
 }
 
-// removing reports the error of opening a lock file that somebody is removing at that moment.
-func removing(err error) bool { return errors.Is(err, windows.ERROR_ACCESS_DENIED) }
+// isBeingRemoved reports whether err comes from opening a lock file while another process removes
+// it.
+func isBeingRemoved(err error) bool { return errors.Is(err, windows.ERROR_ACCESS_DENIED) }

@@ -33,7 +33,7 @@ func TestEachServerWorks(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		c, err := client.Dial(t.Context(), s, client.Options{Tap: mcptest.ClientTap(t)})
+		c, err := client.Dial(t.Context(), s, &client.Options{Wire: client.Wire{Tap: mcptest.ClientTap(t)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestReadOnlyFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	c, err := client.Dial(t.Context(), s)
+	c, err := client.Dial(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestShellOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	c, err := client.Dial(t.Context(), s)
+	c, err := client.Dial(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer s.Close()
-	c, err := client.Dial(ctx, s)
+	c, err := client.Dial(ctx, s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

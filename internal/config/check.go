@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Check returns all that can be found wrong with the files without starting anything: Problems, variables without values, and
-// what only values can tell; in the order of the files and of their lines.
+// Check returns all problems that can be found without starting a server: the set's Problems,
+// variables without values, and invalid expanded values. They are sorted by file and line.
 func (set *Set) Check() []Problem {
 	problems := slices.Clone(set.Problems)
 	for _, s := range set.Servers {
-		_, more := s.resolve(set.Variables)
-		problems = append(problems, s.beside(more)...)
+		_, more := s.resolveAll(set.Variables)
+		problems = append(problems, s.additionalProblems(more)...)
 	}
 	for _, m := range set.Models {
 		_, more := m.Resolve(set.Variables)
@@ -21,23 +21,25 @@ func (set *Set) Check() []Problem {
 	}
 	g, more := set.Gateway.Resolve(set.Variables)
 	problems = append(problems, more...)
-	if why := badAddress(g.Address); why != "" && len(more) == 0 {
+	if why := addressProblem(g.Address); why != "" && len(more) == 0 {
 		problems = append(problems, Problem{Severity: Error, Position: g.Where("address"), Message: "gateway.address " + why, Hint: "write one such as 127.0.0.1:7800"})
 	}
-	set.order(problems)
+	set.sortProblems(problems)
 	return problems
 }
 
-// beside returns those problems of resolving an entry that do not only follow from what is wrong with the entry itself.
-func (s *Server) beside(problems []Problem) []Problem {
+// additionalProblems drops the problems of resolving an invalid entry that are consequences of its
+// errors.
+func (s *Server) additionalProblems(problems []Problem) []Problem {
 	if s.Valid() {
 		return problems
 	}
 	return slices.DeleteFunc(problems, func(p Problem) bool { return p.Variable == "" })
 }
 
-// order sorts problems by the files and their lines; files that are none of the set's, such as an envFile, come last.
-func (set *Set) order(problems []Problem) {
+// sortProblems sorts problems by file, in the order of the set, and line. Files outside the set,
+// such as an envFile, come last.
+func (set *Set) sortProblems(problems []Problem) {
 	place := map[string]int{}
 	for i, f := range set.Files {
 		place[f.Path] = i - len(set.Files)
@@ -47,8 +49,8 @@ func (set *Set) order(problems []Problem) {
 	})
 }
 
-// badAddress says what is wrong with an address to listen at; empty where nothing can be seen. A port alone is one.
-func badAddress(address string) string {
+// addressProblem describes the problem of a listen address, or returns "". A port alone is valid.
+func addressProblem(address string) string {
 	if address == "" {
 		return ""
 	}

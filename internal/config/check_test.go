@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// own loads one file of the user.
-func own(t *testing.T, text string) *Set {
+// loadUserFile loads a single file of the user.
+func loadUserFile(t *testing.T, text string) *Set {
 	t.Helper()
 	root := t.TempDir()
 	path := filepath.Join(root, "dowel.json")
-	if err := write(path, text); err != nil {
+	if err := writeFile(path, text); err != nil {
 		t.Fatal(err)
 	}
 	o := testOptions(root)
@@ -20,9 +20,9 @@ func own(t *testing.T, text string) *Set {
 	return Load(o)
 }
 
-// All that is wrong is found at once, in the order of the lines: what has one problem hides no other.
+// All problems are found at once, in the order of the lines. One problem does not hide another.
 func TestCheck(t *testing.T) {
-	set := own(t, `{
+	set := loadUserFile(t, `{
 "gateway": {"address": "localhost"},
 "mcpServers": {
 	"a": {"comand": "x", "command": "y", "args": ["${UNSET_A}"], "env": {"B": []}},
@@ -57,16 +57,16 @@ func TestAddress(t *testing.T) {
 		"": true, "7800": true, ":7800": true, "127.0.0.1:0": true, "localhost:7800": true, "[::1]:7800": true, "0.0.0.0:7800": true,
 		"localhost": false, "127.0.0.1": false, "1.2.3:80": false, "300.1.1.1:80": false, "http://127.0.0.1:7800": false, "127.0.0.1:99999": false, "127.0.0.1:x y": false, "::1": false,
 	} {
-		if why := badAddress(address); (why == "") != ok {
+		if why := addressProblem(address); (why == "") != ok {
 			t.Errorf("%q: %q", address, why)
 		}
 	}
-	if p := own(t, `{"gateway": {"address": "${NONE}:80"}}`).Check(); len(p) != 1 || p[0].Variable != "NONE" {
+	if p := loadUserFile(t, `{"gateway": {"address": "${NONE}:80"}}`).Check(); len(p) != 1 || p[0].Variable != "NONE" {
 		t.Errorf("%v", p)
 	}
 }
 
-// What stands behind a folder's variable is below that folder, even where that is the root.
+// The path after a folder's variable lies below that folder, even if the folder is the root.
 func TestFoldersJoin(t *testing.T) {
 	for _, c := range []struct{ folder, text, want string }{
 		{"/", "${workspaceFolder}/x", "/x"},
@@ -83,9 +83,9 @@ func TestFoldersJoin(t *testing.T) {
 	}
 }
 
-// A masked entry is the entry as it is written, without what is secret in it.
+// A masked entry is the entry as written, without its secrets.
 func TestMasked(t *testing.T) {
-	set := own(t, `{"mcpServers": {"a": {"command": "npx", "args": ["--token=abc", "${TOKEN}", "--password", "hunter22"],
+	set := loadUserFile(t, `{"mcpServers": {"a": {"command": "npx", "args": ["--token=abc", "${TOKEN}", "--password", "hunter22"],
 		"env": {"API_KEY": "k", "OTHER_KEY": "${TOKEN:-sesame}", "PLAIN": "hello"}}, "b": {"url": "https://u:pw12@h/?key=12345678", "headers": {"Authorization": "Bearer abcd", "X-Token": "${TOKEN}"}}}}`)
 	a, b := set.Server("a").Masked(), set.Server("b").Masked()
 	if got := strings.Join(a.Args, " "); got != "--token=**** ${TOKEN} --password ****" && got != "**** ${TOKEN} --password ****" {
@@ -102,12 +102,12 @@ func TestMasked(t *testing.T) {
 	}
 }
 
-// Where the project is the user's home, a file of both is the user's.
+// If the project is the user's home, a file of both counts as the user's.
 func TestDiscoverHomeProject(t *testing.T) {
 	root := t.TempDir()
 	o := testOptions(root)
 	o.Project = o.Home
-	if err := write(filepath.Join(o.Home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "x"}}}`); err != nil {
+	if err := writeFile(filepath.Join(o.Home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "x"}}}`); err != nil {
 		t.Fatal(err)
 	}
 	if found := Discover(o, "cursor"); len(found) != 1 || found[0].Scope != User {
@@ -115,9 +115,9 @@ func TestDiscoverHomeProject(t *testing.T) {
 	}
 }
 
-// An input says how it gets an answer, and never that a secret should stand in the file.
+// The hint for an input tells how to answer it, and never suggests to write a secret into the file.
 func TestInputHints(t *testing.T) {
-	set := own(t, `{"inputs": [{"id": "api-key", "type": "promptString", "password": true}, {"id": "2nd", "type": "promptString"}],
+	set := loadUserFile(t, `{"inputs": [{"id": "api-key", "type": "promptString", "password": true}, {"id": "2nd", "type": "promptString"}],
 		"mcpServers": {"a": {"command": "x", "args": ["${input:api-key}", "${input:2nd}"]}}}`)
 	problems := set.Check()
 	if len(problems) != 2 {
@@ -134,19 +134,19 @@ func TestInputHints(t *testing.T) {
 	}
 }
 
-// A name of one letter is no guess at anything.
+// No guess is made for names of one letter.
 func TestNoGuessOfOneLetter(t *testing.T) {
-	if s := suggest("x", []string{"w", "ex", "y"}); s != "" {
+	if s := suggestName("x", []string{"w", "ex", "y"}); s != "" {
 		t.Error(s)
 	}
-	if s := suggest("comand", []string{"command"}); s == "" {
+	if s := suggestName("comand", []string{"command"}); s == "" {
 		t.Error("nothing is suggested")
 	}
 }
 
-// A character is named as one sees it.
+// Messages name a character as users see it.
 func TestTOMLCharacters(t *testing.T) {
-	_, problems := parse("a.toml", []byte("a = @\n"))
+	_, problems := parseFile("a.toml", []byte("a = @\n"))
 	if len(problems) != 1 || strings.Contains(problems[0].Message, "U+") || !strings.Contains(problems[0].Message, "'@'") {
 		t.Errorf("%v", problems)
 	}

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -12,25 +14,26 @@ const (
 	ClaudeCode = "claude-code"
 )
 
-// Dialect is how one tool writes its configuration, and where.
+// Dialect describes the configuration files of one tool.
 type Dialect struct {
-	// Name is what users call it, such as cursor; Title is the tool's own name.
+	// Name identifies the tool in dowel, such as cursor. Title is the tool's own name.
 	Name, Title string
-	// Key leads to the servers: an object by name, or a list of objects that have a name.
+	// Key is the path to the servers: an object by name, or a list of objects with names.
 	Key []string
-	// timeout is the unit of a timeout that is a number. 0: the tool's documentation does not tell.
+	// timeout is the unit of a timeout that is a number. 0 means that the tool's documentation does
+	// not say.
 	timeout time.Duration
-	// startTimeout says that timeout bounds the start of the server, not a call.
+	// startTimeout means that timeout limits the start of the server, not a call.
 	startTimeout bool
-	// bareURL is what a server at a url without a type is; auto where it is found out.
+	// bareURL is the kind of a server with a url and no type. Empty means [Auto].
 	bareURL Kind
-	// bareVariables says that $VAR is a variable too, and %VAR% on Windows.
+	// bareVariables means that $VAR is a variable too, and %VAR% on Windows.
 	bareVariables bool
-	// settings says that the file holds more than servers, so that its other keys are none of dowel's business.
+	// settings means that the file also holds other settings, which are not checked.
 	settings bool
-	// user and project are templates of paths; see [Options.expand].
+	// user and project are path templates; see [Options.expandTemplate].
 	user, project []string
-	// nested are the keys in files that hold the servers elsewhere, by file name.
+	// nested are the paths to the servers in files with another structure, by file name.
 	nested map[string][]string
 }
 
@@ -59,7 +62,7 @@ var dialects = []*Dialect{
 		"{CLINE_MCP_SETTINGS_PATH}", "{config}/Code/User/" + clineFile, "{config}/Cursor/User/" + clineFile, "~/.cline/data/settings/cline_mcp_settings.json"}},
 	{Name: "roo", Title: "Roo Code", Key: mcpServers, timeout: time.Second, project: []string{".roo/mcp.json"},
 		user: []string{"{config}/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"}},
-	{Name: "kilo", Title: "Kilo Code", Key: mcpServers, timeout: time.Second, // a descendant of Roo Code
+	{Name: "kilo", Title: "Kilo Code", Key: mcpServers, timeout: time.Second, // derived from Roo Code
 		user: []string{"~/.kilocode/cli/global/settings/mcp_settings.json"}, project: []string{".kilocode/mcp.json"}},
 	{Name: "windsurf", Title: "Windsurf", Key: mcpServers, user: []string{"~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json"}},
 	{Name: "gemini", Title: "Gemini CLI", Key: mcpServers, timeout: time.Millisecond, bareURL: SSE, bareVariables: true, settings: true,
@@ -92,7 +95,7 @@ var dialects = []*Dialect{
 	{Name: "openmanus", Title: "OpenManus", Key: mcpServers, project: []string{"config/mcp.json"}},
 }
 
-// Dialects returns what dowel understands, dowel's own first.
+// Dialects returns all known dialects, dowel's own first.
 func Dialects() []Dialect {
 	all := make([]Dialect, len(dialects))
 	for i, d := range dialects {
@@ -101,7 +104,7 @@ func Dialects() []Dialect {
 	return all
 }
 
-// LookupDialect returns the dialect of that name; the error names the nearest one.
+// LookupDialect returns the dialect with a name. The error suggests a similar name.
 func LookupDialect(name string) (Dialect, error) {
 	if d := lookupDialect(name); d != nil {
 		return *d, nil
@@ -110,7 +113,7 @@ func LookupDialect(name string) (Dialect, error) {
 	for _, d := range dialects {
 		names = append(names, d.Name)
 	}
-	return Dialect{}, fmt.Errorf("no tool is called %q: %s", name, choose(name, names))
+	return Dialect{}, fmt.Errorf("no tool is called %q: %s", name, suggestOrList(name, names))
 }
 
 func lookupDialect(name string) *Dialect {
@@ -120,13 +123,67 @@ func lookupDialect(name string) *Dialect {
 	return nil
 }
 
-// key returns what leads to the servers in a file of that base name.
-func (d *Dialect) key(base string) []string {
+// serversKey returns the path to the servers in a file with this base name.
+func (d *Dialect) serversKey(base string) []string {
 	if keys := d.nested[base]; keys != nil {
 		return keys
 	}
 	return d.Key
 }
 
-// own reports whether it is dowel's, which takes durations as strings only.
-func (d *Dialect) own() bool { return d.Name == Own }
+// isOwn reports whether d is dowel's own dialect, which takes durations only as strings.
+func (d *Dialect) isOwn() bool { return d.Name == Own }
+
+// detectDialect determines the dialect of a file from its path, otherwise from its keys.
+func detectDialect(file string, root *node) *Dialect {
+	file = strings.ReplaceAll(file, `\`, "/")
+	var best *Dialect
+	longest := 0
+	for _, d := range dialects {
+		for _, template := range append(append([]string{}, d.user...), d.project...) {
+			if tail := templateTail(template); len(tail) > longest && matchesTail(file, tail) {
+				best, longest = d, len(tail)
+			}
+		}
+	}
+	if best != nil {
+		return best
+	}
+	for _, d := range []string{"zed", "amp", "codex", "vscode", "goose", "opencode"} {
+		if known := lookupDialect(d); root.path(known.Key...) != nil && root.member("mcpServers") == nil {
+			if d == "codex" && root.path(known.Key...).is(arrayNode) {
+				return lookupDialect("vibe")
+			}
+			return known
+		}
+	}
+	return lookupDialect(Own)
+}
+
+// templateTail returns the fixed end of a path template.
+func templateTail(template string) string {
+	if _, rest, ok := strings.Cut(template, ": "); ok {
+		template = rest
+	}
+	tail := templateVariable.ReplaceAllString(template, "$2")
+	if _, rest, ok := strings.Cut(tail, ":/"); ok { // a drive
+		tail = rest
+	}
+	return strings.TrimLeft(tail, "~/")
+}
+
+// matchesTail reports whether the last elements of file match tail. The last element of tail may be
+// a pattern.
+func matchesTail(file, tail string) bool {
+	files, tails := strings.Split(file, "/"), strings.Split(tail, "/")
+	if tail == "" || len(files) < len(tails) {
+		return false
+	}
+	files = files[len(files)-len(tails):]
+	for i, part := range tails {
+		if ok, _ := path.Match(part, files[i]); !ok {
+			return false
+		}
+	}
+	return true
+}

@@ -2,39 +2,39 @@ package config
 
 import "slices"
 
-// Found is what a file of another tool holds.
+// Found is the content of another tool's file, or of one section of it.
 type Found struct {
 	// Dialect is the name of one of [Dialects].
 	Dialect string
 	Path    string
 	Scope   Scope
-	// Section says which part of the file, where the file has several.
+	// Section names the part of the file if the file has several.
 	Section  string
 	Servers  []*Server
 	Problems []Problem
 }
 
-// Discover reads the files of other tools that exist, in the order of [Dialects], or of those that are named; a name that is not
-// known has none. It starts nothing, and changes nothing.
+// Discover reads the existing files of other tools in the order of [Dialects]. If names are given,
+// it reads only the files of these dialects; unknown names are ignored. It changes nothing.
 func Discover(o Options, names ...string) []Found {
-	o = o.complete()
+	o = o.withDefaults()
 	var all []Found
 	for _, d := range dialects {
-		if len(names) == 0 && d.own() || len(names) > 0 && !slices.Contains(names, d.Name) {
+		if len(names) == 0 && d.isOwn() || len(names) > 0 && !slices.Contains(names, d.Name) {
 			continue
 		}
 		var paths []string
 		for _, place := range d.Places(o) {
-			if !slices.Contains(paths, place.Path) { // a file in the user's folder is the user's, even where that is the project
+			if !slices.Contains(paths, place.Path) { // if the user's folder is the project, the file counts as the user's
 				paths = append(paths, place.Path)
-				all = append(all, found(readFile(place, d, o), o)...)
+				all = append(all, foundIn(readFile(place, d, o), o)...)
 			}
 		}
 	}
 	return all
 }
 
-func found(c contents, o Options) []Found {
+func foundIn(c fileContents, o Options) []Found {
 	if c.Missing {
 		return nil
 	}

@@ -1,5 +1,7 @@
-// Package config reads the files in which people list their MCP servers: dowel's own, and those of the tools that they have. It
-// makes server definitions of them that remember where each value came from. It reads only, and starts nothing.
+// Package config reads the configuration files in which people list their MCP servers: dowel's own
+// files and the files of other tools. It turns their entries into server definitions that remember
+// the file and position of each value. It only reads files: it never changes them and starts
+// nothing.
 //
 //	set := config.Load(config.Options{Project: folder})
 //	for _, s := range set.Servers {
@@ -9,9 +11,10 @@
 //
 // # The own format
 //
-// dowel.json, in the project's folder and in dowel's folder within the user's configuration folder ([Options.Dir]), is JSON with
-// comments and trailing commas; dowel.jsonc, dowel.yaml, dowel.yml and dowel.toml say the same in other words. Servers stand under
-// mcpServers, as everywhere:
+// dowel.json lies in the project's folder, or in dowel's folder inside the user's configuration
+// folder ([Options.Dir]). It is JSON with comments and trailing commas. dowel.jsonc, dowel.yaml,
+// dowel.yml and dowel.toml hold the same keys in other formats. Servers are listed under
+// mcpServers, as in most tools:
 //
 //	{
 //	  "mcpServers": {
@@ -40,21 +43,28 @@
 //	  "model": "claude"
 //	}
 //
-// All field and type names that the tools use are understood in every file. What differs between tools is decided by the file: the
-// unit of a timeout that is a number, and that the url of a Gemini file is one of HTTP+SSE. A url without a type is [Auto].
+// Every file may use the field and type names of all tools. Two things depend on the tool to which
+// a file belongs: the unit of a timeout that is a number, and the kind of server behind a url
+// without a type. In Gemini's files such a url means HTTP+SSE, elsewhere it means [Auto].
 //
 // # Precedence
 //
-// Of entries with the same name one counts. The project's win over the user's; in one folder, dowel.json wins over dowel.jsonc,
-// dowel.yaml, dowel.yml, dowel.toml, and these over the project's .mcp.json. The others are in [Set.Shadowed]. Of the gateway's
-// keys each is taken from the first file that has it, in the same order; a project may only say toolSearch, pinned and clients.
-// Models are the user's alone, since they say where keys go; which of them is meant, the key model, is taken from the first file
-// that names one that there is.
-// Files of other tools are read by [Discover], and count for nothing until their entries are copied.
+// If several entries have the same name, one of them counts and the others are in [Set.Shadowed].
+// The project's entries win over the user's. Within a folder, dowel.json wins over dowel.jsonc,
+// dowel.yaml, dowel.yml and dowel.toml, in this order, and all of them win over the project's
+// .mcp.json.
+//
+// Each key of the gateway is taken from the first file that has it, in the same order. A project
+// may set only toolSearch, pinned and clients. Models can be defined only in the user's files,
+// since they decide where API keys are sent. The key model, which names the default model, is taken
+// from the first file that names an existing one.
+//
+// [Discover] reads the files of other tools. Their entries have no effect until they are copied.
 //
 // # Variables
 //
-// All strings about starting and reaching a server or model may hold variables, in the forms of all tools:
+// All strings about starting and reaching a server or model may hold variables, in the forms that
+// the tools use:
 //
 //	${NAME}  ${env:NAME}  ${env://NAME}   an environment variable
 //	${NAME:-default}  and so on           the same, with a default where it is not set or empty; the default may hold variables
@@ -63,12 +73,14 @@
 //	${userHome}  ${workspaceFolder}  ${workspaceFolderBasename}  ${pathSeparator}  ${/}
 //	$${                                   ${ itself
 //
-// $NAME is a variable in Gemini's files only, and %NAME% there on Windows. What has no value is never sent as it is written, and
-// never left out: it is a [Problem] with the variable's name and place, and [Server.Resolve] gives no definition: the server needs
-// configuration. A cwd, envFile or watchPath that is relative is so to the project's folder, or to the folder of a user's file.
+// $NAME is a variable only in Gemini's files, and %NAME% only there on Windows. A variable without
+// a value is never passed on as written and never left out. It becomes a [Problem] with the
+// variable's name and position, and [Server.Resolve] returns no definition: the server needs
+// configuration. A relative cwd, envFile or watchPath starts at the project's folder, or at the
+// folder of a user's file.
 //
 // # Problems
 //
-// An entry that is wrong takes no other one with it: it stays in the list with its problems ([Server.Valid]). A file that cannot be
-// parsed at all is [File.Broken].
+// An invalid entry does not affect other entries. It stays in the list with its problems; see
+// [Server.Valid]. A file that cannot be parsed at all has [File.Broken] set.
 package config

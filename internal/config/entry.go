@@ -8,39 +8,39 @@ import (
 	"unicode"
 )
 
-// maxUnknown is how many keys of an entry are worth a warning each.
+// maxUnknown limits the warnings about unknown keys of an entry.
 const maxUnknown = 50
 
-// entry reads one server of a file.
-type entry struct {
-	s       *Server
-	d       *Dialect
-	written string // the type as it is written; empty: there is none
-	httpURL bool   // the URL was given as one of Streamable HTTP
-	yaml    bool   // a bare number is as good as a string
+// entryReader reads one server entry.
+type entryReader struct {
+	s        *Server
+	d        *Dialect
+	typeText string // the type as written; empty without one
+	httpURL  bool   // the URL was set by httpUrl
+	yaml     bool   // the file is YAML, where bare numbers are usual strings
 }
 
-// readEntry makes a server of what stands under its name.
+// readEntry reads the server entry n.
 func readEntry(name, n *node, source Source, d *Dialect, inputs []Input) *Server {
-	e := &entry{
-		s:    &Server{Name: name.text, Source: source, At: name.at, inputs: inputs, places: map[string]Position{}},
+	e := &entryReader{
+		s:    &Server{Name: name.text, Source: source, At: name.at, inputs: inputs, positions: map[string]Position{}},
 		d:    d,
 		yaml: strings.HasSuffix(source.Path, ".yaml") || strings.HasSuffix(source.Path, ".yml"),
 	}
-	e.name()
+	e.checkName()
 	if n.kind != objectNode {
 		e.errorf(n.at, `write an object such as {"command": "npx", "args": ["-y", "PACKAGE"]}`, "the entry is %v", n.kind)
 		return e.s
 	}
 	for _, m := range n.members {
-		e.member(m)
+		e.readMember(m)
 	}
-	e.settleKind()
-	e.settleTools()
+	e.resolveKind()
+	e.checkToolNames()
 	return e.s
 }
 
-func (e *entry) name() {
+func (e *entryReader) checkName() {
 	switch {
 	case e.s.Name == "":
 		e.errorf(e.s.At, "name the server", "the server has no name")
@@ -49,60 +49,60 @@ func (e *entry) name() {
 	}
 }
 
-func (e *entry) member(m member) {
+func (e *entryReader) readMember(m member) {
 	key := m.key.text
-	switch read := fields[key]; {
+	switch read := fieldReaders[key]; {
 	case read != nil:
-		if m.value.kind != nullNode { // null says as much as nothing
+		if m.value.kind != nullNode { // null counts as missing
 			read(e, key, m.value)
 		}
-	case slices.Contains(ignored, key) || strings.HasPrefix(key, "$") || strings.HasPrefix(key, "x-"):
+	case slices.Contains(ignoredKeys, key) || strings.HasPrefix(key, "$") || strings.HasPrefix(key, "x-"):
 	case len(e.s.Unknown) >= maxUnknown:
 		e.s.Unknown = append(e.s.Unknown, key)
 	default:
-		known := slices.Sorted(maps.Keys(fields))
-		e.unknown(key, m.key.at, e.meant(key, known), "the key means nothing to dowel")
+		known := slices.Sorted(maps.Keys(fieldReaders))
+		e.addUnknown(key, m.key.at, e.suggestKey(key, known), "dowel does not know this key")
 	}
 }
 
-// meant suggests a key, first of those that are often written in another way.
-func (e *entry) meant(key string, known []string) string {
-	if other := mistaken[strings.ToLower(key)]; other != "" {
+// suggestKey returns a hint for an unknown key. Common mistakes come before similar names.
+func (e *entryReader) suggestKey(key string, known []string) string {
+	if other := commonMistakes[strings.ToLower(key)]; other != "" {
 		return fmt.Sprintf("did you mean %q?", other)
 	}
-	return suggest(key, known)
+	return suggestName(key, known)
 }
 
-func (e *entry) unknown(key string, at Position, hint, why string) {
+func (e *entryReader) addUnknown(key string, at Position, hint, why string) {
 	e.s.Unknown = append(e.s.Unknown, key)
 	e.warnf(at, hint, "unknown key %q: %s", key, why)
 }
 
-func (e *entry) problem(p Problem) {
+func (e *entryReader) addProblem(p Problem) {
 	p.Server = e.s.Name
 	e.s.Problems = append(e.s.Problems, p)
 }
 
-func (e *entry) errorf(at Position, hint, format string, args ...any) {
-	e.problem(Problem{Severity: Error, Position: at, Message: fmt.Sprintf(format, args...), Hint: hint})
+func (e *entryReader) errorf(at Position, hint, format string, args ...any) {
+	e.addProblem(Problem{Severity: Error, Position: at, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-func (e *entry) warnf(at Position, hint, format string, args ...any) {
-	e.problem(Problem{Severity: Warning, Position: at, Message: fmt.Sprintf(format, args...), Hint: hint})
+func (e *entryReader) warnf(at Position, hint, format string, args ...any) {
+	e.addProblem(Problem{Severity: Warning, Position: at, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// failed reports whether what stands there is known to be wrong.
-func (e *entry) failed(at Position) bool {
+// hasError reports whether an error was recorded at this position.
+func (e *entryReader) hasError(at Position) bool {
 	return slices.ContainsFunc(e.s.Problems, func(p Problem) bool { return p.Severity == Error && p.Position == at })
 }
 
-// place remembers where a field stands.
-func (e *entry) place(field string, n *node) { e.s.places[field] = n.at }
+// recordPosition records where a field is written.
+func (e *entryReader) recordPosition(field string, n *node) { e.s.positions[field] = n.at }
 
-func (e *entry) has(field string) bool { _, ok := e.s.places[field]; return ok }
+func (e *entryReader) hasField(field string) bool { _, ok := e.s.positions[field]; return ok }
 
-// expect reports whether the value is of that kind; it is a problem when not.
-func (e *entry) expect(field string, n *node, k nodeKind) bool {
+// expectKind reports whether n has kind k, and records an error if not.
+func (e *entryReader) expectKind(field string, n *node, k nodeKind) bool {
 	if n.kind == k {
 		return true
 	}
@@ -119,76 +119,77 @@ func (e *entry) expect(field string, n *node, k nodeKind) bool {
 	return false
 }
 
-func (e *entry) string(field string, n *node, into *string) {
-	e.place(field, n)
-	if e.expect(field, n, stringNode) {
+func (e *entryReader) readString(field string, n *node, into *string) {
+	e.recordPosition(field, n)
+	if e.expectKind(field, n, stringNode) {
 		*into = n.text
 	}
 }
 
-func (e *entry) flag(field string, n *node, into *bool) {
-	e.place(field, n)
-	if e.expect(field, n, boolNode) {
+func (e *entryReader) readBool(field string, n *node, into *bool) {
+	e.recordPosition(field, n)
+	if e.expectKind(field, n, boolNode) {
 		*into = n.text == "true"
 	}
 }
 
-// word is a string; a number or boolean is taken for one where all values are strings anyway, such as in the environment.
-func (e *entry) word(field string, n *node) (string, bool) {
-	e.place(field, n)
+// readWord reads a string. It accepts a number or boolean with a warning, for places where all
+// values are strings, such as the environment.
+func (e *entryReader) readWord(field string, n *node) (string, bool) {
+	e.recordPosition(field, n)
 	if n.kind != numberNode && n.kind != boolNode {
-		return n.text, e.expect(field, n, stringNode)
+		return n.text, e.expectKind(field, n, stringNode)
 	}
 	if !e.yaml {
-		e.warnf(n.at, fmt.Sprintf("write %q", n.text), "%s is %v and is taken as a string", field, n.kind)
+		e.warnf(n.at, fmt.Sprintf("write %q", n.text), "%s is %v and is used as a string", field, n.kind)
 	}
 	return n.text, true
 }
 
-// strings reads a list. The list is not nil, even if it is empty.
-func (e *entry) strings(field string, n *node, into *[]string) {
-	e.place(field, n)
-	if !e.expect(field, n, arrayNode) {
+// readStrings reads a list. The result is not nil, even for an empty list.
+func (e *entryReader) readStrings(field string, n *node, into *[]string) {
+	e.recordPosition(field, n)
+	if !e.expectKind(field, n, arrayNode) {
 		return
 	}
 	if *into == nil {
 		*into = []string{}
 	}
 	for i, item := range n.items {
-		if text, ok := e.word(fmt.Sprintf("%s[%d]", field, i), item); ok {
+		if text, ok := e.readWord(fmt.Sprintf("%s[%d]", field, i), item); ok {
 			*into = append(*into, text)
 		}
 	}
 }
 
-func (e *entry) stringMap(field string, n *node, into *map[string]string) {
-	e.place(field, n)
-	if !e.expect(field, n, objectNode) {
+func (e *entryReader) readStringMap(field string, n *node, into *map[string]string) {
+	e.recordPosition(field, n)
+	if !e.expectKind(field, n, objectNode) {
 		return
 	}
 	for _, m := range n.members {
-		if text, ok := e.word(field+"."+m.key.text, m.value); ok {
-			put(into, m.key.text, text)
+		if text, ok := e.readWord(field+"."+m.key.text, m.value); ok {
+			setKey(into, m.key.text, text)
 		}
 	}
 }
 
-func put(into *map[string]string, key, value string) {
+func setKey(into *map[string]string, key, value string) {
 	if *into == nil {
 		*into = map[string]string{}
 	}
 	(*into)[key] = value
 }
 
-// list passes the strings of a list through f.
-func list(field string, items []string, f func(field, text string) string) {
+// mapList replaces each string of a list by the result of f.
+func mapList(field string, items []string, f func(field, text string) string) {
 	for i, text := range items {
 		items[i] = f(fmt.Sprintf("%s[%d]", field, i), text)
 	}
 }
 
-// table passes the values of a map through f, sorted by their keys.
-func table(field string, m map[string]string, f func(field, text string) string) {
+// mapTable replaces each value of a map by the result of f, in the order of the keys.
+func mapTable(field string, m map[string]string, f func(field, text string) string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		m[key] = f(field+"."+key, m[key])
 	}

@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// envLine is one variable of an env file.
+// envLine is a variable of an env file.
 type envLine struct {
 	name, value string
 	at          Position
 }
 
-// parseEnvFile reads lines of KEY=VALUE: with export before them or not, quoted or not, with comments. Of a value in double quotes
-// \n, \t, \r, \" and \\ are escapes, and it may go on over lines; one in single quotes is as it is. Variables are not expanded.
+// parseEnvFile parses lines of KEY=VALUE, with an optional export, optional quotes, and comments.
+// In double quotes,
+// , \t, \r, \" and \\ are escapes, and the value may span lines. A value in single quotes is taken
+// literally. Variables are not expanded.
 func parseEnvFile(path string, text string) ([]envLine, []Problem) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	var lines []envLine
@@ -29,10 +31,10 @@ func parseEnvFile(path string, text string) ([]envLine, []Problem) {
 		name, value, ok := strings.Cut(strings.TrimPrefix(statement, "export "), "=")
 		name = strings.TrimSpace(name)
 		if !ok || name == "" || strings.ContainsAny(name, " \t\x00\"'") {
-			problems = append(problems, Problem{Severity: Warning, Position: at, Message: "the line is left out: it is not KEY=VALUE", Hint: "write KEY=VALUE, or # before a comment"})
+			problems = append(problems, Problem{Severity: Warning, Position: at, Message: "the line is ignored: it is not KEY=VALUE", Hint: "write KEY=VALUE, or # before a comment"})
 			continue
 		}
-		value, why := unquote(strings.TrimSpace(value))
+		value, why := unquoteValue(strings.TrimSpace(value))
 		if why != "" {
 			problems = append(problems, Problem{Severity: Error, Position: at, Message: fmt.Sprintf("the value of %s %s", name, why), Hint: "close the quote"})
 			continue
@@ -42,7 +44,8 @@ func parseEnvFile(path string, text string) ([]envLine, []Problem) {
 	return lines, problems
 }
 
-// cutStatement cuts the first line off, and the lines after it that a quoted value goes on over.
+// cutStatement splits off the first statement: the first line, and the lines over which its quoted
+// value extends.
 func cutStatement(text string) (statement, rest string) {
 	line, after, _ := strings.Cut(text, "\n")
 	_, value, ok := strings.Cut(line, "=")
@@ -59,7 +62,7 @@ func cutStatement(text string) (statement, rest string) {
 	return text[:start+end] + line, after
 }
 
-// endOfQuote returns where the quote that the text begins with is closed, or -1.
+// endOfQuote returns the index of the quote that closes the one at the start of text, or -1.
 func endOfQuote(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch {
@@ -72,10 +75,10 @@ func endOfQuote(text string) int {
 	return -1
 }
 
-var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\"`, `"`, `\\`, `\`, `\$`, `$`)
+var envEscapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\"`, `"`, `\\`, `\`, `\$`, `$`)
 
-// unquote returns the value, or what is wrong with it.
-func unquote(text string) (value, why string) {
+// unquoteValue returns the value, or a description of its problem.
+func unquoteValue(text string) (value, why string) {
 	if text == "" || text[0] != '"' && text[0] != '\'' {
 		if i := strings.Index(text, " #"); i >= 0 {
 			text = strings.TrimSpace(text[:i])
@@ -90,10 +93,10 @@ func unquote(text string) (value, why string) {
 		return "", "begins with a quote that is not closed"
 	}
 	if rest := strings.TrimSpace(text[end+1:]); rest != "" && rest[0] != '#' {
-		return "", "goes on behind its closing quote"
+		return "", "continues after its closing quote"
 	}
 	if value = text[1:end]; text[0] == '"' {
-		value = escapes.Replace(value)
+		value = envEscapes.Replace(value)
 	}
 	return value, ""
 }

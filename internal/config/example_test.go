@@ -43,6 +43,6 @@ func Example() {
 	// Output:
 	// files stdio npx [-y files-server]
 	// docs 5:77 error: headers.Authorization: environment variable DOCS_TOKEN is not set: set it where dowel is started, or write a default: ${DOCS_TOKEN:-…}
-	// typo 6:14 warning: unknown key "comand": the key means nothing to dowel: did you mean "command"?
+	// typo 6:14 warning: unknown key "comand": dowel does not know this key: did you mean "command"?
 	// typo 6:5 error: the entry has neither a command nor a url: add the program that starts the server, or the URL of one that runs
 }

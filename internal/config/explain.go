@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Explanation tells where all that is known of a server comes from.
+// Explanation tells where each value of a server comes from.
 type Explanation struct {
 	Server *Server
-	// Values are the effective ones, secrets masked.
+	// Values are the effective values, with masked secrets.
 	Values []Value
-	// Shadowed are the entries that this one wins over.
+	// Shadowed are the entries that lose against this one.
 	Shadowed []*Server
-	// Problems are those of the entry, and of its variables.
+	// Problems are the problems of the entry and its variables.
 	Problems []Problem
 }
 
-// Explain tells of the server of that name; false where there is none.
+// Explain explains the server with a name. ok is false if it does not exist.
 func (set *Set) Explain(name string) (Explanation, bool) {
 	s := set.Server(name)
 	if s == nil {
@@ -30,18 +30,18 @@ func (set *Set) Explain(name string) (Explanation, bool) {
 			e.Shadowed = append(e.Shadowed, shadow.Server)
 		}
 	}
-	d, problems := s.resolve(set.Variables)
-	e.Problems = append(e.Problems, s.beside(problems)...)
-	e.Values = append(e.Values, Value{Field: "type", Written: d.Server.typeWritten(), Value: string(s.Kind), At: s.Where("type")})
-	for _, v := range append(slices.Clone(d.Values), s.settings()...) {
+	d, problems := s.resolveAll(set.Variables)
+	e.Problems = append(e.Problems, s.additionalProblems(problems)...)
+	e.Values = append(e.Values, Value{Field: "type", Written: d.Server.writtenType(), Value: string(s.Kind), At: s.Where("type")})
+	for _, v := range append(slices.Clone(d.Values), s.plainValues()...) {
 		e.Values = append(e.Values, d.maskValue(v))
 	}
 	return e, true
 }
 
-// Masked returns the server as it is written, with **** where something looks like a secret.
+// Masked returns a copy of the entry in which the values that look like secrets are masked.
 func (s *Server) Masked() *Server {
-	d, _ := s.resolve(nothing)
+	d, _ := s.resolveAll(noVariables)
 	hidden := map[string]string{}
 	for _, v := range d.Values {
 		if v.Secret {
@@ -50,7 +50,7 @@ func (s *Server) Masked() *Server {
 	}
 	other := *s
 	other.Spec = s.Spec.clone()
-	other.each(func(field, text string) string {
+	other.eachString(func(field, text string) string {
 		if written, ok := hidden[field]; ok {
 			return written
 		}
@@ -59,9 +59,9 @@ func (s *Server) Masked() *Server {
 	return &other
 }
 
-// typeWritten tells whether the file names the kind.
-func (s *Server) typeWritten() string {
-	if _, ok := s.places["type"]; ok {
+// writtenType returns the kind if the file names a type, otherwise "".
+func (s *Server) writtenType() string {
+	if _, ok := s.positions["type"]; ok {
 		return string(s.Kind)
 	}
 	return ""
@@ -72,21 +72,21 @@ func (d *Definition) maskValue(v Value) Value {
 		return v
 	}
 	written, value := d.Mask(v.Written), d.Mask(v.Value)
-	if value == v.Value { // too short to be recognised in a text, but not here
-		value = masked
+	if value == v.Value { // too short to be masked in texts, but this value must not be shown
+		value = maskText
 		if written == v.Value {
-			written = masked
+			written = maskText
 		}
 	}
 	v.Written, v.Value = written, value
 	return v
 }
 
-// settings are the values that are no strings, or hold no variables, of those that stand in the file.
-func (s *Server) settings() []Value {
+// plainValues returns the values of the file that hold no variables.
+func (s *Server) plainValues() []Value {
 	var all []Value
 	add := func(field, place, value string) {
-		if at, ok := s.places[place]; ok {
+		if at, ok := s.positions[place]; ok {
 			all = append(all, Value{Field: field, Written: value, Value: value, At: at})
 		}
 	}

@@ -15,24 +15,24 @@ import (
 	"syscall"
 )
 
-// File is a file that was read, or would have been.
+// File is a configuration file that Load looked for.
 type File struct {
 	Path    string
 	Dialect string
 	Scope   Scope
-	// Hash is that of the content, as [HashText] makes it; empty where there is none.
+	// Hash is the [HashText] of the content, or "" without content.
 	Hash string
-	// Missing: there is no such file. It may appear later.
+	// Missing means that the file does not exist. It may appear later.
 	Missing bool
-	// Broken: the file, or the place for servers in it, cannot be read, so that nothing is known of its servers.
+	// Broken means that the file, or its list of servers, cannot be read. Its servers are unknown.
 	Broken bool
-	// Empty: there is nothing in the file, which may be about to be written.
+	// Empty means that the file has no content. A program may be about to write it.
 	Empty bool
-	// Lists: the file has a place for servers, which may be empty.
+	// Lists means that the file has a list of servers, which may be empty.
 	Lists bool
 }
 
-// HashText returns the hash of a file's content, which tells whether it has changed.
+// HashText returns the hash of a file's content, for detecting changes.
 func HashText(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -40,28 +40,28 @@ func HashText(text []byte) string {
 
 // fileReader reads one file.
 type fileReader struct {
-	d        *Dialect
-	source   Source
-	problems []Problem
-	local    *node // what Claude Code keeps about the project, in the user's file
-	asked    []Input
+	d              *Dialect
+	source         Source
+	problems       []Problem
+	local          *node // Claude Code's section for the project in the user's file; may be nil
+	declaredInputs []Input
 }
 
-// contents are what a file says.
-type contents struct {
+// fileContents is the parsed content of a file.
+type fileContents struct {
 	File
-	servers, local []*Server // local are those that Claude Code keeps for one project only
+	servers, local []*Server // local are Claude Code's servers for this project only
 	inputs         []Input
 	gateway        Gateway
 	models         []*Model
-	model          string // the chosen one's name
+	model          string // the name in the key model
 	modelAt        Position
 	problems       []Problem
 }
 
-// readFile reads the file of a place; d is nil where the dialect has to be told from the file.
-func readFile(place Place, d *Dialect, o Options) contents {
-	c := contents{File: File{Path: place.Path, Scope: place.Scope}}
+// readFile reads the file at a place. If d is nil, the dialect is detected.
+func readFile(place Place, d *Dialect, o Options) fileContents {
+	c := fileContents{File: File{Path: place.Path, Scope: place.Scope}}
 	if d != nil {
 		c.Dialect = d.Name
 	}
@@ -72,15 +72,15 @@ func readFile(place Place, d *Dialect, o Options) contents {
 		return c
 	case err != nil:
 		c.Broken = true
-		c.problems = []Problem{{Severity: Error, Position: Position{Path: place.Path}, Message: "the file cannot be read: " + reason(err)}}
+		c.problems = []Problem{{Severity: Error, Position: Position{Path: place.Path}, Message: "the file cannot be read: " + errorWithoutPath(err)}}
 		return c
 	}
 	c.Hash, c.Empty = HashText(text), len(bytes.TrimSpace(text)) == 0
-	return c.read(text, d, o)
+	return c.parseText(text, d, o)
 }
 
-// reason is an error of the file system without the path, which is named already.
-func reason(err error) string {
+// errorWithoutPath returns the text of a file error without the path.
+func errorWithoutPath(err error) string {
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
 		err = failed.Err
@@ -88,7 +88,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// readText reads at most one byte more than the limit.
+// readText reads a file, but at most limit+1 bytes.
 func readText(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -98,34 +98,34 @@ func readText(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
-func (c contents) read(text []byte, d *Dialect, o Options) contents {
-	root, problems := parse(c.Path, text)
+func (c fileContents) parseText(text []byte, d *Dialect, o Options) fileContents {
+	root, problems := parseFile(c.Path, text)
 	if d == nil {
-		d = detect(c.Path, root)
+		d = detectDialect(c.Path, root)
 		c.Dialect = d.Name
 	}
 	r := &fileReader{d: d, source: Source{Path: c.Path, Dialect: d.Name, Scope: c.Scope}, problems: problems}
 	if root != nil && root.kind != objectNode {
-		r.errorf(root.at, fmt.Sprintf("write an object that has the key %q", strings.Join(d.key(base(c.Path)), ".")), "the file holds %v", root.kind)
+		r.errorf(root.at, fmt.Sprintf("write an object that has the key %q", strings.Join(d.serversKey(baseName(c.Path)), ".")), "the file holds %v", root.kind)
 		root = nil
 	}
 	if root == nil {
 		c.Broken, c.problems = true, r.problems
 		return c
 	}
-	r.asked = r.inputs(root.member("inputs"))
-	c.inputs, c.servers = r.asked, r.servers(root)
-	place := root.path(d.key(base(c.Path))...)
+	r.declaredInputs = r.readInputs(root.member("inputs"))
+	c.inputs, c.servers = r.declaredInputs, r.readServers(root)
+	place := root.path(d.serversKey(baseName(c.Path))...)
 	c.Lists = len(c.servers) > 0 || place != nil
 	c.Broken = place != nil && place.kind != objectNode && place.kind != arrayNode && place.kind != nullNode
-	r.localSection(root, o)
-	c.local = r.section("mcpServers", r.local.member("mcpServers"), nil)
-	r.disable(slices.Concat(c.servers, c.local), root, r.local)
-	if d.own() {
-		c.gateway = r.gateway(root.member("gateway"))
-		c.models = r.models(root.member("models"))
-		c.model, c.modelAt = r.chosen(root.member("model"))
-		r.strangers(root)
+	r.findLocalSection(root, o)
+	c.local = r.readSection("mcpServers", r.local.member("mcpServers"), nil)
+	r.applyDisabledList(slices.Concat(c.servers, c.local), root, r.local)
+	if d.isOwn() {
+		c.gateway = r.readGateway(root.member("gateway"))
+		c.models = r.readModels(root.member("models"))
+		c.model, c.modelAt = r.readModelChoice(root.member("model"))
+		r.warnUnknownKeys(root)
 	}
 	c.problems = r.problems
 	for _, s := range c.servers {
@@ -142,29 +142,30 @@ func (r *fileReader) warnf(at Position, hint, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Severity: Warning, Position: at, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// otherKeys are where other tools have their servers: people copy entries from one file to another.
+// otherKeys are the keys under which other tools list servers. People copy entries between files.
 var otherKeys = []string{"mcpServers", "servers", "mcp_servers", "context_servers"}
 
-// servers reads those under the dialect's key, those under the key of another tool, and those under none.
-func (r *fileReader) servers(root *node) []*Server {
-	keys := r.d.key(base(r.source.Path))
+// readServers reads the servers under the dialect's key, under the keys of other tools, and at the
+// top level.
+func (r *fileReader) readServers(root *node) []*Server {
+	keys := r.d.serversKey(baseName(r.source.Path))
 	name := strings.Join(keys, ".")
-	found := r.section(name, root.path(keys...), nil)
+	found := r.readSection(name, root.path(keys...), nil)
 	for _, m := range root.members {
-		if key := m.key.text; key == keys[0] || !slices.Contains(otherKeys, key) || !slices.ContainsFunc(values(m.value), looksLikeServer) {
+		if key := m.key.text; key == keys[0] || !slices.Contains(otherKeys, key) || !slices.ContainsFunc(childValues(m.value), looksLikeServer) {
 			continue
 		}
 		r.warnf(m.key.at, fmt.Sprintf("rename it to %q", name), "%s reads its servers from %q, not from %q", r.d.Title, name, m.key.text)
-		found = r.section(m.key.text, m.value, found)
+		found = r.readSection(m.key.text, m.value, found)
 	}
-	if len(found) == 0 && len(root.members) > 0 && !slices.ContainsFunc(values(root), func(n *node) bool { return !looksLikeServer(n) }) {
-		r.warnf(root.at, fmt.Sprintf("put them into %q", name), "the servers stand at the top of the file, where %s does not read them", r.d.Title)
-		found = r.section("the file", root, nil)
+	if len(found) == 0 && len(root.members) > 0 && !slices.ContainsFunc(childValues(root), func(n *node) bool { return !looksLikeServer(n) }) {
+		r.warnf(root.at, fmt.Sprintf("put them into %q", name), "the servers are at the top level of the file, where %s does not read them", r.d.Title)
+		found = r.readSection("the file", root, nil)
 	}
 	return found
 }
 
-func values(n *node) []*node {
+func childValues(n *node) []*node {
 	all := slices.Clone(n.items)
 	for _, m := range n.members {
 		all = append(all, m.value)
@@ -176,13 +177,13 @@ func looksLikeServer(n *node) bool {
 	return slices.ContainsFunc([]string{"command", "cmd", "url", "serverUrl", "httpUrl"}, func(key string) bool { return n.member(key) != nil })
 }
 
-// section reads the servers of an object, or of a list whose items have names, and adds them to those found.
-func (r *fileReader) section(name string, n *node, found []*Server) []*Server {
+// readSection appends the servers of an object, or of a list of objects with names, to found.
+func (r *fileReader) readSection(name string, n *node, found []*Server) []*Server {
 	switch {
 	case n == nil || n.kind == nullNode:
 	case n.kind == objectNode:
 		for _, m := range n.members {
-			found = r.add(found, m.key, m.value)
+			found = r.addServer(found, m.key, m.value)
 		}
 	case n.kind == arrayNode:
 		for i, item := range n.items {
@@ -191,7 +192,7 @@ func (r *fileReader) section(name string, n *node, found []*Server) []*Server {
 				r.errorf(item.at, `add "name"`, "entry %d of %s has no name", i+1, name)
 				continue
 			}
-			found = r.add(found, &node{kind: stringNode, text: key.text, at: item.at}, item)
+			found = r.addServer(found, &node{kind: stringNode, text: key.text, at: item.at}, item)
 		}
 	default:
 		r.errorf(n.at, `write an object such as {"NAME": {"command": "npx"}}`, "%s must be an object of servers, not %v", name, n.kind)
@@ -199,37 +200,37 @@ func (r *fileReader) section(name string, n *node, found []*Server) []*Server {
 	return found
 }
 
-// maxServers bounds what one file can ask for.
+// maxServers limits the servers of one file.
 const maxServers = 5000
 
-func (r *fileReader) add(found []*Server, name, n *node) []*Server {
+func (r *fileReader) addServer(found []*Server, name, n *node) []*Server {
 	if len(found) == maxServers {
 		return found
 	}
-	s := readEntry(name, n, r.source, r.d, r.asked)
-	if s.Name == "" { // nothing can refer to it
+	s := readEntry(name, n, r.source, r.d, r.declaredInputs)
+	if s.Name == "" { // cannot be referred to
 		r.problems = append(r.problems, s.Problems...)
 		return found
 	}
 	if len(found) == maxServers-1 {
-		r.errorf(s.At, "", "a file may hold %d servers; those behind this one are not read", maxServers)
+		r.errorf(s.At, "", "a file may hold %d servers; the ones after this one are not read", maxServers)
 	}
 	if i := slices.IndexFunc(found, func(other *Server) bool { return other.Name == s.Name }); i >= 0 {
-		r.errorf(s.At, "rename one of them", "there are two servers called %q; the one in line %d counts", s.Name, found[i].At.Line)
+		r.errorf(s.At, "rename one of them", "two servers are called %q; the one in line %d counts", s.Name, found[i].At.Line)
 		return found
 	}
 	return append(found, s)
 }
 
-// localSection finds what Claude Code keeps about the project.
-func (r *fileReader) localSection(root *node, o Options) {
+// findLocalSection finds Claude Code's section for the project.
+func (r *fileReader) findLocalSection(root *node, o Options) {
 	projects := root.member("projects")
 	if r.d.Name != ClaudeCode || o.Project == "" || !projects.is(objectNode) {
 		return
 	}
 	same := func(path string) bool { return filepath.Clean(path) == filepath.Clean(o.Project) }
 	if o.GOOS == "windows" {
-		same = func(path string) bool { return strings.EqualFold(o.native(path), o.native(o.Project)) }
+		same = func(path string) bool { return strings.EqualFold(o.nativePath(path), o.nativePath(o.Project)) }
 	}
 	for _, m := range projects.members {
 		if same(m.key.text) && m.value.is(objectNode) {
@@ -238,8 +239,8 @@ func (r *fileReader) localSection(root *node, o Options) {
 	}
 }
 
-// disable heeds Claude Code's list of servers that are off.
-func (r *fileReader) disable(servers []*Server, sections ...*node) {
+// applyDisabledList applies Claude Code's list of disabled servers.
+func (r *fileReader) applyDisabledList(servers []*Server, sections ...*node) {
 	if r.d.Name != ClaudeCode {
 		return
 	}
@@ -250,27 +251,27 @@ func (r *fileReader) disable(servers []*Server, sections ...*node) {
 		}
 		for _, s := range servers {
 			if i := slices.IndexFunc(list.items, func(n *node) bool { return n.is(stringNode) && n.text == s.Name }); i >= 0 {
-				s.Disabled, s.places["disabled"] = true, list.items[i].at
+				s.Disabled, s.positions["disabled"] = true, list.items[i].at
 			}
 		}
 	}
 }
 
-// strangers warns of keys at the top of an own file that mean nothing.
-func (r *fileReader) strangers(root *node) {
+// warnUnknownKeys warns of unknown keys at the top level of dowel's own files.
+func (r *fileReader) warnUnknownKeys(root *node) {
 	known := []string{"mcpServers", "gateway", "inputs", "models", "model"}
 	for _, m := range root.members {
 		key := m.key.text
 		if slices.Contains(known, key) || slices.Contains(otherKeys, key) || strings.HasPrefix(key, "$") || strings.HasPrefix(key, "x-") {
 			continue
 		}
-		hint := suggest(key, known)
+		hint := suggestName(key, known)
 		if looksLikeServer(m.value) {
 			if root.member("mcpServers") == nil {
-				continue // all of the file is like that, which was said already
+				continue // the whole file is like that, which was reported already
 			}
 			hint = `move it into "mcpServers" if it is a server`
 		}
-		r.warnf(m.key.at, hint, "unknown key %q: the key means nothing to dowel", key)
+		r.warnf(m.key.at, hint, "unknown key %q: dowel does not know this key", key)
 	}
 }

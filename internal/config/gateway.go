@@ -8,129 +8,131 @@ import (
 	"strings"
 )
 
-// Gateway is how the gateway in front of all servers is set up. The zero value says nothing: the gateway's defaults hold.
+// Gateway is the configuration of the gateway in front of all servers. Zero values mean the
+// gateway's defaults.
 type Gateway struct {
-	// Address is what it listens at, such as 127.0.0.1:7800.
+	// Address is the listen address, such as 127.0.0.1:7800.
 	Address string
-	// Token is what clients have to show.
+	// Token is the bearer token that clients must send.
 	Token string
-	// ToolSearch offers a search instead of all tools, and those in Pinned, by their qualified names.
+	// ToolSearch offers a search tool instead of all tools. The tools in Pinned, by qualified name,
+	// stay visible.
 	ToolSearch bool
 	Pinned     []string
-	// Audit is the file that calls are recorded in; AuditArguments records their arguments too.
+	// Audit is the file in which calls are recorded. AuditArguments also records their arguments.
 	Audit          string
 	AuditArguments bool
-	// Rate bounds the calls of a client, per second; 0: no bound is set.
+	// Rate limits the calls of a client per second. 0 means no limit.
 	Rate float64
-	// Hosts and Origins are accepted beside those of this machine.
+	// Hosts and Origins are accepted in addition to the names of this machine.
 	Hosts, Origins []string
-	// Clients hold what is different for single clients, by name.
+	// Clients override settings for single clients, by name.
 	Clients map[string]GatewayClient
 
-	places map[string]Position
+	positions map[string]Position
 }
 
-// GatewayClient is what is different for one client. nil: as for all.
+// GatewayClient overrides settings for one client. A nil field overrides nothing.
 type GatewayClient struct {
 	ToolSearch *bool
 	Pinned     []string
 }
 
-// Where returns where a key of the gateway's object stands, such as "address"; it is zero for what is not in a file.
-func (g Gateway) Where(field string) Position { return g.places["gateway."+field] }
+// Where returns the position of a key of the gateway object, such as "address". It is zero if the
+// key is not in a file.
+func (g Gateway) Where(field string) Position { return g.positions["gateway."+field] }
 
-// Same reports whether two say the same, wherever that stands.
+// Same reports whether two gateways have the same values. Positions are ignored.
 func (g Gateway) Same(other Gateway) bool {
-	g.places, other.places = nil, nil
+	g.positions, other.positions = nil, nil
 	return reflect.DeepEqual(g, other)
 }
 
 var gatewayKeys = []string{"address", "token", "toolSearch", "pinned", "audit", "auditArguments", "rateLimit", "hosts", "origins", "clients"}
 
-// projectKeys may stand in a project's file. The others decide who reaches all of the user's servers and what is recorded, which
-// is not for a project to say.
+// projectKeys may be set in a project's file. The other keys decide who can reach the user's servers and which calls are recorded. A project must not set them.
 var projectKeys = []string{"toolSearch", "pinned", "clients"}
 
-func (r *fileReader) gateway(n *node) Gateway {
+func (r *fileReader) readGateway(n *node) Gateway {
 	var g Gateway
 	if n == nil {
 		return g
 	}
-	e := &entry{s: &Server{places: map[string]Position{}}, d: r.d}
-	if e.expect("gateway", n, objectNode) {
+	e := &entryReader{s: &Server{positions: map[string]Position{}}, d: r.d}
+	if e.expectKind("gateway", n, objectNode) {
 		for _, m := range n.members {
 			if r.source.Scope == Project && slices.Contains(gatewayKeys, m.key.text) && !slices.Contains(projectKeys, m.key.text) {
 				e.warnf(m.key.at, "write it into the user's file", "gateway.%s has no effect in a project", m.key.text)
 				continue
 			}
-			e.gatewayMember(&g, m)
+			e.readGatewayMember(&g, m)
 		}
 	}
-	g.places = e.s.places
+	g.positions = e.s.positions
 	r.problems = append(r.problems, e.s.Problems...)
 	return g
 }
 
-func (e *entry) gatewayMember(g *Gateway, m member) {
+func (e *entryReader) readGatewayMember(g *Gateway, m member) {
 	key := "gateway." + m.key.text
 	switch m.key.text {
 	case "address":
-		e.string(key, m.value, &g.Address)
+		e.readString(key, m.value, &g.Address)
 	case "token":
-		e.string(key, m.value, &g.Token)
+		e.readString(key, m.value, &g.Token)
 	case "toolSearch":
-		e.flag(key, m.value, &g.ToolSearch)
+		e.readBool(key, m.value, &g.ToolSearch)
 	case "pinned":
-		e.strings(key, m.value, &g.Pinned)
+		e.readStrings(key, m.value, &g.Pinned)
 	case "audit":
-		e.string(key, m.value, &g.Audit)
+		e.readString(key, m.value, &g.Audit)
 	case "auditArguments":
-		e.flag(key, m.value, &g.AuditArguments)
+		e.readBool(key, m.value, &g.AuditArguments)
 	case "rateLimit":
-		e.rate(key, m.value, &g.Rate)
+		e.readRate(key, m.value, &g.Rate)
 	case "hosts":
-		e.strings(key, m.value, &g.Hosts)
+		e.readStrings(key, m.value, &g.Hosts)
 	case "origins":
-		e.strings(key, m.value, &g.Origins)
+		e.readStrings(key, m.value, &g.Origins)
 	case "clients":
-		e.clients(key, m.value, &g.Clients)
+		e.readClients(key, m.value, &g.Clients)
 	default:
-		e.unknown(key, m.key.at, choose(m.key.text, gatewayKeys), "the key means nothing to dowel")
+		e.addUnknown(key, m.key.at, suggestOrList(m.key.text, gatewayKeys), "dowel does not know this key")
 	}
 }
 
-func (e *entry) clients(key string, n *node, into *map[string]GatewayClient) {
-	e.place(key, n)
-	if !e.expect(key, n, objectNode) {
+func (e *entryReader) readClients(key string, n *node, into *map[string]GatewayClient) {
+	e.recordPosition(key, n)
+	if !e.expectKind(key, n, objectNode) {
 		return
 	}
 	*into = map[string]GatewayClient{}
 	for _, m := range n.members {
 		field := key + "." + m.key.text
-		if e.expect(field, m.value, objectNode) {
-			(*into)[m.key.text] = e.client(field, m.value)
+		if e.expectKind(field, m.value, objectNode) {
+			(*into)[m.key.text] = e.readClient(field, m.value)
 		}
 	}
 }
 
-func (e *entry) client(field string, n *node) (c GatewayClient) {
+func (e *entryReader) readClient(field string, n *node) (c GatewayClient) {
 	for _, m := range n.members {
 		switch m.key.text {
 		case "toolSearch":
 			c.ToolSearch = new(bool)
-			e.flag(field+".toolSearch", m.value, c.ToolSearch)
+			e.readBool(field+".toolSearch", m.value, c.ToolSearch)
 		case "pinned":
-			e.strings(field+".pinned", m.value, &c.Pinned)
+			e.readStrings(field+".pinned", m.value, &c.Pinned)
 		default:
-			e.unknown(field+"."+m.key.text, m.key.at, choose(m.key.text, []string{"toolSearch", "pinned"}), "the key means nothing to dowel")
+			e.addUnknown(field+"."+m.key.text, m.key.at, suggestOrList(m.key.text, []string{"toolSearch", "pinned"}), "dowel does not know this key")
 		}
 	}
 	return c
 }
 
-// rate reads calls per second: a number, or "100/m".
-func (e *entry) rate(field string, n *node, into *float64) {
-	e.place(field, n)
+// readRate reads calls per second: a number, or a string such as "100/m".
+func (e *entryReader) readRate(field string, n *node, into *float64) {
+	e.recordPosition(field, n)
 	text, unit, _ := strings.Cut(n.text, "/")
 	per := map[string]float64{"": 1, "s": 1, "m": 60, "h": 3600}[strings.TrimSpace(unit)]
 	value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
@@ -141,19 +143,20 @@ func (e *entry) rate(field string, n *node, into *float64) {
 	*into = value / per
 }
 
-// Resolve expands the variables of the gateway's strings. Where there are problems the gateway must not be opened as it is.
+// Resolve expands the variables of the gateway's strings. If it returns problems, the gateway must
+// not be opened.
 func (g Gateway) Resolve(v Variables) (Gateway, []Problem) {
-	x := expansion{v: v.complete()}
+	x := expansion{v: v.withDefaults()}
 	var problems []Problem
 	expand := func(field, text string) string {
-		value := x.text(text)
+		value := x.expandText(text)
 		for _, m := range x.missing {
-			problems = append(problems, m.problem(g.Where(field), "gateway."+field, ""))
+			problems = append(problems, m.toProblem(g.Where(field), "gateway."+field, ""))
 		}
 		x.missing = nil
 		return value
 	}
-	g.Address, g.Token, g.Audit = expand("address", g.Address), expand("token", g.Token), x.v.home(expand("audit", g.Audit))
+	g.Address, g.Token, g.Audit = expand("address", g.Address), expand("token", g.Token), x.v.expandHome(expand("audit", g.Audit))
 	g.Hosts, g.Origins = slices.Clone(g.Hosts), slices.Clone(g.Origins)
 	for i := range g.Hosts {
 		g.Hosts[i] = expand(fmt.Sprintf("hosts[%d]", i), g.Hosts[i])

@@ -5,37 +5,41 @@ import (
 	"encoding/json"
 	"flag"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
 )
 
 var update = flag.Bool("update", false, "write the expected files anew")
 
-// environment is that of all golden tests.
+// environment is the environment of all golden tests.
 var environment = map[string]string{"TOKEN": "t0ken-value", "REGION": "eu-central", "API_KEY": "k3y-value", "BLANK": ""}
 
-// TestGolden reads each folder of testdata/golden, which holds a home and a project, and compares what is found with want.json.
+// TestGolden reads each folder of testdata/golden, which holds a home and a project, and compares
+// the result with want.json.
 func TestGolden(t *testing.T) {
 	cases, err := os.ReadDir("testdata/golden")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
-		t.Run(c.Name(), func(t *testing.T) { golden(t, filepath.Join("testdata/golden", c.Name())) })
+		t.Run(c.Name(), func(t *testing.T) { checkGolden(t, filepath.Join("testdata/golden", c.Name())) })
 	}
 }
 
-func golden(t *testing.T, folder string) {
-	root := clone(t, folder)
+func checkGolden(t *testing.T, folder string) {
+	root := copyFolder(t, folder)
 	o := testOptions(root)
 	got := map[string]any{}
-	for _, f := range Discover(o, names()...) {
+	for _, f := range Discover(o, dialectNames()...) {
 		key := strings.TrimSpace(f.Dialect + " " + string(f.Scope) + " " + filepath.ToSlash(f.Path) + " " + f.Section)
-		got[key] = map[string]any{"problems": texts(f.Problems), "servers": views(f.Servers, o.Variables())}
+		got[key] = map[string]any{"problems": problemTexts(f.Problems), "servers": viewServers(f.Servers, o.Variables())}
 	}
 	if name := filepath.Base(folder); name == "dowel" || name == "models" {
 		set := Load(o)
@@ -49,10 +53,10 @@ func golden(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	text = append(bytes.ReplaceAll(text, []byte(root+"/"), nil), '\n')
-	compare(t, filepath.Join(folder, "want.json"), bytes.ReplaceAll(text, []byte(root), []byte(".")))
+	compareWithFile(t, filepath.Join(folder, "want.json"), bytes.ReplaceAll(text, []byte(root), []byte(".")))
 }
 
-func compare(t *testing.T, path string, got []byte) {
+func compareWithFile(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
@@ -68,8 +72,8 @@ func compare(t *testing.T, path string, got []byte) {
 	}
 }
 
-// clone copies a folder, so that its files have a place whose path is known; PROJECT in them stands for that of the project.
-func clone(t *testing.T, folder string) string {
+// copyFolder copies a folder to a known path. PROJECT in its files becomes the path of the project.
+func copyFolder(t *testing.T, folder string) string {
 	t.Helper()
 	root := t.TempDir()
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -82,7 +86,7 @@ func clone(t *testing.T, folder string) string {
 		}
 		rel, _ := filepath.Rel(folder, path)
 		text = bytes.ReplaceAll(text, []byte("PROJECT"), []byte(filepath.ToSlash(root)+"/project"))
-		return write(filepath.Join(root, rel), string(text))
+		return writeFile(filepath.Join(root, rel), string(text))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +94,7 @@ func clone(t *testing.T, folder string) string {
 	return root
 }
 
-func write(path, text string) error {
+func writeFile(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -110,7 +114,7 @@ func testOptions(root string) Options {
 	}
 }
 
-func names() []string {
+func dialectNames() []string {
 	var all []string
 	for _, d := range Dialects() {
 		all = append(all, d.Name)
@@ -118,7 +122,7 @@ func names() []string {
 	return all
 }
 
-func texts(problems []Problem) []string {
+func problemTexts(problems []Problem) []string {
 	var all []string
 	for _, p := range problems {
 		all = append(all, p.String())
@@ -126,15 +130,15 @@ func texts(problems []Problem) []string {
 	return all
 }
 
-func views(servers []*Server, v Variables) map[string]any {
+func viewServers(servers []*Server, v Variables) map[string]any {
 	all := map[string]any{}
 	for _, s := range servers {
-		all[s.Name] = view(s, v)
+		all[s.Name] = viewServer(s, v)
 	}
 	return all
 }
 
-func view(s *Server, v Variables) map[string]any {
+func viewServer(s *Server, v Variables) map[string]any {
 	out := map[string]any{"at": s.At.String(), "spec": nonZero(reflect.ValueOf(s.Spec)), "trust": s.TrustFacts()}
 	if len(s.Unknown) > 0 {
 		out["unknown"] = s.Unknown
@@ -145,7 +149,7 @@ func view(s *Server, v Variables) map[string]any {
 	}
 	d, problems := s.Resolve(v)
 	if len(problems) > 0 {
-		out["needs"] = texts(problems)
+		out["needs"] = problemTexts(problems)
 	}
 	if d == nil {
 		return out
@@ -164,7 +168,7 @@ func view(s *Server, v Variables) map[string]any {
 	return out
 }
 
-// nonZero shows the fields of a struct that say something.
+// nonZero returns the fields of a struct that are not zero.
 func nonZero(v reflect.Value) map[string]any {
 	out := map[string]any{}
 	for i := range v.NumField() {
@@ -178,8 +182,10 @@ func nonZero(v reflect.Value) map[string]any {
 		switch value := field.Interface().(type) {
 		case time.Duration:
 			out[name] = value.String()
-		case Tools, OAuth:
+		case hub.ToolRules, OAuth:
 			out[name] = nonZero(field)
+		case hub.Policy:
+			maps.Copy(out, nonZero(field))
 		default:
 			out[name] = value
 		}
@@ -204,20 +210,20 @@ func viewSet(set *Set) map[string]any {
 	}
 	resolved, problems := set.Gateway.Resolve(set.Variables)
 	gateway, places := resolved, map[string]string{}
-	gateway.places = nil
-	for field, at := range resolved.places {
+	gateway.positions = nil
+	for field, at := range resolved.positions {
 		places[field] = at.String()
 	}
-	return map[string]any{"servers": order, "shadowed": shadowed, "files": files, "problems": texts(set.Problems),
-		"gateway": gateway, "gateway needs": texts(problems), "gateway places": places}
+	return map[string]any{"servers": order, "shadowed": shadowed, "files": files, "problems": problemTexts(set.Problems),
+		"gateway": gateway, "gateway needs": problemTexts(problems), "gateway places": places}
 }
 
 func viewModels(set *Set) map[string]any {
 	all := map[string]any{"(the one that is meant)": set.DefaultModel}
 	for _, m := range set.Models {
 		resolved, problems := m.Resolve(set.Variables)
-		resolved.Problems, resolved.places, resolved.At = nil, nil, Position{}
-		all[m.Name] = map[string]any{"at": m.At.String(), "url at": m.Where("url").String(), "resolved": nonZero(reflect.ValueOf(resolved)), "problems": texts(problems)}
+		resolved.Problems, resolved.positions, resolved.At = nil, nil, Position{}
+		all[m.Name] = map[string]any{"at": m.At.String(), "url at": m.Where("url").String(), "resolved": nonZero(reflect.ValueOf(resolved)), "problems": problemTexts(problems)}
 	}
 	return all
 }

@@ -6,25 +6,26 @@ import (
 	"strings"
 )
 
-// Input is a value that the user is asked for, as VS Code has them; ${input:ID} stands for its answer.
+// Input is a value that the user is asked for, as in VS Code. ${input:ID} refers to its answer.
 type Input struct {
 	ID string
-	// Type is promptString, pickString or command; what a command would answer has to be asked for as well.
+	// Type is promptString, pickString or command. The user is also asked for the result of a
+	// command.
 	Type, Description string
-	// Default is the answer where none is given, if HasDefault.
+	// Default is the answer if the user gives none, provided that HasDefault is true.
 	Default    string
 	HasDefault bool
-	// Password: the answer is a secret.
+	// Password means that the answer is a secret.
 	Password bool
 	// Options are the possible answers of a pickString.
 	Options []string
 	At      Position
 }
 
-// Inputs returns the declarations of the inputs that the server's strings refer to.
+// Inputs returns the declared inputs to which the server's strings refer.
 func (s *Server) Inputs() (used []Input) {
 	spec := s.Spec.clone()
-	spec.each(func(_, text string) string {
+	spec.eachString(func(_, text string) string {
 		for _, in := range s.inputs {
 			if strings.Contains(text, "${input:"+in.ID+"}") && !slices.ContainsFunc(used, func(u Input) bool { return u.ID == in.ID }) {
 				used = append(used, in)
@@ -35,7 +36,7 @@ func (s *Server) Inputs() (used []Input) {
 	return used
 }
 
-func (r *fileReader) inputs(n *node) []Input {
+func (r *fileReader) readInputs(n *node) []Input {
 	if n == nil {
 		return nil
 	}
@@ -80,8 +81,8 @@ func readInput(n *node) Input {
 	return in
 }
 
-// question is how the user is told of the input.
-func (in Input) question() string {
+// describe names the input in messages.
+func (in Input) describe() string {
 	if in.Description != "" {
 		return fmt.Sprintf("%s (%s)", in.ID, in.Description)
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// json reads JSON with comments and trailing commas.
-func (d *document) json() *node {
+// parseJSON parses JSON with comments and trailing commas.
+func (d *document) parseJSON() *node {
 	if len(bytes.TrimSpace(d.text)) == 0 {
-		return d.node(objectNode, 0, "")
+		return d.newNode(objectNode, 0, "")
 	}
 	if at := tooDeep(d.text); at >= 0 {
 		d.failf(at, "lists and objects are nested more than %d deep here", maxDepth)
 		return nil
 	}
-	// The parser wants a line break behind a comment in the last line.
+	// The parser rejects a // comment without a line break.
 	value, err := hujson.Parse(append(bytes.Clone(d.text), '\n'))
 	if err != nil {
 		d.jsonError(err)
@@ -30,13 +30,13 @@ func (d *document) json() *node {
 func (d *document) fromJSON(v hujson.Value) *node {
 	switch value := v.Value.(type) {
 	case *hujson.Object:
-		n := d.node(objectNode, v.StartOffset, "")
+		n := d.newNode(objectNode, v.StartOffset, "")
 		for _, m := range value.Members {
-			d.put(n, d.fromJSON(m.Name), d.fromJSON(m.Value))
+			d.putMember(n, d.fromJSON(m.Name), d.fromJSON(m.Value))
 		}
 		return n
 	case *hujson.Array:
-		n := d.node(arrayNode, v.StartOffset, "")
+		n := d.newNode(arrayNode, v.StartOffset, "")
 		for _, item := range value.Elements {
 			n.items = append(n.items, d.fromJSON(item))
 		}
@@ -50,16 +50,16 @@ func (d *document) jsonLiteral(offset int, l hujson.Literal) *node {
 	case '"':
 		var text string
 		_ = json.Unmarshal(l, &text) // hujson has validated it
-		return d.node(stringNode, offset, text)
+		return d.newNode(stringNode, offset, text)
 	case 't', 'f':
-		return d.node(boolNode, offset, string(l))
+		return d.newNode(boolNode, offset, string(l))
 	case 'n':
-		return d.node(nullNode, offset, "")
+		return d.newNode(nullNode, offset, "")
 	}
-	return d.node(numberNode, offset, string(l))
+	return d.newNode(numberNode, offset, string(l))
 }
 
-// jsonError says in the words of a person who edits the file what the parser has found.
+// jsonError records a parse error with a message for users.
 func (d *document) jsonError(err error) {
 	var wrong *edit.SyntaxError
 	if !errors.As(edit.ExplainJSON(err), &wrong) {
@@ -70,20 +70,21 @@ func (d *document) jsonError(err error) {
 	case wrong.Truncated:
 		offset = len(bytes.TrimRight(d.text, " \t\r\n"))
 	case wrong.Line > 0:
-		offset = min(d.offset(wrong.Line, 1)+wrong.Column-1, len(d.text))
+		offset = min(d.offsetOf(wrong.Line, 1)+wrong.Column-1, len(d.text))
 	}
 	if wrong.Missing {
-		offset = d.behindValue(offset)
+		offset = d.endOfPreviousValue(offset)
 	}
 	d.failf(offset, "%s", wrong.Message)
 }
 
-// behindValue moves from where something is wrong back to the end of the value before it, which is where a comma belongs.
-func (d *document) behindValue(offset int) int {
+// endOfPreviousValue moves offset back to the end of the value before it, where a missing comma
+// belongs.
+func (d *document) endOfPreviousValue(offset int) int {
 	return len(bytes.TrimRight(d.text[:offset], " \t\r\n"))
 }
 
-// tooDeep returns where the text is nested deeper than a recursive parser should follow, or -1.
+// tooDeep returns the offset at which text is nested too deep for a recursive parser, or -1.
 func tooDeep(text []byte) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -112,7 +113,7 @@ func closingQuote(text []byte, i int) int {
 	return i
 }
 
-// commentEnd returns the last byte of the comment that starts at i, or i where none does.
+// commentEnd returns the last byte of the comment that starts at i, or i if none starts there.
 func commentEnd(text []byte, i int) int {
 	end, width := -1, 0
 	switch rest := text[i:]; {

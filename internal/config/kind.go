@@ -8,56 +8,57 @@ import (
 	"strings"
 )
 
-// kinds are the words that the tools have for the kinds of servers.
-var kinds = map[string]Kind{
+// typeNames are the tools' names for the kinds of servers.
+var typeNames = map[string]Kind{
 	"stdio": Stdio, "local": Stdio,
 	"http": HTTP, "streamable-http": HTTP, "streamableHttp": HTTP, "streamable_http": HTTP, "streamable": HTTP, "remote": HTTP,
 	"sse": SSE,
 }
 
-// foreign are kinds that exist, but not here.
-var foreign = map[string]string{
+// unsupportedTypes are types that dowel cannot run, with the reason.
+var unsupportedTypes = map[string]string{
 	"ws":            "dowel does not speak MCP over WebSocket",
 	"websocket":     "dowel does not speak MCP over WebSocket",
 	"builtin":       "it is a part of the tool that this file belongs to, and cannot be started outside of it",
 	"platform":      "it is a part of the tool that this file belongs to, and cannot be started outside of it",
 	"frontend":      "it is a part of the tool that this file belongs to, and cannot be started outside of it",
-	"inline_python": "dowel does not run programs that stand in a configuration; write it into a file and start that",
+	"inline_python": "dowel does not run code from a configuration file; write it to a file and start that",
 	"inprocess":     "it is a part of the tool that this file belongs to, and cannot be started outside of it",
 }
 
-func (e *entry) kind(key string, n *node) {
-	e.string("type", n, &e.written)
+func (e *entryReader) readType(key string, n *node) {
+	e.readString("type", n, &e.typeText)
 	if n.kind == stringNode && n.text == "" {
 		e.errorf(n.at, `write "stdio", "http" or "sse", or leave it out`, "%s is empty", key)
 	}
 }
 
-func (e *entry) url(key string, n *node) {
-	if e.has("url") && key != "httpUrl" {
-		if !e.httpURL { // of Gemini's two, httpUrl counts
-			e.errorf(n.at, "keep one of them", "there are two URLs, this one as %s", key)
+func (e *entryReader) readURL(key string, n *node) {
+	if e.hasField("url") && key != "httpUrl" {
+		if !e.httpURL { // httpUrl wins over Gemini's other URL key
+			e.errorf(n.at, "keep one of them", "the entry has two URLs; this one is %s", key)
 		}
 		return
 	}
 	e.httpURL = e.httpURL || key == "httpUrl"
-	e.string("url", n, &e.s.URL)
+	e.readString("url", n, &e.s.URL)
 }
 
-// settleKind decides how the server is reached, once all keys are read.
-func (e *entry) settleKind() {
-	command, url := e.has("command"), e.has("url")
-	given, known := kinds[e.written]
+// resolveKind determines the server's kind after all keys were read, and checks that its fields
+// fit.
+func (e *entryReader) resolveKind() {
+	command, url := e.hasField("command"), e.hasField("url")
+	given, known := typeNames[e.typeText]
 	switch {
-	case e.written != "" && !known:
-		e.strangeKind()
+	case e.typeText != "" && !known:
+		e.reportUnknownType()
 	case command && url:
 		e.errorf(e.s.Where("url"), "for stdio use command, args and env; for http and sse use url and headers; remove one of them",
 			"the entry has both a command and a url, and cannot be both started and called")
 	case given == Stdio && !command:
-		e.errorf(e.s.Where("type"), "add the program that starts it, and its arguments in args and env", "a server of type %q must have a command", e.written)
+		e.errorf(e.s.Where("type"), "add the program that starts it, and its arguments in args and env", "a server of type %q must have a command", e.typeText)
 	case (given == HTTP || given == SSE) && !url:
-		e.errorf(e.s.Where("type"), "add its url; headers are optional", "a server of type %q must have a url", e.written)
+		e.errorf(e.s.Where("type"), "add its url; headers are optional", "a server of type %q must have a url", e.typeText)
 	case !command && !url:
 		e.errorf(e.s.At, "add the program that starts the server, or the URL of one that runs", "the entry has neither a command nor a url")
 	case command:
@@ -69,22 +70,22 @@ func (e *entry) settleKind() {
 	}
 }
 
-func (e *entry) strangeKind() {
-	if why := foreign[strings.ToLower(e.written)]; why != "" {
-		e.errorf(e.s.Where("type"), "", "the server is of type %q: %s", e.written, why)
+func (e *entryReader) reportUnknownType() {
+	if why := unsupportedTypes[strings.ToLower(e.typeText)]; why != "" {
+		e.errorf(e.s.Where("type"), "", "the server is of type %q: %s", e.typeText, why)
 		return
 	}
-	names := slices.Sorted(maps.Keys(kinds))
-	hint := suggest(e.written, names)
+	names := slices.Sorted(maps.Keys(typeNames))
+	hint := suggestName(e.typeText, names)
 	if hint == "" {
 		hint = `write "stdio", "http" or "sse"`
 	}
-	e.errorf(e.s.Where("type"), hint, "there is no server type %q", e.written)
+	e.errorf(e.s.Where("type"), hint, "unknown server type %q", e.typeText)
 }
 
-func (e *entry) remoteKind(given Kind) Kind {
+func (e *entryReader) remoteKind(given Kind) Kind {
 	switch {
-	case e.written == "remote": // which says that there is a URL, and not how to speak there
+	case e.typeText == "remote": // says that there is a URL, but not which protocol it speaks
 		return Auto
 	case given != "":
 		return given
@@ -96,11 +97,11 @@ func (e *entry) remoteKind(given Kind) Kind {
 	return Auto
 }
 
-func (e *entry) checkCommand() {
-	e.useless("headers", "headersHelper", "oauth.clientId")
+func (e *entryReader) checkCommand() {
+	e.warnUnused("headers", "headersHelper", "oauth.clientId")
 	at, command := e.s.Where("command"), e.s.Command
 	switch {
-	case e.failed(at):
+	case e.hasError(at):
 	case strings.TrimSpace(command) == "":
 		e.errorf(at, "write the program that starts the server", "command is empty")
 	case len(e.s.Args) == 0 && strings.Contains(command, " ") && !strings.ContainsAny(command, `/\"`):
@@ -109,34 +110,35 @@ func (e *entry) checkCommand() {
 			"command holds spaces, and no program is called %q", command)
 	}
 	if strings.ContainsRune(command+strings.Join(e.s.Args, ""), 0) {
-		e.errorf(at, "remove it", "the command holds a NUL byte, which no program can be given")
+		e.errorf(at, "remove it", "the command holds a NUL byte, which cannot be passed to a program")
 	}
 }
 
-func (e *entry) checkURL() {
-	e.useless("args", "env", "envFile", "cwd", "watchPaths")
+func (e *entryReader) checkURL() {
+	e.warnUnused("args", "env", "envFile", "cwd", "watchPaths")
 	for _, name := range slices.Sorted(maps.Keys(e.s.Headers)) {
 		e.checkHeader(name)
 	}
-	if e.failed(e.s.Where("url")) || strings.Contains(e.s.URL, "${") || e.d.bareVariables {
-		return // it is looked at once the variables have values
+	if e.hasError(e.s.Where("url")) || strings.Contains(e.s.URL, "${") || e.d.bareVariables {
+		return // checked after the variables were expanded
 	}
-	if why := badURL(e.s.URL); why != "" {
+	if why := urlProblem(e.s.URL); why != "" {
 		e.errorf(e.s.Where("url"), "write a URL such as https://example.com/mcp", "url %s", why)
 	}
 }
 
-// useless warns of fields that the server's kind has no use for.
-func (e *entry) useless(names ...string) {
+// warnUnused warns of fields that have no effect for the server's kind.
+func (e *entryReader) warnUnused(names ...string) {
 	for _, field := range names {
-		if e.has(field) {
+		if e.hasField(field) {
 			e.warnf(e.s.Where(field), "remove it", "%s has no effect on a server of type %s", field, e.s.Kind)
 		}
 	}
 }
 
-// badURL says what is wrong with a URL, without the URL, which may hold a secret.
-func badURL(text string) string {
+// urlProblem describes the problem of a URL, or returns "". It does not quote the URL, which may
+// hold a secret.
+func urlProblem(text string) string {
 	u, err := url.Parse(strings.TrimSpace(text))
 	switch {
 	case text == "":

@@ -6,60 +6,63 @@ import (
 	"strings"
 )
 
-// Set is all that the user's own configuration says: dowel's files and the project's .mcp.json.
+// Set is the user's whole configuration: dowel's own files and the project's .mcp.json.
 type Set struct {
-	// Servers are the ones that count, each name once: first the project's, in the order of its files, then the user's. Those
-	// that are not Valid are among them.
+	// Servers are the entries that count, each name once: the project's in the order of its files,
+	// then the user's. Entries that are not Valid are included.
 	Servers []*Server
-	// Shadowed are entries that another one of the same name wins over; they are never started.
+	// Shadowed are the entries that lose against another one of the same name. They are never
+	// started.
 	Shadowed []Shadow
-	// Files are those that were looked for, in the order of precedence, the missing ones too.
+	// Files are the files that were looked for, in order of precedence, including missing ones.
 	Files []File
-	// Problems are those of the files and of all entries, in the order of the files.
+	// Problems are the problems of the files and all entries, in the order of the files.
 	Problems []Problem
 	Gateway  Gateway
-	// Models are the user's, each name once, and DefaultModel is the name of the one that is meant where none is named; empty:
-	// nobody has said. It is one that there is not only where the files name no other, which is among the problems.
+	// Models are the user's models, each name once. DefaultModel is the name of the model to use if
+	// none is named; it is empty if no file names one. It names a missing model only if the files
+	// name no other. That is one of the Problems.
 	Models       []*Model
 	DefaultModel string
-	choices      []choice
-	// Inputs are the questions that the files declare.
+	modelChoices []modelChoice
+	// Inputs are the inputs that the files declare.
 	Inputs []Input
-	// Variables are what [Set.Explain] expands strings with: those of the options. Its functions may be replaced.
+	// Variables are used by [Set.Explain] and [Set.Check]. They come from the options; the caller
+	// may replace its functions.
 	Variables Variables
 }
 
-// Shadow is an entry that does not count, and the one that does.
+// Shadow is an entry that does not count. By is the entry that wins.
 type Shadow struct {
 	*Server
 	By *Server
 }
 
-// Load reads the project's dowel.json (.jsonc, .yaml, .yml, .toml) and .mcp.json, and the user's dowel.json and so on; see the
-// package comment. It never fails: what cannot be read is a problem.
+// Load reads the project's dowel.json (.jsonc, .yaml, .yml, .toml) and .mcp.json, and the user's
+// dowel files; see the package comment. It never fails: errors become Problems.
 func Load(o Options) *Set {
-	o = o.complete()
+	o = o.withDefaults()
 	set := &Set{Variables: o.Variables()}
-	for _, p := range set.places(o) {
-		set.add(readFile(p.Place, p.dialect, o))
+	for _, p := range set.configFiles(o) {
+		set.addFile(readFile(p.Place, p.dialect, o))
 	}
-	set.settleDefault()
+	set.chooseDefaultModel()
 	return set
 }
 
-type ownPlace struct {
+type configFile struct {
 	Place
 	dialect *Dialect
 }
 
-func (set *Set) places(o Options) []ownPlace {
-	var all []ownPlace
+func (set *Set) configFiles(o Options) []configFile {
+	var all []configFile
 	if o.Files != nil {
 		for _, path := range o.Files {
 			if absolute, err := filepath.Abs(path); err == nil {
 				path = absolute
 			}
-			all = append(all, ownPlace{Place: Place{path, User}})
+			all = append(all, configFile{Place: Place{path, User}})
 		}
 		return all
 	}
@@ -70,25 +73,25 @@ func (set *Set) places(o Options) []ownPlace {
 		split = len(places)
 	}
 	for _, p := range places[split:] {
-		// A file in the user's folder is the user's, even where that folder is the project.
+		// If the user's folder is the project, its files count as the user's.
 		if !slices.ContainsFunc(places[:split], func(other Place) bool { return other.Path == p.Path }) {
-			all = append(all, ownPlace{p, own})
+			all = append(all, configFile{p, own})
 		}
 	}
 	if o.Project != "" {
-		all = append(all, ownPlace{Place{o.native(o.Project + "/.mcp.json"), Project}, portable})
+		all = append(all, configFile{Place{o.nativePath(o.Project + "/.mcp.json"), Project}, portable})
 	}
 	for _, p := range places[:split] {
-		all = append(all, ownPlace{p, own})
+		all = append(all, configFile{p, own})
 	}
 	return all
 }
 
-func (set *Set) add(c contents) {
+func (set *Set) addFile(c fileContents) {
 	set.Files = append(set.Files, c.File)
 	set.Problems = append(set.Problems, c.problems...)
 	set.Inputs = append(set.Inputs, c.inputs...)
-	set.Gateway.fill(c.gateway)
+	set.Gateway.fillFrom(c.gateway)
 	set.addModels(c)
 	for _, s := range c.servers {
 		if winner := set.Server(s.Name); winner != nil {
@@ -99,7 +102,7 @@ func (set *Set) add(c contents) {
 	}
 }
 
-// Server returns the server of that name that counts, or nil.
+// Server returns the server with a name from Servers, or nil.
 func (set *Set) Server(name string) *Server {
 	if i := slices.IndexFunc(set.Servers, func(s *Server) bool { return s.Name == name }); i >= 0 {
 		return set.Servers[i]
@@ -107,21 +110,21 @@ func (set *Set) Server(name string) *Server {
 	return nil
 }
 
-// fill takes from another file what no file before it has said.
-func (g *Gateway) fill(other Gateway) {
-	for field, at := range other.places {
-		if _, said := g.places[field]; said {
+// fillFrom takes the values that other sets and g does not.
+func (g *Gateway) fillFrom(other Gateway) {
+	for field, at := range other.positions {
+		if _, said := g.positions[field]; said {
 			continue
 		}
-		if g.places == nil {
-			g.places = map[string]Position{}
+		if g.positions == nil {
+			g.positions = map[string]Position{}
 		}
-		g.places[field] = at
-		g.take(field, other)
+		g.positions[field] = at
+		g.copyField(field, other)
 	}
 }
 
-func (g *Gateway) take(field string, from Gateway) {
+func (g *Gateway) copyField(field string, from Gateway) {
 	switch strings.TrimPrefix(field, "gateway.") {
 	case "address":
 		g.Address = from.Address

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// folderWith makes files, by their paths below a new folder.
+// folderWith creates files, by path, below a new folder.
 func folderWith(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
 	for path, text := range files {
-		if err := write(filepath.Join(root, path), text); err != nil {
+		if err := writeFile(filepath.Join(root, path), text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestAnInvalidEntryStillShadows(t *testing.T) {
 	if broken != 1 || len(set.Problems) != 2 {
 		t.Errorf("%d broken files, %v", broken, set.Problems)
 	}
-	if d, problems := set.Server("a").Resolve(set.Variables); d != nil || !fatal(problems) {
+	if d, problems := set.Server("a").Resolve(set.Variables); d != nil || !hasErrors(problems) {
 		t.Errorf("an invalid server has a definition: %v", problems)
 	}
 }
@@ -211,7 +211,7 @@ func TestTooManyServers(t *testing.T) {
 	for i := range maxServers + 10 {
 		fmt.Fprintf(&text, ",\n\"s%d\": {\"command\": \"x\"}", i)
 	}
-	c := contents{File: File{Path: "dowel.json"}}.read([]byte(text.String()+"}}"), nil, Options{})
+	c := fileContents{File: File{Path: "dowel.json"}}.parseText([]byte(text.String()+"}}"), nil, Options{})
 	if len(c.servers) != maxServers || len(c.problems) != 2 || !strings.Contains(c.problems[0].Message, "5000 servers") {
 		t.Errorf("%d servers, %.200v", len(c.servers), c.problems)
 	}
@@ -222,7 +222,7 @@ func TestManyUnknownKeys(t *testing.T) {
 	for i := range 100 {
 		text += fmt.Sprintf(`, "k%d": 1`, i)
 	}
-	if s := only(t, text+"}}}"); len(s.Unknown) != 100 || len(s.Problems) != maxUnknown {
+	if s := loadOnlyServer(t, text+"}}}"); len(s.Unknown) != 100 || len(s.Problems) != maxUnknown {
 		t.Errorf("%d unknown keys, %d problems", len(s.Unknown), len(s.Problems))
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is wrong with an entry names the place, the field and what to do about it; and the file, the server and a link to it.
+// A problem of an entry names the position, the server, the field and a remedy.
 func TestMessages(t *testing.T) {
 	for _, c := range []struct {
 		entry  string
@@ -32,7 +32,7 @@ func TestMessages(t *testing.T) {
 		{`{"command": "x", "disabledTools": {}}`, 35, []string{"tools.hide must be a list"}},
 	} {
 		const before = `{"mcpServers": {"s": `
-		read := contents{File: File{Path: "/src/app/dowel.json", Scope: Project}}.read([]byte(before+c.entry+`}}`), lookupDialect(Own), Options{GOOS: "linux"})
+		read := fileContents{File: File{Path: "/src/app/dowel.json", Scope: Project}}.parseText([]byte(before+c.entry+`}}`), lookupDialect(Own), Options{GOOS: "linux"})
 		if len(read.servers) != 1 || read.servers[0].Valid() {
 			t.Errorf("%s is valid", c.entry)
 			continue
@@ -54,8 +54,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Whatever tool an entry was written for, it says how its server is reached; where it does not say which HTTP, that is found
-// out.
+// Every entry tells how its server is reached, whichever tool it was written for. If it does not
+// say which HTTP transport, the kind is Auto.
 func TestKinds(t *testing.T) {
 	for entry, want := range map[string]Kind{
 		`{"command": "x"}`:                                 Stdio,
@@ -71,7 +71,7 @@ func TestKinds(t *testing.T) {
 		`{"url": "https://h/sse", "transportType": "sse"}`: SSE,
 		`{"serverUrl": "https://h/sse", "headers": {}}`:    Auto,
 	} {
-		if d := resolved(t, entry); d.Kind != want || len(d.Server.Problems) > 0 {
+		if d := resolveEntry(t, entry); d.Kind != want || len(d.Server.Problems) > 0 {
 			t.Errorf("%s is of kind %s, want %s: %v", entry, d.Kind, want, d.Server.Problems)
 		}
 	}

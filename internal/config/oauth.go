@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// oauthStrings are the strings of an [OAuth], each with the names that the tools give it.
+// oauthStrings are the string fields of [OAuth], each with its names in the tools' files.
 var oauthStrings = []struct {
 	field string
 	of    func(*OAuth) *string
@@ -18,8 +18,8 @@ var oauthStrings = []struct {
 	{"resource", func(o *OAuth) *string { return &o.Resource }, []string{"resource"}},
 }
 
-// oauth reads the object, or false, which is off.
-func (e *entry) oauth(field string, n *node) {
+// readOAuth reads the object, or false for off.
+func (e *entryReader) readOAuth(field string, n *node) {
 	if e.s.OAuth == nil {
 		e.s.OAuth = &OAuth{}
 	}
@@ -27,37 +27,37 @@ func (e *entry) oauth(field string, n *node) {
 		e.s.OAuth.Off = n.text == "false"
 		return
 	}
-	if !e.expect(field, n, objectNode) {
+	if !e.expectKind(field, n, objectNode) {
 		return
 	}
 	for _, m := range n.members {
-		e.oauthMember(field+"."+m.key.text, m.key.text, m)
+		e.readOAuthMember(field+"."+m.key.text, m.key.text, m)
 	}
 }
 
-func (e *entry) oauthMember(field, name string, m member) {
+func (e *entryReader) readOAuthMember(field, name string, m member) {
 	switch name {
 	case "scopes", "scope":
-		e.scopes(field, m.value)
+		e.readScopes(field, m.value)
 		return
 	case "enabled":
 		on := true
-		e.flag(field, m.value, &on)
+		e.readBool(field, m.value, &on)
 		e.s.OAuth.Off = !on
 		return
 	}
 	for _, known := range oauthStrings {
 		for _, n := range known.names {
 			if n == name {
-				e.oauthString(known.field, m.value)
+				e.readOAuthString(known.field, m.value)
 				return
 			}
 		}
 	}
-	e.unknown(field, m.key.at, "", "dowel does not use it")
+	e.addUnknown(field, m.key.at, "", "dowel does not use it")
 }
 
-func (e *entry) oauthString(field string, n *node) {
+func (e *entryReader) readOAuthString(field string, n *node) {
 	for _, known := range oauthStrings {
 		if known.field == field {
 			if e.s.OAuth == nil {
@@ -66,22 +66,22 @@ func (e *entry) oauthString(field string, n *node) {
 			if field == "callbackPort" && n.kind == numberNode {
 				n = &node{kind: stringNode, text: n.text, at: n.at}
 			}
-			e.string("oauth."+field, n, known.of(e.s.OAuth))
+			e.readString("oauth."+field, n, known.of(e.s.OAuth))
 		}
 	}
 }
 
-// scopes reads a list, or one string with spaces between.
-func (e *entry) scopes(field string, n *node) {
+// readScopes reads a list, or one string separated by spaces.
+func (e *entryReader) readScopes(field string, n *node) {
 	if e.s.OAuth == nil {
 		e.s.OAuth = &OAuth{}
 	}
 	if n.kind != stringNode {
-		e.strings("oauth.scopes", n, &e.s.OAuth.Scopes)
+		e.readStrings("oauth.scopes", n, &e.s.OAuth.Scopes)
 		return
 	}
 	for _, scope := range strings.Fields(n.text) {
 		e.s.OAuth.Scopes = append(e.s.OAuth.Scopes, scope)
-		e.place("oauth.scopes", n)
+		e.recordPosition("oauth.scopes", n)
 	}
 }

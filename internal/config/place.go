@@ -8,40 +8,42 @@ import (
 	"strings"
 )
 
-// Scope says whose a file is.
+// Scope says whether a file belongs to the user or to a project.
 type Scope string
 
 const (
-	// User: the file is in the user's own folders, or named by the user.
+	// User means that the file lies in the user's own folders or was named by the user.
 	User Scope = "user"
-	// Project: the file is part of a project, which may come from somebody else.
+	// Project means that the file is part of a project, which others may have written.
 	Project Scope = "project"
 )
 
-// Place is where a tool keeps a file.
+// Place is a path at which a tool keeps a file.
 type Place struct {
 	Path  string
 	Scope Scope
 }
 
-// Options say where configuration is looked for. The zero value is this machine and this user, and no project.
+// Options say where configuration is looked for. The zero value means this machine and this user,
+// without a project.
 type Options struct {
-	// Project is the folder of the project, absolute; empty: there is none.
+	// Project is the absolute path of the project's folder, or "" without a project.
 	Project string
-	// Files are read instead of all others, an earlier one winning over a later one. Their dialect is that of the tool whose
-	// path they end like, such as .cursor/mcp.json, or else told by their keys. They count as the user's.
+	// Files replace all other files. Earlier files win over later ones, and all count as the
+	// user's. The dialect of a file is determined by the end of its path, such as .cursor/mcp.json,
+	// otherwise by its keys.
 	Files []string
-	// Home is the user's home folder; empty: os.UserHomeDir.
+	// Home is the user's home folder. The default is os.UserHomeDir.
 	Home string
-	// GOOS is the operating system whose paths count; empty: this one.
+	// GOOS is the operating system that determines the paths. The default is the current one.
 	GOOS string
-	// Env looks environment variables up; nil: os.LookupEnv.
+	// Env looks up environment variables. The default is os.LookupEnv.
 	Env func(string) (string, bool)
 }
 
-func (o Options) complete() Options {
+func (o Options) withDefaults() Options {
 	if o.Home == "" {
-		o.Home, _ = os.UserHomeDir() // without a home there are no files in it
+		o.Home, _ = os.UserHomeDir() // without a home folder, no files are looked for in it
 	}
 	if o.GOOS == "" {
 		o.GOOS = runtime.GOOS
@@ -52,25 +54,26 @@ func (o Options) complete() Options {
 	return o
 }
 
-// Dir returns the folder of the user's own dowel files: dowel in the user's configuration folder ($XDG_CONFIG_HOME or ~/.config,
-// ~/Library/Application Support, %APPDATA%).
+// Dir returns the folder of the user's own dowel files: dowel in the user's configuration folder
+// ($XDG_CONFIG_HOME or ~/.config, ~/Library/Application Support, %APPDATA%).
 func (o Options) Dir() string {
-	o = o.complete()
-	return o.native(o.configDir() + "/dowel")
+	o = o.withDefaults()
+	return o.nativePath(o.configDir() + "/dowel")
 }
 
-// Variables returns what strings are expanded with: the environment and folders of o.
+// Variables returns the variables for expanding strings, with the environment and folders of o.
 func (o Options) Variables() Variables {
-	o = o.complete()
+	o = o.withDefaults()
 	return Variables{Env: o.Env, Home: o.Home, Workspace: o.Project, GOOS: o.GOOS}
 }
 
-// Places returns where the tool may keep files, the user's first; they need not exist.
+// Places returns the paths at which the tool may keep files, the user's first. The files need not
+// exist.
 func (d Dialect) Places(o Options) []Place {
-	o = o.complete()
+	o = o.withDefaults()
 	var all []Place
 	for _, template := range d.user {
-		if path := o.expand(template); path != "" {
+		if path := o.expandTemplate(template); path != "" {
 			all = append(all, Place{path, User})
 		}
 	}
@@ -78,20 +81,20 @@ func (d Dialect) Places(o Options) []Place {
 		return all
 	}
 	for _, template := range d.project {
-		for _, path := range glob(o.native(o.Project + "/" + template)) {
+		for _, path := range expandGlob(o.nativePath(o.Project + "/" + template)) {
 			all = append(all, Place{path, Project})
 		}
 	}
 	return all
 }
 
-// glob replaces a pattern by the files that it matches.
-func glob(path string) []string {
+// expandGlob returns the files that match a pattern, or path itself if it is not a pattern.
+func expandGlob(path string) []string {
 	if !strings.Contains(filepath.Base(path), "*") {
 		return []string{path}
 	}
-	// Only the last part may be a pattern: the folder's name may hold anything.
-	entries, _ := os.ReadDir(filepath.Dir(path)) // a folder that cannot be read has no files
+	// Only the last element may be a pattern: folder names may hold any characters.
+	entries, _ := os.ReadDir(filepath.Dir(path)) // an unreadable folder has no files
 	var found []string
 	for _, e := range entries {
 		if ok, _ := filepath.Match(filepath.Base(path), e.Name()); ok {
@@ -101,11 +104,12 @@ func glob(path string) []string {
 	return found
 }
 
-var placeholder = regexp.MustCompile(`\{([A-Za-z_]+)(?:\|([^}]*))?\}`)
+var templateVariable = regexp.MustCompile(`\{([A-Za-z_]+)(?:\|([^}]*))?\}`)
 
-// expand makes a path of a template: "darwin: …" is for that system only, {config} is the user's configuration folder, {NAME} an
-// environment variable, {NAME|default} one with a default, and ~ the home folder. A path without value is empty.
-func (o Options) expand(template string) string {
+// expandTemplate turns a template into a path. "darwin: …" applies to that system only, {config} is
+// the user's configuration folder, {NAME} an environment variable, {NAME|default} one with a
+// default, and ~ the home folder. If a part has no value, the result is "".
+func (o Options) expandTemplate(template string) string {
 	if system, rest, ok := strings.Cut(template, ": "); ok {
 		if system != o.GOOS {
 			return ""
@@ -113,8 +117,8 @@ func (o Options) expand(template string) string {
 		template = rest
 	}
 	missing := false
-	path := placeholder.ReplaceAllStringFunc(template, func(m string) string {
-		parts := placeholder.FindStringSubmatch(m)
+	path := templateVariable.ReplaceAllStringFunc(template, func(m string) string {
+		parts := templateVariable.FindStringSubmatch(m)
 		if parts[1] == "config" {
 			return o.configDir()
 		}
@@ -131,7 +135,7 @@ func (o Options) expand(template string) string {
 	if missing {
 		return ""
 	}
-	return o.native(path)
+	return o.nativePath(path)
 }
 
 func (o Options) configDir() string {
@@ -144,22 +148,22 @@ func (o Options) configDir() string {
 	case "darwin":
 		return o.Home + "/Library/Application Support"
 	}
-	// A relative path is to be ignored, says the XDG base directory specification.
+	// The XDG base directory specification requires that relative paths are ignored.
 	if dir, ok := o.Env("XDG_CONFIG_HOME"); ok && strings.HasPrefix(dir, "/") {
 		return dir
 	}
 	return o.Home + "/.config"
 }
 
-// native writes a path with the separators of its system.
-func (o Options) native(path string) string {
+// nativePath converts a path to the separators of o.GOOS.
+func (o Options) nativePath(path string) string {
 	if o.GOOS == "windows" {
 		return strings.ReplaceAll(path, "/", `\`)
 	}
 	return filepath.Clean(path)
 }
 
-// base is the last part of a path of any system.
-func base(path string) string {
+// baseName returns the last element of a path of any system.
+func baseName(path string) string {
 	return path[strings.LastIndexAny(path, `/\`)+1:]
 }

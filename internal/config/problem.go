@@ -3,15 +3,18 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/near"
 )
 
-// Position is a place in a file. Line and Column count from 1, Column in characters; 0 means the file as a whole.
+// Position is a position in a file. Line and Column count from 1, Column in characters. A Line of 0
+// means the whole file.
 type Position struct {
 	Path         string
 	Line, Column int
 }
 
-// String is the form that editors and terminals make a link of: path:line:column.
+// String returns path:line:column, which editors and terminals turn into a link.
 func (p Position) String() string {
 	if p.Line == 0 {
 		return p.Path
@@ -19,13 +22,13 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column)
 }
 
-// Severity says what a [Problem] prevents.
+// Severity is the severity of a [Problem].
 type Severity uint8
 
 const (
-	// Warning: something is not as its writer meant it, but what is about is usable.
+	// Warning means that a value is probably a mistake, but the entry is usable.
 	Warning Severity = iota
-	// Error: the server, or the file where Server is empty, cannot be used as it stands.
+	// Error means that the server, or the file if Server is empty, cannot be used.
 	Error
 )
 
@@ -36,27 +39,28 @@ func (s Severity) String() string {
 	return "warning"
 }
 
-// Problem is something wrong with a file, or with one server in it.
+// Problem is a problem of a file, or of one server in it.
 type Problem struct {
 	Severity
 	Position
-	// Server is the name of the server that it is about; empty: the file.
+	// Server is the name of the affected server, or "" for the file.
 	Server string
-	// Message says what is wrong and names the field. It holds no value of a variable.
+	// Message describes the problem and names the field. It holds no value of a variable.
 	Message string
-	// Hint says how to put it right; it may be empty.
+	// Hint tells how to fix the problem. It may be empty.
 	Hint string
-	// Variable names what has no value, where that is the problem: an environment variable, or "input:" and an id.
+	// Variable is the variable without a value, if that is the problem: an environment variable, or
+	// "input:" and an id.
 	Variable string
 }
 
-// Text is String without the severity, for those who say that in words of their own.
-func (p Problem) Text() string { return p.text("") }
+// Text is String without the severity.
+func (p Problem) Text() string { return p.format("") }
 
-// String puts the problem into one line: path:line:column: severity: server "name": message: hint.
-func (p Problem) String() string { return p.text(p.Severity.String()) }
+// String returns one line: path:line:column: severity: server "name": message: hint.
+func (p Problem) String() string { return p.format(p.Severity.String()) }
 
-func (p Problem) text(severity string) string {
+func (p Problem) format(severity string) string {
 	parts := make([]string, 0, 5)
 	if at := p.Position.String(); at != "" {
 		parts = append(parts, at)
@@ -74,14 +78,46 @@ func (p Problem) text(severity string) string {
 	return strings.Join(parts, ": ")
 }
 
-// Error makes a Problem an error.
+// Error returns String, so that a Problem is an error.
 func (p Problem) Error() string { return p.String() }
 
-func fatal(problems []Problem) bool {
+func hasErrors(problems []Problem) bool {
 	for _, p := range problems {
 		if p.Severity == Error {
 			return true
 		}
 	}
 	return false
+}
+
+// suggestName asks whether the most similar known name was meant. It returns "" if none is similar.
+func suggestName(name string, known []string) string {
+	if k := nearestName(name, known); k != "" {
+		return fmt.Sprintf("did you mean %q?", k)
+	}
+	return ""
+}
+
+// suggestOrList is suggestName, or lists all known names.
+func suggestOrList(name string, known []string) string {
+	if s := suggestName(name, known); s != "" {
+		return s
+	}
+	return "write one of " + strings.Join(known, ", ")
+}
+
+func nearestName(name string, known []string) string {
+	if len(name) > 64 || !near.Guessable(name) { // no known name is that long, and the comparison takes time
+		return ""
+	}
+	best, least := "", max(len(name)/3, 1)+1
+	for _, k := range known {
+		if len(name)-len(k) > least || len(k)-len(name) > least {
+			continue
+		}
+		if d := near.Distance(strings.ToLower(name), strings.ToLower(k)); d < least || d == least && best != "" && k < best {
+			best, least = k, d
+		}
+	}
+	return best
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func resolved(t *testing.T, entry string) *Definition {
+func resolveEntry(t *testing.T, entry string) *Definition {
 	t.Helper()
-	d, problems := only(t, `{"mcpServers": {"s": `+entry+`}}`).Resolve(someVariables())
+	d, problems := loadOnlyServer(t, `{"mcpServers": {"s": `+entry+`}}`).Resolve(someVariables())
 	if d == nil {
 		t.Fatalf("%s: %v", entry, problems)
 	}
@@ -29,14 +29,14 @@ func TestSecrets(t *testing.T) {
 		{`{"url": "https://h/mcp", "oauth": {"clientId": "id", "clientSecret": "hush"}, "headersHelper": "print ${TOKEN}"}`, []string{"hush", "t0ken-value"}},
 		{`{"command": "x", "env": {"HOME_COPY": "${userHome}", "SECRET": "${BLANK}"}}`, nil},
 	} {
-		if got := resolved(t, c.entry).Secrets; !reflect.DeepEqual(got, c.want) {
+		if got := resolveEntry(t, c.entry).Secrets; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.entry, got, c.want)
 		}
 	}
 }
 
 func TestMask(t *testing.T) {
-	d := resolved(t, `{"url": "https://h/mcp?key=longer-secret+more", "headers": {"Authorization": "Bearer longer-secret", "X-Key": "a\"b+c", "X-Token": "1", "X-Secret": "true", "X-Password": "8080"}}`)
+	d := resolveEntry(t, `{"url": "https://h/mcp?key=longer-secret+more", "headers": {"Authorization": "Bearer longer-secret", "X-Key": "a\"b+c", "X-Token": "1", "X-Secret": "true", "X-Password": "8080"}}`)
 	for text, want := range map[string]string{
 		"":                                  "",
 		"nothing of 8080, true and 1":       "nothing of 8080, true and 1",
@@ -52,14 +52,14 @@ func TestMask(t *testing.T) {
 
 func TestFingerprint(t *testing.T) {
 	const same = `{"command": "x", "args": ["a"], "env": {"A": "b"}}`
-	base := resolved(t, same).Fingerprint()
+	base := resolveEntry(t, same).Fingerprint()
 	for _, entry := range []string{
 		same,
 		`{"env": {"A": "${NOT:-b}"}, "args": ["a"], "command": "x", "type": "stdio", "sharing": "shared"}`,
 		`{"command": ["x", "a"], "environment": {"A": "b"}, "disabled": true, "required": true, "timeout": "1s", "startTimeout": "2s", "idleTimeout": "3s", "tools": {"hide": ["x"]},
 			"alwaysAllow": ["*"], "lazy": true, "idleStop": "1m", "watchPaths": ["x"], "revision": "auto"}`,
 	} {
-		if got := resolved(t, entry).Fingerprint(); got != base {
+		if got := resolveEntry(t, entry).Fingerprint(); got != base {
 			t.Errorf("%s would restart", entry)
 		}
 	}
@@ -70,14 +70,14 @@ func TestFingerprint(t *testing.T) {
 		`{"url": "https://h/mcp"}`, `{"url": "https://h/mcp", "headers": {"A": "b"}}`, `{"url": "https://h/mcp", "headersHelper": "x"}`, `{"url": "https://h/mcp", "type": "sse"}`,
 		`{"url": "https://h/mcp", "oauth": {"clientId": "x"}}`,
 	} {
-		if resolved(t, entry).Fingerprint() == base {
+		if resolveEntry(t, entry).Fingerprint() == base {
 			t.Errorf("%s would not restart", entry)
 		}
 	}
 }
 
 func TestTrust(t *testing.T) {
-	read := func(entry string) *Server { return only(t, `{"mcpServers": {"s": `+entry+`}}`) }
+	read := func(entry string) *Server { return loadOnlyServer(t, `{"mcpServers": {"s": `+entry+`}}`) }
 	before := read(`{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"TOKEN": "${TOKEN}", "LEVEL": "info", "NODE_OPTIONS": "--x"}}`)
 	want := []string{"kind stdio", "command npx", "args -y @acme/mcp", "env LEVEL", "env NODE_OPTIONS = --x", "env TOKEN from TOKEN"}
 	if got := before.TrustFacts(); !reflect.DeepEqual(got, want) {
@@ -114,7 +114,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestNeedsConfiguration: what only values can tell is an error of the server, and no value is shown.
+// Values that are invalid after expansion are errors of the server, and no message shows a value.
 func TestNeedsConfiguration(t *testing.T) {
 	v := someVariables()
 	v.Env = func(name string) (string, bool) {
@@ -122,7 +122,7 @@ func TestNeedsConfiguration(t *testing.T) {
 		return value, ok
 	}
 	for entry, want := range map[string]string{
-		`{"command": "${EMPTY}"}`:                                    "command is empty once its variables have their values",
+		`{"command": "${EMPTY}"}`:                                    "command is empty after its variables are expanded",
 		`{"command": "x", "args": ["${NUL}"]}`:                       "args[0] holds a NUL byte",
 		`{"command": "x", "env": {"A": "${NUL}"}}`:                   "env.A holds a NUL byte",
 		`{"url": "${WORD}/mcp"}`:                                     "url must begin with https:// or http://",
@@ -136,7 +136,7 @@ func TestNeedsConfiguration(t *testing.T) {
 		`{"url": "https://h/", "oauth": {"scopes": ["${NOT}"]}}`:     "oauth.scopes[0]: environment variable NOT is not set",
 		`{"command": "x", "args": ["${input:i}"], "env": {"A": ""}}`: "args[0]: input i has no answer",
 	} {
-		d, problems := only(t, `{"mcpServers": {"s": `+entry+`}}`).Resolve(v)
+		d, problems := loadOnlyServer(t, `{"mcpServers": {"s": `+entry+`}}`).Resolve(v)
 		if d != nil || len(problems) != 1 || !strings.HasPrefix(problems[0].Message, want) || problems[0].Line != 1 || problems[0].Server != "s" {
 			t.Errorf("%s: %v", entry, problems)
 		}
@@ -178,9 +178,9 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestNothingOfTheEntryChanges: resolving works on a copy.
+// Resolving does not change the entry.
 func TestNothingOfTheEntryChanges(t *testing.T) {
-	s := only(t, `{"mcpServers": {"s": {"command": "${TOKEN}", "args": ["${TOKEN}"], "env": {"A": "${TOKEN}"}, "watchPaths": ["x"], "oauth": {"clientId": "${TOKEN}", "scopes": ["${TOKEN}"]}}}}`)
+	s := loadOnlyServer(t, `{"mcpServers": {"s": {"command": "${TOKEN}", "args": ["${TOKEN}"], "env": {"A": "${TOKEN}"}, "watchPaths": ["x"], "oauth": {"clientId": "${TOKEN}", "scopes": ["${TOKEN}"]}}}}`)
 	before := fmt.Sprintf("%+v %+v", s.Spec, *s.OAuth)
 	if d, _ := s.Resolve(someVariables()); d.Args[0] != "t0ken-value" || d.OAuth.Scopes[0] != "t0ken-value" || d.WatchPaths[0] != "/src/app/x" {
 		t.Errorf("%+v", d.Spec)

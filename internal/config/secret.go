@@ -8,37 +8,39 @@ import (
 	"strings"
 )
 
-// masked stands in the place of a secret.
-const masked = "****"
+// maskText replaces a secret.
+const maskText = "****"
 
-// secretName tells the names of things whose value is not for everybody: API_KEY, X-Auth-Token, clientSecret.
+// secretName matches names of secret values, such as API_KEY, X-Auth-Token and clientSecret.
 var secretName = regexp.MustCompile(`(?i)token(?:[^s]|$)|secret|passw|passphrase|credential|authorization|cookie|api[-_]?key|private[-_]?key|access[-_]?key|(?:^|[-_])(?:key|pat|pwd|pass|auth)(?:$|[-_])`)
 
-// publicNames are environment variables whose value is all over every text.
+// publicNames are environment variables with values that occur in ordinary text.
 var publicNames = []string{"HOME", "USER", "LOGNAME", "USERNAME", "USERPROFILE", "PATH", "PWD", "SHELL", "TERM", "LANG", "TZ",
 	"TMPDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "HOSTNAME", "EDITOR"}
 
-func public(name string) bool {
+func isPublic(name string) bool {
 	name = strings.ToUpper(name)
 	return slices.Contains(publicNames, name) || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "LC_")
 }
 
 var plainNumber = regexp.MustCompile(`^[0-9.]{1,6}$`)
 
-// maskable reports whether a secret can be recognised in a text: "1", "true" and port numbers are everywhere.
-func maskable(secret string) bool {
+// isMaskable reports whether a secret is distinctive enough to be replaced in texts. Values such as
+// "1", "true" and port numbers are not.
+func isMaskable(secret string) bool {
 	return len(secret) >= 4 && !plainNumber.MatchString(secret) &&
 		!slices.Contains([]string{"true", "false", "null", "none", "localhost", "127.0.0.1", "production", "development"}, strings.ToLower(secret))
 }
 
-// masker replaces secrets, and the forms that they have in URLs and in JSON; the longest first, since one may hold another.
-func masker(secrets []string) *strings.Replacer {
+// newMasker returns a replacer for secrets and their forms in URLs and in JSON. Longer forms come
+// first, since one may contain another.
+func newMasker(secrets []string) *strings.Replacer {
 	var forms []string
 	for _, s := range secrets {
-		if !maskable(s) {
+		if !isMaskable(s) {
 			continue
 		}
-		quoted, _ := json.Marshal(s) // a string always can be
+		quoted, _ := json.Marshal(s) // a string can always be marshaled
 		forms = append(forms, s, url.QueryEscape(s), url.PathEscape(s), string(quoted[1:len(quoted)-1]))
 	}
 	slices.SortFunc(forms, func(a, b string) int {
@@ -49,20 +51,20 @@ func masker(secrets []string) *strings.Replacer {
 	})
 	var pairs []string
 	for _, form := range slices.Compact(forms) {
-		pairs = append(pairs, form, masked)
+		pairs = append(pairs, form, maskText)
 	}
 	return strings.NewReplacer(pairs...)
 }
 
-// schemes of Authorization headers, which are no part of the secret.
-var schemes = []string{"Bearer ", "Basic ", "Token ", "bearer ", "token "}
+// authSchemes are prefixes of Authorization headers, which are not secret.
+var authSchemes = []string{"Bearer ", "Basic ", "Token ", "bearer ", "token "}
 
-// secretsIn are the secrets that a value holds because of where it stands.
+// secretsIn returns the secrets in a value, judged by its field.
 func secretsIn(field, value string, args []string) []string {
 	group, name, _ := strings.Cut(field, ".")
 	switch {
 	case (group == "env" || group == "headers") && secretName.MatchString(name), field == "oauth.clientSecret":
-		for _, scheme := range schemes {
+		for _, scheme := range authSchemes {
 			value = strings.TrimPrefix(value, scheme)
 		}
 		return []string{value}
@@ -92,7 +94,7 @@ func secretsOfURL(text string) []string {
 	return all
 }
 
-// secretsOfArg knows --token=VALUE, and --token before the value.
+// secretsOfArg recognises --token=VALUE, and the value after --token.
 func secretsOfArg(field, value string, args []string) []string {
 	if flag, rest, ok := strings.Cut(value, "="); ok && strings.HasPrefix(flag, "-") && secretName.MatchString(strings.TrimLeft(flag, "-")) {
 		return []string{rest}

@@ -4,35 +4,26 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
 )
 
-// Kind is how a server is reached.
+// Kind is the way to reach a server.
 type Kind string
 
 const (
-	// Stdio: it is started, and spoken to over its stdin and stdout.
+	// Stdio servers are started as a process and use its stdin and stdout.
 	Stdio Kind = "stdio"
-	// HTTP: Streamable HTTP.
+	// HTTP servers speak Streamable HTTP.
 	HTTP Kind = "http"
-	// SSE: the HTTP+SSE of 2024.
+	// SSE servers speak the HTTP+SSE transport of 2024.
 	SSE Kind = "sse"
-	// Auto: Streamable HTTP, or HTTP+SSE where the server does not know that.
+	// Auto servers speak Streamable HTTP, or HTTP+SSE if they do not know that.
 	Auto Kind = "auto"
 )
 
-// Sharing says who shares a server's process or connection.
-type Sharing string
-
-const (
-	// Shared: all clients share one. The default.
-	Shared Sharing = "shared"
-	// PerClient: each client has its own.
-	PerClient Sharing = "client"
-	// PerSession: each session of a client has its own.
-	PerSession Sharing = "session"
-)
-
-// Spec is what a configuration says about a server, whatever its dialect. Durations are 0 where nothing is said.
+// Spec is the configuration of a server, independent of its dialect. A duration of 0 means that the
+// file sets none.
 type Spec struct {
 	Kind Kind
 
@@ -40,55 +31,41 @@ type Spec struct {
 	Command string
 	Args    []string
 	Env     map[string]string
-	// PassEnv names variables to hand on as they are; those that are not set are left out.
+	// PassEnv names environment variables to pass on. Variables that are not set are left out.
 	PassEnv []string
-	// EnvFile is a file of KEY=VALUE lines; Env wins over it.
+	// EnvFile is a file of KEY=VALUE lines. Env wins over it.
 	EnvFile string
 	Dir     string
 
-	// URL and the others reach the other kinds.
+	// URL, Headers, HeadersHelper and OAuth apply to the other kinds.
 	URL     string
 	Headers map[string]string
-	// HeadersHelper is a command line for the shell that prints a JSON object of headers.
+	// HeadersHelper is a shell command line that prints a JSON object of headers.
 	HeadersHelper string
 	OAuth         *OAuth
 
 	Disabled bool
-	// Required: what dowel does is of no use without this server.
+	// Required means that dowel must not start without this server.
 	Required bool
 
-	// Start bounds how long the server takes to become ready, Idle how long a call may show no sign of life, Total a call.
-	Start, Idle, Total time.Duration
+	// Start limits the time until the server is ready.
+	Start time.Duration
+	// Policy is how a hub runs the server. Sharing is empty if the file does not set it.
+	hub.Policy
 
-	Tools Tools
-	// AlwaysAllow names the tools that need no approval; "*" is all.
+	// AlwaysAllow names the tools that need no approval; "*" means all.
 	AlwaysAllow []string
 
-	// Sharing is empty where nothing is said, which is [Shared].
-	Sharing Sharing
-	// Lazy: the server is started when it is first needed.
-	Lazy bool
-	// IdleStop stops the server when it was not needed for so long; 0: never.
-	IdleStop time.Duration
-	// WatchPaths are files and patterns whose change restarts the server.
-	WatchPaths []string
-	// Serialize runs calls one at a time, so that it is known which one a question belongs to.
+	// Serialize runs the server's calls one at a time, so that each question of the server belongs
+	// to a known call.
 	Serialize bool
-	// Revision pins the protocol: "legacy", "modern", or one revision; empty: it is found out.
+	// Revision pins the protocol: "legacy", "modern" or a single revision. Empty means negotiation.
 	Revision string
 }
 
-// Tools says which tools of a server are offered, and how. The names are the server's own.
-type Tools struct {
-	// Only names the tools that are offered, except those in Hide; nil: all.
-	Only, Hide []string
-	// Rename and Describe hold new names and new descriptions.
-	Rename, Describe map[string]string
-}
-
-// OAuth is what a configuration says about logging in. It is passed on as it is written.
+// OAuth is the login configuration. Its strings are passed on as written.
 type OAuth struct {
-	// Off: do not log in.
+	// Off disables logging in.
 	Off                                     bool
 	ClientID, ClientSecret                  string
 	Scopes                                  []string
@@ -96,7 +73,7 @@ type OAuth struct {
 	RedirectURI, CallbackPort, Resource     string
 }
 
-// Source says where a server stands.
+// Source identifies the file of a server.
 type Source struct {
 	Path string
 	// Dialect is the name of one of [Dialects].
@@ -104,28 +81,28 @@ type Source struct {
 	Scope   Scope
 }
 
-// Server is one entry of a file, as it is written: variables are not expanded yet. It is not changed once it is read.
+// Server is an entry of a file with unexpanded variables. It does not change after it was read.
 type Server struct {
 	Name string
 	Source
 	At Position
 	Spec
-	// Unknown are the keys that mean nothing to dowel.
+	// Unknown are the keys that dowel does not know.
 	Unknown []string
-	// Problems are those of this entry; they are in [Set.Problems] too.
+	// Problems are the problems of this entry. They are in [Set.Problems] too.
 	Problems []Problem
 
-	inputs []Input
-	places map[string]Position
+	inputs    []Input
+	positions map[string]Position
 }
 
-// Valid reports whether the entry can be used: none of its problems is an error.
-func (s *Server) Valid() bool { return !fatal(s.Problems) }
+// Valid reports whether the entry has no errors. Only valid entries can be used.
+func (s *Server) Valid() bool { return !hasErrors(s.Problems) }
 
-// Where returns where a field stands: its name is that of [Value.Field]. Of a field that is not in the file it is where the
-// server stands.
+// Where returns the position of a field, named like [Value.Field]. For a field that is not in the
+// file it returns the position of the server.
 func (s *Server) Where(field string) Position {
-	if at, ok := s.places[field]; ok {
+	if at, ok := s.positions[field]; ok {
 		return at
 	}
 	return s.At
@@ -144,26 +121,26 @@ func (s Spec) clone() Spec {
 	return s
 }
 
-// each passes the strings that may hold variables through f, in a fixed order, each with the name of its field.
-func (s *Spec) each(f func(field, text string) string) {
+// eachString replaces each string that may hold variables by the result of f. The order is fixed.
+func (s *Spec) eachString(f func(field, text string) string) {
 	one := func(field string, text *string) {
 		if *text != "" {
 			*text = f(field, *text)
 		}
 	}
 	one("command", &s.Command)
-	list("args", s.Args, f)
-	table("env", s.Env, f)
+	mapList("args", s.Args, f)
+	mapTable("env", s.Env, f)
 	one("envFile", &s.EnvFile)
 	one("cwd", &s.Dir)
 	one("url", &s.URL)
-	table("headers", s.Headers, f)
+	mapTable("headers", s.Headers, f)
 	one("headersHelper", &s.HeadersHelper)
-	list("watchPaths", s.WatchPaths, f)
+	mapList("watchPaths", s.WatchPaths, f)
 	if o := s.OAuth; o != nil {
 		for i := range oauthStrings {
 			one("oauth."+oauthStrings[i].field, oauthStrings[i].of(o))
 		}
-		list("oauth.scopes", o.Scopes, f)
+		mapList("oauth.scopes", o.Scopes, f)
 	}
 }

@@ -5,94 +5,97 @@ import (
 	"time"
 )
 
-// longest is beyond what anybody means by a timeout: such a number was written for another unit.
-const longest = 24 * time.Hour
+// maxPlausibleTimeout is longer than any intended timeout. A larger number was written for another
+// unit.
+const maxPlausibleTimeout = 24 * time.Hour
 
-func (e *entry) timeout(key string, n *node) {
+func (e *entryReader) readTimeout(key string, n *node) {
 	into, field := &e.s.Total, key
 	if n.kind == objectNode { // OpenCode
-		e.timeouts(n)
+		e.readTimeoutObject(n)
 		return
 	}
 	if e.d.startTimeout {
 		into, field = &e.s.Start, "startTimeout"
 	}
-	e.duration(field, n, e.d.timeout, into)
+	e.readDuration(field, n, e.d.timeout, into)
 }
 
-func (e *entry) timeouts(n *node) {
+func (e *entryReader) readTimeoutObject(n *node) {
 	for _, m := range n.members {
 		switch m.key.text {
 		case "startup":
-			e.duration("startTimeout", m.value, e.d.timeout, &e.s.Start)
+			e.readDuration("startTimeout", m.value, e.d.timeout, &e.s.Start)
 		case "request":
-			e.duration("timeout", m.value, e.d.timeout, &e.s.Total)
+			e.readDuration("timeout", m.value, e.d.timeout, &e.s.Total)
 		default:
-			e.unknown("timeout."+m.key.text, m.key.at, choose(m.key.text, []string{"startup", "request"}), "the key means nothing to dowel")
+			e.addUnknown("timeout."+m.key.text, m.key.at, suggestOrList(m.key.text, []string{"startup", "request"}), "dowel does not know this key")
 		}
 	}
 }
 
-func (e *entry) seconds(key string, n *node)      { e.fixed(key, n, time.Second) }
-func (e *entry) milliseconds(key string, n *node) { e.fixed(key, n, time.Millisecond) }
+func (e *entryReader) readSeconds(key string, n *node) { e.readFixedUnit(key, n, time.Second) }
+func (e *entryReader) readMilliseconds(key string, n *node) {
+	e.readFixedUnit(key, n, time.Millisecond)
+}
 
-// fixed reads a timeout whose name tells its unit, in all dialects.
-func (e *entry) fixed(key string, n *node, unit time.Duration) {
+// readFixedUnit reads a timeout with a unit in its name, which is the same in all dialects.
+func (e *entryReader) readFixedUnit(key string, n *node, unit time.Duration) {
 	switch key {
 	case "tool_timeout_sec", "requestTimeout":
-		e.duration("timeout", n, unit, &e.s.Total)
+		e.readDuration("timeout", n, unit, &e.s.Total)
 	default:
-		e.duration("startTimeout", n, unit, &e.s.Start)
+		e.readDuration("startTimeout", n, unit, &e.s.Start)
 	}
 }
 
-// duration reads "90s", or a number of units. Without a unit, a number is an error in dowel's own files, and of no effect in those
-// of a tool that does not tell what it means.
-func (e *entry) duration(field string, n *node, unit time.Duration, into *time.Duration) {
-	e.place(field, n)
+// readDuration reads a string such as "90s", or a number of units. If the unit is 0, a number is an
+// error in dowel's own files, and has no effect in files of a tool that does not document its unit.
+func (e *entryReader) readDuration(field string, n *node, unit time.Duration, into *time.Duration) {
+	e.recordPosition(field, n)
 	switch n.kind {
 	case stringNode:
 		d, err := time.ParseDuration(n.text)
 		if err != nil || d <= 0 {
-			e.errorf(n.at, durationHint(n), "%s cannot be %q: it is a duration above zero", field, n.text)
+			e.errorf(n.at, durationHint(n), "%s cannot be %q: want a duration above zero", field, n.text)
 			return
 		}
 		*into = d
 	case numberNode:
-		e.number(field, n, unit, into)
+		e.readDurationNumber(field, n, unit, into)
 	default:
 		e.errorf(n.at, `write a string such as "60s"`, "%s must be a duration, not %v", field, n.kind)
 	}
 }
 
-func (e *entry) number(field string, n *node, unit time.Duration, into *time.Duration) {
+func (e *entryReader) readDurationNumber(field string, n *node, unit time.Duration, into *time.Duration) {
 	if unit == 0 {
-		if e.d.own() {
+		if e.d.isOwn() {
 			e.errorf(n.at, durationHint(n), "%s is a number without a unit", field)
 		} else {
-			e.warnf(n.at, durationHint(n), "%s has no effect: %s does not tell the unit of the number", field, e.d.Title)
+			e.warnf(n.at, durationHint(n), "%s has no effect: %s does not document the unit of the number", field, e.d.Title)
 		}
 		return
 	}
-	value, ok := n.number()
-	if !ok || value <= 0 || value > float64(10*365*longest)/float64(unit) {
-		e.errorf(n.at, `write a string such as "60s"`, "%s cannot be %s: it is a duration above zero", field, n.text)
+	value, ok := n.parseNumber()
+	if !ok || value <= 0 || value > float64(10*365*maxPlausibleTimeout)/float64(unit) {
+		e.errorf(n.at, `write a string such as "60s"`, "%s cannot be %s: want a duration above zero", field, n.text)
 		return
 	}
 	*into = time.Duration(value * float64(unit))
 	word := map[time.Duration]string{time.Second: "seconds", time.Millisecond: "milliseconds"}[unit]
 	switch {
-	case *into > longest:
+	case *into > maxPlausibleTimeout:
 		e.warnf(n.at, durationHint(n), "%s is %v: in this file the number counts %s", field, *into, word)
 	case unit == time.Millisecond && *into < time.Second:
 		e.warnf(n.at, fmt.Sprintf(`write "%ss" if seconds were meant`, n.text), "%s is %v: in this file the number counts %s", field, *into, word)
 	}
 }
 
-// durationHint guesses what somebody means who writes a bare number: large ones are milliseconds.
+// durationHint suggests a duration for a bare number. Large numbers are taken as milliseconds.
 func durationHint(n *node) string {
 	number := &node{kind: numberNode, text: n.text}
-	value, ok := number.number()
+	value, ok := number.parseNumber()
 	switch {
 	case !ok || value <= 0 || value > 1e12:
 		return `write a string such as "60s"`

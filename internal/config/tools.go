@@ -5,45 +5,47 @@ import (
 	"slices"
 )
 
-func (e *entry) hide(_ string, n *node) { e.strings("tools.hide", n, &e.s.Tools.Hide) }
+func (e *entryReader) readHiddenTools(_ string, n *node) {
+	e.readStrings("tools.hide", n, &e.s.Tools.Hide)
+}
 
-// only reads which tools are offered. "*" is all, and so is goose's empty list.
-func (e *entry) only(key string, n *node) {
-	e.strings("tools.only", n, &e.s.Tools.Only)
+// readOnlyTools reads the list of tools to offer. "*" means all, and so does goose's empty list.
+func (e *entryReader) readOnlyTools(key string, n *node) {
+	e.readStrings("tools.only", n, &e.s.Tools.Only)
 	if slices.Contains(e.s.Tools.Only, "*") || key == "available_tools" && len(e.s.Tools.Only) == 0 {
 		e.s.Tools.Only = nil
 	}
 }
 
-// tools reads dowel's object, or a list of the tools that are offered.
-func (e *entry) tools(key string, n *node) {
+// readTools reads dowel's object, or a list of the tools to offer.
+func (e *entryReader) readTools(key string, n *node) {
 	if n.kind == arrayNode {
-		e.only(key, n)
+		e.readOnlyTools(key, n)
 		return
 	}
-	e.place(key, n)
-	if !e.expect(key, n, objectNode) {
+	e.recordPosition(key, n)
+	if !e.expectKind(key, n, objectNode) {
 		return
 	}
 	t := &e.s.Tools
 	for _, m := range n.members {
 		switch m.key.text {
 		case "only":
-			e.only("tools.only", m.value)
+			e.readOnlyTools("tools.only", m.value)
 		case "hide":
-			e.hide("tools.hide", m.value)
+			e.readHiddenTools("tools.hide", m.value)
 		case "rename":
-			e.stringMap("tools.rename", m.value, &t.Rename)
+			e.readStringMap("tools.rename", m.value, &t.Rename)
 		case "describe":
-			e.stringMap("tools.describe", m.value, &t.Describe)
+			e.readStringMap("tools.describe", m.value, &t.Describe)
 		default:
-			e.unknown("tools."+m.key.text, m.key.at, choose(m.key.text, []string{"only", "hide", "rename", "describe"}), "the key means nothing to dowel")
+			e.addUnknown("tools."+m.key.text, m.key.at, suggestOrList(m.key.text, []string{"only", "hide", "rename", "describe"}), "dowel does not know this key")
 		}
 	}
 }
 
-// settleTools checks that no two tools get one name.
-func (e *entry) settleTools() {
+// checkToolNames checks that renaming gives no two tools the same name.
+func (e *entryReader) checkToolNames() {
 	taken := map[string]string{}
 	for _, old := range slices.Sorted(maps.Keys(e.s.Tools.Rename)) {
 		now := e.s.Tools.Rename[old]

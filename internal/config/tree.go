@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxFile and maxDepth bound what is read: a configuration of that size or depth is none.
+// maxFile and maxDepth limit the files that are read. No real configuration reaches them.
 const (
 	maxFile  = 16 << 20
 	maxDepth = 500
@@ -32,13 +32,13 @@ func (k nodeKind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}[k]
 }
 
-// node is a value of a file, whatever the file's format.
+// node is a value of a file in any format.
 type node struct {
 	kind    nodeKind
-	text    string // of a string; a number or boolean as it is written
+	text    string // a string's value; a number or boolean as written
 	items   []*node
-	members []member // each key once, in the order of their first appearance; of a repeated key the last value
-	start   int      // in bytes
+	members []member // each key once, at its first position with its last value
+	start   int      // byte offset in the file
 	at      Position
 }
 
@@ -60,7 +60,7 @@ func (n *node) member(key string) *node {
 	return nil
 }
 
-// path returns what the keys lead to, or nil.
+// path returns the value at a path of keys, or nil.
 func (n *node) path(keys ...string) *node {
 	for _, key := range keys {
 		n = n.member(key)
@@ -70,8 +70,8 @@ func (n *node) path(keys ...string) *node {
 
 func (n *node) is(k nodeKind) bool { return n != nil && n.kind == k }
 
-// number returns the value of a number that is finite.
-func (n *node) number() (float64, bool) {
+// parseNumber returns the value of a number. ok is false if n is not a finite number.
+func (n *node) parseNumber() (float64, bool) {
 	text := strings.ReplaceAll(n.text, "_", "")
 	if i, err := strconv.ParseInt(text, 0, 64); err == nil && n.kind == numberNode {
 		return float64(i), true
@@ -80,31 +80,32 @@ func (n *node) number() (float64, bool) {
 	return f, err == nil && n.kind == numberNode && !math.IsInf(f, 0) && !math.IsNaN(f)
 }
 
-// document is the text of one file while it becomes a tree.
+// document is the text of a file while it is parsed.
 type document struct {
-	path     string
-	text     []byte // without a byte order mark
-	mark     int    // the length of the byte order mark
-	lines    []int  // where each line starts in text
-	problems []Problem
-	index    map[*node]map[string]int // where large objects have their keys
+	path      string
+	text      []byte // without the byte order mark
+	bomLength int    // the length of the byte order mark
+	lines     []int  // the start of each line in text
+	problems  []Problem
+	index     map[*node]map[string]int // the keys of large objects
 }
 
-// parse makes a tree of a file. The tree is nil where the problems say that the file cannot be read; a file without content is an
-// empty object. The format is that of the path's extension, JSON where there is none.
-func parse(path string, text []byte) (*node, []Problem) {
+// parseFile parses a file. The extension of path determines the format; without one it is JSON. A
+// file without content is an empty object. The tree is nil if the problems make the file
+// unreadable.
+func parseFile(path string, text []byte) (*node, []Problem) {
 	d := newDocument(path, text)
-	if !d.legible(text) {
+	if !d.isLegible(text) {
 		return nil, d.problems
 	}
 	var root *node
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".yaml", ".yml":
-		root = d.yaml()
+		root = d.parseYAML()
 	case ".toml":
-		root = d.toml()
+		root = d.parseTOML()
 	default:
-		root = d.json()
+		root = d.parseJSON()
 	}
 	if root.is(nullNode) {
 		root.kind = objectNode
@@ -114,7 +115,7 @@ func parse(path string, text []byte) (*node, []Problem) {
 
 func newDocument(path string, text []byte) *document {
 	rest := bytes.TrimPrefix(text, []byte("\ufeff"))
-	d := &document{path: path, text: rest, mark: len(text) - len(rest), lines: []int{0}}
+	d := &document{path: path, text: rest, bomLength: len(text) - len(rest), lines: []int{0}}
 	for i, c := range rest {
 		if c == '\n' {
 			d.lines = append(d.lines, i+1)
@@ -123,8 +124,8 @@ func newDocument(path string, text []byte) *document {
 	return d
 }
 
-// legible reports whether the text is text of a reasonable size.
-func (d *document) legible(whole []byte) bool {
+// isLegible reports whether the text is UTF-8 of a reasonable size.
+func (d *document) isLegible(whole []byte) bool {
 	switch {
 	case len(d.text) > maxFile:
 		d.failf(0, "the file has %d MiB: a configuration of more than %d MiB is not read", len(d.text)>>20, maxFile>>20)
@@ -149,8 +150,8 @@ func invalidUTF8(text []byte) int {
 	return len(text)
 }
 
-// position is that of an offset in text.
-func (d *document) position(offset int) Position {
+// positionOf returns the position of an offset in text.
+func (d *document) positionOf(offset int) Position {
 	offset = min(max(offset, 0), len(d.text))
 	line, found := slices.BinarySearch(d.lines, offset)
 	if !found {
@@ -159,8 +160,8 @@ func (d *document) position(offset int) Position {
 	return Position{Path: d.path, Line: line + 1, Column: utf8.RuneCount(d.text[d.lines[line]:offset]) + 1}
 }
 
-// offset is the inverse of position; a place outside the text is moved to its nearest end.
-func (d *document) offset(line, column int) int {
+// offsetOf is the inverse of positionOf. A position outside the text yields its nearest end.
+func (d *document) offsetOf(line, column int) int {
 	if line < 1 {
 		return 0
 	}
@@ -175,22 +176,22 @@ func (d *document) offset(line, column int) int {
 	return at
 }
 
-func (d *document) node(k nodeKind, offset int, text string) *node {
-	return &node{kind: k, text: text, start: d.mark + offset, at: d.position(offset)}
+func (d *document) newNode(k nodeKind, offset int, text string) *node {
+	return &node{kind: k, text: text, start: d.bomLength + offset, at: d.positionOf(offset)}
 }
 
-// failf records why the file cannot be read.
+// failf records an error that makes the file unreadable.
 func (d *document) failf(offset int, format string, args ...any) {
-	d.problems = append(d.problems, Problem{Severity: Error, Position: d.position(offset), Message: fmt.Sprintf(format, args...)})
+	d.problems = append(d.problems, Problem{Severity: Error, Position: d.positionOf(offset), Message: fmt.Sprintf(format, args...)})
 }
 
-// put adds a member to an object. Of a repeated key the last value counts, as in the parsers of the tools; that the first one
-// does not is a problem.
-func (d *document) put(object, key, value *node) {
-	if i := d.find(object, key.text); i >= 0 {
+// putMember adds a member to an object. If the key occurs twice, the last value counts, as in the
+// tools' parsers, and a problem is recorded.
+func (d *document) putMember(object, key, value *node) {
+	if i := d.findKey(object, key.text); i >= 0 {
 		d.problems = append(d.problems, Problem{
 			Severity: Error, Position: key.at,
-			Message: fmt.Sprintf("the key %q is there twice", key.text),
+			Message: fmt.Sprintf("the key %q occurs twice", key.text),
 			Hint:    fmt.Sprintf("the first one is in line %d; this one counts, so remove one of them", object.members[i].key.at.Line),
 		})
 		object.members[i] = member{key, value}
@@ -202,18 +203,18 @@ func (d *document) put(object, key, value *node) {
 	object.members = append(object.members, member{key, value})
 }
 
-// get is [node.member] for objects that may be large.
-func (d *document) get(object *node, key string) *node {
+// getMember is [node.member] for objects that may be large.
+func (d *document) getMember(object *node, key string) *node {
 	if object != nil {
-		if i := d.find(object, key); i >= 0 {
+		if i := d.findKey(object, key); i >= 0 {
 			return object.members[i].value
 		}
 	}
 	return nil
 }
 
-// find returns where an object has a key, or -1.
-func (d *document) find(object *node, key string) int {
+// findKey returns the index of a key in an object, or -1.
+func (d *document) findKey(object *node, key string) int {
 	if len(object.members) < 16 {
 		return slices.IndexFunc(object.members, func(m member) bool { return m.key.text == key })
 	}

@@ -9,14 +9,16 @@ import (
 	"unicode"
 )
 
-// TrustHash identifies what a person has agreed to who trusts a server of a project: it changes whenever [Server.TrustFacts] do.
-func (s *Server) TrustHash() string { return hash(s.TrustFacts()) }
+// TrustHash identifies the facts to which a user agrees by trusting a project's server. It changes
+// whenever [Server.TrustFacts] change.
+func (s *Server) TrustHash() string { return hashJSON(s.TrustFacts()) }
 
-// TrustFacts are what decides what the server can do, a line each, as it is written: the kind, the command with its arguments, the
-// folder, the env file, the URL, the helper for headers, where it logs in; and the names of environment variables and headers, with
-// the variables that their values are taken from, but without the values themselves. The exception is variables that make
-// programs run other code (PATH, NODE_OPTIONS, LD_PRELOAD and the like), which count with their values. The lines can
-// be printed: nothing in them controls a terminal.
+// TrustFacts describes everything that decides what the server can do, one fact a line, with
+// unexpanded variables: the kind, the command with its arguments, the folder, the env file, the
+// URL, the headers helper and the login URLs. For environment variables and headers it lists the
+// names and the variables from which their values are taken, but not the values. Exceptions are
+// variables that make programs run other code (PATH, NODE_OPTIONS, LD_PRELOAD and similar), which
+// are listed with their values. The lines are safe to print on a terminal.
 func (s *Server) TrustFacts() []string {
 	kind := s.Kind
 	if kind == "" {
@@ -25,24 +27,24 @@ func (s *Server) TrustFacts() []string {
 	facts := []string{"kind " + string(kind)}
 	add := func(what, text string) {
 		if text != "" {
-			facts = append(facts, what+" "+word(text))
+			facts = append(facts, what+" "+quoteWord(text))
 		}
 	}
 	add("command", s.Command)
 	if len(s.Args) > 0 {
-		facts = append(facts, "args "+strings.Join(words(s.Args), " "))
+		facts = append(facts, "args "+strings.Join(quoteWords(s.Args), " "))
 	}
 	add("cwd", s.Dir)
 	add("envFile", s.EnvFile)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		facts = append(facts, "env "+word(name)+s.origin(s.Env[name], runsCode(name)))
+		facts = append(facts, "env "+quoteWord(name)+s.describeOrigin(s.Env[name], runsCode(name)))
 	}
 	for _, name := range slices.Sorted(slices.Values(s.PassEnv)) {
-		facts = append(facts, "env "+word(name)+" handed on")
+		facts = append(facts, "env "+quoteWord(name)+" handed on")
 	}
 	add("url", s.URL)
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		facts = append(facts, "header "+word(name)+s.origin(s.Headers[name], false))
+		facts = append(facts, "header "+quoteWord(name)+s.describeOrigin(s.Headers[name], false))
 	}
 	add("headersHelper", s.HeadersHelper)
 	if o := s.OAuth; o != nil {
@@ -53,25 +55,26 @@ func (s *Server) TrustFacts() []string {
 	return facts
 }
 
-// origin tells what variables a value is taken from.
-func (s *Server) origin(value string, whole bool) string {
+// describeOrigin names the variables from which a value is taken, or returns the value if whole is
+// true.
+func (s *Server) describeOrigin(value string, whole bool) string {
 	if whole {
-		return " = " + word(value)
+		return " = " + quoteWord(value)
 	}
 	var names []string
-	x := expansion{bare: s.dialect().bareVariables, v: Variables{GOOS: "windows"}} // where all forms count
+	x := expansion{bare: s.findDialect().bareVariables, v: Variables{GOOS: "windows"}} // where all forms count
 	x.v.Env = func(name string) (string, bool) { names = append(names, name); return "", false }
 	x.v.Input = func(in Input) (string, bool) { names = append(names, "input:"+in.ID); return "", true }
 	x.v.ReadFile = func(path string) ([]byte, error) { names = append(names, "file:"+path); return nil, nil }
-	x.text(value)
+	x.expandText(value)
 	if len(names) == 0 {
 		return ""
 	}
 	slices.Sort(names)
-	return " from " + strings.Join(words(slices.Compact(names)), ", ")
+	return " from " + strings.Join(quoteWords(slices.Compact(names)), ", ")
 }
 
-// runsCode reports whether an environment variable can make a harmless command do something else.
+// runsCode reports whether an environment variable can make a harmless command run other code.
 func runsCode(name string) bool {
 	name = strings.ToUpper(name)
 	if strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") || strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "NPM_CONFIG_") ||
@@ -83,8 +86,8 @@ func runsCode(name string) bool {
 		"EDITOR", "PAGER", "BROWSER", "DENO_DIR", "BUN_OPTIONS", "DOTNET_STARTUP_HOOKS", "HOME", "USERPROFILE", "COMSPEC", "PATHEXT"}, name)
 }
 
-// word writes a string so that it is one word of a line.
-func word(text string) string {
+// quoteWord quotes a string so that it is a single word of a line.
+func quoteWord(text string) string {
 	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("\"'`\\,", r)
 	})
@@ -94,15 +97,16 @@ func word(text string) string {
 	return strconv.QuoteToGraphic(text)
 }
 
-func words(texts []string) []string {
+func quoteWords(texts []string) []string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
-		all[i] = word(text)
+		all[i] = quoteWord(text)
 	}
 	return all
 }
 
-// TrustChange compares what was trusted with what stands in the file now: lines of facts that begin with "- " and "+ ".
+// TrustChange compares the trusted facts with the current ones. It returns removed facts with the
+// prefix "- " and new facts with "+ ".
 func TrustChange(before, now []string) []string {
 	var lines []string
 	for _, fact := range before {

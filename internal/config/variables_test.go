@@ -76,8 +76,8 @@ func TestVariablesOfASystem(t *testing.T) {
 	}
 	for system, want := range map[string]string{"windows": "t0ken-value t0ken-value 100%", "linux": "t0ken-value %TOKEN% 100%"} {
 		v.GOOS = system
-		x := expansion{v: v.complete(), bare: true}
-		if got := x.text("$TOKEN %TOKEN% 100%"); got != want {
+		x := expansion{v: v.withDefaults(), bare: true}
+		if got := x.expandText("$TOKEN %TOKEN% 100%"); got != want {
 			t.Errorf("%s: got %q, want %q", system, got, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestVariablesOfASystem(t *testing.T) {
 func TestInputs(t *testing.T) {
 	text := `{"inputs": [{"id": "a", "password": true, "description": "A"}, {"id": "b", "default": "bee"}, {"id": "c", "options": ["x", {"value": "y"}]}],
 		"mcpServers": {"s": {"command": "x", "args": ["${input:b}", "${input:c}"], "env": {"A": "${input:a}"}}}}`
-	s := only(t, text)
+	s := loadOnlyServer(t, text)
 	v := someVariables()
 	var asked []Input
 	v.Input = func(in Input) (string, bool) {
@@ -105,7 +105,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// FuzzVariables: no expansion panics or takes long, and what has no $ stays as it is.
+// No expansion panics or takes long, and a text without $ stays as it is.
 func FuzzVariables(f *testing.F) {
 	for _, seed := range []string{"", "${A}", "${A:-${B:-${C}}}", "$${A}", "${", "${}", "${env:}", "${env://:-x}", "${input:a}${file:b}", "$A%B%", "${${A}}", "\\${A}", "${A:-}}"} {
 		f.Add(seed, true)
@@ -113,12 +113,12 @@ func FuzzVariables(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, bare bool) {
 		v := someVariables()
 		v.Home, v.GOOS = "/home", "windows"
-		x := expansion{v: v.complete(), bare: bare}
-		got := x.text(text)
+		x := expansion{v: v.withDefaults(), bare: bare}
+		got := x.expandText(text)
 		if !strings.ContainsAny(text, "$%") && got != text {
 			t.Errorf("%q became %q", text, got)
 		}
-		if again := (&expansion{v: v.complete(), bare: bare}).text(text); again != got {
+		if again := (&expansion{v: v.withDefaults(), bare: bare}).expandText(text); again != got {
 			t.Errorf("%q became %q, and then %q", text, got, again)
 		}
 		lines, problems := parseEnvFile("x", text)
@@ -161,11 +161,11 @@ func TestEnvFile(t *testing.T) {
 	}
 }
 
-// only reads the one server of a dowel.json.
-func only(t *testing.T, text string) *Server {
+// loadOnlyServer reads the only server of a dowel.json.
+func loadOnlyServer(t *testing.T, text string) *Server {
 	t.Helper()
-	c := contents{File: File{Path: "/src/app/dowel.json", Scope: Project}}.read([]byte(text), lookupDialect(Own), Options{GOOS: "linux"})
-	if len(c.servers) != 1 || fatal(c.problems) {
+	c := fileContents{File: File{Path: "/src/app/dowel.json", Scope: Project}}.parseText([]byte(text), lookupDialect(Own), Options{GOOS: "linux"})
+	if len(c.servers) != 1 || hasErrors(c.problems) {
 		t.Fatalf("%d servers, %v", len(c.servers), c.problems)
 	}
 	return c.servers[0]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -27,7 +26,7 @@ func (s *Source) Changes(ctx context.Context, o watch.Options) iter.Seq[*config.
 		defer s.aim(nil)
 		s.Load("they were looked at again")
 		for changed := range w.Changes(ctx) {
-			if !yield(s.Load(filepath.Base(changed[0].Path) + " was " + changed[0].Kind.String())) {
+			if !yield(s.Load(describeChange(changed))) {
 				return
 			}
 		}

@@ -23,7 +23,7 @@ func (w *world) fingerprint(name string) string {
 // changes waits until a server is made from something else than before.
 func (w *world) changes(name, before, after string) {
 	w.t.Helper()
-	for end := time.Now().Add(10 * time.Second); w.fingerprint(name) == before; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); w.fingerprint(name) == before; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Errorf("%s: %s is what it was", after, name)
 			return
@@ -51,7 +51,6 @@ func TestChanges(t *testing.T) {
 	})
 	defer listening.Wait()
 	defer cancel()
-	time.Sleep(100 * time.Millisecond) // whatever is not watched from the start on is noticed by what follows
 	others := map[string]string{"other": w.fingerprint("other")}
 	was := w.fingerprint("token")
 
@@ -82,35 +81,43 @@ func TestChanges(t *testing.T) {
 // A file that is gone or empty for a moment is one that is being written.
 func TestFilesOfAMoment(t *testing.T) {
 	w, url := newWorld(t), served(t)
+	w.options.MissingGrace = time.Hour
+	w.renewSource()
 	token := filepath.Join(w.home, "token")
 	w.write(token, "1")
 	w.user(`{"mcpServers": {"a": {"url": "` + url + `?t=${file:` + token + `}"}}}`)
 	w.source.Load("begin")
-	ctx, cancel := context.WithCancel(t.Context())
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		for range w.source.Changes(ctx, watch.Options{Quiet: 20 * time.Millisecond}) {
-		}
-	})
-	defer listening.Wait()
-	defer cancel()
+	loaded := w.followChanges()
 	w.expect("a ready")
 	since, was := w.since()["a"], w.fingerprint("a")
 	for range 3 {
 		if err := os.Remove(token); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(200 * time.Millisecond)
+		<-loaded
 		w.write(token, "")
-		time.Sleep(200 * time.Millisecond)
+		<-loaded
 		w.write(token, "1")
-		time.Sleep(200 * time.Millisecond)
+		<-loaded
 	}
 	if w.expect("a ready"); w.since()["a"] != since {
 		t.Error("it was restarted")
 	}
 	w.write(token, "2")
 	w.changes("a", was, "its token has changed")
+}
+
+// The definition of a server does not outlive its file for longer than the grace.
+func TestFileThatStaysMissing(t *testing.T) {
+	w, url := newWorld(t), served(t)
+	w.options.MissingGrace = time.Millisecond
+	w.renewSource()
+	token := filepath.Join(w.home, "token")
+	w.write(token, "1")
+	w.user(`{"mcpServers": {"a": {"url": "` + url + `?t=${file:` + token + `}"}}}`)
+	w.source.Load("begin")
+	w.followChanges()
+	w.expect("a ready")
 	if err := os.Remove(token); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ package configured
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,6 +41,9 @@ type Options struct {
 	Fallback []hub.Definition
 	// Variables replaces what strings are expanded with; nil: as Config has it.
 	Variables *config.Variables
+	// MissingGrace is how long a file may be missing, or empty, before that counts: some programs
+	// remove a file before they write it again. 0 means 2 seconds.
+	MissingGrace time.Duration
 	// Logger takes problems of files. nil: slog.Default.
 	Logger *slog.Logger
 }
@@ -64,6 +68,7 @@ type Source struct {
 
 // New returns the source of a hub's definitions.
 func New(h *hub.Hub, o Options) *Source {
+	o.MissingGrace = cmp.Or(o.MissingGrace, 2*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -152,12 +157,12 @@ func (s *Source) apply(cause string) {
 func (s *Source) definitions() (all []hub.Definition) {
 	s.reads = map[string]bool{}
 	for _, server := range s.list {
-		all = append(all, s.define(server))
+		all = append(all, s.defineServer(server))
 	}
 	if len(all) == 0 && s.unconfigured() {
 		for _, d := range s.opts.Fallback {
 			if on, said := s.opts.Choices.Enabled(d.Name); said && !on {
-				d.Hold = switchedOff
+				d.Hold = hub.Hold{Status: hub.Disabled, Reason: switchedOff}
 			}
 			all = append(all, d)
 		}
@@ -170,20 +175,20 @@ func (s *Source) unconfigured() bool {
 	return !slices.ContainsFunc(s.set.Files, func(f config.File) bool { return f.Lists || f.Broken })
 }
 
-var switchedOff = hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}
+const switchedOff = "it is switched off"
 
 // define returns the definition of a server, which is held where there is a reason.
-func (s *Source) define(server *config.Server) hub.Definition {
+func (s *Source) defineServer(server *config.Server) hub.Definition {
 	if on, said := s.opts.Choices.Enabled(server.Name); said && !on {
-		return hub.Held(server, switchedOff)
+		return hold(server, hub.Disabled, switchedOff)
 	} else if !said && server.Disabled {
-		return hub.Held(server, hub.Hold{Status: hub.Disabled, Reason: "its entry says so: " + server.Where("disabled").String()})
+		return hold(server, hub.Disabled, "its entry says so: "+server.Where("disabled").String())
 	}
 	if !server.Valid() {
-		return hub.Held(server, hub.Hold{Status: hub.NeedsConfiguration, Reason: worst(server.Problems)})
+		return hold(server, hub.NeedsConfiguration, worst(server.Problems))
 	}
 	if why := s.distrust(server); why != "" {
-		return hub.Held(server, hub.Hold{Status: hub.NeedsTrust, Reason: why})
+		return hold(server, hub.NeedsTrust, why)
 	}
 	s.blank = nil
 	d, problems := server.Resolve(s.variables())
@@ -192,9 +197,9 @@ func (s *Source) define(server *config.Server) hub.Definition {
 		return was
 	}
 	if d == nil {
-		return hub.Held(server, hub.Hold{Status: hub.NeedsConfiguration, Reason: worst(problems)})
+		return hold(server, hub.NeedsConfiguration, worst(problems))
 	}
-	def := hub.Define(d)
+	def := define(d)
 	def.Note = s.stale[server]
 	s.made[at] = def
 	return def
@@ -205,7 +210,7 @@ func (s *Source) variables() config.Variables {
 	if s.opts.Variables != nil {
 		v = *s.opts.Variables
 	}
-	return v.Noting(func(path string, text []byte, err error) {
+	return v.OnRead(func(path string, text []byte, err error) {
 		s.reads[path] = true
 		if err != nil || len(bytes.TrimSpace(text)) == 0 {
 			s.blank = append(s.blank, path)

@@ -1,6 +1,7 @@
 package configured_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/watch"
 	"github.com/dowel-mcp/dowel/internal/configured"
 )
 
@@ -55,19 +57,39 @@ type world struct {
 	t             *testing.T
 	home, project string
 	hub           *hub.Hub
+	options       configured.Options
 	source        *configured.Source
 }
 
 func newWorld(t *testing.T, fallback ...hub.Definition) *world {
 	t.Helper()
-	w := &world{t: t, home: t.TempDir(), project: t.TempDir(), hub: hub.New()}
+	w := &world{t: t, home: t.TempDir(), project: t.TempDir(), hub: hub.New(nil)}
 	t.Cleanup(func() { w.hub.Close() })
-	w.source = configured.New(w.hub, configured.Options{
+	w.options = configured.Options{
 		Config:   config.Options{Home: w.home, Project: w.project, GOOS: "linux", Env: func(string) (string, bool) { return "", false }},
 		Choices:  &choices{on: map[string]bool{}, hashes: map[string]string{}, agreed: map[string][]string{}},
 		Fallback: fallback,
-	})
+	}
+	w.renewSource()
 	return w
+}
+
+// renewSource replaces the source by one with the present options.
+func (w *world) renewSource() { w.source = configured.New(w.hub, w.options) }
+
+// followChanges loads the files again as they change, until the test ends, and sends on the channel
+// after each time.
+func (w *world) followChanges() <-chan struct{} {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	loaded, done := make(chan struct{}, 1000), make(chan struct{})
+	go func() {
+		defer close(done)
+		for range w.source.Changes(ctx, watch.Options{Quiet: 20 * time.Millisecond}) {
+			loaded <- struct{}{}
+		}
+	}()
+	w.t.Cleanup(func() { cancel(); <-done })
+	return loaded
 }
 
 func (w *world) user(text string) {
@@ -88,7 +110,7 @@ func (w *world) write(path, text string) {
 // expect waits until the servers are so, each in the form "name status".
 func (w *world) expect(want ...string) {
 	w.t.Helper()
-	for end := time.Now().Add(5 * time.Second); w.states() != strings.Join(want, ", "); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); w.states() != strings.Join(want, ", "); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Errorf("the servers are %q, want %q", w.states(), want)
 			return

@@ -28,7 +28,7 @@ func served(t *testing.T) string {
 	h := streamable.Handler(s, streamable.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(slog.DiscardHandler)}})
 	web := httptest.NewServer(h)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = h.Shutdown(ctx)
 		web.Close()
@@ -115,7 +115,7 @@ func TestOrderAndPrecedence(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.project, "dowel.json")); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	gone := w.hub.Events(ctx, hub.StateChanged)
 	w.source.Load("dowel.json was removed")

@@ -7,9 +7,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 )
 
-// missing is how long a file may be missing: there are programs that remove a file before they write it anew.
-const missing = 2 * time.Second
-
 // between reports whether a file that had servers has none only because it is being written; s.mu is held.
 func (s *Source) between(f config.File) bool {
 	if !f.Missing {
@@ -56,9 +53,9 @@ func (s *Source) awaited(path string) bool {
 		since = time.Now()
 		s.gone[path] = since
 	}
-	if s.watch == nil || time.Since(since) >= missing {
+	if s.watch == nil || time.Since(since) >= s.opts.MissingGrace {
 		return false
 	}
-	s.watch.later(path, missing, func() { s.giveUp(path) })
+	s.watch.later(path, s.opts.MissingGrace, func() { s.giveUp(path) })
 	return true
 }

@@ -120,7 +120,7 @@ func EventOf(e hub.Event) Event {
 		out.Kind, out.Status, out.Cause = "state", e.State.Status, e.State.Cause
 	case hub.CatalogChanged:
 		out.Kind = "catalog"
-	case hub.Wrote:
+	case hub.StderrWritten:
 		out.Kind, out.Line = "stderr", e.Line
 	}
 	return out

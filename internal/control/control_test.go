@@ -40,7 +40,7 @@ func (c *controller) Yield(context.Context) error { return errors.New("it serves
 
 func running(t *testing.T) (*control.Client, *controller, string) {
 	t.Helper()
-	h := hub.New()
+	h := hub.New(nil)
 	t.Cleanup(func() { h.Close() })
 	h.Apply([]hub.Definition{{Name: "one/two", Target: everything.New(), Origin: "built in"}}, "the test begins")
 	h.Settle(t.Context())
@@ -91,7 +91,7 @@ func TestControl(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	c, did, _ := running(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil { // until it is heard

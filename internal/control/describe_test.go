@@ -15,7 +15,7 @@ import (
 
 // Every server has its row, whatever becomes of it, with the reason and what to do.
 func TestRows(t *testing.T) {
-	h := hub.New(hub.Options{Base: time.Hour})
+	h := hub.New(&hub.Options{MinBackoff: time.Hour})
 	t.Cleanup(func() { h.Close() })
 	h.Apply([]hub.Definition{
 		{Name: "ready", Target: everything.New(), Origin: "built in"},

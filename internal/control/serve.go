@@ -77,7 +77,7 @@ func logs(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Conte
 	}
 	out := json.NewEncoder(w)
 	flush := http.NewResponseController(w).Flush
-	follow := h.Events(ctx, hub.StateChanged, hub.Wrote)
+	follow := h.Events(ctx, hub.StateChanged, hub.StderrWritten)
 	for _, e := range u.History() {
 		_ = out.Encode(EventOf(e))
 	}

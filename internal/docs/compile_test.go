@@ -21,8 +21,8 @@ import (
 
 const module = "github.com/dowel-mcp/dowel/"
 
-// usual are the packages that blocks may use without importing them, by name.
-var usual = byName("context", "encoding/json", "errors", "fmt", "io/fs", "log", "log/slog", "net", "net/http", "os", "strings", "sync",
+// commonPackages are the packages that blocks may use without importing them, by name.
+var commonPackages = byName("context", "encoding/json", "errors", "fmt", "io/fs", "log", "log/slog", "net", "net/http", "os", "strings", "sync",
 	"testing", "time",
 	module+"client", module+"mcp", module+"mcptest", module+"schema", module+"server", module+"transport",
 	module+"transport/memory", module+"transport/sse", module+"transport/stdio", module+"transport/streamable")
@@ -35,8 +35,8 @@ func byName(paths ...string) map[string]string {
 	return all
 }
 
-// A block of statements becomes the body of a function. What blocks take for granted are its parameters; braces of its own
-// let it declare the same names again.
+// A block of statements becomes the body of a function. Its parameters are the variables that
+// blocks may use without declaring them. Extra braces let a block declare the same names again.
 const (
 	before = "package p; func _(ctx context.Context, s *server.Server, c *client.Client, t *testing.T) error { {\n"
 	after  = "\n}; return nil }\n"
@@ -45,22 +45,22 @@ const (
 func TestGoCompiles(t *testing.T) {
 	guides, err := filepath.Glob(filepath.Join(root, "docs", "guide-*.md"))
 	if err != nil || len(guides) < 3 {
-		t.Fatalf("the guides are not there: %v, %v", guides, err)
+		t.Fatalf("the guides are missing: %v, %v", guides, err)
 	}
 	fset, packages := token.NewFileSet(), map[string][]*ast.File{}
 	for _, name := range append([]string{"README.md"}, relative(t, guides)...) {
-		maps.Copy(packages, sources(t, fset, name))
+		maps.Copy(packages, parseBlocks(t, fset, name))
 	}
-	exports := exported(t, packages)
+	exports := exportFiles(t, packages)
 	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
 		if exports[path] == "" {
-			return nil, fmt.Errorf("%s is not there", path)
+			return nil, fmt.Errorf("%s is missing", path)
 		}
 		return os.Open(exports[path])
 	})
 	for name, files := range packages {
 		conf := types.Config{Importer: imports, Error: func(err error) { t.Error(err) }}
-		_, _ = conf.Check(name, fset, files, nil) // its error has been told
+		_, _ = conf.Check(name, fset, files, nil) // the error was reported by conf.Error
 	}
 }
 
@@ -75,9 +75,9 @@ func relative(t *testing.T, files []string) (all []string) {
 	return all
 }
 
-// sources parses a page's Go. A program is a package of its own; all other blocks are one together, so that a block can use
-// the types of another.
-func sources(t *testing.T, fset *token.FileSet, name string) map[string][]*ast.File {
+// parseBlocks parses a page's Go blocks. Each program is a package of its own. All other blocks
+// form one package, so that a block can use the types of another.
+func parseBlocks(t *testing.T, fset *token.FileSet, name string) map[string][]*ast.File {
 	t.Helper()
 	packages := map[string][]*ast.File{}
 	for i, b := range blocks(t, name, "go") {
@@ -98,7 +98,7 @@ func sources(t *testing.T, fset *token.FileSet, name string) map[string][]*ast.F
 	return packages
 }
 
-// parse parses a block as a program, as declarations or as statements. Positions are those of the page.
+// parse parses a block as a program, as declarations or as statements. Positions refer to the page.
 func parse(fset *token.FileSet, b block) (*ast.File, error) {
 	line := fmt.Sprintf("//line %s:%d\n", b.page, b.line)
 	var file *ast.File
@@ -122,11 +122,11 @@ func declares(text string) bool {
 	return err == nil
 }
 
-// importUsual imports the usual packages that a file uses.
+// importUsual imports the common packages that a file uses.
 func importUsual(file *ast.File) {
 	used := map[string]bool{}
 	for _, id := range file.Unresolved {
-		if p := usual[id.Name]; p != "" {
+		if p := commonPackages[id.Name]; p != "" {
 			used[p] = true
 		}
 	}
@@ -141,9 +141,9 @@ func importUsual(file *ast.File) {
 	}
 }
 
-// exported returns where the compiler's summaries are of all packages that the files import. The go command makes those
-// that its cache does not hold.
-func exported(t *testing.T, packages map[string][]*ast.File) map[string]string {
+// exportFiles returns the compiler's export data of all packages that the files import, by path.
+// The go command compiles packages that are not in its cache.
+func exportFiles(t *testing.T, packages map[string][]*ast.File) map[string]string {
 	t.Helper()
 	imports := map[string]bool{}
 	for _, files := range packages {

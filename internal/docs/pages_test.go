@@ -1,5 +1,6 @@
-// Package docs holds what the README and the pages in docs say to the code: their Go compiles, their command lines run and
-// print what they are said to, their links lead somewhere.
+// Package docs tests the README and the pages in docs against the code: their Go compiles, their
+// command lines run and print the shown output, and their links lead to existing pages and
+// headings.
 package docs
 
 import (
@@ -15,13 +16,13 @@ const root = "../.."
 
 // block is a fenced block of a page.
 type block struct {
-	page string // relative to the module
-	line int    // of the first line within
+	page string // path relative to the module
+	line int    // first line of the content
 	kind string // go, sh, console …
 	text string
 }
 
-// page reads a page of the module.
+// page reads a page. name is relative to the module.
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, name))
@@ -67,23 +68,23 @@ func blocks(t *testing.T, name, kind string) (all []block) {
 		}
 	}
 	if open {
-		t.Errorf("%s:%d: the block has no end", name, in.line-1)
+		t.Errorf("%s:%d: the block is not closed", name, in.line-1)
 	}
 	return all
 }
 
 var (
-	link    = regexp.MustCompile(`\]\(([^)\s]*)\)`)
-	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
-	code    = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
-	dropped = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+	link         = regexp.MustCompile(`\]\(([^)\s]*)\)`)
+	heading      = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	code         = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
+	droppedRunes = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
-// anchors are the names under which a page's headings can be linked to.
+// anchors returns the names by which a page's headings can be linked to.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
-		name := dropped.ReplaceAllString(strings.ToLower(strings.TrimSpace(m[1])), "")
+		name := droppedRunes.ReplaceAllString(strings.ToLower(strings.TrimSpace(m[1])), "")
 		all[strings.ReplaceAll(name, " ", "-")] = true
 	}
 	return all
@@ -107,7 +108,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				continue
 			}
 			if anchor != "" && !anchors(page(t, to))[anchor] {
-				t.Errorf("%s links to %s, and %s has no such heading", name, m[1], to)
+				t.Errorf("%s links to %s, but %s has no such heading", name, m[1], to)
 			}
 		}
 	}

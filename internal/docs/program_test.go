@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Pages that hold command lines: in blocks of sh, whose lines dowel has to understand, and in blocks of console, whose lines
-// are run and have to print what follows them.
+// programPages are the pages with command lines. dowel must understand the lines in sh blocks. The
+// lines in console blocks are run and must print the lines that follow them.
 var programPages = []string{"README.md", "docs/guide-program.md"}
 
 func TestCommandLines(t *testing.T) {
@@ -28,7 +28,7 @@ func TestCommandLines(t *testing.T) {
 			for line := range strings.Lines(b.text) {
 				for _, words := range commands(line) {
 					lines++
-					understood(t, filepath.Join(folder, "dowel"), b, words)
+					checkUnderstood(t, filepath.Join(folder, "dowel"), b, words)
 				}
 			}
 		}
@@ -36,7 +36,7 @@ func TestCommandLines(t *testing.T) {
 			sessions++
 			t.Run(fmt.Sprintf("%s:%d", b.page, b.line), func(t *testing.T) {
 				t.Parallel()
-				run(t, folder, b)
+				runBlock(t, folder, b)
 			})
 		}
 	}
@@ -45,9 +45,9 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// understood asks for the help of a command line, which dowel gives where it knows the command and its flags. What needs
-// nothing and ends by itself is run, too.
-func understood(t *testing.T, dowel string, b block, words []string) {
+// checkUnderstood checks that dowel shows help for a command line, which it does if it knows the
+// command and its flags. Command lines that need no setup and end by themselves are also run.
+func checkUnderstood(t *testing.T, dowel string, b block, words []string) {
 	t.Helper()
 	out, err := exec.Command(dowel, asksHelp(words)...).CombinedOutput()
 	alone := len(words) > 1 && words[0] != "serve" && words[0] != "watch" && strings.HasPrefix(words[1], "everything")
@@ -55,11 +55,11 @@ func understood(t *testing.T, dowel string, b block, words []string) {
 		out, err = exec.Command(dowel, words...).CombinedOutput()
 	}
 	if err != nil {
-		t.Errorf("%s:%d: dowel cannot do %q: %v\n%s", b.page, b.line, words, err, out)
+		t.Errorf("%s:%d: dowel rejects %q: %v\n%s", b.page, b.line, words, err, out)
 	}
 }
 
-// asksHelp adds --help in front of a server's command.
+// asksHelp adds --help before the command of a server.
 func asksHelp(words []string) []string {
 	at := slices.Index(words, "--")
 	if at < 0 {
@@ -74,7 +74,7 @@ var (
 	unquoted = strings.NewReplacer(`'`, "", `"`, "")
 )
 
-// commands returns the words behind each dowel that a line of a shell runs.
+// commands returns the arguments of each dowel that a shell line runs.
 func commands(line string) (all [][]string) {
 	line = strings.ReplaceAll(line, "go run ./cmd/dowel", "dowel")
 	var words []string
@@ -104,9 +104,9 @@ func commands(line string) (all [][]string) {
 	return all
 }
 
-// run runs a block's command lines, in a folder of their own, and compares what they print, on both streams, with what the
-// block says. There "…" stands for anything, and alone on a line for any lines.
-func run(t *testing.T, folder string, b block) {
+// runBlock runs a block's command lines in a new folder and compares their output on both streams
+// with the block. There "…" matches any text, and any lines if it is alone on a line.
+func runBlock(t *testing.T, folder string, b block) {
 	home := t.TempDir()
 	for i, part := range strings.Split("\n"+b.text, "\n$ ") {
 		line, want, _ := strings.Cut(part, "\n")
@@ -120,14 +120,14 @@ func run(t *testing.T, folder string, b block) {
 		shell.Dir = home
 		shell.Env = append(os.Environ(), "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"), "HOME="+home, "XDG_DATA_HOME="+home,
 			"XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_RUNTIME_DIR="+home)
-		out, _ := shell.CombinedOutput() // what a command ends with is for the block to say
-		if !pattern(want).Match(out) {
+		out, _ := shell.CombinedOutput() // the block's output shows failures
+		if !outputPattern(want).Match(out) {
 			t.Errorf("%s:%d: $ %s\nprints\n%s\nand not\n%s", b.page, b.line, line, out, want)
 		}
 	}
 }
 
-func pattern(want string) *regexp.Regexp {
+func outputPattern(want string) *regexp.Regexp {
 	var p strings.Builder
 	p.WriteString(`^`)
 	for line := range strings.Lines(strings.TrimRight(want, "\n") + "\n") {

@@ -11,110 +11,112 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// ofHTTP finds what an answer means that is no message.
-func ofHTTP(e *evidence) (finding, bool) {
-	if to := elsewhere.FindStringSubmatch(e.err.Error()); to != nil {
+// findHTTPError explains an HTTP response that carries no message.
+func findHTTPError(e *evidence) (finding, bool) {
+	if to := redirectOrigin.FindStringSubmatch(e.err.Error()); to != nil {
 		return finding{stepHTTP, "the server redirects to another origin, " + to[1], fmt.Sprintf("Give the URL at %s in place of this one if you trust it.", to[1])}, true
 	}
 	answer, ok := errors.AsType[*overhttp.HTTPError](e.err)
 	if !ok {
 		return finding{}, false
 	}
-	f := finding{step: stepHTTP, summary: answered(answer)}
+	f := finding{step: stepHTTP, summary: statusText(answer)}
 	switch status := answer.Status; {
 	case status < 300:
-		f.summary, f.advice = e.noMessage(answer)
+		f.summary, f.advice = e.explainNonMessage(answer)
 	case status < 400:
-		f.advice = redirected(answer, e.url)
+		f.advice = adviseRedirect(answer, e.url)
 	case status >= 500:
-		f.advice = broken(status)
+		f.advice = advise5xx(status)
 	default:
-		f.advice = e.refusal(answer)
+		f.advice = e.advise4xx(answer)
 	}
-	if metadata := parameter(answer.Header, "resource_metadata"); metadata != "" {
-		f.summary += "; who may log in where is said at " + metadata
+	if metadata := challengeParam(answer.Header, "resource_metadata"); metadata != "" {
+		f.summary += "; its login is described at " + metadata
 	}
 	return f, true
 }
 
-var elsewhere = regexp.MustCompile(`redirects to another origin, (\S+?): `)
+var redirectOrigin = regexp.MustCompile(`redirects to another origin, (\S+?): `)
 
-// answered is the status with the server's words.
-func answered(e *overhttp.HTTPError) string {
+const adviseEndpoint = "Check that this is the URL of the MCP endpoint: its path is often /mcp or /sse."
+
+// statusText returns the status and the server's text.
+func statusText(e *overhttp.HTTPError) string {
 	return strings.TrimPrefix(e.Error(), "the server answered with ")
 }
 
-// refusal says what to do about a status of 4xx.
-func (e *evidence) refusal(answer *overhttp.HTTPError) string {
-	metadata := parameter(answer.Header, "resource_metadata")
+// advise4xx advises on a 4xx status.
+func (e *evidence) advise4xx(answer *overhttp.HTTPError) string {
+	metadata := challengeParam(answer.Header, "resource_metadata")
 	switch answer.Status {
 	case http.StatusUnauthorized:
 		switch {
 		case e.authorized:
-			return "Renew the credentials that the server's headers hold, for the server refuses them."
+			return "Renew the credentials in the server's headers, which it refuses."
 		case metadata != "":
 			return "Log in to the server, or give it a token in an Authorization header."
 		}
 		return "Give the server's credentials in a header, such as Authorization."
 	case http.StatusForbidden:
-		if scope := parameter(answer.Header, "scope"); scope != "" {
+		if scope := challengeParam(answer.Header, "scope"); scope != "" {
 			return fmt.Sprintf("Log in again and grant the scope %s.", scope)
 		}
 		if e.authorized {
-			return "Use credentials that may use this server, or ask who runs it for the right to."
+			return "Use credentials that may use this server, or ask its operator for access."
 		}
-		return "Give the server's credentials in a header, or ask who runs it which hosts and origins may come."
+		return "Give the server's credentials in a header, or ask its operator which hosts and origins it accepts."
 	case http.StatusNotFound:
-		return e.elsewhereOnHost()
+		return e.adviseOtherPath()
 	case http.StatusMethodNotAllowed:
-		return "Check the path, which is often /mcp or /sse, for this one takes no messages."
+		return "Check the path: this one takes no messages, and the right one is often /mcp or /sse."
 	case http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
-		return "Check that the URL is that of the MCP endpoint, and that nothing in between changes the request's headers."
+		return "Check that this is the URL of the MCP endpoint, and that nothing in between changes the request's headers."
 	case http.StatusProxyAuthRequired:
 		return "Give the proxy's user and password in the variable that names the proxy."
 	case http.StatusMisdirectedRequest:
-		return "Use the host name that the server is known by."
+		return "Use the host name under which the server is known."
 	case http.StatusTooManyRequests:
 		if after := answer.Header.Get("Retry-After"); after != "" {
-			return fmt.Sprintf("Try again later, for the server asks to wait until then (Retry-After: %s).", after)
+			return fmt.Sprintf("Try again later: the server asks to wait (Retry-After: %s).", after)
 		}
-		return "Try again later, for the server gets too many requests."
+		return "Try again later: the server gets too many requests."
 	case http.StatusRequestTimeout:
-		return "Try again, for the server says that the request came too slowly."
+		return "Try again: the server says that the request came too slowly."
 	}
-	return "Check that the URL is that of the MCP endpoint, whose path is often /mcp or /sse."
+	return adviseEndpoint
 }
 
-// elsewhereOnHost is what to do where there is nothing at the path.
-func (e *evidence) elsewhereOnHost() string {
+// adviseOtherPath advises on a path that does not exist.
+func (e *evidence) adviseOtherPath() string {
 	if e.url == nil || strings.HasSuffix(strings.TrimRight(e.url.Path, "/"), "/mcp") {
-		return "Check the path, for there is nothing at this one."
+		return "Check the path: the server has nothing at this one."
 	}
 	other := url.URL{Scheme: e.url.Scheme, Host: e.url.Host, Path: "/mcp"}
 	return fmt.Sprintf("Check the path, which is often /mcp, as in %s.", other.String())
 }
 
-// broken says what to do about a status of 5xx.
-func broken(status int) string {
+// advise5xx advises on a 5xx status.
+func advise5xx(status int) string {
 	switch status {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return "Check that the server behind this address runs, and try again."
 	case http.StatusNotImplemented:
-		return "Check that the URL is that of the MCP endpoint, whose path is often /mcp or /sse."
+		return adviseEndpoint
 	}
-	return "Look into the log of the server, for the fault is there."
+	return "Look into the log of the server, where the fault lies."
 }
 
 var loginPage = regexp.MustCompile(`(?i)log-?in|sign-?in|sso|oauth|authorize|saml`)
 
-// redirected says what to do about a redirect that is not followed.
-func redirected(answer *overhttp.HTTPError, from *url.URL) string {
+// adviseRedirect advises on a redirect that was not followed.
+func adviseRedirect(answer *overhttp.HTTPError, from *url.URL) string {
 	to := answer.Header.Get("Location")
 	if to == "" {
-		return "Give the URL that this one stands for."
+		return "Give the URL to which this one redirects."
 	}
 	if loginPage.MatchString(to) {
-		return "Give the server's credentials in a header, for it sends those without to a login page."
+		return "Give the server's credentials in a header: without them it redirects to a login page."
 	}
 	if u, err := url.Parse(to); err == nil && from != nil {
 		to = shownURL(from.ResolveReference(u))
@@ -122,23 +124,23 @@ func redirected(answer *overhttp.HTTPError, from *url.URL) string {
 	return fmt.Sprintf("Give the URL %s in place of this one.", to)
 }
 
-// noMessage says what an answer is that is none of the protocol's.
-func (e *evidence) noMessage(answer *overhttp.HTTPError) (summary, advice string) {
+// explainNonMessage explains a successful response whose body is not a message.
+func (e *evidence) explainNonMessage(answer *overhttp.HTTPError) (summary, advice string) {
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
-	advice = "Check that the URL is that of the MCP endpoint, whose path is often /mcp or /sse."
+	advice = adviseEndpoint
 	if kind != "text/html" {
-		return fmt.Sprintf("the server answered with content of type %q, and not with a message", kind), advice
+		return fmt.Sprintf("the server answered with content of type %q instead of a message", kind), advice
 	}
 	if loginPage.Match(answer.Body) {
 		advice = "Give the server's credentials in a header, or the path of the MCP endpoint: this one shows a login page."
 	}
-	return "the server answered with an HTML page, and not with a message", advice
+	return "the server answered with an HTML page instead of a message", advice
 }
 
 var authParameter = regexp.MustCompile(`([A-Za-z_-]+)="([^"]*)"`)
 
-// parameter returns a parameter of the WWW-Authenticate field.
-func parameter(h http.Header, name string) string {
+// challengeParam returns a parameter of the WWW-Authenticate field, or "".
+func challengeParam(h http.Header, name string) string {
 	for _, challenge := range h.Values("Www-Authenticate") {
 		for _, m := range authParameter.FindAllStringSubmatch(challenge, -1) {
 			if strings.EqualFold(m[1], name) {

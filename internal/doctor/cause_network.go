@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// ofNetwork finds why there is no connection.
-func ofNetwork(e *evidence) (finding, bool) {
+// findNetworkError finds why a URL could not be connected to.
+func findNetworkError(e *evidence) (finding, bool) {
 	if !e.isURL {
 		return finding{}, false
 	}
-	for _, look := range []func(*evidence) (finding, bool){throughProxy, unnamed, untrusted, unencrypted, unconnected} {
+	for _, look := range []func(*evidence) (finding, bool){findProxyError, findDNSError, findCertificateError, findTLSMismatch, findConnectError} {
 		if f, ok := look(e); ok {
 			return f, true
 		}
@@ -25,8 +25,8 @@ func ofNetwork(e *evidence) (finding, bool) {
 	return finding{}, false
 }
 
-// throughProxy finds that the proxy is at fault.
-func throughProxy(e *evidence) (finding, bool) {
+// findProxyError recognises errors of the proxy.
+func findProxyError(e *evidence) (finding, bool) {
 	bad, ok := errors.AsType[*proxyError](e.err)
 	if ok {
 		if bad.variable == "" {
@@ -36,16 +36,16 @@ func throughProxy(e *evidence) (finding, bool) {
 	}
 	op, ok := errors.AsType[*net.OpError](e.err)
 	if ok && op.Op == "proxyconnect" {
-		return finding{stepConnect, "the proxy cannot be reached: " + plain(op), "Start the proxy, or correct the variable that names it, or exempt this host in NO_PROXY."}, true
+		return finding{stepConnect, "the proxy cannot be reached: " + shortNetError(op), "Start the proxy, or correct the variable that names it, or exempt this host in NO_PROXY."}, true
 	}
 	if e.proxied != "" && strings.HasSuffix(e.err.Error(), "Proxy Authentication Required") {
-		return finding{stepConnect, "the proxy " + e.proxied + " wants to know who asks", "Give the proxy's user and password in the variable that names the proxy."}, true
+		return finding{stepConnect, "the proxy " + e.proxied + " asks for a login", "Give the proxy's user and password in the variable that names the proxy."}, true
 	}
 	return finding{}, false
 }
 
-// unnamed finds that the host's name means nothing.
-func unnamed(e *evidence) (finding, bool) {
+// findDNSError recognises a host name that cannot be resolved.
+func findDNSError(e *evidence) (finding, bool) {
 	dns, ok := errors.AsType[*net.DNSError](e.err)
 	switch {
 	case !ok:
@@ -56,8 +56,8 @@ func unnamed(e *evidence) (finding, bool) {
 	return finding{stepName, fmt.Sprintf("the host %s cannot be looked up: %s", dns.Name, dns.Err), "Check the network and its name server, and try again."}, true
 }
 
-// untrusted finds what is wrong with a certificate.
-func untrusted(e *evidence) (finding, bool) {
+// findCertificateError recognises errors of the server's certificate.
+func findCertificateError(e *evidence) (finding, bool) {
 	is := func(summary, advice string) (finding, bool) { return finding{stepTLS, summary, advice}, true }
 	var invalid x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
@@ -95,8 +95,8 @@ func certificateNames(c *x509.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-// unencrypted finds that one side speaks TLS and the other does not, or other TLS.
-func unencrypted(e *evidence) (finding, bool) {
+// findTLSMismatch recognises that only one side speaks TLS, or that the two sides cannot agree.
+func findTLSMismatch(e *evidence) (finding, bool) {
 	text := e.err.Error()
 	_, plainText := errors.AsType[tls.RecordHeaderError](e.err)
 	alert, alerted := errors.AsType[tls.AlertError](e.err)
@@ -111,7 +111,7 @@ func unencrypted(e *evidence) (finding, bool) {
 			says = strings.TrimPrefix(alert.Error(), "tls: ")
 		}
 		if strings.Contains(says, "certificate") {
-			return finding{stepTLS, "the server wants a certificate of the client: " + says, "Give the HTTP client a certificate that the server knows."}, true
+			return finding{stepTLS, "the server asks for a client certificate: " + says, "Give the HTTP client a certificate that the server knows."}, true
 		}
 		return finding{stepTLS, "the server refuses the TLS handshake: " + says, "Check the host name and the port, and that the server supports TLS 1.2 or newer."}, true
 	}
@@ -120,34 +120,34 @@ func unencrypted(e *evidence) (finding, bool) {
 
 const adviseUnreachable = "Check the host and port of the URL, the network or VPN, and firewalls in between."
 
-// unconnected finds why TCP comes to nothing.
-func unconnected(e *evidence) (finding, bool) {
+// findConnectError recognises a TCP connection that failed or was closed.
+func findConnectError(e *evidence) (finding, bool) {
 	op, ok := errors.AsType[*net.OpError](e.err)
 	dialing := ok && op.Op == "dial"
 	at := ""
 	if dialing && op.Addr != nil {
 		at = " at " + op.Addr.String()
 	}
-	if len(e.refused) > 1 {
-		at += e.tried()
+	if len(e.refusedAddresses) > 1 {
+		at += e.refusedSuffix()
 	}
 	switch {
-	case errors.Is(e.err, syscall.ECONNREFUSED) || dialing && strings.Contains(op.Error(), "refused"): // as Windows says it
+	case errors.Is(e.err, syscall.ECONNREFUSED) || dialing && strings.Contains(op.Error(), "refused"): // Windows says "refused" in its own error
 		return finding{stepConnect, "nothing listens" + at, "Start the server, or correct the host and port of its URL."}, true
 	case errors.Is(e.err, syscall.EHOSTUNREACH) || errors.Is(e.err, syscall.ENETUNREACH) || dialing && strings.Contains(op.Error(), "unreachable"):
-		return finding{stepConnect, "there is no way to the server" + at, adviseUnreachable}, true
+		return finding{stepConnect, "no route to the server" + at, adviseUnreachable}, true
 	case dialing && op.Timeout():
-		return finding{stepConnect, "nobody answers" + at, adviseUnreachable}, true
+		return finding{stepConnect, "the address does not answer" + at, adviseUnreachable}, true
 	case dialing:
-		return finding{stepConnect, "no connection" + at + ": " + plain(op), adviseUnreachable}, true
-	case hungUp(e.err):
-		return finding{e.pending(), "the server hangs up without an answer", "Check that the port speaks HTTP, and look into the log of the server."}, true
+		return finding{stepConnect, "no connection" + at + ": " + shortNetError(op), adviseUnreachable}, true
+	case isHangup(e.err):
+		return finding{e.pendingStep(), "the server hangs up without an answer", "Check that the port speaks HTTP, and look into the log of the server."}, true
 	}
 	return finding{}, false
 }
 
-// hungUp reports whether the other side ended the connection; net/http says so in several ways.
-func hungUp(err error) bool {
+// isHangup reports whether the server closed the connection. net/http reports that in several ways.
+func isHangup(err error) bool {
 	text := err.Error()
 	for _, says := range []string{"server closed idle connection", "readLoopPeekFailLocked", "forcibly closed"} {
 		if strings.Contains(text, says) {

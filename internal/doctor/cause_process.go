@@ -11,120 +11,122 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// complaint is what programs say when they cannot start, and what to do about it. In summary and advice, $1 is the first
-// group of the pattern. The first one of the table that matches counts.
+// complaint matches the output of a program that cannot start. In summary and advice, $1 is the
+// first group of the pattern. The first match in the table wins.
 type complaint struct {
-	says            *regexp.Regexp
+	pattern         *regexp.Regexp
 	summary, advice string
 }
 
 var complaints = []complaint{
 	// Node.js and npm.
-	{re(`Cannot find (?:module|package) '(\.{0,2}/[^']+|[A-Za-z]:[^']+)'`), "the file $1 does not exist", "Build the server, or correct the path $1."},
-	{re(`Cannot find (?:module|package) '([^']+)'`), "the Node.js module $1 is missing", "Run npm install in the server's folder, for it lacks the module $1."},
-	{re(`(?i)npm (?:ERR!|error) 404 +'?([^' ]+?)'? is not in (?:this|the npm) registry`), "npm does not know the package $1", "Correct the package's name $1 in the arguments."},
-	{re(`(?i)npm (?:ERR!|error)[^\n]*\bE?404\b`), "npm does not know the package", "Correct the package's name in the arguments."},
-	{re(`(?i)npm (?:ERR!|error) code ETARGET|No matching version found`), "npm does not have that version of the package", "Correct the package's version in the arguments."},
-	{re(`(?i)npm (?:ERR!|error) could not determine executable`), "the package holds no program", "Name a package that holds a program, or its program with npx -p PACKAGE PROGRAM."},
-	{re(`(?i)npm (?:ERR!|error) code (ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH)`), "npm cannot reach its registry ($1)", "Check the network and the proxy that npm uses."},
-	{re(`(?i)npm (?:ERR!|error) code (?:EACCES|EPERM)`), "npm may not write to its folders", "Give yourself the folder that npm names, such as ~/.npm, for another user owns it."},
-	{re(`ERR_REQUIRE_ESM|Unsupported engine|EBADENGINE|does not provide an export named|Unexpected token '(?:\?|\.)`), "the server needs another version of Node.js", "Update Node.js to the version that the server asks for."},
-	{re(`JavaScript heap out of memory`), "the server ran out of memory", "Give the server more memory with NODE_OPTIONS=--max-old-space-size=4096 in its environment."},
+	{mustCompile(`Cannot find (?:module|package) '(\.{0,2}/[^']+|[A-Za-z]:[^']+)'`), "the file $1 does not exist", "Build the server, or correct the path $1."},
+	{mustCompile(`Cannot find (?:module|package) '([^']+)'`), "the Node.js module $1 is missing", "Run npm install in the server's folder, which lacks the module $1."},
+	{mustCompile(`(?i)npm (?:ERR!|error) 404 +'?([^' ]+?)'? is not in (?:this|the npm) registry`), "npm does not know the package $1", "Correct the package's name $1 in the arguments."},
+	{mustCompile(`(?i)npm (?:ERR!|error)[^\n]*\bE?404\b`), "npm does not know the package", "Correct the package's name in the arguments."},
+	{mustCompile(`(?i)npm (?:ERR!|error) code ETARGET|No matching version found`), "npm does not have that version of the package", "Correct the package's version in the arguments."},
+	{mustCompile(`(?i)npm (?:ERR!|error) could not determine executable`), "the package holds no program", "Name a package that holds a program, or its program with npx -p PACKAGE PROGRAM."},
+	{mustCompile(`(?i)npm (?:ERR!|error) code (ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH)`), "npm cannot reach its registry ($1)", "Check the network and the proxy that npm uses."},
+	{mustCompile(`(?i)npm (?:ERR!|error) code (?:EACCES|EPERM)`), "npm may not write to its folders", "Change the owner of the folder that npm names, such as ~/.npm: it belongs to another user."},
+	{mustCompile(`ERR_REQUIRE_ESM|Unsupported engine|EBADENGINE|does not provide an export named|Unexpected token '(?:\?|\.)`), "the server needs another version of Node.js", "Update Node.js to the version that the server asks for."},
+	{mustCompile(`JavaScript heap out of memory`), "the server ran out of memory", "Give the server more memory with NODE_OPTIONS=--max-old-space-size=4096 in its environment."},
 	// Python and uv.
-	{re(`(?:ModuleNotFoundError: |: )No module named '?([\w.]+)`), "the Python module $1 is missing", "Install $1 for the Python that runs the server, or start the server with uvx."},
-	{re(`can't open file '([^']+)'`), "the file $1 does not exist", "Correct the path $1 in the arguments."},
-	{re(`Because ([\w.@/-]+) was not found in the package registry`), "there is no Python package $1", "Correct the package's name $1 in the arguments."},
-	{re(`No solution found when resolving`), "uv finds no versions that go together", "Correct the package's name and version in the arguments, or the version of Python."},
-	{re(`An executable named [\x60']?([\w.-]+)[\x60']? is not provided by package`), "the package holds no program $1", "Name the program with uvx --from PACKAGE PROGRAM."},
+	{mustCompile(`(?:ModuleNotFoundError: |: )No module named '?([\w.]+)`), "the Python module $1 is missing", "Install $1 for the Python that runs the server, or start the server with uvx."},
+	{mustCompile(`can't open file '([^']+)'`), "the file $1 does not exist", "Correct the path $1 in the arguments."},
+	{mustCompile(`Because ([\w.@/-]+) was not found in the package registry`), "the Python package $1 does not exist", "Correct the package's name $1 in the arguments."},
+	{mustCompile(`No solution found when resolving`), "uv finds no compatible versions", "Correct the package's name and version in the arguments, or the version of Python."},
+	{mustCompile(`An executable named [\x60']?([\w.-]+)[\x60']? is not provided by package`), "the package holds no program $1", "Name the program with uvx --from PACKAGE PROGRAM."},
 	// Containers.
-	{re(`(?i)permission denied while trying to connect to the Docker`), "you may not talk to Docker", "Add yourself to the group docker and log in again."},
-	{re(`(?i)Cannot connect to the Docker daemon|docker daemon is (?:not running|running\?)|dockerDesktopLinuxEngine|Cannot connect to Podman`), "the Docker daemon does not run", "Start Docker, and then the server again."},
-	{re(`(?i)pull access denied|manifest unknown|manifest for \S+ not found|repository does not exist`), "the image cannot be pulled", "Correct the name of the image, or log in to its registry."},
-	{re(`(?i)the container name "?/?([\w.-]+)"? is already in use`), "a container named $1 is there already", "Remove the container with docker rm -f $1, and add --rm to the arguments."},
-	{re(`(?i)the input device is not a TTY`), "the container asks for a terminal", "Remove -t from docker's arguments and keep -i."},
+	{mustCompile(`(?i)permission denied while trying to connect to the Docker`), "you have no permission to use Docker", "Add yourself to the group docker and log in again."},
+	{mustCompile(`(?i)Cannot connect to the Docker daemon|docker daemon is (?:not running|running\?)|dockerDesktopLinuxEngine|Cannot connect to Podman`), "the Docker daemon does not run", "Start Docker, and then the server again."},
+	{mustCompile(`(?i)pull access denied|manifest unknown|manifest for \S+ not found|repository does not exist`), "the image cannot be pulled", "Correct the name of the image, or log in to its registry."},
+	{mustCompile(`(?i)the container name "?/?([\w.-]+)"? is already in use`), "a container named $1 exists already", "Remove the container with docker rm -f $1, and add --rm to the arguments."},
+	{mustCompile(`(?i)the input device is not a TTY`), "the container asks for a terminal", "Remove -t from docker's arguments and keep -i."},
 	// The system.
-	{re(`env: ['‘"]?([\w.-]+)['’"]?: No such file or directory`), "$1 was not found", "Install $1, or add its folder to PATH in the server's environment."},
-	{re(`(?m)(?:^|: )([\w./-]+): (?:command )?not found`), "$1 was not found", "Install $1, or add its folder to PATH in the server's environment."},
-	{re(`GLIBC_[\d.]+' not found|GLIBCXX_[\d.]+' not found|error while loading shared libraries`), "the program does not fit this system's libraries", "Get a build of the server for this system, or update the system."},
-	{re(`(?i)Unable to access jarfile (\S+)`), "the file $1 does not exist", "Correct the path $1 in the arguments."},
-	{re(`UnsupportedClassVersionError`), "the server needs a newer Java", "Update the Java runtime."},
-	{re(`(?is)(?:EADDRINUSE|address already in use|port is already allocated)[^\n]{0,80}?:(\d{2,5})\b`), "port $1 is in use", "End what listens on port $1, or give the server another port."},
-	{re(`(?i):(\d{2,5})\b[^\n]*address already in use`), "port $1 is in use", "End what listens on port $1, or give the server another port."},
-	{re(`(?i)EADDRINUSE|address already in use`), "the port of the server is in use", "End what listens on that port, or give the server another one."},
-	{re(`(?i)ENOSPC|no space left on device`), "the disk is full", "Make room on the disk."},
-	{re(`EACCES: permission denied, \w+ '([^']+)'|PermissionError: \[Errno 13\][^\n]*'([^']+)'`), "the server may not use $1$2", "Let the server read and write $1$2, or name another path."},
-	{re(`ENOENT: no such file or directory, \w+ '([^']+)'|FileNotFoundError: \[Errno 2\][^\n]*'([^']+)'`), "$1$2 does not exist", "Correct the path $1$2 in the arguments or the environment, or create it."},
-	{re(`(?i)self[- ]signed certificate|unable to get local issuer|CERTIFICATE_VERIFY_FAILED`), "the server does not trust a certificate", "Name your authority's certificate in NODE_EXTRA_CA_CERTS or SSL_CERT_FILE in the server's environment."},
-	{re(`(?i)connect ECONNREFUSED (\S+?)\.?(?:\s|$)`), "the server cannot reach $1", "Start what the server talks to at $1, or correct its address."},
-	{re(`(?i)\b401\b[^\n]*unauthori[sz]ed|invalid (?:api[ _-]?key|token|credentials)|bad credentials|authentication failed`), "the server's credentials are refused", "Renew the key or token in the server's environment or arguments."},
+	{mustCompile(`env: ['‘"]?([\w.-]+)['’"]?: No such file or directory`), "$1 was not found", "Install $1, or add its folder to PATH in the server's environment."},
+	{mustCompile(`(?m)(?:^|: )([\w./-]+): (?:command )?not found`), "$1 was not found", "Install $1, or add its folder to PATH in the server's environment."},
+	{mustCompile(`GLIBC_[\d.]+' not found|GLIBCXX_[\d.]+' not found|error while loading shared libraries`), "the program does not fit this system's libraries", "Get a build of the server for this system, or update the system."},
+	{mustCompile(`(?i)Unable to access jarfile (\S+)`), "the file $1 does not exist", "Correct the path $1 in the arguments."},
+	{mustCompile(`UnsupportedClassVersionError`), "the server needs a newer Java", "Update the Java runtime."},
+	{mustCompile(`(?is)(?:EADDRINUSE|address already in use|port is already allocated)[^\n]{0,80}?:(\d{2,5})\b`), "port $1 is in use", "Stop the program that listens on port $1, or give the server another port."},
+	{mustCompile(`(?i):(\d{2,5})\b[^\n]*address already in use`), "port $1 is in use", "Stop the program that listens on port $1, or give the server another port."},
+	{mustCompile(`(?i)EADDRINUSE|address already in use`), "the port of the server is in use", "Stop the program that listens on that port, or give the server another one."},
+	{mustCompile(`(?i)ENOSPC|no space left on device`), "the disk is full", "Make room on the disk."},
+	{mustCompile(`EACCES: permission denied, \w+ '([^']+)'|PermissionError: \[Errno 13\][^\n]*'([^']+)'`), "the server may not use $1$2", "Let the server read and write $1$2, or name another path."},
+	{mustCompile(`ENOENT: no such file or directory, \w+ '([^']+)'|FileNotFoundError: \[Errno 2\][^\n]*'([^']+)'`), "$1$2 does not exist", "Correct the path $1$2 in the arguments or the environment, or create it."},
+	{mustCompile(`(?i)self[- ]signed certificate|unable to get local issuer|CERTIFICATE_VERIFY_FAILED`), "the server does not trust a certificate", "Name your authority's certificate in NODE_EXTRA_CA_CERTS or SSL_CERT_FILE in the server's environment."},
+	{mustCompile(`(?i)connect ECONNREFUSED (\S+?)\.?(?:\s|$)`), "the server cannot reach $1", "Start the service that the server uses at $1, or correct its address."},
+	{mustCompile(`(?i)\b401\b[^\n]*unauthori[sz]ed|invalid (?:api[ _-]?key|token|credentials)|bad credentials|authentication failed`), "the server's credentials are refused", "Renew the key or token in the server's environment or arguments."},
 	// Arguments.
-	{re(`(?im)unknown (?:option|flag|argument|command)s?:? ['"\x60]?([^\s'"\x60]+)|unrecognized arguments?: (\S+)|flag provided but not defined: (\S+)|unexpected argument '([^']+)'`), "the program does not know the argument $1$2$3$4", "Correct the argument $1$2$3$4."},
-	{re(`(?im)^\s*usage:|required (?:option|argument)|the following arguments are required`), "the program asks for other arguments", "Complete the arguments as the program's usage says."},
+	{mustCompile(`(?im)unknown (?:option|flag|argument|command)s?:? ['"\x60]?([^\s'"\x60]+)|unrecognized arguments?: (\S+)|flag provided but not defined: (\S+)|unexpected argument '([^']+)'`), "the program does not know the argument $1$2$3$4", "Correct the argument $1$2$3$4."},
+	{mustCompile(`(?im)^\s*usage:|required (?:option|argument)|the following arguments are required`), "the program asks for other arguments", "Complete the arguments as the program's usage says."},
 	// The server itself.
-	{re(`(?m)^panic: |^Traceback \(most recent|^fatal error: |thread '[^']*' panicked`), "the server crashed", "Update the server, or report these lines to its author."},
+	{mustCompile(`(?m)^panic: |^Traceback \(most recent|^fatal error: |thread '[^']*' panicked`), "the server crashed", "Update the server, or report these lines to its author."},
 }
 
-// re compiles a pattern of the table.
-func re(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
+// mustCompile shortens the tables.
+func mustCompile(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
 
-// missingVariable is how programs complain of a variable that is not set; one of the groups is its name.
-var missingVariable = []*regexp.Regexp{
-	re(`\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b['"\x60]?[^\n]{0,40}?(?i:\b(?:is|are|was|not|must be|required|missing|undefined|unset|has to be|needs to be)\b)`),
-	re(`(?i:missing|required|requires|set|provide|need|expected|specify|no)\b[^\n]{0,60}?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`),
-	re(`KeyError: '([A-Z][A-Z0-9_]+)'`),
+// missingVariablePatterns match complaints about a variable that is not set. One of the groups is
+// its name.
+var missingVariablePatterns = []*regexp.Regexp{
+	mustCompile(`\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b['"\x60]?[^\n]{0,40}?(?i:\b(?:is|are|was|not|must be|required|missing|undefined|unset|has to be|needs to be)\b)`),
+	mustCompile(`(?i:missing|required|requires|set|provide|need|expected|specify|no)\b[^\n]{0,60}?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`),
+	mustCompile(`KeyError: '([A-Z][A-Z0-9_]+)'`),
 }
 
-// serving is what a server prints that has started to serve HTTP.
-var serving = re(`(?i)(?:listening|running|serving|started|available)\b[^\n]*(?:https?://|\bport\b|:\d{4,5}\b)`)
+// httpServerLine matches the lines that a server prints when it serves HTTP.
+var httpServerLine = mustCompile(`(?i)(?:listening|running|serving|started|available)\b[^\n]*(?:https?://|\bport\b|:\d{4,5}\b)`)
 
-// ofProcess finds why a process ended.
-func ofProcess(e *evidence) (finding, bool) {
-	exit := e.exit()
+// findProcessExit explains the end of the process.
+func findProcessExit(e *evidence) (finding, bool) {
+	exit := e.exitError()
 	if exit == nil {
 		return finding{}, false
 	}
 	step, how := stepHandshake, "its exit status is unknown"
-	if e.early {
+	if e.diedEarly {
 		step = stepFirst
 	}
 	if exit.State != nil {
 		how = exit.State.String()
 	}
-	f, ok := e.complaint()
+	f, ok := e.matchComplaint()
 	if !ok {
-		f = e.speechless(exit)
+		f = e.adviseOnExit(exit)
 	}
 	f.step, f.summary = step, fmt.Sprintf("the process ended (%s): %s", how, f.summary)
 	return f, true
 }
 
-// complaint finds a cause in what the server wrote.
-func (e *evidence) complaint() (finding, bool) {
-	words := strings.Join(append(e.lastWords(), e.stray...), "\n")
+// matchComplaint finds a cause in the server's output.
+func (e *evidence) matchComplaint() (finding, bool) {
+	words := strings.Join(append(e.lastStderr(), e.stdoutLines...), "\n")
 	for _, c := range complaints {
-		if m := c.says.FindStringSubmatchIndex(words); m != nil {
-			return finding{stepHandshake, expand(c, c.summary, words, m), expand(c, c.advice, words, m)}, true
+		if m := c.pattern.FindStringSubmatchIndex(words); m != nil {
+			return finding{stepHandshake, expandTemplate(c, c.summary, words, m), expandTemplate(c, c.advice, words, m)}, true
 		}
 	}
-	if name := e.missingVariable(words); name != "" {
+	if name := e.findMissingVariable(words); name != "" {
 		return finding{stepHandshake, name + " is not set", "Give " + name + " a value in the server's environment."}, true
 	}
-	if len(e.stray) > 0 {
-		return e.polluted(), true
+	if len(e.stdoutLines) > 0 {
+		return e.describeStdout(), true
 	}
 	return finding{}, false
 }
 
-var group = re(`\$(\d)`)
+var groupReference = mustCompile(`\$(\d)`)
 
-func expand(c complaint, template, words string, match []int) string {
-	template = group.ReplaceAllString(template, "$${$1}")
-	return string(c.says.ExpandString(nil, template, words, match))
+// expandTemplate replaces $1 to $9 in template by the groups of match.
+func expandTemplate(c complaint, template, words string, match []int) string {
+	template = groupReference.ReplaceAllString(template, "$${$1}")
+	return string(c.pattern.ExpandString(nil, template, words, match))
 }
 
-// missingVariable returns a variable that the server asks for and does not get.
-func (e *evidence) missingVariable(words string) string {
-	for _, pattern := range missingVariable {
+// findMissingVariable returns a variable that the server asks for and that has no value.
+func (e *evidence) findMissingVariable(words string) string {
+	for _, pattern := range missingVariablePatterns {
 		for _, m := range pattern.FindAllStringSubmatch(words, -1) {
 			if !e.isSet(m[1]) {
 				return m[1]
@@ -134,7 +136,7 @@ func (e *evidence) missingVariable(words string) string {
 	return ""
 }
 
-// isSet reports whether a variable has a value in the environment of the server.
+// isSet reports whether a variable has a value in the server's environment.
 func (e *evidence) isSet(name string) bool {
 	value, own := e.command.Env[name]
 	if !own && !e.command.CleanEnv {
@@ -143,46 +145,47 @@ func (e *evidence) isSet(name string) bool {
 	return value != "" && !placeholder.MatchString(value)
 }
 
-// speechless is an end whose cause the server's words do not tell.
-func (e *evidence) speechless(exit *stdio.ExitError) finding {
-	f := finding{summary: e.telling(), advice: "Run the command in a terminal to see what it needs."}
+// adviseOnExit explains an exit if the server's output does not.
+func (e *evidence) adviseOnExit(exit *stdio.ExitError) finding {
+	f := finding{summary: e.pickTellingLine(), advice: "Run the command in a terminal to see its output."}
 	switch code := exit.ExitCode(); {
 	case exit.State != nil && strings.Contains(exit.State.String(), "killed"):
-		f.advice = "Find out who kills the process, which is mostly the system when memory runs out."
+		f.advice = "Find out what kills the process: usually the system does when memory runs out."
 	case exit.State != nil && code < 0:
 		f.advice = "Update the server, or report the crash to its author."
 	case code == 127:
 		f.advice = "Check that all programs that the command starts are installed and on its PATH."
 	case code == 126:
 		f.advice = "Make the program that the command starts executable."
-	case code == 0 && f.summary == quiet:
-		f.advice = "Check the arguments, for a server in stdio mode stays until its standard input ends."
-	case f.summary != quiet:
-		f.advice = "Mend what the last lines of its stderr say, and start it again."
+	case code == 0 && f.summary == saidNothing:
+		f.advice = "Check the arguments: a server in stdio mode runs until its standard input ends."
+	case f.summary != saidNothing:
+		f.advice = "Fix the problem that the last lines of its stderr describe, and start it again."
 	}
 	return f
 }
 
-var problem = re(`(?i)\berror\b|error:|fatal|exception|failed|cannot|denied`)
+var errorLine = mustCompile(`(?i)\berror\b|error:|fatal|exception|failed|cannot|denied`)
 
-const quiet = "it said nothing on stderr"
+const saidNothing = "it said nothing on stderr"
 
-// telling is the line of stderr that says most.
-func (e *evidence) telling() string {
-	lines := e.lastWords()
+// pickTellingLine returns the stderr line that most likely names the problem.
+func (e *evidence) pickTellingLine() string {
+	lines := e.lastStderr()
 	if len(lines) == 0 {
-		return quiet
+		return saidNothing
 	}
 	for _, line := range lines {
-		if problem.MatchString(line) {
+		if errorLine.MatchString(line) {
 			return strings.TrimSpace(line)
 		}
 	}
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// coldRunner returns the program that downloads a server before it starts it; empty where the command has none.
-func coldRunner(c *stdio.Command) string {
+// downloadingRunner returns the program that downloads a server before starting it, or "" if the
+// command is not one.
+func downloadingRunner(c *stdio.Command) string {
 	base := strings.ToLower(filepath.Base(c.Path))
 	base = strings.TrimSuffix(strings.TrimSuffix(base, ".exe"), ".cmd")
 	if slices.Contains([]string{"npx", "uvx", "bunx", "pipx", "uv", "docker", "podman", "deno", "go", "pnpm", "yarn", "npm"}, base) {

@@ -12,23 +12,23 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// misplaced finds why a process could not be started.
-func misplaced(e *evidence) (finding, bool) {
+// findStartFailure explains why a process could not be started.
+func findStartFailure(e *evidence) (finding, bool) {
 	if file, ok := errors.AsType[*envFileError](e.err); ok {
 		return finding{stepEnvironment, file.Error(), fmt.Sprintf("Create %s, correct its path, or make it readable.", file.file)}, true
 	}
-	if e.command == nil || e.exit() != nil || !e.running.IsZero() {
+	if e.command == nil || e.exitError() != nil || !e.startedAt.IsZero() {
 		return finding{}, false
 	}
-	if f, ok := e.homeless(); ok {
+	if f, ok := e.findMissingFolder(); ok {
 		return f, true
 	}
-	text := inner(e.err).Error()
+	text := trimDialPrefix(e.err).Error()
 	missing, unknown := errors.AsType[*stdio.NotFoundError](e.err)
-	path := within(e.command.Dir, e.command.Path)
+	path := absoluteIn(e.command.Dir, e.command.Path)
 	switch {
 	case unknown:
-		return e.notFound(missing), true
+		return e.explainNotFound(missing), true
 	case strings.Contains(text, "is a folder, not a program"):
 		return finding{stepCommand, fmt.Sprintf("%q is a folder", path), "Name the program in the folder, not the folder."}, true
 	case errors.Is(e.err, syscall.ENOEXEC):
@@ -38,15 +38,16 @@ func misplaced(e *evidence) (finding, bool) {
 	case errors.Is(e.err, fs.ErrPermission):
 		return finding{stepCommand, fmt.Sprintf("%q may not be executed", path), fmt.Sprintf("Run chmod +x on %s, or give the program that runs it as the command.", path)}, true
 	case errors.Is(e.err, fs.ErrNotExist):
-		return e.noFile(path), true
+		return e.explainMissingFile(path), true
 	case strings.HasPrefix(text, "environment variable"):
 		return finding{stepEnvironment, text, "Correct the name or the value of that variable."}, true
 	}
 	return finding{}, false
 }
 
-// inner is the innermost error in a chain without branches whose text still says all: the start's own prefix is left out.
-func inner(err error) error {
+// trimDialPrefix unwraps err while its text begins with the prefix of a dial or a start. The
+// remaining text still tells the whole error.
+func trimDialPrefix(err error) error {
 	for {
 		next := errors.Unwrap(err)
 		if next == nil || !strings.HasPrefix(err.Error(), "start ") && !strings.HasPrefix(err.Error(), "dial ") {
@@ -56,8 +57,8 @@ func inner(err error) error {
 	}
 }
 
-// homeless finds that there is no working folder.
-func (e *evidence) homeless() (finding, bool) {
+// findMissingFolder checks whether the working folder exists.
+func (e *evidence) findMissingFolder() (finding, bool) {
 	dir := e.command.Dir
 	if dir == "" {
 		return finding{}, false
@@ -66,20 +67,20 @@ func (e *evidence) homeless() (finding, bool) {
 	case errors.Is(err, fs.ErrNotExist):
 		return finding{stepFolder, fmt.Sprintf("the working folder %q does not exist", dir), fmt.Sprintf("Create the folder %s, or correct its path.", dir)}, true
 	case err != nil:
-		return finding{stepFolder, fmt.Sprintf("the working folder %q cannot be used: %v", dir, reason(err)), "Make the folder accessible, or name another one."}, true
+		return finding{stepFolder, fmt.Sprintf("the working folder %q cannot be used: %v", dir, withoutPath(err)), "Make the folder accessible, or name another one."}, true
 	case !info.IsDir():
 		return finding{stepFolder, fmt.Sprintf("the working folder %q is a file", dir), "Name a folder for the server to work in."}, true
 	}
 	return finding{}, false
 }
 
-// noFile is a path where there is nothing.
-func (e *evidence) noFile(path string) finding {
-	f := finding{stepCommand, fmt.Sprintf("%q does not exist", path), fmt.Sprintf("Correct the path %s, or build or install what should be there.", path)}
-	near := nearest(filepath.Base(path), []string{filepath.Dir(path)})
+// explainMissingFile explains a path that does not exist.
+func (e *evidence) explainMissingFile(path string) finding {
+	f := finding{stepCommand, fmt.Sprintf("%q does not exist", path), fmt.Sprintf("Correct the path %s, or build or install the program.", path)}
+	near := similarPrograms(filepath.Base(path), []string{filepath.Dir(path)})
 	switch {
 	case strings.HasPrefix(e.command.Path, "~"):
-		f.advice = "Write the home folder out, for ~ is known to shells only."
+		f.advice = "Write the path of the home folder in full: only shells understand ~."
 	case strings.ContainsAny(e.command.Path, " \t"):
 		f.advice = "Give the program alone as the command, and its arguments as arguments."
 	case len(near) > 0:
@@ -88,8 +89,8 @@ func (e *evidence) noFile(path string) finding {
 	return f
 }
 
-// product is what a program comes with.
-type product struct{ name, from string }
+// product is a product that includes a program.
+type product struct{ name, url string }
 
 var (
 	nodeJS = product{"Node.js", "https://nodejs.org"}
@@ -107,19 +108,19 @@ var products = map[string]product{
 	"ruby": {"Ruby", "https://www.ruby-lang.org"}, "php": {"PHP", "https://www.php.net"}, "dotnet": {".NET", "https://dotnet.microsoft.com"},
 }
 
-// notFound is a program that is nowhere.
-func (e *evidence) notFound(missing *stdio.NotFoundError) finding {
+// explainNotFound explains a program that was not found on PATH.
+func (e *evidence) explainNotFound(missing *stdio.NotFoundError) finding {
 	dirs := searchPath(e.command)
-	f := finding{step: stepCommand, summary: fmt.Sprintf("%q was not found: neither on PATH (%s) nor where login shells and installers have programs", missing.Name, plural(len(dirs), "folder"))}
+	f := finding{step: stepCommand, summary: fmt.Sprintf("%q was not found: neither on PATH (%s) nor in the folders of login shells and installers", missing.Name, formatCount(len(dirs), "folder"))}
 	if missing.Name != e.command.Path {
 		f.summary = fmt.Sprintf("%s needs %s; %s", e.command.Path, missing.Name, f.summary)
 	}
-	f.advice = install(missing.Name, nearest(missing.Name, dirs))
+	f.advice = adviseInstall(missing.Name, similarPrograms(missing.Name, dirs))
 	return f
 }
 
-// install says how to come by a program. near are programs that are there and have names like it.
-func install(name string, near []string) string {
+// adviseInstall tells how to get a program. near are installed programs with similar names.
+func adviseInstall(name string, near []string) string {
 	base := strings.TrimSuffix(strings.ToLower(name), ".exe")
 	for _, n := range near {
 		if strings.HasPrefix(base, "python") && strings.HasPrefix(n, "python") {
@@ -131,9 +132,9 @@ func install(name string, near []string) string {
 	case strings.ContainsAny(name, " \t"):
 		return "Give the program alone as the command, and its arguments as arguments."
 	case known && strings.EqualFold(part.name, base):
-		return fmt.Sprintf("Install %s (%s), or give its full path.", part.name, part.from)
+		return fmt.Sprintf("Install %s (%s), or give its full path.", part.name, part.url)
 	case known:
-		return fmt.Sprintf("Install %s (%s), which %s is part of, or give the full path of %s.", part.name, part.from, name, name)
+		return fmt.Sprintf("Install %s (%s), which %s is part of, or give the full path of %s.", part.name, part.url, name, name)
 	case len(near) > 0:
 		return fmt.Sprintf("Correct the name (%s is there), or install %s.", strings.Join(near, " or "), name)
 	}

@@ -1,6 +1,14 @@
-// Package doctor walks the steps from a server's definition to a working connection, and says which one fails and what
-// to do about it. [Examine] takes the steps one after the other; [Explain] makes a diagnosis of the error of a start that
-// has failed already.
+// Package doctor finds out why an MCP server does not work, and what the user can do about it.
+//
+// A server can fail in many places: its definition, its working folder, the program, the network,
+// TLS, HTTP, the MCP handshake. [Examine] walks these places in order as [Step] values, each with a
+// status and, if something is wrong, one sentence of advice. [Explain] starts nothing: it turns the
+// error of a start that has already failed into a [Diagnosis]. Both hide secrets in everything that
+// they return.
+//
+// \tfor step := range doctor.Examine(ctx, doctor.Server{Name: "github", Target: target}) {
+// \t\tfmt.Println(step.Status, step.Name, step.Detail, step.Advice)
+// \t}
 package doctor
 
 import (
@@ -11,53 +19,58 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 )
 
-// Patient is a server to look at. Target is required; the zero value of every other field is fine.
-type Patient struct {
-	// Name is how the user knows the server.
+// Server is a server to examine. Target is required. The other fields may be zero.
+type Server struct {
+	// Name is the user's name for the server.
 	Name string
-	// Target is what [client.Dial] takes. Commands (stdio.Command, []string) and URLs (string, streamable.URL, sse.URL)
-	// are looked into; anything else is dialed and no more.
+	// Target is the target for [client.Dial]. Commands (stdio.Command, []string) and URLs (string,
+	// streamable.URL, sse.URL) get steps of their own. Any other target is only dialed.
 	Target any
-	// Options are those that the server is dialed with. What tells others of the connection (OnState, OnLog,
-	// Notifications, Logger) is not called, and nothing is remembered in its Verdicts.
+	// Options are the options for the dial. Its callbacks (OnState, OnLog, Notifications), Logger
+	// and Verdicts are not used, so the examination stays invisible to their owner.
 	Options client.Options
-	// EnvFile is a file whose variables the definition takes, already in the command's Env; empty for none.
+	// EnvFile is the file from which the definition took variables, or "" if it has none. The
+	// variables must already be in the command's Env.
 	EnvFile string
-	// Mask hides secrets in whatever is said. What looks like a secret is hidden without it too: values of variables,
-	// arguments, query parameters and header fields that are named so, and passwords in URLs.
+	// Mask hides the caller's secrets in all texts. nil hides only values that look like secrets:
+	// variables, arguments, query parameters and header fields with such names, and passwords in
+	// URLs.
 	Mask func(string) string
 
-	// Stderr and StrayStdout are the last lines that the server wrote, for Explain: what the caller has kept of the start
-	// that failed. Without Stderr, what the error holds of it is taken.
+	// Stderr and StrayStdout are the last lines that the server wrote before the start failed. Only
+	// Explain uses them. If Stderr is empty, Explain takes the lines that the error holds.
 	Stderr, StrayStdout []string
 }
 
-// Status is how a step went.
+// Status is the outcome of a step.
 type Status string
 
-// The ways in which a step goes.
+// The outcomes of a step.
 const (
 	OK      Status = "ok"
-	Warning Status = "warning" // it works, but will give trouble
-	Failed  Status = "failed"  // nothing comes after it
-	Skipped Status = "skipped" // there is nothing to look at; Detail says why
+	Warning Status = "warning" // the server works, but this will cause trouble
+	Failed  Status = "failed"  // the last step
+	Skipped Status = "skipped" // the step does not apply; Detail says why
 )
 
-// Step is a step on the way to a server, without secrets.
+// Step is one step of an examination. Its texts hold no secrets.
 //
-// The steps of a command are: definition, folder, environment, command, start, first second, handshake, stdout, server,
-// lists, end. Those of a URL: definition, proxy, name, connect, TLS, HTTP, handshake, server, lists, end. Any other target
-// has the last four and the definition. A step that has no meaning for a target is left out.
+// The steps of a command are definition, folder, environment, command, start, first second,
+// handshake, stdout, server, lists and end. The steps of a URL are definition, proxy, name,
+// connect, TLS, HTTP, handshake, server, lists and end. The steps of any other target are
+// definition, handshake, server, lists and end. Steps that do not apply are left out.
 type Step struct {
 	Name   string
 	Status Status
-	// Detail says what was found, in a few words.
+	// Detail describes the result in a few words.
 	Detail string
-	// Took is how long the step took.
+	// Took is the duration of the step.
 	Took time.Duration
-	// Advice is one sentence that says what to do. Every failed step has it, and most warnings.
+	// Advice is one sentence that tells the user what to do. Every failed step and most warnings
+	// have it.
 	Advice string
-	// Err and Diagnosis are those of a failed step. The text of Err is without secrets, what it wraps may hold them.
+	// Err and Diagnosis are set for a failed step only. The text of Err holds no secrets, but the
+	// errors that it wraps may.
 	Err       error
 	Diagnosis *Diagnosis
 }
@@ -82,31 +95,37 @@ const (
 	stepEnd         = "end"
 )
 
-// Examine dials the server as the options say, yields each step as soon as it has been taken, and ends the connection with
-// all that was started. It ends behind the first step that fails. ctx and the limits of the options bound it; a list may
-// take half a minute where Total says nothing.
-func Examine(ctx context.Context, p Patient) iter.Seq[Step] {
+// Examine dials the server, yields each step as soon as it is done, and closes the connection and
+// ends the process that it started. It stops after the first failed step. ctx and the limits in the
+// options bound it. If Options.Total is zero, each list may take 30 seconds.
+func Examine(ctx context.Context, p Server) iter.Seq[Step] {
+	return examine(ctx, p, firstSecond)
+}
+
+// examine is Examine with another length of the first second.
+func examine(ctx context.Context, p Server, startWatch time.Duration) iter.Seq[Step] {
 	return func(yield func(Step) bool) {
-		w := newWalk(ctx, p, yield)
-		defer func() { w.network.close() }()
-		w.examine()
+		w := newExamination(ctx, p, yield)
+		w.startWatch = startWatch
+		defer func() { w.network.closeConns() }()
+		w.examineTarget()
 	}
 }
 
-func (w *walk) examine() {
-	if !w.definition() {
+func (w *examination) examineTarget() {
+	if !w.checkDefinition() {
 		return
 	}
 	switch {
 	case w.command != nil:
-		if w.folder() && w.environment() && w.program() {
-			w.run()
+		if w.checkFolder() && w.checkEnvironment() && w.locateProgram() {
+			w.examineCommand()
 		}
 	case w.url != nil:
-		if w.proxy() {
-			w.reach()
+		if w.checkProxy() {
+			w.examineURL()
 		}
 	default:
-		w.talk()
+		w.examineOther()
 	}
 }

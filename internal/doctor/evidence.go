@@ -15,34 +15,34 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// evidence is what is known of a start that failed.
+// evidence holds everything that is known about a failed start.
 type evidence struct {
-	err  error
-	p    Patient
-	mask *masker
+	err    error
+	server Server
+	mask   *masker
 
-	// The target, by its kind.
+	// The target, by kind.
 	command *stdio.Command
-	url     *url.URL // nil where it is malformed too
-	address string   // of url, as it is written
+	url     *url.URL // nil if the URL is malformed
+	address string   // the URL as the user wrote it
 	isURL   bool
 
-	// Of a command.
-	file    string    // the program; empty where it is not known
-	running time.Time // when the process had been started; zero where that is not known
-	early   bool      // it ended within its first second
-	said    []string  // the last lines of stderr
-	stray   []string
+	// For a command.
+	programFile string    // the program's file; empty if unknown
+	startedAt   time.Time // when the process was started; zero if unknown
+	diedEarly   bool      // the process ended within its first second
+	stderrLines []string  // the last lines of stderr
+	stdoutLines []string
 
-	// Of a URL.
-	stage      string   // the step that was under way; empty where it is not known
-	refused    []string // addresses with the reason
-	proxied    string   // the proxy's host
-	authorized bool     // credentials were sent
+	// For a URL.
+	stage            string   // the step that was in progress; empty if unknown
+	refusedAddresses []string // addresses that could not be connected to, each with the reason
+	proxied          string   // the proxy's host
+	authorized       bool     // the requests carried credentials
 }
 
-func newEvidence(err error, p Patient) evidence {
-	e := evidence{err: err, p: p, mask: &masker{own: p.Mask}, said: p.Stderr, stray: p.StrayStdout}
+func newEvidence(err error, p Server) evidence {
+	e := evidence{err: err, server: p, mask: &masker{custom: p.Mask}, stderrLines: p.Stderr, stdoutLines: p.StrayStdout}
 	switch t := p.Target.(type) {
 	case stdio.Command:
 		e.command = &t
@@ -53,7 +53,7 @@ func newEvidence(err error, p Patient) evidence {
 		}
 	case string:
 		e.address, e.isURL = t, true
-		e.authorized = p.Options.Header != nil
+		e.authorized = p.Options.HTTP.Header != nil
 	case streamable.URL:
 		e.address, e.isURL = t.URL, true
 		e.authorized = t.Header != nil
@@ -62,78 +62,82 @@ func newEvidence(err error, p Patient) evidence {
 		e.authorized = t.Header != nil
 	}
 	if e.command != nil {
-		e.mask.command(e.command)
+		e.mask.addCommand(e.command)
 	}
 	if e.isURL {
 		if u, err := url.Parse(e.address); err == nil {
 			e.url = u
-			e.mask.url(u)
+			e.mask.addURL(u)
 		}
 	}
 	return e
 }
 
-// describe names the target, without secrets.
-func (e *evidence) describe() string {
+// describeTarget describes the target without secrets.
+func (e *evidence) describeTarget() string {
 	switch {
 	case e.command != nil:
 		return "command: " + strings.Join(e.commandLine(), " ")
 	case e.url != nil:
 		return "URL: " + shownURL(e.url)
 	}
-	if d, ok := e.p.Target.(transport.Dialer); ok {
+	if d, ok := e.server.Target.(transport.Dialer); ok {
 		return d.String()
 	}
-	return fmt.Sprintf("a %T", e.p.Target)
+	return fmt.Sprintf("a %T", e.server.Target)
 }
 
-// commandLine is the command with the program where it was found.
+// commandLine returns the command and its arguments. The command is the program's file if that is
+// known.
 func (e *evidence) commandLine() []string {
 	words := append([]string{e.command.Path}, e.command.Args...)
-	if e.file != "" {
-		words[0] = e.file
+	if e.programFile != "" {
+		words[0] = e.programFile
 	}
-	return e.mask.texts(words)
+	return e.mask.maskLines(words)
 }
 
-// exit is how the process ended; nil where it did not, or that is not known.
-func (e *evidence) exit() *stdio.ExitError {
+// exitError returns how the process ended, or nil if it still runs or its end is unknown.
+func (e *evidence) exitError() *stdio.ExitError {
 	if exit, ok := errors.AsType[*stdio.ExitError](e.err); ok {
 		return exit
 	}
 	return nil
 }
 
-// lastWords are the last lines of stderr: of the process that ended, else what was kept, else what the error's text holds.
-func (e *evidence) lastWords() []string {
-	if exit := e.exit(); exit != nil && exit.Stderr != "" {
+// lastStderr returns the last lines of stderr. It prefers the lines of the process that ended, then
+// the lines that the caller kept, then the lines in the error's text.
+func (e *evidence) lastStderr() []string {
+	if exit := e.exitError(); exit != nil && exit.Stderr != "" {
 		if !strings.HasPrefix(exit.Stderr, "…") {
 			return lastLines(exit.Stderr)
 		}
-		if len(e.said) == 0 {
-			return lastLines(withoutFirst(exit.Stderr))
+		if len(e.stderrLines) == 0 {
+			return lastLines(dropFirstLine(exit.Stderr))
 		}
 	}
-	if len(e.said) > 0 || e.err == nil {
-		return lastLines(strings.Join(e.said, "\n"))
+	if len(e.stderrLines) > 0 || e.err == nil {
+		return lastLines(strings.Join(e.stderrLines, "\n"))
 	}
 	const mark = "last words on stderr:\n\t"
 	_, words, _ := strings.Cut(e.err.Error(), mark)
 	return lastLines(strings.ReplaceAll(words, "\n\t", "\n"))
 }
 
-// Diagnosis says why a server could not be reached, without secrets.
+// Diagnosis explains why a server could not be reached. It holds no secrets.
 type Diagnosis struct {
-	// Summary says what is wrong, in one line.
+	// Summary describes the problem in one line.
 	Summary string
-	// Advice is one sentence that says what to do.
+	// Advice is one sentence that tells the user what to do.
 	Advice string
-	// Step is the one that failed: see [Step].
+	// Step is the name of the failed step; see [Step].
 	Step string
 
-	// Of a command: its words, the first being the program's file where that was found; the names of the variables that
-	// the definition sets; how the process ended, such as "exit status 1", empty where it did not; and the last lines, at
-	// most 10 of each, that it wrote to stderr and, as no messages, to stdout.
+	// Command and the fields below are set for commands only. Command is the program, as a file if
+	// that was found, and its arguments. EnvNames are the variables that the definition sets. Exit
+	// says how the process ended, such as "exit status 1", and is empty if it did not end. Stderr
+	// and StrayStdout are the last lines, at most 10 each, that the process wrote to stderr, and to
+	// stdout outside messages.
 	Command     []string
 	EnvNames    []string
 	Exit        string
@@ -141,29 +145,29 @@ type Diagnosis struct {
 	StrayStdout []string
 }
 
-// Explain makes a diagnosis of the error that [client.Dial], or the loss of a connection, came to. It starts nothing and
-// asks nobody; it looks into folders for the command's program. The end of a process counts as one during the handshake. err
-// must not be nil.
-func Explain(err error, p Patient) Diagnosis {
+// Explain diagnoses an error of [client.Dial] or the error of a lost connection. err must not be
+// nil. Explain starts no process and uses no network; it only looks for the command's program in
+// folders. It treats the end of a process as a failure of the handshake.
+func Explain(err error, p Server) Diagnosis {
 	e := newEvidence(err, p)
 	if e.command != nil {
-		e.file = glance(e.command)
+		e.programFile = lookUpProgram(e.command)
 	}
-	return e.diagnose()
+	return e.buildDiagnosis()
 }
 
-// diagnose finds the cause.
-func (e *evidence) diagnose() Diagnosis {
-	f := e.cause()
-	d := Diagnosis{Step: f.step, Summary: shortened(e.mask.text(oneLine(f.summary)), lineRunes), Advice: e.mask.text(oneLine(f.advice))}
+// buildDiagnosis finds the cause and describes it.
+func (e *evidence) buildDiagnosis() Diagnosis {
+	f := e.findCause()
+	d := Diagnosis{Step: f.step, Summary: shortenText(e.mask.maskText(oneLine(f.summary)), lineRunes), Advice: e.mask.maskText(oneLine(f.advice))}
 	if e.command == nil {
 		return d
 	}
 	d.Command = e.commandLine()
 	d.EnvNames = slices.Sorted(maps.Keys(e.command.Env))
-	d.Stderr = e.mask.texts(e.lastWords())
-	d.StrayStdout = e.mask.texts(lastLines(strings.Join(e.stray, "\n")))
-	if exit := e.exit(); exit != nil {
+	d.Stderr = e.mask.maskLines(e.lastStderr())
+	d.StrayStdout = e.mask.maskLines(lastLines(strings.Join(e.stdoutLines, "\n")))
+	if exit := e.exitError(); exit != nil {
 		d.Exit = "exit status unknown"
 		if exit.State != nil {
 			d.Exit = exit.State.String()

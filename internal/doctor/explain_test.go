@@ -20,7 +20,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// What servers say on stderr when they cannot start, and what is made of it.
+// Typical stderr output of servers that cannot start leads to the right summary and advice.
 func TestComplaints(t *testing.T) {
 	for _, test := range []struct{ stderr, summary, advice string }{
 		{"Error: Cannot find module '/srv/build/index.js'\n    at Module._resolveFilename", "the file /srv/build/index.js does not exist", "Build the server"},
@@ -38,10 +38,10 @@ func TestComplaints(t *testing.T) {
 		{"Traceback (most recent call last):\n  File \"x.py\"\nModuleNotFoundError: No module named 'mcp.server'", "Python module mcp.server", "uvx"},
 		{"/usr/bin/python3: No module named weather", "Python module weather", "uvx"},
 		{"python3: can't open file '/srv/x.py': [Errno 2] No such file or directory", "/srv/x.py does not exist", "Correct the path"},
-		{"  × No solution found when resolving tool dependencies:\n  ╰─▶ Because mcp-server-nope was not found in the package registry", "no Python package mcp-server-nope", "name mcp-server-nope"},
-		{"  × No solution found when resolving tool dependencies", "no versions that go together", "version of Python"},
+		{"  × No solution found when resolving tool dependencies:\n  ╰─▶ Because mcp-server-nope was not found in the package registry", "the Python package mcp-server-nope does not exist", "name mcp-server-nope"},
+		{"  × No solution found when resolving tool dependencies", "no compatible versions", "version of Python"},
 		{"An executable named `weather` is not provided by package `w`.", "no program weather", "uvx --from"},
-		{"permission denied while trying to connect to the Docker daemon socket", "may not talk to Docker", "group docker"},
+		{"permission denied while trying to connect to the Docker daemon socket", "no permission to use Docker", "group docker"},
 		{"docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", "daemon does not run", "Start Docker"},
 		{"error during connect: open //./pipe/dockerDesktopLinuxEngine", "daemon does not run", "Start Docker"},
 		{"docker: Error response from daemon: pull access denied for mcp/nope", "cannot be pulled", "name of the image"},
@@ -63,7 +63,7 @@ func TestComplaints(t *testing.T) {
 		{"Error: ENOENT: no such file or directory, scandir '/data/z'", "/data/z does not exist", "/data/z"},
 		{"FileNotFoundError: [Errno 2] No such file or directory: 'cfg.json'", "cfg.json does not exist", "cfg.json"},
 		{"Error: self-signed certificate in certificate chain", "does not trust", "NODE_EXTRA_CA_CERTS"},
-		{"Error: connect ECONNREFUSED 127.0.0.1:5432", "cannot reach 127.0.0.1:5432", "Start what the server talks to at 127.0.0.1:5432"},
+		{"Error: connect ECONNREFUSED 127.0.0.1:5432", "cannot reach 127.0.0.1:5432", "Start the service that the server uses at 127.0.0.1:5432"},
 		{"HTTP 401 Unauthorized", "credentials are refused", "Renew"},
 		{"error: unknown option '--stdio'", "argument --stdio", "Correct the argument --stdio"},
 		{"x.py: error: unrecognized arguments: --fast", "argument --fast", "Correct the argument --fast"},
@@ -74,16 +74,16 @@ func TestComplaints(t *testing.T) {
 		{"Missing required variable: SLACK_TEAM_ID", "SLACK_TEAM_ID is not set", "SLACK_TEAM_ID"},
 		{"Please set BRAVE_API_KEY", "BRAVE_API_KEY is not set", "BRAVE_API_KEY"},
 		{"KeyError: 'APIKEY'", "APIKEY is not set", "APIKEY"},
-		{"PRESENT_KEY is required and IS_CLEAN was empty; it failed: no idea", "failed: no idea", "Mend what"},
-		{"starting\nfatal: the moon is full\nbye", "fatal: the moon is full", "Mend what"},
-		{"starting\nbye", "bye", "Mend what"},
+		{"PRESENT_KEY is required and IS_CLEAN was empty; it failed: no idea", "failed: no idea", "Fix the problem"},
+		{"starting\nfatal: the moon is full\nbye", "fatal: the moon is full", "Fix the problem"},
+		{"starting\nbye", "bye", "Fix the problem"},
 	} {
 		t.Run(test.stderr[:min(len(test.stderr), 40)], func(t *testing.T) {
 			c := stdio.Command{Path: "server", Env: map[string]string{"PRESENT_KEY": "x", "IS_CLEAN": "y"}}
 			err := fmt.Errorf("dial server: %w", &stdio.ExitError{Command: "server", Stderr: test.stderr})
-			d := Explain(err, Patient{Target: c})
-			contains(t, d.Summary, "the process ended", test.summary)
-			contains(t, d.Advice, test.advice)
+			d := Explain(err, Server{Target: c})
+			checkContains(t, d.Summary, "the process ended", test.summary)
+			checkContains(t, d.Advice, test.advice)
 			isSentence(t, d.Advice)
 			if strings.Contains(d.Summary+d.Advice, "$") || d.Step != "handshake" || d.Exit == "" || len(d.Stderr) == 0 {
 				t.Errorf("%+v", d)
@@ -92,8 +92,8 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// state runs a shell to get the state of a process that has ended.
-func state(t *testing.T, script string) error {
+// exitOf runs a shell script and returns the error of its exit.
+func exitOf(t *testing.T, script string) error {
 	t.Helper()
 	child, err := stdio.Command{Path: "/bin/sh", Args: []string{"-c", script}}.Start(t.Context())
 	if err != nil {
@@ -112,13 +112,13 @@ func TestExitStatus(t *testing.T) {
 		"exit 5":         {"exit status 5", "in a terminal"},
 		"kill -SEGV $$":  {"segmentation fault", "report the crash"},
 		"kill -KILL $$":  {"killed", "memory runs out"},
-		"echo x >&2;:":   {"x", "Mend"},
+		"echo x >&2;:":   {"x", "Fix the problem"},
 		"exit 3 # again": {"exit status 3", "in a terminal"},
 	} {
 		t.Run(script, func(t *testing.T) {
-			d := Explain(state(t, script), Patient{Target: []string{"/bin/sh"}})
-			contains(t, d.Summary, want[0])
-			contains(t, d.Advice, want[1])
+			d := Explain(exitOf(t, script), Server{Target: []string{"/bin/sh"}})
+			checkContains(t, d.Summary, want[0])
+			checkContains(t, d.Advice, want[1])
 			isSentence(t, d.Advice)
 		})
 	}
@@ -138,25 +138,25 @@ func TestMissingPrograms(t *testing.T) {
 		{"wether", []string{"weather"}, "Correct the name (weather is there), or install wether."},
 		{"zzz", nil, "Install zzz, correct its name, or give its full path."},
 	} {
-		if got := install(test.name, test.near); got != test.want {
+		if got := adviseInstall(test.name, test.near); got != test.want {
 			t.Errorf("%s: %s", test.name, got)
 		}
 	}
 	for name := range products {
-		isSentence(t, install(name, nil))
+		isSentence(t, adviseInstall(name, nil))
 	}
 }
 
 func TestWrapping(t *testing.T) {
-	if got := wrapping("windows", `C:\node\npx.CMD`); !strings.Contains(got, "cmd.exe") {
+	if got := batchFileNote("windows", `C:\node\npx.CMD`); !strings.Contains(got, "cmd.exe") {
 		t.Error(got)
 	}
-	if got := wrapping("linux", "/bin/npx.cmd"); got != "" {
+	if got := batchFileNote("linux", "/bin/npx.cmd"); got != "" {
 		t.Error(got)
 	}
 }
 
-// Errors that this machine's network does not make on demand.
+// These errors cannot be provoked on this machine's network.
 func TestNetworkErrors(t *testing.T) {
 	dial := func(err error) error {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 80}, Err: err})
@@ -167,9 +167,9 @@ func TestNetworkErrors(t *testing.T) {
 		step            string
 		summary, advice string
 	}{
-		{"no route", dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), "connect", "no way to the server at 10.0.0.1:80", "VPN"},
-		{"no network", dial(os.NewSyscallError("connect", syscall.ENETUNREACH)), "connect", "no way", "VPN"},
-		{"a timeout", dial(os.ErrDeadlineExceeded), "connect", "nobody answers at 10.0.0.1:80", "firewalls"},
+		{"no route", dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), "connect", "no route to the server at 10.0.0.1:80", "VPN"},
+		{"no network", dial(os.NewSyscallError("connect", syscall.ENETUNREACH)), "connect", "no route", "VPN"},
+		{"a timeout", dial(os.ErrDeadlineExceeded), "connect", "the address does not answer at 10.0.0.1:80", "firewalls"},
 		{"anything else", dial(errors.New("odd")), "connect", "no connection at 10.0.0.1:80: odd", "VPN"},
 		{"a name that is not found", &net.DNSError{Name: "x.example", IsNotFound: true}, "name", "x.example does not exist", "Correct the host name"},
 		{"a name server", &net.DNSError{Name: "x.example", Err: "server misbehaving"}, "name", "server misbehaving", "name server"},
@@ -180,38 +180,38 @@ func TestNetworkErrors(t *testing.T) {
 		{"no idea", errors.New("odd"), "handshake", "odd", "--wire"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := Explain(test.err, Patient{Target: "http://x.example/mcp"})
+			d := Explain(test.err, Server{Target: "http://x.example/mcp"})
 			if d.Step != test.step {
 				t.Errorf("the step is %s", d.Step)
 			}
-			contains(t, d.Summary, test.summary)
-			contains(t, d.Advice, test.advice)
+			checkContains(t, d.Summary, test.summary)
+			checkContains(t, d.Advice, test.advice)
 			isSentence(t, d.Advice)
 		})
 	}
-	e := newEvidence(dial(syscall.ECONNREFUSED), Patient{Target: "http://x.example"})
-	e.refused = []string{"[::1]:80: connection refused", "10.0.0.1:80: connection refused"}
-	contains(t, e.diagnose().Summary, "[::1]:80: connection refused; 10.0.0.1:80")
-	e = newEvidence(context.DeadlineExceeded, Patient{Target: "http://x.example"})
+	e := newEvidence(dial(syscall.ECONNREFUSED), Server{Target: "http://x.example"})
+	e.refusedAddresses = []string{"[::1]:80: connection refused", "10.0.0.1:80: connection refused"}
+	checkContains(t, e.buildDiagnosis().Summary, "[::1]:80: connection refused; 10.0.0.1:80")
+	e = newEvidence(context.DeadlineExceeded, Server{Target: "http://x.example"})
 	e.stage = stepName
-	contains(t, e.diagnose().Summary, "name server does not answer")
+	checkContains(t, e.buildDiagnosis().Summary, "name server does not answer")
 }
 
 func TestRedirectsWithoutAPlace(t *testing.T) {
-	d := Explain(&overhttp.HTTPError{Status: 304, Header: http.Header{}}, Patient{Target: "http://x.example"})
+	d := Explain(&overhttp.HTTPError{Status: 304, Header: http.Header{}}, Server{Target: "http://x.example"})
 	isSentence(t, d.Advice)
-	d = Explain(&overhttp.HTTPError{Status: 502, Header: http.Header{}}, Patient{Target: 7})
-	contains(t, d.Advice, "behind this address")
+	d = Explain(&overhttp.HTTPError{Status: 502, Header: http.Header{}}, Server{Target: 7})
+	checkContains(t, d.Advice, "behind this address")
 	if d.Command != nil {
 		t.Errorf("%+v", d)
 	}
 }
 
-// What the caller has kept of the start is used where the error does not say it.
-func TestWhatTheCallerKept(t *testing.T) {
-	p := Patient{Target: []string{"server"}, Stderr: []string{"one", "Error: Cannot find module 'x'"}, StrayStdout: []string{"\x1b[1mhello\x1b[0m"}}
+// Explain uses the output that the caller kept if the error does not contain it.
+func TestExplainUsesKeptOutput(t *testing.T) {
+	p := Server{Target: []string{"server"}, Stderr: []string{"one", "Error: Cannot find module 'x'"}, StrayStdout: []string{"\x1b[1mhello\x1b[0m"}}
 	d := Explain(&client.TimeoutError{Kind: client.TimeoutConnect, After: time.Second}, p)
-	contains(t, d.Summary, "no connection within 1s: the Node.js module x is missing")
+	checkContains(t, d.Summary, "no connection within 1s: the Node.js module x is missing")
 	if strings.Join(d.Stderr, "|") != "one|Error: Cannot find module 'x'" || strings.Join(d.StrayStdout, "|") != "hello" {
 		t.Errorf("%+v", d)
 	}
@@ -232,14 +232,14 @@ func TestWhatTheCallerKept(t *testing.T) {
 }
 
 func TestExplainNamesTheProgram(t *testing.T) {
-	d := Explain(errors.New("odd"), Patient{Target: stdio.Command{Path: "sh", Args: []string{"-c", "true"}, Env: map[string]string{"PATH": "/bin"}}})
+	d := Explain(errors.New("odd"), Server{Target: stdio.Command{Path: "sh", Args: []string{"-c", "true"}, Env: map[string]string{"PATH": "/bin"}}})
 	if strings.Join(d.Command, " ") != "/bin/sh -c true" {
 		t.Errorf("%q", d.Command)
 	}
 }
 
 func TestStrays(t *testing.T) {
-	var s Strays
+	var s StdoutTail
 	seen := 0
 	tap := s.Tap(func(transport.Frame) { seen++ })
 	sent := func(frame string) { tap(transport.Frame{Kind: transport.Sent, Data: []byte(frame)}) }
@@ -265,23 +265,23 @@ func TestStrays(t *testing.T) {
 }
 
 func TestTail(t *testing.T) {
-	var s tail
+	var s stderrTail
 	for i := range 5000 {
 		fmt.Fprintf(&s, "line %04d with a few words\n", i)
 	}
-	if got := s.lines(); len(got) != 10 || got[9] != "line 4999 with a few words" {
+	if got := s.lastLines(); len(got) != 10 || got[9] != "line 4999 with a few words" {
 		t.Errorf("%q", got)
 	}
 	s.reset()
 	_, _ = io.WriteString(&s, strings.Repeat("x", 20<<10)+"\nend")
-	if got := s.lines(); len(got) != 1 || got[0] != "end" {
+	if got := s.lastLines(); len(got) != 1 || got[0] != "end" {
 		t.Errorf("a line without its beginning is told: %d", len(got))
 	}
 }
 
 func TestMask(t *testing.T) {
 	m := &masker{}
-	m.command(&stdio.Command{
+	m.addCommand(&stdio.Command{
 		Env:  map[string]string{"API_KEY": "abcdef-1", "SHORT_TOKEN": "abc", "NAME": "plain-value"},
 		Args: []string{"--header", "Authorization: Bearer tok-en-tok-en", "X-Api-Key:hush-hush", "--secret=open-sesame", "--password", "pass-word", "--token", "--verbose", "https://u:p@h/x"},
 	})
@@ -294,12 +294,12 @@ func TestMask(t *testing.T) {
 		"--verbose mail@example.com //x http://host:80/x": "--verbose mail@example.com //x http://host:80/x",
 		"": "",
 	} {
-		if got := m.text(text); got != want {
+		if got := m.maskText(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
 	long := strings.Repeat("x", 290) + "abcdef-1" + strings.Repeat("y", 50)
-	if got := m.texts([]string{long})[0]; strings.Contains(got, "abc") || len([]rune(got)) != lineRunes+1 {
+	if got := m.maskLines([]string{long})[0]; strings.Contains(got, "abc") || len([]rune(got)) != lineRunes+1 {
 		t.Errorf("half a secret is told: %s", got[280:])
 	}
 }

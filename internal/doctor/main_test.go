@@ -5,10 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
+	"net"
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,11 +23,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// roleKey makes the test binary, started once more, play a server instead of running tests.
+// roleKey is the variable that makes the test binary, started as a child, run as a server.
 const roleKey = "DOWEL_DOCTOR_TEST_ROLE"
 
 var roles = map[string]func(){
-	"server": serve,
+	"server": serveExample,
 	"dies": func() {
 		fmt.Fprintln(os.Stderr, os.Getenv("SAYS"))
 		fmt.Print(os.Getenv("PRINTS"))
@@ -33,11 +37,11 @@ var roles = map[string]func(){
 	"killed": func() {
 		self, _ := os.FindProcess(os.Getpid())
 		_ = self.Kill()
-		time.Sleep(time.Hour)
+		waitForever()
 	},
 	"noisy": func() {
 		fmt.Println("Welcome to the server")
-		serve()
+		serveExample()
 	},
 	"babbles": func() {
 		fmt.Println("Server running on http://localhost:3000")
@@ -52,23 +56,23 @@ var roles = map[string]func(){
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	},
 	"slow": func() {
-		time.Sleep(1200 * time.Millisecond)
-		serve()
+		waitForGate()
+		serveExample()
 	},
-	"late": func() { // dies once its first second is over
-		time.Sleep(1200 * time.Millisecond)
+	"late": func() {
+		waitForGate()
 		os.Exit(4)
 	},
-	"deaf": func() { // stays when its stdin ends
-		serve()
-		time.Sleep(time.Hour)
+	"deaf": func() { // ignores the end of its stdin
+		serveExample()
+		waitForever()
 	},
 	"stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)
-		serve()
-		time.Sleep(time.Hour)
+		serveExample()
+		waitForever()
 	},
-	"old": func() { // knows nothing but the handshake, and ends at anything else
+	"old": func() { // ends at any request but the legacy handshake
 		lines := bufio.NewScanner(os.Stdin)
 		for lines.Scan() {
 			switch line := lines.Text(); {
@@ -80,22 +84,70 @@ var roles = map[string]func(){
 			}
 		}
 	},
-	"mute": func() { // lives on without a stdout
+	"mute": func() { // closes its stdout and keeps running
 		os.Stdout.Close()
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		time.Sleep(time.Hour)
+		waitForever()
 	},
 }
 
-func serve() {
-	if err := stdio.Serve(context.Background(), example()); err != nil {
+// gateKey is the variable that holds the address of the gate for waitForGate.
+const gateKey = "DOWEL_DOCTOR_TEST_GATE"
+
+// waitForGate blocks the child until the test opens the gate of newGate.
+func waitForGate() {
+	if c, err := net.Dial("tcp", os.Getenv(gateKey)); err == nil {
+		_, _ = io.Copy(io.Discard, c)
+	}
+}
+
+// waitForever blocks until the process is killed.
+func waitForever() {
+	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
+		_, _ = l.Accept()
+	}
+}
+
+// newGate returns the address of a gate, and a function that opens it for all children, waiting and
+// future ones.
+func newGate(t *testing.T) (address string, open func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waiting []net.Conn
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			waiting = append(waiting, c)
+		}
+	}()
+	open = sync.OnceFunc(func() {
+		_ = l.Close()
+		<-done
+		for _, c := range waiting {
+			_ = c.Close()
+		}
+	})
+	t.Cleanup(open)
+	return l.Addr().String(), open
+}
+
+func serveExample() {
+	if err := stdio.Serve(context.Background(), exampleServer()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }
 
-// example is a server with a few things to list.
-func example() *server.Server {
-	s := server.New("example", "1.2.3", server.Options{})
+// exampleServer returns a server with a few things to list.
+func exampleServer() *server.Server {
+	s := server.New("example", "1.2.3", &server.Options{})
 	type in struct{}
 	for _, name := range []string{"one", "two"} {
 		server.Tool(s, name, "A tool.", func(context.Context, in) (string, error) { return name, nil })
@@ -113,14 +165,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// play is a command for the test binary in a role, with further variables.
-func play(t *testing.T, role string, env ...string) stdio.Command {
+// roleCommand returns a command that starts the test binary in a role, with further variables.
+// Roles that never end by themselves get a short grace.
+func roleCommand(t *testing.T, role string, env ...string) stdio.Command {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := stdio.Command{Path: exe, Args: []string{"-test.run=^$"}, Env: map[string]string{roleKey: role, "GORACE": "atexit_sleep_ms=0"}, Grace: time.Second, KillAfter: 200 * time.Millisecond}
+	c := stdio.Command{Path: exe, Args: []string{"-test.run=^$"}, Env: map[string]string{roleKey: role, "GORACE": "atexit_sleep_ms=0"}, Grace: time.Minute, KillAfter: 200 * time.Millisecond}
+	if slices.Contains([]string{"deaf", "stubborn", "mute"}, role) {
+		c.Grace = time.Millisecond
+	}
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")
 		c.Env[name] = value
@@ -128,14 +184,29 @@ func play(t *testing.T, role string, env ...string) stdio.Command {
 	return c
 }
 
-// steps examines a patient and checks what holds for every examination.
-func steps(t *testing.T, p Patient) []Step {
+// testContext returns a context that ends a test that hangs.
+func testContext(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// examineAll examines p and returns all steps. The first second of a process lasts a minute, so
+// that a child which ends at once does so within it on a busy machine, too.
+func examineAll(t *testing.T, p Server) []Step {
+	t.Helper()
+	return collectSteps(t, examine(testContext(t), p, time.Minute), func(Step) {})
+}
+
+// collectSteps collects the steps of an examination, calls onStep with each, and checks the rules
+// that hold for every examination.
+func collectSteps(t *testing.T, steps iter.Seq[Step], onStep func(Step)) []Step {
+	t.Helper()
 	var all []Step
-	for s := range Examine(ctx, p) {
+	for s := range steps {
 		all = append(all, s)
+		onStep(s)
 		t.Logf("%-8s %-12s %6v  %s", s.Status, s.Name, s.Took.Round(time.Millisecond), s.Detail)
 		if s.Advice != "" {
 			t.Logf("         → %s", s.Advice)
@@ -166,29 +237,46 @@ func isSentence(t *testing.T, advice string) {
 	}
 }
 
-// named returns the step of a name.
-func named(t *testing.T, all []Step, name string) Step {
+// stepNamed returns the step with a name.
+func stepNamed(t *testing.T, all []Step, name string) Step {
 	t.Helper()
 	for _, s := range all {
 		if s.Name == name {
 			return s
 		}
 	}
-	t.Fatalf("there is no step %q in %+v", name, all)
+	t.Fatalf("the step %q is missing in %+v", name, all)
 	return Step{}
 }
 
-// failing returns the step that failed, which is the last one.
-func failing(t *testing.T, p Patient) Step {
+// failedStep returns the last step, which must have failed.
+func failedStep(t *testing.T, p Server) Step {
 	t.Helper()
-	all := steps(t, p)
+	all := examineAll(t, p)
 	if len(all) == 0 || all[len(all)-1].Status != Failed {
 		t.Fatalf("no step failed: %+v", all)
 	}
 	return all[len(all)-1]
 }
 
-func path(all []Step) string {
+// timedOutStep returns the step that fails when p does not answer within a limit. The limit grows
+// until the result is complete, since a busy machine may spend a short limit on other work.
+func timedOutStep(t *testing.T, p Server, isComplete func(Step) bool) Step {
+	t.Helper()
+	for limit := 300 * time.Millisecond; ; limit *= 2 {
+		p.Options.Limits.Start, p.Options.Limits.Connect = limit, limit
+		s := failedStep(t, p)
+		if isComplete(s) || limit > 30*time.Second {
+			checkContains(t, s.Detail, "no connection within "+limit.String())
+			return s
+		}
+	}
+}
+
+// hasOutput reports whether the server had written something before the step failed.
+func hasOutput(s Step) bool { return len(s.Diagnosis.Stderr)+len(s.Diagnosis.StrayStdout) > 0 }
+
+func joinNames(all []Step) string {
 	var names []string
 	for _, s := range all {
 		name := s.Name
@@ -200,7 +288,7 @@ func path(all []Step) string {
 	return strings.Join(names, " > ")
 }
 
-func contains(t *testing.T, text string, parts ...string) {
+func checkContains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

@@ -13,22 +13,22 @@ import (
 
 const hidden = "…"
 
-// secretName are names that people give secrets.
+// secretName matches names that usually belong to secrets.
 var secretName = regexp.MustCompile(`(?i)key|token|secret|auth|cookie|passw|pwd|credential|signature|session|\bpat\b`)
 
-// secretShape is what is a secret wherever it stands: credentials in a URL, and tokens of kinds that are known.
+// secretShape matches secrets by their form: credentials in a URL, and well-known kinds of tokens.
 var secretShape = regexp.MustCompile(`(://)[^/\s@'"]+(@)|((?i:bearer|basic) )[A-Za-z0-9._~+/=-]{8,}|\b(?:gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[A-Za-z0-9_.-]{12,}`)
 
 // masker hides secrets in texts. It is safe for concurrent use.
 type masker struct {
-	own func(string) string // nil for none
+	custom func(string) string // the caller's masker; may be nil
 
 	mu      sync.Mutex
 	secrets []string // longest first
 }
 
-// text returns s without secrets.
-func (m *masker) text(s string) string {
+// maskText returns s without secrets.
+func (m *masker) maskText(s string) string {
 	if s == "" {
 		return s
 	}
@@ -38,22 +38,23 @@ func (m *masker) text(s string) string {
 	}
 	m.mu.Unlock()
 	s = secretShape.ReplaceAllString(s, "${1}${3}"+hidden+"${2}")
-	if m.own != nil {
-		s = m.own(s)
+	if m.custom != nil {
+		s = m.custom(s)
 	}
 	return s
 }
 
-func (m *masker) texts(lines []string) []string {
+func (m *masker) maskLines(lines []string) []string {
 	shown := make([]string, 0, len(lines))
 	for _, line := range lines {
-		shown = append(shown, shortened(m.text(line), lineRunes)) // in this order: half a secret is not recognised
+		shown = append(shown, shortenText(m.maskText(line), lineRunes)) // mask before shortening: half a secret is not recognised
 	}
 	return shown
 }
 
-// learn hides a value from now on. A short one is left: it would be found in every other word.
-func (m *masker) learn(value string) {
+// addSecret hides value from now on. Values under 6 bytes are ignored, since they occur in ordinary
+// words.
+func (m *masker) addSecret(value string) {
 	const short = 6
 	value = strings.TrimSpace(value)
 	if len(value) < short {
@@ -68,11 +69,11 @@ func (m *masker) learn(value string) {
 	slices.SortStableFunc(m.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-// command learns the variables and arguments that are named like secrets.
-func (m *masker) command(c *stdio.Command) {
+// addCommand adds the values of variables and arguments with names of secrets.
+func (m *masker) addCommand(c *stdio.Command) {
 	for name, value := range c.Env {
 		if secretName.MatchString(name) {
-			m.learn(value)
+			m.addSecret(value)
 		}
 	}
 	for i, arg := range c.Args {
@@ -80,57 +81,58 @@ func (m *masker) command(c *stdio.Command) {
 		switch {
 		case !strings.HasPrefix(name, "-") || !secretName.MatchString(name):
 		case joined:
-			m.learn(value)
+			m.addSecret(value)
 		case i+1 < len(c.Args) && !strings.HasPrefix(c.Args[i+1], "-"):
-			m.learn(c.Args[i+1])
+			m.addSecret(c.Args[i+1])
 		}
 	}
 	for _, arg := range c.Args {
-		m.headerText(arg)
+		m.addHeaderArg(arg)
 	}
 }
 
-// headerText learns the value of an argument that is a header field, as proxies take it.
-func (m *masker) headerText(arg string) {
+// addHeaderArg adds the value of an argument that holds a header field, such as "Authorization:
+// Bearer x".
+func (m *masker) addHeaderArg(arg string) {
 	if name, value, ok := strings.Cut(arg, ":"); ok && secretName.MatchString(name) && !strings.ContainsAny(name, "/= ") {
-		m.credential(value)
+		m.addCredential(value)
 	}
 }
 
-// url learns the password and the secret parameters of a URL.
-func (m *masker) url(u *url.URL) {
+// addURL adds the password and the secret parameters of a URL.
+func (m *masker) addURL(u *url.URL) {
 	if password, ok := u.User.Password(); ok {
-		m.learn(password)
+		m.addSecret(password)
 	} else if u.User != nil {
-		m.learn(u.User.Username())
+		m.addSecret(u.User.Username())
 	}
 	for name, values := range u.Query() {
 		if secretName.MatchString(name) {
 			for _, v := range values {
-				m.learn(v)
-				m.learn(url.QueryEscape(v))
+				m.addSecret(v)
+				m.addSecret(url.QueryEscape(v))
 			}
 		}
 	}
 }
 
-// header learns the secret fields of a request.
-func (m *masker) header(h http.Header) {
+// addHeader adds the values of a request's secret header fields.
+func (m *masker) addHeader(h http.Header) {
 	for name, values := range h {
 		if secretName.MatchString(name) {
 			for _, v := range values {
-				m.credential(v)
+				m.addCredential(v)
 			}
 		}
 	}
 }
 
-// credential learns a value that may begin with a scheme.
-func (m *masker) credential(value string) {
+// addCredential adds a header value, without its scheme such as "Bearer".
+func (m *masker) addCredential(value string) {
 	value = strings.TrimSpace(value)
 	if scheme, rest, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=,;") {
-		m.learn(rest)
+		m.addSecret(rest)
 		return
 	}
-	m.learn(value)
+	m.addSecret(value)
 }

@@ -23,23 +23,24 @@ import (
 )
 
 func TestNameAndTLSThatWork(t *testing.T) {
-	h := streamable.Handler(example())
+	h := streamable.Handler(exampleServer())
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
-	s := listen(t, h)
+	s := newUnstartedServer(t, h)
 	s.StartTLS()
-	o := client.Options{HTTPClient: s.Client()}
+	o := client.Options{HTTP: client.HTTP{Client: s.Client()}}
 	u := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
-	o.HTTPClient.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com" // which the certificate is for
-	all := steps(t, Patient{Target: u, Options: o})
-	if got, want := path(all), "definition > name > connect > TLS > HTTP > handshake > server > lists > end"; got != want {
+	o.HTTP.Client.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com" // which the certificate is for
+	all := examineAll(t, Server{Target: u, Options: o})
+	if got, want := joinNames(all), "definition > name > connect > TLS > HTTP > handshake > server > lists > end"; got != want {
 		t.Errorf("the steps are %s", got)
 	}
-	contains(t, named(t, all, "name").Detail, "127.0.0.1")
-	contains(t, named(t, all, "TLS").Detail, "TLS 1.3, certificate valid until 20")
+	checkContains(t, stepNamed(t, all, "name").Detail, "127.0.0.1")
+	checkContains(t, stepNamed(t, all, "TLS").Detail, "TLS 1.3, certificate valid until 20")
 }
 
-// certificate signs a certificate for a name and a time with a key of its own, or with that of an authority.
-func certificate(t *testing.T, name string, from, to time.Time) (tls.Certificate, *x509.CertPool) {
+// newCertificate returns a self-signed certificate for a name and a time, and a pool that trusts
+// it.
+func newCertificate(t *testing.T, name string, from, to time.Time) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -84,12 +85,12 @@ func TestTLS(t *testing.T) {
 		{name: "not yet valid", host: "127.0.0.1", from: day, to: 9 * day, trusted: true, summary: "not valid before 20", advice: "clock"},
 		{name: "a wrong name", host: "a.example b.example c.example d.example e.example f.example", from: -day, to: 99 * day, trusted: true, summary: "e.example, others and not for 127.0.0.1", advice: "host name that the certificate is for"},
 		{name: "no name", from: -day, to: 99 * day, trusted: true, summary: "for no host", advice: "certificate"},
-		{name: "a client certificate", host: "127.0.0.1", from: -day, to: 99 * day, trusted: true, config: &tls.Config{ClientAuth: tls.RequireAnyClientCert}, summary: "wants a certificate of the client", advice: "Give the HTTP client a certificate"},
+		{name: "a client certificate", host: "127.0.0.1", from: -day, to: 99 * day, trusted: true, config: &tls.Config{ClientAuth: tls.RequireAnyClientCert}, summary: "asks for a client certificate", advice: "Give the HTTP client a certificate"},
 		{name: "an old client", host: "127.0.0.1", from: -day, to: 99 * day, trusted: true, config: &tls.Config{MinVersion: tls.VersionTLS13}, summary: "refuses the TLS handshake", advice: "TLS 1.2 or newer"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			cert, pool := certificate(t, test.host, now.Add(test.from), now.Add(test.to))
-			s := listen(t, answers(200, ""))
+			cert, pool := newCertificate(t, test.host, now.Add(test.from), now.Add(test.to))
+			s := newUnstartedServer(t, respondWith(200, ""))
 			if s.TLS = test.config; s.TLS == nil {
 				s.TLS = &tls.Config{}
 			}
@@ -104,15 +105,15 @@ func TestTLS(t *testing.T) {
 			}
 			way := &http.Transport{TLSClientConfig: own}
 			defer way.CloseIdleConnections()
-			p := Patient{Target: s.URL, Options: client.Options{HTTPClient: &http.Client{Transport: way}, Restart: client.Restart{Max: -1}}}
-			step := failing(t, p)
-			if step.Name != "TLS" || named(t, steps(t, p), "connect").Status != OK {
+			p := Server{Target: s.URL, Options: client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: way}}, Restart: client.Restart{Max: -1}}}
+			step := failedStep(t, p)
+			if step.Name != "TLS" || stepNamed(t, examineAll(t, p), "connect").Status != OK {
 				t.Errorf("the step is %s", step.Name)
 			}
-			contains(t, step.Detail, test.summary)
-			contains(t, step.Advice, test.advice)
+			checkContains(t, step.Detail, test.summary)
+			checkContains(t, step.Advice, test.advice)
 
-			_, err := client.Dial(t.Context(), s.URL, p.Options)
+			_, err := client.Dial(t.Context(), s.URL, &p.Options)
 			if d := Explain(err, p); d.Step != "TLS" || d.Advice != step.Advice {
 				t.Errorf("the diagnosis of the error is %+v", d)
 			}
@@ -121,36 +122,36 @@ func TestTLS(t *testing.T) {
 }
 
 func TestCertificateThatExpiresSoon(t *testing.T) {
-	cert, pool := certificate(t, "127.0.0.1", time.Now().Add(-time.Hour), time.Now().Add(73*time.Hour))
-	h := streamable.Handler(example())
+	cert, pool := newCertificate(t, "127.0.0.1", time.Now().Add(-time.Hour), time.Now().Add(73*time.Hour))
+	h := streamable.Handler(exampleServer())
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
-	s := listen(t, h)
+	s := newUnstartedServer(t, h)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	s.StartTLS()
 	way := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
-	step := named(t, steps(t, Patient{Target: streamable.URL{URL: s.URL, Client: &http.Client{Transport: way}}}), "TLS")
+	step := stepNamed(t, examineAll(t, Server{Target: streamable.URL{URL: s.URL, Client: &http.Client{Transport: way}}}), "TLS")
 	if step.Status != Warning {
 		t.Errorf("%+v", step)
 	}
-	contains(t, step.Advice, "expires in 3 days")
+	checkContains(t, step.Advice, "expires in 3 days")
 }
 
 func TestWrongScheme(t *testing.T) {
-	plain := served(t, answers(200, ""))
-	s := failing(t, Patient{Target: strings.Replace(plain.URL, "http:", "https:", 1)})
+	plain := startServer(t, respondWith(200, ""))
+	s := failedStep(t, Server{Target: strings.Replace(plain.URL, "http:", "https:", 1)})
 	if s.Name != "TLS" {
 		t.Errorf("the step is %s", s.Name)
 	}
-	contains(t, s.Advice, "http:// in place of https://")
+	checkContains(t, s.Advice, "http:// in place of https://")
 
-	secure := listen(t, answers(200, ""))
+	secure := newUnstartedServer(t, respondWith(200, ""))
 	secure.StartTLS()
-	s = failing(t, Patient{Target: strings.Replace(secure.URL, "https:", "http:", 1)})
-	contains(t, s.Detail, "HTTP", "HTTPS")
+	s = failedStep(t, Server{Target: strings.Replace(secure.URL, "https:", "http:", 1)})
+	checkContains(t, s.Detail, "HTTP", "HTTPS")
 }
 
-// alone listens at a port and treats every connection alike.
-func alone(t *testing.T, treat func(net.Conn)) string {
+// listenRaw listens on a port and passes every connection to treat.
+func listenRaw(t *testing.T, treat func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,15 +179,15 @@ func TestNoConnection(t *testing.T) {
 	}
 	closed := l.Addr().String()
 	l.Close()
-	hangsUp := alone(t, func(c net.Conn) { c.Close() })
+	hangsUp := listenRaw(t, func(c net.Conn) { c.Close() })
 	var held []net.Conn
 	t.Cleanup(func() {
 		for _, c := range held {
 			c.Close()
 		}
 	})
-	silent := alone(t, func(c net.Conn) { held = append(held, c) })
-	speaksTLS := alone(t, func(c net.Conn) {
+	silent := listenRaw(t, func(c net.Conn) { held = append(held, c) })
+	speaksTLS := listenRaw(t, func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 4096))
 		_, _ = c.Write([]byte("\x15\x03\x01\x00\x02\x02\x16"))
 		c.Close()
@@ -195,29 +196,36 @@ func TestNoConnection(t *testing.T) {
 		name, url       string
 		step            string
 		summary, advice string
+		isSilent        bool
 	}{
-		{"a closed port", "http://" + closed, "connect", "nothing listens at " + closed, "Start the server"},
-		{"a name that is none", "http://no-such-host.invalid/mcp", "name", "no-such-host.invalid", "ame"},
-		{"a port that hangs up", "http://" + hangsUp, "HTTP", "hangs up", "speaks HTTP"},
-		{"a port that hangs up on TLS", "https://" + hangsUp, "TLS", "hangs up", "speaks HTTP"},
-		{"a silent port", "http://" + silent, "HTTP", "no connection within 400ms: the server has taken the request", "hangs"},
-		{"a port silent on TLS", "https://" + silent, "TLS", "has not ended", "https"},
-		{"TLS", "http://" + speaksTLS, "HTTP", "speaks TLS", "https:// in place of http://"},
+		{"a closed port", "http://" + closed, "connect", "nothing listens at " + closed, "Start the server", false},
+		{"a name that is none", "http://no-such-host.invalid/mcp", "name", "no-such-host.invalid", "ame", false},
+		{"a port that hangs up", "http://" + hangsUp, "HTTP", "hangs up", "speaks HTTP", false},
+		{"a port that hangs up on TLS", "https://" + hangsUp, "TLS", "hangs up", "speaks HTTP", false},
+		{"a silent port", "http://" + silent, "HTTP", ": the server has taken the request", "hangs", true},
+		{"a port silent on TLS", "https://" + silent, "TLS", "has not ended", "https", true},
+		{"TLS", "http://" + speaksTLS, "HTTP", "speaks TLS", "https:// in place of http://", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := failing(t, Patient{Target: test.url, Options: client.Options{Connect: 400 * time.Millisecond}})
+			var s Step
+			if test.isSilent {
+				s = timedOutStep(t, Server{Target: test.url}, func(s Step) bool { return s.Name == test.step })
+				checkContains(t, s.Detail, "no connection within ")
+			} else {
+				s = failedStep(t, Server{Target: test.url})
+			}
 			if s.Name != test.step {
 				t.Errorf("the step is %s", s.Name)
 			}
-			contains(t, s.Detail, test.summary)
-			contains(t, s.Advice, test.advice)
+			checkContains(t, s.Detail, test.summary)
+			checkContains(t, s.Advice, test.advice)
 		})
 	}
 }
 
-// connecting is an HTTP client whose connections come to this.
-func connecting(dial func(context.Context, string, string) (net.Conn, error)) client.Options {
-	return client.Options{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dial}}, Connect: 300 * time.Millisecond}
+// optionsWithDial returns options with an HTTP client that connects with dial.
+func optionsWithDial(dial func(context.Context, string, string) (net.Conn, error)) client.Options {
+	return client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: &http.Transport{DialContext: dial}}}, Limits: client.Limits{Connect: 300 * time.Millisecond}}
 }
 
 func TestSlowNetwork(t *testing.T) {
@@ -225,65 +233,65 @@ func TestSlowNetwork(t *testing.T) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
-	s := failing(t, Patient{Target: "http://10.255.255.1/mcp", Options: connecting(wait)})
+	s := failedStep(t, Server{Target: "http://10.255.255.1/mcp", Options: optionsWithDial(wait)})
 	if s.Name != "connect" {
 		t.Errorf("the step is %s", s.Name)
 	}
-	contains(t, s.Detail, "nobody answers")
+	checkContains(t, s.Detail, "the address does not answer")
 }
 
 func TestProxies(t *testing.T) {
-	h := streamable.Handler(example())
+	h := streamable.Handler(exampleServer())
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
-	passes := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	passes := startServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Host, r.URL.Host, r.URL.Scheme = "127.0.0.1", "", ""
 		h.ServeHTTP(w, r)
 	}))
-	refuses := served(t, answers(http.StatusProxyAuthRequired, ""))
-	through := func(proxy string) Patient {
+	refuses := startServer(t, respondWith(http.StatusProxyAuthRequired, ""))
+	through := func(proxy string) Server {
 		u, err := url.Parse(proxy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Patient{Target: "http://far.invalid/mcp", Options: client.Options{HTTPClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u)}}}}
+		return Server{Target: "http://far.invalid/mcp", Options: client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u)}}}}}
 	}
 
 	t.Setenv("HTTP_PROXY", "http://somewhere.invalid")
 	p := through(strings.Replace(passes.URL, "http://", "http://user:pass-word@", 1))
-	all := steps(t, p)
-	contains(t, named(t, all, "proxy").Detail, "127.0.0.1:", "as HTTP_PROXY says")
-	if got := path(all); !strings.HasSuffix(got, "lists > end") || strings.Contains(fmt.Sprint(all), "pass-word") {
+	all := examineAll(t, p)
+	checkContains(t, stepNamed(t, all, "proxy").Detail, "127.0.0.1:", "as HTTP_PROXY says")
+	if got := joinNames(all); !strings.HasSuffix(got, "lists > end") || strings.Contains(fmt.Sprint(all), "pass-word") {
 		t.Errorf("the steps are %s", got)
 	}
-	if s := named(t, steps(t, Patient{Target: passes.URL}), "proxy"); s.Status != Skipped {
+	if s := stepNamed(t, examineAll(t, Server{Target: passes.URL}), "proxy"); s.Status != Skipped {
 		t.Errorf("a proxy that does not apply: %+v", s)
 	}
 
-	gone := served(t, answers(200, ""))
+	gone := startServer(t, respondWith(200, ""))
 	gone.Close()
-	s := failing(t, through(gone.URL))
-	contains(t, s.Detail, "proxy cannot be reached")
-	contains(t, s.Advice, "NO_PROXY")
+	s := failedStep(t, through(gone.URL))
+	checkContains(t, s.Detail, "proxy cannot be reached")
+	checkContains(t, s.Advice, "NO_PROXY")
 
 	p = through(refuses.URL)
 	p.Target = "https://far.invalid/mcp"
-	s = failing(t, p)
-	contains(t, s.Detail, "wants to know who asks")
+	s = failedStep(t, p)
+	checkContains(t, s.Detail, "asks for a login")
 
-	p.Options.HTTPClient.Transport = &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("no proxy today") }}
+	p.Options.HTTP.Client.Transport = &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("no proxy today") }}
 	t.Setenv("HTTPS_PROXY", "::")
-	s = failing(t, p)
-	contains(t, s.Detail, "no proxy today")
-	contains(t, s.Advice, "HTTPS_PROXY")
+	s = failedStep(t, p)
+	checkContains(t, s.Detail, "no proxy today")
+	checkContains(t, s.Advice, "HTTPS_PROXY")
 	t.Setenv("HTTPS_PROXY", "")
-	contains(t, failing(t, p).Advice, "HTTP client")
+	checkContains(t, failedStep(t, p).Advice, "HTTP client")
 }
 
-// An HTTP client keeps its own ways to connect, also those of old.
-func TestOwnWaysToConnect(t *testing.T) {
-	h := streamable.Handler(example())
+// The examination uses the dial functions of the HTTP client, deprecated ones included.
+func TestOwnDialFunctions(t *testing.T) {
+	h := streamable.Handler(exampleServer())
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
-	s := listen(t, h)
+	s := newUnstartedServer(t, h)
 	s.StartTLS()
 	dialed := 0
 	for name, way := range map[string]*http.Transport{
@@ -298,8 +306,8 @@ func TestOwnWaysToConnect(t *testing.T) {
 		}},
 	} {
 		dialed = 0
-		all := steps(t, Patient{Target: streamable.URL{URL: s.URL, Client: &http.Client{Transport: way}}})
-		if got := path(all); dialed == 0 || !strings.HasSuffix(got, "HTTP > handshake > server > lists > end") {
+		all := examineAll(t, Server{Target: streamable.URL{URL: s.URL, Client: &http.Client{Transport: way}}})
+		if got := joinNames(all); dialed == 0 || !strings.HasSuffix(got, "HTTP > handshake > server > lists > end") {
 			t.Errorf("%s: %d dials, %s", name, dialed, got)
 		}
 	}
@@ -309,16 +317,16 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A transport that somebody else has made is used as it is.
+// A foreign round tripper is used unchanged.
 func TestForeignRoundTripper(t *testing.T) {
-	h := streamable.Handler(example())
+	h := streamable.Handler(exampleServer())
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
-	s := served(t, h)
-	o := client.Options{HTTPClient: &http.Client{Transport: roundTrip(s.Client().Transport.RoundTrip)}}
-	if got := path(steps(t, Patient{Target: s.URL, Options: o})); got != "definition > name(skipped) > connect > HTTP > handshake > server > lists > end" {
+	s := startServer(t, h)
+	o := client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: roundTrip(s.Client().Transport.RoundTrip)}}}
+	if got := joinNames(examineAll(t, Server{Target: s.URL, Options: o})); got != "definition > name(skipped) > connect > HTTP > handshake > server > lists > end" {
 		t.Error(got)
 	}
-	if got := path(steps(t, Patient{Target: s.URL, Options: o})); got != "definition > connect(skipped) > HTTP > handshake > server > lists > end" {
+	if got := joinNames(examineAll(t, Server{Target: s.URL, Options: o})); got != "definition > connect(skipped) > HTTP > handshake > server > lists > end" {
 		t.Error(got)
 	}
 }

@@ -24,7 +24,7 @@ const message = "message"
 // the data, which a reader sees as LF, separate lines of it; in an id or a name they are left out, and so are NULs. An
 // event with an id and without data, which primes a client to come back, has an empty data field; one with a retry only
 // has none: clients take data for a message.
-func Encode(e Event) []byte { return e.Append(make([]byte, 0, e.size())) }
+func Encode(e Event) []byte { return e.Append(make([]byte, 0, e.encodedSize())) }
 
 // Append is [Encode] behind dst.
 func (e Event) Append(dst []byte) []byte {
@@ -91,8 +91,8 @@ func lineBreak(data []byte) int {
 	return i
 }
 
-// size bounds the length of the event on the wire where its data is one line.
-func (e Event) size() int {
+// encodedSize bounds the length of the event on the wire where its data is one line.
+func (e Event) encodedSize() int {
 	const fields = len("event: \nid: \nretry: 9223372036854\ndata: \n\n")
 	return fields + len(e.Name) + len(e.ID) + len(e.Data)
 }

@@ -12,20 +12,20 @@ type buffer struct{ bytes []byte }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// take returns the pending bytes to append to.
-func (w *Writer) take() *buffer {
+// pendingBuffer returns the pending bytes to append to.
+func (w *Writer) pendingBuffer() *buffer {
 	if w.pending == nil {
 		w.pending = buffers.Get().(*buffer)
 	}
 	return w.pending
 }
 
-func (w *Writer) add(text string) {
-	b := w.take()
+func (w *Writer) appendPending(text string) {
+	b := w.pendingBuffer()
 	b.bytes = append(b.bytes, text...)
 }
 
-func (b *buffer) giveBack() {
+func (b *buffer) recycle() {
 	const most = 64 << 10
 	if cap(b.bytes) <= most {
 		b.bytes = b.bytes[:0]
@@ -37,24 +37,24 @@ func (b *buffer) giveBack() {
 // caller to write: its own event has gone out. w.mu is held, but not while writing; so it is for the functions below.
 func (w *Writer) flushOnce(data []byte) {
 	w.flushing = true
-	w.write(data)
+	w.flushBatch(data)
 	if w.pending != nil {
-		go w.flushOn()
+		go w.flushInBackground()
 		return
 	}
-	w.rest()
+	w.endFlush()
 }
 
-// sendAside sees to it that somebody else writes what waits.
-func (w *Writer) sendAside() {
+// startFlush sees to it that somebody else writes what waits.
+func (w *Writer) startFlush() {
 	if !w.flushing {
 		w.flushing = true
-		go w.flushOn()
+		go w.flushInBackground()
 	}
 }
 
-// flushOn is flushAll for a goroutine of its own, which Close waits for.
-func (w *Writer) flushOn() {
+// flushInBackground is flushAll for a goroutine of its own, which Close waits for.
+func (w *Writer) flushInBackground() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.flushAll()
@@ -64,48 +64,48 @@ func (w *Writer) flushOn() {
 func (w *Writer) flushAll() {
 	w.flushing = true
 	for w.pending != nil {
-		w.write(nil)
+		w.flushBatch(nil)
 	}
-	w.rest()
+	w.endFlush()
 }
 
-func (w *Writer) rest() {
+func (w *Writer) endFlush() {
 	w.flushing = false
 	w.changed.Broadcast()
 }
 
-// write makes one round.
-func (w *Writer) write(data []byte) {
+// flushBatch makes one round.
+func (w *Writer) flushBatch(data []byte) {
 	batch, first := w.pending, !w.opened
 	w.pending, w.opened = nil, true
-	w.began = time.Now()
-	w.extend()
+	w.flushStarted = time.Now()
+	w.extendDeadline()
 	if !w.armed {
-		w.arm(w.period())
+		w.armTimer(w.timerPeriod())
 	}
 	w.changed.Broadcast()
 	w.mu.Unlock()
-	err := w.put(first, batch.bytes, data)
+	err := w.writeBatch(first, batch.bytes, data)
 	if err == nil { // else a writer may hold it still
-		batch.giveBack()
+		batch.recycle()
 	}
 	w.mu.Lock()
 	if err != nil && w.err == nil {
-		w.die(fmt.Errorf("the event stream failed: %w", err))
+		w.markDead(fmt.Errorf("the event stream failed: %w", err))
 	}
 }
 
-// put is the one place where the response is written to.
-func (w *Writer) put(first bool, batch, data []byte) error {
+// writeBatch is the one place where the response is written to.
+func (w *Writer) writeBatch(first bool, batch, data []byte) error {
 	if first {
 		_ = w.control.SetWriteDeadline(time.Time{}) // the server's, if it has one and can do without
 		writeHeader(w.rw)
 	}
-	err := w.pieces(batch)
+	err := w.writeInPieces(batch)
 	if err == nil && data != nil {
-		w.goesOn()
-		if err = w.pieces(data); err == nil {
-			w.goesOn()
+		w.noteProgress()
+		if err = w.writeInPieces(data); err == nil {
+			w.noteProgress()
 			_, err = w.rw.Write(eventEnd)
 		}
 	}
@@ -115,30 +115,30 @@ func (w *Writer) put(first bool, batch, data []byte) error {
 	return w.control.Flush()
 }
 
-// pieces writes what is long piece by piece: a slow reader that goes on reading is none that is cut off.
-func (w *Writer) pieces(b []byte) error {
+// writeInPieces writes what is long piece by piece: a slow reader that goes on reading is none that is cut off.
+func (w *Writer) writeInPieces(b []byte) error {
 	const piece = 256 << 10
 	for len(b) > piece {
 		if _, err := w.rw.Write(b[:piece]); err != nil {
 			return err
 		}
 		b = b[piece:]
-		w.goesOn()
+		w.noteProgress()
 	}
 	_, err := w.rw.Write(b)
 	return err
 }
 
-func (w *Writer) goesOn() {
+func (w *Writer) noteProgress() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.extend()
+	w.extendDeadline()
 }
 
-// extend gives the flush at hand another WriteTimeout, unless Close bounds it.
-func (w *Writer) extend() {
+// extendDeadline gives the flush at hand another WriteTimeout, unless Close bounds it.
+func (w *Writer) extendDeadline() {
 	if !w.closing {
-		w.bound = time.Now().Add(w.opts.WriteTimeout)
+		w.flushDeadline = time.Now().Add(w.opts.WriteTimeout)
 	}
 }
 
@@ -162,7 +162,7 @@ var (
 // End sends a last event and closes the stream. The caller must return from the request's handler next: a small event goes
 // out with the end of the response, in one piece.
 func (w *Writer) End(e Event) error {
-	if last, err := w.last(e); last {
+	if last, err := w.endWithoutFlush(e); last {
 		return err
 	}
 	if err := w.Send(e); err != nil {
@@ -171,16 +171,16 @@ func (w *Writer) End(e Event) error {
 	return w.Close()
 }
 
-// last writes the event without a flush, where nothing else waits and the server holds it back until the handler returns.
-func (w *Writer) last(e Event) (done bool, err error) {
+// endWithoutFlush writes the event without a flush, where nothing else waits and the server holds it back until the handler returns.
+func (w *Writer) endWithoutFlush(e Event) (done bool, err error) {
 	const small = 1 << 10
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e.size() > small || w.flushing || w.pending != nil || w.unusable() != nil {
+	if e.encodedSize() > small || w.flushing || w.pending != nil || w.writeError() != nil {
 		return false, nil
 	}
 	w.flushing, w.closing = true, true
-	first, batch := !w.opened, w.take()
+	first, batch := !w.opened, w.pendingBuffer()
 	w.pending, w.opened = nil, true
 	batch.bytes = e.Append(batch.bytes)
 	w.mu.Unlock()
@@ -190,13 +190,13 @@ func (w *Writer) last(e Event) (done bool, err error) {
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.opts.WriteTimeout)) // nobody watches the end
 	_, err = w.rw.Write(batch.bytes)
 	w.mu.Lock()
-	batch.giveBack()
-	w.rest()
+	batch.recycle()
+	w.endFlush()
 	if err == nil {
 		err = ErrClosed
 	}
 	if w.err == nil {
-		w.die(err)
+		w.markDead(err)
 	}
 	if err == ErrClosed {
 		return true, nil

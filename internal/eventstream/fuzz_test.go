@@ -13,7 +13,7 @@ func FuzzReader(f *testing.F) {
 	for _, tt := range streams {
 		f.Add([]byte(tt.in), uint16(3), uint16(20))
 	}
-	f.Add([]byte("data: "+strings.Repeat("x", 3*window)+"\r\ndata: y\r\n\r\ndata: z\n\n"), uint16(5000), uint16(20_000))
+	f.Add([]byte("data: "+strings.Repeat("x", 3*windowSize)+"\r\ndata: y\r\n\r\ndata: z\n\n"), uint16(5000), uint16(20_000))
 	f.Fuzz(func(t *testing.T, in []byte, n, limit uint16) {
 		limit = max(limit, 1)
 		want := reference(string(in), int(limit))

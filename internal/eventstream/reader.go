@@ -13,8 +13,8 @@ import (
 const (
 	DefaultLimit = 16 << 20 // bytes of an event's data
 	maxField     = 4 << 10  // bytes of any other field
-	window       = 4 << 10  // bytes that are read at once, but for long data
-	sample       = 256      // bytes at either end that are kept of data over the limit
+	windowSize       = 4 << 10  // bytes that are read at once, but for long data
+	sampleSize       = 256      // bytes at either end that are kept of data over the limit
 )
 
 // Reader reads events. It is not safe for concurrent use.
@@ -26,12 +26,12 @@ type Reader struct {
 	limit int
 	err   error // of src, once there was one
 
-	own     []byte // what is read into, except where data is long
+	readBuffer     []byte // what is read into, except where data is long
 	buf     []byte // what was read: own, or memory behind the data, whose writing never overtakes the reading
 	pos     int    // of what has not been looked at
 	lf, cr  int    // the first LF and CR in buf that were not before pos when they were looked for; len(buf) for none
 	afterCR bool   // an LF would belong to the line end before it
-	begun   bool   // the first line, which may have a byte order mark, is over
+	firstLineRead   bool   // the first line, which may have a byte order mark, is over
 
 	line  line
 	block block
@@ -68,7 +68,7 @@ const byteOrderMark = "\ufeff"
 // block is an event of which some lines have been read.
 type block struct {
 	Event
-	begun    bool
+	isStarted    bool
 	hasData  bool
 	tooLarge *TooLargeError
 	value    []byte // of a line that is no data; its memory is used again
@@ -80,7 +80,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return &Reader{src: r, limit: limit, own: make([]byte, window), lf: -1, cr: -1}
+	return &Reader{src: r, limit: limit, readBuffer: make([]byte, windowSize), lf: -1, cr: -1}
 }
 
 // Next returns the next event, whose data is the caller's. The error is io.EOF at the end of the input,
@@ -89,7 +89,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 func (r *Reader) Next() (Event, error) {
 	for {
 		if r.pos == len(r.buf) {
-			if err := r.fill(); err != nil {
+			if err := r.fillBuffer(); err != nil {
 				return Event{}, err
 			}
 		}
@@ -101,7 +101,7 @@ func (r *Reader) Next() (Event, error) {
 			}
 		}
 		end := r.lineEnd()
-		r.part(r.buf[r.pos:end])
+		r.readLinePart(r.buf[r.pos:end])
 		r.pos = end
 		if end == len(r.buf) {
 			continue
@@ -135,13 +135,13 @@ func indexFrom(b []byte, pos int, c byte) int {
 	return len(b)
 }
 
-// fill reads more: behind the data where that is long, so that it is not copied from there.
-func (r *Reader) fill() error {
+// fillBuffer reads more: behind the data where that is long, so that it is not copied from there.
+func (r *Reader) fillBuffer() error {
 	if r.err != nil {
-		return r.end()
+		return r.endError()
 	}
-	into := r.own
-	if b := &r.block; r.line.field == dataLine && r.line.stage == inValue && len(b.Data) >= window/2 {
+	into := r.readBuffer
+	if b := &r.block; r.line.field == dataLine && r.line.stage == inValue && len(b.Data) >= windowSize/2 {
 		const least = 512
 		if cap(b.Data)-len(b.Data) < least {
 			b.Data = slices.Grow(b.Data, min(len(b.Data), r.limit-len(b.Data)))
@@ -160,22 +160,22 @@ func (r *Reader) fill() error {
 	}
 	r.buf, r.pos, r.lf, r.cr, r.err = into[:n], 0, -1, -1, err
 	if n == 0 {
-		return r.end()
+		return r.endError()
 	}
 	return nil
 }
 
-// end is the error at the end of the input.
-func (r *Reader) end() error {
-	cut := r.block.begun || r.line.stage == inName && len(r.lineName()) > 0
+// endError is the error at the end of the input.
+func (r *Reader) endError() error {
+	cut := r.block.isStarted || r.line.stage == inName && len(r.lineName()) > 0
 	if errors.Is(r.err, io.EOF) && cut {
 		return io.ErrUnexpectedEOF
 	}
 	return r.err
 }
 
-// part takes the next bytes of a line, which may alias the memory behind the data.
-func (r *Reader) part(b []byte) {
+// readLinePart takes the next bytes of a line, which may alias the memory behind the data.
+func (r *Reader) readLinePart(b []byte) {
 	if r.line.stage == inName {
 		i := bytes.IndexByte(b, ':')
 		if i < 0 {
@@ -195,10 +195,10 @@ func (r *Reader) part(b []byte) {
 	switch r.line.field {
 	case ignored:
 	case dataLine:
-		r.data(b)
+		r.appendData(b)
 	default:
 		if len(r.block.value)+len(b) > maxField {
-			r.oversize()
+			r.markTooLarge()
 			r.line.field, r.block.value = ignored, r.block.value[:0]
 			return
 		}
@@ -209,7 +209,7 @@ func (r *Reader) part(b []byte) {
 // lineName is the name of the line's field as far as it has been read.
 func (r *Reader) lineName() []byte {
 	name := r.line.name[:r.line.n]
-	if !r.begun {
+	if !r.firstLineRead {
 		name = bytes.TrimPrefix(name, []byte(byteOrderMark))
 	}
 	return name
@@ -222,7 +222,7 @@ func (r *Reader) beginValue() {
 	case "data":
 		r.line.field = dataLine
 		if r.block.hasData {
-			r.data([]byte{'\n'})
+			r.appendData([]byte{'\n'})
 		}
 		r.block.hasData = true
 	case "id":
@@ -232,43 +232,43 @@ func (r *Reader) beginValue() {
 	case "retry":
 		r.line.field = retryLine
 	}
-	r.block.begun = r.block.begun || len(name) > 0 // else it is a comment
+	r.block.isStarted = r.block.isStarted || len(name) > 0 // else it is a comment
 }
 
-func (r *Reader) data(b []byte) {
+func (r *Reader) appendData(b []byte) {
 	e := &r.block
 	if e.tooLarge == nil && len(e.Data)+len(b) <= r.limit {
 		e.Data = append(e.Data, b...)
 		return
 	}
-	r.oversize()
+	r.markTooLarge()
 	lost := e.tooLarge
 	lost.Size += int64(len(b))
-	lost.DataHead = append(lost.DataHead, b[:min(len(b), sample-len(lost.DataHead))]...)
+	lost.DataHead = append(lost.DataHead, b[:min(len(b), sampleSize-len(lost.DataHead))]...)
 	lost.DataTail = appendTail(lost.DataTail, b)
 }
 
-// oversize gives the event up: its data is let go, but for its ends.
-func (r *Reader) oversize() {
+// markTooLarge gives the event up: its data is let go, but for its ends.
+func (r *Reader) markTooLarge() {
 	e := &r.block
 	if e.tooLarge != nil {
 		return
 	}
 	e.tooLarge = &TooLargeError{
 		Size: int64(len(e.Data)), Limit: r.limit,
-		DataHead: append(make([]byte, 0, sample), e.Data[:min(len(e.Data), sample)]...),
-		DataTail: appendTail(make([]byte, 0, 2*sample), e.Data),
+		DataHead: append(make([]byte, 0, sampleSize), e.Data[:min(len(e.Data), sampleSize)]...),
+		DataTail: appendTail(make([]byte, 0, 2*sampleSize), e.Data),
 	}
 	e.Data = nil
 }
 
 // appendTail keeps the last bytes of tail and b, in the memory of tail.
 func appendTail(tail, b []byte) []byte {
-	if len(b) >= sample {
-		return append(tail[:0], b[len(b)-sample:]...)
+	if len(b) >= sampleSize {
+		return append(tail[:0], b[len(b)-sampleSize:]...)
 	}
 	tail = append(tail, b...)
-	n := copy(tail, tail[max(0, len(tail)-sample):])
+	n := copy(tail, tail[max(0, len(tail)-sampleSize):])
 	return tail[:n]
 }
 
@@ -281,7 +281,7 @@ func (r *Reader) endLine() bool {
 		}
 		r.endField()
 	}
-	r.begun = true
+	r.firstLineRead = true
 	r.line.stage, r.line.field, r.line.n = inName, ignored, 0
 	return blank
 }
@@ -301,15 +301,15 @@ func (r *Reader) endField() {
 			e.Name = string(e.value)
 		}
 	case retryLine:
-		if d, ok := retry(e.value); ok {
+		if d, ok := parseRetry(e.value); ok {
 			e.Retry = d
 		}
 	}
 	e.value = e.value[:0]
 }
 
-// retry reads milliseconds, which are digits only. What no Duration can hold is the longest one.
-func retry(digits []byte) (time.Duration, bool) {
+// parseRetry reads milliseconds, which are digits only. What no Duration can hold is the longest one.
+func parseRetry(digits []byte) (time.Duration, bool) {
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	var ms int64
 	for _, c := range digits {

@@ -68,13 +68,13 @@ func TestReader(t *testing.T) {
 // Around the size of the window and of the limit, by pieces of all kinds, with short lines before and behind.
 func TestReaderLong(t *testing.T) {
 	const limit = 40_000
-	for _, size := range []int{window/2 - 7, window - 7, window - 6, window, window + 1, 3 * window, limit - 1, limit, limit + 1, 3 * limit} {
+	for _, size := range []int{windowSize/2 - 7, windowSize - 7, windowSize - 6, windowSize, windowSize + 1, 3 * windowSize, limit - 1, limit, limit + 1, 3 * limit} {
 		long := strings.Repeat("0123456789", size/10+1)[:size]
 		in := "data: a\n\ndata: " + long + "\n\ndata: b\r\n\r\ndata: " + long[:size/2] + "\ndata:" + long[:size-size/2-1] + "\ndata: \r\ndata\n\n" +
 			"data: c\n\n:" + long + "\n" + long + ": x\n" + long + "\ndata: d\n\nid: " + long + "\nid: 1\ndata: e\n\nevent: " + long + "\nretry: " + long + "\n\ndata: f\n\n"
 		want := reference(in, limit)
-		for _, n := range []int{1, 7, window - 1, window, 9 * window, 1 << 20} {
-			if n == 1 && size > 3*window {
+		for _, n := range []int{1, 7, windowSize - 1, windowSize, 9 * windowSize, 1 << 20} {
+			if n == 1 && size > 3*windowSize {
 				continue
 			}
 			if got := read(&chunks{in, n}, limit); !slices.Equal(got, want) {
@@ -93,7 +93,7 @@ func TestReaderTooLarge(t *testing.T) {
 	if !errors.Is(err, ErrTooLarge) || !errors.As(err, &lost) {
 		t.Fatal(err)
 	}
-	if lost.ID != "7" || lost.Name != "e" || lost.Size != 20_011 || len(lost.DataHead) != sample || len(lost.DataTail) != sample ||
+	if lost.ID != "7" || lost.Name != "e" || lost.Size != 20_011 || len(lost.DataHead) != sampleSize || len(lost.DataTail) != sampleSize ||
 		!bytes.HasPrefix(lost.DataHead, []byte("{headxxx")) || !bytes.HasSuffix(lost.DataTail, []byte("xxtail}")) {
 		t.Errorf("%+v", lost)
 	}
@@ -126,7 +126,7 @@ func TestReaderMemory(t *testing.T) {
 		if err != nil || string(e.Data) != "a" {
 			t.Errorf("%s: %v %v", tt.name, e, err)
 		}
-		if most > 4*window {
+		if most > 4*windowSize {
 			t.Errorf("%s: %d bytes were held", tt.name, most)
 		}
 	}

@@ -9,18 +9,18 @@ import (
 // a message to the connection's loop, twice. It is not touched by each event. It fires at least once in every WriteTimeout
 // in which there is a flush, finds out what is due and when to look again.
 
-// period is how long the timer may not look.
-func (w *Writer) period() time.Duration {
+// timerPeriod is how long the timer may not look.
+func (w *Writer) timerPeriod() time.Duration {
 	if w.opts.KeepAlive < 0 {
 		return w.opts.WriteTimeout
 	}
 	return min(w.opts.KeepAlive, w.opts.WriteTimeout)
 }
 
-func (w *Writer) arm(d time.Duration) {
+func (w *Writer) armTimer(d time.Duration) {
 	w.armed = true
 	if w.timer == nil {
-		w.timer = time.AfterFunc(d, w.tick)
+		w.timer = time.AfterFunc(d, w.checkTimer)
 		return
 	}
 	w.timer.Reset(d)
@@ -28,7 +28,7 @@ func (w *Writer) arm(d time.Duration) {
 
 var errNotRead = errors.New("the client does not read it")
 
-func (w *Writer) tick() {
+func (w *Writer) checkTimer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.armed = false
@@ -37,20 +37,20 @@ func (w *Writer) tick() {
 	}
 	now := time.Now()
 	if w.flushing {
-		if left := w.bound.Sub(now); left > 0 {
-			w.arm(min(left, w.period())) // the flush may be over at once, and the stream idle from then on
+		if left := w.flushDeadline.Sub(now); left > 0 {
+			w.armTimer(min(left, w.timerPeriod())) // the flush may be over at once, and the stream idle from then on
 			return
 		}
-		w.cutOff(errNotRead)
+		w.cutOffLocked(errNotRead)
 		return
 	}
 	if w.opts.KeepAlive < 0 || w.closing {
 		return // the next flush arms it
 	}
-	if idle := now.Sub(w.began); idle < w.opts.KeepAlive {
-		w.arm(min(w.opts.KeepAlive-idle, w.opts.WriteTimeout))
+	if idle := now.Sub(w.flushStarted); idle < w.opts.KeepAlive {
+		w.armTimer(min(w.opts.KeepAlive-idle, w.opts.WriteTimeout))
 		return
 	}
-	w.add(keepAlive)
+	w.appendPending(keepAlive)
 	w.flushAll()
 }

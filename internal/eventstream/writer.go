@@ -18,7 +18,7 @@ type WriterOptions struct {
 	WriteTimeout time.Duration
 }
 
-func (o *WriterOptions) complete() {
+func (o *WriterOptions) setDefaults() {
 	if o.KeepAlive == 0 {
 		o.KeepAlive = 15 * time.Second
 	}
@@ -52,8 +52,8 @@ type Writer struct {
 	changed  sync.Cond
 	pending  *buffer   // encoded events that wait; nil for none, unless somebody flushes
 	flushing bool      // somebody is using rw
-	began    time.Time // when that began, the last time
-	bound    time.Time // when a flush that goes on is cut off
+	flushStarted    time.Time // when that began, the last time
+	flushDeadline    time.Time // when a flush that goes on is cut off
 	opened   bool      // the header has been written, or will be by who is flushing
 	closing  bool
 	err      error         // why the stream is dead
@@ -66,7 +66,7 @@ type Writer struct {
 // NewWriter returns a writer of the stream that w becomes. It sends nothing yet: until the stream is opened, the caller
 // may answer otherwise.
 func NewWriter(w http.ResponseWriter, o WriterOptions) *Writer {
-	o.complete()
+	o.setDefaults()
 	s := &Writer{rw: w, control: http.NewResponseController(w), opts: o}
 	s.changed.L = &s.mu
 	return s
@@ -77,10 +77,10 @@ func NewWriter(w http.ResponseWriter, o WriterOptions) *Writer {
 func (w *Writer) Open() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.unusable(); err != nil || w.opened || w.flushing {
+	if err := w.writeError(); err != nil || w.opened || w.flushing {
 		return err
 	}
-	w.add(opening)
+	w.appendPending(opening)
 	w.flushOnce(nil)
 	return w.err
 }
@@ -95,34 +95,34 @@ const (
 func (w *Writer) Send(e Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.room(e.size()); err != nil {
+	if err := w.waitForRoom(e.encodedSize()); err != nil {
 		return err
 	}
 	const large = 16 << 10 // from here on a copy costs more than another write
-	b := w.take()
+	b := w.pendingBuffer()
 	if !w.flushing && len(e.Data) >= large && lineBreak(e.Data) < 0 {
 		b.bytes = append(e.appendHead(b.bytes), dataField...)
 		w.flushOnce(e.Data)
 		return w.err
 	}
 	b.bytes = e.Append(b.bytes)
-	return w.sent()
+	return w.flushPending()
 }
 
 // SendEncoded is [Writer.Send] of what [Encode] returned, which stays the caller's.
 func (w *Writer) SendEncoded(event []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.room(len(event)); err != nil {
+	if err := w.waitForRoom(len(event)); err != nil {
 		return err
 	}
-	b := w.take()
+	b := w.pendingBuffer()
 	b.bytes = append(b.bytes, event...)
-	return w.sent()
+	return w.flushPending()
 }
 
-// sent sees to it that somebody writes what was added.
-func (w *Writer) sent() error {
+// flushPending sees to it that somebody writes what was added.
+func (w *Writer) flushPending() error {
 	if w.flushing {
 		return nil
 	}
@@ -135,12 +135,12 @@ func (w *Writer) sent() error {
 func (w *Writer) TrySend(e Event) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.unusable() != nil || w.full(e.size()) {
+	if w.writeError() != nil || w.isFull(e.encodedSize()) {
 		return false
 	}
-	b := w.take()
+	b := w.pendingBuffer()
 	b.bytes = e.Append(b.bytes)
-	w.sendAside()
+	w.startFlush()
 	return true
 }
 
@@ -148,12 +148,12 @@ func (w *Writer) TrySend(e Event) bool {
 func (w *Writer) TrySendEncoded(event []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.unusable() != nil || w.full(len(event)) {
+	if w.writeError() != nil || w.isFull(len(event)) {
 		return false
 	}
-	b := w.take()
+	b := w.pendingBuffer()
 	b.bytes = append(b.bytes, event...)
-	w.sendAside()
+	w.startFlush()
 	return true
 }
 
@@ -193,7 +193,7 @@ func (w *Writer) Err() error {
 func (w *Writer) CutOff(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cutOff(reason)
+	w.cutOffLocked(reason)
 }
 
 // Close writes what waits, for at most WriteTimeout, and ends the stream. When it returns nobody uses the ResponseWriter any
@@ -204,15 +204,15 @@ func (w *Writer) Close() error {
 	defer w.mu.Unlock()
 	if !w.closing {
 		w.closing = true
-		w.bound = time.Now().Add(w.opts.WriteTimeout)
+		w.flushDeadline = time.Now().Add(w.opts.WriteTimeout)
 		w.changed.Broadcast()
-		w.arm(w.opts.WriteTimeout)
+		w.armTimer(w.opts.WriteTimeout)
 	}
 	for w.flushing {
 		w.changed.Wait()
 	}
 	if w.err == nil {
-		w.die(ErrClosed)
+		w.markDead(ErrClosed)
 	}
 	if errors.Is(w.err, ErrClosed) {
 		return nil
@@ -220,27 +220,27 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// unusable is the error of what is sent to a stream that is dead or ending.
-func (w *Writer) unusable() error {
+// writeError is the error of what is sent to a stream that is dead or ending.
+func (w *Writer) writeError() error {
 	if w.err == nil && w.closing {
 		return ErrClosed
 	}
 	return w.err
 }
 
-func (w *Writer) full(n int) bool {
+func (w *Writer) isFull(n int) bool {
 	return w.pending != nil && len(w.pending.bytes)+n > w.opts.MaxQueue
 }
 
-// room waits until n bytes may wait.
-func (w *Writer) room(n int) error {
-	for w.unusable() == nil && w.full(n) {
+// waitForRoom waits until n bytes may wait.
+func (w *Writer) waitForRoom(n int) error {
+	for w.writeError() == nil && w.isFull(n) {
 		w.changed.Wait()
 	}
-	return w.unusable()
+	return w.writeError()
 }
 
-func (w *Writer) die(err error) {
+func (w *Writer) markDead(err error) {
 	w.err = err
 	w.pending = nil
 	if w.timer != nil {
@@ -255,11 +255,11 @@ func (w *Writer) die(err error) {
 	}
 }
 
-// cutOff ends the stream under the hands of who is writing.
-func (w *Writer) cutOff(reason error) {
+// cutOffLocked ends the stream under the hands of who is writing.
+func (w *Writer) cutOffLocked(reason error) {
 	if w.err != nil {
 		return
 	}
-	w.die(fmt.Errorf("%w: %w", ErrCutOff, reason))
+	w.markDead(fmt.Errorf("%w: %w", ErrCutOff, reason))
 	_ = w.control.SetWriteDeadline(time.Unix(1, 0)) // what has no deadlines cannot be cut off
 }

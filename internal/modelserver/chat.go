@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Chat is OpenAI's chat completions, also as compatible servers speak them. Quirks:
+// Chat is OpenAI's chat completions API, as spoken by OpenAI and compatible servers. Quirks:
 //
-//	"openai"      the limits of OpenAI's own: 128 tools, descriptions of 1024 characters
-//	"thinking"    assistant messages have to bring back reasoning_content where tools are offered, as DeepSeek wants it
-//	"reasoning"   the field is called reasoning, as in vLLM
-//	"signed"      the first call of a reply is signed, and has to come back with its signature, as Gemini wants it
-//	"noTools"     tools are refused, as by Ollama for a model without them
+//	"openai"      OpenAI's own limits: 128 tools, descriptions of 1024 characters
+//	"thinking"    with tools, assistant messages must return reasoning_content, as for DeepSeek
+//	"reasoning"   the field is named reasoning, as in vLLM
+//	"signed"      a reply's first call has a signature that must be returned, as for Gemini
+//	"noTools"     tools are refused, as by Ollama for a model without tool support
 //	"noIDs"       calls have no id
-//	"wholeCalls"  each call comes in one piece, with index 0, as from Ollama
+//	"wholeCalls"  each call is sent in one piece with index 0, as by Ollama
 //	"interleaved" the fragments of several calls are mixed
 var Chat = Protocol{"POST /v1/chat/completions", (*exchange).serveChat}
 
@@ -38,7 +38,7 @@ type chatMessage struct {
 }
 
 type chatCall struct {
-	Index    *int   `json:"index,omitzero"` // in deltas
+	Index    *int   `json:"index,omitzero"` // in deltas only
 	ID       string `json:"id,omitzero"`
 	Type     string `json:"type,omitzero"`
 	Function struct {
@@ -48,12 +48,12 @@ type chatCall struct {
 	Extra json.RawMessage `json:"extra_content,omitzero"`
 }
 
-// signedExtra returns the extra_content of a call for the quirk "signed".
-func (c *chatCall) signedExtra() json.RawMessage {
+// expectedSignature returns the signature of a call under the "signed" quirk.
+func (c *chatCall) expectedSignature() json.RawMessage {
 	return json.RawMessage(`{"google":{"thought_signature":"` + c.Function.Name + ` is signed"}}`)
 }
 
-// chatError is an error in the API's shape.
+// chatError is an error in the API's format.
 type chatError struct {
 	status  int
 	Message string  `json:"message"`
@@ -73,23 +73,23 @@ func invalidRequest(message, param, code string) *chatError {
 	return e
 }
 
-func (e *exchange) chatRefuse(c *chatError) {
-	e.writeRefusal(c.status, c.Message, map[string]any{"error": c})
+func (e *exchange) refuseChat(c *chatError) {
+	e.refuseRequest(c.status, c.Message, map[string]any{"error": c})
 }
 
 func (e *exchange) serveChat() {
 	var req chatRequest
 	if err := json.Unmarshal(e.body, &req); err != nil {
-		e.chatRefuse(invalidRequest("We could not parse the JSON body of your request: "+err.Error(), "", ""))
+		e.refuseChat(invalidRequest("We could not parse the JSON body of your request: "+err.Error(), "", ""))
 		return
 	}
-	if wrong := e.chatCheck(&req); wrong != nil {
-		e.chatRefuse(wrong)
+	if wrong := e.checkChat(&req); wrong != nil {
+		e.refuseChat(wrong)
 		return
 	}
 	turn, err := e.nextTurn(req.lastText())
 	if err != nil {
-		e.chatRefuse(invalidRequest(err.Error(), "", "script"))
+		e.refuseChat(invalidRequest(err.Error(), "", "script"))
 		return
 	}
 	switch {
@@ -97,15 +97,15 @@ func (e *exchange) serveChat() {
 		if turn.Fail.RetryAfter != "" {
 			e.w.Header().Set("Retry-After", turn.Fail.RetryAfter)
 		}
-		e.writeJSON(turn.Fail.Status, map[string]any{"error": turn.Fail.chatError()})
+		e.writeJSON(turn.Fail.Status, map[string]any{"error": turn.Fail.toChatError()})
 	case req.Stream:
-		e.chatStream(&req, turn)
+		e.streamChat(&req, turn)
 	default:
-		e.writeJSON(http.StatusOK, e.chatWhole(&req, turn))
+		e.writeJSON(http.StatusOK, e.buildChatReply(&req, turn))
 	}
 }
 
-func (f *Failure) chatError() *chatError {
+func (f *Failure) toChatError() *chatError {
 	c := &chatError{Message: f.Message, Type: f.Type}
 	if f.Code != "" {
 		c.Code = &f.Code
@@ -113,7 +113,7 @@ func (f *Failure) chatError() *chatError {
 	return c
 }
 
-// lastText returns the text of the messages since the model's last reply.
+// lastText returns the text of all messages after the model's last reply.
 func (req *chatRequest) lastText() string {
 	var texts []string
 	for i := len(req.Messages) - 1; i >= 0 && req.Messages[i].Role != "assistant"; i-- {
@@ -124,14 +124,15 @@ func (req *chatRequest) lastText() string {
 	return strings.Join(texts, "\n")
 }
 
-// contentText returns the content's text, and the JSON of parts that are not text.
+// contentText returns the content as text: a string, the texts of parts, and the JSON of other
+// parts.
 func (m *chatMessage) contentText() string {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {
 		return text
 	}
 	var parts []json.RawMessage
-	_ = json.Unmarshal(m.Content, &parts) // checked before
+	_ = json.Unmarshal(m.Content, &parts) // validated before
 	var texts []string
 	for _, raw := range parts {
 		var part struct{ Text *string }
@@ -152,14 +153,15 @@ func (e *exchange) chatCalls(turn *Turn) (calls []chatCall) {
 		}
 		call.Function.Name, call.Function.Arguments = turn.Calls[i].Name, compactJSON(turn.Calls[i].Text())
 		if i == 0 && e.script.hasQuirk("signed") {
-			call.Extra = call.signedExtra()
+			call.Extra = call.expectedSignature()
 		}
 		calls = append(calls, call)
 	}
 	return calls
 }
 
-// compactJSON removes the spaces of the script's file from JSON. Other text stays as it is.
+// compactJSON removes the white space of the script's file from JSON. It returns other text
+// unchanged.
 func compactJSON(text string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(text)) != nil {
@@ -168,7 +170,7 @@ func compactJSON(text string) string {
 	return b.String()
 }
 
-func (t *Turn) chatStop() string {
+func (t *Turn) chatStopReason() string {
 	switch {
 	case t.Stop != "":
 		return t.Stop
@@ -178,7 +180,7 @@ func (t *Turn) chatStop() string {
 	return "stop"
 }
 
-func (u *Usage) chatUsage() any {
+func (u *Usage) toChatUsage() any {
 	if u == nil {
 		return nil
 	}
@@ -196,8 +198,8 @@ func (e *exchange) reasoningField() string {
 	return "reasoning_content"
 }
 
-// chatWhole returns the answer to a request that does not stream.
-func (e *exchange) chatWhole(req *chatRequest, turn *Turn) any {
+// buildChatReply returns the response to a request without streaming.
+func (e *exchange) buildChatReply(req *chatRequest, turn *Turn) any {
 	message := map[string]any{"role": "assistant", "content": turn.Text}
 	if turn.Reasoning != "" {
 		message[e.reasoningField()] = turn.Reasoning
@@ -206,12 +208,12 @@ func (e *exchange) chatWhole(req *chatRequest, turn *Turn) any {
 		message["tool_calls"] = calls
 	}
 	return map[string]any{
-		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": req.Model, "usage": turn.Usage.chatUsage(),
-		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": turn.chatStop()}},
+		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": req.Model, "usage": turn.Usage.toChatUsage(),
+		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": turn.chatStopReason()}},
 	}
 }
 
-func (e *exchange) chatStream(req *chatRequest, turn *Turn) {
+func (e *exchange) streamChat(req *chatRequest, turn *Turn) {
 	chunk := func(choices []any) map[string]any {
 		return map[string]any{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": req.Model, "choices": choices}
 	}
@@ -221,22 +223,22 @@ func (e *exchange) chatStream(req *chatRequest, turn *Turn) {
 		deltas = deltas[:(len(deltas)+1)/2]
 	}
 	for _, delta := range deltas {
-		e.writeEvent("", chunk([]any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}))
+		e.sendEvent("", chunk([]any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}))
 	}
 	if turn.Cut {
-		e.abortAnswer()
+		e.abortResponse()
 	}
 	if turn.Fail != nil {
-		e.writeEvent("", map[string]any{"error": turn.Fail.chatError()})
+		e.sendEvent("", map[string]any{"error": turn.Fail.toChatError()})
 		return
 	}
-	e.writeEvent("", chunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": turn.chatStop()}}))
+	e.sendEvent("", chunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": turn.chatStopReason()}}))
 	if req.StreamOptions.IncludeUsage {
 		last := chunk([]any{})
-		last["usage"] = turn.Usage.chatUsage()
-		e.writeEvent("", last)
+		last["usage"] = turn.Usage.toChatUsage()
+		e.sendEvent("", last)
 	}
-	e.writeEvent("", "[DONE]")
+	e.sendEvent("", "[DONE]")
 }
 
 func (e *exchange) chatDeltas(turn *Turn) (deltas []map[string]any) {
@@ -253,7 +255,8 @@ func (e *exchange) chatDeltas(turn *Turn) (deltas []map[string]any) {
 	return deltas
 }
 
-// callDeltas returns the fragments of the calls: first id and name, then pieces of the arguments.
+// callDeltas returns the fragments of the calls: first the id and name, then pieces of the
+// arguments.
 func (e *exchange) callDeltas(turn *Turn) (deltas []chatCall) {
 	calls := e.chatCalls(turn)
 	rows := make([][]chatCall, len(calls))

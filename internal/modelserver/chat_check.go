@@ -12,11 +12,11 @@ import (
 
 var chatName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// maxChatID is the longest id of a call, in bytes.
+// maxChatID is the maximal length of a call's id in bytes.
 const maxChatID = 40
 
-// chatCheck returns the API's error for a request; nil for a good one.
-func (e *exchange) chatCheck(req *chatRequest) *chatError {
+// checkChat returns the API's error for a request, or nil.
+func (e *exchange) checkChat(req *chatRequest) *chatError {
 	key := strings.TrimPrefix(e.r.Header.Get("Authorization"), "Bearer ")
 	switch {
 	case e.script.Key != "" && key == "":
@@ -34,38 +34,39 @@ func (e *exchange) chatCheck(req *chatRequest) *chatError {
 	case e.script.hasQuirk("noTools") && len(req.Tools) > 0:
 		return invalidRequest(fmt.Sprintf("registry.ollama.ai/library/%s does not support tools", req.Model), "", "")
 	}
-	if wrong := e.script.checkTools(req.Tools); wrong != nil {
+	if wrong := e.script.checkChatTools(req.Tools); wrong != nil {
 		return wrong
 	}
-	return e.script.checkMessages(req)
+	return e.script.checkChatMessages(req)
 }
 
-func (s *Script) checkMessages(req *chatRequest) *chatError {
+func (s *Script) checkChatMessages(req *chatRequest) *chatError {
 	if len(req.Messages) == 0 {
 		return invalidRequest("Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.", "messages", "empty_array")
 	}
-	if wrong := checkOrder(req.Messages); wrong != nil {
+	if wrong := checkChatRoles(req.Messages); wrong != nil {
 		return wrong
 	}
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		if wrong := checkContent(i, m); wrong != nil {
+		if wrong := checkChatContent(i, m); wrong != nil {
 			return wrong
 		}
 		if s.hasQuirk("thinking") && m.Role == "assistant" && len(req.Tools) > 0 && m.ReasoningContent == nil {
 			return invalidRequest("The `reasoning_content` in the thinking mode must be passed back to the API.", "", "invalid_request_error")
 		}
-		if s.hasQuirk("signed") && len(m.ToolCalls) > 0 && compactJSON(string(m.ToolCalls[0].Extra)) != string(m.ToolCalls[0].signedExtra()) {
+		if s.hasQuirk("signed") && len(m.ToolCalls) > 0 && compactJSON(string(m.ToolCalls[0].Extra)) != string(m.ToolCalls[0].expectedSignature()) {
 			return invalidRequest(fmt.Sprintf("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, "+
 				"and missing thought_signature may lead to degraded model performance. Additional data, function call `%s`, position %d.", m.ToolCalls[0].Function.Name, i), "", "")
 		}
 	}
-	return checkAnswers(req.Messages)
+	return checkToolAnswers(req.Messages)
 }
 
-// checkOrder applies the demands of OpenAI and of the chat templates of open models together: the
-// system message is the first, users and assistants alternate, and tools follow assistants.
-func checkOrder(messages []chatMessage) *chatError {
+// checkChatRoles enforces the order of roles that OpenAI and the chat templates of open models
+// require together: first the system message, then user and assistant messages in turns, with tool
+// messages after an assistant message.
+func checkChatRoles(messages []chatMessage) *chatError {
 	before := ""
 	for i, m := range messages {
 		wrong := false
@@ -78,7 +79,7 @@ func checkOrder(messages []chatMessage) *chatError {
 			wrong = before == "user"
 		case "assistant":
 			wrong = before != "user" && before != "tool"
-		case "tool": // see checkAnswers
+		case "tool": // see checkToolAnswers
 		default:
 			return invalidRequest(fmt.Sprintf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role), fmt.Sprintf("messages[%d].role", i), "invalid_value")
 		}
@@ -93,8 +94,8 @@ func checkOrder(messages []chatMessage) *chatError {
 	return nil
 }
 
-// checkAnswers demands that the messages right behind calls answer each call once.
-func checkAnswers(messages []chatMessage) *chatError {
+// checkToolAnswers checks that the messages directly after calls answer each call once.
+func checkToolAnswers(messages []chatMessage) *chatError {
 	var open []string
 	closed := func() *chatError {
 		if len(open) == 0 {
@@ -150,7 +151,7 @@ type chatPart struct {
 	} `json:"input_audio"`
 }
 
-func checkContent(i int, m *chatMessage) *chatError {
+func checkChatContent(i int, m *chatMessage) *chatError {
 	at := fmt.Sprintf("messages.[%d].content", i)
 	var text string
 	var parts []chatPart

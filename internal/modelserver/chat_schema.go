@@ -16,7 +16,7 @@ type chatTool struct {
 	}
 }
 
-func (s *Script) checkTools(tools []chatTool) *chatError {
+func (s *Script) checkChatTools(tools []chatTool) *chatError {
 	if tools != nil && len(tools) == 0 {
 		return invalidRequest("Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.", "tools", "empty_array")
 	}
@@ -44,7 +44,7 @@ func (s *Script) checkTools(tools []chatTool) *chatError {
 	return nil
 }
 
-// checkParameters returns the API's error text for a schema; "" for a good one.
+// checkParameters returns the API's error for a parameter schema, or "".
 func checkParameters(raw json.RawMessage, strict bool) string {
 	if raw == nil {
 		return "" // a function without parameters
@@ -78,7 +78,7 @@ func inContext(path []string, wrong string) string {
 	return "In context=(" + strings.Join(quoted, ", ") + "), " + wrong
 }
 
-// checkSchema checks the demands on all schemas, strict or not.
+// checkSchema checks the rules for all schemas, strict or not.
 func checkSchema(schema map[string]any, path []string) string {
 	if typ, ok := schema["type"].(string); ok && typ == "array" {
 		switch items := schema["items"].(type) {
@@ -94,7 +94,7 @@ func checkSchema(schema map[string]any, path []string) string {
 	return eachSchema(schema, path, checkSchema)
 }
 
-// eachSchema calls check for the schemas directly inside one, until one fails.
+// eachSchema calls check for each direct subschema, until check returns an error.
 func eachSchema(schema map[string]any, path []string, check func(map[string]any, []string) string) string {
 	visit := func(v any, path ...string) string {
 		if inner, ok := v.(map[string]any); ok {
@@ -126,7 +126,7 @@ func eachSchema(schema map[string]any, path []string, check func(map[string]any,
 	return ""
 }
 
-// notStrict are keywords that a strict schema must not have.
+// notStrict are the keywords that strict schemas must not have.
 var notStrict = []string{"allOf", "oneOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "patternProperties",
 	"propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains", "minContains", "maxContains", "minProperties",
 	"maxProperties", "uniqueItems", "prefixItems", "default"}

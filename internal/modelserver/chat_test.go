@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/modelserver"
 )
 
-// chatCase is a file of testdata/chat: requests that get an error, and those that are taken.
+// chatCase is a file of testdata/chat: refused requests with their errors, and accepted ones.
 type chatCase struct {
 	Script   modelserver.Script `json:"script"`
 	Requests []struct {
@@ -165,7 +165,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Matches of Take replace their names in later texts and arguments.
+// Captured text is inserted into later texts and arguments.
 func TestTake(t *testing.T) {
 	script, err := modelserver.Parse([]byte(`{"turns": [
 		{"take": {"shell": "handle ([a-z0-9]+)"}, "text": "It is {{shell}}.", "calls": [{"name": "run", "arguments": {"shell": "{{shell}}"}}]},

@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// Messages is Anthropic's Messages API. A turn's reasoning becomes a thinking block, signed for its
-// model, its text and its place, so that an altered or moved block is refused. Quirks:
+// Messages is Anthropic's Messages API. A turn's reasoning becomes a thinking block. Its signature
+// depends on the model, the text and the position, so that changed or moved blocks are detected.
+// Quirks:
 //
-//	"adaptive"    budgets for thinking are refused, as by models from 4.7 on
-//	"bound"       a signature holds for its system prompt only, as with newer models
+//	"adaptive"    thinking budgets are refused, as by models from 4.7 on
+//	"bound"       signatures depend on the system prompt, as with newer models
 //	"redacted"    reasoning is redacted
-//	"interleaved" one half of the reasoning stands before the text, the other behind it
+//	"interleaved" half of the reasoning precedes the text, the other half follows it
 var Messages = Protocol{"POST /v1/messages", (*exchange).serveMessages}
 
 type messagesRequest struct {
@@ -44,7 +45,7 @@ type messagesTool struct {
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 
-// contentBlocks are blocks, or a string for one text block.
+// contentBlocks is a list of blocks, or a string for a single text block.
 type contentBlocks []contentBlock
 
 type contentBlock struct {
@@ -77,8 +78,8 @@ func (b *contentBlocks) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &(*b)[0].Text)
 }
 
-// joinText returns the texts of the blocks and of the results in them, and the types of images.
-func (b contentBlocks) joinText() string {
+// contentText returns the text of the blocks, including tool results, and the types of images.
+func (b contentBlocks) contentText() string {
 	var texts []string
 	for _, block := range b {
 		switch {
@@ -87,28 +88,28 @@ func (b contentBlocks) joinText() string {
 		case block.Source != nil:
 			texts = append(texts, "["+block.Source.MediaType+"]")
 		case len(block.Content) > 0:
-			texts = append(texts, block.Content.joinText())
+			texts = append(texts, block.Content.contentText())
 		}
 	}
 	return strings.Join(texts, "\n")
 }
 
-// messagesError is an error in the API's shape.
+// messagesError is an error in the API's format.
 type messagesError struct {
 	status  int
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-var messagesTypes = map[int]string{
+var messagesErrorTypes = map[int]string{
 	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error", 404: "not_found_error",
 	413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error", 529: "overloaded_error",
 }
 
-func (f *Failure) messagesError() *messagesError {
+func (f *Failure) toMessagesError() *messagesError {
 	e := &messagesError{f.Status, f.Type, f.Message}
 	if e.Type == "" {
-		e.Type = messagesTypes[f.Status]
+		e.Type = messagesErrorTypes[f.Status]
 	}
 	return e
 }
@@ -120,59 +121,58 @@ func (m *messagesError) errorBody() any {
 func (e *exchange) serveMessages() {
 	e.w.Header().Set("Request-Id", "req_1")
 	var req messagesRequest
-	wrong := e.messagesCheck(&req)
+	wrong := e.checkMessagesRequest(&req)
 	if wrong != nil {
-		e.writeRefusal(wrong.status, wrong.Message, wrong.errorBody())
+		e.refuseRequest(wrong.status, wrong.Message, wrong.errorBody())
 		return
 	}
-	turn, err := e.nextTurn(req.Messages[len(req.Messages)-1].Content.joinText())
+	turn, err := e.nextTurn(req.Messages[len(req.Messages)-1].Content.contentText())
 	switch {
 	case err != nil:
-		e.writeRefusal(http.StatusBadRequest, err.Error(), (&Failure{Status: 400, Message: err.Error()}).messagesError().errorBody())
+		e.refuseRequest(http.StatusBadRequest, err.Error(), (&Failure{Status: 400, Message: err.Error()}).toMessagesError().errorBody())
 	case turn.Fail != nil && !turn.Fail.Streamed:
 		if turn.Fail.RetryAfter != "" {
 			e.w.Header().Set("Retry-After", turn.Fail.RetryAfter)
 		}
-		e.writeJSON(turn.Fail.Status, turn.Fail.messagesError().errorBody())
+		e.writeJSON(turn.Fail.Status, turn.Fail.toMessagesError().errorBody())
 	case req.Stream:
-		e.messagesStream(&req, turn)
+		e.streamMessages(&req, turn)
 	default:
-		e.messagesWhole(&req, turn)
+		e.writeMessage(&req, turn)
 	}
 }
 
-// signedBlock returns a block of reasoning for the given index in the message.
-func (e *exchange) signedBlock(req *messagesRequest, thinking string, index int) map[string]any {
+// signedThinking returns a signed thinking block for position index of the message.
+func (e *exchange) signedThinking(req *messagesRequest, thinking string, index int) map[string]any {
 	if e.script.hasQuirk("redacted") {
-		return map[string]any{"type": "redacted_thinking", "data": e.signThought(req, "", index)}
+		return map[string]any{"type": "redacted_thinking", "data": e.thinkingSignature(req, "", index)}
 	}
-	return map[string]any{"type": "thinking", "thinking": thinking, "signature": e.signThought(req, thinking, index)}
+	return map[string]any{"type": "thinking", "thinking": thinking, "signature": e.thinkingSignature(req, thinking, index)}
 }
 
-func (e *exchange) signThought(req *messagesRequest, thinking string, index int) string {
+func (e *exchange) thinkingSignature(req *messagesRequest, thinking string, index int) string {
 	system := ""
 	if e.script.hasQuirk("bound") {
-		system = req.System.joinText()
+		system = req.System.contentText()
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s", req.Model, index, thinking, system))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// messagesBlocks returns the turn's complete content. The arguments of calls are raw, since a
-// script may want arguments that are not JSON.
-func (e *exchange) messagesBlocks(req *messagesRequest, turn *Turn) (blocks []map[string]any) {
+// buildBlocks returns the turn's content. The arguments of calls need not be valid JSON.
+func (e *exchange) buildBlocks(req *messagesRequest, turn *Turn) (blocks []map[string]any) {
 	before, behind := turn.Reasoning, ""
 	if e.script.hasQuirk("interleaved") {
 		before, behind = before[:len(before)/2], before[len(before)/2:]
 	}
 	if before != "" {
-		blocks = append(blocks, e.signedBlock(req, before, len(blocks)))
+		blocks = append(blocks, e.signedThinking(req, before, len(blocks)))
 	}
 	if turn.Text != "" {
 		blocks = append(blocks, map[string]any{"type": "text", "text": turn.Text})
 	}
 	if behind != "" {
-		blocks = append(blocks, e.signedBlock(req, behind, len(blocks)))
+		blocks = append(blocks, e.signedThinking(req, behind, len(blocks)))
 	}
 	for i := range turn.Calls {
 		call := &turn.Calls[i]
@@ -181,7 +181,7 @@ func (e *exchange) messagesBlocks(req *messagesRequest, turn *Turn) (blocks []ma
 	return blocks
 }
 
-func (t *Turn) messagesStop() string {
+func (t *Turn) messagesStopReason() string {
 	switch {
 	case t.Stop != "":
 		return t.Stop
@@ -191,13 +191,13 @@ func (t *Turn) messagesStop() string {
 	return "end_turn"
 }
 
-// usageOf divides the input tokens: each is new, written to the cache or read from it.
-func (req *messagesRequest) usageOf(u *Usage) map[string]any {
+// tokenUsage divides the input tokens into uncached, written to the cache, and read from the cache.
+func (req *messagesRequest) tokenUsage(u *Usage) map[string]any {
 	if u == nil {
 		u = &Usage{}
 	}
 	written := 0
-	if req.countMarks() > 0 {
+	if req.countCacheMarks() > 0 {
 		written = (u.Input - u.Cached) / 2
 	}
 	return map[string]any{
@@ -206,40 +206,40 @@ func (req *messagesRequest) usageOf(u *Usage) map[string]any {
 	}
 }
 
-func (req *messagesRequest) messageHead(content []map[string]any) map[string]any {
+func (req *messagesRequest) newMessage(content []map[string]any) map[string]any {
 	return map[string]any{"id": "msg_1", "type": "message", "role": "assistant", "model": req.Model, "content": content,
 		"stop_reason": nil, "stop_sequence": nil, "stop_details": nil}
 }
 
-func (e *exchange) messagesWhole(req *messagesRequest, turn *Turn) {
-	m := req.messageHead(e.messagesBlocks(req, turn))
-	m["stop_reason"], m["usage"] = turn.messagesStop(), req.usageOf(turn.Usage)
+func (e *exchange) writeMessage(req *messagesRequest, turn *Turn) {
+	m := req.newMessage(e.buildBlocks(req, turn))
+	m["stop_reason"], m["usage"] = turn.messagesStopReason(), req.tokenUsage(turn.Usage)
 	if !turn.Cut {
 		e.writeJSON(http.StatusOK, m)
 		return
 	}
 	body, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // a script whose arguments are not JSON is for streams
+		panic(err) // scripts with invalid JSON arguments must stream
 	}
-	_, _ = e.w.Write(body[:len(body)/2]) // a client that has gone needs no answer
+	_, _ = e.w.Write(body[:len(body)/2]) // the client may have gone
 	_ = http.NewResponseController(e.w).Flush()
-	e.abortAnswer()
+	e.abortResponse()
 }
 
-// messagesEvent is one event of a stream.
+// messagesEvent is an event of a stream.
 type messagesEvent map[string]any
 
-func (e *exchange) messagesStream(req *messagesRequest, turn *Turn) {
+func (e *exchange) streamMessages(req *messagesRequest, turn *Turn) {
 	e.startStream()
-	send := func(m messagesEvent) { e.writeEvent(m["type"].(string), m) }
-	start := req.messageHead([]map[string]any{})
-	start["usage"] = req.usageOf(turn.Usage)
+	send := func(m messagesEvent) { e.sendEvent(m["type"].(string), m) }
+	start := req.newMessage([]map[string]any{})
+	start["usage"] = req.tokenUsage(turn.Usage)
 	start["usage"].(map[string]any)["output_tokens"] = 1
 	send(messagesEvent{"type": "message_start", "message": start})
 	send(messagesEvent{"type": "ping"})
 	var events []messagesEvent
-	for i, block := range e.messagesBlocks(req, turn) {
+	for i, block := range e.buildBlocks(req, turn) {
 		events = append(events, blockEvents(i, block)...)
 	}
 	if turn.Cut {
@@ -250,22 +250,21 @@ func (e *exchange) messagesStream(req *messagesRequest, turn *Turn) {
 	}
 	switch {
 	case turn.Cut:
-		e.abortAnswer()
+		e.abortResponse()
 	case turn.Fail != nil:
-		send(messagesEvent{"type": "error", "error": turn.Fail.messagesError()})
+		send(messagesEvent{"type": "error", "error": turn.Fail.toMessagesError()})
 	default:
-		stop := map[string]any{"stop_reason": turn.messagesStop(), "stop_sequence": nil, "stop_details": nil}
+		stop := map[string]any{"stop_reason": turn.messagesStopReason(), "stop_sequence": nil, "stop_details": nil}
 		if turn.Stop == "refusal" {
 			stop["stop_details"] = map[string]any{"type": "refusal", "category": "cyber", "explanation": "it may do harm"}
 		}
-		usage := req.usageOf(turn.Usage)
+		usage := req.tokenUsage(turn.Usage)
 		send(messagesEvent{"type": "message_delta", "delta": stop, "usage": usage})
 		send(messagesEvent{"type": "message_stop"})
 	}
 }
 
-// blockEvents returns the events of a block in a stream: an empty block, and then its content in
-// pieces.
+// blockEvents returns the events that stream a block: an empty block, then its content in pieces.
 func blockEvents(index int, block map[string]any) []messagesEvent {
 	delta := func(kind, key, piece string) messagesEvent {
 		return messagesEvent{"type": "content_block_delta", "index": index, "delta": map[string]any{"type": kind, key: piece}}
@@ -286,7 +285,7 @@ func blockEvents(index int, block map[string]any) []messagesEvent {
 	case "tool_use":
 		start["id"], start["name"], start["input"] = block["id"], block["name"], map[string]any{}
 		deltas = append(deltas, delta("input_json_delta", "partial_json", ""))
-		if input := block["input"].(json.RawMessage); !bytes.Equal(input, []byte("{}")) { // which the API sends as nothing
+		if input := block["input"].(json.RawMessage); !bytes.Equal(input, []byte("{}")) { // the API streams {} as no input
 			for _, piece := range splitText(string(input)) {
 				deltas = append(deltas, delta("input_json_delta", "partial_json", piece))
 			}

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// messagesFields are the known members of a request. The API refuses others.
+// messagesFields are the known fields of a request.
 var messagesFields = []string{"model", "max_tokens", "system", "messages", "tools", "thinking", "stream", "temperature", "top_p", "top_k",
 	"stop_sequences", "tool_choice", "metadata", "service_tier", "output_config", "container", "cache_control"}
 
-// messagesCheck reads a request, and returns the API's error for it; nil for a good one.
-func (e *exchange) messagesCheck(req *messagesRequest) *messagesError {
+// checkMessagesRequest parses a request and returns the API's error for it, or nil.
+func (e *exchange) checkMessagesRequest(req *messagesRequest) *messagesError {
 	key := e.r.Header.Get("X-Api-Key")
 	switch {
 	case e.script.Key != "" && key == "":
@@ -24,10 +24,10 @@ func (e *exchange) messagesCheck(req *messagesRequest) *messagesError {
 		return &messagesError{http.StatusUnauthorized, "authentication_error", "invalid x-api-key"}
 	}
 	if err := json.Unmarshal(e.body, req); err != nil {
-		return (&Failure{Status: 400, Message: "The request body is not valid JSON: " + err.Error()}).messagesError()
+		return (&Failure{Status: 400, Message: "The request body is not valid JSON: " + err.Error()}).toMessagesError()
 	}
-	if why := e.messagesWrong(req); why != "" {
-		return (&Failure{Status: 400, Message: why}).messagesError()
+	if why := e.checkRules(req); why != "" {
+		return (&Failure{Status: 400, Message: why}).toMessagesError()
 	}
 	if e.script.Model != "" && req.Model != e.script.Model {
 		return &messagesError{http.StatusNotFound, "not_found_error", "model: " + req.Model}
@@ -35,17 +35,17 @@ func (e *exchange) messagesCheck(req *messagesRequest) *messagesError {
 	return nil
 }
 
-// messagesWrong returns the first broken rule in the API's words; "" for a good request.
-func (e *exchange) messagesWrong(req *messagesRequest) string {
+// checkRules returns the API's error for the first rule that the request breaks, or "".
+func (e *exchange) checkRules(req *messagesRequest) string {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(e.body, &fields) // it has been read before
+	_ = json.Unmarshal(e.body, &fields) // parsed before
 	for name := range fields {
 		if !slices.Contains(messagesFields, name) {
 			return name + ": Extra inputs are not permitted"
 		}
 	}
 	for _, rule := range []func(*messagesRequest) string{
-		e.headerWrong, requiredWrong, e.thinkingWrong, systemWrong, toolsWrong, e.rolesWrong, contentWrong, callsWrong, e.thoughtsWrong, endWrong, cacheWrong,
+		e.checkHeader, checkRequired, e.checkThinking, checkSystem, checkMessagesTools, e.checkRoles, checkBlocks, checkCalls, e.checkThinkingBlocks, checkLastBlock, checkCacheMarks,
 	} {
 		if why := rule(req); why != "" {
 			return why
@@ -54,14 +54,14 @@ func (e *exchange) messagesWrong(req *messagesRequest) string {
 	return ""
 }
 
-func (e *exchange) headerWrong(*messagesRequest) string {
+func (e *exchange) checkHeader(*messagesRequest) string {
 	if e.r.Header.Get("Anthropic-Version") == "" {
 		return "anthropic-version: header is required"
 	}
 	return ""
 }
 
-func requiredWrong(req *messagesRequest) string {
+func checkRequired(req *messagesRequest) string {
 	switch {
 	case req.Model == "":
 		return "model: Field required"
@@ -75,7 +75,7 @@ func requiredWrong(req *messagesRequest) string {
 	return ""
 }
 
-func (e *exchange) thinkingWrong(req *messagesRequest) string {
+func (e *exchange) checkThinking(req *messagesRequest) string {
 	switch t := req.Thinking; {
 	case t.Type == "enabled" && e.script.hasQuirk("adaptive"):
 		return `"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`
@@ -89,7 +89,7 @@ func (e *exchange) thinkingWrong(req *messagesRequest) string {
 	return ""
 }
 
-func systemWrong(req *messagesRequest) string {
+func checkSystem(req *messagesRequest) string {
 	for i, block := range req.System {
 		switch {
 		case block.Type != "text":
@@ -106,12 +106,12 @@ var (
 	messagesImages = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 )
 
-// maxMessagesImage is the largest image, in bytes of base64.
+// maxMessagesImage is the maximal size of an image in bytes of base64.
 const maxMessagesImage = 5 << 20
 
-// rolesWrong demands alternating roles. The API itself joins messages of one role; imitators
-// refuse them.
-func (e *exchange) rolesWrong(req *messagesRequest) string {
+// checkRoles requires alternating roles. The API itself now joins messages of one role, but
+// compatible servers still refuse them.
+func (e *exchange) checkRoles(req *messagesRequest) string {
 	for i, m := range req.Messages {
 		switch {
 		case m.Role != "user" && m.Role != "assistant":
@@ -124,30 +124,31 @@ func (e *exchange) rolesWrong(req *messagesRequest) string {
 			return fmt.Sprintf("messages.%d: all messages must have non-empty content except for the optional final assistant message", i)
 		}
 	}
-	if last := req.Messages[len(req.Messages)-1]; last.Role == "assistant" && !e.isPaused() {
+	if last := req.Messages[len(req.Messages)-1]; last.Role == "assistant" && !e.wasPaused() {
 		return "This model does not support assistant message prefill. The conversation must end with a user message."
 	}
 	return ""
 }
 
-// isPaused reports whether the last turn was paused. The client continues it by sending it back.
-func (e *exchange) isPaused() bool {
+// wasPaused reports whether the last turn was paused. The client continues such a turn by sending
+// back the partial reply.
+func (e *exchange) wasPaused() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.played > 0 && e.script.Turns[e.played-1].Stop == "pause_turn"
+	return e.playedTurns > 0 && e.script.Turns[e.playedTurns-1].Stop == "pause_turn"
 }
 
-// allowed lists the types of blocks by their place.
-var allowed = map[string][]string{
+// allowedBlocks are the block types that each role, and a tool result, may contain.
+var allowedBlocks = map[string][]string{
 	"user":        {"text", "image", "document", "tool_result"},
 	"assistant":   {"text", "tool_use", "thinking", "redacted_thinking"},
 	"tool_result": {"text", "image", "document"},
 }
 
-func contentWrong(req *messagesRequest) string {
+func checkBlocks(req *messagesRequest) string {
 	for i, m := range req.Messages {
 		for j, block := range m.Content {
-			if why := blockWrong(fmt.Sprintf("messages.%d.content.%d", i, j), m.Role, &block); why != "" {
+			if why := checkBlock(fmt.Sprintf("messages.%d.content.%d", i, j), m.Role, &block); why != "" {
 				return why
 			}
 		}
@@ -155,9 +156,9 @@ func contentWrong(req *messagesRequest) string {
 	return ""
 }
 
-func blockWrong(at, place string, b *contentBlock) string {
-	if !slices.Contains(allowed[place], b.Type) {
-		return fmt.Sprintf("%s: Input tag '%s' found using 'type' does not match any of the expected tags: '%s'", at, b.Type, strings.Join(allowed[place], "', '"))
+func checkBlock(at, place string, b *contentBlock) string {
+	if !slices.Contains(allowedBlocks[place], b.Type) {
+		return fmt.Sprintf("%s: Input tag '%s' found using 'type' does not match any of the expected tags: '%s'", at, b.Type, strings.Join(allowedBlocks[place], "', '"))
 	}
 	switch b.Type {
 	case "text":
@@ -168,16 +169,16 @@ func blockWrong(at, place string, b *contentBlock) string {
 			return "messages: text content blocks must contain non-whitespace text"
 		}
 	case "image":
-		return imageWrong(at+".image.source", b.Source)
+		return checkImage(at+".image.source", b.Source)
 	case "tool_use":
-		return toolUseWrong(at+".tool_use.", b)
+		return checkToolUse(at+".tool_use.", b)
 	case "tool_result":
-		return toolResultWrong(at+".tool_result", b)
+		return checkToolResult(at+".tool_result", b)
 	}
 	return ""
 }
 
-func toolUseWrong(at string, b *contentBlock) string {
+func checkToolUse(at string, b *contentBlock) string {
 	var input map[string]json.RawMessage
 	switch {
 	case !messagesID.MatchString(b.ID):
@@ -190,12 +191,12 @@ func toolUseWrong(at string, b *contentBlock) string {
 	return ""
 }
 
-func toolResultWrong(at string, b *contentBlock) string {
+func checkToolResult(at string, b *contentBlock) string {
 	if b.IsError && len(b.Content) == 0 {
 		return at + ": content cannot be empty if `is_error` is true"
 	}
 	for k, part := range b.Content {
-		if why := blockWrong(fmt.Sprintf("%s.content.%d", at, k), "tool_result", &part); why != "" {
+		if why := checkBlock(fmt.Sprintf("%s.content.%d", at, k), "tool_result", &part); why != "" {
 			return why
 		}
 		if b.IsError && part.Type != "text" {
@@ -205,7 +206,7 @@ func toolResultWrong(at string, b *contentBlock) string {
 	return ""
 }
 
-func imageWrong(at string, s *imageSource) string {
+func checkImage(at string, s *imageSource) string {
 	if s == nil || s.Type != "base64" {
 		return at + ": Field required"
 	}
@@ -227,9 +228,9 @@ func imageWrong(at string, s *imageSource) string {
 	return ""
 }
 
-// callsWrong demands the results of all calls at the beginning of the next message, and a call
-// for each result.
-func callsWrong(req *messagesRequest) string {
+// checkCalls requires a result for each call at the start of the next message, and a call for each
+// result.
+func checkCalls(req *messagesRequest) string {
 	seen := map[string]bool{}
 	var open []string
 	for i, m := range req.Messages {
@@ -261,7 +262,7 @@ func callsWrong(req *messagesRequest) string {
 	return ""
 }
 
-// unansweredCalls returns the open calls without a result at the beginning of a message.
+// unansweredCalls returns the calls in open without a result at the start of the content.
 func unansweredCalls(i int, content contentBlocks, open []string) (rest []string, why string) {
 	rest, beginning := slices.Clone(open), true
 	for j, block := range content {
@@ -279,9 +280,9 @@ func unansweredCalls(i int, content contentBlocks, open []string) (rest []string
 	return rest, ""
 }
 
-// thoughtsWrong demands that thoughts come back unchanged to the model that made them, and that
-// they stand before the calls of an unfinished turn.
-func (e *exchange) thoughtsWrong(req *messagesRequest) string {
+// checkThinkingBlocks requires unchanged thinking blocks from the same model, and a thinking block
+// before the calls of an unfinished turn.
+func (e *exchange) checkThinkingBlocks(req *messagesRequest) string {
 	for i, m := range req.Messages {
 		for j, block := range m.Content {
 			at, got := fmt.Sprintf("messages.%d.content.%d", i, j), block.Signature
@@ -293,7 +294,7 @@ func (e *exchange) thoughtsWrong(req *messagesRequest) string {
 			case got == "":
 				return at + ".thinking.signature: Field required"
 			}
-			if got != e.signThought(req, block.Thinking, j) {
+			if got != e.thinkingSignature(req, block.Thinking, j) {
 				return at + ": Invalid `signature` in `thinking` block"
 			}
 		}
@@ -308,8 +309,8 @@ func (e *exchange) thoughtsWrong(req *messagesRequest) string {
 	return ""
 }
 
-// endWrong refuses messages that end with thoughts.
-func endWrong(req *messagesRequest) string {
+// checkLastBlock rejects assistant messages that end with a thinking block.
+func checkLastBlock(req *messagesRequest) string {
 	for i, m := range req.Messages {
 		if last := m.Content[len(m.Content)-1].Type; strings.HasSuffix(last, "thinking") {
 			return fmt.Sprintf("messages.%d: The final block in an assistant message cannot be `%s`.", i, last)
@@ -318,8 +319,8 @@ func endWrong(req *messagesRequest) string {
 	return ""
 }
 
-// countMarks counts the blocks that are marked for the cache.
-func (req *messagesRequest) countMarks() (n int) {
+// countCacheMarks counts the blocks with cache_control.
+func (req *messagesRequest) countCacheMarks() (n int) {
 	count := func(blocks contentBlocks) {
 		for _, block := range blocks {
 			if len(block.CacheControl) > 0 {
@@ -339,7 +340,7 @@ func (req *messagesRequest) countMarks() (n int) {
 	return n
 }
 
-func cacheWrong(req *messagesRequest) string {
+func checkCacheMarks(req *messagesRequest) string {
 	for i, m := range req.Messages {
 		for j, block := range m.Content {
 			if len(block.CacheControl) > 0 && strings.HasSuffix(block.Type, "thinking") {
@@ -347,7 +348,7 @@ func cacheWrong(req *messagesRequest) string {
 			}
 		}
 	}
-	if n := req.countMarks(); n > 4 {
+	if n := req.countCacheMarks(); n > 4 {
 		return fmt.Sprintf("A maximum of 4 blocks with cache_control may be provided. Found %d.", n)
 	}
 	return ""

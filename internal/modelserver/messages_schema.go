@@ -14,7 +14,7 @@ var (
 	messagesProperty = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 )
 
-func toolsWrong(req *messagesRequest) string {
+func checkMessagesTools(req *messagesRequest) string {
 	names := map[string]bool{}
 	for i, t := range req.Tools {
 		at := fmt.Sprintf("tools.%d.custom.", i)
@@ -27,14 +27,14 @@ func toolsWrong(req *messagesRequest) string {
 			return "tools: Tool names must be unique."
 		}
 		names[t.Name] = true
-		if why := inputSchemaWrong(t.InputSchema); why != "" {
+		if why := checkInputSchema(t.InputSchema); why != "" {
 			return at + "input_schema" + why
 		}
 	}
 	return ""
 }
 
-func inputSchemaWrong(raw json.RawMessage) string {
+func checkInputSchema(raw json.RawMessage) string {
 	var schema map[string]json.RawMessage
 	if json.Unmarshal(raw, &schema) != nil || schema == nil {
 		return ": Input should be a valid dictionary"
@@ -51,17 +51,17 @@ func inputSchemaWrong(raw json.RawMessage) string {
 		}
 	}
 	var properties map[string]json.RawMessage
-	_ = json.Unmarshal(schema["properties"], &properties) // what it is instead is found below
+	_ = json.Unmarshal(schema["properties"], &properties) // another type is an error below
 	for name := range properties {
 		if !messagesProperty.MatchString(name) {
 			return ".properties: Property keys should match pattern '" + messagesProperty.String() + "'"
 		}
 	}
-	delete(schema, "$schema") // it is read as draft 2020-12 whatever it says
+	delete(schema, "$schema") // the API always uses draft 2020-12
 	encoded, _ := json.Marshal(schema)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
 	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is fetched
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // no schema is fetched
 	if err == nil {
 		err = c.AddResource("schema.json", doc)
 	}

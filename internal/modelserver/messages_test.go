@@ -18,7 +18,7 @@ import (
 
 var updateMessages = flag.Bool("update-messages", false, "write the golden files of testdata/messages")
 
-// askMessages sends a request, as JSON text.
+// askMessages sends a request as JSON text.
 func askMessages(s *Server, body string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(body))
 	r.Header.Set("Anthropic-Version", "2023-06-01")
@@ -30,7 +30,7 @@ func askMessages(s *Server, body string, header ...string) *httptest.ResponseRec
 	return w
 }
 
-// with is a request that is accepted, but for the fields given; a null one is left out.
+// with returns an acceptable request with the given fields replaced. A null field is removed.
 func with(t *testing.T, fields string) string {
 	all := map[string]json.RawMessage{
 		"model": json.RawMessage(`"claude-test"`), "max_tokens": json.RawMessage(`2000`),
@@ -53,7 +53,7 @@ func with(t *testing.T, fields string) string {
 	return string(data)
 }
 
-// conversation is of contents in turns, the user's first.
+// conversation returns messages with alternating roles. The user's is first.
 func conversation(contents ...string) string {
 	var all []string
 	for i, content := range contents {
@@ -169,21 +169,21 @@ func TestMessagesRefused(t *testing.T) {
 	}
 }
 
-// Images are bounded as they are sent: in base64. The limit is the API's, and too long for a request in a test.
+// The limit for images applies to their base64 form. It is too large for a request in a file.
 func TestMessagesImageSize(t *testing.T) {
 	for size, refused := range map[int]bool{maxMessagesImage / 4 * 3: false, maxMessagesImage/4*3 + 1: true} {
 		data := base64.StdEncoding.EncodeToString(append([]byte(png), make([]byte, size-len(png))...))
-		why := imageWrong("source", &imageSource{Type: "base64", MediaType: "image/png", Data: data})
+		why := checkImage("source", &imageSource{Type: "base64", MediaType: "image/png", Data: data})
 		if strings.Contains(why, "image exceeds 5 MB maximum") != refused || !refused && why != "" {
 			t.Errorf("%d: %s", size, why)
 		}
 	}
 }
 
-// signatureOf is what the model signs a first thought with.
+// signatureOf returns the signature of a first thinking block.
 func signatureOf(s *Server, thinking string) string {
 	e := &exchange{Server: s}
-	return e.signThought(&messagesRequest{Model: "claude-test"}, thinking, 0)
+	return e.thinkingSignature(&messagesRequest{Model: "claude-test"}, thinking, 0)
 }
 
 func TestMessagesHeaders(t *testing.T) {
@@ -206,7 +206,7 @@ func TestMessagesHeaders(t *testing.T) {
 	}
 }
 
-// Changed thoughts are refused.
+// Changed thinking blocks are refused; each case changes one property of a block.
 func TestMessagesThoughts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		quirk    string
@@ -238,7 +238,7 @@ func TestMessagesThoughts(t *testing.T) {
 	}
 }
 
-// Each file holds a script, and requests with their answers.
+// Each file of testdata/messages holds a script, requests, and the response to each request.
 func TestMessagesGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/messages/*.json")
 	if err != nil || len(files) == 0 {
@@ -281,7 +281,7 @@ func TestMessagesGolden(t *testing.T) {
 	}
 }
 
-// A reply that is cut breaks the connection.
+// A reply with Cut breaks the connection.
 func TestMessagesCut(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := New(t.Error, Script{Turns: []Turn{{Text: "one two three", Cut: true}, {Text: "one two three", Cut: true}}}, Messages)

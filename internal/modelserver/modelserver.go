@@ -1,11 +1,12 @@
-// Package modelserver is a scripted language model for tests: an http.Handler that speaks the wire
-// formats of providers and answers from a [Script]. It checks requests as strictly as the real
-// servers, and refuses bad ones with their words and their status.
+// Package modelserver simulates a language model for tests. Its [Server] is an http.Handler that
+// speaks the providers' wire formats, answers from a [Script], and refuses invalid requests with
+// the status and text of the real API.
 //
-//	server := modelserver.New(t.Error, script, modelserver.Chat, modelserver.Messages)
-//	web := httptest.NewServer(server)
+// \tserver := modelserver.New(t.Error, script, modelserver.Chat, modelserver.Messages)
+// \tweb := httptest.NewServer(server)
 //
-// Each request takes the script's next turn, over any of the protocols. A refused request takes none.
+// Each accepted request takes the script's next turn, whichever protocol it uses. A refused request
+// takes none.
 package modelserver
 
 import (
@@ -21,28 +22,28 @@ import (
 	"time"
 )
 
-// maxBody is the largest request, in bytes.
+// maxBody is the maximal size of a request in bytes.
 const maxBody = 64 << 20
 
-// Server is a model that follows a script. It is safe for concurrent use.
+// Server simulates a model that follows a script. It is safe for concurrent use.
 type Server struct {
 	report func(...any)
 	script Script
 	mux    *http.ServeMux
 
-	mu       sync.Mutex // guards the fields below
-	played   int
-	taken    map[string]string // by [Turn.Take]
-	requests []*Request
+	mu          sync.Mutex // guards the fields below
+	playedTurns int
+	captured    map[string]string // by name, see [Turn.Take]
+	requests    []*Request
 }
 
-// Request is a request that the server has received.
+// Request is a request that the server received.
 type Request struct {
 	Path    string
 	Header  http.Header
 	Body    json.RawMessage
-	Turn    int    // index in the script; -1 if the request was refused
-	Refused string // why the request was refused; empty if it was accepted
+	Turn    int    // index in the script; -1 if it took no turn
+	Refused string // the provider's error; empty if the request was accepted
 }
 
 // Protocol is a provider's wire format.
@@ -51,13 +52,13 @@ type Protocol struct {
 	serve   func(*exchange)
 }
 
-// New returns a server that speaks the given protocols. It calls report for errors that must fail
-// the test: a request that differs from the expectations of its turn, and a request after the
-// last turn. report may be called from any goroutine, as [testing.T.Error] may.
+// New returns a server that speaks the given protocols. report receives test failures: requests
+// that their turn does not expect, and requests after the last turn. It may be called from any
+// goroutine, like [testing.T.Error].
 func New(report func(...any), script Script, protocols ...Protocol) *Server {
 	s := &Server{report: report, script: script, mux: http.NewServeMux()}
 	for _, p := range protocols {
-		s.mux.HandleFunc(p.pattern, func(w http.ResponseWriter, r *http.Request) { s.serveProtocol(p, w, r) })
+		s.mux.HandleFunc(p.pattern, func(w http.ResponseWriter, r *http.Request) { s.handle(p, w, r) })
 	}
 	return s
 }
@@ -75,15 +76,15 @@ func (s *Server) Requests() (all []Request) {
 	return all
 }
 
-// Left returns the number of turns that have not been played.
+// Left returns the number of turns that were not played yet.
 func (s *Server) Left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.script.Turns) - s.played
+	return len(s.script.Turns) - s.playedTurns
 }
 
-// exchange is a request and its answer. A protocol checks body, calls writeRefusal or nextTurn,
-// and answers.
+// exchange is a request and its response. A protocol parses body, checks it, calls refuseRequest or
+// nextTurn, and responds.
 type exchange struct {
 	*Server
 	w       http.ResponseWriter
@@ -92,7 +93,7 @@ type exchange struct {
 	request *Request
 }
 
-func (s *Server) serveProtocol(p Protocol, w http.ResponseWriter, r *http.Request) {
+func (s *Server) handle(p Protocol, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
@@ -105,8 +106,9 @@ func (s *Server) serveProtocol(p Protocol, w http.ResponseWriter, r *http.Reques
 	p.serve(e)
 }
 
-// nextTurn takes the script's next turn and waits for its delay. It looks for expected texts in
-// last, the text of the last message. An error has been reported already; the caller answers it.
+// nextTurn takes the script's next turn and waits for its delay. last is the text of the last
+// message, which the turn's expectations are checked against. If it returns an error, the error was
+// already reported, and the protocol must respond with it.
 func (e *exchange) nextTurn(last string) (*Turn, error) {
 	t, err := e.takeTurn(last)
 	if err != nil {
@@ -123,45 +125,45 @@ func (e *exchange) nextTurn(last string) (*Turn, error) {
 func (e *exchange) takeTurn(last string) (*Turn, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	n := e.played
+	n := e.playedTurns
 	if n >= len(e.script.Turns) {
-		return nil, fmt.Errorf("the script has %d turns, and there is another request: %s", n, abbreviate(last))
+		return nil, fmt.Errorf("the script has %d turns, but another request arrived: %s", n, shortenText(last))
 	}
-	e.played++
+	e.playedTurns++
 	e.request.Turn = n
 	t := &e.script.Turns[n]
 	for _, part := range t.Expect {
 		if !strings.Contains(last, part) {
-			return nil, fmt.Errorf("turn %d expects %q in the last message, which is: %s", n, part, abbreviate(last))
+			return nil, fmt.Errorf("turn %d expects %q in the last message, which is: %s", n, part, shortenText(last))
 		}
 	}
 	for _, part := range t.ExpectBody {
 		if !bytes.Contains(e.body, []byte(part)) {
-			return nil, fmt.Errorf("turn %d expects %q in the request, which is: %s", n, part, abbreviate(string(e.body)))
+			return nil, fmt.Errorf("turn %d expects %q in the request, which is: %s", n, part, shortenText(string(e.body)))
 		}
 	}
 	for name, pattern := range t.Take {
-		m := regexp.MustCompile(pattern).FindStringSubmatch(last) // of a test's own file
+		m := regexp.MustCompile(pattern).FindStringSubmatch(last) // patterns come from test files
 		if m == nil {
-			return nil, fmt.Errorf("turn %d looks for %q in the last message, which is: %s", n, pattern, abbreviate(last))
+			return nil, fmt.Errorf("turn %d looks for %q in the last message, which is: %s", n, pattern, shortenText(last))
 		}
-		if e.taken == nil {
-			e.taken = map[string]string{}
+		if e.captured == nil {
+			e.captured = map[string]string{}
 		}
-		e.taken[name] = m[1]
+		e.captured[name] = m[1]
 	}
-	return t.fillIn(e.taken), nil
+	return t.fillTemplates(e.captured), nil
 }
 
-func abbreviate(s string) string {
+func shortenText(s string) string {
 	if len(s) > 2000 {
 		return s[:1000] + " … " + s[len(s)-1000:]
 	}
 	return s
 }
 
-// writeRefusal answers with an error in the protocol's form, and records why.
-func (e *exchange) writeRefusal(status int, why string, body any) {
+// refuseRequest responds with an error in the protocol's format, and records why.
+func (e *exchange) refuseRequest(status int, why string, body any) {
 	e.mu.Lock()
 	e.request.Refused = why
 	e.mu.Unlock()
@@ -171,23 +173,23 @@ func (e *exchange) writeRefusal(status int, why string, body any) {
 func (e *exchange) writeJSON(status int, body any) {
 	e.w.Header().Set("Content-Type", "application/json")
 	e.w.WriteHeader(status)
-	_ = json.NewEncoder(e.w).Encode(body) // a client that has gone needs no answer
+	_ = json.NewEncoder(e.w).Encode(body) // the client may have gone
 }
 
-// startStream begins an event stream.
+// startStream starts an event stream.
 func (e *exchange) startStream() {
 	e.w.Header().Set("Content-Type", "text/event-stream")
 	e.w.WriteHeader(http.StatusOK)
 }
 
-// writeEvent sends one event, without a name if name is empty. data is a string, which is sent as
-// it is, or a value to encode as JSON.
-func (e *exchange) writeEvent(name string, data any) {
+// sendEvent sends an event. An empty name is left out. data is a string, or a value to encode as
+// JSON.
+func (e *exchange) sendEvent(name string, data any) {
 	text, ok := data.(string)
 	if !ok {
 		encoded, err := json.Marshal(data)
 		if err != nil {
-			panic(err) // a protocol's own type
+			panic(err) // cannot happen: data is a protocol's own type
 		}
 		text = string(encoded)
 	}
@@ -195,13 +197,13 @@ func (e *exchange) writeEvent(name string, data any) {
 		fmt.Fprintf(e.w, "event: %s\n", name)
 	}
 	fmt.Fprintf(e.w, "data: %s\n\n", text)
-	_ = http.NewResponseController(e.w).Flush() // a client that has gone needs no answer
+	_ = http.NewResponseController(e.w).Flush() // the client may have gone
 }
 
-// abortAnswer closes the connection in the middle of the answer.
-func (e *exchange) abortAnswer() { panic(http.ErrAbortHandler) }
+// abortResponse closes the connection in the middle of the response.
+func (e *exchange) abortResponse() { panic(http.ErrAbortHandler) }
 
-// splitText splits a text into a few pieces, as a stream would, between characters.
+// splitText splits a text into up to five pieces, like a stream. It never splits a character.
 func splitText(text string) []string {
 	const most = 5
 	all := []rune(text)

@@ -4,84 +4,75 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
 
-// Script is a conversation from the model's side, turn by turn. A zero field demands nothing.
+// Script is the behaviour of a model, turn by turn. Zero fields have no effect.
 type Script struct {
-	// Model is the name, and Key the API key, that requests must have.
+	// Model and Key are the model name and the API key that requests must have.
 	Model string `json:"model,omitzero"`
 	Key   string `json:"key,omitzero"`
-	// Quirks select differences between servers of a protocol; each protocol lists its own.
+	// Quirks enable differences between servers of a protocol. Each [Protocol] documents its
+	// quirks.
 	Quirks []string `json:"quirks,omitzero"`
 	Turns  []Turn   `json:"turns"`
 }
 
-// Turn is the answer to one request.
+// Turn is the response to one request.
 type Turn struct {
-	// Expect are texts that the conversation's last message must hold. The results of the last
-	// reply's calls count as its last message.
+	// Expect are texts that the last message must contain. For tool results, that means the results
+	// of the last reply's calls.
 	Expect []string `json:"expect,omitzero"`
-	// ExpectBody are texts that the request's body must hold.
+	// ExpectBody are texts that the request body must contain.
 	ExpectBody []string `json:"expectBody,omitzero"`
-	// Take are regular expressions by names. From this turn on, the match of an expression's
-	// group in the last message replaces {{NAME}} in texts and arguments. An expression without a
-	// match is an error.
+	// Take captures text of the last message with regular expressions, by name. The captured group
+	// replaces {{NAME}} in texts and arguments from this turn on. An expression that does not match
+	// fails the test.
 	Take map[string]string `json:"take,omitzero"`
-	// DelayMS is the time before the answer begins, in milliseconds.
+	// DelayMS is the delay of the response in milliseconds.
 	DelayMS int `json:"delayMs,omitzero"`
 
 	Reasoning string `json:"reasoning,omitzero"`
 	Text      string `json:"text,omitzero"`
 	Calls     []Call `json:"calls,omitzero"`
 	Usage     *Usage `json:"usage,omitzero"`
-	// Stop is the reason for the end in the protocol's words; empty: the content decides.
+	// Stop is the stop reason in the protocol's words. Empty means the usual one for the content.
 	Stop string `json:"stop,omitzero"`
-	// Cut breaks the connection after half of the answer's fragments.
+	// Cut closes the connection after half of the response's fragments.
 	Cut bool `json:"cut,omitzero"`
-	// Fail is an error to answer with instead.
+	// Fail is an error to respond with instead.
 	Fail *Failure `json:"fail,omitzero"`
 }
 
-// Call is a tool call. Arguments is an object, or a string that is sent as it is, also if it is
-// not JSON.
+// Call is a tool call. Arguments is an object, or a string that is sent as is, for arguments that
+// are not JSON.
 type Call struct {
-	ID        string          `json:"id,omitzero"` // empty: one is made
+	ID        string          `json:"id,omitzero"` // empty means a generated id
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitzero"`
 }
 
-// Usage counts the tokens of a turn.
+// Usage is the number of tokens that the turn uses.
 type Usage struct {
-	Input     int `json:"input"` // all, with Cached
+	Input     int `json:"input"` // including Cached
 	Cached    int `json:"cached,omitzero"`
 	Output    int `json:"output"`
-	Reasoning int `json:"reasoning,omitzero"` // of Output
+	Reasoning int `json:"reasoning,omitzero"` // part of Output
 }
 
-// Failure is an error of the provider, with the provider's own Type and Code.
+// Failure is a provider error. Type and Code are the provider's terms.
 type Failure struct {
 	Status     int    `json:"status"`
 	Type       string `json:"type,omitzero"`
 	Code       string `json:"code,omitzero"`
 	Message    string `json:"message,omitzero"`
-	RetryAfter string `json:"retryAfter,omitzero"` // the header field
-	// Streamed sends the failure as an event, after the text of the turn.
+	RetryAfter string `json:"retryAfter,omitzero"` // header field
+	// Streamed sends the error as an event after the text of the turn.
 	Streamed bool `json:"streamed,omitzero"`
 }
 
-// Load reads a script from a JSON file.
-func Load(path string) (s Script, err error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return s, err
-	}
-	return Parse(data)
-}
-
-// Parse reads a script from JSON. An unknown field is an error.
+// Parse reads a script from JSON. Unknown fields are an error.
 func Parse(data []byte) (s Script, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -91,7 +82,7 @@ func Parse(data []byte) (s Script, err error) {
 	return s, nil
 }
 
-// Text returns the arguments as they are written into the answer.
+// Text returns the arguments in their encoded form.
 func (c *Call) Text() string {
 	var text string
 	switch {
@@ -103,8 +94,8 @@ func (c *Call) Text() string {
 	return string(c.Arguments)
 }
 
-// fillIn returns the turn with the matches of Take in its texts and arguments.
-func (t Turn) fillIn(taken map[string]string) *Turn {
+// fillTemplates returns a copy of the turn with captured text inserted.
+func (t Turn) fillTemplates(taken map[string]string) *Turn {
 	if len(taken) == 0 {
 		return &t
 	}
@@ -121,7 +112,7 @@ func (t Turn) fillIn(taken map[string]string) *Turn {
 	return &t
 }
 
-// callID returns the call's id, or one made from the indices of its turn and call.
+// callID returns the call's id, or one generated from the indexes of the turn and the call.
 func (c *Call) callID(prefix string, turn, n int) string {
 	if c.ID != "" {
 		return c.ID

@@ -1,10 +1,15 @@
-// Package near tells how far two words are apart, for those who guess what somebody meant.
+// Package near compares words, for suggesting the name that a user or a model probably meant.
+//
+// \tif near.Guessable(name) && near.Distance(name, known) <= 1 { suggest(known) }
 package near
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
-// Distance is how many characters must be added, removed, replaced or swapped with their neighbour to make a into b. It takes
-// time in proportion to the product of their lengths.
+// Distance returns the number of characters that must be added, removed, replaced, or swapped with
+// their neighbour to turn a into b. Its time is proportional to the product of the lengths.
 func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	before, last, row := make([]int, len(to)+1), make([]int, len(to)+1), make([]int, len(to)+1)
@@ -28,5 +33,30 @@ func Distance(a, b string) int {
 	return last[len(to)]
 }
 
-// Guessable reports whether what somebody meant can be told from a word: one of a single character is near to everything short.
+// Guessable reports whether a word is long enough for a guess. A single character is similar to
+// every short word.
 func Guessable(word string) bool { return utf8.RuneCountInString(word) > 1 }
+
+// FindVariant returns the index of the only one of n names that equals written except for case, the
+// separators between words, or a missing prefix before __. It returns -1 if no name or several
+// names match.
+func FindVariant(written string, n int, name func(i int) string) int {
+	found := -1
+	for i := range n {
+		full := name(i)
+		_, bare, _ := strings.Cut(full, "__")
+		if normalizeWords(full) != normalizeWords(written) && normalizeWords(bare) != normalizeWords(written) {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
+	}
+	return found
+}
+
+// normalizeWords returns name in lower case with uniform separators.
+func normalizeWords(name string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("_-./: ", r) }), "_")
+}

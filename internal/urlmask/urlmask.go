@@ -1,5 +1,8 @@
-// Package urlmask hides secrets where they would be shown or kept: those that a URL holds, which are who logs in and the values of its
-// query, and keys that go with requests to it.
+// Package urlmask hides secrets in texts that are shown or stored: the user and the query values of
+// a URL, and the API keys that are sent to it.
+//
+// \tfmt.Println(urlmask.URL("https://me:secret@host/v1?key=x")) // https://****@host/v1?key=****
+// \treturn urlmask.Error(err, baseURL, apiKey)
 package urlmask
 
 import (
@@ -7,13 +10,13 @@ import (
 	"strings"
 )
 
-// Mask stands in the place of a secret.
+// Mask replaces a secret.
 const Mask = "****"
 
-// URL is a URL without what stands before its host, without the values of its query, and without its fragment. It takes what is no
-// URL as well, and returns those that hold no secrets as they are.
+// URL returns raw without its user, query values and fragment. raw may be malformed. A URL without
+// secrets is returned unchanged.
 func URL(raw string) string {
-	before, user, host, query := split(raw)
+	before, user, host, query := splitURL(raw)
 	text := before
 	if user != "" {
 		text += Mask + "@"
@@ -35,8 +38,8 @@ func URL(raw string) string {
 	return text + "?" + strings.Join(parts, "&")
 }
 
-// split takes a URL apart: its scheme with ://, what stands before @, host and path, and the query.
-func split(raw string) (before, user, host, query string) {
+// splitURL splits a URL into the scheme with ://, the part before @, host and path, and the query.
+func splitURL(raw string) (before, user, host, query string) {
 	raw, _, _ = strings.Cut(raw, "#")
 	if i := strings.Index(raw, "://"); i >= 0 {
 		before, raw = raw[:i+3], raw[i+3:]
@@ -44,7 +47,7 @@ func split(raw string) (before, user, host, query string) {
 	raw, query, _ = strings.Cut(raw, "?")
 	end := strings.IndexByte(raw, '/')
 	if _, err := url.Parse(before + raw); err != nil || end < 0 {
-		end = len(raw) // a password with / may be why it is no URL
+		end = len(raw) // a password that contains / may be the reason that the URL is malformed
 	}
 	if at := strings.LastIndexByte(raw[:end], '@'); at >= 0 {
 		user, raw = raw[:at], raw[at+1:]
@@ -52,7 +55,8 @@ func split(raw string) (before, user, host, query string) {
 	return before, user, raw, query
 }
 
-// Error hides the secrets of a URL, and keys, in the text of an error, which it wraps.
+// Error returns an error that wraps err, with the secrets of the URL raw and the keys hidden in its
+// text. It returns err itself if the text holds no secrets, and nil for nil.
 func Error(err error, raw string, keys ...string) error {
 	if err == nil {
 		return nil
@@ -61,20 +65,21 @@ func Error(err error, raw string, keys ...string) error {
 	if text == err.Error() {
 		return err
 	}
-	return &hidden{text, err}
+	return &maskedError{text, err}
 }
 
-// Text hides the secrets of a URL, and keys, in a text. Of a long key the last four characters stay, by which its owner knows it. Those
-// of less than eight stand for no key where none is needed, as "ollama" or "none" do, and are left.
+// Text hides the secrets of the URL raw and the keys in a text. A long key keeps its last four
+// characters, by which its owner recognises it. Keys under eight bytes are not hidden: they are
+// placeholders for servers without keys, such as "ollama" or "none".
 func Text(text, raw string, keys ...string) string {
 	var pairs []string
 	for _, key := range keys {
 		if len(key) >= shortestKey {
-			pairs = append(pairs, forms(key, maskedKey(key))...)
+			pairs = append(pairs, maskForms(key, maskedKey(key))...)
 		}
 	}
 	if URL(raw) != raw {
-		pairs = append(pairs, pairsOf(raw)...)
+		pairs = append(pairs, urlPairs(raw)...)
 	}
 	if len(pairs) == 0 {
 		return text
@@ -89,24 +94,24 @@ func maskedKey(key string) string {
 	return Mask + key[len(key)-4:]
 }
 
-type hidden struct {
+type maskedError struct {
 	text string
 	err  error
 }
 
-func (h *hidden) Error() string { return h.text }
-func (h *hidden) Unwrap() error { return h.err }
+func (h *maskedError) Error() string { return h.text }
+func (h *maskedError) Unwrap() error { return h.err }
 
-// Lengths of secrets, in bytes: the shortest that is looked for by itself, as "1" is everywhere, the shortest key, and the shortest
-// that shows its end.
+// Lengths of secrets in bytes: the shortest secret that is replaced on its own (shorter ones occur
+// everywhere), the shortest key, and the shortest key that shows its end.
 const (
 	shortest    = 4
 	shortestKey = 8
 	longKey     = 20
 )
 
-// forms are a secret as it may be written, each with what stands in its place.
-func forms(secret, mask string) (pairs []string) {
+// maskForms returns pairs for a replacer: each written form of a secret, and mask.
+func maskForms(secret, mask string) (pairs []string) {
 	for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
 		if len(form) >= shortest {
 			pairs = append(pairs, form, mask)
@@ -115,19 +120,19 @@ func forms(secret, mask string) (pairs []string) {
 	return pairs
 }
 
-// pairsOf are the secrets of a URL, each with what stands in its place.
-func pairsOf(raw string) []string {
+// urlPairs returns pairs for a replacer: the secrets of a URL, and their replacements.
+func urlPairs(raw string) []string {
 	pairs := []string{raw, URL(raw)}
 	hide := func(secret string) {
-		pairs = append(pairs, forms(secret, Mask)...)
+		pairs = append(pairs, maskForms(secret, Mask)...)
 		if decoded, err := url.PathUnescape(secret); err == nil {
-			pairs = append(pairs, forms(decoded, Mask)...)
+			pairs = append(pairs, maskForms(decoded, Mask)...)
 		}
 	}
-	_, user, _, query := split(raw)
+	_, user, _, query := splitURL(raw)
 	name, password, _ := strings.Cut(user, ":")
 	if user != "" {
-		pairs = append(pairs, user+"@", Mask+"@", name+":***@", Mask+"@") // the latter is how net/http writes it
+		pairs = append(pairs, user+"@", Mask+"@", name+":***@", Mask+"@") // net/http writes the user as name:***@
 	}
 	hide(password)
 	hide(name)

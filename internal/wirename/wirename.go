@@ -1,4 +1,9 @@
-// Package wirename makes the names under which a hub has the tools and prompts of its servers, and reads them.
+// Package wirename makes and parses the names under which a hub offers the tools and prompts of its
+// servers. A name has the form SERVER__TOOL in the characters that model providers accept. Names
+// that would be too long, ambiguous or invalid end with a digest that makes them unique.
+//
+// \tname := wirename.Of("github", "create_issue") // github__create_issue
+// \tserver, tool, ok := wirename.Split(name, nil, nil)
 package wirename
 
 import (
@@ -7,24 +12,25 @@ import (
 	"strings"
 )
 
-// maxName is what providers of models take as a tool's name.
+// maxName is the maximal length of a tool name at model providers.
 const maxName = 64
 
-// Separator stands between the server's name and the tool's.
+// Separator separates the server's name from the tool's.
 const Separator = "__"
 
-// reserved is a server's name under which the hub's own user has things of its own, such as a gateway's tool.
+// reserved is a server name that the hub's user needs for its own tools, such as the tools of a gateway.
 const reserved = "dowel"
 
-// The keys of a definition's _meta under which stand the server that has the thing, and what it calls it: where the name alone does
-// not say so, see [Marked].
+// Keys of a definition's _meta. They hold the server and the server's own name of the tool, if the
+// name alone does not tell them; see [Marked].
 const (
 	MetaServer = "dowel/server"
 	MetaThing  = "dowel/name"
 )
 
-// Of returns the name of a thing of a server. It depends on the two names alone. Where one of them is changed or cut or reserved,
-// or they could be split in another way, a digest of both makes it unique.
+// Of returns the name of a server's tool, prompt or other thing. It depends only on the two names.
+// If one of them had to be changed or shortened, is reserved, or would make the name ambiguous, a
+// digest of both makes it unique.
 func Of(server, thing string) string {
 	s, t := Plain(server), Plain(thing)
 	name := s + Separator + t
@@ -35,10 +41,11 @@ func Of(server, thing string) string {
 	return name[:min(len(name), maxName-len(mark))] + mark
 }
 
-// markLength is that of a digest in a name.
+// markLength is the length of a digest in a name.
 const markLength = 1 + 2*4
 
-// Marked reports whether a name ends with a digest. One that does not says itself what it is of.
+// Marked reports whether a name ends with a digest. [Split] can parse a name without a digest
+// without further information.
 func Marked(name string) bool {
 	if len(name) < markLength || name[len(name)-markLength] != '_' {
 		return false
@@ -46,8 +53,9 @@ func Marked(name string) bool {
 	return strings.Trim(name[len(name)-markLength+1:], "0123456789abcdef") == ""
 }
 
-// Split returns the server and the thing that a name is of; false where it does not say so itself, and neither do the values of
-// [MetaServer] and [MetaThing] of its definition, or they are not of that name.
+// Split returns the server and the thing of a name. server and thing are the values of [MetaServer]
+// and [MetaThing] of its definition; they may be nil. ok is false if neither they nor the name
+// itself tell the parts, or if they do not match the name.
 func Split(name string, server, thing any) (string, string, bool) {
 	s, given := server.(string)
 	t, both := thing.(string)
@@ -58,13 +66,14 @@ func Split(name string, server, thing any) (string, string, bool) {
 	return s, t, qualified && Of(s, t) == name
 }
 
-// Digest tells apart what [Plain] makes the same.
+// Digest returns a short digest of text, with a leading underscore. It distinguishes texts for
+// which [Plain] returns the same.
 func Digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "_" + hex.EncodeToString(sum[:4])
 }
 
-// Plain replaces what names on the wire cannot hold.
+// Plain replaces characters that names on the wire cannot have.
 func Plain(name string) string {
 	if name == "" {
 		return "_"

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/floor"
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/memory"
@@ -35,7 +36,7 @@ type reply struct {
 }
 
 func echoServer() *server.Server {
-	s := server.New("bench", "1", server.Options{
+	s := server.New("bench", "1", &server.Options{
 		Logger: slog.New(slog.DiscardHandler), ListInterval: -1, // or a change would wait for the one before it
 	})
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in echo) (string, error) { return in.Message, nil })
@@ -46,7 +47,8 @@ func echoServer() *server.Server {
 }
 
 func dial(b testing.TB, target any, opts ...client.Options) *client.Client {
-	c, err := client.Dial(context.Background(), target, opts...)
+	o := options.Merge(opts)
+	c, err := client.Dial(context.Background(), target, &o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -214,7 +216,7 @@ type search struct {
 const toolCount = 1000
 
 func listServer() *server.Server {
-	s := server.New("bench", "1")
+	s := server.New("bench", "1", nil)
 	for i := range toolCount {
 		server.Tool(s, fmt.Sprintf("search_issues_%d", i), "Searches issues and pull requests in repositories that the user can see. Supports qualifiers such as is:open and label:bug.",
 			func(context.Context, search) (string, error) { return "", nil }, server.ToolOptions{Annotations: mcp.ReadOnly})

@@ -23,13 +23,13 @@ import (
 // gatewayOver returns a gateway over upstreams of this process that are ready.
 func gatewayOver(t testing.TB, servers ...*server.Server) *gateway.Gateway {
 	logger := slog.New(slog.DiscardHandler)
-	h := hub.New(hub.Options{Logger: logger})
+	h := hub.New(&hub.Options{Logger: logger})
 	var definitions []hub.Definition
 	for i, s := range servers {
 		definitions = append(definitions, hub.Definition{Name: fmt.Sprintf("s%03d", i), Target: s})
 	}
 	h.Apply(definitions, "the benchmark begins")
-	g := gateway.New(h, gateway.Options{Logger: logger})
+	g := gateway.New(h, &gateway.Options{Logger: logger})
 	t.Cleanup(func() { g.Close(); h.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -44,7 +44,7 @@ func overHTTP(t testing.TB, h mcp.Handler, r mcp.Revision) *client.Client {
 	endpoint := streamable.Handler(h)
 	web := httptest.NewServer(endpoint)
 	own := httpClient()
-	c := dial(t, web.URL, client.Options{HTTPClient: own, Revision: r, NoCache: true})
+	c := dial(t, web.URL, client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: r}, NoCache: true})
 	t.Cleanup(func() {
 		c.Close()
 		_ = endpoint.Shutdown(context.Background())
@@ -131,10 +131,10 @@ func addTools(s *server.Server, n int, name string) {
 // listsOf returns the list of 4,000 tools through the gateway from a warm catalog, and that of one server that has them all,
 // under the same names.
 func listsOf(t testing.TB, connect func(mcp.Handler) *client.Client) (through, direct func()) {
-	one := server.New("bench", "1")
+	one := server.New("bench", "1", nil)
 	var all []*server.Server
 	for i := range upstreams {
-		s := server.New("bench", "1")
+		s := server.New("bench", "1", nil)
 		addTools(s, toolsEach, "search_issues_%02d")
 		addTools(one, toolsEach, fmt.Sprintf("s%03d__search_issues_%%02d", i))
 		all = append(all, s)

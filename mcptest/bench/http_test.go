@@ -39,7 +39,7 @@ func dowelBehind(b testing.TB, r mcp.Revision, front func(http.Handler) http.Han
 	endpoint := streamable.Handler(echoServer())
 	web := httptest.NewServer(front(endpoint))
 	own := httpClient()
-	c := dial(b, web.URL, client.Options{HTTPClient: own, Revision: r})
+	c := dial(b, web.URL, client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: r}})
 	b.Cleanup(func() {
 		c.Close()
 		_ = endpoint.Shutdown(b.Context())

@@ -9,6 +9,8 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
 // room is how many frames wait in one direction before Write waits.
@@ -138,9 +140,9 @@ func (d *dialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.Client
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = transport.Serve(context.WithoutCancel(ctx), far, d.handler, d.opts) // how it ends is the near end's to tell
+		_ = overconn.Serve(context.WithoutCancel(ctx), far, d.handler, d.opts) // how it ends is the near end's to tell
 	}()
-	t, err := transport.Connect(ctx, near, in, d.Endpoint(), opts)
+	t, err := overconn.Connect(ctx, near, in, d.Endpoint(), opts)
 	if err != nil {
 		<-served
 		return nil, err
@@ -160,8 +162,8 @@ func (c *connection) Close() error {
 	return err
 }
 
-// Strays is what [transport.Strays] returns.
-func (c *connection) Strays() int64 { return transport.Strays(c.Transport) }
+// UnaddressedFrames implements [frames.Unaddressed].
+func (c *connection) UnaddressedFrames() int64 { return frames.Unaddressed(c.Transport) }
 
 func (c *connection) Notify(ctx context.Context, n mcp.Notification) error {
 	return c.Transport.(mcp.Notifier).Notify(ctx, n)

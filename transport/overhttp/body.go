@@ -16,9 +16,9 @@ import (
 
 // Bodies reads the messages that are POSTed to an endpoint. It is safe for concurrent use.
 type Bodies struct {
-	limit   int64
-	timeout time.Duration
-	late    *timeout.Queue
+	limit     int64
+	timeout   time.Duration
+	deadlines *timeout.Queue
 }
 
 // NewBodies returns what reads bodies of at most limit bytes, each of which may take so long to come.
@@ -38,22 +38,22 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (frame []byte, ok 
 		return nil, false
 	}
 	deadline := &bodyDeadline{w: w}
-	b.late.Start(&deadline.entry, deadline)
+	b.deadlines.Start(&deadline.entry, deadline)
 	body := r.Body
 	if r.ContentLength < 0 {
 		body = http.MaxBytesReader(w, body, b.limit)
 	}
 	frame, err := ReadAll(body, r.ContentLength)
-	b.late.Stop(&deadline.entry)
-	if deadline.lift(); err == nil {
+	b.deadlines.Stop(&deadline.entry)
+	if deadline.clear(); err == nil {
 		return frame, true
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(b.timeout)) // for the rest, which net/http reads past
-	b.refuse(w, err)
+	b.refuseBody(w, err)
 	return nil, false
 }
 
-func (b *Bodies) refuse(w http.ResponseWriter, err error) {
+func (b *Bodies) refuseBody(w http.ResponseWriter, err error) {
 	var large *http.MaxBytesError
 	switch { // the error itself may name addresses that are nobody's business
 	case errors.As(err, &large):
@@ -71,24 +71,24 @@ type bodyDeadline struct {
 	entry timeout.Entry
 	w     http.ResponseWriter
 
-	mu        sync.Mutex
-	set, over bool
+	mu             sync.Mutex
+	wasSet, isDone bool
 }
 
 // Expire implements [timeout.Expirer].
 func (d *bodyDeadline) Expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.over {
-		d.set = http.NewResponseController(d.w).SetReadDeadline(time.Unix(1, 0)) == nil
+	if !d.isDone {
+		d.wasSet = http.NewResponseController(d.w).SetReadDeadline(time.Unix(1, 0)) == nil
 	}
 }
 
-// lift lets the connection be read again, which would be taken for dead otherwise.
-func (d *bodyDeadline) lift() {
+// clear lets the connection be read again, which would be taken for dead otherwise.
+func (d *bodyDeadline) clear() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.over = true; d.set {
+	if d.isDone = true; d.wasSet {
 		_ = http.NewResponseController(d.w).SetReadDeadline(time.Time{})
 	}
 }

@@ -37,14 +37,14 @@ func (e *HTTPError) Error() string {
 	if to := e.Header.Get("Location"); to != "" && e.Status < 400 {
 		return said + ", a redirect that makes a GET of a POST; dial where it leads: " + to
 	}
-	if text := e.excerpt(); text != "" {
+	if text := e.bodyExcerpt(); text != "" {
 		said += ": " + text
 	}
 	return said
 }
 
-// excerpt is the beginning of a body that is text for people.
-func (e *HTTPError) excerpt() string {
+// bodyExcerpt is the beginning of a body that is text for people.
+func (e *HTTPError) bodyExcerpt() string {
 	const shown = 200
 	kind, _, _ := strings.Cut(e.Header.Get("Content-Type"), ";")
 	if kind == "text/html" || !utf8.Valid(e.Body) {

@@ -4,7 +4,7 @@ import "time"
 
 // SetUnread sets how long a client may leave unread what it is sent, until restore is called.
 func SetUnread(d time.Duration) (restore func()) {
-	before := unread
-	unread = d
-	return func() { unread = before }
+	before := unreadTimeout
+	unreadTimeout = d
+	return func() { unreadTimeout = before }
 }

@@ -29,52 +29,52 @@ func (g *Guard) Check(w http.ResponseWriter, r *http.Request) bool {
 	if g.Off {
 		return true
 	}
-	if !g.host(r) {
-		Refuse(w, http.StatusForbidden, "the Host "+quote(r.Host)+" is not one that this server is known by: list it with its hosts")
+	if !g.allowsHost(r) {
+		Refuse(w, http.StatusForbidden, "the Host "+quoteShort(r.Host)+" is not one that this server is known by: list it with its hosts")
 		return false
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {
-		return g.fetched(w, r)
+		return g.checkFetchMetadata(w, r)
 	}
-	if len(origins) > 1 || !g.origin(r, origins[0]) {
-		Refuse(w, http.StatusForbidden, "pages of the origin "+quote(origins[0])+" may not use this server")
+	if len(origins) > 1 || !g.allowsOrigin(r, origins[0]) {
+		Refuse(w, http.StatusForbidden, "pages of the origin "+quoteShort(origins[0])+" may not use this server")
 		return false
 	}
-	return allow(w, r, origins[0])
+	return writeCORS(w, r, origins[0])
 }
 
-// standard has no state of its own.
-var standard http.CrossOriginProtection
+// fetchProtection has no state of its own.
+var fetchProtection http.CrossOriginProtection
 
-// fetched refuses what a browser says to come from a page of somewhere else, though it names no origin.
-func (g *Guard) fetched(w http.ResponseWriter, r *http.Request) bool {
-	if err := standard.Check(r); err != nil {
+// checkFetchMetadata refuses what a browser says to come from a page of somewhere else, though it names no origin.
+func (g *Guard) checkFetchMetadata(w http.ResponseWriter, r *http.Request) bool {
+	if err := fetchProtection.Check(r); err != nil {
 		Refuse(w, http.StatusForbidden, err.Error())
 		return false
 	}
 	return true
 }
 
-func (g *Guard) host(r *http.Request) bool {
+func (g *Guard) allowsHost(r *http.Request) bool {
 	if len(g.Hosts) > 0 {
 		return slices.ContainsFunc(g.Hosts, func(known string) bool {
-			return known == "*" || strings.EqualFold(known, r.Host) || strings.EqualFold(known, hostname(r.Host))
+			return known == "*" || strings.EqualFold(known, r.Host) || strings.EqualFold(known, hostWithoutPort(r.Host))
 		})
 	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
 		return true
 	}
-	name := hostname(r.Host)
-	if public(local) {
+	name := hostWithoutPort(r.Host)
+	if isPublic(local) {
 		_, err := netip.ParseAddr(name)
-		return err == nil || loopback(name)
+		return err == nil || isLoopback(name)
 	}
-	return loopback(name) || local.Network() == "unix"
+	return isLoopback(name) || local.Network() == "unix"
 }
 
-func (g *Guard) origin(r *http.Request, origin string) bool {
+func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {
 	if g.AllowOrigin != nil && g.AllowOrigin(origin) {
 		return true
 	}
@@ -82,11 +82,11 @@ func (g *Guard) origin(r *http.Request, origin string) bool {
 	if err != nil || u.Host == "" {
 		return false // "null" too: a page without an origin of its own
 	}
-	return strings.EqualFold(u.Host, r.Host) || loopback(u.Hostname()) && loopback(hostname(r.Host))
+	return strings.EqualFold(u.Host, r.Host) || isLoopback(u.Hostname()) && isLoopback(hostWithoutPort(r.Host))
 }
 
-// allow tells the browser that the page may go on; a preflight ends here.
-func allow(w http.ResponseWriter, r *http.Request, origin string) bool {
+// writeCORS tells the browser that the page may go on; a preflight ends here.
+func writeCORS(w http.ResponseWriter, r *http.Request, origin string) bool {
 	h := w.Header()
 	h.Add("Vary", "Origin")
 	h.Set("Access-Control-Allow-Origin", origin)
@@ -104,15 +104,15 @@ func allow(w http.ResponseWriter, r *http.Request, origin string) bool {
 	return false
 }
 
-func hostname(host string) string {
+func hostWithoutPort(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
 	}
 	return strings.Trim(host, "[]")
 }
 
-// public reports whether an address is an IP address that other machines reach.
-func public(a net.Addr) bool {
+// isPublic reports whether an address is an IP address that other machines reach.
+func isPublic(a net.Addr) bool {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return !tcp.IP.IsLoopback()
 	}
@@ -120,7 +120,7 @@ func public(a net.Addr) bool {
 	return err == nil && !addr.Addr().Unmap().IsLoopback()
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}

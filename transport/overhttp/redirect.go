@@ -13,10 +13,10 @@ func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // SameOrigin reports whether two URLs have the same scheme, host and port.
 func SameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && effectivePort(a) == effectivePort(b)
 }
 
-func port(u *url.URL) string {
+func effectivePort(u *url.URL) string {
 	switch p := u.Port(); {
 	case p != "":
 		return p
@@ -36,18 +36,18 @@ func Guarded(client *http.Client) *http.Client {
 				return err
 			}
 		}
-		return redirect(next, via)
+		return checkRedirect(next, via)
 	}
 	return &own
 }
 
-// redirect is the rule: never to another origin, but from http to https of the same host, each at its usual port, and a
+// checkRedirect is the rule: never to another origin, but from http to https of the same host, each at its usual port, and a
 // message stays one.
-func redirect(next *http.Request, via []*http.Request) error {
+func checkRedirect(next *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
 	upgrade := first.URL.Scheme == "http" && next.URL.Scheme == "https" &&
-		strings.EqualFold(first.URL.Hostname(), next.URL.Hostname()) && port(first.URL) == "80" && port(next.URL) == "443"
+		strings.EqualFold(first.URL.Hostname(), next.URL.Hostname()) && effectivePort(first.URL) == "80" && effectivePort(next.URL) == "443"
 	switch {
 	case len(via) >= most:
 		return errors.New("the server redirects for ever")

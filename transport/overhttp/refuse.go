@@ -22,25 +22,25 @@ func Respond(w http.ResponseWriter, status int, body []byte) {
 	h["Cache-Control"] = noStore
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
-	if len(body) > small {
-		patiently(w, body)
+	if len(body) > smallBody {
+		writeInPieces(w, body)
 		return
 	}
 	_, _ = w.Write(body) // who has gone needs no answer
 }
 
-// small is what a socket takes at once.
-const small = 16 << 10
+// smallBody is what a socket takes at once.
+const smallBody = 16 << 10
 
-// unread is how long a client may take for each piece of what is not small; a variable for tests.
-var unread = 30 * time.Second
+// unreadTimeout is how long a client may take for each piece of what is not small; a variable for tests.
+var unreadTimeout = 30 * time.Second
 
-// patiently writes what a client has to read before it is written, for as long as it reads some of it now and then.
-func patiently(w http.ResponseWriter, body []byte) {
+// writeInPieces writes what a client has to read before it is written, for as long as it reads some of it now and then.
+func writeInPieces(w http.ResponseWriter, body []byte) {
 	const piece = 256 << 10
 	control := http.NewResponseController(w)
 	for err := error(nil); err == nil && len(body) > 0; body = body[min(piece, len(body)):] {
-		_ = control.SetWriteDeadline(time.Now().Add(unread))
+		_ = control.SetWriteDeadline(time.Now().Add(unreadTimeout))
 		_, err = w.Write(body[:min(piece, len(body))])
 	}
 	_ = control.Flush()
@@ -53,7 +53,7 @@ var (
 	noStore  = []string{"no-store"}
 )
 
-func quote(s string) string {
+func quoteShort(s string) string {
 	const shown = 100
 	return strconv.QuoteToASCII(s[:min(len(s), shown)])
 }

@@ -15,23 +15,24 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // conn is the client's end of a session: a [transport.Conn].
 type conn struct {
-	client *http.Client
-	header func(ctx context.Context) (http.Header, error)
-	tap    transport.Tap
-	idle   func() // gives up connections that are not used
-	post   *url.URL
+	client         *http.Client
+	header         func(ctx context.Context) (http.Header, error)
+	tap            transport.Tap
+	closeIdleConns func() // gives up connections that are not used
+	postURL        *url.URL
 
-	life   context.Context
-	end    context.CancelCauseFunc
-	work   sync.WaitGroup // the stream's reader and POSTs
-	in     chan incoming
-	stream http.Header // that it came with
-	begun  atomic.Bool // the server has sent a message
+	life         context.Context
+	cancel       context.CancelCauseFunc
+	tasks        sync.WaitGroup // the stream's reader and POSTs
+	incoming     chan incoming
+	streamHeader http.Header // that it came with
+	hasMessages  atomic.Bool // the server has sent a message
 
 	revision atomic.Pointer[mcp.Revision] // what initialize came to; nil before
 }
@@ -50,8 +51,8 @@ func (u URL) openAt(ctx context.Context, at *url.URL, tap transport.Tap) (*conn,
 	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, fmt.Errorf("the server has told no endpoint in %v", openTimeout))
 	defer cancel()
 	c := u.newConn(ctx, tap)
-	stop := context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })
-	err := c.open(ctx, at, u.MaxMessage)
+	stop := context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
+	err := c.openAndRead(ctx, at, u.MaxMessage)
 	if !stop() && err == nil {
 		err = context.Cause(c.life)
 	}
@@ -63,8 +64,8 @@ func (u URL) openAt(ctx context.Context, at *url.URL, tap transport.Tap) (*conn,
 }
 
 func (u URL) newConn(ctx context.Context, tap transport.Tap) *conn {
-	c := &conn{header: u.Header, tap: tap, in: make(chan incoming), idle: func() {}}
-	c.life, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	c := &conn{header: u.Header, tap: tap, incoming: make(chan incoming), closeIdleConns: func() {}}
+	c.life, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	client := u.Client
 	if client == nil {
 		client = &http.Client{}
@@ -72,15 +73,15 @@ func (u URL) newConn(ctx context.Context, tap transport.Tap) *conn {
 			const perHost = 64 // calls at the same time that use a connection again
 			own = own.Clone()
 			own.MaxIdleConnsPerHost = perHost
-			client.Transport, c.idle = own, own.CloseIdleConnections
+			client.Transport, c.closeIdleConns = own, own.CloseIdleConnections
 		}
 	}
 	c.client = overhttp.Guarded(client)
 	return c
 }
 
-func (c *conn) open(ctx context.Context, at *url.URL, limit int) error {
-	r, err := c.request(ctx, http.MethodGet, at, nil)
+func (c *conn) openAndRead(ctx context.Context, at *url.URL, limit int) error {
+	r, err := c.newRequest(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return err
 	}
@@ -88,24 +89,24 @@ func (c *conn) open(ctx context.Context, at *url.URL, limit int) error {
 	client.Timeout = 0
 	resp, err := client.Do(r)
 	if err != nil {
-		return c.failed(c.life, err)
+		return c.requestError(c.life, err)
 	}
-	if resp.StatusCode != http.StatusOK || !isStream(resp.Header) {
+	if resp.StatusCode != http.StatusOK || !isEventStream(resp.Header) {
 		defer resp.Body.Close()
 		return notAStream(resp)
 	}
 	if limit <= 0 {
 		limit = transport.DefaultMaxMessage
 	}
-	c.stream = resp.Header
+	c.streamHeader = resp.Header
 	events := eventstream.NewReader(resp.Body, limit)
-	if c.post, err = c.endpoint(events, resp.Request.URL); err != nil {
+	if c.postURL, err = c.readEndpoint(events, resp.Request.URL); err != nil {
 		resp.Body.Close()
 		return err
 	}
-	c.work.Go(func() {
+	c.tasks.Go(func() {
 		defer resp.Body.Close()
-		c.read(events)
+		c.readMessages(events)
 	})
 	return nil
 }
@@ -119,8 +120,8 @@ func notAStream(resp *http.Response) error {
 	return err
 }
 
-// endpoint reads up to the event that tells it.
-func (c *conn) endpoint(events *eventstream.Reader, stream *url.URL) (*url.URL, error) {
+// readEndpoint reads up to the event that tells it.
+func (c *conn) readEndpoint(events *eventstream.Reader, stream *url.URL) (*url.URL, error) {
 	for {
 		e, err := events.Next()
 		switch {
@@ -128,33 +129,33 @@ func (c *conn) endpoint(events *eventstream.Reader, stream *url.URL) (*url.URL, 
 		case errors.Is(err, io.EOF):
 			return nil, fmt.Errorf("%w: the server has ended the stream and told no endpoint", mcp.ErrConnection)
 		case err != nil:
-			return nil, c.failed(c.life, err)
+			return nil, c.requestError(c.life, err)
 		case e.Name == "endpoint":
-			return resolve(stream, string(e.Data))
+			return resolveEndpoint(stream, string(e.Data))
 		}
 	}
 }
 
-// read takes the messages of the stream.
-func (c *conn) read(events *eventstream.Reader) {
+// readMessages takes the messages of the stream.
+func (c *conn) readMessages(events *eventstream.Reader) {
 	for {
 		e, err := events.Next()
 		var large *eventstream.TooLargeError
 		switch {
 		case errors.As(err, &large):
-			c.deliver(incoming{err: lost(large)})
+			c.deliver(incoming{err: tooLargeError(large)})
 		case err != nil:
-			c.deliver(incoming{err: ended(err)})
+			c.deliver(incoming{err: streamEndError(err)})
 			return
 		case e.Name == "" && len(e.Data) > 0:
-			c.note(e.Data)
+			c.noteRevision(e.Data)
 			c.deliver(incoming{frame: e.Data})
 		}
 	}
 }
 
-// ended is the error of a stream that is over.
-func ended(err error) error {
+// streamEndError is the error of a stream that is over.
+func streamEndError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: the server has ended the stream", mcp.ErrConnection)
 	}
@@ -164,14 +165,14 @@ func ended(err error) error {
 // deliver has Read return something, unless the connection ends.
 func (c *conn) deliver(i incoming) {
 	select {
-	case c.in <- i:
+	case c.incoming <- i:
 	case <-c.life.Done():
 	}
 }
 
-// note learns the revision that is spoken from the answer to initialize, which comes before any other.
-func (c *conn) note(frame []byte) {
-	c.begun.Store(true)
+// noteRevision learns the revision that is spoken from the answer to initialize, which comes before any other.
+func (c *conn) noteRevision(frame []byte) {
+	c.hasMessages.Store(true)
 	if c.revision.Load() != nil || rawjson.CheckAll(frame) != nil || !rawjson.IsObject(frame) {
 		return
 	}
@@ -184,25 +185,25 @@ func (c *conn) note(frame []byte) {
 	}
 }
 
-// received is the tap of what the stream brings; what is sent is shown with its POST.
-func (c *conn) received(f transport.Frame) {
+// showReceived is the tap of what the stream brings; what is sent is shown with its POST.
+func (c *conn) showReceived(f transport.Frame) {
 	if f.Kind != transport.Sent {
-		c.tap.Show(f.Kind, f.Data, c.stream)
+		frames.Show(c.tap, f.Kind, f.Data, c.streamHeader)
 	}
 }
 
 // Read implements [transport.Conn].
 func (c *conn) Read() ([]byte, error) {
 	select {
-	case i := <-c.in:
+	case i := <-c.incoming:
 		return i.frame, i.err
 	case <-c.life.Done():
-		return nil, c.over()
+		return nil, c.closeError()
 	}
 }
 
-// over is why the connection has ended.
-func (c *conn) over() error {
+// closeError is why the connection has ended.
+func (c *conn) closeError() error {
 	if cause := context.Cause(c.life); !errors.Is(cause, mcp.ErrClosed) {
 		return cause
 	}
@@ -211,8 +212,8 @@ func (c *conn) over() error {
 
 // Close implements [transport.Conn].
 func (c *conn) Close() error {
-	c.end(mcp.ErrClosed)
-	c.work.Wait()
-	c.idle()
+	c.cancel(mcp.ErrClosed)
+	c.tasks.Wait()
+	c.closeIdleConns()
 	return nil
 }

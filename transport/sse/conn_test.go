@@ -21,6 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 )
@@ -334,7 +335,7 @@ func TestOtherEvents(t *testing.T) {
 			t.Error(got, err)
 		}
 	}
-	if n := transport.Strays(tr); n != 2 {
+	if n := frames.Unaddressed(tr); n != 2 {
 		t.Errorf("%d strays, want the rubbish", n)
 	}
 }

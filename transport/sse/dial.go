@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -54,40 +55,40 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
 		return nil, errors.New("the URL of the server is not one of http or https")
 	}
-	c, err := u.open(ctx, to, opts.Tap)
+	c, err := u.openStream(ctx, to, opts.Tap)
 	if err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
+	defer context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })()
 	if tap := opts.Tap; tap != nil {
-		opts.Tap = c.received
+		opts.Tap = c.showReceived
 	}
 	opts.Verdicts = new(transport.Verdicts)
 	opts.Verdicts.Remember(u.Endpoint(), mcp.LatestLegacyRevision)
-	return transport.Connect(ctx, c, in, u.Endpoint(), opts)
+	return overconn.Connect(ctx, c, in, u.Endpoint(), opts)
 }
 
-// open finds the stream at the URL, or at its other form.
-func (u URL) open(ctx context.Context, to *url.URL, tap transport.Tap) (*conn, error) {
+// openStream finds the stream at the URL, or at its other form.
+func (u URL) openStream(ctx context.Context, to *url.URL, tap transport.Tap) (*conn, error) {
 	c, err := u.openAt(ctx, to, tap)
-	if err == nil || ctx.Err() != nil || !isElsewhere(err) {
+	if err == nil || ctx.Err() != nil || !mayBeElsewhere(err) {
 		return c, err
 	}
-	if c, elsewhere := u.openAt(ctx, otherForm(to), tap); elsewhere == nil {
+	if c, elsewhere := u.openAt(ctx, alternativeURL(to), tap); elsewhere == nil {
 		return c, nil
 	}
 	return nil, err
 }
 
-// isElsewhere reports whether an answer says that there is no stream here, but perhaps somewhere else.
-func isElsewhere(err error) bool {
+// mayBeElsewhere reports whether an answer says that there is no stream here, but perhaps somewhere else.
+func mayBeElsewhere(err error) bool {
 	var answered *overhttp.HTTPError
 	return errors.As(err, &answered) &&
 		(answered.Status < 300 || answered.Status == http.StatusNotFound || answered.Status == http.StatusMethodNotAllowed)
 }
 
-// otherForm returns the URL with "/sse" at the end of its path, or without it.
-func otherForm(u *url.URL) *url.URL {
+// alternativeURL returns the URL with "/sse" at the end of its path, or without it.
+func alternativeURL(u *url.URL) *url.URL {
 	other := *u
 	other.RawPath = ""
 	path := strings.TrimRight(u.Path, "/")

@@ -11,86 +11,86 @@ import (
 // firstMessage is how long a client may hold a stream open without ever sending anything.
 const firstMessage = time.Minute
 
-// idle ends a session that is not used.
-type idle struct {
-	mu    sync.Mutex
-	limit time.Duration // 0: none
-	first bool          // nothing has come yet
-	used  time.Time
-	calls int // in flight; counted only where there is a limit
-	timer *time.Timer
+// idleTimer ends a session that is not used.
+type idleTimer struct {
+	mu           sync.Mutex
+	limit        time.Duration // 0: none
+	noMessageYet bool          // nothing has come yet
+	lastUsed     time.Time
+	calls        int // in flight; counted only where there is a limit
+	timer        *time.Timer
 }
 
-func (i *idle) begin(ss *session) {
+func (i *idleTimer) start(ss *session) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.limit, i.first, i.used = ss.server.opts.SessionIdle, true, time.Now()
+	i.limit, i.noMessageYet, i.lastUsed = ss.server.opts.SessionIdle, true, time.Now()
 	wait := firstMessage
 	if i.limit > 0 {
 		wait = min(wait, i.limit)
 	}
-	i.timer = time.AfterFunc(wait, func() { i.look(ss) })
+	i.timer = time.AfterFunc(wait, func() { i.checkIdle(ss) })
 }
 
-func (i *idle) stop() {
+func (i *idleTimer) stop() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.timer.Stop()
 }
 
-func (i *idle) use() {
+func (i *idleTimer) noteMessage() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.first, i.used = false, time.Now()
+	i.noMessageYet, i.lastUsed = false, time.Now()
 }
 
-// look ends the session, or looks again when it may be due.
-func (i *idle) look(ss *session) {
+// checkIdle ends the session, or looks again when it may be due.
+func (i *idleTimer) checkIdle(ss *session) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	left := i.limit
 	if i.calls == 0 {
-		left -= time.Since(i.used)
+		left -= time.Since(i.lastUsed)
 	}
 	switch {
-	case i.first, left <= 0 && i.limit > 0:
+	case i.noMessageYet, left <= 0 && i.limit > 0:
 		ss.cancel(errIdle)
 	case i.limit > 0:
 		i.timer.Reset(left)
 	}
 }
 
-func (i *idle) call(change int) {
+func (i *idleTimer) countCall(change int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.calls += change
-	i.used = time.Now()
+	i.lastUsed = time.Now()
 }
 
-// watched counts the calls of a session that may be idle.
-func (ss *session) watched(h mcp.Handler) mcp.Handler {
+// countCalls counts the calls of a session that may be idle.
+func (ss *session) countCalls(h mcp.Handler) mcp.Handler {
 	if ss.server.opts.SessionIdle <= 0 {
 		return h
 	}
-	return watched{h, &ss.idle}
+	return callCounter{h, &ss.idleTimer}
 }
 
-type watched struct {
+type callCounter struct {
 	mcp.Handler
-	idle *idle
+	idle *idleTimer
 }
 
 // ServeMCP implements [mcp.Handler]. A subscription is no call: it lasts as long as the session.
-func (w watched) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (w callCounter) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if req.Method != mcp.MethodListen {
-		w.idle.call(1)
-		defer w.idle.call(-1)
+		w.idle.countCall(1)
+		defer w.idle.countCall(-1)
 	}
 	return w.Handler.ServeMCP(ctx, req)
 }
 
 // NotifyMCP implements [mcp.NotificationHandler] as far as the handler does.
-func (w watched) NotifyMCP(ctx context.Context, n mcp.Notification) {
+func (w callCounter) NotifyMCP(ctx context.Context, n mcp.Notification) {
 	if h, ok := w.Handler.(mcp.NotificationHandler); ok {
 		h.NotifyMCP(ctx, n)
 	}

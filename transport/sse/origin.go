@@ -8,9 +8,9 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// resolve returns the endpoint that a server has told, relative to the URL of its stream. Another origin must not get what
+// resolveEndpoint returns the endpoint that a server has told, relative to the URL of its stream. Another origin must not get what
 // is meant for this one.
-func resolve(stream *url.URL, told string) (*url.URL, error) {
+func resolveEndpoint(stream *url.URL, told string) (*url.URL, error) {
 	ref, err := url.Parse(strings.TrimSpace(told))
 	if err != nil || told == "" {
 		const shown = 100

@@ -31,7 +31,7 @@ func FuzzResolve(f *testing.F) {
 	}
 	stream, _ := url.Parse("https://user@example.com/a/sse?k=1")
 	f.Fuzz(func(t *testing.T, told string) {
-		to, err := resolve(stream, told)
+		to, err := resolveEndpoint(stream, told)
 		if err != nil {
 			return
 		}

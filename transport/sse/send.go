@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -29,19 +30,19 @@ func (c *conn) Write(frame []byte) error {
 	if err != nil || !msg.IsRequest() {
 		ctx, cancel := context.WithTimeoutCause(c.life, acceptTimeout, fmt.Errorf("the server has not accepted a message in %v", acceptTimeout))
 		defer cancel()
-		return c.accept(ctx, frame)
+		return c.postMessage(ctx, frame)
 	}
 	if c.life.Err() != nil {
-		return c.over()
+		return c.closeError()
 	}
 	const moment = 500 * time.Millisecond
 	accepted, late := make(chan error), make(chan struct{})
-	c.work.Go(func() {
-		err := c.accept(c.life, frame)
+	c.tasks.Go(func() {
+		err := c.postMessage(c.life, frame)
 		select {
 		case accepted <- err:
 		case <-late:
-			c.refused(msg.ID, err)
+			c.deliverRefusal(msg.ID, err)
 		}
 	})
 	timer := time.NewTimer(moment)
@@ -55,18 +56,18 @@ func (c *conn) Write(frame []byte) error {
 	}
 }
 
-// accept makes a POST that the server has to accept. A server that does not know the session ends it.
-func (c *conn) accept(ctx context.Context, frame []byte) error {
+// postMessage makes a POST that the server has to accept. A server that does not know the session ends it.
+func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, err := c.request(ctx, http.MethodPost, c.post, frame)
+	r, err := c.newRequest(ctx, http.MethodPost, c.postURL, frame)
 	if err != nil {
 		return err
 	}
-	c.tap.Show(transport.Sent, frame, r.Header)
+	frames.Show(c.tap, transport.Sent, frame, r.Header)
 	resp, err := c.client.Do(r)
 	if err != nil {
-		return c.failed(ctx, err)
+		return c.requestError(ctx, err)
 	}
 	defer resp.Body.Close()
 	const moment = time.Second // for the rest, which is of no use but for using the connection again
@@ -75,7 +76,7 @@ func (c *conn) accept(ctx context.Context, frame []byte) error {
 		err := overhttp.NewHTTPError(resp)
 		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
 			lost := fmt.Errorf("%w: the server does not know the session: %w", mcp.ErrConnection, err)
-			c.end(lost)
+			c.cancel(lost)
 			return lost
 		}
 		return err
@@ -84,11 +85,11 @@ func (c *conn) accept(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// refused tells who waits for a request that it was not accepted.
-func (c *conn) refused(id jsonrpc.ID, err error) {
+// deliverRefusal tells who waits for a request that it was not accepted.
+func (c *conn) deliverRefusal(id jsonrpc.ID, err error) {
 	switch {
 	case err == nil || c.life.Err() != nil:
-	case c.begun.Load():
+	case c.hasMessages.Load():
 		c.deliver(incoming{err: &refusedError{transport.FrameError{Reason: "a request was not accepted", ID: id}, err}})
 	default:
 		c.deliver(incoming{err: fmt.Errorf("%w: %w", mcp.ErrConnection, err)})
@@ -105,9 +106,9 @@ func (e *refusedError) Error() string { return e.Reason + ": " + e.reason.Error(
 
 func (e *refusedError) Unwrap() []error { return []error{&e.FrameError, e.reason} }
 
-// request makes a request with the header fields of the protocol and those of the user. ctx is for them; the request
+// newRequest makes a request with the header fields of the protocol and those of the user. ctx is for them; the request
 // itself lasts as long as the connection, or a POST as long as ctx.
-func (c *conn) request(ctx context.Context, method string, to *url.URL, frame []byte) (*http.Request, error) {
+func (c *conn) newRequest(ctx context.Context, method string, to *url.URL, frame []byte) (*http.Request, error) {
 	life := c.life
 	var body io.Reader
 	if method == http.MethodPost {
@@ -138,10 +139,10 @@ func (c *conn) request(ctx context.Context, method string, to *url.URL, frame []
 	return r, nil
 }
 
-// failed is the error of a request that has no answer.
-func (c *conn) failed(ctx context.Context, err error) error {
+// requestError is the error of a request that has no answer.
+func (c *conn) requestError(ctx context.Context, err error) error {
 	if c.life.Err() != nil {
-		return c.over()
+		return c.closeError()
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, context.Cause(ctx))
@@ -153,12 +154,12 @@ func (c *conn) failed(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
 }
 
-func isStream(h http.Header) bool {
+func isEventStream(h http.Header) bool {
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && media == "text/event-stream"
 }
 
-// lost is what is known of a message that was over the limit.
-func lost(e *eventstream.TooLargeError) error {
+// tooLargeError is what is known of a message that was over the limit.
+func tooLargeError(e *eventstream.TooLargeError) error {
 	return transport.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
 }

@@ -35,7 +35,7 @@ func Handler(h mcp.Handler, opts ...Options) *Server {
 	if len(opts) > 0 {
 		s.opts = opts[0]
 	}
-	s.opts.complete()
+	s.opts.setDefaults()
 	s.bodies = overhttp.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
 	return s
 }
@@ -47,29 +47,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.Method {
 	case http.MethodGet:
-		s.get(w, r)
+		s.serveGET(w, r)
 	case http.MethodPost:
-		s.post(w, r)
+		s.servePOST(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST")
 		overhttp.Refuse(w, http.StatusMethodNotAllowed, "GET opens a stream, POST sends a message")
 	}
 }
 
-// get is the life of a session.
-func (s *Server) get(w http.ResponseWriter, r *http.Request) {
+// serveGET is the life of a session.
+func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	ss := newSession(s, w, s.opts.Principal(r))
-	if refusal := s.enter(ss); refusal != "" {
+	if refusal := s.addSession(ss); refusal != "" {
 		refuseBusy(w, refusal)
 		return
 	}
-	defer s.leave(ss)
-	defer context.AfterFunc(r.Context(), func() { ss.hangUp(errGone) })()
-	ss.serve(context.WithoutCancel(r.Context()), endpoint(r, ss.id))
+	defer s.removeSession(ss)
+	defer context.AfterFunc(r.Context(), func() { ss.hangUp(errClientGone) })()
+	ss.serveStream(context.WithoutCancel(r.Context()), endpointReference(r, ss.id))
 }
 
-// enter admits a session, or says why not.
-func (s *Server) enter(ss *session) (refusal string) {
+// addSession admits a session, or says why not.
+func (s *Server) addSession(ss *session) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -83,14 +83,14 @@ func (s *Server) enter(ss *session) (refusal string) {
 	return ""
 }
 
-func (s *Server) leave(ss *session) {
+func (s *Server) removeSession(ss *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, ss.id)
 	s.open.Done()
 }
 
-func (s *Server) session(id string) *session {
+func (s *Server) findSession(id string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions[id]
@@ -106,7 +106,7 @@ func (s *Server) isClosing() bool {
 // answers to what they have asked included, and ends the streams. When ctx ends first, the streams are cut off; the error
 // is its cause.
 func (s *Server) Shutdown(ctx context.Context) error {
-	for _, ss := range s.close() {
+	for _, ss := range s.stopAccepting() {
 		ss.cancel(errShutdown)
 	}
 	done := make(chan struct{})
@@ -116,14 +116,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	for _, ss := range s.close() {
+	for _, ss := range s.stopAccepting() {
 		ss.hangUp(errShutdown)
 	}
 	return context.Cause(ctx)
 }
 
-// close takes nothing new and returns the sessions that are open.
-func (s *Server) close() (open []*session) {
+// stopAccepting takes nothing new and returns the sessions that are open.
+func (s *Server) stopAccepting() (open []*session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closing = true
@@ -149,9 +149,9 @@ const sessionParameter = "sessionId"
 // newSessionID returns 130 bits that nobody can guess.
 func newSessionID() string { return rand.Text() }
 
-// endpoint is where a client sends the messages of a session: the last segment of the path of its stream, which is what it
+// endpointReference is where a client sends the messages of a session: the last segment of the path of its stream, which is what it
 // has asked for before anything in between has changed it. What the query said stays in it.
-func endpoint(r *http.Request, id string) string {
+func endpointReference(r *http.Request, id string) string {
 	path := r.URL.EscapedPath()
 	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil {
 		path = asked.EscapedPath()

@@ -11,21 +11,23 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
 // session is a stream and the POSTs that name it: a [transport.Conn].
 type session struct {
-	server    *Server
-	id        string
-	principal mcp.Principal
-	events    *eventstream.Writer
-	cancel    context.CancelCauseFunc // ends it gracefully
-	life      context.Context
-	in        chan message
-	over      chan struct{} // closed when nothing is read any more
-	end       sync.Once
-	header    http.Header // of the message read last; of the reading loop
-	idle      idle
+	server     *Server
+	id         string
+	principal  mcp.Principal
+	events     *eventstream.Writer
+	cancel     context.CancelCauseFunc // ends it gracefully
+	life       context.Context
+	incoming   chan message
+	readEnd    chan struct{} // closed when nothing is read any more
+	endOnce    sync.Once
+	lastHeader http.Header // of the message read last; of the reading loop
+	idleTimer  idleTimer
 }
 
 // message is the body of a POST.
@@ -36,20 +38,20 @@ type message struct {
 
 // Why a session ends.
 var (
-	errGone     = errors.New("the client has gone")
-	errShutdown = errors.New(shuttingDown)
-	errIdle     = errors.New("the client has sent nothing for too long")
+	errClientGone = errors.New("the client has gone")
+	errShutdown   = errors.New(shuttingDown)
+	errIdle       = errors.New("the client has sent nothing for too long")
 )
 
 func newSession(s *Server, w http.ResponseWriter, p mcp.Principal) *session {
-	ss := &session{server: s, id: newSessionID(), principal: p, in: make(chan message), over: make(chan struct{})}
+	ss := &session{server: s, id: newSessionID(), principal: p, incoming: make(chan message), readEnd: make(chan struct{})}
 	ss.events = eventstream.NewWriter(w, eventstream.WriterOptions{KeepAlive: s.opts.KeepAlive})
 	ss.life, ss.cancel = context.WithCancelCause(context.Background())
 	return ss
 }
 
-// serve opens the stream and serves what comes, until the client goes or cancel is called. ctx has the values of the GET.
-func (ss *session) serve(ctx context.Context, endpoint string) {
+// serveStream opens the stream and serves what comes, until the client goes or cancel is called. ctx has the values of the GET.
+func (ss *session) serveStream(ctx context.Context, endpoint string) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ss.life, func() { cancel(context.Cause(ss.life)) })()
@@ -58,18 +60,18 @@ func (ss *session) serve(ctx context.Context, endpoint string) {
 	if ss.events.Send(eventstream.Event{Name: "endpoint", Data: []byte(endpoint)}) != nil {
 		return
 	}
-	ss.idle.begin(ss)
-	defer ss.idle.stop()
+	ss.idleTimer.start(ss)
+	defer ss.idleTimer.stop()
 	opts := ss.server.opts.ServerOptions
-	opts.Principal, opts.Tap = ss.principal, ss.tap(opts.Tap)
-	err := transport.Serve(ctx, ss, ss.watched(ss.server.handler), opts)
+	opts.Principal, opts.Tap = ss.principal, ss.headerTap(opts.Tap)
+	err := overconn.Serve(ctx, ss, ss.countCalls(ss.server.handler), opts)
 	if err != nil && !errors.Is(err, errShutdown) && !errors.Is(err, errIdle) {
 		opts.Logger.Warn("a session over HTTP+SSE failed", "err", err)
 	}
 }
 
-// tap adds the header fields of a POST to what is shown of it.
-func (ss *session) tap(tap transport.Tap) transport.Tap {
+// headerTap adds the header fields of a POST to what is shown of it.
+func (ss *session) headerTap(tap transport.Tap) transport.Tap {
 	if tap == nil {
 		return nil
 	}
@@ -78,16 +80,16 @@ func (ss *session) tap(tap transport.Tap) transport.Tap {
 			tap(f)
 			return
 		}
-		tap.Show(f.Kind, f.Data, ss.header)
+		frames.Show(tap, f.Kind, f.Data, ss.lastHeader)
 	}
 }
 
-// deliver gives a message to the reading loop; false where the session ends first.
-func (ss *session) deliver(ctx context.Context, m message) bool {
+// deliverMessage gives a message to the reading loop; false where the session ends first.
+func (ss *session) deliverMessage(ctx context.Context, m message) bool {
 	select {
-	case ss.in <- m:
+	case ss.incoming <- m:
 		return true
-	case <-ss.over:
+	case <-ss.readEnd:
 	case <-ss.events.Done():
 	case <-ctx.Done():
 	}
@@ -97,15 +99,15 @@ func (ss *session) deliver(ctx context.Context, m message) bool {
 // Read implements [transport.Conn].
 func (ss *session) Read() ([]byte, error) {
 	select {
-	case m := <-ss.in:
-		ss.header = m.header
+	case m := <-ss.incoming:
+		ss.lastHeader = m.header
 		return m.frame, nil
-	case <-ss.over:
+	case <-ss.readEnd:
 		return nil, io.EOF
 	case <-ss.events.Done():
 	}
 	select {
-	case <-ss.over: // which ends the stream too
+	case <-ss.readEnd: // which ends the stream too
 		return nil, io.EOF
 	default:
 		return nil, fmt.Errorf("%w: %w", mcp.ErrConnection, ss.events.Err())
@@ -117,7 +119,7 @@ func (ss *session) Read() ([]byte, error) {
 const messageEvent = "message"
 
 // Header implements [transport.HeaderConn].
-func (ss *session) Header() map[string][]string { return ss.header }
+func (ss *session) Header() map[string][]string { return ss.lastHeader }
 
 // Write implements [transport.Conn].
 func (ss *session) Write(frame []byte) error {
@@ -138,12 +140,12 @@ func (ss *session) TryWrite(frame []byte) bool {
 
 // Close implements [transport.Conn]: what was written goes out first.
 func (ss *session) Close() error {
-	ss.end.Do(func() { close(ss.over) })
+	ss.endOnce.Do(func() { close(ss.readEnd) })
 	return ss.events.Close()
 }
 
 // hangUp ends the session at once.
 func (ss *session) hangUp(reason error) {
-	ss.end.Do(func() { close(ss.over) })
+	ss.endOnce.Do(func() { close(ss.readEnd) })
 	ss.events.CutOff(reason)
 }

@@ -45,7 +45,7 @@ type Options struct {
 	SessionIdle time.Duration
 }
 
-func (o *Options) complete() {
+func (o *Options) setDefaults() {
 	if o.MaxBody <= 0 {
 		o.MaxBody = DefaultMaxBody
 	}
@@ -62,11 +62,11 @@ func (o *Options) complete() {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	o.Revisions = legacy(o.Revisions)
+	o.Revisions = legacyRevisions(o.Revisions)
 }
 
-// legacy returns those revisions that have a handshake; of nil, all there are.
-func legacy(revisions []mcp.Revision) []mcp.Revision {
+// legacyRevisions returns those revisions that have a handshake; of nil, all there are.
+func legacyRevisions(revisions []mcp.Revision) []mcp.Revision {
 	if revisions == nil {
 		revisions = mcp.Revisions()
 	}

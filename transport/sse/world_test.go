@@ -17,7 +17,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/sse"
@@ -38,7 +37,7 @@ type textIn struct {
 }
 
 func newWorld() *world {
-	w := &world{server.New("world", "1", server.Options{Logger: quiet}), make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)}
+	w := &world{server.New("world", "1", &server.Options{Logger: quiet}), make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)}
 	server.Tool(w.Server, "echo", "", func(_ context.Context, in textIn) (string, error) { return in.Text, nil })
 	server.Tool(w.Server, "big", "", func(_ context.Context, in struct {
 		Size int `json:"size"`
@@ -78,7 +77,7 @@ func serve(t testing.TB, h mcp.Handler, opts sse.Options) (*sse.Server, *httptes
 	}
 	if opts.Tap == nil {
 		// What comes before initialize, and from a client that leaves it out, is legacy here.
-		opts.Tap = mcptest.ServerSentTap(t, wire.Options{Revision: string(mcp.Revision20241105)})
+		opts.Tap = mcptest.ServerSentTap(t, mcptest.WithLegacyRevision(mcp.Revision20241105))
 	}
 	s := sse.Handler(h, opts)
 	mux := http.NewServeMux()

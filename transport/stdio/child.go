@@ -12,44 +12,47 @@ import (
 
 const (
 	defaultGrace = 2 * time.Second
-	killBound    = 2 * time.Second        // what the kernel gets to carry out a kill
-	lastWords    = 100 * time.Millisecond // what the pipes get to reach their end once the process is gone
+	killBound    = 2 * time.Second        // limit for the kernel to carry out a kill
+	drainTime    = 100 * time.Millisecond // limit for reading the pipes to their end after the process has exited
 	tailLines    = 10
 	tailBytes    = 2 << 10
 )
 
-// Child is a running server process: Read is its stdout, Write its stdin. Its methods can be called concurrently.
+// Child is a running server process. Read reads its stdout and Write writes to its stdin. All
+// methods may be called concurrently.
 //
-// The process and everything that it starts are one tree, which ends as a whole: with Close, when the process itself
-// exits (what it leaves running is then ended as well), and when this process dies, however it dies. On POSIX the tree
-// is a session of its own, whose process group is signalled, so a Ctrl-C in the terminal does not reach it, and it has
-// no terminal on which to ask for a password; on Windows it is a Job Object (that half compiles and is vetted, but has
-// never been run). The limit: a descendant that makes a session or process group of its own (setsid, a daemon) has
-// left the tree. Such a process is not ended, but cannot hold up Read or Close by keeping the pipes open either.
+// The process and everything that it starts form one tree, which ends as a whole: when Close is
+// called, when the process itself exits, or when this process dies, even by SIGKILL. On POSIX,
+// the tree is a session with a process group of its own. Ctrl-C in the terminal does not reach
+// it, and it has no terminal to ask for a password on. On Windows it is a Job Object; that code
+// has been compiled but never run.
 //
-// Close must be called in the end, also after the process has exited: it frees the pipes.
+// A descendant that creates a session or process group of its own (setsid, a daemon) leaves the
+// tree and is not ended. It cannot block Read or Close by keeping the pipes open.
+//
+// Call Close in any case, even after the process has exited: it frees the pipes.
 type Child struct {
 	name             string
 	grace, killAfter time.Duration
 
 	tree   *tree
 	stdin  *os.File
-	stdout *outlet
+	stdout *childOutput
 	stderr *stderrLog
 
-	reading sync.Mutex // held by whoever reads stdout
+	reading sync.Mutex // held while stdout is read
 
 	closeOnce sync.Once
 	closing   chan struct{} // closed by the first Close
 	exited    chan struct{} // closed once exit is set
 	exit      *ExitError
-	ended     chan struct{} // closed when the tree and every goroutine are gone
+	ended     chan struct{} // closed when the tree and all goroutines have ended
 }
 
-// start starts p with c's streams and patience.
-func (c Command) start(p program) (*Child, error) {
-	var pipes pipes
-	if err := pipes.open(); err != nil {
+// startProgram starts p with the streams and time limits of c.
+func (c Command) startProgram(p resolvedProgram) (*Child, error) {
+	var pipes childPipes
+	if err := pipes.openAll(); err != nil {
 		return nil, err
 	}
 	cmd := &exec.Cmd{
@@ -64,31 +67,32 @@ func (c Command) start(p program) (*Child, error) {
 	}
 	child := &Child{
 		name:  c.Path,
-		grace: patience(c.Grace), killAfter: patience(c.KillAfter),
+		grace: waitOrDefault(c.Grace), killAfter: waitOrDefault(c.KillAfter),
 		tree:    t,
 		stdin:   pipes.stdinW,
-		stdout:  &outlet{File: pipes.stdoutR},
+		stdout:  &childOutput{File: pipes.stdoutR},
 		stderr:  newStderrLog(c.StderrRing, c.Stderr),
 		closing: make(chan struct{}),
 		exited:  make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
-	go child.live(&outlet{File: pipes.stderrR})
+	go child.runLifecycle(&childOutput{File: pipes.stderrR})
 	return child, nil
 }
 
-func patience(d time.Duration) time.Duration {
+func waitOrDefault(d time.Duration) time.Duration {
 	if d == 0 {
 		return defaultGrace
 	}
 	return max(d, 0)
 }
 
-// Read reads what the process wrote to stdout. What it wrote before it exited can still be read afterwards; then comes
-// io.EOF, at the latest when KillAfter has passed and the tree is dead. A process may also close stdout and live on:
-// whoever gets io.EOF calls Close, which is bounded, and then asks ExitError how it ended.
+// Read reads the stdout of the process. Output from before the exit can be read after it. Read
+// then returns io.EOF, at the latest when KillAfter has passed and the tree is dead. A process
+// may close its stdout and keep running: call Close after io.EOF, and then ExitError for the exit
+// status.
 //
-// Close interrupts a Read; from then on Read returns [os.ErrClosed].
+// Close interrupts Read, which returns [os.ErrClosed] from then on.
 func (c *Child) Read(p []byte) (int, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -102,8 +106,9 @@ func (c *Child) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the process's stdin. It blocks while the process does not read and the pipe is full, until Close.
-// Once the process has exited, the error wraps its [*ExitError]; after Close or CloseWrite it is [os.ErrClosed].
+// Write writes to the stdin of the process. It blocks while the pipe is full, until Close. After
+// the process has exited, the error wraps its [*ExitError]. After Close or CloseWrite, the error
+// is [os.ErrClosed].
 func (c *Child) Write(p []byte) (int, error) {
 	n, err := c.stdin.Write(p)
 	if err == nil {
@@ -113,7 +118,7 @@ func (c *Child) Write(p []byte) (int, error) {
 		return n, os.ErrClosed
 	}
 	if !errors.Is(err, os.ErrClosed) {
-		within(c.exited, lastWords) // a broken pipe is seen before the exit that broke it
+		waitWithin(c.exited, drainTime) // the pipe breaks shortly before the exit is known
 	}
 	if isClosed(c.exited) {
 		return n, fmt.Errorf("write to its stdin: %w", c.exit)
@@ -121,7 +126,8 @@ func (c *Child) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite closes the process's stdin, which asks it to finish and exit, and leaves stdout readable.
+// CloseWrite closes the stdin of the process, which asks it to finish and exit. Its stdout stays
+// readable.
 func (c *Child) CloseWrite() error {
 	if err := c.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
@@ -129,24 +135,27 @@ func (c *Child) CloseWrite() error {
 	return nil
 }
 
-// Close ends the process tree: it closes stdin, waits Grace for the process to exit, sends SIGTERM to the tree, waits
-// KillAfter, and kills it. Meanwhile stdout is read and thrown away, so that a full pipe keeps nobody from exiting.
-// Close returns when all of it is gone, including this package's goroutines; every further or concurrent call waits for
-// the same end and returns the same. It takes at most Grace + KillAfter + about 5 s; the last part is spent only on
-// a kernel that does not carry out a kill and a Stderr writer that is stuck. The error is nil unless the
-// process could not be killed; how it exited is ExitError's to say.
+// Close ends the process tree. It closes stdin, waits Grace for the exit, sends SIGTERM to the
+// tree, waits KillAfter and sends SIGKILL. Meanwhile it discards stdout, so that a full pipe
+// cannot keep the process from exiting.
+//
+// Close returns when the tree and the goroutines of this package have ended, after at most Grace
+// + KillAfter + about 5 s. The 5 s are needed only if the kernel does not carry out the kill or a
+// Stderr writer blocks. Further and concurrent calls wait for the same end and return the same
+// error. The error is nil unless the process could not be killed; ExitError returns the exit
+// status.
 func (c *Child) Close() error {
 	c.closeOnce.Do(func() { close(c.closing) })
 	<-c.ended
 	c.stdout.Close()
-	if !isClosed(c.tree.left) {
+	if !isClosed(c.tree.exited) {
 		return fmt.Errorf("close %s: process %d did not die within %v of being killed", c.name, c.tree.pid, killBound)
 	}
 	return nil
 }
 
-// Wait waits for the process to exit, by itself or with Close. It returns nil for status 0 and for an exit that
-// followed Close, else the [*ExitError]. What the process left running may still be on its way out.
+// Wait waits until the process has exited. It returns nil if the exit status is 0 or the exit
+// followed Close, otherwise the [*ExitError]. Descendants may still be running.
 func (c *Child) Wait() error {
 	<-c.exited
 	if c.exit.Closed || c.exit.State != nil && c.exit.State.Success() {
@@ -155,10 +164,11 @@ func (c *Child) Wait() error {
 	return c.exit
 }
 
-// Exited is closed once the process has exited.
+// Exited returns a channel that is closed when the process has exited.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// ExitError is nil while the process runs, and then an [*ExitError], also for status 0.
+// ExitError returns nil while the process runs, and its [*ExitError] afterwards, even if the exit
+// status is 0.
 func (c *Child) ExitError() error {
 	if !isClosed(c.exited) {
 		return nil
@@ -166,20 +176,21 @@ func (c *Child) ExitError() error {
 	return c.exit
 }
 
-// PID is the process id of the process that was started; on POSIX also the id of its process group and session.
+// PID returns the process id. On POSIX it is also the id of the process group and session.
 func (c *Child) PID() int { return c.tree.pid }
 
-// Stderr is a copy of the last bytes (Command.StderrRing) that the process wrote to stderr.
-func (c *Child) Stderr() []byte { return c.stderr.bytes() }
+// Stderr returns a copy of the last bytes of stderr, at most [Command.StderrRing].
+func (c *Child) Stderr() []byte { return c.stderr.snapshot() }
 
-// StderrTail is the last lines that the process wrote to stderr, made valid UTF-8 and without control characters and
+// StderrTail returns the last lines of stderr as valid UTF-8, without control characters and
 // terminal escape sequences.
-func (c *Child) StderrTail(lines int) string { return printable(c.stderr.tail(lines)) }
+func (c *Child) StderrTail(lines int) string { return stripControls(c.stderr.lastLines(lines)) }
 
-// live is the child's life from start to end, and the only place where its state changes.
-func (c *Child) live(stderr *outlet) {
+// runLifecycle runs from the start of the child to its end. Only this goroutine changes its
+// state.
+func (c *Child) runLifecycle(stderr *childOutput) {
 	var tasks sync.WaitGroup
-	quiet := make(chan struct{}) // stderr has reached its end
+	quiet := make(chan struct{}) // closed at the end of stderr
 	tasks.Go(func() {
 		io.Copy(c.stderr, stderr)
 		close(quiet)
@@ -187,64 +198,66 @@ func (c *Child) live(stderr *outlet) {
 
 	closed := false
 	select {
-	case <-c.tree.left:
+	case <-c.tree.exited:
 	case <-c.closing:
-		closed = !isClosed(c.tree.left)
+		closed = !isClosed(c.tree.exited)
 		c.stdin.Close()
-		c.stdout.interrupt()
-		tasks.Go(c.discard)
-		within(c.tree.left, c.grace)
+		c.stdout.interruptRead()
+		tasks.Go(c.discardStdout)
+		waitWithin(c.tree.exited, c.grace)
 	}
-	if isClosed(c.tree.left) {
-		c.publish(quiet, closed) // at once: calls that wait for an answer need not wait for grandchildren to go
+	if isClosed(c.tree.exited) {
+		c.publishExit(quiet, closed) // do not wait for descendants: calls in flight need the error now
 	}
-	c.tree.end(c.killAfter)
+	c.tree.endGroup(c.killAfter)
 	if !isClosed(c.exited) {
-		within(c.tree.left, killBound)
-		c.publish(quiet, closed)
+		waitWithin(c.tree.exited, killBound)
+		c.publishExit(quiet, closed)
 	}
 
 	c.stdin.Close()
-	c.stdout.expire()
-	stderr.expire()
+	c.stdout.expireSoon()
+	stderr.expireSoon()
 	tasks.Wait()
 	stderr.Close()
-	c.stderr.close()
+	c.stderr.awaitCopy()
 	close(c.ended)
 }
 
-// publish makes the exit known, with the last words that are still in the pipe.
-func (c *Child) publish(quiet <-chan struct{}, closed bool) {
-	within(quiet, lastWords)
+// publishExit sets the exit and closes exited. It waits up to drainTime for the last lines of
+// stderr.
+func (c *Child) publishExit(quiet <-chan struct{}, closed bool) {
+	waitWithin(quiet, drainTime)
 	exit := &ExitError{Command: c.name, Closed: closed}
-	if isClosed(c.tree.left) {
+	if isClosed(c.tree.exited) {
 		exit.State = c.tree.state
 	}
 	exit.Stderr = c.StderrTail(tailLines)
 	if cut := len(exit.Stderr) - tailBytes; cut > 0 {
-		exit.Stderr = "…" + printable(exit.Stderr[cut:])
+		exit.Stderr = "…" + stripControls(exit.Stderr[cut:])
 	}
 	c.exit = exit
 	close(c.exited)
 }
 
-// discard reads stdout to its end after Close.
-func (c *Child) discard() {
-	c.reading.Lock() // the Read that interrupt woke has returned
+// discardStdout reads stdout to its end after Close.
+func (c *Child) discardStdout() {
+	c.reading.Lock() // wait until the interrupted Read has returned
 	defer c.reading.Unlock()
-	c.stdout.resume()
+	c.stdout.allowRead()
 	io.Copy(io.Discard, c.stdout)
 }
 
-// outlet is the end of a pipe that a child writes to. Once it has expired, Read gives what is still in the pipe and
-// then io.EOF, even if some process that left the tree keeps the other end open.
-type outlet struct {
+// childOutput is the reading end of a pipe from the child. After expireSoon, Read returns the
+// bytes that are in the pipe and then io.EOF, even if a process outside the tree keeps the
+// writing end open.
+type childOutput struct {
 	*os.File
 	mu      sync.Mutex
 	expired bool
 }
 
-func (o *outlet) Read(p []byte) (int, error) {
+func (o *childOutput) Read(p []byte) (int, error) {
 	n, err := o.File.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return readAvailable(o.File, p)
@@ -252,15 +265,15 @@ func (o *outlet) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteTo hides the one of os.File, which would go around Read.
-func (o *outlet) WriteTo(w io.Writer) (int64, error) {
+// WriteTo hides the method of os.File, which would bypass Read.
+func (o *childOutput) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{o})
 }
 
-func (o *outlet) interrupt() { o.deadline(time.Unix(1, 0)) }
-func (o *outlet) resume()    { o.deadline(time.Time{}) }
+func (o *childOutput) interruptRead() { o.setDeadline(time.Unix(1, 0)) }
+func (o *childOutput) allowRead()     { o.setDeadline(time.Time{}) }
 
-func (o *outlet) deadline(t time.Time) {
+func (o *childOutput) setDeadline(t time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.expired {
@@ -268,19 +281,19 @@ func (o *outlet) deadline(t time.Time) {
 	}
 }
 
-func (o *outlet) expire() {
-	o.deadline(time.Now().Add(lastWords))
+func (o *childOutput) expireSoon() {
+	o.setDeadline(time.Now().Add(drainTime))
 	o.mu.Lock()
 	o.expired = true
 	o.mu.Unlock()
 }
 
-// pipes are both ends of the three streams.
-type pipes struct {
+// childPipes holds both ends of the three standard streams.
+type childPipes struct {
 	stdinR, stdinW, stdoutR, stdoutW, stderrR, stderrW *os.File
 }
 
-func (p *pipes) open() (err error) {
+func (p *childPipes) openAll() (err error) {
 	if p.stdinR, p.stdinW, err = os.Pipe(); err == nil {
 		if p.stdoutR, p.stdoutW, err = os.Pipe(); err == nil {
 			p.stderrR, p.stderrW, err = os.Pipe()
@@ -293,9 +306,9 @@ func (p *pipes) open() (err error) {
 	return err
 }
 
-// Closing a nil *os.File is an error and nothing more.
-func (p *pipes) closeTheirs() { p.stdinR.Close(); p.stdoutW.Close(); p.stderrW.Close() }
-func (p *pipes) closeOurs()   { p.stdinW.Close(); p.stdoutR.Close(); p.stderrR.Close() }
+// Close on a nil *os.File returns an error and does nothing else.
+func (p *childPipes) closeTheirs() { p.stdinR.Close(); p.stdoutW.Close(); p.stderrW.Close() }
+func (p *childPipes) closeOurs()   { p.stdinW.Close(); p.stdoutR.Close(); p.stderrR.Close() }
 
 func isClosed(done <-chan struct{}) bool {
 	select {

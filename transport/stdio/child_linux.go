@@ -7,15 +7,16 @@ import (
 	"syscall"
 )
 
-// dieWithParent narrows the gap between the exec of a child and its registration with the watcher, some 100 µs: a child
-// whose parent is killed just then gets a SIGTERM from the kernel. What is left of the gap is a child that within that
-// time has come to ignore SIGTERM or has started others. Closing it too would take a shell that waits in front of every
-// child for a word to go on, and that would cost each child parts of its environment (names that are no identifiers,
-// DYLD_ variables) and Start its exact errors.
+// dieWithParent makes the kernel send SIGTERM to a child if its parent is killed between the exec
+// of the child and its registration with the watcher, about 100 µs later. The remaining gap is a
+// child that ignores SIGTERM or starts others within that time. Closing it too would take a shell
+// that holds each child back until it is registered. That would cost the child environment
+// variables whose names are no identifiers and DYLD_ variables, and Start its exact errors.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
 
-// groupRuns reports whether a process group has a member that is not a zombie. Where the first process of a container
-// does not reap orphans (when it is this program, for one), zombies would otherwise keep the group alive for ever.
+// groupRuns reports whether a process group has a member that is not a zombie. Zombies must not
+// count: if the first process of a container does not reap orphans, for example because it is
+// this program, they would keep the group alive forever.
 func groupRuns(pgid int) bool {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -31,7 +32,7 @@ func groupRuns(pgid int) bool {
 		if name[0] < '0' || name[0] > '9' {
 			continue
 		}
-		state, group := stat(name)
+		state, group := readStat(name)
 		if group != 0 {
 			seen = true
 		}
@@ -39,11 +40,12 @@ func groupRuns(pgid int) bool {
 			return true
 		}
 	}
-	return !seen // a /proc that shows nobody says nothing
+	return !seen // an empty /proc proves nothing
 }
 
-// stat reads the state and group of a process: the 3rd and 5th field, counted behind the name, which may hold anything.
-func stat(pid string) (state byte, group int) {
+// readStat returns the state and the process group from /proc/PID/stat. It counts the fields
+// after the name, because the name may contain anything.
+func readStat(pid string) (state byte, group int) {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
 		return 0, 0

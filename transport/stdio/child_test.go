@@ -102,7 +102,7 @@ func TestExitStatusAndStderrInErrors(t *testing.T) {
 func TestOutputOfADeadProcessStaysReadable(t *testing.T) {
 	child := start(t, sh(`i=0; while [ $i -lt 2000 ]; do echo 12345678901234567890; i=$((i+1)); done`))
 	<-child.Exited()
-	time.Sleep(3 * lastWords) // the pipe's deadline has passed
+	time.Sleep(3 * drainTime) // the pipe's deadline has passed
 	if out, err := io.ReadAll(child); len(out) != 2000*21 || err != nil {
 		t.Errorf("read %d bytes, %v", len(out), err)
 	}
@@ -346,7 +346,7 @@ func TestStartDoesNotEndWithItsContext(t *testing.T) {
 	}
 	defer child.Close()
 	cancel()
-	if within(child.Exited(), 100*time.Millisecond) {
+	if waitWithin(child.Exited(), 100*time.Millisecond) {
 		t.Fatal(child.ExitError())
 	}
 	if _, err := self("echo").Start(ctx); !errors.Is(err, context.Canceled) {
@@ -397,10 +397,10 @@ func TestConcurrentStarts(t *testing.T) {
 		})
 	}
 	starts.Wait()
-	orphans.mu.Lock()
-	defer orphans.mu.Unlock()
-	if orphans.held != 0 || len(orphans.groups) != 0 || orphans.shell != nil {
-		t.Errorf("the watcher still holds %d children, groups %v", orphans.held, orphans.groups)
+	orphanWatcher.mu.Lock()
+	defer orphanWatcher.mu.Unlock()
+	if orphanWatcher.children != 0 || len(orphanWatcher.groups) != 0 || orphanWatcher.shell != nil {
+		t.Errorf("the watcher still holds %d children, groups %v", orphanWatcher.children, orphanWatcher.groups)
 	}
 }
 
@@ -421,7 +421,7 @@ func TestStderrRing(t *testing.T) {
 		for _, w := range tt.writes {
 			l.Write([]byte(w))
 		}
-		if got := string(l.bytes()); got != tt.want {
+		if got := string(l.snapshot()); got != tt.want {
 			t.Errorf("size %d after %q: %q, want %q", tt.size, tt.writes, got, tt.want)
 		}
 	}
@@ -431,7 +431,7 @@ func TestStderrTail(t *testing.T) {
 	l := newStderrLog(0, nil)
 	l.Write([]byte("one\ntwo\n\nthree\r\n"))
 	for lines, want := range []string{"", "three", "\nthree", "two\n\nthree", "one\ntwo\n\nthree", "one\ntwo\n\nthree"} {
-		if got := l.tail(lines); got != want {
+		if got := l.lastLines(lines); got != want {
 			t.Errorf("tail(%d) = %q, want %q", lines, got, want)
 		}
 	}
@@ -449,11 +449,11 @@ func TestSlowStderrCopyTellsOfGaps(t *testing.T) {
 		queued = len(l.queue)
 		l.mu.Unlock()
 	}
-	l.Write(make([]byte, backlog))
+	l.Write(make([]byte, maxBacklog))
 	l.Write([]byte("lost"))
 	close(step)
-	l.close()
-	want := slices.Concat([]byte("firstheld"), make([]byte, backlog), []byte("\n[4 bytes of stderr left out: they came faster than they could be copied]\n"))
+	l.awaitCopy()
+	want := slices.Concat([]byte("firstheld"), make([]byte, maxBacklog), []byte("\n[4 bytes of stderr left out: they came faster than they could be copied]\n"))
 	if !bytes.Equal(copied.Bytes(), want) {
 		t.Errorf("copied %d bytes, want %d: …%q", copied.Len(), len(want), copied.Bytes()[max(0, copied.Len()-100):])
 	}

@@ -15,33 +15,35 @@ import (
 
 // tree is a process and its descendants: a process group in a session of its own.
 //
-// A session and not only a group, for two reasons. A program that has a controlling terminal but is not in its
-// foreground group is stopped when it touches it ("bash -ic", ssh or sudo asking for a password), and then hangs in
-// silence; without a terminal it fails with a message. And a session leader can move to no other group.
+// It needs the session for two reasons. A program with a controlling terminal that is not in the
+// foreground group is stopped when it uses the terminal ("bash -ic", or ssh and sudo when they
+// ask for a password), and then hangs silently; without a terminal it fails with a message. And a
+// session leader cannot move to another group.
 type tree struct {
-	pid   int              // of the direct child, which is also the group's id
-	left  chan struct{}    // closed once the direct child has been reaped
-	state *os.ProcessState // set before left is closed; nil: somebody else in this program reaped the child
-	empty bool             // nobody outlived the direct child; set before left is closed
+	pid    int              // of the direct child; also the id of the group
+	exited chan struct{}    // closed when the direct child has been reaped
+	state  *os.ProcessState // set before exited is closed; nil if other code of this program reaped the child
+	empty  bool             // no descendant outlived the direct child; set before exited is closed
 }
 
 func startTree(cmd *exec.Cmd) (*tree, error) {
-	orphans.hold()
-	t := &tree{left: make(chan struct{})}
+	orphanWatcher.retain()
+	t := &tree{exited: make(chan struct{})}
 	started := make(chan error, 1)
-	go t.run(cmd, started)
+	go t.startAndReap(cmd, started)
 	if err := <-started; err != nil {
-		<-t.left
-		orphans.release(0)
+		<-t.exited
+		orphanWatcher.release(0)
 		return nil, err
 	}
 	return t, nil
 }
 
-// run starts the child and reaps it, on one thread: the child's parent-death signal, where the system has it, is bound
-// to the thread that started it, and would end the child in mid-life if the runtime retired that thread.
-func (t *tree) run(cmd *exec.Cmd, started chan<- error) {
-	defer close(t.left)
+// startAndReap starts the child and reaps it on one locked thread. The parent-death signal is
+// bound to the thread that started the child, and would end the child if the runtime retired that
+// thread.
+func (t *tree) startAndReap(cmd *exec.Cmd, started chan<- error) {
+	defer close(t.exited)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -51,35 +53,36 @@ func (t *tree) run(cmd *exec.Cmd, started chan<- error) {
 		return
 	}
 	t.pid = cmd.Process.Pid
-	orphans.register(t.pid)
+	orphanWatcher.register(t.pid)
 	started <- nil
 	t.state, _ = cmd.Process.Wait()
 	t.empty = syscall.Kill(-t.pid, 0) == syscall.ESRCH
 }
 
-// end ends what is left of the group. The group's id cannot become somebody else's while a member lives or is not
-// reaped, and nothing is sent once the group was seen to be empty. Each process gets one SIGTERM: many take a second
-// one as an order to drop everything.
-func (t *tree) end(killAfter time.Duration) {
-	defer orphans.release(t.pid)
-	if isClosed(t.left) && t.empty {
+// endGroup ends the remaining processes of the group. The group id cannot be reused while a
+// member lives or is not reaped, and endGroup sends nothing after it has seen the group empty.
+// Each process gets SIGTERM only once, because many take a second one as the order to exit
+// without cleanup.
+func (t *tree) endGroup(killAfter time.Duration) {
+	defer orphanWatcher.release(t.pid)
+	if isClosed(t.exited) && t.empty {
 		return
 	}
-	t.signal(syscall.SIGTERM)
-	t.signal(syscall.SIGCONT) // a stopped process would not notice
-	if !t.gone(killAfter) {
-		t.signal(syscall.SIGKILL)
-		t.gone(killBound)
+	t.signalGroup(syscall.SIGTERM)
+	t.signalGroup(syscall.SIGCONT) // a stopped process would not see SIGTERM
+	if !t.waitUntilEmpty(killAfter) {
+		t.signalGroup(syscall.SIGKILL)
+		t.waitUntilEmpty(killBound)
 	}
 }
 
-func (t *tree) signal(s syscall.Signal) { syscall.Kill(-t.pid, s) }
+func (t *tree) signalGroup(s syscall.Signal) { syscall.Kill(-t.pid, s) }
 
-// gone waits at most d for the group to be empty.
-func (t *tree) gone(d time.Duration) bool {
+// waitUntilEmpty waits at most d and reports whether the group is empty.
+func (t *tree) waitUntilEmpty(d time.Duration) bool {
 	end := time.Now().Add(d)
 	for nap := time.Millisecond; ; nap = min(2*nap, 50*time.Millisecond) {
-		if !t.alive() {
+		if !t.hasMembers() {
 			return true
 		}
 		rest := time.Until(end)
@@ -90,13 +93,13 @@ func (t *tree) gone(d time.Duration) bool {
 	}
 }
 
-// alive reports whether somebody in the group can still be signalled. EPERM also means no: those that remain are
-// zombies (on some systems) or have taken another user's identity.
-func (t *tree) alive() bool {
+// hasMembers reports whether a process of the group can still be signalled. EPERM means that it
+// cannot: the remaining processes are zombies (on some systems) or run as another user.
+func (t *tree) hasMembers() bool {
 	return syscall.Kill(-t.pid, 0) == nil && groupRuns(t.pid)
 }
 
-// readAvailable reads what is in the pipe now, and io.EOF if that is nothing.
+// readAvailable reads the bytes that are in the pipe now. It returns io.EOF if the pipe is empty.
 func readAvailable(f *os.File, p []byte) (n int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -114,9 +117,9 @@ func readAvailable(f *os.File, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// startError explains the errors of exec that name the wrong thing.
-func startError(p program, err error) error {
-	line := shebang(p.file)
+// startError replaces errors of exec that name the wrong cause.
+func startError(p resolvedProgram, err error) error {
+	line := readShebang(p.file)
 	switch {
 	case errors.Is(err, syscall.ENOENT) && line != "":
 		return fmt.Errorf("%q exists, but the interpreter in its first line (#!%s) does not: %w", p.file, line, err)

@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// This file is untested: it compiles and is vetted, and nobody has run it.
+// The code in this file compiles and is vetted, but has never been run.
 
-// tree is a process and its descendants: a Job Object, which Windows kills when its last handle is closed. Only this
-// process holds one, so the tree cannot outlive it.
+// tree is a process and its descendants: a Job Object. Windows kills the job when its last handle
+// is closed. Only this process has a handle, so the tree cannot outlive it.
 type tree struct {
-	pid   int
-	job   windows.Handle
-	left  chan struct{}    // closed once the direct child has exited
-	state *os.ProcessState // set before left is closed
+	pid    int
+	job    windows.Handle
+	exited chan struct{}    // closed when the direct child has exited
+	state  *os.ProcessState // set before exited is closed
 }
 
 func startTree(cmd *exec.Cmd) (*tree, error) {
@@ -31,35 +31,36 @@ func startTree(cmd *exec.Cmd) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Suspended, so that the process is in the job before it can start others. Its window, if it opens a console, is
-	// hidden.
+	// Start it suspended, so that it joins the job before it can start other processes, and hide
+	// the window of a console that it may open.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_SUSPENDED,
 		HideWindow:    true,
 	}
-	if err = batch(cmd); err == nil {
+	if err = runBatchFile(cmd); err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
 		windows.CloseHandle(job)
 		return nil, err
 	}
-	t := &tree{pid: cmd.Process.Pid, job: job, left: make(chan struct{})}
-	if err := t.admit(); err != nil {
+	t := &tree{pid: cmd.Process.Pid, job: job, exited: make(chan struct{})}
+	if err := t.addToJob(); err != nil {
 		cmd.Process.Kill()
 		cmd.Process.Wait()
 		windows.CloseHandle(job)
 		return nil, fmt.Errorf("put the process into a job: %w", err)
 	}
 	go func() {
-		defer close(t.left)
+		defer close(t.exited)
 		t.state, _ = cmd.Process.Wait()
 	}()
 	return t, nil
 }
 
-// batch has cmd.exe run a batch file, by its full path: neither PATH nor ComSpec decides which.
-func batch(cmd *exec.Cmd) error {
+// runBatchFile makes cmd run a batch file with cmd.exe. It uses the full path of cmd.exe, so that
+// neither PATH nor ComSpec can choose another program.
+func runBatchFile(cmd *exec.Cmd) error {
 	if ext := strings.ToLower(filepath.Ext(cmd.Path)); ext != ".cmd" && ext != ".bat" {
 		return nil
 	}
@@ -92,8 +93,8 @@ func newJob() (windows.Handle, error) {
 	return job, nil
 }
 
-// admit puts the suspended process into the job and lets it run.
-func (t *tree) admit() error {
+// addToJob adds the suspended process to the job and resumes it.
+func (t *tree) addToJob() error {
 	proc, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(t.pid))
 	if err != nil {
 		return err
@@ -102,11 +103,12 @@ func (t *tree) admit() error {
 	if err := windows.AssignProcessToJobObject(t.job, proc); err != nil {
 		return err
 	}
-	return resume(uint32(t.pid))
+	return resumeProcess(uint32(t.pid))
 }
 
-// resume lets the one thread of a process run that was created suspended; os/exec keeps no handle to it.
-func resume(pid uint32) error {
+// resumeProcess resumes the only thread of a suspended process. os/exec keeps no handle to the
+// thread.
+func resumeProcess(pid uint32) error {
 	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
 	if err != nil {
 		return err
@@ -129,23 +131,23 @@ func resume(pid uint32) error {
 	return fmt.Errorf("find the thread of process %d: %w", pid, err)
 }
 
-// end asks the tree to exit with CTRL_BREAK, which reaches the processes that share this one's console, and kills what
-// is left.
-func (t *tree) end(killAfter time.Duration) {
+// endGroup sends CTRL_BREAK, which reaches the processes that share the child's console, and
+// kills the remaining ones.
+func (t *tree) endGroup(killAfter time.Duration) {
 	defer windows.CloseHandle(t.job)
-	if t.active() == 0 {
+	if t.activeProcesses() == 0 {
 		return
 	}
 	windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(t.pid))
-	if !t.gone(killAfter) {
+	if !t.waitUntilEmpty(killAfter) {
 		windows.TerminateJobObject(t.job, 1)
-		t.gone(killBound)
+		t.waitUntilEmpty(killBound)
 	}
 }
 
-func (t *tree) gone(d time.Duration) bool {
+func (t *tree) waitUntilEmpty(d time.Duration) bool {
 	for end := time.Now().Add(d); ; time.Sleep(10 * time.Millisecond) {
-		if t.active() == 0 {
+		if t.activeProcesses() == 0 {
 			return true
 		}
 		if time.Now().After(end) {
@@ -154,16 +156,16 @@ func (t *tree) gone(d time.Duration) bool {
 	}
 }
 
-// accounting is JOBOBJECT_BASIC_ACCOUNTING_INFORMATION.
-type accounting struct {
+// jobAccounting is JOBOBJECT_BASIC_ACCOUNTING_INFORMATION.
+type jobAccounting struct {
 	totalUser, totalKernel, periodUser, periodKernel int64
 	pageFaults, total, active, terminated            uint32
 }
 
 const basicAccounting = 1 // JobObjectBasicAccountingInformation
 
-func (t *tree) active() uint32 {
-	var a accounting
+func (t *tree) activeProcesses() uint32 {
+	var a jobAccounting
 	err := windows.QueryInformationJobObject(t.job, basicAccounting, uintptr(unsafe.Pointer(&a)), uint32(unsafe.Sizeof(a)), nil)
 	if err != nil {
 		return 0
@@ -171,10 +173,10 @@ func (t *tree) active() uint32 {
 	return a.active
 }
 
-// readAvailable ends the stream: whoever held the pipe open was in the job and is dead.
+// readAvailable returns io.EOF: every process that held the pipe open was in the job and is dead.
 func readAvailable(*os.File, []byte) (int, error) { return 0, io.EOF }
 
-func startError(p program, err error) error {
+func startError(p resolvedProgram, err error) error {
 	if errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) {
 		return fmt.Errorf("%q is not a program for this system: %w", p.file, err)
 	}

@@ -15,101 +15,106 @@ import (
 	"time"
 )
 
-// Command says how to start a server as a child process. The zero value of every field but Path is its
-// documented default. A Command is a plain value: it can be copied and started any number of times.
+// Command describes a server to start as a child process. Every field except Path may be zero. A
+// Command is a plain value: it may be copied and started any number of times.
 type Command struct {
-	// Path is a program or a script. A bare name is searched as [Resolve] does; the folder where it was found
-	// joins the child's PATH when the search had to leave PATH, since npx is of no use without node beside it.
-	// A path with a separator is taken relative to Dir.
+	// Path is a program or a script. A bare name is looked up as [Resolve] describes. If it is
+	// not found in PATH, its folder is added to the PATH of the child, because npx, for example,
+	// needs node beside it. A path with a separator is relative to Dir.
 	//
-	// A script runs as it is when it is executable and begins with "#!" (never on Windows), and else through
-	// the program that its extension names: .js .mjs .cjs .ts .mts .cts → node (TypeScript needs 22.18, 23.6 or
-	// newer), .py → python3 (python on Windows), .rb → ruby, .php → php, .sh → sh; .jar → java -jar, always.
-	// A bare script name that PATH does not know is looked for in Dir.
+	// An executable script that begins with "#!" runs directly, except on Windows. Other scripts
+	// are run by the program that their extension names: node for .js .mjs .cjs .ts .mts .cts
+	// (TypeScript needs 22.18, 23.6 or newer), python3 for .py (python on Windows), ruby for .rb,
+	// php for .php, sh for .sh. A .jar always runs with java -jar. A bare script name that is not
+	// found in PATH is looked up in Dir.
 	Path string
 	Args []string
 
-	// Env is added to the environment that the child inherits, and wins over it. That environment is the whole
-	// one of this process, since servers need what nobody lists (proxies, certificates, XDG folders).
+	// Env is added to the environment of the child and overrides it. The child inherits the whole
+	// environment of this process, because servers depend on variables that are rarely listed:
+	// proxies, certificates, XDG folders.
 	Env map[string]string
-	// CleanEnv starts from a minimal environment instead: what a program needs to find itself (PATH, HOME, USER,
-	// LOGNAME, SHELL, TERM, TMPDIR, LANG and their Windows kin), and no secret of the user's.
+	// CleanEnv makes the child inherit only PATH, HOME, USER, LOGNAME, SHELL, TERM, TMPDIR, the
+	// locale and time zone, or their counterparts on Windows. No secret of the user reaches the
+	// child.
 	CleanEnv bool
-	// Dir is the child's working directory; "": this process's.
+	// Dir is the working directory of the child; empty means that of this process.
 	Dir string
 
-	// Stderr is given a copy of what the child writes to stderr. It is written to from one goroutine, never from
-	// two at once. A Stderr that blocks never blocks the child: beyond 256 KiB of backlog bytes are left out, and a
-	// line in brackets says how many. nil: stderr is only kept in the ring.
+	// Stderr receives a copy of the child's stderr, from one goroutine; nil for no copy. If Write
+	// blocks, the child does not: up to 256 KiB are queued, further bytes are omitted, and a line
+	// in brackets tells how many.
 	Stderr io.Writer
-	// StderrRing is how many of the last bytes of stderr are kept for [Child.Stderr] and [ExitError].
-	// 0: 64 KiB; negative: none.
+	// StderrRing is the number of bytes of stderr that are kept for [Child.Stderr] and
+	// [ExitError]. 0 means 64 KiB, negative means none.
 	StderrRing int
 
-	// Grace is how long Close waits for the child to exit after closing its stdin, before it ends the process tree.
-	// 0: 2 s; negative: not at all.
+	// Grace is how long Close waits for the child to exit after it has closed stdin. 0 means 2 s,
+	// negative means no time.
 	Grace time.Duration
-	// KillAfter is how long the process tree has after SIGTERM (CTRL_BREAK on Windows) before it is killed.
-	// 0: 2 s; negative: no time.
+	// KillAfter is the time between SIGTERM (CTRL_BREAK on Windows) and SIGKILL. 0 means 2 s,
+	// negative means no time.
 	KillAfter time.Duration
 }
 
-// Start starts the child. ctx bounds the start only, never the child's life: that ends when the child exits, with
-// Close, or with this process. Start is quick (a few milliseconds), except where a program is missing on PATH and
-// the login shell has to be asked, which takes at most 5 s.
+// Start starts the child. ctx limits the start only: the child runs until it exits, Close is
+// called or this process ends. Start takes a few milliseconds, or up to 5 s if the program is
+// missing in PATH and the login shell must be asked.
 //
-// Errors: [*NotFoundError] for a name that is found nowhere; for a path, one that wraps [fs.ErrNotExist] (no such
-// program, or no such Dir), [fs.ErrPermission] (not executable), or says that it is a folder.
+// The error is a [*NotFoundError] for a name that is found nowhere. For a path, it wraps
+// [fs.ErrNotExist] if the program or Dir does not exist, wraps [fs.ErrPermission] if the program
+// is not executable, or says that the path is a folder.
 func (c Command) Start(ctx context.Context) (*Child, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start %q: %w", c.Path, err)
 	}
-	p, err := c.program(ctx)
+	p, err := c.resolveProgram(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start %q: %w", c.Path, err)
 	}
-	child, err := c.start(p)
+	child, err := c.startProgram(p)
 	if err != nil {
 		return nil, fmt.Errorf("start %q: %w", c.Path, err)
 	}
 	return child, nil
 }
 
-// program is a Command with nothing left to look for.
-type program struct {
+// resolvedProgram is a Command after all lookups.
+type resolvedProgram struct {
 	file string   // absolute
-	argv []string // argv[0] included
+	argv []string // including argv[0]
 	env  []string
 	dir  string // absolute, or ""
 }
 
-func (c Command) program(ctx context.Context) (program, error) {
+func (c Command) resolveProgram(ctx context.Context) (resolvedProgram, error) {
 	dir, err := c.workDir()
 	if err != nil {
-		return program{}, err
+		return resolvedProgram{}, err
 	}
-	env, err := c.environ(dir)
+	env, err := c.buildEnv(dir)
 	if err != nil {
-		return program{}, err
+		return resolvedProgram{}, err
 	}
-	s := search{path: lookupEnv(env, "PATH"), dir: dir}
-	f, err := s.locate(ctx, c.Path)
+	s := programSearch{path: lookupEnv(env, "PATH"), dir: dir}
+	f, err := s.locateProgram(ctx, c.Path)
 	if err != nil {
-		return program{}, err
+		return resolvedProgram{}, err
 	}
-	run, err := s.runnable(ctx, f)
+	run, err := s.makeRunnable(ctx, f)
 	if err != nil {
-		return program{}, err
+		return resolvedProgram{}, err
 	}
-	p := program{file: run.file, dir: dir, env: extendPath(env, s.path, run.dirs)}
+	p := resolvedProgram{file: run.file, dir: dir, env: extendPath(env, s.path, run.dirs)}
 	p.argv = append(append([]string{run.file}, run.before...), c.Args...)
 	if i := slices.IndexFunc(p.argv, func(a string) bool { return strings.ContainsRune(a, 0) }); i >= 0 {
-		return program{}, fmt.Errorf("argument %d contains a NUL byte, which no process can be given", i)
+		return resolvedProgram{}, fmt.Errorf("argument %d contains a NUL byte, which no process can be given", i)
 	}
 	return p, nil
 }
 
-// workDir checks Dir here because the operating system reports a missing one as if the program were missing.
+// workDir returns the absolute Dir. It checks that Dir exists, because the operating system would
+// report a missing program instead.
 func (c Command) workDir() (string, error) {
 	if c.Dir == "" {
 		return "", nil
@@ -129,7 +134,7 @@ func (c Command) workDir() (string, error) {
 	return dir, nil
 }
 
-func (c Command) environ(dir string) ([]string, error) {
+func (c Command) buildEnv(dir string) ([]string, error) {
 	env := os.Environ()
 	if c.CleanEnv {
 		env = minimalEnv()
@@ -142,7 +147,7 @@ func (c Command) environ(dir string) ([]string, error) {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(value, 0) {
 			return nil, fmt.Errorf("environment variable %q: a name must not be empty or contain '=', and neither part a NUL byte", key)
 		}
-		env = append(env, key+"="+value) // the last one wins
+		env = append(env, key+"="+value) // the last entry for a key wins
 	}
 	return env, nil
 }
@@ -166,7 +171,7 @@ func minimalEnv() []string {
 	return env
 }
 
-// lookupEnv finds the value that counts, which is the last.
+// lookupEnv returns the effective value of a key, which is the last one.
 func lookupEnv(env []string, key string) string {
 	for _, entry := range slices.Backward(env) {
 		k, v, ok := strings.Cut(entry, "=")
@@ -177,7 +182,8 @@ func lookupEnv(env []string, key string) string {
 	return ""
 }
 
-// extendPath puts the folders behind those of PATH, so that they change nothing that PATH could already find.
+// extendPath appends the folders to PATH. They come last, so that programs that PATH already
+// finds do not change.
 func extendPath(env []string, path string, dirs []string) []string {
 	all := filepath.SplitList(path)
 	before := len(all)

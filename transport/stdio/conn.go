@@ -12,16 +12,18 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// Conn returns a connection with one JSON-RPC message a line over any stream of bytes: a pipe, a Unix socket, TCP. A line
-// of more than maxMessage bytes (0: [transport.DefaultMaxMessage]) is skipped and reported; empty lines are skipped.
+// Conn returns a connection that carries one JSON-RPC message a line over any stream of bytes: a
+// pipe, a Unix socket, TCP. A line of more than maxMessage bytes is skipped, and Read returns a
+// [transport.FrameError] for it; 0 means [transport.DefaultMaxMessage]. Empty lines are skipped
+// silently.
 func Conn(rwc io.ReadWriteCloser, maxMessage int) transport.Conn {
 	if maxMessage <= 0 {
 		maxMessage = transport.DefaultMaxMessage
 	}
-	return &conn{rwc: rwc, in: bufio.NewReaderSize(rwc, 64<<10), max: maxMessage}
+	return &lineConn{rwc: rwc, in: bufio.NewReaderSize(rwc, 64<<10), max: maxMessage}
 }
 
-type conn struct {
+type lineConn struct {
 	rwc io.ReadWriteCloser
 	in  *bufio.Reader
 	max int
@@ -31,18 +33,18 @@ type conn struct {
 	err    error
 }
 
-// HalfOpen implements [transport.HalfOpener]: the peer may have stopped writing and still read.
-func (c *conn) HalfOpen() bool { return true }
+// HalfOpen implements [transport.HalfOpener]: a peer that has stopped writing may still read.
+func (c *lineConn) HalfOpen() bool { return true }
 
-// Read returns the next line that is not empty, without its end.
-func (c *conn) Read() ([]byte, error) {
+// Read returns the next line that is not empty, without its line break.
+func (c *lineConn) Read() ([]byte, error) {
 	for {
-		line, err := c.line()
+		line, err := c.readLine()
 		if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
 			return nil, err
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			return line, nil // the last line may lack its end
+			return line, nil // the last line may have no line break
 		}
 		if err != nil {
 			return nil, err
@@ -50,13 +52,13 @@ func (c *conn) Read() ([]byte, error) {
 	}
 }
 
-// line reads up to the end of a line into memory of its own. A line over the limit is read past.
-func (c *conn) line() ([]byte, error) {
+// readLine reads a line into new memory. It skips a line over the limit.
+func (c *lineConn) readLine() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := c.in.ReadSlice('\n')
-		if content(line, part) > c.max {
-			return nil, c.tooLong(append(line, part...), err)
+		if contentLength(line, part) > c.max {
+			return nil, c.skipLine(append(line, part...), err)
 		}
 		if line == nil && err == nil {
 			return bytes.Clone(part), nil
@@ -68,8 +70,8 @@ func (c *conn) line() ([]byte, error) {
 	}
 }
 
-// content is the length of a line without its end, as far as it has been read.
-func content(line, part []byte) int {
+// contentLength returns the length of a line without its line break, as far as it has been read.
+func contentLength(line, part []byte) int {
 	if n := len(part); n > 0 && part[n-1] == '\n' {
 		part = part[:n-1]
 	}
@@ -81,7 +83,8 @@ func content(line, part []byte) int {
 	return len(line) + len(part)
 }
 
-// appendLine grows in steps of four, since a line that fills the reader's buffer is likely to be much longer.
+// appendLine appends part and quadruples the capacity when it grows: a line that fills the
+// reader's buffer is usually much longer.
 func appendLine(line, part []byte) []byte {
 	if cap(line)-len(line) < len(part) {
 		grown := make([]byte, len(line), 4*(len(line)+len(part)))
@@ -91,9 +94,9 @@ func appendLine(line, part []byte) []byte {
 	return append(line, part...)
 }
 
-// tooLong reads past a line, of which line is the beginning.
-func (c *conn) tooLong(line []byte, err error) error {
-	const ends = 256 // bytes at either end in which an id is looked for
+// skipLine skips the rest of a line and returns the error for it. line is its beginning.
+func (c *lineConn) skipLine(line []byte, err error) error {
+	const ends = 256 // bytes at either end that are searched for an id
 	n, head := len(line), bytes.Clone(line[:min(ends, len(line))])
 	tail := line[max(0, len(line)-ends):]
 	for errors.Is(err, bufio.ErrBufferFull) {
@@ -103,16 +106,17 @@ func (c *conn) tooLong(line []byte, err error) error {
 		tail = append(bytes.Clone(tail), part...)
 		tail = tail[max(0, len(tail)-ends):]
 	}
-	if err != nil && !errors.Is(err, io.EOF) { // which the next Read meets again
+	if err != nil && !errors.Is(err, io.EOF) { // the next Read returns it again
 		return err
 	}
 	return transport.TooLarge(int64(n), c.max, head, tail)
 }
 
-// Write writes one line. Line breaks within the frame can only be white space of its JSON: they become spaces.
-func (c *conn) Write(frame []byte) error {
-	blank(frame, '\n')
-	blank(frame, '\r')
+// Write writes one line. Line breaks in frame can only be white space between JSON values, and
+// are replaced by spaces.
+func (c *lineConn) Write(frame []byte) error {
+	replaceByte(frame, '\n')
+	replaceByte(frame, '\r')
 	frame = append(frame, '\n')
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +126,7 @@ func (c *conn) Write(frame []byte) error {
 	return nil
 }
 
-func blank(frame []byte, c byte) {
+func replaceByte(frame []byte, c byte) {
 	for {
 		i := bytes.IndexByte(frame, c)
 		if i < 0 {
@@ -134,7 +138,7 @@ func blank(frame []byte, c byte) {
 }
 
 // Close closes the stream.
-func (c *conn) Close() error {
+func (c *lineConn) Close() error {
 	c.closed.Do(func() { c.err = c.rwc.Close() })
 	return c.err
 }

@@ -13,9 +13,11 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// Endpoint implements [transport.Dialer]: the command with its arguments and folder.
+// Endpoint implements [transport.Dialer]. It names the command with its arguments and folder.
 func (c Command) Endpoint() string {
 	parts := []string{strconv.Quote(c.Path)}
 	for _, arg := range c.Args {
@@ -24,18 +26,19 @@ func (c Command) Endpoint() string {
 	return "stdio:" + c.Dir + ":" + strings.Join(parts, " ")
 }
 
-// String is the program as it was named; arguments are left out because they carry secrets.
+// String returns Path. It omits the arguments, which may contain secrets.
 func (c Command) String() string { return c.Path }
 
-// Dial starts the command and connects to it. An old server that dies of the question for its era is started again and
-// asked the old way. Closing the transport ends the process tree. ctx bounds the dial, not the life of the process.
+// Dial starts the command and connects to it. A legacy server that exits because it does not know
+// server/discover is started again with a legacy handshake. ctx limits the dial, not the life of
+// the process. Closing the transport ends the process tree.
 func (c Command) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
-	t, err := c.dial(ctx, in, opts)
+	t, err := c.dialOnce(ctx, in, opts)
 	if !errors.Is(err, transport.ErrProbe) || opts.Revision != "" || ctx.Err() != nil {
 		return t, err
 	}
 	opts.Memory().Remember(c.Endpoint(), mcp.LatestLegacyRevision)
-	t, again := c.dial(ctx, in, opts)
+	t, again := c.dialOnce(ctx, in, opts)
 	if again != nil {
 		opts.Memory().Remember(c.Endpoint(), "")
 		return nil, again
@@ -43,19 +46,19 @@ func (c Command) Dial(ctx context.Context, in mcp.Inbound, opts transport.Client
 	return t, nil
 }
 
-func (c Command) dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+func (c Command) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	child, err := c.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t, err := transport.Connect(ctx, &childConn{Conn: Conn(child, 0), child: child}, in, c.Endpoint(), opts)
+	t, err := overconn.Connect(ctx, &childConn{Conn: Conn(child, 0), child: child}, in, c.Endpoint(), opts)
 	if err != nil {
 		return nil, withStderr(err, child)
 	}
-	return &process{t, child}, nil
+	return &childTransport{t, child}, nil
 }
 
-// withStderr adds what a server said on stderr to an error of its dial, such as a time-out, that does not hold it yet.
+// withStderr adds the last lines of stderr to an error, unless it already contains them.
 func withStderr(err error, child *Child) error {
 	const lines = 10
 	var exit *ExitError
@@ -65,23 +68,24 @@ func withStderr(err error, child *Child) error {
 	return err
 }
 
-// process is a transport to a child.
-type process struct {
+// childTransport is a transport to a child. Closing it ends the child.
+type childTransport struct {
 	mcp.Transport
 	child *Child
 }
 
-// Child is the process behind the transport, for those who want to see its id or stderr.
-func (p *process) Child() *Child { return p.child }
+// Child returns the process behind the transport.
+func (p *childTransport) Child() *Child { return p.child }
 
-// Strays is what [transport.Strays] returns.
-func (p *process) Strays() int64 { return transport.Strays(p.Transport) }
+// UnaddressedFrames implements [frames.Unaddressed].
+func (p *childTransport) UnaddressedFrames() int64 { return frames.Unaddressed(p.Transport) }
 
-func (p *process) Notify(ctx context.Context, n mcp.Notification) error {
+func (p *childTransport) Notify(ctx context.Context, n mcp.Notification) error {
 	return p.Transport.(mcp.Notifier).Notify(ctx, n)
 }
 
-// ChildOf returns the process behind a transport that [Command.Dial] returned; nil for any other.
+// ChildOf returns the process of a transport that [Command.Dial] returned, and nil for any other
+// transport.
 func ChildOf(t mcp.Transport) *Child {
 	if p, ok := t.(interface{ Child() *Child }); ok {
 		return p.Child()
@@ -89,7 +93,7 @@ func ChildOf(t mcp.Transport) *Child {
 	return nil
 }
 
-// childConn tells, where the stream ends, how the child ended.
+// childConn is a Conn that reports the exit of its child as the end of the stream.
 type childConn struct {
 	transport.Conn
 	child  *Child
@@ -102,11 +106,12 @@ func (c *childConn) Read() ([]byte, error) {
 	if err == nil || errors.Is(err, transport.ErrFrame) || errors.Is(err, os.ErrClosed) {
 		return frame, err
 	}
-	return nil, c.reason(err)
+	return nil, c.explainEnd(err)
 }
 
-// reason waits a moment for the exit that most likely ended the stream.
-func (c *childConn) reason(err error) error {
+// explainEnd returns the error for a stream that has ended with err. It waits up to a second for
+// the exit that most likely ended it.
+func (c *childConn) explainEnd(err error) error {
 	const moment = time.Second
 	timer := time.NewTimer(moment)
 	defer timer.Stop()
@@ -126,22 +131,21 @@ func (c *childConn) Close() error {
 	return c.err
 }
 
-// Stream returns a dialer of a server at the other end of a stream. It can be dialed once: a stream cannot be opened
-// again.
-func Stream(rwc io.ReadWriteCloser) transport.Dialer { return &stream{rwc: rwc} }
+// Stream returns a dialer for a server at the other end of a stream. It can be dialed only once.
+func Stream(rwc io.ReadWriteCloser) transport.Dialer { return &streamDialer{rwc: rwc} }
 
-type stream struct {
+type streamDialer struct {
 	rwc  io.ReadWriteCloser
 	used sync.Once
 }
 
-func (s *stream) Endpoint() string { return "" }
+func (s *streamDialer) Endpoint() string { return "" }
 
-func (s *stream) String() string { return "a server at the other end of a stream" }
+func (s *streamDialer) String() string { return "a server at the other end of a stream" }
 
-func (s *stream) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+func (s *streamDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	err := errors.New("a stream can be dialed once: open a new one")
 	var t mcp.Transport
-	s.used.Do(func() { t, err = transport.Connect(ctx, Conn(s.rwc, 0), in, s.Endpoint(), opts) })
+	s.used.Do(func() { t, err = overconn.Connect(ctx, Conn(s.rwc, 0), in, s.Endpoint(), opts) })
 	return t, err
 }

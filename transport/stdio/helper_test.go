@@ -98,9 +98,9 @@ func playParent() {
 			fmt.Println(lines.Text())
 		}
 	}
-	orphans.mu.Lock()
-	fmt.Println(orphans.shell.proc.Pid)
-	orphans.mu.Unlock()
+	orphanWatcher.mu.Lock()
+	fmt.Println(orphanWatcher.shell.proc.Pid)
+	orphanWatcher.mu.Unlock()
 	fmt.Println("up")
 	time.Sleep(time.Hour)
 }

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	shellAnswers = 5 * time.Second
-	shellTalk    = 1 << 20 // bytes of a startup file's chatter that are listened to
-	pathKept     = 5 * time.Minute
+	shellAnswers   = 5 * time.Second
+	maxShellOutput = 1 << 20 // limit for the output of startup files, in bytes
+	pathKept       = 5 * time.Minute
 )
 
-// loginPaths remembers what login shells said, also that they said nothing: a hanging startup file is waited for once.
-var loginPaths = newShellMemory(shellAnswers)
+// loginPaths caches the answers of login shells. It also caches failures, so that a startup file
+// that hangs is waited for only once.
+var loginPaths = newShellPathCache(shellAnswers)
 
 type shellKey struct{ shell, home, path string }
 
@@ -29,28 +30,29 @@ type shellAnswer struct {
 	at   time.Time
 }
 
-type shellMemory struct {
-	turn     chan struct{} // cap 1, held by whoever uses answers
+type shellPathCache struct {
+	lock     chan struct{} // capacity 1; held while answers is used
 	answers  map[shellKey]shellAnswer
 	patience time.Duration
 }
 
-func newShellMemory(patience time.Duration) *shellMemory {
-	return &shellMemory{turn: make(chan struct{}, 1), answers: make(map[shellKey]shellAnswer), patience: patience}
+func newShellPathCache(patience time.Duration) *shellPathCache {
+	return &shellPathCache{lock: make(chan struct{}, 1), answers: make(map[shellKey]shellAnswer), patience: patience}
 }
 
-// loginPath is the PATH that the user has in a terminal.
+// loginPath returns the PATH that the user has in a terminal.
 func loginPath(ctx context.Context) (shell string, dirs []string, err error) {
 	shell = loginShell()
-	dirs, err = loginPaths.ask(ctx, shell)
+	dirs, err = loginPaths.lookupPath(ctx, shell)
 	return shell, dirs, err
 }
 
-// ask keeps its turn while the shell runs, so that many servers started at once ask it once.
-func (m *shellMemory) ask(ctx context.Context, shell string) ([]string, error) {
+// lookupPath holds the lock while the shell runs, so that servers that start at the same time
+// share one answer.
+func (m *shellPathCache) lookupPath(ctx context.Context, shell string) ([]string, error) {
 	select {
-	case m.turn <- struct{}{}:
-		defer func() { <-m.turn }()
+	case m.lock <- struct{}{}:
+		defer func() { <-m.lock }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -73,18 +75,18 @@ func loginShell() string {
 		return shell
 	}
 	for _, shell := range []string{map[string]string{"darwin": "/bin/zsh"}[runtime.GOOS], "/bin/bash"} {
-		if executable(shell) {
+		if isExecutable(shell) {
 			return shell
 		}
 	}
 	return "/bin/sh"
 }
 
-// askShell runs an interactive login shell: nvm and its like live in the files that only such a one reads. What is run
-// in it is the same in every shell's language; the markers tell the answer from what startup files print. The shell is
-// a Child, so its whole tree ends here, with what startup files leave in the background.
+// askShell runs an interactive login shell, because nvm and similar tools set PATH only there.
+// The script is valid in every common shell, and markers separate its output from the output of
+// startup files. The shell is a Child, so background processes of startup files end with it.
 func askShell(ctx context.Context, shell string) (string, error) {
-	if !executable(shell) {
+	if !isExecutable(shell) {
 		return "", errors.New("it is not an executable file")
 	}
 	mark := "dowel-" + rand.Text()
@@ -94,13 +96,13 @@ func askShell(ctx context.Context, shell string) (string, error) {
 		StderrRing: -1,
 		Grace:      -1, KillAfter: 200 * time.Millisecond,
 	}
-	env, err := ask.environ("")
+	env, err := ask.buildEnv("")
 	if err != nil {
 		return "", err
 	}
 	script := `/bin/sh -c 'printf "%s%s%s" ` + mark + ` "$PATH" ` + mark + `'`
-	// A first argument that begins with "-" makes any shell a login shell, also those without an option for it.
-	child, err := ask.start(program{file: shell, argv: []string{"-" + filepath.Base(shell), "-i", "-c", script}, env: env})
+	// A leading "-" in argv[0] makes any shell a login shell, even one without an option for it.
+	child, err := ask.startProgram(resolvedProgram{file: shell, argv: []string{"-" + filepath.Base(shell), "-i", "-c", script}, env: env})
 	if err != nil {
 		return "", err
 	}
@@ -114,11 +116,11 @@ func askShell(ctx context.Context, shell string) (string, error) {
 	return path, err
 }
 
-// readMarked reads up to the second mark, and returns what stands between the two.
+// readMarked reads up to the second mark and returns the text between the two marks.
 func readMarked(child *Child, mark string) (string, error) {
 	var talk bytes.Buffer
 	buf := make([]byte, 4096)
-	for talk.Len() < shellTalk {
+	for talk.Len() < maxShellOutput {
 		n, err := child.Read(buf)
 		talk.Write(buf[:n])
 		if parts := bytes.SplitN(talk.Bytes(), []byte(mark), 3); len(parts) == 3 {
@@ -128,5 +130,5 @@ func readMarked(child *Child, mark string) (string, error) {
 			return "", errors.New("it ended without an answer")
 		}
 	}
-	return "", fmt.Errorf("it printed %d bytes without an answer", shellTalk)
+	return "", fmt.Errorf("it printed %d bytes without an answer", maxShellOutput)
 }

@@ -13,35 +13,37 @@ import (
 	"strings"
 )
 
-// Resolve finds the program with the given name and returns its absolute path. A program that a desktop application
-// starts does not have the PATH that its user has in a terminal, where nvm, Homebrew or uv put theirs; so a bare name
-// is looked for in
+// Resolve returns the absolute path of a program. Programs that a desktop application starts do
+// not have the PATH of the user's terminal, where nvm, Homebrew and uv add their folders. So
+// Resolve looks for a bare name in
 //
 //  1. PATH, without its relative entries;
-//  2. the PATH of the user's login shell ($SHELL, else the system's usual one), which is asked at most every five
-//     minutes and has 5 s to answer; what else its startup files print does not matter, and they can look at
-//     DOWEL_RESOLVING_PATH=1 (not on Windows);
-//  3. the folders where common installers put programs, such as ~/.local/bin, /opt/homebrew/bin, ~/.nvm, ~/.volta/bin.
+//  2. the PATH of the user's login shell, $SHELL or the usual shell of the system. The shell is
+//     asked at most every five minutes and has 5 s to answer. Its startup files may print other
+//     text, and can test for DOWEL_RESOLVING_PATH=1. This step is skipped on Windows;
+//  3. the folders of common installers, such as ~/.local/bin, /opt/homebrew/bin, ~/.nvm and
+//     ~/.volta/bin.
 //
-// On Windows the extensions .com, .exe, .bat and .cmd are tried: npx is npx.cmd. A name with a separator is a path and
-// only checked. The error for a bare name is a [*NotFoundError]. ctx bounds the question to the shell.
+// On Windows, the extensions .com, .exe, .bat and .cmd are tried: npx is npx.cmd. A name with a
+// separator is a path, which is only checked. ctx limits the time for the shell. If a bare name
+// is not found, the error is a [*NotFoundError].
 func Resolve(ctx context.Context, name string) (string, error) {
-	s := search{path: os.Getenv("PATH")}
-	f, err := s.locate(ctx, name)
+	s := programSearch{path: os.Getenv("PATH")}
+	f, err := s.locateProgram(ctx, name)
 	if err != nil {
 		return "", err
 	}
-	if !executable(f.file) {
+	if !isExecutable(f.file) {
 		return "", fmt.Errorf("%q is not executable: %w", f.file, fs.ErrPermission)
 	}
 	return f.file, nil
 }
 
-// NotFoundError says that a program was found nowhere. It wraps [exec.ErrNotFound].
+// NotFoundError is the error for a program that was not found. It wraps [exec.ErrNotFound].
 type NotFoundError struct {
 	Name     string
-	Searched []string // each place in words, in order
-	Hint     string   // what to do, one sentence
+	Searched []string // descriptions of the places, in order
+	Hint     string   // a sentence that tells the user how to install the program
 }
 
 func (e *NotFoundError) Error() string {
@@ -50,63 +52,63 @@ func (e *NotFoundError) Error() string {
 
 func (e *NotFoundError) Unwrap() error { return exec.ErrNotFound }
 
-// search is where programs are looked for.
-type search struct {
-	path string // the value of PATH
-	dir  string // what relative paths are relative to; "": the working directory
+// programSearch holds the PATH and the folder to look for programs in.
+type programSearch struct {
+	path string // value of PATH
+	dir  string // base of relative paths; empty means the working directory
 }
 
-// found is a program's file, and the folders that PATH lacked to find it.
-type found struct {
+// foundProgram is the file of a program, and the folders outside PATH that it was found in.
+type foundProgram struct {
 	file string
 	dirs []string
 }
 
-// locate finds what a Command's Path names.
-func (s search) locate(ctx context.Context, name string) (found, error) {
+// locateProgram finds the program for the Path of a Command.
+func (s programSearch) locateProgram(ctx context.Context, name string) (foundProgram, error) {
 	switch {
 	case name == "":
-		return found{}, errors.New("no program is named; give its name or path")
+		return foundProgram{}, errors.New("no program is named; give its name or path")
 	case strings.ContainsRune(name, 0):
-		return found{}, fmt.Errorf("program name %q contains a NUL byte", name)
+		return foundProgram{}, fmt.Errorf("program name %q contains a NUL byte", name)
 	case filepath.Base(name) != name || name == "." || name == "..":
-		return s.file(name)
+		return s.checkPath(name)
 	}
 	if file, ok := lookIn(filepath.SplitList(s.path), name); ok {
-		return found{file: file}, nil
+		return foundProgram{file: file}, nil
 	}
-	if interpreter(name) != nil {
-		if f, err := s.file(name); err == nil {
+	if interpretersFor(name) != nil {
+		if f, err := s.checkPath(name); err == nil {
 			return f, nil
 		}
 	}
-	return s.find(ctx, name)
+	return s.findByName(ctx, name)
 }
 
-// file checks a path.
-func (s search) file(name string) (found, error) {
+// checkPath checks a path with a separator.
+func (s programSearch) checkPath(name string) (foundProgram, error) {
 	path := name
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.dir, path)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return found{}, err
+		return foundProgram{}, err
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if with, ok := withExtension(path); ok {
-			return found{file: with}, nil
+			return foundProgram{file: with}, nil
 		}
-		return found{}, fmt.Errorf("%q does not exist%s: %w", path, pathHint(name), fs.ErrNotExist)
+		return foundProgram{}, fmt.Errorf("%q does not exist%s: %w", path, pathHint(name), fs.ErrNotExist)
 	}
 	if err != nil {
-		return found{}, err
+		return foundProgram{}, err
 	}
 	if info.IsDir() {
-		return found{}, fmt.Errorf("%q is a folder, not a program; name the program in it", path)
+		return foundProgram{}, fmt.Errorf("%q is a folder, not a program; name the program in it", path)
 	}
-	return found{file: path}, nil
+	return foundProgram{file: path}, nil
 }
 
 func pathHint(name string) string {
@@ -119,38 +121,38 @@ func pathHint(name string) string {
 	return ""
 }
 
-// find looks for a bare name everywhere.
-func (s search) find(ctx context.Context, name string) (found, error) {
+// findByName looks for a bare name in all places.
+func (s programSearch) findByName(ctx context.Context, name string) (foundProgram, error) {
 	dirs := filepath.SplitList(s.path)
 	if file, ok := lookIn(dirs, name); ok {
-		return found{file: file}, nil
+		return foundProgram{file: file}, nil
 	}
-	missing := &NotFoundError{Name: name, Hint: hint(name)}
-	missing.note("PATH", dirs)
+	missing := &NotFoundError{Name: name, Hint: installHint(name)}
+	missing.addSearched("PATH", dirs)
 
 	if runtime.GOOS != "windows" {
 		shell, login, err := loginPath(ctx)
-		login = without(login, dirs)
+		login = removeKnown(login, dirs)
 		if file, ok := lookIn(login, name); ok {
-			return found{file: file, dirs: login}, nil
+			return foundProgram{file: file, dirs: login}, nil
 		}
 		if err != nil {
 			missing.Searched = append(missing.Searched, fmt.Sprintf("not the PATH of the login shell %s: %v", shell, err))
 		} else {
-			missing.note("further folders on the PATH of the login shell "+shell, login)
+			missing.addSearched("further folders on the PATH of the login shell "+shell, login)
 		}
 		dirs = append(dirs, login...)
 	}
 
-	usual := without(usualDirs(), dirs)
+	usual := removeKnown(commonInstallDirs(), dirs)
 	if file, ok := lookIn(usual, name); ok {
-		return found{file: file, dirs: []string{filepath.Dir(file)}}, nil
+		return foundProgram{file: file, dirs: []string{filepath.Dir(file)}}, nil
 	}
-	missing.note("the usual folders of installers", usual)
-	return found{}, missing
+	missing.addSearched("the usual folders of installers", usual)
+	return foundProgram{}, missing
 }
 
-func (e *NotFoundError) note(place string, dirs []string) {
+func (e *NotFoundError) addSearched(place string, dirs []string) {
 	list := "none"
 	if len(dirs) > 0 {
 		list = strings.Join(dirs, ", ")
@@ -158,7 +160,7 @@ func (e *NotFoundError) note(place string, dirs []string) {
 	e.Searched = append(e.Searched, place+" ("+list+")")
 }
 
-func without(dirs, known []string) []string {
+func removeKnown(dirs, known []string) []string {
 	var rest []string
 	for _, dir := range dirs {
 		if dir != "" && !slices.Contains(known, dir) && !slices.Contains(rest, dir) {
@@ -168,15 +170,15 @@ func without(dirs, known []string) []string {
 	return rest
 }
 
-// lookIn finds name in the first of the folders that has it. Relative folders are passed over: what a name means must
-// not depend on where this process happens to stand.
+// lookIn returns the file called name in the first folder that has one. It skips relative
+// folders, because the result must not depend on the working directory of this process.
 func lookIn(dirs []string, name string) (string, bool) {
 	for _, dir := range dirs {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
 		file := filepath.Join(dir, name)
-		if executable(file) {
+		if isExecutable(file) {
 			return file, true
 		}
 		if file, ok := withExtension(file); ok {
@@ -186,7 +188,8 @@ func lookIn(dirs []string, name string) (string, bool) {
 	return "", false
 }
 
-// windowsExtensions are those that can be started; PATHEXT lists others that only a desktop can open, such as .js.
+// windowsExtensions lists the extensions that can be started. PATHEXT also lists extensions that
+// only a desktop can open, such as .js.
 var windowsExtensions = []string{".com", ".exe", ".bat", ".cmd"}
 
 func withExtension(file string) (string, bool) {
@@ -194,16 +197,16 @@ func withExtension(file string) (string, bool) {
 		return "", false
 	}
 	for _, ext := range windowsExtensions {
-		if executable(file + ext) {
+		if isExecutable(file + ext) {
 			return file + ext, true
 		}
 	}
 	return "", false
 }
 
-// executable reports whether the system can start a file. On Windows the extension decides, so the extensionless shell
-// script beside npx.cmd does not count.
-func executable(file string) bool {
+// isExecutable reports whether the system can start a file. On Windows the extension decides,
+// which excludes the shell script without extension beside npx.cmd.
+func isExecutable(file string) bool {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
@@ -214,8 +217,8 @@ func executable(file string) bool {
 	return info.Mode()&0o111 != 0
 }
 
-// usualDirs are the folders of step 3 that exist.
-func usualDirs() []string {
+// commonInstallDirs returns the existing folders of step 3 of Resolve.
+func commonInstallDirs() []string {
 	home, _ := os.UserHomeDir()
 	if home == "" {
 		home = string(filepath.Separator)
@@ -233,7 +236,7 @@ func usualDirs() []string {
 			if value := os.Getenv(key); value != "" {
 				return value
 			}
-			return "\x00" // makes the pattern match nothing
+			return "\x00" // a pattern that matches nothing
 		})
 		matches, _ := filepath.Glob(filepath.FromSlash(pattern))
 		slices.SortStableFunc(matches, func(a, b string) int { return compareVersions(b, a) }) // newest first
@@ -260,7 +263,7 @@ var usualWindows = []string{
 	"${ProgramData}/chocolatey/bin", "${ProgramFiles}/Docker/Docker/resources/bin", "${ProgramFiles}/Go/bin", "~/go/bin", "~/.dotnet/tools",
 }
 
-// compareVersions orders names by the numbers in them, so that v9 comes before v22.
+// compareVersions orders names by the numbers in them: v9 precedes v22.
 func compareVersions(a, b string) int {
 	for a != "" && b != "" {
 		na, ra := leadingNumber(a)
@@ -291,8 +294,8 @@ func leadingNumber(s string) (digits, rest string) {
 	return s[:end], s[end:]
 }
 
-// hint is one sentence on what to do about a missing program.
-func hint(name string) string {
+// installHint returns a sentence on how to install a missing program.
+func installHint(name string) string {
 	if strings.ContainsAny(name, " \t") {
 		return "The name contains a space: give the program alone, and its arguments as arguments."
 	}

@@ -46,7 +46,7 @@ eval "$3"`)
 	t.Setenv("SHELL", shell)
 	t.Setenv("PATH", m.onPath)
 	old := loginPaths
-	loginPaths = newShellMemory(500 * time.Millisecond)
+	loginPaths = newShellPathCache(500 * time.Millisecond)
 	t.Cleanup(func() { loginPaths = old })
 	return m
 }
@@ -356,7 +356,7 @@ func TestEnvProgram(t *testing.T) {
 		"/usr/bin/env /opt/x/node":             "",
 		"/usr/bin/env":                         "",
 	} {
-		if got := envProgram(line); got != want {
+		if got := envTarget(line); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}

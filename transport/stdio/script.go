@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// runnable is a program that the operating system can start.
-type runnable struct {
+// runnableProgram is a program that the operating system can start.
+type runnableProgram struct {
 	file   string
-	before []string // arguments ahead of the command's own
-	dirs   []string // folders that the child's PATH needs
+	before []string // arguments before the arguments of the command
+	dirs   []string // folders to add to the child's PATH
 }
 
-// interpreters says what runs a file that cannot run by itself, by its extension.
+// interpreters maps file extensions to the command line that runs such a file.
 var interpreters = map[string][]string{
 	".js": {"node"}, ".mjs": {"node"}, ".cjs": {"node"},
 	".ts": {"node"}, ".mts": {"node"}, ".cts": {"node"},
@@ -26,7 +26,7 @@ var interpreters = map[string][]string{
 	".jar": {"java", "-jar"},
 }
 
-func interpreter(file string) []string {
+func interpretersFor(file string) []string {
 	ext := strings.ToLower(filepath.Ext(file))
 	if ext == ".py" && runtime.GOOS == "windows" {
 		return []string{"python"}
@@ -34,37 +34,38 @@ func interpreter(file string) []string {
 	return interpreters[ext]
 }
 
-// runnable puts the interpreter before a script, and makes sure of the one that its first line asks env for: without
-// that, the only sign of a missing node would be a line of env's on stderr.
-func (s search) runnable(ctx context.Context, f found) (runnable, error) {
-	line := shebang(f.file)
+// makeRunnable puts the interpreter before a script. It also checks the interpreter that a first
+// line with env names: otherwise a missing node would show only as a line of env on stderr.
+func (s programSearch) makeRunnable(ctx context.Context, f foundProgram) (runnableProgram, error) {
+	line := readShebang(f.file)
 	jar := strings.EqualFold(filepath.Ext(f.file), ".jar")
-	if with := interpreter(f.file); with != nil && (jar || line == "" || !executable(f.file)) {
-		prog, err := s.find(ctx, with[0])
+	if with := interpretersFor(f.file); with != nil && (jar || line == "" || !isExecutable(f.file)) {
+		prog, err := s.findByName(ctx, with[0])
 		if err != nil {
-			return runnable{}, fmt.Errorf("it is run by %s, and %w", with[0], err)
+			return runnableProgram{}, fmt.Errorf("it is run by %s, and %w", with[0], err)
 		}
 		before := append(append([]string{}, with[1:]...), f.file)
-		return runnable{file: prog.file, before: before, dirs: append(f.dirs, prog.dirs...)}, nil
+		return runnableProgram{file: prog.file, before: before, dirs: append(f.dirs, prog.dirs...)}, nil
 	}
-	if !executable(f.file) {
-		return runnable{}, fmt.Errorf("%q is not executable; run chmod +x on it, or give the program that runs it as the command: %w", f.file, os.ErrPermission)
+	if !isExecutable(f.file) {
+		return runnableProgram{}, fmt.Errorf("%q is not executable; run chmod +x on it, or give the program that runs it as the command: %w", f.file, os.ErrPermission)
 	}
-	run := runnable{file: f.file, dirs: f.dirs}
-	if name := envProgram(line); name != "" {
-		// A sibling counts as found: a version manager keeps npx and node in one folder.
-		around := search{path: strings.Join(append([]string{s.path}, f.dirs...), string(filepath.ListSeparator)), dir: s.dir}
-		prog, err := around.find(ctx, name)
+	run := runnableProgram{file: f.file, dirs: f.dirs}
+	if name := envTarget(line); name != "" {
+		// Search the folder of the script too: a version manager keeps npx and node together.
+		around := programSearch{path: strings.Join(append([]string{s.path}, f.dirs...), string(filepath.ListSeparator)), dir: s.dir}
+		prog, err := around.findByName(ctx, name)
 		if err != nil {
-			return runnable{}, fmt.Errorf("its first line asks for %s, and %w", name, err)
+			return runnableProgram{}, fmt.Errorf("its first line asks for %s, and %w", name, err)
 		}
 		run.dirs = append(run.dirs, prog.dirs...)
 	}
 	return run, nil
 }
 
-// shebang is the first line of a script without "#!", or "". Windows knows no such thing.
-func shebang(file string) string {
+// readShebang returns the first line of a script without "#!", or "". It always returns "" on
+// Windows.
+func readShebang(file string) string {
 	if runtime.GOOS == "windows" {
 		return ""
 	}
@@ -81,8 +82,8 @@ func shebang(file string) string {
 	return strings.TrimSpace(rest)
 }
 
-// envProgram is the program that a first line such as "/usr/bin/env node" looks for on PATH.
-func envProgram(line string) string {
+// envTarget returns the program that env looks for in a first line such as "/usr/bin/env node".
+func envTarget(line string) string {
 	words := strings.Fields(line)
 	if len(words) < 2 || filepath.Base(words[0]) != "env" {
 		return ""
@@ -95,14 +96,15 @@ func envProgram(line string) string {
 	return ""
 }
 
-// errBatch is what cmd.exe has no way to carry.
+// errBatch is the error for arguments that cmd.exe cannot carry.
 var errBatch = errors.New("cmd.exe, which runs .cmd and .bat files, cannot carry a line break or NUL byte in an argument; start the program behind the batch file instead")
 
-// batchLine is the command line with which cmd.exe runs a batch file. os/exec quotes for programs that split their
-// line as C programs do; cmd.exe does not, and would take & | < > ^ % and quotes in an argument as its own. So:
-// every word stands in quotes, a quote in it is doubled (which keeps cmd.exe inside the quotes and is one quote to the
-// program behind), backslashes before a quote are doubled, and each % is followed by the empty expansion of %cd:~,%,
-// which breaks up a variable's name. /d ignores AutoRun, /v:OFF turns off "!", /s makes the outer quotes unambiguous.
+// batchLine returns the command line that makes cmd.exe run a batch file. os/exec quotes for
+// programs that split their line as C programs do. cmd.exe does not: it would interpret & | < > ^
+// % and quotes in an argument. So every word is quoted, a quote in it is doubled (cmd.exe stays
+// inside the quotes, and the program sees one quote), backslashes before a quote are doubled, and
+// each % is followed by %cd:~,%, which expands to nothing and breaks up the names of variables.
+// /d ignores AutoRun, /v:OFF disables "!", and /s makes the outer quotes unambiguous.
 func batchLine(cmd string, argv []string) (string, error) {
 	var b strings.Builder
 	b.WriteString(`"` + cmd + `" /e:ON /v:OFF /d /s /c "`)

@@ -9,36 +9,38 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// Options configure [Serve]. The zero value is ready.
+// Options configure [Serve] and [ServeStream]. The zero value uses the defaults.
 type Options struct {
 	transport.ServerOptions
-	// MaxMessage bounds a line in bytes, default [transport.DefaultMaxMessage].
+	// MaxMessage is the largest size of a message in bytes, by default
+	// [transport.DefaultMaxMessage].
 	MaxMessage int
 }
 
-// Serve serves h as the child of a client: requests come on standard input, answers go to standard output. It returns
-// when the client closes standard input (nil) or ctx ends.
+// Serve serves h on standard input and output. It returns nil when the client closes standard
+// input, and the cause of ctx when ctx ends.
 //
-// Standard output belongs to the protocol from then on: os.Stdout becomes standard error, so that a stray print cannot
-// break the stream. Serve can be called once in a process.
+// From then on standard output belongs to the protocol: os.Stdout becomes standard error, so that
+// a print statement cannot corrupt the stream. Serve can be called only once in a process.
 func Serve(ctx context.Context, h mcp.Handler, opts ...Options) error {
 	out := takeStdout()
 	if out == nil {
 		return errors.New("stdio.Serve has been called before in this process: standard output is taken")
 	}
-	return ServeStream(ctx, &standard{standardInput(), out}, h, opts...)
+	return ServeStream(ctx, &standardStreams{standardInput(), out}, h, opts...)
 }
 
-// ServeStream serves h to one client over any stream of bytes, which it closes in the end. It returns when the client
-// ends the stream (nil) or ctx ends.
+// ServeStream serves h to one client on a stream of bytes, which it closes. It returns nil when
+// the client ends the stream, and the cause of ctx when ctx ends.
 func ServeStream(ctx context.Context, rwc io.ReadWriteCloser, h mcp.Handler, opts ...Options) error {
 	var o Options
 	if len(opts) > 0 {
 		o = opts[0]
 	}
-	return transport.Serve(ctx, Conn(rwc, o.MaxMessage), h, o.ServerOptions)
+	return overconn.Serve(ctx, Conn(rwc, o.MaxMessage), h, o.ServerOptions)
 }
 
 var stdout struct {
@@ -46,7 +48,8 @@ var stdout struct {
 	taken bool
 }
 
-// takeStdout returns the process's standard output and leaves standard error in its place; nil the second time.
+// takeStdout returns the standard output of the process and replaces it by standard error. It
+// returns nil if it was called before.
 func takeStdout() *os.File {
 	stdout.Lock()
 	defer stdout.Unlock()
@@ -55,16 +58,16 @@ func takeStdout() *os.File {
 	}
 	stdout.taken = true
 	out := divertStdout()
-	os.Stdout = os.Stderr // for what reads the variable from now on
+	os.Stdout = os.Stderr // for code that reads the variable later
 	return out
 }
 
-// standard is the two standard streams as one.
-type standard struct {
+// standardStreams joins standard input and output into one stream.
+type standardStreams struct {
 	in  io.ReadCloser
 	out *os.File
 }
 
-func (s *standard) Read(p []byte) (int, error)  { return s.in.Read(p) }
-func (s *standard) Write(p []byte) (int, error) { return s.out.Write(p) }
-func (s *standard) Close() error                { return errors.Join(s.in.Close(), s.out.Close()) }
+func (s *standardStreams) Read(p []byte) (int, error)  { return s.in.Read(p) }
+func (s *standardStreams) Write(p []byte) (int, error) { return s.out.Write(p) }
+func (s *standardStreams) Close() error                { return errors.Join(s.in.Close(), s.out.Close()) }

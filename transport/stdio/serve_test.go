@@ -22,7 +22,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
@@ -233,7 +232,7 @@ func TestServeStream(t *testing.T) {
 				}), Options{ServerOptions: transport.ServerOptions{Logger: discard}, MaxMessage: 4096})
 			}()
 			d := Stream(near)
-			c, err := d.Dial(t.Context(), &inbound{}, transport.ClientOptions{Revision: r, Logger: discard, Tap: mcptest.ClientTap(t, wire.Options{OffClient: []wire.Check{wire.Framing}})})
+			c, err := d.Dial(t.Context(), &inbound{}, transport.ClientOptions{Revision: r, Logger: discard, Tap: mcptest.ClientTap(t, mcptest.WithoutClientChecks("framing"))})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,23 +10,24 @@ import (
 
 const (
 	defaultRing = 64 << 10
-	backlog     = 256 << 10   // bytes that a slow Command.Stderr may fall behind
-	flushBound  = time.Second // how long Close waits for a slow Command.Stderr
+	maxBacklog  = 256 << 10   // limit of bytes that wait for a slow Command.Stderr
+	flushBound  = time.Second // limit for copying the queue when the child has ended
 )
 
-// stderrLog keeps the end of what a child writes to stderr and copies it on. Its Write never blocks.
+// stderrLog keeps the end of a child's stderr and copies all of it to a writer. Its Write never
+// blocks.
 type stderrLog struct {
 	mu   sync.Mutex
 	size int
 	ring []byte
-	next int // where the next byte goes once the ring is full
+	next int // index of the next byte when the ring is full
 
-	copyTo  io.Writer // nil: nowhere
+	copyTo  io.Writer // nil for no copy
 	queue   []byte
 	omitted int
 	ended   bool
-	more    chan struct{} // cap 1: there is something in the queue, or ended
-	copied  chan struct{} // closed when the copying goroutine is gone
+	more    chan struct{} // capacity 1; signals that queue or ended has changed
+	copied  chan struct{} // closed when the copying goroutine has ended
 }
 
 func newStderrLog(size int, copyTo io.Writer) *stderrLog {
@@ -37,7 +38,7 @@ func newStderrLog(size int, copyTo io.Writer) *stderrLog {
 	if copyTo == nil {
 		close(l.copied)
 	} else {
-		go l.copyOn()
+		go l.copyToWriter()
 	}
 	return l
 }
@@ -45,17 +46,17 @@ func newStderrLog(size int, copyTo io.Writer) *stderrLog {
 func (l *stderrLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.keep(p)
+	l.keepLast(p)
 	if l.copyTo != nil {
-		fits := min(len(p), backlog-len(l.queue)) // 0 after a gap, until it has been told
+		fits := min(len(p), maxBacklog-len(l.queue)) // 0 after a gap, until the gap has been reported
 		l.queue = append(l.queue, p[:fits]...)
 		l.omitted += len(p) - fits
-		l.wake()
+		l.wakeCopier()
 	}
 	return len(p), nil
 }
 
-func (l *stderrLog) keep(p []byte) {
+func (l *stderrLog) keepLast(p []byte) {
 	p = p[max(0, len(p)-l.size):]
 	if room := l.size - len(l.ring); room > 0 {
 		n := min(room, len(p))
@@ -69,19 +70,19 @@ func (l *stderrLog) keep(p []byte) {
 	}
 }
 
-func (l *stderrLog) wake() {
+func (l *stderrLog) wakeCopier() {
 	select {
 	case l.more <- struct{}{}:
 	default:
 	}
 }
 
-func (l *stderrLog) copyOn() {
+func (l *stderrLog) copyToWriter() {
 	defer close(l.copied)
 	var batch []byte
 	for range l.more {
 		var ended bool
-		batch, ended = l.take(batch[:0])
+		batch, ended = l.takeQueue(batch[:0])
 		if len(batch) > 0 {
 			if _, err := l.copyTo.Write(batch); err != nil {
 				l.stopCopying()
@@ -94,8 +95,8 @@ func (l *stderrLog) copyOn() {
 	}
 }
 
-// take empties the queue into batch and tells of what did not fit into it.
-func (l *stderrLog) take(batch []byte) ([]byte, bool) {
+// takeQueue moves the queue into batch and reports omitted bytes.
+func (l *stderrLog) takeQueue(batch []byte) ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch = append(batch, l.queue...)
@@ -113,26 +114,27 @@ func (l *stderrLog) stopCopying() {
 	l.copyTo, l.queue, l.omitted = nil, nil, 0
 }
 
-// close waits for what is still to be copied. A writer that stays stuck beyond the bound is left behind.
-func (l *stderrLog) close() {
+// awaitCopy waits until the queue has been copied. It gives up on a writer that blocks longer
+// than flushBound.
+func (l *stderrLog) awaitCopy() {
 	l.mu.Lock()
 	l.ended = true
-	l.wake()
+	l.wakeCopier()
 	l.mu.Unlock()
-	within(l.copied, flushBound)
+	waitWithin(l.copied, flushBound)
 }
 
-func (l *stderrLog) bytes() []byte {
+func (l *stderrLog) snapshot() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append(bytes.Clone(l.ring[l.next:]), l.ring[:l.next]...)
 }
 
-func (l *stderrLog) tail(lines int) string {
+func (l *stderrLog) lastLines(lines int) string {
 	if lines <= 0 {
 		return ""
 	}
-	b := bytes.TrimRight(l.bytes(), "\r\n")
+	b := bytes.TrimRight(l.snapshot(), "\r\n")
 	from := len(b)
 	for ; lines > 0 && from >= 0; lines-- {
 		from = bytes.LastIndexByte(b[:from], '\n')
@@ -140,8 +142,8 @@ func (l *stderrLog) tail(lines int) string {
 	return string(b[from+1:])
 }
 
-// within reports whether done was closed before d had passed.
-func within(done <-chan struct{}, d time.Duration) bool {
+// waitWithin reports whether done was closed within d.
+func waitWithin(done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

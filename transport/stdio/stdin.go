@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// pump reads a file that cannot be interrupted in a goroutine of its own. After Close that goroutine stays in its last
-// read, which only input or the process's end can finish.
-func pump(f *os.File) io.ReadCloser {
+// readInGoroutine reads a file that cannot be interrupted on a goroutine of its own. After Close,
+// that goroutine stays in its last Read until input arrives or the process ends.
+func readInGoroutine(f *os.File) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
 		_, err := io.Copy(w, f)

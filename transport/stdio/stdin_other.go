@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// standardInput returns stdin as something whose Read a Close interrupts.
-func standardInput() io.ReadCloser { return pump(os.Stdin) }
+// standardInput returns standard input as a reader whose Close interrupts Read.
+func standardInput() io.ReadCloser { return readInGoroutine(os.Stdin) }

@@ -8,20 +8,22 @@ import (
 	"syscall"
 )
 
-// standardInput returns stdin as something whose Read a Close interrupts. A pipe or socket, as clients give their
-// servers, is put under the runtime's poller; a terminal or file, which others may share, is read by [pump].
+// standardInput returns standard input as a reader whose Close interrupts Read. A pipe or socket
+// uses the runtime's poller. A terminal or file may be shared with other processes and is read by
+// [readInGoroutine].
 func standardInput() io.ReadCloser {
 	info, err := os.Stdin.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 || syscall.SetNonblock(0, true) != nil {
-		return pump(os.Stdin)
+		return readInGoroutine(os.Stdin)
 	}
-	return &polled{os.NewFile(0, "stdin")}
+	return &pollableFile{os.NewFile(0, "stdin")}
 }
 
-// polled gives a shared pipe back as it was.
-type polled struct{ *os.File }
+// pollableFile is a pipe or socket that Close sets back to blocking, because other processes may
+// share it.
+type pollableFile struct{ *os.File }
 
-func (p *polled) Close() error {
+func (p *pollableFile) Close() error {
 	_ = syscall.SetNonblock(0, false)
 	return p.File.Close()
 }

@@ -4,5 +4,5 @@ package stdio
 
 import "os"
 
-// divertStdout returns standard output; what holds os.Stdout already keeps it.
+// divertStdout returns standard output. Code that holds the old os.Stdout still writes to it.
 func divertStdout() *os.File { return os.Stdout }

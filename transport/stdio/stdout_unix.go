@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// divertStdout returns standard output under another descriptor and makes its own one standard error, so that what holds
-// os.Stdout already, or writes to descriptor 1 from C or a child, cannot break the stream either.
+// divertStdout moves standard output to another descriptor, which it returns, and makes
+// descriptor 1 standard error. Code that holds the old os.Stdout, C code and child processes then
+// cannot corrupt the protocol.
 func divertStdout() *os.File {
 	fd, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

@@ -84,21 +84,21 @@ func TestWatcherIsHardToKill(t *testing.T) {
 		}
 	}
 	// The new one knows the old groups: it ends them when its pipe does.
-	orphans.mu.Lock()
-	orphans.shell.pipe.Close()
-	orphans.mu.Unlock()
+	orphanWatcher.mu.Lock()
+	orphanWatcher.shell.pipe.Close()
+	orphanWatcher.mu.Unlock()
 	allGone(t, pids, 2*time.Second)
 	child.Close()
 }
 
 func watcherPID(t *testing.T) int {
 	t.Helper()
-	orphans.mu.Lock()
-	defer orphans.mu.Unlock()
-	if orphans.shell == nil {
+	orphanWatcher.mu.Lock()
+	defer orphanWatcher.mu.Unlock()
+	if orphanWatcher.shell == nil {
 		return 0
 	}
-	return orphans.shell.proc.Pid
+	return orphanWatcher.shell.proc.Pid
 }
 
 func TestWatcherIsToldOfEachGroup(t *testing.T) {
@@ -107,15 +107,15 @@ func TestWatcherIsToldOfEachGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	w := watcher{held: 9, shell: &watchShell{pipe: pipe}}
+	w := watcher{children: 9, shell: &watchShell{pipe: pipe}}
 	w.register(5)
 	w.register(7)
 	w.release(5)
 	w.release(0) // a child that did not start
 	w.release(7)
 	pipe.Close()
-	if got, _ := io.ReadAll(r); string(got) != "+ 5\n+ 7\n- 5\n- 7\n" || w.held != 6 || len(w.groups) != 0 {
-		t.Errorf("told %q; held %d, groups %v", got, w.held, w.groups)
+	if got, _ := io.ReadAll(r); string(got) != "+ 5\n+ 7\n- 5\n- 7\n" || w.children != 6 || len(w.groups) != 0 {
+		t.Errorf("told %q; held %d, groups %v", got, w.children, w.groups)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestWatchScript(t *testing.T) {
 func endedBy(cmd *exec.Cmd, now bool) syscall.Signal {
 	done := make(chan struct{})
 	go func() { cmd.Wait(); close(done) }()
-	if now || !within(done, time.Second) {
+	if now || !waitWithin(done, time.Second) {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-done
 		return 0

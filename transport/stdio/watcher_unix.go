@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// orphans is this process's watcher: one for all children, since it stands for the process and not for any of them.
-var orphans watcher
+// orphanWatcher is the watcher of this process. All children share it.
+var orphanWatcher watcher
 
-// watcher keeps a small shell process that outlives this one and then ends the children's process groups. This
-// process cannot do that itself when it is killed, and on a SIGKILL nobody else would.
+// watcher keeps a small shell that outlives this process and then ends the process groups of its
+// children. This process cannot do so itself if it is killed.
 //
-// The shell holds the reading end of a pipe whose writing end only this process has, so the pipe ends with this
-// process. The ids of the groups go through the pipe, one line when a group begins and one when it was seen to be
-// empty: the shell never signals an id that could have become somebody else's. The shell runs while there are
-// children, and is ended with the last one. It is replaced when it dies early. Without a /bin/sh there is no watcher,
-// and an orphan is only told by the end of its stdin (and on Linux by SIGTERM to the direct child).
+// The shell reads a pipe that only this process writes to, so the pipe ends with this process.
+// The pipe carries the ids of the groups: one line when a group starts and one when it is empty.
+// So the shell never signals an id that another group has got since. The shell runs while
+// children run, and is replaced if it dies early. Without /bin/sh, an orphan only sees the end of
+// its stdin, and on Linux the direct child gets SIGTERM.
 type watcher struct {
-	mu     sync.Mutex
-	held   int // children that are starting or alive
-	groups map[int]bool
-	shell  *watchShell // nil: none runs
+	mu       sync.Mutex
+	children int // number of children that are starting or running
+	groups   map[int]bool
+	shell    *watchShell // nil if none runs
 }
 
 type watchShell struct {
@@ -36,9 +36,10 @@ type watchShell struct {
 	gone  chan struct{}
 }
 
-// watchScript is POSIX sh with no program but sleep, without which it skips the grace. It ignores what a terminal or a
-// user's stray kill sends, and lets go of descriptors that this process had inherited open. On the end of its input
-// come SIGTERM, almost half a second of polling, and SIGKILL.
+// watchScript is POSIX sh and needs no program but sleep; without sleep it skips the grace
+// period. It ignores the signals of a terminal and of a user's careless kill, and closes
+// inherited descriptors. When its input ends, it sends SIGTERM, polls for almost half a second,
+// and sends SIGKILL.
 const watchScript = `# ends the child processes of a dowel program that died
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 ALRM PIPE
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
@@ -62,13 +63,13 @@ done
 each KILL
 `
 
-// hold makes sure of a watcher before a child is forked.
-func (w *watcher) hold() {
+// retain starts the shell if necessary. Call it before a child is forked.
+func (w *watcher) retain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.held++
+	w.children++
 	if w.shell == nil {
-		w.begin()
+		w.startShell()
 	}
 }
 
@@ -79,20 +80,20 @@ func (w *watcher) register(pgid int) {
 		w.groups = make(map[int]bool)
 	}
 	w.groups[pgid] = true
-	w.tell('+', pgid)
+	w.sendLine('+', pgid)
 }
 
-// release ends a hold; pgid is 0 where the child did not start. It returns when a watcher that has nothing left to
-// watch is gone.
+// release undoes retain. pgid is 0 if the child did not start. After the last child, release ends
+// the shell and waits for its end.
 func (w *watcher) release(pgid int) {
 	w.mu.Lock()
-	w.held--
+	w.children--
 	if w.groups[pgid] {
 		delete(w.groups, pgid)
-		w.tell('-', pgid)
+		w.sendLine('-', pgid)
 	}
 	idle := w.shell
-	if w.held > 0 {
+	if w.children > 0 {
 		idle = nil
 	}
 	if idle != nil {
@@ -106,26 +107,27 @@ func (w *watcher) release(pgid int) {
 	}
 }
 
-// tell has a deadline only for a shell that somebody stopped: the pipe holds thousands of lines.
-func (w *watcher) tell(op byte, pgid int) {
+// sendLine has a deadline only because the shell may be stopped: the pipe holds thousands of
+// lines.
+func (w *watcher) sendLine(op byte, pgid int) {
 	if w.shell == nil {
 		return
 	}
 	w.shell.pipe.SetWriteDeadline(time.Now().Add(time.Second))
 	if _, err := fmt.Fprintf(w.shell.pipe, "%c %d\n", op, pgid); err != nil {
-		w.shell.proc.Kill() // attend replaces it
+		w.shell.proc.Kill() // superviseShell replaces it
 	}
 }
 
-// begin starts a shell and tells it every group. The caller holds w.mu.
-func (w *watcher) begin() {
+// startShell starts a shell and sends it the ids of all groups. The caller holds w.mu.
+func (w *watcher) startShell() {
 	r, pipe, err := os.Pipe()
 	if err != nil {
 		return
 	}
 	defer r.Close()
-	// Its own session, so that no signal to this process's group or terminal ends it; and nothing of this process's
-	// streams, environment or working directory, so that it holds nothing open.
+	// A session of its own protects it from signals to this process's group and terminal. It gets
+	// no stream, environment or working directory of this process, so that it keeps nothing open.
 	cmd := &exec.Cmd{
 		Path: "/bin/sh", Args: []string{"sh", "-c", watchScript},
 		Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", Stdin: r,
@@ -137,13 +139,14 @@ func (w *watcher) begin() {
 	}
 	w.shell = &watchShell{pipe: pipe, proc: cmd.Process, began: time.Now(), gone: make(chan struct{})}
 	for pgid := range w.groups {
-		w.tell('+', pgid)
+		w.sendLine('+', pgid)
 	}
-	go w.attend(w.shell)
+	go w.superviseShell(w.shell)
 }
 
-// attend reaps a shell and replaces one that died while it was needed; one that died at once would do so again.
-func (w *watcher) attend(s *watchShell) {
+// superviseShell reaps a shell and replaces it if it died while children run. A shell that lived
+// for less than a second is not replaced, because the next one would die too.
+func (w *watcher) superviseShell(s *watchShell) {
 	defer close(s.gone)
 	s.proc.Wait()
 	w.mu.Lock()
@@ -153,7 +156,7 @@ func (w *watcher) attend(s *watchShell) {
 	}
 	s.pipe.Close()
 	w.shell = nil
-	if w.held > 0 && time.Since(s.began) > time.Second {
-		w.begin()
+	if w.children > 0 && time.Since(s.began) > time.Second {
+		w.startShell()
 	}
 }

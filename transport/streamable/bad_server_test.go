@@ -174,14 +174,14 @@ func dialBadly(t testing.TB, url string, r mcp.Revision, opts client.Options) (*
 	t.Helper()
 	own := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(own.CloseIdleConnections)
-	opts.Revision, opts.Logger = r, slog.New(slog.DiscardHandler)
-	if opts.Tap == nil {
-		opts.Tap = mcptest.ClientSentTap(t)
+	opts.Wire.Revision, opts.Logger = r, slog.New(slog.DiscardHandler)
+	if opts.Wire.Tap == nil {
+		opts.Wire.Tap = mcptest.ClientSentTap(t)
 	}
-	if opts.Verdicts == nil {
-		opts.Verdicts = new(transport.Verdicts)
+	if opts.Wire.Verdicts == nil {
+		opts.Wire.Verdicts = new(transport.Verdicts)
 	}
-	c, err := client.Dial(t.Context(), streamable.URL{URL: url, Client: own, Header: opts.Header, MaxMessage: smallMessage}, opts)
+	c, err := client.Dial(t.Context(), streamable.URL{URL: url, Client: own, Header: opts.HTTP.Header, MaxMessage: smallMessage}, &opts)
 	if err == nil {
 		t.Cleanup(func() { c.Close() })
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/calling"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -26,81 +28,81 @@ var ErrSessionLost = fmt.Errorf("%w: the server has lost the session", mcp.ErrCo
 
 // carrier carries the messages of one client.
 type carrier struct {
-	template *http.Request // of all requests, so that the URL is read once
-	client   *http.Client
-	header   func(context.Context) (http.Header, error)
-	max      int
-	names    nameFields
-	tap      transport.Tap
-	logger   *slog.Logger
-	caller   transport.Separate
-	params   paramBook
-	life     context.Context // ends with Close
-	end      context.CancelFunc
-	work     sync.WaitGroup // the standing stream
+	template     *http.Request // of all requests, so that the URL is read once
+	client       *http.Client
+	header       func(context.Context) (http.Header, error)
+	maxMessage   int
+	headers      mirroredHeaders
+	tap          transport.Tap
+	logger       *slog.Logger
+	caller       calling.Caller
+	toolHeaders  toolHeaders
+	life         context.Context // ends with Close
+	cancel       context.CancelFunc
+	streamReader sync.WaitGroup // the standing stream
 
-	mu       sync.Mutex
-	session  string // id; empty where there is none
-	standing bool   // the stream is being read
-	closed   bool
+	mu            sync.Mutex
+	session       string // id; empty where there is none
+	streamStarted bool   // the stream is being read
+	closed        bool
 }
 
 func newCarrier(template *http.Request, u URL, opts transport.ClientOptions) *carrier {
 	c := &carrier{
-		template: template, client: overhttp.Guarded(u.client()), header: u.Header, max: u.MaxMessage,
-		names: newNameFields(opts.Vocabulary), tap: opts.Tap, logger: opts.Logger,
+		template: template, client: overhttp.Guarded(u.client()), header: u.Header, maxMessage: u.MaxMessage,
+		headers: newMirroredHeaders(opts.Vocabulary), tap: opts.Tap, logger: opts.Logger,
 	}
-	if c.max <= 0 {
-		c.max = DefaultMaxMessage
+	if c.maxMessage <= 0 {
+		c.maxMessage = DefaultMaxMessage
 	}
 	if c.logger == nil {
 		c.logger = slog.Default()
 	}
-	c.life, c.end = context.WithCancel(context.Background())
+	c.life, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// Carry implements [transport.Carrier].
-func (c *carrier) Carry(ctx context.Context, m *transport.Outbound, back transport.Receiver) error {
-	err := c.carry(ctx, m, back)
+// Carry implements [calling.Carrier].
+func (c *carrier) Carry(ctx context.Context, m *calling.Outbound, back calling.Receiver) error {
+	err := c.exchangeMessage(ctx, m, back)
 	if err != nil && c.life.Err() != nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, mcp.ErrClosed)
 	}
 	return err
 }
 
-func (c *carrier) carry(ctx context.Context, m *transport.Outbound, back transport.Receiver) error {
-	ctx, done := c.during(ctx)
+func (c *carrier) exchangeMessage(ctx context.Context, m *calling.Outbound, back calling.Receiver) error {
+	ctx, done := c.withLifetime(ctx)
 	defer done()
-	r, err := c.request(ctx, http.MethodPost, m)
+	r, err := c.newRequest(ctx, http.MethodPost, m)
 	if err != nil {
 		return err
 	}
-	c.tap.Show(transport.Sent, m.Frame, r.Header)
-	resp, err := c.do(r)
+	frames.Show(c.tap, transport.Sent, m.Frame, r.Header)
+	resp, err := c.sendRequest(r)
 	if err != nil {
-		return c.failed(ctx, err)
+		return c.requestError(ctx, err)
 	}
 	defer resp.Body.Close()
-	if err := c.check(m, r, resp); err != nil {
+	if err := c.checkSession(m, r, resp); err != nil {
 		return err
 	}
 	switch media := mediaType(resp.Header); {
 	case resp.StatusCode >= 300:
-		return c.refused(m, resp, back)
+		return c.readRefusal(m, resp, back)
 	case back == nil:
-		return c.accepted(m)
+		return c.handleAccepted(m)
 	case media == "text/event-stream":
-		return c.stream(ctx, m, resp, back)
+		return c.readStream(ctx, m, resp, back)
 	case media == "application/json" || media == "":
-		return c.document(m, resp, back)
+		return c.readDocument(m, resp, back)
 	}
 	return overhttp.NewHTTPError(resp)
 }
 
-// do makes a request. Mostly there is nothing for the http.Client to do beyond its transport, and what it does costs a tenth
+// sendRequest makes a request. Mostly there is nothing for the http.Client to do beyond its transport, and what it does costs a tenth
 // of a call.
-func (c *carrier) do(r *http.Request) (*http.Response, error) {
+func (c *carrier) sendRequest(r *http.Request) (*http.Response, error) {
 	if c.client.Jar != nil || c.client.Timeout != 0 || r.URL.User != nil {
 		return c.client.Do(r)
 	}
@@ -125,31 +127,31 @@ func (c *carrier) do(r *http.Request) (*http.Response, error) {
 	return c.client.Do(again)
 }
 
-// during returns ctx, that ends with the carrier too.
-func (c *carrier) during(ctx context.Context) (context.Context, func()) {
+// withLifetime returns ctx, that ends with the carrier too.
+func (c *carrier) withLifetime(ctx context.Context) (context.Context, func()) {
 	if ctx.Done() == nil {
-		return lasting{c.life, ctx}, func() {}
+		return carrierContext{c.life, ctx}, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// lasting is a context with the end of another one: it costs less than to wait for two.
-type lasting struct {
+// carrierContext is a context with the end of another one: it costs less than to wait for two.
+type carrierContext struct {
 	context.Context
 	values context.Context
 }
 
-func (l lasting) Value(key any) any {
+func (l carrierContext) Value(key any) any {
 	if v := l.values.Value(key); v != nil {
 		return v
 	}
 	return l.Context.Value(key)
 }
 
-// request makes a request with the header fields of the protocol and those of the user.
-func (c *carrier) request(ctx context.Context, method string, m *transport.Outbound) (*http.Request, error) {
+// newRequest makes a request with the header fields of the protocol and those of the user.
+func (c *carrier) newRequest(ctx context.Context, method string, m *calling.Outbound) (*http.Request, error) {
 	r := c.template.WithContext(ctx)
 	r.Method, r.Header = method, make(http.Header, 8)
 	if m.Frame != nil {
@@ -173,7 +175,7 @@ func (c *carrier) request(ctx context.Context, method string, m *transport.Outbo
 	case http.MethodGet:
 		r.Header["Accept"] = getAccept
 	}
-	c.metadata(r.Header, m)
+	c.setMetadata(r.Header, m)
 	return r, nil
 }
 
@@ -184,8 +186,8 @@ var (
 	getAccept  = []string{"text/event-stream"}
 )
 
-// ones are the values of fields that are the same in most requests.
-var ones = func() map[string][]string {
+// sharedValues are the values of fields that are the same in most requests.
+var sharedValues = func() map[string][]string {
 	all := map[string][]string{}
 	for _, r := range mcp.Revisions() {
 		all[string(r)] = []string{string(r)}
@@ -196,17 +198,17 @@ var ones = func() map[string][]string {
 	return all
 }()
 
-func one(value string) []string {
-	if shared, ok := ones[value]; ok {
+func headerValue(value string) []string {
+	if shared, ok := sharedValues[value]; ok {
 		return shared
 	}
 	return []string{value}
 }
 
-// metadata sets the fields that mirror the message, or name the session (basic/transports: request metadata).
-func (c *carrier) metadata(h http.Header, m *transport.Outbound) {
+// setMetadata sets the fields that mirror the message, or name the session (basic/transports: request metadata).
+func (c *carrier) setMetadata(h http.Header, m *calling.Outbound) {
 	if m.Revision != "" {
-		h[mcp.HeaderProtocolVersion] = one(string(m.Revision))
+		h[mcp.HeaderProtocolVersion] = headerValue(string(m.Revision))
 	}
 	if !m.Revision.Modern() {
 		if id := c.sessionID(); id != "" && m.Method != mcp.MethodInitialize {
@@ -215,15 +217,15 @@ func (c *carrier) metadata(h http.Header, m *transport.Outbound) {
 		return
 	}
 	if m.Method != "" {
-		h[mcp.HeaderMethod] = one(m.Method)
+		h[mcp.HeaderMethod] = headerValue(m.Method)
 	}
-	if field := c.names.vocabulary.NameField(m.Method); field != "" {
+	if field := c.headers.vocabulary.NameField(m.Method); field != "" {
 		if name, ok := rawjson.String(rawjson.Lookup(m.Params, field)); ok {
 			h[mcp.HeaderName] = []string{mcp.EncodeHeaderValue(name)}
 		}
 	}
 	if m.Method == mcp.MethodCallTool {
-		c.params.fields(h, m.Params)
+		c.toolHeaders.addFields(h, m.Params)
 	}
 }
 
@@ -233,8 +235,8 @@ func (c *carrier) sessionID() string {
 	return c.session
 }
 
-// check looks at what an answer says of the session.
-func (c *carrier) check(m *transport.Outbound, r *http.Request, resp *http.Response) error {
+// checkSession looks at what an answer says of the session.
+func (c *carrier) checkSession(m *calling.Outbound, r *http.Request, resp *http.Response) error {
 	switch sent := r.Header[mcp.HeaderSessionID]; {
 	case m.Method == mcp.MethodInitialize && resp.StatusCode < 300:
 		id := resp.Header.Get(mcp.HeaderSessionID)
@@ -247,15 +249,15 @@ func (c *carrier) check(m *transport.Outbound, r *http.Request, resp *http.Respo
 		c.session = id
 		c.mu.Unlock()
 	case resp.StatusCode == http.StatusNotFound && len(sent) > 0:
-		c.lost(sent[0])
+		c.reportLostSession(sent[0])
 		return ErrSessionLost
 	}
 	return nil
 }
 
-// deniesSession reports whether an answer to a request of a session says that there is none. It should be 404; servers made
+// isSessionDenied reports whether an answer to a request of a session says that there is none. It should be 404; servers made
 // after an example of the TypeScript SDK, the reference servers among them, answer 400.
-func deniesSession(e *overhttp.HTTPError) bool {
+func isSessionDenied(e *overhttp.HTTPError) bool {
 	if e.Status != http.StatusBadRequest || !bytes.Contains(bytes.ToLower(e.Body), []byte("session")) {
 		return false
 	}
@@ -264,8 +266,8 @@ func deniesSession(e *overhttp.HTTPError) bool {
 	return err != nil || msg.Error != nil && msg.Error.Code == serverError
 }
 
-// lost says once that a session is not there any more.
-func (c *carrier) lost(id string) {
+// reportLostSession says once that a session is not there any more.
+func (c *carrier) reportLostSession(id string) {
 	c.mu.Lock()
 	first := c.session == id
 	if first {
@@ -277,8 +279,8 @@ func (c *carrier) lost(id string) {
 	}
 }
 
-// failed is the error of a request that has no answer.
-func (c *carrier) failed(ctx context.Context, err error) error {
+// requestError is the error of a request that has no answer.
+func (c *carrier) requestError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && c.life.Err() == nil {
 		return context.Cause(ctx)
 	}
@@ -289,24 +291,24 @@ func (c *carrier) failed(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
 }
 
-// accepted ends a message that nothing comes back for.
-func (c *carrier) accepted(m *transport.Outbound) error {
+// handleAccepted ends a message that nothing comes back for.
+func (c *carrier) handleAccepted(m *calling.Outbound) error {
 	if m.Method == mcp.NotificationInitialized {
-		c.stand()
+		c.startSessionStream()
 	}
 	return nil
 }
 
-// refused reads an answer that is an error of HTTP. One that holds an error of the protocol is that; where it speaks of
+// readRefusal reads an answer that is an error of HTTP. One that holds an error of the protocol is that; where it speaks of
 // credentials, rates or the server's state it stays what it is.
-func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
+func (c *carrier) readRefusal(m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
 	limit, media := 0, mediaType(resp.Header)
 	if media == "application/json" || media == "" {
-		limit = c.max
+		limit = c.maxMessage
 	}
 	failed, body := overhttp.ReadHTTPError(resp, limit)
-	if sent := resp.Request.Header[mcp.HeaderSessionID]; len(sent) > 0 && deniesSession(failed) {
-		c.lost(sent[0])
+	if sent := resp.Request.Header[mcp.HeaderSessionID]; len(sent) > 0 && isSessionDenied(failed) {
+		c.reportLostSession(sent[0])
 		return ErrSessionLost
 	}
 	if back == nil || limit == 0 {
@@ -314,7 +316,7 @@ func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back trans
 	}
 	msg, err := jsonrpc.Parser{}.Parse(body)
 	if err == nil {
-		c.tap.Show(transport.Received, body, resp.Header)
+		frames.Show(c.tap, transport.Received, body, resp.Header)
 	}
 	if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
 		return failed // where even initialize is refused, the status says whether to try the older transport
@@ -325,41 +327,41 @@ func (c *carrier) refused(m *transport.Outbound, resp *http.Response, back trans
 	return nil
 }
 
-// document reads an answer that is one message.
-func (c *carrier) document(m *transport.Outbound, resp *http.Response, back transport.Receiver) error {
+// readDocument reads an answer that is one message.
+func (c *carrier) readDocument(m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
 	body := io.Reader(resp.Body)
-	if resp.ContentLength < 0 || resp.ContentLength > int64(c.max) {
-		body = io.LimitReader(body, int64(c.max)+1)
+	if resp.ContentLength < 0 || resp.ContentLength > int64(c.maxMessage) {
+		body = io.LimitReader(body, int64(c.maxMessage)+1)
 	}
 	frame, err := overhttp.ReadAll(body, resp.ContentLength)
 	switch {
 	case err != nil:
-		return c.failed(resp.Request.Context(), err)
-	case len(frame) > c.max:
-		return fmt.Errorf("the answer is larger than %d bytes", c.max)
+		return c.requestError(resp.Request.Context(), err)
+	case len(frame) > c.maxMessage:
+		return fmt.Errorf("the answer is larger than %d bytes", c.maxMessage)
 	case len(bytes.TrimSpace(frame)) == 0:
 		return fmt.Errorf("the server answered %s with HTTP status %d and no message", m.Method, resp.StatusCode)
 	}
-	c.deliver(m, frame, resp.Header, back)
+	c.deliverFrame(m, frame, resp.Header, back)
 	return nil
 }
 
-// deliver gives a frame to who waits for it, without the tools that must not be used.
-func (c *carrier) deliver(m *transport.Outbound, frame []byte, header http.Header, back transport.Receiver) (done bool) {
-	c.tap.Show(transport.Received, frame, header)
+// deliverFrame gives a frame to who waits for it, without the tools that must not be used.
+func (c *carrier) deliverFrame(m *calling.Outbound, frame []byte, header http.Header, back calling.Receiver) (done bool) {
+	frames.Show(c.tap, transport.Received, frame, header)
 	if m.Method == mcp.MethodListTools && m.Revision.Modern() {
-		frame = c.learn(frame)
+		frame = c.learnTools(frame)
 	}
 	return back.Receive(frame)
 }
 
-// learn takes what a list of tools says of header fields, and leaves out the tools that say it wrongly.
-func (c *carrier) learn(frame []byte) []byte {
+// learnTools takes what a list of tools says of header fields, and leaves out the tools that say it wrongly.
+func (c *carrier) learnTools(frame []byte) []byte {
 	result := rawjson.Lookup(frame, "result")
 	if result == nil {
 		return frame
 	}
-	clean, rejected := c.params.learn(result)
+	clean, rejected := c.toolHeaders.learnTools(result)
 	if len(rejected) == 0 {
 		return frame
 	}
@@ -374,26 +376,26 @@ func mediaType(h http.Header) string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// Close implements [transport.Carrier]: it ends the session, as far as the server can be reached.
+// Close implements [calling.Carrier]: it ends the session, as far as the server can be reached.
 func (c *carrier) Close() error {
 	const patience = 2 * time.Second
 	c.mu.Lock()
 	id := c.session
 	c.session, c.closed = "", true
 	c.mu.Unlock()
-	c.end()
-	c.work.Wait()
+	c.cancel()
+	c.streamReader.Wait()
 	if id == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	r, err := c.request(ctx, http.MethodDelete, &transport.Outbound{Revision: c.caller.Speaks()})
+	r, err := c.newRequest(ctx, http.MethodDelete, &calling.Outbound{Revision: c.caller.Speaks()})
 	if err != nil {
 		return err
 	}
 	r.Header[mcp.HeaderSessionID] = []string{id}
-	if resp, err := c.do(r); err == nil { // a server that is gone has ended it
+	if resp, err := c.sendRequest(r); err == nil { // a server that is gone has ended it
 		resp.Body.Close()
 	}
 	return nil

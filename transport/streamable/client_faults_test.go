@@ -227,9 +227,9 @@ func TestQuestionOnTheStream(t *testing.T) {
 			fmt.Fprintf(w, "data: %s\n\n", proper(m))
 			return true
 		}
-		c := dialBad(t, b.begin(t), r, client.Options{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		c := dialBad(t, b.begin(t), r, client.Options{Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ElicitDecline}, nil
-		}})
+		}}})
 		got, err := called(t, c)
 		if want := int32(1); err != nil || got != "fine" || !r.Modern() && answers.Load() != want || r.Modern() && answers.Load() != 0 {
 			t.Errorf("%q, %v; %d answers", got, err, answers.Load())
@@ -244,7 +244,7 @@ func TestLargeProtocolError(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad","data":%q}}`, m.ID, strings.Repeat("x", 10_000))
 	})}
-	c, err := client.Dial(t.Context(), b.begin(t), client.Options{Verdicts: new(transport.Verdicts)})
+	c, err := client.Dial(t.Context(), b.begin(t), &client.Options{Wire: client.Wire{Verdicts: new(transport.Verdicts)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func verdict(t *testing.T, status string, body [2]string) (string, error) {
 		return true
 	}}
 	known, url := new(transport.Verdicts), b.begin(t)
-	c, err := dialBadly(t, url, "", client.Options{Verdicts: known})
+	c, err := dialBadly(t, url, "", client.Options{Wire: client.Wire{Verdicts: known}})
 	legacy, kept := b.count(mcp.MethodInitialize) > 0, known.Lookup(url)
 	switch {
 	case err == nil && !legacy && kept == mcp.LatestRevision:

@@ -52,7 +52,7 @@ func TestRedirectToAnotherOrigin(t *testing.T) {
 					}
 					return m.Method == on
 				}
-				c, err := dialBadly(t, b.begin(t), revision, client.Options{Header: secret})
+				c, err := dialBadly(t, b.begin(t), revision, client.Options{HTTP: client.HTTP{Header: secret}})
 				if err == nil && on != "GET" {
 					_, err = called(t, c)
 				}
@@ -84,9 +84,9 @@ func TestRedirectWithinTheOrigin(t *testing.T) {
 					http.Redirect(w, r, "/moved", status)
 					return true
 				}
-				c, err := dialBadly(t, b.begin(t), r, client.Options{Header: func(context.Context) (http.Header, error) {
+				c, err := dialBadly(t, b.begin(t), r, client.Options{HTTP: client.HTTP{Header: func(context.Context) (http.Header, error) {
 					return http.Header{"X-Api-Key": {"secret"}}, nil
-				}})
+				}}})
 				if status < 307 {
 					if err == nil || !strings.Contains(err.Error(), "redirect") {
 						t.Errorf("%v", err)
@@ -129,11 +129,11 @@ func TestRedirectToAnotherPort(t *testing.T) {
 	defer secure.Close()
 	plain := httptest.NewServer(http.RedirectHandler(secure.URL, http.StatusTemporaryRedirect))
 	defer plain.Close()
-	_, err := client.Dial(t.Context(), plain.URL, client.Options{
-		HTTPClient: secure.Client(), Verdicts: new(transport.Verdicts),
-		Header: func(context.Context) (http.Header, error) {
+	_, err := client.Dial(t.Context(), plain.URL, &client.Options{
+		Wire: client.Wire{Verdicts: new(transport.Verdicts)},
+		HTTP: client.HTTP{Client: secure.Client(), Header: func(context.Context) (http.Header, error) {
 			return http.Header{"Authorization": {"Bearer secret"}}, nil
-		},
+		}},
 	})
 	if err == nil || !strings.Contains(err.Error(), "another origin") {
 		t.Errorf("%v", err)

@@ -10,48 +10,48 @@ import (
 type callContext struct {
 	context.Context // the request's
 
-	mu  sync.Mutex
-	own context.Context // nil until somebody waits
-	end context.CancelCauseFunc
+	mu         sync.Mutex
+	cancelable context.Context // nil until somebody waits
+	cancelFunc context.CancelCauseFunc
 }
 
 // cancel ends the context with a cause.
 func (c *callContext) cancel(cause error) {
-	c.wait()
-	c.end(cause)
+	c.makeCancelable()
+	c.cancelFunc(cause)
 }
 
-// release lets go of what the context has taken, behind the call.
-func (c *callContext) release() {
-	if c.current() != c.Context {
-		c.end(nil)
+// releaseResources lets go of what the context has taken, behind the call.
+func (c *callContext) releaseResources() {
+	if c.activeContext() != c.Context {
+		c.cancelFunc(nil)
 	}
 }
 
-// wait returns the context that ends.
-func (c *callContext) wait() context.Context {
+// makeCancelable returns the context that ends.
+func (c *callContext) makeCancelable() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.own == nil {
-		c.own, c.end = context.WithCancelCause(c.Context)
+	if c.cancelable == nil {
+		c.cancelable, c.cancelFunc = context.WithCancelCause(c.Context)
 	}
-	return c.own
+	return c.cancelable
 }
 
-func (c *callContext) current() context.Context {
+func (c *callContext) activeContext() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.own == nil {
+	if c.cancelable == nil {
 		return c.Context
 	}
-	return c.own
+	return c.cancelable
 }
 
 // Done implements [context.Context].
-func (c *callContext) Done() <-chan struct{} { return c.wait().Done() }
+func (c *callContext) Done() <-chan struct{} { return c.makeCancelable().Done() }
 
 // Err implements [context.Context].
-func (c *callContext) Err() error { return c.current().Err() }
+func (c *callContext) Err() error { return c.activeContext().Err() }
 
 // Value implements [context.Context]. Package context finds by it what to follow, and the cause.
-func (c *callContext) Value(key any) any { return c.current().Value(key) }
+func (c *callContext) Value(key any) any { return c.activeContext().Value(key) }

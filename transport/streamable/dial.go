@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/calling"
 )
 
 // DefaultMaxMessage bounds one message of a server, in bytes.
@@ -50,12 +51,12 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 		return nil, fmt.Errorf("%q is no URL of http or https", u.URL)
 	}
 	c := newCarrier(template, u, opts)
-	t := transport.NewSeparate(c, in, opts)
+	t := calling.NewCaller(c, in, opts)
 	c.caller = t
 	if err := t.Connect(ctx, u.Endpoint()); err != nil {
 		return nil, err
 	}
-	return &connection{t, c}, nil
+	return &clientTransport{t, c}, nil
 }
 
 func (u URL) client() *http.Client {
@@ -66,9 +67,9 @@ func (u URL) client() *http.Client {
 }
 
 // defaultClient keeps a connection for each of many calls at the same time.
-var defaultClient = &http.Client{Transport: newTransport()}
+var defaultClient = &http.Client{Transport: newHTTPTransport()}
 
-func newTransport() *http.Transport {
+func newHTTPTransport() *http.Transport {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	if own, ok := http.DefaultTransport.(*http.Transport); ok { // others may have put something else there
 		t = own.Clone()
@@ -77,29 +78,29 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// connection is a transport over HTTP.
-type connection struct {
-	transport.Separate
+// clientTransport is a transport over HTTP.
+type clientTransport struct {
+	calling.Caller
 	carrier *carrier
 }
 
 // RoundTrip implements [mcp.Transport]. A call that the server refuses for the header fields that mirror its arguments is
 // made again once, with the tool as it is now.
-func (c *connection) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
-	res, err := c.Separate.RoundTrip(ctx, req)
-	if err == nil || req.Method != mcp.MethodCallTool || !mismatched(err) || c.refresh(ctx) != nil {
+func (c *clientTransport) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	res, err := c.Caller.RoundTrip(ctx, req)
+	if err == nil || req.Method != mcp.MethodCallTool || !isHeaderMismatch(err) || c.refreshTools(ctx) != nil {
 		return res, err
 	}
-	return c.Separate.RoundTrip(ctx, req)
+	return c.Caller.RoundTrip(ctx, req)
 }
 
-func mismatched(err error) bool {
+func isHeaderMismatch(err error) bool {
 	refused, ok := errors.AsType[*mcp.Error](err)
 	return ok && refused.Code == mcp.CodeHeaderMismatch
 }
 
-// refresh asks for the list of tools, from which the carrier learns.
-func (c *connection) refresh(ctx context.Context) error {
+// refreshTools asks for the list of tools, from which the carrier learns.
+func (c *clientTransport) refreshTools(ctx context.Context) error {
 	const most = 1000 // pages
 	var cursor *string
 	for range most {
@@ -107,7 +108,7 @@ func (c *connection) refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		res, err := c.Separate.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListTools, Params: params})
+		res, err := c.Caller.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListTools, Params: params})
 		if err != nil {
 			return err
 		}

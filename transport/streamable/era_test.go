@@ -54,10 +54,10 @@ func TestAsks(t *testing.T) {
 		}
 		type key struct{}
 		var own atomic.Bool
-		c := dial(t, web.URL+"/mcp", r, client.Options{Elicit: func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		c := dial(t, web.URL+"/mcp", r, client.Options{Answers: client.Answers{Elicit: func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			own.Store(ctx.Value(key{}) == "the call's")
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: []byte(`{"name":"Ada"}`)}, nil
-		}})
+		}}})
 		got, err := client.Call[string](context.WithValue(t.Context(), key{}, "the call's"), c, "ask", nil)
 		if err != nil || got != "hello Ada" {
 			t.Errorf("%q, %v", got, err)

@@ -45,37 +45,37 @@ type MemoryEventsOptions struct {
 type memoryEvents struct {
 	opts MemoryEventsOptions
 
-	mu      sync.Mutex
-	streams map[string]*keptStream
-	all     list.List // of *keptEvent, oldest first
-	bytes   int
-	last    uint64 // the highest number of any event
+	mu         sync.Mutex
+	streams    map[string]*memoryStream
+	byAge      list.List // of *keptEvent, oldest first
+	bytes      int
+	lastNumber uint64 // the highest number of any event
 }
 
-type keptStream struct {
+type memoryStream struct {
 	name   string
-	next   uint64       // number of the next event
-	events []*keptEvent // oldest first, and at least one
+	next   uint64         // number of the next event
+	events []*memoryEvent // oldest first, and at least one
 }
 
-type keptEvent struct {
-	stream *keptStream
-	number uint64
-	data   []byte
-	at     time.Time
-	place  *list.Element
+type memoryEvent struct {
+	stream   *memoryStream
+	number   uint64
+	data     []byte
+	storedAt time.Time
+	element  *list.Element
 }
 
 // NewMemoryEvents returns a store in the memory of this process. What is beyond its limits is forgotten, oldest first, at
 // the next call; it needs no closing.
 func NewMemoryEvents(opts ...MemoryEventsOptions) EventStore {
-	m := &memoryEvents{streams: map[string]*keptStream{}}
+	m := &memoryEvents{streams: map[string]*memoryStream{}}
 	if len(opts) > 0 {
 		m.opts = opts[0]
 	}
-	set(&m.opts.MaxBytes, 16<<20)
-	set(&m.opts.MaxEvents, 1024)
-	set(&m.opts.MaxAge, 10*time.Minute)
+	setDefault(&m.opts.MaxBytes, 16<<20)
+	setDefault(&m.opts.MaxEvents, 1024)
+	setDefault(&m.opts.MaxAge, 10*time.Minute)
 	return m
 }
 
@@ -85,43 +85,43 @@ func (m *memoryEvents) Append(_ context.Context, stream string, data []byte) (st
 	s := m.streams[stream]
 	if s == nil {
 		// The time, as sessions outlive processes; and numbers of a stream that was forgotten must not come again.
-		s = &keptStream{name: stream, next: max(uint64(time.Now().UnixMicro()), m.last+1)}
+		s = &memoryStream{name: stream, next: max(uint64(time.Now().UnixMicro()), m.lastNumber+1)}
 		m.streams[stream] = s
 	}
-	e := &keptEvent{stream: s, number: s.next, data: data, at: time.Now()}
+	e := &memoryEvent{stream: s, number: s.next, data: data, storedAt: time.Now()}
 	s.next++
-	m.last = max(m.last, e.number)
+	m.lastNumber = max(m.lastNumber, e.number)
 	s.events = append(s.events, e)
-	e.place = m.all.PushBack(e)
-	m.bytes += e.size()
+	e.element = m.byAge.PushBack(e)
+	m.bytes += e.memorySize()
 	if len(s.events) > m.opts.MaxEvents {
-		m.forget(s.events[0])
+		m.forgetOldest(s.events[0])
 	}
-	m.evict()
+	m.evictExpired()
 	return eventID(stream, e.number), nil
 }
 
-// size is about what an event takes, with its share of its stream.
-func (e *keptEvent) size() int {
+// memorySize is about what an event takes, with its share of its stream.
+func (e *memoryEvent) memorySize() int {
 	const overhead = 256
 	return overhead + cap(e.data)
 }
 
-// evict forgets what is too old or too much; m.mu is held.
-func (m *memoryEvents) evict() {
-	for front := m.all.Front(); front != nil; front = m.all.Front() {
-		e := front.Value.(*keptEvent)
-		if m.bytes <= m.opts.MaxBytes && time.Since(e.at) <= m.opts.MaxAge {
+// evictExpired forgets what is too old or too much; m.mu is held.
+func (m *memoryEvents) evictExpired() {
+	for front := m.byAge.Front(); front != nil; front = m.byAge.Front() {
+		e := front.Value.(*memoryEvent)
+		if m.bytes <= m.opts.MaxBytes && time.Since(e.storedAt) <= m.opts.MaxAge {
 			return
 		}
-		m.forget(e)
+		m.forgetOldest(e)
 	}
 }
 
-// forget drops the oldest event of a stream, and the stream with its last; m.mu is held.
-func (m *memoryEvents) forget(e *keptEvent) {
-	m.all.Remove(e.place)
-	m.bytes -= e.size()
+// forgetOldest drops the oldest event of a stream, and the stream with its last; m.mu is held.
+func (m *memoryEvents) forgetOldest(e *memoryEvent) {
+	m.byAge.Remove(e.element)
+	m.bytes -= e.memorySize()
 	s := e.stream
 	s.events[0] = nil // the array stays
 	if s.events = s.events[1:]; len(s.events) == 0 {
@@ -136,7 +136,7 @@ func (m *memoryEvents) After(_ context.Context, id string) ([]StoredEvent, error
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.evict()
+	m.evictExpired()
 	s := m.streams[stream]
 	if s == nil || number >= s.next || number+1 < s.events[0].number {
 		return nil, ErrEventGone

@@ -12,7 +12,7 @@ func (s *Server) Forget() {
 	s.sessions.sessions = map[fingerprint]*session{}
 	s.sessions.mu.Unlock()
 	for _, ss := range all {
-		_ = ss.close(context.Background()) // the store is memory
-		ss.leave(errors.New("forgotten"))
+		_ = ss.endEverywhere(context.Background()) // the store is memory
+		ss.endLocally(errors.New("forgotten"))
 	}
 }

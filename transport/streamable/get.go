@@ -8,57 +8,58 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// get opens the standing stream of a session, or goes on with one that was cut off.
-func (s *Server) get(w http.ResponseWriter, r *http.Request) {
-	if s.opts.NoLegacy || s.modernVersion(r) {
+// serveGET opens the standing stream of a session, or goes on with one that was cut off.
+func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
+	if s.opts.NoLegacy || s.namesModernRevision(r) {
 		s.refuseMethod(w, "GET belongs to legacy sessions: changes come on subscriptions/listen")
 		return
 	}
-	if !accepted(r.Header).stream {
+	if !parseAccept(r.Header).stream {
 		overhttp.Refuse(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
 		return
 	}
-	ss := s.session(w, r)
+	ss := s.findSession(w, r)
 	if ss == nil {
 		return
 	}
 	last := r.Header.Get(mcp.HeaderLastEventID)
 	if last == "" {
-		ss.standing().attach(w, r, "", "")
+		ss.ensureSessionStream().serveConn(w, r, "", "")
 		return
 	}
 	name, ok := s.opts.Events.Stream(last)
-	if !ok || !ss.named(name) {
+	if !ok || !ss.ownsStream(name) {
 		overhttp.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
 		return
 	}
-	l := ss.lane(name)
+	l := ss.findStream(name)
 	if l == nil { // it is over, and its events may be there still
-		l = &lane{session: ss, name: name, over: true}
-		if missed, _ := l.missed(r, last); len(missed) == 0 {
+		l = &legacyStream{session: ss, name: name, ended: true}
+		if missed, _ := l.missedEvents(r, last); len(missed) == 0 {
 			// A client that got an empty stream would come back for more, some without a name for what: then it has one stream too
 			// many. The status is the one that the TypeScript SDK takes for an end without complaint.
 			s.refuseMethod(w, "the stream has ended, and nothing of it is left to send")
 			return
 		}
 	}
-	l.attach(w, r, name, last)
+	l.serveConn(w, r, name, last)
 }
 
-// delete ends a session.
-func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
-	if s.opts.NoLegacy || s.modernVersion(r) {
+// serveDELETE ends a session.
+func (s *Server) serveDELETE(w http.ResponseWriter, r *http.Request) {
+	if s.opts.NoLegacy || s.namesModernRevision(r) {
 		s.refuseMethod(w, "DELETE belongs to legacy sessions: there are none in this revision")
 		return
 	}
-	ss := s.session(w, r)
+	ss := s.findSession(w, r)
 	if ss == nil {
 		return
 	}
-	if err := s.sessions.remove(r.Context(), ss, errDeleted); err != nil {
+	if err := s.sessions.removeSession(r.Context(), ss, errDeleted); err != nil {
 		s.opts.Logger.Error("the end of a session could not be stored", "err", err)
 		refuseBusy(w, "the session has ended here, and that could not be stored", retryShutdown)
 		return
@@ -68,73 +69,73 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request) {
 
 var errDeleted = errors.New("the client has ended the session")
 
-// attach sends the lane over a new connection: what the client has missed, and what is to come. It returns when the connection is
+// serveConn sends the lane over a new connection: what the client has missed, and what is to come. It returns when the connection is
 // of no use any more.
-func (l *lane) attach(w http.ResponseWriter, r *http.Request, name, last string) {
-	c := &attachment{lane: l, stream: l.session.server.newStream(w), request: r}
-	var s *shift
-	if l.standing {
-		s = l.next(func(s *shift) { c.open(s, name, last) }) // and not before: then the client can cause a change
+func (l *legacyStream) serveConn(w http.ResponseWriter, r *http.Request, name, last string) {
+	c := &getConn{target: l, conn: l.session.server.newEventWriter(w), request: r}
+	var s *subscriptionRunner
+	if l.isSessionStream {
+		s = l.startRunner(func(s *subscriptionRunner) { c.openConn(s, name, last) }) // and not before: then the client can cause a change
 	}
 	if s != nil {
-		s.stand()
+		s.runSubscription()
 		<-s.ctx.Done()
 	} else {
-		gone := make(parked)
-		c.open(gone, name, last)
+		gone := make(blockedRequest)
+		c.openConn(gone, name, last)
 		<-gone
 	}
-	c.close()
+	c.closeConn()
 }
 
-// attachment is the connection of a GET, and what would end it.
-type attachment struct {
-	lane     *lane
-	stream   *eventstream.Writer
-	request  *http.Request
-	gone     func() bool // as [context.AfterFunc] returns it; nil where the connection was of no use
-	shutdown func()
+// getConn is the connection of a GET, and what would end it.
+type getConn struct {
+	target         *legacyStream
+	conn           *eventstream.Writer
+	request        *http.Request
+	stopWatching   func() bool // as [context.AfterFunc] returns it; nil where the connection was of no use
+	forgetShutdown func()
 }
 
-// open gives the connection to its lane, which lets the hold go when it is of no use any more.
-func (c *attachment) open(h hold, name, last string) {
-	if !c.lane.connect(c.stream, c.request, name, last, h) {
-		c.lane.lock()
-		defer c.lane.mu.Unlock()
-		h.letGo()
+// openConn gives the connection to its lane, which lets the hold go when it is of no use any more.
+func (c *getConn) openConn(h requestHold, name, last string) {
+	if !c.target.replayAndJoin(c.conn, c.request, name, last, h) {
+		c.target.lockOrCutOff()
+		defer c.target.mu.Unlock()
+		h.release()
 		return
 	}
-	drop := func() { c.lane.drop(c.stream) }
-	c.stream.OnDeath(drop)
-	c.gone = context.AfterFunc(c.request.Context(), drop)
-	c.shutdown = c.lane.session.server.onShutdown(drop)
+	drop := func() { c.target.removeConn(c.conn) }
+	c.conn.OnDeath(drop)
+	c.stopWatching = context.AfterFunc(c.request.Context(), drop)
+	c.forgetShutdown = c.target.session.server.onShutdown(drop)
 }
 
-func (c *attachment) close() {
-	if c.gone != nil {
-		c.gone()
-		c.shutdown()
-		c.lane.drop(c.stream)
+func (c *getConn) closeConn() {
+	if c.stopWatching != nil {
+		c.stopWatching()
+		c.forgetShutdown()
+		c.target.removeConn(c.conn)
 	}
-	_ = c.stream.Close() // who has gone comes back for the rest
+	_ = c.conn.Close() // who has gone comes back for the rest
 }
 
-// connect makes stream the lane's connection, once the client has what it missed. It reports false where there is nothing to
+// replayAndJoin makes stream the lane's connection, once the client has what it missed. It reports false where there is nothing to
 // wait for.
-func (l *lane) connect(stream *eventstream.Writer, r *http.Request, name, last string, h hold) bool {
+func (l *legacyStream) replayAndJoin(stream *eventstream.Writer, r *http.Request, name, last string, h requestHold) bool {
 	if stream.Open() != nil {
 		return false
 	}
-	if !l.standing {
-		l.leave()
+	if !l.isSessionStream {
+		l.disconnect()
 	}
 	for {
-		joined, missed := l.join(stream, r, name, last, h)
+		joined, missed := l.joinConn(stream, r, name, last, h)
 		if len(missed) == 0 {
 			return joined
 		}
 		for _, e := range missed { // the client may take its time: what comes meanwhile is kept, and is missed in the next round
-			l.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
+			frames.Show(l.session.server.opts.Tap, transport.Sent, e.Data, nil)
 			if stream.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
 				return false
 			}
@@ -143,44 +144,44 @@ func (l *lane) connect(stream *eventstream.Writer, r *http.Request, name, last s
 	}
 }
 
-// leave lets the connection go that the lane has, if it has one: its client is here.
-func (l *lane) leave() {
-	l.lock()
+// disconnect lets the connection go that the lane has, if it has one: its client is here.
+func (l *legacyStream) disconnect() {
+	l.lockOrCutOff()
 	defer l.mu.Unlock()
-	l.carry(nil)
-	l.release()
+	l.setConn(nil)
+	l.releaseHold()
 }
 
-// join makes stream the lane's connection if nothing was missed; else it returns that. A standing stream that comes back for
+// joinConn makes stream the lane's connection if nothing was missed; else it returns that. A standing stream that comes back for
 // what is not known any more is a new one.
-func (l *lane) join(stream *eventstream.Writer, r *http.Request, name, last string, h hold) (joined bool, missed []StoredEvent) {
-	l.lock()
+func (l *legacyStream) joinConn(stream *eventstream.Writer, r *http.Request, name, last string, h requestHold) (joined bool, missed []StoredEvent) {
+	l.lockOrCutOff()
 	defer l.mu.Unlock()
-	missed, gone := l.missed(r, last)
+	missed, gone := l.missedEvents(r, last)
 	switch {
-	case len(missed) > 0 || l.over:
+	case len(missed) > 0 || l.ended:
 		return false, missed
-	case gone && l.standing:
+	case gone && l.isSessionStream:
 		name, last = "", ""
 	}
-	if !l.standing {
-		l.release()
-		l.carry(nil)
+	if !l.isSessionStream {
+		l.releaseHold()
+		l.setConn(nil)
 	}
-	l.give(stream, name, h)
+	l.addConn(stream, name, h)
 	if last == "" {
-		l.prime()
-		l.flush()
+		l.prepareOpening()
+		l.sendOpening()
 	}
-	if l.relieved == nil {
-		l.catchUp()
+	if l.replacedRunner == nil {
+		l.sendQueued()
 	}
 	return true, nil
 }
 
-// missed returns what came behind an event. What is not there any more cannot be sent: the client asks again for what it
+// missedEvents returns what came behind an event. What is not there any more cannot be sent: the client asks again for what it
 // needs.
-func (l *lane) missed(r *http.Request, last string) (missed []StoredEvent, gone bool) {
+func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []StoredEvent, gone bool) {
 	if last == "" {
 		return nil, false
 	}
@@ -191,14 +192,14 @@ func (l *lane) missed(r *http.Request, last string) (missed []StoredEvent, gone 
 	return missed, errors.Is(err, ErrEventGone)
 }
 
-// drop takes the lane off a connection, if it is still the lane's.
-func (l *lane) drop(stream *eventstream.Writer) {
-	l.lock()
+// removeConn takes the lane off a connection, if it is still the lane's.
+func (l *legacyStream) removeConn(stream *eventstream.Writer) {
+	l.lockOrCutOff()
 	defer l.mu.Unlock()
-	l.lose(stream)
+	l.removeConnLocked(stream)
 }
 
-// attached reports whether a client is connected.
-func (l *lane) attached() bool {
-	return l.current.Load() != nil
+// isConnected reports whether a client is connected.
+func (l *legacyStream) isConnected() bool {
+	return l.liveConn.Load() != nil
 }

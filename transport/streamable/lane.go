@@ -13,287 +13,288 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
-// lane is one stream of a legacy session: the answer to a request, or the standing one. It outlives the connection that
+// legacyStream is one stream of a legacy session: the answer to a request, or the standing one. It outlives the connection that
 // carries it: what it has sent is kept, and a client that was cut off comes back for the rest (basic/transports:
 // resumability).
-type lane struct {
-	session  *session
-	name     string // in the event store; no other session has it
-	standing bool
-	request  *http.Request // what brought it, and what serves it; nil for the standing one
-	answer   answerer
-	slow     timeout.Entry // until the answer becomes a stream
+type legacyStream struct {
+	session         *session
+	name            string // in the event store; no other session has it
+	isSessionStream bool
+	request         *http.Request // what brought it, and what serves it; nil for the standing one
+	incoming        legacyRequest
+	slowTimer       timeout.Entry // until the answer becomes a stream
 
-	current atomic.Pointer[eventstream.Writer] // is stream, for those who cannot wait for mu
+	liveConn atomic.Pointer[eventstream.Writer] // is stream, for those who cannot wait for mu
 
-	mu       sync.Mutex          // held while something is sent, which a client that does not read makes long: see lock
-	idle     http.ResponseWriter // of a client that waits, while the answer may still be one document
-	stream   *eventstream.Writer // the connection; nil while there is none
-	first    *eventstream.Writer // that of the request which brought the lane
-	released hold                // of the connection's request
-	accept   accepts
-	prefix   []byte        // what goes before the next event on the connection
-	document []byte        // the answer, where it is one document
-	spares   []spare       // further connections of the standing lane
-	waiting  [][]byte      // what came for the standing lane while nobody was there
-	shift    *shift        // listens to changes of lists for the standing lane; nil while nobody does
-	relieved *shift        // the one before, while it is heard
-	changing chan struct{} // closed when shifts have changed; nil while they do not
-	left     time.Time
-	numbered bool // something was sent that a client can name to come back
-	over     bool
+	mu             sync.Mutex          // held while something is sent, which a client that does not read makes long: see lock
+	pendingWriter  http.ResponseWriter // of a client that waits, while the answer may still be one document
+	conn           *eventstream.Writer // the connection; nil while there is none
+	firstConn      *eventstream.Writer // that of the request which brought the lane
+	hold           requestHold         // of the connection's request
+	accept         acceptedTypes
+	opening        []byte              // what goes before the next event on the connection
+	document       []byte              // the answer, where it is one document
+	standby        []standbyConn       // further connections of the standing lane
+	queued         [][]byte            // what came for the standing lane while nobody was there
+	runner         *subscriptionRunner // listens to changes of lists for the standing lane; nil while nobody does
+	replacedRunner *subscriptionRunner // the one before, while it is heard
+	handover       chan struct{}       // closed when shifts have changed; nil while they do not
+	disconnectedAt time.Time
+	hasEventIDs    bool // something was sent that a client can name to come back
+	ended          bool
 }
 
-// answerer serves the request of a lane: one message, or a batch.
-type answerer interface{ answer(l *lane) []byte }
+// legacyRequest serves the request of a lane: one message, or a batch.
+type legacyRequest interface{ serveOn(l *legacyStream) []byte }
 
-// newLane returns the lane of the answer to a request.
-func (ss *session) newLane(w http.ResponseWriter, accept accepts) *lane {
-	return &lane{session: ss, idle: w, accept: accept, released: make(parked)}
+// newAnswerStream returns the lane of the answer to a request.
+func (ss *session) newAnswerStream(w http.ResponseWriter, accept acceptedTypes) *legacyStream {
+	return &legacyStream{session: ss, pendingWriter: w, accept: accept, hold: make(blockedRequest)}
 }
 
-// serve runs a request, which goes on when the client has gone, and sends what comes of it. It returns when the client has
+// serveAnswer runs a request, which goes on when the client has gone, and sends what comes of it. It returns when the client has
 // the answer, or will come back for it, or has gone.
-func (l *lane) serve(r *http.Request, answer answerer) {
-	w, released := l.idle, l.released.(parked)
-	l.request, l.answer = r, answer
-	if server := l.session.server; server.opens(l.accept) {
-		server.slow.Start(&l.slow, l)
-		defer server.slow.Stop(&l.slow)
+func (l *legacyStream) serveAnswer(r *http.Request, answer legacyRequest) {
+	w, released := l.pendingWriter, l.hold.(blockedRequest)
+	l.request, l.incoming = r, answer
+	if server := l.session.server; server.opensStream(l.accept) {
+		server.slowAnswers.Start(&l.slowTimer, l)
+		defer server.slowAnswers.Stop(&l.slowTimer)
 	}
-	l.session.server.workers.start(l)
+	l.session.server.workers.startAnswer(l)
 	select {
 	case <-released:
 	case <-r.Context().Done():
 	}
-	if document := l.detach(); document != nil {
-		l.session.server.respond(w, http.StatusOK, document)
+	if document := l.detachRequest(); document != nil {
+		l.session.server.writeDocument(w, http.StatusOK, document)
 	}
 }
 
-// lock is for those who must not wait for a client that does not read: what is being sent to it is cut off. It comes back
+// lockOrCutOff is for those who must not wait for a client that does not read: what is being sent to it is cut off. It comes back
 // for the rest.
-func (l *lane) lock() {
+func (l *legacyStream) lockOrCutOff() {
 	const patience = 100 * time.Millisecond
 	if l.mu.TryLock() {
 		return
 	}
 	cut := time.AfterFunc(patience, func() {
-		if stream := l.current.Load(); stream != nil {
-			stream.CutOff(errSlow)
+		if stream := l.liveConn.Load(); stream != nil {
+			stream.CutOff(errSlowClient)
 		}
 	})
 	l.mu.Lock()
 	cut.Stop()
 }
 
-// carry makes stream the lane's connection, nil none; l.mu is held.
-func (l *lane) carry(stream *eventstream.Writer) {
-	l.stream = stream
-	l.current.Store(stream)
+// setConn makes stream the lane's connection, nil none; l.mu is held.
+func (l *legacyStream) setConn(stream *eventstream.Writer) {
+	l.conn = stream
+	l.liveConn.Store(stream)
 }
 
-// run serves the request, for a worker.
-func (l *lane) run() { l.finish(l.answer.answer(l)) }
+// runRequest serves the request, for a worker.
+func (l *legacyStream) runRequest() { l.finishAnswer(l.incoming.serveOn(l)) }
 
 // Expire implements [timeout.Expirer]: an answer becomes a stream, if the client waits for it.
-func (l *lane) Expire() {
+func (l *legacyStream) Expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.begin()
-	l.flush()
+	l.beginStream()
+	l.sendOpening()
 }
 
-// flush sends the first bytes of a stream; l.mu is held.
-func (l *lane) flush() {
+// sendOpening sends the first bytes of a stream; l.mu is held.
+func (l *legacyStream) sendOpening() {
 	switch {
-	case l.stream == nil:
-	case l.prefix != nil:
-		_ = l.stream.SendEncoded(l.prefix) // who has gone comes back for the rest
-		l.prefix = nil
+	case l.conn == nil:
+	case l.opening != nil:
+		_ = l.conn.SendEncoded(l.opening) // who has gone comes back for the rest
+		l.opening = nil
 	default:
-		_ = l.stream.Open()
+		_ = l.conn.Open()
 	}
 }
 
-// begin makes the answer a stream, whose first bytes are still to be sent; l.mu is held.
-func (l *lane) begin() {
-	if l.idle == nil || l.stream != nil || l.over || !l.accept.stream {
+// beginStream makes the answer a stream, whose first bytes are still to be sent; l.mu is held.
+func (l *legacyStream) beginStream() {
+	if l.pendingWriter == nil || l.conn != nil || l.ended || !l.accept.stream {
 		return
 	}
-	l.name = l.session.newName(answerStream)
-	l.session.enter(l)
-	l.first = l.session.server.newStream(l.idle)
-	l.carry(l.first)
-	l.prime()
+	l.name = l.session.newStreamName(answerStreamMark)
+	l.session.addAnswerStream(l)
+	l.firstConn = l.session.server.newEventWriter(l.pendingWriter)
+	l.setConn(l.firstConn)
+	l.prepareOpening()
 }
 
-// prime prepares an event for the client to come back to, before there is any, where its revision knows such events.
-func (l *lane) prime() {
+// prepareOpening prepares an event for the client to come back to, before there is any, where its revision knows such events.
+func (l *legacyStream) prepareOpening() {
 	if l.session.edge.Revision < mcp.Revision20251125 {
 		return
 	}
-	if id := l.keep(nil); id != "" {
-		l.prefix = eventstream.Encode(eventstream.Event{ID: id, HasID: true, Retry: l.session.server.opts.Retry})
+	if id := l.storeEvent(nil); id != "" {
+		l.opening = eventstream.Encode(eventstream.Event{ID: id, HasID: true, Retry: l.session.server.opts.Retry})
 	}
 }
 
-// keep stores an event and returns its id; without one the client cannot come back to it.
-func (l *lane) keep(frame []byte) string {
+// storeEvent stores an event and returns its id; without one the client cannot come back to it.
+func (l *legacyStream) storeEvent(frame []byte) string {
 	id, err := l.session.server.opts.Events.Append(context.Background(), l.name, frame)
 	if err != nil {
 		l.session.server.opts.Logger.Warn("an event could not be stored", "err", err)
 		return ""
 	}
-	l.numbered = true
+	l.hasEventIDs = true
 	return id
 }
 
-// Write implements [transport.Writer].
-func (l *lane) Write(frame []byte) error {
+// Write implements [serving.Writer].
+func (l *legacyStream) Write(frame []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.write(frame)
+	return l.writeLocked(frame)
 }
 
-// write is Write; l.mu is held.
-func (l *lane) write(frame []byte) error {
+// writeLocked is Write; l.mu is held.
+func (l *legacyStream) writeLocked(frame []byte) error {
 	switch {
-	case l.over:
+	case l.ended:
 		return mcp.ErrPeerGone
-	case l.standing && l.stream == nil:
-		return l.wait(frame)
-	case !l.standing && !l.accept.stream:
-		return l.elsewhere(frame)
+	case l.isSessionStream && l.conn == nil:
+		return l.queueFrame(frame)
+	case !l.isSessionStream && !l.accept.stream:
+		return l.writeWithoutStream(frame)
 	}
-	l.begin()
-	l.send(frame)
+	l.beginStream()
+	l.sendFrame(frame)
 	return nil
 }
 
-// send stores a frame and sends it, if the client is there; l.mu is held.
-func (l *lane) send(frame []byte) {
+// sendFrame stores a frame and sends it, if the client is there; l.mu is held.
+func (l *legacyStream) sendFrame(frame []byte) {
 	if l.name == "" {
 		return // the client has gone before it could have come back
 	}
-	l.session.server.opts.Tap.Show(transport.Sent, frame, nil)
-	id := l.keep(frame)
-	if l.stream == nil {
+	frames.Show(l.session.server.opts.Tap, transport.Sent, frame, nil)
+	id := l.storeEvent(frame)
+	if l.conn == nil {
 		return // it comes back for it
 	}
-	event := eventstream.Event{ID: id, HasID: id != "", Data: frame}.Append(l.prefix)
-	l.prefix = nil
+	event := eventstream.Event{ID: id, HasID: id != "", Data: frame}.Append(l.opening)
+	l.opening = nil
 	switch {
-	case !l.standing:
-		_ = l.stream.SendEncoded(event) // the handler waits for its own client
-	case !l.stream.TrySendEncoded(event): // nobody waits for who does not read: it is cut off, and comes back for the rest
-		slow := l.stream
-		slow.CutOff(errSlow)
-		l.lose(slow)
+	case !l.isSessionStream:
+		_ = l.conn.SendEncoded(event) // the handler waits for its own client
+	case !l.conn.TrySendEncoded(event): // nobody waits for who does not read: it is cut off, and comes back for the rest
+		slow := l.conn
+		slow.CutOff(errSlowClient)
+		l.removeConnLocked(slow)
 	}
 }
 
-var errSlow = errors.New("the client does not read its stream")
+var errSlowClient = errors.New("the client does not read its stream")
 
-const maxWaiting = 64
+const maxQueued = 64
 
-// wait keeps what came for the standing lane while nobody was there, each message once; l.mu is held. Questions cannot
+// queueFrame keeps what came for the standing lane while nobody was there, each message once; l.mu is held. Questions cannot
 // wait: the call that asks would.
-func (l *lane) wait(frame []byte) error {
+func (l *legacyStream) queueFrame(frame []byte) error {
 	if rawjson.Lookup(frame, "id") != nil {
 		return mcp.ErrPeerGone
 	}
-	for _, there := range l.waiting {
+	for _, there := range l.queued {
 		if string(there) == string(frame) {
 			return nil
 		}
 	}
-	if len(l.waiting) < maxWaiting {
-		l.waiting = append(l.waiting, frame)
+	if len(l.queued) < maxQueued {
+		l.queued = append(l.queued, frame)
 	}
 	return nil
 }
 
-// catchUp sends what has waited; l.mu is held.
-func (l *lane) catchUp() {
-	frames := l.waiting
-	l.waiting = nil
+// sendQueued sends what has waited; l.mu is held.
+func (l *legacyStream) sendQueued() {
+	frames := l.queued
+	l.queued = nil
 	for _, frame := range frames {
-		l.send(frame)
+		l.sendFrame(frame)
 	}
 }
 
-// elsewhere takes what comes before an answer that cannot be a stream: a question goes to the standing lane.
-func (l *lane) elsewhere(frame []byte) error {
+// writeWithoutStream takes what comes before an answer that cannot be a stream: a question goes to the standing lane.
+func (l *legacyStream) writeWithoutStream(frame []byte) error {
 	if rawjson.Lookup(frame, "id") == nil {
 		return nil
 	}
 	return l.session.Write(frame)
 }
 
-// finish ends the lane with the last frame, which is the answer as one document where the client still waits for that.
-func (l *lane) finish(frame []byte) {
+// finishAnswer ends the lane with the last frame, which is the answer as one document where the client still waits for that.
+func (l *legacyStream) finishAnswer(frame []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.stream == nil && l.idle != nil && l.accept.json:
+	case l.conn == nil && l.pendingWriter != nil && l.accept.json:
 		l.document = frame
-	case l.stream == nil && l.idle != nil && frame != nil: // nothing was sent that the client could come back to
-		l.first = l.session.server.newStream(l.idle)
-		l.carry(l.first)
-		l.last(eventstream.Event{Data: frame})
+	case l.conn == nil && l.pendingWriter != nil && frame != nil: // nothing was sent that the client could come back to
+		l.firstConn = l.session.server.newEventWriter(l.pendingWriter)
+		l.setConn(l.firstConn)
+		l.sendLast(eventstream.Event{Data: frame})
 	case l.name != "" && frame != nil:
-		id := l.keep(frame)
-		l.last(eventstream.Event{ID: id, HasID: id != "", Data: frame})
+		id := l.storeEvent(frame)
+		l.sendLast(eventstream.Event{ID: id, HasID: id != "", Data: frame})
 	}
-	l.end()
+	l.endLocked()
 }
 
-// last sends what ends the stream, if the client is there; l.mu is held.
-func (l *lane) last(e eventstream.Event) {
-	l.session.server.opts.Tap.Show(transport.Sent, e.Data, nil)
+// sendLast sends what ends the stream, if the client is there; l.mu is held.
+func (l *legacyStream) sendLast(e eventstream.Event) {
+	frames.Show(l.session.server.opts.Tap, transport.Sent, e.Data, nil)
 	switch {
-	case l.stream == nil: // it comes back for it
-	case l.prefix != nil:
-		_ = l.stream.SendEncoded(e.Append(l.prefix))
+	case l.conn == nil: // it comes back for it
+	case l.opening != nil:
+		_ = l.conn.SendEncoded(e.Append(l.opening))
 	default:
-		_ = l.stream.End(e)
+		_ = l.conn.End(e)
 	}
 }
 
-// end lets no more be written; l.mu is held.
-func (l *lane) end() {
-	l.over = true
-	l.session.forget(l)
-	l.letGo()
+// endLocked lets no more be written; l.mu is held.
+func (l *legacyStream) endLocked() {
+	l.ended = true
+	l.session.removeAnswerStream(l)
+	l.releaseConns()
 }
 
-func (l *lane) release() {
-	if l.released != nil {
-		l.released.letGo()
-		l.released = nil
+func (l *legacyStream) releaseHold() {
+	if l.hold != nil {
+		l.hold.release()
+		l.hold = nil
 	}
 }
 
-// close ends the lane because its session has ended.
-func (l *lane) close() {
-	l.lock()
+// closeStream ends the lane because its session has ended.
+func (l *legacyStream) closeStream() {
+	l.lockOrCutOff()
 	defer l.mu.Unlock()
-	l.stopListening()
-	l.end()
+	l.stopRunners()
+	l.endLocked()
 }
 
-// detach takes the lane off its first connection, which nobody uses any more when it returns; the client may be back already
+// detachRequest takes the lane off its first connection, which nobody uses any more when it returns; the client may be back already
 // on another. The answer is returned where it is to be one document.
-func (l *lane) detach() (document []byte) {
-	l.lock()
-	first, document := l.first, l.document
-	l.idle, l.first, l.document = nil, nil, nil
-	if l.stream == first {
-		l.carry(nil)
-		l.prefix = nil
+func (l *legacyStream) detachRequest() (document []byte) {
+	l.lockOrCutOff()
+	first, document := l.firstConn, l.document
+	l.pendingWriter, l.firstConn, l.document = nil, nil, nil
+	if l.conn == first {
+		l.setConn(nil)
+		l.opening = nil
 	}
 	l.mu.Unlock()
 	if first != nil {
@@ -304,16 +305,16 @@ func (l *lane) detach() (document []byte) {
 
 // Disconnect ends the connection that carries the lane while its request goes on; the client comes back for the rest. It
 // reports false where the client would not know to.
-func (l *lane) Disconnect() bool {
+func (l *legacyStream) Disconnect() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.session.edge.Revision < mcp.Revision20251125 {
 		return false
 	}
-	if l.begin(); l.stream == nil || l.over {
+	if l.beginStream(); l.conn == nil || l.ended {
 		return false
 	}
-	l.flush()
-	l.release()
+	l.sendOpening()
+	l.releaseHold()
 	return true
 }

@@ -36,7 +36,7 @@ type person struct {
 
 // world is a server with a tool for each thing that a transport has to carry. gate, where it is not nil, holds "wait".
 func world(gate chan struct{}) *server.Server {
-	s := server.New("world", "1", server.Options{Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
+	s := server.New("world", "1", &server.Options{Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in message) (string, error) { return in.Message, nil })
 	server.Tool(s, "progress", "Reports.", func(ctx context.Context, in message) (string, error) {
 		for i := range 3 {
@@ -99,11 +99,11 @@ func serve(t testing.TB, h mcp.Handler, opts ...streamable.Options) (*streamable
 func dial(t testing.TB, url string, revision mcp.Revision, opts client.Options) *client.Client {
 	t.Helper()
 	own := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	opts.Revision, opts.HTTPClient, opts.Verdicts = revision, own, new(transport.Verdicts)
-	if opts.Tap == nil {
-		opts.Tap = mcptest.ClientTap(t)
+	opts.Wire.Revision, opts.HTTP.Client, opts.Wire.Verdicts = revision, own, new(transport.Verdicts)
+	if opts.Wire.Tap == nil {
+		opts.Wire.Tap = mcptest.ClientTap(t)
 	}
-	c, err := client.Dial(t.Context(), url, opts)
+	c, err := client.Dial(t.Context(), url, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestReplica(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := server.New("replica", "1", server.Options{Keys: keys, Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
+	s := server.New("replica", "1", &server.Options{Keys: keys, Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
 	server.Tool(s, "which", "Says which replica it is.", func(context.Context, struct{}) (string, error) { return fmt.Sprint(os.Getpid()), nil })
 	server.Tool(s, "ask", "Asks for a name.", func(ctx context.Context, in message) (string, error) {
 		who, err := server.Ask[person](ctx, "who", in.Message)
@@ -233,7 +233,7 @@ func answerName(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, 
 func TestNginx(t *testing.T) {
 	robin, sticky := startNginx(t)
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
-		c := dial(t, robin, r, client.Options{Elicit: answerName})
+		c := dial(t, robin, r, client.Options{Answers: client.Answers{Elicit: answerName}})
 		t.Run("every replica answers", func(t *testing.T) {
 			seen := map[string]bool{}
 			for range 4 * replicas {
@@ -316,13 +316,13 @@ func asksBehindNginx(t *testing.T, robin, sticky string) {
 		{sticky, mcp.Revision20251125, true}, {sticky, mcp.Revision20250618, true},
 		{robin, mcp.Revision20251125, false}, {robin, mcp.Revision20250618, false},
 	} {
-		c := dial(t, test.url, test.revision, client.Options{Elicit: answerName})
+		c := dial(t, test.url, test.revision, client.Options{Answers: client.Answers{Elicit: answerName}})
 		const questions = 6
 		outcomes := make(chan string, questions)
 		for i := range questions {
 			go func() {
 				name := fmt.Sprintf("n%d", i)
-				got, err := client.Call[string](t.Context(), c, "ask", message{name}, client.CallOptions{Total: 20 * askTimeout})
+				got, err := client.Call[string](t.Context(), c, "ask", message{name}, client.CallOptions{Limits: client.Limits{Total: 20 * askTimeout}})
 				switch {
 				case err == nil && got == name+strings.ToUpper(name):
 					outcomes <- "answered"

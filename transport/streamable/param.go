@@ -11,15 +11,15 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// paramBook holds which arguments of tools are mirrored into header fields, as the server's lists tell. The zero paramBook
+// toolHeaders holds which arguments of tools are mirrored into header fields, as the server's lists tell. The zero paramBook
 // is ready; it is safe for concurrent use.
-type paramBook struct {
+type toolHeaders struct {
 	mu    sync.RWMutex
 	tools map[string][]schema.Header
 }
 
-// maxParamBook bounds the tools that are remembered.
-const maxParamBook = 4096
+// maxHeaderTools bounds the tools that are remembered.
+const maxHeaderTools = 4096
 
 // rejectedTool is a tool whose x-mcp-header annotations break the rules: it must not be used over HTTP.
 type rejectedTool struct {
@@ -27,9 +27,9 @@ type rejectedTool struct {
 	reason error
 }
 
-// learn remembers what the result of tools/list says, and returns it without the tools that must not be used.
-func (b *paramBook) learn(result json.RawMessage) (clean json.RawMessage, rejected []rejectedTool) {
-	if !b.known() && !bytes.Contains(result, []byte("x-mcp-header")) {
+// learnTools remembers what the result of tools/list says, and returns it without the tools that must not be used.
+func (b *toolHeaders) learnTools(result json.RawMessage) (clean json.RawMessage, rejected []rejectedTool) {
+	if !b.isUsed() && !bytes.Contains(result, []byte("x-mcp-header")) {
 		return result, nil
 	}
 	list := rawjson.Lookup(result, "tools")
@@ -51,13 +51,13 @@ func (b *paramBook) learn(result json.RawMessage) (clean json.RawMessage, reject
 	return rawjson.Set(result, "tools", append(kept, ']')), rejected
 }
 
-func (b *paramBook) known() bool {
+func (b *toolHeaders) isUsed() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return len(b.tools) > 0
 }
 
-func (b *paramBook) learnTool(name string, input json.RawMessage) error {
+func (b *toolHeaders) learnTool(name string, input json.RawMessage) error {
 	var headers []schema.Header
 	var err error
 	if bytes.Contains(input, []byte("x-mcp-header")) {
@@ -71,25 +71,25 @@ func (b *paramBook) learnTool(name string, input json.RawMessage) error {
 	case b.tools == nil:
 		b.tools = map[string][]schema.Header{name: headers}
 	default:
-		if !there && len(b.tools) >= maxParamBook {
-			b.forgetOne()
+		if !there && len(b.tools) >= maxHeaderTools {
+			b.evictOne()
 		}
 		b.tools[name] = headers
 	}
 	return err
 }
 
-// forgetOne makes room for a tool, so that the names of the past do not keep out those of today; b.mu is held.
-func (b *paramBook) forgetOne() {
+// evictOne makes room for a tool, so that the names of the past do not keep out those of today; b.mu is held.
+func (b *toolHeaders) evictOne() {
 	for name := range b.tools {
 		delete(b.tools, name)
 		return
 	}
 }
 
-// fields adds the header fields that mirror the arguments of a tools/call.
-func (b *paramBook) fields(h http.Header, params json.RawMessage) {
-	if !b.known() {
+// addFields adds the header fields that mirror the arguments of a tools/call.
+func (b *toolHeaders) addFields(h http.Header, params json.RawMessage) {
+	if !b.isUsed() {
 		return
 	}
 	name, _ := rawjson.String(rawjson.Lookup(params, "name"))
@@ -98,14 +98,14 @@ func (b *paramBook) fields(h http.Header, params json.RawMessage) {
 	b.mu.RUnlock()
 	arguments := rawjson.Lookup(params, "arguments")
 	for _, header := range headers {
-		if value, ok := mirrored(header, arguments); ok {
+		if value, ok := mirroredValue(header, arguments); ok {
 			h.Set(mcp.HeaderParamPrefix+header.Name, mcp.EncodeHeaderValue(value))
 		}
 	}
 }
 
-// mirrored returns the value of a field; false where the arguments have none, or one that is mirrored as nothing.
-func mirrored(header schema.Header, arguments []byte) (string, bool) {
+// mirroredValue returns the value of a field; false where the arguments have none, or one that is mirrored as nothing.
+func mirroredValue(header schema.Header, arguments []byte) (string, bool) {
 	raw := arguments
 	for _, name := range header.Path {
 		if raw = rawjson.Lookup(raw, name); raw == nil {

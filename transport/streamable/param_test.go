@@ -38,8 +38,8 @@ func TestRejectedTools(t *testing.T) {
 		"items":     `"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}`,
 		"one of":    `"a":{"oneOf":[{"type":"string","x-mcp-header":"A"}]}`,
 	}
-	var book paramBook
-	clean, rejected := book.learn(tools(list))
+	var book toolHeaders
+	clean, rejected := book.learnTools(tools(list))
 	if len(rejected) != len(list)-2 {
 		t.Errorf("%d tools are rejected, want %d: %v", len(rejected), len(list)-2, rejected)
 	}
@@ -52,14 +52,14 @@ func TestRejectedTools(t *testing.T) {
 			t.Errorf("rejected without a name or a reason: %v", r)
 		}
 	}
-	if same, rejected := new(paramBook).learn(want); string(same) != string(want) || rejected != nil {
+	if same, rejected := new(toolHeaders).learnTools(want); string(same) != string(want) || rejected != nil {
 		t.Errorf("a list without faults became %s, %v", same, rejected)
 	}
 }
 
 func TestParamFields(t *testing.T) {
-	var book paramBook
-	book.learn(tools(map[string]string{"t": `"s":{"type":"string","x-mcp-header":"S"},"i":{"type":"integer","x-mcp-header":"I"},` +
+	var book toolHeaders
+	book.learnTools(tools(map[string]string{"t": `"s":{"type":"string","x-mcp-header":"S"},"i":{"type":"integer","x-mcp-header":"I"},` +
 		`"b":{"type":"boolean","x-mcp-header":"B"},"o":{"type":"object","properties":{"s":{"type":"string","x-mcp-header":"Deep"}}}`}))
 	for arguments, want := range map[string]http.Header{
 		`{}`:                               {},
@@ -79,17 +79,17 @@ func TestParamFields(t *testing.T) {
 		`{"other":"x","s":"=?base64?x?="}`: {"Mcp-Param-S": {"=?base64?PT9iYXNlNjQ/eD89?="}},
 	} {
 		got := http.Header{}
-		book.fields(got, json.RawMessage(`{"name":"t","arguments":`+arguments+`}`))
+		book.addFields(got, json.RawMessage(`{"name":"t","arguments":`+arguments+`}`))
 		if !maps.EqualFunc(got, want, slices.Equal) {
 			t.Errorf("%s: got %v, want %v", arguments, got, want)
 		}
 	}
 	rejecting := tools(map[string]string{"t": `"s":{"type":"string","x-mcp-header":""}`})
 	for _, list := range []json.RawMessage{tools(map[string]string{"t": `"s":{"type":"string"}`}), rejecting} {
-		book.learn(tools(map[string]string{"t": `"s":{"type":"string","x-mcp-header":"S"}`}))
-		book.learn(list)
+		book.learnTools(tools(map[string]string{"t": `"s":{"type":"string","x-mcp-header":"S"}`}))
+		book.learnTools(list)
 		got := http.Header{}
-		if book.fields(got, json.RawMessage(`{"name":"t","arguments":{"s":"x"}}`)); len(got) > 0 {
+		if book.addFields(got, json.RawMessage(`{"name":"t","arguments":{"s":"x"}}`)); len(got) > 0 {
 			t.Errorf("a tool without annotations any more: %v", got)
 		}
 	}
@@ -116,27 +116,27 @@ func TestConformanceFields(t *testing.T) {
 	} {
 		properties = append(properties, `"`+name+`":{"type":"`+kind+`","x-mcp-header":"`+name+`"}`)
 	}
-	var book paramBook
-	if _, rejected := book.learn(tools(map[string]string{"t": strings.Join(properties, ",")})); rejected != nil {
+	var book toolHeaders
+	if _, rejected := book.learnTools(tools(map[string]string{"t": strings.Join(properties, ",")})); rejected != nil {
 		t.Fatal(rejected)
 	}
 	got := http.Header{}
-	book.fields(got, json.RawMessage(`{"name":"t","arguments":`+arguments+`}`))
+	book.addFields(got, json.RawMessage(`{"name":"t","arguments":`+arguments+`}`))
 	if !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
 func TestParamBookIsBounded(t *testing.T) {
-	var book paramBook
-	for i := range maxParamBook + 2 {
-		book.learn(tools(map[string]string{"t" + strconv.Itoa(i): `"s":{"type":"string","x-mcp-header":"S"}`}))
+	var book toolHeaders
+	for i := range maxHeaderTools + 2 {
+		book.learnTools(tools(map[string]string{"t" + strconv.Itoa(i): `"s":{"type":"string","x-mcp-header":"S"}`}))
 	}
-	if len(book.tools) != maxParamBook {
+	if len(book.tools) != maxHeaderTools {
 		t.Errorf("%d tools are remembered", len(book.tools))
 	}
 	got := http.Header{}
-	book.fields(got, json.RawMessage(`{"name":"t`+strconv.Itoa(maxParamBook+1)+`","arguments":{"s":"x"}}`))
+	book.addFields(got, json.RawMessage(`{"name":"t`+strconv.Itoa(maxHeaderTools+1)+`","arguments":{"s":"x"}}`))
 	if got.Get("Mcp-Param-S") != "x" {
 		t.Errorf("the last tool is not remembered: %v", got)
 	}

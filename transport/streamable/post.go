@@ -7,24 +7,26 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// post takes one message, of either era. An open stream rests on the frames of these functions: they are kept small.
-func (s *Server) post(w http.ResponseWriter, r *http.Request) {
-	out := s.read(w, r)
+// servePOST takes one message, of either era. An open stream rests on the frames of these functions: they are kept small.
+func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
+	out := s.readMessage(w, r)
 	switch {
 	case out == nil:
-	case s.modern(r, out.in.Params):
+	case s.isModern(r, out.in.Params):
 		s.postModern(out)
 	default:
 		s.postLegacy(w, r, out.in.Message, out.accept)
 	}
 }
 
-// read reads the message of a POST. Where it is nil, the request has been answered.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) *response {
-	accept := accepted(r.Header)
+// readMessage reads the message of a POST. Where it is nil, the request has been answered.
+func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
+	accept := parseAccept(r.Header)
 	if !accept.json && !accept.stream {
 		overhttp.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
 		return nil
@@ -35,57 +37,57 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) *response {
 	}
 	tap := s.opts.Tap
 	if jsonrpc.IsBatch(frame) {
-		s.legacyBatch(w, r, frame, accept)
+		s.postBatch(w, r, frame, accept)
 		return nil
 	}
 	msg, err := s.edge.Parse(frame)
 	if err != nil {
-		tap.Show(transport.Stray, frame, r.Header)
+		frames.Show(tap, transport.Stray, frame, r.Header)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
 			msg.ID = jsonrpc.ID{} // a guess is no id to answer
 		}
-		s.refuse(w, msg.ID, err.(*mcp.Error))
+		s.refuseMessage(w, msg.ID, err.(*mcp.Error))
 		return nil
 	}
-	tap.Show(transport.Received, frame, r.Header)
+	frames.Show(tap, transport.Received, frame, r.Header)
 	out := &response{server: s, w: w, request: r, accept: accept, ctx: callContext{Context: r.Context()}}
-	out.in = transport.Incoming{Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out}
+	out.in = serving.Incoming{Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out}
 	return out
 }
 
-// modern reports whether a message is spoken in the modern era: it says so in its _meta, or its header does.
-func (s *Server) modern(r *http.Request, params []byte) bool {
+// isModern reports whether a message is spoken in the modern era: it says so in its _meta, or its header does.
+func (s *Server) isModern(r *http.Request, params []byte) bool {
 	if s.opts.NoLegacy {
 		return true
 	}
 	session := r.Header.Get(mcp.HeaderSessionID) != ""
 	if raw := rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcp.MetaProtocolVersion); raw != nil {
 		said, _ := rawjson.String(raw)
-		return !legacy(said) || !session
+		return !isLegacyRevision(said) || !session
 	}
-	if s.modernVersion(r) {
+	if s.namesModernRevision(r) {
 		return true
 	}
 	said := r.Header.Get(mcp.HeaderProtocolVersion)
-	return said != "" && !legacy(said) && !session
+	return said != "" && !isLegacyRevision(said) && !session
 }
 
-// modernVersion reports whether the header names a revision that has no sessions.
-func (s *Server) modernVersion(r *http.Request) bool {
+// namesModernRevision reports whether the header names a revision that has no sessions.
+func (s *Server) namesModernRevision(r *http.Request) bool {
 	return mcp.Revision(r.Header.Get(mcp.HeaderProtocolVersion)).Modern()
 }
 
-func legacy(version string) bool {
+func isLegacyRevision(version string) bool {
 	r := mcp.Revision(version)
 	return r.Known() && !r.Modern()
 }
 
-// refuse answers a message that is not served.
-func (s *Server) refuse(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Error) {
-	s.respond(w, max(status(e), http.StatusBadRequest), jsonrpc.AppendError(nil, id, e))
+// refuseMessage answers a message that is not served.
+func (s *Server) refuseMessage(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Error) {
+	s.writeDocument(w, max(httpStatus(e), http.StatusBadRequest), jsonrpc.AppendError(nil, id, e))
 }
 
-func (s *Server) respond(w http.ResponseWriter, status int, frame []byte) {
-	s.opts.Tap.Show(transport.Sent, frame, nil)
+func (s *Server) writeDocument(w http.ResponseWriter, status int, frame []byte) {
+	frames.Show(s.opts.Tap, transport.Sent, frame, nil)
 	overhttp.Respond(w, status, frame)
 }

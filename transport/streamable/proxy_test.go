@@ -116,10 +116,10 @@ func (c impatient) Read(b []byte) (int, error) {
 // dial connects through the proxy.
 func (p proxied) dial(t *testing.T, h mcp.Handler, r mcp.Revision, opts client.Options) *client.Client {
 	t.Helper()
-	opts.Revision, opts.Verdicts, opts.Tap = r, new(transport.Verdicts), mcptest.ClientTap(t)
+	opts.Wire.Revision, opts.Wire.Verdicts, opts.Wire.Tap = r, new(transport.Verdicts), mcptest.ClientTap(t)
 	var url string
-	url, opts.HTTPClient = p.begin(t, h)
-	c, err := client.Dial(t.Context(), url, opts)
+	url, opts.HTTP.Client = p.begin(t, h)
+	c, err := client.Dial(t.Context(), url, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,14 +160,14 @@ func throughProxies(t *testing.T, test func(t *testing.T, p proxied, r mcp.Revis
 func TestCallsThroughProxies(t *testing.T) {
 	throughProxies(t, func(t *testing.T, p proxied, r mcp.Revision) {
 		gate := make(chan struct{})
-		c := p.dial(t, stepping(gate), r, client.Options{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		c := p.dial(t, stepping(gate), r, client.Options{Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: []byte(`{"name":"Ada"}`)}, nil
-		}})
+		}}})
 		if got, err := client.Call[string](t.Context(), c, "ask", nil); err != nil || got != "hello Ada" {
 			t.Errorf("ask: %q, %v", got, err)
 		}
 		steps := 0
-		got, err := client.Call[string](t.Context(), c, "step", nil, client.CallOptions{Total: 10 * time.Second, OnProgress: func(mcp.ProgressParams) {
+		got, err := client.Call[string](t.Context(), c, "step", nil, client.CallOptions{Limits: client.Limits{Total: 10 * time.Second}, OnProgress: func(mcp.ProgressParams) {
 			steps++
 			gate <- struct{}{} // the server goes on when its step has come
 		}})

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
-// registry holds the legacy sessions of this process, and ends those that are not used.
-type registry struct {
+// sessionRegistry holds the legacy sessions of this process, and ends those that are not used.
+type sessionRegistry struct {
 	server *Server
 	sealer *mcp.Sealer
 
@@ -28,11 +28,11 @@ type registry struct {
 const sweepEvery = time.Minute
 
 var (
-	errUnknownSession = errors.New("there is no such session, or it has ended: initialize again")
-	errTooMany        = errors.New("there are too many sessions")
+	errUnknownSession  = errors.New("there is no such session, or it has ended: initialize again")
+	errTooManySessions = errors.New("there are too many sessions")
 )
 
-func (g *registry) init(s *Server) {
+func (g *sessionRegistry) initRegistry(s *Server) {
 	g.server, g.sealer, g.sessions = s, s.opts.Keys.For("session"), map[fingerprint]*session{}
 	g.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 }
@@ -40,19 +40,19 @@ func (g *registry) init(s *Server) {
 // fingerprint stands for a session id, which is long: it is found by 128 bits that nobody outside can predict.
 type fingerprint [2]uint64
 
-func (g *registry) fingerprint(id string) fingerprint {
+func (g *sessionRegistry) fingerprintOf(id string) fingerprint {
 	return fingerprint{maphash.String(g.seeds[0], id), maphash.String(g.seeds[1], id)}
 }
 
-// room reports whether one more session may be opened.
-func (g *registry) room() bool {
+// hasRoom reports whether one more session may be opened.
+func (g *sessionRegistry) hasRoom() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.sessions) < g.server.opts.MaxSessions && !g.closed
 }
 
-// add enters a session that was opened or rebuilt. Where it is there already, that one is returned and the other ended.
-func (g *registry) add(ss *session) (*session, error) {
+// addSession enters a session that was opened or rebuilt. Where it is there already, that one is returned and the other ended.
+func (g *sessionRegistry) addSession(ss *session) (*session, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if there := g.sessions[ss.id]; there != nil {
@@ -60,60 +60,60 @@ func (g *registry) add(ss *session) (*session, error) {
 		return there, nil
 	}
 	if len(g.sessions) >= g.server.opts.MaxSessions || g.closed {
-		ss.edge.End(errTooMany)
-		return nil, errTooMany
+		ss.edge.End(errTooManySessions)
+		return nil, errTooManySessions
 	}
 	g.sessions[ss.id] = ss
 	if g.timer == nil {
-		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweep)
+		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweepIdle)
 	}
 	return ss, nil
 }
 
-// find returns the session that an id stands for, from memory or rebuilt.
-func (g *registry) find(ctx context.Context, id string, p mcp.Principal) (*session, error) {
-	print := g.fingerprint(id)
+// findSession returns the session that an id stands for, from memory or rebuilt.
+func (g *sessionRegistry) findSession(ctx context.Context, id string, p mcp.Principal) (*session, error) {
+	print := g.fingerprintOf(id)
 	g.mu.Lock()
 	ss := g.sessions[print]
 	g.mu.Unlock()
 	if ss == nil || ss.principal != p.ID || time.Since(ss.opened) > g.server.opts.SessionLife {
-		return g.rebuild(ctx, id, print, p)
+		return g.rebuildSession(ctx, id, print, p)
 	}
-	if ss.over() {
+	if ss.hasEnded() {
 		return nil, errUnknownSession
 	}
-	if err := g.agree(ctx, ss); err != nil {
+	if err := g.syncWithStore(ctx, ss); err != nil {
 		return nil, err
 	}
-	return ss, ss.use(ctx)
+	return ss, ss.markUsed(ctx)
 }
 
-// agree asks a store that replicas may share what has become of a session.
-func (g *registry) agree(ctx context.Context, ss *session) error {
-	if g.server.alone() {
+// syncWithStore asks a store that replicas may share what has become of a session.
+func (g *sessionRegistry) syncWithStore(ctx context.Context, ss *session) error {
+	if g.server.hasPrivateStore() {
 		return nil
 	}
 	record, err := g.server.opts.Sessions.Load(ctx, ss.key)
 	if err == nil && record.Ended {
-		g.drop(ss, errUnknownSession)
+		g.dropSession(ss, errUnknownSession)
 		err = errUnknownSession
 	}
 	if err == nil {
-		ss.adopt(ctx, record)
+		ss.applyRecord(ctx, record)
 	}
 	return err
 }
 
-// alone reports whether no other process knows of what changes in the life of a session.
-func (s *Server) alone() bool {
+// hasPrivateStore reports whether no other process knows of what changes in the life of a session.
+func (s *Server) hasPrivateStore() bool {
 	_, own := s.opts.Sessions.(*memorySessions)
 	return own
 }
 
-// rebuild makes a session of its id, and of what the store has of it.
-func (g *registry) rebuild(ctx context.Context, id string, print fingerprint, p mcp.Principal) (*session, error) {
-	t, ok := openToken(id, g.sealer, p)
-	if !ok || time.Since(t.opened()) > g.server.opts.SessionLife || t.Server == g.server.instance && g.server.alone() {
+// rebuildSession makes a session of its id, and of what the store has of it.
+func (g *sessionRegistry) rebuildSession(ctx context.Context, id string, print fingerprint, p mcp.Principal) (*session, error) {
+	t, ok := openSessionToken(id, g.sealer, p)
+	if !ok || time.Since(t.openedAt()) > g.server.opts.SessionLife || t.Server == g.server.instance && g.server.hasPrivateStore() {
 		return nil, errUnknownSession
 	}
 	record, err := g.server.opts.Sessions.Load(ctx, t.Key)
@@ -124,46 +124,46 @@ func (g *registry) rebuild(ctx context.Context, id string, print fingerprint, p 
 		return nil, errUnknownSession
 	}
 	ss := g.server.newSession(t.Key, p)
-	ss.id, ss.opened = print, t.opened()
-	ss.edge = g.server.edge.NewSession(t.state(), p, ss)
-	ss.adopt(ctx, record)
-	if ss, err = g.add(ss); err != nil {
+	ss.id, ss.opened = print, t.openedAt()
+	ss.edge = g.server.edge.NewSession(t.sessionState(), p, ss)
+	ss.applyRecord(ctx, record)
+	if ss, err = g.addSession(ss); err != nil {
 		return nil, err
 	}
-	return ss, ss.use(ctx)
+	return ss, ss.markUsed(ctx)
 }
 
-// remove ends a session, for all replicas: first it is found no more, and then it is gone here.
-func (g *registry) remove(ctx context.Context, ss *session, why error) error {
-	err := ss.close(ctx)
-	g.drop(ss, why)
+// removeSession ends a session, for all replicas: first it is found no more, and then it is gone here.
+func (g *sessionRegistry) removeSession(ctx context.Context, ss *session, why error) error {
+	err := ss.endEverywhere(ctx)
+	g.dropSession(ss, why)
 	return err
 }
 
-// drop ends what this process has of a session.
-func (g *registry) drop(ss *session, why error) {
+// dropSession ends what this process has of a session.
+func (g *sessionRegistry) dropSession(ss *session, why error) {
 	g.mu.Lock()
 	delete(g.sessions, ss.id)
 	g.mu.Unlock()
-	ss.leave(why)
+	ss.endLocally(why)
 }
 
 var errIdle = errors.New("the session was not used for a while")
 
-// sweep ends the sessions that were not used. Which they are is found out without the lock: a session may be busy storing.
+// sweepIdle ends the sessions that were not used. Which they are is found out without the lock: a session may be busy storing.
 // Another replica may go on with one that is only idle here; the store says when it was used.
-func (g *registry) sweep() {
+func (g *sessionRegistry) sweepIdle() {
 	g.mu.Lock()
 	all := slices.Collect(maps.Values(g.sessions))
 	g.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), sweepEvery)
 	defer cancel()
 	for _, ss := range all {
-		idle := ss.idle(g.server.opts.SessionIdle, g.server.opts.SessionLife)
+		idle := ss.isIdle(g.server.opts.SessionIdle, g.server.opts.SessionLife)
 		if idle {
-			g.drop(ss, errIdle)
+			g.dropSession(ss, errIdle)
 		}
-		if err := g.keep(ctx, ss, idle); err != nil && !errors.Is(err, errUnknownSession) {
+		if err := g.saveLastUse(ctx, ss, idle); err != nil && !errors.Is(err, errUnknownSession) {
 			g.server.opts.Logger.Warn("the last use of a session could not be stored", "err", err)
 		}
 	}
@@ -171,26 +171,26 @@ func (g *registry) sweep() {
 	defer g.mu.Unlock()
 	g.timer = nil
 	if len(g.sessions) > 0 && !g.closed {
-		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweep)
+		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweepIdle)
 	}
 }
 
-// keep stores when a session was used that does not say so by requests, since it has a stream open; or that it is over.
-func (g *registry) keep(ctx context.Context, ss *session, idle bool) error {
+// saveLastUse stores when a session was used that does not say so by requests, since it has a stream open; or that it is over.
+func (g *sessionRegistry) saveLastUse(ctx context.Context, ss *session, idle bool) error {
 	switch {
-	case idle && g.server.alone():
-		return ss.close(ctx) // nobody else goes on with it
-	case idle || !ss.due():
+	case idle && g.server.hasPrivateStore():
+		return ss.endEverywhere(ctx) // nobody else goes on with it
+	case idle || !ss.needsSave():
 		return nil
 	}
-	if err := g.agree(ctx, ss); err != nil {
+	if err := g.syncWithStore(ctx, ss); err != nil {
 		return err
 	}
-	return ss.stored(ctx)
+	return ss.saveUse(ctx)
 }
 
-// each calls do for the sessions in memory.
-func (g *registry) each(do func(*session)) {
+// forEach calls do for the sessions in memory.
+func (g *sessionRegistry) forEach(do func(*session)) {
 	g.mu.Lock()
 	all := slices.Collect(maps.Values(g.sessions))
 	g.mu.Unlock()
@@ -199,8 +199,8 @@ func (g *registry) each(do func(*session)) {
 	}
 }
 
-// close ends the sessions of this process, which other replicas may go on with, and waits for that no longer than ctx lasts.
-func (g *registry) close(ctx context.Context) {
+// closeAll ends the sessions of this process, which other replicas may go on with, and waits for that no longer than ctx lasts.
+func (g *sessionRegistry) closeAll(ctx context.Context) {
 	g.mu.Lock()
 	g.closed = true
 	if g.timer != nil {
@@ -210,7 +210,7 @@ func (g *registry) close(ctx context.Context) {
 	g.sessions = map[fingerprint]*session{}
 	g.mu.Unlock()
 	for _, ss := range all {
-		ss.leave(transport.Shutdown())
+		ss.endLocally(serving.Shutdown())
 	}
 	var ending sync.WaitGroup
 	for _, ss := range all {

@@ -14,7 +14,7 @@ import (
 
 // askingReplica serves a replica with a tool that asks, and gives the name that was answered.
 func askingReplica(t *testing.T, keys *mcp.Keys) string {
-	s := server.New("replica", "1", server.Options{Keys: keys})
+	s := server.New("replica", "1", &server.Options{Keys: keys})
 	server.Tool(s, "ask", "Asks.", func(ctx context.Context, _ struct{}) (string, error) {
 		who, err := server.Ask[person](ctx, "who", "Who?")
 		return who.Name, err

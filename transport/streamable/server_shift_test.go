@@ -253,7 +253,7 @@ func TestChangeWhileConnectionsChange(t *testing.T) {
 		for at := time.Duration(0); at <= 240*time.Millisecond; at += 5 * time.Millisecond {
 			t.Run(fmt.Sprint(name, " ", at), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := server.New("grows", "1", server.Options{})
+					s := server.New("grows", "1", &server.Options{})
 					grow := grower(s)
 					grow()
 					b, shutdown := newBubble(s, grow)

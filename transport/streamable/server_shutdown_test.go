@@ -41,7 +41,7 @@ func TestAnswerDuringShutdown(t *testing.T) {
 // A shutdown that has no more time cancels what goes on, in both eras, and does not wait for handlers that do not care.
 func TestShutdownIsBounded(t *testing.T) {
 	gate, begun, ended := make(chan struct{}), make(chan struct{}, 10), make(chan error, 10)
-	s := server.New("stubborn", "1", server.Options{})
+	s := server.New("stubborn", "1", &server.Options{})
 	server.Tool(s, "deaf", "Does not care.", func(context.Context, struct{}) (string, error) {
 		begun <- struct{}{}
 		<-gate

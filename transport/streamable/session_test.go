@@ -113,7 +113,7 @@ func TestReplicas(t *testing.T) {
 	keys := mcp.RandomKeys()
 	store := &sharedSessions{}
 	replica := func() string {
-		s := server.New("replica", "1", server.Options{Keys: keys})
+		s := server.New("replica", "1", &server.Options{Keys: keys})
 		server.Tool(s, "ask", "Asks.", func(ctx context.Context, _ struct{}) (string, error) {
 			_, err := server.Ask[person](ctx, "who", "Who?")
 			return "", err

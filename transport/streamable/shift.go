@@ -15,148 +15,148 @@ import (
 //     while yet, and the next one has the same while to say what both were told of.
 //   - Until then what they say waits, each message once. So nothing comes twice.
 
-// overlap is longer than a handler holds back a change: this server's own do so for 10 to 20 milliseconds.
-const overlap = 100 * time.Millisecond
+// handoverOverlap is longer than a handler holds back a change: this server's own do so for 10 to 20 milliseconds.
+const handoverOverlap = 100 * time.Millisecond
 
-// shift is one subscription of a standing lane.
-type shift struct {
-	lane  *lane
-	ctx   context.Context // of the handler
-	stop  context.CancelFunc
-	once  sync.Once
-	begun func(*shift) // called once the shift is in force, with once
+// subscriptionRunner is one subscription of a standing lane.
+type subscriptionRunner struct {
+	stream   *legacyStream
+	ctx      context.Context // of the handler
+	cancel   context.CancelFunc
+	activate sync.Once
+	onActive func(*subscriptionRunner) // called once the shift is in force, with once
 
-	late *time.Timer // until then; lane.mu is held for it
-	here bool        // on the goroutine of a GET whose connection is there, or about to be; lane.mu is held for it
+	startTimeout *time.Timer // until then; lane.mu is held for it
+	onGET        bool        // on the goroutine of a GET whose connection is there, or about to be; lane.mu is held for it
 }
 
-// next returns the shift that the caller is to stand; nil where there is no need, since a GET does that whose connection is
+// startRunner returns the shift that the caller is to stand; nil where there is no need, since a GET does that whose connection is
 // there. begun is that of a GET, and opens its connection once the shift is in force; nil where there is none. It waits for
 // shifts that are changing, and until the one that it returns is in force the next call waits for that.
-func (l *lane) next(begun func(*shift)) *shift {
+func (l *legacyStream) startRunner(begun func(*subscriptionRunner)) *subscriptionRunner {
 	const patience = time.Second // a handler that takes longer may miss the first changes
-	l.lock()
+	l.lockOrCutOff()
 	defer l.mu.Unlock()
-	for l.changing != nil {
-		changed := l.changing
+	for l.handover != nil {
+		changed := l.handover
 		l.mu.Unlock()
 		<-changed
-		l.lock()
+		l.lockOrCutOff()
 	}
-	if l.over || l.shift != nil && l.shift.here {
+	if l.ended || l.runner != nil && l.runner.onGET {
 		return nil
 	}
-	l.changing = make(chan struct{})
-	s := &shift{lane: l, begun: begun, here: begun != nil}
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.late = time.AfterFunc(patience, s.begin)
+	l.handover = make(chan struct{})
+	s := &subscriptionRunner{stream: l, onActive: begun, onGET: begun != nil}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.startTimeout = time.AfterFunc(patience, s.markActive)
 	return s
 }
 
-// stand listens on this goroutine, until the shift is stopped or the handler takes no subscriptions.
-func (s *shift) stand() {
-	s.lane.session.edge.Listen(s.ctx, s, s.begin)
-	s.begin() // whether the handler has listened or not
+// runSubscription listens on this goroutine, until the shift is stopped or the handler takes no subscriptions.
+func (s *subscriptionRunner) runSubscription() {
+	s.stream.session.edge.Listen(s.ctx, s, s.markActive)
+	s.markActive() // whether the handler has listened or not
 }
 
-// begin puts the shift in force; when it returns, that is done.
-func (s *shift) begin() {
-	s.once.Do(func() {
-		s.relieve()
-		if s.begun != nil {
-			s.begun(s)
-			s.begun = nil // and what it holds
+// markActive puts the shift in force; when it returns, that is done.
+func (s *subscriptionRunner) markActive() {
+	s.activate.Do(func() {
+		s.takeOver()
+		if s.onActive != nil {
+			s.onActive(s)
+			s.onActive = nil // and what it holds
 		}
 	})
 }
 
-// relieve takes over from the last shift.
-func (s *shift) relieve() {
-	l := s.lane
-	l.lock()
+// takeOver takes over from the last shift.
+func (s *subscriptionRunner) takeOver() {
+	l := s.stream
+	l.lockOrCutOff()
 	defer l.mu.Unlock()
-	s.late.Stop()
-	s.late = nil
-	last := l.shift
-	l.shift = s
+	s.startTimeout.Stop()
+	s.startTimeout = nil
+	last := l.runner
+	l.runner = s
 	switch {
-	case l.over:
-		s.stop()
-		l.changed()
+	case l.ended:
+		s.cancel()
+		l.endHandover()
 	case last == nil:
-		l.changed()
+		l.endHandover()
 	default:
-		l.relieved = last
-		time.AfterFunc(overlap, func() {
-			last.stop()
-			time.AfterFunc(overlap, l.settle)
+		l.replacedRunner = last
+		time.AfterFunc(handoverOverlap, func() {
+			last.cancel()
+			time.AfterFunc(handoverOverlap, l.finishHandover)
 		})
 	}
 }
 
-// settle sends what was said while two shifts were heard.
-func (l *lane) settle() {
-	l.lock()
+// finishHandover sends what was said while two shifts were heard.
+func (l *legacyStream) finishHandover() {
+	l.lockOrCutOff()
 	defer l.mu.Unlock()
-	l.relieved = nil
-	if l.stream != nil && !l.over {
-		l.catchUp()
+	l.replacedRunner = nil
+	if l.conn != nil && !l.ended {
+		l.sendQueued()
 	}
-	l.changed()
+	l.endHandover()
 }
 
-// changed lets the next shift come; l.mu is held.
-func (l *lane) changed() {
-	close(l.changing)
-	l.changing = nil
+// endHandover lets the next shift come; l.mu is held.
+func (l *legacyStream) endHandover() {
+	close(l.handover)
+	l.handover = nil
 }
 
-// Write implements [transport.Writer].
-func (s *shift) Write(frame []byte) error {
-	l := s.lane
+// Write implements [serving.Writer].
+func (s *subscriptionRunner) Write(frame []byte) error {
+	l := s.stream
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.relieved != nil && !l.over {
-		return l.wait(frame)
+	if l.replacedRunner != nil && !l.ended {
+		return l.queueFrame(frame)
 	}
-	return l.write(frame)
+	return l.writeLocked(frame)
 }
 
-// letGo implements [hold]: a goroutine of its own listens from now on, unless another GET is about to. Then the shift is stopped, and
+// release implements [hold]: a goroutine of its own listens from now on, unless another GET is about to. Then the shift is stopped, and
 // the request that stands it returns.
-func (s *shift) letGo() {
-	s.here = false
-	if s.lane.over || s.lane.session.server.isClosed() {
-		s.stop()
+func (s *subscriptionRunner) release() {
+	s.onGET = false
+	if s.stream.ended || s.stream.session.server.isClosed() {
+		s.cancel()
 		return
 	}
-	go s.lane.listenApart()
+	go s.stream.runInBackground()
 }
 
-func (l *lane) listenApart() {
-	if s := l.next(nil); s != nil {
-		s.stand()
+func (l *legacyStream) runInBackground() {
+	if s := l.startRunner(nil); s != nil {
+		s.runSubscription()
 	}
 }
 
-// stopListening stops the shifts that there are; l.mu is held.
-func (l *lane) stopListening() {
-	for _, s := range []*shift{l.relieved, l.shift} {
+// stopRunners stops the shifts that there are; l.mu is held.
+func (l *legacyStream) stopRunners() {
+	for _, s := range []*subscriptionRunner{l.replacedRunner, l.runner} {
 		if s != nil {
-			s.stop()
+			s.cancel()
 		}
 	}
-	l.shift = nil
+	l.runner = nil
 }
 
-// lapse stops the listening of a lane that nobody has come back to.
-func (l *lane) lapse() {
+// stopUnusedRunner stops the listening of a lane that nobody has come back to.
+func (l *legacyStream) stopUnusedRunner() {
 	const patience = 2 * time.Minute
 	if !l.mu.TryLock() {
 		return // something is being sent, or about to be
 	}
 	defer l.mu.Unlock()
-	if l.shift != nil && !l.shift.here && l.stream == nil && time.Since(l.left) > patience {
-		l.stopListening()
+	if l.runner != nil && !l.runner.onGET && l.conn == nil && time.Since(l.disconnectedAt) > patience {
+		l.stopRunners()
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 const retryShutdown = 5 * time.Second
 
-// begin enters a request among those that Shutdown waits for.
-func (s *Server) begin() bool {
+// beginRequest enters a request among those that Shutdown waits for.
+func (s *Server) beginRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -31,7 +31,7 @@ func (s *Server) begin() bool {
 // ends first, calls are cancelled and have half a second to say so; the error is the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	grace := 2 * time.Second // for what runs without a request, since its client has gone
-	for _, end := range s.close() {
+	for _, end := range s.stopAccepting() {
 		(*end)()
 	}
 	done := make(chan struct{})
@@ -51,7 +51,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	s.sessions.close(limit)
+	s.sessions.closeAll(limit)
 	select {
 	case <-done:
 	case <-limit.Done():
@@ -60,26 +60,26 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-var errEnding = mcp.Errorf(jsonrpc.CodeInternal, "the server is shutting down, and the call was not done in time")
+var errCallCutOff = mcp.Errorf(jsonrpc.CodeInternal, "the server is shutting down, and the call was not done in time")
 
 // cancelCalls ends the calls of both eras, which say so.
 func (s *Server) cancelCalls() {
 	s.mu.Lock()
-	for out := range s.calls {
-		out.ctx.cancel(errEnding)
+	for out := range s.modernCalls {
+		out.ctx.cancel(errCallCutOff)
 	}
 	s.mu.Unlock()
-	s.sessions.each(func(ss *session) { ss.edge.Cancel(errEnding) })
+	s.sessions.forEach(func(ss *session) { ss.edge.Cancel(errCallCutOff) })
 }
 
-// late answers what comes during a shutdown. What a call in flight waits for is still taken.
-func (s *Server) late(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodPost && r.Header.Get(mcp.HeaderSessionID) != "" && !s.modernVersion(r) {
-		out := s.read(w, r)
+// serveDuringShutdown answers what comes during a shutdown. What a call in flight waits for is still taken.
+func (s *Server) serveDuringShutdown(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost && r.Header.Get(mcp.HeaderSessionID) != "" && !s.namesModernRevision(r) {
+		out := s.readMessage(w, r)
 		if out == nil {
 			return
 		}
-		if !out.in.Message.IsRequest() && !s.modern(r, out.in.Params) {
+		if !out.in.Message.IsRequest() && !s.isModern(r, out.in.Params) {
 			s.postLegacy(w, r, out.in.Message, out.accept)
 			return
 		}
@@ -93,19 +93,19 @@ func (s *Server) isClosed() bool {
 	return s.closed
 }
 
-// close takes no further requests and returns what ends the streams.
-func (s *Server) close() []*func() {
+// stopAccepting takes no further requests and returns what ends the streams.
+func (s *Server) stopAccepting() []*func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	return slices.Collect(maps.Keys(s.streams))
+	return slices.Collect(maps.Keys(s.shutdownHooks))
 }
 
 // onShutdown has end called, in a goroutine of Shutdown's, unless forget was called before.
 func (s *Server) onShutdown(end func()) (forget func()) {
 	key := &end
 	s.mu.Lock()
-	s.streams[key] = struct{}{}
+	s.shutdownHooks[key] = struct{}{}
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
@@ -114,7 +114,7 @@ func (s *Server) onShutdown(end func()) (forget func()) {
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.streams, key)
+		delete(s.shutdownHooks, key)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// status is that of a modern response that is one document (basic/index, basic/transports/streamable-http). Where the
+// httpStatus is that of a modern response that is one document (basic/index, basic/transports/streamable-http). Where the
 // specification names none it is 200: the error is the handler's, and the exchange went well.
-func status(e *mcp.Error) int {
+func httpStatus(e *mcp.Error) int {
 	if e == nil {
 		return http.StatusOK
 	}

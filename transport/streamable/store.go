@@ -30,8 +30,8 @@ type SessionRecord struct {
 // is bounded: the id of one that is forgotten would be honoured again, until its life is over.
 type memorySessions struct {
 	mu      sync.Mutex
-	records map[string]keptRecord
-	sweep   int // the number of records at which those that are over are dropped
+	records map[string]memoryRecord
+	sweepAt int // the number of records at which those that are over are dropped
 }
 
 const (
@@ -39,13 +39,13 @@ const (
 	maxRecords = 100_000 // some 20 MiB
 )
 
-type keptRecord struct {
+type memoryRecord struct {
 	SessionRecord
 	until time.Time
 }
 
 func newMemorySessions() *memorySessions {
-	return &memorySessions{records: map[string]keptRecord{}, sweep: fewRecords}
+	return &memorySessions{records: map[string]memoryRecord{}, sweepAt: fewRecords}
 }
 
 func (m *memorySessions) Load(_ context.Context, key string) (SessionRecord, error) {
@@ -57,17 +57,17 @@ func (m *memorySessions) Load(_ context.Context, key string) (SessionRecord, err
 func (m *memorySessions) Save(_ context.Context, key string, r SessionRecord, until time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.records) >= m.sweep {
-		m.drop(time.Now())
+	if len(m.records) >= m.sweepAt {
+		m.dropExpired(time.Now())
 	}
 	if !m.records[key].Ended {
-		m.records[key] = keptRecord{r, until}
+		m.records[key] = memoryRecord{r, until}
 	}
 	return nil
 }
 
-// drop forgets what is over, and where that is not enough a tenth of those that have ended; m.mu is held.
-func (m *memorySessions) drop(now time.Time) {
+// dropExpired forgets what is over, and where that is not enough a tenth of those that have ended; m.mu is held.
+func (m *memorySessions) dropExpired(now time.Time) {
 	for key, r := range m.records {
 		if r.until.Before(now) {
 			delete(m.records, key)
@@ -83,5 +83,5 @@ func (m *memorySessions) drop(now time.Time) {
 			excess--
 		}
 	}
-	m.sweep = min(max(fewRecords, 2*len(m.records)), max(maxRecords, len(m.records)+fewRecords))
+	m.sweepAt = min(max(fewRecords, 2*len(m.records)), max(maxRecords, len(m.records)+fewRecords))
 }

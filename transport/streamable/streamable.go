@@ -12,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/serving"
 	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
@@ -67,17 +68,17 @@ type Options struct {
 	Retry time.Duration
 }
 
-func (o *Options) complete(h mcp.Handler) {
-	set(&o.MaxBody, DefaultMaxBody)
-	set(&o.BodyTimeout, DefaultBodyTimeout)
-	set(&o.JSONFor, DefaultJSONFor)
-	set(&o.SessionIdle, DefaultSessionIdle)
-	set(&o.SessionLife, DefaultSessionLife)
+func (o *Options) setDefaults(h mcp.Handler) {
+	setDefault(&o.MaxBody, DefaultMaxBody)
+	setDefault(&o.BodyTimeout, DefaultBodyTimeout)
+	setDefault(&o.JSONFor, DefaultJSONFor)
+	setDefault(&o.SessionIdle, DefaultSessionIdle)
+	setDefault(&o.SessionLife, DefaultSessionLife)
 	if o.SessionIdle < 0 {
 		o.SessionIdle = o.SessionLife
 	}
-	set(&o.MaxSessions, DefaultMaxSessions)
-	set(&o.Retry, DefaultRetry)
+	setDefault(&o.MaxSessions, DefaultMaxSessions)
+	setDefault(&o.Retry, DefaultRetry)
 	if o.Keys == nil {
 		if k, ok := h.(mcp.Keyed); ok {
 			o.Keys = k.Keys()
@@ -99,7 +100,7 @@ func (o *Options) complete(h mcp.Handler) {
 	}
 }
 
-func set[T comparable](to *T, byDefault T) {
+func setDefault[T comparable](to *T, byDefault T) {
 	var zero T
 	if *to == zero {
 		*to = byDefault
@@ -109,38 +110,38 @@ func set[T comparable](to *T, byDefault T) {
 // Server is an MCP endpoint: an [http.Handler] that serves clients of both eras at the same time. It is safe for concurrent
 // use.
 type Server struct {
-	opts     Options
-	edge     *transport.Edge
-	names    nameFields
-	bodies   *overhttp.Bodies
-	slow     *timeout.Queue // of answers that become streams
-	sessions registry
-	workers  *workers
-	instance string        // tells lanes of this Server from those of replicas
-	lanes    atomic.Uint64 // that were opened, which names them
+	opts        Options
+	edge        *serving.Edge
+	headers     mirroredHeaders
+	bodies      *overhttp.Bodies
+	slowAnswers *timeout.Queue // of answers that become streams
+	sessions    sessionRegistry
+	workers     *workerPool
+	instance    string        // tells lanes of this Server from those of replicas
+	streamCount atomic.Uint64 // that were opened, which names them
 
-	mu       sync.Mutex
-	requests sync.WaitGroup
-	streams  map[*func()]struct{}   // what ends those that would never end by themselves
-	calls    map[*response]struct{} // of the modern era
-	closed   bool
+	mu            sync.Mutex
+	requests      sync.WaitGroup
+	shutdownHooks map[*func()]struct{}   // what ends those that would never end by themselves
+	modernCalls   map[*response]struct{} // of the modern era
+	closed        bool
 }
 
 // Handler returns the endpoint of h. Mount it under any path; call [Server.Shutdown] before the program ends.
 func Handler(h mcp.Handler, opts ...Options) *Server {
-	s := &Server{streams: map[*func()]struct{}{}, calls: map[*response]struct{}{}, workers: newWorkers(), instance: newKey()[:8] + "-"}
+	s := &Server{shutdownHooks: map[*func()]struct{}{}, modernCalls: map[*response]struct{}{}, workers: newWorkers(), instance: newSessionKey()[:8] + "-"}
 	if len(opts) > 0 {
 		s.opts = opts[0]
 	}
-	s.opts.complete(h)
+	s.opts.setDefaults(h)
 	s.bodies = overhttp.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
-	s.slow = timeout.New(s.opts.JSONFor)
+	s.slowAnswers = timeout.New(s.opts.JSONFor)
 	if s.opts.JSONFor < 0 {
-		s.slow = timeout.New(DefaultJSONFor) // of answers that cannot be documents
+		s.slowAnswers = timeout.New(DefaultJSONFor) // of answers that cannot be documents
 	}
-	s.edge = transport.NewEdge(h, s.opts.ServerOptions)
-	s.names = newNameFields(s.opts.Vocabulary)
-	s.sessions.init(s)
+	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
+	s.headers = newMirroredHeaders(s.opts.Vocabulary)
+	s.sessions.initRegistry(s)
 	return s
 }
 
@@ -149,18 +150,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.opts.Guard.Check(w, r) {
 		return
 	}
-	if !s.begin() {
-		s.late(w, r)
+	if !s.beginRequest() {
+		s.serveDuringShutdown(w, r)
 		return
 	}
 	defer s.requests.Done()
 	switch r.Method {
 	case http.MethodPost:
-		s.post(w, r)
+		s.servePOST(w, r)
 	case http.MethodGet:
-		s.get(w, r)
+		s.serveGET(w, r)
 	case http.MethodDelete:
-		s.delete(w, r)
+		s.serveDELETE(w, r)
 	default:
 		s.refuseMethod(w, "this endpoint takes POST, and GET and DELETE of legacy sessions")
 	}

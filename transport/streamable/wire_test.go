@@ -10,8 +10,8 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -63,10 +63,10 @@ func (x *exchange) judge(t testing.TB, r *http.Request, sessions *sync.Map) {
 		return
 	}
 	if r.Method == http.MethodPost {
-		check.Frame(wire.Client, x.asked.Bytes()) // whose faults are on purpose
+		check.Frame(wiretest.Client, x.asked.Bytes()) // whose faults are on purpose
 	}
 	for _, frame := range x.frames() {
-		for _, err := range check.Frame(wire.Server, frame) {
+		for _, err := range check.Frame(wiretest.Server, frame) {
 			t.Errorf("%s: %v", r.Method, err)
 		}
 		version := strings.Trim(string(rawjson.Lookup(rawjson.Lookup(frame, "result"), "protocolVersion")), `"`)
@@ -78,19 +78,19 @@ func (x *exchange) judge(t testing.TB, r *http.Request, sessions *sync.Map) {
 
 // checker is one for the exchange; none, where the revision of its session is not known. Rules that need more than the
 // exchange are off.
-func (x *exchange) checker(r *http.Request, sessions *sync.Map) (check *wire.Checker, ok bool) {
-	o := wire.Options{Off: []wire.Check{wire.ResponseID, wire.AfterEnd}}
+func (x *exchange) checker(r *http.Request, sessions *sync.Map) (check *wiretest.Checker, ok bool) {
+	o := wiretest.Options{Off: []wiretest.Check{wiretest.ResponseID, wiretest.AfterEnd}}
 	if id := r.Header.Get("Mcp-Session-Id"); id != "" {
 		revision, known := sessions.Load(id)
 		if !known {
 			return nil, false
 		}
 		o.Revision = revision.(string)
-		o.Off = append(o.Off, wire.Progress, wire.Cancellation)
+		o.Off = append(o.Off, wiretest.Progress, wiretest.Cancellation)
 	} else if version := mcp.Revision(r.Header.Get("Mcp-Protocol-Version")); version.Known() && !version.Modern() {
 		o.Revision = string(version)
 	}
-	return wire.NewChecker(o), true
+	return wiretest.NewChecker(o), true
 }
 
 func (x *exchange) frames() (frames [][]byte) {

@@ -9,30 +9,32 @@ import (
 // stack.
 const workerIdle = 5 * time.Second
 
-// workers run the calls of legacy sessions, which may go on when the request that brought them has ended.
-type workers struct {
-	work chan *lane
+// workerPool run the calls of legacy sessions, which may go on when the request that brought them has ended.
+type workerPool struct {
+	work chan *legacyStream
 	quit chan struct{}
 	once sync.Once
 	busy sync.WaitGroup
 }
 
-func newWorkers() *workers { return &workers{work: make(chan *lane), quit: make(chan struct{})} }
+func newWorkers() *workerPool {
+	return &workerPool{work: make(chan *legacyStream), quit: make(chan struct{})}
+}
 
-// start runs a lane's call on an idle worker, or on a new one: never later than now.
-func (w *workers) start(l *lane) {
+// startAnswer runs a lane's call on an idle worker, or on a new one: never later than now.
+func (w *workerPool) startAnswer(l *legacyStream) {
 	select {
 	case w.work <- l:
 	default:
-		w.busy.Go(func() { w.worker(l) })
+		w.busy.Go(func() { w.runWorker(l) })
 	}
 }
 
-func (w *workers) worker(l *lane) {
+func (w *workerPool) runWorker(l *legacyStream) {
 	timer := time.NewTimer(workerIdle)
 	defer timer.Stop()
 	for {
-		l.run()
+		l.runRequest()
 		timer.Reset(workerIdle)
 		select {
 		case l = <-w.work:
@@ -45,4 +47,4 @@ func (w *workers) worker(l *lane) {
 }
 
 // close sends the workers home that are idle, and the others when they are.
-func (w *workers) close() { w.once.Do(func() { close(w.quit) }) }
+func (w *workerPool) close() { w.once.Do(func() { close(w.quit) }) }

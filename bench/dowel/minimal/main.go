@@ -14,7 +14,7 @@ type echo struct {
 }
 
 func main() {
-	s := server.New("minimal", "1")
+	s := server.New("minimal", "1", nil)
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in echo) (string, error) { return in.Message, nil })
 	if err := stdio.Serve(context.Background(), s); err != nil {
 		log.Fatal(err)

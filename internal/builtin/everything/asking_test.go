@@ -11,7 +11,6 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
-	"github.com/dowel-mcp/dowel/mcptest/wire"
 )
 
 // filled is what the user fills in, by the form's message.
@@ -174,10 +173,10 @@ func TestRounds(t *testing.T) {
 	s := New()
 	defer s.Close()
 	o := (&answerer{content: filled}).options()
-	o.Revision = mcp.Revision20260728
+	o.Wire.Revision = mcp.Revision20260728
 	// Some of what is sent below is wrong on purpose.
-	o.Tap = mcptest.ClientTap(t, wire.Options{OffClient: []wire.Check{wire.Schema}})
-	c, err := client.Dial(t.Context(), s, o)
+	o.Wire.Tap = mcptest.ClientTap(t, mcptest.WithoutClientChecks("schema"))
+	c, err := client.Dial(t.Context(), s, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

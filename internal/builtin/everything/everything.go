@@ -31,7 +31,7 @@ func New(opts ...server.Options) *server.Server {
 	if o.Instructions == "" {
 		o.Instructions = "This server is for testing clients. Its tools do nothing beyond showing a feature of the protocol."
 	}
-	s := server.New("everything", Version, o)
+	s := server.New("everything", Version, &o)
 	addContent(s) // first: suites call the first tool without arguments
 	addBasics(s)
 	addStructured(s)

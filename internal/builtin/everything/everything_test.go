@@ -68,13 +68,13 @@ func (a *answerer) roots(context.Context) ([]mcp.Root, error) {
 }
 
 func (a *answerer) options() client.Options {
-	return client.Options{Elicit: a.elicit, ElicitURL: true, Sample: a.sample, Roots: a.roots}
+	return client.Options{Answers: client.Answers{Elicit: a.elicit, ElicitURL: true, Sample: a.sample, Roots: a.roots}}
 }
 
 func dial(t *testing.T, s mcp.Handler, revision mcp.Revision, o client.Options) *client.Client {
 	t.Helper()
-	o.Revision, o.Tap = revision, mcptest.ClientTap(t)
-	c, err := client.Dial(t.Context(), s, o)
+	o.Wire.Revision, o.Wire.Tap = revision, mcptest.ClientTap(t)
+	c, err := client.Dial(t.Context(), s, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	c, err := client.Dial(ctx, everything.New(), client.Options{
-		Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+	c, err := client.Dial(ctx, everything.New(), &client.Options{
+		Answers: client.Answers{Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			fmt.Println(q.Message)
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"name":"Ada"}`)}, nil
-		},
+		}},
 	})
 	if err != nil {
 		log.Fatal(err)

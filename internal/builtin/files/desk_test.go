@@ -57,8 +57,8 @@ func newDeskOf(t *testing.T, files map[string]string, o Options, c client.Option
 
 func (d *desk) dial(o client.Options) *client.Client {
 	d.Helper()
-	o.Tap = mcptest.ClientTap(d)
-	c, err := client.Dial(d.Context(), d.server, o)
+	o.Wire.Tap = mcptest.ClientTap(d)
+	c, err := client.Dial(d.Context(), d.server, &o)
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func New(opts ...Options) (*Server, error) {
 	if o.Poll <= 0 {
 		o.Poll = DefaultPoll
 	}
-	s := &Server{Server: server.New("files", Version, o.Server), roots: all}
+	s := &Server{Server: server.New("files", Version, &o.Server), roots: all}
 	s.watcher = newWatcher(o.Poll, s.tell)
 	s.addReaders()
 	if !o.ReadOnly {

@@ -20,7 +20,7 @@ func forRevisions(t *testing.T, files map[string]string, test func(d *desk)) {
 	for _, revision := range mcp.Revisions() {
 		t.Run(string(revision), func(t *testing.T) {
 			t.Parallel()
-			test(newDeskOf(t, files, Options{Server: server.Options{PageSize: 2}}, client.Options{Revision: revision}))
+			test(newDeskOf(t, files, Options{Server: server.Options{PageSize: 2}}, client.Options{Wire: client.Wire{Revision: revision}}))
 		})
 	}
 }

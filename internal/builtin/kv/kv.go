@@ -47,7 +47,7 @@ func New(store Store, opts ...server.Options) (*Server, error) {
 	if o.Instructions == "" {
 		o.Instructions = "Keeps pairs of keys and values across conversations. Use list to see which keys there are before guessing one."
 	}
-	s := &Server{Server: server.New("kv", Version, o), store: store}
+	s := &Server{Server: server.New("kv", Version, &o), store: store}
 	s.addTools()
 	s.addResources()
 	if err := store.Watch(s.announce); err != nil {

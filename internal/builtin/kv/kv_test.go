@@ -34,7 +34,7 @@ func forRevisions(t *testing.T, opts server.Options, test func(t *testing.T, s *
 					t.Fatal(err)
 				}
 				defer s.Close()
-				c := dial(t, s, client.Options{Revision: revision})
+				c := dial(t, s, client.Options{Wire: client.Wire{Revision: revision}})
 				defer c.Close()
 				test(t, s, c)
 			})
@@ -44,8 +44,8 @@ func forRevisions(t *testing.T, opts server.Options, test func(t *testing.T, s *
 
 func dial(t *testing.T, s *Server, opts client.Options) *client.Client {
 	t.Helper()
-	opts.Tap = mcptest.ClientTap(t)
-	c, err := client.Dial(t.Context(), s, opts)
+	opts.Wire.Tap = mcptest.ClientTap(t)
+	c, err := client.Dial(t.Context(), s, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}

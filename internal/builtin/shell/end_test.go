@@ -128,7 +128,7 @@ func playParent(role string) {
 	if err != nil {
 		panic(err)
 	}
-	c, err := client.Dial(context.Background(), s)
+	c, err := client.Dial(context.Background(), s, nil)
 	if err != nil {
 		panic(err)
 	}

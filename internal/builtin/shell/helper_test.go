@@ -49,13 +49,13 @@ func open(t *testing.T, o Options) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return join(t, s, client.Options{Tap: mcptest.ClientTap(t)})
+	return join(t, s, client.Options{Wire: client.Wire{Tap: mcptest.ClientTap(t)}})
 }
 
 // join makes a world of a server, which is closed in the end.
 func join(t *testing.T, s *Server, opts client.Options) world {
 	t.Helper()
-	c, err := client.Dial(t.Context(), s, opts)
+	c, err := client.Dial(t.Context(), s, &opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -312,7 +312,7 @@ func TestTool(t *testing.T) {
 	for _, revision := range mcp.Revisions() {
 		t.Run(string(revision), func(t *testing.T) {
 			w := open(t, Options{})
-			c, err := client.Dial(t.Context(), w.s, client.Options{Revision: revision})
+			c, err := client.Dial(t.Context(), w.s, &client.Options{Wire: client.Wire{Revision: revision}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -143,7 +143,7 @@ func New(opts ...Options) (*Server, error) {
 	if o.Server.Instructions == "" {
 		o.Server.Instructions = "Runs commands in a shell that keeps its working folder and variables between calls: pass the handle that the first result returns to every further call."
 	}
-	s := &Server{Server: server.New("shell", Version, o.Server), opts: o, program: program, shells: map[string]*shell{}}
+	s := &Server{Server: server.New("shell", Version, &o.Server), opts: o, program: program, shells: map[string]*shell{}}
 	s.addTool()
 	return s, nil
 }

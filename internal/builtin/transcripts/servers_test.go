@@ -33,7 +33,7 @@ var servers = map[string]played{
 	"asking":      {handler: asking},
 	"completing":  {handler: completing},
 	"changing":    {handler: changing},
-	"bare":        {handler: func() mcp.Handler { return server.New("bare", "1", server.Options{NoLogging: true}) }},
+	"bare":        {handler: func() mcp.Handler { return server.New("bare", "1", &server.Options{NoLogging: true}) }},
 	"modern-only": {handler: catalog, revisions: []mcp.Revision{mcp.Revision20260728}},
 	"no-newer":    {handler: catalog, revisions: []mcp.Revision{mcp.Revision20250618, mcp.Revision20250326}},
 }
@@ -59,7 +59,7 @@ func catalog() mcp.Handler {
 	o := quiet
 	o.Info = mcp.Implementation{Title: "Catalog", Description: "Offers things.", WebsiteURL: "https://example.com", Icons: icons}
 	o.Instructions = "Look around."
-	s := server.New("catalog", "1", o)
+	s := server.New("catalog", "1", &o)
 	server.Tool(s, "full", "Says all.", func(context.Context, none) (map[string]int, error) { return map[string]int{"a": 1}, nil },
 		server.ToolOptions{Title: "Full", Icons: icons, Meta: meta, Annotations: &mcp.ToolAnnotations{Title: "Full", ReadOnlyHint: new(true)}})
 	server.Tool(s, "least", "", func(context.Context, none) (string, error) { return "least", nil })
@@ -104,7 +104,7 @@ func everyContent() []mcp.Content {
 func pages() mcp.Handler {
 	o := quiet
 	o.PageSize = 2
-	s := server.New("pages", "1", o)
+	s := server.New("pages", "1", &o)
 	text := func(context.Context, none) (string, error) { return "text", nil }
 	for _, name := range strings.Split("abcde", "") {
 		server.Tool(s, name, "", text)
@@ -123,7 +123,7 @@ func pages() mcp.Handler {
 func failing() mcp.Handler {
 	o := quiet
 	o.Limit = server.Limit{PerSecond: 0.1, Burst: 4}
-	s := server.New("failing", "1", o)
+	s := server.New("failing", "1", &o)
 	fail := func(err error) func(context.Context, none) (string, error) {
 		return func(context.Context, none) (string, error) { return "", err }
 	}
@@ -155,7 +155,7 @@ func failing() mcp.Handler {
 
 // asking asks in every method that may, and in one that may not.
 func asking() mcp.Handler {
-	s := server.New("asking", "1", quiet)
+	s := server.New("asking", "1", &quiet)
 	name := func(ctx context.Context, _ none) (string, error) {
 		name, err := server.Ask[string](ctx, "name", "What is your name?")
 		return "Hello, " + name + ".", err
@@ -195,7 +195,7 @@ func asking() mcp.Handler {
 // completing tells the client that a visit is over. A handler does so by hand: package server sends no such notification,
 // which is one of 2025-11-25 alone.
 func completing() mcp.Handler {
-	s := server.New("completing", "1", quiet)
+	s := server.New("completing", "1", &quiet)
 	server.Tool(s, "visit", "", func(context.Context, none) (string, error) { return "Signed in.", nil })
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -222,7 +222,7 @@ func completing() mcp.Handler {
 func changing() mcp.Handler {
 	o := quiet
 	o.Declare = []server.Kind{server.KindTool, server.KindPrompt, server.KindResource}
-	s := server.New("changing", "1", o)
+	s := server.New("changing", "1", &o)
 	text := func(context.Context, none) (string, error) { return "text", nil }
 	changes := map[string]func(){
 		"tools":     func() { server.Tool(s, rand.Text(), "", text) },

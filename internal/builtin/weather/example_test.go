@@ -24,7 +24,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer s.Close()
-	c, err := client.Dial(ctx, s)
+	c, err := client.Dial(ctx, s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func New(opts ...Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server.New("weather", Version, o.Server), api: api}
+	s := &Server{Server: server.New("weather", Version, &o.Server), api: api}
 	asks := &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(true)}
 	server.Tool(s.Server, "get_alerts", "Active weather alerts for a US state or territory, from the National Weather Service.", s.alerts,
 		server.ToolOptions{Title: "Weather alerts", Annotations: asks, OutputSchema: schemaOf[Alerts]()})

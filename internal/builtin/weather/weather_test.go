@@ -24,7 +24,7 @@ func dial(t *testing.T, o Options, revision mcp.Revision) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.Dial(t.Context(), s, client.Options{Revision: revision, Tap: mcptest.ClientTap(t)})
+	c, err := client.Dial(t.Context(), s, &client.Options{Wire: client.Wire{Revision: revision, Tap: mcptest.ClientTap(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}

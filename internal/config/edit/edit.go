@@ -1,27 +1,34 @@
-// Package edit changes single values in people's configuration files: JSON with comments, YAML and TOML. It touches the
-// smallest span of text, and everything else keeps its bytes: comments, order, unknown keys, indentation, line ends, a byte
-// order mark, a final line break or its absence, trailing commas.
+// Package edit changes single values in a user's configuration files: JSON with comments, YAML and
+// TOML. It changes the smallest span of text. All other bytes stay: comments, order, unknown keys,
+// indentation, line ends, a byte order mark, trailing commas, and a final line break or its
+// absence.
+//
+// \ttext, err = edit.Set(text, edit.JSON, []string{"mcpServers", "github", "command"}, "npx")
+// \ttext, err = edit.Remove(text, edit.JSON, []string{"mcpServers", "weather"})
 //
 // # Paths
 //
-// A path leads from the top of the file, which is an object, to a value. An element of it is the key of an object, or
-// selects an entry of a list: [name=foo] is the entry whose member name is the string foo, as lists of servers have it.
-// Where neither object nor list is there yet, an element of that form makes a list; to make an object with such a key,
-// Set the object itself first. Null counts as not there.
+// A path leads from the top of the file, which must be an object, to a value. Each element is the
+// key of an object or selects an entry of a list: [name=foo] selects the entry with a member name
+// that holds the string foo. If neither an object nor a list exists there, an element of that form
+// creates a list; to create an object with such a key, Set the object itself first. Null counts as
+// missing.
 //
 // # Promises
 //
-// The result of an edit parses, has the asked-for value at the path, and is equal to what was before everywhere else. This is
-// verified for each edit by reading the result; if it fails, the error wraps [ErrUnsafe] and no text is returned. That happens
-// with what cannot be edited in one place, such as YAML's aliases, and with what is not supported: several YAML documents in one
-// file, YAML's explicit keys ("? key"), a key that is there twice.
+// The result of an edit parses, has the wanted value at the path, and equals the old content
+// everywhere else. Each edit verifies this by parsing the result. If the check fails, the edit
+// returns no text and an error that wraps [ErrUnsafe]. This happens to values that cannot be edited
+// in one place, such as YAML aliases, and to unsupported files: several YAML documents in one file,
+// explicit YAML keys ("? key"), a key that occurs twice.
 //
-// A comment belongs to an entry, and goes with it when the entry is removed, if it stands behind it on the same line, or on
-// lines directly above it with no blank line between. In YAML these must be indented like the entry, and comments below an
-// entry that are indented deeper belong to it too; in TOML those directly below the last line of a table's section do. Comments
-// that begin on the first line of the file belong to the file.
+// A comment is removed together with an entry if it follows the entry on the same line, or stands
+// on the lines directly above without a blank line between. In YAML the lines above must be
+// indented like the entry, and comments below the entry that are indented deeper belong to it too.
+// In TOML the comments directly below the last line of a table's section belong to the table.
+// Comments that begin on the first line of the file belong to the file.
 //
-// All functions are pure, and safe for concurrent use.
+// All functions are pure and safe for concurrent use.
 package edit
 
 import (
@@ -35,7 +42,8 @@ import (
 // Format is the syntax of a file.
 type Format int
 
-// The formats. JSON may have comments and trailing commas; commas are put where the file has such ones.
+// The formats. JSON may have comments and trailing commas. Set writes a trailing comma if the file
+// has one.
 const (
 	JSON Format = iota
 	YAML
@@ -54,8 +62,8 @@ func (f Format) String() string {
 	return fmt.Sprintf("Format(%d)", int(f))
 }
 
-// FormatOf tells a file's format by the ending of its name: .json, .jsonc, .json5 (as far as it is JSON with comments), .yaml,
-// .yml and .toml.
+// FormatOf returns the format for a file name's extension: .json, .jsonc and .json5 (only JSON with
+// comments is supported), .yaml, .yml and .toml. ok is false for any other extension.
 func FormatOf(name string) (f Format, ok bool) {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".json", ".jsonc", ".json5":
@@ -68,177 +76,181 @@ func FormatOf(name string) (f Format, ok bool) {
 	return 0, false
 }
 
-// ErrUnsafe is wrapped by the error of an edit that would change something else, or that is not supported: the file must be
-// edited by hand.
-var ErrUnsafe = errors.New("it has to be edited by hand")
+// ErrUnsafe is wrapped by the error of an edit that would change other values or is not supported.
+// The user must edit the file by hand.
+var ErrUnsafe = errors.New("the file must be edited by hand")
 
-// dialect is what is special to a format. Texts are without a byte order mark; values are of the types that [normal] returns.
-type dialect interface {
-	parse(text []byte) (any, error)
+// syntax implements the edits of one format. Texts have no byte order mark. Values have the types
+// that [normalize] returns.
+type syntax interface {
+	parseText(text []byte) (any, error)
 
-	// set gives the value at path, or makes it with all that leads there. model is what text parses to. It is never asked to
-	// replace an object by an object.
-	set(text []byte, model any, path []string, value any) ([]byte, error)
+	// setValue sets the value at path and creates the containers on the way. model is the parsed
+	// text. The caller never replaces an object by an object.
+	setValue(text []byte, model any, path []string, value any) ([]byte, error)
 
-	// remove removes the value at path, which is there.
-	remove(text []byte, model any, path []string) ([]byte, error)
+	// removeValue removes the value at path, which must exist.
+	removeValue(text []byte, model any, path []string) ([]byte, error)
 }
 
-func (f Format) dialect() (dialect, error) {
+func (f Format) syntax() (syntax, error) {
 	switch f {
 	case JSON:
-		return jsonDialect{}, nil
+		return jsonSyntax{}, nil
 	case YAML:
-		return yamlDialect{}, nil
+		return yamlSyntax{}, nil
 	case TOML:
-		return tomlDialect{}, nil
+		return tomlSyntax{}, nil
 	}
-	return nil, fmt.Errorf("edit: there is no %v", f)
+	return nil, fmt.Errorf("edit: unknown format %v", f)
 }
 
-// Set returns text with the value at path set. On a path that is there only the value's text changes; if the old and the new
-// value are both objects, only that of the members that differ, so that the others keep their comments and their order. On
-// a path that is not there the value is put behind its last sibling, in the style of the file, with the objects or tables that
-// lead to it; text may be empty. If the value is already as asked, text is returned as it is.
+// Set returns text with value at path. If the path exists, only the value's text changes; if the
+// old and the new value are both objects, only the members that differ change, so the others keep
+// their comments and their order. If the path is missing, Set adds the value after its last
+// sibling, in the style of the file, and creates the objects or tables that lead to it. text may be
+// empty. If nothing changes, Set returns text itself.
 //
-// A value is nil (not in TOML), a bool, a string, any integer or float type, a json.Number, an [Object] (whose members are
-// written in this order), a map with string keys (written in the order of its keys), or a slice of values. An entry of a
-// list selected by [name=foo] is an object; its name need not be among its members.
+// value is nil (not in TOML), a bool, a string, any integer or float type, a json.Number, an
+// [Object] (written in its order), a map with string keys (written in the order of the keys), or a
+// slice of such values. For an entry that is selected by [name=foo], value is an object, which may
+// leave out the name.
 func Set(text []byte, f Format, path []string, value any) ([]byte, error) {
-	result, err := set(text, f, path, value)
+	result, err := setAt(text, f, path, value)
 	if err != nil {
-		return nil, fmt.Errorf("cannot set %s: %w", display(path), err)
+		return nil, fmt.Errorf("cannot set %s: %w", formatPath(path), err)
 	}
 	return result, nil
 }
 
-func set(text []byte, f Format, path []string, value any) ([]byte, error) {
-	v, err := normal(value)
+func setAt(text []byte, f Format, path []string, value any) ([]byte, error) {
+	v, err := normalize(value)
 	if err != nil {
 		return nil, err
 	}
-	e, err := open(text, f, path)
+	e, err := openEditor(text, f, path)
 	if err != nil {
 		return nil, err
 	}
-	if v, err = complete(e.model, path, v); err != nil {
+	if v, err = addEntryName(e.model, path, v); err != nil {
 		return nil, err
 	}
-	want, err := assign(e.model, path, v)
+	want, err := assignAt(e.model, path, v)
 	if err != nil {
 		return nil, err
 	}
-	old, _, err := find(e.model, path)
+	old, _, err := lookUp(e.model, path)
 	if err != nil {
 		return nil, err
 	}
-	return e.run(text, plan(nil, path, old, v), func(got any) bool { return equal(got, want) })
+	return e.applySteps(text, planSteps(nil, path, old, v), func(got any) bool { return equalValues(got, want) })
 }
 
-// Remove returns text without the value at path: the entry with its key, its own lines or its place in a line, its comma, and
-// its comments. What contained it stays, even if it is empty now; in TOML it is gone with its last table. If there is nothing at path,
-// text is returned as it is.
+// Remove returns text without the entry at path: its key, its lines or its place in a line, its
+// comma and its comments. The container stays, even if it is empty now, except in TOML, where it
+// disappears with its last table. If the path is missing, Remove returns text itself.
 func Remove(text []byte, f Format, path []string) ([]byte, error) {
-	result, err := remove(text, f, path)
+	result, err := removeAt(text, f, path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot remove %s: %w", display(path), err)
+		return nil, fmt.Errorf("cannot remove %s: %w", formatPath(path), err)
 	}
 	return result, nil
 }
 
-func remove(text []byte, f Format, path []string) ([]byte, error) {
-	e, err := open(text, f, path)
+func removeAt(text []byte, f Format, path []string) ([]byte, error) {
+	e, err := openEditor(text, f, path)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok, err := find(e.model, path); err != nil || !ok {
+	if _, ok, err := lookUp(e.model, path); err != nil || !ok {
 		return text, err
 	}
-	want := without(e.model, path)
-	return e.run(text, []step{{path: path, remove: true}}, func(got any) bool {
-		return equal(got, want) || f == TOML && equalWithoutEmpty(got, want, path)
+	want := removeFrom(e.model, path)
+	return e.applySteps(text, []step{{path: path, remove: true}}, func(got any) bool {
+		return equalValues(got, want) || f == TOML && equalWithoutEmpty(got, want, path)
 	})
 }
 
-// Lookup returns the value at path: nil, a bool, a string, an int64, uint64 or float64, an [Object], an []any, or, for a date or
-// time in TOML, a [Literal].
+// Lookup returns the value at path: nil, a bool, a string, an int64, uint64 or float64, an
+// [Object], an []any, or a [Literal] for a TOML date or time. ok is false if the path is missing.
 func Lookup(text []byte, f Format, path []string) (value any, ok bool, err error) {
-	e, err := open(text, f, path)
+	e, err := openEditor(text, f, path)
 	if err == nil {
-		value, ok, err = find(e.model, path)
+		value, ok, err = lookUp(e.model, path)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("cannot look up %s: %w", display(path), err)
+		return nil, false, fmt.Errorf("cannot look up %s: %w", formatPath(path), err)
 	}
 	return value, ok, nil
 }
 
 var byteOrderMark = []byte("\ufeff")
 
-// editor is a file that is being edited.
+// editor holds a file during an edit.
 type editor struct {
-	dialect dialect
-	mark    []byte // the byte order mark, if there is one
-	body    []byte // the text behind it
-	model   any    // what it says
+	syntax syntax
+	bom    []byte // the byte order mark, or nil
+	body   []byte // the text after it
+	model  any    // the parsed body
 }
 
-func open(text []byte, f Format, path []string) (*editor, error) {
-	d, err := f.dialect()
+func openEditor(text []byte, f Format, path []string) (*editor, error) {
+	d, err := f.syntax()
 	if err != nil {
 		return nil, err
 	}
 	if len(path) == 0 {
 		return nil, errors.New("the path is empty")
 	}
-	e := &editor{dialect: d, body: text}
+	e := &editor{syntax: d, body: text}
 	if bytes.HasPrefix(text, byteOrderMark) {
-		e.mark, e.body = byteOrderMark, text[len(byteOrderMark):]
+		e.bom, e.body = byteOrderMark, text[len(byteOrderMark):]
 	}
-	if e.model, err = d.parse(e.body); err != nil {
-		return nil, fmt.Errorf("the file is no valid %v: %w", f, err)
+	if e.model, err = d.parseText(e.body); err != nil {
+		return nil, fmt.Errorf("the file is not valid %v: %w", f, err)
 	}
 	return e, nil
 }
 
-// step is a change that a dialect makes.
+// step is a single change of a text.
 type step struct {
 	path   []string
 	value  any
 	remove bool
 }
 
-// plan lists the steps from the old value at path to the new one.
-func plan(steps []step, path []string, old, v any) []step {
+// planSteps lists the steps that turn the value old at path into v.
+func planSteps(steps []step, path []string, old, v any) []step {
 	before, ok := old.(Object)
 	after, ok2 := v.(Object)
 	if !ok || !ok2 {
-		if equal(old, v) && v != nil { // setting null on what is not there is a step
+		if equalValues(old, v) && v != nil { // setting a missing member to null is a step
 			return steps
 		}
 		return append(steps, step{path: path, value: v})
 	}
 	for _, m := range before {
 		if _, ok := after.member(m.Key); !ok {
-			steps = append(steps, step{path: below(path, m.Key), remove: true})
+			steps = append(steps, step{path: appendKey(path, m.Key), remove: true})
 		}
 	}
 	for _, m := range after {
 		if was, ok := before.member(m.Key); ok {
-			if !equal(was, m.Value) {
-				steps = plan(steps, below(path, m.Key), was, m.Value)
+			if !equalValues(was, m.Value) {
+				steps = planSteps(steps, appendKey(path, m.Key), was, m.Value)
 			}
 			continue
 		}
-		steps = append(steps, step{path: below(path, m.Key), value: m.Value})
+		steps = append(steps, step{path: appendKey(path, m.Key), value: m.Value})
 	}
 	return steps
 }
 
-func below(path []string, key string) []string { return append(path[:len(path):len(path)], key) }
+func appendKey(path []string, key string) []string { return append(path[:len(path):len(path)], key) }
 
-// run makes the steps and returns the new text if it is as wanted.
-func (e *editor) run(text []byte, steps []step, wanted func(any) bool) ([]byte, error) {
+// applySteps applies the steps and returns the new text. It fails if the result does not satisfy
+// wanted.
+func (e *editor) applySteps(text []byte, steps []step, wanted func(any) bool) ([]byte, error) {
 	if wanted(e.model) && len(steps) == 0 {
 		return text, nil
 	}
@@ -246,22 +258,22 @@ func (e *editor) run(text []byte, steps []step, wanted func(any) bool) ([]byte, 
 	for _, s := range steps {
 		var err error
 		if s.remove {
-			body, err = e.dialect.remove(body, model, s.path)
+			body, err = e.syntax.removeValue(body, model, s.path)
 		} else {
-			body, err = e.dialect.set(body, model, s.path, s.value)
+			body, err = e.syntax.setValue(body, model, s.path, s.value)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if model, err = e.dialect.parse(body); err != nil {
+		if model, err = e.syntax.parseText(body); err != nil {
 			return nil, fmt.Errorf("the result would not be valid (%w): %w", err, ErrUnsafe)
 		}
 	}
 	if !wanted(model) {
 		return nil, fmt.Errorf("something else would change with it: %w", ErrUnsafe)
 	}
-	return append(bytes.Clone(e.mark), body...), nil
+	return append(bytes.Clone(e.bom), body...), nil
 }
 
-// display writes a path for people.
-func display(path []string) string { return strings.Join(path, ".") }
+// formatPath formats a path for messages.
+func formatPath(path []string) string { return strings.Join(path, ".") }

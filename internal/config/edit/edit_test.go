@@ -45,7 +45,7 @@ func TestValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, ok, err := Lookup(text, f, p("v"))
-		if !ok || err != nil || !equal(got, want) {
+		if !ok || err != nil || !equalValues(got, want) {
 			t.Errorf("%v: %v, %v, %v from %s", f, got, ok, err, text)
 		}
 	}
@@ -98,8 +98,8 @@ func TestRefused(t *testing.T) {
 		says  string
 	}{
 		"no path":                 {JSON, "{}", nil, 1, "path is empty"},
-		"no JSON":                 {JSON, "{", p("a"), 1, "no valid JSON"},
-		"no YAML":                 {YAML, "a: [", p("a"), 1, "no valid YAML"},
+		"no JSON":                 {JSON, "{", p("a"), 1, "not valid JSON"},
+		"no YAML":                 {YAML, "a: [", p("a"), 1, "not valid YAML"},
 		"list at the top":         {JSON, "[]", p("a"), 1, "[name=…]"},
 		"scalar at the top":       {YAML, "x", p("a"), 1, "neither an object nor a list"},
 		"in a scalar":             {JSON, `{"a": 1}`, p("a", "b"), 1, "neither an object nor a list"},
@@ -121,19 +121,19 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if _, err := Remove([]byte(`{`), JSON, p("a")); err == nil {
-		t.Error("removed from what is no JSON")
+		t.Error("a value was removed from a text that is not JSON")
 	}
 }
 
-// TestThereAndBack puts an entry beside others and takes it away again, which must leave no trace.
+// TestThereAndBack adds an entry beside others and removes it again. The text must be unchanged.
 func TestThereAndBack(t *testing.T) {
 	for _, s := range seeds {
-		model, err := mustDialect(s.f).parse([]byte(s.text))
+		model, err := mustSyntax(s.f).parseText([]byte(s.text))
 		if err != nil {
 			t.Fatalf("%q: %v", s.text, err)
 		}
 		eachObject(model, nil, func(path []string, o Object) {
-			path = below(path, "new one")
+			path = appendKey(path, "new one")
 			set, err := Set([]byte(s.text), s.f, path, obj("command", "c", "args", []string{"a"}))
 			if err != nil {
 				if shared := strings.Contains(s.text, "*x"); !shared || !errors.Is(err, ErrUnsafe) {
@@ -149,8 +149,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-func mustDialect(f Format) dialect {
-	d, err := f.dialect()
+func mustSyntax(f Format) syntax {
+	d, err := f.syntax()
 	if err != nil {
 		panic(err)
 	}
@@ -162,13 +162,13 @@ func eachObject(v any, path []string, f func([]string, Object)) {
 	case Object:
 		f(path, v)
 		for _, m := range v {
-			eachObject(m.Value, below(path, m.Key), f)
+			eachObject(m.Value, appendKey(path, m.Key), f)
 		}
 	case []any:
 		for _, e := range v {
 			if o, ok := e.(Object); ok {
 				if name, ok := o.member("name"); ok {
-					eachObject(e, below(path, "[name="+name.(string)+"]"), f)
+					eachObject(e, appendKey(path, "[name="+name.(string)+"]"), f)
 				}
 			}
 		}
@@ -193,7 +193,7 @@ var seeds = []struct {
 	{TOML, "mcp_servers = []\nd = 1979-05-27 07:32:00\nm = '''\nx'''\n\n[p.q]\ni = { a = [ { name = \"n\" } ] }\n"},
 }
 
-// FuzzEdit checks with the libraries alone what the package promises.
+// FuzzEdit checks the package's promises with the parsers alone.
 func FuzzEdit(f *testing.F) {
 	for _, s := range seeds {
 		for _, path := range []string{"mcpServers/new", "mcp_servers/a/env", "mcpServers/[name=x]/env/K", "a", "s/[name=x]", "b"} {
@@ -220,35 +220,36 @@ func FuzzEdit(f *testing.F) {
 		if got, ok, err := Lookup(gone, f, elements); ok || err != nil {
 			t.Errorf("removed from %q, %v is in %q: %v, %v", text, path, gone, got, err)
 		}
-		foreign(t, f, gone)
+		parseWithOthers(t, f, gone)
 	})
 }
 
 func checkSet(t *testing.T, f Format, text, set string, path []string, v any, was bool) {
 	t.Helper()
 	got, ok, err := Lookup([]byte(set), f, path)
-	want, _ := normal(v)
+	want, _ := normalize(v)
 	if o, isObject := got.(Object); isObject && len(o) > 0 {
-		if key, name, ok := selector(path[len(path)-1]); ok && o[0].Key == key && o[0].Value == name {
+		if key, name, ok := parseSelector(path[len(path)-1]); ok && o[0].Key == key && o[0].Value == name {
 			if _, has := want.(Object).member(key); !has {
 				got = o[1:]
 			}
 		}
 	}
-	if _, _, list := selector(path[len(path)-1]); err != nil || !ok || !list && !equal(got, want) {
+	if _, _, list := parseSelector(path[len(path)-1]); err != nil || !ok || !list && !equalValues(got, want) {
 		t.Errorf("%q became %q, in which %v is %v, %v, %v", text, set, path, got, ok, err)
 	}
-	if !was && !subsequence(strings.ReplaceAll(text, "null", ""), set) {
+	if !was && !isSubsequence(strings.ReplaceAll(text, "null", ""), set) {
 		t.Errorf("%q lost something when it became %q", text, set)
 	}
 	if strings.Contains(text, "\r\n") && !strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\n") && strings.Contains(strings.ReplaceAll(set, "\r\n", ""), "\n") {
 		t.Errorf("%q became %q, with other line ends", text, set)
 	}
-	foreign(t, f, []byte(set))
+	parseWithOthers(t, f, []byte(set))
 }
 
-// subsequence reports whether all of text, but for white space, brackets and nulls, is in set in the same order.
-func subsequence(text, set string) bool {
+// isSubsequence reports whether set contains all of text in the same order, ignoring white space,
+// brackets and nulls.
+func isSubsequence(text, set string) bool {
 	for _, c := range []byte(text) {
 		if isSpace(c) || strings.IndexByte("{}[],~", c) >= 0 {
 			continue
@@ -262,15 +263,15 @@ func subsequence(text, set string) bool {
 	return true
 }
 
-// foreign reads text as others do.
-func foreign(t *testing.T, f Format, text []byte) {
+// parseWithOthers parses text with other libraries.
+func parseWithOthers(t *testing.T, f Format, text []byte) {
 	t.Helper()
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	var v any
 	var err error
 	switch f {
 	case JSON:
-		if d := newDocument(text, jsonComment); d.space(0) == len(text) {
+		if d := newDocument(text, jsonComment); d.skipSpace(0) == len(text) {
 			return
 		}
 		var plain []byte

@@ -30,7 +30,7 @@ func ExampleSet() {
 	// <nil>
 }
 
-// Some files have a list of servers, each with its name.
+// Some files have a list of servers that each have a name.
 func ExampleRemove() {
 	text := []byte(`mcpServers:
   - name: weather

@@ -11,9 +11,9 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-type jsonDialect struct{}
+type jsonSyntax struct{}
 
-// jsonComment reads // and /* */.
+// jsonComment skips // and /* */ comments.
 func jsonComment(text []byte, pos int) int {
 	if pos+1 >= len(text) || text[pos] != '/' {
 		return pos
@@ -29,7 +29,7 @@ func jsonComment(text []byte, pos int) int {
 	return pos
 }
 
-func (jsonDialect) parse(text []byte) (any, error) {
+func (jsonSyntax) parseText(text []byte) (any, error) {
 	root, err := jsonTree(text)
 	if root == nil || err != nil {
 		return nil, err
@@ -37,13 +37,13 @@ func (jsonDialect) parse(text []byte) (any, error) {
 	return jsonModel(*root)
 }
 
-// jsonTree returns nil for a text that has nothing but comments.
+// jsonTree parses text. It returns nil if the text holds only comments.
 func jsonTree(text []byte) (*hujson.Value, error) {
 	d := newDocument(text, jsonComment)
-	if d.space(0) == len(text) {
+	if d.skipSpace(0) == len(text) {
 		return nil, nil
 	}
-	// A comment may end with the file, which hujson does not think.
+	// hujson rejects a // comment that ends with the file, so a line break is added.
 	v, err := hujson.Parse(append(text[:len(text):len(text)], '\n'))
 	return &v, ExplainJSON(err)
 }
@@ -81,7 +81,7 @@ func jsonScalar(l hujson.Literal) (any, error) {
 	case '"':
 		return l.String(), nil
 	case '0':
-		v, err := number(string(l))
+		v, err := parseNumber(string(l))
 		if err != nil { // beyond the range of a float64
 			return Literal(l), nil
 		}
@@ -110,42 +110,42 @@ func jsonNode(v hujson.Value) *node {
 	return n
 }
 
-// jsonText is a file of JSON and its style.
+// jsonText is a JSON file and its style.
 type jsonText struct {
 	flow
 	root     *node
 	colon    string
-	compact  bool   // the file is one line
-	pad      string // inside the braces of an object on one line
-	oneLists bool   // lists of scalars go into one line
+	compact  bool   // the whole file is one line
+	pad      string // the space inside the braces of an object on one line
+	oneLists bool   // lists of scalars are written on one line
 }
 
 func readJSON(text []byte) (*jsonText, error) {
-	t := &jsonText{flow: flow{document: newDocument(text, jsonComment), unit: "  "}, colon: ": ", oneLists: true}
+	t := &jsonText{flow: flow{document: newDocument(text, jsonComment), indentUnit: "  "}, colon: ": ", oneLists: true}
 	v, err := jsonTree(text)
 	if err != nil || v == nil {
 		return t, err
 	}
 	t.root = jsonNode(*v)
 	t.compact = len(t.root.items) > 0 && !t.hasBreak(t.root.start, t.root.end)
-	t.style()
+	t.detectStyle()
 	return t, nil
 }
 
-// style sees how the file is written: for each thing the first example counts.
-func (t *jsonText) style() {
+// detectStyle detects how the file is formatted. The first example of each kind decides.
+func (t *jsonText) detectStyle() {
 	var unit, pad, lists, colon, comma bool
-	t.root.walk(func(n *node) {
+	t.root.eachNode(func(n *node) {
 		if len(n.items) == 0 {
 			return
 		}
 		first, broken := n.items[0], t.hasBreak(n.open, n.close)
-		if broken && t.first(first.start) {
-			outer, inner := t.indent(n.start), t.indent(first.start)
+		if broken && t.isFirstOnLine(first.start) {
+			outer, inner := t.indentAt(n.start), t.indentAt(first.start)
 			if rest, ok := strings.CutPrefix(inner, outer); ok && rest != "" && !unit {
-				t.unit, unit = rest, true
+				t.indentUnit, unit = rest, true
 			}
-			t.trailing = t.trailing || t.comma(n.items[len(n.items)-1].end) >= 0
+			t.trailingComma = t.trailingComma || t.commaAfter(n.items[len(n.items)-1].end) >= 0
 		}
 		if n.kind == object && !broken && !pad {
 			t.pad, pad = string(t.text[n.open:first.start]), true
@@ -157,7 +157,7 @@ func (t *jsonText) style() {
 			t.colon, colon = string(t.text[keyEnd(t.text, first):first.value.start]), true
 		}
 		if len(n.items) > 1 && !broken && !comma {
-			t.tight, comma = n.items[1].start == t.comma(first.end)+1, true
+			t.tightCommas, comma = n.items[1].start == t.commaAfter(first.end)+1, true
 		}
 	})
 	if strings.Trim(t.colon, " :") != "" {
@@ -167,11 +167,11 @@ func (t *jsonText) style() {
 		t.pad = ""
 	}
 	if !comma {
-		t.tight = t.colon == ":"
+		t.tightCommas = t.colon == ":"
 	}
 }
 
-// keyEnd returns where an item's key ends.
+// keyEnd returns the end of an item's key.
 func keyEnd(text []byte, it item) int {
 	end := it.start + 1
 	for ; text[end] != '"'; end++ {
@@ -191,26 +191,27 @@ func allScalars(n *node) bool {
 	return true
 }
 
-func (jsonDialect) set(text []byte, model any, path []string, value any) ([]byte, error) {
+func (jsonSyntax) setValue(text []byte, model any, path []string, value any) ([]byte, error) {
 	t, err := readJSON(text)
 	if err != nil {
 		return nil, err
 	}
 	if t.root == nil {
-		return apply(text, []splice{t.appended(t.value(nest(path, value), "", false))})
+		return applySplices(text, []splice{t.appendLines(t.writeValue(nestValue(path, value), "", false))})
 	}
-	p, err := locate(t.root, model, path)
+	p, err := locatePath(t.root, model, path)
 	if err != nil {
 		return nil, err
 	}
 	if p.container != nil && p.index < 0 {
-		return apply(text, t.insert(p.container, t.line(p), t.item(p.container, p.rest, value)))
+		return applySplices(text, t.insertItem(p.container, t.needsOneLine(p), t.newItemWriter(p.container, p.rest, value)))
 	}
-	return apply(text, []splice{{p.node.start, p.node.end, t.replacement(p, nest(p.rest, value))}})
+	return applySplices(text, []splice{{p.node.start, p.node.end, t.writeReplacement(p, nestValue(p.rest, value))}})
 }
 
-// line reports whether an item goes into one line with the empty object or list that gets it.
-func (t *jsonText) line(p place) bool {
+// needsOneLine reports whether the item must share the line of the empty object or list that
+// receives it.
+func (t *jsonText) needsOneLine(p location) bool {
 	if t.compact {
 		return true
 	}
@@ -221,17 +222,18 @@ func (t *jsonText) line(p place) bool {
 	return outer.container != t.root && !t.hasBreak(outer.container.start, outer.container.end)
 }
 
-// item writes a new item of n for the rest of a path.
-func (t *jsonText) item(n *node, rest []string, value any) writer {
+// newItemWriter returns the writer of a new item of n for the missing rest of a path.
+func (t *jsonText) newItemWriter(n *node, rest []string, value any) itemWriter {
 	return func(indent string, line bool) string {
 		if n.kind == list {
-			return t.value(nest(rest, value).([]any)[0], indent, line || t.siblingOnOneLine(n))
+			return t.writeValue(nestValue(rest, value).([]any)[0], indent, line || t.siblingOnOneLine(n))
 		}
-		return quoteJSON(rest[0]) + t.colon + t.value(nest(rest[1:], value), indent, line || t.siblingOnOneLine(n))
+		return quoteJSON(rest[0]) + t.colon + t.writeValue(nestValue(rest[1:], value), indent, line || t.siblingOnOneLine(n))
 	}
 }
 
-// siblingOnOneLine reports whether n's last item is an object on one line: then the next one is too.
+// siblingOnOneLine reports whether the last item of n is an object on one line. The next item then
+// follows its style.
 func (t *jsonText) siblingOnOneLine(n *node) bool {
 	if len(n.items) == 0 {
 		return false
@@ -240,12 +242,12 @@ func (t *jsonText) siblingOnOneLine(n *node) bool {
 	return v.kind == object && len(v.items) > 0 && !t.hasBreak(v.start, v.end)
 }
 
-// replacement writes a value in the place of another, of which it takes over whether it goes into one line.
-func (t *jsonText) replacement(p place, v any) string {
+// writeReplacement formats v to replace the value at p. It stays on one line if the old value was.
+func (t *jsonText) writeReplacement(p location, v any) string {
 	old := p.node
 	line := t.compact
 	if p.container != nil {
-		line = line || !t.first(p.container.items[p.index].start)
+		line = line || !t.isFirstOnLine(p.container.items[p.index].start)
 	}
 	if len(old.items) > 0 {
 		broken := t.hasBreak(old.start, old.end)
@@ -254,23 +256,23 @@ func (t *jsonText) replacement(p place, v any) string {
 			t.oneLists = !broken
 		}
 	}
-	return t.value(v, t.indent(old.start), line)
+	return t.writeValue(v, t.indentAt(old.start), line)
 }
 
-func (t *jsonText) value(v any, indent string, line bool) string {
+func (t *jsonText) writeValue(v any, indent string, line bool) string {
 	var items []string
 	pad, opening, closing := t.pad, "{", "}"
-	inside := indent + t.unit
+	inside := indent + t.indentUnit
 	switch v := v.(type) {
 	case Object:
 		for _, m := range v {
-			items = append(items, quoteJSON(m.Key)+t.colon+t.value(m.Value, inside, line))
+			items = append(items, quoteJSON(m.Key)+t.colon+t.writeValue(m.Value, inside, line))
 		}
 	case []any:
-		line = line || t.oneLists && scalars(v)
+		line = line || t.oneLists && onlyScalars(v)
 		pad, opening, closing = "", "[", "]"
 		for _, e := range v {
-			items = append(items, t.value(e, inside, line))
+			items = append(items, t.writeValue(e, inside, line))
 		}
 	default:
 		return writeJSON(v)
@@ -280,19 +282,19 @@ func (t *jsonText) value(v any, indent string, line bool) string {
 	}
 	if line {
 		gap := ", "
-		if t.tight {
+		if t.tightCommas {
 			gap = ","
 		}
 		return opening + pad + strings.Join(items, gap) + pad + closing
 	}
 	last := ""
-	if t.trailing {
+	if t.trailingComma {
 		last = ","
 	}
 	return opening + t.newline + inside + strings.Join(items, ","+t.newline+inside) + last + t.newline + indent + closing
 }
 
-func scalars(l []any) bool {
+func onlyScalars(l []any) bool {
 	for _, v := range l {
 		switch v.(type) {
 		case Object, []any:
@@ -302,27 +304,27 @@ func scalars(l []any) bool {
 	return true
 }
 
-func (jsonDialect) remove(text []byte, model any, path []string) ([]byte, error) {
+func (jsonSyntax) removeValue(text []byte, model any, path []string) ([]byte, error) {
 	t, err := readJSON(text)
 	if err != nil {
 		return nil, err
 	}
-	p, err := locate(t.root, model, path)
+	p, err := locatePath(t.root, model, path)
 	if err != nil {
 		return nil, err
 	}
-	return apply(text, t.remove(p.container, p.index))
+	return applySplices(text, t.removeItem(p.container, p.index))
 }
 
 func quoteJSON(s string) string {
 	b, err := jsontext.AppendQuote(nil, s) // <, > and & stay as they are
 	if err != nil {
-		return quote(s)
+		return quoteString(s)
 	}
 	return string(b)
 }
 
-// writeJSON writes a scalar.
+// writeJSON formats a scalar.
 func writeJSON(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -341,11 +343,11 @@ func writeJSON(v any) string {
 	return "null"
 }
 
-// writeFloat writes whole numbers without a point, as far as they are exact.
+// writeFloat formats whole numbers without a point if they are exact.
 func writeFloat(f float64) string {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
-	b, _ := json.Marshal(f) // finite: normal has seen to it
+	b, _ := json.Marshal(f) // cannot fail: normalize rejects NaN and infinities
 	return string(b)
 }

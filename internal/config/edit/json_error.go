@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// SyntaxError says where a text is no JSON, and what is wrong there in words for those who edit it.
+// SyntaxError describes a syntax error in a JSON text for the user who edits the file.
 type SyntaxError struct {
-	// Line and Column count from 1, Column in bytes; 0: the end of the text.
+	// Line and Column count from 1, Column in bytes. Both are 0 if the position is unknown.
 	Line, Column int
 	Message      string
-	// Truncated: the text ends too early.
+	// Truncated means that the text ends too early.
 	Truncated bool
-	// Missing: something belongs behind the value that is before the place.
+	// Missing means that a comma or a bracket is missing after the value before the position.
 	Missing bool
 }
 
@@ -30,7 +30,7 @@ var (
 	jsonInvalid = regexp.MustCompile(`^invalid character (.+) (at start of value|at start of object name|after object name|after top-level value)`)
 )
 
-// ExplainJSON puts what the parser of JSON has found into words; nil for no error.
+// ExplainJSON converts an error of the hujson parser to a [*SyntaxError]. It returns nil for nil.
 func ExplainJSON(err error) error {
 	if err == nil {
 		return nil
@@ -41,11 +41,11 @@ func ExplainJSON(err error) error {
 		e.Column, _ = strconv.Atoi(m[2])
 		text = text[len(m[0]):]
 	}
-	e.explain(text)
+	e.setMessage(text)
 	return e
 }
 
-func (e *SyntaxError) explain(text string) {
+func (e *SyntaxError) setMessage(text string) {
 	e.Missing = strings.Contains(text, "expecting ',' or")
 	e.Truncated = strings.Contains(text, "unexpected EOF")
 	literal, isLiteral := strings.CutPrefix(text, "invalid literal: ")
@@ -59,16 +59,16 @@ func (e *SyntaxError) explain(text string) {
 	case strings.Contains(text, `character '\''`):
 		e.Message = `JSON has no single quotes, write "…"`
 	case strings.HasPrefix(literal, `"`):
-		e.Message = `this string is not closed in its line, or a \ in it is followed by what is no escape (write \\ for one \)`
+		e.Message = `this string is not closed in its line, or a \ in it is not part of an escape (write \\ for one \)`
 	case isLiteral:
-		e.Message = fmt.Sprintf("%s is no JSON: write keys and text in double quotes", literal)
+		e.Message = fmt.Sprintf("%s is not JSON: write keys and text in double quotes", literal)
 	default:
-		e.Message = misplaced(text)
+		e.Message = explainMisplaced(text)
 	}
 }
 
-// misplaced says what belongs where something else is.
-func misplaced(text string) string {
+// explainMisplaced explains which token belongs in the place of the one found.
+func explainMisplaced(text string) string {
 	m := jsonInvalid.FindStringSubmatch(text)
 	if m == nil {
 		return "this is not JSON"
@@ -79,7 +79,7 @@ func misplaced(text string) string {
 	case "after object name":
 		return fmt.Sprintf("a colon belongs behind the key, not %s", m[1])
 	case "after top-level value":
-		return fmt.Sprintf("the file goes on behind its last bracket, with %s", m[1])
+		return fmt.Sprintf("the file continues after its last bracket, with %s", m[1])
 	}
 	return fmt.Sprintf("a value belongs here, not %s", m[1])
 }

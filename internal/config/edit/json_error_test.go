@@ -7,7 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/edit"
 )
 
-// What is wrong with a file is said in words for those who edit it, and none of those of a parser.
+// Syntax errors are explained for users, not in the terms of the parser.
 func TestSyntaxErrors(t *testing.T) {
 	for _, c := range []struct {
 		format edit.Format
@@ -16,13 +16,13 @@ func TestSyntaxErrors(t *testing.T) {
 	}{
 		{edit.JSON, `{"a": {`, "the file ends too early, a quote or a bracket is not closed"},
 		{edit.JSON, `{"a": 1 "b": 2}`, "line 1, column 9: a comma is missing here, or a bracket"},
-		{edit.JSON, `{a: 1}`, "line 1, column 2: a is no JSON: write keys and text in double quotes"},
+		{edit.JSON, `{a: 1}`, "line 1, column 2: a is not JSON: write keys and text in double quotes"},
 		{edit.JSON, `{"a" 1}`, "line 1, column 6: a colon belongs behind the key, not '1'"},
 		{edit.JSON, `{"a": ,}`, "line 1, column 7: a value belongs here, not ','"},
-		{edit.JSON, `{"a": maybe}`, "maybe is no JSON"},
+		{edit.JSON, `{"a": maybe}`, "maybe is not JSON"},
 		{edit.JSON, `{"a": 'b'}`, `JSON has no single quotes, write "…"`},
 		{edit.JSON, "{\"a\": \"b\n\"}", "this string is not closed in its line"},
-		{edit.JSON, `{} {`, "the file goes on behind its last bracket"},
+		{edit.JSON, `{} {`, "the file continues after its last bracket"},
 		{edit.JSON, `{} /*`, "within a comment"},
 		{edit.TOML, "a = = 1\n", "line 1, column 5: "},
 		{edit.TOML, "a = @\n", "'@'"},

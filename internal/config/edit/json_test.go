@@ -22,7 +22,7 @@ type edited struct {
 
 type removed struct{}
 
-func run(t *testing.T, f Format, tests []edited) {
+func runEdits(t *testing.T, f Format, tests []edited) {
 	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func p(elements ...string) []string { return elements }
 var gateway = obj("command", "dowel", "args", []string{"up", "--stdio"}, "env", obj("A", "1"))
 
 func TestSetJSON(t *testing.T) {
-	run(t, JSON, []edited{
+	runEdits(t, JSON, []edited{
 		{"empty file", "", p("mcpServers", "dowel"), gateway, `{
   "mcpServers": {
     "dowel": {
@@ -101,7 +101,7 @@ func TestSetJSON(t *testing.T) {
 
 func TestRemoveJSON(t *testing.T) {
 	gone := removed{}
-	run(t, JSON, []edited{
+	runEdits(t, JSON, []edited{
 		{"first", "{\n  \"a\": 1, // one\n  \"b\": 2\n}", p("a"), gone, "{\n  \"b\": 2\n}"},
 		{"last", "{\n  \"a\": 1, // one\n  \"b\": 2 // two\n}", p("b"), gone, "{\n  \"a\": 1 // one\n}"},
 		{"last with comma", "{\n  \"a\": 1, // one\n  \"b\": 2, // two\n}", p("b"), gone, "{\n  \"a\": 1, // one\n}"},

@@ -7,21 +7,21 @@ import (
 type kind int
 
 const (
-	scalar kind = iota // anything that has no children that can be edited
+	scalar kind = iota // any value without children that can be edited
 	object
 	list
 )
 
-// node is where a value lies in a text.
+// node is the place of a value in a text.
 type node struct {
 	kind       kind
 	start, end int
 	items      []item
 
-	// In brackets: the positions behind the opening and at the closing one.
+	// For values in brackets: the positions after the opening and at the closing bracket.
 	open, close int
 
-	// In YAML, without brackets: the column where the items begin.
+	// For YAML values without brackets: the column where the items begin.
 	block  bool
 	column int
 }
@@ -29,19 +29,19 @@ type node struct {
 // item is a member of an object or an element of a list.
 type item struct {
 	key        string
-	start, end int   // with its key or dash
-	after      int   // behind the colon, the equals sign or the dash; start if there is none
-	value      *node // start and end are equal where the value is left out
+	start, end int   // including the key or dash
+	after      int   // the position after the colon, equals sign or dash; otherwise start
+	value      *node // start and end are equal if the value is left out
 }
 
-// place is where a path leads in a text.
-type place struct {
-	container *node    // nil for the value of the file
-	index     int      // the item in the container; -1 if there is none yet
-	node      *node    // the value there, or the file's
-	model     any      // what it says
-	rest      []string // of the path, what is not there yet
-	holders   []holder // the containers on the way, with their items, the innermost last
+// location is the result of following a path in a text.
+type location struct {
+	container *node    // nil for the value of the whole file
+	index     int      // the item in the container; -1 if it does not exist
+	node      *node    // the deepest existing value on the path
+	model     any      // the parsed value of node
+	rest      []string // the part of the path that does not exist
+	holders   []holder // the containers on the path with their items, the innermost last
 }
 
 type holder struct {
@@ -49,28 +49,28 @@ type holder struct {
 	index     int
 }
 
-// locate follows path from root, which model is the value of, as far as it is there.
-func locate(root *node, model any, path []string) (place, error) {
-	p := place{index: -1, node: root, model: model}
+// locatePath follows path from root as far as it exists. model is the parsed value of root.
+func locatePath(root *node, model any, path []string) (location, error) {
+	p := location{index: -1, node: root, model: model}
 	for n, element := range path {
 		if p.model == nil {
 			p.rest = path[n:]
 			return p, nil
 		}
-		i, err := child(p.model, element)
+		i, err := childIndex(p.model, element)
 		if err != nil {
-			return place{}, err
+			return location{}, err
 		}
 		_, isObject := p.model.(Object)
 		if want := map[bool]kind{true: object, false: list}[isObject]; p.node.kind != want {
-			return place{}, fmt.Errorf("what contains %q is written elsewhere: %w", element, ErrUnsafe)
+			return location{}, fmt.Errorf("the container of %q is written elsewhere: %w", element, ErrUnsafe)
 		}
 		at := i
 		if isObject {
-			at = p.node.member(element)
+			at = p.node.memberIndex(element)
 		}
 		if at < 0 && i >= 0 || at >= len(p.node.items) {
-			return place{}, fmt.Errorf("%q is written elsewhere: %w", element, ErrUnsafe)
+			return location{}, fmt.Errorf("%q is written elsewhere: %w", element, ErrUnsafe)
 		}
 		p.container, p.index = p.node, at
 		if i < 0 {
@@ -78,12 +78,12 @@ func locate(root *node, model any, path []string) (place, error) {
 			return p, nil
 		}
 		p.holders = append(p.holders, holder{p.node, at})
-		p.node, p.model = p.node.items[at].value, nth(p.model, i)
+		p.node, p.model = p.node.items[at].value, nthChild(p.model, i)
 	}
 	return p, nil
 }
 
-func (n *node) member(key string) int {
+func (n *node) memberIndex(key string) int {
 	for i := range n.items {
 		if n.items[i].key == key {
 			return i
@@ -92,10 +92,10 @@ func (n *node) member(key string) int {
 	return -1
 }
 
-// walk calls f for n and all below it.
-func (n *node) walk(f func(*node)) {
+// eachNode calls f for n and all nodes below it.
+func (n *node) eachNode(f func(*node)) {
 	f(n)
 	for i := range n.items {
-		n.items[i].value.walk(f)
+		n.items[i].value.eachNode(f)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// selector reads a path's element of the form [key=value].
-func selector(element string) (key, value string, ok bool) {
+// parseSelector parses a path element of the form [key=value]. ok is false for a plain key.
+func parseSelector(element string) (key, value string, ok bool) {
 	inner, ok := strings.CutPrefix(element, "[")
 	if !ok {
 		return "", "", false
@@ -20,8 +20,9 @@ func selector(element string) (key, value string, ok bool) {
 	return key, value, ok && key != ""
 }
 
-// child returns the index of what a path's element means in a container; -1 if there is no such child.
-func child(container any, element string) (int, error) {
+// childIndex returns the index of the child that a path element selects, or -1 if it does not
+// exist.
+func childIndex(container any, element string) (int, error) {
 	at, twice := -1, false
 	switch c := container.(type) {
 	case nil:
@@ -33,9 +34,9 @@ func child(container any, element string) (int, error) {
 			}
 		}
 	case []any:
-		key, value, ok := selector(element)
+		key, value, ok := parseSelector(element)
 		if !ok {
-			return -1, fmt.Errorf("%q is no entry of a list; those have the form [name=…]", element)
+			return -1, fmt.Errorf("%q does not select an entry of a list: want the form [name=…]", element)
 		}
 		for i, entry := range c {
 			if o, ok := entry.(Object); ok {
@@ -45,44 +46,44 @@ func child(container any, element string) (int, error) {
 			}
 		}
 	default:
-		return -1, fmt.Errorf("there is no %q in a value that is neither an object nor a list", element)
+		return -1, fmt.Errorf("cannot find %q in a value that is neither an object nor a list", element)
 	}
 	if twice {
-		return -1, fmt.Errorf("%q is there twice: %w", element, ErrUnsafe)
+		return -1, fmt.Errorf("%q occurs twice: %w", element, ErrUnsafe)
 	}
 	return at, nil
 }
 
-// nth returns a container's child.
-func nth(container any, i int) any {
+// nthChild returns the i-th child of a container.
+func nthChild(container any, i int) any {
 	if o, ok := container.(Object); ok {
 		return o[i].Value
 	}
 	return container.([]any)[i]
 }
 
-// find returns the value at path.
-func find(model any, path []string) (v any, ok bool, err error) {
+// lookUp returns the value at path. ok is false if the path is missing.
+func lookUp(model any, path []string) (v any, ok bool, err error) {
 	v = model
 	for _, element := range path {
-		i, err := child(v, element)
+		i, err := childIndex(v, element)
 		if err != nil || i < 0 {
 			return nil, false, err
 		}
-		v = nth(v, i)
+		v = nthChild(v, i)
 	}
 	return v, true, nil
 }
 
-// assign returns a copy of model with the value at path set.
-func assign(model any, path []string, v any) (any, error) {
+// assignAt returns a copy of model with v at path.
+func assignAt(model any, path []string, v any) (any, error) {
 	if len(path) == 0 {
 		return v, nil
 	}
 	if model == nil {
-		return nest(path, v), nil
+		return nestValue(path, v), nil
 	}
-	i, err := child(model, path[0])
+	i, err := childIndex(model, path[0])
 	if err != nil {
 		return nil, err
 	}
@@ -90,30 +91,30 @@ func assign(model any, path []string, v any) (any, error) {
 	case Object:
 		c = slices.Clone(c)
 		if i < 0 {
-			return append(c, Member{path[0], nest(path[1:], v)}), nil
+			return append(c, Member{path[0], nestValue(path[1:], v)}), nil
 		}
-		c[i].Value, err = assign(c[i].Value, path[1:], v)
+		c[i].Value, err = assignAt(c[i].Value, path[1:], v)
 		return c, err
 	case []any:
 		c = slices.Clone(c)
 		if i < 0 {
-			return append(c, nest(path, v).([]any)...), nil
+			return append(c, nestValue(path, v).([]any)...), nil
 		}
-		c[i], err = assign(c[i], path[1:], v)
+		c[i], err = assignAt(c[i], path[1:], v)
 		return c, err
 	}
-	return nil, errors.New("the file's top level is no object")
+	return nil, errors.New("the file's top level is not an object")
 }
 
-// nest returns what makes path lead to v where there is nothing yet.
-func nest(path []string, v any) any {
+// nestValue wraps v in the objects and lists that make path lead to it.
+func nestValue(path []string, v any) any {
 	for _, element := range slices.Backward(path) {
-		key, value, ok := selector(element)
+		key, value, ok := parseSelector(element)
 		if !ok {
 			v = Object{{element, v}}
 			continue
 		}
-		entry := v.(Object) // complete has seen to it
+		entry := v.(Object) // addEntryName has ensured this
 		if _, there := entry.member(key); !there {
 			entry = slices.Insert(slices.Clone(entry), 0, Member{key, value})
 		}
@@ -122,11 +123,12 @@ func nest(path []string, v any) any {
 	return v
 }
 
-// complete returns the value for path: an entry of a list has its own name.
-func complete(model any, path []string, v any) (any, error) {
-	key, value, ok := selector(path[len(path)-1])
+// addEntryName returns v with the name that the last path element selects, if that element selects
+// a list entry. It rejects values and paths that cannot be written.
+func addEntryName(model any, path []string, v any) (any, error) {
+	key, value, ok := parseSelector(path[len(path)-1])
 	if ok {
-		parent, _, err := find(model, path[:len(path)-1])
+		parent, _, err := lookUp(model, path[:len(path)-1])
 		if err != nil {
 			return nil, err
 		}
@@ -145,11 +147,11 @@ func complete(model any, path []string, v any) (any, error) {
 		}
 	}
 	for i, element := range path[:len(path)-1] {
-		if _, _, ok := selector(element); !ok {
+		if _, _, ok := parseSelector(element); !ok {
 			continue
 		}
-		if _, _, nested := selector(path[i+1]); nested {
-			if parent, there, _ := find(model, path[:i+1]); !there || parent == nil {
+		if _, _, nested := parseSelector(path[i+1]); nested {
+			if parent, there, _ := lookUp(model, path[:i+1]); !there || parent == nil {
 				return nil, fmt.Errorf("%s cannot be both an object with a name and a list", element)
 			}
 		}
@@ -157,9 +159,9 @@ func complete(model any, path []string, v any) (any, error) {
 	return v, nil
 }
 
-// without returns a copy of model without what is at path, which is there.
-func without(model any, path []string) any {
-	i, err := child(model, path[0])
+// removeFrom returns a copy of model without the value at path, which must exist.
+func removeFrom(model any, path []string) any {
+	i, err := childIndex(model, path[0])
 	if err != nil || i < 0 {
 		return model
 	}
@@ -169,32 +171,32 @@ func without(model any, path []string) any {
 		if len(path) == 1 {
 			return slices.Delete(c, i, i+1)
 		}
-		c[i].Value = without(c[i].Value, path[1:])
+		c[i].Value = removeFrom(c[i].Value, path[1:])
 		return c
 	case []any:
 		c = slices.Clone(c)
 		if len(path) == 1 {
 			return slices.Delete(c, i, i+1)
 		}
-		c[i] = without(c[i], path[1:])
+		c[i] = removeFrom(c[i], path[1:])
 		return c
 	}
 	return model
 }
 
-// equalWithoutEmpty compares got with want, from which what has become empty above path may be missing: a table of TOML
-// that has no line of its own is not there without its subtables.
+// equalWithoutEmpty compares got with want, but accepts that containers on the path that became
+// empty are missing. A TOML table without a header disappears with its last subtable.
 func equalWithoutEmpty(got, want any, path []string) bool {
 	for n := len(path) - 1; n > 0; n-- {
-		v, ok, _ := find(want, path[:n])
+		v, ok, _ := lookUp(want, path[:n])
 		if o, isObject := v.(Object); !ok || isObject && len(o) > 0 {
 			return false
 		}
 		if l, isList := v.([]any); isList && len(l) > 0 {
 			return false
 		}
-		want = without(want, path[:n])
-		if equal(got, want) {
+		want = removeFrom(want, path[:n])
+		if equalValues(got, want) {
 			return true
 		}
 	}

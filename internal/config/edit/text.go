@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// splice replaces a span of a text.
+// splice replaces the text from start to end.
 type splice struct {
 	start, end int
 	with       string
 }
 
-// apply makes splices, which must not overlap. Those at the same place keep their order.
-func apply(text []byte, splices []splice) ([]byte, error) {
+// applySplices applies splices, which must not overlap. Splices at the same position keep their
+// order.
+func applySplices(text []byte, splices []splice) ([]byte, error) {
 	slices.SortStableFunc(splices, func(a, b splice) int { return a.start - b.start })
 	var out []byte
 	at := 0
@@ -27,12 +28,12 @@ func apply(text []byte, splices []splice) ([]byte, error) {
 	return append(out, text[at:]...), nil
 }
 
-// document is a text whose comments a dialect knows how to read.
+// document is a text with helpers that understand its comments.
 type document struct {
 	text    []byte
 	newline string
 
-	// comment returns the end of the comment that begins at pos, or pos.
+	// comment returns the end of the comment at pos, or pos if no comment begins there.
 	comment func(text []byte, pos int) int
 }
 
@@ -44,7 +45,7 @@ func newDocument(text []byte, comment func([]byte, int) int) document {
 	return d
 }
 
-// hashComment reads the comments of YAML and TOML.
+// hashComment skips a YAML or TOML comment.
 func hashComment(text []byte, pos int) int {
 	if pos < len(text) && text[pos] == '#' {
 		return lineEnd(text, pos)
@@ -58,7 +59,7 @@ func isSpace(c byte) bool { return isBlank(c) || c == '\n' || c == '\r' }
 
 func lineStart(text []byte, pos int) int { return bytes.LastIndexByte(text[:pos], '\n') + 1 }
 
-// lineEnd returns where pos's line ends, before its line break.
+// lineEnd returns the end of pos's line, before the line break.
 func lineEnd(text []byte, pos int) int {
 	i := bytes.IndexByte(text[pos:], '\n')
 	switch {
@@ -70,7 +71,7 @@ func lineEnd(text []byte, pos int) int {
 	return pos + i
 }
 
-// nextLine returns where the line behind pos's begins, or the end of the text.
+// nextLine returns the start of the line after pos's, or the end of the text.
 func nextLine(text []byte, pos int) int {
 	if i := bytes.IndexByte(text[pos:], '\n'); i >= 0 {
 		return pos + i + 1
@@ -78,22 +79,22 @@ func nextLine(text []byte, pos int) int {
 	return len(text)
 }
 
-// indent returns the white space that pos's line begins with.
-func (d *document) indent(pos int) string {
+// indentAt returns the white space at the start of pos's line.
+func (d *document) indentAt(pos int) string {
 	start := lineStart(d.text, pos)
-	return string(d.text[start:d.blanks(start)])
+	return string(d.text[start:d.skipBlanks(start)])
 }
 
-// blanks returns the first position from pos on that has no blank.
-func (d *document) blanks(pos int) int {
+// skipBlanks returns the first position at or after pos that holds no blank.
+func (d *document) skipBlanks(pos int) int {
 	for pos < len(d.text) && isBlank(d.text[pos]) {
 		pos++
 	}
 	return pos
 }
 
-// space passes white space, line breaks and comments.
-func (d *document) space(pos int) int {
+// skipSpace skips white space, line breaks and comments.
+func (d *document) skipSpace(pos int) int {
 	for pos < len(d.text) {
 		if isSpace(d.text[pos]) {
 			pos++
@@ -108,12 +109,13 @@ func (d *document) space(pos int) int {
 	return pos
 }
 
-// behind passes blanks and comments on pos's line; a comment that goes on on the next line is not passed. atEnd is whether
-// nothing else follows on the line, and comments the end of the last comment, or pos.
-func (d *document) behind(pos int) (comments int, atEnd bool) {
+// skipLineComments skips blanks and comments on pos's line, but no comment that continues on the
+// next line. comments is the end of the last comment, or pos. atEnd reports whether nothing else
+// follows on the line.
+func (d *document) skipLineComments(pos int) (comments int, atEnd bool) {
 	comments = pos
 	for {
-		pos = d.blanks(pos)
+		pos = d.skipBlanks(pos)
 		end := d.comment(d.text, pos)
 		if end == pos || end > lineEnd(d.text, pos) {
 			break
@@ -123,28 +125,28 @@ func (d *document) behind(pos int) (comments int, atEnd bool) {
 	return comments, pos == lineEnd(d.text, pos)
 }
 
-// first reports whether only blanks are before pos on its line.
-func (d *document) first(pos int) bool {
-	return d.blanks(lineStart(d.text, pos)) >= pos
+// isFirstOnLine reports whether only blanks precede pos on its line.
+func (d *document) isFirstOnLine(pos int) bool {
+	return d.skipBlanks(lineStart(d.text, pos)) >= pos
 }
 
-// isComment reports whether there is nothing but a comment on the line that begins at start.
+// isComment reports whether the line that begins at start holds only a comment.
 func (d *document) isComment(start int) bool {
-	pos := d.blanks(start)
+	pos := d.skipBlanks(start)
 	end := d.comment(d.text, pos)
 	if end == pos || end > lineEnd(d.text, pos) {
 		return false
 	}
-	_, atEnd := d.behind(pos)
+	_, atEnd := d.skipLineComments(pos)
 	return atEnd
 }
 
-// attached returns where the comments begin that stand directly above the line that begins at start. Comments that the
-// file begins with, and those before limit, are not among them.
-func (d *document) attached(start, limit int, accept func(line int) bool) int {
+// commentsStart returns the start of the comments directly above the line at start. It leaves out
+// comments at the start of the file, comments before limit, and lines that accept rejects.
+func (d *document) commentsStart(start, limit int, accept func(line int) bool) int {
 	at := start
 	for at > limit {
-		above := d.above(at)
+		above := d.commentAbove(at)
 		if above == at || above < limit || !accept(above) {
 			break
 		}
@@ -156,8 +158,8 @@ func (d *document) attached(start, limit int, accept func(line int) bool) int {
 	return at
 }
 
-// above returns the start of the comment on the lines right above the line at start; start if there is none.
-func (d *document) above(start int) int {
+// commentAbove returns the start of the comment that ends on the line above start, or start itself.
+func (d *document) commentAbove(start int) int {
 	if start == 0 {
 		return start
 	}
@@ -165,22 +167,23 @@ func (d *document) above(start int) int {
 	if d.isComment(line) {
 		return line
 	}
-	// The end of a comment of several lines.
+	// The line may end a comment of several lines.
 	if !bytes.HasSuffix(bytes.TrimSpace(d.text[line:start]), []byte("*/")) {
 		return start
 	}
 	open := bytes.LastIndex(d.text[:start], []byte("/*"))
-	if open < 0 || !d.first(open) {
+	if open < 0 || !d.isFirstOnLine(open) {
 		return start
 	}
-	if end := d.comment(d.text, open); end == open || d.blanks(end) != lineEnd(d.text, line) {
+	if end := d.comment(d.text, open); end == open || d.skipBlanks(end) != lineEnd(d.text, line) {
 		return start
 	}
 	return lineStart(d.text, open)
 }
 
-// cut removes the lines from start, where one begins, to the one of end. Where the last line has no line break, the one before goes.
-func (d *document) cut(start, end int) splice {
+// cutLines removes the lines from start, which begins a line, to the line of end. If the last line
+// has no line break, the break before start goes instead.
+func (d *document) cutLines(start, end int) splice {
 	end = nextLine(d.text, end)
 	if end == len(d.text) && start > 0 && d.text[end-1] != '\n' {
 		return splice{lineEnd(d.text, start-1), end, ""}
@@ -188,7 +191,7 @@ func (d *document) cut(start, end int) splice {
 	return splice{start, end, ""}
 }
 
-// blankOnly reports whether there is only white space in a span.
+// blankOnly reports whether a span holds only white space.
 func (d *document) blankOnly(start, end int) bool {
 	return len(bytes.TrimSpace(d.text[start:end])) == 0
 }
@@ -197,11 +200,11 @@ func (d *document) hasBreak(start, end int) bool {
 	return bytes.IndexByte(d.text[start:end], '\n') >= 0
 }
 
-// appended returns the splice that puts lines at the end of a text that has nothing but comments.
-func (d *document) appended(lines string) splice {
+// appendLines returns the splice that adds lines to a text that holds only comments.
+func (d *document) appendLines(lines string) splice {
 	n := len(d.text)
 	if n > 0 && d.text[n-1] != '\n' {
-		if d.blanks(lineStart(d.text, n)) == n { // a last line of blanks, which would be an indentation
+		if d.skipBlanks(lineStart(d.text, n)) == n { // blanks on the last line would indent the new lines
 			return splice{lineStart(d.text, n), n, lines + d.newline}
 		}
 		return splice{n, n, d.newline + lines}
@@ -209,8 +212,9 @@ func (d *document) appended(lines string) splice {
 	return splice{n, n, lines + d.newline}
 }
 
-// quote writes a string in the double quotes of TOML, which are YAML's and JSON's too.
-func quote(s string) string {
+// quoteString writes a string in double quotes with escapes that TOML, YAML and JSON all
+// understand.
+func quoteString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range s {

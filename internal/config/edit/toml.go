@@ -13,9 +13,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-type tomlDialect struct{}
+type tomlSyntax struct{}
 
-func (tomlDialect) parse(text []byte) (any, error) {
+func (tomlSyntax) parseText(text []byte) (any, error) {
 	var v map[string]any
 	if err := toml.Unmarshal(text, &v); err != nil {
 		return nil, tomlError(err)
@@ -23,10 +23,10 @@ func (tomlDialect) parse(text []byte) (any, error) {
 	return tomlModel(v)
 }
 
-// codePoint is how the parser writes characters.
+// codePoint matches the code points in the parser's messages.
 var codePoint = regexp.MustCompile(`U\+[0-9A-F]+ ?('.*')?`)
 
-// tomlError says where a text is no TOML, without what only the parser knows.
+// tomlError rewrites a parse error for users and adds its position.
 func tomlError(err error) error {
 	text := codePoint.ReplaceAllString(strings.TrimPrefix(err.Error(), "toml: "), "$1")
 	var where *toml.DecodeError
@@ -72,34 +72,34 @@ func tomlModel(v any) (any, error) {
 	return Literal(fmt.Sprint(v)), nil // a local date or time
 }
 
-// tomlText is a file of TOML and its style.
+// tomlText is a TOML file and its style.
 type tomlText struct {
 	flow
 	statements []statement
 	root       *tomlTable
-	oneLists   bool // lists of scalars go into one line
+	oneLists   bool // lists of scalars are written on one line
 }
 
 func readTOML(text []byte) (*tomlText, error) {
 	t := &tomlText{oneLists: true}
 	t.document = newDocument(text, hashComment)
-	t.unit = "  "
+	t.indentUnit = "  "
 	var err error
 	if t.statements, err = scanTOML(text); err != nil {
 		return nil, err
 	}
-	t.root = treeOf(t.statements)
-	t.style()
+	t.root = buildTomlTree(t.statements)
+	t.detectStyle()
 	return t, nil
 }
 
-func (t *tomlText) style() {
+func (t *tomlText) detectStyle() {
 	var lists, unit bool
 	for _, st := range t.statements {
 		if st.value == nil {
 			continue
 		}
-		st.value.walk(func(n *node) {
+		st.value.eachNode(func(n *node) {
 			if n.kind != list || len(n.items) == 0 {
 				return
 			}
@@ -107,61 +107,61 @@ func (t *tomlText) style() {
 			if allScalars(n) && !lists {
 				t.oneLists, lists = !broken, true
 			}
-			if first := n.items[0]; broken && t.first(first.start) {
-				if indent := t.indent(first.start); !unit && len(indent) > len(t.indent(n.start)) {
-					t.unit, unit = indent[len(t.indent(n.start)):], true
+			if first := n.items[0]; broken && t.isFirstOnLine(first.start) {
+				if indent := t.indentAt(first.start); !unit && len(indent) > len(t.indentAt(n.start)) {
+					t.indentUnit, unit = indent[len(t.indentAt(n.start)):], true
 				}
-				t.trailing = t.trailing || t.comma(n.items[len(n.items)-1].end) >= 0
+				t.trailingComma = t.trailingComma || t.commaAfter(n.items[len(n.items)-1].end) >= 0
 			}
 		})
 	}
 }
 
-// spot is where a path leads in a file of TOML.
-type spot struct {
-	table *tomlTable // the last table on the way
-	entry *tomlEntry // in it; nil if there is none
-	index int        // the table of entry.array; -1 if the path ends at the array, or has no such one yet
-	model any        // of table, or of what entry holds
-	rest  []string   // of the path: below entry, or with the key that is not there
+// tomlLocation is the result of following a path through the tables of a TOML file.
+type tomlLocation struct {
+	table *tomlTable // the last table on the path
+	entry *tomlEntry // the entry in table; nil if it does not exist
+	index int        // the table in entry.array; -1 if the path ends at the array or selects no existing table
+	model any        // the parsed value of table or entry
+	rest  []string   // the part of the path below entry, or from the missing key on
 }
 
-// locate follows a path as far as there are tables.
-func (t *tomlText) locate(model any, path []string) (spot, error) {
-	at := spot{table: t.root, index: -1, model: model, rest: path}
+// locateTable follows path as far as tables exist.
+func (t *tomlText) locateTable(model any, path []string) (tomlLocation, error) {
+	at := tomlLocation{table: t.root, index: -1, model: model, rest: path}
 	for len(at.rest) > 0 {
-		i, err := child(at.model, at.rest[0])
+		i, err := childIndex(at.model, at.rest[0])
 		if err != nil {
-			return spot{}, err
+			return tomlLocation{}, err
 		}
-		e := at.table.entry(at.rest[0])
+		e := at.table.findEntry(at.rest[0])
 		if (e == nil) != (i < 0) {
-			return spot{}, fmt.Errorf("%q is written elsewhere: %w", at.rest[0], ErrUnsafe)
+			return tomlLocation{}, fmt.Errorf("%q is written elsewhere: %w", at.rest[0], ErrUnsafe)
 		}
 		if e == nil {
 			at.entry, at.index = nil, -1
 			return at, nil
 		}
-		at.entry, at.index, at.model, at.rest = e, -1, nth(at.model, i), at.rest[1:]
+		at.entry, at.index, at.model, at.rest = e, -1, nthChild(at.model, i), at.rest[1:]
 		switch {
 		case e.value != nil || len(at.rest) == 0:
 			return at, nil
 		case e.table != nil:
 			at.table = e.table
 		default:
-			if at.index, err = child(at.model, at.rest[0]); err != nil || at.index < 0 {
+			if at.index, err = childIndex(at.model, at.rest[0]); err != nil || at.index < 0 {
 				return at, err
 			}
 			if at.index >= len(e.array) {
-				return spot{}, ErrUnsafe
+				return tomlLocation{}, ErrUnsafe
 			}
-			at.table, at.model, at.rest = e.array[at.index], nth(at.model, at.index), at.rest[1:]
+			at.table, at.model, at.rest = e.array[at.index], nthChild(at.model, at.index), at.rest[1:]
 		}
 	}
 	return at, nil
 }
 
-func (tomlDialect) set(text []byte, model any, path []string, value any) ([]byte, error) {
+func (tomlSyntax) setValue(text []byte, model any, path []string, value any) ([]byte, error) {
 	if hasNull(value) {
 		return nil, fmt.Errorf("TOML has no null")
 	}
@@ -169,26 +169,26 @@ func (tomlDialect) set(text []byte, model any, path []string, value any) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	at, err := t.locate(model, path)
+	at, err := t.locateTable(model, path)
 	if err != nil {
 		return nil, err
 	}
 	switch e := at.entry; {
 	case e == nil:
-		return apply(text, t.add(at.table, at.rest, value))
+		return applySplices(text, t.addMember(at.table, at.rest, value))
 	case e.value != nil:
 		return t.setValue(e.value, at, value)
 	case len(at.rest) > 0: // a new entry of an array of tables
-		return apply(text, t.addTable(t.end(e.statements(nil)), e.array[0].path, nest(at.rest, value).([]any)[0].(Object), true))
+		return applySplices(text, t.addTable(t.endOfSections(e.allStatements(nil)), e.array[0].path, nestValue(at.rest, value).([]any)[0].(Object), true))
 	}
-	// Tables become something else.
-	if text, err = (tomlDialect{}).remove(text, model, path); err != nil {
+	// Tables are replaced by a value of another kind.
+	if text, err = (tomlSyntax{}).removeValue(text, model, path); err != nil {
 		return nil, err
 	}
-	if model, err = (tomlDialect{}).parse(text); err != nil {
+	if model, err = (tomlSyntax{}).parseText(text); err != nil {
 		return nil, err
 	}
-	return (tomlDialect{}).set(text, model, path, value)
+	return (tomlSyntax{}).setValue(text, model, path, value)
 }
 
 func hasNull(v any) bool {
@@ -203,20 +203,20 @@ func hasNull(v any) bool {
 	return false
 }
 
-// setValue edits the value of an assignment.
-func (t *tomlText) setValue(root *node, at spot, value any) ([]byte, error) {
-	p, err := locate(root, at.model, at.rest)
+// setValue edits inside the value of an assignment.
+func (t *tomlText) setValue(root *node, at tomlLocation, value any) ([]byte, error) {
+	p, err := locatePath(root, at.model, at.rest)
 	if err != nil {
 		return nil, err
 	}
 	if p.container != nil && p.index < 0 {
 		n := p.container
 		line := n.kind == object || !t.hasBreak(n.open, n.close)
-		return apply(t.text, t.insert(n, line, func(indent string, line bool) string {
+		return applySplices(t.text, t.insertItem(n, line, func(indent string, line bool) string {
 			if n.kind == list {
-				return t.value(nest(p.rest, value).([]any)[0], indent, line)
+				return t.writeValue(nestValue(p.rest, value).([]any)[0], indent, line)
 			}
-			member := tomlKey(p.rest[0]) + " = " + t.value(nest(p.rest[1:], value), indent, true)
+			member := tomlKey(p.rest[0]) + " = " + t.writeValue(nestValue(p.rest[1:], value), indent, true)
 			if len(n.items) == 0 {
 				return " " + member + " "
 			}
@@ -230,15 +230,15 @@ func (t *tomlText) setValue(root *node, at spot, value any) ([]byte, error) {
 	for _, h := range p.holders {
 		line = line || h.container.kind == object
 	}
-	return apply(t.text, []splice{{p.node.start, p.node.end, t.value(nest(p.rest, value), t.indent(p.node.start), line)}})
+	return applySplices(t.text, []splice{{p.node.start, p.node.end, t.writeValue(nestValue(p.rest, value), t.indentAt(p.node.start), line)}})
 }
 
-func (tomlDialect) remove(text []byte, model any, path []string) ([]byte, error) {
+func (tomlSyntax) removeValue(text []byte, model any, path []string) ([]byte, error) {
 	t, err := readTOML(text)
 	if err != nil {
 		return nil, err
 	}
-	at, err := t.locate(model, path)
+	at, err := t.locateTable(model, path)
 	if err != nil {
 		return nil, err
 	}
@@ -247,46 +247,47 @@ func (tomlDialect) remove(text []byte, model any, path []string) ([]byte, error)
 	case e == nil:
 		return nil, ErrUnsafe
 	case e.value != nil && len(at.rest) > 0:
-		p, err := locate(e.value, at.model, at.rest)
+		p, err := locatePath(e.value, at.model, at.rest)
 		if err != nil {
 			return nil, err
 		}
-		return apply(text, t.flow.remove(p.container, p.index))
+		return applySplices(text, t.flow.removeItem(p.container, p.index))
 	case at.index >= 0 && len(at.rest) == 0:
-		return apply(text, t.removeAll(e.array[at.index].statements(nil)))
+		return applySplices(text, t.removeStatements(e.array[at.index].allStatements(nil)))
 	}
-	return apply(text, t.removeAll(e.statements(nil)))
+	return applySplices(text, t.removeStatements(e.allStatements(nil)))
 }
 
-// removeAll removes statements.
-func (t *tomlText) removeAll(list []int) []splice {
+// removeStatements removes the statements with the given indexes.
+func (t *tomlText) removeStatements(list []int) []splice {
 	slices.Sort(list)
 	var splices []splice
 	for len(list) > 0 {
-		n := 1 // how many stand one behind the other
+		n := 1 // the number of consecutive statements
 		for n < len(list) && list[n] == list[0]+n {
 			n++
 		}
-		splices = append(splices, t.removal(list[0], list[n-1]))
+		splices = append(splices, t.statementsRemoval(list[0], list[n-1]))
 		list = list[n:]
 	}
 	return splices
 }
 
-// removal removes the statements from first to last, which are together either assignments or whole sections.
-func (t *tomlText) removal(first, last int) splice {
-	start := t.attached(lineStart(t.text, t.statements[first].start), 0, anyLine)
+// statementsRemoval returns the splice that removes the statements from first to last, which must
+// be either assignments or whole sections.
+func (t *tomlText) statementsRemoval(first, last int) splice {
+	start := t.commentsStart(lineStart(t.text, t.statements[first].start), 0, anyLine)
 	if t.statements[first].kind == assignment {
-		return t.cut(start, t.statements[last].end)
+		return t.cutLines(start, t.statements[last].end)
 	}
-	s := t.cut(start, t.endOfSection(last))
+	s := t.cutLines(start, t.endOfSection(last))
 	rest := t.text[s.end:]
-	if len(bytes.TrimSpace(rest)) == 0 { // the last section: the blank lines before it go
-		kept := trimmed(t.text, 0, start)
+	if len(bytes.TrimSpace(rest)) == 0 { // for the last section, the blank lines before it go too
+		kept := trimmedEnd(t.text, 0, start)
 		if kept == 0 {
 			return splice{0, len(t.text), ""}
 		}
-		if s.start < start { // the text has no line break at its end
+		if s.start < start { // the text has no final line break
 			return splice{kept, s.end, ""}
 		}
 		return splice{nextLine(t.text, kept), s.end, ""}
@@ -299,9 +300,10 @@ func (t *tomlText) removal(first, last int) splice {
 	return s
 }
 
-// endOfSection returns the end of a statement's lines with the comments directly below, unless they belong to what follows.
+// endOfSection returns the end of a statement's lines including the comments directly below, unless
+// these comments belong to the next statement.
 func (t *tomlText) endOfSection(i int) int {
-	end, _ := t.behind(t.statements[i].end)
+	end, _ := t.skipLineComments(t.statements[i].end)
 	at := lineEnd(t.text, end)
 	for {
 		line := nextLine(t.text, at)
@@ -318,5 +320,5 @@ func (t *tomlText) endOfSection(i int) int {
 	}
 }
 
-// end returns where a section goes that follows these statements: behind the last one's lines.
-func (t *tomlText) end(list []int) int { return t.endOfSection(slices.Max(list)) }
+// endOfSections returns the position for a section that follows the given statements.
+func (t *tomlText) endOfSections(list []int) int { return t.endOfSection(slices.Max(list)) }

@@ -16,15 +16,15 @@ const (
 	arrayHeader                      // [[array]]
 )
 
-// statement is a line, or several, of a file of TOML.
+// statement is an assignment or a table header. It may span several lines.
 type statement struct {
 	kind       statementKind
 	keys       []string
-	start, end int   // without what else is on its lines
-	value      *node // of an assignment
+	start, end int   // without surrounding blanks and comments
+	value      *node // for assignments only
 }
 
-// tomlScan finds the statements of a text that a library has read.
+// tomlScan finds the statements of a text. The TOML library has already accepted the text.
 type tomlScan struct {
 	document
 	pos   int
@@ -35,50 +35,50 @@ type tomlScan struct {
 func scanTOML(text []byte) ([]statement, error) {
 	s := &tomlScan{document: newDocument(text, hashComment)}
 	var list []statement
-	for s.pos = s.space(0); s.pos < len(text) && s.err == nil; s.pos = s.space(s.pos) {
-		list = append(list, s.statement())
+	for s.pos = s.skipSpace(0); s.pos < len(text) && s.err == nil; s.pos = s.skipSpace(s.pos) {
+		list = append(list, s.scanStatement())
 	}
 	return list, s.err
 }
 
-func (s *tomlScan) fail() {
+func (s *tomlScan) setError() {
 	if s.err == nil {
 		s.err = fmt.Errorf("line %d is not understood: %w", bytes.Count(s.text[:min(s.pos, len(s.text))], []byte("\n"))+1, ErrUnsafe)
 	}
 }
 
-func (s *tomlScan) at(set string) bool {
+func (s *tomlScan) isAt(set string) bool {
 	return s.pos < len(s.text) && strings.IndexByte(set, s.text[s.pos]) >= 0
 }
 
-// pass passes c, and what white space is around it on the line.
-func (s *tomlScan) pass(c string) {
-	s.pos = s.blanks(s.pos)
-	if !s.at(c) {
-		s.fail()
+// passByte skips c and the blanks around it.
+func (s *tomlScan) passByte(c string) {
+	s.pos = s.skipBlanks(s.pos)
+	if !s.isAt(c) {
+		s.setError()
 		return
 	}
-	s.pos = s.blanks(s.pos + 1)
+	s.pos = s.skipBlanks(s.pos + 1)
 }
 
-func (s *tomlScan) statement() statement {
+func (s *tomlScan) scanStatement() statement {
 	st := statement{start: s.pos}
-	for s.at("[") && st.kind < arrayHeader {
+	for s.isAt("[") && st.kind < arrayHeader {
 		st.kind++
 		s.pos++
 	}
-	s.pos = s.blanks(s.pos)
-	st.keys = s.keys()
+	s.pos = s.skipBlanks(s.pos)
+	st.keys = s.scanKeys()
 	if st.kind == assignment {
-		s.pass("=")
-		st.value = s.value()
+		s.passByte("=")
+		st.value = s.scanValue()
 		st.end = st.value.end
 		return st
 	}
-	s.pos = s.blanks(s.pos)
+	s.pos = s.skipBlanks(s.pos)
 	for range st.kind {
-		if !s.at("]") {
-			s.fail()
+		if !s.isAt("]") {
+			s.setError()
 			return st
 		}
 		s.pos++
@@ -87,29 +87,29 @@ func (s *tomlScan) statement() statement {
 	return st
 }
 
-// keys reads a key with its dots.
-func (s *tomlScan) keys() []string {
+// scanKeys reads a dotted key.
+func (s *tomlScan) scanKeys() []string {
 	var keys []string
 	for s.err == nil {
 		start := s.pos
-		if s.at(`"'`) {
-			s.quoted()
+		if s.isAt(`"'`) {
+			s.skipString()
 		} else {
 			for s.pos < len(s.text) && bareKey(s.text[s.pos]) {
 				s.pos++
 			}
 		}
 		if s.pos == start {
-			s.fail()
+			s.setError()
 			break
 		}
-		keys = append(keys, s.decode(string(s.text[start:s.pos])))
+		keys = append(keys, s.decodeKey(string(s.text[start:s.pos])))
 		end := s.pos
-		if s.pos = s.blanks(s.pos); !s.at(".") {
+		if s.pos = s.skipBlanks(s.pos); !s.isAt(".") {
 			s.pos = end
 			break
 		}
-		s.pos = s.blanks(s.pos + 1)
+		s.pos = s.skipBlanks(s.pos + 1)
 	}
 	return keys
 }
@@ -118,19 +118,19 @@ func bareKey(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-func (s *tomlScan) decode(key string) string {
+func (s *tomlScan) decodeKey(key string) string {
 	if key[0] != '"' && key[0] != '\'' {
 		return key
 	}
 	var v struct{ K string }
 	if err := toml.Unmarshal([]byte("K = "+key), &v); err != nil {
-		s.fail()
+		s.setError()
 	}
 	return v.K
 }
 
-// quoted passes a string of one line or, with three quotes, of several.
-func (s *tomlScan) quoted() {
+// skipString skips a string, with one or three quotes.
+func (s *tomlScan) skipString() {
 	q := s.text[s.pos]
 	quotes := string(q)
 	if bytes.HasPrefix(s.text[s.pos:], []byte(strings.Repeat(quotes, 3))) {
@@ -149,75 +149,75 @@ func (s *tomlScan) quoted() {
 			return
 		}
 	}
-	s.fail()
+	s.setError()
 }
 
-func (s *tomlScan) value() *node {
+func (s *tomlScan) scanValue() *node {
 	if s.depth++; s.depth > maxDepth {
-		s.fail()
+		s.setError()
 	}
 	defer func() { s.depth-- }()
 	n := &node{start: s.pos}
 	switch {
 	case s.err != nil:
-	case s.at(`"'`):
-		s.quoted()
-	case s.at("["):
+	case s.isAt(`"'`):
+		s.skipString()
+	case s.isAt("["):
 		n.kind = list
-		s.brackets(n, "]")
-	case s.at("{"):
+		s.scanBrackets(n, "]")
+	case s.isAt("{"):
 		n.kind = object
-		s.brackets(n, "}")
+		s.scanBrackets(n, "}")
 	default:
-		for s.pos < len(s.text) && !s.at(",]}#\r\n") {
+		for s.pos < len(s.text) && !s.isAt(",]}#\r\n") {
 			s.pos++
 		}
-		s.pos = trimmed(s.text, n.start, s.pos)
+		s.pos = trimmedEnd(s.text, n.start, s.pos)
 		if s.pos == n.start {
-			s.fail()
+			s.setError()
 		}
 	}
 	n.end = s.pos
 	return n
 }
 
-func (s *tomlScan) brackets(n *node, closing string) {
+func (s *tomlScan) scanBrackets(n *node, closing string) {
 	s.pos++
 	n.open = s.pos
 	for s.err == nil {
-		s.pos = s.space(s.pos)
-		if s.at(closing) {
+		s.pos = s.skipSpace(s.pos)
+		if s.isAt(closing) {
 			n.close = s.pos
 			s.pos++
 			return
 		}
-		n.items = append(n.items, s.item(n))
-		s.pos = s.space(s.pos)
-		if s.at(",") {
+		n.items = append(n.items, s.scanItem(n))
+		s.pos = s.skipSpace(s.pos)
+		if s.isAt(",") {
 			s.pos++
-		} else if !s.at(closing) {
-			s.fail()
+		} else if !s.isAt(closing) {
+			s.setError()
 		}
 	}
 }
 
-func (s *tomlScan) item(n *node) item {
+func (s *tomlScan) scanItem(n *node) item {
 	it := item{start: s.pos, after: s.pos}
 	if n.kind == object {
-		keys := s.keys()
-		s.pass("=")
+		keys := s.scanKeys()
+		s.passByte("=")
 		it.after = s.pos
 		if s.err == nil {
 			it.key = keys[0]
 			if len(keys) > 1 { // {a.b = 1}: a is there, but not as one value that can be edited
-				s.value()
+				s.scanValue()
 				it.end = s.pos
 				it.value = &node{start: it.start, end: it.end}
 				return it
 			}
 		}
 	}
-	it.value = s.value()
+	it.value = s.scanValue()
 	it.end = s.pos
 	return it
 }

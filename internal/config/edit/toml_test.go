@@ -7,7 +7,7 @@ import (
 )
 
 func TestSetTOML(t *testing.T) {
-	run(t, TOML, []edited{
+	runEdits(t, TOML, []edited{
 		{"empty file", "", p("mcp_servers", "dowel"), gateway, "[mcp_servers.dowel]\ncommand = \"dowel\"\nargs = [\"up\", \"--stdio\"]\nenv = { A = \"1\" }\n"},
 		{"only comments", "# mine\n", p("a"), obj("b", 1), "# mine\n\n[a]\nb = 1\n"},
 		{"only comments, no break", "# mine", p("a", "b"), 1, "# mine\n\n[a]\nb = 1"},
@@ -53,7 +53,7 @@ func TestSetTOML(t *testing.T) {
 func TestRemoveTOML(t *testing.T) {
 	gone := removed{}
 	const three = "a = 1\n\n# of s.a\n[s.a] # a\nx = 1\n# y = 1\n\n# other\n\n[s.b]\nx = 2\n\n[s.c]\nx = 3\n"
-	run(t, TOML, []edited{
+	runEdits(t, TOML, []edited{
 		{"assignment", "a = 1\n# of b\nb = 2 # two\n\nc = 3\n", p("b"), gone, "a = 1\n\nc = 3\n"},
 		{"last one, no break", "a = 1\nb = 2", p("b"), gone, "a = 1"},
 		{"first table", three, p("s", "a"), gone, "a = 1\n\n# other\n\n[s.b]\nx = 2\n\n[s.c]\nx = 3\n"},
@@ -87,7 +87,7 @@ func TestUnsafeTOML(t *testing.T) {
 		"too many levels":    {"a = " + strings.Repeat("[", 500) + strings.Repeat("]", 500), p("b"), 1, ""},
 		"in a scalar":        {"a = 1\n", p("a", "b"), 1, "neither"},
 		"no entry of a list": {"a = [1]\n", p("a", "b"), 1, "[name=…]"},
-		"not valid":          {"a = \n", p("b"), 1, "no valid TOML"},
+		"not valid":          {"a = \n", p("b"), 1, "not valid TOML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Set([]byte(tt.in), TOML, tt.path, tt.value)

@@ -1,26 +1,26 @@
 package edit
 
-// tomlTable is a table of TOML and where it is written.
+// tomlTable is a table and the places where it is written.
 type tomlTable struct {
 	path     []string // as in its header
-	header   int      // its statement; -1 if it has none
-	body     []int    // the assignments below the header
+	header   int      // the index of its statement; -1 without a header
+	body     []int    // the indexes of the assignments below the header
 	entries  []*tomlEntry
-	inArray  bool       // it is, or is in, an entry of an array of tables
-	dotted   *tomlTable // the table in whose body its keys stand with dots; nil if it is none of that kind
-	prefixes []string   // then: the keys before the dots
+	inArray  bool       // it is an entry of an array of tables, or lies below one
+	dotted   *tomlTable // the table that holds its members as dotted keys in its body; nil otherwise
+	prefixes []string   // for dotted tables: the keys before the last dot
 }
 
-// tomlEntry is a member of a table: one of value, table and array.
+// tomlEntry is a member of a table. One of value, table and array is set.
 type tomlEntry struct {
 	key       string
-	statement int // of value
+	statement int // the index of value's statement
 	value     *node
 	table     *tomlTable
 	array     []*tomlTable
 }
 
-func (t *tomlTable) entry(key string) *tomlEntry {
+func (t *tomlTable) findEntry(key string) *tomlEntry {
 	for _, e := range t.entries {
 		if e.key == key {
 			return e
@@ -29,16 +29,16 @@ func (t *tomlTable) entry(key string) *tomlEntry {
 	return nil
 }
 
-// treeOf arranges statements, of a text that a library has read, as the tables that they make.
-func treeOf(statements []statement) *tomlTable {
+// buildTomlTree arranges the statements as tables.
+func buildTomlTree(statements []statement) *tomlTable {
 	root := &tomlTable{header: -1}
 	current := root
 	for i, st := range statements {
 		switch st.kind {
 		case assignment:
-			current.assign(i, st)
+			current.addAssignment(i, st)
 		case tableHeader:
-			current = root.descend(st.keys)
+			current = root.openTable(st.keys)
 			current.header = i
 		case arrayHeader:
 			current = root.appendTable(st.keys)
@@ -48,17 +48,17 @@ func treeOf(statements []statement) *tomlTable {
 	return root
 }
 
-// assign notes an assignment in the body of t.
-func (t *tomlTable) assign(i int, st statement) {
+// addAssignment adds statement i to the body of t.
+func (t *tomlTable) addAssignment(i int, st statement) {
 	t.body = append(t.body, i)
 	at := t
 	for n, key := range st.keys[:len(st.keys)-1] {
-		e := at.entry(key)
+		e := at.findEntry(key)
 		if e == nil {
-			e = &tomlEntry{key: key, table: &tomlTable{path: below(at.path, key), header: -1, inArray: at.inArray, dotted: t, prefixes: st.keys[:n+1]}}
+			e = &tomlEntry{key: key, table: &tomlTable{path: appendKey(at.path, key), header: -1, inArray: at.inArray, dotted: t, prefixes: st.keys[:n+1]}}
 			at.entries = append(at.entries, e)
 		}
-		if e.table == nil { // the library has refused it
+		if e.table == nil { // unreachable: the library rejects such texts
 			return
 		}
 		at = e.table
@@ -67,13 +67,13 @@ func (t *tomlTable) assign(i int, st statement) {
 	at.entries = append(at.entries, &tomlEntry{key: key, statement: i, value: st.value})
 }
 
-// descend returns the table with a header's keys.
-func (t *tomlTable) descend(keys []string) *tomlTable {
+// openTable returns the table that a header names, and creates it if necessary.
+func (t *tomlTable) openTable(keys []string) *tomlTable {
 	at := t
 	for _, key := range keys {
-		e := at.entry(key)
+		e := at.findEntry(key)
 		if e == nil {
-			e = &tomlEntry{key: key, table: &tomlTable{path: below(at.path, key), header: -1, inArray: at.inArray}}
+			e = &tomlEntry{key: key, table: &tomlTable{path: appendKey(at.path, key), header: -1, inArray: at.inArray}}
 			at.entries = append(at.entries, e)
 		}
 		switch {
@@ -81,7 +81,7 @@ func (t *tomlTable) descend(keys []string) *tomlTable {
 			at = e.table
 		case len(e.array) > 0:
 			at = e.array[len(e.array)-1]
-		default: // the library has refused it
+		default: // unreachable: the library rejects such texts
 			return &tomlTable{}
 		}
 	}
@@ -89,37 +89,37 @@ func (t *tomlTable) descend(keys []string) *tomlTable {
 }
 
 func (t *tomlTable) appendTable(keys []string) *tomlTable {
-	parent, key := t.descend(keys[:len(keys)-1]), keys[len(keys)-1]
-	e := parent.entry(key)
+	parent, key := t.openTable(keys[:len(keys)-1]), keys[len(keys)-1]
+	e := parent.findEntry(key)
 	if e == nil {
 		e = &tomlEntry{key: key}
 		parent.entries = append(parent.entries, e)
 	}
-	table := &tomlTable{path: below(parent.path, key), header: -1, inArray: true}
+	table := &tomlTable{path: appendKey(parent.path, key), header: -1, inArray: true}
 	e.array = append(e.array, table)
 	return table
 }
 
-// statements lists all that make t, with what is below it.
-func (t *tomlTable) statements(list []int) []int {
+// allStatements appends the indexes of all statements of t and the tables below it.
+func (t *tomlTable) allStatements(list []int) []int {
 	if t.header >= 0 {
 		list = append(list, t.header)
 	}
 	for _, e := range t.entries {
-		list = e.statements(list)
+		list = e.allStatements(list)
 	}
 	return list
 }
 
-func (e *tomlEntry) statements(list []int) []int {
+func (e *tomlEntry) allStatements(list []int) []int {
 	if e.value != nil {
 		return append(list, e.statement)
 	}
 	if e.table != nil {
-		return e.table.statements(list)
+		return e.table.allStatements(list)
 	}
 	for _, t := range e.array {
-		list = t.statements(list)
+		list = t.allStatements(list)
 	}
 	return list
 }

@@ -7,44 +7,45 @@ import (
 	"strings"
 )
 
-// add writes what is not there yet: rest[0] is a key that table has not.
-func (t *tomlText) add(table *tomlTable, rest []string, value any) []splice {
-	key, v := rest[0], nest(rest[1:], value)
+// addMember adds the member rest[0], which table does not have.
+func (t *tomlText) addMember(table *tomlTable, rest []string, value any) []splice {
+	key, v := rest[0], nestValue(rest[1:], value)
 	if !table.inArray && table.dotted == nil && t.tableStyle(table) {
 		if o, ok := v.(Object); ok {
-			return t.addTable(t.behindLast(table), below(table.path, key), o, false)
+			return t.addTable(t.endOfLastTable(table), appendKey(table.path, key), o, false)
 		}
 		if entry, ok := namedEntry(rest, v); ok {
-			return t.addTable(t.behindLast(table), below(table.path, key), entry, true)
+			return t.addTable(t.endOfLastTable(table), appendKey(table.path, key), entry, true)
 		}
 	}
 	switch {
 	case table.dotted != nil:
 		line := strings.Join(tomlKeys(append(table.prefixes[:len(table.prefixes):len(table.prefixes)], key)), ".") + " = "
-		return t.addLine(slices.Max(table.statements(nil)), line, v)
+		return t.addLine(slices.Max(table.allStatements(nil)), line, v)
 	case len(table.body) > 0:
 		return t.addLine(slices.Max(table.body), tomlKey(key)+" = ", v)
 	case table.header >= 0:
 		return t.addLine(table.header, tomlKey(key)+" = ", v)
-	case len(table.path) > 0: // a table that is there by its subtables only
-		return t.addTable(t.behindLast(table), table.path, Object{{key, v}}, false)
+	case len(table.path) > 0: // a table that exists only through its subtables
+		return t.addTable(t.endOfLastTable(table), table.path, Object{{key, v}}, false)
 	}
-	return t.addTop(tomlKey(key) + " = " + t.value(v, "", false))
+	return t.addTop(tomlKey(key) + " = " + t.writeValue(v, "", false))
 }
 
-// namedEntry returns the first entry of a list that a path with a selector makes.
+// namedEntry returns the first entry of the list that a path with a selector creates.
 func namedEntry(rest []string, v any) (Object, bool) {
 	if len(rest) < 2 {
 		return nil, false
 	}
-	if _, _, ok := selector(rest[1]); !ok {
+	if _, _, ok := parseSelector(rest[1]); !ok {
 		return nil, false
 	}
 	o, ok := v.([]any)[0].(Object)
 	return o, ok
 }
 
-// tableStyle reports whether an object in table gets a header of its own: not if the last one there has none.
+// tableStyle reports whether an object in table gets its own header. It follows the last object
+// there.
 func (t *tomlText) tableStyle(table *tomlTable) bool {
 	for i := len(table.entries) - 1; i >= 0; i-- {
 		switch e := table.entries[i]; {
@@ -59,38 +60,39 @@ func (t *tomlText) tableStyle(table *tomlTable) bool {
 	return true
 }
 
-// behindLast returns where another table in table goes: behind the last one there, else behind table's own lines; -1 if the file
-// has nothing.
-func (t *tomlText) behindLast(table *tomlTable) int {
+// endOfLastTable returns the position for another table in table: after the last one there,
+// otherwise after the lines of table, or -1 if the file has no statements.
+func (t *tomlText) endOfLastTable(table *tomlTable) int {
 	for i := len(table.entries) - 1; i >= 0; i-- {
 		if e := table.entries[i]; e.value == nil && (e.table == nil || e.table.dotted == nil) {
-			return t.end(e.statements(nil))
+			return t.endOfSections(e.allStatements(nil))
 		}
 	}
-	if list := table.statements(nil); len(list) > 0 {
-		return t.end(list)
+	if list := table.allStatements(nil); len(list) > 0 {
+		return t.endOfSections(list)
 	}
 	return -1
 }
 
-// addTable writes an object with a header.
+// addTable writes an object as a table with a header.
 func (t *tomlText) addTable(at int, path []string, o Object, array bool) []splice {
-	text := strings.Join(t.sections(path, o, array), t.newline+t.newline)
+	text := strings.Join(t.writeSections(path, o, array), t.newline+t.newline)
 	if at >= 0 {
 		return []splice{{at, at, t.newline + t.newline + text}}
 	}
 	switch n := len(t.text); {
 	case t.blankOnly(0, n):
 		return []splice{{0, n, text + t.newline}}
-	case t.text[n-1] == '\n': // below comments
+	case t.text[n-1] == '\n': // the file holds only comments
 		return []splice{{n, n, t.newline + text + t.newline}}
 	default:
 		return []splice{{n, n, t.newline + t.newline + text}}
 	}
 }
 
-// sections writes an object, each of its objects with its own header if it has nothing else.
-func (t *tomlText) sections(path []string, o Object, array bool) []string {
+// writeSections formats an object as sections. An object that holds only objects gets no header of
+// its own.
+func (t *tomlText) writeSections(path []string, o Object, array bool) []string {
 	var parts []string
 	for _, m := range o {
 		inner, ok := m.Value.(Object)
@@ -98,7 +100,7 @@ func (t *tomlText) sections(path []string, o Object, array bool) []string {
 			parts = nil
 			break
 		}
-		parts = append(parts, t.sections(below(path, m.Key), inner, false)...)
+		parts = append(parts, t.writeSections(appendKey(path, m.Key), inner, false)...)
 	}
 	if len(parts) > 0 {
 		return parts
@@ -109,30 +111,31 @@ func (t *tomlText) sections(path []string, o Object, array bool) []string {
 	}
 	lines := []string{opening + strings.Join(tomlKeys(path), ".") + closing}
 	for _, m := range o {
-		lines = append(lines, tomlKey(m.Key)+" = "+t.value(m.Value, "", false))
+		lines = append(lines, tomlKey(m.Key)+" = "+t.writeValue(m.Value, "", false))
 	}
 	return []string{strings.Join(lines, t.newline)}
 }
 
-// addLine writes an assignment below a statement.
+// addLine writes an assignment below the statement with index behind.
 func (t *tomlText) addLine(behind int, key string, v any) []splice {
 	st := t.statements[behind]
 	at := lineEnd(t.text, st.end)
-	indent := t.indent(st.start)
-	return []splice{{at, at, t.newline + indent + key + t.value(v, indent, false)}}
+	indent := t.indentAt(st.start)
+	return []splice{{at, at, t.newline + indent + key + t.writeValue(v, indent, false)}}
 }
 
 // addTop writes the first assignment of a file, before all sections.
 func (t *tomlText) addTop(line string) []splice {
 	if len(t.statements) == 0 {
-		return []splice{t.appended(line)}
+		return []splice{t.appendLines(line)}
 	}
-	at := t.attached(lineStart(t.text, t.statements[0].start), 0, anyLine)
+	at := t.commentsStart(lineStart(t.text, t.statements[0].start), 0, anyLine)
 	return []splice{{at, at, line + t.newline + t.newline}}
 }
 
-// value writes a value. line is whether it must go into one line; what is in braces does.
-func (t *tomlText) value(v any, indent string, line bool) string {
+// writeValue formats a value. line means that it must not contain line breaks, as inside inline
+// tables.
+func (t *tomlText) writeValue(v any, indent string, line bool) string {
 	switch v := v.(type) {
 	case Object:
 		if len(v) == 0 {
@@ -140,13 +143,13 @@ func (t *tomlText) value(v any, indent string, line bool) string {
 		}
 		var items []string
 		for _, m := range v {
-			items = append(items, tomlKey(m.Key)+" = "+t.value(m.Value, indent, true))
+			items = append(items, tomlKey(m.Key)+" = "+t.writeValue(m.Value, indent, true))
 		}
 		return "{ " + strings.Join(items, ", ") + " }"
 	case []any:
-		return t.list(v, indent, line)
+		return t.writeList(v, indent, line)
 	case string:
-		return quote(v)
+		return quoteString(v)
 	case Literal:
 		return string(v)
 	case float64:
@@ -155,23 +158,23 @@ func (t *tomlText) value(v any, indent string, line bool) string {
 	return writeJSON(v)
 }
 
-func (t *tomlText) list(l []any, indent string, line bool) string {
+func (t *tomlText) writeList(l []any, indent string, line bool) string {
 	var items []string
-	inside := indent + t.unit
+	inside := indent + t.indentUnit
 	for _, e := range l {
-		items = append(items, t.value(e, inside, line))
+		items = append(items, t.writeValue(e, inside, line))
 	}
 	if len(items) == 0 || line || t.oneLists {
 		return "[" + strings.Join(items, ", ") + "]"
 	}
 	last := ""
-	if t.trailing {
+	if t.trailingComma {
 		last = ","
 	}
 	return "[" + t.newline + inside + strings.Join(items, ","+t.newline+inside) + last + t.newline + indent + "]"
 }
 
-// tomlFloat writes what is read as a float again.
+// tomlFloat formats a float so that it is parsed as a float again.
 func tomlFloat(f float64) string {
 	s := strconv.FormatFloat(f, 'g', -1, 64)
 	if f == math.Trunc(f) && !strings.ContainsAny(s, "e.") {
@@ -183,11 +186,11 @@ func tomlFloat(f float64) string {
 func tomlKey(key string) string {
 	for i := range len(key) {
 		if !bareKey(key[i]) {
-			return quote(key)
+			return quoteString(key)
 		}
 	}
 	if key == "" {
-		return quote(key)
+		return quoteString(key)
 	}
 	return key
 }

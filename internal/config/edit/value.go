@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Object is an object whose members have an order.
+// Object is an object with ordered members.
 type Object []Member
 
 // Member is a member of an [Object].
@@ -20,10 +20,11 @@ type Member struct {
 	Value any
 }
 
-// Literal is a value that has no type in JSON: one of TOML's dates and times, as text.
+// Literal is a value without a JSON type, as text: a TOML date or time, or a number beyond the
+// range of float64.
 type Literal string
 
-// member returns the value of the last member with a key, which is the one that counts.
+// member returns the value of the last member with a key: later ones override earlier ones.
 func (o Object) member(key string) (any, bool) {
 	for _, m := range slices.Backward(o) {
 		if m.Key == key {
@@ -33,13 +34,14 @@ func (o Object) member(key string) (any, bool) {
 	return nil, false
 }
 
-// maxDepth bounds the nesting of values: one that contains itself must not end the process.
+// maxDepth limits the nesting of values. It stops the recursion for a value that contains itself.
 const maxDepth = 200
 
-// normal turns a value into nil, bool, string, int64, uint64 (above the range of int64), float64, Literal, Object or []any.
-func normal(v any) (any, error) { return normalise(v, 0) }
+// normalize converts v to nil, bool, string, int64, uint64 (only above the range of int64),
+// float64, Literal, Object or []any.
+func normalize(v any) (any, error) { return normalizeValue(v, 0) }
 
-func normalise(v any, depth int) (any, error) {
+func normalizeValue(v any, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("the value is nested deeper than %d levels", maxDepth)
 	}
@@ -47,9 +49,9 @@ func normalise(v any, depth int) (any, error) {
 	case nil, bool, Literal:
 		return v, nil
 	case json.Number:
-		return number(string(v))
+		return parseNumber(string(v))
 	case Object:
-		return normalObject(v, depth)
+		return normalizeObject(v, depth)
 	}
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Bool:
@@ -62,7 +64,7 @@ func normalise(v any, depth int) (any, error) {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return r.Int(), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return unsigned(r.Uint()), nil
+		return unsignedValue(r.Uint()), nil
 	case reflect.Float32, reflect.Float64:
 		if math.IsNaN(r.Float()) || math.IsInf(r.Float(), 0) {
 			return nil, fmt.Errorf("%v cannot be written", r.Float())
@@ -72,7 +74,7 @@ func normalise(v any, depth int) (any, error) {
 		list := make([]any, r.Len())
 		for i := range list {
 			var err error
-			if list[i], err = normalise(r.Index(i).Interface(), depth+1); err != nil {
+			if list[i], err = normalizeValue(r.Index(i).Interface(), depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -94,10 +96,10 @@ func normalMap(r reflect.Value, depth int) (any, error) {
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		o = append(o, Member{key, members[key]})
 	}
-	return normalObject(o, depth)
+	return normalizeObject(o, depth)
 }
 
-func normalObject(o Object, depth int) (any, error) {
+func normalizeObject(o Object, depth int) (any, error) {
 	result := make(Object, 0, len(o))
 	for _, m := range o {
 		if _, twice := result.member(m.Key); twice {
@@ -106,7 +108,7 @@ func normalObject(o Object, depth int) (any, error) {
 		if !utf8.ValidString(m.Key) {
 			return nil, fmt.Errorf("the key %q is not valid UTF-8", m.Key)
 		}
-		v, err := normalise(m.Value, depth+1)
+		v, err := normalizeValue(m.Value, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -115,15 +117,15 @@ func normalObject(o Object, depth int) (any, error) {
 	return result, nil
 }
 
-func unsigned(u uint64) any {
+func unsignedValue(u uint64) any {
 	if u <= math.MaxInt64 {
 		return int64(u)
 	}
 	return u
 }
 
-// number reads a number of JSON.
-func number(s string) (any, error) {
+// parseNumber parses a JSON number.
+func parseNumber(s string) (any, error) {
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return i, nil
 	}
@@ -132,23 +134,23 @@ func number(s string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || !json.Valid([]byte(s)) {
-		return nil, fmt.Errorf("%q is no number that can be written", s)
+		return nil, fmt.Errorf("%q is not a number that can be written", s)
 	}
 	return f, nil
 }
 
-// equal compares values. The order of members does not matter.
-func equal(a, b any) bool {
+// equalValues compares values. It ignores the order of members.
+func equalValues(a, b any) bool {
 	switch a := a.(type) {
 	case Object:
 		b, ok := b.(Object)
 		if !ok || len(a) != len(b) {
 			return false
 		}
-		return slices.EqualFunc(byKey(a), byKey(b), func(m, n Member) bool { return m.Key == n.Key && equal(m.Value, n.Value) })
+		return slices.EqualFunc(sortedByKey(a), sortedByKey(b), func(m, n Member) bool { return m.Key == n.Key && equalValues(m.Value, n.Value) })
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
+		return ok && slices.EqualFunc(a, b, equalValues)
 	case int64, uint64, float64:
 		return equalNumbers(a, b)
 	}
@@ -159,8 +161,8 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-// byKey sorts members, leaving those with the same key in their order.
-func byKey(o Object) Object {
+// sortedByKey returns the members sorted by key. Members with the same key keep their order.
+func sortedByKey(o Object) Object {
 	if slices.IsSortedFunc(o, compareKeys) {
 		return o
 	}
@@ -179,18 +181,18 @@ func compareKeys(m, n Member) int {
 	return 0
 }
 
-// equalNumbers takes 1 and 1.0 for the same, as JSON does.
+// equalNumbers treats 1 and 1.0 as equal, as JSON does.
 func equalNumbers(a, b any) bool {
 	if a == b {
 		return true
 	}
-	x, ok := float(a)
-	y, ok2 := float(b)
+	x, ok := exactFloat(a)
+	y, ok2 := exactFloat(b)
 	return ok && ok2 && x == y
 }
 
-// float returns a number if it is exact as a float64.
-func float(v any) (float64, bool) {
+// exactFloat returns v as a float64 if that is exact.
+func exactFloat(v any) (float64, bool) {
 	const exact = 1 << 53
 	switch v := v.(type) {
 	case int64:

@@ -9,9 +9,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-type yamlDialect struct{}
+type yamlSyntax struct{}
 
-func (yamlDialect) parse(text []byte) (v any, err error) {
+func (yamlSyntax) parseText(text []byte) (v any, err error) {
 	defer func() { // the library panics on some malformed input
 		if r := recover(); r != nil {
 			v, err = nil, fmt.Errorf("it cannot be read: %v", r)
@@ -52,7 +52,7 @@ func yamlModel(v any) (any, error) {
 	case int:
 		return int64(v), nil
 	case uint64:
-		return unsigned(v), nil
+		return unsignedValue(v), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return Literal(fmt.Sprint(v)), nil
@@ -62,13 +62,13 @@ func yamlModel(v any) (any, error) {
 	return Literal(fmt.Sprintf("%T %v", v, v)), nil
 }
 
-// yamlText is a file of YAML and its style.
+// yamlText is a YAML file and its style.
 type yamlText struct {
 	flow
 	root      *node
-	step      int  // members are indented by this
-	listStep  int  // lists are indented by this under the key
-	flowLists bool // lists of scalars are in brackets
+	step      int  // the indentation of members
+	listStep  int  // the indentation of lists below their key
+	flowLists bool // lists of scalars are written in brackets
 }
 
 func readYAML(text []byte) (*yamlText, error) {
@@ -79,11 +79,11 @@ func readYAML(text []byte) (*yamlText, error) {
 		return nil, err
 	}
 	t.root = root
-	t.style()
+	t.detectStyle()
 	return t, nil
 }
 
-// yamlComment reads a comment: what a # begins behind white space.
+// yamlComment skips a comment. A # begins a comment only after white space or a bracket.
 func yamlComment(text []byte, pos int) int {
 	if pos > 0 && pos < len(text) && !isSpace(text[pos-1]) && !strings.ContainsRune(",[]{}", rune(text[pos-1])) {
 		return pos
@@ -91,9 +91,9 @@ func yamlComment(text []byte, pos int) int {
 	return hashComment(text, pos)
 }
 
-func (t *yamlText) style() {
+func (t *yamlText) detectStyle() {
 	var step, lists bool
-	t.root.walk(func(n *node) {
+	t.root.eachNode(func(n *node) {
 		for _, it := range n.items {
 			v := it.value
 			if n.block && n.kind == object && v.block {
@@ -112,156 +112,156 @@ func (t *yamlText) style() {
 	if t.listStep < 0 {
 		t.listStep = t.step
 	}
-	t.unit = strings.Repeat(" ", t.step)
+	t.indentUnit = strings.Repeat(" ", t.step)
 }
 
-func (yamlDialect) set(text []byte, model any, path []string, value any) ([]byte, error) {
+func (yamlSyntax) setValue(text []byte, model any, path []string, value any) ([]byte, error) {
 	t, err := readYAML(text)
 	if err != nil {
 		return nil, err
 	}
-	p, err := locate(t.root, model, path)
+	p, err := locatePath(t.root, model, path)
 	if err != nil {
 		return nil, err
 	}
-	return apply(text, t.set(p, value))
+	return applySplices(text, t.setAt(p, value))
 }
 
-func (t *yamlText) set(p place, value any) []splice {
+func (t *yamlText) setAt(p location, value any) []splice {
 	switch {
 	case p.container == nil:
-		return t.setRoot(nest(p.rest, value))
+		return t.setRoot(nestValue(p.rest, value))
 	case p.index >= 0:
-		return t.replace(p.container, p.index, nest(p.rest, value))
+		return t.replaceItem(p.container, p.index, nestValue(p.rest, value))
 	case !p.container.block && len(p.container.items) == 0:
-		return t.open(p, nest(p.rest, value))
+		return t.openBrackets(p, nestValue(p.rest, value))
 	case !p.container.block:
-		return t.insert(p.container, false, t.flowItem(p.container, p.rest, value))
+		return t.insertItem(p.container, false, t.newFlowWriter(p.container, p.rest, value))
 	}
 	n := p.container
-	at := t.below(n.items[len(n.items)-1].end, n.column)
-	return []splice{{at, at, t.newline + spaces(n.column) + t.item(n, p.rest, value)}}
+	at := t.endOfItem(n.items[len(n.items)-1].end, n.column)
+	return []splice{{at, at, t.newline + repeatSpace(n.column) + t.writeItem(n, p.rest, value)}}
 }
 
-// setRoot writes the first value of a file.
+// setRoot writes the value of an empty file.
 func (t *yamlText) setRoot(v any) []splice {
-	lines := t.lines(v, 0)
+	lines := t.writeLines(v, 0)
 	if t.root.end > t.root.start {
 		return []splice{{t.root.start, t.root.end, lines}}
 	}
 	if t.blankOnly(t.root.start, len(t.text)) {
-		return []splice{t.appended(lines)}
+		return []splice{t.appendLines(lines)}
 	}
 	return []splice{{t.root.start, t.root.start, lines + t.newline}}
 }
 
-// open puts the first item into empty brackets, which become lines where they can.
-func (t *yamlText) open(p place, v any) []splice {
+// openBrackets adds the first item to empty brackets, and turns them into lines if possible.
+func (t *yamlText) openBrackets(p location, v any) []splice {
 	n := p.container
 	if !t.blankOnly(n.open, n.close) {
-		return t.insertFirst(n, false, t.flowItem(n, p.rest, unnest(p.rest, v)))
+		return t.insertFirstItem(n, false, t.newFlowWriter(n, p.rest, unnestValue(p.rest, v)))
 	}
 	if len(p.holders) == 0 {
-		return []splice{{n.start, n.end, t.lines(v, 0)}}
+		return []splice{{n.start, n.end, t.writeLines(v, 0)}}
 	}
 	outer := p.holders[len(p.holders)-1]
-	return t.replace(outer.container, outer.index, v)
+	return t.replaceItem(outer.container, outer.index, v)
 }
 
-// unnest is the inverse of nest.
-func unnest(path []string, v any) any {
-	inner, _, _ := find(v, path)
+// unnestValue is the inverse of nestValue.
+func unnestValue(path []string, v any) any {
+	inner, _, _ := lookUp(v, path)
 	return inner
 }
 
-// flowItem writes a new item of n, in brackets, for the rest of a path.
-func (t *yamlText) flowItem(n *node, rest []string, value any) writer {
+// newFlowWriter returns the writer of a new item in brackets for the missing rest of a path.
+func (t *yamlText) newFlowWriter(n *node, rest []string, value any) itemWriter {
 	return func(string, bool) string {
 		if n.kind == list {
-			return t.flow1(nest(rest, value).([]any)[0])
+			return t.writeFlow(nestValue(rest, value).([]any)[0])
 		}
-		return yamlString(rest[0]) + ": " + t.flow1(nest(rest[1:], value))
+		return yamlString(rest[0]) + ": " + t.writeFlow(nestValue(rest[1:], value))
 	}
 }
 
-// item writes a new item of n, on lines of its own, for the rest of a path.
-func (t *yamlText) item(n *node, rest []string, value any) string {
+// writeItem formats a new item on its own lines for the missing rest of a path.
+func (t *yamlText) writeItem(n *node, rest []string, value any) string {
 	if n.kind == list {
-		return "- " + t.compact(nest(rest, value).([]any)[0], n.column+2)
+		return "- " + t.writeAfterDash(nestValue(rest, value).([]any)[0], n.column+2)
 	}
-	return yamlString(rest[0]) + ":" + t.behindColon(nest(rest[1:], value), n.column)
+	return yamlString(rest[0]) + ":" + t.writeAfterColon(nestValue(rest[1:], value), n.column)
 }
 
-// below returns where the lines of an item end whose text ends at pos: behind a comment on the line and those below that
-// are indented deeper than column.
-func (t *yamlText) below(pos, column int) int {
-	at, _ := t.behind(pos)
+// endOfItem returns the end of the lines of the item that ends at pos. It includes a comment
+// on the line and the comments below that are indented deeper than column.
+func (t *yamlText) endOfItem(pos, column int) int {
+	at, _ := t.skipLineComments(pos)
 	if at < lineEnd(t.text, at) && t.blankOnly(at, lineEnd(t.text, at)) {
 		at = lineEnd(t.text, at)
 	}
 	for {
 		line := nextLine(t.text, at)
-		if line == lineStart(t.text, at) || line >= len(t.text) || !t.isComment(line) || t.blanks(line)-line <= column {
+		if line == lineStart(t.text, at) || line >= len(t.text) || !t.isComment(line) || t.skipBlanks(line)-line <= column {
 			return at
 		}
 		at = lineEnd(t.text, line)
 	}
 }
 
-// replace writes a new value for an item.
-func (t *yamlText) replace(n *node, i int, v any) []splice {
+// replaceItem replaces the value of item i.
+func (t *yamlText) replaceItem(n *node, i int, v any) []splice {
 	it := n.items[i]
 	old := it.value
 	if !n.block {
-		return []splice{{old.start, old.end, t.gap(it) + t.flow1(v)}}
+		return []splice{{old.start, old.end, t.missingSpace(it) + t.writeFlow(v)}}
 	}
 	onLine := !t.hasBreak(it.after, old.start)
-	if s, ok := t.inline(old, v); ok {
+	if s, ok := t.writeInline(old, v); ok {
 		if onLine {
-			return []splice{{old.start, old.end, t.gap(it) + s}}
+			return []splice{{old.start, old.end, t.missingSpace(it) + s}}
 		}
-		start := t.attached(lineStart(t.text, old.start), nextLine(t.text, it.after), t.indented(old.start))
+		start := t.commentsStart(lineStart(t.text, old.start), nextLine(t.text, it.after), t.hasIndent(old.start))
 		return []splice{{it.after, it.after, " " + s}, {lineEnd(t.text, start-1), old.end, ""}}
 	}
 	_, isList := v.([]any)
-	column := t.column(n, isList)
+	column := t.valueColumn(n, isList)
 	if n.kind == list && onLine {
-		return []splice{{old.start, old.end, t.gap(it) + t.compact(v, n.column+2)}}
+		return []splice{{old.start, old.end, t.missingSpace(it) + t.writeAfterDash(v, n.column+2)}}
 	}
 	if !onLine {
 		if old.block && old.kind == list && isList {
 			column = old.column
 		}
-		return []splice{{lineStart(t.text, old.start), old.end, spaces(column) + t.lines(v, column)}}
+		return []splice{{lineStart(t.text, old.start), old.end, repeatSpace(column) + t.writeLines(v, column)}}
 	}
 	start := old.start
 	for start > it.after && isBlank(t.text[start-1]) {
 		start--
 	}
-	at, _ := t.behind(old.end)
-	lines := t.newline + spaces(column) + t.lines(v, column)
+	at, _ := t.skipLineComments(old.end)
+	lines := t.newline + repeatSpace(column) + t.writeLines(v, column)
 	if at == old.end {
 		return []splice{{start, at, lines}}
 	}
 	return []splice{{start, old.end, ""}, {at, at, lines}}
 }
 
-// gap is the space that a value needs that was left out.
-func (t *yamlText) gap(it item) string {
+// missingSpace returns the space needed before a value that was left out.
+func (t *yamlText) missingSpace(it item) string {
 	if it.value.start == it.value.end && it.value.start > 0 && !isSpace(t.text[it.value.start-1]) {
 		return " "
 	}
 	return ""
 }
 
-// indented accepts comments that are indented like pos.
-func (t *yamlText) indented(pos int) func(line int) bool {
+// hasIndent returns a function that accepts lines with the indentation of pos.
+func (t *yamlText) hasIndent(pos int) func(line int) bool {
 	indent := pos - lineStart(t.text, pos)
-	return func(line int) bool { return t.blanks(line)-line == indent }
+	return func(line int) bool { return t.skipBlanks(line)-line == indent }
 }
 
-// column returns where a value's lines begin that belongs to an item of n.
-func (t *yamlText) column(n *node, isList bool) int {
+// valueColumn returns the column at which the lines of an item's value begin.
+func (t *yamlText) valueColumn(n *node, isList bool) int {
 	switch {
 	case n.kind == list:
 		return n.column + 2
@@ -271,58 +271,59 @@ func (t *yamlText) column(n *node, isList bool) int {
 	return n.column + t.step
 }
 
-func (yamlDialect) remove(text []byte, model any, path []string) ([]byte, error) {
+func (yamlSyntax) removeValue(text []byte, model any, path []string) ([]byte, error) {
 	t, err := readYAML(text)
 	if err != nil {
 		return nil, err
 	}
-	p, err := locate(t.root, model, path)
+	p, err := locatePath(t.root, model, path)
 	if err != nil {
 		return nil, err
 	}
-	return apply(text, t.remove(p))
+	return applySplices(text, t.removeAt(p))
 }
 
-func (t *yamlText) remove(p place) []splice {
+func (t *yamlText) removeAt(p location) []splice {
 	n, i := p.container, p.index
 	switch {
 	case !n.block:
-		return t.flow.remove(n, i)
+		return t.flow.removeItem(n, i)
 	case len(n.items) == 1:
-		return t.removeOnly(p)
+		return t.removeOnlyItem(p)
 	}
 	it := n.items[i]
-	if !t.first(it.start) { // behind a dash
+	if !t.isFirstOnLine(it.start) { // after a dash
 		return []splice{{it.start, n.items[i+1].start, ""}}
 	}
-	start := t.attached(lineStart(t.text, it.start), 0, t.indented(it.start))
-	return []splice{t.cut(start, t.below(it.end, n.column))}
+	start := t.commentsStart(lineStart(t.text, it.start), 0, t.hasIndent(it.start))
+	return []splice{t.cutLines(start, t.endOfItem(it.end, n.column))}
 }
 
-// removeOnly leaves empty brackets: without them there would be null.
-func (t *yamlText) removeOnly(p place) []splice {
+// removeOnlyItem removes the only item and leaves empty brackets. Without them the value would
+// become null.
+func (t *yamlText) removeOnlyItem(p location) []splice {
 	n := p.container
 	empty := any(Object{})
 	if n.kind == list {
 		empty = []any{}
 	}
 	if len(p.holders) < 2 {
-		start := t.attached(lineStart(t.text, n.start), 0, t.indented(n.start))
-		if !t.first(n.start) {
+		start := t.commentsStart(lineStart(t.text, n.start), 0, t.hasIndent(n.start))
+		if !t.isFirstOnLine(n.start) {
 			start = n.start
 		}
-		return []splice{{start, t.below(n.end, n.column), t.flow1(empty)}}
+		return []splice{{start, t.endOfItem(n.end, n.column), t.writeFlow(empty)}}
 	}
 	outer := p.holders[len(p.holders)-2]
-	splices := t.replace(outer.container, outer.index, empty)
+	splices := t.replaceItem(outer.container, outer.index, empty)
 	last := &splices[len(splices)-1]
-	last.end = max(last.end, t.below(n.end, n.column))
+	last.end = max(last.end, t.endOfItem(n.end, n.column))
 	return splices
 }
 
-func spaces(n int) string { return strings.Repeat(" ", n) }
+func repeatSpace(n int) string { return strings.Repeat(" ", n) }
 
-// trimmed returns the end of a span without the blanks at its end.
-func trimmed(text []byte, start, end int) int {
+// trimmedEnd returns the end of a span without trailing white space.
+func trimmedEnd(text []byte, start, end int) int {
 	return start + len(bytes.TrimRight(text[start:end], " \t\r\n"))
 }

@@ -1,9 +1,9 @@
 package edit
 
-// flowNode reads what is in brackets at pos.
-func (s *yamlScan) flowNode(n *node) {
+// scanFlow reads the value in brackets at pos.
+func (s *yamlScan) scanFlow(n *node) {
 	if s.depth++; s.depth > maxDepth {
-		s.fail("it is nested deeper than %d levels", maxDepth)
+		s.setError("it is nested deeper than %d levels", maxDepth)
 	}
 	defer func() { s.depth-- }()
 	closing := "]"
@@ -13,8 +13,8 @@ func (s *yamlScan) flowNode(n *node) {
 	}
 	s.pos++
 	for s.err == nil {
-		s.pos = s.space(s.pos)
-		if s.at(s.pos, closing) {
+		s.pos = s.skipSpace(s.pos)
+		if s.isAt(s.pos, closing) {
 			n.close = s.pos
 			s.pos++
 			n.end = s.pos
@@ -23,26 +23,26 @@ func (s *yamlScan) flowNode(n *node) {
 		if s.pos >= len(s.text) {
 			break
 		}
-		n.items = append(n.items, s.flowItem(n.kind))
-		s.pos = s.space(s.pos)
-		if s.at(s.pos, ",") {
+		n.items = append(n.items, s.scanFlowItem(n.kind))
+		s.pos = s.skipSpace(s.pos)
+		if s.isAt(s.pos, ",") {
 			s.pos++
-		} else if !s.at(s.pos, closing) {
+		} else if !s.isAt(s.pos, closing) {
 			break
 		}
 	}
-	s.fail("brackets do not end")
+	s.setError("brackets do not end")
 }
 
-func (s *yamlScan) flowItem(k kind) item {
-	if s.indicator("?") {
-		s.fail("it has explicit keys")
+func (s *yamlScan) scanFlowItem(k kind) item {
+	if s.isIndicator("?") {
+		s.setError("it has explicit keys")
 	}
 	it := item{start: s.pos, after: s.pos}
-	first := s.flowValue()
+	first := s.scanFlowValue()
 	it.value, it.end = first, s.pos
-	colon := s.space(s.pos)
-	if !s.at(colon, ":") {
+	colon := s.skipSpace(s.pos)
+	if !s.isAt(colon, ":") {
 		if k == object { // a key without a value
 			it.key = s.decodeKey(it.start, first.end)
 			it.value = &node{start: first.end, end: first.end}
@@ -50,7 +50,7 @@ func (s *yamlScan) flowItem(k kind) item {
 		return it
 	}
 	s.pos = colon + 1
-	value := s.flowValue()
+	value := s.scanFlowValue()
 	it.end = s.pos
 	if k == list { // [key: value] is an object, which is not edited
 		it.value = &node{start: it.start, end: it.end}
@@ -60,19 +60,19 @@ func (s *yamlScan) flowItem(k kind) item {
 	return it
 }
 
-// flowValue reads a value within brackets. s.pos is behind it afterwards.
-func (s *yamlScan) flowValue() *node {
+// scanFlowValue reads a value inside brackets and moves pos behind it.
+func (s *yamlScan) scanFlowValue() *node {
 	n := &node{start: s.pos, end: s.pos}
 	for s.err == nil {
-		pos := s.space(s.pos)
-		if pos >= len(s.text) || s.at(pos, ",]}") {
+		pos := s.skipSpace(s.pos)
+		if pos >= len(s.text) || s.isAt(pos, ",]}") {
 			return n
 		}
 		s.pos = pos
-		if !s.at(s.pos, "&!") {
+		if !s.isAt(s.pos, "&!") {
 			break
 		}
-		for !s.gapAt(s.pos) && !s.at(s.pos, ",]}") {
+		for !s.isGap(s.pos) && !s.isAt(s.pos, ",]}") {
 			s.pos++
 		}
 		n.start, n.end = s.pos, s.pos
@@ -80,30 +80,30 @@ func (s *yamlScan) flowValue() *node {
 	n.start = s.pos
 	switch {
 	case s.err != nil:
-	case s.at(s.pos, "{["):
-		s.flowNode(n)
-	case s.at(s.pos, `"'`):
-		s.pos = s.quoted(s.pos)
+	case s.isAt(s.pos, "{["):
+		s.scanFlow(n)
+	case s.isAt(s.pos, `"'`):
+		s.pos = s.endOfString(s.pos)
 	default:
-		s.flowPlain()
+		s.skipFlowPlain()
 	}
 	n.end = s.pos
 	return n
 }
 
-// flowPlain passes a scalar without quotes.
-func (s *yamlScan) flowPlain() {
+// skipFlowPlain skips a scalar without quotes.
+func (s *yamlScan) skipFlowPlain() {
 	start := s.pos
-	for ; s.pos < len(s.text) && !s.at(s.pos, ",[]{}"); s.pos++ {
-		if s.text[s.pos] == ':' && (s.gapAt(s.pos+1) || s.at(s.pos+1, ",[]{}")) {
+	for ; s.pos < len(s.text) && !s.isAt(s.pos, ",[]{}"); s.pos++ {
+		if s.text[s.pos] == ':' && (s.isGap(s.pos+1) || s.isAt(s.pos+1, ",[]{}")) {
 			break
 		}
 		if s.text[s.pos] == '#' && isSpace(s.text[s.pos-1]) {
 			break
 		}
 	}
-	s.pos = trimmed(s.text, start, s.pos)
-	if s.pos == start && !s.at(s.pos, ":") {
-		s.fail("brackets hold what is not understood")
+	s.pos = trimmedEnd(s.text, start, s.pos)
+	if s.pos == start && !s.isAt(s.pos, ":") {
+		s.setError("the text in brackets is not understood")
 	}
 }

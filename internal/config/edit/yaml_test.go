@@ -7,7 +7,7 @@ import (
 )
 
 func TestSetYAML(t *testing.T) {
-	run(t, YAML, []edited{
+	runEdits(t, YAML, []edited{
 		{"empty file", "", p("mcpServers", "dowel"), gateway, `mcpServers:
   dowel:
     command: dowel
@@ -72,7 +72,7 @@ func TestSetYAML(t *testing.T) {
 
 func TestRemoveYAML(t *testing.T) {
 	gone := removed{}
-	run(t, YAML, []edited{
+	runEdits(t, YAML, []edited{
 		{"first", "a: 1 # one\nb: 2\n", p("a"), gone, "b: 2\n"},
 		{"last, no break at the end", "a: 1\nb:\n  c: 1", p("b"), gone, "a: 1"},
 		{"with its lines", "a:\n  x: |\n    1\n  y: 2\nb: 1\n", p("a"), gone, "b: 1\n"},

@@ -1,27 +1,27 @@
 package state
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
-// Enabled returns whether the user has switched a server on or off. set is whether they have done either.
+// Enabled returns the user's switch for a server. set is false if the user has not switched the
+// server on or off.
 func (s *State) Enabled(name string) (on, set bool) {
-	if on := s.read().Servers[name].Enabled; on != nil {
+	if on := s.current().Servers[name].Enabled; on != nil {
 		return *on, true
 	}
 	return false, false
 }
 
-// SetEnabled switches a server on or off, whatever its configuration says.
+// SetEnabled switches a server on or off. The switch overrides the server's configuration.
 func (s *State) SetEnabled(name string, on bool) error {
-	return s.change(func(content) []change { return []change{{[]string{"servers", name, "enabled"}, on}} })
+	return s.updateFile(func(fileContent) []valueChange { return []valueChange{{[]string{"servers", name, "enabled"}, on}} })
 }
 
-// Forget forgets a server's switch and the tools that it may always call, as when it is removed.
-func (s *State) Forget(name string) error {
-	return s.change(func(content) []change { return []change{{[]string{"servers", name}, nil}} })
-}
-
-// list returns the change, if there is one, of a list that is a sorted set.
-func list(path []string, old, more, less []string) []change {
+// updateSet returns the change of a sorted list that adds and removes entries, or nil if nothing
+// changes.
+func updateSet(path []string, old, more, less []string) []valueChange {
 	entries := slices.DeleteFunc(slices.Concat(old, more), func(e string) bool { return slices.Contains(less, e) })
 	slices.Sort(entries)
 	entries = slices.Compact(entries)
@@ -29,20 +29,48 @@ func list(path []string, old, more, less []string) []change {
 	case slices.Equal(entries, old):
 		return nil
 	case len(entries) == 0:
-		return []change{{path, nil}}
+		return []valueChange{{path, nil}}
 	}
-	return []change{{path, entries}}
+	return []valueChange{{path, entries}}
 }
 
-// Favourites returns the pinned tools, by their qualified names, in order.
-func (s *State) Favourites() []string { return slices.Clone(s.read().Favourites) }
+// Favourites returns the qualified names of the tools that stay visible when tools are searched
+// for. The user writes them into the file by hand.
+func (s *State) Favourites() []string { return slices.Clone(s.current().Favourites) }
 
-// Pin adds favourites.
-func (s *State) Pin(tools ...string) error {
-	return s.change(func(now content) []change { return list([]string{"favourites"}, now.Favourites, tools, nil) })
+// Approval lists the tools of a server that may be called without asking the user.
+type Approval struct {
+	Server string
+	// Tools are the names of the tools, sorted.
+	Tools []string
 }
 
-// Unpin removes favourites.
-func (s *State) Unpin(tools ...string) error {
-	return s.change(func(now content) []change { return list([]string{"favourites"}, now.Favourites, nil, tools) })
+// Approvals returns all approvals, sorted by server.
+func (s *State) Approvals() (all []Approval) {
+	for name, server := range s.current().Servers {
+		if len(server.AlwaysAllow) > 0 {
+			all = append(all, Approval{name, slices.Clone(server.AlwaysAllow)})
+		}
+	}
+	slices.SortFunc(all, func(a, b Approval) int { return strings.Compare(a.Server, b.Server) })
+	return all
+}
+
+// AlwaysAllow returns the tools of a server that need no approval, sorted.
+func (s *State) AlwaysAllow(name string) []string {
+	return slices.Clone(s.current().Servers[name].AlwaysAllow)
+}
+
+// Allow lets tools of a server be called without approval.
+func (s *State) Allow(name string, tools ...string) error {
+	return s.updateFile(func(now fileContent) []valueChange {
+		return updateSet([]string{"servers", name, "alwaysAllow"}, now.Servers[name].AlwaysAllow, tools, nil)
+	})
+}
+
+// Disallow undoes Allow.
+func (s *State) Disallow(name string, tools ...string) error {
+	return s.updateFile(func(now fileContent) []valueChange {
+		return updateSet([]string{"servers", name, "alwaysAllow"}, now.Servers[name].AlwaysAllow, nil, tools)
+	})
 }

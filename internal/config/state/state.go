@@ -1,9 +1,10 @@
-// Package state keeps what a user toggles and no committed file should hold, in dowel's own file: which servers are on, which
-// tools need no approval, which project files are trusted, the gateway's bearer token, and the favourite tools.
+// Package state stores the user's choices that belong in no committed file: which servers are on,
+// which tools need no approval, which project files are trusted, the gateway's bearer token, and
+// the favourite tools.
 //
-// Several processes may have the same file open: each change starts from what is in the file, with the others locked out,
-// and each question is answered from it. Keys that this version does not know are kept. The file is JSON, and may be
-// edited by hand:
+// Several processes may use the same file at once. Each change locks the file and starts from its
+// current content, and each query reads it if it has changed. Unknown keys are kept. The file is
+// JSON with comments and may be edited by hand:
 //
 //	{
 //	  "servers": {"NAME": {"enabled": false, "alwaysAllow": ["TOOL"]}},
@@ -12,9 +13,13 @@
 //	  "favourites": ["NAME.TOOL"]
 //	}
 //
-// The file has the permissions 0600 and its folder, if it is made here, 0700. A file that cannot be read as that is not
-// trusted with anything: questions are answered from what it said when this process could last read it, and the next
-// change moves it aside, to NAME.broken, and starts from there. Both are told to Options.Warn.
+// The file has permissions 0600. If Open creates its folder, the folder has 0700. If the file is
+// broken, queries return the content that this process last read, and the next change moves the
+// broken file to NAME.broken and starts from that content. Options.Warn receives both events.
+//
+// \ts, err := state.Open(path, state.Options{})
+// \terr = s.SetEnabled("github", false)
+// \ton, set := s.Enabled("github")
 package state
 
 import (
@@ -34,29 +39,30 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Path returns where the file is: dowel/state.json in $XDG_STATE_HOME, by default ~/.local/state; on macOS in ~/Library/Application
-// Support, on Windows in %LocalAppData%. getenv is [os.Getenv], and goos runtime.GOOS.
+// Path returns the path of the state file: dowel/state.json in $XDG_STATE_HOME, by default
+// ~/.local/state; on macOS in ~/Library/Application Support, on Windows in %LocalAppData%. getenv
+// is [os.Getenv] and goos is runtime.GOOS, except in tests.
 func Path(goos string, getenv func(string) string) (string, error) {
 	folder := getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(folder) { // the rule of XDG: others are ignored
+	if !filepath.IsAbs(folder) { // the XDG specification ignores relative paths
 		var err error
-		if folder, err = folderOf(goos, getenv); err != nil {
+		if folder, err = baseFolder(goos, getenv); err != nil {
 			return "", err
 		}
 	}
 	return filepath.Join(folder, "dowel", "state.json"), nil
 }
 
-func folderOf(goos string, getenv func(string) string) (string, error) {
+func baseFolder(goos string, getenv func(string) string) (string, error) {
 	if goos == "windows" {
 		if local := getenv("LocalAppData"); local != "" {
 			return local, nil
 		}
-		return "", errors.New("there is no place for dowel's state: set LocalAppData or XDG_STATE_HOME")
+		return "", errors.New("cannot find a folder for dowel's state: set LocalAppData or XDG_STATE_HOME")
 	}
 	home := getenv("HOME")
 	if home == "" {
-		return "", errors.New("there is no place for dowel's state: set HOME or XDG_STATE_HOME")
+		return "", errors.New("cannot find a folder for dowel's state: set HOME or XDG_STATE_HOME")
 	}
 	if goos == "darwin" {
 		return filepath.Join(home, "Library", "Application Support"), nil
@@ -64,26 +70,26 @@ func folderOf(goos string, getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state"), nil
 }
 
-// Options are for [Open]; the zero value is the default.
+// Options are the options of [Open]. The zero value selects the defaults.
 type Options struct {
-	// Warn is told of what is wrong with the file, once each time it changes, by default nobody. It must not call the State.
+	// Warn receives each problem with the file once. It may be nil and must not call the State.
 	Warn func(error)
 }
 
-// State is an open file of state. It is safe for concurrent use, and need not be closed.
+// State is an open state file. It is safe for concurrent use and need not be closed.
 type State struct {
 	path string
 	warn func(error)
 
-	mu    sync.Mutex
-	info  fs.FileInfo // of the file that text was read from; nil if there was none
-	text  []byte      // what was last read and is right
-	known content     // what text says
-	bad   string      // the hash of what was last warned of
+	mu         sync.Mutex
+	info       fs.FileInfo // of the file from which text was read; nil if the file was missing
+	text       []byte      // the last valid content
+	content    fileContent // text, parsed
+	warnedHash string      // the hash of the last problem that was reported
 }
 
-// content is what this version knows of the file.
-type content struct {
+// fileContent is the part of the file that this version understands.
+type fileContent struct {
 	Servers    map[string]server           `json:"servers"`
 	Trust      map[string]map[string]trust `json:"trust"`
 	Gateway    gateway                     `json:"gateway"`
@@ -104,8 +110,8 @@ type gateway struct {
 	Token string `json:"token"`
 }
 
-// Open reads the file at path, which need not exist: the first change makes it. The error is one of reading; a file with
-// wrong content is none.
+// Open opens the file at path. The file need not exist: the first change creates it. Open returns
+// an error if the file cannot be read, but only warns if its content is invalid.
 func Open(path string, o Options) (*State, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -114,30 +120,32 @@ func Open(path string, o Options) (*State, error) {
 	s := &State{path: path, warn: o.Warn}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.refresh(); err != nil {
+	if err := s.refreshFile(); err != nil {
 		return nil, fmt.Errorf("cannot read dowel's state: %w", err)
 	}
 	return s, nil
 }
 
-// Path returns where the file is.
+// Path returns the path of the file.
 func (s *State) Path() string { return s.path }
 
-// read returns what the file says now. What was last read stays true for a file that cannot be.
-func (s *State) read() content {
+// current returns the file's content. If the file cannot be read, it returns the last valid
+// content.
+func (s *State) current() fileContent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.refresh(); err != nil {
-		s.complain([]byte(err.Error()), fmt.Errorf("cannot read dowel's state: %w", err))
+	if err := s.refreshFile(); err != nil {
+		s.warnOnce([]byte(err.Error()), fmt.Errorf("cannot read dowel's state: %w", err))
 	}
-	return s.known
+	return s.content
 }
 
-// refresh reads the file if it is not the one that was last read; s.mu is held. Writing always makes another file.
-func (s *State) refresh() error {
+// refreshFile reads the file if it has changed since the last read. Every write creates a new file,
+// so the file's identity and times are sufficient evidence. s.mu must be held.
+func (s *State) refreshFile() error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		s.info, s.text, s.known = nil, nil, content{}
+		s.info, s.text, s.content = nil, nil, fileContent{}
 		return nil
 	}
 	if err != nil {
@@ -151,69 +159,70 @@ func (s *State) refresh() error {
 		return err
 	}
 	s.info = info
-	if err := s.learn(text); err != nil {
-		s.complain(text, fmt.Errorf("%s is not what dowel wrote (%w): what it said before counts, and the next change will move it aside", s.path, err))
+	if err := s.setContent(text); err != nil {
+		s.warnOnce(text, fmt.Errorf("%s is not a valid state file (%w): its previous content stays in force, and the next change will move the file aside", s.path, err))
 	}
 	return nil
 }
 
-// learn takes over what text says, if it is right; s.mu is held.
-func (s *State) learn(text []byte) error {
-	known, err := parse(text)
+// setContent takes over text if it is valid. s.mu must be held.
+func (s *State) setContent(text []byte) error {
+	known, err := parseContent(text)
 	if err == nil {
-		s.text, s.known, s.bad = bytes.Clone(text), known, ""
+		s.text, s.content, s.warnedHash = bytes.Clone(text), known, ""
 	}
 	return err
 }
 
-// complain warns of the same thing once; s.mu is held.
-func (s *State) complain(about []byte, err error) {
-	if h := atomicfile.Hash(about); h != s.bad {
-		s.bad = h
+// warnOnce reports a problem unless it was the last one reported. s.mu must be held.
+func (s *State) warnOnce(about []byte, err error) {
+	if h := atomicfile.Hash(about); h != s.warnedHash {
+		s.warnedHash = h
 		if s.warn != nil {
 			s.warn(err)
 		}
 	}
 }
 
-func parse(text []byte) (content, error) {
-	if len(bytes.TrimSpace(text)) == 0 { // made by hand, or what a full disk left
-		return content{}, nil
+func parseContent(text []byte) (fileContent, error) {
+	if len(bytes.TrimSpace(text)) == 0 { // created by hand, or truncated by a full disk
+		return fileContent{}, nil
 	}
 	plain, err := hujson.Standardize(append(bytes.TrimPrefix(bytes.Clone(text), []byte("\ufeff")), '\n'))
 	if err != nil {
-		return content{}, edit.ExplainJSON(err)
+		return fileContent{}, edit.ExplainJSON(err)
 	}
-	var c content
-	err = json.Unmarshal(plain, &c) // of this library: a key that is there twice is an error here, and no surprise in a change
-	return c, explain(err)
+	var c fileContent
+	err = json.Unmarshal(plain, &c) // this library rejects duplicate keys, which an edit could not handle
+	return c, explainError(err)
 }
 
-// explain says what is wrong in words for those who edit the file.
-func explain(err error) error {
+// explainError rewrites a parse error for the user who edited the file.
+func explainError(err error) error {
 	var kind *json.SemanticError
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s is of a kind that does not belong there", cmp.Or(string(kind.JSONPointer), "the whole"))
+		return fmt.Errorf("%s has a value of the wrong type", cmp.Or(string(kind.JSONPointer), "the file"))
 	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
-		return fmt.Errorf("%s is there twice", syntax.JSONPointer)
+		return fmt.Errorf("%s occurs twice", syntax.JSONPointer)
 	}
 	return err
 }
 
-// change edits the file. edits is called with what it says, perhaps more than once.
-func (s *State) change(edits func(now content) []change) error {
+// updateFile edits the file under its lock. It calls edits with the current content, perhaps more
+// than once.
+func (s *State) updateFile(edits func(now fileContent) []valueChange) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var result []byte
 	_, err := atomicfile.Update(s.path, func(old []byte, exists bool) ([]byte, error) {
-		text, err := s.start(old, exists)
+		text, err := s.baseText(old, exists)
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range edits(s.known) {
-			if text, err = c.apply(text); err != nil {
+		for _, c := range edits(s.content) {
+			if text, err = c.applyTo(text); err != nil {
 				return nil, err
 			}
 		}
@@ -226,16 +235,17 @@ func (s *State) change(edits func(now content) []change) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep dowel's state: %w", err)
 	}
-	return s.learn(result)
+	return s.setContent(result)
 }
 
-// start returns the text that a change starts from: the file's, or what was last right where that is broken.
-func (s *State) start(old []byte, exists bool) ([]byte, error) {
+// baseText returns the text from which a change starts: the file's text, or the last valid text if
+// the file is broken. It moves a broken file aside.
+func (s *State) baseText(old []byte, exists bool) ([]byte, error) {
 	if !exists {
-		s.text, s.known = nil, content{}
+		s.text, s.content = nil, fileContent{}
 		return nil, nil
 	}
-	broken := s.learn(old)
+	broken := s.setContent(old)
 	if broken == nil {
 		return s.text, nil
 	}
@@ -244,12 +254,12 @@ func (s *State) start(old []byte, exists bool) ([]byte, error) {
 		return nil, fmt.Errorf("%w; and it cannot be moved aside: %w", broken, err)
 	}
 	if s.warn != nil {
-		s.warn(fmt.Errorf("%s was not what dowel wrote (%w): it is now %s", s.path, broken, aside))
+		s.warn(fmt.Errorf("%s was not a valid state file (%w): it is now %s", s.path, broken, aside))
 	}
 	return s.text, nil
 }
 
-// setAside keeps a broken file's content beside it.
+// setAside stores a broken file's content beside the file and returns the path of the copy.
 func setAside(path string, text []byte) (string, error) {
 	aside := path + ".broken"
 	for n := 2; ; n++ {
@@ -265,17 +275,17 @@ func setAside(path string, text []byte) (string, error) {
 	}
 }
 
-// change sets or removes one value of the file.
-type change struct {
+// valueChange sets or removes one value of the file.
+type valueChange struct {
 	path  []string
-	value any // nil removes
+	value any // nil removes the value
 }
 
-func (c change) apply(text []byte) ([]byte, error) {
+func (c valueChange) applyTo(text []byte) ([]byte, error) {
 	if c.value == nil {
 		return edit.Remove(text, edit.JSON, c.path)
 	}
-	// A name of a server may look like an entry of a list: objects first.
+	// A server name may look like a list selector, so the objects are created first.
 	for n := 1; n < len(c.path); n++ {
 		v, ok, err := edit.Lookup(text, edit.JSON, c.path[:n])
 		if err == nil && (!ok || v == nil) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { mcptest.Main(m) }
 
-// warnings collects what a State warns of.
+// warnings collects the warnings of a State.
 type warnings struct {
 	mu   sync.Mutex
 	list []string
@@ -32,7 +33,7 @@ func (w *warnings) warn(err error) {
 	w.list = append(w.list, err.Error())
 }
 
-// expect checks that there was one warning for each of these, since the last call.
+// expect checks the warnings since the last call. Each must contain the text in its position.
 func (w *warnings) expect(t *testing.T, says ...string) {
 	t.Helper()
 	w.mu.Lock()
@@ -75,7 +76,7 @@ func put(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-func content(t *testing.T, path string) string {
+func fileContent(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	must(t, err)
@@ -85,7 +86,7 @@ func content(t *testing.T, path string) string {
 func TestServers(t *testing.T) {
 	s, w := fresh(t)
 	if on, set := s.Enabled("a"); on || set {
-		t.Error("nobody has switched it")
+		t.Error("the server counts as switched")
 	}
 	if _, err := os.Stat(s.Path()); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("reading makes no file:", err)
@@ -108,15 +109,6 @@ func TestServers(t *testing.T) {
 	if got := s.AlwaysAllow("a"); len(got) > 0 {
 		t.Error(got)
 	}
-	must(t, s.Forget("a"))
-	if _, set := s.Enabled("a"); set {
-		t.Error("it is forgotten")
-	}
-	must(t, s.Pin("a.x", "b.y"))
-	must(t, s.Unpin("a.x"))
-	if got := s.Favourites(); !slices.Equal(got, []string{"b.y"}) {
-		t.Error(got)
-	}
 	if runtime.GOOS != "windows" {
 		for path, want := range map[string]fs.FileMode{s.Path(): 0o600, filepath.Dir(s.Path()): 0o700} {
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
@@ -130,8 +122,6 @@ func TestServers(t *testing.T) {
 func TestNothingToChange(t *testing.T) {
 	s, _ := fresh(t)
 	must(t, s.Disallow("a", "x"))
-	must(t, s.Forget("a"))
-	must(t, s.Unpin("a"))
 	must(t, s.Distrust("f", "a"))
 	if _, err := os.Stat(s.Path()); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("there was nothing to write:", err)
@@ -168,7 +158,7 @@ func TestTrust(t *testing.T) {
 		t.Error("the other one is not trusted any more")
 	}
 	must(t, s.Distrust(file, "b"))
-	if text := content(t, s.Path()); strings.Contains(text, folder) {
+	if text := fileContent(t, s.Path()); strings.Contains(text, folder) {
 		t.Errorf("a file of which nothing is trusted stays: %s", text)
 	}
 }
@@ -219,7 +209,7 @@ func TestUnknownKeysStay(t *testing.T) {
 	must(t, s.SetEnabled("a", false))
 	must(t, s.Trust("/f", "a", "h", nil))
 	w.expect(t)
-	text := content(t, path)
+	text := fileContent(t, path)
 	for _, want := range []string{"\ufeff// by hand\n", "\"later\": {\"x\": 1}", "\"a\": {\"enabled\": false, \"color\": \"red\"}, // mine"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
@@ -262,13 +252,13 @@ func TestBroken(t *testing.T) {
 					t.Error("what was known is lost")
 				}
 			}
-			w.expect(t, "is not what dowel wrote")
-			if content(t, s.Path()) != broken {
+			w.expect(t, "is not a valid state file")
+			if fileContent(t, s.Path()) != broken {
 				t.Error("reading changes the file")
 			}
 			must(t, s.SetEnabled("b", true))
 			w.expect(t, "it is now "+s.Path()+".broken")
-			if got := content(t, s.Path()+".broken"); got != broken {
+			if got := fileContent(t, s.Path()+".broken"); got != broken {
 				t.Errorf("%q is kept", got)
 			}
 			other, w2 := open(t, s.Path())
@@ -287,7 +277,7 @@ func TestBrokenFromTheStart(t *testing.T) {
 	for i, broken := range []string{"one", "one", "two", "three"} {
 		put(t, path, broken)
 		s, w := open(t, path)
-		w.expect(t, "is not what dowel wrote")
+		w.expect(t, "is not a valid state file")
 		if _, set := s.Enabled("a"); set {
 			t.Error("there is nothing to know")
 		}
@@ -297,19 +287,22 @@ func TestBrokenFromTheStart(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{".broken": "one", ".broken-2": "two", ".broken-3": "three"} {
-		if got := content(t, path+name); got != want {
+		if got := fileContent(t, path+name); got != want {
 			t.Errorf("%s has %q", name, got)
 		}
 	}
 	put(t, path, "one")
 	quiet, err := state.Open(path, state.Options{})
 	must(t, err)
-	must(t, quiet.Pin("a"))
+	must(t, quiet.SetEnabled("a", true))
 	must(t, quiet.Disallow("a", "b"))
 	put(t, path, " \n")
-	must(t, quiet.Pin("c"))
-	if got := quiet.Favourites(); !slices.Equal(got, []string{"c"}) {
-		t.Errorf("an emptied file says %v", got)
+	must(t, quiet.SetEnabled("c", true))
+	if _, set := quiet.Enabled("a"); set {
+		t.Error("an emptied file still has its old content")
+	}
+	if on, _ := quiet.Enabled("c"); !on {
+		t.Error("the change of an emptied file is lost")
 	}
 }
 
@@ -341,7 +334,7 @@ func TestCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestProcesses runs this test's program several times at once.
+// TestProcesses changes one file from several processes at once.
 func TestProcesses(t *testing.T) {
 	if path := os.Getenv("STATE_TEST_PATH"); path != "" {
 		s, err := state.Open(path, state.Options{})
@@ -378,7 +371,7 @@ func TestProcesses(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		return // the paths below are no absolute ones there
+		return // the paths below are not absolute on Windows
 	}
 	for _, tt := range []struct {
 		goos string
@@ -424,14 +417,14 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// What is wrong with the file is said in words for those who have edited it.
-func TestBrokenInWords(t *testing.T) {
+// Problems with the file are described for the user who has edited it.
+func TestBrokenFileIsExplained(t *testing.T) {
 	for text, want := range map[string]string{
 		"{":                                      "the file ends too early",
-		`{"servers": []}`:                        "/servers is of a kind",
-		`{"servers": {"a": {}, "a": {}}}`:        "/servers/a is there twice",
-		`{"servers": {"a": {"enabled": "yes"}}}`: "/servers/a/enabled is of a kind",
-		`[]`:                                     "the whole is of a kind",
+		`{"servers": []}`:                        "/servers has a value of the wrong type",
+		`{"servers": {"a": {}, "a": {}}}`:        "/servers/a occurs twice",
+		`{"servers": {"a": {"enabled": "yes"}}}`: "/servers/a/enabled has a value of the wrong type",
+		`[]`:                                     "the file has a value of the wrong type",
 		`{"servers": {"a": {}} "gateway": {}}`:   "a comma is missing here",
 	} {
 		path := filepath.Join(t.TempDir(), "state.json")
@@ -444,4 +437,45 @@ func TestBrokenInWords(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
+}
+
+func TestFavourites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	put(t, path, `{"favourites": ["b.y", "a.x"]}`)
+	s, w := open(t, path)
+	got := s.Favourites()
+	if !slices.Equal(got, []string{"b.y", "a.x"}) {
+		t.Error(got)
+	}
+	got[0] = "" // a copy
+	if s.Favourites()[0] != "b.y" {
+		t.Error("the result is not a copy")
+	}
+	w.expect(t)
+}
+
+func TestApprovals(t *testing.T) {
+	s, w := fresh(t)
+	if all := s.Approvals(); all != nil {
+		t.Errorf("%v", all)
+	}
+	must(t, s.SetEnabled("off", false)) // no approval
+	must(t, s.Allow("shell", "run"))
+	must(t, s.Allow("files", "write", "edit", "write"))
+	other, _ := open(t, s.Path())
+	want := []state.Approval{{Server: "files", Tools: []string{"edit", "write"}}, {Server: "shell", Tools: []string{"run"}}}
+	if got := other.Approvals(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	got := other.Approvals()
+	got[0].Tools[0] = "delete" // the result is a copy
+	if got := other.AlwaysAllow("files"); !reflect.DeepEqual(got, []string{"edit", "write"}) {
+		t.Errorf("%v", got)
+	}
+	must(t, other.Disallow("files", "edit", "write"))
+	must(t, s.Disallow("shell", "run"))
+	if all := s.Approvals(); all != nil {
+		t.Errorf("%v are left", all)
+	}
+	w.expect(t)
 }

@@ -9,32 +9,35 @@ import (
 	"strings"
 )
 
-// Trusted returns what the user has trusted of a server that a file defines: a hash of what counts, and that in words, so that
-// a change can be shown. Files are known by their absolute path; one that moves has to be trusted again.
+// Trusted returns the user's trust in a server that a file defines: the hash of its facts and the
+// facts in words, so that a change can be shown. ok is false if the server is not trusted. Files
+// are identified by their absolute path, so a moved file must be trusted again.
 func (s *State) Trusted(file, name string) (hash string, facts []string, ok bool) {
-	t, ok := s.read().Trust[absolute(file)][name]
+	t, ok := s.current().Trust[absolutePath(file)][name]
 	return t.Hash, slices.Clone(t.Facts), ok && t.Hash != ""
 }
 
-// Trust notes that the user trusts a server of a file, in place of what they have trusted of it before.
+// Trust stores the user's trust in a server of a file. It replaces earlier trust in that server.
 func (s *State) Trust(file, name, hash string, facts []string) error {
 	if facts == nil {
 		facts = []string{}
 	}
 	value := map[string]any{"hash": hash, "facts": facts}
-	return s.change(func(content) []change { return []change{{[]string{"trust", absolute(file), name}, value}} })
+	return s.updateFile(func(fileContent) []valueChange {
+		return []valueChange{{[]string{"trust", absolutePath(file), name}, value}}
+	})
 }
 
-// Grant is what the user trusts of a file.
+// Grant is the user's trust in one server of a file.
 type Grant struct {
 	File, Name string
-	// Facts say what was agreed to, in lines.
+	// Facts are the facts that the user agreed to, one a line.
 	Facts []string
 }
 
-// Grants returns all that the user trusts, ordered by file and name.
+// Grants returns all grants, sorted by file and name.
 func (s *State) Grants() (all []Grant) {
-	for file, servers := range s.read().Trust {
+	for file, servers := range s.current().Trust {
 		for name, t := range servers {
 			if t.Hash != "" {
 				all = append(all, Grant{file, name, slices.Clone(t.Facts)})
@@ -47,40 +50,40 @@ func (s *State) Grants() (all []Grant) {
 
 // Distrust undoes Trust.
 func (s *State) Distrust(file, name string) error {
-	file = absolute(file)
-	return s.change(func(now content) []change {
+	file = absolutePath(file)
+	return s.updateFile(func(now fileContent) []valueChange {
 		if _, ok := now.Trust[file][name]; ok && len(now.Trust[file]) == 1 {
-			return []change{{[]string{"trust", file}, nil}}
+			return []valueChange{{[]string{"trust", file}, nil}}
 		}
-		return []change{{[]string{"trust", file, name}, nil}}
+		return []valueChange{{[]string{"trust", file, name}, nil}}
 	})
 }
 
-func absolute(file string) string {
+func absolutePath(file string) string {
 	if path, err := filepath.Abs(file); err == nil {
 		return path
 	}
 	return filepath.Clean(file)
 }
 
-// tokenBytes is how much chance a token holds.
+// tokenBytes is the number of random bytes in a token.
 const tokenBytes = 32
 
-// Token returns the bearer token that the gateway asks for: 32 random bytes as base64url. The first call makes it; of several
-// processes that do so at a time, all get the same.
+// Token returns the gateway's bearer token: 32 random bytes in base64url. The first call creates
+// it. If several processes do so at once, all get the same token.
 func (s *State) Token() (string, error) {
-	if token := s.read().Gateway.Token; token != "" {
+	if token := s.current().Gateway.Token; token != "" {
 		return token, nil
 	}
 	var token string
-	err := s.change(func(now content) []change {
+	err := s.updateFile(func(now fileContent) []valueChange {
 		if token = now.Gateway.Token; token != "" {
 			return nil
 		}
 		raw := make([]byte, tokenBytes)
 		rand.Read(raw) // never fails
 		token = base64.RawURLEncoding.EncodeToString(raw)
-		return []change{{[]string{"gateway", "token"}, token}}
+		return []valueChange{{[]string{"gateway", "token"}, token}}
 	})
 	if err != nil {
 		return "", err

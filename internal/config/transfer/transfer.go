@@ -1,5 +1,10 @@
-// Package transfer turns entries of one tool's configuration into those of another: what is imported becomes an entry of
-// dowel's own file, and a dowel becomes an entry of any tool's.
+// Package transfer converts entries between the configuration files of different tools. [Entry]
+// converts a server of any tool to an entry of dowel's own file, for importing. [Command] creates
+// the entry of any tool's file that starts dowel.
+//
+// \tpath := transfer.Path(dialect, "dowel")
+// \ttext, err = edit.Set(text, format, path, transfer.Command(dialect, "dowel", "dowel", "up",
+// "--stdio"))
 package transfer
 
 import (
@@ -11,17 +16,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
 )
 
-// Entry returns a server, of whatever tool, as an entry of dowel's own file. Variables stay variables.
+// Entry converts a server of any tool to an entry of dowel's own file. Variables stay variables.
 //
-// In the user's file an entry counts in every folder: there, ${workspaceFolder} becomes the folder of the project, and relative
-// paths of a project's file become absolute, from that folder. project is empty for an entry of the project's own file, where
-// all of that stays as it is.
+// An entry in the user's file applies in every folder. For such an entry, project is the folder of
+// the server's project: ${workspaceFolder} is replaced by it, and relative paths of a project's
+// file become absolute. For an entry in the project's own file, project is empty and both stay as
+// written.
 func Entry(s *config.Server, project string) edit.Object {
-	e := entry{bare: s.Dialect == "gemini", project: project}
+	e := entryWriter{bare: s.Dialect == "gemini", project: project}
 	spec := s.Spec
 	if s.Scope == config.Project && spec.Kind == config.Stdio && project != "" {
 		if spec.Dir == "" || !filepath.IsAbs(spec.Dir) {
@@ -29,69 +36,69 @@ func Entry(s *config.Server, project string) edit.Object {
 		}
 	}
 	if spec.Kind != config.Stdio && spec.Kind != config.Auto {
-		e.add("type", string(spec.Kind))
+		e.addMember("type", string(spec.Kind))
 	}
-	e.text("command", spec.Command)
-	e.texts("args", spec.Args)
-	e.table("env", spec.Env)
-	e.text("envFile", spec.EnvFile)
-	e.text("cwd", spec.Dir)
-	e.text("url", spec.URL)
-	e.table("headers", spec.Headers)
-	e.text("headersHelper", spec.HeadersHelper)
-	e.flag("disabled", spec.Disabled)
-	e.duration("startTimeout", spec.Start)
-	e.duration("idleTimeout", spec.Idle)
-	e.duration("timeout", spec.Total)
-	e.tools(spec.Tools)
-	e.texts("alwaysAllow", spec.AlwaysAllow)
-	e.texts("watchPaths", spec.WatchPaths)
-	e.flag("lazy", spec.Lazy)
-	e.duration("idleStop", spec.IdleStop)
-	e.flag("serialize", spec.Serialize)
-	e.text("revision", spec.Revision)
-	if spec.Sharing != "" && spec.Sharing != config.Shared {
-		e.add("sharing", string(spec.Sharing))
+	e.addText("command", spec.Command)
+	e.addTexts("args", spec.Args)
+	e.addTable("env", spec.Env)
+	e.addText("envFile", spec.EnvFile)
+	e.addText("cwd", spec.Dir)
+	e.addText("url", spec.URL)
+	e.addTable("headers", spec.Headers)
+	e.addText("headersHelper", spec.HeadersHelper)
+	e.addFlag("disabled", spec.Disabled)
+	e.addDuration("startTimeout", spec.Start)
+	e.addDuration("idleTimeout", spec.Idle)
+	e.addDuration("timeout", spec.Total)
+	e.addTools(spec.Tools)
+	e.addTexts("alwaysAllow", spec.AlwaysAllow)
+	e.addTexts("watchPaths", spec.WatchPaths)
+	e.addFlag("lazy", spec.Lazy)
+	e.addDuration("idleStop", spec.IdleStop)
+	e.addFlag("serialize", spec.Serialize)
+	e.addText("revision", spec.Revision)
+	if spec.Sharing != "" && spec.Sharing != hub.Shared {
+		e.addMember("sharing", string(spec.Sharing))
 	}
 	return e.members
 }
 
-// entry is one that is being made.
-type entry struct {
+// entryWriter collects the members of an entry.
+type entryWriter struct {
 	members edit.Object
 	bare    bool   // $NAME is a variable too
-	project string // the folder that is written in place of its variable; empty: the variable stays
+	project string // the folder that replaces its variable; empty keeps the variable
 }
 
-func (e *entry) add(key string, value any) {
+func (e *entryWriter) addMember(key string, value any) {
 	e.members = append(e.members, edit.Member{Key: key, Value: value})
 }
 
 var bareVariable = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 
-// own returns a text with its variables in the form of dowel's file.
-func (e *entry) own(text string) string {
+// convertVariables rewrites the variables of a text in the form of dowel's file.
+func (e *entryWriter) convertVariables(text string) string {
 	if e.bare {
 		text = bareVariable.ReplaceAllString(text, "$${$1}")
 	}
 	if e.project != "" {
-		text = e.settle(text)
+		text = e.insertProject(text)
 	}
 	return text
 }
 
-// projectVariable is a variable for the project's folder, or what only looks like one; and what stands behind it. A file that
-// is named from that folder is the third.
+// projectVariable matches the project's folder, an escaped text that only looks like it, and a file
+// below the folder, each with the separator after it.
 var projectVariable = regexp.MustCompile(`\$?\$\{(?:workspaceFolder(Basename)?(?::-[^{}]*)?|file:([^{}~]+))\}([/\\]?)`)
 
-// settle writes the project's folder in place of its variables.
-func (e *entry) settle(text string) string {
+// insertProject replaces the variables for the project's folder.
+func (e *entryWriter) insertProject(text string) string {
 	return projectVariable.ReplaceAllStringFunc(text, func(found string) string {
 		m := projectVariable.FindStringSubmatch(found)
 		folder := strings.ReplaceAll(e.project, "${", "$${")
 		switch {
 		case strings.HasPrefix(found, "$$"):
-			return found // a text, and no variable
+			return found // an escaped text
 		case m[2] != "" && filepath.IsAbs(m[2]):
 			return found
 		case m[2] != "":
@@ -105,83 +112,84 @@ func (e *entry) settle(text string) string {
 	})
 }
 
-func (e *entry) text(key, text string) {
+func (e *entryWriter) addText(key, text string) {
 	if text != "" {
-		e.add(key, e.own(text))
+		e.addMember(key, e.convertVariables(text))
 	}
 }
 
-func (e *entry) texts(key string, all []string) {
+func (e *entryWriter) addTexts(key string, all []string) {
 	if len(all) == 0 {
 		return
 	}
 	var values []any
 	for _, text := range all {
-		values = append(values, e.own(text))
+		values = append(values, e.convertVariables(text))
 	}
-	e.add(key, values)
+	e.addMember(key, values)
 }
 
-func (e *entry) table(key string, all map[string]string) {
+func (e *entryWriter) addTable(key string, all map[string]string) {
 	if len(all) == 0 {
 		return
 	}
 	var members edit.Object
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		members = append(members, edit.Member{Key: name, Value: e.own(all[name])})
+		members = append(members, edit.Member{Key: name, Value: e.convertVariables(all[name])})
 	}
-	e.add(key, members)
+	e.addMember(key, members)
 }
 
-func (e *entry) flag(key string, on bool) {
+func (e *entryWriter) addFlag(key string, on bool) {
 	if on {
-		e.add(key, true)
+		e.addMember(key, true)
 	}
 }
 
-func (e *entry) duration(key string, d time.Duration) {
+func (e *entryWriter) addDuration(key string, d time.Duration) {
 	if d > 0 {
-		e.add(key, d.String())
+		e.addMember(key, d.String())
 	}
 }
 
-func (e *entry) tools(t config.Tools) {
-	inner := entry{}
-	inner.texts("only", t.Only)
-	inner.texts("hide", t.Hide)
-	inner.table("rename", t.Rename)
-	inner.table("describe", t.Describe)
+func (e *entryWriter) addTools(t hub.ToolRules) {
+	inner := entryWriter{}
+	inner.addTexts("only", t.Only)
+	inner.addTexts("hide", t.Hide)
+	inner.addTable("rename", t.Rename)
+	inner.addTable("describe", t.Describe)
 	if inner.members != nil {
-		e.add("tools", inner.members)
+		e.addMember("tools", inner.members)
 	}
 }
 
-// Input returns the declaration of an input in dowel's own file, and where it stands there.
+// Input converts the declaration of an input, and returns its path in dowel's own file.
 func Input(in config.Input) (path []string, value edit.Object) {
-	e := entry{}
-	e.add("type", in.Type)
-	e.add("id", in.ID)
-	e.text("description", in.Description)
+	e := entryWriter{}
+	e.addMember("type", in.Type)
+	e.addMember("id", in.ID)
+	e.addText("description", in.Description)
 	if in.HasDefault {
-		e.add("default", in.Default)
+		e.addMember("default", in.Default)
 	}
-	e.flag("password", in.Password)
-	e.texts("options", in.Options)
+	e.addFlag("password", in.Password)
+	e.addTexts("options", in.Options)
 	return []string{"inputs", "[id=" + in.ID + "]"}, e.members
 }
 
-// Path returns where the entry of a server stands in a tool's file.
+// Path returns the path of a server's entry in a tool's file.
 func Path(d config.Dialect, name string) []string {
-	if listed[d.Name] {
+	if listDialects[d.Name] {
 		name = fmt.Sprintf("[name=%s]", name)
 	}
 	return append(slices.Clone(d.Key), name)
 }
 
-// listed are the tools whose servers are a list of objects with names.
-var listed = map[string]bool{"continue": true, "vibe": true}
+// listDialects are the tools that keep servers in a list of objects with names.
+var listDialects = map[string]bool{"continue": true, "vibe": true}
 
-// Command returns the entry of a tool's file for a server that is started by a command, and spoken to over stdio.
+// Command returns an entry that starts a server over stdio with the given words, in the format of a
+// tool's file.
 func Command(d config.Dialect, name string, words ...string) edit.Object {
 	rest := []any{}
 	for _, word := range words[1:] {

@@ -15,7 +15,7 @@ func options(t *testing.T) config.Options {
 	return config.Options{Home: t.TempDir(), Project: t.TempDir(), GOOS: "linux", Env: func(string) (string, bool) { return "", false }}
 }
 
-// What is written for a tool is what dowel reads of that tool's file, whichever tool it is.
+// Each entry that Command writes for a tool is read back as the same command.
 func TestEveryTool(t *testing.T) {
 	for _, d := range config.Dialects() {
 		t.Run(d.Name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func servers(t *testing.T, o config.Options, dialect string) (all []*config.Serv
 	return all
 }
 
-// What is imported means the same in dowel's own file.
+// An imported entry means the same in dowel's own file.
 func TestEntry(t *testing.T) {
 	o := options(t)
 	write(t, filepath.Join(o.Home, ".gemini/settings.json"), []byte(`{"mcpServers": {
@@ -91,15 +91,15 @@ func TestEntry(t *testing.T) {
 		if was == nil || now == nil {
 			t.Fatal(problems, more)
 		}
-		was.Dir, now.Dir = "", "" // relative to the file that it stands in
+		was.Dir, now.Dir = "", "" // relative to the file
 		if was.Fingerprint() != now.Fingerprint() || was.Idle != now.Idle || was.Total != now.Total || len(was.Tools.Only) != len(now.Tools.Only) {
 			t.Errorf("%s: %+v is %+v\n%s", s.Name, was.Spec, now.Spec, text)
 		}
 	}
 }
 
-// In the user's file, which counts in every folder, the folder of the project stands in place of its variable; in that of the
-// project, the variable stays.
+// In the user's file the project's folder replaces its variable. In the project's file the variable
+// stays.
 func TestEntryOfWorkspace(t *testing.T) {
 	s := &config.Server{Spec: config.Spec{
 		Kind: config.Stdio, Command: "${workspaceFolder}/bin/x", Dir: "${workspaceFolder}",
@@ -133,7 +133,7 @@ func TestEntryOfWorkspace(t *testing.T) {
 	}
 }
 
-// An entry of a project's file stays as it is where it goes into another file of the project.
+// An entry of a project's file stays as it is in another file of the project.
 func TestEntryOfProject(t *testing.T) {
 	s := &config.Server{Source: config.Source{Scope: config.Project}, Spec: config.Spec{Kind: config.Stdio, Command: "x"}}
 	for project, want := range map[string]int{"/src/app": 2, "": 1} {

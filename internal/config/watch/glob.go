@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// passedOver are folders that hold what others wrote, in numbers.
-var passedOver = map[string]bool{".git": true, "node_modules": true, "__pycache__": true, ".venv": true}
+// skippedFolders are folders with many files that the user did not write.
+var skippedFolders = map[string]bool{".git": true, "node_modules": true, "__pycache__": true, ".venv": true}
 
-// targets are [Targets], understood.
+// targets are [Targets] in parsed form.
 type targets struct {
 	files []string
 	globs []glob
 }
 
-// glob is a pattern.
+// glob is a parsed pattern.
 type glob struct {
-	source string   // as it was given
-	base   string   // the folder, or file, that it starts at
-	rest   []string // the pattern's elements below base
+	source string   // the pattern as the caller wrote it
+	base   string   // the existing or fixed path at which the pattern starts
+	rest   []string // the elements of the pattern below base
 }
 
-func compile(t Targets) (targets, error) {
+func compileTargets(t Targets) (targets, error) {
 	var c targets
 	for _, path := range t.Files {
 		path, err := filepath.Abs(path)
@@ -55,9 +55,9 @@ func compileGlob(pattern string) (glob, error) {
 		return g, nil
 	}
 	if _, err := filepath.Match(path, ""); err != nil {
-		return glob{}, fmt.Errorf("%q is no pattern for files: %w", pattern, err)
+		return glob{}, fmt.Errorf("%q is not a valid file pattern: %w", pattern, err)
 	}
-	start, all := root(path)
+	start, all := splitRoot(path)
 	n := 0
 	for n < len(all) && !strings.ContainsAny(all[n], "*?[") {
 		n++
@@ -66,13 +66,16 @@ func compileGlob(pattern string) (glob, error) {
 	return g, nil
 }
 
-// passes reports whether folders of this name are passed over.
-func (g *glob) passes(name string) bool { return passedOver[name] && !slices.Contains(g.rest, name) }
+// skipsFolder reports whether folders with this name are skipped.
+func (g *glob) skipsFolder(name string) bool {
+	return skippedFolders[name] && !slices.Contains(g.rest, name)
+}
 
-// matches reports whether the pattern matches a path below its base, or a folder that it is in.
-func (g *glob) matches(names []string) bool { return match(g.rest, names) }
+// matchesPath reports whether the pattern matches the path below its base, or a folder that
+// contains it.
+func (g *glob) matchesPath(names []string) bool { return matchElements(g.rest, names) }
 
-func match(pattern, names []string) bool {
+func matchElements(pattern, names []string) bool {
 	if len(pattern) == 0 {
 		return true
 	}
@@ -81,17 +84,17 @@ func match(pattern, names []string) bool {
 			return len(names) > 0
 		}
 		for i := range names {
-			if match(pattern[1:], names[i:]) {
+			if matchElements(pattern[1:], names[i:]) {
 				return true
 			}
 		}
 		return false
 	}
-	return len(names) > 0 && matchName(pattern[0], names[0]) && match(pattern[1:], names[1:])
+	return len(names) > 0 && matchName(pattern[0], names[0]) && matchElements(pattern[1:], names[1:])
 }
 
-// leads reports whether the pattern may match something at a path below its base, or below that.
-func (g *glob) leads(names []string) bool {
+// mayMatchBelow reports whether the pattern may match the path below its base, or anything in it.
+func (g *glob) mayMatchBelow(names []string) bool {
 	for i, element := range g.rest {
 		if i == len(names) || element == "**" {
 			return true
@@ -104,23 +107,23 @@ func (g *glob) leads(names []string) bool {
 }
 
 func matchName(pattern, name string) bool {
-	ok, _ := filepath.Match(pattern, name) // compileGlob has seen that it is one
+	ok, _ := filepath.Match(pattern, name) // cannot fail: compileGlob has checked the pattern
 	return ok
 }
 
-// of returns which targets a path belongs to.
-func (t *targets) of(path string) sighting {
-	s := sighting{file: slices.Contains(t.files, path)}
+// stateOf returns the targets to which path belongs, without its mark.
+func (t *targets) stateOf(path string) fileState {
+	s := fileState{file: slices.Contains(t.files, path)}
 	for _, g := range t.globs {
-		if names, ok := below(g.base, path); ok && g.matches(names) && !slices.ContainsFunc(names, g.passes) {
+		if names, ok := elementsBelow(g.base, path); ok && g.matchesPath(names) && !slices.ContainsFunc(names, g.skipsFolder) {
 			s.globs = append(s.globs, g.source)
 		}
 	}
 	return s
 }
 
-// below returns path's elements below base.
-func below(base, path string) ([]string, bool) {
+// elementsBelow returns the elements of path below base. ok is false if path is not below base.
+func elementsBelow(base, path string) ([]string, bool) {
 	if path == base {
 		return nil, true
 	}
@@ -128,5 +131,5 @@ func below(base, path string) ([]string, bool) {
 	if !ok {
 		return nil, false
 	}
-	return elements(rest), true
+	return splitElements(rest), true
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,19 +12,19 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// run owns all that is in the watcher until it is closed.
+// run owns the watcher's state until the watcher is closed.
 func (w *Watcher) run() {
 	defer close(w.done)
 	defer w.source.close()
-	poll := time.NewTicker(w.opts.Poll)
+	poll := time.NewTicker(w.options.Poll)
 	defer poll.Stop()
-	w.timer = time.NewTimer(time.Hour)
-	w.timer.Stop()
-	defer w.timer.Stop()
+	w.settleTimer = time.NewTimer(time.Hour)
+	w.settleTimer.Stop()
+	defer w.settleTimer.Stop()
 	for {
-		var out chan []Change // a nil channel is not sent on
+		var out chan []Change // nil, which disables the send, without changes
 		if len(w.pending.changes) > 0 {
-			out = w.out
+			out = w.deliveries
 		}
 		select {
 		case <-w.stop:
@@ -31,82 +32,84 @@ func (w *Watcher) run() {
 		case f := <-w.commands:
 			f()
 		case e := <-w.source.events:
-			w.notice(e)
-		case <-w.source.errors: // events may have been lost
-			w.touch()
-		case <-w.timer.C:
-			w.began = time.Time{}
-			w.look()
-			w.settle()
+			w.handleEvent(e)
+		case <-w.source.errors: // notifications may have been lost
+			w.startSettling()
+		case <-w.settleTimer.C:
+			w.settlingSince = time.Time{}
+			w.scanFiles()
+			w.computeChanges()
 		case <-poll.C:
-			w.poll()
+			w.pollFiles()
 		case out <- w.pending.changes:
-			w.delivered()
+			w.markDelivered()
 		}
 	}
 }
 
-// notice takes a notice of the system.
-func (w *Watcher) notice(e fsnotify.Event) {
+// handleEvent handles a notification of the system.
+func (w *Watcher) handleEvent(e fsnotify.Event) {
 	path := filepath.Clean(e.Name)
-	if _, ok := w.watched[path]; ok && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
-		w.unwatch(path) // the system may go on watching what is now elsewhere
+	if _, ok := w.folders[path]; ok && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
+		w.unwatchFolder(path) // the system may continue to watch the folder under its new name
 	}
-	if w.places.concern(path) {
-		w.touch()
+	if w.points.isRelevant(path) {
+		w.startSettling()
 	}
 }
 
-// touch waits for the files to come to rest, but not longer than the limit.
-func (w *Watcher) touch() {
+// startSettling waits until the files are at rest, but no longer than the limit.
+func (w *Watcher) startSettling() {
 	now := time.Now()
-	if w.began.IsZero() {
-		w.began = now
+	if w.settlingSince.IsZero() {
+		w.settlingSince = now
 	}
-	w.timer.Reset(min(w.opts.Quiet, w.began.Add(w.opts.Limit).Sub(now)))
+	w.settleTimer.Reset(min(w.options.Quiet, w.settlingSince.Add(w.options.Limit).Sub(now)))
 }
 
-// poll looks whether something has changed without notice. If so, it may be changing still.
-func (w *Watcher) poll() {
-	if !w.began.IsZero() {
+// pollFiles checks for changes without a notification. If it finds one, the file may still be
+// changing, so it waits for rest.
+func (w *Watcher) pollFiles() {
+	if !w.settlingSince.IsZero() {
 		return
 	}
 	before := w.pending
-	w.look()
-	w.settle()
+	w.scanFiles()
+	w.computeChanges()
 	if !maps.Equal(before.marks, w.pending.marks) {
 		w.pending = before
-		w.touch()
+		w.startSettling()
 	}
 }
 
-// rounds bounds how often the files are looked at again because folders have appeared meanwhile.
-const rounds = 5
+// maxScanRounds limits the repeated scans that are needed when folders appear during a scan.
+const maxScanRounds = 5
 
-// look sees what the files say, and has their folders watched from before that on.
-func (w *Watcher) look() {
-	for range rounds {
-		s := w.survey()
-		w.seen, w.places = s.seen, s.places
-		if !w.arm() {
+// scanFiles reads the files. Their folders are watched before the last scan, so that no later
+// change is missed.
+func (w *Watcher) scanFiles() {
+	for range maxScanRounds {
+		s := w.newScan()
+		w.observed, w.points = s.files, s.points
+		if !w.watchFolders() {
 			break
 		}
 	}
 	for path := range w.stamps {
-		if _, ok := w.seen[path]; !ok {
+		if _, ok := w.observed[path]; !ok {
 			delete(w.stamps, path)
 		}
 	}
 }
 
-// pending are changes from what has been told to what was seen, which nobody has taken yet.
-type pending struct {
+// pendingChanges are the changes since the last report that no reader has taken yet.
+type pendingChanges struct {
 	changes []Change
-	marks   map[string]string // what was seen, by path
+	marks   map[string]string // the observed marks, by path
 }
 
-func (p *pending) add(path, was string, now sighting) {
-	c := Change{Path: path, Kind: Modified, Hash: now.hash(), File: now.file, Globs: now.globs}
+func (p *pendingChanges) addChange(path, was string, now fileState) {
+	c := Change{Path: path, Kind: Modified, Hash: now.contentHash(), File: now.file, Globs: now.globs}
 	switch {
 	case now.mark == "":
 		c.Kind = Removed
@@ -116,54 +119,54 @@ func (p *pending) add(path, was string, now sighting) {
 	p.changes, p.marks[path] = append(p.changes, c), now.mark
 }
 
-// settle finds the changes from what has been told to what is seen.
-func (w *Watcher) settle() {
-	w.meet(time.Now())
-	w.pending = pending{marks: map[string]string{}}
-	for path, now := range w.seen {
-		if was := w.told[path]; was != now.mark {
-			w.pending.add(path, was, now)
+// computeChanges computes the changes from the reported to the observed state.
+func (w *Watcher) computeChanges() {
+	w.resolveExpectations(time.Now())
+	w.pending = pendingChanges{marks: map[string]string{}}
+	for path, now := range w.observed {
+		if was := w.reported[path]; was != now.mark {
+			w.pending.addChange(path, was, now)
 		}
 	}
-	for path, was := range w.told {
-		if _, ok := w.seen[path]; !ok && was != "" {
-			w.pending.add(path, was, w.targets.of(path))
+	for path, was := range w.reported {
+		if _, ok := w.observed[path]; !ok && was != "" {
+			w.pending.addChange(path, was, w.targets.stateOf(path))
 		}
 	}
 	slices.SortFunc(w.pending.changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// delivered notes that somebody has taken the changes.
-func (w *Watcher) delivered() {
+// markDelivered records that a reader has taken the changes.
+func (w *Watcher) markDelivered() {
 	for path, mark := range w.pending.marks {
-		w.expects = slices.DeleteFunc(w.expects, func(e expectation) bool { return e.path == path })
-		if w.told[path] = mark; mark == "" {
-			delete(w.told, path)
+		w.expectations = slices.DeleteFunc(w.expectations, func(e expectation) bool { return e.path == path })
+		if w.reported[path] = mark; mark == "" {
+			delete(w.reported, path)
 		}
 	}
-	w.pending = pending{}
+	w.pending = pendingChanges{}
 }
 
-// retarget begins to watch something else.
-func (w *Watcher) retarget(next targets) {
+// setTargets replaces the targets.
+func (w *Watcher) setTargets(next targets) {
 	old := w.targets
 	w.targets = next
-	w.look()
-	for path, now := range w.seen {
-		if !old.of(path).watched() {
-			w.told[path] = now.mark
+	w.scanFiles()
+	for path, now := range w.observed {
+		if !old.stateOf(path).isWatched() {
+			w.reported[path] = now.mark
 		}
 	}
-	for path := range w.told {
-		if !next.of(path).watched() {
-			delete(w.told, path)
+	for path := range w.reported {
+		if !next.stateOf(path).isWatched() {
+			delete(w.reported, path)
 		}
 	}
-	w.expects = slices.DeleteFunc(w.expects, func(e expectation) bool { return !next.of(e.path).watched() })
-	w.settle()
-	if len(w.pending.changes) > 0 { // seen by chance, and perhaps not at rest
-		w.pending = pending{}
-		w.touch()
+	w.expectations = slices.DeleteFunc(w.expectations, func(e expectation) bool { return !next.stateOf(e.path).isWatched() })
+	w.computeChanges()
+	if len(w.pending.changes) > 0 { // noticed by chance, and perhaps not at rest
+		w.pending = pendingChanges{}
+		w.startSettling()
 	}
 }
 
@@ -173,72 +176,103 @@ type expectation struct {
 	until      time.Time
 }
 
-// patience is how long an announced content is waited for.
-const patience = 10 * time.Second
+// expectationTimeout limits the wait for announced content.
+const expectationTimeout = 10 * time.Second
 
-func (w *Watcher) expect(path, hash string) {
-	until := time.Now().Add(patience)
+func (w *Watcher) addExpectation(path, hash string) {
+	until := time.Now().Add(expectationTimeout)
 	real, err := filepath.EvalSymlinks(path)
-	for other := range w.seen {
+	for other := range w.observed {
 		if other == path {
 			continue
 		}
-		if r, e := filepath.EvalSymlinks(other); err == nil && e == nil && r == real { // another way to the same file
-			w.expects = append(w.expects, expectation{other, hash, until})
+		if r, e := filepath.EvalSymlinks(other); err == nil && e == nil && r == real { // another path of the same file
+			w.expectations = append(w.expectations, expectation{other, hash, until})
 		}
 	}
-	if w.targets.of(path).watched() {
-		w.expects = append(w.expects, expectation{path, hash, until})
+	if w.targets.stateOf(path).isWatched() {
+		w.expectations = append(w.expectations, expectation{path, hash, until})
 	}
 }
 
-// meet takes what is as announced for told, and what has not come for told too: the caller thinks it is there.
-func (w *Watcher) meet(now time.Time) {
-	for i := len(w.expects) - 1; i >= 0; i-- { // the newest first: it comes after those before it
-		if i >= len(w.expects) {
+// resolveExpectations treats announced content that has appeared as reported. It does the same if
+// the time is over: the caller then learns that the file differs.
+func (w *Watcher) resolveExpectations(now time.Time) {
+	for i := len(w.expectations) - 1; i >= 0; i-- { // newest first: it replaces the older ones
+		if i >= len(w.expectations) {
 			continue
 		}
-		e := w.expects[i]
-		seen, there := w.seen[e.path]
-		if met := there == (e.hash != "") && seen.hash() == e.hash; met || now.After(e.until) {
-			w.told[e.path] = e.hash
-			w.expects = slices.Concat(slices.DeleteFunc(w.expects[:i+1], func(o expectation) bool { return o.path == e.path }), w.expects[i+1:])
+		e := w.expectations[i]
+		seen, there := w.observed[e.path]
+		if met := there == (e.hash != "") && seen.contentHash() == e.hash; met || now.After(e.until) {
+			w.reported[e.path] = e.hash
+			w.expectations = slices.Concat(slices.DeleteFunc(w.expectations[:i+1], func(o expectation) bool { return o.path == e.path }), w.expectations[i+1:])
 		}
 	}
 }
 
-// folder is one that the system watches.
+// folder is a folder that the system watches.
 type folder struct{ info os.FileInfo }
 
-// arm has the system watch the folders that matter, and no others. It reports whether one has come in.
-func (w *Watcher) arm() (added bool) {
-	for path := range w.watched {
-		if !w.places.folders[path] {
-			w.unwatch(path)
+// watchFolders makes the system watch exactly the folders of the last scan. It reports whether a
+// folder was added.
+func (w *Watcher) watchFolders() (added bool) {
+	for path := range w.folders {
+		if !w.points.folders[path] {
+			w.unwatchFolder(path)
 		}
 	}
-	for path := range w.places.folders {
+	for path := range w.points.folders {
 		info, err := os.Stat(path)
 		if err != nil {
-			continue // gone since
+			continue // removed meanwhile
 		}
-		if f, ok := w.watched[path]; ok {
+		if f, ok := w.folders[path]; ok {
 			if os.SameFile(f.info, info) {
 				continue
 			}
-			w.unwatch(path)
+			w.unwatchFolder(path)
 		}
 		if err := w.source.add(path); err != nil {
-			w.warn(path, err)
+			w.warnOnce(path, err)
 			continue
 		}
-		w.watched[path] = folder{info}
+		w.folders[path] = folder{info}
 		added = true
 	}
 	return added
 }
 
-func (w *Watcher) unwatch(path string) {
-	_ = w.source.remove(path) // it may be gone
-	delete(w.watched, path)
+func (w *Watcher) unwatchFolder(path string) {
+	_ = w.source.remove(path) // fails if the folder was removed
+	delete(w.folders, path)
+}
+
+// source delivers the system's notifications of changes in folders.
+type source struct {
+	add, remove func(folder string) error
+	close       func() error
+	events      <-chan fsnotify.Event
+	errors      <-chan error
+}
+
+// newSource returns a source of system notifications. If the system offers none, it returns an
+// error and a silent source.
+func newSource() (*source, error) {
+	n, err := fsnotify.NewWatcher()
+	if err != nil {
+		return silentSource(), err
+	}
+	add := func(folder string) error {
+		if err := n.Add(folder); err != nil {
+			return fmt.Errorf("the system does not report changes in %s, which is checked from time to time: %w", folder, err)
+		}
+		return nil
+	}
+	return &source{add, n.Remove, n.Close, n.Events, n.Errors}, nil
+}
+
+func silentSource() *source {
+	nothing := func(string) error { return nil }
+	return &source{add: nothing, remove: nothing, close: func() error { return nil }}
 }

@@ -7,4 +7,4 @@ import (
 	"syscall"
 )
 
-func notFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
+func isNotFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

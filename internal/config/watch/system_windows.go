@@ -1,4 +1,4 @@
 package watch
 
-// notFolder is for others: Windows says that there is no such path.
-func notFolder(error) bool { return false }
+// isNotFolder is false: Windows reports a path below a file as a missing path.
+func isNotFolder(error) bool { return false }

@@ -1,13 +1,20 @@
-// Package watch tells when the content of files changes: configuration, which may not exist yet and may be replaced, linked and
-// rewritten in all the ways that editors have, and the code of servers that are being developed.
+// Package watch reports changes of the content of files: configuration, and the code of servers
+// under development. The files may be missing, symbolic links, or rewritten in all the ways that
+// editors have.
 //
-// What counts is content: a touched file has not changed, nor has one that says again what it said when it was last told of.
-// Changes are told when a file has been at rest for a moment, and together; a file that does not come to rest is told of
-// once a second or so, with what it says then, and always once more with what it says in the end. Nothing is lost while nobody
-// listens: changes that have not been taken yet are replaced by newer ones.
+// Only content counts. A touched file has not changed, and neither has a file that returned to its last reported content. Changes are reported together when the files have been at rest
+// for a moment. A file under constant change is reported about once a second, and once more with its final content. Nothing is lost while no reader listens: newer changes replace older ones that were not taken.
 //
-// Folders are watched by the system's means (package fsnotify), and the files are looked at every few seconds besides, for network
-// file systems that tell nothing and for the system's limits.
+// The watcher uses the system's notifications of changes in folders (package fsnotify). It also
+// checks the files every few seconds, for network file systems without notifications and for the
+// system's limits.
+//
+// \tw := watch.New(watch.Options{})
+// \tdefer w.Close()
+// \tif err := w.Set(watch.Targets{Files: []string{".mcp.json"}}); err != nil { … }
+// \tfor changes := range w.Changes(ctx) {
+// \t\treload(changes)
+// \t}
 package watch
 
 import (
@@ -27,35 +34,39 @@ const (
 	DefaultPoll  = 5 * time.Second
 )
 
-// Options are for [New]; the zero value is the default.
+// Options are the options of [New]. The zero value selects the defaults.
 type Options struct {
-	// Quiet is how long a file must be at rest before it is told of, default [DefaultQuiet].
+	// Quiet is how long a file must be at rest before its change is reported. Zero means
+	// [DefaultQuiet].
 	Quiet time.Duration
 
-	// Limit is how long a file that does not come to rest is waited for, default [DefaultLimit].
+	// Limit is the longest wait for a file under constant change. Zero means [DefaultLimit].
 	Limit time.Duration
 
-	// Poll is how often the files are looked at without a reason, default [DefaultPoll]. Where the system's means
-	// fail altogether, it is at most a second.
+	// Poll is the interval of checks without a notification. Zero means [DefaultPoll]. If the
+	// system offers no notifications, the interval is at most a second.
 	Poll time.Duration
 
-	// Warn is told what is in the way of watching, once each; default nobody. It must not call the watcher.
+	// Warn receives each problem of watching once. It may be nil and must not call the watcher.
 	Warn func(error)
 }
 
-// Targets are what a [Watcher] watches. Relative paths start at the working directory of the time of [Watcher.Set].
+// Targets are the files that a [Watcher] watches. Relative paths start at the working directory at
+// the time of [Watcher.Set].
 type Targets struct {
-	// Files are watched each by its path, which may lead through symbolic links and need not exist.
+	// Files are paths of single files. They may lead through symbolic links and need not exist.
 	Files []string
 
-	// Globs are patterns as of [filepath.Match], in which ** stands for any number of folders. A folder means all that is below
-	// it, whether it is named or matches a pattern; what exists by a pattern's name is that file or folder. Folders called
-	// .git, node_modules, __pycache__ and .venv are passed over unless they are named, and links to folders are not followed.
-	// At most 20,000 files are watched so; those over 1 MiB have changed when their size or time has.
+	// Globs are patterns in the syntax of [filepath.Match], in which ** also matches any number of
+	// folders. A folder that is named or matched stands for all files below it. A pattern that is
+	// the name of an existing file or folder means just that. Folders named .git, node_modules,
+	// __pycache__ and .venv are skipped unless they are named, and links to folders are not
+	// followed. At most 20,000 files are watched. A file over 1 MiB counts as changed when its size
+	// or time changes.
 	Globs []string
 }
 
-// Kind says what has happened to a file since it was last told of.
+// Kind is the kind of a [Change].
 type Kind int
 
 const (
@@ -76,50 +87,50 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// Change is what has happened to a file.
+// Change is the change of one file.
 type Change struct {
-	Path  string // absolute; links in it are not resolved
+	Path  string // absolute, links not resolved
 	Kind  Kind
-	Hash  string   // the atomicfile.Hash of its content; "" if it is removed, cannot be read, or is over the limit of globs
-	File  bool     // whether it is one of Targets.Files
-	Globs []string // those of Targets.Globs that it matches
+	Hash  string   // atomicfile.Hash of the content; "" if the file is removed, unreadable, or over the size limit of globs
+	File  bool     // whether Path is one of Targets.Files
+	Globs []string // the Targets.Globs that Path matches
 }
 
-// ErrClosed is the error of using a closed watcher.
+// ErrClosed is the error of the methods of a closed watcher.
 var ErrClosed = errors.New("the watcher is closed")
 
 // Watcher watches files. It is safe for concurrent use and must be closed.
 type Watcher struct {
-	commands chan func()
-	out      chan []Change
-	stop     chan struct{}
-	done     chan struct{}
-	closing  sync.Once
+	commands   chan func()
+	deliveries chan []Change
+	stop       chan struct{}
+	done       chan struct{}
+	closing    sync.Once
 
-	// All below belongs to the goroutine of run.
-	opts    Options
-	source  *source
-	targets targets
-	stamps  map[string]stamp    // what has been read, to read less
-	told    map[string]string   // what has been told of each file: its mark; "" if it is not there
-	seen    map[string]sighting // what was last seen
-	pending pending
-	expects []expectation
-	places  places
-	watched map[string]folder
-	warned  map[string]bool
+	// The fields below belong to the goroutine of run.
+	options      Options
+	source       *source
+	targets      targets
+	stamps       map[string]stamp     // results of earlier reads, by path
+	reported     map[string]string    // the last reported mark of each file; missing files have none
+	observed     map[string]fileState // the last observed state of each file
+	pending      pendingChanges
+	expectations []expectation
+	points       watchPoints
+	folders      map[string]folder
+	warned       map[string]bool
 
-	timer *time.Timer // when the files will have been at rest
-	began time.Time   // when the changes began that timer waits for; zero if it does not run
+	settleTimer   *time.Timer // fires when the files should be at rest
+	settlingSince time.Time   // when the first change came that settleTimer waits for; zero if it is stopped
 }
 
-// New returns a watcher that watches nothing yet.
+// New returns a watcher without targets.
 func New(o Options) *Watcher {
 	src, err := newSource()
 	w := newWatcher(o, src)
 	if err != nil {
-		w.opts.Poll = min(w.opts.Poll, time.Second)
-		w.warn("source", fmt.Errorf("files are looked at every %v, since the system does not tell of changes: %w", w.opts.Poll, err))
+		w.options.Poll = min(w.options.Poll, time.Second)
+		w.warnOnce("source", fmt.Errorf("files are checked every %v, since the system does not report changes: %w", w.options.Poll, err))
 	}
 	go w.run()
 	return w
@@ -135,35 +146,37 @@ func newWatcher(o Options, src *source) *Watcher {
 		}
 	}
 	return &Watcher{
-		commands: make(chan func()), out: make(chan []Change), stop: make(chan struct{}), done: make(chan struct{}),
-		opts: o, source: src,
-		stamps: map[string]stamp{}, told: map[string]string{}, seen: map[string]sighting{},
-		watched: map[string]folder{}, warned: map[string]bool{},
+		commands: make(chan func()), deliveries: make(chan []Change), stop: make(chan struct{}), done: make(chan struct{}),
+		options: o, source: src,
+		stamps: map[string]stamp{}, reported: map[string]string{}, observed: map[string]fileState{},
+		folders: map[string]folder{}, warned: map[string]bool{},
 	}
 }
 
-// Set replaces what is watched. What is new is taken as told: changes are those after Set has returned, so that one who
-// reads a file then misses nothing. What was watched before goes on as it was.
+// Set replaces the targets. Changes of new targets are reported from the moment that Set returns,
+// so a caller who reads a file after Set misses nothing. Targets that were watched before keep
+// their state.
 func (w *Watcher) Set(t Targets) error {
-	next, err := compile(t)
+	next, err := compileTargets(t)
 	if err != nil {
 		return err
 	}
-	return w.do(func() { w.retarget(next) })
+	return w.runOnLoop(func() { w.setTargets(next) })
 }
 
-// Expect announces that the caller is about to give the file at path the content with this hash: that change is not told. It
-// must be called before the file is written; the hash of a file that is to be removed is "". If that content is not seen within ten seconds, whatever is there instead is told.
+// Expect announces that the caller will give the file at path the content with this hash, or remove
+// it if hash is "". That change is then not reported. Call it before writing the file. If the
+// content does not appear within ten seconds, the content that is there instead is reported.
 func (w *Watcher) Expect(path, hash string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	return w.do(func() { w.expect(path, hash) })
+	return w.runOnLoop(func() { w.addExpectation(path, hash) })
 }
 
-// Changes iterates over what has changed, each time all that has since the last. It ends with ctx or [Watcher.Close]. Of
-// several loops at a time, each change reaches one.
+// Changes iterates over the changes, each time all changes since the last. It ends when ctx ends or
+// the watcher is closed. If several loops run at once, each change reaches one of them.
 func (w *Watcher) Changes(ctx context.Context) iter.Seq[[]Change] {
 	return func(yield func([]Change) bool) {
 		for {
@@ -172,7 +185,7 @@ func (w *Watcher) Changes(ctx context.Context) iter.Seq[[]Change] {
 				return
 			case <-w.done:
 				return
-			case changes := <-w.out:
+			case changes := <-w.deliveries:
 				if !yield(changes) {
 					return
 				}
@@ -181,15 +194,15 @@ func (w *Watcher) Changes(ctx context.Context) iter.Seq[[]Change] {
 	}
 }
 
-// Close ends the watching, and waits for that.
+// Close stops the watcher and waits for its goroutine. Closing twice does no harm.
 func (w *Watcher) Close() error {
 	w.closing.Do(func() { close(w.stop) })
 	<-w.done
 	return nil
 }
 
-// do runs f on the watcher's goroutine.
-func (w *Watcher) do(f func()) error {
+// runOnLoop runs f on the watcher's goroutine.
+func (w *Watcher) runOnLoop(f func()) error {
 	ran := make(chan struct{})
 	select {
 	case w.commands <- func() { f(); close(ran) }:
@@ -200,11 +213,11 @@ func (w *Watcher) do(f func()) error {
 	}
 }
 
-func (w *Watcher) warn(key string, err error) {
+func (w *Watcher) warnOnce(key string, err error) {
 	if !w.warned[key] {
 		w.warned[key] = true
-		if w.opts.Warn != nil {
-			w.opts.Warn(err)
+		if w.options.Warn != nil {
+			w.options.Warn(err)
 		}
 	}
 }

@@ -36,12 +36,14 @@ func connect(line checks.Line, heard *checks.Heard) (checks.Client, error) {
 	if line.Carrier != checks.Stdio {
 		target = line.URL
 	}
-	c, err := client.Dial(ctx, target, client.Options{
-		Elicit:     p.elicit,
+	c, err := client.Dial(ctx, target, &client.Options{
+		Answers: client.Answers{
+Elicit:     p.elicit,
 		Sample:     p.sample,
 		Roots:      client.FixedRoots(mcp.Root{URI: checks.RootURI, Name: "interop root"}),
-		Revision:   mcp.Revision(line.Version),
-		HTTPClient: line.Web.Client(),
+},
+		Wire: client.Wire{Revision:   mcp.Revision(line.Version)},
+		HTTP: client.HTTP{Client: line.Web.Client()},
 		OnLog:      func(mcp.LoggingMessageParams) { heard.Add("notifications/message") },
 	})
 	if err != nil {

@@ -1,0 +1,312 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/sse"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// connection is one connection to an upstream. All clients share it, or one client has it alone.
+type connection struct {
+	upstream    *Upstream
+	client      *client.Client
+	lost        chan error // has room for one; receives the reason of the loss
+	fingerprint string     // of the definition that it was opened for
+	// of a client's own connection: closed when opening has ended
+	opened  chan struct{}
+	evicted chan struct{} // of a client's own connection: closed when it must make room
+	openErr error         // valid after opened is closed
+
+	lingerLimit  time.Duration
+	replaced     context.Context // ends when the connection is replaced
+	markReplaced context.CancelFunc
+
+	mu       sync.Mutex
+	lastUsed time.Time
+	calls    int
+	drained  chan struct{} // made by awaitCalls; closed when no call is left
+}
+
+// newConnection returns a connection that is not open yet.
+func newConnection() *connection {
+	conn := &connection{lastUsed: time.Now()}
+	conn.replaced, conn.markReplaced = context.WithCancel(context.Background())
+	return conn
+}
+
+// openConn dials the server. The connection lives until its client is closed or it is lost.
+func (u *Upstream) openConn(ctx context.Context) (*connection, error) {
+	u.mu.Lock()
+	d := u.def
+	u.mu.Unlock()
+	conn := newConnection()
+	conn.upstream, conn.fingerprint, conn.lingerLimit, conn.lost = u, d.Fingerprint, d.Linger, make(chan error, 1)
+	options := u.clientOptions(d)
+	options.OnState = conn.handleState
+	c, err := client.Dial(ctx, u.dialTarget(d), &options)
+	if err != nil {
+		return nil, err
+	}
+	conn.client = c
+	return conn, nil
+}
+
+// clientOptions returns the options to dial with: the definition's, with the parts that the hub
+// does itself replaced.
+func (u *Upstream) clientOptions(d Definition) client.Options {
+	o := d.Options
+	o.Name = d.Name
+	o.Info = u.hub.opts.Info
+	o.Answers.Handler = questionHandler{u}
+	o.Answers.Elicit, o.Answers.Sample, o.Answers.Roots, o.Answers.Requests = nil, nil, nil, nil
+	o.Answers.Capabilities = askableCapabilities.And(o.Answers.Capabilities)
+	o.Restart = client.Restart{Max: -1} // Upstream.run reconnects
+	o.NoCache, o.NoOutputCheck = true, true
+	if _, ok := commandOf(d.Target); ok {
+		o.Wire.Tap = u.history.tapStray(o.Wire.Tap)
+	}
+	if o.Logger == nil {
+		o.Logger = u.hub.opts.Logger.With("server", d.Name)
+	}
+	return o
+}
+
+// dialTarget returns the definition's target. A command writes its stderr to the history unless the
+// definition says otherwise.
+func (u *Upstream) dialTarget(d Definition) any {
+	c, ok := commandOf(d.Target)
+	if !ok {
+		return d.Target
+	}
+	if c.Stderr == nil {
+		c.Stderr = &u.history
+	}
+	return c
+}
+
+// commandOf returns the command of a target; ok is false for other targets.
+func commandOf(target any) (stdio.Command, bool) {
+	switch t := target.(type) {
+	case []string:
+		if len(t) > 0 {
+			return stdio.Command{Path: t[0], Args: t[1:]}, true
+		}
+	case stdio.Command:
+		return t, true
+	}
+	return stdio.Command{}, false
+}
+
+// handleState takes the states of the client, and reports a loss.
+func (conn *connection) handleState(s client.State) {
+	if s.Status != client.Failed && s.Status != client.Lost {
+		return
+	}
+	select {
+	case conn.lost <- s.Err:
+	default:
+	}
+}
+
+// startCall counts a call in flight. The caller calls end when the call has returned.
+func (conn *connection) startCall() (end func()) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.calls++
+	conn.lastUsed = time.Now()
+	return func() {
+		conn.mu.Lock()
+		defer conn.mu.Unlock()
+		conn.calls--
+		conn.lastUsed = time.Now()
+		if conn.calls == 0 && conn.drained != nil {
+			close(conn.drained)
+			conn.drained = nil
+		}
+	}
+}
+
+// errReplaced ends subscriptions on a connection that is replaced.
+var errReplaced = fmt.Errorf("%w: another one takes its place", mcp.ErrConnection)
+
+// awaitCalls ends subscriptions, and waits until the calls in flight have returned, the linger
+// limit is over, or life ends.
+func (conn *connection) awaitCalls(life context.Context) {
+	conn.markReplaced()
+	conn.mu.Lock()
+	done := make(chan struct{})
+	if conn.calls == 0 {
+		close(done)
+	} else {
+		conn.drained = done
+	}
+	conn.mu.Unlock()
+	timer := time.NewTimer(conn.lingerLimit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-life.Done():
+	}
+}
+
+// idleTime returns how long there has been no call; 0 during a call.
+func (conn *connection) idleTime() time.Duration {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if conn.calls > 0 {
+		return 0
+	}
+	return time.Since(conn.lastUsed)
+}
+
+// evict ends a client's own connection.
+func (conn *connection) evict() { close(conn.evicted) }
+
+// errIdle is the reason of a stop after IdleStop.
+var errIdle = errors.New("it had no call for a while; the next call starts it")
+
+// runSharedConn opens the shared connection, reads the lists, and returns the reason of its end.
+// start is the time when the attempt began.
+func (u *Upstream) runSharedConn(ctx context.Context, start time.Time) error {
+	conn, err := u.openConn(ctx)
+	if err != nil {
+		return err
+	}
+	defer u.closeConn(ctx, conn)
+	var work sync.WaitGroup
+	defer work.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer u.withdrawSharedConn()
+	f := u.followChanges(ctx, conn, &work)
+	if err := u.readLists(ctx, conn); err != nil {
+		return err
+	}
+	u.enterReady(ctx, conn, time.Since(start))
+	close(f.listsRead)
+	return u.watchSharedConn(ctx, conn)
+}
+
+// closeConn closes a connection. After a restart request, calls in flight may continue for the
+// linger limit.
+func (u *Upstream) closeConn(ctx context.Context, conn *connection) {
+	var ordered *restartRequest
+	if conn.lingerLimit == 0 || !errors.As(context.Cause(ctx), &ordered) {
+		conn.client.Close()
+		return
+	}
+	u.connWork.Go(func() {
+		conn.awaitCalls(u.lifeCtx)
+		conn.client.Close()
+	})
+}
+
+// withdrawSharedConn keeps new calls from a connection that is about to close.
+func (u *Upstream) withdrawSharedConn() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sharedConn = nil
+}
+
+// enterReady makes conn the shared connection and enters Ready, unless ctx has ended.
+func (u *Upstream) enterReady(ctx context.Context, conn *connection, took time.Duration) {
+	server := conn.client.ServerInfo()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	u.sharedConn = conn
+	u.info = Info{
+		Server: server, Revision: conn.client.Revision(), Instructions: conn.client.Instructions(),
+		Capabilities: conn.client.Capabilities(), Took: took,
+	}
+	u.setState(State{Status: Ready, Cause: fmt.Sprintf("connected in %v", took.Round(time.Millisecond)), Attempt: u.state.Attempt})
+	if cause := u.takeFileCause(); cause != "" {
+		u.requestRestart(cause)
+	}
+}
+
+// watchSharedConn waits until the shared connection is lost, idle for IdleStop, or no longer
+// wanted, and returns the reason. It also pings the server and rereads stale lists.
+func (u *Upstream) watchSharedConn(ctx context.Context, conn *connection) error {
+	check := time.NewTimer(u.checkInterval())
+	defer check.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case err := <-conn.lost:
+			return err
+		case <-check.C:
+		}
+		if limit := u.Definition().IdleStop; limit > 0 && conn.idleTime() >= limit && u.clientConnsIdle(limit) {
+			return errIdle
+		}
+		if err := u.pingConn(ctx, conn); err != nil {
+			return err
+		}
+		u.refreshStale(ctx, conn)
+		check.Reset(u.checkInterval())
+	}
+}
+
+// checkInterval returns the time between two checks of the shared connection.
+func (u *Upstream) checkInterval() time.Duration {
+	interval := u.hub.opts.PingInterval
+	if interval < 0 {
+		interval = time.Hour
+	}
+	if limit := u.Definition().IdleStop; limit > 0 {
+		interval = min(interval, max(limit/4, 10*time.Millisecond))
+	}
+	return interval
+}
+
+// pingTimeout limits how long an idle server may take to answer a ping.
+const pingTimeout = 10 * time.Second
+
+// pingConn checks an idle connection. Legacy servers get a ping. Modern servers over HTTP get
+// server/discover, since their era has no ping; the end of a modern child process is noticed
+// without.
+func (u *Upstream) pingConn(ctx context.Context, conn *connection) error {
+	interval, method := u.hub.opts.PingInterval, mcp.MethodPing
+	if conn.client.Revision().Modern() {
+		method = mcp.MethodDiscover
+		if !targetIsURL(u.Definition().Target) {
+			return nil
+		}
+	}
+	if interval < 0 || conn.idleTime() < interval/2 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	_, err := conn.client.RoundTrip(ctx, &mcp.Request{Method: method})
+	var answered *mcp.Error
+	switch {
+	case err == nil, errors.As(err, &answered):
+		return nil // an error is an answer too
+	case conn.idleTime() == 0:
+		return nil // it is working on a call by now
+	}
+	return fmt.Errorf("it did not answer a ping within %v: %w", pingTimeout, err)
+}
+
+// targetIsURL reports whether a target is a URL.
+func targetIsURL(target any) bool {
+	switch target.(type) {
+	case string, streamable.URL, sse.URL:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,250 @@
+package hub
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Bounds of a server's lists.
+const (
+	maxPages = 1000
+	maxItems = 20000 // of one kind
+)
+
+// serverLists are the lists of one upstream: raw as the server sent them, and as items under the
+// definition's rules. It is immutable once stored.
+type serverLists struct {
+	// as the server sent them
+	raw          [kinds][]json.RawMessage
+	instructions string // the server's instructions for models
+	caches       [kinds]mcp.Cache
+	items        [kinds][]*Item
+	quarantined  []Quarantined
+	problems     [kinds]string // why a list was not read to its end, or empty
+}
+
+// applyRules returns a copy with items made from the raw lists.
+func (o *serverLists) applyRules(u *Upstream, rules ToolRules) *serverLists {
+	applied := &serverLists{raw: o.raw, instructions: o.instructions, caches: o.caches, problems: o.problems}
+	for k := range kinds {
+		seen := map[string]bool{}
+		for _, raw := range o.raw[k] {
+			item, reason := newItem(u, k, raw, rules)
+			switch {
+			case reason == "" && item.Definition != nil && seen[item.LocalName]:
+				reason = "another one has that name: " + item.LocalName
+			case reason == "" && item.Definition == nil:
+				continue
+			}
+			seen[item.LocalName] = true
+			if reason != "" {
+				applied.quarantined = append(applied.quarantined, Quarantined{k, item.Name, reason})
+				continue
+			}
+			applied.items[k] = append(applied.items[k], item)
+		}
+		if o.problems[k] != "" {
+			applied.quarantined = append(applied.quarantined, Quarantined{k, kindTable[k].method, o.problems[k]})
+		}
+	}
+	return applied
+}
+
+// readLists reads all lists of the server and stores them. It keeps the readable part of a list
+// that fails, with the problem. It returns an error only if the connection is lost or ctx ends.
+func (u *Upstream) readLists(ctx context.Context, conn *connection) error {
+	o := &serverLists{instructions: conn.client.Instructions()}
+	var wg sync.WaitGroup
+	var errs [kinds]error
+	for k := range kinds {
+		wg.Go(func() { errs[k] = o.readListInTime(ctx, conn, k) })
+	}
+	wg.Wait()
+	for k, err := range errs {
+		if err == nil {
+			continue
+		}
+		if isConnectionLost(err) || ctx.Err() != nil {
+			return err
+		}
+		o.problems[k] = err.Error()
+	}
+	u.storeLists(ctx, conn, o)
+	return nil
+}
+
+// isConnectionLost reports whether an error means that the connection does not work any more.
+func isConnectionLost(err error) bool {
+	return errors.Is(err, mcp.ErrConnection) || errors.Is(err, mcp.ErrClosed)
+}
+
+// listTimeout limits the reading of one list, so that a server that never answers one list request
+// can still be used.
+const listTimeout = 20 * time.Second
+
+// readListInTime is readList with listTimeout.
+func (o *serverLists) readListInTime(ctx context.Context, conn *connection, k Kind) error {
+	bounded, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("%s: it was not answered within %v", kindTable[k].method, listTimeout))
+	defer cancel()
+	return o.readList(bounded, conn, k)
+}
+
+// readList reads all pages of one list into raw.
+func (o *serverLists) readList(ctx context.Context, conn *connection, k Kind) error {
+	if !hasList(conn.client.Capabilities(), k) {
+		return nil
+	}
+	cursor, seen := json.RawMessage(nil), map[string]bool{}
+	for range maxPages {
+		params := json.RawMessage(nil)
+		if cursor != nil {
+			params = fmt.Appendf(nil, `{"cursor":%s}`, cursor)
+		}
+		resp, err := conn.client.RoundTrip(ctx, &mcp.Request{Method: kindTable[k].method, Params: params})
+		if isMethodNotFound(err) && k == Template {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if resp.Type != mcp.ResultComplete {
+			return fmt.Errorf("%s: its result is of type %s", kindTable[k].method, resp.Type)
+		}
+		if o.raw[k] == nil {
+			o.caches[k] = resp.Cache
+		}
+		o.caches[k] = o.caches[k].Narrowest(resp.Cache)
+		for it := rawjson.Array(rawjson.Lookup(resp.Raw, kindTable[k].list)); it.Next(); {
+			o.raw[k] = append(o.raw[k], bytes.Clone(it.Value))
+		}
+		cursor = rawjson.Lookup(resp.Raw, "nextCursor")
+		switch {
+		case cursor == nil || rawjson.IsNull(cursor):
+			return nil
+		case seen[string(cursor)]:
+			return fmt.Errorf("%s: the cursor %s comes again and again", kindTable[k].method, cursor)
+		case len(o.raw[k]) > maxItems:
+			return fmt.Errorf("%s: there are more than %d", kindTable[k].method, maxItems)
+		}
+		cursor = bytes.Clone(cursor)
+		seen[string(cursor)] = true
+	}
+	return fmt.Errorf("%s: there are more than %d pages", kindTable[k].method, maxPages)
+}
+
+// hasList reports whether the server declares a list of the kind.
+func hasList(c mcp.ServerCapabilities, k Kind) bool {
+	switch k {
+	case Tool:
+		return c.Tools != nil
+	case Prompt:
+		return c.Prompts != nil
+	}
+	return c.Resources != nil
+}
+
+// isMethodNotFound reports whether a server lacks a method. Many servers with resources lack the
+// list of templates.
+func isMethodNotFound(err error) bool {
+	var answered *mcp.Error
+	return errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound
+}
+
+// storeLists makes o the upstream's lists, and saves them for later runs.
+func (u *Upstream) storeLists(ctx context.Context, conn *connection, o *serverLists) {
+	u.saveLists(conn.fingerprint, o)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if ctx.Err() != nil { // the server is restarting
+		return
+	}
+	old := u.lists
+	u.listsReadAt = time.Now()
+	u.lists = o.applyRules(u, u.def.Tools)
+	for _, q := range u.lists.quarantined {
+		u.hub.opts.Logger.Warn("it is left out of what is offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
+	}
+	u.announceChanges(u.lists.changedKinds(old))
+}
+
+// changedKinds returns the kinds with different items in the two lists. nil has no items.
+func (o *serverLists) changedKinds(other *serverLists) (changed []Kind) {
+	none := &serverLists{}
+	same := func(a, b *Item) bool { return bytes.Equal(a.Definition, b.Definition) }
+	for k := range kinds {
+		if !slices.EqualFunc(cmp.Or(o, none).items[k], cmp.Or(other, none).items[k], same) {
+			changed = append(changed, k)
+		}
+	}
+	return changed
+}
+
+// reapplyRules applies changed rules to the current lists. u.mu is held.
+func (u *Upstream) reapplyRules() {
+	if old := u.lists; old != nil {
+		u.lists = old.applyRules(u, u.def.Tools)
+		u.announceChanges(u.lists.changedKinds(old))
+	}
+}
+
+// nonEmptyKinds returns the kinds of which the lists have items. nil has none.
+func (o *serverLists) nonEmptyKinds() (some []Kind) {
+	for k := range kinds {
+		if o != nil && len(o.items[k]) > 0 {
+			some = append(some, k)
+		}
+	}
+	return some
+}
+
+// announceChanges publishes that items of these kinds have changed. u.mu is held.
+func (u *Upstream) announceChanges(changed []Kind) {
+	u.hub.catalog.invalidate()
+	if len(changed) == 0 {
+		return
+	}
+	u.hub.bus.publish(Event{Upstream: u.name, Kind: CatalogChanged, Changed: changed})
+}
+
+// savedLists is the stored form of serverLists.
+type savedLists struct {
+	Raw          [kinds][]json.RawMessage `json:"told"`
+	Cache        [kinds]mcp.Cache         `json:"cache"`
+	Instructions string                   `json:"instructions,omitzero"`
+}
+
+// loadLists returns the lists that an earlier run has saved, or nil. u.mu is held.
+func (u *Upstream) loadLists() *serverLists {
+	if u.hub.opts.Cache == nil || u.def.Fingerprint == "" {
+		return nil
+	}
+	raw, ok := u.hub.opts.Cache.Load(u.name, u.def.Fingerprint)
+	var m savedLists
+	if !ok || json.Unmarshal(raw, &m) != nil {
+		return nil // unreadable lists count as none
+	}
+	return (&serverLists{raw: m.Raw, instructions: m.Instructions, caches: m.Cache}).applyRules(u, u.def.Tools)
+}
+
+// saveLists saves the lists of a server with that fingerprint for later runs. Incomplete lists are
+// not saved.
+func (u *Upstream) saveLists(fingerprint string, o *serverLists) {
+	if u.hub.opts.Cache == nil || fingerprint == "" || o.problems != [kinds]string{} {
+		return
+	}
+	raw, err := json.Marshal(savedLists{o.raw, o.caches, o.instructions})
+	if err == nil {
+		u.hub.opts.Cache.Save(u.name, fingerprint, raw)
+	}
+}

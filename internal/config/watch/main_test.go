@@ -1,9 +1,0 @@
-package watch
-
-import (
-	"testing"
-
-	"github.com/dowel-mcp/dowel/mcptest"
-)
-
-func TestMain(m *testing.M) { mcptest.Main(m) }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const modulePath = "github.com/dowel-mcp/dowel"
+
+// A testEvent is one line of go test -json; see go doc test2json.
+type testEvent struct {
+	Action, Package, Test, Output string
+}
+
+// testCounts sums up the events of one stage. Subtests count as tests.
+type testCounts struct {
+	passed          int
+	failed, skipped []testOutcome
+}
+
+// A testOutcome is a test that failed or was skipped. A package that failed without a failing test,
+// for example because it does not compile, has no name.
+type testOutcome struct {
+	packagePath, name string
+	reason            string // the message of t.Skip
+}
+
+// readEvents reads every file in folder.
+func readEvents(folder string) (counts testCounts, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
+		return counts, err
+	}
+	for _, name := range files {
+		if err := counts.readFile(name); err != nil {
+			return counts, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return counts, nil
+}
+
+func (c *testCounts) readFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lastOutput := map[string]string{} // of each test, to find the reason of a skip
+	lines := bufio.NewReader(f)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) == 0 && err != nil {
+			return nil // a stage that was killed may leave half a line behind
+		}
+		var e testEvent
+		if json.Unmarshal(line, &e) == nil {
+			c.addEvent(e, lastOutput)
+		}
+	}
+}
+
+func (c *testCounts) addEvent(e testEvent, lastOutput map[string]string) {
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "output":
+		if skipMessage.MatchString(e.Output) {
+			lastOutput[key] = strings.TrimSpace(e.Output)
+		}
+	case "pass":
+		if e.Test != "" {
+			c.passed++
+		}
+	case "skip":
+		if e.Test != "" {
+			c.skipped = append(c.skipped, testOutcome{e.Package, e.Test, lastOutput[key]})
+		}
+	case "fail":
+		c.addFailure(e)
+	}
+}
+
+// skipMessage matches a line that a test has logged: "    file_test.go:12: message".
+var skipMessage = regexp.MustCompile(`^\s*\w+_test\.go:\d+: `)
+
+// addFailure keeps the innermost failing tests only. Go reports subtests before their parents, and
+// a package after its tests.
+func (c *testCounts) addFailure(e testEvent) {
+	covered := slices.ContainsFunc(c.failed, func(o testOutcome) bool {
+		return o.packagePath == e.Package && (e.Test == "" || strings.HasPrefix(o.name, e.Test+"/"))
+	})
+	if !covered {
+		c.failed = append(c.failed, testOutcome{packagePath: e.Package, name: e.Test})
+	}
+}
+
+// repeatCommand returns the shell command that runs the test alone, from the root of the repository.
+func (o testOutcome) repeatCommand(race bool) string {
+	folder := "." + strings.TrimPrefix(o.packagePath, modulePath)
+	prefix := ""
+	for _, module := range []string{"interop", "bench"} { // modules of their own
+		if folder == "./"+module || strings.HasPrefix(folder, "./"+module+"/") {
+			prefix, folder = "cd "+module+" && ", "."+strings.TrimPrefix(folder, "./"+module)
+		}
+	}
+	flags := ""
+	if race {
+		flags = " -race"
+	}
+	if o.name != "" {
+		var parts []string
+		for part := range strings.SplitSeq(o.name, "/") {
+			parts = append(parts, "^"+regexp.QuoteMeta(part)+"$")
+		}
+		flags += " -run '" + strings.Join(parts, "/") + "'"
+	}
+	return prefix + "go test" + flags + " " + folder
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+)
+
+// readResource answers resources/read.
+func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if !s.catalog.offers(KindResource) {
+		return s.methods.serveMethod(ctx, s, req)
+	}
+	p, err := readParams(req, "uri")
+	if err != nil {
+		return nil, err
+	}
+	c := s.newCall(ctx, req, p)
+	defer c.close()
+	if err := c.loadState(); err != nil {
+		return nil, err
+	}
+	r, out, err := s.readURI(c)
+	asking, err := c.finish(err)
+	if asking != nil {
+		return asking, nil
+	}
+	if err == nil && out == nil {
+		err = mcp.ResourceNotFound(string(p.name))
+	}
+	if err != nil {
+		return nil, c.handlerError(err)
+	}
+	result := s.newResult(out)
+	hint := s.opts.Cache.ReadResource
+	if r.cache != nil {
+		hint = *r.cache
+	}
+	if s.opts.Visible != nil {
+		hint.Scope = mcp.CachePrivate // who else may read it, a shared cache cannot know
+	}
+	result.Cache = c.cacheHint(hint)
+	return result, nil
+}
+
+// readURI runs the handler of the resource with the call's URI, or of the most specific template that matches it.
+func (s *Server) readURI(c *call) (*registeredResource, *mcp.ReadResourceResult, error) {
+	uri := string(c.params.name)
+	if item, ok := s.catalog.lookupItem(KindResource, c.params.name); ok {
+		if !s.isVisible(c.Context, c.req, item) {
+			return nil, nil, mcp.ResourceNotFound(uri)
+		}
+		r := item.entry.(*registeredResource)
+		out, err := r.read(c, nil)
+		return r, out, err
+	}
+	if !s.isVisibleURI(c.Context, c.req, uri) {
+		return nil, nil, mcp.ResourceNotFound(uri)
+	}
+	for _, t := range s.catalog.templatesRanked() {
+		vars, ok := t.parsed.Match(uri)
+		if !ok || !s.isVisible(c.Context, c.req, t.item) {
+			continue
+		}
+		if out, err := t.read(c, vars); !errors.Is(err, errNoMatch) {
+			return t.registeredResource, out, err
+		}
+	}
+	return nil, nil, mcp.ResourceNotFound(uri)
+}
+
+func (c *catalog) templatesRanked() []*registeredTemplate {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.templatesByRank
+}
+
+// newReadResult turns what a handler returned into the result, nil if that was nil; out points to it.
+func (r *registeredResource) newReadResult(out any, uri string) (*mcp.ReadResourceResult, error) {
+	one := func(c mcp.ResourceContents) (*mcp.ReadResourceResult, error) {
+		return r.fillContents(&mcp.ReadResourceResult{Contents: []mcp.ResourceContents{c}}, uri), nil
+	}
+	switch out := out.(type) {
+	case *string:
+		return one(mcp.ResourceContents{MIMEType: r.mimeTypeOr("text/plain"), Text: *out})
+	case *[]byte:
+		if *out == nil {
+			return nil, nil
+		}
+		return one(mcp.ResourceContents{MIMEType: r.mimeTypeOr("application/octet-stream"), Blob: *out})
+	case *mcp.Content:
+		fallback := ""
+		if out.Type == mcp.ContentText {
+			fallback = "text/plain"
+		}
+		return one(out.Contents(uri, r.mimeTypeOr(fallback)))
+	case *mcp.ResourceContents:
+		return one(*out)
+	case *[]mcp.ResourceContents:
+		if *out == nil {
+			return nil, nil
+		}
+		return r.fillContents(&mcp.ReadResourceResult{Contents: *out}, uri), nil
+	case **mcp.ReadResourceResult:
+		if *out == nil {
+			return nil, nil
+		}
+		return r.fillContents(*out, uri), nil
+	}
+	raw, err := schema.Encode(out)
+	if err != nil {
+		return nil, err
+	}
+	return one(mcp.ResourceContents{MIMEType: r.mimeTypeOr("application/json"), Text: string(raw)})
+}
+
+func (r *registeredResource) mimeTypeOr(fallback string) string {
+	if r.mimeType != "" {
+		return r.mimeType
+	}
+	return fallback
+}
+
+// fillContents returns the result with the URIs and MIME types that a handler may leave out.
+func (r *registeredResource) fillContents(out *mcp.ReadResourceResult, uri string) *mcp.ReadResourceResult {
+	full := &mcp.ReadResourceResult{Meta: out.Meta, Contents: make([]mcp.ResourceContents, len(out.Contents))}
+	for i, c := range out.Contents {
+		if c.URI == "" {
+			c.URI = uri
+		}
+		if c.MIMEType == "" {
+			c.MIMEType = r.mimeType
+		}
+		full.Contents[i] = c
+	}
+	return full
+}
+
+// URI returns the URI that a resource's handler is to read, empty elsewhere.
+func URI(ctx context.Context) string {
+	if c := callFrom(ctx); c != nil && c.req.Method == mcp.MethodReadResource {
+		return string(c.params.name)
+	}
+	return ""
+}

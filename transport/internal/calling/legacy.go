@@ -1,0 +1,129 @@
+package calling
+
+import (
+	"context"
+	"fmt"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// legacyEra is the era of revisions 2025-11-25 and earlier, which open a session with a
+// handshake.
+type legacyEra struct {
+	c            *caller
+	version      mcp.Revision
+	discovery    mcp.Object // result of initialize in the form of server/discover
+	capabilities mcp.ServerCapabilities
+
+	levelLock chan struct{} // has room for one; guards level
+	level     mcp.LoggingLevel
+
+	subscriptionLock   chan struct{}   // has room for one; guards the two fields below
+	subscriptionCounts map[string]int  // number of listeners for each subscribed URI
+	countedGap         <-chan struct{} // gap of the session that subscriptionCounts belongs to
+
+	mu        sync.Mutex
+	listeners map[*exchange]mcp.SubscriptionFilter
+	gap       chan struct{} // closed and replaced when changes may have been lost
+}
+
+func newLegacyEra(c *caller, result mcp.InitializeResult, raw []byte) *legacyEra {
+	l := &legacyEra{
+		c: c, version: result.ProtocolVersion, listeners: map[*exchange]mcp.SubscriptionFilter{}, subscriptionCounts: map[string]int{},
+		levelLock: make(chan struct{}, 1), subscriptionLock: make(chan struct{}, 1), gap: make(chan struct{}),
+	}
+	_ = mcp.Decode(result.Capabilities, &l.capabilities) // unreadable capabilities count as missing
+	out := append([]byte(`{"supportedVersions":["`), l.version...)
+	out = append(append(out, `"],"capabilities":`...), frames.OrEmptyObject(rawjson.Lookup(raw, "capabilities"))...)
+	if instructions := rawjson.Lookup(raw, "instructions"); instructions != nil {
+		out = append(append(out, `,"instructions":`...), instructions...)
+	}
+	out = append(append(out, `,"_meta":{"`+mcp.MetaServerInfo+`":`...), frames.OrEmptyObject(rawjson.Lookup(raw, "serverInfo"))...)
+	l.discovery = append(out, "}}"...)
+	return l
+}
+
+func (l *legacyEra) revision() mcp.Revision { return l.version }
+
+func (l *legacyEra) overhead() int { return envelopeSize }
+
+func (l *legacyEra) appendParams(dst []byte, req *mcp.Request, x *exchange) []byte {
+	params := mcp.AdaptParams(l.version, req.Method, req.Params)
+	own := rawjson.Lookup(params, "_meta")
+	if !x.wantsProgress && own == nil {
+		return append(dst, frames.OrEmptyObject(params)...)
+	}
+	dst = append(dst, `{"_meta":{`...)
+	at := len(dst)
+	if x.wantsProgress {
+		dst = x.id.Append(append(dst, `"`+mcp.MetaProgressToken+`":`...))
+	}
+	comma := len(dst)
+	if comma > at {
+		dst = append(dst, ',')
+	}
+	dst, any := rawjson.AppendMembers(dst, own, isEdgeKey)
+	if !any {
+		dst = dst[:comma]
+	}
+	return frames.AppendMembers(append(dst, '}'), params, func(key []byte) bool { return string(key) == "_meta" })
+}
+
+func (l *legacyEra) interceptRequest(ctx context.Context, req *mcp.Request) (*mcp.Response, error, bool) {
+	switch req.Method {
+	case mcp.MethodDiscover:
+		return &mcp.Response{Type: mcp.ResultComplete, Raw: l.discovery, Revision: l.version}, nil, true
+	case mcp.MethodListen:
+		res, err := l.serveListen(ctx, req)
+		return res, err, true
+	}
+	if req.LogLevel != "" && l.capabilities.Logging != nil {
+		if err := l.setLevel(ctx, req.LogLevel); err != nil {
+			return nil, fmt.Errorf("logging/setLevel: %w", err), true
+		}
+	}
+	return nil, nil, false
+}
+
+// setLevel sets the session's log level to the level of a request, because legacy requests have
+// none of their own.
+func (l *legacyEra) setLevel(ctx context.Context, level mcp.LoggingLevel) error {
+	select {
+	case l.levelLock <- struct{}{}:
+		defer func() { <-l.levelLock }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if l.level == level {
+		return nil
+	}
+	params, err := mcp.Encode(mcp.SetLevelParams{Level: level})
+	if err != nil {
+		return err
+	}
+	if _, err := l.c.sendRequest(ctx, &mcp.Request{Method: mcp.MethodSetLevel, Params: params}, l); err != nil {
+		return err
+	}
+	l.level = level
+	return nil
+}
+
+func (l *legacyEra) findReceivers(n mcp.Notification, takers []*exchange) []*exchange {
+	l.c.mu.Lock()
+	if x := l.c.findByProgressToken(n); x != nil {
+		takers = append(takers, x)
+	}
+	takers = l.c.findLogReceiver(n, takers)
+	l.c.mu.Unlock()
+	if len(takers) > 0 {
+		return takers
+	}
+	return l.findListeners(n, takers)
+}
+
+func (l *legacyEra) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	return l.c.in.ServeMCP(ctx, req)
+}

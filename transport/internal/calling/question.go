@@ -1,0 +1,112 @@
+package calling
+
+import (
+	"context"
+	"errors"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"runtime/debug"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// maxQuestions is the highest number of questions that a server may ask at the same time.
+const maxQuestions = 64
+
+// handleQuestion answers a request of the server on a goroutine of its own. of is the context of
+// the call that caused the request, or nil if the channel does not tell.
+func (c *caller) handleQuestion(of context.Context, msg jsonrpc.Message) {
+	e := c.currentEra()
+	if msg.Method == mcp.MethodPing && (e == nil || !e.revision().Modern()) {
+		c.writeUnawaited(jsonrpc.AppendResult(nil, msg.ID, []byte("{}")))
+		return
+	}
+	if e == nil || e.revision().Modern() {
+		c.logger.Warn("the server sent a request, which the protocol forbids here", "method", msg.Method)
+		return
+	}
+	if of == nil {
+		of = c.questionContext()
+	}
+	ctx, cancel := context.WithCancelCause(of)
+	if refused := c.registerQuestion(msg.ID, cancel); refused != nil {
+		cancel(nil)
+		c.writeUnawaited(jsonrpc.AppendError(nil, msg.ID, refused))
+		return
+	}
+	stop := context.AfterFunc(c.base, func() { cancel(context.Cause(c.base)) })
+	go func() {
+		defer c.wg.Done()
+		defer stop()
+		frame := c.encodeAnswer(ctx, e, msg)
+		cancelled := ctx.Err() != nil
+		c.mu.Lock()
+		delete(c.questions, msg.ID)
+		c.mu.Unlock()
+		cancel(nil)
+		if !cancelled {
+			_ = c.conn.Write(frame)
+		}
+	}()
+}
+
+// registerQuestion enters a question among those being answered, or refuses it.
+func (c *caller) registerQuestion(id jsonrpc.ID, cancel context.CancelCauseFunc) *mcp.Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch _, taken := c.questions[id]; {
+	case taken:
+		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "id %s is in use by a request in flight", id)
+	case len(c.questions) >= maxQuestions:
+		return mcp.Errorf(jsonrpc.CodeInternal, "more than %d requests are in flight: wait for responses and try again", maxQuestions)
+	case c.closed:
+		return mcp.Errorf(jsonrpc.CodeInternal, "%s", mcp.ErrClosed)
+	}
+	c.questions[id] = cancel
+	c.wg.Add(1)
+	return nil
+}
+
+// questionContext returns the context for a question: the context of the only call that can have
+// caused it, or the context of the connection if several can.
+func (c *caller) questionContext() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ctx := c.base
+	n := 0
+	for _, x := range c.pending {
+		if mcp.MayAsk(x.method) {
+			if n++; x.ctx != nil {
+				ctx = x.ctx
+			}
+		}
+	}
+	if n != 1 {
+		return c.base
+	}
+	return ctx
+}
+
+func (c *caller) encodeAnswer(ctx context.Context, e era, msg jsonrpc.Message) (frame []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.logger.Error("the handler of a question panicked", "method", msg.Method, "panic", p, "stack", string(debug.Stack()))
+			frame = jsonrpc.AppendError(nil, msg.ID, mcp.Errorf(jsonrpc.CodeInternal, "internal error"))
+		}
+	}()
+	req := &mcp.Request{Method: msg.Method, Params: msg.Params, Revision: e.revision(), Meta: rawjson.Lookup(msg.Params, "_meta")}
+	res, err := e.answerQuestion(ctx, req)
+	if err == nil && res != nil {
+		var raw []byte
+		if raw, err = frames.AppendResult(nil, res); err == nil {
+			return jsonrpc.AppendResult(nil, msg.ID, mcp.AdaptResult(e.revision(), msg.Method, raw))
+		}
+	}
+	var protocol *mcp.Error
+	if !errors.As(err, &protocol) {
+		protocol = mcp.Errorf(jsonrpc.CodeInternal, "%s could not be answered", msg.Method)
+		c.logger.Error("a question of the server could not be answered", "method", msg.Method, "err", err)
+	}
+	return jsonrpc.AppendError(nil, msg.ID, protocol)
+}

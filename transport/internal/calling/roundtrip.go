@@ -1,0 +1,263 @@
+package calling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/dowel-mcp/dowel/transport"
+	"strconv"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// RoundTrip implements [mcp.Transport].
+func (c *caller) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	e := c.currentEra()
+	if res, err, handled := e.interceptRequest(ctx, req); handled {
+		return res, err
+	}
+	if c.serialTurn != nil && mcp.MayAsk(req.Method) {
+		select {
+		case c.serialTurn <- struct{}{}:
+			defer func() { <-c.serialTurn }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return c.sendRequest(ctx, req, e)
+}
+
+// sendRequest sends a request and waits for its response.
+func (c *caller) sendRequest(ctx context.Context, req *mcp.Request, e era) (*mcp.Response, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if c.carrier != nil {
+		return c.carryRequest(ctx, req, e)
+	}
+	x, err := c.startExchange(ctx, req, e)
+	if err != nil {
+		return nil, err
+	}
+	defer c.releaseExchange(x)
+	if req.Method == mcp.MethodListen && x.notify != nil {
+		return c.awaitSubscription(ctx, x, e)
+	}
+	if x.notify == nil && ctx.Done() == nil {
+		return c.finishExchange(x, e, <-x.done)
+	}
+	for {
+		select {
+		case r := <-x.done:
+			return c.finishExchange(x, e, r)
+		case <-x.queue.wake:
+			x.queue.deliverAll(x.notify)
+		case <-ctx.Done():
+			return c.cancelExchange(ctx, x, nil)
+		}
+	}
+}
+
+// finishExchange delivers the notifications that preceded the reply, and returns the reply.
+func (c *caller) finishExchange(x *exchange, e era, r reply) (*mcp.Response, error) {
+	x.replyRead = true
+	if x.notify != nil {
+		x.queue.deliverAll(x.notify)
+	}
+	if err := r.failure(); err != nil {
+		return nil, err
+	}
+	return c.decodeResult(e, r.result)
+}
+
+// awaitSubscription waits for the end of a subscription. It waits on one channel instead of
+// three, which takes less memory for the long life of a subscription.
+func (c *caller) awaitSubscription(ctx context.Context, x *exchange, e era) (*mcp.Response, error) {
+	wake := x.queue.wake // x may be reused before the callback runs
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})()
+	for {
+		<-wake
+		x.queue.deliverAll(x.notify)
+		select {
+		case r := <-x.done:
+			return c.finishExchange(x, e, r)
+		default:
+		}
+		if ctx.Err() != nil {
+			return c.cancelExchange(ctx, x, nil)
+		}
+	}
+}
+
+// cancelExchange cancels the request at the server, unless it has been answered, and returns the
+// cause of ctx. If pending is not nil, the request has not been written yet, and its cancellation
+// is written after it.
+func (c *caller) cancelExchange(ctx context.Context, x *exchange, pending *pendingError) (*mcp.Response, error) {
+	cause := context.Cause(ctx)
+	if c.takeExchange(x.id) != nil && x.method != mcp.MethodInitialize {
+		params, err := mcp.Encode(mcp.CancelledParams{RequestID: x.id.Append(nil), Reason: cause.Error()})
+		if err == nil {
+			c.writePromptly(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params), pending)
+		}
+	}
+	return nil, cause
+}
+
+// paramsEncoder is the part of an era that sending a request needs before the era is known.
+type paramsEncoder interface {
+	appendParams(dst []byte, req *mcp.Request, x *exchange) []byte
+	// overhead estimates the size of a request without its method and params, in bytes.
+	overhead() int
+}
+
+const envelopeSize = 80
+
+// rawParams sends params unchanged.
+type rawParams struct{}
+
+func (rawParams) overhead() int { return envelopeSize }
+
+func (rawParams) appendParams(dst []byte, req *mcp.Request, _ *exchange) []byte {
+	return append(dst, req.Params...)
+}
+
+// startExchange registers an exchange and sends its request. ctx may be nil, for a request of the
+// handshake.
+func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEncoder) (*exchange, error) {
+	x, err := c.registerExchange(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if c.carrier != nil {
+		return x, c.carryInBackground(ctx, req, e, x)
+	}
+	if err := c.writeFrame(ctx, c.encodeRequest(req, e, x)); err != nil {
+		if pending, ok := errors.AsType[*pendingError](err); ok {
+			_, err := c.cancelExchange(ctx, x, pending)
+			return nil, err
+		}
+		c.releaseExchange(x)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.err != nil {
+			err = c.err
+		}
+		return nil, wrapConnectionError(err)
+	}
+	return x, nil
+}
+
+// encodeRequest encodes the frame of a request.
+func (c *caller) encodeRequest(req *mcp.Request, e paramsEncoder, x *exchange) []byte {
+	frame := make([]byte, 0, e.overhead()+len(req.Method)+len(req.Params))
+	frame = append(frame, `{"jsonrpc":"2.0","id":`...)
+	frame = append(x.id.Append(frame), `,"method":`...)
+	frame = append(rawjson.AppendString(frame, req.Method), `,"params":`...)
+	return append(e.appendParams(frame, req, x), '}')
+}
+
+// registerExchange enters an exchange among those in flight.
+func (c *caller) registerExchange(ctx context.Context, req *mcp.Request) (*exchange, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, fmt.Errorf("%w: %w", transport.ErrUnsent, c.err)
+	}
+	var x *exchange
+	if n := len(c.free); n > 0 {
+		x, c.free = c.free[n-1], c.free[:n-1]
+	} else {
+		x = &exchange{done: make(chan reply, 1)}
+	}
+	c.lastID++
+	x.id = jsonrpc.IntID(c.lastID)
+	x.method, x.ctx, x.notify, x.wantsLogs = req.Method, ctx, req.Notify, req.LogLevel != ""
+	if x.notify != nil {
+		x.wantsProgress = !req.NoProgress && req.Method != mcp.MethodListen
+		x.queue.wake = make(chan struct{}, 1)
+	}
+	if req.Method == mcp.MethodListen {
+		x.filter = readFilter(req.Params)
+	}
+	c.pending[c.lastID] = x
+	return x, nil
+}
+
+// readFilter returns the filter of a subscription, or nil if the server will have to refuse it as
+// unreadable.
+func readFilter(params []byte) *mcp.SubscriptionFilter {
+	var p mcp.ListenParams
+	if mcp.Decode(params, &p) != nil {
+		return nil
+	}
+	return &p.Notifications
+}
+
+// releaseExchange removes an exchange. It keeps an answered one for reuse, because the reading
+// loop cannot reach it any more.
+func (c *caller) releaseExchange(x *exchange) {
+	const kept = 64
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !x.replyRead {
+		c.removeExchange(x.id)
+		return
+	}
+	if len(c.free) < kept {
+		*x = exchange{done: x.done}
+		c.free = append(c.free, x)
+	}
+}
+
+// decodeResult returns the response with a raw result. It returns an error if the vocabulary does
+// not know the type of the result.
+func (c *caller) decodeResult(e era, raw []byte) (*mcp.Response, error) {
+	res := readEdgeMembers(raw, e.revision())
+	if !c.opts.Vocabulary.ResultType(res.Type) {
+		return nil, fmt.Errorf("the server answered with a result of type %q, which no extension of the client knows", res.Type)
+	}
+	return res, nil
+}
+
+// readEdgeMembers returns the response with the members that the edge reads: type and caching.
+func readEdgeMembers(raw []byte, revision mcp.Revision) *mcp.Response {
+	res := &mcp.Response{Type: mcp.ResultComplete, Raw: raw, Revision: revision}
+	if !revision.Modern() {
+		return res
+	}
+	for it := rawjson.Object(raw); it.Next(); {
+		switch string(it.Key) {
+		case "resultType":
+			if string(it.Value) != `"complete"` {
+				t, _ := rawjson.String(it.Value)
+				res.Type = mcp.ResultType(t)
+			}
+		case "ttlMs":
+			if ms, err := strconv.ParseInt(string(it.Value), 10, 64); err == nil && ms > 0 {
+				res.Cache.TTL = time.Duration(min(ms, maxTTL)) * time.Millisecond
+			}
+		case "cacheScope":
+			if string(it.Value) == `"public"` {
+				res.Cache.Scope = mcp.CachePublic
+			}
+		}
+	}
+	return res
+}
+
+const maxTTL = 365 * 24 * 3600 * 1000 // milliseconds
+
+func wrapConnectionError(err error) error {
+	if errors.Is(err, mcp.ErrConnection) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+}

@@ -1,0 +1,237 @@
+package calling_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/memory"
+	"github.com/dowel-mcp/dowel/transport/overconn"
+)
+
+// stuck is a connection to a server that answers the probe and then reads no more.
+type stuck struct {
+	in     chan []byte
+	closed chan struct{}
+	sent   atomic.Int32
+}
+
+func (s *stuck) Read() ([]byte, error) {
+	select {
+	case frame := <-s.in:
+		return frame, nil
+	case <-s.closed:
+		return nil, io.EOF
+	}
+}
+
+func (s *stuck) Write([]byte) error {
+	if s.sent.Add(1) == 1 {
+		s.in <- []byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"public"}}`)
+		return nil
+	}
+	<-s.closed
+	return mcp.ErrClosed
+}
+
+func (s *stuck) Close() error { close(s.closed); return nil }
+
+func TestACallEndsThoughTheServerDoesNotRead(t *testing.T) {
+	conn := &stuck{in: make(chan []byte, 1), closed: make(chan struct{})}
+	c, err := overconn.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := json.RawMessage(`{"name":"echo","arguments":{"m":"` + strings.Repeat("x", 1<<20) + `"}}`)
+	for range 3 {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, errors.New("enough"))
+		if _, err := c.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodCallTool, Params: params}); err == nil || err.Error() != "enough" {
+			t.Errorf("got %v", err)
+		}
+		cancel()
+	}
+	c.Close()
+}
+
+type deaf struct{}
+
+func (deaf) ServeMCP(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+	return nil, mcp.MethodNotFound(req.Method)
+}
+func (deaf) Notify(mcp.Notification) {}
+func (deaf) Down(error)              {}
+
+// An answer that cannot be read ends its call, rather than let it wait for ever.
+func TestAnUnreadableAnswerEndsItsCall(t *testing.T) {
+	for name, answer := range map[string]string{
+		"Latin-1":             "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff\"}]}}",
+		"Latin-1, id last":    "{\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff\"}]},\"jsonrpc\":\"2.0\",\"id\":2}",
+		"too deep":            `{"jsonrpc":"2.0","id":2,"result":{"content":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}}`,
+		"cut short":           `{"jsonrpc":"2.0","result":{"content":[]`,
+		"an error without id": `{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}`,
+		"in a batch":          `[{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := memory.Pipe()
+			go answerOnce(far, answer)
+			c, err := overconn.Connect(t.Context(), near, deaf{}, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			if _, err := c.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListTools}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// answerOnce answers the probe, and the next request with what it is given.
+func answerOnce(far transport.Conn, answer string) {
+	for i := 0; ; i++ {
+		if _, err := far.Read(); err != nil {
+			return
+		}
+		if i == 0 {
+			_ = far.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"public"}}`))
+		} else {
+			_ = far.Write([]byte(answer))
+		}
+	}
+}
+
+// slow is a connection whose peer reads one frame whenever the test lets it.
+type slow struct {
+	stuck
+	turn chan struct{}
+
+	mu   sync.Mutex
+	wire []string
+}
+
+func (s *slow) Write(frame []byte) error {
+	if s.sent.Add(1) == 1 {
+		s.sent.Store(0)
+		return s.stuck.Write(frame)
+	}
+	select {
+	case <-s.turn:
+	case <-s.closed:
+		return mcp.ErrClosed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wire = append(s.wire, string(frame))
+	return nil
+}
+
+// A request that is given up while it waits to be written is written before its cancellation.
+func TestACancellationDoesNotOvertakeItsRequest(t *testing.T) {
+	for range 20 {
+		conn := &slow{stuck: stuck{in: make(chan []byte, 1), closed: make(chan struct{})}, turn: make(chan struct{})}
+		c, err := overconn.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: quiet}) // a tap would take longer than the calls do
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for i := range 4 {
+			calls.Go(func() {
+				params := fmt.Sprintf(`{"name":"%d","arguments":{"m":"%s"}}`, i, strings.Repeat("x", 1<<15))
+				if _, err := c.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodCallTool, Params: json.RawMessage(params)}); err == nil {
+					t.Error("the call was answered")
+				}
+			})
+		}
+		for conn.sent.Load() < 1+4 { // the probe, and all of them
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+		calls.Wait()
+		for range 8 {
+			conn.turn <- struct{}{}
+		}
+		c.Close()
+		seen := map[string]bool{}
+		for _, frame := range conn.wire {
+			msg, err := (jsonrpc.Parser{}).Parse([]byte(frame))
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case msg.IsRequest():
+				seen[msg.ID.String()] = true
+			case !seen[string(rawjson.Lookup(msg.Params, "requestId"))]:
+				t.Fatalf("%s came before its request", frame)
+			}
+		}
+	}
+}
+
+// A server that asks without end is answered with errors beyond a bound.
+func TestQuestionsAreBounded(t *testing.T) {
+	near, far := memory.Pipe()
+	asking := make(chan struct{})
+	refused := make(chan struct{})
+	go floodQuestions(far, asking, refused)
+	c, err := overconn.Connect(t.Context(), near, patient{asking}, "", transport.ClientOptions{Logger: quiet, Revision: mcp.Revision20251125, Tap: mcptest.ClientSentTap(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-refused:
+	case <-time.After(5 * time.Second):
+		t.Error("a thousand questions were taken")
+	}
+	c.Close()
+}
+
+// patient answers when the connection ends.
+type patient struct{ asking chan struct{} }
+
+func (p patient) ServeMCP(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+func (patient) Notify(mcp.Notification) {}
+func (patient) Down(error)              {}
+
+func floodQuestions(far transport.Conn, asking, refused chan struct{}) {
+	defer close(asking)
+	if _, err := far.Read(); err != nil {
+		return
+	}
+	_ = far.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`))
+	if _, err := far.Read(); err != nil { // the handshake has ended
+		return
+	}
+	for i := range 1000 {
+		if far.Write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i))) != nil {
+			return
+		}
+	}
+	for {
+		frame, err := far.Read()
+		if err != nil {
+			return
+		}
+		if bytes.Contains(frame, []byte(`"error"`)) {
+			close(refused)
+			return
+		}
+	}
+}

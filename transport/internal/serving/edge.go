@@ -1,0 +1,79 @@
+package serving
+
+import (
+	"cmp"
+	"context"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// edge holds the handler, the complete options and the parts that serving needs, however messages
+// are carried.
+type edge struct {
+	handler mcp.Handler
+	opts    transport.ServerOptions // with defaults filled in
+	logger  *slog.Logger
+	parser  jsonrpc.Parser
+	modern  *modern
+}
+
+// Writer writes the frames of a call, or the frames of a session that belong to no call.
+type Writer interface {
+	// Write writes frame and takes ownership of it. It may block until there is room, and returns
+	// an error if the client can no longer receive the frame.
+	Write(frame []byte) error
+}
+
+func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
+	e := &edge{handler: h, opts: opts, logger: opts.Logger, parser: jsonrpc.Parser{Methods: frames.MethodNames}}
+	if e.logger == nil {
+		e.logger = slog.Default()
+	}
+	if e.opts.Revisions == nil {
+		e.opts.Revisions = mcp.Revisions()
+	}
+	if e.opts.Vocabulary == nil {
+		e.opts.Vocabulary = handlerVocabulary(h)
+	}
+	e.opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, transport.DefaultMaxConcurrent)
+	e.opts.DrainTimeout = cmp.Or(opts.DrainTimeout, 2*time.Second)
+	e.opts.AskTimeout = cmp.Or(opts.AskTimeout, 10*time.Minute)
+	e.modern = &modern{revisions: e.opts.Revisions, log: e.logFailure}
+	return e
+}
+
+// handlerVocabulary returns the vocabulary of h if h is an [mcp.Versed], and the core vocabulary
+// otherwise.
+func handlerVocabulary(h mcp.Handler) *mcp.Vocabulary {
+	if own, ok := h.(mcp.Versed); ok {
+		if v := own.Vocabulary(); v != nil {
+			return v
+		}
+	}
+	return mcp.NewVocabulary()
+}
+
+func (e *edge) logFailure(r *mcp.Request, err error) {
+	e.logger.Error("a request failed", "method", r.Method, "err", err)
+}
+
+// passNotification passes a client's notification to the handler if that is an
+// [mcp.NotificationHandler]. A panic of the handler is logged.
+func (e *edge) passNotification(ctx context.Context, msg jsonrpc.Message) {
+	h, ok := e.handler.(mcp.NotificationHandler)
+	if !ok {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			e.logger.Error("the handler of a notification panicked", "method", msg.Method, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	h.NotifyMCP(ctx, mcp.Notification{Method: msg.Method, Params: msg.Params})
+}

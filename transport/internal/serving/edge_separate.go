@@ -1,0 +1,226 @@
+package serving
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"github.com/dowel-mcp/dowel/internal/timeout"
+	"github.com/dowel-mcp/dowel/transport"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Edge serves requests that arrive one by one and have a response channel each, as over HTTP. Use
+// [Serve] if all messages share one channel. An Edge is safe for concurrent use.
+type Edge struct {
+	edge
+	idPrefix string // starts the ids of questions, so that an answer to a question of another process is not taken for one to a question of this process
+}
+
+// NewEdge returns an edge that calls h. opts.MaxConcurrent limits the calls in flight of one
+// legacy session; opts.Principal is ignored, because each request has its own.
+func NewEdge(h mcp.Handler, opts transport.ServerOptions) *Edge {
+	return &Edge{*newEdge(h, opts), rand.Text()[:10]}
+}
+
+// Parse parses one frame, as [jsonrpc.Parser.Parse] does.
+func (e *Edge) Parse(frame []byte) (jsonrpc.Message, error) { return e.parser.Parse(frame) }
+
+// Revisions returns the revisions that the edge speaks, newest first.
+func (e *Edge) Revisions() []mcp.Revision { return e.opts.Revisions }
+
+// Incoming is a request and the facts that came with it on the wire.
+type Incoming struct {
+	jsonrpc.Message
+	Principal mcp.Principal
+	Header    map[string][]string // canonical names; nil if the transport has no header fields
+	// Out writes the frames that precede the response: notifications, and the questions of a
+	// legacy session.
+	Out Writer
+}
+
+// Outgoing is the outcome of a request.
+type Outgoing struct {
+	// Frame is the response. It is nil if the client no longer waits for it, because the request
+	// was cancelled or its context has ended.
+	Frame []byte
+	// Error is the error in Frame, or nil if Frame holds a result.
+	Error *mcp.Error
+}
+
+func newRefusal(id jsonrpc.ID, e *mcp.Error) Outgoing {
+	return Outgoing{jsonrpc.AppendError(nil, id, e), e}
+}
+
+// Serve serves a modern request. The end of ctx cancels it.
+func (e *Edge) Serve(ctx context.Context, in *Incoming) Outgoing {
+	c, refused := e.admitRequest(in)
+	if refused != nil {
+		return newRefusal(in.ID, refused)
+	}
+	c.ctx = ctx
+	frame, refused := c.answerRequest()
+	return Outgoing{frame, refused}
+}
+
+// admitRequest is separate from Serve to keep the stack small on which a subscription waits.
+func (e *Edge) admitRequest(in *Incoming) (*call, *mcp.Error) {
+	c := e.newCall(in, e.modern)
+	return c, c.era.fillRequest(&c.req, readMeta(c.req.Meta))
+}
+
+func (e *Edge) newCall(in *Incoming, spoken era) *call {
+	c := &call{id: in.ID, edge: &e.edge, out: in.Out, era: spoken}
+	c.req = mcp.Request{
+		Method: in.Method, Params: in.Params, Principal: in.Principal, Header: in.Header, Peer: c,
+		Meta: rawjson.Lookup(in.Params, "_meta"),
+	}
+	return c
+}
+
+// Notify passes a client's notification to the handler if the handler takes notifications.
+func (e *Edge) Notify(ctx context.Context, msg jsonrpc.Message) { e.passNotification(ctx, msg) }
+
+// Shutdown returns the cause to cancel the context of a subscription with, if the subscription
+// should end with a result.
+func Shutdown() error { return errShutdown }
+
+// Session is a legacy session over a transport that carries each message separately.
+type Session struct {
+	session
+	edge  *Edge
+	calls callTable
+	stop  context.CancelCauseFunc
+	work  sync.WaitGroup
+}
+
+// NewSession returns a session whose handshake is over, possibly in another process. Frames that
+// belong to no call are written to out. The caller must call End.
+func (e *Edge) NewSession(st SessionState, p mcp.Principal, out Writer) *Session {
+	s := &Session{session: session{edge: &e.edge, SessionState: st, logLevel: mcp.LevelInfo, principal: p, out: out, idPrefix: e.idPrefix}, edge: e}
+	s.calls.limit = e.opts.MaxConcurrent
+	s.base, s.stop = context.WithCancelCause(context.Background())
+	s.wg = &s.work
+	return s
+}
+
+// Initialize answers the initialize request and returns the session that it opens, or nil if the
+// request failed.
+func (e *Edge) Initialize(ctx context.Context, in *Incoming, out Writer) (Outgoing, *Session) {
+	st, refused := e.readInitialize(in.Params)
+	if refused != nil {
+		return newRefusal(in.ID, refused), nil
+	}
+	st.Capabilities, st.ClientInfo = slices.Clone(st.Capabilities), slices.Clone(st.ClientInfo) // they outlive the frame
+	s := e.NewSession(st, in.Principal, out)
+	s.discard = func() { s.End(errSessionOver) }
+	answer := s.serveIn(ctx, in, initializing{&s.session})
+	if answer.Error != nil || answer.Frame == nil {
+		s.discard()
+		return answer, nil
+	}
+	return answer, s
+}
+
+// Serve serves a request of the session. The end of ctx does not cancel it;
+// notifications/cancelled and the end of the session do.
+func (s *Session) Serve(ctx context.Context, in *Incoming) Outgoing {
+	return s.serveIn(ctx, in, &s.session)
+}
+
+func (s *Session) serveIn(ctx context.Context, in *Incoming, e era) Outgoing {
+	c := s.edge.newCall(in, e)
+	refused := e.fillRequest(&c.req, readMeta(c.req.Meta))
+	if refused == nil {
+		refused = s.calls.addCall(context.WithoutCancel(ctx), c)
+	}
+	if refused != nil {
+		return newRefusal(in.ID, refused)
+	}
+	defer s.calls.finishCall(c)
+	frame, refused := c.answerRequest()
+	return Outgoing{frame, refused}
+}
+
+// Receive handles a notification or a response. It reports false for a response that answers no
+// question of this session.
+func (s *Session) Receive(msg jsonrpc.Message) bool {
+	switch {
+	case msg.IsResponse():
+		return s.deliverAnswer(msg)
+	case msg.Method == mcp.NotificationCancelled:
+		if err := s.calls.handleCancelled(msg.Params); err != nil {
+			s.edge.logger.Warn("received an unusable message", "err", err)
+		}
+	case msg.Method != mcp.NotificationInitialized:
+		s.edge.passNotification(s.base, msg)
+	}
+	return true
+}
+
+// Busy reports whether the session has calls in flight.
+func (s *Session) Busy() bool {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	return s.calls.countCalls() > 0
+}
+
+// Subscriptions returns the sorted URIs of the resources that the client has subscribed to.
+func (s *Session) Subscriptions() []string {
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.resources))
+}
+
+// Subscribe replaces the subscriptions by uris, which the client has subscribed to in another
+// process. URIs that the handler refuses are skipped.
+func (s *Session) Subscribe(ctx context.Context, uris []string) {
+	for _, uri := range s.Subscriptions() {
+		if !slices.Contains(uris, uri) {
+			s.unsubscribe(uri)
+		}
+	}
+	for _, uri := range uris {
+		if params, err := mcp.Encode(mcp.ReadResourceParams{URI: uri}); err == nil {
+			_ = s.subscribe(ctx, params, nil) // a resource that no longer exists cannot change
+		}
+	}
+}
+
+// LogLevel returns the client's log level, info unless it has set one.
+func (s *Session) LogLevel() mcp.LoggingLevel { return s.currentLevel() }
+
+// SetLogLevel sets the log level that the client has set in another process.
+func (s *Session) SetLogLevel(l mcp.LoggingLevel) {
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	s.logLevel = l
+}
+
+// Cancel cancels the contexts of the session's calls with cause. If cause is an [mcp.Error], a
+// call whose handler returns nothing more specific is answered with it.
+func (s *Session) Cancel(cause error) {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	s.calls.forEachCall(func(c *call) { c.cancel(cause) })
+}
+
+// End ends the session: it cancels its calls and subscriptions with cause and fails its
+// questions.
+func (s *Session) End(cause error) {
+	s.endSession()
+	s.calls.cancelAll(fmt.Errorf("%w: %w", mcp.ErrConnection, cause))
+	s.stop(cause)
+}
+
+// Wait waits until the calls and goroutines of an ended session have ended. It reports false if
+// that takes longer than the drain timeout.
+func (s *Session) Wait() bool {
+	limit := s.edge.opts.DrainTimeout
+	return timeout.Wait(&s.calls.running, limit) && timeout.Wait(&s.work, limit)
+}

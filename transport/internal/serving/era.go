@@ -1,0 +1,154 @@
+package serving
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// era is everything that the two eras of the protocol do differently on the serving side. Code
+// that has an era does not ask which one it is.
+type era interface {
+	// fillRequest sets the fields of r that _meta determines, or refuses r.
+	fillRequest(r *mcp.Request, f metaFields) *mcp.Error
+	// answerOwn answers the methods that the edge answers itself. handled is false for all
+	// others.
+	answerOwn(c *call) (res *mcp.Result, err error, handled bool)
+	// appendResult appends the response with a complete result, or with one that asks for input.
+	appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error)
+	// encodeError turns the error of a handler into a protocol error, or into a result that tells
+	// a model about the error.
+	encodeError(r *mcp.Request, err error) (*mcp.Result, *mcp.Error)
+	// appendChange appends the notification of a change on the subscription c.
+	appendChange(dst []byte, c *call, change mcp.Change) []byte
+	// resolveInput obtains the input that res asks for and returns the request to serve next.
+	// next is nil if res is sent to the client as it is.
+	resolveInput(ctx context.Context, c *call, round int, res *mcp.Result) (next *mcp.Request, err error)
+	// appendEnd appends the frame that follows the response of an ended subscription, if any.
+	appendEnd(dst []byte, c *call) []byte
+}
+
+// metaFields holds the raw values of the protocol's keys in the _meta of a request. A value is
+// nil if the key is missing.
+type metaFields struct {
+	version, clientInfo, capabilities, logLevel, progressToken []byte
+}
+
+// metaReader reads the _meta of consecutive requests. Most clients send the same bytes each time,
+// so it keeps the fields of the last _meta and returns them again if the bytes are equal. The
+// fields are shared and must not be changed.
+type metaReader struct {
+	last   json.RawMessage
+	fields metaFields
+}
+
+// findMeta returns the _meta of params, or nil if it is missing. If params begin with the last
+// _meta, it need not scan them.
+func (m *metaReader) findMeta(params json.RawMessage) json.RawMessage {
+	const first = `{"_meta":`
+	end := len(first) + len(m.last)
+	if m.last != nil && len(params) > end && string(params[:len(first)]) == first && bytes.Equal(params[len(first):end], m.last) {
+		return params[len(first):end]
+	}
+	return rawjson.Lookup(params, "_meta")
+}
+
+func (m *metaReader) readFields(meta json.RawMessage) metaFields {
+	if m.last == nil || !bytes.Equal(m.last, meta) {
+		m.last = bytes.Clone(meta)
+		m.fields = readMeta(m.last)
+	}
+	return m.fields
+}
+
+func readMeta(meta json.RawMessage) (f metaFields) {
+	for it := rawjson.Object(meta); it.Next(); {
+		switch string(it.Key) {
+		case mcp.MetaProtocolVersion:
+			f.version = it.Value
+		case mcp.MetaClientInfo:
+			f.clientInfo = it.Value
+		case mcp.MetaClientCapabilities:
+			f.capabilities = it.Value
+		case mcp.MetaLogLevel:
+			f.logLevel = it.Value
+		case mcp.MetaProgressToken:
+			f.progressToken = it.Value
+		}
+	}
+	return f
+}
+
+// setProgressToken sets the progress token of r, which must be a string or a number.
+func (f metaFields) setProgressToken(r *mcp.Request) *mcp.Error {
+	if f.progressToken == nil {
+		return nil
+	}
+	if _, err := jsonrpc.ParseID(f.progressToken); err != nil {
+		return mcp.InvalidParams("_meta.progressToken must be a string or a number")
+	}
+	r.ProgressToken = f.progressToken
+	return nil
+}
+
+// edgeMemberFilter returns a function that reports whether a member of a result is written by the
+// edge. The caching members are, but only in results that the protocol itself defines; in results
+// of extensions they belong to the handler.
+func edgeMemberFilter(method string, t mcp.ResultType) func(key []byte) bool {
+	_, protocol := frames.MethodNames[method]
+	cached := protocol && isCoreType(t)
+	return func(key []byte) bool {
+		switch string(key) {
+		case "resultType", "_meta":
+			return true
+		case "ttlMs", "cacheScope":
+			return cached
+		}
+		return false
+	}
+}
+
+func isCoreType(t mcp.ResultType) bool {
+	return isComplete(t) || t == mcp.ResultInputRequired
+}
+
+func isComplete(t mcp.ResultType) bool { return t == "" || t == mcp.ResultComplete }
+
+// mayHoldEdgeMembers reports whether the encoded result may contain members that the edge writes,
+// so that they must be filtered.
+func mayHoldEdgeMembers(res *mcp.Result, body []byte) bool {
+	return res.Raw != nil || !isProtocolType(res.Value) || bytes.HasPrefix(body, []byte(`{"_meta":`))
+}
+
+// isProtocolType reports whether v is a result type of package mcp. These encode _meta first and
+// have no members that the edge writes.
+func isProtocolType(v any) bool {
+	switch v.(type) {
+	case nil, *mcp.CallToolResult, *mcp.ListToolsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult,
+		*mcp.ReadResourceResult, *mcp.ListPromptsResult, *mcp.GetPromptResult, *mcp.CompleteResult, *mcp.DiscoverResult,
+		*mcp.InputRequiredResult:
+		return true
+	}
+	return false
+}
+
+// estimateSize estimates the size of the response in bytes, to avoid copies while a large result
+// is encoded.
+func estimateSize(res *mcp.Result) int {
+	const envelope = 104 // including the keys of _meta
+	n := envelope + len(res.Raw) + len(res.ServerInfo)
+	if r, ok := res.Value.(*mcp.CallToolResult); ok && r != nil {
+		if r.StructuredContent != nil {
+			n += len(`,"structuredContent":`) + len(r.StructuredContent)
+		}
+		for i := range r.Content {
+			n += len(r.Content[i].Text) + len(r.Content[i].Text)/16 + len(r.Content[i].Data)*4/3 + 64
+		}
+	}
+	return n
+}

@@ -1,0 +1,314 @@
+package serving_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// world is a server made by hand, without package server: each tool does one thing that the edge has to deal with.
+type world struct {
+	mu     sync.Mutex
+	log    []string // what the handlers saw
+	peers  []mcp.Peer
+	listen map[int]chan func(mcp.Peer) bool // open subscriptions; false ends one
+	next   int
+	notes  []mcp.Notification
+	gate   chan struct{} // what "gate" and a discovery that is held wait for
+	hold   bool          // server/discover waits for gate
+	broken bool          // server/discover fails
+}
+
+func newWorld() *world {
+	return &world{listen: map[int]chan func(mcp.Peer) bool{}, gate: make(chan struct{})}
+}
+
+func (w *world) saw(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+}
+
+func (w *world) seen() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.log, "\n")
+}
+
+func (w *world) NotifyMCP(_ context.Context, n mcp.Notification) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes = append(w.notes, n)
+	if n.Method == "notifications/panic" {
+		panic("notified")
+	}
+}
+
+func text(format string, args ...any) (*mcp.Result, error) {
+	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(fmt.Sprintf(format, args...))}}}, nil
+}
+
+func (w *world) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	switch req.Method {
+	case mcp.MethodDiscover:
+		return w.discover(ctx)
+	case mcp.MethodListen:
+		return w.subscribe(ctx, req)
+	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
+		return w.call(ctx, req)
+	case mcp.MethodListTools:
+		return &mcp.Result{Value: &mcp.ListToolsResult{}, Cache: mcp.Cache{TTL: 1500e6, Scope: mcp.CachePublic}}, nil
+	case mcp.MethodComplete: // asks where there is no way to
+		return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{RequestState: new("s")}}, nil
+	}
+	return nil, mcp.MethodNotFound(req.Method)
+}
+
+func (w *world) discover(ctx context.Context) (*mcp.Result, error) {
+	if w.broken {
+		return nil, errors.New("broken")
+	}
+	if w.hold {
+		select {
+		case <-w.gate:
+		case <-ctx.Done():
+			w.saw("discover: %v", context.Cause(ctx))
+			return nil, context.Cause(ctx)
+		}
+	}
+	return &mcp.Result{
+		ServerInfo: json.RawMessage(`{"name":"w","version":"1","title":"W"}`),
+		Value: &mcp.DiscoverResult{SupportedVersions: mcp.Revisions(), Instructions: "be kind", Capabilities: mcp.ServerCapabilities{
+			Tools: &mcp.ListCapability{ListChanged: true}, Logging: &struct{}{}, Completions: &struct{}{},
+			Resources: &mcp.ResourcesCapability{Subscribe: true, ListChanged: true}, Prompts: &mcp.ListCapability{},
+		}},
+	}, nil
+}
+
+func (w *world) subscribe(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	var p mcp.ListenParams
+	if err := mcp.Decode(req.Params, &p); err != nil {
+		return nil, mcp.InvalidParams("%v", err)
+	}
+	if slices.Contains(p.Notifications.ResourceSubscriptions, "x://refused") {
+		p.Notifications.ResourceSubscriptions = nil
+	}
+	if slices.Contains(p.Notifications.ResourceSubscriptions, "x://failing") {
+		return nil, mcp.InvalidParams("no")
+	}
+	w.mu.Lock()
+	w.next++
+	n := w.next
+	changes := make(chan func(mcp.Peer) bool)
+	w.listen[n] = changes
+	w.peers = append(w.peers, req.Peer)
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.listen, n)
+		w.mu.Unlock()
+	}()
+	acked, _ := mcp.Encode(mcp.AcknowledgedParams{Notifications: p.Notifications})
+	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: acked}); err != nil {
+		return nil, err
+	}
+	for {
+		select {
+		case change := <-changes:
+			if !change(req.Peer) {
+				return &mcp.Result{}, nil
+			}
+		case <-ctx.Done():
+			w.saw("listen: %v", context.Cause(ctx))
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// each runs a change on every open subscription, oldest first.
+func (w *world) each(change func(mcp.Peer) bool) {
+	w.mu.Lock()
+	open := w.listen
+	keys := slices.Sorted(maps.Keys(open))
+	channels := make([]chan func(mcp.Peer) bool, len(keys))
+	for i, k := range keys {
+		channels[i] = open[k]
+	}
+	w.mu.Unlock()
+	for _, c := range channels {
+		time.Sleep(time.Millisecond) // of the bubble: until nothing else happens
+		c <- change
+	}
+	time.Sleep(time.Millisecond)
+}
+
+func (w *world) call(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	var p mcp.CallToolParams
+	if err := mcp.Decode(req.Params, &p); err != nil {
+		return nil, mcp.InvalidParams("%v", err)
+	}
+	if p.Name == "" {
+		uri, _ := rawjson.String(rawjson.Lookup(req.Params, "uri"))
+		p.Name = strings.TrimPrefix(uri, "x://")
+	}
+	if run, ok := tools[p.Name]; ok {
+		return run(w, ctx, req, p)
+	}
+	return nil, mcp.InvalidParams("unknown tool %q", p.Name)
+}
+
+// ask answers input_required with the questions, raw by key.
+func ask(state *string, questions map[string]string) (*mcp.Result, error) {
+	r := &mcp.InputRequiredResult{RequestState: state, InputRequests: map[string]mcp.InputRequest{}}
+	for key, q := range questions {
+		method, params, _ := strings.Cut(q, " ")
+		r.InputRequests[key] = mcp.InputRequest{Method: method}
+		if params != "" {
+			r.InputRequests[key] = mcp.InputRequest{Method: method, Params: json.RawMessage(params)}
+		}
+	}
+	return &mcp.Result{Type: mcp.ResultInputRequired, Value: r}, nil
+}
+
+const form = `elicitation/create {"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`
+
+type tool func(w *world, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error)
+
+var tools = map[string]tool{}
+
+func init() {
+	maps.Copy(tools, map[string]tool{
+		"echo": func(w *world, _ context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			return text("%s", p.Arguments)
+		},
+		"request": func(w *world, _ context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			return text("%s|%s|%s|%s|%s|%s", req.Revision, req.ClientCapabilities, req.ClientInfo, req.ProgressToken, req.LogLevel, req.Principal.ID)
+		},
+		"hang": func(w *world, ctx context.Context, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+			<-ctx.Done()
+			w.saw("hang: %v (canceled: %v)", context.Cause(ctx), errors.Is(context.Cause(ctx), context.Canceled))
+			return text("too late")
+		},
+		"gate": func(w *world, ctx context.Context, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+			<-w.gate
+			w.saw("gate: %v", context.Cause(ctx))
+			return text("through")
+		},
+		"panic": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			panic("boom secret")
+		},
+		"plain error": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			return nil, errors.New("secret")
+		},
+		"nothing": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) { return nil, nil },
+		"empty": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			return &mcp.Result{}, nil
+		},
+		"error": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			var e struct {
+				Code int
+				Data json.RawMessage
+			}
+			_ = json.Unmarshal(p.Arguments, &e)
+			return nil, fmt.Errorf("wrapped: %w", &mcp.Error{Code: e.Code, Message: "m", Data: e.Data})
+		},
+		"capable": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			return nil, fmt.Errorf("wrapped: %w", &mcp.CapabilityError{Required: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}}})
+		},
+		"raw": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			return &mcp.Result{Raw: p.Arguments}, nil
+		},
+		"raw with info": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			return &mcp.Result{Raw: p.Arguments, ServerInfo: json.RawMessage(`{"name":"w","version":"1"}`)}, nil
+		},
+		"value": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			var v struct{ Of string }
+			_ = json.Unmarshal(p.Arguments, &v)
+			return &mcp.Result{Value: values[v.Of]}, nil
+		},
+		"progress": func(_ *world, ctx context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+			for i := range 2 {
+				params := fmt.Sprintf(`{"progressToken":%s,"progress":%d,"message":"m"}`, req.ProgressToken, i+1)
+				if err := req.Peer.Notify(ctx, mcp.Notification{Method: mcp.NotificationProgress, Params: []byte(params)}); err != nil {
+					return nil, err
+				}
+			}
+			return text("done")
+		},
+		"change": func(_ *world, ctx context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+			return text("%v", req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationToolsChanged}))
+		},
+		"leak": func(w *world, _ context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+			w.mu.Lock()
+			w.peers = append(w.peers, req.Peer)
+			w.mu.Unlock()
+			return text("leaked")
+		},
+		"ask": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			if p.InputResponses["who"] == nil {
+				return ask(nil, map[string]string{"who": form})
+			}
+			return text("%s, %v", p.InputResponses["who"], p.RequestState == nil)
+		},
+		"ask twice": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			switch {
+			case p.RequestState == nil:
+				return ask(new("1"), map[string]string{"b": form, "a": "roots/list"})
+			case *p.RequestState == "1":
+				return ask(new("2"), map[string]string{"c": `sampling/createMessage {"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`})
+			}
+			keys := slices.Sorted(maps.Keys(p.InputResponses))
+			return text("%s %s %s", *p.RequestState, strings.Join(keys, ","), p.Arguments)
+		},
+		"ask roots": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{
+				InputRequests: map[string]mcp.InputRequest{"roots": {Method: mcp.MethodListRoots}},
+			}}, nil
+		},
+		"ask url": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			if len(p.InputResponses) == 0 {
+				return ask(nil, map[string]string{"u": `elicitation/create {"mode":"url","message":"Go","url":"https://x.test"}`})
+			}
+			return text("%s", p.InputResponses["u"])
+		},
+		"ask for ever": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			return ask(new("s"), map[string]string{"r": "roots/list"})
+		},
+		"later": func(w *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			if p.RequestState != nil && *p.RequestState == "xxx" {
+				return text("done")
+			}
+			state := "x"
+			if p.RequestState != nil {
+				state = *p.RequestState + "x"
+			}
+			return ask(&state, nil)
+		},
+	})
+}
+
+type panics struct{}
+
+func (panics) MarshalJSON() ([]byte, error) { panic("marshal secret") }
+
+// values are what a handler may return as its Value, by name.
+var values = map[string]any{
+	"a panic": panics{}, "a nil pointer": (*mcp.CallToolResult)(nil), "a nil struct": (*mcp.DiscoverResult)(nil), "text": "text", "a number": 5, "a list": []int{1}, "a channel": make(chan int),
+	"half-made content": &mcp.CallToolResult{Content: []mcp.Content{{}}},
+	"a map":             map[string]any{"content": []any{}}, "an empty map": map[string]any{}, "raw": json.RawMessage(` { "content" : [ ] } `), "empty raw": json.RawMessage(`{ }`),
+	"meta first": &mcp.CallToolResult{Meta: mcp.Meta{"k": 1, mcp.MetaSubscriptionID: 9}},
+	"bad text":   &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("a\xff")}},
+}
+
+type ctx = context.Context
+
+var background = context.Background()

@@ -1,9 +1,0 @@
-package transport_test
-
-import (
-	"testing"
-
-	"github.com/dowel-mcp/dowel/mcptest"
-)
-
-func TestMain(m *testing.M) { mcptest.Main(m) }
