@@ -28,7 +28,7 @@ func TestQuestionsThroughAGateway(t *testing.T) {
 		h.Apply([]hub.Definition{{Name: "one", Target: s, Options: client.Options{Wire: client.Wire{Revision: r}}}, {Name: "two", Target: s}}, "a test")
 		g := gateway.New(h, &gateway.Options{Logger: logger})
 		defer g.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if !h.Settle(ctx) {
 			t.Fatal("the servers are not ready")

@@ -117,7 +117,7 @@ func TestLargeResult(t *testing.T) {
 	took := time.Since(began)
 	runtime.ReadMemStats(&after)
 	t.Logf("%v, %d MiB", took, (after.TotalAlloc-before.TotalAlloc)>>20)
-	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 40 || took > 30*time.Second {
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 40 || took > time.Minute {
 		t.Errorf("%v, %d MiB", took, mib)
 	}
 	if got := a.Messages()[2].Content[0].ToolResult.Content; len(got) != 1 || len([]rune(got[0].Text)) > 25_300 {

@@ -102,7 +102,7 @@ func TestStructuredCost(t *testing.T) {
 			limitedContent(t, agent.Options{MaxResult: -1}, mcp.CallToolResult{Content: tt.content, StructuredContent: json.RawMessage(tt.structured)})
 			took := time.Since(began)
 			t.Logf("%d bytes: %v", len(tt.structured), took)
-			if took > 20*time.Second {
+			if took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 		})

@@ -51,7 +51,7 @@ func TestFlattenBounded(t *testing.T) {
 			began := time.Now()
 			p := applyRules(mcp.Tool{Name: "tool", InputSchema: json.RawMessage(tt.schema)})
 			t.Logf("%d bytes in %v", len(tt.schema), time.Since(began))
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			if left := p.tool == nil; left != tt.left || left && !strings.Contains(p.why, "more than 1000 schemas") {
