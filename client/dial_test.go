@@ -66,7 +66,7 @@ func TestNoTargets(t *testing.T) {
 	}{
 		{nil, "target is nil"},
 		{"http://127.0.0.1:1/mcp", "refused"},
-		{"HTTP://%zz", "no URL"},
+		{"HTTP://%zz", "not a URL"},
 		{"npx -y server", "[]string"},
 		{[]string{}, "empty"},
 		{3, "a int is no target"},

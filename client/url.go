@@ -9,7 +9,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -52,7 +51,7 @@ func (e urlDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.Clie
 
 // isUnknownTransport reports whether the server answered as one that does not know Streamable HTTP.
 func isUnknownTransport(err error) bool {
-	var answered *overhttp.HTTPError
+	var answered *streamable.HTTPError
 	return errors.As(err, &answered) && answered.MeansLegacy()
 }
 

@@ -1,8 +1,8 @@
 // Package gateway serves a hub as one MCP server. A [Gateway] is an [mcp.Handler]: give it to a transport.
 //
 //	g := gateway.New(h, nil)
-//	http.Handle("/mcp", streamable.Handler(g))
-//	http.Handle("/mcp/files", streamable.Handler(g.Only("files")))
+//	http.Handle("/mcp", streamable.Handler(g, nil))
+//	http.Handle("/mcp/files", streamable.Handler(g.Only("files"), nil))
 //
 // # The bridge
 //

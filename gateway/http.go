@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -19,7 +19,7 @@ type HTTPOptions struct {
 	// Streamable and SSE are the options of the two transports. Their Guard is that of all paths.
 	Streamable streamable.Options
 	SSE        sse.Options
-	Guard      overhttp.Guard
+	Guard      streamable.Guard
 	// Token is what clients have to show: Authorization: Bearer TOKEN. Empty: nobody has to.
 	Token string
 	// Middleware is around every endpoint.
@@ -49,10 +49,10 @@ func (g *Gateway) HTTPHandler(opts *HTTPOptions) *HTTPHandler {
 	if opts != nil {
 		o = *opts
 	}
-	o.Streamable.Guard, o.SSE.Guard = overhttp.Guard{Off: true}, overhttp.Guard{Off: true} // it is asked here
+	o.Streamable.Guard, o.SSE.Guard = streamable.Guard{Off: true}, streamable.Guard{Off: true} // it is asked here
 	f := &HTTPHandler{gateway: g, opts: o, endpoints: map[string]*streamable.Server{}}
-	f.endpoint = streamable.Handler(mcp.Chain(g, o.Middleware...), o.Streamable)
-	f.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), o.SSE)
+	f.endpoint = streamable.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
+	f.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), &o.SSE)
 	return f
 }
 
@@ -75,7 +75,7 @@ func (f *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.opts.Page != nil && (path == "" || path == "/status.json"):
 		f.opts.Page.ServeHTTP(w, r)
 	default:
-		overhttp.Refuse(w, http.StatusNotFound, "there is nothing here: MCP is at /mcp, one server of it at /mcp/NAME")
+		httpwire.Refuse(w, http.StatusNotFound, "there is nothing here: MCP is at /mcp, one server of it at /mcp/NAME")
 	}
 }
 
@@ -89,7 +89,7 @@ func (f *HTTPHandler) checkToken(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="dowel"`)
-	overhttp.Refuse(w, http.StatusUnauthorized, "the request must carry the gateway's token: Authorization: Bearer …")
+	httpwire.Refuse(w, http.StatusUnauthorized, "the request must carry the gateway's token: Authorization: Bearer …")
 	return false
 }
 
@@ -97,7 +97,7 @@ func (f *HTTPHandler) checkToken(w http.ResponseWriter, r *http.Request) bool {
 func (f *HTTPHandler) serveUpstream(w http.ResponseWriter, r *http.Request, path string) {
 	name := strings.TrimPrefix(path, "/mcp/")
 	if f.gateway.hub.Upstream(name) == nil {
-		overhttp.Refuse(w, http.StatusNotFound, "there is no server of that name")
+		httpwire.Refuse(w, http.StatusNotFound, "there is no server of that name")
 		return
 	}
 	f.endpointAt(path, func(*streamable.Options) *Gateway { return f.gateway.Only(name) }).ServeHTTP(w, r)
@@ -108,7 +108,7 @@ func (f *HTTPHandler) serveClient(w http.ResponseWriter, r *http.Request, path s
 	name, known := strings.CutSuffix(strings.TrimPrefix(path, "/client/"), "/mcp")
 	g := f.opts.Clients[name]
 	if g == nil || !known {
-		overhttp.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
+		httpwire.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
 		return
 	}
 	f.endpointAt(path, func(o *streamable.Options) *Gateway {
@@ -136,7 +136,7 @@ func (f *HTTPHandler) endpointAt(path string, of func(o *streamable.Options) *Ga
 	}
 	if s == nil {
 		o := f.opts.Streamable
-		s = streamable.Handler(mcp.Chain(of(&o), f.opts.Middleware...), o)
+		s = streamable.Handler(mcp.Chain(of(&o), f.opts.Middleware...), &o)
 		f.endpoints[path] = s
 	}
 	return s

@@ -22,7 +22,7 @@ func shared(t *testing.T, sharing hub.Sharing, o hub.Options) *httptest.Server {
 		Name: "up", Target: child("upstream"), Policy: hub.Policy{Sharing: sharing}, Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}},
 	})
 	settle(t, h)
-	s := streamable.Handler(gatewayOf(t, h, gateway.Options{}), streamable.Options{
+	s := streamable.Handler(gatewayOf(t, h, gateway.Options{}), &streamable.Options{
 		ServerOptions: transport.ServerOptions{Logger: quiet},
 		Principal:     func(r *http.Request) mcp.Principal { return mcp.Principal{ID: r.Header.Get("X-User")} },
 	})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/doctor"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // maxHistory bounds the events that are kept of an upstream, and maxLine the bytes of a line of stderr.
@@ -150,6 +150,6 @@ func (u *Upstream) doctorPatient() doctor.Server {
 
 // needsAuthorization reports whether a server refused for lack of credentials.
 func needsAuthorization(err error) bool {
-	var refused *overhttp.HTTPError
+	var refused *streamable.HTTPError
 	return errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)
 }

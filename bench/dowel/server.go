@@ -48,7 +48,7 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 
 // Handler implements peer.Server.
 func (s *Server) Handler(_ peer.Era, stream bool) (http.Handler, error) {
-	endpoint := streamable.Handler(s.Server)
+	endpoint := streamable.Handler(s.Server, nil)
 	if !stream {
 		return endpoint, nil
 	}

@@ -102,5 +102,5 @@ func gatewayOf(ctx context.Context, s *dowel.Server) (http.Handler, func(), erro
 		end()
 		return nil, nil, errors.New("the server behind the gateway is not ready")
 	}
-	return streamable.Handler(g), end, nil
+	return streamable.Handler(g, nil), end, nil
 }

@@ -226,7 +226,7 @@ func growing(t *testing.T, most int) (url string) {
 			}
 		}
 		return s.ServeMCP(ctx, req)
-	}))
+	}), nil)
 	web := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lost)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -28,8 +27,8 @@ type webFlags struct {
 	hosts, origins []string
 }
 
-func (f *webFlags) guard() overhttp.Guard {
-	g := overhttp.Guard{}
+func (f *webFlags) guard() streamable.Guard {
+	g := streamable.Guard{}
 	if len(f.hosts) > 0 {
 		g.Hosts = append(g.Hosts, f.hosts...)
 		g.Hosts = append(g.Hosts, "localhost", "127.0.0.1", "::1")
@@ -47,8 +46,8 @@ func (a *app) serveHTTP(ctx context.Context, name string, h mcp.Handler, f webFl
 		return fmt.Errorf("--http %s: %w", f.address, err)
 	}
 	shared := transport.ServerOptions{Logger: slog.New(a.notices())}
-	now := streamable.Handler(h, streamable.Options{ServerOptions: shared, Guard: f.guard()})
-	old := sse.Handler(h, sse.Options{ServerOptions: shared, Guard: f.guard()})
+	now := streamable.Handler(h, &streamable.Options{ServerOptions: shared, Guard: f.guard()})
+	old := sse.Handler(h, &sse.Options{ServerOptions: shared, Guard: f.guard()})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", now)
 	mux.Handle("/sse", old)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/internal/control"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -97,7 +96,7 @@ const hearing = 100 * time.Millisecond
 func (h *house) listen(l net.Listener) func(context.Context) error {
 	inside := h.gateway.HTTPHandler(&gateway.HTTPOptions{
 		Streamable: streamable.Options{ServerOptions: h.serverOptions(), Principal: control.Principal},
-		Guard:      overhttp.Guard{Off: true}, Middleware: h.middleware(),
+		Guard:      streamable.Guard{Off: true}, Middleware: h.middleware(),
 	})
 	life, end := context.WithCancel(context.Background())
 	server := &http.Server{Handler: control.Handler(life, h, h.hub, inside), ReadHeaderTimeout: 10 * time.Second}

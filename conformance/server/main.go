@@ -36,7 +36,7 @@ func serve(ctx context.Context, address string) error {
 	}
 	s := everything.New()
 	defer s.Close()
-	endpoint := streamable.Handler(s)
+	endpoint := streamable.Handler(s, nil)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", endpoint)
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}

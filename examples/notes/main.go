@@ -68,7 +68,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("http://%s/mcp\n", listener.Addr())
-	handler := streamable.Handler(newServer())
+	handler := streamable.Handler(newServer(), nil)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", handler)
 	web := &http.Server{Handler: mux}

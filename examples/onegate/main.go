@@ -57,7 +57,7 @@ func main() {
 	}
 	fmt.Printf("http://%s/mcp\n", listener.Addr())
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", streamable.Handler(gateway.New(h, nil)))
+	mux.Handle("/mcp", streamable.Handler(gateway.New(h, nil), nil))
 	web := &http.Server{Handler: mux}
 	go func() {
 		<-ctx.Done()

@@ -25,7 +25,7 @@ import (
 func served(t *testing.T) string {
 	t.Helper()
 	s := everything.New()
-	h := streamable.Handler(s, streamable.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(slog.DiscardHandler)}})
+	h := streamable.Handler(s, &streamable.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(slog.DiscardHandler)}})
 	web := httptest.NewServer(h)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // findHTTPError explains an HTTP response that carries no message.
@@ -16,7 +16,7 @@ func findHTTPError(e *evidence) (finding, bool) {
 	if to := redirectOrigin.FindStringSubmatch(e.err.Error()); to != nil {
 		return finding{stepHTTP, "the server redirects to another origin, " + to[1], fmt.Sprintf("Give the URL at %s in place of this one if you trust it.", to[1])}, true
 	}
-	answer, ok := errors.AsType[*overhttp.HTTPError](e.err)
+	answer, ok := errors.AsType[*streamable.HTTPError](e.err)
 	if !ok {
 		return finding{}, false
 	}
@@ -42,12 +42,12 @@ var redirectOrigin = regexp.MustCompile(`redirects to another origin, (\S+?): `)
 const adviseEndpoint = "Check that this is the URL of the MCP endpoint: its path is often /mcp or /sse."
 
 // statusText returns the status and the server's text.
-func statusText(e *overhttp.HTTPError) string {
+func statusText(e *streamable.HTTPError) string {
 	return strings.TrimPrefix(e.Error(), "the server answered with ")
 }
 
 // advise4xx advises on a 4xx status.
-func (e *evidence) advise4xx(answer *overhttp.HTTPError) string {
+func (e *evidence) advise4xx(answer *streamable.HTTPError) string {
 	metadata := challengeParam(answer.Header, "resource_metadata")
 	switch answer.Status {
 	case http.StatusUnauthorized:
@@ -110,7 +110,7 @@ func advise5xx(status int) string {
 var loginPage = regexp.MustCompile(`(?i)log-?in|sign-?in|sso|oauth|authorize|saml`)
 
 // adviseRedirect advises on a redirect that was not followed.
-func adviseRedirect(answer *overhttp.HTTPError, from *url.URL) string {
+func adviseRedirect(answer *streamable.HTTPError, from *url.URL) string {
 	to := answer.Header.Get("Location")
 	if to == "" {
 		return "Give the URL to which this one redirects."
@@ -125,7 +125,7 @@ func adviseRedirect(answer *overhttp.HTTPError, from *url.URL) string {
 }
 
 // explainNonMessage explains a successful response whose body is not a message.
-func (e *evidence) explainNonMessage(answer *overhttp.HTTPError) (summary, advice string) {
+func (e *evidence) explainNonMessage(answer *streamable.HTTPError) (summary, advice string) {
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	advice = adviseEndpoint
 	if kind != "text/html" {

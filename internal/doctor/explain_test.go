@@ -16,8 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // Typical stderr output of servers that cannot start leads to the right summary and advice.
@@ -198,9 +198,9 @@ func TestNetworkErrors(t *testing.T) {
 }
 
 func TestRedirectsWithoutAPlace(t *testing.T) {
-	d := Explain(&overhttp.HTTPError{Status: 304, Header: http.Header{}}, Server{Target: "http://x.example"})
+	d := Explain(&streamable.HTTPError{Status: 304, Header: http.Header{}}, Server{Target: "http://x.example"})
 	isSentence(t, d.Advice)
-	d = Explain(&overhttp.HTTPError{Status: 502, Header: http.Header{}}, Server{Target: 7})
+	d = Explain(&streamable.HTTPError{Status: 502, Header: http.Header{}}, Server{Target: 7})
 	checkContains(t, d.Advice, "behind this address")
 	if d.Command != nil {
 		t.Errorf("%+v", d)

@@ -23,7 +23,7 @@ import (
 )
 
 func TestNameAndTLSThatWork(t *testing.T) {
-	h := streamable.Handler(exampleServer())
+	h := streamable.Handler(exampleServer(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := newUnstartedServer(t, h)
 	s.StartTLS()
@@ -123,7 +123,7 @@ func TestTLS(t *testing.T) {
 
 func TestCertificateThatExpiresSoon(t *testing.T) {
 	cert, pool := newCertificate(t, "127.0.0.1", time.Now().Add(-time.Hour), time.Now().Add(73*time.Hour))
-	h := streamable.Handler(exampleServer())
+	h := streamable.Handler(exampleServer(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := newUnstartedServer(t, h)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
@@ -241,7 +241,7 @@ func TestSlowNetwork(t *testing.T) {
 }
 
 func TestProxies(t *testing.T) {
-	h := streamable.Handler(exampleServer())
+	h := streamable.Handler(exampleServer(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	passes := startServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Host, r.URL.Host, r.URL.Scheme = "127.0.0.1", "", ""
@@ -289,7 +289,7 @@ func TestProxies(t *testing.T) {
 
 // The examination uses the dial functions of the HTTP client, deprecated ones included.
 func TestOwnDialFunctions(t *testing.T) {
-	h := streamable.Handler(exampleServer())
+	h := streamable.Handler(exampleServer(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := newUnstartedServer(t, h)
 	s.StartTLS()
@@ -319,7 +319,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // A foreign round tripper is used unchanged.
 func TestForeignRoundTripper(t *testing.T) {
-	h := streamable.Handler(exampleServer())
+	h := streamable.Handler(exampleServer(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	s := startServer(t, h)
 	o := client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: roundTrip(s.Client().Transport.RoundTrip)}}}

@@ -49,9 +49,9 @@ func respondWith(status int, body string, fields ...string) http.HandlerFunc {
 }
 
 func TestURLsThatWork(t *testing.T) {
-	over := sse.Handler(exampleServer())
+	over := sse.Handler(exampleServer(), nil)
 	t.Cleanup(func() { _ = over.Shutdown(context.Background()) })
-	modern := streamable.Handler(exampleServer())
+	modern := streamable.Handler(exampleServer(), nil)
 	t.Cleanup(func() { _ = modern.Shutdown(context.Background()) })
 	for _, test := range []struct {
 		name      string

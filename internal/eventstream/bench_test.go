@@ -16,7 +16,7 @@ import (
 
 var small = Event{Data: []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)}
 
-// discard is a ResponseWriter that costs nothing.
+// discard is a ResponseWriter that drops everything.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header              { return d.header }
@@ -74,7 +74,7 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
-// open opens n streams to h over one loopback server, and has what comes on them counted by event.
+// open opens n streams to h over one loopback server and counts the events that arrive.
 func open(b testing.TB, n int, h http.HandlerFunc) (count *atomic.Int64) {
 	s := httptest.NewServer(h)
 	b.Cleanup(s.Close)
@@ -112,8 +112,8 @@ func wait(count *atomic.Int64, n int) {
 
 const streamsOpen = 1000
 
-// BenchmarkFanOut sends one event to 1,000 open streams, until all of them have it. The floor has a goroutine per stream
-// that writes what comes over a channel.
+// BenchmarkFanOut sends one event to 1,000 open streams and waits until all have it. The baseline
+// has a goroutine per stream that writes the events of a channel.
 func BenchmarkFanOut(b *testing.B) {
 	b.Run("floor", func(b *testing.B) {
 		var mu sync.Mutex
@@ -172,7 +172,7 @@ func BenchmarkFanOut(b *testing.B) {
 	})
 }
 
-// An idle stream costs at most 15 % more memory than what net/http holds for an open response.
+// An idle stream must cost at most 15 % more memory than an open response of net/http.
 func TestIdleStreamMemory(t *testing.T) {
 	hold := func(n int, h http.HandlerFunc) uint64 {
 		release := make(chan struct{})
@@ -207,7 +207,7 @@ func TestIdleStreamMemory(t *testing.T) {
 		_ = stream.Send(small)
 		writers.Store(stream, nil)
 	}
-	hold(n, bare) // what is allocated once
+	hold(n, bare) // allocates shared memory
 	floor := hold(n, bare)
 	got := hold(n, own)
 	writers.Range(func(w, _ any) bool { _ = w.(*Writer).Close(); return true })
@@ -217,7 +217,7 @@ func TestIdleStreamMemory(t *testing.T) {
 	}
 }
 
-// memory is the heap and the stacks, after a collection.
+// memory returns the size of the heap and the stacks after a collection.
 func memory() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -1,3 +1,7 @@
+// Package eventstream reads and writes server-sent events (WHATWG HTML, section 9.2) for MCP. A
+// [Reader] parses the events of a response. A [Writer] turns the response of an http.Handler into a
+// stream: it is safe for concurrent use, keeps idle streams alive, bounds its queue, and cuts off
+// clients that do not read. An idle stream costs neither a goroutine nor a buffer.
 package eventstream
 
 import (
@@ -8,25 +12,25 @@ import (
 	"time"
 )
 
-// Event is one event of a stream. An empty Name is "message".
+// Event is one event of a stream. An empty Name means "message".
 type Event struct {
 	ID    string
-	HasID bool // an id was given, which may be empty: that resets it
+	HasID bool // the event has an id field; an empty one resets the id
 	Name  string
 	Data  []byte
-	Retry time.Duration // 0: none was given. A retry of 0 ms is 1 ns: at once
+	Retry time.Duration // 0 means no retry field; a field of 0 ms is 1 ns
 }
 
-// message is the name of events without one.
+// message is the name of an event without a name field.
 const message = "message"
 
-// Encode returns the event as it goes over the wire, for [Writer.SendEncoded] to any number of streams. Line breaks within
-// the data, which a reader sees as LF, separate lines of it; in an id or a name they are left out, and so are NULs. An
-// event with an id and without data, which primes a client to come back, has an empty data field; one with a retry only
-// has none: clients take data for a message.
+// Encode returns the encoded event, for [Writer.SendEncoded] to any number of streams. A line break
+// in the data becomes LF for the reader. In an id or a name, line breaks and NULs are removed. An
+// event with an id and without data, which lets a client resume, has an empty data field. An event
+// with only a retry has none, because clients take data for a message.
 func Encode(e Event) []byte { return e.Append(make([]byte, 0, e.encodedSize())) }
 
-// Append is [Encode] behind dst.
+// Append appends the encoded event to dst.
 func (e Event) Append(dst []byte) []byte {
 	dst = e.appendHead(dst)
 	if e.hasData() {
@@ -78,8 +82,8 @@ func appendData(dst, data []byte) []byte {
 	}
 }
 
-// lineBreak returns the index of the first CR or LF, or -1. JSON has none: both searches run through, and neither runs
-// again from where the other stopped.
+// lineBreak returns the index of the first CR or LF, or -1. JSON contains none, so both searches
+// run to the end, and the second one is bounded by the first.
 func lineBreak(data []byte) int {
 	i := bytes.IndexByte(data, '\n')
 	if i < 0 {
@@ -91,22 +95,23 @@ func lineBreak(data []byte) int {
 	return i
 }
 
-// encodedSize bounds the length of the event on the wire where its data is one line.
+// encodedSize returns an upper bound of the encoded length, if the data is one line.
 func (e Event) encodedSize() int {
 	const fields = len("event: \nid: \nretry: 9223372036854\ndata: \n\n")
 	return fields + len(e.Name) + len(e.ID) + len(e.Data)
 }
 
-// ErrTooLarge is wrapped by the error of [Reader.Next] for one event that is over the limit. Reading goes on.
+// ErrTooLarge is wrapped by the error of [Reader.Next] for an event over the limit. The next events
+// can still be read.
 var ErrTooLarge = errors.New("the event is too large")
 
-// TooLargeError is an event over the limit: what is known of it.
+// TooLargeError describes an event over the limit.
 type TooLargeError struct {
 	Event          // without its data
-	Size     int64 // of its data, in bytes; within the limit where it was another field that was too long
+	Size     int64 // of the data in bytes; within Limit if another field was too long
 	Limit    int
-	DataHead []byte // where the data begins
-	DataTail []byte // where it ends
+	DataHead []byte // the beginning of the data
+	DataTail []byte // the end of the data
 }
 
 func (e *TooLargeError) Error() string {
@@ -116,5 +121,5 @@ func (e *TooLargeError) Error() string {
 	return ErrTooLarge.Error() + ": " + strconv.FormatInt(e.Size, 10) + " bytes of data, the limit is " + strconv.Itoa(e.Limit)
 }
 
-// Unwrap makes errors.Is find [ErrTooLarge].
+// Unwrap returns [ErrTooLarge].
 func (e *TooLargeError) Unwrap() error { return ErrTooLarge }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// fake is a ResponseWriter that records. Between stop and resume writes wait, as for a reader that is slow, until a
-// deadline in the past ends them.
+// fake is a ResponseWriter that records. Between stop and resume its writes block, as for a slow
+// client, until a deadline in the past ends them.
 type fake struct {
 	header http.Header
 
@@ -108,14 +108,14 @@ func (f *fake) resume() {
 	f.changed.Broadcast()
 }
 
-// text is what a reader has by now.
+// text returns the data that a client has received.
 func (f *fake) text() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.written.String()[:f.flushed]
 }
 
-// close says that the handler has returned.
+// close marks that the handler has returned.
 func (f *fake) close() { f.mu.Lock(); defer f.mu.Unlock(); f.over = true }
 
 func (f *fake) misused() string { f.mu.Lock(); defer f.mu.Unlock(); return f.misuse }

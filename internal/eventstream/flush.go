@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// buffer holds what waits, and only while it waits: an idle stream has none.
+// buffer holds encoded events that wait to be written. Idle streams have none.
 type buffer struct{ bytes []byte }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// pendingBuffer returns the pending bytes to append to.
+// pendingBuffer returns the buffer to which events are appended.
 func (w *Writer) pendingBuffer() *buffer {
 	if w.pending == nil {
 		w.pending = buffers.Get().(*buffer)
@@ -26,15 +26,16 @@ func (w *Writer) appendPending(text string) {
 }
 
 func (b *buffer) recycle() {
-	const most = 64 << 10
-	if cap(b.bytes) <= most {
+	const maxRecycled = 64 << 10
+	if cap(b.bytes) <= maxRecycled {
 		b.bytes = b.bytes[:0]
 		buffers.Put(b)
 	}
 }
 
-// flushOnce writes what waits, and behind it the data of an event that is not copied. What comes meanwhile is not for the
-// caller to write: its own event has gone out. w.mu is held, but not while writing; so it is for the functions below.
+// flushOnce writes the pending events and then data, the uncopied data of the last one. Events that
+// arrive meanwhile are written by another goroutine, because the caller's own event has been sent.
+// w.mu is held on entry and exit but not while writing. The same holds for the functions below.
 func (w *Writer) flushOnce(data []byte) {
 	w.flushing = true
 	w.flushBatch(data)
@@ -45,7 +46,7 @@ func (w *Writer) flushOnce(data []byte) {
 	w.endFlush()
 }
 
-// startFlush sees to it that somebody else writes what waits.
+// startFlush makes another goroutine write the pending events, if none does.
 func (w *Writer) startFlush() {
 	if !w.flushing {
 		w.flushing = true
@@ -53,14 +54,14 @@ func (w *Writer) startFlush() {
 	}
 }
 
-// flushInBackground is flushAll for a goroutine of its own, which Close waits for.
+// flushInBackground is flushAll on a goroutine of its own. Close waits for it.
 func (w *Writer) flushInBackground() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.flushAll()
 }
 
-// flushAll writes all that waits. A stream that dies has nothing that waits.
+// flushAll writes until no event is pending. A dead stream has no pending events.
 func (w *Writer) flushAll() {
 	w.flushing = true
 	for w.pending != nil {
@@ -74,7 +75,7 @@ func (w *Writer) endFlush() {
 	w.changed.Broadcast()
 }
 
-// flushBatch makes one round.
+// flushBatch writes the pending events and data.
 func (w *Writer) flushBatch(data []byte) {
 	batch, first := w.pending, !w.opened
 	w.pending, w.opened = nil, true
@@ -86,7 +87,7 @@ func (w *Writer) flushBatch(data []byte) {
 	w.changed.Broadcast()
 	w.mu.Unlock()
 	err := w.writeBatch(first, batch.bytes, data)
-	if err == nil { // else a writer may hold it still
+	if err == nil { // otherwise a write may still use the buffer
 		batch.recycle()
 	}
 	w.mu.Lock()
@@ -95,10 +96,10 @@ func (w *Writer) flushBatch(data []byte) {
 	}
 }
 
-// writeBatch is the one place where the response is written to.
+// writeBatch writes to the response. Except for endWithoutFlush, nothing else does.
 func (w *Writer) writeBatch(first bool, batch, data []byte) error {
 	if first {
-		_ = w.control.SetWriteDeadline(time.Time{}) // the server's, if it has one and can do without
+		_ = w.control.SetWriteDeadline(time.Time{}) // clears the server's deadline; some responses have none
 		writeHeader(w.rw)
 	}
 	err := w.writeInPieces(batch)
@@ -115,7 +116,7 @@ func (w *Writer) writeBatch(first bool, batch, data []byte) error {
 	return w.control.Flush()
 }
 
-// writeInPieces writes what is long piece by piece: a slow reader that goes on reading is none that is cut off.
+// writeInPieces writes long data in pieces, so that a slow client is not cut off while it reads.
 func (w *Writer) writeInPieces(b []byte) error {
 	const piece = 256 << 10
 	for len(b) > piece {
@@ -135,7 +136,7 @@ func (w *Writer) noteProgress() {
 	w.extendDeadline()
 }
 
-// extendDeadline gives the flush at hand another WriteTimeout, unless Close bounds it.
+// extendDeadline gives the current flush another WriteTimeout, unless Close has bounded it.
 func (w *Writer) extendDeadline() {
 	if !w.closing {
 		w.flushDeadline = time.Now().Add(w.opts.WriteTimeout)
@@ -152,15 +153,15 @@ func writeHeader(rw http.ResponseWriter) {
 	rw.WriteHeader(http.StatusOK)
 }
 
-// Shared by all responses, which do not change them.
+// Values of header fields. All responses share them, and net/http does not change them.
 var (
 	eventStream = []string{"text/event-stream"}
 	noStore     = []string{"no-store, no-transform"}
-	noBuffering = []string{"no"} // nginx
+	noBuffering = []string{"no"} // for nginx
 )
 
-// End sends a last event and closes the stream. The caller must return from the request's handler next: a small event goes
-// out with the end of the response, in one piece.
+// End sends a last event and closes the stream. The caller must then return from the request's
+// handler: a small event is sent together with the end of the response.
 func (w *Writer) End(e Event) error {
 	if last, err := w.endWithoutFlush(e); last {
 		return err
@@ -171,7 +172,8 @@ func (w *Writer) End(e Event) error {
 	return w.Close()
 }
 
-// endWithoutFlush writes the event without a flush, where nothing else waits and the server holds it back until the handler returns.
+// endWithoutFlush writes the last event without a flush; the server sends it when the handler
+// returns. It does nothing and returns false if other events are pending or the event is not small.
 func (w *Writer) endWithoutFlush(e Event) (done bool, err error) {
 	const small = 1 << 10
 	w.mu.Lock()
@@ -187,7 +189,7 @@ func (w *Writer) endWithoutFlush(e Event) (done bool, err error) {
 	if first {
 		writeHeader(w.rw)
 	}
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.opts.WriteTimeout)) // nobody watches the end
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.opts.WriteTimeout)) // the timer does not watch this write
 	_, err = w.rw.Write(batch.bytes)
 	w.mu.Lock()
 	batch.recycle()

@@ -23,7 +23,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// What is written is read as it was, but for the kind of line breaks.
+// Written events must be read unchanged, except for the kind of line breaks.
 func FuzzEncode(f *testing.F) {
 	f.Add("", false, "", []byte(""), uint32(0))
 	f.Add("id", true, "name", []byte("a\nb\r\nc\rd"), uint32(1500))

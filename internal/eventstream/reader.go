@@ -9,40 +9,41 @@ import (
 	"time"
 )
 
-// Limits of a [Reader].
+// Limits of a [Reader], in bytes.
 const (
-	DefaultLimit = 16 << 20 // bytes of an event's data
-	maxField     = 4 << 10  // bytes of any other field
-	windowSize       = 4 << 10  // bytes that are read at once, but for long data
-	sampleSize       = 256      // bytes at either end that are kept of data over the limit
+	DefaultLimit = 16 << 20 // of an event's data
+	maxField     = 4 << 10  // of any other field
+	windowSize   = 4 << 10  // read at once, except for long data
+	sampleSize   = 256      // kept of each end of data over the limit
 )
 
 // Reader reads events. It is not safe for concurrent use.
 //
-// It differs from a browser in two ways. A block with an id or a retry but without data is an event, since MCP primes
-// clients with such blocks. And text is not checked: what is no UTF-8 passes as it is.
+// It differs from a browser in two ways. A block with an id or a retry but without data is an
+// event, because MCP uses such blocks to let clients resume. And it does not check that text is
+// valid UTF-8.
 type Reader struct {
 	src   io.Reader
 	limit int
-	err   error // of src, once there was one
+	err   error // of src, after an error
 
-	readBuffer     []byte // what is read into, except where data is long
-	buf     []byte // what was read: own, or memory behind the data, whose writing never overtakes the reading
-	pos     int    // of what has not been looked at
-	lf, cr  int    // the first LF and CR in buf that were not before pos when they were looked for; len(buf) for none
-	afterCR bool   // an LF would belong to the line end before it
-	firstLineRead   bool   // the first line, which may have a byte order mark, is over
+	readBuffer    []byte // receives input, except long data
+	buf           []byte // the input: readBuffer, or memory after the data, which is written more slowly than read
+	pos           int    // the first byte of buf that is not parsed
+	lf, cr        int    // the first LF and CR in buf at or after pos, as last searched; len(buf) if not found
+	afterCR       bool   // the byte before pos was a CR; an LF belongs to it
+	firstLineRead bool   // the first line, which may begin with a byte order mark, has ended
 
 	line  line
 	block block
 }
 
-// line is a line of which a part has been read.
+// line is the state of a line that has been read in part.
 type line struct {
 	stage stage
 	field field
 	name  [len(byteOrderMark) + len("event") + 1]byte
-	n     int // of name: a name that fills it all is none that is known
+	n     int // length of name; a name that fills the array is unknown
 }
 
 type stage uint8
@@ -65,17 +66,17 @@ const (
 
 const byteOrderMark = "\ufeff"
 
-// block is an event of which some lines have been read.
+// block is the state of an event of which some lines have been read.
 type block struct {
 	Event
-	isStarted    bool
-	hasData  bool
-	tooLarge *TooLargeError
-	value    []byte // of a line that is no data; its memory is used again
+	isStarted bool
+	hasData   bool
+	tooLarge  *TooLargeError
+	value     []byte // of a line that is not data; the memory is reused
 }
 
-// NewReader returns a reader of r. limit bounds the data of one event in bytes; 0 is [DefaultLimit]. It reads ahead, but
-// never waits for bytes behind the end of an event.
+// NewReader returns a reader of r. limit bounds the data of one event in bytes; 0 means
+// [DefaultLimit]. The reader reads ahead, but it never waits for input after the end of an event.
 func NewReader(r io.Reader, limit int) *Reader {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -83,9 +84,10 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{src: r, limit: limit, readBuffer: make([]byte, windowSize), lf: -1, cr: -1}
 }
 
-// Next returns the next event, whose data is the caller's. The error is io.EOF at the end of the input,
-// io.ErrUnexpectedEOF where that cuts an event off, and the input's own error where it has one. An error that wraps
-// [ErrTooLarge], a [*TooLargeError], concerns one event: the next Next returns the one behind it.
+// Next returns the next event, whose data belongs to the caller. The error is io.EOF at the end of
+// the input, io.ErrUnexpectedEOF if the input ends within an event, or the error of the input. An
+// error that wraps [ErrTooLarge], a [*TooLargeError], affects only one event: Next can be called
+// again.
 func (r *Reader) Next() (Event, error) {
 	for {
 		if r.pos == len(r.buf) {
@@ -117,7 +119,7 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// lineEnd returns the index of the next CR or LF; len(buf) where there is none. No byte is searched twice.
+// lineEnd returns the index of the next CR or LF, or len(buf). It searches no byte twice.
 func (r *Reader) lineEnd() int {
 	if r.lf < r.pos {
 		r.lf = indexFrom(r.buf, r.pos, '\n')
@@ -135,7 +137,7 @@ func indexFrom(b []byte, pos int, c byte) int {
 	return len(b)
 }
 
-// fillBuffer reads more: behind the data where that is long, so that it is not copied from there.
+// fillBuffer reads more input. Long data is read directly after the data before it, to save a copy.
 func (r *Reader) fillBuffer() error {
 	if r.err != nil {
 		return r.endError()
@@ -165,7 +167,7 @@ func (r *Reader) fillBuffer() error {
 	return nil
 }
 
-// endError is the error at the end of the input.
+// endError returns the error for the end of the input.
 func (r *Reader) endError() error {
 	cut := r.block.isStarted || r.line.stage == inName && len(r.lineName()) > 0
 	if errors.Is(r.err, io.EOF) && cut {
@@ -174,7 +176,7 @@ func (r *Reader) endError() error {
 	return r.err
 }
 
-// readLinePart takes the next bytes of a line, which may alias the memory behind the data.
+// readLinePart parses the next bytes of a line. b may alias the memory after the data.
 func (r *Reader) readLinePart(b []byte) {
 	if r.line.stage == inName {
 		i := bytes.IndexByte(b, ':')
@@ -206,7 +208,7 @@ func (r *Reader) readLinePart(b []byte) {
 	}
 }
 
-// lineName is the name of the line's field as far as it has been read.
+// lineName returns the part of the field name that has been read.
 func (r *Reader) lineName() []byte {
 	name := r.line.name[:r.line.n]
 	if !r.firstLineRead {
@@ -232,7 +234,7 @@ func (r *Reader) beginValue() {
 	case "retry":
 		r.line.field = retryLine
 	}
-	r.block.isStarted = r.block.isStarted || len(name) > 0 // else it is a comment
+	r.block.isStarted = r.block.isStarted || len(name) > 0 // an empty name is a comment
 }
 
 func (r *Reader) appendData(b []byte) {
@@ -242,13 +244,13 @@ func (r *Reader) appendData(b []byte) {
 		return
 	}
 	r.markTooLarge()
-	lost := e.tooLarge
-	lost.Size += int64(len(b))
-	lost.DataHead = append(lost.DataHead, b[:min(len(b), sampleSize-len(lost.DataHead))]...)
-	lost.DataTail = appendTail(lost.DataTail, b)
+	tooLarge := e.tooLarge
+	tooLarge.Size += int64(len(b))
+	tooLarge.DataHead = append(tooLarge.DataHead, b[:min(len(b), sampleSize-len(tooLarge.DataHead))]...)
+	tooLarge.DataTail = appendTail(tooLarge.DataTail, b)
 }
 
-// markTooLarge gives the event up: its data is let go, but for its ends.
+// markTooLarge drops the data of an event over the limit, except its beginning and end.
 func (r *Reader) markTooLarge() {
 	e := &r.block
 	if e.tooLarge != nil {
@@ -262,7 +264,7 @@ func (r *Reader) markTooLarge() {
 	e.Data = nil
 }
 
-// appendTail keeps the last bytes of tail and b, in the memory of tail.
+// appendTail returns the last bytes of tail and b together, in the memory of tail.
 func appendTail(tail, b []byte) []byte {
 	if len(b) >= sampleSize {
 		return append(tail[:0], b[len(b)-sampleSize:]...)
@@ -308,28 +310,29 @@ func (r *Reader) endField() {
 	e.value = e.value[:0]
 }
 
-// parseRetry reads milliseconds, which are digits only. What no Duration can hold is the longest one.
+// parseRetry parses milliseconds, which must be digits. A value that overflows a Duration becomes
+// the longest one.
 func parseRetry(digits []byte) (time.Duration, bool) {
-	const most = math.MaxInt64 / int64(time.Millisecond)
+	const maxMillis = math.MaxInt64 / int64(time.Millisecond)
 	var ms int64
 	for _, c := range digits {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		ms = min(ms*10+int64(c-'0'), most)
+		ms = min(ms*10+int64(c-'0'), maxMillis)
 	}
 	return max(time.Duration(ms)*time.Millisecond, 1), len(digits) > 0
 }
 
-// endBlock ends a block; ok is false where it is no event.
+// endBlock ends a block. ok is false if the block is not an event.
 func (r *Reader) endBlock() (e Event, err error, ok bool) {
 	b := &r.block
-	e, lost, hasData := b.Event, b.tooLarge, b.hasData
+	e, tooLarge, hasData := b.Event, b.tooLarge, b.hasData
 	*b = block{value: b.value}
-	if lost != nil {
-		lost.Event = e
-		return Event{}, lost, true
+	if tooLarge != nil {
+		tooLarge.Event = e
+		return Event{}, tooLarge, true
 	}
-	e.Data = slices.Clip(e.Data) // what is behind may not have been looked at
+	e.Data = slices.Clip(e.Data) // the memory after the data may hold input that is not parsed yet
 	return e, nil, hasData || e.HasID || e.Retry > 0
 }

@@ -65,7 +65,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Around the size of the window and of the limit, by pieces of all kinds, with short lines before and behind.
+// Events around the sizes of the window and the limit, in pieces of all sizes.
 func TestReaderLong(t *testing.T) {
 	const limit = 40_000
 	for _, size := range []int{windowSize/2 - 7, windowSize - 7, windowSize - 6, windowSize, windowSize + 1, 3 * windowSize, limit - 1, limit, limit + 1, 3 * limit} {
@@ -111,7 +111,7 @@ func TestReaderTooLarge(t *testing.T) {
 	}
 }
 
-// What is skipped takes no memory, however long it is.
+// Skipped data must take no memory.
 func TestReaderMemory(t *testing.T) {
 	for _, tt := range []struct{ name, line, end string }{
 		{"a line", "data: ", "\n\n"}, {"a comment", ": ", "\n"}, {"an unknown field", "x: ", "\n"}, {"a name", "x", "\n"}, {"an id", "id: ", "\n\n"},
@@ -143,7 +143,7 @@ type watch struct {
 
 func (w watch) Read(p []byte) (int, error) { w.look(); return w.Reader.Read(p) }
 
-// An event is delivered when it has ended, not with the byte behind it.
+// An event must be returned when it has ended, without waiting for the next byte.
 func TestReaderDoesNotWait(t *testing.T) {
 	for _, in := range []string{"data: a\r\r", "data: a\n\n", "data: a\r\n\r", "data: a\r\n\r\n", "data: a\n\r", "\ufeff\rdata: a\n\n"} {
 		for _, n := range []int{1, 2, 100} {
@@ -172,7 +172,7 @@ func TestReaderFails(t *testing.T) {
 	}
 }
 
-// Time grows with the input, whatever its lines are like and however it comes.
+// The time must be linear in the size of the input, whatever its lines and pieces.
 func TestReaderIsLinear(t *testing.T) {
 	for _, line := range []string{"\n", "\r", ":\n", "data\n", "data\r", "x\r", "data: " + strings.Repeat("x", 1<<20)} {
 		in := &chunks{strings.Repeat(line, max(1, 1<<20/len(line))) + "\n\n", 64}

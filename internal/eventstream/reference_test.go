@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// reference reads a whole stream the plain way: what each Next has to return, as text.
+// reference reads a whole stream in a simple way and returns the expected results of Next as text.
 func reference(input string, limit int) (got []string) {
 	input = strings.TrimPrefix(input, "\ufeff")
 	input = strings.ReplaceAll(strings.ReplaceAll(input, "\r\n", "\n"), "\r", "\n")
@@ -82,7 +82,7 @@ func text(e Event) string {
 	return fmt.Sprintf("%q %s %v %q", e.Name, id, e.Retry, e.Data)
 }
 
-// read is what the Reader makes of a stream.
+// read returns the results of a Reader.
 func read(src io.Reader, limit int) (got []string) {
 	r := NewReader(src, limit)
 	for {

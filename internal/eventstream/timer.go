@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// One timer keeps an idle stream alive and cuts off one that is stuck, so that a flush sets no deadline: on HTTP/2 that is
-// a message to the connection's loop, twice. It is not touched by each event. It fires at least once in every WriteTimeout
-// in which there is a flush, finds out what is due and when to look again.
+// One timer per stream sends keep-alives and cuts off a client that does not read. A write deadline
+// for each flush would cost two messages to the connection's loop on HTTP/2. Events do not touch
+// the timer: it fires at least once in each WriteTimeout with a flush, checks the stream, and sets
+// itself again.
 
-// timerPeriod is how long the timer may not look.
+// timerPeriod returns the longest time between two checks.
 func (w *Writer) timerPeriod() time.Duration {
 	if w.opts.KeepAlive < 0 {
 		return w.opts.WriteTimeout
@@ -38,14 +39,14 @@ func (w *Writer) checkTimer() {
 	now := time.Now()
 	if w.flushing {
 		if left := w.flushDeadline.Sub(now); left > 0 {
-			w.armTimer(min(left, w.timerPeriod())) // the flush may be over at once, and the stream idle from then on
+			w.armTimer(min(left, w.timerPeriod())) // if the flush ends now, the stream is idle from now on
 			return
 		}
 		w.cutOffLocked(errNotRead)
 		return
 	}
 	if w.opts.KeepAlive < 0 || w.closing {
-		return // the next flush arms it
+		return // the next flush sets the timer
 	}
 	if idle := now.Sub(w.flushStarted); idle < w.opts.KeepAlive {
 		w.armTimer(min(w.opts.KeepAlive-idle, w.opts.WriteTimeout))

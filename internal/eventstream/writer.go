@@ -8,13 +8,16 @@ import (
 	"time"
 )
 
-// WriterOptions configure a [Writer]. The zero value is ready.
+// WriterOptions configure a [Writer]. The zero value is ready to use.
 type WriterOptions struct {
-	// KeepAlive is the idle time after which a comment is sent, 0: 15 seconds; negative: never.
+	// KeepAlive is the idle time after which a comment is sent, 15 s if it is 0. A negative value
+	// disables it.
 	KeepAlive time.Duration
-	// MaxQueue bounds the bytes that wait for the socket, 0: 1 MiB. One event may always wait, whatever its size.
+	// MaxQueue bounds the bytes that wait for the socket, 1 MiB if it is 0. One event may always
+	// wait, whatever its size.
 	MaxQueue int
-	// WriteTimeout bounds how long the reader may take for what is written, or for each 256 KiB of it; 0: 30 seconds.
+	// WriteTimeout bounds how long the client may take to read a flush, or 256 KiB of it; 30 s if
+	// it is 0.
 	WriteTimeout time.Duration
 }
 
@@ -30,7 +33,7 @@ func (o *WriterOptions) setDefaults() {
 	}
 }
 
-// Errors of a [Writer] whose stream is dead.
+// Errors of a [Writer] after the end of its stream.
 var (
 	ErrClosed = errors.New("the event stream is closed")
 	ErrCutOff = errors.New("the event stream was cut off")
@@ -38,33 +41,33 @@ var (
 
 // Writer owns a response that is an event stream. All its methods are safe for concurrent use.
 //
-// A stream that is not written to holds no goroutine and no buffer. What is sent goes out at once: who finds nobody writing
-// writes what waits, the others leave theirs with it. The policy for a reader that is slow: up to MaxQueue bytes wait; a
-// sender that can wait ([Writer.Send]) then waits for room, one that cannot ([Writer.TrySend]) is told so and loses nothing.
-// A stream of which next to nothing is taken for WriteTimeout is cut off, in the middle of an event perhaps, and not ended as
-// it should: the reader can tell.
+// An idle stream holds no goroutine and no buffer. A sender that finds no write in progress writes
+// the pending events itself; others append theirs to them. If the client reads slowly, up to
+// MaxQueue bytes wait. Then [Writer.Send] waits for room, and [Writer.TrySend] fails without losing
+// anything. A client that reads almost nothing for WriteTimeout is cut off. The response then ends
+// abnormally, perhaps within an event, so that the client notices.
 type Writer struct {
-	rw      http.ResponseWriter // of the one who flushes
+	rw      http.ResponseWriter // used only by the flushing goroutine
 	control *http.ResponseController
 	opts    WriterOptions
 
-	mu       sync.Mutex
-	changed  sync.Cond
-	pending  *buffer   // encoded events that wait; nil for none, unless somebody flushes
-	flushing bool      // somebody is using rw
-	flushStarted    time.Time // when that began, the last time
-	flushDeadline    time.Time // when a flush that goes on is cut off
-	opened   bool      // the header has been written, or will be by who is flushing
-	closing  bool
-	err      error         // why the stream is dead
-	done     chan struct{} // nil until somebody waits
-	onDeath  func()
-	timer    *time.Timer
-	armed    bool
+	mu            sync.Mutex
+	changed       sync.Cond
+	pending       *buffer   // encoded events that wait; nil if none do, unless a flush is in progress
+	flushing      bool      // a goroutine is writing to rw
+	flushStarted  time.Time // when the last flush began
+	flushDeadline time.Time // when the flush in progress is cut off
+	opened        bool      // the header has been written, or the flush in progress writes it
+	closing       bool
+	err           error         // why the stream has ended; nil before
+	done          chan struct{} // made by the first Done
+	onDeath       func()
+	timer         *time.Timer
+	armed         bool
 }
 
-// NewWriter returns a writer of the stream that w becomes. It sends nothing yet: until the stream is opened, the caller
-// may answer otherwise.
+// NewWriter returns a writer that turns w into an event stream. It sends nothing until the stream
+// is opened, so until then the caller can still send another answer.
 func NewWriter(w http.ResponseWriter, o WriterOptions) *Writer {
 	o.setDefaults()
 	s := &Writer{rw: w, control: http.NewResponseController(w), opts: o}
@@ -72,8 +75,8 @@ func NewWriter(w http.ResponseWriter, o WriterOptions) *Writer {
 	return s
 }
 
-// Open sends the header, and a comment with it, since some proxies hold a header back until there is data. It clears the
-// server's write deadline. On a stream that is open it does nothing.
+// Open sends the header together with a comment, because some proxies hold back a header without
+// data. It clears the server's write deadline. It does nothing if the stream is open.
 func (w *Writer) Open() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,15 +93,16 @@ const (
 	keepAlive = ": keep-alive\n\n"
 )
 
-// Send sends an event, behind those that were sent before, and opens the stream if need be. It may wait for the reader,
-// until the stream is cut off. It returns without an error when the event has been written or waits for others to write it.
+// Send sends an event after the events sent before, and opens the stream if needed. It may wait for
+// the client to read. When it returns nil, the event has been written or another goroutine will
+// write it.
 func (w *Writer) Send(e Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.waitForRoom(e.encodedSize()); err != nil {
 		return err
 	}
-	const large = 16 << 10 // from here on a copy costs more than another write
+	const large = 16 << 10 // a copy of more costs more than another write
 	b := w.pendingBuffer()
 	if !w.flushing && len(e.Data) >= large && lineBreak(e.Data) < 0 {
 		b.bytes = append(e.appendHead(b.bytes), dataField...)
@@ -109,7 +113,7 @@ func (w *Writer) Send(e Event) error {
 	return w.flushPending()
 }
 
-// SendEncoded is [Writer.Send] of what [Encode] returned, which stays the caller's.
+// SendEncoded is [Writer.Send] for an event encoded by [Encode]. The caller keeps event.
 func (w *Writer) SendEncoded(event []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +125,7 @@ func (w *Writer) SendEncoded(event []byte) error {
 	return w.flushPending()
 }
 
-// flushPending sees to it that somebody writes what was added.
+// flushPending writes the pending events, unless another goroutine does.
 func (w *Writer) flushPending() error {
 	if w.flushing {
 		return nil
@@ -130,8 +134,8 @@ func (w *Writer) flushPending() error {
 	return w.err
 }
 
-// TrySend sends an event if that needs no waiting: what it adds is written by others. It reports false where too much waits,
-// or the stream is dead.
+// TrySend sends an event without waiting; another goroutine writes it. It reports false if the
+// queue is full or the stream has ended.
 func (w *Writer) TrySend(e Event) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +148,7 @@ func (w *Writer) TrySend(e Event) bool {
 	return true
 }
 
-// TrySendEncoded is [Writer.TrySend] of what [Encode] returned, which stays the caller's.
+// TrySendEncoded is [Writer.TrySend] for an event encoded by [Encode]. The caller keeps event.
 func (w *Writer) TrySendEncoded(event []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +161,7 @@ func (w *Writer) TrySendEncoded(event []byte) bool {
 	return true
 }
 
-// Done is closed once the stream is dead: a write failed, or it was cut off or closed.
+// Done returns a channel that is closed when the stream has failed, was cut off or was closed.
 func (w *Writer) Done() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,8 +174,8 @@ func (w *Writer) Done() <-chan struct{} {
 	return w.done
 }
 
-// OnDeath has f called once, on a goroutine of its own, if the stream dies of anything but Close, which may have been before.
-// It takes less than to wait for Done does.
+// OnDeath sets a function that is called once, on its own goroutine, if the stream ends otherwise
+// than by Close. If it has ended already, f is called now. This costs less than waiting for Done.
 func (w *Writer) OnDeath(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,23 +186,24 @@ func (w *Writer) OnDeath(f func()) {
 	w.onDeath = f
 }
 
-// Err says why the stream is dead; nil while it is not.
+// Err returns why the stream has ended, or nil.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// CutOff ends the stream at once, whatever waits, with the reason. It does not wait, and is not instead of Close.
+// CutOff ends the stream at once and drops pending events. It does not wait for a write in
+// progress, so Close must still be called.
 func (w *Writer) CutOff(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cutOffLocked(reason)
 }
 
-// Close writes what waits, for at most WriteTimeout, and ends the stream. When it returns nobody uses the ResponseWriter any
-// more. The error is that of a stream which died before; closing again returns the same. A stream that was never opened is
-// not opened.
+// Close writes the pending events, for at most WriteTimeout, and ends the stream. When it returns,
+// nothing uses the ResponseWriter any more. The error is the reason if the stream failed before;
+// further calls return the same. A stream that was not opened sends nothing.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -220,7 +225,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// writeError is the error of what is sent to a stream that is dead or ending.
+// writeError returns the error for writing to a stream that has ended or is closing.
 func (w *Writer) writeError() error {
 	if w.err == nil && w.closing {
 		return ErrClosed
@@ -232,7 +237,7 @@ func (w *Writer) isFull(n int) bool {
 	return w.pending != nil && len(w.pending.bytes)+n > w.opts.MaxQueue
 }
 
-// waitForRoom waits until n bytes may wait.
+// waitForRoom waits until n bytes fit into the queue.
 func (w *Writer) waitForRoom(n int) error {
 	for w.writeError() == nil && w.isFull(n) {
 		w.changed.Wait()
@@ -255,11 +260,11 @@ func (w *Writer) markDead(err error) {
 	}
 }
 
-// cutOffLocked ends the stream under the hands of who is writing.
+// cutOffLocked ends the stream, also during a write. w.mu is held.
 func (w *Writer) cutOffLocked(reason error) {
 	if w.err != nil {
 		return
 	}
 	w.markDead(fmt.Errorf("%w: %w", ErrCutOff, reason))
-	_ = w.control.SetWriteDeadline(time.Unix(1, 0)) // what has no deadlines cannot be cut off
+	_ = w.control.SetWriteDeadline(time.Unix(1, 0)) // a response without deadlines cannot be cut off
 }

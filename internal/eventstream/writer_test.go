@@ -115,7 +115,7 @@ func TestWriterOpensByItself(t *testing.T) {
 	})
 }
 
-// Where the stream was never opened, the caller may answer otherwise.
+// If the stream was never opened, the caller must be able to send another answer.
 func TestWriterUnused(t *testing.T) {
 	f := newFake()
 	if err := NewWriter(f, WriterOptions{}).Close(); err != nil || f.status != 0 || len(f.deadline) != 0 {
@@ -159,7 +159,7 @@ func TestNoKeepAlive(t *testing.T) {
 		if f.text() != opening {
 			t.Errorf("%q", f.text())
 		}
-		f.stop() // and still nobody may wait for ever
+		f.stop() // and nothing may wait without bound
 		began := time.Now()
 		if err := w.Send(Event{}); !errors.Is(err, ErrCutOff) || time.Since(began) != time.Second {
 			t.Error(err, time.Since(began))
@@ -222,7 +222,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// An event that is larger than the queue passes where nothing waits.
+// An event that is larger than the queue must be accepted if nothing waits.
 func TestLargerThanTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -243,7 +243,7 @@ func TestLargerThanTheQueue(t *testing.T) {
 	})
 }
 
-// A reader that takes a large event slowly goes on getting it.
+// A client that reads a large event slowly must not be cut off.
 func TestSlowButReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -341,7 +341,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// What cannot flush cannot carry a stream.
+// A response that cannot flush cannot be a stream.
 func TestNoFlush(t *testing.T) {
 	w := NewWriter(struct{ http.ResponseWriter }{httptest.NewRecorder()}, WriterOptions{})
 	if err := w.Open(); !errors.Is(err, http.ErrNotSupported) {
@@ -350,7 +350,8 @@ func TestNoFlush(t *testing.T) {
 	_ = w.Close()
 }
 
-// Each sender's events come in its order, nobody uses the response together with somebody else, or after Close.
+// The events of each sender must arrive in order. The response must be used by one goroutine at a
+// time, and never after Close.
 func TestManySenders(t *testing.T) {
 	f := newFake()
 	w := NewWriter(f, WriterOptions{KeepAlive: time.Microsecond})
@@ -394,7 +395,7 @@ func TestManySenders(t *testing.T) {
 	}
 }
 
-// Close among senders: what is refused is not written, and what is written was not refused.
+// If senders and Close run at the same time, an event is written exactly if it was not refused.
 func TestCloseAmongSenders(t *testing.T) {
 	for range 200 {
 		f := newFake()
@@ -426,7 +427,7 @@ func TestCloseAmongSenders(t *testing.T) {
 	}
 }
 
-// A look of the timer that falls into a flush puts the next comment off by no more than KeepAlive.
+// If the timer fires during a flush, the next comment may be late by at most KeepAlive.
 func TestKeepAliveAfterAFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -446,7 +447,8 @@ func TestKeepAliveAfterAFlush(t *testing.T) {
 	})
 }
 
-// Who asks is told once that a stream has died, whenever that was, and not that it was closed.
+// OnDeath must call its function once if the stream fails, also if it has failed before, but not
+// after Close.
 func TestOnDeath(t *testing.T) {
 	for name, test := range map[string]struct {
 		do   func(f *fake, w *Writer)

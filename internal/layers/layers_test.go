@@ -1,4 +1,5 @@
-// Package layers holds the rule of the house: imports point down, and siblings do not import each other.
+// Package layers tests the order of the packages: imports point down, and packages of one layer do not
+// import each other.
 package layers
 
 import (
@@ -13,7 +14,8 @@ import (
 
 const module = "github.com/dowel-mcp/dowel/"
 
-// layers lists the rooms from the top of the house to its ground. A room may import those of lower layers, and the
+// layers lists the packages from the top to the bottom. A name includes the packages below it in the
+// tree that are not listed themselves. A package may import packages of lower layers, and the
 // exceptions below.
 var layers = [][]string{
 	{"cmd", "conformance", "examples"},
@@ -25,8 +27,9 @@ var layers = [][]string{
 	{"internal/doctor", "internal/search"},
 	{"mcptest"},
 	{"server", "client", "auth"},
-	{"transport/memory", "transport/stdio", "transport/streamable", "transport/sse"},
-	{"transport/overhttp", "transport/overconn"},
+	{"transport/sse"}, // uses Guard and HTTPError of transport/streamable
+	{"transport/memory", "transport/stdio", "transport/streamable"},
+	{"internal/httpwire", "transport/overconn"},
 	{"transport/internal/serving", "transport/internal/calling"},
 	{"transport/internal/frames", "transport/internal/transporttest"},
 	{"transport"},
@@ -53,7 +56,7 @@ func TestImportsPointDown(t *testing.T) {
 		}
 		if !d.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
 			files++
-			check(t, path)
+			checkImports(t, path)
 		}
 		return nil
 	})
@@ -65,7 +68,7 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, path string) {
+func checkImports(t *testing.T, path string) {
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 	if err != nil {
 		t.Error(err)
@@ -75,9 +78,9 @@ func check(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, fromLayer := room(filepath.ToSlash(folder))
+	from, fromLayer := layerOf(filepath.ToSlash(folder))
 	if fromLayer < 0 {
-		t.Errorf("%s is in no room: add it to the layers", path)
+		t.Errorf("%s is in no layer: add its package to layers", path)
 		return
 	}
 	for _, spec := range f.Imports {
@@ -85,7 +88,7 @@ func check(t *testing.T, path string) {
 		if err != nil || !strings.HasPrefix(imported, module) {
 			continue
 		}
-		to, toLayer := room(strings.TrimPrefix(imported, module))
+		to, toLayer := layerOf(strings.TrimPrefix(imported, module))
 		if to == from || toLayer > fromLayer || exceptions[from+" -> "+to] != "" {
 			continue
 		}
@@ -93,13 +96,14 @@ func check(t *testing.T, path string) {
 	}
 }
 
-// room returns the room that a folder belongs to, and its layer counted from the top.
-func room(folder string) (string, int) {
+// layerOf returns the listed package that a folder belongs to and its layer, counted from the top. The
+// layer is -1 if the folder belongs to none.
+func layerOf(folder string) (string, int) {
 	best, layer := "", -1
-	for i, rooms := range layers {
-		for _, r := range rooms {
-			if (folder == r || strings.HasPrefix(folder, r+"/")) && len(r) > len(best) {
-				best, layer = r, i
+	for i, packages := range layers {
+		for _, p := range packages {
+			if (folder == p || strings.HasPrefix(folder, p+"/")) && len(p) > len(best) {
+				best, layer = p, i
 			}
 		}
 	}

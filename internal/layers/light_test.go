@@ -87,7 +87,7 @@ func main() {
 	h.Apply([]hub.Definition{{Name: "files", Target: []string{"files-server", "."}}}, "the program starts")
 	g := gateway.New(h, nil)
 	defer g.Close()
-	handler := streamable.Handler(g)
+	handler := streamable.Handler(g, nil)
 	defer handler.Shutdown(context.Background())
 	http.ListenAndServe("127.0.0.1:7800", handler)
 }

@@ -41,7 +41,7 @@ func gatewayOver(t testing.TB, servers ...*server.Server) *gateway.Gateway {
 
 // overHTTP connects to a handler over loopback, in a revision.
 func overHTTP(t testing.TB, h mcp.Handler, r mcp.Revision) *client.Client {
-	endpoint := streamable.Handler(h)
+	endpoint := streamable.Handler(h, nil)
 	web := httptest.NewServer(endpoint)
 	own := httpClient()
 	c := dial(t, web.URL, client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: r}, NoCache: true})

@@ -43,7 +43,7 @@ const (
 // TestAllocationsIdleSession holds what a legacy session takes that has no stream.
 func TestAllocationsIdleSession(t *testing.T) {
 	const n, most = 4000, 1024
-	endpoint := streamable.Handler(echoServer())
+	endpoint := streamable.Handler(echoServer(), nil)
 	open := func() {
 		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(initializeBody))
 		r.Header.Set("Content-Type", "application/json")
@@ -232,7 +232,7 @@ func TestOpenStreamAlone(t *testing.T) {
 		return // TestAllocationsOpenStream runs it
 	}
 	plain := &bare{open: map[http.ResponseWriter]*http.ResponseController{}, end: make(chan struct{})}
-	endpoint := streamable.Handler(echoServer())
+	endpoint := streamable.Handler(echoServer(), nil)
 	next := openRequests[name](endpoint)
 	var all []string
 	for range n + 1 {
@@ -259,7 +259,7 @@ func BenchmarkFanOutHTTP1000(b *testing.B) {
 	const n = 1000
 	least := &bare{open: map[http.ResponseWriter]*http.ResponseController{}, end: make(chan struct{})}
 	s := echoServer()
-	endpoint := streamable.Handler(s)
+	endpoint := streamable.Handler(s, nil)
 	one, two := httptest.NewServer(least), httptest.NewServer(endpoint)
 	floors := openStreams(b, strings.TrimPrefix(one.URL, "http://"), slices.Repeat([]string{listenRequest("/")}, n)...)
 	open := openStreams(b, strings.TrimPrefix(two.URL, "http://"), slices.Repeat([]string{listenRequest("/")}, n)...)

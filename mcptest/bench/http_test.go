@@ -36,7 +36,7 @@ func streamOverHTTP(b testing.TB, r mcp.Revision) *client.Client {
 var streamAlone = []string{"text/event-stream"}
 
 func dowelBehind(b testing.TB, r mcp.Revision, front func(http.Handler) http.Handler) *client.Client {
-	endpoint := streamable.Handler(echoServer())
+	endpoint := streamable.Handler(echoServer(), nil)
 	web := httptest.NewServer(front(endpoint))
 	own := httpClient()
 	c := dial(b, web.URL, client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: r}})

@@ -7,52 +7,53 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// conn is the client's end of a session: a [transport.Conn].
+// conn is the client's end of a session, a [transport.Conn].
 type conn struct {
 	client         *http.Client
-	header         func(ctx context.Context) (http.Header, error)
+	endpoint       httpwire.Endpoint
 	tap            transport.Tap
-	closeIdleConns func() // gives up connections that are not used
+	closeIdleConns func() // closes idle HTTP connections of a client that conn has made
 	postURL        *url.URL
 
 	life         context.Context
 	cancel       context.CancelCauseFunc
-	tasks        sync.WaitGroup // the stream's reader and POSTs
+	tasks        sync.WaitGroup // the reader of the stream, and POSTs
 	incoming     chan incoming
-	streamHeader http.Header // that it came with
+	streamHeader http.Header // of the response to the GET
 	hasMessages  atomic.Bool // the server has sent a message
 
-	revision atomic.Pointer[mcp.Revision] // what initialize came to; nil before
+	revision atomic.Pointer[mcp.Revision] // the negotiated revision; nil before the answer to initialize
 }
 
-// incoming is what Read returns.
+// incoming is a result of Read.
 type incoming struct {
 	frame []byte
 	err   error
 }
 
-// openTimeout bounds how long a server may take to open a stream and tell its endpoint.
+// openTimeout bounds how long a server may take to open a stream and send its endpoint.
 const openTimeout = 30 * time.Second
 
 // openAt opens the stream at a URL and waits for its endpoint.
 func (u URL) openAt(ctx context.Context, at *url.URL, tap transport.Tap) (*conn, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, fmt.Errorf("the server has told no endpoint in %v", openTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, fmt.Errorf("the server sent no endpoint within %v", openTimeout))
 	defer cancel()
 	c := u.newConn(ctx, tap)
 	stop := context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
-	err := c.openAndRead(ctx, at, u.MaxMessage)
+	err := c.openAndRead(ctx, at)
 	if !stop() && err == nil {
 		err = context.Cause(c.life)
 	}
@@ -64,23 +65,18 @@ func (u URL) openAt(ctx context.Context, at *url.URL, tap transport.Tap) (*conn,
 }
 
 func (u URL) newConn(ctx context.Context, tap transport.Tap) *conn {
-	c := &conn{header: u.Header, tap: tap, incoming: make(chan incoming), closeIdleConns: func() {}}
+	c := &conn{endpoint: httpwire.Endpoint(u), tap: tap, incoming: make(chan incoming), closeIdleConns: func() {}}
 	c.life, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	client := u.Client
 	if client == nil {
-		client = &http.Client{}
-		if own, ok := http.DefaultTransport.(*http.Transport); ok {
-			const perHost = 64 // calls at the same time that use a connection again
-			own = own.Clone()
-			own.MaxIdleConnsPerHost = perHost
-			client.Transport, c.closeIdleConns = own, own.CloseIdleConnections
-		}
+		t := httpwire.NewTransport()
+		client, c.closeIdleConns = &http.Client{Transport: t}, t.CloseIdleConnections
 	}
-	c.client = overhttp.Guarded(client)
+	c.client = httpwire.GuardRedirects(client)
 	return c
 }
 
-func (c *conn) openAndRead(ctx context.Context, at *url.URL, limit int) error {
+func (c *conn) openAndRead(ctx context.Context, at *url.URL) error {
 	r, err := c.newRequest(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return err
@@ -95,11 +91,8 @@ func (c *conn) openAndRead(ctx context.Context, at *url.URL, limit int) error {
 		defer resp.Body.Close()
 		return notAStream(resp)
 	}
-	if limit <= 0 {
-		limit = transport.DefaultMaxMessage
-	}
 	c.streamHeader = resp.Header
-	events := eventstream.NewReader(resp.Body, limit)
+	events := eventstream.NewReader(resp.Body, c.endpoint.Limit())
 	if c.postURL, err = c.readEndpoint(events, resp.Request.URL); err != nil {
 		resp.Body.Close()
 		return err
@@ -111,23 +104,23 @@ func (c *conn) openAndRead(ctx context.Context, at *url.URL, limit int) error {
 	return nil
 }
 
-// notAStream is the error of an answer to GET that is none.
+// notAStream returns the error for an answer to the GET that is not an event stream.
 func notAStream(resp *http.Response) error {
-	err := overhttp.NewHTTPError(resp)
+	err := newHTTPError(resp)
 	if resp.StatusCode == http.StatusOK {
-		return fmt.Errorf("the server's answer to GET is no event stream but %q: %w", resp.Header.Get("Content-Type"), err)
+		return fmt.Errorf("the server's answer to GET is not an event stream but %q: %w", resp.Header.Get("Content-Type"), err)
 	}
 	return err
 }
 
-// readEndpoint reads up to the event that tells it.
+// readEndpoint reads the events up to the one with the endpoint, and returns that.
 func (c *conn) readEndpoint(events *eventstream.Reader, stream *url.URL) (*url.URL, error) {
 	for {
 		e, err := events.Next()
 		switch {
 		case errors.Is(err, eventstream.ErrTooLarge):
 		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("%w: the server has ended the stream and told no endpoint", mcp.ErrConnection)
+			return nil, fmt.Errorf("%w: the server ended the stream without sending an endpoint", mcp.ErrConnection)
 		case err != nil:
 			return nil, c.requestError(c.life, err)
 		case e.Name == "endpoint":
@@ -136,7 +129,24 @@ func (c *conn) readEndpoint(events *eventstream.Reader, stream *url.URL) (*url.U
 	}
 }
 
-// readMessages takes the messages of the stream.
+// resolveEndpoint returns the endpoint in the server's event, resolved against the URL of the
+// stream. It must have the same origin: no other server may receive the client's messages and
+// credentials.
+func resolveEndpoint(stream *url.URL, reference string) (*url.URL, error) {
+	ref, err := url.Parse(strings.TrimSpace(reference))
+	if err != nil || reference == "" {
+		const maxShown = 100
+		return nil, fmt.Errorf("the server's endpoint event contains no valid URL: %.*q", maxShown, reference)
+	}
+	to := stream.ResolveReference(ref)
+	if !httpwire.SameOrigin(stream, to) {
+		return nil, fmt.Errorf("the server's endpoint event points to another origin: %s, where the stream is at %s", httpwire.Origin(to), httpwire.Origin(stream))
+	}
+	to.User = stream.User
+	return to, nil
+}
+
+// readMessages passes the messages of the stream to Read.
 func (c *conn) readMessages(events *eventstream.Reader) {
 	for {
 		e, err := events.Next()
@@ -154,7 +164,7 @@ func (c *conn) readMessages(events *eventstream.Reader) {
 	}
 }
 
-// streamEndError is the error of a stream that is over.
+// streamEndError returns the error for the end of the stream.
 func streamEndError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: the server has ended the stream", mcp.ErrConnection)
@@ -162,7 +172,7 @@ func streamEndError(err error) error {
 	return fmt.Errorf("%w: the stream was cut off: %w", mcp.ErrConnection, err)
 }
 
-// deliver has Read return something, unless the connection ends.
+// deliver makes Read return a result. It gives up if the connection ends.
 func (c *conn) deliver(i incoming) {
 	select {
 	case c.incoming <- i:
@@ -170,7 +180,8 @@ func (c *conn) deliver(i incoming) {
 	}
 }
 
-// noteRevision learns the revision that is spoken from the answer to initialize, which comes before any other.
+// noteRevision reads the negotiated revision from the answer to initialize, which is the first
+// result.
 func (c *conn) noteRevision(frame []byte) {
 	c.hasMessages.Store(true)
 	if c.revision.Load() != nil || rawjson.CheckAll(frame) != nil || !rawjson.IsObject(frame) {
@@ -180,12 +191,13 @@ func (c *conn) noteRevision(frame []byte) {
 	if result == nil || !rawjson.IsObject(result) {
 		return
 	}
-	if spoken, ok := rawjson.String(rawjson.Lookup(result, "protocolVersion")); ok {
-		c.revision.Store(new(mcp.Revision(spoken)))
+	if revision, ok := rawjson.String(rawjson.Lookup(result, "protocolVersion")); ok {
+		c.revision.Store(new(mcp.Revision(revision)))
 	}
 }
 
-// showReceived is the tap of what the stream brings; what is sent is shown with its POST.
+// showReceived is the tap for received frames. Sent ones are shown with the header fields of their
+// POST.
 func (c *conn) showReceived(f transport.Frame) {
 	if f.Kind != transport.Sent {
 		frames.Show(c.tap, f.Kind, f.Data, c.streamHeader)
@@ -202,7 +214,7 @@ func (c *conn) Read() ([]byte, error) {
 	}
 }
 
-// closeError is why the connection has ended.
+// closeError returns the reason for the end of the connection.
 func (c *conn) closeError() error {
 	if cause := context.Cause(c.life); !errors.Is(cause, mcp.ErrClosed) {
 		return cause

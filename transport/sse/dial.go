@@ -8,24 +8,27 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overconn"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// URL is a server to dial: a [transport.Dialer].
+// URL is a server that a client can dial, a [transport.Dialer].
 type URL struct {
-	// URL is where the stream is: http or https. Where there is none, it is looked for with "/sse" at the end of the path, or
-	// without it where the path ends so.
+	// URL is the address of the stream, with scheme http or https. If the GET finds no stream
+	// there, Dial adds "/sse" to the end of the path, or removes it if the path ends with it.
 	URL string
-	// Client makes the requests; nil is one of the connection's own. Its Timeout does not count for the stream. Its
-	// CheckRedirect is asked first, and redirects to another origin, or of a message to where it would be none, are not
-	// followed whatever it says.
+	// Client sends the requests. nil means a client of the connection's own, without a timeout. The
+	// Timeout of Client is not applied to the stream. CheckRedirect is asked first, but redirects
+	// to another origin, and redirects that turn a POST into a GET, are never followed.
 	Client *http.Client
-	// Header returns fields that go along with a request, credentials for one; nil for none. The protocol's own win.
+	// Header returns header fields to add to each request, for example credentials. It may be
+	// called concurrently. Fields of the protocol take precedence. nil adds none.
 	Header func(ctx context.Context) (http.Header, error)
-	// MaxMessage bounds one message of the server, default [transport.DefaultMaxMessage] bytes.
+	// MaxMessage is the largest message to accept from the server, in bytes. 0 means
+	// [transport.DefaultMaxMessage].
 	MaxMessage int
 }
 
@@ -34,26 +37,20 @@ var _ transport.Dialer = URL{}
 // Endpoint implements [transport.Dialer].
 func (u URL) Endpoint() string { return u.URL }
 
-// String names the server without its secrets.
-func (u URL) String() string {
-	parsed, err := url.Parse(u.URL)
-	if err != nil {
-		return "a server whose URL is malformed"
-	}
-	parsed.User, parsed.RawQuery, parsed.Fragment = nil, "", ""
-	return parsed.String()
-}
+// String returns the address without user, query and fragment, which may contain secrets.
+func (u URL) String() string { return httpwire.Endpoint(u).Redacted() }
 
-// Dial opens the stream and initializes: no server of this transport is asked for its era, and what the options remember of
-// the endpoint's is of other transports. When the stream is lost, the transport is. An answer of the server that is no
-// stream is a [*overhttp.HTTPError].
+// Dial implements [transport.Dialer]. It opens the stream and initializes a session. It does not
+// ask for the server's era, because this transport has only one. The mcp.Transport ends when the
+// stream does. If the server answers with something else than a stream, the error is a
+// [*streamable.HTTPError].
 func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	if opts.Revision.Modern() {
-		return nil, fmt.Errorf("HTTP+SSE carries no revision as late as %s, which is pinned", opts.Revision)
+		return nil, fmt.Errorf("HTTP+SSE does not carry revision %s, which is pinned", opts.Revision)
 	}
-	to, err := url.Parse(u.URL)
-	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-		return nil, errors.New("the URL of the server is not one of http or https")
+	to, err := httpwire.Endpoint(u).Parse()
+	if err != nil {
+		return nil, err
 	}
 	c, err := u.openStream(ctx, to, opts.Tap)
 	if err != nil {
@@ -68,7 +65,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 	return overconn.Connect(ctx, c, in, u.Endpoint(), opts)
 }
 
-// openStream finds the stream at the URL, or at its other form.
+// openStream opens the stream at the URL or else at its alternative.
 func (u URL) openStream(ctx context.Context, to *url.URL, tap transport.Tap) (*conn, error) {
 	c, err := u.openAt(ctx, to, tap)
 	if err == nil || ctx.Err() != nil || !mayBeElsewhere(err) {
@@ -80,14 +77,14 @@ func (u URL) openStream(ctx context.Context, to *url.URL, tap transport.Tap) (*c
 	return nil, err
 }
 
-// mayBeElsewhere reports whether an answer says that there is no stream here, but perhaps somewhere else.
+// mayBeElsewhere reports whether an error means that the URL has no stream, but another one may.
 func mayBeElsewhere(err error) bool {
-	var answered *overhttp.HTTPError
+	var answered *streamable.HTTPError
 	return errors.As(err, &answered) &&
 		(answered.Status < 300 || answered.Status == http.StatusNotFound || answered.Status == http.StatusMethodNotAllowed)
 }
 
-// alternativeURL returns the URL with "/sse" at the end of its path, or without it.
+// alternativeURL returns the URL with "/sse" added to its path, or removed from it.
 func alternativeURL(u *url.URL) *url.URL {
 	other := *u
 	other.RawPath = ""

@@ -12,14 +12,14 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
 
-// fake is a server by hand: its stream is what the test writes to it.
+// fake is a server that sends on its stream what the test writes.
 type fake struct {
 	web *httptest.Server
 
 	path     string // of the stream
-	endpoint string // what is told
+	endpoint string // sent as the endpoint
 	post     func(f *fake, w http.ResponseWriter, r *http.Request, m jsonrpc.Message)
-	out      chan string // what the stream sends; closed to end it well
+	out      chan string // sent over the stream; closing it ends the stream
 	cut      chan struct{}
 
 	mu   sync.Mutex
@@ -27,7 +27,8 @@ type fake struct {
 	head []http.Header
 }
 
-// newFake serves a server that shakes hands. Its fields may be changed before it is dialed.
+// newFake serves a server that answers the handshake. Its fields may be changed before it is
+// dialed.
 func newFake(t testing.TB) *fake {
 	f := &fake{path: "/sse", endpoint: "/messages?session=1", out: make(chan string, 16), cut: make(chan struct{})}
 	f.post = handshake
@@ -78,12 +79,12 @@ func (f *fake) get(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// message sends one.
+// message sends a message.
 func (f *fake) message(format string, args ...any) {
 	f.out <- "event: message\ndata: " + fmt.Sprintf(format, args...) + "\n\n"
 }
 
-// handshake answers initialize, accepts everything and answers no more.
+// handshake answers initialize and accepts all other messages.
 func handshake(f *fake, w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) {
 	w.WriteHeader(202)
 	if m.Method == "initialize" {
@@ -91,7 +92,7 @@ func handshake(f *fake, w http.ResponseWriter, _ *http.Request, m jsonrpc.Messag
 	}
 }
 
-// requests lists what came so far.
+// requests lists the requests received so far.
 func (f *fake) requests() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

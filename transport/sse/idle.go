@@ -8,16 +8,16 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// firstMessage is how long a client may hold a stream open without ever sending anything.
+// firstMessage bounds how long a client may hold a stream open before its first message.
 const firstMessage = time.Minute
 
 // idleTimer ends a session that is not used.
 type idleTimer struct {
 	mu           sync.Mutex
-	limit        time.Duration // 0: none
-	noMessageYet bool          // nothing has come yet
+	limit        time.Duration // 0 means unlimited
+	noMessageYet bool          // the client has sent nothing
 	lastUsed     time.Time
-	calls        int // in flight; counted only where there is a limit
+	calls        int // in flight; counted only if limit is set
 	timer        *time.Timer
 }
 
@@ -44,7 +44,8 @@ func (i *idleTimer) noteMessage() {
 	i.noMessageYet, i.lastUsed = false, time.Now()
 }
 
-// checkIdle ends the session, or looks again when it may be due.
+// checkIdle ends the session if it is idle. Otherwise it sets the timer to the earliest time when
+// the session can be.
 func (i *idleTimer) checkIdle(ss *session) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -67,7 +68,7 @@ func (i *idleTimer) countCall(change int) {
 	i.lastUsed = time.Now()
 }
 
-// countCalls counts the calls of a session that may be idle.
+// countCalls returns a handler that counts the calls in flight, if sessions can be idle.
 func (ss *session) countCalls(h mcp.Handler) mcp.Handler {
 	if ss.server.opts.SessionIdle <= 0 {
 		return h
@@ -80,7 +81,8 @@ type callCounter struct {
 	idle *idleTimer
 }
 
-// ServeMCP implements [mcp.Handler]. A subscription is no call: it lasts as long as the session.
+// ServeMCP implements [mcp.Handler]. A subscription does not count, because it lasts as long as the
+// session.
 func (w callCounter) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if req.Method != mcp.MethodListen {
 		w.idle.countCall(1)
@@ -89,7 +91,7 @@ func (w callCounter) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	return w.Handler.ServeMCP(ctx, req)
 }
 
-// NotifyMCP implements [mcp.NotificationHandler] as far as the handler does.
+// NotifyMCP implements [mcp.NotificationHandler] if the handler does.
 func (w callCounter) NotifyMCP(ctx context.Context, n mcp.Notification) {
 	if h, ok := w.Handler.(mcp.NotificationHandler); ok {
 		h.NotifyMCP(ctx, n)

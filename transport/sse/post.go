@@ -4,18 +4,18 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// servePOST takes a message of a session. What comes of it goes out on the stream.
+// servePOST takes a message for a session. The answer goes over the stream.
 func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get(sessionParameter)
 	if id == "" {
-		overhttp.Refuse(w, http.StatusBadRequest, "the query names no "+sessionParameter+": open a stream with GET, and POST to the endpoint that it tells")
+		httpwire.Refuse(w, http.StatusBadRequest, "the query has no "+sessionParameter+": open a stream with GET, and POST to the endpoint in its first event")
 		return
 	}
 	ss := s.findSession(id)
@@ -24,7 +24,7 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.opts.Principal(r).ID != ss.principal.ID {
-		overhttp.Refuse(w, http.StatusForbidden, "the session is somebody else's")
+		httpwire.Refuse(w, http.StatusForbidden, "the session belongs to another principal")
 		return
 	}
 	frame, ok := s.bodies.Read(w, r)
@@ -32,7 +32,7 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ss.idleTimer.noteMessage()
-	r.Header[mcp.HeaderSessionID] = []string{ss.id} // where later revisions say it, for handlers that tell clients apart
+	r.Header[mcp.HeaderSessionID] = []string{ss.id} // for handlers that tell clients apart by this field of later revisions
 	if !ss.deliverMessage(r.Context(), message{frame, r.Header}) {
 		s.refuseUnknown(w)
 		return
@@ -42,14 +42,15 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) refuseUnknown(w http.ResponseWriter) {
 	if s.isClosing() {
-		refuseBusy(w, shuttingDown)
+		httpwire.RefuseBusy(w, shuttingDown, retryAfter)
 		return
 	}
-	overhttp.Refuse(w, http.StatusNotFound, "there is no such session, or its stream has ended: open a stream with GET and initialize again")
+	httpwire.Refuse(w, http.StatusNotFound, "the session is unknown, or its stream has ended: open a stream with GET and initialize again")
 }
 
-// checkMessage reports whether a body can be given to the session. What is no JSON at all is refused here, since its answer on
-// the stream would have no id; so are requests during a shutdown, while the answers that calls in flight wait for pass.
+// checkMessage reports whether a body can be passed to the session. It refuses a body that is not
+// JSON here, because an error on the stream would have no id. During a shutdown it refuses
+// requests, but not the answers that calls in flight wait for.
 func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []byte) bool {
 	request := true
 	if !jsonrpc.IsBatch(frame) {
@@ -57,13 +58,13 @@ func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []by
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
 			frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
-			overhttp.Refuse(w, http.StatusBadRequest, "the body is no JSON: "+refused.Message)
+			httpwire.Refuse(w, http.StatusBadRequest, "the body is not JSON: "+refused.Message)
 			return false
 		}
 		request = err != nil || msg.IsRequest()
 	}
 	if request && s.isClosing() {
-		refuseBusy(w, shuttingDown)
+		httpwire.RefuseBusy(w, shuttingDown, retryAfter)
 		return false
 	}
 	return true

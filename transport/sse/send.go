@@ -3,7 +3,6 @@ package sse
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -12,19 +11,21 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// acceptTimeout bounds how long a server may take to accept what is no request.
+// acceptTimeout bounds how long a server may take to accept a notification or a response.
 const acceptTimeout = 30 * time.Second
 
-// Write implements [transport.Conn]: it makes a POST. What is no request has been accepted when Write returns, and so keeps
-// its place before what comes next. A request may not be: some servers answer its POST when they have served it. Write waits
-// a moment for that; a failure that comes later is that of the request, and of the connection where it is the first one.
+// Write implements [transport.Conn] and sends a POST. A notification or response has been accepted
+// when Write returns, so messages keep their order. Some servers answer the POST of a request only
+// after they have served it, so Write waits only half a second for it. A later failure fails the
+// request, or the connection if the server has sent no message yet.
 func (c *conn) Write(frame []byte) error {
 	msg, err := jsonrpc.Parser{}.Parse(frame)
 	if err != nil || !msg.IsRequest() {
@@ -35,28 +36,29 @@ func (c *conn) Write(frame []byte) error {
 	if c.life.Err() != nil {
 		return c.closeError()
 	}
-	const moment = 500 * time.Millisecond
-	accepted, late := make(chan error), make(chan struct{})
+	const maxWait = 500 * time.Millisecond
+	accepted, waitEnded := make(chan error), make(chan struct{})
 	c.tasks.Go(func() {
 		err := c.postMessage(c.life, frame)
 		select {
 		case accepted <- err:
-		case <-late:
+		case <-waitEnded:
 			c.deliverRefusal(msg.ID, err)
 		}
 	})
-	timer := time.NewTimer(moment)
+	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	select {
 	case err := <-accepted:
 		return err
 	case <-timer.C:
-		close(late)
+		close(waitEnded)
 		return nil
 	}
 }
 
-// postMessage makes a POST that the server has to accept. A server that does not know the session ends it.
+// postMessage sends a POST that the server must accept. If the server does not know the session,
+// the connection ends.
 func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -70,14 +72,14 @@ func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 		return c.requestError(ctx, err)
 	}
 	defer resp.Body.Close()
-	const moment = time.Second // for the rest, which is of no use but for using the connection again
-	defer time.AfterFunc(moment, cancel).Stop()
+	const maxDrain = time.Second // for reading the rest, so that the HTTP connection can be reused
+	defer time.AfterFunc(maxDrain, cancel).Stop()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		err := overhttp.NewHTTPError(resp)
+		err := newHTTPError(resp)
 		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
-			lost := fmt.Errorf("%w: the server does not know the session: %w", mcp.ErrConnection, err)
-			c.cancel(lost)
-			return lost
+			err := fmt.Errorf("%w: the server does not know the session: %w", mcp.ErrConnection, err)
+			c.cancel(err)
+			return err
 		}
 		return err
 	}
@@ -85,7 +87,7 @@ func (c *conn) postMessage(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// deliverRefusal tells who waits for a request that it was not accepted.
+// deliverRefusal reports to the caller of a request that the server has not accepted it.
 func (c *conn) deliverRefusal(id jsonrpc.ID, err error) {
 	switch {
 	case err == nil || c.life.Err() != nil:
@@ -96,7 +98,7 @@ func (c *conn) deliverRefusal(id jsonrpc.ID, err error) {
 	}
 }
 
-// refusedError takes the place of the response to a request that the server has not accepted.
+// refusedError is delivered instead of the response to a request that the server has not accepted.
 type refusedError struct {
 	transport.FrameError
 	reason error
@@ -106,26 +108,20 @@ func (e *refusedError) Error() string { return e.Reason + ": " + e.reason.Error(
 
 func (e *refusedError) Unwrap() []error { return []error{&e.FrameError, e.reason} }
 
-// newRequest makes a request with the header fields of the protocol and those of the user. ctx is for them; the request
-// itself lasts as long as the connection, or a POST as long as ctx.
+// newRequest makes a request with the header fields of the user and of the protocol. ctx bounds the
+// Header function and a POST. A GET lasts as long as the connection.
 func (c *conn) newRequest(ctx context.Context, method string, to *url.URL, frame []byte) (*http.Request, error) {
-	life := c.life
+	lifetime := c.life
 	var body io.Reader
 	if method == http.MethodPost {
-		body, life = bytes.NewReader(frame), ctx
+		body, lifetime = bytes.NewReader(frame), ctx
 	}
-	r, err := http.NewRequestWithContext(life, method, to.String(), body)
+	r, err := http.NewRequestWithContext(lifetime, method, to.String(), body)
 	if err != nil {
 		return nil, err
 	}
-	if c.header != nil {
-		more, err := c.header(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("the header of a request: %w", err)
-		}
-		for name, values := range more {
-			r.Header[http.CanonicalHeaderKey(name)] = values
-		}
+	if err := c.endpoint.AddHeader(ctx, r.Header); err != nil {
+		return nil, err
 	}
 	if method == http.MethodGet {
 		r.Header.Set("Accept", "text/event-stream")
@@ -133,13 +129,13 @@ func (c *conn) newRequest(ctx context.Context, method string, to *url.URL, frame
 		return r, nil
 	}
 	r.Header.Set("Content-Type", "application/json")
-	if spoken := c.revision.Load(); spoken != nil && *spoken >= mcp.Revision20250618 {
-		r.Header.Set("Mcp-Protocol-Version", string(*spoken))
+	if revision := c.revision.Load(); revision != nil && *revision >= mcp.Revision20250618 {
+		r.Header.Set("Mcp-Protocol-Version", string(*revision))
 	}
 	return r, nil
 }
 
-// requestError is the error of a request that has no answer.
+// requestError returns the error of a request that got no answer.
 func (c *conn) requestError(ctx context.Context, err error) error {
 	if c.life.Err() != nil {
 		return c.closeError()
@@ -147,11 +143,7 @@ func (c *conn) requestError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, context.Cause(ctx))
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the URL, which may hold secrets
-	}
-	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+	return fmt.Errorf("%w: %w", mcp.ErrConnection, httpwire.WithoutURL(err))
 }
 
 func isEventStream(h http.Header) bool {
@@ -159,7 +151,14 @@ func isEventStream(h http.Header) bool {
 	return err == nil && media == "text/event-stream"
 }
 
-// tooLargeError is what is known of a message that was over the limit.
+// tooLargeError returns the error for a message over the limit. It tells the beginning and the end
+// of it.
 func tooLargeError(e *eventstream.TooLargeError) error {
 	return transport.TooLarge(e.Size, e.Limit, e.DataHead, e.DataTail)
+}
+
+// newHTTPError reads the error of an answer that is not a success. The caller closes the response's
+// body.
+func newHTTPError(r *http.Response) *streamable.HTTPError {
+	return &streamable.HTTPError{Status: r.StatusCode, Header: r.Header, Body: httpwire.ReadErrorBody(r, httpwire.MaxErrorBody)}
 }

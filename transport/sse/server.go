@@ -5,38 +5,39 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// Server is an [http.Handler] that serves both endpoints of the transport: GET is the stream, POST takes the messages of one.
-// It is safe for concurrent use.
+// Server is an [http.Handler] for both endpoints of the transport: a GET opens a stream, a POST
+// sends a message to the session of one. It is safe for concurrent use.
 type Server struct {
 	handler mcp.Handler
 	opts    Options
-	bodies  *overhttp.Bodies
+	bodies  *httpwire.BodyReader
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	open     sync.WaitGroup // sessions
+	open     sync.WaitGroup // counts sessions
 	closing  bool
 }
 
-// Handler serves h. Mount it under any one path, "/sse" by custom: clients are told to POST to where they opened the
-// stream, by a reference relative to it, so that http.StripPrefix or a proxy may change what is before the last segment
-// of the path. Call [Server.Shutdown] before the http.Server's own, which waits for streams.
-func Handler(h mcp.Handler, opts ...Options) *Server {
+// Handler returns an endpoint that serves h. Mount it at any one path, by convention "/sse".
+// Clients are told to POST to the address of their GET, by a reference relative to its last path
+// segment, so http.StripPrefix or a proxy may change the path before that. nil options mean the
+// defaults; Handler does not keep the pointer. Call [Server.Shutdown] before http.Server.Shutdown,
+// which waits for streams.
+func Handler(h mcp.Handler, opts *Options) *Server {
 	s := &Server{handler: h, sessions: map[string]*session{}}
-	if len(opts) > 0 {
-		s.opts = opts[0]
+	if opts != nil {
+		s.opts = *opts
 	}
 	s.opts.setDefaults()
-	s.bodies = overhttp.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
+	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout)
 	return s
 }
 
@@ -52,15 +53,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.servePOST(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		overhttp.Refuse(w, http.StatusMethodNotAllowed, "GET opens a stream, POST sends a message")
+		httpwire.Refuse(w, http.StatusMethodNotAllowed, "GET opens a stream, POST sends a message")
 	}
 }
 
-// serveGET is the life of a session.
+// serveGET opens a session and serves it until it ends.
 func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	ss := newSession(s, w, s.opts.Principal(r))
 	if refusal := s.addSession(ss); refusal != "" {
-		refuseBusy(w, refusal)
+		httpwire.RefuseBusy(w, refusal, retryAfter)
 		return
 	}
 	defer s.removeSession(ss)
@@ -68,7 +69,7 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	ss.serveStream(context.WithoutCancel(r.Context()), endpointReference(r, ss.id))
 }
 
-// addSession admits a session, or says why not.
+// addSession adds a session, or returns why it cannot.
 func (s *Server) addSession(ss *session) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +77,7 @@ func (s *Server) addSession(ss *session) (refusal string) {
 	case s.closing:
 		return shuttingDown
 	case len(s.sessions) >= s.opts.MaxSessions:
-		return "there are too many sessions"
+		return "too many sessions are open"
 	}
 	s.sessions[ss.id] = ss
 	s.open.Add(1)
@@ -102,9 +103,9 @@ func (s *Server) isClosing() bool {
 	return s.closing
 }
 
-// Shutdown takes no further streams and calls (503 with Retry-After), gives calls in flight DrainTimeout to be answered, the
-// answers to what they have asked included, and ends the streams. When ctx ends first, the streams are cut off; the error
-// is its cause.
+// Shutdown refuses further streams and requests with status 503, waits up to DrainTimeout for the
+// calls in flight and their questions, and ends the streams. If ctx ends
+// first, Shutdown cuts off the streams and returns the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	for _, ss := range s.stopAccepting() {
 		ss.cancel(errShutdown)
@@ -122,7 +123,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// stopAccepting takes nothing new and returns the sessions that are open.
+// stopAccepting makes the server refuse further sessions and requests. It returns the open
+// sessions.
 func (s *Server) stopAccepting() (open []*session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,19 +140,15 @@ const (
 	retryAfter   = 5 * time.Second
 )
 
-func refuseBusy(w http.ResponseWriter, why string) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
-	overhttp.Refuse(w, http.StatusServiceUnavailable, why)
-}
-
-// sessionParameter is what the query of a POST names the session with.
+// sessionParameter is the query parameter of a POST that names the session.
 const sessionParameter = "sessionId"
 
-// newSessionID returns 130 bits that nobody can guess.
+// newSessionID returns an id of 130 random bits.
 func newSessionID() string { return rand.Text() }
 
-// endpointReference is where a client sends the messages of a session: the last segment of the path of its stream, which is what it
-// has asked for before anything in between has changed it. What the query said stays in it.
+// endpointReference returns where the client of r sends its messages: the last path segment of the
+// address that it has requested, before http.StripPrefix changed it. The query keeps its
+// parameters.
 func endpointReference(r *http.Request, id string) string {
 	path := r.URL.EscapedPath()
 	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil {
@@ -158,7 +156,7 @@ func endpointReference(r *http.Request, id string) string {
 	}
 	segment := path[strings.LastIndexByte(path, '/')+1:]
 	if strings.Contains(segment, ":") {
-		segment = "./" + segment // or it would be taken for a scheme
+		segment = "./" + segment // otherwise the part before the colon would be a scheme
 	}
 	query := ""
 	for _, pair := range strings.Split(r.URL.RawQuery, "&") {

@@ -15,30 +15,30 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// session is a stream and the POSTs that name it: a [transport.Conn].
+// session is a stream and the POSTs that name it, a [transport.Conn].
 type session struct {
 	server     *Server
 	id         string
 	principal  mcp.Principal
 	events     *eventstream.Writer
-	cancel     context.CancelCauseFunc // ends it gracefully
+	cancel     context.CancelCauseFunc // ends the session gracefully
 	life       context.Context
 	incoming   chan message
-	readEnd    chan struct{} // closed when nothing is read any more
+	readEnd    chan struct{} // closed when the reading has ended
 	endOnce    sync.Once
-	lastHeader http.Header // of the message read last; of the reading loop
+	lastHeader http.Header // of the message read last; used only by the reading loop
 	idleTimer  idleTimer
 }
 
-// message is the body of a POST.
+// message is the body of a POST and the header fields that came with it.
 type message struct {
 	frame  []byte
 	header http.Header
 }
 
-// Why a session ends.
+// The reasons for the end of a session.
 var (
-	errClientGone = errors.New("the client has gone")
+	errClientGone = errors.New("the client has disconnected")
 	errShutdown   = errors.New(shuttingDown)
 	errIdle       = errors.New("the client has sent nothing for too long")
 )
@@ -50,7 +50,8 @@ func newSession(s *Server, w http.ResponseWriter, p mcp.Principal) *session {
 	return ss
 }
 
-// serveStream opens the stream and serves what comes, until the client goes or cancel is called. ctx has the values of the GET.
+// serveStream opens the stream and serves the session until the client disconnects or cancel is
+// called. ctx has the values of the GET's context.
 func (ss *session) serveStream(ctx context.Context, endpoint string) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -70,7 +71,7 @@ func (ss *session) serveStream(ctx context.Context, endpoint string) {
 	}
 }
 
-// headerTap adds the header fields of a POST to what is shown of it.
+// headerTap returns a tap that shows received messages with the header fields of their POST.
 func (ss *session) headerTap(tap transport.Tap) transport.Tap {
 	if tap == nil {
 		return nil
@@ -84,7 +85,7 @@ func (ss *session) headerTap(tap transport.Tap) transport.Tap {
 	}
 }
 
-// deliverMessage gives a message to the reading loop; false where the session ends first.
+// deliverMessage passes a message to the reading loop. It reports false if the session ends first.
 func (ss *session) deliverMessage(ctx context.Context, m message) bool {
 	select {
 	case ss.incoming <- m:
@@ -107,15 +108,15 @@ func (ss *session) Read() ([]byte, error) {
 	case <-ss.events.Done():
 	}
 	select {
-	case <-ss.readEnd: // which ends the stream too
+	case <-ss.readEnd: // closing readEnd also ends the stream
 		return nil, io.EOF
 	default:
 		return nil, fmt.Errorf("%w: %w", mcp.ErrConnection, ss.events.Err())
 	}
 }
 
-// messageEvent is the name that the transport gives messages. It is what events without a name have too, but not every client
-// knows that.
+// messageEvent is the event name for messages. Events without a name have the same meaning, but not
+// every client knows that.
 const messageEvent = "message"
 
 // Header implements [transport.HeaderConn].
@@ -138,7 +139,7 @@ func (ss *session) TryWrite(frame []byte) bool {
 	return ss.events.TrySend(eventstream.Event{Name: messageEvent, Data: frame})
 }
 
-// Close implements [transport.Conn]: what was written goes out first.
+// Close implements [transport.Conn]. Frames written before are sent first.
 func (ss *session) Close() error {
 	ss.endOnce.Do(func() { close(ss.readEnd) })
 	return ss.events.Close()

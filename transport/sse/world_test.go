@@ -24,12 +24,12 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// world is a server whose tools do what the transport has to deal with.
+// world is a server with a tool for each feature of the transport.
 type world struct {
 	*server.Server
 	entered chan struct{} // "wait" is running
 	release chan struct{}
-	ended   chan error // why the context of "wait" ended
+	ended   chan error // the cause of the end of the context of "wait"
 }
 
 type textIn struct {
@@ -47,7 +47,7 @@ func newWorld() *world {
 	server.Tool(w.Server, "progress", "", func(ctx context.Context, _ struct{}) (string, error) {
 		for i := range 3 {
 			server.Progress(ctx, float64(i+1), 3, "")
-			time.Sleep(200 * time.Millisecond) // the server's limit of their rate
+			time.Sleep(200 * time.Millisecond) // the server limits the rate of progress
 		}
 		return "done", nil
 	})
@@ -76,10 +76,10 @@ func serve(t testing.TB, h mcp.Handler, opts sse.Options) (*sse.Server, *httptes
 		opts.Logger = quiet
 	}
 	if opts.Tap == nil {
-		// What comes before initialize, and from a client that leaves it out, is legacy here.
+		// Messages without a session are legacy in this transport.
 		opts.Tap = mcptest.ServerSentTap(t, mcptest.WithLegacyRevision(mcp.Revision20241105))
 	}
-	s := sse.Handler(h, opts)
+	s := sse.Handler(h, &opts)
 	mux := http.NewServeMux()
 	mux.Handle("/sse", s)
 	web := listen(t, mux)
@@ -102,7 +102,7 @@ func listen(t testing.TB, h http.Handler) *httptest.Server {
 	return web
 }
 
-// inbound answers elicitations with a name, and records.
+// inbound answers elicitations with a name and records notifications.
 type inbound struct {
 	notes chan mcp.Notification
 	down  chan error
@@ -128,7 +128,7 @@ func within(t testing.TB) context.Context {
 
 var elicits = mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}
 
-// dial connects, and closes in the end.
+// dial connects until the test ends.
 func dial(t testing.TB, u sse.URL, in mcp.Inbound, opts transport.ClientOptions) mcp.Transport {
 	t.Helper()
 	if opts.Logger == nil {
@@ -162,7 +162,7 @@ func call(ctx context.Context, tr mcp.Transport, tool, arguments string, notify 
 	return out.Content[0].Text, nil
 }
 
-// peer is a client by hand.
+// peer is a raw client.
 type peer struct {
 	t        testing.TB
 	web      *httptest.Server
@@ -201,7 +201,7 @@ func open(t testing.TB, web *httptest.Server, path string) *peer {
 	return p
 }
 
-// post returns the status, with the body where it is an error.
+// post returns the status and, if it is an error, the body.
 func (p *peer) post(body string) string {
 	p.t.Helper()
 	return post(p.t, p.endpoint, "application/json", body)
@@ -222,7 +222,7 @@ func post(t testing.TB, url, contentType, body string) string {
 	return strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ", string(said)))
 }
 
-// next is the next message of the stream.
+// next returns the next message of the stream.
 func (p *peer) next() string {
 	p.t.Helper()
 	e, err := p.events.Next()

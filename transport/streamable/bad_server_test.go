@@ -18,27 +18,27 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// posted is a message that a bad server was sent.
+// posted is a message that a bad server has received.
 type posted struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 }
 
-// badServer does what the protocol asks for, except where the test has it do otherwise.
+// badServer follows the protocol, except where the test overrides it.
 type badServer struct {
 	session string
-	post    func(w http.ResponseWriter, r *http.Request, m posted) (answered bool) // nil: what the protocol asks for
-	get     http.HandlerFunc                                                       // nil: 405
-	silence string                                                                 // the HTTP method that has no answer
-	gone    <-chan struct{}                                                        // closed when the test is over
+	post    func(w http.ResponseWriter, r *http.Request, m posted) (answered bool) // nil follows the protocol
+	get     http.HandlerFunc                                                       // nil answers 405
+	silence string                                                                 // the HTTP method that is never answered
+	gone    <-chan struct{}                                                        // closed when the test ends
 
 	mu     sync.Mutex
 	seen   map[string]int // messages by method, and requests other than POST
 	header map[string]http.Header
 }
 
-// begin serves until the test ends, and returns the URL.
+// begin serves until the test ends and returns the URL.
 func (b *badServer) begin(t testing.TB) string {
 	t.Helper()
 	gone := make(chan struct{})
@@ -113,7 +113,7 @@ func (b *badServer) answer(w http.ResponseWriter, m posted) {
 	fmt.Fprint(w, proper(m))
 }
 
-// proper is the response that the protocol asks for: a call's result says "fine".
+// proper returns the response that the protocol requires. The result of a call says "fine".
 func proper(m posted) string {
 	result := `{}`
 	switch m.Method {
@@ -131,13 +131,13 @@ func proper(m posted) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// said is the response to a call with a text.
+// said returns the response to a call with a text.
 func said(m posted, text string) string {
 	raw, _ := json.Marshal(text)
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","content":[{"type":"text","text":%s}]}}`, m.ID, raw)
 }
 
-// onCall is a post that has calls answered by f.
+// onCall returns a post function that lets f answer calls.
 func onCall(f func(w http.ResponseWriter, r *http.Request, m posted)) func(http.ResponseWriter, *http.Request, posted) bool {
 	return func(w http.ResponseWriter, r *http.Request, m posted) bool {
 		if m.Method != mcp.MethodCallTool {
@@ -158,9 +158,9 @@ func beginStream(w http.ResponseWriter, text string) {
 // abort ends a response in the middle.
 func abort() { panic(http.ErrAbortHandler) }
 
-const smallMessage = 2000 // bytes, the limit of the clients that dialBad makes
+const smallMessage = 2000 // in bytes, the limit of clients that dialBad makes
 
-// dialBad dials a bad server. What it sends is not checked, what the client sends is; little is logged.
+// dialBad dials a bad server. Only messages of the client are checked, and little is logged.
 func dialBad(t testing.TB, url string, r mcp.Revision, opts client.Options) *client.Client {
 	t.Helper()
 	c, err := dialBadly(t, url, r, opts)
@@ -188,7 +188,7 @@ func dialBadly(t testing.TB, url string, r mcp.Revision, opts client.Options) (*
 	return c, err
 }
 
-// called is what a call came to, which has to be soon.
+// called returns the result of a call. It fails the test if the call does not end.
 func called(t testing.TB, c *client.Client, opts ...client.CallOptions) (string, error) {
 	t.Helper()
 	type outcome struct {
@@ -203,7 +203,7 @@ func called(t testing.TB, c *client.Client, opts ...client.CallOptions) (string,
 	select {
 	case o := <-done:
 		return o.text, o.err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		c.Close()
 		t.Fatalf("the call goes on; after Close: %v", (<-done).err)
 		return "", nil

@@ -8,7 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Progress of a call that comes on the stream of the session, and not on the call's own, is told while the call goes on.
+// Progress that arrives on the session stream, and not on the call's own, must be reported during
+// the call.
 func TestProgressOnTheStandingStream(t *testing.T) {
 	calling, told := make(chan posted), make(chan struct{})
 	b := &badServer{session: "s"}

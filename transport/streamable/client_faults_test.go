@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // answering answers a call with a status, a content type and a body in which %s is the id.
@@ -29,12 +29,12 @@ func answering(status int, media, body string) func(http.ResponseWriter, *http.R
 
 const errorBody = `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no such tool"}}`
 
-// What a client makes of an answer to a call that is none, or not the one that was asked for.
+// The client's reaction to invalid answers to a call.
 func TestBadAnswers(t *testing.T) {
 	const (
 		fine       = "fine"
 		refused    = "refused"    // *mcp.Error
-		status     = "status"     // *overhttp.HTTPError
+		status     = "status"     // *streamable.HTTPError
 		connection = "connection" // mcp.ErrConnection
 		other      = "other"
 	)
@@ -91,7 +91,7 @@ func TestBadAnswers(t *testing.T) {
 				c := dialBad(t, b.begin(t), r, client.Options{})
 				text, err := called(t, c)
 				var protocol *mcp.Error
-				var answered *overhttp.HTTPError
+				var answered *streamable.HTTPError
 				got := other
 				switch {
 				case err == nil && text == "fine":
@@ -120,7 +120,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// endless answers a call with a document that has no end.
+// endless answers a call with a document without an end.
 func endless(w http.ResponseWriter, r *http.Request, _ posted) {
 	w.Header().Set("Content-Type", "application/json")
 	for r.Context().Err() == nil {
@@ -130,13 +130,13 @@ func endless(w http.ResponseWriter, r *http.Request, _ posted) {
 	}
 }
 
-// ping asks for something that bad servers answer well.
+// ping sends a request that bad servers answer properly.
 func ping(c *client.Client) error {
 	_, err := client.All(c.Tools(context.Background()))
 	return err
 }
 
-// An HTTPError has the header, and no more than 4 KiB of the body.
+// An HTTPError must contain the header and at most 4 KiB of the body.
 func TestHTTPErrors(t *testing.T) {
 	b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, _ posted) {
 		w.Header().Set("Retry-After", "7")
@@ -144,7 +144,7 @@ func TestHTTPErrors(t *testing.T) {
 		fmt.Fprint(w, strings.Repeat("slow down ", 1000))
 	})}
 	_, err := called(t, dialBad(t, b.begin(t), mcp.LatestRevision, client.Options{}))
-	var answered *overhttp.HTTPError
+	var answered *streamable.HTTPError
 	if !errors.As(err, &answered) || answered.Header.Get("Retry-After") != "7" || len(answered.Body) != 4<<10 {
 		t.Errorf("%v", err)
 	}
@@ -153,7 +153,7 @@ func TestHTTPErrors(t *testing.T) {
 	}
 }
 
-// Responses that come twice, or to another call, harm nobody: each call has its own.
+// Duplicate responses, and responses to other calls, must be ignored.
 func TestResponsesOfOthers(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
 		b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
@@ -170,14 +170,14 @@ func TestResponsesOfOthers(t *testing.T) {
 	})
 }
 
-// A response that comes on the way of another call is the one that its call waits for.
+// A response may arrive on the stream of another call.
 func TestResponseOnAnotherWay(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
 		waiting := make(chan posted, 1)
 		var b badServer
 		b.post = onCall(func(w http.ResponseWriter, r *http.Request, m posted) {
 			select {
-			case waiting <- m: // the first call, which gets nothing on its own way
+			case waiting <- m: // the first call, whose own stream stays silent
 				beginStream(w, ": wait\n\n")
 				b.silent(r)
 			default:
@@ -204,7 +204,7 @@ func TestResponseOnAnotherWay(t *testing.T) {
 	})
 }
 
-// A question on the stream of a call is answered in the legacy era, and in the modern one, which has none, read past.
+// A question on the stream of a call is answered in the legacy era and ignored in the modern one.
 func TestQuestionOnTheStream(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
 		var answers atomic.Int32
@@ -215,7 +215,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 			case m.Method == "": // a response
 				answers.Add(1)
 				answered <- struct{}{}
-				w.WriteHeader(http.StatusBadRequest) // which a client survives
+				w.WriteHeader(http.StatusBadRequest) // the client must survive that
 				return true
 			case m.Method != mcp.MethodCallTool:
 				return false
@@ -237,7 +237,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 	})
 }
 
-// An error of the protocol is one whatever its size; only an HTTPError keeps no more than 4 KiB.
+// An error of the protocol may have any size. Only an HTTPError is cut to 4 KiB.
 func TestLargeProtocolError(t *testing.T) {
 	b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
 		w.Header().Set("Content-Type", "application/json")

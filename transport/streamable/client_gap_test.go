@@ -10,11 +10,11 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A stream of notifications that was cut, and that cannot be gone on with where it was cut, has a gap. A watch tells of it.
+// If a session stream was cut and cannot be resumed, a watch must report a gap.
 func TestStandingStreamWithAGap(t *testing.T) {
 	for name, test := range map[string]struct {
 		head  string
-		again string // what the stream begins with when it is come back to
+		again string // the beginning of the stream when the client resumes it
 		gap   bool
 	}{
 		"events without ids":         {"", "", true},
@@ -35,7 +35,7 @@ func TestStandingStreamWithAGap(t *testing.T) {
 				b.silent(r)
 			}
 			c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			w, err := c.Watch(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
 			if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// The verdict on a server by its answer to the probe (basic/versioning, basic/transports/streamable-http: backward
-// compatibility). By its row, what the body is; by its column, the status.
+// The client concludes the server's era from its answer to the probe (basic/versioning,
+// basic/transports/streamable-http: backward compatibility). Rows are bodies, columns are statuses.
 //
 //	M  modern
 //	L  legacy: initialize follows
@@ -112,7 +112,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// verdict dials a server that answers the probe so, and every legacy message well.
+// verdict dials a server that answers the probe with a status and a body, and legacy messages
+// properly.
 func verdict(t *testing.T, status string, body [2]string) (string, error) {
 	t.Helper()
 	var code int
@@ -140,7 +141,7 @@ func verdict(t *testing.T, status string, body [2]string) (string, error) {
 	return fmt.Sprintf("an error, and %q is kept", kept), err
 }
 
-// The errors of dialing say what the server has said.
+// The errors of a dial must quote the server.
 func TestDialErrors(t *testing.T) {
 	for _, test := range []struct {
 		status int
@@ -152,7 +153,7 @@ func TestDialErrors(t *testing.T) {
 			return true
 		}}
 		_, err := dialBadly(t, b.begin(t), "", client.Options{})
-		var answered *overhttp.HTTPError
+		var answered *streamable.HTTPError
 		if !errors.As(err, &answered) || !test.is(err) || answered.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%d: %v", test.status, err)
 		}
@@ -162,7 +163,7 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// A session id that could not stand in a header field as it is, is refused.
+// A session id that is not a valid header value must be refused.
 func TestSessionIDs(t *testing.T) {
 	for id, ok := range map[string]bool{
 		"plain": true, "!~": true, strings.Repeat("x", 3000): true, "": true,

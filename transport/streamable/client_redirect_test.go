@@ -14,7 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// elsewhere is a server of another origin, which counts what arrives.
+// elsewhere is a server of another origin that counts its requests.
 func elsewhere(t *testing.T) (url string, arrived *atomic.Int32) {
 	arrived = new(atomic.Int32)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -27,8 +27,8 @@ func elsewhere(t *testing.T) (url string, arrived *atomic.Int32) {
 
 var redirects = []int{301, 302, 303, 307, 308}
 
-// A server that redirects to another origin gets an error, and the other origin no request: neither when it is dialed, nor
-// by a call, nor for the stream of a session.
+// A redirect to another origin must be an error, and the other origin must get no request: not when
+// dialing, not by a call, and not for the session stream.
 func TestRedirectToAnotherOrigin(t *testing.T) {
 	secret := func(context.Context) (http.Header, error) {
 		return http.Header{"Authorization": {"Bearer secret"}, "X-Api-Key": {"secret"}}, nil
@@ -70,8 +70,8 @@ func TestRedirectToAnotherOrigin(t *testing.T) {
 	}
 }
 
-// A redirect within the origin is followed where it keeps the message. One that would make a GET of it is an error that
-// says so, not a sign of an older server.
+// A redirect within the origin is followed if it keeps the message. If it would make the POST a
+// GET, that is an error, not a sign of an older server.
 func TestRedirectWithinTheOrigin(t *testing.T) {
 	for _, status := range redirects {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
@@ -110,18 +110,19 @@ func TestRedirectWithinTheOrigin(t *testing.T) {
 	}
 }
 
-// A server that redirects in a circle is given up.
+// A server that redirects in a circle must not be followed without end.
 func TestRedirectForEver(t *testing.T) {
 	b := &badServer{post: func(w http.ResponseWriter, r *http.Request, _ posted) bool {
 		http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
 		return true
 	}}
-	if _, err := dialBadly(t, b.begin(t), mcp.LatestRevision, client.Options{}); err == nil || !strings.Contains(err.Error(), "for ever") {
+	if _, err := dialBadly(t, b.begin(t), mcp.LatestRevision, client.Options{}); err == nil || !strings.Contains(err.Error(), "redirected more than 10 times") {
 		t.Errorf("%v", err)
 	}
 }
 
-// From http to https is another origin unless both ports are the usual ones: credentials do not go there.
+// A redirect from http to https leaves the origin unless both use their default port. Credentials
+// must not be sent there.
 func TestRedirectToAnotherPort(t *testing.T) {
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("the redirect was followed, with %q", r.Header.Get("Authorization"))

@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// However a server says that there is no such session, the client opens another one. What it asked then is asked again if that
-// changes nothing.
+// If the server has lost the session, the client must open another one, however the server says so.
+// A request is repeated only if it changes nothing.
 func TestSessionDenied(t *testing.T) {
 	for name, denial := range map[string]struct {
 		status int

@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// How an event stream may be written: all of these say the same.
+// Different encodings of the same event stream.
 func TestEventStreamForms(t *testing.T) {
 	const note = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"message":"äöü€𝄞"}}`
 	plain := "event: message\ndata: " + note + "\n\ndata: %r\n\n"
@@ -55,8 +55,8 @@ func TestEventStreamForms(t *testing.T) {
 	}
 }
 
-// A stream that is cut before the response, wherever that is, is an error of the connection that says so. Nothing of an
-// event that has not ended counts.
+// A stream that is cut before the response must be a connection error. An incomplete event must be
+// ignored.
 func TestEventStreamsCut(t *testing.T) {
 	for name, text := range map[string]string{
 		"at once":                    "",
@@ -71,7 +71,7 @@ func TestEventStreamsCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, end := range []func(){func() {}, abort} {
-				for _, r := range []mcp.Revision{mcp.Revision20250618, mcp.LatestRevision} { // which know nothing to come back to
+				for _, r := range []mcp.Revision{mcp.Revision20250618, mcp.LatestRevision} { // without ids to resume from
 					b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
 						beginStream(w, strings.ReplaceAll(strings.ReplaceAll(text, "%r", proper(m)), "%s", string(m.ID)))
 						end()
@@ -93,7 +93,7 @@ func TestEventStreamsCut(t *testing.T) {
 	}
 }
 
-// A list, which changes nothing, is asked for again when its stream was cut.
+// A list changes nothing, so it must be requested again after a cut.
 func TestSafeRequestAfterACut(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
 		b := &badServer{}
@@ -111,12 +111,13 @@ func TestSafeRequestAfterACut(t *testing.T) {
 	})
 }
 
-// An event over the limit is left out: a notification is lost, a response is an error, and neither hangs the call.
+// An event over the limit is skipped: a notification is lost, a response becomes an error, and the
+// call ends in both cases.
 func TestEventsOverTheLimit(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
 		long := strings.Repeat("x", smallMessage)
 		notification := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%q}}`, long)
-		for _, id := range []string{"", "id: 0\nretry: 1\ndata:\n\nid: 1\n"} { // with ids, a client could come back for the same again
+		for _, id := range []string{"", "id: 0\nretry: 1\ndata:\n\nid: 1\n"} { // with ids, the client might resume for the same event
 			b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
 				beginStream(w, id+"data: "+notification+"\n\ndata: "+proper(m)+"\n\n")
 			})}

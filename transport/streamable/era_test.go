@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// httpRevisions are those that have Streamable HTTP, and "" for what a client finds out by itself.
+// httpRevisions are the revisions with Streamable HTTP, and "" for a client that finds out.
 var httpRevisions = append([]mcp.Revision{""}, slices.DeleteFunc(mcp.Revisions(), func(r mcp.Revision) bool { return r == mcp.Revision20241105 })...)
 
 func eachRevision(t *testing.T, test func(t *testing.T, r mcp.Revision)) {
@@ -50,7 +50,7 @@ func TestAsks(t *testing.T) {
 	_, web := serve(t, world(nil))
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		if r == mcp.Revision20250326 {
-			return // has no elicitation
+			return // this revision has no elicitation
 		}
 		type key struct{}
 		var own atomic.Bool
@@ -94,7 +94,7 @@ func TestCancel(t *testing.T) {
 			if cause == nil {
 				t.Error("the handler's context had not ended")
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the handler goes on")
 		}
 	})
@@ -123,22 +123,22 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// A call that takes longer than JSONFor is answered by a stream, so that nobody in between gives up.
+// A call that takes longer than JSONFor must be answered by a stream.
 func TestSlowCall(t *testing.T) {
 	gate := make(chan struct{})
 	_, web := serve(t, world(gate), streamable.Options{JSONFor: 20 * time.Millisecond, KeepAlive: 10 * time.Millisecond})
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		c := dial(t, web.URL+"/mcp", r, client.Options{})
-		time.AfterFunc(100*time.Millisecond, func() { gate <- struct{}{} })
+		time.AfterFunc(100*time.Millisecond, func() { openGate(t, gate) })
 		if got, err := client.Call[string](t.Context(), c, "wait", nil); err != nil || got != "let go" {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
 }
 
-// The server ends the connection in the middle of a call; the client comes back for the rest.
+// If the server ends the connection during a call, the client must resume it.
 func TestDisconnect(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Retry: 20 * time.Millisecond})
+	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Retry: 20 * time.Millisecond}})
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		want := "not cut"
 		if r == mcp.Revision20251125 {
@@ -158,7 +158,7 @@ func TestDisconnect(t *testing.T) {
 	})
 }
 
-// Arguments that are mirrored into header fields are, whether the tool was listed or not.
+// Arguments must be mirrored into header fields, whether the tool was listed before or not.
 func TestParameters(t *testing.T) {
 	_, web := serve(t, world(nil))
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {

@@ -3,6 +3,7 @@ package streamable
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Forget ends all sessions, as a restart without a store would.
@@ -15,4 +16,19 @@ func (s *Server) Forget() {
 		_ = ss.endEverywhere(context.Background()) // the store is memory
 		ss.endLocally(errors.New("forgotten"))
 	}
+}
+
+// DefaultMaxBody is the default of Options.MaxBody.
+const DefaultMaxBody = defaultMaxBody
+
+// NewMemoryEvents returns the default event store with other limits; zero values mean the defaults.
+func NewMemoryEvents(maxBytes, maxEvents int, maxAge time.Duration) EventStore {
+	return newMemoryEvents(memoryEventsLimits{maxBytes, maxEvents, maxAge})
+}
+
+// Sessions returns how many legacy sessions this process keeps.
+func (s *Server) Sessions() int {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	return len(s.sessions.sessions)
 }

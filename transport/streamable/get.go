@@ -6,20 +6,20 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// serveGET opens the standing stream of a session, or goes on with one that was cut off.
+// serveGET opens the session stream, or resumes a stream after the event that Last-Event-ID names.
 func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
-	if s.opts.NoLegacy || s.namesModernRevision(r) {
+	if s.opts.Sessions.Disabled || s.namesModernRevision(r) {
 		s.refuseMethod(w, "GET belongs to legacy sessions: changes come on subscriptions/listen")
 		return
 	}
 	if !parseAccept(r.Header).stream {
-		overhttp.Refuse(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
+		httpwire.Refuse(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
 		return
 	}
 	ss := s.findSession(w, r)
@@ -28,31 +28,41 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	}
 	last := r.Header.Get(mcp.HeaderLastEventID)
 	if last == "" {
-		ss.ensureSessionStream().serveConn(w, r, "", "")
+		ss.ensureSessionStream().serveGET(w, r, "", "")
 		return
 	}
-	name, ok := s.opts.Events.Stream(last)
-	if !ok || !ss.ownsStream(name) {
-		overhttp.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
-		return
+	name, ok := s.opts.Sessions.Events.Stream(last)
+	switch {
+	case !ok || !ss.ownsStream(name):
+		httpwire.Refuse(w, http.StatusBadRequest, "Last-Event-ID names no event of this session")
+	case ss.namesSessionStream(name):
+		ss.ensureSessionStream().serveGET(w, r, name, last)
+	default:
+		s.resumeAnswer(w, r, ss, name, last)
 	}
-	l := ss.findStream(name)
-	if l == nil { // it is over, and its events may be there still
-		l = &legacyStream{session: ss, name: name, ended: true}
-		if missed, _ := l.missedEvents(r, last); len(missed) == 0 {
-			// A client that got an empty stream would come back for more, some without a name for what: then it has one stream too
-			// many. The status is the one that the TypeScript SDK takes for an end without complaint.
+}
+
+// resumeAnswer continues an answer stream. The stream may have ended while the store still has its
+// events.
+func (s *Server) resumeAnswer(w http.ResponseWriter, r *http.Request, ss *session, name, last string) {
+	a := ss.answerStream(name)
+	if a == nil {
+		a = &answerStream{legacyStream: legacyStream{session: ss, name: name, ended: true}}
+		if missed, _ := a.missedEvents(r, last); len(missed) == 0 {
+			// A client that gets an empty stream would reconnect to it, in some clients without
+			// Last-Event-ID, which opens a second session stream. The TypeScript SDK takes this
+			// status for a normal end.
 			s.refuseMethod(w, "the stream has ended, and nothing of it is left to send")
 			return
 		}
 	}
-	l.serveConn(w, r, name, last)
+	a.serveGET(w, r, last)
 }
 
 // serveDELETE ends a session.
 func (s *Server) serveDELETE(w http.ResponseWriter, r *http.Request) {
-	if s.opts.NoLegacy || s.namesModernRevision(r) {
-		s.refuseMethod(w, "DELETE belongs to legacy sessions: there are none in this revision")
+	if s.opts.Sessions.Disabled || s.namesModernRevision(r) {
+		s.refuseMethod(w, "DELETE belongs to legacy sessions: this revision has no sessions")
 		return
 	}
 	ss := s.findSession(w, r)
@@ -61,7 +71,7 @@ func (s *Server) serveDELETE(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.sessions.removeSession(r.Context(), ss, errDeleted); err != nil {
 		s.opts.Logger.Error("the end of a session could not be stored", "err", err)
-		refuseBusy(w, "the session has ended here, and that could not be stored", retryShutdown)
+		httpwire.RefuseBusy(w, "the session has ended here, but that could not be stored", retryShutdown)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -69,46 +79,51 @@ func (s *Server) serveDELETE(w http.ResponseWriter, r *http.Request) {
 
 var errDeleted = errors.New("the client has ended the session")
 
-// serveConn sends the lane over a new connection: what the client has missed, and what is to come. It returns when the connection is
-// of no use any more.
-func (l *legacyStream) serveConn(w http.ResponseWriter, r *http.Request, name, last string) {
-	c := &getConn{target: l, conn: l.session.server.newEventWriter(w), request: r}
-	var s *subscriptionRunner
-	if l.isSessionStream {
-		s = l.startRunner(func(s *subscriptionRunner) { c.openConn(s, name, last) }) // and not before: then the client can cause a change
-	}
-	if s != nil {
-		s.runSubscription()
-		<-s.ctx.Done()
-	} else {
-		gone := make(blockedRequest)
-		c.openConn(gone, name, last)
-		<-gone
-	}
-	c.closeConn()
-}
-
-// getConn is the connection of a GET, and what would end it.
+// getConn is the connection of a GET and the hooks that remove it from its stream.
 type getConn struct {
-	target         *legacyStream
-	conn           *eventstream.Writer
-	request        *http.Request
-	stopWatching   func() bool // as [context.AfterFunc] returns it; nil where the connection was of no use
-	forgetShutdown func()
+	stream  *legacyStream
+	target  getTarget // the same stream
+	conn    *eventstream.Writer
+	request *http.Request
+
+	stopWatching   func() bool // stops the hook on the request's end; nil if the connection never joined the stream
+	forgetShutdown func()      // removes the hook on Shutdown
 }
 
-// openConn gives the connection to its lane, which lets the hold go when it is of no use any more.
+// getTarget is a stream that a GET can join.
+type getTarget interface {
+	// joinConn makes the connection the stream's own if the client has missed no event after last.
+	// Otherwise it returns the events, which the caller sends before it tries again. name and last
+	// are empty for a client that does not resume. joined is false if the stream has ended.
+	joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []StoredEvent)
+	// removeConn removes the connection from the stream, if it still belongs to it.
+	removeConn(conn *eventstream.Writer)
+}
+
+func newGetConn(stream *legacyStream, target getTarget, w http.ResponseWriter, r *http.Request) *getConn {
+	return &getConn{stream: stream, target: target, conn: stream.session.server.newEventWriter(w), request: r}
+}
+
+// openAndWait opens the connection and returns when its stream does not need it any more.
+func (c *getConn) openAndWait(name, last string) {
+	released := make(blockedRequest)
+	c.openConn(released, name, last)
+	<-released
+}
+
+// openConn gives the connection to its stream. The stream releases the hold when it does not need
+// the connection any more, which may be at once.
 func (c *getConn) openConn(h requestHold, name, last string) {
-	if !c.target.replayAndJoin(c.conn, c.request, name, last, h) {
-		c.target.lockOrCutOff()
-		defer c.target.mu.Unlock()
+	if !c.replayAndJoin(name, last, h) {
+		c.stream.lockOrCutOff()
+		defer c.stream.mu.Unlock()
 		h.release()
 		return
 	}
-	drop := func() { c.target.removeConn(c.conn) }
-	c.conn.OnDeath(drop)
-	c.stopWatching = context.AfterFunc(c.request.Context(), drop)
-	c.forgetShutdown = c.target.session.server.onShutdown(drop)
+	remove := func() { c.target.removeConn(c.conn) }
+	c.conn.OnDeath(remove)
+	c.stopWatching = context.AfterFunc(c.request.Context(), remove)
+	c.forgetShutdown = c.stream.session.server.onShutdown(remove)
 }
 
 func (c *getConn) closeConn() {
@@ -117,89 +132,30 @@ func (c *getConn) closeConn() {
 		c.forgetShutdown()
 		c.target.removeConn(c.conn)
 	}
-	_ = c.conn.Close() // who has gone comes back for the rest
+	_ = c.conn.Close() // after an error the client reconnects
 }
 
-// replayAndJoin makes stream the lane's connection, once the client has what it missed. It reports false where there is nothing to
-// wait for.
-func (l *legacyStream) replayAndJoin(stream *eventstream.Writer, r *http.Request, name, last string, h requestHold) bool {
-	if stream.Open() != nil {
+// replayAndJoin sends the events that the client has missed and then makes the connection the
+// stream's own. It reports false if the connection is of no use.
+func (c *getConn) replayAndJoin(name, last string, h requestHold) (joined bool) {
+	if c.conn.Open() != nil {
 		return false
 	}
-	if !l.isSessionStream {
-		l.disconnect()
+	if a, ok := c.target.(*answerStream); ok {
+		a.leaveConn()
 	}
 	for {
-		joined, missed := l.joinConn(stream, r, name, last, h)
+		joined, missed := c.target.joinConn(c, name, last, h)
 		if len(missed) == 0 {
 			return joined
 		}
-		for _, e := range missed { // the client may take its time: what comes meanwhile is kept, and is missed in the next round
-			frames.Show(l.session.server.opts.Tap, transport.Sent, e.Data, nil)
-			if stream.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
+		// The stream is not locked here, so it may store further events. The next round finds them.
+		for _, e := range missed {
+			frames.Show(c.stream.session.server.opts.Tap, transport.Sent, e.Data, nil)
+			if c.conn.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
 				return false
 			}
 			last = e.ID
 		}
 	}
-}
-
-// disconnect lets the connection go that the lane has, if it has one: its client is here.
-func (l *legacyStream) disconnect() {
-	l.lockOrCutOff()
-	defer l.mu.Unlock()
-	l.setConn(nil)
-	l.releaseHold()
-}
-
-// joinConn makes stream the lane's connection if nothing was missed; else it returns that. A standing stream that comes back for
-// what is not known any more is a new one.
-func (l *legacyStream) joinConn(stream *eventstream.Writer, r *http.Request, name, last string, h requestHold) (joined bool, missed []StoredEvent) {
-	l.lockOrCutOff()
-	defer l.mu.Unlock()
-	missed, gone := l.missedEvents(r, last)
-	switch {
-	case len(missed) > 0 || l.ended:
-		return false, missed
-	case gone && l.isSessionStream:
-		name, last = "", ""
-	}
-	if !l.isSessionStream {
-		l.releaseHold()
-		l.setConn(nil)
-	}
-	l.addConn(stream, name, h)
-	if last == "" {
-		l.prepareOpening()
-		l.sendOpening()
-	}
-	if l.replacedRunner == nil {
-		l.sendQueued()
-	}
-	return true, nil
-}
-
-// missedEvents returns what came behind an event. What is not there any more cannot be sent: the client asks again for what it
-// needs.
-func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []StoredEvent, gone bool) {
-	if last == "" {
-		return nil, false
-	}
-	missed, err := l.session.server.opts.Events.After(r.Context(), last)
-	if err != nil {
-		l.session.server.opts.Logger.Warn("events could not be sent again", "err", err)
-	}
-	return missed, errors.Is(err, ErrEventGone)
-}
-
-// removeConn takes the lane off a connection, if it is still the lane's.
-func (l *legacyStream) removeConn(stream *eventstream.Writer) {
-	l.lockOrCutOff()
-	defer l.mu.Unlock()
-	l.removeConnLocked(stream)
-}
-
-// isConnected reports whether a client is connected.
-func (l *legacyStream) isConnected() bool {
-	return l.liveConn.Load() != nil
 }

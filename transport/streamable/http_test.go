@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -30,7 +29,7 @@ func modernFields(method string, more ...string) []string {
 	return append([]string{"Mcp-Protocol-Version", modernVersion, "Mcp-Method", method}, more...)
 }
 
-// What single requests of the modern era are answered (basic/transports/streamable-http, 2026-07-28).
+// The answers to single requests of the modern era (basic/transports/streamable-http, 2026-07-28).
 func TestModernRequests(t *testing.T) {
 	_, web := serve(t, world(nil))
 	echo := modernBody("tools/call", `"name":"echo","arguments":{"message":"x"}`)
@@ -101,10 +100,10 @@ func TestModernRequests(t *testing.T) {
 	}
 }
 
-// carriesID reports whether an error of the code comes when the id of its request has been read.
+// carriesID reports whether an error with the code has the id of its request.
 func carriesID(code int) bool { return code != 0 && code != -32700 && code != -32600 }
 
-// A client that takes only event streams gets one.
+// A client that accepts only event streams must get one.
 func TestStreamAlone(t *testing.T) {
 	_, web := serve(t, world(nil))
 	got := send(t, http.MethodPost, web.URL+"/mcp", listBody, modernFields("tools/list", "Accept", "", "Accept", "text/event-stream")...)
@@ -120,7 +119,7 @@ func TestStreamAlone(t *testing.T) {
 
 func TestMethods(t *testing.T) {
 	_, web := serve(t, world(nil))
-	_, modern := serve(t, world(nil), streamable.Options{NoLegacy: true})
+	_, modern := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Disabled: true}})
 	for _, test := range []struct {
 		url, method string
 		fields      []string
@@ -150,11 +149,11 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Rule: loopback hosts only on a loopback address, an Origin of the same host or allowed.
+// A loopback address accepts only loopback hosts, and an Origin must be the same host or allowed.
 func TestGuard(t *testing.T) {
-	allowed := overhttp.Guard{AllowOrigin: func(origin string) bool { return origin == "https://app.example.com" }}
+	allowed := streamable.Guard{AllowOrigin: func(origin string) bool { return origin == "https://app.example.com" }}
 	_, web := serve(t, world(nil), streamable.Options{Guard: allowed})
-	_, named := serve(t, world(nil), streamable.Options{Guard: overhttp.Guard{Hosts: []string{"mcp.example.com"}}})
+	_, named := serve(t, world(nil), streamable.Options{Guard: streamable.Guard{Hosts: []string{"mcp.example.com"}}})
 	host := strings.TrimPrefix(web.URL, "http://")
 	for _, test := range []struct {
 		name   string
@@ -189,7 +188,7 @@ func TestGuard(t *testing.T) {
 }
 
 func TestPreflight(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Guard: overhttp.Guard{AllowOrigin: func(string) bool { return true }}})
+	_, web := serve(t, world(nil), streamable.Options{Guard: streamable.Guard{AllowOrigin: func(string) bool { return true }}})
 	origin := "https://app.example.com"
 	got := send(t, "OPTIONS", web.URL+"/mcp", "", "Origin", origin, "Access-Control-Request-Method", "POST",
 		"Access-Control-Request-Headers", "content-type, mcp-param-region")

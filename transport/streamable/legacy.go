@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 // postLegacy serves a message of the legacy era.
@@ -28,14 +28,13 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 		s.receiveMessage(w, ss, msg)
 		return
 	}
-	l := ss.newAnswerStream(w, accept)
-	l.serveAnswer(r, singleRequest(msg))
+	ss.newAnswerStream(w, accept).serveAnswer(r, singleRequest(msg))
 }
 
-// openSession opens a session.
+// openSession answers initialize and opens a session.
 func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc.Message) {
 	if !s.sessions.hasRoom() {
-		refuseBusy(w, errTooManySessions.Error(), sweepEvery)
+		httpwire.RefuseBusy(w, errTooManySessions.Error(), sweepEvery)
 		return
 	}
 	p := s.opts.Principal(r)
@@ -51,14 +50,14 @@ func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc
 	id := s.newSessionToken(ss, opened.SessionState).sealID(s.sessions.sealer, p)
 	ss.id = s.sessions.fingerprintOf(id)
 	if _, err := s.sessions.addSession(ss); err != nil {
-		refuseBusy(w, err.Error(), sweepEvery)
+		httpwire.RefuseBusy(w, err.Error(), sweepEvery)
 		return
 	}
-	if !s.hasPrivateStore() { // so that it is idle one day, even if it is never used
+	if !s.hasPrivateStore() { // then the session expires even if no replica ever uses it
 		if err := ss.saveUse(r.Context()); err != nil {
 			s.opts.Logger.Error("a session could not be stored", "err", err)
 			s.sessions.dropSession(ss, errUnknownSession)
-			refuseBusy(w, "sessions cannot be stored at the moment", retryShutdown)
+			httpwire.RefuseBusy(w, "sessions cannot be stored at the moment", retryShutdown)
 			return
 		}
 	}
@@ -66,21 +65,21 @@ func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc
 	s.writeDocument(w, http.StatusOK, answer.Frame)
 }
 
-// discardWriter takes what a client that has not finished the handshake could not understand.
+// discardWriter drops messages for a client that has not finished the handshake.
 type discardWriter struct{}
 
 func (discardWriter) Write([]byte) error { return nil }
 
-// findSession returns the session that a request belongs to. Where it is nil, the request has been answered.
+// findSession returns the session of a request. If it is nil, the request has been answered.
 func (s *Server) findSession(w http.ResponseWriter, r *http.Request) *session {
 	ids, version := r.Header[mcp.HeaderSessionID], r.Header.Get(mcp.HeaderProtocolVersion)
 	switch {
 	case len(ids) != 1 || ids[0] == "":
-		overhttp.Refuse(w, http.StatusBadRequest, "the request needs one Mcp-Session-Id, which initialize is answered with, or the "+
-			"_meta of revision "+string(mcp.LatestRevision))
+		httpwire.Refuse(w, http.StatusBadRequest, "the request needs the Mcp-Session-Id from the answer to initialize, or "+
+			"the _meta of revision "+string(mcp.LatestRevision))
 		return nil
 	case version != "" && !s.speaksLegacy(version):
-		overhttp.Refuse(w, http.StatusBadRequest, "MCP-Protocol-Version is none that this server speaks with a session")
+		httpwire.Refuse(w, http.StatusBadRequest, "this server has no sessions of the revision in MCP-Protocol-Version")
 		return nil
 	}
 	ss, err := s.sessions.findSession(r.Context(), ids[0], s.opts.Principal(r))
@@ -88,12 +87,12 @@ func (s *Server) findSession(w http.ResponseWriter, r *http.Request) *session {
 	case err == nil:
 		return ss
 	case errors.Is(err, errUnknownSession):
-		overhttp.Refuse(w, http.StatusNotFound, err.Error())
+		httpwire.Refuse(w, http.StatusNotFound, err.Error())
 	case errors.Is(err, errTooManySessions):
-		refuseBusy(w, err.Error(), sweepEvery)
+		httpwire.RefuseBusy(w, err.Error(), sweepEvery)
 	default:
 		s.opts.Logger.Error("a session could not be looked up", "err", err)
-		refuseBusy(w, "sessions cannot be looked up at the moment", retryShutdown)
+		httpwire.RefuseBusy(w, "sessions cannot be looked up at the moment", retryShutdown)
 	}
 	return nil
 }
@@ -107,45 +106,45 @@ func (s *Server) speaksLegacy(version string) bool {
 	return false
 }
 
-// receiveMessage takes a notification, or the response to a question.
+// receiveMessage takes a notification or the response to a question.
 func (s *Server) receiveMessage(w http.ResponseWriter, ss *session, msg jsonrpc.Message) {
 	if !ss.edge.Receive(msg) {
-		s.refuseMessage(w, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "the response is to nothing that this server has asked, or still waits for"))
+		s.refuseMessage(w, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "the response matches no open request of this server"))
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// singleRequest is one request.
+// singleRequest is the one request of a POST.
 type singleRequest jsonrpc.Message
 
-func (s singleRequest) serveOn(l *legacyStream) []byte {
-	return l.session.serveRequest(jsonrpc.Message(s), l)
+func (s singleRequest) serveOn(a *answerStream) []byte {
+	return a.session.serveRequest(jsonrpc.Message(s), a)
 }
 
-// serveRequest serves a request whose messages go to l.
-func (ss *session) serveRequest(msg jsonrpc.Message, l *legacyStream) []byte {
-	r := l.request
+// serveRequest serves a request. Its notifications and questions go to a.
+func (ss *session) serveRequest(msg jsonrpc.Message, a *answerStream) []byte {
+	r := a.request
 	answer := ss.edge.Serve(r.Context(), &serving.Incoming{
-		Message: msg, Principal: ss.server.opts.Principal(r), Header: r.Header, Out: l,
+		Message: msg, Principal: ss.server.opts.Principal(r), Header: r.Header, Out: a,
 	})
 	switch msg.Method {
 	case mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		if err := ss.saveSettings(context.WithoutCancel(r.Context())); err != nil {
-			ss.server.opts.Logger.Warn("what a client has set could not be stored", "method", msg.Method, "err", err)
+			ss.server.opts.Logger.Warn("a setting of a client could not be stored", "method", msg.Method, "err", err)
 		}
 	}
 	return answer.Frame
 }
 
-// postBatch serves a batch where the session's revision has them.
+// postBatch serves a batch, if the revision of the session allows batches.
 func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte, accept acceptedTypes) {
 	refused := mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326)
 	if s.isClosed() {
-		refuseBusy(w, "the server is shutting down", retryShutdown)
+		httpwire.RefuseBusy(w, "the server is shutting down", retryShutdown)
 		return
 	}
-	if s.opts.NoLegacy || len(r.Header[mcp.HeaderSessionID]) == 0 {
+	if s.opts.Sessions.Disabled || len(r.Header[mcp.HeaderSessionID]) == 0 {
 		frames.Show(s.opts.Tap, transport.Stray, frame, r.Header)
 		s.refuseMessage(w, jsonrpc.ID{}, refused)
 		return
@@ -172,13 +171,12 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	l := ss.newAnswerStream(w, accept)
-	l.serveAnswer(r, &b)
+	ss.newAnswerStream(w, accept).serveAnswer(r, &b)
 }
 
-const maxBatch = 1000 // messages; each costs far more than the bytes that it takes on the wire
+const maxBatch = 1000 // messages; serving one costs far more than its bytes on the wire
 
-// requestBatch is several messages in one body (revision 2025-03-26).
+// requestBatch is the batch of messages in one body (revision 2025-03-26).
 type requestBatch struct {
 	session  *session
 	requests []jsonrpc.Message
@@ -192,7 +190,7 @@ func (b *requestBatch) addMessage(raw []byte) {
 	}
 	switch {
 	case err != nil && msg.ID.IsZero():
-		b.session.server.opts.Logger.Warn("an unusable message was received", "err", err) // batches have no errors without an id
+		b.session.server.opts.Logger.Warn("an unusable message was received", "err", err) // a batch answers no message without an id
 	case err != nil:
 		b.refusals = append(b.refusals, jsonrpc.AppendError(nil, msg.ID, err.(*mcp.Error)))
 	case msg.IsRequest():
@@ -202,12 +200,12 @@ func (b *requestBatch) addMessage(raw []byte) {
 	}
 }
 
-// serveOn serves the requests at the same time, and returns their responses as one batch.
-func (b *requestBatch) serveOn(l *legacyStream) []byte {
+// serveOn serves the requests concurrently and returns their responses as one batch.
+func (b *requestBatch) serveOn(a *answerStream) []byte {
 	frames := make([][]byte, len(b.requests))
 	var wg sync.WaitGroup
 	for i, msg := range b.requests {
-		wg.Go(func() { frames[i] = b.session.serveRequest(msg, l) })
+		wg.Go(func() { frames[i] = b.session.serveRequest(msg, a) })
 	}
 	wg.Wait()
 	var out []byte

@@ -34,7 +34,8 @@ type person struct {
 	Name string `json:"name"`
 }
 
-// world is a server with a tool for each thing that a transport has to carry. gate, where it is not nil, holds "wait".
+// world returns a server with a tool for each feature of a transport. The tool "wait" waits for
+// gate.
 func world(gate chan struct{}) *server.Server {
 	s := server.New("world", "1", &server.Options{Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in message) (string, error) { return in.Message, nil })
@@ -76,10 +77,14 @@ func world(gate chan struct{}) *server.Server {
 	return s
 }
 
-// serve serves the handler at /mcp until the test ends. What it answers is checked.
+// serve serves the handler at /mcp until the test ends. Its answers are checked against the schema.
 func serve(t testing.TB, h mcp.Handler, opts ...streamable.Options) (*streamable.Server, *httptest.Server) {
 	t.Helper()
-	endpoint := streamable.Handler(h, opts...)
+	var o *streamable.Options
+	if len(opts) > 0 {
+		o = &opts[0]
+	}
+	endpoint := streamable.Handler(h, o)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", checked(t, endpoint))
 	web := httptest.NewServer(mux)
@@ -95,7 +100,7 @@ func serve(t testing.TB, h mcp.Handler, opts ...streamable.Options) (*streamable
 	return endpoint, web
 }
 
-// dial connects to the server in a revision; the frames that pass are checked against its schema.
+// dial connects to the server in a revision. All frames are checked against the revision's schema.
 func dial(t testing.TB, url string, revision mcp.Revision, opts client.Options) *client.Client {
 	t.Helper()
 	own := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
@@ -111,7 +116,7 @@ func dial(t testing.TB, url string, revision mcp.Revision, opts client.Options) 
 	return c
 }
 
-// answer is what a raw request was answered.
+// answer is the response to a raw request.
 type answer struct {
 	status int
 	header http.Header
@@ -152,7 +157,7 @@ func send(t testing.TB, method, url, body string, fields ...string) answer {
 	return answer{resp.StatusCode, resp.Header, string(got)}
 }
 
-// code is the code of the error that a body holds; 0 for none.
+// code returns the code of the error in a body, or 0.
 func code(t testing.TB, body string) int {
 	t.Helper()
 	var m struct {
@@ -169,12 +174,24 @@ func code(t testing.TB, body string) int {
 	return m.Error.Code
 }
 
-// within waits for f to become true.
+// within polls f until it is true, for at most a minute.
 func within(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 5 seconds", what)
+			t.Fatalf("%s: not within a minute", what)
 		}
+	}
+}
+
+// openGate lets one call of the tool "wait" return. It fails the test if no call waits within a
+// minute.
+func openGate(t testing.TB, gate chan<- struct{}) {
+	t.Helper()
+	select {
+	case gate <- struct{}{}:
+	case <-t.Context().Done():
+	case <-time.After(time.Minute):
+		t.Error("no call waits at the gate")
 	}
 }

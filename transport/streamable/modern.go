@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
-// postModern serves a message of the modern era: stateless, the response is its own.
+// postModern serves a message of the modern era.
 func (s *Server) postModern(out *response) {
 	if !s.checkMessage(out) {
 		return
@@ -21,7 +21,8 @@ func (s *Server) postModern(out *response) {
 	out.finishResponse(s.edge.Serve(ctx, &out.in))
 }
 
-// checkMessage reports whether there is a request to serve. What is none has been answered.
+// checkMessage reports whether the message is a request that can be served. Otherwise it has
+// answered it.
 func (s *Server) checkMessage(out *response) bool {
 	switch msg := &out.in.Message; {
 	case msg.IsResponse():
@@ -39,8 +40,8 @@ func (s *Server) checkMessage(out *response) bool {
 	return true
 }
 
-// trackCall returns the context of a request: that of a subscription ends well at Shutdown, that of a call when Shutdown waits
-// no longer.
+// trackCall returns the context of a request and a function to call after it. Shutdown ends
+// subscriptions with a result at once. It cancels calls only when it does not wait any longer.
 func (s *Server) trackCall(out *response) (context.Context, func()) {
 	ctx := &out.ctx
 	if out.in.Method == mcp.MethodListen {
@@ -58,7 +59,7 @@ func (s *Server) trackCall(out *response) (context.Context, func()) {
 	}
 }
 
-// mirroredHeaders says which member of the params of a method Mcp-Name mirrors.
+// mirroredHeaders knows which member of a method's params the field Mcp-Name mirrors.
 type mirroredHeaders struct{ vocabulary *mcp.Vocabulary }
 
 func newMirroredHeaders(v *mcp.Vocabulary) mirroredHeaders {
@@ -68,18 +69,19 @@ func newMirroredHeaders(v *mcp.Vocabulary) mirroredHeaders {
 	return mirroredHeaders{v}
 }
 
-// checkRequest holds the header fields of a request against its body, so that whoever routed it by them and who serves it mean
-// the same (basic/transports/streamable-http: Server Validation).
-func (n mirroredHeaders) checkRequest(h http.Header, msg *jsonrpc.Message, spoken []mcp.Revision) *mcp.Error {
+// checkRequest compares the header fields of a request with its body. A proxy that routes by the
+// fields must not be deceived about the request (basic/transports/streamable-http: Server
+// Validation).
+func (n mirroredHeaders) checkRequest(h http.Header, msg *jsonrpc.Message, supported []mcp.Revision) *mcp.Error {
 	version, known := rawjson.String(rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcp.MetaProtocolVersion))
 	if !known {
-		return nil // the edge says what is missing
+		return nil // the edge reports the missing version
 	}
 	if e := matchHeader(h, mcp.HeaderProtocolVersion, version, false); e != nil {
 		return e
 	}
 	if !mcp.Revision(version).Modern() {
-		return nil // the edge says what is spoken
+		return nil // the edge reports the unknown version
 	}
 	if e := matchHeader(h, mcp.HeaderMethod, msg.Method, false); e != nil {
 		return e
@@ -88,17 +90,18 @@ func (n mirroredHeaders) checkRequest(h http.Header, msg *jsonrpc.Message, spoke
 	if field == "" {
 		return nil
 	}
-	name, there := rawjson.String(rawjson.Lookup(msg.Params, field))
-	if !there {
+	name, ok := rawjson.String(rawjson.Lookup(msg.Params, field))
+	if !ok {
 		if len(h[mcp.HeaderName]) > 0 {
 			return headerMismatch("%s is present, but params.%s is not", mcp.HeaderName, field)
 		}
-		return nil // the handler says what is missing
+		return nil // the handler reports the missing member
 	}
 	return matchHeader(h, mcp.HeaderName, name, true)
 }
 
-// matchHeader compares the one value of a field with that of the body.
+// matchHeader checks that a header field has exactly one value, and that it equals the value in the
+// body.
 func matchHeader(h http.Header, field, body string, encoded bool) *mcp.Error {
 	values := h[field]
 	switch {

@@ -47,7 +47,7 @@ func nginxPath(t *testing.T) string {
 	return path
 }
 
-// TestReplica is no test: it is what a process of a replica runs.
+// TestReplica is the main function of a replica's process.
 func TestReplica(t *testing.T) {
 	secret, err := hex.DecodeString(os.Getenv(replicaEnv))
 	if err != nil || len(secret) == 0 {
@@ -75,7 +75,7 @@ func TestReplica(t *testing.T) {
 		server.Tool(s, fmt.Sprintf("grown%d", grown.Add(1)), "New.", func(context.Context, struct{}) (string, error) { return "", nil })
 		return "", nil
 	})
-	endpoint := streamable.Handler(s, streamable.Options{
+	endpoint := streamable.Handler(s, &streamable.Options{
 		ServerOptions: transport.ServerOptions{AskTimeout: askTimeout}, JSONFor: 100 * time.Millisecond,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -126,8 +126,8 @@ func startReplica(t *testing.T, secret string) string {
 	return ""
 }
 
-// nginxConfig has one listener as most configurations are, with a round robin over the replicas, and one that brings what
-// belongs to a session to the same replica always. Everything nginx does to streams by default it does here.
+// nginxConfig has nginx's default settings for streams. One listener distributes requests round
+// robin over the replicas; the other sends all requests of a session to the same replica.
 var nginxConfig = template.Must(template.New("").Parse(`
 daemon off;
 worker_processes 1;
@@ -167,7 +167,7 @@ http {
 }
 `))
 
-// freeAddress is a loopback address that nobody listens on.
+// freeAddress returns a loopback address without a listener.
 func freeAddress(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -198,7 +198,7 @@ func startNginx(t *testing.T) (robin, sticky string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "-p", conf.Dir, "-c", file, "-e", filepath.Join(conf.Dir, "error.log"))
-	if os.Geteuid() == 0 { // else its workers would be nobody, who cannot write here
+	if os.Geteuid() == 0 { // otherwise the workers run as user nobody, which cannot write here
 		cmd.Args = append(cmd.Args, "-g", "user root;")
 	}
 	if err := cmd.Start(); err != nil {
@@ -223,13 +223,13 @@ func startNginx(t *testing.T) (robin, sticky string) {
 	return "http://" + conf.Robin + "/mcp", "http://" + conf.Sticky + "/mcp"
 }
 
-// answerName answers a question with what it asks.
+// answerName answers a question for a name with the text of the question.
 func answerName(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 	return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: fmt.Appendf(nil, `{"name":%q}`, strings.ToUpper(q.Message))}, nil
 }
 
-// Replicas behind nginx that share a key serve clients of every revision as one server does: everything but what needs a
-// live stream of a legacy session, since that is at one of them.
+// Replicas behind nginx with a common key must serve clients of every revision like one server,
+// except for live streams of legacy sessions, which belong to one replica.
 func TestNginx(t *testing.T) {
 	robin, sticky := startNginx(t)
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
@@ -281,7 +281,7 @@ func TestNginx(t *testing.T) {
 	})
 }
 
-// A watch hears of the changes of the replica that it is at: each replica is changed here.
+// A watch hears only the changes of its own replica, so the test changes each one.
 func watchBehindNginx(t *testing.T, url string, r mcp.Revision) {
 	c := dial(t, url, r, client.Options{})
 	w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})
@@ -303,9 +303,10 @@ func watchBehindNginx(t *testing.T, url string, r mcp.Revision) {
 	t.Error("nobody was told")
 }
 
-// A modern question is asked by one replica, and its answer taken by whichever the retry comes to: its state is sealed. A
-// legacy one is open at the replica that has asked, and the answer that comes to another one is refused (400): the tool
-// says after AskTimeout that nobody has answered. With an nginx that keeps sessions together it works.
+// A modern question may be answered at any replica, because its state is sealed. A legacy question
+// is open only at the replica that has asked. Another one refuses the answer with 400, and after
+// AskTimeout the tool reports that the question was not answered. If nginx keeps sessions together,
+// it works.
 func asksBehindNginx(t *testing.T, robin, sticky string) {
 	for _, test := range []struct {
 		url      string

@@ -1,18 +1,21 @@
 package streamable
 
 import (
+	"mime"
 	"net/http"
+	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// servePOST takes one message, of either era. An open stream rests on the frames of these functions: they are kept small.
+// servePOST serves one message, of either era. It and the functions that it calls for a stream are
+// kept small, because their stack frames count for each open stream.
 func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 	out := s.readMessage(w, r)
 	switch {
@@ -24,11 +27,11 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readMessage reads the message of a POST. Where it is nil, the request has been answered.
+// readMessage reads the message of a POST. If it returns nil, it has answered the request.
 func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 	accept := parseAccept(r.Header)
 	if !accept.json && !accept.stream {
-		overhttp.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
+		httpwire.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
 		return nil
 	}
 	frame, ok := s.bodies.Read(w, r)
@@ -44,7 +47,7 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 	if err != nil {
 		frames.Show(tap, transport.Stray, frame, r.Header)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
-			msg.ID = jsonrpc.ID{} // a guess is no id to answer
+			msg.ID = jsonrpc.ID{} // a parser's guess must not be used as the id
 		}
 		s.refuseMessage(w, msg.ID, err.(*mcp.Error))
 		return nil
@@ -55,24 +58,24 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 	return out
 }
 
-// isModern reports whether a message is spoken in the modern era: it says so in its _meta, or its header does.
+// isModern reports whether a message belongs to the modern era, by its _meta or else by its header.
 func (s *Server) isModern(r *http.Request, params []byte) bool {
-	if s.opts.NoLegacy {
+	if s.opts.Sessions.Disabled {
 		return true
 	}
 	session := r.Header.Get(mcp.HeaderSessionID) != ""
 	if raw := rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcp.MetaProtocolVersion); raw != nil {
-		said, _ := rawjson.String(raw)
-		return !isLegacyRevision(said) || !session
+		version, _ := rawjson.String(raw)
+		return !isLegacyRevision(version) || !session
 	}
 	if s.namesModernRevision(r) {
 		return true
 	}
-	said := r.Header.Get(mcp.HeaderProtocolVersion)
-	return said != "" && !isLegacyRevision(said) && !session
+	version := r.Header.Get(mcp.HeaderProtocolVersion)
+	return version != "" && !isLegacyRevision(version) && !session
 }
 
-// namesModernRevision reports whether the header names a revision that has no sessions.
+// namesModernRevision reports whether the header names a revision without sessions.
 func (s *Server) namesModernRevision(r *http.Request) bool {
 	return mcp.Revision(r.Header.Get(mcp.HeaderProtocolVersion)).Modern()
 }
@@ -82,12 +85,54 @@ func isLegacyRevision(version string) bool {
 	return r.Known() && !r.Modern()
 }
 
-// refuseMessage answers a message that is not served.
+// refuseMessage answers a message with an error.
 func (s *Server) refuseMessage(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Error) {
 	s.writeDocument(w, max(httpStatus(e), http.StatusBadRequest), jsonrpc.AppendError(nil, id, e))
 }
 
 func (s *Server) writeDocument(w http.ResponseWriter, status int, frame []byte) {
 	frames.Show(s.opts.Tap, transport.Sent, frame, nil)
-	overhttp.Respond(w, status, frame)
+	httpwire.WriteDocument(w, status, frame)
+}
+
+// acceptedTypes are the media types that a client accepts as the answer to a POST.
+type acceptedTypes struct{ json, stream bool }
+
+// parseAccept reads the Accept field. It should name both types, but a client that names one of
+// them is served too.
+func parseAccept(header http.Header) acceptedTypes {
+	values := header["Accept"]
+	if len(values) == 0 {
+		return acceptedTypes{json: true, stream: true}
+	}
+	if len(values) == 1 && values[0] == "application/json, text/event-stream" {
+		return acceptedTypes{json: true, stream: true}
+	}
+	var a acceptedTypes
+	for _, part := range strings.Split(strings.Join(values, ","), ",") {
+		media, params, err := mime.ParseMediaType(part)
+		if err != nil || params["q"] == "0" {
+			continue
+		}
+		a.json = a.json || media == "application/json" || media == "application/*" || media == "*/*"
+		a.stream = a.stream || media == "text/event-stream" || media == "text/*" || media == "*/*"
+	}
+	return a
+}
+
+// httpStatus returns the HTTP status of a modern response that is one document (basic/index,
+// basic/transports/streamable-http). It is 200 for errors of the handler itself, because the
+// exchange of messages succeeded.
+func httpStatus(e *mcp.Error) int {
+	if e == nil {
+		return http.StatusOK
+	}
+	switch e.Code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeParse, jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidParams,
+		mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedProtocolVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }

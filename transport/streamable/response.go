@@ -12,8 +12,9 @@ import (
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
-// response is the answer to a modern request: one JSON document, or an event stream from the first notification on, or
-// from when the call has taken a while.
+// response is the answer to a modern request. It is one JSON document, unless the handler sends a
+// notification before the result or takes longer than [Options.JSONFor]. Then it is an event
+// stream.
 type response struct {
 	server    *Server
 	w         http.ResponseWriter
@@ -24,32 +25,33 @@ type response struct {
 	slowTimer timeout.Entry
 
 	mu       sync.Mutex
-	stream   *eventstream.Writer // nil while the answer may still be one document
+	stream   *eventstream.Writer // nil while the answer may still be a document
 	finished bool
 }
 
-// startSlowTimer starts the time after which the response becomes a stream.
+// startSlowTimer starts the timer after which the response becomes a stream.
 func (r *response) startSlowTimer() {
 	if r.server.opensStream(r.accept) {
 		r.server.slowAnswers.Start(&r.slowTimer, r)
 	}
 }
 
-// opensStream reports whether a slow answer becomes a stream. What cannot be one document has to be opened in any case.
+// opensStream reports whether a slow answer becomes a stream. If the client accepts no document,
+// that is always so.
 func (s *Server) opensStream(a acceptedTypes) bool {
 	return a.stream && (s.opts.JSONFor > 0 || !a.json)
 }
 
-// Expire implements [timeout.Expirer].
+// Expire implements [timeout.Expirer]. It makes the response a stream.
 func (r *response) Expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.finished {
-		_ = r.eventWriter().Open() // a client that has gone shows when something is written
+		_ = r.eventWriter().Open() // a later write fails if the client has disconnected
 	}
 }
 
-// eventWriter returns the stream; r.mu is held.
+// eventWriter returns the stream and makes the response one if needed. r.mu is held.
 func (r *response) eventWriter() *eventstream.Writer {
 	if r.stream == nil {
 		r.stream = r.server.newEventWriter(r.w)
@@ -61,7 +63,7 @@ func (s *Server) newEventWriter(w http.ResponseWriter) *eventstream.Writer {
 	return eventstream.NewWriter(w, eventstream.WriterOptions{KeepAlive: s.opts.KeepAlive})
 }
 
-// Write implements [serving.Writer]. A client that takes no stream gets no notifications.
+// Write implements [serving.Writer]. A client that accepts no stream gets no notifications.
 func (r *response) Write(frame []byte) error {
 	stream := r.writableStream()
 	if stream == nil {
@@ -93,7 +95,7 @@ func (r *response) writableStream() *eventstream.Writer {
 	return r.eventWriter()
 }
 
-// finishResponse sends what the request has come to.
+// finishResponse sends the result or error of the request.
 func (r *response) finishResponse(answer serving.Outgoing) {
 	r.mu.Lock()
 	r.finished = true
@@ -108,7 +110,7 @@ func (r *response) finishResponse(answer serving.Outgoing) {
 		r.server.writeDocument(r.w, httpStatus(answer.Error), answer.Frame)
 	case stream != nil && answer.Frame != nil:
 		frames.Show(r.server.opts.Tap, transport.Sent, answer.Frame, nil)
-		_ = stream.End(eventstream.Event{Data: answer.Frame}) // who has gone needs no answer
+		_ = stream.End(eventstream.Event{Data: answer.Frame}) // a client that has disconnected needs no answer
 	case stream != nil:
 		_ = stream.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -12,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// slowSessions is a store that takes its time.
+// slowSessions is a store that is slow to save.
 type slowSessions struct{ sharedSessions }
 
 func (s *slowSessions) Save(ctx context.Context, key string, r streamable.SessionRecord, until time.Time) error {
@@ -20,9 +21,10 @@ func (s *slowSessions) Save(ctx context.Context, key string, r streamable.Sessio
 	return s.sharedSessions.Save(ctx, key, r, until)
 }
 
-// twoReplicas serve the same, with one store; the servers are returned to change what they have.
+// twoReplicas serves one world at two replicas with one store. It returns the servers to change
+// them.
 func twoReplicas(t *testing.T, opts streamable.Options) (servers [2]*server.Server, urls [2]string) {
-	opts.Keys, opts.Sessions = mcp.RandomKeys(), &sharedSessions{}
+	opts.Sessions.Keys, opts.Sessions.Store = mcp.RandomKeys(), &sharedSessions{}
 	for i := range servers {
 		s := world(nil)
 		server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
@@ -34,7 +36,7 @@ func twoReplicas(t *testing.T, opts streamable.Options) (servers [2]*server.Serv
 
 const subscribeBody = `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://a"}}`
 
-// A replica that knows a session asks the store whether it has ended.
+// If another replica has ended a session, the store must tell it.
 func TestReplicasAgreeOnTheEnd(t *testing.T) {
 	_, urls := twoReplicas(t, streamable.Options{})
 	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
@@ -49,22 +51,26 @@ func TestReplicasAgreeOnTheEnd(t *testing.T) {
 	}
 }
 
-// A session that is idle at one replica, and in use at another, goes on everywhere.
+// A session that is idle at one replica and in use at another must live at both.
 func TestReplicasAgreeOnUse(t *testing.T) {
-	_, urls := twoReplicas(t, streamable.Options{SessionIdle: 300 * time.Millisecond})
-	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
-	for range 10 {
-		if got := send(t, "POST", urls[1], pingBody, in...); got.status != 200 {
-			t.Fatalf("the replica where it is used: %d", got.status)
+	synctest.Test(t, func(t *testing.T) {
+		opts := streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute, Keys: mcp.RandomKeys(), Store: &sharedSessions{}}}
+		opened, used := streamable.Handler(world(nil), &opts), streamable.Handler(world(nil), &opts)
+		defer func() { _, _ = opened.Shutdown(t.Context()), used.Shutdown(t.Context()) }()
+		in := openAt(opened)
+		for range 10 {
+			if got := request(used, pingBody, in...); got.Code != 200 {
+				t.Fatalf("the replica where it is used: %d %s", got.Code, got.Body)
+			}
+			time.Sleep(3 * time.Minute)
 		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	if got := send(t, "POST", urls[0], pingBody, in...); got.status != 200 {
-		t.Errorf("the replica where it was opened: %d", got.status)
-	}
+		if got := request(opened, pingBody, in...); got.Code != 200 {
+			t.Errorf("the replica where it was opened: %d %s", got.Code, got.Body)
+		}
+	})
 }
 
-// What a client has subscribed to at one replica it is told of by another.
+// A client that has subscribed at one replica must get changes from another.
 func TestReplicasAgreeOnSubscriptions(t *testing.T) {
 	servers, urls := twoReplicas(t, streamable.Options{})
 	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
@@ -79,21 +85,26 @@ func TestReplicasAgreeOnSubscriptions(t *testing.T) {
 	}
 }
 
-// A session whose client is gone ends, subscribed or not.
+// A session without requests and streams must end, even if it has a subscription.
 func TestIdleSessionWithASubscription(t *testing.T) {
-	s := world(nil)
-	server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
-	endpoint, web := serve(t, s, streamable.Options{SessionIdle: 100 * time.Millisecond})
-	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
-	if got := send(t, "POST", web.URL+"/mcp", subscribeBody, in...); got.status != 200 {
-		t.Fatalf("%d", got.status)
-	}
-	within(t, "the session ends", func() bool { return endpoint.Sessions() == 0 })
+	synctest.Test(t, func(t *testing.T) {
+		s := world(nil)
+		server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
+		endpoint := streamable.Handler(s, &streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute}})
+		defer func() { _ = endpoint.Shutdown(t.Context()) }()
+		if got := request(endpoint, subscribeBody, openAt(endpoint)...); got.Code != 200 {
+			t.Fatalf("%d %s", got.Code, got.Body)
+		}
+		time.Sleep(12 * time.Minute)
+		if n := endpoint.Sessions(); n != 0 {
+			t.Errorf("%d sessions remain", n)
+		}
+	})
 }
 
-// What is asked while a session is being ended finds it, or does not, and brings it back in no case.
+// A request during the end of a session must not bring it back.
 func TestEndOfASessionInUse(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Sessions: &slowSessions{}})
+	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Store: &slowSessions{}}})
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	var asking sync.WaitGroup

@@ -15,15 +15,17 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// Sessions that are open at the same time, and were used and dropped, in each way that there is, leave no goroutine and no
-// bytes, once the event store has forgotten the streams that some of them had; maps stay as large as they were.
+// Sessions that are open at the same time, in every way in which they can be used and dropped, must
+// leave no goroutine and no memory after the event store has forgotten their streams. Maps keep
+// their size.
 func TestManySessions(t *testing.T) {
 	const many, bytesEach = 2000, 100
 	begun := time.Now()
-	// The limit is far more than passes between two requests of a session, and far less than the test may take.
-	events := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxAge: time.Second})
-	endpoint := streamable.Handler(world(nil), streamable.Options{SessionIdle: 12 * time.Second, SessionLife: time.Hour, Events: events})
-	web := httptest.NewServer(endpoint) // without what looks at all answers, and remembers sessions
+	// The limit is far more than the time between two requests of a session, and far less than the
+	// test's.
+	events := streamable.NewMemoryEvents(0, 0, time.Second)
+	endpoint := streamable.Handler(world(nil), &streamable.Options{Sessions: streamable.SessionOptions{Idle: 12 * time.Second, Life: time.Hour, Events: events}})
+	web := httptest.NewServer(endpoint) // without the wire check, which remembers sessions
 	t.Cleanup(func() {
 		web.CloseClientConnections()
 		_ = endpoint.Shutdown(context.Background())
@@ -39,7 +41,7 @@ func TestManySessions(t *testing.T) {
 		if n := endpoint.Sessions(); n > 0 {
 			t.Fatalf("%d sessions are kept", n)
 		}
-		c.live(1) // which has the store look for what is too old
+		c.live(1) // its events make the store evict old ones
 		c.client.CloseIdleConnections()
 		var m runtime.MemStats
 		for range 3 {
@@ -56,7 +58,7 @@ func TestManySessions(t *testing.T) {
 	within(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines+5 })
 }
 
-// crowd is many clients at the same time, each with a session of its own.
+// crowd is a number of clients with a session each.
 type crowd struct {
 	t      *testing.T
 	url    string
@@ -73,7 +75,7 @@ func (c *crowd) live(sessions int) {
 	c.each(sessions, func(i int) error { return c.life(i, ids[i]) })
 }
 
-// each does something for each session, 32 at a time.
+// each calls f for each session, 32 at a time.
 func (c *crowd) each(sessions int, do func(i int) error) {
 	todo := make(chan int)
 	var wg sync.WaitGroup
@@ -93,8 +95,7 @@ func (c *crowd) each(sessions int, do func(i int) error) {
 	wg.Wait()
 }
 
-// life is that of one session that is open. Every fourth has a stream that is dropped; every other is ended, the rest
-// forgotten.
+// life runs one session. One in four drops a stream. Half of them are ended, the others abandoned.
 func (c *crowd) life(i int, id string) error {
 	in := inSession(id, mcp.Revision20251125)
 	steps := [][2]string{{"POST", listOf("tools/list")}, {"POST", pingBody}}

@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// rawClient writes its requests by hand.
+// rawClient writes its requests byte by byte onto a connection.
 type rawClient struct {
 	t    testing.TB
 	conn *net.TCPConn
@@ -30,7 +30,7 @@ func dialRaw(t testing.TB, web *httptest.Server) *rawClient {
 	}
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
-	_ = conn.(*net.TCPConn).SetReadBuffer(16 << 10) // what is not read, the server has to keep
+	_ = conn.(*net.TCPConn).SetReadBuffer(16 << 10) // so that the server must buffer the rest
 	return &rawClient{t, conn.(*net.TCPConn), bufio.NewReader(conn)}
 }
 
@@ -41,7 +41,7 @@ func (c *rawClient) write(text string) {
 	}
 }
 
-// read reads a response, to the end of its body.
+// read reads a response with its body.
 func (c *rawClient) read() answer {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.in, nil)
@@ -56,7 +56,7 @@ func (c *rawClient) read() answer {
 	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
-// ended reports whether the server has closed the connection, or does so soon.
+// ended reports whether the server closes the connection.
 func (c *rawClient) ended() bool {
 	_ = c.conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 	_, err := io.Copy(io.Discard, c.in)
@@ -64,7 +64,7 @@ func (c *rawClient) ended() bool {
 	return !ok || !timeout.Timeout()
 }
 
-// until reads lines up to one that begins with a prefix, and returns the rest of it.
+// until reads up to a line with a prefix and returns the rest of that line.
 func (c *rawClient) until(prefix string) string {
 	c.t.Helper()
 	for {
@@ -78,7 +78,7 @@ func (c *rawClient) until(prefix string) string {
 	}
 }
 
-// head is the head of a request with the fields that each one has; more are lines.
+// head returns the head of a request, with the common fields and further lines.
 func head(method string, more ...string) string {
 	fields := ""
 	for _, line := range more {
@@ -89,12 +89,12 @@ func head(method string, more ...string) string {
 
 func length(n int) string { return fmt.Sprintf("Content-Length: %d", n) }
 
-// modernLines are the lines of a modern request's head.
+// modernLines returns the header lines of a modern request.
 func modernLines(method string, more ...string) []string {
 	return append([]string{"MCP-Protocol-Version: " + modernVersion, "Mcp-Method: " + method}, more...)
 }
 
-// callBody is a modern call of a tool without arguments, and its head.
+// modernCall returns a modern call of a tool without arguments.
 func modernCall(tool string) string {
 	body := modernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":{}`, tool))
 	return head("POST", modernLines("tools/call", "Mcp-Name: "+tool, length(len(body)))...) + body
@@ -104,10 +104,13 @@ func listRequest() string {
 	return head("POST", modernLines("tools/list", length(len(listBody)))...) + listBody
 }
 
-// A body that comes byte by byte is given up after BodyTimeout; a request that has come is not bound by it.
+// A body that arrives byte by byte is refused after BodyTimeout. The timeout must not bound the
+// call, nor an idle connection.
 func TestSlowBody(t *testing.T) {
+	t.Parallel()
+	const bodyTimeout = 2 * time.Second
 	gate := make(chan struct{})
-	_, web := serve(t, world(gate), streamable.Options{BodyTimeout: 200 * time.Millisecond})
+	_, web := serve(t, world(gate), streamable.Options{BodyTimeout: bodyTimeout})
 	slow := dialRaw(t, web)
 	slow.write(head("POST", modernLines("tools/list", length(len(listBody)))...))
 	begun := time.Now()
@@ -116,33 +119,33 @@ func TestSlowBody(t *testing.T) {
 			if _, err := io.WriteString(slow.conn, listBody[i:i+1]); err != nil {
 				return
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(bodyTimeout / 10)
 		}
 	}()
 	if got := slow.read(); got.status < 400 || got.status >= 500 {
 		t.Errorf("a slow body: %d %s", got.status, got.body)
 	}
-	if took := time.Since(begun); took < 200*time.Millisecond || took > 3*time.Second {
-		t.Errorf("it was given up after %v", took)
+	if took := time.Since(begun); took < bodyTimeout || took > time.Minute {
+		t.Errorf("it was refused after %v", took)
 	}
 	if !slow.ended() {
 		t.Error("the connection goes on")
 	}
 	quick := dialRaw(t, web)
 	quick.write(modernCall("wait"))
-	time.Sleep(300 * time.Millisecond)
-	gate <- struct{}{}
+	time.Sleep(bodyTimeout + bodyTimeout/4)
+	openGate(t, gate)
 	if got := quick.read(); got.status != 200 || !strings.Contains(got.body, "let go") {
 		t.Errorf("a call that takes longer than a body may: %d %s", got.status, got.body)
 	}
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(bodyTimeout + bodyTimeout/4)
 	quick.write(listRequest())
 	if got := quick.read(); got.status != 200 {
 		t.Errorf("a connection that was idle for longer than a body may take: %d %s", got.status, got.body)
 	}
 }
 
-// What a body that is broken is answered, and whether the connection can be used again.
+// The answers to broken bodies, and whether the connection can be reused.
 func TestBrokenBodies(t *testing.T) {
 	const most = 1000
 	_, web := serve(t, world(nil), streamable.Options{MaxBody: most, BodyTimeout: time.Second})
@@ -179,7 +182,7 @@ func TestBrokenBodies(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := dialRaw(t, web)
-			go func() { // which the server does not read to the end, perhaps
+			go func() { // the server may not read it to the end
 				_, _ = io.WriteString(c.conn, test.text)
 				if test.half {
 					_ = c.conn.CloseWrite()
@@ -202,7 +205,7 @@ func TestBrokenBodies(t *testing.T) {
 	}
 }
 
-// Fields that say the same thing twice are refused where it matters, whichever of them a proxy went by.
+// A header field with two different values must be refused, because a proxy may have used either.
 func TestDuplicateFields(t *testing.T) {
 	_, web := serve(t, world(nil))
 	id := open(t, web.URL+"/mcp", mcp.Revision20251125)
@@ -240,13 +243,13 @@ func TestDuplicateFields(t *testing.T) {
 	}
 }
 
-// Requests that are sent before the answers to others have come are answered in order.
+// Pipelined requests must be answered in order.
 func TestPipelining(t *testing.T) {
 	gate := make(chan struct{}, 1)
 	_, web := serve(t, world(gate))
 	c := dialRaw(t, web)
 	c.write(modernCall("wait") + listRequest() + head("GET", "MCP-Protocol-Version: "+modernVersion) + listRequest())
-	gate <- struct{}{}
+	openGate(t, gate)
 	for i, want := range []struct {
 		status int
 		says   string
@@ -279,7 +282,7 @@ func TestOtherMethods(t *testing.T) {
 	}
 }
 
-// A client of HTTP/1.0 knows no chunks: a stream ends with its connection.
+// HTTP/1.0 has no chunks, so a stream must end with its connection.
 func TestHTTP10(t *testing.T) {
 	_, web := serve(t, world(nil))
 	for _, accept := range []string{"application/json", "text/event-stream"} {

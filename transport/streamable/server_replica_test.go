@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// askingReplica serves a replica with a tool that asks, and gives the name that was answered.
+// askingReplica serves a replica with a tool that asks for a name and returns it.
 func askingReplica(t *testing.T, keys *mcp.Keys) string {
 	s := server.New("replica", "1", &server.Options{Keys: keys})
 	server.Tool(s, "ask", "Asks.", func(ctx context.Context, _ struct{}) (string, error) {
@@ -23,7 +23,7 @@ func askingReplica(t *testing.T, keys *mcp.Keys) string {
 	return web.URL + "/mcp"
 }
 
-// beginAsk calls the tool and returns the id of the question that comes.
+// beginAsk calls the tool and returns the id of its question.
 func beginAsk(t *testing.T, url string, in []string) (lines <-chan string, question string) {
 	t.Helper()
 	lines = postStream(t, url, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ask","arguments":{}}}`, in...)
@@ -36,7 +36,7 @@ func beginAsk(t *testing.T, url string, in []string) (lines <-chan string, quest
 	return lines, question
 }
 
-// postStream makes a request whose answer is a stream, and gives its lines to the test.
+// postStream sends a request that is answered by a stream, and returns the lines of the stream.
 func postStream(t *testing.T, url, body string, fields ...string) <-chan string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(body))
@@ -64,8 +64,8 @@ func postStream(t *testing.T, url, body string, fields ...string) <-chan string 
 	return lines
 }
 
-// Where a load balancer brings the answer to a question to another replica than the one that has asked, it is refused: it
-// answers none of the questions that are open there, though both belong to one session.
+// If a load balancer brings the answer to a question to the wrong replica, it must be refused,
+// although the session is the same.
 func TestAnswerAtAnotherReplica(t *testing.T) {
 	keys := mcp.RandomKeys()
 	one, two := askingReplica(t, keys), askingReplica(t, keys)

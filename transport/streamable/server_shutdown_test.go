@@ -15,14 +15,14 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// The answer to what a call in flight has asked is taken during a shutdown; new work is not.
+// Shutdown must accept answers to the questions of calls in flight, but no new requests.
 func TestAnswerDuringShutdown(t *testing.T) {
 	endpoint, web := serve(t, world(nil))
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	lines, question := beginAsk(t, url, in)
 	done := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() { done <- endpoint.Shutdown(ctx) }()
 	within(t, "nothing new is taken", func() bool { return send(t, "POST", url, pingBody, in...).status == 503 })
@@ -38,7 +38,8 @@ func TestAnswerDuringShutdown(t *testing.T) {
 	}
 }
 
-// A shutdown that has no more time cancels what goes on, in both eras, and does not wait for handlers that do not care.
+// When its context ends, Shutdown must cancel the calls of both eras. It must not wait for handlers
+// that ignore that.
 func TestShutdownIsBounded(t *testing.T) {
 	gate, begun, ended := make(chan struct{}), make(chan struct{}, 10), make(chan error, 10)
 	s := server.New("stubborn", "1", &server.Options{})
@@ -86,7 +87,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	}
 }
 
-// A call that is cut off by a shutdown is answered with the reason, in both eras.
+// A call that Shutdown cuts off must be answered with the reason, in both eras.
 func TestShutdownSaysWhy(t *testing.T) {
 	begun := make(chan struct{}, 10)
 	s := world(nil)
@@ -119,15 +120,16 @@ func TestShutdownSaysWhy(t *testing.T) {
 	}
 }
 
-// Under an address that other machines reach, a name that nobody has listed is one that a page may have made lead here.
+// At an address that other machines reach, host names that are not listed must be refused: a web
+// page could make them lead there.
 func TestNamesOfAPublicAddress(t *testing.T) {
 	listener, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint := streamable.Handler(world(nil))
+	endpoint := streamable.Handler(world(nil), nil)
 	public := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80} // loopback is all that a test can count on
+		at := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80} // a test cannot rely on a real address other than loopback
 		endpoint.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(at))))
 	})}
 	go func() { _ = public.Serve(listener) }()
@@ -144,11 +146,12 @@ func TestNamesOfAPublicAddress(t *testing.T) {
 	}
 }
 
-// Arguments of a wrong type are the tool's to refuse, though a field should have mirrored them.
+// Arguments of a wrong type must reach the tool, although they should be mirrored into header
+// fields.
 func TestMirroredArgumentOfAWrongType(t *testing.T) {
 	_, web := serve(t, world(nil))
 	c := dial(t, web.URL+"/mcp", mcp.LatestRevision, client.Options{})
-	if _, err := client.All(c.Tools(t.Context())); err != nil { // so that the client knows what to mirror
+	if _, err := client.All(c.Tools(t.Context())); err != nil { // so that the client knows the mirrored arguments
 		t.Fatal(err)
 	}
 	for _, arguments := range []string{`{"region":{"a":1}}`, `{"level":1.5}`, `{"level":[1]}`} {

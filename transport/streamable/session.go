@@ -12,21 +12,23 @@ import (
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
-// session is a legacy session in this process.
+// session is the part of a legacy session that lives in this process. Replicas may hold parts of
+// the same session: its id contains the fixed state, and the [SessionStore] the changeable one.
 type session struct {
 	server     *Server
-	id         fingerprint // of what the client names it by
-	key        string      // what the stores name it by
-	principal  string      // who opened it
+	id         fingerprint // of the id that the client sends
+	key        string      // names the session in the stores
+	principal  string      // the id of the principal that opened it
 	opened     time.Time
-	mintedHere bool // this process has minted its id
+	mintedHere bool // this process has made its id
 	edge       *serving.Session
 
+	// All of these are guarded by mu.
 	mu            sync.Mutex
 	lastUsed      time.Time
-	record        SessionRecord
-	sessionStream *legacyStream            // of what belongs to no call; nil until there is any
-	answerStreams map[string]*legacyStream // of calls that a client may come back to, by name
+	record        SessionRecord            // as last loaded or saved
+	sessionStream *sessionStream           // nil until the first message or GET
+	answerStreams map[string]*answerStream // the open answers that the client can resume, by name
 	ended         bool
 }
 
@@ -35,20 +37,21 @@ func (s *Server) newSession(key string, p mcp.Principal) *session {
 	return &session{server: s, key: key, principal: p.ID, opened: now, lastUsed: now}
 }
 
-// ensureSessionStream returns the lane of what belongs to no call, which the client reads with GET. Many sessions never need one.
-func (ss *session) ensureSessionStream() *legacyStream {
+// ensureSessionStream returns the session stream. It is made when it is first needed, because many
+// sessions never need it.
+func (ss *session) ensureSessionStream() *sessionStream {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if ss.sessionStream == nil {
-		ss.sessionStream = &legacyStream{session: ss, name: ss.key, isSessionStream: true, ended: ss.ended}
+		ss.sessionStream = &sessionStream{legacyStream: legacyStream{session: ss, name: ss.key, ended: ss.ended}}
 	}
 	return ss.sessionStream
 }
 
-// Write implements [serving.Writer] for what belongs to no call.
+// Write implements [serving.Writer] for messages that belong to no request.
 func (ss *session) Write(frame []byte) error { return ss.ensureSessionStream().Write(frame) }
 
-// markUsed marks the session as used, in the store once a minute.
+// markUsed notes that the session is in use. It saves that once a minute.
 func (ss *session) markUsed(ctx context.Context) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -59,21 +62,21 @@ func (ss *session) markUsed(ctx context.Context) error {
 	return ss.saveLocked(ctx)
 }
 
-// needsSave reports whether the session was used since the store was told.
+// needsSave reports whether the last use of the session was not saved for a minute.
 func (ss *session) needsSave() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.lastUsed.Sub(ss.record.Used) >= time.Minute
 }
 
-// saveUse tells the store when the session was used.
+// saveUse saves when the session was last used.
 func (ss *session) saveUse(ctx context.Context) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.saveLocked(ctx)
 }
 
-// saveSettings stores what the client has set.
+// saveSettings saves the log level and the subscriptions that the client has set, if they changed.
 func (ss *session) saveSettings(ctx context.Context) error {
 	level, subscriptions := ss.edge.LogLevel(), ss.edge.Subscriptions()
 	ss.mu.Lock()
@@ -85,17 +88,17 @@ func (ss *session) saveSettings(ctx context.Context) error {
 	return ss.saveLocked(ctx)
 }
 
-// saveLocked stores the record; ss.mu is held. Nobody asks for that of a session which this process has minted and no other process
-// shares: it is in memory, or over.
+// saveLocked saves the record. It does nothing for a session that this process has opened and whose
+// store is not shared: as long as the session lives, nothing else loads its record. ss.mu is held.
 func (ss *session) saveLocked(ctx context.Context) error {
 	ss.record.Used = ss.lastUsed
 	if ss.mintedHere && ss.server.hasPrivateStore() {
 		return nil
 	}
-	return ss.server.opts.Sessions.Save(ctx, ss.key, ss.record, ss.opened.Add(ss.server.opts.SessionLife))
+	return ss.server.opts.Sessions.Store.Save(ctx, ss.key, ss.record, ss.opened.Add(ss.server.opts.Sessions.Life))
 }
 
-// applyRecord takes over what the client has set elsewhere.
+// applyRecord applies the settings that another replica has saved.
 func (ss *session) applyRecord(ctx context.Context, r SessionRecord) {
 	ss.mu.Lock()
 	level := r.LogLevel != "" && r.LogLevel != ss.record.LogLevel
@@ -110,7 +113,8 @@ func (ss *session) applyRecord(ctx context.Context, r SessionRecord) {
 	}
 }
 
-// isIdle reports whether the session has not been used for so long, or is too old.
+// isIdle reports whether the session was unused for longer than limit, or is older than life. An
+// open session stream or a call in flight is a use.
 func (ss *session) isIdle(limit, life time.Duration) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -127,7 +131,8 @@ func (ss *session) isIdle(limit, life time.Duration) bool {
 	return time.Since(ss.lastUsed) > limit
 }
 
-// endEverywhere ends the session for good, for all replicas. It is not found any more, whether its end could be stored or not.
+// endEverywhere ends the session for all replicas. This one does not find it any more, even if
+// saving its end fails.
 func (ss *session) endEverywhere(ctx context.Context) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -141,61 +146,65 @@ func (ss *session) hasEnded() bool {
 	return ss.ended
 }
 
-// endLocally ends what this process has of the session.
-func (ss *session) endLocally(why error) {
+// endLocally ends the part of the session in this process. Calls in flight get err as their cause.
+func (ss *session) endLocally(err error) {
 	ss.mu.Lock()
-	lanes, stand := ss.answerStreams, ss.sessionStream
+	answers, st := ss.answerStreams, ss.sessionStream
 	ss.answerStreams, ss.ended = nil, true
 	ss.mu.Unlock()
-	ss.edge.End(why)
-	if stand != nil {
-		stand.closeStream()
+	ss.edge.End(err)
+	if st != nil {
+		st.endWithSession()
 	}
-	for _, l := range lanes {
-		l.closeStream()
+	for _, a := range answers {
+		a.endWithSession()
 	}
 }
 
-// addAnswerStream keeps a lane that the client may come back to.
-func (ss *session) addAnswerStream(l *legacyStream) {
+// addAnswerStream makes a stream available for GETs that resume it.
+func (ss *session) addAnswerStream(a *answerStream) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if ss.ended {
 		return
 	}
 	if ss.answerStreams == nil {
-		ss.answerStreams = map[string]*legacyStream{}
+		ss.answerStreams = map[string]*answerStream{}
 	}
-	ss.answerStreams[l.name] = l
+	ss.answerStreams[a.name] = a
 }
 
-func (ss *session) removeAnswerStream(l *legacyStream) {
+func (ss *session) removeAnswerStream(a *answerStream) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	delete(ss.answerStreams, l.name)
+	delete(ss.answerStreams, a.name)
 }
 
-// The kinds of streams that a session has beside its first standing one, which is named by its key.
-const (
-	answerStreamMark = "." // the answer to a request
-	extraStreamMark  = "~" // a further standing one
-)
-
-// newStreamName returns a name for a stream that no other has, of any replica.
-func (ss *session) newStreamName(kind string) string {
-	return ss.key + kind + ss.server.instance + strconv.FormatUint(ss.server.streamCount.Add(1), 36)
-}
-
-// ownsStream reports whether a name is that of a stream of the session.
-func (ss *session) ownsStream(name string) bool {
-	return name == ss.key || strings.HasPrefix(name, ss.key+answerStreamMark) || strings.HasPrefix(name, ss.key+extraStreamMark)
-}
-
-func (ss *session) findStream(name string) *legacyStream {
-	if name == ss.key || strings.HasPrefix(name, ss.key+extraStreamMark) {
-		return ss.ensureSessionStream()
-	}
+// answerStream returns the open answer stream of a name, or nil.
+func (ss *session) answerStream(name string) *answerStream {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.answerStreams[name]
+}
+
+// The names of streams begin with the session's key. The key alone names the first connection of
+// the session stream, and these marks follow it in the names of other streams.
+const (
+	answerStreamMark = "." // an answer stream
+	extraStreamMark  = "~" // a further connection of the session stream
+)
+
+// newStreamName returns a name that no other stream has, of any replica.
+func (ss *session) newStreamName(mark string) string {
+	return ss.key + mark + ss.server.instance + strconv.FormatUint(ss.server.streamCount.Add(1), 36)
+}
+
+// ownsStream reports whether a name belongs to a stream of the session.
+func (ss *session) ownsStream(name string) bool {
+	return ss.namesSessionStream(name) || strings.HasPrefix(name, ss.key+answerStreamMark)
+}
+
+// namesSessionStream reports whether a name belongs to a connection of the session stream.
+func (ss *session) namesSessionStream(name string) bool {
+	return name == ss.key || strings.HasPrefix(name, ss.key+extraStreamMark)
 }

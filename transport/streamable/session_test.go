@@ -5,9 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -20,7 +23,7 @@ func initializeBody(r mcp.Revision, more string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{%s},"clientInfo":{"name":"raw","version":"1"}}}`, r, more)
 }
 
-// open opens a session by hand and returns its id.
+// open opens a session and returns its id.
 func open(t testing.TB, url string, r mcp.Revision, fields ...string) string {
 	t.Helper()
 	got := send(t, "POST", url, initializeBody(r, `"elicitation":{}`), fields...)
@@ -91,7 +94,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// A session belongs to the principal that opened it.
+// A session must serve only the principal that opened it.
 func TestSessionOfAnother(t *testing.T) {
 	_, web := serve(t, world(nil), streamable.Options{Principal: func(r *http.Request) mcp.Principal {
 		return mcp.Principal{ID: r.Header.Get("X-User")}
@@ -108,7 +111,8 @@ func TestSessionOfAnother(t *testing.T) {
 	}
 }
 
-// Any replica that holds the key serves a session, and those that share a store agree on its end.
+// Every replica with the key must serve a session. Replicas with a common store must agree on its
+// end.
 func TestReplicas(t *testing.T) {
 	keys := mcp.RandomKeys()
 	store := &sharedSessions{}
@@ -118,7 +122,7 @@ func TestReplicas(t *testing.T) {
 			_, err := server.Ask[person](ctx, "who", "Who?")
 			return "", err
 		})
-		_, web := serve(t, s, streamable.Options{Sessions: store})
+		_, web := serve(t, s, streamable.Options{Sessions: streamable.SessionOptions{Store: store}})
 		return web.URL + "/mcp"
 	}
 	one, two := replica(), replica()
@@ -147,7 +151,7 @@ func listOf(method string) string {
 }
 
 func TestSessionLimits(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{MaxSessions: 2})
+	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Max: 2}})
 	url := web.URL + "/mcp"
 	first := open(t, url, mcp.Revision20251125)
 	open(t, url, mcp.Revision20251125)
@@ -159,20 +163,42 @@ func TestSessionLimits(t *testing.T) {
 	open(t, url, mcp.Revision20251125)
 }
 
-func TestIdleSession(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{SessionIdle: 400 * time.Millisecond})
-	in := inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)
-	time.Sleep(20 * time.Millisecond)
-	if got := send(t, "POST", web.URL+"/mcp", pingBody, in...); got.status != 200 {
-		t.Fatalf("%d", got.status)
+// request serves a POST without a network, for tests with a fake clock.
+func request(endpoint http.Handler, body string, fields ...string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
 	}
-	within(t, "the session ends", func() bool {
-		time.Sleep(600 * time.Millisecond)
-		return send(t, "POST", web.URL+"/mcp", pingBody, in...).status == 404
+	endpoint.ServeHTTP(w, r)
+	return w
+}
+
+// openAt opens a session without a network and returns its header fields.
+func openAt(endpoint http.Handler) []string {
+	id := request(endpoint, initializeBody(mcp.Revision20251125, "")).Header().Get("Mcp-Session-Id")
+	return inSession(id, mcp.Revision20251125)
+}
+
+// A session ends when it was idle for longer than Idle.
+func TestIdleSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endpoint := streamable.Handler(world(nil), &streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute}})
+		defer func() { _ = endpoint.Shutdown(t.Context()) }()
+		in := openAt(endpoint)
+		time.Sleep(9 * time.Minute)
+		if got := request(endpoint, pingBody, in...); got.Code != 200 {
+			t.Fatalf("in use: %d %s", got.Code, got.Body)
+		}
+		time.Sleep(12 * time.Minute) // the registry looks once a minute
+		if got := request(endpoint, pingBody, in...); got.Code != 404 {
+			t.Errorf("idle: %d %s", got.Code, got.Body)
+		}
 	})
 }
 
-// stream opens a GET stream and gives its lines to the test.
+// stream opens a GET stream and returns its lines.
 func stream(t *testing.T, url string, fields ...string) (lines <-chan string, cut func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -200,10 +226,10 @@ func stream(t *testing.T, url string, fields ...string) (lines <-chan string, cu
 	return out, cut
 }
 
-// until reads lines up to one that begins with a prefix, and returns the rest of it.
+// until reads up to a line with a prefix and returns the rest of that line.
 func until(t *testing.T, lines <-chan string, prefix string) string {
 	t.Helper()
-	timeout := time.After(5 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		select {
 		case line, ok := <-lines:
@@ -219,7 +245,7 @@ func until(t *testing.T, lines <-chan string, prefix string) string {
 	}
 }
 
-// What is sent on a stream that was cut comes again to who names the last event, and nothing twice.
+// A client that resumes a stream must get the events after the one that it names, and none twice.
 func TestResume(t *testing.T) {
 	s := world(nil)
 	_, web := serve(t, s)
@@ -235,7 +261,7 @@ func TestResume(t *testing.T) {
 	first := until(t, lines, "id:")
 	until(t, lines, "data:")
 	cut()
-	grow("two") // while nobody listens
+	grow("two") // without a client
 	again, _ := stream(t, url, append(in, "Last-Event-ID", primed)...)
 	if id := until(t, again, "id:"); id != first {
 		t.Errorf("the first event that comes again is %q, want %q", id, first)
@@ -252,7 +278,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A session that the server has forgotten is opened again, and what is safe is asked again.
+// If the server has forgotten a session, the client must open another one and repeat safe requests.
 func TestSessionLost(t *testing.T) {
 	endpoint, web := serve(t, world(nil))
 	c := dial(t, web.URL+"/mcp", mcp.Revision20251125, client.Options{
@@ -277,11 +303,24 @@ func TestSessionLost(t *testing.T) {
 	})
 }
 
-// Shutdown answers what is in flight, ends streams well and refuses what comes.
+// lastingCalls counts the tool calls and subscriptions that its server has begun to serve.
+type lastingCalls struct {
+	*server.Server
+	lasting atomic.Int32
+}
+
+func (l *lastingCalls) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.Method == mcp.MethodCallTool || req.Method == mcp.MethodListen {
+		l.lasting.Add(1)
+	}
+	return l.Server.ServeMCP(ctx, req)
+}
+
+// Shutdown waits for calls in flight, ends streams with a result and refuses further requests.
 func TestShutdown(t *testing.T) {
 	gate := make(chan struct{})
-	s := world(gate)
-	endpoint, web := serve(t, s)
+	h := &lastingCalls{Server: world(gate)}
+	endpoint, web := serve(t, h)
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	lines, _ := stream(t, url, in...)
@@ -293,7 +332,7 @@ func TestShutdown(t *testing.T) {
 		listened <- send(t, "POST", url, modernBody("subscriptions/listen", `"notifications":{"toolsListChanged":true}`), modernFields("subscriptions/listen")...)
 	}()
 	until(t, lines, "id:")
-	time.Sleep(50 * time.Millisecond) // both requests are on their way
+	within(t, "the handler serves both requests and the session's subscription", func() bool { return h.lasting.Load() == 3 })
 	shut := make(chan error, 1)
 	go func() { shut <- endpoint.Shutdown(t.Context()) }()
 	within(t, "new requests are refused", func() bool {
@@ -303,7 +342,7 @@ func TestShutdown(t *testing.T) {
 	if got := <-listened; got.status != 200 || !strings.Contains(got.body, `"result":{"resultType":"complete"`) {
 		t.Errorf("the subscription ended with %d %s", got.status, got.body)
 	}
-	gate <- struct{}{}
+	openGate(t, gate)
 	if got := <-called; got.status != 200 || !strings.Contains(got.body, "let go") {
 		t.Errorf("the call in flight: %d %s", got.status, got.body)
 	}
@@ -314,7 +353,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// sharedSessions is a store that several replicas have.
+// sharedSessions is a store of several replicas.
 type sharedSessions struct {
 	mu      sync.Mutex
 	records map[string]streamable.SessionRecord

@@ -5,17 +5,17 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
 const retryShutdown = 5 * time.Second
 
-// beginRequest enters a request among those that Shutdown waits for.
+// beginRequest counts a request that Shutdown waits for. It reports false after Shutdown was
+// called.
 func (s *Server) beginRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,11 +26,12 @@ func (s *Server) beginRequest() bool {
 	return true
 }
 
-// Shutdown takes no further requests (503 with Retry-After), ends subscriptions with a result and the streams of sessions,
-// waits for calls in flight and then ends the sessions. The answers to what those calls have asked still come in. When ctx
-// ends first, calls are cancelled and have half a second to say so; the error is the cause of ctx.
+// Shutdown refuses further requests with status 503, ends subscriptions with a result, ends the
+// streams of sessions and waits for the calls in flight. Their clients can still answer questions.
+// Then it ends the sessions. If ctx ends first, the calls are cancelled, have half a second to
+// return an error, and Shutdown returns the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
-	grace := 2 * time.Second // for what runs without a request, since its client has gone
+	grace := 2 * time.Second // for calls that continue after their client has disconnected
 	for _, end := range s.stopAccepting() {
 		(*end)()
 	}
@@ -62,7 +63,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 var errCallCutOff = mcp.Errorf(jsonrpc.CodeInternal, "the server is shutting down, and the call was not done in time")
 
-// cancelCalls ends the calls of both eras, which say so.
+// cancelCalls cancels the calls of both eras. They answer with errCallCutOff.
 func (s *Server) cancelCalls() {
 	s.mu.Lock()
 	for out := range s.modernCalls {
@@ -72,7 +73,7 @@ func (s *Server) cancelCalls() {
 	s.sessions.forEach(func(ss *session) { ss.edge.Cancel(errCallCutOff) })
 }
 
-// serveDuringShutdown answers what comes during a shutdown. What a call in flight waits for is still taken.
+// serveDuringShutdown serves the messages that calls in flight wait for, and refuses all others.
 func (s *Server) serveDuringShutdown(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost && r.Header.Get(mcp.HeaderSessionID) != "" && !s.namesModernRevision(r) {
 		out := s.readMessage(w, r)
@@ -84,7 +85,7 @@ func (s *Server) serveDuringShutdown(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	refuseBusy(w, "the server is shutting down", retryShutdown)
+	httpwire.RefuseBusy(w, "the server is shutting down", retryShutdown)
 }
 
 func (s *Server) isClosed() bool {
@@ -93,7 +94,8 @@ func (s *Server) isClosed() bool {
 	return s.closed
 }
 
-// stopAccepting takes no further requests and returns what ends the streams.
+// stopAccepting makes the server refuse further requests. It returns the hooks that end open
+// streams.
 func (s *Server) stopAccepting() []*func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +103,8 @@ func (s *Server) stopAccepting() []*func() {
 	return slices.Collect(maps.Keys(s.shutdownHooks))
 }
 
-// onShutdown has end called, in a goroutine of Shutdown's, unless forget was called before.
+// onShutdown registers a hook that Shutdown calls, or calls it at once after Shutdown. The returned
+// function removes the hook.
 func (s *Server) onShutdown(end func()) (forget func()) {
 	key := &end
 	s.mu.Lock()
@@ -116,9 +119,4 @@ func (s *Server) onShutdown(end func()) (forget func()) {
 		defer s.mu.Unlock()
 		delete(s.shutdownHooks, key)
 	}
-}
-
-func refuseBusy(w http.ResponseWriter, why string, after time.Duration) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
-	overhttp.Refuse(w, http.StatusServiceUnavailable, why)
 }

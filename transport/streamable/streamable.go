@@ -1,5 +1,21 @@
-// Package streamable carries MCP over Streamable HTTP, both halves: [Handler] serves every revision on one endpoint, [URL]
-// dials one. (basic/transports, revisions 2025-03-26 to 2026-07-28)
+// Package streamable carries MCP over Streamable HTTP (basic/transports, revisions 2025-03-26 to
+// 2026-07-28). [Handler] makes an [http.Handler] that serves clients of every revision at one
+// address, and [URL] is such an address for a client to dial:
+//
+//	endpoint := streamable.Handler(server, nil)
+//	http.Handle("/mcp", endpoint)
+//	defer endpoint.Shutdown(ctx) // before http.Server.Shutdown, which waits for open streams
+//
+//	c, err := client.Dial(ctx, streamable.URL{URL: "https://example.com/mcp"})
+//
+// A modern request is served by the goroutine of its POST. It is answered by one JSON document or,
+// from the first notification on, by an event stream.
+//
+// A legacy client opens a session. The session id contains the sealed state of the session, so
+// every replica with the same keys can serve it. A call of a session runs on a worker, because it
+// continues when its connection is lost: its answer stream keeps the events that were sent, and the
+// client reads the rest with a GET. Everything outside of calls goes over the session stream, which
+// the client opens with a GET too.
 package streamable
 
 import (
@@ -9,76 +25,107 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// Defaults of [Options].
+// Defaults of [Options] and [SessionOptions].
 const (
-	DefaultMaxBody     = 4 << 20 // bytes
-	DefaultBodyTimeout = 30 * time.Second
-	DefaultJSONFor     = time.Second
-	DefaultSessionIdle = 30 * time.Minute
-	DefaultSessionLife = 24 * time.Hour
-	DefaultMaxSessions = 10_000
-	DefaultRetry       = time.Second
+	defaultMaxBody     = 4 << 20 // bytes
+	defaultBodyTimeout = 30 * time.Second
+	defaultStreamAfter = time.Second
+	defaultSessionIdle = 30 * time.Minute
+	defaultSessionLife = 24 * time.Hour
+	defaultMaxSessions = 10_000
+	defaultRetry       = time.Second
 )
 
-// Options configure a [Server]. The zero value is ready.
+// Options configure a [Server]. The zero value is ready to use.
 type Options struct {
-	// ServerOptions are those of every transport. MaxConcurrent bounds the requests in flight of one legacy session.
+	// ServerOptions are the options that all transports share. MaxConcurrent bounds the requests
+	// that one legacy session has in flight.
 	transport.ServerOptions
-	// Guard says which hosts and origins may come.
-	Guard overhttp.Guard
-	// Principal says who asks, as far as something in front of the endpoint has verified it. nil: ServerOptions.Principal.
+	// Guard decides which hosts and web pages may reach the server.
+	Guard Guard
+	// Principal returns the verified sender of a request, as far as a handler or proxy in front has
+	// authenticated it. It may be called concurrently. nil means ServerOptions.Principal.
 	Principal func(*http.Request) mcp.Principal
 
-	// MaxBody bounds the body of a request, default [DefaultMaxBody] bytes; a larger one is answered with 413.
+	// MaxBody is the largest request body in bytes, 4 MiB if it is 0. A larger one is answered with
+	// status 413.
 	MaxBody int64
-	// BodyTimeout bounds how long a body may take to come, default [DefaultBodyTimeout].
+	// BodyTimeout bounds how long the body of a request may take to arrive, 30 s if it is 0.
 	BodyTimeout time.Duration
-	// JSONFor is how long a call may take, and send no notification, before its response becomes an event stream rather than
-	// one JSON document; default [DefaultJSONFor]. Until then an error can still set the HTTP status, and from then on
-	// nobody in between takes the connection for dead. Negative: a response is a stream only where there are notifications.
+	// JSONFor is how long a response without notifications may remain one JSON document, 1 s if it is
+	// 0. A call that takes longer is answered by an event stream, so that no proxy takes the connection
+	// for dead. Only a document can set the HTTP status of an error. If JSONFor is negative, only
+	// notifications make a response a stream.
 	JSONFor time.Duration
-	// KeepAlive is the idle time after which an event stream gets a comment, default 15 seconds; negative: none.
+	// KeepAlive is the idle time after which an event stream sends a comment, 15 s if it is 0. A
+	// negative value disables it.
 	KeepAlive time.Duration
 
-	// NoLegacy refuses clients of revisions before 2026-07-28, which open sessions.
-	NoLegacy bool
-	// Keys seal session ids. Replicas behind one address need the same. nil: those of the handler, if it is an
-	// [mcp.Keyed] as a server.Server is, else random ones.
+	// Sessions configure the sessions of legacy clients.
+	Sessions SessionOptions
+}
+
+// SessionOptions configure the sessions of clients of revisions before 2026-07-28. The zero value
+// is ready to use.
+type SessionOptions struct {
+	// Disabled refuses legacy clients.
+	Disabled bool
+	// Keys seal session ids. Replicas behind one address must have the same keys. nil means the
+	// keys of the handler if it is an [mcp.Keyed], as a server.Server is, and random keys
+	// otherwise.
 	Keys *mcp.Keys
-	// SessionIdle is how long a legacy session may stay without a request or an open stream, default [DefaultSessionIdle];
-	// negative: all its life.
-	SessionIdle time.Duration
-	// SessionLife bounds the life of a legacy session, default [DefaultSessionLife].
-	SessionLife time.Duration
-	// MaxSessions bounds the legacy sessions that are kept, default [DefaultMaxSessions]: the next one is answered with 503.
-	MaxSessions int
-	// Sessions keeps what changes in the life of a session. nil: the memory of this process. Replicas that share a store agree
-	// on the log level, the subscriptions and the end of a session: it is asked with each request.
-	Sessions SessionStore
-	// Events keeps what legacy streams have sent, for clients that lost their connection. nil: bounded memory.
+	// Idle ends a session after this time without a request or an open stream, 30 min if it is 0. A
+	// negative value keeps idle sessions for Life.
+	Idle time.Duration
+	// Life bounds the life of a session, 24 h if it is 0.
+	Life time.Duration
+	// Max bounds the sessions that this process keeps, 10,000 if it is 0. A request for another
+	// one is answered with status 503.
+	Max int
+	// Store keeps the changeable state of sessions. Replicas that share a store agree on the log
+	// level, the subscriptions and the end of a session; it is asked with each request. nil means
+	// the memory of this process.
+	Store SessionStore
+	// Events keeps the events that were sent, for clients that reconnect. nil means the memory of
+	// this process, bounded by MaxEventBytes.
 	Events EventStore
-	// Retry is how long clients are told to wait before they reconnect to a stream, default [DefaultRetry].
+	// MaxEventBytes bounds the events in memory if Events is nil, 16 MiB if it is 0. The oldest
+	// ones are forgotten first, and all after ten minutes.
+	MaxEventBytes int
+	// Retry is how long clients are told to wait before they reconnect to a stream, 1 s if it is 0.
 	Retry time.Duration
 }
 
+// setDefaults replaces zero values. h is the handler that the server serves.
 func (o *Options) setDefaults(h mcp.Handler) {
-	setDefault(&o.MaxBody, DefaultMaxBody)
-	setDefault(&o.BodyTimeout, DefaultBodyTimeout)
-	setDefault(&o.JSONFor, DefaultJSONFor)
-	setDefault(&o.SessionIdle, DefaultSessionIdle)
-	setDefault(&o.SessionLife, DefaultSessionLife)
-	if o.SessionIdle < 0 {
-		o.SessionIdle = o.SessionLife
+	setDefault(&o.MaxBody, defaultMaxBody)
+	setDefault(&o.BodyTimeout, defaultBodyTimeout)
+	setDefault(&o.JSONFor, defaultStreamAfter)
+	if o.Principal == nil {
+		principal := o.ServerOptions.Principal
+		o.Principal = func(*http.Request) mcp.Principal { return principal }
 	}
-	setDefault(&o.MaxSessions, DefaultMaxSessions)
-	setDefault(&o.Retry, DefaultRetry)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	o.Sessions.setDefaults(h)
+}
+
+func (o *SessionOptions) setDefaults(h mcp.Handler) {
+	setDefault(&o.Idle, defaultSessionIdle)
+	setDefault(&o.Life, defaultSessionLife)
+	if o.Idle < 0 {
+		o.Idle = o.Life
+	}
+	setDefault(&o.Max, defaultMaxSessions)
+	setDefault(&o.Retry, defaultRetry)
 	if o.Keys == nil {
 		if k, ok := h.(mcp.Keyed); ok {
 			o.Keys = k.Keys()
@@ -86,58 +133,56 @@ func (o *Options) setDefaults(h mcp.Handler) {
 			o.Keys = mcp.RandomKeys()
 		}
 	}
-	if o.Principal == nil {
-		o.Principal = func(*http.Request) mcp.Principal { return o.ServerOptions.Principal }
-	}
-	if o.Sessions == nil {
-		o.Sessions = newMemorySessions()
+	if o.Store == nil {
+		o.Store = newMemorySessions()
 	}
 	if o.Events == nil {
-		o.Events = NewMemoryEvents()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
+		o.Events = newMemoryEvents(memoryEventsLimits{maxBytes: o.MaxEventBytes})
 	}
 }
 
-func setDefault[T comparable](to *T, byDefault T) {
+func setDefault[T comparable](to *T, value T) {
 	var zero T
 	if *to == zero {
-		*to = byDefault
+		*to = value
 	}
 }
 
-// Server is an MCP endpoint: an [http.Handler] that serves clients of both eras at the same time. It is safe for concurrent
-// use.
+// Server is an MCP endpoint, an [http.Handler] that serves clients of both eras. It is safe for
+// concurrent use.
 type Server struct {
 	opts        Options
 	edge        *serving.Edge
 	headers     mirroredHeaders
-	bodies      *overhttp.Bodies
-	slowAnswers *timeout.Queue // of answers that become streams
+	bodies      *httpwire.BodyReader
+	slowAnswers *timeout.Queue // makes slow answers event streams
 	sessions    sessionRegistry
 	workers     *workerPool
-	instance    string        // tells lanes of this Server from those of replicas
-	streamCount atomic.Uint64 // that were opened, which names them
+	instance    string        // distinguishes this Server from replicas in the names of streams
+	streamCount atomic.Uint64 // numbers the legacy streams, for their names
 
+	requests      sync.WaitGroup // changes from 0 only while mu is held
 	mu            sync.Mutex
-	requests      sync.WaitGroup
-	shutdownHooks map[*func()]struct{}   // what ends those that would never end by themselves
-	modernCalls   map[*response]struct{} // of the modern era
-	closed        bool
+	shutdownHooks map[*func()]struct{}   // end streams that would otherwise stay open
+	modernCalls   map[*response]struct{} // calls of the modern era in flight
+	closed        bool                   // Shutdown was called
 }
 
-// Handler returns the endpoint of h. Mount it under any path; call [Server.Shutdown] before the program ends.
-func Handler(h mcp.Handler, opts ...Options) *Server {
-	s := &Server{shutdownHooks: map[*func()]struct{}{}, modernCalls: map[*response]struct{}{}, workers: newWorkers(), instance: newSessionKey()[:8] + "-"}
-	if len(opts) > 0 {
-		s.opts = opts[0]
+// Handler returns an endpoint that serves h. It may be mounted at any path. nil options mean the
+// defaults; Handler does not keep the pointer. Call [Server.Shutdown] before the program ends.
+func Handler(h mcp.Handler, opts *Options) *Server {
+	s := &Server{
+		shutdownHooks: map[*func()]struct{}{}, modernCalls: map[*response]struct{}{},
+		workers: newWorkers(), instance: newSessionKey()[:8] + "-",
+	}
+	if opts != nil {
+		s.opts = *opts
 	}
 	s.opts.setDefaults(h)
-	s.bodies = overhttp.NewBodies(s.opts.MaxBody, s.opts.BodyTimeout)
+	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout)
 	s.slowAnswers = timeout.New(s.opts.JSONFor)
 	if s.opts.JSONFor < 0 {
-		s.slowAnswers = timeout.New(DefaultJSONFor) // of answers that cannot be documents
+		s.slowAnswers = timeout.New(defaultStreamAfter) // for clients that accept no JSON document
 	}
 	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
 	s.headers = newMirroredHeaders(s.opts.Vocabulary)
@@ -169,9 +214,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) refuseMethod(w http.ResponseWriter, why string) {
 	allowed := "POST, GET, DELETE"
-	if s.opts.NoLegacy {
+	if s.opts.Sessions.Disabled {
 		allowed = "POST"
 	}
 	w.Header().Set("Allow", allowed)
-	overhttp.Refuse(w, http.StatusMethodNotAllowed, why)
+	httpwire.Refuse(w, http.StatusMethodNotAllowed, why)
 }

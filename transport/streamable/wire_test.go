@@ -15,12 +15,13 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// checked passes requests on to a server and fails the test for each message in an answer that the protocol does not allow
-// there. An exchange is judged alone, because a tap of the server sees those of all clients at once.
+// checked passes requests to a server and fails the test for each message in an answer that the
+// protocol does not allow. It checks each exchange alone, because a tap sees the messages of all
+// clients mixed.
 func checked(t testing.TB, h http.Handler) http.Handler {
-	sessions := new(sync.Map) // their revisions, by id
+	sessions := new(sync.Map) // the revisions of sessions, by id
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength > streamable.DefaultMaxBody { // after which net/http closes gently only if it sees its own ResponseWriter
+		if r.ContentLength > streamable.DefaultMaxBody { // net/http closes the connection gently only if it sees its own ResponseWriter
 			h.ServeHTTP(w, r)
 			return
 		}
@@ -31,14 +32,14 @@ func checked(t testing.TB, h http.Handler) http.Handler {
 	})
 }
 
-// exchange keeps a request's body, as far as it is read, and the answer.
+// exchange records the part of a request's body that is read, and the answer.
 type exchange struct {
 	http.ResponseWriter
 	io.ReadCloser
 	asked, answer bytes.Buffer
 }
 
-// most is how many bytes of an answer are kept: floods are not worth more.
+// most bounds the recorded bytes of an answer.
 const most = 1 << 20
 
 func (x *exchange) Read(p []byte) (int, error) {
@@ -63,7 +64,7 @@ func (x *exchange) judge(t testing.TB, r *http.Request, sessions *sync.Map) {
 		return
 	}
 	if r.Method == http.MethodPost {
-		check.Frame(wiretest.Client, x.asked.Bytes()) // whose faults are on purpose
+		check.Frame(wiretest.Client, x.asked.Bytes()) // the client may send invalid messages on purpose
 	}
 	for _, frame := range x.frames() {
 		for _, err := range check.Frame(wiretest.Server, frame) {
@@ -76,8 +77,8 @@ func (x *exchange) judge(t testing.TB, r *http.Request, sessions *sync.Map) {
 	}
 }
 
-// checker is one for the exchange; none, where the revision of its session is not known. Rules that need more than the
-// exchange are off.
+// checker returns the checker of an exchange, or nil if the revision of its session is unknown. It
+// does not apply rules that need earlier exchanges.
 func (x *exchange) checker(r *http.Request, sessions *sync.Map) (check *wiretest.Checker, ok bool) {
 	o := wiretest.Options{Off: []wiretest.Check{wiretest.ResponseID, wiretest.AfterEnd}}
 	if id := r.Header.Get("Mcp-Session-Id"); id != "" {

@@ -19,7 +19,7 @@ type Carrier interface {
 	// after the other, and returns when the response is done. Otherwise back is nil and Carry
 	// returns when the server has accepted m. When ctx ends, Carry gives up and returns at once.
 	//
-	// The error is an HTTPError of package overhttp if the server's answer was not a message. It
+	// The error is a streamable.HTTPError if the server's answer was not a message. It
 	// wraps [mcp.ErrConnection] if the server could not be reached.
 	Carry(ctx context.Context, m *Outbound, back Receiver) error
 	// Close ends all transfers and returns when they have ended.

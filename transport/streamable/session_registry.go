@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
-// sessionRegistry holds the legacy sessions of this process, and ends those that are not used.
+// sessionRegistry holds the legacy sessions of this process and ends those that are not used.
 type sessionRegistry struct {
 	server *Server
 	sealer *mcp.Sealer
@@ -21,23 +21,24 @@ type sessionRegistry struct {
 	mu       sync.Mutex
 	sessions map[fingerprint]*session
 	seeds    [2]maphash.Seed
-	timer    *time.Timer // sweeps; nil where there is nothing to
+	timer    *time.Timer // the next sweep; nil if there are no sessions
 	closed   bool
 }
 
 const sweepEvery = time.Minute
 
 var (
-	errUnknownSession  = errors.New("there is no such session, or it has ended: initialize again")
-	errTooManySessions = errors.New("there are too many sessions")
+	errUnknownSession  = errors.New("the session is unknown or has ended: initialize again")
+	errTooManySessions = errors.New("too many sessions are open")
 )
 
 func (g *sessionRegistry) initRegistry(s *Server) {
-	g.server, g.sealer, g.sessions = s, s.opts.Keys.For("session"), map[fingerprint]*session{}
+	g.server, g.sealer, g.sessions = s, s.opts.Sessions.Keys.For("session"), map[fingerprint]*session{}
 	g.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 }
 
-// fingerprint stands for a session id, which is long: it is found by 128 bits that nobody outside can predict.
+// fingerprint is a short key for a session id, which is long. It has 128 bits that clients cannot
+// predict.
 type fingerprint [2]uint64
 
 func (g *sessionRegistry) fingerprintOf(id string) fingerprint {
@@ -48,35 +49,36 @@ func (g *sessionRegistry) fingerprintOf(id string) fingerprint {
 func (g *sessionRegistry) hasRoom() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.sessions) < g.server.opts.MaxSessions && !g.closed
+	return len(g.sessions) < g.server.opts.Sessions.Max && !g.closed
 }
 
-// addSession enters a session that was opened or rebuilt. Where it is there already, that one is returned and the other ended.
+// addSession adds a session that was opened or rebuilt. If a concurrent request has added it
+// already, that one is returned and ss is ended.
 func (g *sessionRegistry) addSession(ss *session) (*session, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if there := g.sessions[ss.id]; there != nil {
+	if existing := g.sessions[ss.id]; existing != nil {
 		ss.edge.End(errUnknownSession)
-		return there, nil
+		return existing, nil
 	}
-	if len(g.sessions) >= g.server.opts.MaxSessions || g.closed {
+	if len(g.sessions) >= g.server.opts.Sessions.Max || g.closed {
 		ss.edge.End(errTooManySessions)
 		return nil, errTooManySessions
 	}
 	g.sessions[ss.id] = ss
 	if g.timer == nil {
-		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweepIdle)
+		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.Sessions.Idle), g.sweepIdle)
 	}
 	return ss, nil
 }
 
-// findSession returns the session that an id stands for, from memory or rebuilt.
+// findSession returns the session of an id, from memory or rebuilt from the id and the store.
 func (g *sessionRegistry) findSession(ctx context.Context, id string, p mcp.Principal) (*session, error) {
 	print := g.fingerprintOf(id)
 	g.mu.Lock()
 	ss := g.sessions[print]
 	g.mu.Unlock()
-	if ss == nil || ss.principal != p.ID || time.Since(ss.opened) > g.server.opts.SessionLife {
+	if ss == nil || ss.principal != p.ID || time.Since(ss.opened) > g.server.opts.Sessions.Life {
 		return g.rebuildSession(ctx, id, print, p)
 	}
 	if ss.hasEnded() {
@@ -88,12 +90,13 @@ func (g *sessionRegistry) findSession(ctx context.Context, id string, p mcp.Prin
 	return ss, ss.markUsed(ctx)
 }
 
-// syncWithStore asks a store that replicas may share what has become of a session.
+// syncWithStore loads the changes that other replicas have made to a session, if they share the
+// store.
 func (g *sessionRegistry) syncWithStore(ctx context.Context, ss *session) error {
 	if g.server.hasPrivateStore() {
 		return nil
 	}
-	record, err := g.server.opts.Sessions.Load(ctx, ss.key)
+	record, err := g.server.opts.Sessions.Store.Load(ctx, ss.key)
 	if err == nil && record.Ended {
 		g.dropSession(ss, errUnknownSession)
 		err = errUnknownSession
@@ -104,23 +107,23 @@ func (g *sessionRegistry) syncWithStore(ctx context.Context, ss *session) error 
 	return err
 }
 
-// hasPrivateStore reports whether no other process knows of what changes in the life of a session.
+// hasPrivateStore reports whether no other process shares the session store.
 func (s *Server) hasPrivateStore() bool {
-	_, own := s.opts.Sessions.(*memorySessions)
+	_, own := s.opts.Sessions.Store.(*memorySessions)
 	return own
 }
 
-// rebuildSession makes a session of its id, and of what the store has of it.
+// rebuildSession makes a session from its id and the store's record of it.
 func (g *sessionRegistry) rebuildSession(ctx context.Context, id string, print fingerprint, p mcp.Principal) (*session, error) {
 	t, ok := openSessionToken(id, g.sealer, p)
-	if !ok || time.Since(t.openedAt()) > g.server.opts.SessionLife || t.Server == g.server.instance && g.server.hasPrivateStore() {
+	if !ok || time.Since(t.openedAt()) > g.server.opts.Sessions.Life || t.Server == g.server.instance && g.server.hasPrivateStore() {
 		return nil, errUnknownSession
 	}
-	record, err := g.server.opts.Sessions.Load(ctx, t.Key)
+	record, err := g.server.opts.Sessions.Store.Load(ctx, t.Key)
 	switch {
 	case err != nil:
 		return nil, err
-	case record.Ended, !record.Used.IsZero() && time.Since(record.Used) > g.server.opts.SessionIdle+sweepEvery:
+	case record.Ended, !record.Used.IsZero() && time.Since(record.Used) > g.server.opts.Sessions.Idle+sweepEvery:
 		return nil, errUnknownSession
 	}
 	ss := g.server.newSession(t.Key, p)
@@ -133,14 +136,15 @@ func (g *sessionRegistry) rebuildSession(ctx context.Context, id string, print f
 	return ss, ss.markUsed(ctx)
 }
 
-// removeSession ends a session, for all replicas: first it is found no more, and then it is gone here.
+// removeSession ends a session for all replicas. It is marked as ended in the store before its
+// parts in this process end.
 func (g *sessionRegistry) removeSession(ctx context.Context, ss *session, why error) error {
 	err := ss.endEverywhere(ctx)
 	g.dropSession(ss, why)
 	return err
 }
 
-// dropSession ends what this process has of a session.
+// dropSession ends the part of a session in this process.
 func (g *sessionRegistry) dropSession(ss *session, why error) {
 	g.mu.Lock()
 	delete(g.sessions, ss.id)
@@ -150,8 +154,9 @@ func (g *sessionRegistry) dropSession(ss *session, why error) {
 
 var errIdle = errors.New("the session was not used for a while")
 
-// sweepIdle ends the sessions that were not used. Which they are is found out without the lock: a session may be busy storing.
-// Another replica may go on with one that is only idle here; the store says when it was used.
+// sweepIdle ends the sessions of this process that are not used. It checks them without the lock,
+// since a session may be busy with the store. Another replica may still use a session that is idle
+// here: the store's record says when it was last used.
 func (g *sessionRegistry) sweepIdle() {
 	g.mu.Lock()
 	all := slices.Collect(maps.Values(g.sessions))
@@ -159,7 +164,7 @@ func (g *sessionRegistry) sweepIdle() {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepEvery)
 	defer cancel()
 	for _, ss := range all {
-		idle := ss.isIdle(g.server.opts.SessionIdle, g.server.opts.SessionLife)
+		idle := ss.isIdle(g.server.opts.Sessions.Idle, g.server.opts.Sessions.Life)
 		if idle {
 			g.dropSession(ss, errIdle)
 		}
@@ -171,15 +176,16 @@ func (g *sessionRegistry) sweepIdle() {
 	defer g.mu.Unlock()
 	g.timer = nil
 	if len(g.sessions) > 0 && !g.closed {
-		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.SessionIdle), g.sweepIdle)
+		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.Sessions.Idle), g.sweepIdle)
 	}
 }
 
-// saveLastUse stores when a session was used that does not say so by requests, since it has a stream open; or that it is over.
+// saveLastUse saves that a session is in use because of an open stream, without requests. If the
+// session is idle and no other process can use it, its end is saved.
 func (g *sessionRegistry) saveLastUse(ctx context.Context, ss *session, idle bool) error {
 	switch {
 	case idle && g.server.hasPrivateStore():
-		return ss.endEverywhere(ctx) // nobody else goes on with it
+		return ss.endEverywhere(ctx) // no other process can continue it
 	case idle || !ss.needsSave():
 		return nil
 	}
@@ -189,7 +195,7 @@ func (g *sessionRegistry) saveLastUse(ctx context.Context, ss *session, idle boo
 	return ss.saveUse(ctx)
 }
 
-// forEach calls do for the sessions in memory.
+// forEach calls do for each session in memory.
 func (g *sessionRegistry) forEach(do func(*session)) {
 	g.mu.Lock()
 	all := slices.Collect(maps.Values(g.sessions))
@@ -199,7 +205,8 @@ func (g *sessionRegistry) forEach(do func(*session)) {
 	}
 }
 
-// closeAll ends the sessions of this process, which other replicas may go on with, and waits for that no longer than ctx lasts.
+// closeAll ends the sessions in this process and waits until their calls have ended or ctx has.
+// Other replicas may continue the sessions.
 func (g *sessionRegistry) closeAll(ctx context.Context) {
 	g.mu.Lock()
 	g.closed = true

@@ -10,23 +10,24 @@ import (
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
-// sessionToken is what a session id says: what the session is, sealed, so that every replica that holds the key can serve it. It is
-// bound to the principal that opened the session.
+// sessionToken is the content of a session id: the fixed state of the session. It is sealed for the
+// principal that opened the session, so every replica with the keys can serve the session.
 type sessionToken struct {
-	Key          string       `json:"k"` // under which the session is kept
-	Server       string       `json:"s"` // that minted it: the instance of one process
+	Key          string       `json:"k"` // names the session in the stores
+	Server       string       `json:"s"` // the instance of the Server that opened it
 	Opened       int64        `json:"t"` // Unix seconds
 	Revision     mcp.Revision `json:"v"`
 	Capabilities mcp.Object   `json:"c"`
 	ClientInfo   mcp.Object   `json:"i,omitempty"`
 }
 
-// maxSessionID bounds session ids, in bytes: they travel with every request, and servers bound header fields.
+// maxSessionID bounds session ids in bytes. They travel with each request, and servers bound the
+// size of header fields.
 const maxSessionID = 1024
 
 func newSessionKey() string {
 	key := make([]byte, 15)
-	_, _ = rand.Read(key) // never fails (crypto/rand)
+	_, _ = rand.Read(key) // crypto/rand never fails
 	return base64.RawURLEncoding.EncodeToString(key)
 }
 
@@ -34,8 +35,8 @@ func (s *Server) newSessionToken(ss *session, st serving.SessionState) sessionTo
 	return sessionToken{ss.key, s.instance, ss.opened.Unix(), st.Revision, st.Capabilities, st.ClientInfo}
 }
 
-// sealID returns the session id. What is too long for one is left out, dearest first: how the client names itself, the
-// settings of extensions. A replica that rebuilds the session does without.
+// sealID returns the session id. If it is too long, parts are left out: first the client's name,
+// then the settings of extensions. A replica that rebuilds the session works without them.
 func (t sessionToken) sealID(with *mcp.Sealer, p mcp.Principal) string {
 	id := t.encodeID(with, p)
 	if len(id) <= maxSessionID {
@@ -46,7 +47,7 @@ func (t sessionToken) sealID(with *mcp.Sealer, p mcp.Principal) string {
 		return id
 	}
 	var c mcp.ClientCapabilities
-	_ = mcp.Decode(t.Capabilities, &c) // what cannot be read is not declared
+	_ = mcp.Decode(t.Capabilities, &c) // capabilities that cannot be read are not declared
 	c.Extensions, c.Experimental = nil, nil
 	t.Capabilities, _ = mcp.Encode(c)
 	return t.encodeID(with, p)
@@ -55,12 +56,13 @@ func (t sessionToken) sealID(with *mcp.Sealer, p mcp.Principal) string {
 func (t sessionToken) encodeID(with *mcp.Sealer, p mcp.Principal) string {
 	raw, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // raw JSON that was read from a message
+		panic(err) // cannot happen: the raw JSON comes from a parsed message
 	}
 	return with.Seal(raw, []byte(p.ID))
 }
 
-// openSessionToken reads a session id; false for one that was not made with these keys, or for somebody else.
+// openSessionToken opens a session id. ok is false if it was sealed with other keys or for another
+// principal.
 func openSessionToken(id string, with *mcp.Sealer, p mcp.Principal) (t sessionToken, ok bool) {
 	if len(id) > 2*maxSessionID {
 		return t, false

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// tools makes the result of tools/list of the properties of each tool's input schema.
+// tools returns a result of tools/list with the given properties in each tool's input schema.
 func tools(properties map[string]string) json.RawMessage {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -71,7 +71,7 @@ func TestParamFields(t *testing.T) {
 		`{"i":9007199254740992}`:           {},
 		`{"i":-9007199254740991}`:          {"Mcp-Param-I": {"-9007199254740991"}},
 		`{"i":-9007199254740992}`:          {},
-		`{"s":7,"b":"true","i":true}`:      {"Mcp-Param-S": {"7"}, "Mcp-Param-B": {"true"}, "Mcp-Param-I": {"true"}}, // the tool refuses them
+		`{"s":7,"b":"true","i":true}`:      {"Mcp-Param-S": {"7"}, "Mcp-Param-B": {"true"}, "Mcp-Param-I": {"true"}}, // the tool refuses these
 		`{"s":[1],"b":{"a":1},"i":1.5}`:    {},
 		`{"o":{"s":null}}`:                 {},
 		`{"o":"s"}`:                        {},
@@ -95,7 +95,7 @@ func TestParamFields(t *testing.T) {
 	}
 }
 
-// What the conformance suite's scenario http-custom-headers calls for.
+// The checks of the conformance suite's scenario http-custom-headers.
 func TestConformanceFields(t *testing.T) {
 	arguments := `{"region":"us-west1","priority":42,"verbose":false,"debug":true,"empty":"","method":"test-method","float":3.14159,` +
 		`"nonASCII":"Hello, 世界","around":" padded ","leading":" us-west1","trailing":"us-west1 ","internal":"us west 1",` +

@@ -11,8 +11,9 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// toolHeaders holds which arguments of tools are mirrored into header fields, as the server's lists tell. The zero paramBook
-// is ready; it is safe for concurrent use.
+// toolHeaders knows which arguments of the server's tools are mirrored into header fields. It
+// learns them from the lists of tools. The zero value is ready to use, and it is safe for
+// concurrent use.
 type toolHeaders struct {
 	mu    sync.RWMutex
 	tools map[string][]schema.Header
@@ -21,13 +22,13 @@ type toolHeaders struct {
 // maxHeaderTools bounds the tools that are remembered.
 const maxHeaderTools = 4096
 
-// rejectedTool is a tool whose x-mcp-header annotations break the rules: it must not be used over HTTP.
+// rejectedTool is a tool with invalid x-mcp-header annotations. It must not be used over HTTP.
 type rejectedTool struct {
 	name   string
 	reason error
 }
 
-// learnTools remembers what the result of tools/list says, and returns it without the tools that must not be used.
+// learnTools learns from the result of tools/list and returns it without the rejected tools.
 func (b *toolHeaders) learnTools(result json.RawMessage) (clean json.RawMessage, rejected []rejectedTool) {
 	if !b.isUsed() && !bytes.Contains(result, []byte("x-mcp-header")) {
 		return result, nil
@@ -65,13 +66,13 @@ func (b *toolHeaders) learnTool(name string, input json.RawMessage) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch _, there := b.tools[name]; {
+	switch _, isKnown := b.tools[name]; {
 	case len(headers) == 0:
 		delete(b.tools, name)
 	case b.tools == nil:
 		b.tools = map[string][]schema.Header{name: headers}
 	default:
-		if !there && len(b.tools) >= maxHeaderTools {
+		if !isKnown && len(b.tools) >= maxHeaderTools {
 			b.evictOne()
 		}
 		b.tools[name] = headers
@@ -79,7 +80,7 @@ func (b *toolHeaders) learnTool(name string, input json.RawMessage) error {
 	return err
 }
 
-// evictOne makes room for a tool, so that the names of the past do not keep out those of today; b.mu is held.
+// evictOne forgets any one tool, to make room for another. b.mu is held.
 func (b *toolHeaders) evictOne() {
 	for name := range b.tools {
 		delete(b.tools, name)
@@ -104,7 +105,8 @@ func (b *toolHeaders) addFields(h http.Header, params json.RawMessage) {
 	}
 }
 
-// mirroredValue returns the value of a field; false where the arguments have none, or one that is mirrored as nothing.
+// mirroredValue returns the value of a header field. ok is false if the argument is missing or
+// cannot be mirrored.
 func mirroredValue(header schema.Header, arguments []byte) (string, bool) {
 	raw := arguments
 	for _, name := range header.Path {

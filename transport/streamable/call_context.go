@@ -5,13 +5,14 @@ import (
 	"sync"
 )
 
-// callContext is the context of a modern call: that of its request, which [callContext.cancel] ends before its time. What
-// that takes is made when somebody waits for the end: most handlers return without having asked.
+// callContext is the context of a modern call. It is the context of the HTTP request until
+// something waits for its end or cancels it; only then is a cancelable one made, because most
+// handlers return without either.
 type callContext struct {
-	context.Context // the request's
+	context.Context // of the HTTP request
 
 	mu         sync.Mutex
-	cancelable context.Context // nil until somebody waits
+	cancelable context.Context // nil until it is needed
 	cancelFunc context.CancelCauseFunc
 }
 
@@ -21,14 +22,14 @@ func (c *callContext) cancel(cause error) {
 	c.cancelFunc(cause)
 }
 
-// releaseResources lets go of what the context has taken, behind the call.
+// releaseResources frees the cancelable context after the call.
 func (c *callContext) releaseResources() {
 	if c.activeContext() != c.Context {
 		c.cancelFunc(nil)
 	}
 }
 
-// makeCancelable returns the context that ends.
+// makeCancelable returns the cancelable context and makes it if needed.
 func (c *callContext) makeCancelable() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,5 +54,6 @@ func (c *callContext) Done() <-chan struct{} { return c.makeCancelable().Done() 
 // Err implements [context.Context].
 func (c *callContext) Err() error { return c.activeContext().Err() }
 
-// Value implements [context.Context]. Package context finds by it what to follow, and the cause.
+// Value implements [context.Context]. Package context finds the cancelable parent and the cause
+// through it.
 func (c *callContext) Value(key any) any { return c.activeContext().Value(key) }

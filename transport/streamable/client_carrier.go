@@ -8,29 +8,28 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/calling"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// ErrSessionLost is wrapped by the errors of requests whose session the server does not know any more. A client dials
-// anew, and makes again what is safe to.
+// ErrSessionLost is wrapped by the errors of requests if the server does not know their session any
+// more. A client dials again and repeats the requests that are safe to repeat.
 var ErrSessionLost = fmt.Errorf("%w: the server has lost the session", mcp.ErrConnection)
 
-// carrier carries the messages of one client.
+// carrier sends the messages of one client and reads the answers, a [calling.Carrier].
 type carrier struct {
-	template     *http.Request // of all requests, so that the URL is read once
+	template     *http.Request // copied for each request, so that the URL is parsed once
 	client       *http.Client
-	header       func(context.Context) (http.Header, error)
+	endpoint     httpwire.Endpoint
 	maxMessage   int
 	headers      mirroredHeaders
 	tap          transport.Tap
@@ -39,21 +38,22 @@ type carrier struct {
 	toolHeaders  toolHeaders
 	life         context.Context // ends with Close
 	cancel       context.CancelFunc
-	streamReader sync.WaitGroup // the standing stream
+	streamReader sync.WaitGroup // reads the session stream
 
 	mu            sync.Mutex
-	session       string // id; empty where there is none
-	streamStarted bool   // the stream is being read
+	session       string // the id, or empty
+	streamStarted bool   // the session stream is being read
 	closed        bool
 }
 
 func newCarrier(template *http.Request, u URL, opts transport.ClientOptions) *carrier {
-	c := &carrier{
-		template: template, client: overhttp.Guarded(u.client()), header: u.Header, maxMessage: u.MaxMessage,
-		headers: newMirroredHeaders(opts.Vocabulary), tap: opts.Tap, logger: opts.Logger,
+	client, endpoint := u.Client, httpwire.Endpoint(u)
+	if client == nil {
+		client = sharedClient
 	}
-	if c.maxMessage <= 0 {
-		c.maxMessage = DefaultMaxMessage
+	c := &carrier{
+		template: template, client: httpwire.GuardRedirects(client), endpoint: endpoint, maxMessage: endpoint.Limit(),
+		headers: newMirroredHeaders(opts.Vocabulary), tap: opts.Tap, logger: opts.Logger,
 	}
 	if c.logger == nil {
 		c.logger = slog.Default()
@@ -97,20 +97,20 @@ func (c *carrier) exchangeMessage(ctx context.Context, m *calling.Outbound, back
 	case media == "application/json" || media == "":
 		return c.readDocument(m, resp, back)
 	}
-	return overhttp.NewHTTPError(resp)
+	return newHTTPError(resp)
 }
 
-// sendRequest makes a request. Mostly there is nothing for the http.Client to do beyond its transport, and what it does costs a tenth
-// of a call.
+// sendRequest sends a request. It avoids http.Client if that has nothing to add to its transport,
+// because it costs a tenth of a call.
 func (c *carrier) sendRequest(r *http.Request) (*http.Response, error) {
 	if c.client.Jar != nil || c.client.Timeout != 0 || r.URL.User != nil {
 		return c.client.Do(r)
 	}
-	way := c.client.Transport
-	if way == nil {
-		way = http.DefaultTransport
+	transport := c.client.Transport
+	if transport == nil {
+		transport = http.DefaultTransport
 	}
-	resp, err := way.RoundTrip(r)
+	resp, err := transport.RoundTrip(r)
 	if err == nil && resp.Request == nil {
 		resp.Request = r
 	}
@@ -127,7 +127,8 @@ func (c *carrier) sendRequest(r *http.Request) (*http.Response, error) {
 	return c.client.Do(again)
 }
 
-// withLifetime returns ctx, that ends with the carrier too.
+// withLifetime returns a context that also ends with the carrier, and a function to call after its
+// use.
 func (c *carrier) withLifetime(ctx context.Context) (context.Context, func()) {
 	if ctx.Done() == nil {
 		return carrierContext{c.life, ctx}, func() {}
@@ -137,7 +138,8 @@ func (c *carrier) withLifetime(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// carrierContext is a context with the end of another one: it costs less than to wait for two.
+// carrierContext has the values of one context and the end of the carrier's. It costs less than a
+// context that waits for both.
 type carrierContext struct {
 	context.Context
 	values context.Context
@@ -150,7 +152,7 @@ func (l carrierContext) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// newRequest makes a request with the header fields of the protocol and those of the user.
+// newRequest makes a request with the header fields of the user and of the protocol.
 func (c *carrier) newRequest(ctx context.Context, method string, m *calling.Outbound) (*http.Request, error) {
 	r := c.template.WithContext(ctx)
 	r.Method, r.Header = method, make(http.Header, 8)
@@ -159,14 +161,8 @@ func (c *carrier) newRequest(ctx context.Context, method string, m *calling.Outb
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(m.Frame)), nil }
 		r.Body, _ = r.GetBody()
 	}
-	if c.header != nil {
-		more, err := c.header(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("the header of a request: %w", err)
-		}
-		for name, values := range more {
-			r.Header[http.CanonicalHeaderKey(name)] = values
-		}
+	if err := c.endpoint.AddHeader(ctx, r.Header); err != nil {
+		return nil, err
 	}
 	switch method {
 	case http.MethodPost:
@@ -179,14 +175,14 @@ func (c *carrier) newRequest(ctx context.Context, method string, m *calling.Outb
 	return r, nil
 }
 
-// Shared by all requests, which do not change them.
+// Values of header fields. All requests share them, and net/http does not change them.
 var (
 	postType   = []string{"application/json"}
 	postAccept = []string{"application/json, text/event-stream"}
 	getAccept  = []string{"text/event-stream"}
 )
 
-// sharedValues are the values of fields that are the same in most requests.
+// sharedValues are header values that most requests have.
 var sharedValues = func() map[string][]string {
 	all := map[string][]string{}
 	for _, r := range mcp.Revisions() {
@@ -205,7 +201,8 @@ func headerValue(value string) []string {
 	return []string{value}
 }
 
-// setMetadata sets the fields that mirror the message, or name the session (basic/transports: request metadata).
+// setMetadata sets the fields that mirror the message or name the session (basic/transports:
+// request metadata).
 func (c *carrier) setMetadata(h http.Header, m *calling.Outbound) {
 	if m.Revision != "" {
 		h[mcp.HeaderProtocolVersion] = headerValue(string(m.Revision))
@@ -235,7 +232,7 @@ func (c *carrier) sessionID() string {
 	return c.session
 }
 
-// checkSession looks at what an answer says of the session.
+// checkSession handles the session id in an answer, or the loss of the session.
 func (c *carrier) checkSession(m *calling.Outbound, r *http.Request, resp *http.Response) error {
 	switch sent := r.Header[mcp.HeaderSessionID]; {
 	case m.Method == mcp.MethodInitialize && resp.StatusCode < 300:
@@ -255,9 +252,10 @@ func (c *carrier) checkSession(m *calling.Outbound, r *http.Request, resp *http.
 	return nil
 }
 
-// isSessionDenied reports whether an answer to a request of a session says that there is none. It should be 404; servers made
-// after an example of the TypeScript SDK, the reference servers among them, answer 400.
-func isSessionDenied(e *overhttp.HTTPError) bool {
+// isSessionDenied reports whether an answer says that the session does not exist. Its status should
+// be 404. Servers made after an example of the TypeScript SDK answer 400, the reference servers
+// among them.
+func isSessionDenied(e *HTTPError) bool {
 	if e.Status != http.StatusBadRequest || !bytes.Contains(bytes.ToLower(e.Body), []byte("session")) {
 		return false
 	}
@@ -266,7 +264,7 @@ func isSessionDenied(e *overhttp.HTTPError) bool {
 	return err != nil || msg.Error != nil && msg.Error.Code == serverError
 }
 
-// reportLostSession says once that a session is not there any more.
+// reportLostSession reports the loss of a session once.
 func (c *carrier) reportLostSession(id string) {
 	c.mu.Lock()
 	first := c.session == id
@@ -279,19 +277,15 @@ func (c *carrier) reportLostSession(id string) {
 	}
 }
 
-// requestError is the error of a request that has no answer.
+// requestError returns the error of a request that got no answer.
 func (c *carrier) requestError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && c.life.Err() == nil {
 		return context.Cause(ctx)
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the URL, which may hold secrets
-	}
-	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+	return fmt.Errorf("%w: %w", mcp.ErrConnection, httpwire.WithoutURL(err))
 }
 
-// handleAccepted ends a message that nothing comes back for.
+// handleAccepted ends the sending of a message that has no response.
 func (c *carrier) handleAccepted(m *calling.Outbound) error {
 	if m.Method == mcp.NotificationInitialized {
 		c.startSessionStream()
@@ -299,14 +293,14 @@ func (c *carrier) handleAccepted(m *calling.Outbound) error {
 	return nil
 }
 
-// readRefusal reads an answer that is an error of HTTP. One that holds an error of the protocol is that; where it speaks of
-// credentials, rates or the server's state it stays what it is.
+// readRefusal reads an answer with an HTTP error status. If it contains an error of the protocol,
+// that is delivered, unless the status is about credentials, rates or the server's state.
 func (c *carrier) readRefusal(m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
 	limit, media := 0, mediaType(resp.Header)
 	if media == "application/json" || media == "" {
 		limit = c.maxMessage
 	}
-	failed, body := overhttp.ReadHTTPError(resp, limit)
+	failed, body := readHTTPError(resp, limit)
 	if sent := resp.Request.Header[mcp.HeaderSessionID]; len(sent) > 0 && isSessionDenied(failed) {
 		c.reportLostSession(sent[0])
 		return ErrSessionLost
@@ -319,7 +313,7 @@ func (c *carrier) readRefusal(m *calling.Outbound, resp *http.Response, back cal
 		frames.Show(c.tap, transport.Received, body, resp.Header)
 	}
 	if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
-		return failed // where even initialize is refused, the status says whether to try the older transport
+		return failed // if initialize fails too, the status tells whether the older transport may work
 	}
 	if !back.Receive(body) {
 		return failed
@@ -333,7 +327,7 @@ func (c *carrier) readDocument(m *calling.Outbound, resp *http.Response, back ca
 	if resp.ContentLength < 0 || resp.ContentLength > int64(c.maxMessage) {
 		body = io.LimitReader(body, int64(c.maxMessage)+1)
 	}
-	frame, err := overhttp.ReadAll(body, resp.ContentLength)
+	frame, err := httpwire.ReadBody(body, resp.ContentLength)
 	switch {
 	case err != nil:
 		return c.requestError(resp.Request.Context(), err)
@@ -346,7 +340,7 @@ func (c *carrier) readDocument(m *calling.Outbound, resp *http.Response, back ca
 	return nil
 }
 
-// deliverFrame gives a frame to who waits for it, without the tools that must not be used.
+// deliverFrame gives a frame to the receiver, without the tools that must not be used.
 func (c *carrier) deliverFrame(m *calling.Outbound, frame []byte, header http.Header, back calling.Receiver) (done bool) {
 	frames.Show(c.tap, transport.Received, frame, header)
 	if m.Method == mcp.MethodListTools && m.Revision.Modern() {
@@ -355,7 +349,8 @@ func (c *carrier) deliverFrame(m *calling.Outbound, frame []byte, header http.He
 	return back.Receive(frame)
 }
 
-// learnTools takes what a list of tools says of header fields, and leaves out the tools that say it wrongly.
+// learnTools learns the mirrored arguments from a list of tools, and removes tools with invalid
+// ones.
 func (c *carrier) learnTools(frame []byte) []byte {
 	result := rawjson.Lookup(frame, "result")
 	if result == nil {
@@ -376,9 +371,9 @@ func mediaType(h http.Header) string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// Close implements [calling.Carrier]: it ends the session, as far as the server can be reached.
+// Close implements [calling.Carrier]. It ends the session, if the server can be reached.
 func (c *carrier) Close() error {
-	const patience = 2 * time.Second
+	const maxDelete = 2 * time.Second
 	c.mu.Lock()
 	id := c.session
 	c.session, c.closed = "", true
@@ -388,14 +383,14 @@ func (c *carrier) Close() error {
 	if id == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxDelete)
 	defer cancel()
 	r, err := c.newRequest(ctx, http.MethodDelete, &calling.Outbound{Revision: c.caller.Speaks()})
 	if err != nil {
 		return err
 	}
 	r.Header[mcp.HeaderSessionID] = []string{id}
-	if resp, err := c.sendRequest(r); err == nil { // a server that is gone has ended it
+	if resp, err := c.sendRequest(r); err == nil { // an unreachable server has lost the session anyway
 		resp.Body.Close()
 	}
 	return nil

@@ -41,7 +41,7 @@ func behind(t *testing.T, s streamable.EventStore, id string) (data string) {
 }
 
 func TestEvents(t *testing.T) {
-	s := streamable.NewMemoryEvents()
+	s := streamable.NewMemoryEvents(0, 0, 0)
 	primed := appended(t, s, "a_b", "")
 	one := appended(t, s, "a_b", "1")
 	appended(t, s, "other", "x")
@@ -58,7 +58,7 @@ func TestEvents(t *testing.T) {
 }
 
 func TestEventsOfOthers(t *testing.T) {
-	s := streamable.NewMemoryEvents()
+	s := streamable.NewMemoryEvents(0, 0, 0)
 	primed := appended(t, s, "quiet", "")
 	appended(t, s, "quiet", "x")
 	for range 200_000 {
@@ -70,7 +70,7 @@ func TestEventsOfOthers(t *testing.T) {
 }
 
 func TestEventsLetGo(t *testing.T) {
-	s := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxBytes: 4 << 10})
+	s := streamable.NewMemoryEvents(4<<10, 0, 0)
 	data := new([1 << 10]byte)
 	weakly := weak.Make(data)
 	for _, d := range [][]byte{data[:], make([]byte, 1<<10), make([]byte, 1<<10), make([]byte, 1<<10)} {
@@ -90,7 +90,7 @@ func TestEventsLetGo(t *testing.T) {
 
 func TestEventNumbersDoNotComeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the clock stands still
-		s := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxBytes: 1})
+		s := streamable.NewMemoryEvents(1, 0, 0)
 		seen := map[string]bool{}
 		for range 3 {
 			id := appended(t, s, "s", "too large")
@@ -104,7 +104,7 @@ func TestEventNumbersDoNotComeAgain(t *testing.T) {
 
 func TestEventOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxEvents: 2, MaxAge: time.Minute})
+		s := streamable.NewMemoryEvents(0, 2, time.Minute)
 		first := appended(t, s, "s", "1")
 		appended(t, s, "s", "2")
 		third := appended(t, s, "s", "3")
@@ -123,7 +123,7 @@ func TestEventOptions(t *testing.T) {
 }
 
 func TestEventsBesideEachOther(t *testing.T) {
-	s := streamable.NewMemoryEvents(streamable.MemoryEventsOptions{MaxEvents: 8, MaxBytes: 8 << 10})
+	s := streamable.NewMemoryEvents(8<<10, 8, 0)
 	var work sync.WaitGroup
 	for i := range 8 {
 		work.Go(func() {
@@ -145,7 +145,7 @@ func TestEventsBesideEachOther(t *testing.T) {
 
 func TestEventsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := streamable.NewMemoryEvents()
+		s := streamable.NewMemoryEvents(0, 0, 0)
 		first := appended(t, s, "s", "first")
 		for range 1023 {
 			appended(t, s, "s", "x")

@@ -1,4 +1,4 @@
-package overhttp
+package streamable
 
 import (
 	"net"
@@ -6,31 +6,39 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
-// Guard keeps web pages away from servers that were not meant for them: it checks the Host and Origin of requests, answers
-// preflights, and gives the pages that are allowed the fields that a browser asks for (basic/transports: security). The
-// zero Guard is ready.
+// Guard decides which web pages and host names may reach a server. It checks the Host and Origin
+// fields of requests, answers preflights of browsers, and adds the CORS fields for allowed pages
+// (basic/transports: security). The zero Guard accepts requests for local and IP addresses from
+// pages of the same host. It must not be changed after its first use.
 type Guard struct {
-	// Hosts are the names under which the server is reached, each with or without a port: "mcp.example.com"; "*" is any. Empty:
-	// a connection to a loopback address must name a loopback host (localhost, 127.0.0.0/8, ::1), one to another address an
-	// IP address. Any name may be made to lead here, which is DNS rebinding; list those that are meant to.
+	// Hosts are the names under which clients reach the server, with or without a port, for example
+	// "mcp.example.com". "*" accepts every name. If Hosts is empty, a connection to a loopback
+	// address must name a loopback host (localhost, 127.0.0.0/8, ::1), and a connection to another
+	// address must name an IP address. An attacker can make any other name lead to the server (DNS
+	// rebinding), so list the names that are yours.
 	Hosts []string
-	// AllowOrigin reports whether pages of an origin ("https://app.example.com") may use the server. nil: only those of
-	// the host that the request names, and of loopback hosts where that is one.
+	// AllowOrigin reports whether pages of an origin such as "https://app.example.com" may use the
+	// server. It may be called concurrently. Pages of the requested host are always allowed, and
+	// pages of loopback hosts if the requested host is one. nil allows no others.
 	AllowOrigin func(origin string) bool
-	// Off leaves it all to somebody in front.
+	// Off accepts every request. Set it if a proxy or handler in front makes these checks.
 	Off bool
 }
 
-// Check reports whether a request may go on. One that may not, and a preflight, has been answered.
+// Check reports whether the request may be served. If not, Check has answered it. It also answers
+// preflights, and returns false for them.
 func (g *Guard) Check(w http.ResponseWriter, r *http.Request) bool {
 	if g.Off {
 		return true
 	}
 	if !g.allowsHost(r) {
-		Refuse(w, http.StatusForbidden, "the Host "+quoteShort(r.Host)+" is not one that this server is known by: list it with its hosts")
+		httpwire.Refuse(w, http.StatusForbidden, "this server is not known by the Host "+quoteShort(r.Host)+": add it to the server's hosts")
 		return false
 	}
 	origins := r.Header.Values("Origin")
@@ -38,19 +46,20 @@ func (g *Guard) Check(w http.ResponseWriter, r *http.Request) bool {
 		return g.checkFetchMetadata(w, r)
 	}
 	if len(origins) > 1 || !g.allowsOrigin(r, origins[0]) {
-		Refuse(w, http.StatusForbidden, "pages of the origin "+quoteShort(origins[0])+" may not use this server")
+		httpwire.Refuse(w, http.StatusForbidden, "pages of the origin "+quoteShort(origins[0])+" may not use this server")
 		return false
 	}
 	return writeCORS(w, r, origins[0])
 }
 
-// fetchProtection has no state of its own.
+// fetchProtection is shared: it holds no state of requests.
 var fetchProtection http.CrossOriginProtection
 
-// checkFetchMetadata refuses what a browser says to come from a page of somewhere else, though it names no origin.
+// checkFetchMetadata refuses a request without an Origin if the browser's Sec-Fetch fields say that
+// it comes from a page of another site.
 func (g *Guard) checkFetchMetadata(w http.ResponseWriter, r *http.Request) bool {
 	if err := fetchProtection.Check(r); err != nil {
-		Refuse(w, http.StatusForbidden, err.Error())
+		httpwire.Refuse(w, http.StatusForbidden, err.Error())
 		return false
 	}
 	return true
@@ -80,12 +89,13 @@ func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" {
-		return false // "null" too: a page without an origin of its own
+		return false // includes "null", which a page without an origin sends
 	}
 	return strings.EqualFold(u.Host, r.Host) || isLoopback(u.Hostname()) && isLoopback(hostWithoutPort(r.Host))
 }
 
-// writeCORS tells the browser that the page may go on; a preflight ends here.
+// writeCORS adds the fields that allow the page of origin to read the answer. It returns false for
+// a preflight, which it has answered.
 func writeCORS(w http.ResponseWriter, r *http.Request, origin string) bool {
 	h := w.Header()
 	h.Add("Vary", "Origin")
@@ -95,11 +105,11 @@ func writeCORS(w http.ResponseWriter, r *http.Request, origin string) bool {
 		return true
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	if asked := r.Header.Values("Access-Control-Request-Headers"); len(asked) > 0 { // Mcp-Param-* have names of any kind
+	if asked := r.Header.Values("Access-Control-Request-Headers"); len(asked) > 0 { // Mcp-Param-* fields may have any name
 		h.Set("Access-Control-Allow-Headers", strings.Join(asked, ", "))
 		h.Add("Vary", "Access-Control-Request-Headers")
 	}
-	h.Set("Access-Control-Max-Age", "7200") // seconds; browsers take no more
+	h.Set("Access-Control-Max-Age", "7200") // seconds, the most that browsers accept
 	w.WriteHeader(http.StatusNoContent)
 	return false
 }
@@ -111,7 +121,7 @@ func hostWithoutPort(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// isPublic reports whether an address is an IP address that other machines reach.
+// isPublic reports whether other machines can reach an address.
 func isPublic(a net.Addr) bool {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return !tcp.IP.IsLoopback()
@@ -126,4 +136,9 @@ func isLoopback(host string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback()
+}
+
+func quoteShort(s string) string {
+	const maxShown = 100
+	return strconv.QuoteToASCII(s[:min(len(s), maxShown)])
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dowel-mcp/dowel/transport/overhttp"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
 func TestSameOrigin(t *testing.T) {
@@ -19,7 +19,7 @@ func TestSameOrigin(t *testing.T) {
 	} {
 		a, _ := url.Parse(tt.a)
 		b, _ := url.Parse(tt.b)
-		if overhttp.SameOrigin(a, b) != tt.same || overhttp.SameOrigin(b, a) != tt.same {
+		if httpwire.SameOrigin(a, b) != tt.same || httpwire.SameOrigin(b, a) != tt.same {
 			t.Errorf("%s and %s: %v", tt.a, tt.b, !tt.same)
 		}
 	}

@@ -1,14 +1,13 @@
-package overhttp
+package httpwire
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 )
 
-// Origin returns the origin of a URL, for people.
+// Origin returns the scheme and host of a URL, for messages.
 func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // SameOrigin reports whether two URLs have the same scheme, host and port.
@@ -26,11 +25,12 @@ func effectivePort(u *url.URL) string {
 	return "80"
 }
 
-// Guarded returns the client with the rule for redirects, beside its own: they are followed within an origin, and from http
-// to https of the same host, and a POST stays one. Credentials go nowhere else.
-func Guarded(client *http.Client) *http.Client {
-	own := *client
-	own.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+// GuardRedirects returns a copy of client that follows redirects only within an origin, or from
+// http to https of the same host, and only if a POST stays a POST. So credentials never reach
+// another server. The client's own CheckRedirect is asked first.
+func GuardRedirects(client *http.Client) *http.Client {
+	guarded := *client
+	guarded.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		if client.CheckRedirect != nil {
 			if err := client.CheckRedirect(next, via); err != nil {
 				return err
@@ -38,19 +38,19 @@ func Guarded(client *http.Client) *http.Client {
 		}
 		return checkRedirect(next, via)
 	}
-	return &own
+	return &guarded
 }
 
-// checkRedirect is the rule: never to another origin, but from http to https of the same host, each at its usual port, and a
-// message stays one.
+// checkRedirect is the rule of [GuardRedirects]. A change from http to https must use the default
+// port of each.
 func checkRedirect(next *http.Request, via []*http.Request) error {
-	const most = 10
+	const maxRedirects = 10
 	first := via[0]
 	upgrade := first.URL.Scheme == "http" && next.URL.Scheme == "https" &&
 		strings.EqualFold(first.URL.Hostname(), next.URL.Hostname()) && effectivePort(first.URL) == "80" && effectivePort(next.URL) == "443"
 	switch {
-	case len(via) >= most:
-		return errors.New("the server redirects for ever")
+	case len(via) >= maxRedirects:
+		return fmt.Errorf("the server redirected more than %d times", maxRedirects)
 	case !upgrade && !SameOrigin(first.URL, next.URL):
 		return fmt.Errorf("the server redirects to another origin, %s: dial that if you trust it", Origin(next.URL))
 	case next.Method != first.Method:

@@ -10,52 +10,55 @@ import (
 	"time"
 )
 
-// EventStore keeps what streams of legacy sessions have sent, so that a client whose connection was cut can go on where it
-// was, at any replica that shares the store. It is called concurrently. Its methods may take their time, which the stream
-// waits for, and fail: then the client cannot come back to that event, and nothing else is lost.
+// EventStore keeps the events that legacy streams have sent, so that a client with a lost
+// connection can resume, at any replica that shares the store. Its methods are called concurrently
+// and may block; the stream waits for them. If Append fails, the client cannot resume from that
+// event; nothing else is lost.
 type EventStore interface {
-	// Append keeps an event of a stream and returns its id, which names the stream too, is no other event's, and has no
-	// characters but visible ASCII. Data is nil for an event that only gives the client something to come back to. Data is
-	// also being sent: the store may keep it, but not change it.
+	// Append keeps an event of a stream and returns its id. Ids are unique among all streams,
+	// contain only visible ASCII characters, and also name the stream. data is nil for an event
+	// whose only use is its id. The store may keep data but must not change it.
 	Append(ctx context.Context, stream string, data []byte) (id string, err error)
-	// After returns the events of the same stream behind the one with the id, in order, without those that have no data.
-	// The error wraps [ErrEventGone] where they are not known any more, or never were: the id comes from the client.
+	// After returns the events of the same stream after the one with the given id, in order and
+	// without those that have no data. The id comes from the client. If it is unknown or forgotten,
+	// the error wraps [ErrEventGone].
 	After(ctx context.Context, id string) ([]StoredEvent, error)
-	// Stream returns the stream that an id names, without asking whether there is such an event; false for what is no id.
+	// Stream returns the stream that an id names; the event need not exist. ok is false if id is
+	// malformed.
 	Stream(id string) (stream string, ok bool)
 }
 
-// StoredEvent is an event that was sent.
+// StoredEvent is an event that was sent and can be sent again.
 type StoredEvent struct {
 	ID   string
 	Data []byte
 }
 
-// ErrEventGone is the error for an event that is not kept, or not any more.
+// ErrEventGone is the error of [EventStore] for an event that it does not keep, or keeps no longer.
 var ErrEventGone = errors.New("the event is not known any more")
 
-// MemoryEventsOptions bound what [NewMemoryEvents] keeps. Zero values stand for the defaults.
-type MemoryEventsOptions struct {
-	MaxBytes  int           // of all streams together, default 16 MiB
-	MaxEvents int           // of one stream, default 1,024
-	MaxAge    time.Duration // default ten minutes
+// memoryEventsLimits bound a [memoryEvents]. Zero values mean the defaults.
+type memoryEventsLimits struct {
+	maxBytes  int           // of all streams together, default 16 MiB
+	maxEvents int           // of one stream, default 1,024
+	maxAge    time.Duration // default ten minutes
 }
 
-// memoryEvents is a store of one process.
+// memoryEvents is an [EventStore] in the memory of one process.
 type memoryEvents struct {
-	opts MemoryEventsOptions
+	limits memoryEventsLimits
 
 	mu         sync.Mutex
 	streams    map[string]*memoryStream
-	byAge      list.List // of *keptEvent, oldest first
+	byAge      list.List // of *memoryEvent, oldest first
 	bytes      int
-	lastNumber uint64 // the highest number of any event
+	lastNumber uint64 // the highest number of all events
 }
 
 type memoryStream struct {
 	name   string
-	next   uint64         // number of the next event
-	events []*memoryEvent // oldest first, and at least one
+	next   uint64         // the number of the next event
+	events []*memoryEvent // oldest first, never empty
 }
 
 type memoryEvent struct {
@@ -66,16 +69,13 @@ type memoryEvent struct {
 	element  *list.Element
 }
 
-// NewMemoryEvents returns a store in the memory of this process. What is beyond its limits is forgotten, oldest first, at
-// the next call; it needs no closing.
-func NewMemoryEvents(opts ...MemoryEventsOptions) EventStore {
-	m := &memoryEvents{streams: map[string]*memoryStream{}}
-	if len(opts) > 0 {
-		m.opts = opts[0]
-	}
-	setDefault(&m.opts.MaxBytes, 16<<20)
-	setDefault(&m.opts.MaxEvents, 1024)
-	setDefault(&m.opts.MaxAge, 10*time.Minute)
+// newMemoryEvents returns a store in the memory of this process. Each call forgets the oldest
+// events beyond the limits, so the store needs no goroutine and no Close.
+func newMemoryEvents(limits memoryEventsLimits) *memoryEvents {
+	m := &memoryEvents{limits: limits, streams: map[string]*memoryStream{}}
+	setDefault(&m.limits.maxBytes, 16<<20)
+	setDefault(&m.limits.maxEvents, 1024)
+	setDefault(&m.limits.maxAge, 10*time.Minute)
 	return m
 }
 
@@ -84,7 +84,8 @@ func (m *memoryEvents) Append(_ context.Context, stream string, data []byte) (st
 	defer m.mu.Unlock()
 	s := m.streams[stream]
 	if s == nil {
-		// The time, as sessions outlive processes; and numbers of a stream that was forgotten must not come again.
+		// Numbers begin with the time in microseconds, because sessions outlive processes. They
+		// must also exceed those of a forgotten stream with the same name.
 		s = &memoryStream{name: stream, next: max(uint64(time.Now().UnixMicro()), m.lastNumber+1)}
 		m.streams[stream] = s
 	}
@@ -94,36 +95,37 @@ func (m *memoryEvents) Append(_ context.Context, stream string, data []byte) (st
 	s.events = append(s.events, e)
 	e.element = m.byAge.PushBack(e)
 	m.bytes += e.memorySize()
-	if len(s.events) > m.opts.MaxEvents {
+	if len(s.events) > m.limits.maxEvents {
 		m.forgetOldest(s.events[0])
 	}
 	m.evictExpired()
 	return eventID(stream, e.number), nil
 }
 
-// memorySize is about what an event takes, with its share of its stream.
+// memorySize estimates the memory of an event and its share of its stream, in bytes.
 func (e *memoryEvent) memorySize() int {
 	const overhead = 256
 	return overhead + cap(e.data)
 }
 
-// evictExpired forgets what is too old or too much; m.mu is held.
+// evictExpired forgets events beyond the limits, oldest first. m.mu is held.
 func (m *memoryEvents) evictExpired() {
 	for front := m.byAge.Front(); front != nil; front = m.byAge.Front() {
 		e := front.Value.(*memoryEvent)
-		if m.bytes <= m.opts.MaxBytes && time.Since(e.storedAt) <= m.opts.MaxAge {
+		if m.bytes <= m.limits.maxBytes && time.Since(e.storedAt) <= m.limits.maxAge {
 			return
 		}
 		m.forgetOldest(e)
 	}
 }
 
-// forgetOldest drops the oldest event of a stream, and the stream with its last; m.mu is held.
+// forgetOldest removes e, the oldest event of its stream, and the stream if it has no other. m.mu
+// is held.
 func (m *memoryEvents) forgetOldest(e *memoryEvent) {
 	m.byAge.Remove(e.element)
 	m.bytes -= e.memorySize()
 	s := e.stream
-	s.events[0] = nil // the array stays
+	s.events[0] = nil // the array is still used
 	if s.events = s.events[1:]; len(s.events) == 0 {
 		delete(m.streams, s.name)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// A client may have several standing streams: each message comes on one of them, and none is ended for another.
+// A client may have several GET streams. Each message must arrive on one of them, and none may end
+// another.
 func TestSeveralStandingStreams(t *testing.T) {
 	s := world(nil)
 	_, web := serve(t, s)
@@ -80,7 +81,8 @@ func TestSeveralStandingStreams(t *testing.T) {
 	quiet("first", first)
 }
 
-// A stream that is over, and of which the client has everything, is not begun again: some clients would come back for ever.
+// A stream that has ended, with all events received, must not be opened again: some clients would
+// reconnect without end.
 func TestNothingToComeBackFor(t *testing.T) {
 	_, web := serve(t, world(nil))
 	url := web.URL + "/mcp"

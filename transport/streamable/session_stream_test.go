@@ -21,14 +21,14 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// listens notes the subscriptions that a handler is asked for.
+// listens counts the subscriptions of its handler.
 type listens struct {
 	mcp.Handler
 	mu    sync.Mutex
-	now   int // that go on
-	most  int // at a time
+	now   int // active
+	most  int // active at the same time, at most
 	ever  int
-	stack string // of the last
+	stack string // of the last subscription
 }
 
 func (c *listens) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -47,7 +47,7 @@ func (c *listens) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	return c.Handler.ServeMCP(ctx, req)
 }
 
-// settled waits until so many subscriptions were asked for, and so many go on.
+// settled waits until the handler was asked for ever subscriptions, of which now are active.
 func (c *listens) settled(t *testing.T, ever, now int) {
 	t.Helper()
 	within(t, fmt.Sprintf("%d subscriptions of which %d go on", ever, now), func() bool {
@@ -63,7 +63,8 @@ func (c *listens) onRequest() bool {
 	return strings.Contains(c.stack, "net/http.(*conn).serve")
 }
 
-// gets is a client that has GET streams, one after the other, and comes back for what it has missed.
+// gets is a client that opens GET streams, one after the other, and resumes with the last event's
+// id.
 type gets struct {
 	t    *testing.T
 	url  string
@@ -78,14 +79,14 @@ func newGets(t *testing.T, url string) *gets {
 	return &gets{t: t, url: url, in: in, seen: map[string]bool{}}
 }
 
-// told is how many messages have come.
+// told returns how many messages have arrived.
 func (g *gets) told() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.seen)
 }
 
-// open opens a stream and reads it, until it is cut.
+// open opens a stream and reads it until cut is called.
 func (g *gets) open() (cut func()) {
 	in := g.in
 	if g.last != "" {
@@ -124,8 +125,8 @@ func grower(s *server.Server) func() {
 	}
 }
 
-// bubble is a session whose client and server share a clock that stands still while anything is done: its GETs are calls of
-// ServeHTTP.
+// bubble is a session in a synctest bubble. Its GETs are direct calls of ServeHTTP, so client and
+// server share a fake clock.
 type bubble struct {
 	endpoint http.Handler
 	id       string
@@ -137,7 +138,7 @@ type bubble struct {
 }
 
 func newBubble(h mcp.Handler, grow func()) (*bubble, func()) {
-	endpoint := streamable.Handler(h)
+	endpoint := streamable.Handler(h, nil)
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(initializeBody(mcp.Revision20251125, "")))
 	r.Header.Set("Content-Type", "application/json")
@@ -145,7 +146,7 @@ func newBubble(h mcp.Handler, grow func()) (*bubble, func()) {
 	return &bubble{endpoint: endpoint, id: w.Header().Get("Mcp-Session-Id"), grow: grow}, func() { _ = endpoint.Shutdown(context.Background()) }
 }
 
-// open begins a GET, which cut ends, and counts what it has brought.
+// open begins a GET. cut ends it and counts its messages.
 func (b *bubble) open() (cut func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := httptest.NewRecorder()
@@ -175,17 +176,17 @@ func (b *bubble) open() (cut func()) {
 	}
 }
 
-// A change that comes while a connection goes, while one comes, or between, is told once, though the server holds it back for a
-// while: at any time of all that this takes.
+// A change at any moment while a connection begins or ends, or between connections, must arrive
+// exactly once, although the server holds changes back to coalesce them.
 func TestChangeWhileConnectionsChange(t *testing.T) {
-	const settled = 300 * time.Millisecond // shifts have changed by then, and changes been told
+	const settled = 300 * time.Millisecond // a handover has ended by then, and changes have arrived
 	cases := map[string]struct {
 		told int
 		do   func(b *bubble, at time.Duration)
 	}{
 		"connected": {1, func(b *bubble, at time.Duration) {
 			cut := b.open()
-			synctest.Wait() // before that, nothing has to be told
+			synctest.Wait() // nothing must arrive before this moment
 			time.Sleep(at)
 			b.grow()
 			time.Sleep(settled)
@@ -271,7 +272,8 @@ func TestChangeWhileConnectionsChange(t *testing.T) {
 	}
 }
 
-// Streams come and go while everything changes, and no message comes twice. When it is over, it is as if nothing had been.
+// Connections begin and end while the lists change. No message may arrive twice, and nothing may
+// remain.
 func TestChangesWithoutEnd(t *testing.T) {
 	s := world(nil)
 	c := &listens{Handler: s}
@@ -311,16 +313,20 @@ func TestChangesWithoutEnd(t *testing.T) {
 		}
 		defer g.open()()
 	}
-	time.Sleep(300 * time.Millisecond)
+	within(t, "each session has one subscription", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.now == len(all)
+	})
 	c.mu.Lock()
-	if c.now != len(all) || c.most > 2*len(all) {
-		t.Errorf("%d subscriptions go on, and at most %d did, for %d sessions", c.now, c.most, len(all))
+	if c.most > 2*len(all) {
+		t.Errorf("up to %d subscriptions at the same time for %d sessions", c.most, len(all))
 	}
 	c.mu.Unlock()
 }
 
-// One subscription goes on for a session that has listened: on the goroutine of a GET while its connection is there, and none
-// when the session has ended.
+// A session has one subscription from its first GET on. It must run on the goroutine of an open
+// GET, and end with the session.
 func TestWhoListens(t *testing.T) {
 	s := world(nil)
 	c := &listens{Handler: s}
@@ -356,7 +362,7 @@ func TestWhoListens(t *testing.T) {
 	}
 }
 
-// Of two GETs the first goes, while the other waits as a spare, and what changes comes on that.
+// If the first of two GETs ends, the standby connection must get the changes.
 func TestSpareStaysWhenListenerGoes(t *testing.T) {
 	s := world(nil)
 	c := &listens{Handler: s}
@@ -369,7 +375,7 @@ func TestSpareStaysWhenListenerGoes(t *testing.T) {
 	second, cutSecond := stream(t, url, in...)
 	until(t, second, "id:")
 	cutFirst()
-	grow() // while the shifts change
+	grow() // during the handover
 	until(t, second, "data: {")
 	c.settled(t, 2, 1)
 	grow()
@@ -377,12 +383,12 @@ func TestSpareStaysWhenListenerGoes(t *testing.T) {
 	third, cutThird := stream(t, url, in...)
 	until(t, third, "id:")
 	c.settled(t, 3, 1)
-	cutSecond() // which listened to nothing
+	cutSecond() // the GET without a subscription
 	cutThird()
 	c.settled(t, 4, 1)
 }
 
-// Sessions end, and the server, while shifts change; nobody waits for long.
+// Sessions and the server may end during handovers. Nothing may wait for long.
 func TestEndWhileShiftsChange(t *testing.T) {
 	s := world(nil)
 	c := &listens{Handler: s}
@@ -432,15 +438,15 @@ func TestEndWhileShiftsChange(t *testing.T) {
 	}
 }
 
-// A handler that takes no subscriptions, ends them by itself, or never answers: the stream is open within a second or so, and
-// all else is as it should be.
+// If a handler has no subscriptions, ends them by itself or never answers, a GET must still open
+// within about a second, and nothing else may change.
 func TestHandlersThatDoNotListen(t *testing.T) {
 	for name, listen := range map[string]func(ctx context.Context, req *mcp.Request) error{
 		"refuses": func(context.Context, *mcp.Request) error { return mcp.MethodNotFound(mcp.MethodListen) },
 		"panics":  func(context.Context, *mcp.Request) error { panic("on purpose") },
 		"is deaf": func(ctx context.Context, _ *mcp.Request) error { <-ctx.Done(); return ctx.Err() },
 		"ends": func(ctx context.Context, req *mcp.Request) error {
-			for range 2 { // twice is once
+			for range 2 { // a second end of the same subscription has no effect
 				_ = req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{}}`)})
 			}
 			return errors.New("enough")
@@ -468,7 +474,7 @@ func TestHandlersThatDoNotListen(t *testing.T) {
 			}
 			lines, _ := stream(t, url, in...)
 			until(t, lines, "id:")
-			select { // it stays open
+			select { // it must stay open
 			case line, ok := <-lines:
 				if !ok {
 					t.Error("the stream has ended")
@@ -485,7 +491,7 @@ func TestHandlersThatDoNotListen(t *testing.T) {
 			defer mu.Unlock()
 			for _, req := range asked[:len(asked)-1] {
 				if name == "is deaf" {
-					continue // some of them may be on their way home
+					continue // they may be returning
 				}
 				if err := req.Peer.Change(t.Context(), mcp.Change{Method: mcp.NotificationToolsChanged}); !errors.Is(err, mcp.ErrPeerGone) {
 					t.Errorf("the peer of a request that was served: %v", err)

@@ -17,19 +17,18 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/calling"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
-	"github.com/dowel-mcp/dowel/transport/overhttp"
 )
 
-// readPosition is how far a stream has been read, and when to come back for the rest.
+// readPosition is the position in a stream from which to resume it.
 type readPosition struct {
 	lastID    string
 	retry     time.Duration
-	events    int    // that were messages
-	onRestart func() // called where the first event is that of a stream which begins: an id without data; nil for nobody
+	events    int    // the number of messages read
+	onRestart func() // called if the stream begins anew: its first event has an id and no data; may be nil
 }
 
-// readEvents gives the events of a body to take, until that is done or the body ends. An event that is too large is left out, and
-// is the error where it may have been the response to a request.
+// readEvents passes the messages of a body to take, until take returns true or the body ends. An
+// event that is too large is skipped. If it may be the response to a request, that is the error.
 func (c *carrier) readEvents(at *readPosition, resp *http.Response, request bool, take func(frame []byte) bool) (done bool, err error) {
 	events := eventstream.NewReader(resp.Body, c.maxMessage)
 	for first := true; ; {
@@ -65,58 +64,58 @@ func (c *carrier) readEvents(at *readPosition, resp *http.Response, request bool
 	}
 }
 
-// errLarge is the error for what is not read to its end.
-var errLarge = errors.New("it was not read")
+// errLarge is wrapped by the error for a response that is too large to read.
+var errLarge = errors.New("the rest was not read")
 
-// drainBody reads the end of a stream that has said all, so that the connection can be used again.
+// drainBody reads the end of a stream after its last event, so that the connection can be reused.
 func drainBody(resp *http.Response) {
-	const patience, most = 50 * time.Millisecond, 4 << 10
-	timer := time.AfterFunc(patience, func() { resp.Body.Close() })
+	const maxWait, maxBytes = 50 * time.Millisecond, 4 << 10
+	timer := time.AfterFunc(maxWait, func() { resp.Body.Close() })
 	defer timer.Stop()
-	_, _ = io.CopyN(io.Discard, resp.Body, most)
+	_, _ = io.CopyN(io.Discard, resp.Body, maxBytes)
 }
 
-// readStream reads the answer to a request that is an event stream. One that is cut off is gone on with, where the server has
-// numbered its events.
+// readStream reads an answer that is an event stream. If it is cut off and the server has numbered
+// its events, readStream resumes it.
 func (c *carrier) readStream(ctx context.Context, m *calling.Outbound, resp *http.Response, back calling.Receiver) error {
-	at := &readPosition{retry: DefaultRetry}
+	at := &readPosition{retry: defaultRetry}
 	take := func(frame []byte) bool { return c.deliverFrame(m, frame, resp.Header, back) }
 	back.Began(resp.Body)
 	done, err := c.readEvents(at, resp, true, take)
 	resp.Body.Close()
-	var lost time.Time // since when nothing connects
+	var unreachableSince time.Time // when connecting first failed; zero while it succeeds
 	for failures := 0; !done; failures++ {
 		switch {
 		case !isUnreachable(err):
-			lost = time.Time{}
-		case lost.IsZero():
-			lost = time.Now()
+			unreachableSince = time.Time{}
+		case unreachableSince.IsZero():
+			unreachableSince = time.Now()
 		}
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case isPermanent(err):
 			return err
-		case at.lastID == "" || m.Revision.Modern() || failures == maxResume || !lost.IsZero() && time.Since(lost) > maxUnreachable:
+		case at.lastID == "" || m.Revision.Modern() || failures == maxResume || !unreachableSince.IsZero() && time.Since(unreachableSince) > maxUnreachable:
 			return fmt.Errorf("%w: the event stream ended before the response: %w", mcp.ErrConnection, err)
 		}
 		seen := at.events
 		wait := retryDelay(at.retry, failures)
-		if !lost.IsZero() {
+		if !unreachableSince.IsZero() {
 			wait = min(wait, max(at.retry, maxUnreachable/4))
 		}
 		if !sleepContext(ctx, wait) {
 			return context.Cause(ctx)
 		}
 		done, err = c.resumeStream(ctx, m.Revision, at, back, take)
-		if at.events > seen || err == io.EOF { // a server that is polled ends each stream well
+		if at.events > seen || err == io.EOF { // a server may end each stream early and expect the client to poll
 			failures = -1
 		}
 	}
 	return nil
 }
 
-// resumeStream asks for the rest of a stream.
+// resumeStream requests the rest of a stream and reads it.
 func (c *carrier) resumeStream(ctx context.Context, revision mcp.Revision, at *readPosition, back calling.Receiver, take func([]byte) bool) (done bool, err error) {
 	resp, err := c.openStream(ctx, at.lastID, revision)
 	if err != nil {
@@ -128,23 +127,24 @@ func (c *carrier) resumeStream(ctx context.Context, revision mcp.Revision, at *r
 }
 
 const (
-	maxResume      = 8                // attempts in a row that bring nothing
-	maxUnreachable = 10 * time.Second // of a server that nothing connects to
+	maxResume      = 8                // attempts in a row without a new message
+	maxUnreachable = 10 * time.Second // for which connecting may fail
 )
 
-// isUnreachable reports whether nobody listens where the server was.
+// isUnreachable reports whether the connection to the server could not be made.
 func isUnreachable(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && failed.Op == "dial"
 }
 
-// retryDelay is how long to wait before a stream is asked for again: what the server says, and longer where it was to no avail.
+// retryDelay returns how long to wait before a stream is requested again: the time that the server
+// asks for, and longer after failures.
 func retryDelay(retry time.Duration, failures int) time.Duration {
-	const least, most = 20 * time.Millisecond, 30 * time.Second
+	const minDelay, maxDelay = 20 * time.Millisecond, 30 * time.Second
 	if failures == 0 {
-		return max(retry, least)
+		return max(retry, minDelay)
 	}
-	wait := min(max(min(retry, most), 100*time.Millisecond)<<min(failures, 10), most)
+	wait := min(max(min(retry, maxDelay), 100*time.Millisecond)<<min(failures, 10), maxDelay)
 	return wait/2 + rand.N(wait/2+1)
 }
 
@@ -159,13 +159,13 @@ func sleepContext(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// isPermanent reports whether an error will not go away by itself.
+// isPermanent reports whether a retry cannot succeed.
 func isPermanent(err error) bool {
-	var answered *overhttp.HTTPError
+	var answered *HTTPError
 	return errors.Is(err, ErrSessionLost) || errors.Is(err, errLarge) || errors.As(err, &answered) && answered.Status < 500 && answered.Status != http.StatusTooManyRequests
 }
 
-// openStream asks for a stream of the session.
+// openStream requests the session stream, or the events of a stream after the one with id last.
 func (c *carrier) openStream(ctx context.Context, last string, revision mcp.Revision) (*http.Response, error) {
 	r, err := c.newRequest(ctx, http.MethodGet, &calling.Outbound{Revision: revision})
 	if err != nil {
@@ -185,16 +185,15 @@ func (c *carrier) openStream(ctx context.Context, last string, revision mcp.Revi
 	}
 	if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != "text/event-stream" {
 		defer resp.Body.Close()
-		return nil, overhttp.NewHTTPError(resp)
+		return nil, newHTTPError(resp)
 	}
 	return resp, nil
 }
 
-// startSessionStream begins to read the standing stream of a legacy session, on which the server sends what belongs to no call.
-//
-// It returns when the server has answered, or has not for a moment: what a call changes from then on is told.
+// startSessionStream starts reading the session stream of a legacy session. It returns when the
+// server has answered, or after half a second. Changes that later calls cause are then received.
 func (c *carrier) startSessionStream() {
-	const moment = 500 * time.Millisecond
+	const maxWait = 500 * time.Millisecond
 	ready := make(chan struct{})
 	c.mu.Lock()
 	if c.closed || c.streamStarted {
@@ -204,7 +203,7 @@ func (c *carrier) startSessionStream() {
 	c.streamStarted = true
 	c.streamReader.Go(func() { c.readSessionStream(sync.OnceFunc(func() { close(ready) })) })
 	c.mu.Unlock()
-	timer := time.NewTimer(moment)
+	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	select {
 	case <-ready:
@@ -215,7 +214,7 @@ func (c *carrier) startSessionStream() {
 
 func (c *carrier) readSessionStream(ready func()) {
 	defer ready()
-	at := &readPosition{retry: DefaultRetry}
+	at := &readPosition{retry: defaultRetry}
 	opened := false
 	for failures := 0; ; {
 		seen, id, resumed := at.events, c.sessionID(), at.lastID != ""
@@ -227,7 +226,7 @@ func (c *carrier) readSessionStream(ready func()) {
 			}
 			failures, opened, at.onRestart = 0, true, nil
 			if resumed {
-				at.onRestart = c.caller.Interrupted // the server does not know the event any more
+				at.onRestart = c.caller.Interrupted // the server has forgotten the event
 			}
 			_, err = c.readEvents(at, resp, false, func(frame []byte) bool {
 				frames.Show(c.tap, transport.Received, frame, resp.Header)
@@ -236,17 +235,17 @@ func (c *carrier) readSessionStream(ready func()) {
 			})
 			resp.Body.Close()
 		}
-		var answered *overhttp.HTTPError
+		var answered *HTTPError
 		switch {
 		case c.life.Err() != nil || errors.Is(err, ErrSessionLost):
 			return
 		case errors.As(err, &answered) && (answered.Status == http.StatusMethodNotAllowed || answered.Status == http.StatusNotFound && !opened):
-			return // the server has no such stream
+			return // the server has no session stream
 		case answered != nil && (answered.Status == http.StatusNotFound || opened && isSessionDenied(answered)):
 			c.reportLostSession(id)
 			return
 		case isPermanent(err) && at.lastID != "":
-			at.lastID = "" // the server does not know the event any more
+			at.lastID = "" // the server has forgotten the event
 		case isPermanent(err):
 			c.logger.Warn("the server's stream of notifications cannot be read", "err", err)
 			return

@@ -8,35 +8,38 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// SessionStore keeps what changes in the life of a legacy session; what a session is stands in its id. Replicas that share a
-// store agree on it. Without a shared one, another replica honours the id of a session that has ended here until its life
-// is over (Options.SessionLife). It is called concurrently, and with the requests that need it: its errors fail them.
+// SessionStore keeps the changeable state of legacy sessions; the fixed state is sealed in the
+// session id. Replicas that share a store agree on it. Without a shared store, another replica
+// still accepts the id of a session that has ended here, until [SessionOptions.Life] is over. The
+// methods are called concurrently. An error fails the request that needs the store.
 type SessionStore interface {
-	// Load returns the record of a session; the zero record for one that has none.
+	// Load returns the record of a session, or the zero record if it has none.
 	Load(ctx context.Context, key string) (SessionRecord, error)
-	// Save keeps the record until the time given, at least. It must not bring back a session whose record has ended.
+	// Save stores the record and keeps it at least until the given time. If the stored record has
+	// ended, Save must not overwrite it.
 	Save(ctx context.Context, key string, r SessionRecord, until time.Time) error
 }
 
-// SessionRecord is what changes in the life of a session.
+// SessionRecord is the changeable state of a session.
 type SessionRecord struct {
-	LogLevel      mcp.LoggingLevel `json:"logLevel,omitempty"`      // empty: never set
-	Subscriptions []string         `json:"subscriptions,omitempty"` // URIs of resources, in order
-	Used          time.Time        `json:"used"`                    // last; to the minute
+	LogLevel      mcp.LoggingLevel `json:"logLevel,omitempty"`      // empty if the client has not set it
+	Subscriptions []string         `json:"subscriptions,omitempty"` // resource URIs, in order
+	Used          time.Time        `json:"used"`                    // last use, with the precision of a minute
 	Ended         bool             `json:"ended,omitempty"`
 }
 
-// memorySessions is the store of one process, of sessions whose ids others have minted. What it keeps of those that have ended
-// is bounded: the id of one that is forgotten would be honoured again, until its life is over.
+// memorySessions is a [SessionStore] in the memory of one process. It keeps records only of
+// sessions that other processes have opened. It is bounded: if the end of a session is forgotten,
+// its id is accepted again until the session's life is over.
 type memorySessions struct {
 	mu      sync.Mutex
 	records map[string]memoryRecord
-	sweepAt int // the number of records at which those that are over are dropped
+	sweepAt int // the number of records that triggers dropExpired
 }
 
 const (
 	fewRecords = 1024
-	maxRecords = 100_000 // some 20 MiB
+	maxRecords = 100_000 // about 20 MiB
 )
 
 type memoryRecord struct {
@@ -66,7 +69,8 @@ func (m *memorySessions) Save(_ context.Context, key string, r SessionRecord, un
 	return nil
 }
 
-// dropExpired forgets what is over, and where that is not enough a tenth of those that have ended; m.mu is held.
+// dropExpired forgets expired records. If too many remain, it also forgets a tenth of those that
+// have ended. m.mu is held.
 func (m *memorySessions) dropExpired(now time.Time) {
 	for key, r := range m.records {
 		if r.until.Before(now) {

@@ -1,0 +1,64 @@
+package httpwire
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+)
+
+// Refuse answers an HTTP request that contains no valid message, or that is rejected before its
+// message is read. The body is a JSON-RPC error without an id. reason is its message.
+func Refuse(w http.ResponseWriter, status int, reason string) {
+	body := jsonrpc.AppendError(nil, jsonrpc.ID{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: reason})
+	WriteDocument(w, status, body)
+}
+
+// RefuseBusy answers with status 503 and asks the client to retry after the given time.
+func RefuseBusy(w http.ResponseWriter, reason string, retryAfter time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
+	Refuse(w, http.StatusServiceUnavailable, reason)
+}
+
+// WriteDocument answers an HTTP request with one JSON document. A client that reads nothing for 30
+// seconds is cut off.
+func WriteDocument(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Cache-Control"] = noStore
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	if len(body) > smallBody {
+		writeInPieces(w, body)
+		return
+	}
+	_, _ = w.Write(body) // a client that has disconnected needs no answer
+}
+
+// smallBody is a size in bytes that a socket's buffer takes at once, so that a write does not wait
+// for the client.
+const smallBody = 16 << 10
+
+// unreadTimeout bounds how long a client may take to read each piece of a body that is not small.
+// It is a variable for tests.
+var unreadTimeout = 30 * time.Second
+
+// writeInPieces writes a body whose size makes the handler wait for the client. The write deadline
+// is moved with each piece, so a slow client is served as long as it reads.
+func writeInPieces(w http.ResponseWriter, body []byte) {
+	const piece = 256 << 10
+	control := http.NewResponseController(w)
+	for err := error(nil); err == nil && len(body) > 0; body = body[min(piece, len(body)):] {
+		_ = control.SetWriteDeadline(time.Now().Add(unreadTimeout))
+		_, err = w.Write(body[:min(piece, len(body))])
+	}
+	_ = control.Flush()
+	_ = control.SetWriteDeadline(time.Time{}) // else the connection cannot be reused
+}
+
+// Values of header fields. All responses share them, and net/http does not change them.
+var (
+	jsonType = []string{"application/json"}
+	noStore  = []string{"no-store"}
+)

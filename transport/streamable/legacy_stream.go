@@ -1,0 +1,142 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// legacyStream is the common part of the streams of a legacy session: an [answerStream] carries the
+// answer to one request, and the [sessionStream] everything else. A stream outlives the connection
+// that carries it. Its events are stored, and a client whose connection was lost reads the rest
+// with a GET (basic/transports: resumability).
+type legacyStream struct {
+	session *session
+	name    string // names the stream in the event store; unique among all sessions
+
+	// liveConn is conn, for readers that must not wait for mu.
+	liveConn atomic.Pointer[eventstream.Writer]
+
+	// mu is held while a frame is sent, which may take long if the client does not read. Use
+	// lockOrCutOff where that must not happen.
+	mu          sync.Mutex
+	conn        *eventstream.Writer // the connection; nil if the client is not connected
+	hold        requestHold         // keeps the HTTP request of conn from returning
+	opening     []byte              // sent before the next event on conn
+	hasEventIDs bool                // the client has an event id to resume from
+	ended       bool                // nothing is written any more
+}
+
+// requestHold keeps the HTTP request of a connection from returning until release is called.
+type requestHold interface {
+	// release lets the request return. It is called once, while the stream's mu is held.
+	release()
+}
+
+// blockedRequest is the hold of a request that only waits.
+type blockedRequest chan struct{}
+
+func (b blockedRequest) release() { close(b) }
+
+// lockOrCutOff locks mu, but waits only for a moment for a client that does not read: then it cuts
+// off the client's connection. The client can reconnect for the rest.
+func (l *legacyStream) lockOrCutOff() {
+	const maxWait = 100 * time.Millisecond
+	if l.mu.TryLock() {
+		return
+	}
+	cutOff := time.AfterFunc(maxWait, func() {
+		if conn := l.liveConn.Load(); conn != nil {
+			conn.CutOff(errSlowClient)
+		}
+	})
+	l.mu.Lock()
+	cutOff.Stop()
+}
+
+var errSlowClient = errors.New("the client does not read its stream")
+
+// setConn makes conn the stream's connection; nil means none. l.mu is held.
+func (l *legacyStream) setConn(conn *eventstream.Writer) {
+	l.conn = conn
+	l.liveConn.Store(conn)
+}
+
+// isConnected reports whether a client is connected. It does not wait for mu.
+func (l *legacyStream) isConnected() bool { return l.liveConn.Load() != nil }
+
+// releaseHold lets the request of the connection return. l.mu is held.
+func (l *legacyStream) releaseHold() {
+	if l.hold != nil {
+		l.hold.release()
+		l.hold = nil
+	}
+}
+
+// sendOpening sends the first bytes of a connection. l.mu is held.
+func (l *legacyStream) sendOpening() {
+	switch {
+	case l.conn == nil:
+	case l.opening != nil:
+		_ = l.conn.SendEncoded(l.opening) // after an error the client reconnects
+		l.opening = nil
+	default:
+		_ = l.conn.Open()
+	}
+}
+
+// prepareOpening makes an event without data the opening of the connection. With its id the client
+// can resume before there is any other event. Only clients since revision 2025-11-25 know such
+// events. l.mu is held.
+func (l *legacyStream) prepareOpening() {
+	if l.session.edge.Revision < mcp.Revision20251125 {
+		return
+	}
+	if id := l.storeEvent(nil); id != "" {
+		l.opening = eventstream.Encode(eventstream.Event{ID: id, HasID: true, Retry: l.session.server.opts.Sessions.Retry})
+	}
+}
+
+// storeEvent stores an event and returns its id. If that fails the id is empty, and the client
+// cannot resume from this event. l.mu is held.
+func (l *legacyStream) storeEvent(frame []byte) string {
+	id, err := l.session.server.opts.Sessions.Events.Append(context.Background(), l.name, frame)
+	if err != nil {
+		l.session.server.opts.Logger.Warn("an event could not be stored", "err", err)
+		return ""
+	}
+	l.hasEventIDs = true
+	return id
+}
+
+// encodeEvent stores a frame and returns its event, with the opening before it if that is not sent
+// yet. The event is nil if no client is connected. l.mu is held.
+func (l *legacyStream) encodeEvent(frame []byte) []byte {
+	id := l.storeEvent(frame)
+	if l.conn == nil {
+		return nil
+	}
+	event := eventstream.Event{ID: id, HasID: id != "", Data: frame}.Append(l.opening)
+	l.opening = nil
+	return event
+}
+
+// missedEvents returns the events after the one with id last. isForgotten reports that the store
+// does not know last any more: then nothing can be sent again, and the client must ask anew for
+// what it needs.
+func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []StoredEvent, isForgotten bool) {
+	if last == "" {
+		return nil, false
+	}
+	missed, err := l.session.server.opts.Sessions.Events.After(r.Context(), last)
+	if err != nil {
+		l.session.server.opts.Logger.Warn("events could not be sent again", "err", err)
+	}
+	return missed, errors.Is(err, ErrEventGone)
+}
