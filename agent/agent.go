@@ -12,6 +12,7 @@ import (
 )
 
 // Defaults of [Options].
+// Defaults of [Options].
 const (
 	DefaultMaxSteps  = 30
 	DefaultMaxResult = 25_000
@@ -20,53 +21,64 @@ const (
 	DefaultSearchAt  = 0.1
 )
 
-// assumedWindow is the window of a model that does not say, where it is to be decided how many tools it is given.
+// assumedWindow is the window, in tokens, of a model that does not say its own. It decides how
+// many tools the model is given.
 const assumedWindow = 128_000
 
-// Options configure an [Agent]. The zero value is ready: it runs read-only tools only, since nobody can be asked.
+// Options configure an [Agent]. The zero value is ready. It runs read-only tools only, since it
+// cannot ask the user.
 type Options struct {
-	// System is what the model is told before everything else.
+	// System is the first text that the model is given.
 	System string
-	// Instructions, where it is set, returns what the model is told behind System, and may be something else once the tools have
-	// been listed anew, such as what their servers say of themselves: what changes at other times costs what the provider has read.
-	// It is called often, also while no run goes on.
+	// Instructions returns text that follows System, such as the instructions of servers; nil for
+	// none. It is called before each request, and also between runs. Its result should change
+	// only when the tools change: any other change makes the provider read the conversation
+	// again.
 	Instructions func() string
-	// Messages are what has been said before. They are mended, see [Mend].
+	// Messages are an earlier conversation to continue. The agent mends them, see [Mend].
 	Messages []Message
-	// MaxSteps bounds the replies of a run, default [DefaultMaxSteps], and apart from those the samples that servers may have of
-	// the model during it.
+	// MaxSteps limits the model's replies in a run, default [DefaultMaxSteps]. Servers may use
+	// the model (sampling) as often again.
 	MaxSteps int
-	// MaxResult bounds what the model is given of a result, in characters, default [DefaultMaxResult]: of a longer one it gets
-	// the head and the tail, and a tool to read the rest, as much at a time. Negative: no bound.
+	// MaxResult limits the text of one result, in characters, default [DefaultMaxResult]. Of a
+	// longer result the model gets the head and the tail, and a tool to read the rest, MaxResult
+	// characters at a time. Negative: no limit.
 	MaxResult int
-	// Results is a folder for what was left out of long results, which is made when it is needed: for Messages that are taken up
-	// again, the same as before. Empty: they are kept in memory.
+	// Results is a folder for the texts of long results. The agent creates it when needed. To
+	// continue a conversation, pass the folder of the first time. Empty: the texts stay in
+	// memory.
 	Results string
-	// MaxMedia bounds an image, a sound or another binary of a result, in bytes, default [DefaultMaxMedia], and four times that all
-	// of one result together: what is beyond it is left out, and the model is told so. Negative: no bound.
+	// MaxMedia limits an image, a sound or another binary in a result, in bytes, default
+	// [DefaultMaxMedia], and all binaries of one result to four times that. A text tells the
+	// model about binaries that are left out. Negative: no limit.
 	MaxMedia int
 
-	// Window is how many tokens the conversation and a reply may have together; 0: what the model says ([Model]).
+	// Window is the size of the model's context in tokens, for a conversation and its reply
+	// together; 0: [Model] says.
 	Window int
-	// CompactAt is the share of the window that a request may take before the older part of the conversation is replaced by a
-	// summary, default [DefaultCompactAt]; negative: never, and where the window is not known, only once the provider has refused a
-	// request for its length.
+	// CompactAt is the share of the window above which the older part of the conversation is
+	// replaced by a summary, default [DefaultCompactAt]; negative: never. If the window is
+	// unknown, the conversation is compacted when the provider refuses it for its length.
 	CompactAt float64
-	// SearchAt is the share of the window (of 128,000 tokens where that is not known) that the tools' definitions may take,
-	// default [DefaultSearchAt]: if they take more, the model is given a tool to search the others with, and the definitions of
-	// those that it has found or called. Ten tools are always given, and with a negative share all, as far as the model takes as
-	// many ([Model]): of more than that, those that were found or called last.
+	// SearchAt is the share of the window (of 128,000 tokens if it is unknown) that the
+	// definitions of tools may take, default [DefaultSearchAt]. If they take more, the model gets
+	// a tool to search for tools, and the definitions of found and called tools. Up to
+	// ten tools, and all tools with a negative share, are always given, unless the model takes
+	// fewer ([Model]): then it gets those that it found or called last.
 	SearchAt float64
 
 	// Mode says which tools run without Approve, default [ModeAsk].
 	Mode Mode
-	// Approve decides on a call. It is called from the goroutine of the run, one at a time; an error ends the run. A decision is on
-	// the tool as it is in the question: where its server has changed it meanwhile, it does not count, and Approve is called again.
+	// Approve decides on a call. It is called on the goroutine of the run, never concurrently; an
+	// error ends the run. A decision applies to the tool as the question shows it: if the server
+	// changes the tool meanwhile, Approve is called again. nil: calls that need approval are
+	// refused.
 	Approve func(ctx context.Context, q Question) (Decision, error)
-	// Allowed reports whether a tool has been allowed for good.
+	// Allowed reports whether the user has allowed a tool permanently. nil: no tool.
 	Allowed func(tool string) bool
-	// Server returns the server that has a tool, by the tool's name. nil: what a [Toolbox] says of it, else what stands before __ in it,
-	// or nothing; where it cannot be known which server of a gateway that is, the tool's whole name, which no other tool has.
+	// Server returns the server of a tool by the tool's name. nil: a [Toolbox] answers, or else
+	// the part of the name before __ does. It is the whole name, which no other tool has, if the
+	// name does not say which server of a gateway it is.
 	Server func(tool string) string
 }
 
@@ -94,44 +106,42 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Agent is a conversation of a model with a user and with tools. One run at a time.
+// Agent is a conversation of a model with a user and with tools. It runs one task at a time.
+// [Agent.State] may be called concurrently, and no other method during a run.
 type Agent struct {
 	model Model
 	tools Tools
 	opts  Options
 	state atomic.Value // State
 
-	running sync.Mutex // held by a run, whose all below is
+	running sync.Mutex // held by a run; guards the fields below
 
 	history      history
 	listed       []mcp.Tool // in the order of their names; nil before the first list
-	announced    []mcp.Tool // the list that the model was told of last
-	unannounced  bool       // there is another one since
+	announced    []mcp.Tool // the list that the model knows
+	unannounced  bool       // listed may differ from announced
 	offer        toolOffer
-	stale        bool // there may be others than listed
+	stale        bool // the server may have other tools than listed
 	allowed      map[allowanceKey]bool
 	results      resultReader
-	factor       float64 // what the provider counts for an estimated token; 0: it has not said
+	factor       float64 // provider's tokens for one estimated token; 0: unknown
 	spent        Usage
 	sampleUsage  usageMeter
-	compactAbove int // above this estimate the conversation is compacted, since that did not help below it; 0: not known
+	compactAbove int // compacting is not tried again below this size, since it did not help; 0: no bound
 }
 
-// New returns an agent. It calls nothing yet. t may be nil: there are no tools then.
-func New(m Model, t Tools, opts ...Options) *Agent {
+// New returns an agent. It calls neither m nor t. A nil t means no tools, a nil o the defaults.
+func New(m Model, t Tools, o *Options) *Agent {
 	if t == nil {
 		t = noTools{}
 	}
 	a := &Agent{model: m, tools: t, allowed: map[allowanceKey]bool{}}
 	a.state.Store(Idle)
-	if len(opts) > 1 {
-		panic("agent: more than one options struct")
+	if o != nil {
+		a.opts = *o
 	}
-	if len(opts) == 1 {
-		a.opts = opts[0]
-	}
-	if o, ok := t.(interface{ Server(tool string) string }); ok && a.opts.Server == nil {
-		a.opts.Server = o.Server
+	if named, ok := t.(interface{ Server(tool string) string }); ok && a.opts.Server == nil {
+		a.opts.Server = named.Server
 	}
 	a.opts.setDefaults()
 	if a.opts.Results != "" {
@@ -150,13 +160,13 @@ func New(m Model, t Tools, opts ...Options) *Agent {
 // ErrRunning is the error of a run that begins before another has ended.
 var ErrRunning = errors.New("the agent is working on something else")
 
-// State returns what the agent is doing, or has come to. It may be called at any time.
+// State returns what the agent is doing, or how its last run ended. It may be called at any time.
 func (a *Agent) State() State { return a.state.Load().(State) }
 
-// Messages returns the conversation so far. It must not be called while a run goes on.
+// Messages returns the conversation so far. It must not be called during a run.
 func (a *Agent) Messages() []Message { return slices.Clone(a.history.messages) }
 
-// SetModel has another model reply from now on. It must not be called while a run goes on.
+// SetModel changes the model for the next runs. It must not be called during a run.
 func (a *Agent) SetModel(m Model) {
 	a.model, a.factor, a.compactAbove = m, 0, 0 // each counts in its own way
 	if a.offer.deferred && !a.tooManyTools() {
@@ -166,13 +176,16 @@ func (a *Agent) SetModel(m Model) {
 	}
 }
 
-// SetMode changes [Options.Mode]. It must not be called while a run goes on, but by [Options.Approve].
+// SetMode changes [Options.Mode]. During a run only [Options.Approve] may call it.
 func (a *Agent) SetMode(m Mode) { a.opts.Mode = m }
 
-// Run says something to the model and yields what happens, until the model has answered, its reply was cut off, the budget is
-// spent, or there is an error, which comes last. Without input the model replies to what was said last, and is told to go on where
-// that was its own; it is an error where nothing was. When ctx ends, tools are told so, and what the model has said until then stays
-// in the conversation, which can go on with another run. A caller that leaves the loop ends the run, too.
+// Run adds input to the conversation and yields the events of the run, until the model has
+// answered, its reply was cut off, the steps are used up, or an error occurs, which comes last.
+//
+// Without input, the model replies to the last message; if that is its own, it is told to go on.
+// An empty conversation is then an error. When ctx ends, the tools' contexts end, and the model's
+// text so far stays in the conversation, which another run can continue. A caller that leaves the
+// loop ends the run, too.
 func (a *Agent) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if !a.running.TryLock() {

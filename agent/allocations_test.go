@@ -4,10 +4,11 @@ package agent_test
 
 import "testing"
 
-// maxAdded is what the loop may allocate in a step beyond the same call made directly: twice what was measured.
+// maxAdded limits the allocations of the loop for each step, beyond the same call made directly.
+// It is twice the measured number.
 const maxAdded = 60
 
-// TestAllocationsLoop holds what the loop adds to a call. The race detector would count its own.
+// The race detector would count its own allocations.
 func TestAllocationsLoop(t *testing.T) {
 	loop, direct := loops(t)
 	added := (testing.AllocsPerRun(20, loop) - testing.AllocsPerRun(20, direct)) / steps

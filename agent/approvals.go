@@ -7,11 +7,11 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxDecided is how often a call is decided on whose tool is another one each time.
+// maxDecided is how often the user decides on a call whose tool changes after each decision.
 const maxDecided = 3
 
-// approveCalls has calls decided on that are about to be made. A decision is on a tool as it is: while somebody is asked, its server may
-// have said that it is another one, or gone, and then what was decided does not count.
+// approveCalls gets a decision on each call. A decision applies to a tool as it was shown: if the
+// server changes or withdraws the tool while the user is asked, the decision is dropped.
 func (r *run) approveCalls(tasks []*toolCall) error {
 	for n := 0; ; n++ {
 		if err := r.refreshTools(); err != nil {
@@ -31,7 +31,7 @@ func (r *run) approveCalls(tasks []*toolCall) error {
 	}
 }
 
-// undecidedCalls are the calls that there is no decision on, or none on their tools as they are.
+// undecidedCalls returns the calls without a decision on the current definition of their tool.
 func (r *run) undecidedCalls(tasks []*toolCall) (open []*toolCall) {
 	for _, t := range tasks {
 		if r.refreshTool(t); t.refusal == "" && !t.decided {
@@ -41,14 +41,15 @@ func (r *run) undecidedCalls(tasks []*toolCall) (open []*toolCall) {
 	return open
 }
 
-// refreshTool looks whether a call's tool is still there, and as it was when the call was decided on.
+// refreshTool takes the current definition of a call's tool. A change since the decision on the
+// call drops the decision; a withdrawn tool refuses the call.
 func (r *run) refreshTool(t *toolCall) {
 	if t.runOwn != nil || t.refusal != "" {
 		return
 	}
 	now := r.toolNamed(t.tool.Name)
 	switch {
-	case now == t.tool: // of the same list
+	case now == t.tool: // the list has not changed
 		return
 	case now == nil:
 		t.refusal = withdrawnReason(t.use.Name)
@@ -68,13 +69,14 @@ func withdrawnReason(name string) string {
 	return fmt.Sprintf("the tool %s is not available any more: its server has withdrawn it, or is gone", name)
 }
 
-// sameTool reports whether two definitions say the same of a tool.
+// sameTool reports whether two definitions are equal. Metadata does not count.
 func sameTool(a, b *mcp.Tool) bool {
 	one, other := *a, *b
 	one.Meta, other.Meta = nil, nil
 	return reflect.DeepEqual(one, other)
 }
 
+// decideCall gets a decision on a call, stores it in the call, and reports it.
 func (r *run) decideCall(t *toolCall) error {
 	if r.ctx.Err() != nil {
 		return r.endCause()

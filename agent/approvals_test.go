@@ -16,7 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// become has other tools from now on, and says so.
+// become changes the tools, and reports the change.
 func (b *bench) become(change func(tools []mcp.Tool) []mcp.Tool) {
 	b.mu.Lock()
 	b.tools = change(slices.Clone(b.tools))
@@ -27,7 +27,7 @@ func (b *bench) become(change func(tools []mcp.Tool) []mcp.Tool) {
 	}
 }
 
-// destructive takes what a tool says of itself.
+// destructive removes the annotations of a tool.
 func destructive(name string) func([]mcp.Tool) []mcp.Tool {
 	return func(tools []mcp.Tool) []mcp.Tool {
 		for i := range tools {
@@ -62,8 +62,8 @@ func described(name, text string) func([]mcp.Tool) []mcp.Tool {
 	}
 }
 
-// What is decided is decided on the tool that there is when it is called, not on what it was before the model thought, or before
-// the user was asked.
+// A decision applies to the tool at the time of the call, not to earlier definitions from before
+// the model's reply or the user's answer.
 func TestDecidedOnPresentTool(t *testing.T) {
 	const goneText = "a__%s is not available any more: its server has withdrawn it, or is gone."
 	type answer struct {
@@ -113,7 +113,7 @@ func TestDecidedOnPresentTool(t *testing.T) {
 				}
 				return says("", tt.calls...)
 			}
-			a := agent.New(m, b, agent.Options{Mode: tt.mode, Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+			a := agent.New(m, b, &agent.Options{Mode: tt.mode, Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 				if asked >= len(tt.answers) {
 					return agent.Decision{}, errors.New("asked too often")
 				}
@@ -145,7 +145,8 @@ func TestDecidedOnPresentTool(t *testing.T) {
 	}
 }
 
-// The model is told behind the results what has come and gone while it thought and while the user was asked, once and all together.
+// Changes of the tools during a reply and during a question are told together, behind the
+// results.
 func TestNewsBehindResults(t *testing.T) {
 	b := newBench("a__read", "a__write")
 	m := &script{t: t}
@@ -156,7 +157,7 @@ func TestNewsBehindResults(t *testing.T) {
 		b.become(with("a__new"))
 		return says("", "a__write {}", "a__read {}")
 	}
-	a := agent.New(m, b, agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+	a := agent.New(m, b, &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 		b.become(without("a__read"))
 		return agent.Decision{Allow: true}, nil
 	}})
@@ -174,7 +175,7 @@ func TestNewsBehindResults(t *testing.T) {
 	}
 }
 
-// A tool that is not read-only any more runs alone.
+// A tool that stops to be read-only runs alone.
 func TestAloneWhereItBecame(t *testing.T) { synctest.Test(t, aloneWhereItBecame) }
 
 func aloneWhereItBecame(t *testing.T) {
@@ -201,11 +202,11 @@ func aloneWhereItBecame(t *testing.T) {
 		return says("", "a__read {}", "b__read {}", "c__read {}")
 	}
 	var decided []string
-	for e, err := range agent.New(m, b, agent.Options{Mode: agent.ModeAll}).Run(t.Context(), mcp.Text("go")) {
+	for e, err := range agent.New(m, b, &agent.Options{Mode: agent.ModeAll}).Run(t.Context(), mcp.Text("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, ok := e.(agent.Decided); ok {
+		if d, ok := e.(agent.Approval); ok {
 			decided = append(decided, d.Call.Name)
 		}
 	}
@@ -214,11 +215,11 @@ func aloneWhereItBecame(t *testing.T) {
 	}
 }
 
-// What the user has allowed for the session goes for the tool that was shown.
+// An approval for the session applies to the tool that was shown.
 func TestWithdrawnAllowance(t *testing.T) {
 	b, asked := newBench("a__write"), 0
 	m := &script{t: t, replies: []reply{says("", "a__write {}"), says("", `a__write {"x":1}`), says("done")}}
-	a := agent.New(m, b, agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := agent.New(m, b, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		if asked++; asked == 1 {
 			b.become(described("a__write", "new"))
 			return agent.Decision{Allow: true, For: agent.ThisServer, Arguments: json.RawMessage(`{"x":0}`)}, nil

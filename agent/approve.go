@@ -10,39 +10,42 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Mode says which tools are run without being asked about.
+// Mode says which tools run without a question to the user.
 type Mode string
 
 const (
 	// ModeAsk asks about every tool that is not read-only. It is the default.
 	ModeAsk Mode = "ask"
-	// ModeReadOnly runs tools that are read-only and those that have been allowed for good ([Options.Allowed]), and refuses all
-	// others, also those that a [Decision] has allowed for longer than one call.
+	// ModeReadOnly runs read-only tools and those that are allowed permanently
+	// ([Options.Allowed]). It refuses all others, also those that a [Decision] has allowed for
+	// longer than one call.
 	ModeReadOnly Mode = "read-only"
-	// ModeAll runs all tools, and ModeNone none.
+	// ModeAll runs all tools, ModeNone no tool.
 	ModeAll  Mode = "all"
 	ModeNone Mode = "none"
 )
 
-// Question asks whether a tool may be run, or, where Sampling is set, whether a server may use the model.
+// Question asks whether a tool may run, or, if Sampling is set, whether a server may use the
+// model.
 type Question struct {
 	Call mcp.ToolUse
 	Tool mcp.Tool
-	// Effect is what the tool may do by its own words, which are as good as its server.
+	// Effect is what the tool may do by its own annotations, which are as trustworthy as its
+	// server.
 	Effect Effect
-	// Server is the one that has the tool, or that wants to use the model; empty where the tools' names do not say.
+	// Server has the tool, or wants to use the model; empty if the tools' names do not say.
 	Server string
-	// Sampling is what the server wants to ask the model; Call, Tool and Effect are zero then.
+	// Sampling is the server's request to the model; Call, Tool and Effect are then zero.
 	Sampling *mcp.CreateMessageParams
 }
 
-// Effect is what a tool may do.
+// Effect says what a tool may do.
 type Effect string
 
 const (
 	ReadOnly    Effect = "read-only"
-	Changes     Effect = "changes"     // adds, and destroys nothing
-	Destructive Effect = "destructive" // also where the tool does not say
+	Changes     Effect = "changes"     // adds to its environment, without destroying anything
+	Destructive Effect = "destructive" // or the tool does not say
 )
 
 // EffectOf returns what a tool may do by its annotations.
@@ -59,34 +62,36 @@ func EffectOf(t *mcp.Tool) Effect {
 	return Destructive
 }
 
-// Decision answers a [Question].
+// Decision answers a [Question]. The zero value refuses.
 type Decision struct {
 	Allow bool
-	// Reason is what the model is told where it is not allowed.
+	// Reason tells the model why the call is refused.
 	Reason string
-	// Arguments take the place of the call's, where they are set; the model is told so with the result.
+	// Arguments replace the call's if they are set. The model is told so with the result.
 	Arguments json.RawMessage
-	// For is how far the decision goes: for this call alone, where it is empty.
-	For Extent
+	// For is how long the approval lasts; empty: for this call alone.
+	For Scope
 }
 
-// Extent says how far an allowance goes, as long as the mode is [ModeAsk]; that of a server's use of the model goes for that server,
-// whichever is given, and for this once where it is not known which of several servers asks. What is to hold for good is kept by
-// whoever decides ([Options.Allowed]).
-type Extent string
+// Scope is how long an approval lasts beyond the call it was given for. It has no effect unless
+// the mode is [ModeAsk]. An approval to use the model always covers the asking server; if the
+// asking server is unknown, it covers one request. The agent does not store approvals beyond its
+// own life: implement [Options.Allowed] to remember them.
+type Scope string
 
 const (
-	ThisTool   Extent = "tool"   // until the agent is done with
-	ThisServer Extent = "server" // all tools of its server
+	ThisTool   Scope = "tool"   // for the agent's life
+	ThisServer Scope = "server" // all tools of its server
 )
 
-// allowanceKey is what a decision has allowed until the agent is done with: a tool, all tools of a server, or its use of the model.
+// allowanceKey identifies an approval that lasts for the agent's life: of a tool, of all tools of
+// a server, or of a server's use of the model.
 type allowanceKey struct {
-	what Extent // or Sampling
-	name string // of the tool, or the server
+	what Scope  // or Sampling
+	name string // of the tool or server
 }
 
-// refusalReason is what the model is told of a decision against its call.
+// refusalReason returns what the model is told about a refused call.
 func (d *Decision) refusalReason() string {
 	if d.Reason != "" {
 		return "the user refused: " + d.Reason
@@ -94,17 +99,18 @@ func (d *Decision) refusalReason() string {
 	return "the user refused"
 }
 
-// decidedBy says what a decision comes from.
-func (d Decided) decidedBy(what, why string) Decided {
+// decidedBy sets the source of a decision and its reason in words.
+func (d Approval) decidedBy(what, why string) Approval {
 	d.By, d.Reason = what, why
 	return d
 }
 
-// approveCall decides on a call, which may be another one then. An error ends the run.
-func (r *run) approveCall(t *toolCall) (Decided, error) {
+// approveCall applies the mode, the annotations and earlier approvals, and asks the user if none
+// of them decides. The user may change the arguments. An error ends the run.
+func (r *run) approveCall(t *toolCall) (Approval, error) {
 	use, tool := &t.use, t.tool
 	server, effect := r.opts.Server(tool.Name), EffectOf(tool)
-	refused := Decided{Call: *use, Server: server, Effect: effect}
+	refused := Approval{Call: *use, Server: server, Effect: effect}
 	allowed := refused
 	allowed.Allowed = true
 	switch mode := r.opts.Mode; {
@@ -146,7 +152,8 @@ func (r *run) approveCall(t *toolCall) (Decided, error) {
 	return allowed.decidedBy(ByUser, "the user has allowed it"), nil
 }
 
-// askUser asks whoever approves. Nobody is asked once the run has ended, and an answer that comes then does not count.
+// askUser calls Options.Approve. If the run has ended, or ends meanwhile, an answer does not
+// count.
 func (r *run) askUser(ctx context.Context, q Question) (d Decision, err error) {
 	r.setState(Waiting)
 	defer r.setState(Acting)
@@ -159,7 +166,8 @@ func (r *run) askUser(ctx context.Context, q Question) (d Decision, err error) {
 	return d, err
 }
 
-// parseArguments returns a call's arguments: nothing is an empty object, and what is no object is none.
+// parseArguments returns the arguments of a call. Empty input means {}. ok is false if the input
+// is not an object.
 func parseArguments(input json.RawMessage) (json.RawMessage, bool) {
 	input = bytes.TrimSpace(input)
 	if len(input) == 0 || string(input) == "null" {
@@ -168,7 +176,8 @@ func parseArguments(input json.RawMessage) (json.RawMessage, bool) {
 	return input, input[0] == '{' && json.Valid(input)
 }
 
-// serverOf returns the server in a qualified name; nothing where it is none, and all of it where it does not say which.
+// serverOf returns the server part of a qualified tool name: "" if the name is not qualified, the
+// whole name if it is ambiguous.
 func serverOf(name string) string {
 	if server, _, ok := wirename.Split(name, nil, nil); ok {
 		return server

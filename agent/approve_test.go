@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Every decision is told, with where it comes from.
-func TestDecided(t *testing.T) {
+// Every decision is reported with its source.
+func TestApprovals(t *testing.T) {
 	allow := func(d agent.Decision) func(context.Context, agent.Question) (agent.Decision, error) {
 		return func(context.Context, agent.Question) (agent.Decision, error) { return d, nil }
 	}
@@ -43,7 +43,7 @@ func TestDecided(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench("a__write", "a__read", "write")
-			a := agent.New(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, b, tt.opts)
+			a := agent.New(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, b, &tt.opts)
 			var got []string
 			for e, err := range a.Run(t.Context(), mcp.Text("go")) {
 				switch e := e.(type) {
@@ -51,7 +51,7 @@ func TestDecided(t *testing.T) {
 					if e.State == agent.Waiting || e.State == agent.Acting {
 						got = append(got, string(e.State))
 					}
-				case agent.Decided:
+				case agent.Approval:
 					got = append(got, line(e))
 				case nil:
 					t.Error(err)
@@ -67,7 +67,7 @@ func TestDecided(t *testing.T) {
 	}
 }
 
-func line(d agent.Decided) string {
+func line(d agent.Approval) string {
 	allowed := "false"
 	if d.Allowed {
 		allowed = "true"
@@ -75,12 +75,12 @@ func line(d agent.Decided) string {
 	return d.Call.Name + " " + string(d.Call.Input) + " of " + d.Server + ", " + string(d.Effect) + ": " + allowed + " by " + d.By + ", " + d.Reason
 }
 
-// An allowance for the session comes from there the second time, and goes no further than it says.
+// An approval for the session decides later calls, and covers no more than it says.
 func TestSessionAllowances(t *testing.T) {
 	b := newBench("a__x", "a__y", "a__b__z", "one", "two")
 	asked := []string{}
-	extent := map[string]agent.Extent{"a__x": agent.ThisServer, "one": agent.ThisServer}
-	a := agent.New(&script{t: t, replies: []reply{says("", "a__x", "a__y", "a__b__z", "one", "two"), says("done")}}, b, agent.Options{
+	extent := map[string]agent.Scope{"a__x": agent.ThisServer, "one": agent.ThisServer}
+	a := agent.New(&script{t: t, replies: []reply{says("", "a__x", "a__y", "a__b__z", "one", "two"), says("done")}}, b, &agent.Options{
 		Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 			asked = append(asked, q.Server+": "+q.Call.Name)
 			return agent.Decision{Allow: true, For: extent[q.Call.Name]}, nil
@@ -98,7 +98,7 @@ func TestSessionAllowances(t *testing.T) {
 	})
 	var by []string
 	for e := range a.Run(t.Context(), mcp.Text("go")) {
-		if d, ok := e.(agent.Decided); ok {
+		if d, ok := e.(agent.Approval); ok {
 			by = append(by, d.By)
 		}
 	}
@@ -110,13 +110,13 @@ func TestSessionAllowances(t *testing.T) {
 	}
 }
 
-// What is no object is refused before anybody is asked, in words that the model reads; nothing is an empty object.
+// Arguments that are not an object are refused before the user is asked. Empty input means {}.
 func TestArguments(t *testing.T) {
 	for input, want := range map[string]string{
 		``: `{}`, `null`: `{}`, ` {"x": 1} `: `{"x": 1}`, `[]`: "", `"{}"`: "", `{"x":`: "", `{} {}`: "", `7`: "",
 	} {
 		b, asked := newBench("write"), 0
-		a := agent.New(&script{t: t, replies: []reply{says("", "write "+input), says("done")}}, b, agent.Options{
+		a := agent.New(&script{t: t, replies: []reply{says("", "write "+input), says("done")}}, b, &agent.Options{
 			Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 				asked++
 				return agent.Decision{Allow: true}, nil
@@ -137,11 +137,11 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// The mode can be changed between runs, and by whoever approves.
+// The mode can be changed between runs, and in Approve.
 func TestSetMode(t *testing.T) {
 	b, asked := newBench("write"), 0
 	var a *agent.Agent
-	a = agent.New(&script{t: t, replies: []reply{says("", "write", "write"), says("done"), says("", "write"), says("done")}}, b, agent.Options{
+	a = agent.New(&script{t: t, replies: []reply{says("", "write", "write"), says("done"), says("", "write"), says("done")}}, b, &agent.Options{
 		Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 			asked++
 			a.SetMode(agent.ModeAll)
@@ -157,7 +157,7 @@ func TestSetMode(t *testing.T) {
 	}
 }
 
-// Nobody is asked, and nothing is decided, once the run is over; what is answered then does not count.
+// After the end of a run, the user is not asked, and an answer does not count.
 func TestAskedTooLate(t *testing.T) {
 	for _, at := range []string{"replied", "waiting", "answer", "all"} {
 		for _, how := range []string{"left", "cancelled"} {
@@ -178,7 +178,7 @@ func TestAskedTooLate(t *testing.T) {
 					o.Mode = agent.ModeAll
 				}
 				m := &script{t: t, replies: []reply{says("", "write", "write"), says("", "write"), says("done")}}
-				a := agent.New(m, b, o)
+				a := agent.New(m, b, &o)
 				for e := range a.Run(ctx, mcp.Text("go")) {
 					_, replied := e.(agent.Replied)
 					state, _ := e.(agent.StateChanged)
@@ -187,7 +187,7 @@ func TestAskedTooLate(t *testing.T) {
 							break
 						}
 					}
-					if _, ok := e.(agent.Decided); ok {
+					if _, ok := e.(agent.Approval); ok {
 						decided++
 					}
 				}
@@ -206,13 +206,13 @@ func TestAskedTooLate(t *testing.T) {
 	}
 }
 
-// What was allowed for the session counts where it would be asked about, and nowhere else.
+// Approvals for the session count in ModeAsk only.
 func TestAllowancesInReadOnly(t *testing.T) {
-	for _, extent := range []agent.Extent{agent.ThisTool, agent.ThisServer} {
+	for _, extent := range []agent.Scope{agent.ThisTool, agent.ThisServer} {
 		b := newBench("a__write")
 		m := &script{t: t, replies: []reply{says("", "a__write"), says("ok"), says("", "a__write"), says("ok"), says("", "a__write"), says("ok")}}
 		asked := 0
-		a := agent.New(m, b, agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+		a := agent.New(m, b, &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 			asked++
 			return agent.Decision{Allow: true, For: extent}, nil
 		}})
@@ -228,7 +228,7 @@ func TestAllowancesInReadOnly(t *testing.T) {
 	}
 }
 
-// The model is told of arguments that the user has changed, before the result, and of none that are the same.
+// The model is told before the result if the user has changed the arguments.
 func TestEditedArguments(t *testing.T) {
 	for edited, want := range map[string]string{
 		`{"path":"b"}`:   `The user changed the arguments to {"path":"b"}; this is the result of that.`,
@@ -240,7 +240,7 @@ func TestEditedArguments(t *testing.T) {
 			b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(strings.Repeat("x", size))}}, nil
 			}
-			a := agent.New(&script{t: t, replies: []reply{says("", `write {"path":"a"}`), says("done")}}, b, agent.Options{MaxResult: 1000,
+			a := agent.New(&script{t: t, replies: []reply{says("", `write {"path":"a"}`), says("done")}}, b, &agent.Options{MaxResult: 1000,
 				Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 					return agent.Decision{Allow: true, Arguments: []byte(edited)}, nil
 				}})

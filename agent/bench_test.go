@@ -13,10 +13,10 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// steps is how many calls a conversation makes, one a step.
+// steps is the number of calls in a conversation, one a step.
 const steps = 50
 
-// instant is a model that replies at once: with a call, until it has made enough of them.
+// instant is a model that replies at once: with a call, and after enough calls with a text.
 type instant struct{ replies []agent.Message }
 
 func newInstant() *instant {
@@ -57,7 +57,7 @@ func loops(t testing.TB) (loop, direct func()) {
 	m := newInstant()
 	loop = func() {
 		ended := false
-		for e, err := range agent.New(m, box, agent.Options{System: "Be brief.", MaxSteps: steps + 1}).Run(context.Background(), mcp.Text("go")) {
+		for e, err := range agent.New(m, box, &agent.Options{System: "Be brief.", MaxSteps: steps + 1}).Run(context.Background(), mcp.Text("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,8 +80,8 @@ func loops(t testing.TB) (loop, direct func()) {
 	return loop, direct
 }
 
-// BenchmarkLoop reports a step of a conversation of 50 calls, with an instant model and an instant tool, beside the same call made
-// directly.
+// BenchmarkLoop measures a step of a conversation of 50 calls with an instant model and an
+// instant tool, and the same call made directly.
 func BenchmarkLoop(b *testing.B) {
 	loop, direct := loops(b)
 	for name, f := range map[string]func(){"loop": loop, "direct": direct} {

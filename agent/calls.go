@@ -10,30 +10,31 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// toolCall is a call that is to be run.
+// toolCall is a call of the model on its way to a result.
 type toolCall struct {
 	use       mcp.ToolUse
-	requested json.RawMessage // the arguments as the model has given them
+	requested json.RawMessage // the arguments that the model has given
 	tool      *mcp.Tool
-	runOwn    func(input json.RawMessage) (string, error) // runs a tool of the agent's own
-	decided   bool                                        // on tool as it is
-	granted   *allowanceKey                               // what that decision has allowed beside the call
-	refusal   string                                      // why it is not to be run
+	runOwn    func(input json.RawMessage) (string, error) // runs one of the agent's own tools; nil for others
+	decided   bool                                        // on the current definition of the tool
+	granted   *allowanceKey                               // the lasting approval that the decision gave; nil for none
+	refusal   string                                      // why the call is not made; "" if it is
 	edited    bool                                        // the user has changed the arguments
 	result    mcp.ToolResultContent
 }
 
 const interruptedReason = "the work was interrupted"
 
-// runCalls runs the calls of a reply and returns their results, one for each and in order. Tools that are read-only run at the same
-// time; one that is not runs alone. An error ends the run; calls that have not been run by then have results that say so.
+// runCalls runs the calls of a reply and returns one result for each, in their order. Read-only
+// tools run in parallel; every other tool runs alone, since a model expects its calls to happen
+// in order. An error ends the run; the calls that have not run by then get results that say so.
 func (r *run) runCalls(calls []*mcp.ToolUse) (results []mcp.Content, err error) {
 	r.setState(Acting)
 	tasks := make([]*toolCall, 0, len(calls))
 	for _, use := range calls {
 		tasks = append(tasks, r.newToolCall(use))
 	}
-	err = r.refreshTools() // behind the names of the agent's own tools, which are those that the model knows
+	err = r.refreshTools() // after newToolCall, which needs the names of the agent's own tools that the model knows
 	for _, t := range tasks {
 		if t.runOwn == nil && t.refusal == "" {
 			r.resolveTool(t)
@@ -44,7 +45,7 @@ func (r *run) runCalls(calls []*mcp.ToolUse) (results []mcp.Content, err error) 
 		if err == nil {
 			err = r.approveCalls(group)
 		}
-		group = group[:countParallel(group)] // a tool may have become another one meanwhile
+		group = group[:countParallel(group)] // a tool may have stopped to be read-only meanwhile
 		if err == nil {
 			err = r.runAll(group)
 		} else {
@@ -60,7 +61,7 @@ func (r *run) runCalls(calls []*mcp.ToolUse) (results []mcp.Content, err error) 
 	return results, err
 }
 
-// countParallel is how many of the first tasks may run at the same time.
+// countParallel returns how many calls at the beginning may run in parallel, at least 1.
 func countParallel(tasks []*toolCall) int {
 	n := 1
 	for tasks[0].isParallel() && n < len(tasks) && tasks[n].isParallel() {
@@ -69,7 +70,7 @@ func countParallel(tasks []*toolCall) int {
 	return n
 }
 
-// newToolCall is what a call comes to before the tools are known: of the agent's own, or one that cannot be made.
+// newToolCall checks the arguments of a call, and resolves calls of the agent's own tools.
 func (r *run) newToolCall(use *mcp.ToolUse) *toolCall {
 	t := &toolCall{use: *use, result: mcp.ToolResultContent{ToolUseID: use.ID}}
 	input, ok := parseArguments(use.Input)
@@ -79,7 +80,7 @@ func (r *run) newToolCall(use *mcp.ToolUse) *toolCall {
 	}
 	t.use.Input, t.requested = input, input
 	switch use.Name {
-	case r.offer.searchName: // also where all are offered, in a conversation that began otherwise
+	case r.offer.searchName: // also if all tools are offered by now
 		t.tool, t.runOwn = new(searchDefinition(use.Name)), r.searchTools
 	case r.results.tool:
 		t.tool, t.runOwn = new(r.results.definition()), r.results.readResult
@@ -87,7 +88,7 @@ func (r *run) newToolCall(use *mcp.ToolUse) *toolCall {
 	return t
 }
 
-// resolveTool finds the tool that a call means.
+// resolveTool finds the tool of a call. A name that is nearly right is corrected.
 func (r *run) resolveTool(t *toolCall) {
 	called := t.use.Name
 	tool, mended := r.resolveName(called)
@@ -105,10 +106,10 @@ func (r *run) resolveTool(t *toolCall) {
 	r.offerTool(tool.Name)
 }
 
-// isParallel reports whether the call may run beside others like it.
+// isParallel reports whether the call may run beside other such calls.
 func (t *toolCall) isParallel() bool { return t.tool == nil || EffectOf(t.tool) == ReadOnly }
 
-// runAll runs calls at the same time.
+// runAll runs calls in parallel, and handles their questions and progress until all have ended.
 func (r *run) runAll(tasks []*toolCall) error {
 	box, running := newInbox(), 0
 	defer box.close()
@@ -137,11 +138,11 @@ func (r *run) runAll(tasks []*toolCall) error {
 	return nil
 }
 
-// startCall runs a call, and reports whether its end comes through the box.
+// startCall runs a call. It reports whether the call's end will come through the inbox.
 func (r *run) startCall(t *toolCall, box *inbox) bool {
 	r.emit(CallStarted{t.use, *t.tool})
 	switch {
-	case r.ctx.Err() != nil: // whoever was told has ended the run
+	case r.ctx.Err() != nil: // the listener has ended the run
 		r.refuseCall(t, interruptedReason)
 	case t.runOwn != nil:
 		r.runOwnTool(t)
@@ -152,7 +153,7 @@ func (r *run) startCall(t *toolCall, box *inbox) bool {
 	return false
 }
 
-// handleItem takes what has happened.
+// handleItem handles progress, an end, a question or a notice on the goroutine of the run.
 func (r *run) handleItem(p inboxItem) {
 	switch {
 	case p.progress != nil:
@@ -171,13 +172,14 @@ func (r *run) handleItem(p inboxItem) {
 	}
 }
 
-// describeEdit is what the model is told, whose call is in the conversation as it has made it.
+// describeEdit tells the model that the user has changed the arguments. The conversation keeps
+// the call as the model has made it.
 func describeEdit(input json.RawMessage) string {
 	const longest = 2000
 	return fmt.Sprintf("The user changed the arguments to %s; this is the result of that.", abbreviate(string(input), longest))
 }
 
-// refuseCall gives a call a result that says why it was not run.
+// refuseCall gives a call a result that says why the tool was not run.
 func (r *run) refuseCall(t *toolCall, why string) {
 	t.result = errorResult(t.use.ID, "This tool was not run: "+why+".")
 	r.emit(CallEnded{Call: t.use, Result: t.result, Refusal: why})
@@ -187,7 +189,7 @@ func errorResult(id, why string) mcp.ToolResultContent {
 	return mcp.ToolResultContent{ToolUseID: id, Content: []mcp.Content{mcp.Text(why)}, IsError: true}
 }
 
-// runOwnTool runs a tool of the agent's own.
+// runOwnTool runs one of the agent's own tools.
 func (r *run) runOwnTool(t *toolCall) {
 	began := time.Now()
 	text, err := t.runOwn(t.use.Input)
@@ -199,12 +201,13 @@ func (r *run) runOwnTool(t *toolCall) {
 	r.emit(CallEnded{Call: t.use, Result: t.result, Took: time.Since(began)})
 }
 
-// startTool runs a tool beside this goroutine. What its server asks meanwhile comes back through the box, as all else does.
+// startTool runs a tool on a new goroutine. Its progress, its end, and what its server asks
+// meanwhile come through the inbox.
 func (r *run) startTool(t *toolCall, box *inbox) {
 	ctx := context.WithValue(r.ctx, targetKey{}, &questionTarget{inbox: box, ctx: r.ctx, server: r.opts.Server(t.use.Name), sampled: &r.sampleUsage})
 	r.calls.Go(func() {
 		began, result := time.Now(), errorResult(t.use.ID, "The tool has ended without a result.")
-		defer func() { // also where the goroutine ends in the middle: the run waits for this
+		defer func() { // also if the tool panics or ends the goroutine: the run waits for this item
 			if p := recover(); p != nil {
 				result = errorResult(t.use.ID, fmt.Sprintf("The tool has panicked: %v", p))
 			}

@@ -14,7 +14,8 @@ import (
 
 func isSummary(c agent.Conversation) bool { return strings.HasPrefix(c.System, "You summarise") }
 
-// long is a conversation of so many calls, each of which returns as many characters.
+// long returns a conversation with the given number of calls, each with a result of size
+// characters.
 func long(t *testing.T, calls, size, window int, summary reply, o agent.Options) (*script, *agent.Agent) {
 	b := newBench("read")
 	n := 0
@@ -35,10 +36,10 @@ func long(t *testing.T, calls, size, window int, summary reply, o agent.Options)
 		return says("done")
 	}
 	o.System = "Be brief."
-	return m, agent.New(m, b, o)
+	return m, agent.New(m, b, &o)
 }
 
-// length is what a conversation takes, by another measure than the agent's.
+// length measures a conversation independently of the agent.
 func length(c agent.Conversation) int {
 	n := len(c.System)
 	for _, m := range c.Messages {
@@ -75,7 +76,7 @@ func compacted(t *testing.T, a *agent.Agent) (all []agent.Compacted, notices []s
 	return all, notices
 }
 
-// Near the window the older part becomes a summary, which the model writes; the task and the last exchanges stay.
+// Near to the window the older part becomes a summary. The task and the last exchanges stay.
 func TestCompact(t *testing.T) {
 	m, a := long(t, 20, 3000, 10_000, says("What there was."), agent.Options{MaxSteps: 50})
 	all, notices := compacted(t, a)
@@ -114,7 +115,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// What the user has asked last stays, too, where it is not the first thing.
+// The user's last words stay, too, if they are not the first.
 func TestCompactLaterTask(t *testing.T) {
 	m, a := long(t, 20, 3000, 10_000, says("What there was."), agent.Options{MaxSteps: 50, Messages: []agent.Message{
 		{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("Hello.")}}, {Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.Text("Hello!")}}}})
@@ -129,7 +130,7 @@ func TestCompactLaterTask(t *testing.T) {
 	}
 }
 
-// A model that cannot summarise has results left out, the oldest first, which it can read on.
+// If the model cannot summarise, results are left out, the oldest first, and can still be read.
 func TestCompactWithoutSummary(t *testing.T) {
 	for name, summary := range map[string]reply{"an error": {err: errors.New("no quota")}, "nothing": says(""), "too long": says(strings.Repeat("words ", 30_000))} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestCompactWithoutSummary(t *testing.T) {
 	}
 }
 
-// A last exchange that is too long by itself is made shorter, too: otherwise nothing could go on.
+// A last exchange that is too long by itself is shortened, too.
 func TestCompactLastExchange(t *testing.T) {
 	m, a := long(t, 1, 60_000, 10_000, says("never"), agent.Options{MaxResult: -1})
 	all, _ := compacted(t, a)
@@ -163,7 +164,8 @@ func TestCompactLastExchange(t *testing.T) {
 	}
 }
 
-// Where the window is not known, or not as it was said, the provider's refusal has the conversation compacted, and asked again.
+// If the window is unknown or wrong, the provider's refusal compacts the conversation, and the
+// request is repeated.
 func TestCompactAfterRefusal(t *testing.T) {
 	for _, window := range []int{0, 1_000_000} {
 		m, a := long(t, 20, 3000, window, says("What there was."), agent.Options{MaxSteps: 50})
@@ -181,7 +183,7 @@ func TestCompactAfterRefusal(t *testing.T) {
 	check(t, a.Messages())
 }
 
-// A reply that was cut off by the window goes on.
+// A reply that was cut off by the window is continued.
 func TestCompactInTheMiddle(t *testing.T) {
 	m, a := long(t, 6, 3000, 0, says("What there was."), agent.Options{})
 	usual, cut := m.next, false
@@ -202,7 +204,7 @@ func TestCompactInTheMiddle(t *testing.T) {
 	}
 }
 
-// A run that is cancelled while a summary is written ends, with the conversation as it was.
+// A run that is cancelled during a summary ends, and the conversation stays as it was.
 func TestCompactInterrupted(t *testing.T) {
 	m, a := long(t, 20, 3000, 10_000, says("What there was."), agent.Options{MaxSteps: 50})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -220,7 +222,7 @@ func TestCompactInterrupted(t *testing.T) {
 	check(t, a.Messages())
 }
 
-// A conversation that cannot be made short enough is not tried again at each step.
+// If compacting does not help, it is not repeated at each step.
 func TestCompactInVain(t *testing.T) {
 	m, a := long(t, 36, 40, 10_000, reply{err: errors.New("no")}, agent.Options{MaxSteps: 50, Messages: []agent.Message{
 		{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(strings.Repeat("All of this matters. ", 1200))}}}})
@@ -236,7 +238,7 @@ func TestCompactInVain(t *testing.T) {
 	}
 }
 
-// Where the window is not known, what is to be summarised is bounded all the same, however much shorter it has to become.
+// If the window is unknown, the text to summarise is still limited.
 func TestCompactTextAfterRefusal(t *testing.T) {
 	for _, tt := range []struct{ exchanges, words int }{{10, 400}, {40, 400}, {20, 2000}} {
 		var said []agent.Message
@@ -251,7 +253,7 @@ func TestCompactTextAfterRefusal(t *testing.T) {
 			}
 			return says("short")
 		}
-		a := agent.New(m, newBench("read"), agent.Options{Messages: said})
+		a := agent.New(m, newBench("read"), &agent.Options{Messages: said})
 		if all, notices := compacted(t, a); len(all) == 0 || len(notices) > 0 || all[0].Summary != "short" {
 			t.Errorf("%+v: %+v, %q", tt, all, notices)
 		}

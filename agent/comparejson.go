@@ -5,20 +5,21 @@ import (
 	"encoding/json"
 )
 
-// comparableJSON is JSON that is compared with others. What that takes is made once, when it is needed.
+// comparableJSON is a JSON text that is compared with others. Its normal forms are made once,
+// when a comparison needs them.
 type comparableJSON struct {
 	raw       []byte
 	compacted bool
-	compact   []byte // without spaces; nil where it is no JSON
-	canonical []byte // compact, with keys in order and strings in one spelling
+	compact   []byte // without spaces; nil if raw is not JSON
+	canonical []byte // compact, with sorted keys and strings in one spelling
 }
 
-// maxEscaped is how many times as long a string may be that is the same, with all its characters escaped.
+// maxEscaped is how many times longer a string becomes if all of its characters are escaped.
 const maxEscaped = 6
 
-// sameValue reports whether two texts are JSON of the same value. Numbers are the same if they are written so.
+// sameValue reports whether two texts are JSON of the same value. Numbers must be spelled alike.
+// The cheap tests come first, since one text may be compared with many.
 func (j *comparableJSON) sameValue(o *comparableJSON) bool {
-	// All that is not worth reading is seen by these, as one may be compared with many.
 	if a, b := firstByte(j.raw), firstByte(o.raw); a == 0 || a != b {
 		return false
 	}
@@ -34,7 +35,7 @@ func (j *comparableJSON) sameValue(o *comparableJSON) bool {
 	return bytes.Equal(j.canonicalForm(), o.canonicalForm())
 }
 
-// firstByte is the byte that JSON begins with, which is the same for the same values; 0 where there is none.
+// firstByte returns the first byte of JSON, which equal values share; 0 for a blank text.
 func firstByte(text []byte) byte {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 {

@@ -6,9 +6,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Estimates, in tokens. Providers count in their own ways, and say how much only once they have replied: until then a token is four
-// ASCII characters or any other character, which is near for English and JSON and high for most else, and these are what stands
-// around the text, and what pictures take.
+// Estimates in tokens. Each provider counts in its own way and reports the count only with its
+// reply. Until then four ASCII characters, or one other character, count as a token. That is near
+// for English and JSON, and too high for most other texts.
 const (
 	messageOverhead    = 4
 	toolOverhead       = 8
@@ -17,7 +17,7 @@ const (
 	soundBytesPerToken = 1600 // a token
 )
 
-// estimateText estimates a text.
+// estimateText estimates the tokens of a text.
 func estimateText[T ~string | ~[]byte](text T) int {
 	ascii, other := 0, 0
 	for i := range len(text) {

@@ -9,66 +9,66 @@ import (
 // Event is something that happens in a run: one of the types of this file.
 type Event interface{ isEvent() }
 
-// State is what an agent is doing.
+// State says what an agent is doing.
 type State string
 
 const (
-	Idle     State = "idle"     // nothing has been run yet
+	Idle     State = "idle"     // before the first run
 	Thinking State = "thinking" // the model replies
 	Acting   State = "acting"   // tools run
-	Waiting  State = "waiting"  // for an approval, or for what a server asks the user
+	Waiting  State = "waiting"  // for an approval, or for the user's answer to a server
 	Finished State = "finished"
 	Failed   State = "failed"
 )
 
-// StateChanged: the agent does something else.
+// StateChanged reports that the agent does something else.
 type StateChanged struct {
 	State State
 	Step  int // from 1 on
 }
 
-// Said is a piece of what the model says, and Thought of what it thinks.
+// Said is a piece of the model's text, and Thought a piece of its reasoning.
 type (
 	Said    struct{ Text string }
 	Thought struct{ Text string }
 )
 
-// Replied: the model has said all of a reply. One that holds nothing is not told: the model is asked again.
+// Replied reports a complete reply. An empty reply is not reported: the model is asked again.
 type Replied struct{ Message Message }
 
-// CallStarted: a tool is being run.
+// CallStarted reports that a tool runs.
 type CallStarted struct {
 	Call mcp.ToolUse
 	Tool mcp.Tool
 }
 
-// CallProgressed: a tool says how far it is.
+// CallProgressed reports the progress that a tool has sent.
 type CallProgressed struct {
 	Call mcp.ToolUse
 	mcp.ProgressParams
 }
 
-// CallEnded: a tool has a result, which may be that it failed or was not run.
+// CallEnded reports the result of a call, also if the tool failed or was not run.
 type CallEnded struct {
 	Call    mcp.ToolUse
 	Result  mcp.ToolResultContent
 	Took    time.Duration
-	Refusal string // why it was not run; empty where it was
+	Refusal string // why the tool was not run; empty if it ran
 }
 
-// Decided: a call may be made, or not, and this is why. Where a server wants to use the model (sampling) there is no Call, and no
-// Effect. A call that could not be made anyhow, of a tool that is not there or with arguments that are no object, is not decided
-// on: its [CallEnded] says why.
-type Decided struct {
-	Call    mcp.ToolUse // with the arguments that it is made with
+// Approval reports whether a call is made, and why. If a server wants to use the model (sampling),
+// Call and Effect are zero. A call that cannot be made, of an unknown tool or with invalid
+// arguments, has no Approval: its [CallEnded] says why.
+type Approval struct {
+	Call    mcp.ToolUse // with the arguments that are sent
 	Server  string
 	Effect  Effect
 	Allowed bool
 	By      string // one of [ByMode], [ByAnnotation], [BySession], [ByAlways] and [ByUser]
-	Reason  string // in words; of a refusal, what the model is told
+	Reason  string // in words; the model is told it if the call is refused
 }
 
-// What a decision comes from.
+// Values of Approval.By.
 const (
 	ByMode       = "mode"       // Options.Mode; of samples, also Options.MaxSteps
 	ByAnnotation = "annotation" // the tool says that it is read-only
@@ -77,8 +77,8 @@ const (
 	ByUser       = "user"       // Options.Approve
 )
 
-// Asked: a server asks the user something (elicitation), or wants to use the model (sampling); what comes next in the run is
-// the question itself, if there is one, and the answer.
+// Asked reports that a server asks the user something (elicitation), or wants to use the model
+// (sampling). The question follows, unless it is answered without the user, and then the answer.
 type Asked struct {
 	Server  string
 	Message string
@@ -91,24 +91,25 @@ const (
 	Sampling    = "sampling"
 )
 
-// Compacted: the conversation came near to the model's window, and its older part has been replaced by a summary; where the
-// model could not write one, Summary is empty, and results of older calls have been left out instead.
+// Compacted reports that the older part of the conversation has been replaced by Summary, because
+// the conversation came near to the model's window. If the model could not write a summary,
+// Summary is empty, and results of older calls have been left out.
 type Compacted struct {
 	Before, After int // tokens of the next request
 	Summary       string
 }
 
-// ToolsChanged: there are other tools than before, by name.
+// ToolsChanged reports the names of tools that have come and gone.
 type ToolsChanged struct{ Added, Removed []string }
 
-// Noticed is something that the user should know of the run.
+// Noticed is a message for the user about the run.
 type Noticed struct{ Text string }
 
-// Ended is the last event of a run that did not fail.
+// Ended is the last event of a run without an error.
 type Ended struct {
 	Reason Reason
 	Steps  int
-	Usage  Usage // of all replies together, summaries and samples among them
+	Usage  Usage // of all replies together, with summaries and samples
 }
 
 // Reason says why a run has ended.
@@ -117,7 +118,7 @@ type Reason string
 const (
 	Answered    Reason = "answered"     // the model has called no tool
 	BudgetSpent Reason = "budget spent" // Options.MaxSteps
-	CutOff      Reason = "cut off"      // the last reply reached the bound of its length, and calls no tool: what it said is kept
+	CutOff      Reason = "cut off"      // the last reply reached the limit of its length and calls no tool; its text is in the conversation
 )
 
 func (StateChanged) isEvent()   {}
@@ -127,7 +128,7 @@ func (Replied) isEvent()        {}
 func (CallStarted) isEvent()    {}
 func (CallProgressed) isEvent() {}
 func (CallEnded) isEvent()      {}
-func (Decided) isEvent()        {}
+func (Approval) isEvent()       {}
 func (Asked) isEvent()          {}
 func (Compacted) isEvent()      {}
 func (ToolsChanged) isEvent()   {}

@@ -12,7 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// parrot stands for a model of package agent/openai or agent/anthropic: it calls a tool, and says what that has returned.
+// parrot replaces a model of package agent/openai or agent/anthropic. It calls a tool and repeats
+// the result.
 type parrot struct{}
 
 func (parrot) Window() int { return 0 }
@@ -41,7 +42,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer toolbox.Close()
-	a := agent.New(parrot{}, toolbox, agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := agent.New(parrot{}, toolbox, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		fmt.Printf("may it call %s, which is %s, with %s?\n", q.Tool.Name, q.Effect, q.Call.Input)
 		return agent.Decision{Reason: "I need that note"}, nil
 	}})
@@ -50,7 +51,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		switch event := event.(type) {
-		case agent.Decided:
+		case agent.Approval:
 			fmt.Println(event.Allowed, "by the", event.By)
 		case agent.Said:
 			fmt.Println(event.Text)

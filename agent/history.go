@@ -6,20 +6,21 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// history is what has been said, with what each message takes, in estimated tokens.
+// history is a conversation with the estimated tokens of each message.
 type history struct {
 	messages []Message
 	sizes    []int
 	size     int
 }
 
-// appendMessage puts a message behind the others.
+// appendMessage adds a message.
 func (h *history) appendMessage(m Message) {
 	n := estimateMessage(&m)
 	h.messages, h.sizes, h.size = append(h.messages, m), append(h.sizes, n), h.size+n
 }
 
-// appendContent adds content to the last message, where that is of the same role, since roles take turns, and otherwise a message.
+// appendContent adds content to the last message if that has the same role, and otherwise a new
+// message, since providers want the roles to alternate.
 func (h *history) appendContent(role mcp.Role, content ...mcp.Content) {
 	n := len(h.messages) - 1
 	if n < 0 || h.messages[n].Role != role {
@@ -30,7 +31,7 @@ func (h *history) appendContent(role mcp.Role, content ...mcp.Content) {
 	h.updateSize(n)
 }
 
-// updateSize estimates a message again that has changed.
+// updateSize estimates a changed message again.
 func (h *history) updateSize(i int) {
 	n := estimateMessage(&h.messages[i])
 	h.size += n - h.sizes[i]

@@ -8,16 +8,16 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// inbox takes what happens beside the goroutine of a run while tools run. Who puts something in does not wait, whatever that
-// goroutine is doing: it may be asking the user.
+// inbox collects what happens beside the goroutine of a run while tools run. putItem never
+// blocks, since that goroutine may be busy, asking the user for example.
 type inbox struct {
 	mu     sync.Mutex
 	items  []inboxItem
 	closed bool
-	wake   chan struct{} // holds a token when something has been put in
+	wake   chan struct{} // holds a token if items may not be empty
 }
 
-// inboxItem is one of what happens: a call's progress or end, a question of a server, or something to be noticed.
+// inboxItem is one event: progress or the end of a call, a question of a server, or a notice.
 type inboxItem struct {
 	task     *toolCall
 	progress *mcp.ProgressParams
@@ -26,12 +26,12 @@ type inboxItem struct {
 	notice   string
 }
 
-// maxItems is how many posts may wait before of a call's progress only the latest is kept.
+// maxItems is the length from which on only the latest progress of each call is kept.
 const maxItems = 256
 
 func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1)} }
 
-// putItem reports whether somebody will see the post.
+// putItem reports whether the run will see the item.
 func (b *inbox) putItem(p inboxItem) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +49,7 @@ func (b *inbox) putItem(p inboxItem) bool {
 	return true
 }
 
-// replaceProgress puts progress in the place of what the call has said before.
+// replaceProgress replaces the last progress of the same call. It reports false for the first progress of a call.
 func (b *inbox) replaceProgress(p inboxItem) bool {
 	for i := len(b.items) - 1; i >= 0; i-- {
 		if old := &b.items[i]; old.task == p.task && old.progress != nil {
@@ -60,7 +60,7 @@ func (b *inbox) replaceProgress(p inboxItem) bool {
 	return false
 }
 
-// takeItems waits for the next posts.
+// takeItems waits for the next items.
 func (b *inbox) takeItems() []inboxItem {
 	for {
 		b.mu.Lock()
@@ -74,7 +74,7 @@ func (b *inbox) takeItems() []inboxItem {
 	}
 }
 
-// close refuses what is left.
+// close refuses the questions that are left, and later items.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,33 +87,33 @@ func (b *inbox) close() {
 	b.items = nil
 }
 
-// question is what a server asks while its tools run.
+// question is a server's question while its tool runs.
 type question struct {
-	ctx      context.Context // ends when nobody waits for the answer any more
+	ctx      context.Context // ends when the server stops to wait
 	asked    Asked
-	ask      func(ctx context.Context, r *run) error // asks, on the goroutine of the run
-	asksUser bool                                    // do asks the user
-	answer   chan error                              // has room for one
+	ask      func(ctx context.Context, r *run) error // runs on the goroutine of the run
+	asksUser bool                                    // ask asks the user
+	answer   chan error                              // buffered, holds the one answer
 }
 
-// Errors that servers get whose questions cannot be asked.
 var (
 	errNoCall   = mcp.Errorf(jsonrpc.CodeInternal, "nobody can be asked now: no call is being made")
 	errCallOver = mcp.Errorf(jsonrpc.CodeInternal, "nobody can be asked any more: the call is over")
 )
 
-// questionTarget is where questions go that belong to a call.
+// questionTarget is a running call, to which its server's questions belong.
 type questionTarget struct {
 	inbox        *inbox
 	ctx          context.Context // of the run
 	server       string
-	serverUnsure bool        // it may be another server that asks
-	sampled      *usageMeter // takes what samples have taken
+	serverUnsure bool        // another server may have asked
+	sampled      *usageMeter // counts the tokens of samples
 }
 
 type targetKey struct{}
 
-// askInRun has a question asked on the goroutine of the run, and waits for that. What do has written must not be read after an error.
+// askInRun has q asked on the goroutine of the run and waits for that. After an error the caller
+// must not read what q.ask has written: it may still run.
 func (a *questionTarget) askInRun(ctx context.Context, q *question) error {
 	q.ctx, q.answer = ctx, make(chan error, 1)
 	if !a.inbox.putItem(inboxItem{question: q}) {
@@ -129,7 +129,7 @@ func (a *questionTarget) askInRun(ctx context.Context, q *question) error {
 	}
 }
 
-// answerQuestion asks a question.
+// answerQuestion asks q and sends its answer.
 func (r *run) answerQuestion(q *question) {
 	if q.ctx.Err() != nil || r.ctx.Err() != nil {
 		q.answer <- errCallOver

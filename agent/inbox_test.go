@@ -9,7 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Nobody who asks waits for ever, and what nobody waits for is not asked.
+// Every question gets an answer, and a question that its server has given up is not asked.
 func TestQuestionsEnd(t *testing.T) {
 	left := errors.New("left")
 	for _, tt := range []struct {
@@ -33,7 +33,7 @@ func TestQuestionsEnd(t *testing.T) {
 				defer endRun(nil)
 				ctx, endAsker := context.WithCancelCause(t.Context())
 				defer endAsker(nil)
-				r := &run{Agent: New(nil, nil), ctx: runCtx, cancel: endRun, yield: func(Event, error) bool { return true }}
+				r := &run{Agent: New(nil, nil, nil), ctx: runCtx, cancel: endRun, yield: func(Event, error) bool { return true }}
 				a := &questionTarget{inbox: box, ctx: runCtx}
 				got, times := make(chan error, 1), 0
 				go func() {
@@ -42,7 +42,7 @@ func TestQuestionsEnd(t *testing.T) {
 				synctest.Wait()
 				tt.do(box, r, endRun, endAsker)
 				synctest.Wait()
-				if tt.name == "the calls are over" { // what was taken out is not refused by closing: the run's end does it
+				if tt.name == "the calls are over" { // close does not refuse items that were taken out: the run's end does it
 					endAsker(left)
 					synctest.Wait()
 				}
@@ -58,7 +58,7 @@ func TestQuestionsEnd(t *testing.T) {
 	}
 }
 
-// Progress that nobody reads does not pile up; that of another call is not lost.
+// Unread progress does not pile up, and the progress of other calls is kept.
 func TestProgressIsBounded(t *testing.T) {
 	box, one, other := newInbox(), &toolCall{}, &toolCall{}
 	for i := range 10 * maxItems {

@@ -2,17 +2,18 @@ package agent
 
 import "github.com/dowel-mcp/dowel/mcp"
 
-// lostResult is the result of a call whose own is not known.
+// lostResult is the result of a call if the real result is unknown.
 const lostResult = "The work ended before this tool had a result: it may have run, or not."
 
-// Mend returns a conversation as providers take it: roles take turns, no message is empty, each call has exactly one result at the
-// beginning of the next message, in the order of the calls, and each result its call. A result that is missing is one that says
-// so. The messages that are given stay as they are.
+// Mend returns a conversation as providers accept it. Roles alternate, and no message is empty.
+// Each call has exactly one result at the beginning of the next message, in the order of the
+// calls, and each result has its call. A missing result becomes an error that says so. messages
+// stays as it is.
 func Mend(messages []Message) []Message { return mendedHistory(messages).messages }
 
 func mendedHistory(messages []Message) (h history) {
 	h.messages = make([]Message, 0, len(messages))
-	var said []mcp.Content // of the user, since the last reply
+	var said []mcp.Content // the user's, since the last reply
 	for i := range messages {
 		m := &messages[i]
 		switch {
@@ -33,14 +34,14 @@ func mendedHistory(messages []Message) (h history) {
 	return h
 }
 
-// appendUserTurn adds what the user has said, with results of the last reply's calls.
+// appendUserTurn adds the user's content, completed with results of the last reply's calls.
 func (h *history) appendUserTurn(said []mcp.Content) {
 	if all := withResults(h.openCalls(), said); len(all) > 0 {
 		h.appendContent(mcp.RoleUser, all...)
 	}
 }
 
-// openCalls are the calls of the last message, which have no result yet.
+// openCalls returns the calls of the last message, which are without results.
 func (h *history) openCalls() []*mcp.ToolUse {
 	if n := len(h.messages); n > 0 {
 		return h.messages[n-1].Calls()
@@ -48,7 +49,7 @@ func (h *history) openCalls() []*mcp.ToolUse {
 	return nil
 }
 
-// withResults is content with exactly one result of each call.
+// withResults returns content with exactly one result for each call, in the order of the calls.
 func withResults(calls []*mcp.ToolUse, content []mcp.Content) (all []mcp.Content) {
 	results, rest := map[string]mcp.Content{}, []mcp.Content(nil)
 	for _, block := range content {

@@ -14,7 +14,7 @@ func from(role mcp.Role, content ...mcp.Content) agent.Message {
 	return agent.Message{Role: role, Content: content}
 }
 
-// Whatever a conversation lacks that is taken up again, providers are given one that is whole.
+// An incomplete conversation is completed for providers.
 func TestMend(t *testing.T) {
 	const user, model = mcp.RoleUser, mcp.RoleAssistant
 	call := func(id string) mcp.Content { return mcp.UseTool(id, "read", json.RawMessage(`{}`)) }
@@ -59,16 +59,16 @@ func TestMend(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, all, tt.want)
 		}
 		check(t, mended)
-		a := agent.New(&script{t: t, replies: []reply{says("done")}}, newBench("read"), agent.Options{Messages: tt.said})
+		a := agent.New(&script{t: t, replies: []reply{says("done")}}, newBench("read"), &agent.Options{Messages: tt.said})
 		expect(t, a, "thinking", "finished", "answered in 1, 100 and 10 tokens")
 	}
 }
 
-// Who approves may panic, and so may whoever reads the events: the conversation can go on.
+// After a panic of Approve or of the caller's loop, the conversation can continue.
 func TestPanicOfTheCaller(t *testing.T) {
 	for _, where := range []string{"approve", "replied", "ended"} {
 		m := &script{t: t, replies: []reply{says("", "write {}", "write {}"), says("done")}}
-		a := agent.New(m, newBench("write"), agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+		a := agent.New(m, newBench("write"), &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 			if where == "approve" {
 				panic("no terminal")
 			}

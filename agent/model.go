@@ -10,63 +10,73 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Model is a language model that can call tools. Its methods may be called concurrently: servers may ask for samples while a
-// tool runs. Where it has a method Name() string, servers that use it (sampling) are told that name; where it has MaxTools() int,
-// it is offered no more tools than that (0: no bound), and searches the others.
+// Model is a language model that can call tools. Its methods may be called concurrently: servers
+// may use the model while a tool runs.
+//
+// A model may have two more methods. Name() string returns the name that servers are told that
+// use the model. MaxTools() int limits the tools of a conversation (0: no limit); the agent then
+// lets the model search for the others.
 type Model interface {
-	// Reply streams the reply to a conversation: what it says as it comes, and at the end the message whole, after which nothing
-	// comes. The message's content holds all text that was yielded, in that order, and its calls: each whole, with a name, an
-	// input that is JSON and an ID that is not empty and no other call of the reply has. Where the bound of its length cut the
-	// reply off, Cut is set, and a call that is not whole is left out. Reply ends early with an error, which may come behind parts
-	// of the message, and does so soon when ctx ends.
+	// Reply streams the reply to a conversation: its text as it comes, and then the complete
+	// message, after which nothing comes. The message's content holds all text that was yielded,
+	// in that order, and the calls. Each call is complete, and has a name, an input that is JSON,
+	// and an ID that is neither empty nor used twice in the reply. If the limit of its length cut
+	// the reply off, Cut is set, and an incomplete call is left out. Reply may end early with an
+	// error, also after parts of the message, and does so soon after ctx ends.
 	Reply(ctx context.Context, c Conversation) iter.Seq2[Delta, error]
-	// Window is how many tokens a conversation and its reply may have together; 0: not known.
+	// Window returns the size of the model's context in tokens, for a conversation and its reply
+	// together; 0: unknown.
 	Window() int
 }
 
-// Conversation is what a model replies to.
+// Conversation is the input of a model.
 type Conversation struct {
-	// System is said to the model before everything else.
+	// System is the text before all messages.
 	System   string
 	Messages []Message
-	// Tools are those that may be called, in an order that does not change without need: providers keep what they have read.
+	// Tools may be called. Their order is stable, since providers cache a conversation by its
+	// bytes.
 	Tools []mcp.Tool
-	// ToolChoice says whether the model may, must or must not call tools: auto, required or none; empty is auto.
+	// ToolChoice says whether the model may, must or must not call tools: auto, required or none;
+	// empty means auto.
 	ToolChoice string
-	// MaxTokens bounds the reply below the model's own bound; 0: that one.
+	// MaxTokens limits the reply, in tokens, below the model's own limit; 0: the model's own.
 	MaxTokens int
 }
 
-// Message is one turn. That of the user holds what the user says, and the results of tools, in the order of their calls; that
-// of the assistant what the model says, and its calls.
+// Message is one turn. A user's message holds the user's words, and the results of tools in the
+// order of their calls. An assistant's message holds the model's text and its calls.
 type Message struct {
 	Role    mcp.Role      `json:"role"`
 	Content []mcp.Content `json:"content"`
-	// Reasoning is what the model has thought, in a form of the provider's, which wants it back.
+	// Reasoning holds the model's thoughts in the provider's form, which go back to the provider.
 	Reasoning json.RawMessage `json:"reasoning,omitzero"`
-	// Usage is what the reply took; nil for a user's message, and where the provider does not say.
+	// Usage counts the tokens of the reply; nil for a user's message, and if the provider does
+	// not say.
 	Usage *Usage `json:"usage,omitzero"`
-	// Cut says that the reply has reached the bound of its length. A call that was cut off is not in Content.
+	// Cut reports that the reply has reached the limit of its length. A call that was cut off is
+	// not in Content.
 	Cut bool `json:"cut,omitzero"`
 }
 
-// Usage is what a reply took, in tokens.
+// Usage counts the tokens of a reply.
 type Usage struct {
-	Input  int `json:"input"`           // all that was read, Cached among it
-	Cached int `json:"cached,omitzero"` // of Input, what the provider had read before
-	Output int `json:"output"`          // all that was written, reasoning among it
+	Input  int `json:"input"`           // all that the model read, with Cached
+	Cached int `json:"cached,omitzero"` // of Input, from the provider's cache
+	Output int `json:"output"`          // all that the model wrote, with its reasoning
 }
 
-// Delta is a piece of a reply. Message is set in the last one.
+// Delta is a piece of a reply. Message is set in the last one only.
 type Delta struct {
 	Text, Reasoning string
-	// Notice is something that the user should know of the request or the reply, such as a tool that the provider does not take.
+	// Notice is a message for the user about the request or the reply, such as a tool that the
+	// provider does not take.
 	Notice  string
 	Message *Message
 }
 
-// ErrContextLength is wrapped by an error of [Model.Reply] where the conversation and its reply do not fit into the model's window:
-// the agent knows what to do then.
+// ErrContextLength is wrapped by an error of [Model.Reply] if the conversation and its reply do
+// not fit into the model's window. The agent then compacts the conversation.
 var ErrContextLength = errors.New("the conversation is too long for the model")
 
 // Calls returns the message's tool calls, in order.
@@ -79,7 +89,7 @@ func (m *Message) Calls() (calls []*mcp.ToolUse) {
 	return calls
 }
 
-// isBlank reports whether the message holds nothing that providers take: they refuse an empty one, and one of spaces.
+// isBlank reports whether the message holds nothing but spaces. Providers refuse such a message.
 func (m *Message) isBlank() bool {
 	for i := range m.Content {
 		if c := &m.Content[i]; c.Type != mcp.ContentText || strings.TrimSpace(c.Text) != "" {
@@ -89,7 +99,7 @@ func (m *Message) isBlank() bool {
 	return true
 }
 
-// Text returns what the message says in words.
+// Text returns the message's text without its other content.
 func (m *Message) Text() (text string) {
 	for _, block := range m.Content {
 		if block.Type == mcp.ContentText {

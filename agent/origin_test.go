@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// All tools of one server are none of another whose name begins alike, or becomes the same on the wire.
+// An approval for all tools of a server does not cover a server with a similar name.
 func TestAllowanceOfAServerBehindAGateway(t *testing.T) {
 	logger := slog.New(slog.DiscardHandler)
 	h := hub.New(&hub.Options{Logger: logger})
@@ -42,7 +42,7 @@ func TestAllowanceOfAServerBehindAGateway(t *testing.T) {
 	}
 	m.replies = append(m.replies, says("done"))
 	var asked []string
-	a := agent.New(m, dial(t, g, client.Options{}), agent.Options{SearchAt: -1, Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := agent.New(m, dial(t, g, client.Options{}), &agent.Options{SearchAt: -1, Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		asked = append(asked, q.Server)
 		return agent.Decision{Allow: true, For: agent.ThisServer}, nil
 	}})

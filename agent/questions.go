@@ -23,9 +23,9 @@ func (b *Toolbox) removeTarget(a *questionTarget) {
 	b.targets = slices.DeleteFunc(b.targets, func(other *questionTarget) bool { return other == a })
 }
 
-// targetOf returns where a question goes; nil where it cannot be asked. Which call has led to it is known where ctx carries the values
-// of that call; from other connections it may be of any call that is being made, and of which server is not known where those are of
-// several.
+// targetOf returns the call that a server's question belongs to; nil if no call is running. ctx
+// carries the call if the question came over the call's own connection. Otherwise any running
+// call may have caused it; if those calls are of several servers, the asking server is unknown.
 func (b *Toolbox) targetOf(ctx context.Context) *questionTarget {
 	if a, ok := ctx.Value(targetKey{}).(*questionTarget); ok {
 		return a
@@ -67,7 +67,8 @@ func (b *Toolbox) elicitInRun(ctx context.Context, q *client.ElicitRequest) (*mc
 	return res, nil
 }
 
-// sampleInRun asks the run whether its model may be used, and uses it: on this goroutine, so that what else happens is seen.
+// sampleInRun asks the run for permission to use its model, and uses it on the goroutine of the
+// request, so that the run stays able to handle other items.
 func (b *Toolbox) sampleInRun(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	a := b.targetOf(ctx)
 	if a == nil {
@@ -87,7 +88,7 @@ func (b *Toolbox) sampleInRun(ctx context.Context, p *mcp.CreateMessageParams) (
 	defer context.AfterFunc(a.ctx, func() { cancel(context.Cause(a.ctx)) })()
 	res, usage, err := sampleModel(ctx, m, p, func(notice string) { a.inbox.putItem(inboxItem{notice: notice}) })
 	a.sampled.addUsage(usage)
-	if err != nil { // which is the user's business, not the server's
+	if err != nil { // the cause is for the user, not for the server
 		a.inbox.putItem(inboxItem{notice: fmt.Sprintf("%s got no answer of the model: %v", server, err)})
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the model has not replied")
 	}

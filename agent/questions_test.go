@@ -18,14 +18,14 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// asked is what an event says of questions, decisions and ends; empty for other events.
+// asked describes questions, decisions and ends; "" for other events.
 func asked(e agent.Event) string {
 	switch e := e.(type) {
 	case agent.StateChanged:
 		return string(e.State)
 	case agent.Asked:
 		return fmt.Sprintf("%s: %s asks %q", e.Kind, e.Server, e.Message)
-	case agent.Decided:
+	case agent.Approval:
 		return fmt.Sprintf("decided %q of %q: %v by %s, %s", e.Call.Name, e.Server, e.Allowed, e.By, e.Reason)
 	case agent.CallEnded:
 		text := ""
@@ -60,7 +60,7 @@ func same(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// eras runs a test with a client of today and with one of a legacy revision.
+// eras runs a test with a modern client and with a legacy one.
 func eras(t *testing.T, f func(t *testing.T, r mcp.Revision)) {
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.LatestLegacyRevision} {
 		t.Run(string(r), func(t *testing.T) { f(t, r) })
@@ -77,7 +77,7 @@ func dial(t *testing.T, s mcp.Handler, o client.Options) *agent.Toolbox {
 	return box
 }
 
-// What a server asks the user is asked on the goroutine of the run, which is waiting meanwhile.
+// A server's question is asked on the goroutine of the run, in the state Waiting.
 func TestElicitation(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
 		s := everything.New()
@@ -88,7 +88,7 @@ func TestElicitation(t *testing.T) {
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"username":"Ann","email":"a@b.c"}`)}, nil
 		}}})
 		m := &script{t: t, replies: []reply{says("", `test_elicitation {"message":"Who are you?"}`), says("done")}}
-		a := agent.New(m, box, agent.Options{Mode: agent.ModeAll})
+		a := agent.New(m, box, &agent.Options{Mode: agent.ModeAll})
 		got := story(t, func(yield func(agent.Event, error) bool) {
 			for e, err := range a.Run(t.Context(), mcp.Text("go")) {
 				inLoop++
@@ -106,7 +106,7 @@ func TestElicitation(t *testing.T) {
 	})
 }
 
-// Servers use the agent's model, as far as they may.
+// Servers use the agent's model as far as they are allowed.
 func TestSampling(t *testing.T) {
 	allow := func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		if q.Sampling == nil {
@@ -142,7 +142,7 @@ func TestSampling(t *testing.T) {
 					replies = slices.Delete(replies, 1, 2)
 				}
 				m := &script{t: t, replies: replies}
-				a := agent.New(m, box, tt.opts)
+				a := agent.New(m, box, &tt.opts)
 				got := story(t, a.Run(t.Context(), mcp.Text("go")))
 				from := slices.Index(got, asks)
 				if from < 0 {
@@ -167,7 +167,7 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// A server is told why a reply has ended, and its tools can be called by the model, which is the server's business.
+// A server learns why a reply has ended, and may give the model tools of its own.
 func TestSamples(t *testing.T) {
 	type result = mcp.CreateMessageResult
 	for _, tt := range []struct {
@@ -202,7 +202,7 @@ func TestSamples(t *testing.T) {
 				return text, nil
 			})
 			m := &script{t: t, replies: []reply{says("", "ask {}"), tt.reply, says("done")}}
-			a := agent.New(m, dial(t, s, client.Options{}), agent.Options{Mode: agent.ModeAll})
+			a := agent.New(m, dial(t, s, client.Options{}), &agent.Options{Mode: agent.ModeAll})
 			got := story(t, a.Run(t.Context(), mcp.Text("go")))
 			if all := strings.Join(got, "\n"); !strings.Contains(all, tt.want) || !strings.Contains(all, "answered") {
 				t.Errorf("%s, want %q", all, tt.want)
@@ -214,7 +214,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Two questions at once are asked one after the other, while other calls go on, whose progress and results wait.
+// Two simultaneous questions are asked one after the other. Meanwhile other calls run; their
+// progress and results wait.
 func TestTwoQuestions(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
 		s := server.New("s", "1", nil)
@@ -236,7 +237,7 @@ func TestTwoQuestions(t *testing.T) {
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: fmt.Appendf(nil, `{"X":"answer %d"}`, questions)}, nil
 		}}})
 		m := &script{t: t, replies: []reply{says("", "one {}", "busy {}", "two {}"), says("done")}}
-		a := agent.New(m, box)
+		a := agent.New(m, box, nil)
 		got := story(t, a.Run(t.Context(), mcp.Text("go")))
 		var results []string
 		for _, c := range a.Messages()[2].Content {
@@ -249,7 +250,7 @@ func TestTwoQuestions(t *testing.T) {
 	})
 }
 
-// A run that is cancelled while the user is being asked ends, and so does one whose caller leaves: nobody waits for ever.
+// A run ends if it is cancelled, or if its caller leaves, while the user is asked.
 func TestQuestionInterrupted(t *testing.T) {
 	eras(t, func(t *testing.T, r mcp.Revision) {
 		for _, how := range []string{"cancelled", "left", "left waiting", "slow", "second"} {
@@ -276,7 +277,7 @@ func TestQuestionInterrupted(t *testing.T) {
 					calls = append(calls, "ask {}")
 				}
 				box := dial(t, s, o)
-				a := agent.New(&script{t: t, replies: []reply{says("", calls...), says("done")}}, box)
+				a := agent.New(&script{t: t, replies: []reply{says("", calls...), says("done")}}, box, nil)
 				ended := false
 				if how == "slow" {
 					time.AfterFunc(50*time.Millisecond, cancel)
@@ -299,12 +300,12 @@ func TestQuestionInterrupted(t *testing.T) {
 	})
 }
 
-// A call over its time comes back as an error that the model reads.
+// A call that exceeds its time becomes an error that the model reads.
 func TestTimeout(t *testing.T) {
 	s := everything.New()
 	defer s.Close()
 	box := dial(t, s, client.Options{Limits: client.Limits{Total: 50 * time.Millisecond}})
-	a := agent.New(&script{t: t, replies: []reply{says("", `slow {"seconds":60}`), says("done")}}, box, agent.Options{Mode: agent.ModeAll})
+	a := agent.New(&script{t: t, replies: []reply{says("", `slow {"seconds":60}`), says("done")}}, box, &agent.Options{Mode: agent.ModeAll})
 	if got := strings.Join(story(t, a.Run(t.Context(), mcp.Text("go"))), "\n"); !strings.Contains(got, "answered") {
 		t.Error(got)
 	}
@@ -313,13 +314,13 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// Whoever approves may do so while servers ask, and an approval that fails ends the run.
+// Approve may be called for a server's request, and its error ends the run.
 func TestSamplingApprovalFails(t *testing.T) {
 	s := everything.New()
 	defer s.Close()
 	box := dial(t, s, client.Options{})
 	gone := errors.New("the terminal is gone")
-	a := agent.New(&script{t: t, replies: []reply{says("", `test_sampling {"prompt":"How many?"}`)}}, box, agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := agent.New(&script{t: t, replies: []reply{says("", `test_sampling {"prompt":"How many?"}`)}}, box, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		if q.Sampling != nil {
 			return agent.Decision{}, gone
 		}
@@ -334,14 +335,14 @@ func TestSamplingApprovalFails(t *testing.T) {
 	}
 }
 
-// A server that may use the model for the session is not asked about again, and others are.
+// A server with an approval for the session is not asked about again; other servers are.
 func TestSamplingForTheSession(t *testing.T) {
 	s := everything.New()
 	defer s.Close()
 	box := dial(t, s, client.Options{})
 	asked := 0
 	m := &script{t: t, replies: []reply{says("", `test_sampling {"prompt":"One?"}`), says("1"), says("", `test_sampling {"prompt":"Two?"}`), says("2"), says("done")}}
-	a := agent.New(m, box, agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := agent.New(m, box, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		if q.Sampling != nil {
 			asked++
 		}

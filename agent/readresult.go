@@ -10,20 +10,20 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Bounds of what is read of a result at once, in characters.
+// Characters that one call of read_result returns.
 const (
 	defaultPart = 10_000
 	maxPart     = 20_000
 )
 
-// resultReader keeps what was left out of long results.
+// resultReader shortens long results, and serves their texts through the tool read_result.
 type resultReader struct {
 	tool      string // the name of read_result
 	maxResult int    // Options.MaxResult
 	resultStore
 }
 
-// maxChunk is how much is read at once, at most.
+// maxChunk returns how many characters one call may read.
 func (r *resultReader) maxChunk() int {
 	if r.maxResult <= 0 {
 		return maxPart
@@ -31,7 +31,7 @@ func (r *resultReader) maxChunk() int {
 	return min(r.maxResult, maxPart)
 }
 
-// defaultChunk is how much is read at once where the model does not say.
+// defaultChunk returns how many characters a call without a limit reads.
 func (r *resultReader) defaultChunk() int { return min(r.maxChunk(), defaultPart) }
 
 func (r *resultReader) definition() mcp.Tool {
@@ -49,10 +49,10 @@ func (r *resultReader) definition() mcp.Tool {
 	}
 }
 
-// hasTexts reports whether there is something to read.
+// hasTexts reports whether read_result has anything to read.
 func (r *resultReader) hasTexts() bool { return len(r.names) > 0 }
 
-// shortenText returns the head and the tail of a text, and says how to read the rest.
+// shortenText stores a text, and returns its head and tail with a note how to read the rest.
 func (r *resultReader) shortenText(text string, limit int) string {
 	name, all := r.storeText(text), utf8.RuneCountInString(text)
 	head := limit * 3 / 4
@@ -61,7 +61,7 @@ func (r *resultReader) shortenText(text string, limit int) string {
 		sliceRunes(text, 0, head), all-limit, all, name, r.tool, head, sliceRunes(text, all-tail, all))
 }
 
-// sliceRunes returns the characters of a text from one to before another.
+// sliceRunes returns the characters of text from index from to before index to.
 func sliceRunes(text string, from, to int) string {
 	begin, n := len(text), 0
 	for i := range text {
@@ -104,17 +104,18 @@ func (r *resultReader) readResult(input json.RawMessage) (string, error) {
 	return part, nil
 }
 
-// Bounds of what is found in a result.
+// Limits of a search in a result.
 const (
 	maxLines     = 100
-	maxLine      = 500 // characters of a line; of a longer one is shown what is around the text
+	maxLine      = 500 // bytes of a line; a longer one is cut around the match
 	matchContext = 200
 )
 
-// findLines returns the lines of a text that hold another, with the offsets at which they begin, and no more characters than most.
+// findLines returns the lines of text that hold part, each with its offset in characters. It
+// returns at most limit characters.
 func findLines(text, part string, most int) string {
 	var found strings.Builder
-	n, at, line := 0, 0, 0 // at is the offset in characters, and line that in bytes
+	n, at, line := 0, 0, 0 // at is the offset of the line in characters, line in bytes
 	for line < len(text) {
 		match := strings.Index(text[line:], part)
 		if match < 0 {
@@ -150,7 +151,7 @@ func findLines(text, part string, most int) string {
 	return found.String()
 }
 
-// alignToRunes moves the ends of a part of a text to where characters begin.
+// alignToRunes moves two offsets to the beginnings of characters.
 func alignToRunes(text string, begin, end int) (int, int) {
 	for begin > 0 && !utf8.RuneStart(text[begin]) {
 		begin--
@@ -161,8 +162,9 @@ func alignToRunes(text string, begin, end int) (int, int) {
 	return begin, end
 }
 
-// omitFrom takes the bodies of tools' results out of a message, the first ones first, until at least so much has been saved, in
-// estimated tokens. They can be read on.
+// omitFrom stores the texts of a message's results and replaces them by notes, the first results
+// first, until save estimated tokens have been saved. It returns the saved tokens and the number
+// of results.
 func (r *resultReader) omitFrom(m *Message, save int) (saved, left int) {
 	const worth = 200 // tokens that a result must have
 	m.Content = slices.Clone(m.Content)
@@ -182,7 +184,7 @@ func (r *resultReader) omitFrom(m *Message, save int) (saved, left int) {
 	return saved, left
 }
 
-// storeContent keeps the text of a result, and returns what is said in its place.
+// storeContent stores the text of a result, and returns the note that replaces it.
 func (r *resultReader) storeContent(content []mcp.Content) string {
 	var texts []string
 	for i := range content {

@@ -9,25 +9,26 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Bounds of what may be repeated before the model is told.
+// Limits of repetition. Beyond them the model is told.
 const (
 	maxSameText    = 2 // the same text beside calls, in a row
-	maxSameCalls   = 6 // the same calls in a row, whatever they return: somebody may be waiting for something
-	maxSameResults = 3 // the same calls with the same results, among the last ones
+	maxSameCalls   = 6 // the same calls in a row with any results; higher, since the model may be waiting for something
+	maxSameResults = 3 // the same calls with the same results, among recentReplies
 	recentReplies  = 8
 )
 
-// repeatDetector notices a model that goes round in circles.
+// repeatDetector notices a model that repeats itself.
 type repeatDetector struct {
 	text                 string
 	calls                uint64
 	sameTexts, sameCalls int
-	recent               []uint64 // of calls with their results
+	recent               []uint64 // hashes of calls with their results
 }
 
 var hashSeed = maphash.MakeSeed()
 
-// checkReply takes a reply with calls and their results, and returns what the model has to be told; empty where there is nothing.
+// checkReply takes a reply with calls and their results. It returns a note for the model if the
+// reply is one repetition too many, and "" otherwise.
 func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) string {
 	text, calls := strings.TrimSpace(reply.Text()), hashCalls(reply)
 	if text != r.text {
@@ -52,7 +53,7 @@ func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) strin
 	return ""
 }
 
-// countSameResults counts how often the same calls have had the same results lately.
+// countSameResults counts how often the same calls had the same results among the recent replies.
 func (r *repeatDetector) countSameResults(calls uint64, results []mcp.Content) (n int) {
 	var h maphash.Hash
 	h.SetSeed(hashSeed)
@@ -84,7 +85,7 @@ func writeText(h *maphash.Hash, text string) {
 	h.WriteByte(0)
 }
 
-// hashCalls tells calls from others.
+// hashCalls returns equal numbers for equal calls: names and arguments count, spaces do not.
 func hashCalls(reply *Message) uint64 {
 	var h maphash.Hash
 	h.SetSeed(hashSeed)

@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A model that goes round in circles is told so, and one that waits for something is not, for a while.
+// A model that repeats itself is told so. A model that waits for something is told later.
 func TestRepeats(t *testing.T) {
 	times := func(n int, r ...reply) (all []reply) {
 		for range n {
@@ -26,7 +26,7 @@ func TestRepeats(t *testing.T) {
 		name    string
 		replies []reply
 		result  func(string) string
-		want    string // what is noticed, in short; in order
+		want    string // the expected notices, shortened, in order
 	}{
 		{"the same calls", times(3, says("", "read {}")), fixed, "same calls"},
 		{"the same calls, written otherwise", []reply{says("", `read {"a":1}`), says("", `read { "a": 1 }`), says("", `read {"a":1 }`), says("done")}, fixed, "same calls"},
@@ -44,7 +44,7 @@ func TestRepeats(t *testing.T) {
 			b.run = func(_ context.Context, use mcp.ToolUse, _ func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(tt.result(use.Name))}}, nil
 			}
-			a := agent.New(&script{t: t, replies: append(tt.replies, tt.replies...)}, b)
+			a := agent.New(&script{t: t, replies: append(tt.replies, tt.replies...)}, b, nil)
 			for range 2 { // another run begins anew
 				got := ""
 				for e, err := range a.Run(t.Context(), mcp.Text("go")) {
@@ -68,10 +68,10 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// What a provider has to say besides the reply comes with the run's events.
+// Notices of a provider become events of the run.
 func TestNotices(t *testing.T) {
 	m := &script{t: t, replies: []reply{{text: "done", notice: "the tool x is left out"}}}
-	got, err := trace(agent.New(m, newBench()).Run(t.Context(), mcp.Text("go")))
+	got, err := trace(agent.New(m, newBench(), nil).Run(t.Context(), mcp.Text("go")))
 	if err != nil {
 		t.Error(err)
 	}

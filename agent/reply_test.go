@@ -15,7 +15,7 @@ const (
 	noticeEmpty = "the model's reply was empty: it is asked again"
 )
 
-// A reply that was cut off is told to be; its calls are made, and without any the run ends, with what was said.
+// A cut-off reply is reported. Its calls are made; without calls the run ends with its text.
 func TestCutOff(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -31,7 +31,7 @@ func TestCutOff(t *testing.T) {
 		{"a call that is not whole", []reply{{cut: true}}, []string{"thinking", noticeCut, "finished", "cut off in 1, 100 and 10 tokens"}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := agent.New(&script{t: t, replies: append(tt.replies, says("the rest"))}, newBench("read"))
+			a := agent.New(&script{t: t, replies: append(tt.replies, says("the rest"))}, newBench("read"), nil)
 			expect(t, a, tt.want...)
 			said := a.Messages()
 			if last := said[len(said)-1]; len(said) != tt.messages || last.Cut != (tt.messages%2 == 0 && tt.name != "calls") {
@@ -42,10 +42,10 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// A reply of nothing is asked for again, once, and is no part of the conversation.
+// An empty reply is requested again once, and does not enter the conversation.
 func TestEmptyReply(t *testing.T) {
 	for _, nothing := range []string{"", " \n"} {
-		a := agent.New(&script{t: t, replies: []reply{says(nothing), says("done")}}, newBench())
+		a := agent.New(&script{t: t, replies: []reply{says(nothing), says("done")}}, newBench(), nil)
 		var replied int
 		for e, err := range a.Run(t.Context(), mcp.Text("go")) {
 			if err != nil {
@@ -59,7 +59,7 @@ func TestEmptyReply(t *testing.T) {
 			t.Errorf("%d replies, %+v, %+v", replied, said, a.Tokens().Spent)
 		}
 
-		a = agent.New(&script{t: t, replies: []reply{says(nothing), says(nothing), says("done")}}, newBench())
+		a = agent.New(&script{t: t, replies: []reply{says(nothing), says(nothing), says("done")}}, newBench(), nil)
 		got, err := trace(a.Run(t.Context(), mcp.Text("go")))
 		if err == nil || !strings.Contains(err.Error(), "replied with nothing, twice") || !slices.Equal(got, []string{"thinking", noticeEmpty, "failed"}) {
 			t.Errorf("%q, %v", got, err)
@@ -71,14 +71,14 @@ func TestEmptyReply(t *testing.T) {
 	}
 }
 
-// Without input the model goes on with what was said last.
+// Without input the model replies to the last message.
 func TestRunWithoutInput(t *testing.T) {
 	run := func(a *agent.Agent) error {
 		_, err := trace(a.Run(t.Context()))
 		check(t, a.Messages())
 		return err
 	}
-	a := agent.New(&script{t: t, replies: []reply{says("one"), says("two")}}, newBench())
+	a := agent.New(&script{t: t, replies: []reply{says("one"), says("two")}}, newBench(), nil)
 	if err := run(a); err == nil || !strings.Contains(err.Error(), "nothing has been said yet") || len(a.Messages()) != 0 {
 		t.Errorf("%v, %+v", err, a.Messages())
 	}
@@ -86,17 +86,17 @@ func TestRunWithoutInput(t *testing.T) {
 	if err := run(a); err != nil || a.Messages()[2].Text() != "Go on." || a.Messages()[3].Text() != "two" {
 		t.Errorf("%v, %+v", err, a.Messages())
 	}
-	a = agent.New(&script{t: t, replies: []reply{says("one")}}, newBench(), agent.Options{Messages: []agent.Message{from(mcp.RoleUser, mcp.Text("go"))}})
+	a = agent.New(&script{t: t, replies: []reply{says("one")}}, newBench(), &agent.Options{Messages: []agent.Message{from(mcp.RoleUser, mcp.Text("go"))}})
 	if err := run(a); err != nil || len(a.Messages()) != 2 || a.Messages()[0].Text() != "go" {
 		t.Errorf("%v, %+v", err, a.Messages())
 	}
 }
 
-// What a reply took counts also where the run was ended as it came.
+// The tokens of a reply count even if the run ends as the reply arrives.
 func TestUsageOfTheLastReply(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := &script{t: t, next: func(agent.Conversation) reply { cancel(); return says("") }}
-	a := agent.New(m, newBench())
+	a := agent.New(m, newBench(), nil)
 	if _, err := trace(a.Run(ctx, mcp.Text("go"))); err == nil {
 		t.Error("no error")
 	}

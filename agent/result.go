@@ -8,8 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// toolResult is a tool's result as the model gets it. What is structured is given once: where the text says the same it is left
-// out, and where there is no text it becomes one.
+// toolResult returns a tool's result as the model gets it. Structured content becomes a text,
+// unless the result's own text says the same already.
 func toolResult(use *mcp.ToolUse, res *mcp.CallToolResult) mcp.ToolResultContent {
 	r := mcp.ToolResultContent{ToolUseID: use.ID, Content: res.Content, IsError: res.IsError}
 	if len(res.StructuredContent) > 0 && !textCoversStructured(res.Content, use.Input, res.StructuredContent) {
@@ -18,8 +18,9 @@ func toolResult(use *mcp.ToolUse, res *mcp.CallToolResult) mcp.ToolResultContent
 	return r
 }
 
-// limitResult bounds what the model is given of a result: texts that are too long together, resources and links among them, become one of
-// which the head and the tail are shown, and what is binary and too large is replaced by a sentence.
+// limitResult limits the size of a result. If its texts, with resources and links, are longer
+// than limit characters together, they become one text of their head and tail. Binaries that
+// exceed media bytes are replaced by a sentence.
 func (r *resultReader) limitResult(res mcp.ToolResultContent, limit, media int) mcp.ToolResultContent {
 	res.Content = replaceLarge(res.Content, media)
 	length := 0
@@ -48,7 +49,7 @@ func (r *resultReader) limitResult(res mcp.ToolResultContent, limit, media int) 
 	return res
 }
 
-// blockText is what providers give a model of a block in words; empty where they show it.
+// blockText returns the text that providers give a model for a block; "" for media.
 func blockText(c *mcp.Content) string {
 	switch {
 	case c.Type == mcp.ContentText:
@@ -63,10 +64,11 @@ func blockText(c *mcp.Content) string {
 	return ""
 }
 
-// maxLarge is how many times the bound of one binary all of a result may have together.
+// maxLarge limits all binaries of a result together, in multiples of the limit of one.
 const maxLarge = 4
 
-// replaceLarge replaces what is binary and over a limit in bytes, alone or together with what is before it.
+// replaceLarge replaces binaries over limit bytes by sentences, also those that exceed the limit
+// of all together.
 func replaceLarge(content []mcp.Content, limit int) []mcp.Content {
 	if limit < 0 {
 		return content

@@ -13,24 +13,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// argument is what kept calls with.
+// argument is the path in the calls of limitedContent.
 const argument = "/a/path/of/more/than/forty/characters/in/the/arguments"
 
-// storedText is a result as the model gets it.
-func storedText(t *testing.T, o agent.Options, res mcp.CallToolResult) []mcp.Content {
+// limitedContent returns a result as the model gets it.
+func limitedContent(t *testing.T, o agent.Options, res mcp.CallToolResult) []mcp.Content {
 	t.Helper()
 	b := newBench("read")
 	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 		return &res, nil
 	}
-	a := agent.New(&script{t: t, replies: []reply{says("", `read {"path":"`+argument+`"}`), says("done")}}, b, o)
+	a := agent.New(&script{t: t, replies: []reply{says("", `read {"path":"`+argument+`"}`), says("done")}}, b, &o)
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
 	return a.Messages()[2].Content[0].ToolResult.Content
 }
 
-// Whatever a long result is made of, the model gets no more than it may, and images stay as they are.
+// The model gets no more text than the limit, from any mix of blocks. Images stay as they are.
 func TestBounds(t *testing.T) {
 	many := func(n int, c mcp.Content) (all []mcp.Content) {
 		for range n {
@@ -54,7 +54,7 @@ func TestBounds(t *testing.T) {
 		{"short", []mcp.Content{mcp.Text("see"), mcp.Link(mcp.Resource{URI: "file:///a", Name: "a"})}, 2, []string{"see"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := storedText(t, agent.Options{MaxResult: 1000}, mcp.CallToolResult{Content: tt.content})
+			got := limitedContent(t, agent.Options{MaxResult: 1000}, mcp.CallToolResult{Content: tt.content})
 			if len(got) != tt.blocks {
 				t.Fatalf("%d blocks: %.300v", len(got), got)
 			}
@@ -70,13 +70,13 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What is binary and too large, alone or together, is left out, and the model is told so.
+// Binaries that are too large, alone or together, are left out with a note.
 func TestMedia(t *testing.T) {
 	data := bytes.Repeat([]byte("x"), 100)
 	large := mcp.Embed(mcp.ResourceContents{URI: "file:///a.zip", MIMEType: "application/zip", Blob: append(data, 'x')})
 	content := []mcp.Content{mcp.Image(data, "image/png"), large, mcp.Audio(append(data, 'x'), "audio/wav"),
 		mcp.Image(data, "image/png"), mcp.Image(data, "image/png"), mcp.Image(data, "image/png"), mcp.Image(data, "image/png")}
-	got := storedText(t, agent.Options{MaxMedia: 100}, mcp.CallToolResult{Content: content})
+	got := limitedContent(t, agent.Options{MaxMedia: 100}, mcp.CallToolResult{Content: content})
 	if content[1].Resource == nil {
 		t.Error("the tool's own result has been changed")
 	}
@@ -86,15 +86,15 @@ func TestMedia(t *testing.T) {
 	}
 	const image, left = "[image, image/png, 100 bytes]", ": it is too large, and was left out."
 	same(t, all, image, "[resource file:///a.zip, application/zip, 101 bytes]"+left, "[audio, audio/wav, 101 bytes]"+left, image, image, image, image+left)
-	if got := storedText(t, agent.Options{MaxMedia: -1}, mcp.CallToolResult{Content: []mcp.Content{large}}); got[0].Resource == nil {
+	if got := limitedContent(t, agent.Options{MaxMedia: -1}, mcp.CallToolResult{Content: []mcp.Content{large}}); got[0].Resource == nil {
 		t.Errorf("%+v", got)
 	}
-	if got := storedText(t, agent.Options{}, mcp.CallToolResult{Content: []mcp.Content{mcp.Image(make([]byte, 5<<20+1), "image/png")}}); got[0].Type != mcp.ContentText {
+	if got := limitedContent(t, agent.Options{}, mcp.CallToolResult{Content: []mcp.Content{mcp.Image(make([]byte, 5<<20+1), "image/png")}}); got[0].Type != mcp.ContentText {
 		t.Errorf("%+v", got[0].Type)
 	}
 }
 
-// A result of 5 MiB, structured and as text, takes neither long nor much.
+// A result of 5 MiB, structured and as text, takes little time and memory.
 func TestLargeResult(t *testing.T) {
 	var rows strings.Builder
 	for i := 0; rows.Len() < 5<<20; i++ {
@@ -107,7 +107,7 @@ func TestLargeResult(t *testing.T) {
 		return &res, nil
 	}
 	m := &script{t: t, replies: []reply{says("", "read {}"), says("", `read_result {"result":"result-1","offset":4000000}`, `read_result {"result":"result-1","search":"\"n\":99999,"}`), says("done")}}
-	a := agent.New(m, b)
+	a := agent.New(m, b, nil)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	began := time.Now()
@@ -117,7 +117,7 @@ func TestLargeResult(t *testing.T) {
 	took := time.Since(began)
 	runtime.ReadMemStats(&after)
 	t.Logf("%v, %d MiB", took, (after.TotalAlloc-before.TotalAlloc)>>20)
-	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 40 || took > 30*time.Second {
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 40 || took > time.Minute {
 		t.Errorf("%v, %d MiB", took, mib)
 	}
 	if got := a.Messages()[2].Content[0].ToolResult.Content; len(got) != 1 || len([]rune(got[0].Text)) > 25_300 {
@@ -130,7 +130,7 @@ func TestLargeResult(t *testing.T) {
 	}
 }
 
-// What is read of a long result is bounded as results are.
+// read_result returns no more than a result may have.
 func TestReadBounded(t *testing.T) {
 	b := newBench("read")
 	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
@@ -138,7 +138,7 @@ func TestReadBounded(t *testing.T) {
 	}
 	for most, want := range map[int]int{100: 100, 4000: 4000, 0: 20_000, 50_000: 20_000} {
 		m := &script{t: t, replies: []reply{says("", "read {}"), says("", `read_result {"result":"result-1","search":"ö"}`, `read_result {"result":"result-1"}`, `read_result {"result":"result-1","limit":20000}`), says("done")}}
-		a := agent.New(m, b, agent.Options{MaxResult: most})
+		a := agent.New(m, b, &agent.Options{MaxResult: most})
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}

@@ -11,24 +11,25 @@ import (
 	"strings"
 )
 
-// What is kept at most, in bytes: beyond it, the oldest is forgotten.
+// Limits of stored texts, in bytes. Beyond them the oldest text is removed.
 const (
 	maxInMemory = 64 << 20
 	maxInFiles  = 1 << 30
 )
 
-// resultStore keeps texts under names: in a folder, so that they are there still when the conversation is taken up again; in memory where
-// there is none, or it cannot be written to. The zero value is ready.
+// resultStore stores texts under names: in files of a folder, so that a continued conversation
+// can still read them, or in memory without a folder or if the folder cannot be written to. The
+// zero value is ready and uses memory.
 type resultStore struct {
 	folder     string
-	names      []string // the oldest first
+	names      []string // oldest first
 	texts      map[string]storedText
 	nameBySum  map[[sha256.Size]byte]string
 	size       int
-	lastNumber int // number
+	lastNumber int // the number in the last name
 }
 
-// storedText is a text on the shelf: it is in the file of its name where text is empty.
+// storedText is an entry. Its text is in a file if text is empty.
 type storedText struct {
 	text string
 	size int
@@ -40,7 +41,8 @@ const (
 	textSuffix = ".txt"
 )
 
-// openFolder takes the texts that an earlier conversation has left in a folder. What cannot be read is not there.
+// openFolder adds the texts that an earlier conversation has left in a folder. Unreadable files
+// are skipped.
 func (s *resultStore) openFolder(folder string) {
 	s.folder = folder
 	files, _ := filepath.Glob(filepath.Join(folder, textPrefix+"*"+textSuffix))
@@ -57,7 +59,7 @@ func (s *resultStore) openFolder(folder string) {
 	slices.SortFunc(s.names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 }
 
-// storeText keeps a text, and returns its name: the same for the same text.
+// storeText stores a text and returns its name. The same text gets the same name again.
 func (s *resultStore) storeText(text string) (name string) {
 	sum := sha256.Sum256([]byte(text))
 	if name, ok := s.nameBySum[sum]; ok {
@@ -86,13 +88,13 @@ func (s *resultStore) maxSize() int {
 
 func (s *resultStore) filePath(name string) string { return filepath.Join(s.folder, name+textSuffix) }
 
-// writeFile reports whether the text is in a file. It is the user's alone.
+// writeFile reports whether it has written the text to a file, which only the user may read.
 func (s *resultStore) writeFile(name, text string) bool {
 	if s.folder == "" || os.MkdirAll(s.folder, 0o700) != nil {
 		return false
 	}
 	if err := os.WriteFile(s.filePath(name), []byte(text), 0o600); err != nil {
-		_ = os.Remove(s.filePath(name)) // half of it
+		_ = os.Remove(s.filePath(name)) // it may be incomplete
 		return false
 	}
 	return true
@@ -118,7 +120,7 @@ func (s *resultStore) removeEntry(name string) {
 	s.names, s.size = slices.DeleteFunc(s.names, func(n string) bool { return n == name }), s.size-k.size
 }
 
-// loadText returns the text of a name. The error says which names there are.
+// loadText returns a stored text. The error of an unknown name lists the known ones.
 func (s *resultStore) loadText(name string) (string, error) {
 	k, ok := s.texts[name]
 	switch {

@@ -45,8 +45,8 @@ func TestShelfInAFolder(t *testing.T) {
 	}
 }
 
-// Where nothing can be written, nothing is lost.
-func TestShelfThatCannotBeWritten(t *testing.T) {
+// If the folder cannot be written to, texts stay in memory.
+func TestUnwritableStore(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(folder, nil, 0o600); err != nil {
 		t.Fatal(err)

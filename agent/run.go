@@ -11,28 +11,30 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// run is one task. All of it belongs to the goroutine that iterates.
+// run is one call of [Agent.Run]. All of it belongs to the goroutine that iterates over the
+// events.
 type run struct {
 	*Agent
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	yield     func(Event, error) bool
-	abandoned bool // nobody listens any more
+	abandoned bool // the caller has left the loop
 	step      int
 	usage     Usage
 	calls     sync.WaitGroup
 
-	samples int // that servers were allowed to have
+	samples int // uses of the model that servers were allowed
 
 	repeats      repeatDetector
-	input        []mcp.Content // what the user has said
-	inputIndex   int           // the message that it is in
-	isFirstInput bool          // it is the first that was ever said
+	input        []mcp.Content // the user's input of this run
+	inputIndex   int           // of the message that holds input
+	isFirstInput bool          // the input begins the conversation
 }
 
-// errAbandoned is the cause of a run whose events nobody wants any more.
+// errAbandoned is the cause of a run that ends because its caller has left the loop.
 var errAbandoned = errors.New("nobody listens to the run any more")
 
+// emit yields an event. If the caller leaves, it cancels the run.
 func (r *run) emit(e Event) {
 	if r.abandoned || r.yield(e, nil) {
 		return
@@ -46,7 +48,7 @@ func (r *run) setState(s State) {
 	r.emit(StateChanged{s, r.step})
 }
 
-// runTask works until the task is done.
+// runTask runs steps until the task is done, and yields the end of the run.
 func (r *run) runTask(input []mcp.Content) {
 	reason, err := Reason(""), r.takeInput(input)
 	if err == nil {
@@ -67,7 +69,8 @@ func (r *run) runTask(input []mcp.Content) {
 	}
 }
 
-// takeInput takes what the user says. Calls that have no results yet, since a caller of the agent's has panicked, get them before that.
+// takeInput adds the user's input to the conversation. If an earlier run ended in a panic, calls
+// without results get them first.
 func (r *run) takeInput(input []mcp.Content) error {
 	r.history.appendUserTurn(nil)
 	last := len(r.history.messages) - 1
@@ -84,6 +87,7 @@ func (r *run) takeInput(input []mcp.Content) error {
 	return nil
 }
 
+// runSteps alternates replies of the model with calls of tools.
 func (r *run) runSteps() (Reason, error) {
 	for r.step = 1; r.step <= r.opts.MaxSteps; r.step++ {
 		if err := r.announceTools(); err != nil {
@@ -101,7 +105,7 @@ func (r *run) runSteps() (Reason, error) {
 			return Answered, nil
 		}
 		results, err := r.runCalls(calls)
-		r.history.appendContent(mcp.RoleUser, results...) // a call without a result is one that providers refuse
+		r.history.appendContent(mcp.RoleUser, results...) // also after an error: providers refuse a call without a result
 		if err != nil {
 			return "", err
 		}
@@ -114,7 +118,8 @@ func (r *run) runSteps() (Reason, error) {
 	return BudgetSpent, nil
 }
 
-// replyOnce has the model reply. Where it replies with nothing, it is asked again, once: that happens, and is often not repeated.
+// replyOnce returns the model's next reply. An empty reply is asked for a second time, because
+// models that send one mostly do better then.
 func (r *run) replyOnce() (*Message, error) {
 	r.setState(Thinking)
 	r.compactIfNeeded()
@@ -134,10 +139,11 @@ func (r *run) replyOnce() (*Message, error) {
 	return reply, nil
 }
 
-// maxCompactions is how often a conversation is made shorter that a provider refuses.
+// maxCompactions is how often a conversation is shortened after the provider has refused it.
 const maxCompactions = 3
 
-// replyWithinWindow makes a request. Where the conversation has become too long for the model, it is made shorter.
+// replyWithinWindow requests a reply. If the conversation is too long for the model, it is
+// shortened.
 func (r *run) replyWithinWindow() (*Message, error) {
 	reply, err := r.requestReply()
 	for range maxCompactions {
@@ -152,7 +158,7 @@ func (r *run) replyWithinWindow() (*Message, error) {
 	return reply, err
 }
 
-// requestReply is one request and what comes of it.
+// requestReply requests a reply to the conversation and adds it.
 func (r *run) requestReply() (*Message, error) {
 	if r.ctx.Err() != nil {
 		return nil, r.endCause()
@@ -183,7 +189,8 @@ func (r *run) requestReply() (*Message, error) {
 	return m, nil
 }
 
-// streamReply makes one request, and counts what it takes. heard gets each piece of the reply; the message is nil where it has no end.
+// streamReply makes one request, counts its tokens, and passes each delta to heard. The message
+// is nil if the reply has no end.
 func (r *run) streamReply(c Conversation, heard func(Delta)) (*Message, error) {
 	for delta, err := range r.model.Reply(r.ctx, c) {
 		if delta.Message != nil {
@@ -206,14 +213,14 @@ func (r *run) streamReply(c Conversation, heard func(Delta)) (*Message, error) {
 	return nil, nil
 }
 
-// keepPartial adds what the model has said of a reply that was cut off.
+// keepPartial adds the text of a reply that was cut off by an error.
 func (r *run) keepPartial(said string) {
 	if strings.TrimSpace(said) != "" {
 		r.history.appendContent(mcp.RoleAssistant, mcp.Text(said))
 	}
 }
 
-// addReply takes a reply. One that holds nothing is no part of the conversation.
+// addReply adds a reply to the conversation, unless it is blank, and reports it.
 func (r *run) addReply(m *Message, estimate int) {
 	m.Role = mcp.RoleAssistant
 	r.calibrate(estimate, m.Usage)
@@ -223,7 +230,7 @@ func (r *run) addReply(m *Message, estimate int) {
 	}
 }
 
-// countReply counts what a reply has taken.
+// countReply adds the tokens of a reply, if the provider has reported them.
 func (r *run) countReply(u *Usage) {
 	if u != nil {
 		r.addUsage(*u)
@@ -235,5 +242,5 @@ func (r *run) addUsage(u Usage) {
 	r.spent.accumulate(u)
 }
 
-// endCause is why the run has been ended from outside.
+// endCause returns why ctx has ended.
 func (r *run) endCause() error { return context.Cause(r.ctx) }

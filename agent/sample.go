@@ -10,10 +10,12 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// codeRejected is the error of a sample that the user does not want (client/sampling: error handling).
+// codeRejected is the code of the error for a sample that the user has refused (client/sampling,
+// error handling).
 const codeRejected = -1
 
-// permitSampling decides whether a server may use the model. Where it is not sure which server asks, allowances for a server do not count.
+// permitSampling decides whether a server may use the model. Approvals for a server do not count
+// if it is not sure which server asks.
 func (r *run) permitSampling(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) error {
 	d, err := r.decideSampling(ctx, server, sure, p)
 	if err != nil {
@@ -30,23 +32,23 @@ func (r *run) permitSampling(ctx context.Context, server string, sure bool, p *m
 	return nil
 }
 
-func (r *run) decideSampling(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) (d Decided, err error) {
-	allowed, key := Decided{Server: server, Allowed: true}, allowanceKey{Sampling, server}
+func (r *run) decideSampling(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) (d Approval, err error) {
+	allowed, key := Approval{Server: server, Allowed: true}, allowanceKey{Sampling, server}
 	switch mode := r.opts.Mode; {
 	case r.samples >= r.opts.MaxSteps:
-		return Decided{Server: server}.decidedBy(ByMode, fmt.Sprintf("servers have used the model %d times in this run, and may not use it more often", r.samples)), nil
+		return Approval{Server: server}.decidedBy(ByMode, fmt.Sprintf("servers have used the model %d times in this run, and may not use it more often", r.samples)), nil
 	case mode == ModeAll:
 		return allowed.decidedBy(ByMode, "everything is allowed"), nil
 	case mode != ModeAsk:
-		return Decided{Server: server}.decidedBy(ByMode, "servers may not use the model"), nil
+		return Approval{Server: server}.decidedBy(ByMode, "servers may not use the model"), nil
 	case sure && r.allowed[key]:
 		return allowed.decidedBy(BySession, "the user has allowed it before"), nil
 	case r.opts.Approve == nil:
-		return Decided{Server: server}.decidedBy(ByMode, "the user has to approve that a server uses the model, and cannot be asked"), nil
+		return Approval{Server: server}.decidedBy(ByMode, "the user has to approve that a server uses the model, and cannot be asked"), nil
 	}
 	a, err := r.askUser(ctx, Question{Server: server, Sampling: p})
 	if err != nil || !a.Allow {
-		return Decided{Server: server}.decidedBy(ByUser, a.refusalReason()), err
+		return Approval{Server: server}.decidedBy(ByUser, a.refusalReason()), err
 	}
 	if a.For != "" && sure {
 		r.allowed[key] = true
@@ -54,7 +56,7 @@ func (r *run) decideSampling(ctx context.Context, server string, sure bool, p *m
 	return allowed.decidedBy(ByUser, "the user has allowed it"), nil
 }
 
-// sampleModel has the model reply to what a server asks it.
+// sampleModel has the model reply to a server's request.
 func sampleModel(ctx context.Context, m Model, p *mcp.CreateMessageParams, notice func(string)) (*mcp.CreateMessageResult, *Usage, error) {
 	for delta, err := range m.Reply(ctx, conversationOf(p)) {
 		if err != nil {
@@ -70,8 +72,8 @@ func sampleModel(ctx context.Context, m Model, p *mcp.CreateMessageParams, notic
 	return nil, nil, errors.New("the model has not replied: its reply has no end")
 }
 
-// conversationOf is a server's request as a conversation. The model's own temperature stays; where the reply is to stop is seen to
-// in the reply.
+// conversationOf returns a server's request as a conversation. The requested temperature is
+// ignored; stop sequences are applied to the reply.
 func conversationOf(p *mcp.CreateMessageParams) Conversation {
 	c := Conversation{System: p.SystemPrompt, Tools: p.Tools, MaxTokens: p.MaxTokens}
 	if p.ToolChoice != nil && len(p.Tools) > 0 {
@@ -85,7 +87,7 @@ func conversationOf(p *mcp.CreateMessageParams) Conversation {
 	return c
 }
 
-// samplingResult is a reply as the server gets it.
+// samplingResult returns a reply in the form for the server.
 func samplingResult(m Model, p *mcp.CreateMessageParams, content []mcp.Content, cut bool) *mcp.CreateMessageResult {
 	res := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: modelName(m), StopReason: "endTurn"}
 	stopped := false
@@ -111,7 +113,7 @@ func samplingResult(m Model, p *mcp.CreateMessageParams, content []mcp.Content, 
 	return res
 }
 
-// cutAtStop cuts a text at the first of the sequences that it holds.
+// cutAtStop cuts a text at the first stop sequence in it.
 func cutAtStop(c *mcp.Content, sequences []string) (stopped bool) {
 	for _, s := range sequences {
 		if at := strings.Index(c.Text, s); s != "" && c.Type == mcp.ContentText && at >= 0 {
@@ -128,7 +130,7 @@ func modelName(m Model) string {
 	return "unknown"
 }
 
-// lastMessageLine is the beginning of what a server has to say to the model, in a line.
+// lastMessageLine returns the beginning of a request's last message in one line.
 func lastMessageLine(p *mcp.CreateMessageParams) string {
 	if len(p.Messages) == 0 {
 		return ""
@@ -140,7 +142,7 @@ func lastMessageLine(p *mcp.CreateMessageParams) string {
 	return oneLine(strings.Join(texts, " "))
 }
 
-// oneLine is the beginning of a text.
+// oneLine returns the beginning of a text in one line.
 func oneLine(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(text), " ")

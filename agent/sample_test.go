@@ -11,14 +11,14 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// permitting is a run of an agent, outside of one.
+// permitting returns a run without a loop.
 func permitting(t *testing.T, o Options) *run {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	t.Cleanup(func() { cancel(nil) })
-	return &run{Agent: New(nil, nil, o), ctx: ctx, cancel: cancel, yield: func(Event, error) bool { return true }}
+	return &run{Agent: New(nil, nil, &o), ctx: ctx, cancel: cancel, yield: func(Event, error) bool { return true }}
 }
 
-// Where it is not known which of several servers asks, an answer is for this once.
+// If the asking server is unknown, an approval covers one request.
 func TestSamplingOfWhom(t *testing.T) {
 	b := &Toolbox{}
 	for i, server := range []string{"a", "a", "b"} {
@@ -45,7 +45,7 @@ func TestSamplingOfWhom(t *testing.T) {
 	}
 }
 
-// Servers cannot use the model for ever, whatever they may.
+// The uses of the model by servers are limited in every mode.
 func TestSamplesAreBounded(t *testing.T) {
 	r := permitting(t, Options{Mode: ModeAll, MaxSteps: 3})
 	for i := range 5 {
@@ -56,7 +56,7 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 }
 
-// late is a model in whose reply the call ends that has led to it.
+// late is a model that ends the call during the reply to its server.
 type late struct{ ends func() }
 
 func (late) Window() int { return 0 }
@@ -68,7 +68,7 @@ func (m late) Reply(context.Context, Conversation) iter.Seq2[Delta, error] {
 	}
 }
 
-// What a sample takes is counted also where nobody waits for it any more.
+// The tokens of a sample count even if its call has ended.
 func TestLateSamplesCount(t *testing.T) {
 	b, err := Dial(t.Context(), server.New("s", "1", nil), client.Options{})
 	if err != nil {

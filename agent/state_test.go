@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// answers is a model that says the same each time, or fails.
+// answers is a model that gives the same reply each time, or fails.
 type answers struct{ err error }
 
 func (m answers) Reply(context.Context, agent.Conversation) iter.Seq2[agent.Delta, error] {
@@ -23,7 +23,7 @@ func (answers) Window() int { return 0 }
 
 func TestState(t *testing.T) {
 	for want, m := range map[agent.State]answers{agent.Finished: {}, agent.Failed: {errors.New("no")}} {
-		a := agent.New(m, nil)
+		a := agent.New(m, nil, nil)
 		if got := a.State(); got != agent.Idle {
 			t.Errorf("a new agent is %s", got)
 		}
@@ -36,7 +36,7 @@ func TestState(t *testing.T) {
 			t.Errorf("it is %s, not %s", got, want)
 		}
 	}
-	left := agent.New(answers{}, nil)
+	left := agent.New(answers{}, nil, nil)
 	for range left.Run(t.Context(), mcp.Text("?")) {
 		break
 	}

@@ -12,22 +12,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Bounds of what is taken for said in the text of a result.
+// Limits for taking structured content as covered by the text.
 const (
-	longScalar  = 40 // characters: one as long is always looked for
-	maxMissing  = 8  // shorter ones that may be missing
-	maxSearched = 64 << 20
+	longScalar  = 40       // characters; a scalar of this length must be in the text
+	maxMissing  = 8        // shorter scalars that may be missing
+	maxSearched = 64 << 20 // bytes, after which the content counts as missing
 )
 
-// textCoversStructured reports whether a result's text says what is in its structured content, so that the model need not be given both. It does
+// textCoversStructured reports whether a result's text says the same as its structured content,
+// so that the model needs only the text. It does in two cases:
 //
-//   - where a block of it is the same JSON, or
-//   - where what is a string or a number there (not the names of members, true, false and null) stands word by word in the text, or
-//     in the call's arguments, which the model knows: all strings of 40 characters or more, and the shorter ones and the numbers but
-//     for eight at most, and a tenth of the characters, each counted once. (A kind and a type are left out of a text that is made to
-//     be read; names and numbers of many things are not.)
+//   - A text block is the same JSON.
+//   - The strings and numbers of the JSON are in the text word by word, or in the call's arguments,
+//     which the model knows. All strings of 40 characters or more must be there. Of the shorter ones
+//     and the numbers, eight may be missing, with at most a tenth of all characters, each value
+//     counted once: a text made to be read leaves out a kind or a type, but not many values.
 //
-// What comes to less than 40 characters is never left out for that: it costs little, and may stand in a text by chance.
+// Structured content of less than 40 characters is left out in the first case only: it costs
+// little, and a text may hold it by chance. Names of members, true, false and null do not count.
 func textCoversStructured(content []mcp.Content, input, structured json.RawMessage) bool {
 	var texts []string
 	whole := comparableJSON{raw: structured}
@@ -44,16 +46,16 @@ func textCoversStructured(content []mcp.Content, input, structured json.RawMessa
 	return len(texts) > 0 && (&coverage{text: strings.Join(texts, "\n"), input: string(input)}).coversAll(structured)
 }
 
-// coverage is what the model is told.
+// coverage searches the text that the model gets, and the input of its call.
 type coverage struct {
 	text, input string
-	position    int // of the text: what comes next is most often behind what was found last
+	position    int // of the last match in the text; the next scalar mostly follows it
 	searched    int // bytes
 }
 
 var errMissing = errors.New("it is not said")
 
-// coversAll reports whether what is in JSON is said.
+// coversAll reports whether the text covers JSON.
 func (s *coverage) coversAll(structured []byte) bool {
 	seen := map[string]bool{}
 	length, unsaid, missing := 0, 0, 0
@@ -76,7 +78,8 @@ func (s *coverage) coversAll(structured []byte) bool {
 	return err == nil && length-missing >= longScalar && missing*10 <= length
 }
 
-// covers reports whether a string or a number is said: a shorter one as words of its own.
+// covers reports whether the text or the call's input holds a string or number. A short one must
+// be a word of its own.
 func (s *coverage) covers(scalar string, long bool) bool {
 	if at := s.findScalar(s.text, scalar, s.position, long); at >= 0 {
 		s.position = at
@@ -89,7 +92,7 @@ func (s *coverage) covers(scalar string, long bool) bool {
 	return s.findScalar(s.input, scalar, 0, long) >= 0
 }
 
-// findScalar returns where a scalar stands in a text; -1 where it does not.
+// findScalar returns the offset of a scalar in text, from from on; -1 if it is missing.
 func (s *coverage) findScalar(text, scalar string, from int, long bool) int {
 	for from < len(text) && s.searched <= maxSearched {
 		at := strings.Index(text[from:], scalar)
@@ -107,20 +110,20 @@ func (s *coverage) findScalar(text, scalar string, from int, long bool) int {
 	return -1
 }
 
-// isWholeWord reports whether a scalar between two texts is no part of a longer word or number.
+// isWholeWord reports whether a scalar between two texts is not part of a longer word or number.
 func isWholeWord(before, scalar, behind string) bool {
 	inWord := func(r rune, _ int) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	first, last := inWord(utf8.DecodeRuneInString(scalar)), inWord(utf8.DecodeLastRuneInString(scalar))
 	return !(first && inWord(utf8.DecodeLastRuneInString(before))) && !(last && inWord(utf8.DecodeRuneInString(behind)))
 }
 
-// eachScalar calls visit with each string and number in JSON, in their order, but not with the names of members. The error is of the
-// JSON or of visit.
+// eachScalar calls visit with each string and number in JSON, in their order, but not with the
+// names of members. It returns the error of the JSON or of visit.
 func eachScalar(raw []byte, visit func(string) error) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	var objects []bool // whether what it is in is an object
-	name := false      // what comes next is the name of a member
+	var objects []bool // of the enclosing values, whether each is an object
+	name := false      // the next token is the name of a member
 	for {
 		token, err := d.Token()
 		switch {

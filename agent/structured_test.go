@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Structured content is left out where the text says the same, and only there.
+// Structured content is left out only if the text covers it.
 func TestStructuredSaid(t *testing.T) {
 	const long = "a sentence of more than forty characters, with a \"quote\" in it"
 	quoted, _ := json.Marshal(long)
@@ -62,7 +62,7 @@ func TestStructuredSaid(t *testing.T) {
 				}
 			}
 			res := mcp.CallToolResult{Content: slices.Clone(content), StructuredContent: json.RawMessage(tt.structured)}
-			got := storedText(t, agent.Options{MaxResult: -1}, res)
+			got := limitedContent(t, agent.Options{MaxResult: -1}, res)
 			if left := len(got) == len(content); left != tt.left {
 				t.Errorf("left out: %v, of %d blocks", left, len(got))
 			}
@@ -73,7 +73,7 @@ func TestStructuredSaid(t *testing.T) {
 	}
 }
 
-// What comes back takes time in proportion to its length, whatever its blocks and its structured content are.
+// Any result takes time in proportion to its length.
 func TestStructuredCost(t *testing.T) {
 	blocks := func(n int, text string) (all []mcp.Content) {
 		for range n {
@@ -99,10 +99,10 @@ func TestStructuredCost(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			began := time.Now()
-			storedText(t, agent.Options{MaxResult: -1}, mcp.CallToolResult{Content: tt.content, StructuredContent: json.RawMessage(tt.structured)})
+			limitedContent(t, agent.Options{MaxResult: -1}, mcp.CallToolResult{Content: tt.content, StructuredContent: json.RawMessage(tt.structured)})
 			took := time.Since(began)
 			t.Logf("%d bytes: %v", len(tt.structured), took)
-			if took > 20*time.Second {
+			if took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 		})

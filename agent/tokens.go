@@ -7,30 +7,32 @@ import (
 	"sync"
 )
 
-// Tokens is how much of the model's window a conversation takes, part by part. What the provider has counted in the last request is
-// shared out to its parts as they were estimated; before the first answer they are estimates: a token for four ASCII characters, or
-// one other character.
+// Tokens says how much of the model's window a conversation takes, part by part. The provider's
+// count of the last request is divided among the parts by their estimates. Before the first reply
+// all counts are estimates: a token for four ASCII characters, or for one other character.
 type Tokens struct {
 	System, Tools, Messages int
-	// Total is what the next request takes, and Window what it and its reply may take together; 0: not known.
+	// Total is the size of the next request. Window is the size of the model's context, for the
+	// request and its reply together; 0: unknown.
 	Total, Window int
 	// PerTool are the tools in the order of their names, and PerMessage the messages as [Agent.Messages] returns them.
 	PerTool    []ToolTokens
 	PerMessage []int
-	// Estimated says that the provider has told no figures yet.
+	// Estimated reports that the provider has not counted a request yet.
 	Estimated bool
-	// Spent is what all replies have taken so far, those of [Options.Messages], samples and summaries among them.
+	// Spent counts the tokens of all replies so far, with samples, summaries and the replies in
+	// [Options.Messages].
 	Spent Usage
 }
 
-// ToolTokens is what a tool's definition takes.
+// ToolTokens is the size of a tool's definition.
 type ToolTokens struct {
 	Name    string
 	Tokens  int
-	Offered bool // it is in the next request, and counts for Tokens.Tools
+	Offered bool // the next request holds it; it counts for Tokens.Tools
 }
 
-// Tokens returns how much of the window is used. It must not be called while a run goes on.
+// Tokens returns the use of the window. It must not be called during a run.
 func (a *Agent) Tokens() Tokens {
 	a.spent.accumulate(a.sampleUsage.takeUsage())
 	t := Tokens{System: a.calibrated(estimateText(a.systemPrompt())), Window: a.windowSize(), Estimated: a.factor == 0, Spent: a.spent}
@@ -56,7 +58,7 @@ func (a *Agent) Tokens() Tokens {
 	return t
 }
 
-// windowSize is how many tokens the model takes; 0: not known.
+// windowSize returns the size of the window in tokens; 0: unknown.
 func (a *Agent) windowSize() int {
 	if a.opts.Window > 0 {
 		return a.opts.Window
@@ -64,13 +66,13 @@ func (a *Agent) windowSize() int {
 	return a.model.Window()
 }
 
-// estimateRequest is what the next request takes, as it is estimated.
+// estimateRequest returns the estimated tokens of the next request.
 func (a *Agent) estimateRequest() int {
 	a.offeredTools()
 	return estimateText(a.systemPrompt()) + a.offer.size + a.history.size
 }
 
-// calibrated is an estimate as the provider would count it.
+// calibrated turns an estimate into the provider's tokens, as far as its count is known.
 func (a *Agent) calibrated(estimate int) int {
 	if a.factor == 0 {
 		return estimate
@@ -78,17 +80,19 @@ func (a *Agent) calibrated(estimate int) int {
 	return int(math.Round(float64(estimate) * a.factor))
 }
 
-// maxFactor bounds how far the provider's figures may be from the estimate to be believed, either way.
+// maxFactor limits how far the provider's count may differ from the estimate, either way. Some
+// servers report wrong counts.
 const maxFactor = 5
 
-// calibrate takes what a request has taken that was estimated.
+// calibrate compares an estimate with the provider's count of the same request.
 func (a *Agent) calibrate(estimate int, u *Usage) {
 	if u != nil && u.Input > 0 && estimate > 0 {
 		a.factor = min(max(float64(u.Input)/float64(estimate), 1.0/maxFactor), maxFactor)
 	}
 }
 
-// usageMeter counts what samples take, which end beside the goroutine of a run, or after it.
+// usageMeter counts the tokens of samples, which may end beside the goroutine of a run, or after
+// it.
 type usageMeter struct {
 	mu    sync.Mutex
 	usage Usage
@@ -102,7 +106,7 @@ func (m *usageMeter) addUsage(u *Usage) {
 	}
 }
 
-// takeUsage returns what was counted since it was called last.
+// takeUsage returns the tokens since its last call.
 func (m *usageMeter) takeUsage() Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()

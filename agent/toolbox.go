@@ -10,20 +10,21 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Tools are what an agent can call. Its methods are called concurrently. Tools belong to one agent: another one that takes the
-// token of a change leaves the first without it.
+// Tools are the tools of one agent. Their methods are called concurrently. They must not be
+// shared between agents: an agent that takes the token from Changed leaves the other without it.
 type Tools interface {
-	// List returns the tools that there are now.
+	// List returns the current tools.
 	List(ctx context.Context) ([]mcp.Tool, error)
-	// Changed holds a token when there may be others than List has returned last.
+	// Changed returns a channel that holds a token when the tools may differ from the last list.
 	Changed() <-chan struct{}
-	// Call runs a tool. progress takes what it says meanwhile, on the goroutine of the call. An error, no result at all and a
-	// panic are the call's result, which the model reads. Call returns soon when ctx ends: the run waits for that. ctx carries
-	// values that a [Toolbox] needs to tell where questions of its server belong.
+	// Call runs a tool. It calls progress on its own goroutine. An error, a missing result and a
+	// panic become the call's result, which the model reads. Call must return soon after ctx
+	// ends: the run waits for it. ctx carries values by which a [Toolbox] knows to which call a
+	// server's question belongs.
 	Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error)
 }
 
-// noTools are the tools of an agent that has none.
+// noTools is an empty set of tools.
 type noTools struct{}
 
 func (noTools) List(context.Context) ([]mcp.Tool, error) { return nil, nil }
@@ -32,34 +33,35 @@ func (noTools) Call(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mc
 	return nil, errors.New("there are no tools")
 }
 
-// Toolbox is the tools of one MCP server, which may be a gateway of many.
+// Toolbox holds the tools of one MCP server, which may be a gateway of many.
 type Toolbox struct {
 	client  *client.Client
 	changed chan struct{}
 	work    sync.WaitGroup
 
-	watch     *client.Watch // nil where the server does not say what changes
+	watch     *client.Watch // nil if the server does not report changes
 	stopWatch func()
 
 	elicit func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error)
 
-	mu      sync.Mutex        // guards what is below
-	targets []*questionTarget // of the calls that are being made
-	origins map[string]origin // by the names that do not say it; what such a name is of never changes
+	mu      sync.Mutex        // guards the fields below
+	targets []*questionTarget // the running calls
+	origins map[string]origin // by qualified names that do not show it; an origin never changes
 }
 
-// origin is what a tool's name is of.
+// origin is the server of a gateway that has a tool, and the tool's name there.
 type origin struct{ server, name string }
 
 var _ Tools = (*Toolbox)(nil)
 
-// Dial connects to a server: target and options are those of [client.Dial]. ctx bounds the dial only: close the toolbox when it is
-// done with.
+// Dial connects to a server: [client.Dial] describes target and options. ctx bounds the dial
+// only. The caller must close the toolbox.
 //
-// Where o.Elicit is set, it is called on the goroutine of the run whose call has led to the question, never at the same time as
-// [Options.Approve]; where no call of a run is being made, the server is told that nobody can be asked. Where o.Sample is nil,
-// servers may use the model of that run, tools of their own included, as far as [Options.Mode] and [Options.Approve] allow, and
-// [Options.MaxSteps] times in a run.
+// If o.Answers.Elicit is set, it is called on the goroutine of the run that made the call with the
+// question, and never at the same time as [Options.Approve]. A question without a running call is
+// an error for the server. If o.Answers.Sample is nil, servers may use the model of the run, also with
+// tools of their own, as far as [Options.Mode] and [Options.Approve] allow, at most
+// [Options.MaxSteps] times a run.
 func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
 	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit}
 	if o.Answers.Elicit != nil {
@@ -80,7 +82,8 @@ func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
 	return b, nil
 }
 
-// watchTools watches the tools until Close. ctx bounds how long the server has to acknowledge that.
+// watchTools watches the tools until Close. ctx bounds how long the server may take to
+// acknowledge.
 func (b *Toolbox) watchTools(ctx context.Context) error {
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	unbound := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
@@ -101,7 +104,7 @@ func (b *Toolbox) watchTools(ctx context.Context) error {
 	return err
 }
 
-// followChanges keeps the token of changes.
+// followChanges puts the token into the channel of Changed.
 func (b *Toolbox) followChanges() {
 	for range b.watch.Changes() { // an interruption counts as one
 		select {
@@ -131,8 +134,8 @@ func (b *Toolbox) List(ctx context.Context) ([]mcp.Tool, error) {
 	return tools, nil
 }
 
-// Origin returns the server of a gateway that has a tool, and what the tool is called there, by its name in a list so far; false where
-// that does not say so.
+// Origin returns the server of a gateway that has a tool, and the tool's name there. ok is false
+// if neither the tool's name nor a list so far says so.
 func (b *Toolbox) Origin(tool string) (server, name string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,7 +145,7 @@ func (b *Toolbox) Origin(tool string) (server, name string, ok bool) {
 	return wirename.Split(tool, nil, nil)
 }
 
-// Server is the default of [Options.Server].
+// Server returns the server of a tool. It is the default of [Options.Server].
 func (b *Toolbox) Server(tool string) string {
 	if server, _, ok := b.Origin(tool); ok {
 		return server
@@ -162,7 +165,7 @@ func (b *Toolbox) Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.P
 	return b.client.CallTool(ctx, mcp.CallToolParams{Name: use.Name, Arguments: use.Input}, client.CallOptions{OnProgress: progress})
 }
 
-// Client returns the connection, for what is beside tools: prompts, resources and instructions.
+// Client returns the connection, for prompts, resources and instructions.
 func (b *Toolbox) Client() *client.Client { return b.client }
 
 // Close ends the connection.

@@ -25,8 +25,8 @@ func (r *run) announceTools() error {
 	return nil
 }
 
-// refreshTools reads the tools, where there may be others than before. No call may be running: its server may have a question to be
-// answered before it lists anything.
+// refreshTools lists the tools if they may have changed. It must not run while a call runs: the
+// server may wait for an answer before it lists anything.
 func (r *run) refreshTools() error {
 	select {
 	case <-r.tools.Changed():
@@ -37,10 +37,10 @@ func (r *run) refreshTools() error {
 		return nil
 	}
 	tools, err := r.tools.List(r.ctx)
-	if err != nil { // what has changed is still to be read, by the next run
+	if err != nil { // stale stays set, so that the next run lists again
 		return fmt.Errorf("the tools could not be listed: %w", err)
 	}
-	// An order of their own: what providers have read stays the same, whichever server was ready first.
+	// Sorted, so that the request's bytes, which providers cache, do not depend on which server is ready first.
 	slices.SortStableFunc(tools, func(a, b mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	tools = slices.CompactFunc(tools, func(a, b mcp.Tool) bool { return a.Name == b.Name })
 	r.stale, r.unannounced = false, true
@@ -70,7 +70,7 @@ func diffTools(before, after []mcp.Tool) (c ToolsChanged) {
 	return c
 }
 
-// String says in words what has come and gone.
+// String describes the change in words.
 func (c ToolsChanged) String() string {
 	var parts []string
 	if len(c.Added) > 0 {
@@ -82,7 +82,7 @@ func (c ToolsChanged) String() string {
 	return strings.Join(parts, " ")
 }
 
-// describeChange is what the model is told of tools that come and go: in short, where it searches for them.
+// describeChange describes the change for the model, without names if it searches for tools.
 func (a *Agent) describeChange(c ToolsChanged) string {
 	if !a.offer.deferred {
 		return c.String()
@@ -97,7 +97,7 @@ func (a *Agent) describeChange(c ToolsChanged) string {
 	return strings.Join(parts, " ")
 }
 
-// indexOfTool returns where a tool is in a list in the order of names; -1 where it is not.
+// indexOfTool returns the index of a tool in a sorted list; -1 if it is missing.
 func indexOfTool(tools []mcp.Tool, name string) int {
 	i, found := slices.BinarySearchFunc(tools, name, func(t mcp.Tool, name string) int { return cmp.Compare(t.Name, name) })
 	if !found {
@@ -106,7 +106,7 @@ func indexOfTool(tools []mcp.Tool, name string) int {
 	return i
 }
 
-// toolNamed returns the tool of a name; nil where there is none.
+// toolNamed returns the tool of a name; nil if it is unknown.
 func (a *Agent) toolNamed(name string) *mcp.Tool {
 	i := indexOfTool(a.listed, name)
 	if i < 0 {
@@ -115,7 +115,8 @@ func (a *Agent) toolNamed(name string) *mcp.Tool {
 	return &a.listed[i]
 }
 
-// resolveName returns the tool that a call means: models write - for _, and leave out what stands before a name.
+// resolveName returns the tool of a name that may be slightly wrong: models write - for _, and
+// leave out prefixes. corrected reports that the tool has another name.
 func (a *Agent) resolveName(name string) (tool *mcp.Tool, mended bool) {
 	if tool = a.toolNamed(name); tool != nil {
 		return tool, false
@@ -126,10 +127,10 @@ func (a *Agent) resolveName(name string) (tool *mcp.Tool, mended bool) {
 	return nil, false
 }
 
-// maxSuggested is how many tools are suggested for one that there is not.
+// maxSuggested is how many tools are suggested for an unknown one.
 const maxSuggested = 3
 
-// unknownToolReason says that there is no such tool, and which may have been meant.
+// unknownToolReason tells the model that a tool is unknown, and suggests similar ones.
 func (a *Agent) unknownToolReason(name string) string {
 	text := "there is no tool " + oneLine(name)
 	var near []string

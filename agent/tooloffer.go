@@ -11,29 +11,30 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Names of the agent's own tools; _ goes behind one that a server has taken.
+// Names of the agent's own tools. An underscore is added if a server's tool has the name.
 const (
 	readToolName   = "read_result"
 	searchToolName = "search_tools"
 )
 
-// toolOffer is which tools the model is given the definitions of: all, in the order of their names; or, where they would take too much
-// of its window, those that it has found or called, in that order, so that what the provider has read before stays the same.
+// toolOffer selects the definitions that the model gets: all, in the order of their names, or, if
+// they would take too much of the window, those that it has found or called, in the order in
+// which it did. An order that never changes lets the provider use its cache.
 type toolOffer struct {
 	searchName string // the name of search_tools
 	deferred   bool
-	order      []string // what is offered, once others are deferred
-	overview   string   // what the model is told of those
+	order      []string // names of the offered tools, if others are deferred
+	overview   string   // tells the model about the deferred tools
 	index      *search.Index
-	lastUse    map[string]int // when one was offered, found or called last
+	lastUse    map[string]int // by name, the value of uses when the tool was offered, found or called last
 	uses       int
 
-	tools     []mcp.Tool // the definitions; nil: to be put together
+	tools     []mcp.Tool // the definitions; nil: not up to date
 	size      int
 	hasReader bool // read_result is among them
 }
 
-// offeredTools are the tools that the model is offered.
+// offeredTools returns the definitions that the model gets.
 func (a *Agent) offeredTools() []mcp.Tool {
 	o := &a.offer
 	if o.tools != nil && o.hasReader == a.results.hasTexts() {
@@ -55,8 +56,8 @@ func (a *Agent) offeredTools() []mcp.Tool {
 	return o.tools
 }
 
-// orderedTools are the tools that have been offered so far, without those that are not there at present, and without those that have not
-// been used for longest where the model does not take as many.
+// orderedTools returns the definitions of the tools offered so far, without withdrawn tools. If
+// the model does not take as many, the least recently used are left out.
 func (a *Agent) orderedTools() []mcp.Tool {
 	if a.offer.hasReader {
 		a.offerTool(a.results.tool)
@@ -76,7 +77,7 @@ func (a *Agent) orderedTools() []mcp.Tool {
 	return tools
 }
 
-// offerTool puts a tool behind those that are offered.
+// offerTool marks a tool as used, and adds it to the offered ones.
 func (a *Agent) offerTool(name string) {
 	o := &a.offer
 	if !o.deferred {
@@ -92,7 +93,8 @@ func (a *Agent) offerTool(name string) {
 	}
 }
 
-// dropUnused takes tools out of the order that are too many for the model, and those that are not there first. The agent's own stay.
+// dropUnused removes offered tools beyond the model's limit: withdrawn tools first, then the
+// least recently used. The agent's own tools stay.
 func (a *Agent) dropUnused() {
 	o, most := &a.offer, a.maxTools()
 	if most == 0 || len(o.order) <= most {
@@ -115,10 +117,10 @@ func (a *Agent) dropUnused() {
 	o.order = slices.DeleteFunc(o.order, func(name string) bool { return slices.Contains(gone, name) })
 }
 
-// ownTools is how many tools of its own the agent may offer.
+// ownTools is the number of the agent's own tools.
 const ownTools = 2
 
-// maxTools is how many tools the model takes; 0: there is no bound.
+// maxTools returns how many tools the model takes; 0: any number.
 func (a *Agent) maxTools() int {
 	if m, ok := a.model.(interface{ MaxTools() int }); ok {
 		return max(0, m.MaxTools())
@@ -126,7 +128,8 @@ func (a *Agent) maxTools() int {
 	return 0
 }
 
-// setTools takes other tools, and sees whether they are too many to be offered all. Those stay offered that the provider has read.
+// setTools replaces the list of tools, and decides whether they are too many to offer all. The
+// tools in read, whose definitions the provider has read, stay offered first.
 func (a *Agent) setTools(tools, read []mcp.Tool) {
 	a.listed = append(make([]mcp.Tool, 0, len(tools)), tools...) // not nil
 	a.offer.tools, a.offer.index = nil, nil
@@ -149,7 +152,7 @@ func (a *Agent) setTools(tools, read []mcp.Tool) {
 	a.offer.overview = a.toolOverview()
 }
 
-// freeName is a name for an own tool that no other has.
+// freeName returns a name for an own tool that no server's tool has.
 func (a *Agent) freeName(name string) string {
 	for a.toolNamed(name) != nil {
 		name += "_"
@@ -157,7 +160,8 @@ func (a *Agent) freeName(name string) string {
 	return name
 }
 
-// tooManyTools reports whether all tools are more than the model takes, or their definitions take more of the window than they may.
+// tooManyTools reports whether the tools are more than the model takes, or take more of the
+// window than allowed.
 func (a *Agent) tooManyTools() bool {
 	if most := a.maxTools(); most > 0 && len(a.listed) > most-ownTools {
 		return true
@@ -175,7 +179,7 @@ func (a *Agent) tooManyTools() bool {
 	return float64(size) > a.opts.SearchAt*float64(window)
 }
 
-// systemPrompt is what the model is told before everything else.
+// systemPrompt joins the texts that come before all messages.
 func (a *Agent) systemPrompt() string {
 	parts := []string{a.opts.System, "", a.offer.overview}
 	if a.opts.Instructions != nil {
@@ -184,13 +188,14 @@ func (a *Agent) systemPrompt() string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "\n\n")
 }
 
-// toolOverview says how many tools there are. It is not changed later, since providers keep what they have read.
+// toolOverview tells the model how many tools exist. It is not updated later, since a change
+// would make the provider read everything again.
 func (a *Agent) toolOverview() string {
 	return fmt.Sprintf("There are %d tools%s, too many to show them all. Before you say that something cannot be done, look for a tool with %s: "+
 		"those that it finds can be called from then on.", len(a.listed), a.countPerServer(nil), a.offer.searchName)
 }
 
-// countPerServer says which servers tools are of, and how many: all tools, where none are named.
+// countPerServer lists servers with the number of their tools among names; nil means all tools.
 func (a *Agent) countPerServer(names []string) string {
 	if names == nil {
 		for i := range a.listed {
@@ -229,7 +234,7 @@ func searchDefinition(name string) mcp.Tool {
 	}
 }
 
-// maxFound is how many tools a search finds.
+// maxFound is how many tools a search returns.
 const maxFound = 10
 
 // searchTools answers a call of search_tools.
@@ -275,7 +280,7 @@ func (a *Agent) findTools(query string, most int) (found []*mcp.Tool) {
 
 func (a *Agent) searchDocument(t *mcp.Tool) search.Tool {
 	raw, err := json.Marshal(t)
-	if err != nil { // its schema is no JSON: its names are left
+	if err != nil { // the schema is not JSON: the other fields still count
 		return search.Tool{Name: t.Name, Server: a.opts.Server(t.Name), Title: t.Title, Description: t.Description}
 	}
 	d := search.FromDefinition(a.opts.Server(t.Name), t.Name, raw)

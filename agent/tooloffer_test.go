@@ -39,7 +39,7 @@ func TestSearchTools(t *testing.T) {
 		says("", `search_tools {"query":"fetch web page"}`, `search_tools {"query":"zzzqqq"}`, `search_tools {}`, `search_tools {"query":3}`),
 		says("done"),
 	}}
-	a := agent.New(m, b, agent.Options{Mode: agent.ModeAll, System: "Be brief."})
+	a := agent.New(m, b, &agent.Options{Mode: agent.ModeAll, System: "Be brief."})
 	got, err := trace(a.Run(t.Context(), mcp.Text("go")))
 	if err != nil {
 		t.Error(err)
@@ -83,13 +83,13 @@ func TestOrderOfDefinitions(t *testing.T) {
 	var before string
 	for range 5 {
 		b := crowd(300)
-		for i := range b.tools { // what was ready first is chance
+		for i := range b.tools { // the first server to be ready varies
 			j := (i * 31) % len(b.tools)
 			b.tools[i], b.tools[j] = b.tools[j], b.tools[i]
 		}
 		slices.Reverse(b.tools)
 		m := &script{t: t, replies: []reply{says("", `search_tools {"query":"orders"}`), says("done")}}
-		if _, err := trace(agent.New(m, b).Run(t.Context(), mcp.Text("go"))); err != nil {
+		if _, err := trace(agent.New(m, b, nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
 		this := fmt.Sprint(m.heard[0].System, offered(m.heard[1]))
@@ -117,7 +117,7 @@ func TestSearchAt(t *testing.T) {
 		{"never", 8_000, agent.Options{SearchAt: -1}, false},
 	} {
 		m := &script{t: t, window: tt.window, replies: []reply{says("done")}}
-		a := agent.New(m, crowd(300), tt.opts)
+		a := agent.New(m, crowd(300), &tt.opts)
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
@@ -141,7 +141,7 @@ func TestToolsBecomeMany(t *testing.T) {
 		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("ok")}}, nil
 	}
 	m := &script{t: t, replies: []reply{says("", "web__read {}"), says("", "shop__list_orders_007 {}"), says("done")}}
-	a := agent.New(m, b)
+	a := agent.New(m, b, nil)
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
@@ -158,12 +158,12 @@ func TestToolsBecomeMany(t *testing.T) {
 // A conversation that is taken up again offers what it has called, and a model with another window is given what fits it.
 func TestSearchAgain(t *testing.T) {
 	m := &script{t: t, window: 8_000, replies: []reply{says("", "web__fetch_page {}"), says("done")}}
-	a := agent.New(m, crowd(300), agent.Options{Mode: agent.ModeAll})
+	a := agent.New(m, crowd(300), &agent.Options{Mode: agent.ModeAll})
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
 	again := &script{t: t, window: 8_000, replies: []reply{says("done"), says("done")}}
-	b := agent.New(again, crowd(300), agent.Options{Messages: a.Messages()})
+	b := agent.New(again, crowd(300), &agent.Options{Messages: a.Messages()})
 	large := &script{t: t, window: 1_000_000, replies: []reply{says("done")}}
 	for i, model := range []agent.Model{again, large, again} {
 		b.SetModel(model)
@@ -187,7 +187,7 @@ func TestOwnNames(t *testing.T) {
 	b := crowd(300)
 	b.tools = append(b.tools, mcp.Tool{Name: "search_tools", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: mcp.ReadOnly})
 	m := &script{t: t, replies: []reply{says("", `search_tools_ {"query":"fetch"}`, `search_tools {}`), says("done")}}
-	if _, err := trace(agent.New(m, b).Run(t.Context(), mcp.Text("go"))); err != nil {
+	if _, err := trace(agent.New(m, b, nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
 	if !slices.Equal(b.called, []string{"search_tools {}"}) || offered(m.heard[0])[0] != "search_tools_" {
@@ -215,7 +215,7 @@ func TestMaxTools(t *testing.T) {
 	}
 	m := few{&script{t: t, window: 1_000_000}, 5}
 	m.replies = []reply{says("", "read01 {}", "read02 {}"), says("", "read03 {}"), says("", "read01 {}"), says("", "read04 {}"), says("", `search_tools {"query":"reads"}`), says("", "read19 {}"), says("done")}
-	a := agent.New(m, b, agent.Options{MaxResult: 100, SearchAt: -1})
+	a := agent.New(m, b, &agent.Options{MaxResult: 100, SearchAt: -1})
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
@@ -247,7 +247,7 @@ func TestMaxTools(t *testing.T) {
 func TestMaxToolsReached(t *testing.T) {
 	for n, want := range map[int]bool{0: false, 301: true, 304: true, 305: false, 1000: false} {
 		m := few{&script{t: t, window: 10_000_000, replies: []reply{says("done")}}, n}
-		if _, err := trace(agent.New(m, crowd(300)).Run(t.Context(), mcp.Text("go"))); err != nil {
+		if _, err := trace(agent.New(m, crowd(300), nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
 		if got := offered(m.heard[0])[0] == "search_tools"; got != want {
@@ -257,7 +257,7 @@ func TestMaxToolsReached(t *testing.T) {
 	// Those that were offered before the model was changed for one that takes fewer.
 	m := few{&script{t: t, window: 10_000_000, replies: []reply{says("done"), says("done")}}, 100}
 	all := &script{t: t, window: 10_000_000, replies: []reply{says("done")}}
-	a := agent.New(all, crowd(300))
+	a := agent.New(all, crowd(300), nil)
 	for _, model := range []agent.Model{all, m} {
 		a.SetModel(model)
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {

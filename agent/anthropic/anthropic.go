@@ -2,7 +2,7 @@
 // the same Messages API.
 //
 //	model := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5", Key: os.Getenv("ANTHROPIC_API_KEY")})
-//	a := agent.New(model, toolbox)
+//	a := agent.New(model, toolbox, nil)
 //
 // The package reads no environment variables and no files: [Options] holds all settings. A failed
 // request is sent again if that may help, see [Options.Retries].
@@ -88,7 +88,7 @@ type Options struct {
 	// HTTPClient sends the requests, default [http.DefaultClient]. Its Timeout bounds a reply as a
 	// whole.
 	HTTPClient *http.Client
-	// Warn gets messages for the user: what has been left out of a request, once for each tool and
+	// Warn gets messages for the user: the parts left out of a request, once for each tool and
 	// reason, and once a reply that a request is sent again. It may be called concurrently. nil:
 	// the messages come as [agent.Delta] notices.
 	Warn func(text string)

@@ -35,7 +35,7 @@ func failure(m agent.Model) (err error) {
 	return err
 }
 
-// Errors are those of this package, or wrap the server's.
+// Errors wrap the package's own ones, or the server's.
 func TestErrors(t *testing.T) {
 	_, o := serve(t, modelserver.Turn{Stop: "refusal"}, modelserver.Turn{Stop: "model_context_window_exceeded"},
 		modelserver.Turn{Fail: &modelserver.Failure{Status: 400, Message: "input length and `max_tokens` exceed context limit: 1 + 2 > 2"}},
@@ -74,7 +74,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// A server that speaks something else is not taken for a model.
+// A server of another protocol gives an error.
 func TestOtherServer(t *testing.T) {
 	if err := failure(anthropic.New(anthropic.Options{Model: "m", BaseURL: ":", Retries: -1})); err == nil || !strings.Contains(err.Error(), "check the base URL") {
 		t.Error(err)
@@ -88,7 +88,7 @@ func TestOtherServer(t *testing.T) {
 	}
 }
 
-// A reply ends with its context, whose cause is the error, and with a listener that leaves.
+// A reply ends when its context ends, with the context's cause, and when its listener leaves.
 func TestEnds(t *testing.T) {
 	_, o := serve(t, modelserver.Turn{Text: "one two three four five"}, modelserver.Turn{DelayMS: 60_000}, modelserver.Turn{Text: "one two three four five"})
 	m := anthropic.New(o)
@@ -116,7 +116,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// Neither the key nor the address comes from the environment.
+// The environment sets neither the key nor the address.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-not-mine")
 	t.Setenv("ANTHROPIC_BASE_URL", "http://model.invalid")
@@ -129,7 +129,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// The rules of a tool's schema: what is sent for it, and what its description has to say besides.
+// Each rule for a tool's schema, with the schema and the description that are sent.
 func TestSchemas(t *testing.T) {
 	const said = `The arguments have to be valid against this JSON Schema, too: `
 	for _, tt := range []struct{ name, schema, want, description string }{
@@ -202,7 +202,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// Two tools of a name would have the request refused, and a changed tool is another.
+// The second of two tools with one name is left out, and a changed tool is sent anew.
 func TestTools(t *testing.T) {
 	server, o := serve(t, modelserver.Turn{Text: "1"}, modelserver.Turn{Text: "2"})
 	var warnings []string

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A conversation may bound its reply and say whether tools are to be called; what is to be known comes with the reply where nobody
-// else takes it.
+// A conversation may limit its reply and choose whether tools are called. Without Warn, the
+// messages for the user come as notices.
 func TestBounds(t *testing.T) {
 	for _, tt := range []struct {
 		own, thinking, limit, want int
@@ -51,7 +51,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// The agent knows what to do about these.
+// A conversation that is too long gives the error that the agent handles.
 func TestKnownErrors(t *testing.T) {
 	_, o := serve(t, modelserver.Turn{Stop: "model_context_window_exceeded"},
 		modelserver.Turn{Fail: &modelserver.Failure{Status: 400, Message: "prompt is too long: 3 tokens > 2 maximum"}})

@@ -16,7 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/modelserver"
 )
 
-// answering is the options of a model whose server answers so.
+// answering returns the options of a model with a server that gives one answer.
 func answering(t *testing.T, status int, kind, body string) anthropic.Options {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -28,7 +28,7 @@ func answering(t *testing.T, status int, kind, body string) anthropic.Options {
 	return anthropic.Options{Model: "claude-m", BaseURL: web.URL, HTTPClient: web.Client()}
 }
 
-// What is no answer of the Messages API is not taken for a connection that broke, and not asked for again.
+// An answer of another kind is not taken for a broken connection, and not requested again.
 func TestNoMessages(t *testing.T) {
 	for _, tt := range []struct{ kind, body, want string }{
 		{"text/html", "<html>\n<title>Log in", "HOST answers with text/html and no stream of Anthropic messages (it begins: <html> <title>Log in): check the base URL"},
@@ -72,7 +72,7 @@ func TestWholeMessage(t *testing.T) {
 	}
 }
 
-// A provider that repeats the key does not have it shown, nor kept by those who look into the error.
+// If a provider repeats the key, neither the error's text nor its fields show it.
 func TestKeyIsMasked(t *testing.T) {
 	const key = "sk-ant-verysecretkey-WXYZ"
 	for _, o := range []anthropic.Options{
@@ -92,7 +92,7 @@ func TestKeyIsMasked(t *testing.T) {
 	}
 }
 
-// Errors of servers that are only like Anthropic's name the server and what it says.
+// Errors of imitating servers name the server and its message.
 func TestOtherErrors(t *testing.T) {
 	for _, tt := range []struct {
 		status     int
@@ -114,7 +114,7 @@ func TestOtherErrors(t *testing.T) {
 	}
 }
 
-// A base URL may be that of the messages themselves.
+// A base URL may include the path of the messages.
 func TestBaseURLOfMessages(t *testing.T) {
 	for _, end := range []string{"", "/", "/v1", "/v1/messages", "/v1/messages/"} {
 		server, o := serve(t, modelserver.Turn{Text: "hi"})
@@ -130,7 +130,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (t roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// A server that is busy is asked again for some seconds, and the user hears of it once.
+// A busy server is asked again for some seconds, and the user is told once.
 func TestBusy(t *testing.T) {
 	for _, tt := range []struct {
 		name, after string

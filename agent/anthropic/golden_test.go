@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// scenario is a conversation in a file. Its golden file holds what happened, and what was sent.
+// scenario is a conversation in a file. Its golden file holds the events and the requests.
 type scenario struct {
 	Options struct{ MaxTokens, Thinking, MaxMedia, Retries int }
 	Key     string
@@ -38,7 +38,8 @@ type scenario struct {
 	Script  json.RawMessage
 }
 
-// turn is something that the user says. A system prompt or a model has the conversation resumed by another agent.
+// turn is an input of the user. A system prompt or a model continues the conversation with a new
+// agent.
 type turn struct {
 	System, Model string
 	Say           []mcp.Content
@@ -101,7 +102,7 @@ func play(t *testing.T, file string) []byte {
 			if turn.Model != "" {
 				o.Model = turn.Model
 			}
-			a = agent.New(anthropic.New(o), tools, agent.Options{System: system, Messages: messages, Mode: agent.ModeAll})
+			a = agent.New(anthropic.New(o), tools, &agent.Options{System: system, Messages: messages, Mode: agent.ModeAll})
 		}
 		out.run(t, a, turn.Say)
 		messages = resumed(t, a.Messages())
@@ -116,7 +117,7 @@ func play(t *testing.T, file string) []byte {
 	return bytes.ReplaceAll(out.Bytes(), []byte(web.URL), []byte("http://model"))
 }
 
-// resumed is a conversation as a session on disk keeps it.
+// resumed returns a conversation as a session file stores it.
 func resumed(t *testing.T, messages []agent.Message) (again []agent.Message) {
 	data, err := json.Marshal(messages)
 	if err == nil {
@@ -139,7 +140,7 @@ type record struct{ bytes.Buffer }
 
 func (r *record) line(format string, args ...any) { fmt.Fprintf(r, format+"\n", args...) }
 
-// json writes indented, with an order of its own, and what is long shortened.
+// json writes JSON indented, with sorted members and long strings shortened.
 func (r *record) json(t *testing.T, data []byte) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -203,7 +204,7 @@ func (r *record) run(t *testing.T, a *agent.Agent, say []mcp.Content) {
 	}
 }
 
-// bench is tools in memory.
+// bench holds tools in memory.
 type bench struct {
 	tools   []mcp.Tool
 	mu      sync.Mutex

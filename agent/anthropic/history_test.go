@@ -23,7 +23,7 @@ func result(id string, content ...mcp.Content) mcp.Content {
 	return mcp.Content{Type: mcp.ContentToolResult, ToolResult: &mcp.ToolResultContent{ToolUseID: id, Content: content}}
 }
 
-// Whatever stands in a history, the API takes it: it may come from another provider, or from a server that asks for a sample.
+// The API accepts any history, also of another provider or of a sample.
 func TestHistories(t *testing.T) {
 	const user, goOn = `{"content":[{"text":"hi","type":"text"}],"role":"user"}`, `{"content":[{"text":"Go on.","cache_control":{"type":"ephemeral"},"type":"text"}],"role":"user"}`
 	const a = `{"content":[{"text":"a","type":"text"}],"role":"assistant"}`
@@ -65,7 +65,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// An image goes as it is, or text says why not.
+// An image is sent, or a text says why not.
 func TestMaxMedia(t *testing.T) {
 	image := mcp.Content{Type: mcp.ContentImage, MIMEType: "image/png", Data: append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 92)...)}
 	for most, want := range map[int]string{0: `"type":"base64"`, 100: `"type":"base64"`, 99: "100 bytes: more than 99 cannot be shown", -1: "left out, since this model is given text only"} {
@@ -117,7 +117,8 @@ func callOf(index, id, name, input, piece string) string {
 	return strings.NewReplacer("INDEX", index, "ID", id, "NAME", name, "INPUT", input).Replace(strings.Replace(callBlock, "PIECE", piece, 1))
 }
 
-// Of a reply that has reached the bound of its length, the call that was being written is not run, and what it took counts.
+// If a reply reached the limit of its length, the call that was being written is not run, and its
+// tokens count.
 func TestCut(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -151,7 +152,8 @@ func called(m *agent.Message) (text string) {
 	return text
 }
 
-// Servers that imitate the API begin calls in other ways; each call has a name, an input and an id of its own.
+// Servers that imitate the API begin calls in other ways. Each call gets a name, an input and a
+// unique id.
 func TestCalls(t *testing.T) {
 	for _, input := range []string{`{}`, `null`, `""`} {
 		o := events(t, "tool_use", textBlock, callOf("1", "", "a", input, `{"x":1}`), callOf("2", "same", "", input, ""), callOf("3", "same", "b", input, ""))
@@ -175,7 +177,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// A reply that is nothing but thoughts cannot be sent back: the API refuses a message that ends with them.
+// A reply of thoughts only is not sent back, since the API refuses a message that ends with
+// thoughts.
 func TestNothingButThoughts(t *testing.T) {
 	server, o := serve(t, modelserver.Turn{Reasoning: "Hm."}, modelserver.Turn{Text: "Good."})
 	o.Thinking = 2000

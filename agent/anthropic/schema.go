@@ -14,8 +14,9 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// rules is what the API demands of a tool, as one tool that breaks it has the whole request refused. All else of JSON Schema goes
-// through as it is. They are applied in order; an error leaves the tool out.
+// rules are the API's demands on a tool: it refuses the whole request for one tool that breaks
+// them. Other keywords of JSON Schema are sent as they are. The rules are applied in this order;
+// an error leaves the tool out.
 var rules = []func(*definition) error{
 	(*definition).checkName,       // the name is of 1 to 128 letters, digits, _ and -
 	(*definition).dropVersion,     // $schema is dropped: the API reads draft 2020-12 whatever it says
@@ -25,7 +26,7 @@ var rules = []func(*definition) error{
 	(*definition).checkSchema,     // it is valid in draft 2020-12
 }
 
-// definition is a tool on its way.
+// definition is a tool to which the rules are applied.
 type definition struct {
 	name, description string
 	schema            map[string]json.RawMessage
@@ -38,7 +39,7 @@ type preparedTool struct {
 	why  string // it is left out
 }
 
-// maxPrepared bounds how many tools are remembered, changed ones among them.
+// maxPrepared limits the number of remembered tools, with earlier versions of changed ones.
 const maxPrepared = 4096
 
 // toolDefinitions returns the definitions of tools, the last of them marked for the prompt cache.
@@ -147,7 +148,7 @@ func (d *definition) checkProperties() error {
 	return nil
 }
 
-// checkSchema refuses what is no schema. What cannot be checked here may be right.
+// checkSchema refuses an invalid schema. A schema that cannot be checked here may be valid.
 func (d *definition) checkSchema() error {
 	if _, err := schema.Compile(encodeJSON(d.schema)); err != nil && (!errors.Is(err, schema.ErrUnsupported) || errors.Is(err, schema.ErrOutside)) {
 		return fmt.Errorf("its schema is not valid in JSON Schema draft 2020-12: %s", strings.TrimPrefix(err.Error(), "schema: "))
@@ -155,7 +156,7 @@ func (d *definition) checkSchema() error {
 	return nil
 }
 
-// parseObject reads an object, and is nil for anything else.
+// parseObject parses an object; nil for anything else.
 func parseObject(data json.RawMessage) (o map[string]json.RawMessage) {
 	if json.Unmarshal(data, &o) != nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A conversation may bound its reply and say whether tools are to be called; what is to be known comes with the reply where nobody
-// else takes it.
+// A conversation may limit its reply and choose whether tools are called. Without Warn, the
+// messages for the user come as notices.
 func TestBounds(t *testing.T) {
 	for _, tt := range []struct {
 		own, limit, want int
@@ -53,7 +53,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// The agent knows what to do about a conversation that is too long.
+// A conversation that is too long gives the error that the agent handles.
 func TestContextLength(t *testing.T) {
 	s := modelserver.New(t.Error, modelserver.Script{Turns: []modelserver.Turn{{Fail: &modelserver.Failure{Status: 400, Code: "context_length_exceeded", Message: "too long"}}}}, modelserver.Chat)
 	if _, err := ask(t.Context(), serve(t, s)); !errors.Is(err, agent.ErrContextLength) {

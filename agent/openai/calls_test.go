@@ -55,7 +55,7 @@ func called(m *agent.Message) string {
 	return strings.Join(all, " ")
 }
 
-// Servers cut calls into fragments in ways of their own.
+// Each server cuts calls into fragments in its own way.
 func TestFragments(t *testing.T) {
 	for _, tt := range []struct{ name, chunks, want string }{
 		{"OpenAI, DeepSeek, LM Studio: the arguments come behind the name", `{"index":0,"id":"1","type":"function","function":{"name":"get_weather","arguments":""}}
@@ -154,7 +154,8 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// Of a reply that has reached the bound of its length, the call that was being written is not run, and what it took counts.
+// If a reply reached the limit of its length, the call that was being written is not run, and its
+// tokens count.
 func TestCut(t *testing.T) {
 	header := func(index int) string {
 		return fmt.Sprintf(`{"index":%d,"id":"%[1]d","function":{"name":"get_time","arguments":""}}`, index)
@@ -194,7 +195,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// What the filter does is said each time.
+// A filtered reply is reported each time.
 func TestFiltered(t *testing.T) {
 	for _, heard := range []bool{true, false} {
 		var warnings []string

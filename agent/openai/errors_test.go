@@ -18,7 +18,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// typed answers with a body of a type.
+// typed answers with a content type and a body.
 func typed(kind, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = []string{kind}
@@ -26,7 +26,7 @@ func typed(kind, body string) http.Handler {
 	})
 }
 
-// What is no chat completion is not taken for a connection that broke.
+// An answer of another kind is not taken for a broken connection.
 func TestNoChatCompletions(t *testing.T) {
 	const chunk = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n"
 	for _, tt := range []struct{ kind, body, want string }{
@@ -88,7 +88,7 @@ func TestWholeChatCompletion(t *testing.T) {
 	}
 }
 
-// A provider that repeats the key does not have it shown, nor kept by those who look into the error.
+// If a provider repeats the key, neither the error's text nor its fields show it.
 func TestKeyIsMasked(t *testing.T) {
 	const key = "sk-verysecretbad"
 	for _, h := range []http.Handler{
@@ -121,7 +121,7 @@ func TestReplyBreaksOff(t *testing.T) {
 	}
 }
 
-// A base URL may be that of the chat completions themselves.
+// A base URL may include the path of the chat completions.
 func TestBaseURLOfChatCompletions(t *testing.T) {
 	for _, end := range []string{"/chat/completions", "/chat/completions/", "/chat/completions?a=b"} {
 		s := modelserver.New(t.Error, modelserver.Script{Turns: []modelserver.Turn{{Text: "hi"}}}, modelserver.Chat)
@@ -149,7 +149,7 @@ func answer(status int, header http.Header, body string) *http.Response {
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// A server that is busy is asked again for some seconds, and the user hears of it once.
+// A busy server is asked again for some seconds, and the user is told once.
 func TestBusy(t *testing.T) {
 	const fine = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n"
 	for _, tt := range []struct {
@@ -203,7 +203,7 @@ func notices(t *testing.T, o openai.Options) (all []string, err error) {
 	return all, err
 }
 
-// Who leaves when he hears that a server is busy is not told more, and nothing is sent again.
+// If the listener leaves at the notice of a retry, the request is not sent again.
 func TestLeavesBusy(t *testing.T) {
 	for _, failure := range []error{nil, errors.New("reset")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestLeavesBusy(t *testing.T) {
 	}
 }
 
-// A server that is not there is not waited for as one that is busy.
+// An absent server is not waited for as long as a busy one.
 func TestNobodyThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openai.Options{Model: "m", BaseURL: "http://model/v1", HTTPClient: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {

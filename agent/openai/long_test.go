@@ -58,7 +58,7 @@ func TestLongReply(t *testing.T) {
 			}
 			took := time.Since(began)
 			t.Logf("%d bytes in %v", pieces*len(piece), took)
-			if took > 20*time.Second {
+			if took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 		})

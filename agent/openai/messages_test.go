@@ -39,7 +39,7 @@ func sent(t *testing.T, change func(*openai.Options), c agent.Conversation) (mes
 	return string(body.Messages)
 }
 
-// Whatever stands in a history, servers take it: it may come from another provider, or from a server that asks for a sample.
+// Servers accept any history, also of another provider or of a sample.
 func TestHistories(t *testing.T) {
 	const user, goOn = `{"content":"hi","role":"user"}`, `{"content":"Go on.","role":"user"}`
 	hi, input := said(mcp.RoleUser, mcp.Text("hi")), json.RawMessage(`{}`)
@@ -75,7 +75,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// A result goes to its own call, whatever its id has become, and the next request says the same.
+// A result goes to its own call, also under a replaced id, and the next request repeats the
+// bytes.
 func TestLongIDs(t *testing.T) {
 	ids := []string{strings.Repeat("a", 83), strings.Repeat("b", 83)}
 	c := agent.Conversation{Messages: []agent.Message{
@@ -107,7 +108,8 @@ func TestLongIDs(t *testing.T) {
 	}
 }
 
-// What is not as it is said to be goes as what it is, or not at all: it would be refused with every later request.
+// Media are sent by the type of their bytes, or not at all: a server would refuse every later
+// request.
 func TestMediaByBytes(t *testing.T) {
 	const png, wav, mp3 = "\x89PNG\r\n\x1a\n", "RIFF\x04\x00\x00\x00WAVE", "\xff\xfb\x90\x00"
 	left := "left out, since its bytes are none of what models take"

@@ -3,7 +3,7 @@
 // others.
 //
 //	model := openai.New(openai.Options{Model: "qwen3", BaseURL: "http://localhost:11434/v1"})
-//	a := agent.New(model, tools)
+//	a := agent.New(model, tools, nil)
 //
 // These servers disagree in many details, and most refuse a whole conversation for one member that
 // they do not take. So the package changes a conversation as little as all of them together
@@ -72,7 +72,7 @@ type Options struct {
 	// Reasoning says when the server gets the model's thoughts back, default [ReasoningWithTools].
 	Reasoning Reasoning
 	// MaxMedia limits one image or sound, in bytes, default [DefaultMaxMedia]; negative: none is
-	// sent, for models that take text only. A text tells the model what has been left out.
+	// sent, for models that take text only. A text tells the model about it.
 	MaxMedia int
 	// MaxTools limits the number of tools, and MaxDescription the characters of a tool's
 	// description, the rest of which goes into the description of the parameters. Default 128 and

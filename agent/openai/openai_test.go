@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write what is sent into the files of te
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// conversation is a file of testdata: what the model says, what there is to call, and what has to come of it.
+// conversation is a file of testdata: the model's replies, the tools, and the expectations.
 type conversation struct {
 	About   string             `json:"about"`
 	Options settings           `json:"options,omitzero"`
@@ -36,13 +36,13 @@ type conversation struct {
 	Input   []string                      `json:"input"` // one run each
 
 	Said     string   `json:"said,omitzero"`     // the last reply's text
-	Thought  string   `json:"thought,omitzero"`  // all of what the model thought
+	Thought  string   `json:"thought,omitzero"`  // all of the model's thoughts
 	Called   []string `json:"called,omitzero"`   // "tool arguments"
 	Warnings []string `json:"warnings,omitzero"` // parts of them, each
 	Fails    []string `json:"fails,omitzero"`    // parts of the last run's error
 	Usage    string   `json:"usage,omitzero"`    // input, cached, output
 
-	// Messages and Functions are those of the last request, as they are sent.
+	// Messages and Functions are the members of the last request.
 	Messages  json.RawMessage `json:"messages,omitzero"`
 	Functions json.RawMessage `json:"functions,omitzero"`
 }
@@ -60,7 +60,7 @@ type settings struct {
 	Extra         map[string]any   `json:"extra,omitzero"`
 }
 
-// shelf is tools in memory.
+// shelf holds tools in memory.
 type shelf struct {
 	mu      sync.Mutex
 	tools   []mcp.Tool
@@ -125,7 +125,7 @@ func (c *conversation) play(t *testing.T, file string) {
 		o.Model = c.Options.Model
 	}
 	tools := &shelf{tools: c.Tools, results: c.Results}
-	a := agent.New(openai.New(o), tools, agent.Options{System: "Be brief.", Mode: agent.ModeAll})
+	a := agent.New(openai.New(o), tools, &agent.Options{System: "Be brief.", Mode: agent.ModeAll})
 	var got conversation
 	var failed error
 	for _, input := range c.Input {
@@ -146,7 +146,7 @@ func (c *conversation) play(t *testing.T, file string) {
 	c.compare(t, file, server.Requests())
 }
 
-// hear runs the agent, and keeps what is said.
+// hear runs the agent and records its events.
 func (c *conversation) hear(t *testing.T, a *agent.Agent, input string) (failed error) {
 	said := ""
 	for event, err := range a.Run(t.Context(), mcp.Text(input)) {
@@ -182,7 +182,7 @@ func (c *conversation) expect(t *testing.T, what, got string, want []string) {
 	}
 }
 
-// compare holds the last request against the file.
+// compare compares the last request with the file.
 func (c *conversation) compare(t *testing.T, file string, requests []modelserver.Request) {
 	var sent struct {
 		Messages json.RawMessage

@@ -9,16 +9,17 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// promptReader finds the calls in a reply's text while it comes. It takes the blocks that the prompt asks for, and what models
-// write instead: <tool_call> tags, blocks of JSON that name a tool, several calls in a block, and a last block without an end.
-// What a model writes behind its calls is thrown away: it is a result that it has made up.
+// promptReader finds the calls in a reply's text while it streams. It reads the blocks that the
+// prompt asks for, and other forms that models use: <tool_call> tags, JSON blocks that name a
+// tool, several calls in a block, and a last block without an end. Text behind the calls is
+// dropped: it is a result that the model has made up.
 type promptReader struct {
 	tools       map[string]bool
-	held        []byte // not decided yet: the beginning of a block, or of what may be one
-	block       *block // that held begins with; nil for none
-	searchFrom  int    // of held: the block does not end before it
+	held        []byte // undecided text: the beginning of a block, or a part of an opening
+	block       *block // with which held begins; nil for none
+	searchFrom  int    // offset in held before which the block does not end
 	calls       []mcp.ToolUse
-	textFollows bool // there was text behind the calls
+	textFollows bool // text followed the calls
 }
 
 func newPromptReader(tools []mcp.Tool) *promptReader {
@@ -29,7 +30,8 @@ func newPromptReader(tools []mcp.Tool) *promptReader {
 	return p
 }
 
-// block is a way in which a call is written. Where it is not sure, only the JSON of a call to a known tool counts.
+// block is a form in which models write calls. If it is not certain to be a call, only JSON that
+// names a known tool counts.
 type block struct {
 	opening, closing string
 	certain          bool
@@ -43,7 +45,7 @@ var blocks = []block{
 	{"```json", "```", false},
 }
 
-// take reads a piece of the reply, and returns what of it is text.
+// readPiece reads a piece of the reply, and returns the part that is text.
 func (p *promptReader) readPiece(piece string) (text string) {
 	p.held = append(p.held, piece...)
 	for len(p.held) > 0 {
@@ -66,7 +68,7 @@ func (p *promptReader) readPiece(piece string) (text string) {
 	return text
 }
 
-// end takes what is left when the reply has ended.
+// readRest returns the text that is left at the end of the reply.
 func (p *promptReader) readRest() string {
 	held := string(p.held)
 	p.held, p.block = nil, nil
@@ -78,7 +80,7 @@ func (p *promptReader) readRest() string {
 	return p.visibleText(held)
 }
 
-// visibleText drops what stands behind a call.
+// visibleText drops text behind a call.
 func (p *promptReader) visibleText(text string) string {
 	if len(p.calls) == 0 {
 		return text
@@ -89,10 +91,11 @@ func (p *promptReader) visibleText(text string) string {
 	return ""
 }
 
-// longestOpen is at least as long as what any block begins with.
+// longestOpen is at least the length of the longest opening of a block.
 const longestOpen = 32
 
-// findBlock returns where the first block begins. What a block begins with may be longer than it has seemed.
+// findBlock returns the offset of the first block. If held begins with a block, a longer opening
+// may have appeared since.
 func (p *promptReader) findBlock() (at int, first *block) {
 	held := p.held
 	if p.block != nil {
@@ -106,7 +109,8 @@ func (p *promptReader) findBlock() (at int, first *block) {
 	return at, first
 }
 
-// blockBody returns what is in the block, and all of it. A fence inside a JSON string does not end it.
+// blockBody returns the body of the block, and the whole block, if it has ended. A fence inside a
+// JSON string does not end it.
 func (p *promptReader) blockBody() (body, whole string, ended bool) {
 	open, end := len(p.block.opening), []byte(p.block.closing)
 	fence := bytes.HasSuffix(end, []byte("`"))
@@ -121,10 +125,10 @@ func (p *promptReader) blockBody() (body, whole string, ended bool) {
 		text, behind := p.held[open:at], p.held[at+len(end):]
 		switch {
 		case !isUnfinished(text),
-			// Not in a string: the JSON is wrong, and this is the end.
+			// Not inside a string: the JSON is broken, and the block ends here.
 			fence && bytes.HasPrefix(behind, []byte("\n")) && bytes.Count(text, []byte(`"`))%2 == 0:
 			return string(text), string(p.held[:at+len(end)]), true
-		case fence && len(behind) == 0: // what comes next says whether it is the end
+		case fence && len(behind) == 0: // the next byte decides whether the block ends
 			p.searchFrom = at
 			return "", "", false
 		}
@@ -144,7 +148,7 @@ func isUnfinished(text []byte) bool {
 	}
 }
 
-// openingSuffix is how many bytes at the end of a text may be the beginning of a block.
+// openingSuffix returns how many bytes at the end of text may be the beginning of an opening.
 func openingSuffix(text []byte) int {
 	longest := 0
 	for i := range blocks {
@@ -157,7 +161,7 @@ func openingSuffix(text []byte) int {
 	return longest
 }
 
-// closeBlock reads a block that is whole, and returns it as text where it is no call.
+// closeBlock reads a complete block, and returns it as text if it holds no call.
 func (p *promptReader) closeBlock(b *block, whole, body string) string {
 	found := p.readCalls(body, b.certain)
 	if found == nil {
@@ -169,7 +173,7 @@ func (p *promptReader) closeBlock(b *block, whole, body string) string {
 	return ""
 }
 
-// writtenCall is a call in the words that models use for it.
+// writtenCall is a call in the words that models use for its members.
 type writtenCall struct {
 	Name       string          `json:"name"`
 	Tool       string          `json:"tool"`
@@ -179,8 +183,9 @@ type writtenCall struct {
 	Args       json.RawMessage `json:"args"`
 }
 
-// readCalls returns the calls in the text of a block: objects, one behind the other or in a list. One that is sure to be meant as a
-// call is returned with its text as arguments where it cannot be read, so that the model is told.
+// readCalls returns the calls in the body of a block: objects, one after the other or in a list.
+// If the block is certain to be a call but is broken, its text becomes the arguments, so that the
+// tool's error tells the model.
 func (p *promptReader) readCalls(body string, sure bool) (found []mcp.ToolUse) {
 	d := json.NewDecoder(strings.NewReader(body))
 	for {
@@ -228,7 +233,7 @@ func (p *promptReader) parseCall(raw json.RawMessage, sure bool) (use mcp.ToolUs
 
 var nameMember = regexp.MustCompile(`"(?:name|tool)"\s*:\s*"([^"]+)"`)
 
-// nameIn finds the tool's name in JSON that is wrong.
+// nameIn finds the tool's name in broken JSON.
 func nameIn(body string) string {
 	if found := nameMember.FindStringSubmatch(body); found != nil {
 		return found[1]
@@ -236,7 +241,8 @@ func nameIn(body string) string {
 	return unknownName
 }
 
-// uses returns the calls, each with an id. Of a reply that was cut off, only those that are whole.
+// toolUses returns the calls, each with an id. If the reply was cut off, incomplete calls are
+// left out.
 func (p *promptReader) toolUses(cut bool) (uses []mcp.ToolUse) {
 	for _, use := range p.calls {
 		if cut && !isObject(use.Input) {

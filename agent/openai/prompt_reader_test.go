@@ -7,7 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// However the reply is cut into pieces, the same comes of it.
+// The cuts between pieces do not change the result.
 func TestPromptReaderPieces(t *testing.T) {
 	for _, tt := range []struct{ reply, text, calls string }{
 		{"Hello, `a` and ``` and <b>.", "Hello, `a` and ``` and <b>.", ""},

@@ -13,7 +13,7 @@ type Reasoning string
 
 const (
 	// ReasoningWithTools sends thoughts back if tools are offered or have been called. DeepSeek
-	// refuses a conversation with calls whose thoughts are missing. GLM and Qwen work better with
+	// refuses a conversation with calls without their thoughts. GLM and Qwen work better with
 	// them. Other servers leave them out of the prompt.
 	ReasoningWithTools Reasoning = "with tools"
 	ReasoningAlways    Reasoning = "always"

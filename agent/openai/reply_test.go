@@ -131,7 +131,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Errors do not tell the secrets of the base URL, and messages do not keep them.
+// Errors and messages do not show the secrets of the base URL.
 func TestSecretsOfBaseURL(t *testing.T) {
 	secretly := func(o openai.Options) openai.Options {
 		o.BaseURL = strings.Replace(o.BaseURL, "://", "://me:hush@", 1) + "?key=hush-hush"
@@ -180,7 +180,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// What another provider's model has thought does not go to this one.
+// Thoughts of another provider's model are not sent.
 func TestThoughtsOfOthers(t *testing.T) {
 	for _, thoughts := range []string{`[{"type":"thinking","thinking":"secret"}]`, `{"from":"https://example.com/v1","reasoning_content":"secret"}`} {
 		s := modelserver.New(t.Error, modelserver.Script{Turns: []modelserver.Turn{{Text: "hi"}}}, modelserver.Chat)
@@ -205,7 +205,7 @@ func TestToolTwice(t *testing.T) {
 	o.Warn = func(text string) { warnings = append(warnings, text) }
 	m := openai.New(o)
 	c := agent.Conversation{Tools: []mcp.Tool{{Name: "a"}, {Name: "a"}}, Messages: []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("go")}}}}
-	for range 2 { // what is to be known is said once
+	for range 2 { // a warning comes once
 		for _, err := range m.Reply(t.Context(), c) {
 			if err != nil {
 				t.Fatal(err)

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// rules are what chat completions demand of a tool's parameters, each with what is done about a schema that breaks it, in this
-// order. A schema that breaks none goes as it is, byte for byte. A note says what the model does not see any more (the tool's own
-// server checks the arguments all the same); an error leaves the tool out.
+// rules are the API's demands on the parameters of a tool, each with the change for a schema that
+// breaks it, in this order. A schema that breaks none is sent byte for byte. A note says what the
+// model no longer sees; the tool's own server still checks the arguments. An error leaves the
+// tool out.
 var rules = []struct {
 	demand string
 	mend   func(s *schema) (note string, err error)
@@ -24,7 +25,7 @@ var rules = []struct {
 	{"an array has items, and they are one schema; a reference stays in the schema", mendInside},
 }
 
-// acceptSchema returns a schema as chat completions take it.
+// acceptSchema returns a schema that chat completions accept, and notes about lost parts.
 func acceptSchema(raw json.RawMessage) (_ json.RawMessage, notes []string, err error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = json.RawMessage(`{}`)
@@ -48,12 +49,13 @@ func acceptSchema(raw json.RawMessage) (_ json.RawMessage, notes []string, err e
 	return s.encode(), notes, nil
 }
 
-// schema is the members of an object, in their order. Of members of one name the first counts.
+// schema is a JSON object with its members in their order, since a model reads them in that
+// order. Of members with the same name the first counts.
 type schema struct {
 	members  []member
-	indexOf  map[string]int // where a member is
+	indexOf  map[string]int // of a name's first member
 	changed  bool
-	resolved map[string]*schema // what references have led to, by the way there
+	resolved map[string]*schema // schemas by their JSON pointer
 }
 
 type member struct {
@@ -95,7 +97,7 @@ func (s *schema) memberValue(key string) json.RawMessage {
 	return nil
 }
 
-// stringMember returns a member that is a string; empty where it is none.
+// stringMember returns a member that is a string; "" for any other.
 func (s *schema) stringMember(key string) (text string) {
 	_ = json.Unmarshal(s.memberValue(key), &text)
 	return text
@@ -137,10 +139,11 @@ func (s *schema) encode() json.RawMessage {
 	return append(b, '}')
 }
 
-// maxPointer bounds how deep within a schema a reference may point.
+// maxPointer limits the depth to which a reference may point.
 const maxPointer = 16
 
-// resolveRef returns the schema that a reference to somewhere in s means; nil where there is none. Each part of s is read once.
+// resolveRef returns the part of s that a reference means; nil if s does not hold it. Each part
+// is parsed once, so that many references to a large part cost little.
 func (s *schema) resolveRef(ref string) *schema {
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok || strings.Count(path, "/") >= maxPointer {
@@ -154,7 +157,7 @@ func (s *schema) resolveRef(ref string) *schema {
 		way += "/" + key
 		next, known := s.resolved[way]
 		if !known {
-			next, _ = readSchema(at.memberValue(strings.NewReplacer("~1", "/", "~0", "~").Replace(key))) // nil for what is none
+			next, _ = readSchema(at.memberValue(strings.NewReplacer("~1", "/", "~0", "~").Replace(key))) // nil if it is not an object
 			s.resolved[way] = next
 		}
 		if at = next; at == nil {
@@ -164,11 +167,13 @@ func (s *schema) resolveRef(ref string) *schema {
 	return at
 }
 
+// dropDraft removes $schema.
 func dropDraft(s *schema) (string, error) {
 	s.dropMember("$schema")
 	return "", nil
 }
 
+// inlineTop replaces a reference at the top by its target. Members beside the reference win.
 func inlineTop(s *schema) (string, error) {
 	for range 10 {
 		ref := s.stringMember("$ref")
@@ -189,6 +194,7 @@ func inlineTop(s *schema) (string, error) {
 	return "", errors.New("its schema is a reference to itself")
 }
 
+// requireObjectType sets the type of the top to object if the schema allows it.
 func requireObjectType(s *schema) (string, error) {
 	raw := s.memberValue("type")
 	var one string
@@ -207,8 +213,8 @@ func requireObjectType(s *schema) (string, error) {
 	return "", fmt.Errorf("its schema describes %s, and arguments are an object", raw)
 }
 
-// flattenTop gives the properties of the top's alternatives to the top, where each of them may be given or not. What all of them
-// demand together (allOf) stays demanded.
+// flattenTop moves the properties of the top's branches (allOf, anyOf, oneOf) to the top, and
+// removes the branches. Properties that allOf requires stay required.
 func flattenTop(s *schema) (string, error) {
 	var gone []string
 	var f flattened
@@ -235,21 +241,21 @@ func flattenTop(s *schema) (string, error) {
 	return "without " + strings.Join(gone, ", ") + " at its top", nil
 }
 
-// flattened is what branches give to the top.
+// flattened collects the properties of branches.
 type flattened struct {
-	properties *schema         // with those of the top; nil where there are no branches
-	required   []string        // with what the top requires; nil where branches require nothing
+	properties *schema         // with the top's own; nil without branches
+	required   []string        // with the top's own; nil if no branch requires any
 	names      map[string]bool // of required
 	merged     map[reference]bool
 }
 
-// reference is one that has been followed: the second time it brings nothing.
+// reference is a followed reference. Following it again would add nothing.
 type reference struct {
 	to       *schema
 	demanded bool
 }
 
-// mergeBranch takes the properties of a branch that the top does not have.
+// mergeBranch adds the properties of a branch that the top does not have.
 func (f *flattened) mergeBranch(top *schema, branch json.RawMessage, demanded bool) {
 	b, err := readSchema(branch)
 	if err != nil {
@@ -289,7 +295,7 @@ func (f *flattened) mergeRequired(top, branch *schema) {
 	}
 	if f.required == nil {
 		f.names = map[string]bool{}
-		_ = json.Unmarshal(top.memberValue("required"), &f.required) // what is not a list of names demands nothing
+		_ = json.Unmarshal(top.memberValue("required"), &f.required) // anything but a list of names requires nothing
 		for _, name := range f.required {
 			f.names[name] = true
 		}
@@ -315,6 +321,7 @@ func (f *flattened) applyTo(top *schema) {
 	}
 }
 
+// requireProperties adds an empty object of properties if the top has none.
 func requireProperties(s *schema) (string, error) {
 	if _, err := readSchema(s.memberValue("properties")); err != nil {
 		s.setMember("properties", json.RawMessage(`{}`))

@@ -40,7 +40,7 @@ func TestSchemaBounded(t *testing.T) {
 			fitsStrict(out)
 			took := time.Since(began)
 			t.Logf("%d bytes in %v", len(schema), took)
-			if took > 20*time.Second {
+			if took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 		})

@@ -14,12 +14,13 @@ var (
 	listKeywords   = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
 )
 
-// mendInside mends the schemas inside one. Members in which nothing is wrong keep their bytes.
+// mendInside applies the rules for schemas inside the top. A member without changes keeps its
+// bytes.
 func mendInside(s *schema) (string, error) {
 	var in schemaMender
 	for i, m := range s.members {
 		if !slices.Contains(mapKeywords, m.key) {
-			continue // at the top, all else says nothing of arguments
+			continue // other keywords at the top do not hold schemas of arguments
 		}
 		d := json.NewDecoder(bytes.NewReader(m.value))
 		d.UseNumber()
@@ -69,7 +70,7 @@ func (in *schemaMender) mendArray(s map[string]any) {
 			s["items"] = map[string]any{}
 			in.changes++
 		}
-	case []any: // of drafts before 2020-12: one schema for each place
+	case []any: // drafts before 2020-12: one schema for each position
 		s["items"] = map[string]any{"anyOf": items}
 		if len(items) == 0 {
 			s["items"] = map[string]any{}
@@ -84,7 +85,7 @@ func typeIncludes(typ any, name string) bool {
 	return typ == name || slices.Contains(list, any(name))
 }
 
-// mendKeyword mends the schemas that a keyword holds.
+// mendKeyword applies the rules to the schemas that a keyword holds.
 func (in *schemaMender) mendKeyword(keyword string, value any) {
 	switch {
 	case slices.Contains(mapKeywords, keyword):
@@ -102,16 +103,17 @@ func (in *schemaMender) mendKeyword(keyword string, value any) {
 	}
 }
 
-// strictKeywords are all that a strict schema may have.
+// strictKeywords are the only keywords that a strict schema may have.
 var strictKeywords = []string{"type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "$ref", "$defs",
 	"definitions", "title", "description", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
 	"minItems", "maxItems"}
 
-// maxStrictDepth is how deep schemas may be nested.
+// maxStrictDepth is the allowed depth of nested schemas.
 const maxStrictDepth = 10
 
-// fitsStrict reports whether a schema is in the subset that strict mode takes. Others are not forced into it: what is optional would
-// have to become null, which servers of tools do not take for absent.
+// fitsStrict reports whether a schema is in the subset that strict mode takes. Other schemas are
+// not forced into it: optional members would have to become null, which servers of tools do not
+// take for absent.
 func fitsStrict(raw json.RawMessage) bool {
 	var v any
 	return json.Unmarshal(raw, &v) == nil && isStrict(v, 1)

@@ -75,7 +75,7 @@ type assembled struct {
 	// trusted is what dowel trust --tool takes for such a tool; empty where it would not do.
 	trusted func(tool string) string
 	// decided records a decision in the audit log, if there is one. [assembled.run] does that.
-	decided func(agent.Decided)
+	decided func(agent.Approval)
 	close   func()
 }
 
@@ -86,7 +86,7 @@ func (b *assembled) origin(tool string) (server, name string, ok bool) { return 
 func (b *assembled) run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
 		for e, err := range b.agent.Run(ctx, input...) {
-			if d, ok := e.(agent.Decided); ok {
+			if d, ok := e.(agent.Approval); ok {
 				b.decided(d)
 			}
 			if !yield(e, err) {
@@ -140,7 +140,7 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 	if err != nil {
 		return nil, err
 	}
-	b.servers, b.decided = crew.servers, func(e agent.Decided) { audit.record(e, b.origin) }
+	b.servers, b.decided = crew.servers, func(e agent.Approval) { audit.record(e, b.origin) }
 	approved := &approvals{setup.state, setup.set, crew, b.origin}
 	o.Allowed, b.always = approved.allowed, approved.always
 	b.trusted = func(tool string) string { return a.trustWord(approved, tool) }
@@ -155,7 +155,7 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 	}
 	tools := &instructed{memorizing: memorizing{b.toolbox}, ask: crew.instructions}
 	o.Instructions = tools.instructions
-	b.agent = agent.New(model, tools, o)
+	b.agent = agent.New(model, tools, &o)
 	return b, nil
 }
 

@@ -105,7 +105,7 @@ func (a *app) openDecisions(s *setup) (*decisions, error) {
 	return &decisions{gateway.NewAuditLog(file, s.auditOptions(a)), file}, nil
 }
 
-func (d *decisions) record(e agent.Decided, origin func(wire string) (server, tool string, ok bool)) {
+func (d *decisions) record(e agent.Approval, origin func(wire string) (server, tool string, ok bool)) {
 	if d == nil {
 		return
 	}

@@ -180,7 +180,7 @@ func (c *chat) record(e agent.Event) {
 			return s.Result(e.Result)
 		case agent.Compacted:
 			return s.Note("compacted", map[string]int{"before": e.Before, "after": e.After})
-		case agent.Decided:
+		case agent.Approval:
 			if e.By == agent.ByUser || !e.Allowed {
 				return s.Note("decided", map[string]any{"call": e.Call.ID, "server": e.Server, "allowed": e.Allowed, "by": e.By, "reason": e.Reason})
 			}

@@ -329,7 +329,7 @@ func (p *performance) take(e agent.Event) {
 			p.usage.Cached += u.Cached
 			p.usage.Output += u.Output
 		}
-	case agent.Decided:
+	case agent.Approval:
 		if !e.Allowed && e.Call.Name != "" && p.needed == nil {
 			p.needed = &errApproval{e.Call.Name, e.Effect, p.mode, p.trusted(e.Call.Name)}
 		}

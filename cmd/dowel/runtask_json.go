@@ -155,7 +155,7 @@ func (v *jsonViewer) line(e agent.Event) any {
 			calls = append(calls, useOf(*use))
 		}
 		return eventReply{v.head("reply"), e.Message.Text(), calls, e.Message.Usage}
-	case agent.Decided:
+	case agent.Approval:
 		return eventDecision{v.head("decision"), useOf(e.Call), e.Server, e.Effect, e.Allowed, e.By, e.Reason}
 	case agent.CallStarted:
 		return eventCall{v.head("call"), useOf(e.Call)}

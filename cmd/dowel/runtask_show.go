@@ -61,7 +61,7 @@ func (v *lineViewer) event(e agent.Event) {
 	if ended, ok := e.(agent.CallEnded); ok && ended.Refusal != "" && v.p.needed != nil {
 		return // what it has led to is said at the end
 	}
-	if decided, ok := e.(agent.Decided); ok && !decided.Allowed && decided.Call.Name != "" {
+	if decided, ok := e.(agent.Approval); ok && !decided.Allowed && decided.Call.Name != "" {
 		return
 	}
 	v.lines.event(e)

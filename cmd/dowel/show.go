@@ -63,7 +63,7 @@ func (r *renderer) event(e agent.Event) {
 		r.thought.drawn = r.now()
 	case agent.Replied:
 		r.endLine()
-	case agent.Decided:
+	case agent.Approval:
 		r.decided(e)
 	case agent.CallStarted:
 		r.start(e)

@@ -36,7 +36,7 @@ func (r *renderer) progress(e agent.CallProgressed) {
 }
 
 // decided shows a call that may not be made.
-func (r *renderer) decided(e agent.Decided) {
+func (r *renderer) decided(e agent.Approval) {
 	switch {
 	case e.Allowed:
 	case e.Call.ID == "":

@@ -70,11 +70,11 @@ func shownRuns() map[string][]shownStep {
 		},
 		"refusals": {
 			become(agent.Thinking), shown(agent.Replied{}), become(agent.Acting),
-			shown(agent.Decided{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Server: "files", By: agent.ByUser, Reason: "the user refused: not there"}),
+			shown(agent.Approval{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Server: "files", By: agent.ByUser, Reason: "the user refused: not there"}),
 			shown(agent.CallEnded{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Refusal: "the user refused: not there"}),
 			shown(agent.CallEnded{Call: mcp.ToolUse{ID: "2", Name: "x"}, Refusal: "there is no tool x"}),
-			shown(agent.Decided{Server: "everything", Reason: "the user refused"}),
-			shown(agent.Decided{Call: mcp.ToolUse{ID: "3", Name: "files__read"}, Allowed: true, By: agent.ByAnnotation}),
+			shown(agent.Approval{Server: "everything", Reason: "the user refused"}),
+			shown(agent.Approval{Call: mcp.ToolUse{ID: "3", Name: "files__read"}, Allowed: true, By: agent.ByAnnotation}),
 		},
 		"remarks": {
 			become(agent.Thinking), shown(agent.Said{Text: "One"}),

@@ -13,16 +13,15 @@ import (
 	"time"
 )
 
-// Summary is what a list says of a session.
+// Summary is a session's entry in a list.
 type Summary struct {
 	Header
 	Path    string
-	Changed time.Time // when something was last said
-	Words   string    // what the user said first
+	Changed time.Time // the time of the last line
+	Words   string    // the user's first words
 }
 
-// List returns the sessions of a folder, the one that was gone on with last at the beginning. Files that are no sessions are left
-// out.
+// List returns the sessions in a folder, the last used first. Other files are skipped.
 func List(folder string) ([]Summary, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +32,7 @@ func List(folder string) ([]Summary, error) {
 		if !strings.HasSuffix(e.Name(), extension) {
 			continue
 		}
-		if one, ok := summary(filepath.Join(folder, e.Name())); ok {
+		if one, ok := readSummary(filepath.Join(folder, e.Name())); ok {
 			all = append(all, one)
 		}
 	}
@@ -43,8 +42,8 @@ func List(folder string) ([]Summary, error) {
 	return all, nil
 }
 
-// summary reads a file as far as the user's first words.
-func summary(path string) (one Summary, ok bool) {
+// readSummary reads a file up to the user's first words.
+func readSummary(path string) (one Summary, ok bool) {
 	file, err := os.Open(path)
 	if err != nil {
 		return one, false
@@ -55,7 +54,7 @@ func summary(path string) (one Summary, ok bool) {
 		return one, false
 	}
 	one.Path, one.Changed = path, info.ModTime()
-	for text, err := range lines(file) {
+	for text, err := range readLines(file) {
 		var r record
 		if err != nil || json.Unmarshal(text, &r) != nil || !ok && (r.Session == nil || r.Session.Version > version) {
 			return one, ok
@@ -71,7 +70,8 @@ func summary(path string) (one Summary, ok bool) {
 	return one, ok
 }
 
-// Find returns the session of an ID, of which the beginning or the end is enough where no other has the same.
+// Find returns the session with an ID. The beginning or the end of the ID is enough if it is
+// unique.
 func Find(folder, id string) (Summary, error) {
 	all, err := List(folder)
 	if err != nil {
@@ -95,8 +95,8 @@ func Find(folder, id string) (Summary, error) {
 	return Summary{}, fmt.Errorf("%d sessions are called %s…: %s and %s are two of them", len(found), id, found[0].ID, found[1].ID)
 }
 
-// Latest returns the session that was gone on with last where the user worked in a folder, or anywhere, if that is empty. ok is
-// false where there is none.
+// Latest returns the session that was last used in the folder worked, or in any folder if worked
+// is empty. ok is false without such a session.
 func Latest(folder, worked string) (s Summary, ok bool, err error) {
 	all, err := List(folder)
 	for _, s := range all {

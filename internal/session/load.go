@@ -11,21 +11,21 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 )
 
-// Event is something that has happened in a session and is no part of the conversation.
+// Event is something that happened in a session beside the conversation.
 type Event struct {
 	Name string
 	Data json.RawMessage
 }
 
-// Loaded is what a file holds.
+// Loaded is the content of a file.
 type Loaded struct {
 	Messages []agent.Message
 	Events   []Event
-	// Damaged is how many lines could not be read. A last one without an end is not counted.
+	// Damaged is the number of unreadable lines. An incomplete last line does not count.
 	Damaged int
 }
 
-// Load reads the session of a file, which can be gone on with.
+// Load reads a session, which can then be continued.
 func Load(path string) (*Session, *Loaded, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -34,14 +34,14 @@ func Load(path string) (*Session, *Loaded, error) {
 	defer file.Close()
 	s, l := &Session{path: path}, &Loaded{}
 	var said conversation
-	for text, err := range lines(file) {
+	for text, err := range readLines(file) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s cannot be read: %w", path, err)
 		}
 		var r record
 		bad := json.Unmarshal(text, &r) != nil
 		if s.size == 0 {
-			if err := s.begin(&r, bad); err != nil {
+			if err := s.readHeader(&r, bad); err != nil {
 				return nil, nil, fmt.Errorf("%s %w", path, err)
 			}
 		}
@@ -52,19 +52,19 @@ func Load(path string) (*Session, *Loaded, error) {
 		case r.Event != "":
 			l.Events = append(l.Events, Event{r.Event, r.Data})
 		default:
-			said.take(&r)
+			said.applyRecord(&r)
 		}
 	}
 	if s.size == 0 {
 		return nil, nil, fmt.Errorf("%s is no session: it has no line", path)
 	}
-	s.kept = said
+	s.conversation = said
 	l.Messages = agent.Mend(said)
 	return s, l, nil
 }
 
-// begin takes the first line.
-func (s *Session) begin(r *record, bad bool) error {
+// readHeader reads the first line. isBad reports that the line is not JSON.
+func (s *Session) readHeader(r *record, bad bool) error {
 	switch {
 	case bad, r.Session == nil:
 		return errors.New("is no session: its first line does not say so")
@@ -75,8 +75,8 @@ func (s *Session) begin(r *record, bad bool) error {
 	return nil
 }
 
-// lines yields the lines of a file with their ends. What has no end is none.
-func lines(from io.Reader) func(func([]byte, error) bool) {
+// readLines yields the complete lines of a file with their line ends.
+func readLines(from io.Reader) func(func([]byte, error) bool) {
 	return func(yield func([]byte, error) bool) {
 		for r := bufio.NewReader(from); ; {
 			text, err := r.ReadBytes('\n')

@@ -8,20 +8,20 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// version is that of the files. One with a higher version is not read.
+// version is the version of the file format. Files with a higher version are refused.
 const version = 1
 
-// Header says what a session is.
+// Header describes a session.
 type Header struct {
 	Version int       `json:"version"`
 	ID      string    `json:"id"`
 	Began   time.Time `json:"began"`
-	// Folder is where the user worked, and Model what the model was called at first.
+	// Folder is the folder in which the user worked, and Model the first model's name.
 	Folder string `json:"folder,omitzero"`
 	Model  string `json:"model,omitzero"`
 }
 
-// record is a line: one of its fields beside At is set.
+// record is a line of a file. One of its fields beside At is set.
 type record struct {
 	Session *Header         `json:"session,omitzero"`
 	At      *time.Time      `json:"at,omitzero"`
@@ -32,24 +32,24 @@ type record struct {
 	Data    json.RawMessage `json:"data,omitzero"`
 }
 
-// conversation is what the records of a file come to.
+// conversation is the conversation that a file's records make.
 type conversation []agent.Message
 
-// take applies a record.
-func (c *conversation) take(r *record) {
+// applyRecord changes the conversation as a record says.
+func (c *conversation) applyRecord(r *record) {
 	switch {
 	case r.Message != nil:
-		c.say(r.Message)
+		c.appendMessage(r.Message)
 	case r.Result != nil:
-		c.say(&agent.Message{Role: mcp.RoleUser, Content: []mcp.Content{*r.Result}})
-		c.order()
+		c.appendMessage(&agent.Message{Role: mcp.RoleUser, Content: []mcp.Content{*r.Result}})
+		c.sortResults()
 	case r.Keep != nil && *r.Keep >= 0 && *r.Keep < len(*c):
 		*c = (*c)[:*r.Keep]
 	}
 }
 
-// say adds to the conversation: to its last message, where that is of the same role.
-func (c *conversation) say(m *agent.Message) {
+// appendMessage adds a message, or adds its content to the last message of the same role.
+func (c *conversation) appendMessage(m *agent.Message) {
 	if n := len(*c); n > 0 && (*c)[n-1].Role == m.Role {
 		last := &(*c)[n-1]
 		last.Content = append(last.Content[:len(last.Content):len(last.Content)], m.Content...)
@@ -58,8 +58,8 @@ func (c *conversation) say(m *agent.Message) {
 	*c = append(*c, *m)
 }
 
-// order puts the results in the last message into the order of their calls.
-func (c *conversation) order() {
+// sortResults moves the last result of the last message to its place in the order of the calls.
+func (c *conversation) sortResults() {
 	n := len(*c)
 	if n < 2 {
 		return
@@ -69,7 +69,7 @@ func (c *conversation) order() {
 		place[use.ID] = i + 1
 	}
 	content := last.Content
-	for i := len(content) - 1; i > 0; i-- { // the last one is new, all before it are in order
+	for i := len(content) - 1; i > 0; i-- { // the last one is new, the others are sorted
 		before, result := content[i-1].ToolResult, content[i].ToolResult
 		if before == nil || result == nil || place[before.ToolUseID] <= place[result.ToolUseID] {
 			return

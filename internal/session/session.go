@@ -17,24 +17,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Session is a conversation that is being kept. It is not safe for concurrent use.
+// Session stores one conversation in a file. It is not safe for concurrent use.
 type Session struct {
-	path   string
-	header Header
-	file   *os.File // nil before the first line, and behind an error
-	size   int64    // of the file as this process knows it
-	kept   conversation
-	failed error
+	path         string
+	header       Header
+	file         *os.File // nil before the first line and after an error
+	size         int64    // of the file, as this process has read and written it
+	conversation conversation
+	failed       error
 }
 
-// New returns a session for a folder. Its file is made when there is something to be kept.
+// New returns a new session in a folder. Its file is created with the first message.
 func New(folder string, h Header) *Session {
 	s := At("", h)
 	s.path = filepath.Join(folder, s.header.ID+extension)
 	return s
 }
 
-// At is New for a file of any name, which must not be there yet.
+// At is like [New] with the path of a file that must not exist yet.
 func At(path string, h Header) *Session {
 	h.Version = version
 	if h.Began.IsZero() {
@@ -48,32 +48,32 @@ func At(path string, h Header) *Session {
 
 const extension = ".jsonl"
 
-// newID sorts by time, and is not the same twice.
+// newID returns an ID that sorts by time, with a random part for sessions of the same second.
 func newID(began time.Time) string {
 	var some [2]byte
 	_, _ = rand.Read(some[:]) // it never fails
 	return began.UTC().Format("20060102-150405-") + hex.EncodeToString(some[:])
 }
 
-// Header returns what the session is, and Path where its file is or will be.
+// Header returns the session's description, and Path its file, which may not exist yet.
 func (s *Session) Header() Header { return s.header }
 func (s *Session) Path() string   { return s.path }
 
-// With says which model the session begins with, before anything is kept.
+// With sets the first model's name before anything is stored.
 func (s *Session) With(model string) { s.header.Model = model }
 
-// Results is the folder beside the file for what belongs to the conversation and is too long for it ([agent.Options]).
+// Results returns the folder beside the file for long results of tools ([agent.Options]).
 func (s *Session) Results() string { return strings.TrimSuffix(s.path, extension) + ".results" }
 
-// Message keeps a message as it is said.
-func (s *Session) Message(m agent.Message) error { return s.write(&record{Message: &m}) }
+// Message stores a message.
+func (s *Session) Message(m agent.Message) error { return s.writeRecord(&record{Message: &m}) }
 
-// Result keeps what a call of the last reply has come to.
+// Result stores the result of a call of the last reply.
 func (s *Session) Result(r mcp.ToolResultContent) error {
-	return s.write(&record{Result: &mcp.Content{Type: mcp.ContentToolResult, ToolResult: &r}})
+	return s.writeRecord(&record{Result: &mcp.Content{Type: mcp.ContentToolResult, ToolResult: &r}})
 }
 
-// Note keeps something that has happened and is no part of the conversation. Where nothing has been said yet, it is not kept.
+// Note stores an event. Before the first message it does nothing.
 func (s *Session) Note(event string, data any) error {
 	if s.size == 0 {
 		return s.failed
@@ -82,58 +82,61 @@ func (s *Session) Note(event string, data any) error {
 	if err != nil {
 		return err
 	}
-	return s.write(&record{Event: event, Data: raw})
+	return s.writeRecord(&record{Event: event, Data: raw})
 }
 
-// Sync makes the file say what the conversation is now. It writes what is missing, and what has become different.
+// Sync makes the file equal to a conversation. It writes missing and changed messages.
 func (s *Session) Sync(all []agent.Message) error {
 	same := 0
-	for same < len(all) && same < len(s.kept) && equal(&s.kept[same], &all[same]) {
+	for same < len(all) && same < len(s.conversation) && sameMessage(&s.conversation[same], &all[same]) {
 		same++
 	}
-	if same < len(s.kept) {
-		if err := s.write(&record{Keep: &same}); err != nil {
+	if same < len(s.conversation) {
+		if err := s.writeRecord(&record{Keep: &same}); err != nil {
 			return err
 		}
 	}
 	for i := range all[same:] {
-		if err := s.write(&record{Message: &all[same+i]}); err != nil {
+		if err := s.writeRecord(&record{Message: &all[same+i]}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func equal(a, b *agent.Message) bool {
+func sameMessage(a, b *agent.Message) bool {
 	one, errOne := json.Marshal(a)
 	other, errOther := json.Marshal(b)
 	return errOne == nil && errOther == nil && bytes.Equal(one, other)
 }
 
-// ErrElsewhere is the error of a session whose file somebody else has written to: what is said here is not kept any more.
+// ErrElsewhere is the error of a session if another process has written to its file. Nothing is
+// stored any more.
 var ErrElsewhere = errors.New("another program goes on with the session")
 
-// write adds a line. The first error is the last: what follows it would have a gap before it.
-func (s *Session) write(r *record) error {
+// writeRecord adds a line. After an error it writes nothing more, since the file would have a
+// gap.
+func (s *Session) writeRecord(r *record) error {
 	if s.failed != nil {
 		return s.failed
 	}
-	if s.failed = s.open(); s.failed == nil {
+	if s.failed = s.openFile(); s.failed == nil {
 		now := time.Now()
 		r.At = &now
-		s.failed = s.line(r)
+		s.failed = s.appendLine(r)
 	}
 	if s.failed != nil {
 		s.failed = fmt.Errorf("the session %s is not kept any more: %w", s.header.ID, s.failed)
-		s.shut()
+		s.closeFile()
 		return s.failed
 	}
-	s.kept.take(r)
+	s.conversation.applyRecord(r)
 	return nil
 }
 
-// open opens the file, and makes it with its header where it is new. A line without an end is taken away.
-func (s *Session) open() error {
+// openFile opens the file, and creates it with its header if it is new. An incomplete last line
+// is removed.
+func (s *Session) openFile() error {
 	if s.file != nil {
 		return nil
 	}
@@ -150,13 +153,13 @@ func (s *Session) open() error {
 	}
 	s.file = file
 	if s.size == 0 {
-		return s.line(&record{Session: &s.header})
+		return s.appendLine(&record{Session: &s.header})
 	}
-	return s.cut()
+	return s.truncateTail()
 }
 
-// cut takes away what stands behind the last line that was read.
-func (s *Session) cut() error {
+// truncateTail removes an incomplete line behind the last line that was read.
+func (s *Session) truncateTail() error {
 	info, err := s.file.Stat()
 	if err != nil || info.Size() == s.size {
 		return err
@@ -176,7 +179,7 @@ func (s *Session) cut() error {
 	return s.file.Truncate(s.size)
 }
 
-func (s *Session) line(r *record) error {
+func (s *Session) appendLine(r *record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -193,7 +196,7 @@ func (s *Session) line(r *record) error {
 	return err
 }
 
-func (s *Session) shut() {
+func (s *Session) closeFile() {
 	if s.file != nil {
 		s.file.Close()
 		s.file = nil

@@ -27,7 +27,7 @@ func call(id string) mcp.Content { return mcp.UseTool(id, "a__b", json.RawMessag
 
 func result(id, text string) mcp.Content { return mcp.ToolResult(id, mcp.Text(text)) }
 
-// spoken is a conversation with all that there can be in one.
+// spoken returns a conversation with every kind of content.
 func spoken() []agent.Message {
 	thought := model(mcp.Text("let me see"), call("1"), call("2"))
 	thought.Reasoning, thought.Usage = json.RawMessage(`{"signature":"abc"}`), &agent.Usage{Input: 10, Cached: 5, Output: 3}
@@ -119,7 +119,7 @@ func TestSyncWritesWhatIsDifferent(t *testing.T) {
 	same(t, l.Messages, longer[:1])
 }
 
-// A process may end at any byte: nothing is lost but the line that is torn, and the session goes on.
+// A process may end at any byte: only the incomplete line is lost, and the session continues.
 func TestTornAnywhere(t *testing.T) {
 	s, all := begun(t), spoken()
 	must(t, s.Sync(all[:2]))
@@ -150,7 +150,7 @@ func TestTornAnywhere(t *testing.T) {
 	}
 }
 
-// answered holds a conversation to what providers demand.
+// answered checks the demands of providers on a conversation.
 func answered(t *testing.T, messages []agent.Message) {
 	t.Helper()
 	var open []string
@@ -173,7 +173,7 @@ func answered(t *testing.T, messages []agent.Message) {
 	}
 }
 
-// Lines that cannot be read are passed over, and what is left is a conversation.
+// Unreadable lines are skipped, and the others make a conversation.
 func TestDamaged(t *testing.T) {
 	s, all := begun(t), spoken()
 	must(t, s.Sync(all))
@@ -209,7 +209,7 @@ func TestNoSession(t *testing.T) {
 	}
 }
 
-// Two that write to one file would mix what was said.
+// Two writers of one file would mix their messages.
 func TestElsewhere(t *testing.T) {
 	s, all := begun(t), spoken()
 	must(t, s.Message(all[0]))

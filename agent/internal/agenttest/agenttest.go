@@ -1,4 +1,4 @@
-// Package agenttest has tests of an agent with a model that all providers have to pass.
+// Package agenttest has tests of an agent that the models of all providers must pass.
 package agenttest
 
 import (
@@ -26,8 +26,9 @@ func (shelfOfLong) Call(_ context.Context, use mcp.ToolUse, _ func(mcp.ProgressP
 	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(use.Input) + strings.Repeat("much ", 500))}}, nil
 }
 
-// Compacted holds that a conversation which has been compacted, by a summary or without one, is one that servers take. model returns a
-// model without a window of its own whose server plays turns; tooLong is how that refuses what is too long.
+// Compacted checks that servers accept a compacted conversation, with and without a summary.
+// model returns a model without a window, and its server, which plays turns. tooLong is the
+// server's refusal of a conversation that is too long.
 func Compacted(t *testing.T, tooLong modelserver.Failure, model func(t *testing.T, turns ...modelserver.Turn) (agent.Model, *modelserver.Server)) {
 	const summary = "It was much."
 	down := modelserver.Turn{Fail: &modelserver.Failure{Status: 500, Message: "down"}}
@@ -51,7 +52,7 @@ func Compacted(t *testing.T, tooLong modelserver.Failure, model func(t *testing.
 		}
 		m, s := model(t, append(turns, modelserver.Turn{Text: "Done."})...)
 		times := 0
-		for e, err := range agent.New(m, shelfOfLong{}, agent.Options{Window: tt.window}).Run(t.Context(), mcp.Text("go")) {
+		for e, err := range agent.New(m, shelfOfLong{}, &agent.Options{Window: tt.window}).Run(t.Context(), mcp.Text("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
