@@ -161,3 +161,13 @@ func (a *app) assemble(ctx context.Context, f *agentFlags, o agent.Options, c cl
 
 // longestSettle is how long a task waits for servers that are starting: what comes later is told to the model then.
 const longestSettle = 15 * time.Second
+
+// listPrompts returns the prompts of all servers. Servers without prompts have an empty list.
+func (b *assembled) listPrompts(ctx context.Context) ([]mcp.Prompt, error) {
+	prompts, err := client.All(b.toolbox.Client().Prompts(ctx))
+	if notOffered(err) {
+		err = nil
+	}
+	memorize(prompts)
+	return prompts, err
+}

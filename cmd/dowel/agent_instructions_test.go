@@ -24,9 +24,8 @@ func TestInstructionsOfLateServer(t *testing.T) {
 		var handler mcp.Handler = front
 		var ask func(context.Context) (string, error)
 		if through {
-			near := throughTo(t, front)
-			defer near.hub.Close()
-			defer near.gateway.Close()
+			near := newProxy(t.Context(), front)
+			defer near.close(t.Context())
 			handler, ask = near.handler(), near.instructions
 		}
 		b, err := agent.Dial(t.Context(), handler, client.Options{})
@@ -50,14 +49,4 @@ func TestInstructionsOfLateServer(t *testing.T) {
 			}
 		}
 	}
-}
-
-// throughTo is a way to another dowel.
-func throughTo(t *testing.T, other mcp.Handler) *through {
-	t.Helper()
-	h := hub.New(hub.Options{})
-	near := &through{hub: h, gateway: gateway.New(h, gateway.Options{Wait: -1})}
-	near.use(hub.Definition{Target: other, Fingerprint: "1"})
-	h.Settle(t.Context())
-	return near
 }

@@ -63,7 +63,7 @@ func (a *app) newChat(ctx context.Context, f *chatFlags) (*chat, error) {
 	c.ctx, c.end = context.WithCancelCause(ctx)
 	c.keys = &interrupts{end: func(cause error) { c.end(cause) }}
 	in := terminal(a.stdin)
-	if in == nil || a.stdout.file == nil {
+	if in == nil || !a.stdout.isTerminal() {
 		c.in, c.show = piped{newLines(a.stdin)}, newRenderer(a.stdout, a.stderr)
 		f.settle = true
 	} else {
@@ -80,7 +80,7 @@ func (c *chat) occupy(in *os.File) {
 	c.term.complete = c.complete
 	c.in, c.show = c.term, newRenderer(out, out)
 	c.release = append(c.release, out.divert(c.term))
-	if side.file != nil {
+	if side.isTerminal() {
 		c.release = append(c.release, side.divert(beside{c.show}))
 	}
 	c.release = append(c.release, c.keys.listen())

@@ -86,7 +86,7 @@ func (c *chat) promptsNow() []mcp.Prompt {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, tabLimit)
 	defer cancel()
-	prompts, _ := promptsOf(ctx, c.it) // there is no place here for what went wrong
+	prompts, _ := c.it.listPrompts(ctx) // there is no place here for what went wrong
 	return prompts
 }
 

@@ -87,8 +87,9 @@ func TestKeyboardIsShared(t *testing.T) {
 	from, to := io.Pipe()
 	k := &keyboard{from: from}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errStopped)
-	if _, err := k.next(ctx); !errors.Is(err, errStopped) {
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	if _, err := k.next(ctx); !errors.Is(err, stopped) {
 		t.Fatal(err)
 	}
 	go func() { _, _ = to.Write([]byte("later")) }() // it is read below

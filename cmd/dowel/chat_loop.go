@@ -147,7 +147,7 @@ func (c *chat) stopped(ctx context.Context, err error) error {
 
 // ticking shows that time passes while the model or a tool works.
 func (c *chat) ticking() (stop func()) {
-	if c.show.side.file == nil {
+	if !c.show.side.isTerminal() {
 		return func() {}
 	}
 	over, ended := make(chan struct{}), make(chan struct{})

@@ -17,7 +17,7 @@ func (c *chat) prompt(ctx context.Context, name, rest string) error {
 	if err != nil {
 		return err
 	}
-	prompts, err := promptsOf(ctx, it)
+	prompts, err := it.listPrompts(ctx)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (a *app) listSessions() error {
 	for _, s := range all {
 		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), line(s.Model), ending(line(s.Folder), 30), firstLine(s.Words)})
 	}
-	for _, text := range a.tabulate(rows) {
+	for _, text := range a.stdout.tabulate(rows) {
 		fmt.Fprintln(a.stdout, text)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -60,7 +59,7 @@ func (c *chat) toolLine(t *mcp.Tool) {
 		effect = "changes "
 	}
 	about := firstLine(t.Description)
-	if out.file != nil {
+	if out.isTerminal() {
 		about = shorten(about, max(out.columns()-utf8.RuneCountInString(name+effect)-2, 10))
 	}
 	fmt.Fprintf(out, "%s %s%s\n", out.bold(name), out.yellow(effect), about)
@@ -97,7 +96,7 @@ func (c *chat) listPrompts(ctx context.Context, words string) error {
 	if err != nil {
 		return err
 	}
-	prompts, err := promptsOf(ctx, it)
+	prompts, err := it.listPrompts(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,14 +113,4 @@ func (c *chat) listPrompts(ctx context.Context, words string) error {
 		c.show.note("there is no such prompt")
 	}
 	return nil
-}
-
-// promptsOf lists the prompts of all servers; where none has any, the list is empty.
-func promptsOf(ctx context.Context, it *assembled) ([]mcp.Prompt, error) {
-	prompts, err := client.All(it.toolbox.Client().Prompts(ctx))
-	if notOffered(err) {
-		err = nil
-	}
-	memorize(prompts)
-	return prompts, err
 }

@@ -22,7 +22,7 @@ The last KEY is the one to complete; those before it are settled. In place of PR
 		Example: `  dowel complete everything.test_prompt_with_arguments arg1=
   dowel complete everything 'test://template/{id}/data' id=1
   dowel complete completable-prompt department=E -- npx -y @modelcontextprotocol/server-everything`,
-	}, a.complete)
+	}, func(ctx context.Context, t target, rest []string) error { return a.complete(ctx, t, rest) })
 }
 
 func (a *connection) complete(ctx context.Context, t target, rest []string) error {

@@ -130,7 +130,7 @@ func (a *connection) answerWith(o *client.Options, t target) error {
 	if err != nil {
 		return usagef("--answer: %w", err)
 	}
-	talk := terminal(a.stdin) != nil && a.stderr.file != nil
+	talk := terminal(a.stdin) != nil && a.stderr.isTerminal()
 	if talk || len(answers) > 0 {
 		q := &questions{out: a.stderr, origin: t.origin, answers: answers, warn: a.warn}
 		if talk {

@@ -29,7 +29,7 @@ to server/discover; for a legacy server it is made of its answer to initialize.
   dowel discover everything --revision 2025-06-18 --wire
   dowel discover everything --json | jq -r .revision
   dowel discover -- npx -y @modelcontextprotocol/server-everything`,
-	}, a.discover)
+	}, func(ctx context.Context, t target, rest []string) error { return a.discover(ctx, t, rest) })
 }
 
 func (a *connection) discover(ctx context.Context, t target, rest []string) error {

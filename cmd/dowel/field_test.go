@@ -7,6 +7,16 @@ import (
 	"testing"
 )
 
+// formOfAllKinds is a form with a field of every kind.
+const formOfAllKinds = `{"type":"object","properties":{
+	"name":{"type":"string","title":"Your name","description":"As on your passport","minLength":2},
+	"age":{"type":"integer","minimum":0,"maximum":150,"default":30},
+	"agree":{"type":"boolean"},
+	"colour":{"type":"string","oneOf":[{"const":"#f00","title":"Red"},{"const":"#0f0","title":"Green"}]},
+	"days":{"type":"array","items":{"type":"string","enum":["mon","tue","wed"]},"minItems":1},
+	"mail":{"type":"string","format":"email"}
+},"required":["name","colour"]}`
+
 func TestEntered(t *testing.T) {
 	for _, test := range []struct{ field, answer, want, fails string }{
 		{"name", "Ada", `"Ada"`, ""},
@@ -31,7 +41,7 @@ func TestEntered(t *testing.T) {
 		{"mail", "Ada <ada@example.com>", "", "of the format email"},
 		{"mail", "ada", "", "of the format email"},
 	} {
-		f, ok := newSpec(json.RawMessage(everyField)).property(test.field)
+		f, ok := newSpec(json.RawMessage(formOfAllKinds)).property(test.field)
 		if !ok {
 			t.Fatalf("no field %s", test.field)
 		}
@@ -82,7 +92,7 @@ func TestDemands(t *testing.T) {
 		"days":   "numbers or names, with commas between them, at least 1 of them, Enter leaves it out",
 		"mail":   "email, Enter leaves it out",
 	} {
-		f, _ := newSpec(json.RawMessage(everyField)).property(field)
+		f, _ := newSpec(json.RawMessage(formOfAllKinds)).property(field)
 		if got := f.demands(); got != want {
 			t.Errorf("%s: got %q, want %q", field, got, want)
 		}

@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 		}
 	default:
 		watchWire = checkWire
-		main()
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 }
 

@@ -160,7 +160,7 @@ func (a *app) showModels(lines []modelLine) error {
 	for _, l := range lines {
 		rows = append(rows, l.cells())
 	}
-	for i, text := range a.tabulate(rows) {
+	for i, text := range a.stdout.tabulate(rows) {
 		fmt.Fprintln(a.stdout, text)
 		if i == 0 {
 			continue

@@ -12,7 +12,7 @@ import (
 
 // document writes the one JSON document of a command: as the server sent it, and indented on a terminal.
 func (a *app) document(raw json.RawMessage) error {
-	if a.stdout.file != nil {
+	if a.stdout.isTerminal() {
 		raw = indented(raw)
 	}
 	_, err := a.stdout.Write(append(raw[:len(raw):len(raw)], '\n'))

@@ -17,7 +17,7 @@ func (a *connection) callOptions() (o client.CallOptions) {
 	case a.json && a.verbose:
 		o.OnProgress = func(p mcp.ProgressParams) { encodeLine(a.stderr, map[string]any{"progress": progressLine(p)}) }
 	case a.json:
-	case a.stderr.file != nil:
+	case a.stderr.isTerminal():
 		o.OnProgress = func(p mcp.ProgressParams) { a.stderr.show(progressText(p)) }
 	case a.verbose:
 		o.OnProgress = func(p mcp.ProgressParams) { fmt.Fprintln(a.stderr, progressText(p)) }
@@ -56,7 +56,7 @@ func progressText(p mcp.ProgressParams) string {
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // showLog shows a log message of the server.
-func (a *app) showLog(p mcp.LoggingMessageParams) {
+func (a *connection) showLog(p mcp.LoggingMessageParams) {
 	if a.json {
 		encodeLine(a.stderr, map[string]any{"log": logLine{p.Level, p.Logger, p.Data}})
 		return

@@ -24,7 +24,7 @@ func promptCommand(f *app) *cobra.Command {
 		Example: `  dowel prompt everything.test_simple_prompt
   dowel prompt everything.test_prompt_with_arguments arg1=one arg2=two
   dowel prompt args-prompt city=Oslo -- npx -y @modelcontextprotocol/server-everything`,
-	}, a.prompt)
+	}, func(ctx context.Context, t target, rest []string) error { return a.prompt(ctx, t, rest) })
 }
 
 func (a *connection) prompt(ctx context.Context, t target, rest []string) error {

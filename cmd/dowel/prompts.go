@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"
 )
-
-func join(words []string, with string) string { return strings.Join(words, with) }
 
 func promptsCommand(f *app) *cobra.Command {
 	a := newConnection(f)
@@ -23,7 +20,7 @@ func promptsCommand(f *app) *cobra.Command {
 		Example: `  dowel prompts everything
   dowel prompts everything --json | jq -r '.prompts[].name'
   dowel prompts -- npx -y @modelcontextprotocol/server-everything`,
-	}, a.prompts)
+	}, func(ctx context.Context, t target, rest []string) error { return a.prompts(ctx, t, rest) })
 }
 
 func (a *connection) prompts(ctx context.Context, t target, rest []string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -22,7 +23,7 @@ func resourcesCommand(f *app) *cobra.Command {
 		Example: `  dowel resources everything
   dowel resources everything --json | jq -r '.resources[].uri'
   dowel resources -- npx -y @modelcontextprotocol/server-everything`,
-	}, a.resources)
+	}, func(ctx context.Context, t target, rest []string) error { return a.resources(ctx, t, rest) })
 }
 
 func (a *connection) resources(ctx context.Context, t target, rest []string) error {
@@ -74,10 +75,10 @@ func (a *app) resourceLists(c *client.Client, page, templatePage []byte) error {
 
 func (a *app) resourceEntry(uri, mimeType, detail, name, description string) {
 	words := slices.DeleteFunc([]string{detail, line(mimeType)}, func(w string) bool { return w == "" })
-	a.heading(line(uri), join(words, ", "))
+	a.heading(line(uri), strings.Join(words, ", "))
 	about := slices.DeleteFunc([]string{line(name), firstLine(description)}, func(w string) bool { return w == "" })
 	if len(about) > 0 {
 		const indent = "  "
-		fmt.Fprintf(a.stdout, "%s%s\n", indent, a.fitted(join(about, ": "), len(indent)))
+		fmt.Fprintf(a.stdout, "%s%s\n", indent, a.fitted(strings.Join(about, ": "), len(indent)))
 	}
 }

@@ -73,15 +73,15 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write JSON: one document, or a line for each event")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
-	const run, look, use, model, serve = "run", "look", "use", "model", "serve"
-	root.AddGroup(&cobra.Group{ID: run, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
-		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: serve, Title: "Serving:"})
+	const own, look, use, model, offer = "run", "look", "use", "model", "serve"
+	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
+		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})
 	for group, commands := range map[string][]*cobra.Command{
-		run:   {a.upCommand(), a.statusCommand(), a.serversCommand(), a.trustCommand(), a.doctorCommand(), a.configCommand(), a.importCommand(), a.exportCommand()},
+		own:   {a.upCommand(), a.statusCommand(), a.serversCommand(), a.trustCommand(), a.doctorCommand(), a.configCommand(), a.importCommand(), a.exportCommand()},
 		look:  {discoverCommand(a), toolsCommand(a), resourcesCommand(a), promptsCommand(a)},
 		use:   {callCommand(a), readCommand(a), promptCommand(a), completeCommand(a), watchCommand(a)},
 		model: {a.chatCommand(), a.runCommand(), a.modelsCommand()},
-		serve: {a.serveCommand()},
+		offer: {a.serveCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group
@@ -154,7 +154,7 @@ func (a *app) report(cmd *cobra.Command, err error) {
 
 // notice says something on a terminal; programs have no use for it.
 func (a *app) notice(text string) {
-	if a.stderr.file != nil {
+	if a.stderr.isTerminal() {
 		fmt.Fprintf(a.stderr, "\n%s\n", a.stderr.dim(text))
 	}
 }

@@ -25,7 +25,9 @@ const namedModels = `{"models": {
 func rosterOf(t *testing.T, file string, environment map[string]string) *roster {
 	t.Helper()
 	path := t.TempDir() + "/dowel.json"
-	writeFile(t, path, file)
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	set := config.Load(config.Options{Files: []string{path}, Env: func(name string) (string, bool) {
 		value, ok := environment[name]
 		return value, ok

@@ -28,17 +28,17 @@ const tick = 200 * time.Millisecond
 
 func newLineViewer(a *app, p *performance) *lineViewer {
 	nowhere := newScreen(io.Discard, func() {})
-	v := &lineViewer{app: a, p: p, streams: a.stdout.file != nil, stop: make(chan struct{})}
+	v := &lineViewer{app: a, p: p, streams: a.stdout.isTerminal(), stop: make(chan struct{})}
 	out, side := a.stdout, a.stderr
 	if !v.streams {
 		out = nowhere
 	}
-	if side.file == nil && !a.verbose {
+	if !side.isTerminal() && !a.verbose {
 		side = nowhere
 	}
 	v.lines = newRenderer(out, side)
 	v.lines.verbose = a.verbose
-	if side.file != nil {
+	if side.isTerminal() {
 		v.ticking.Go(v.tick)
 	}
 	return v

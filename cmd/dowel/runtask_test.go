@@ -54,7 +54,7 @@ func modelOf(t *testing.T, script string) *model {
 // noModels takes what the environment says of models away.
 func noModels(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", modelVariable} {
+	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "DOWEL_MODEL"} {
 		t.Setenv(name, "")
 	}
 }

@@ -36,6 +36,14 @@ func newScreen(w io.Writer, gone func()) *screen {
 	return s
 }
 
+// newTerminalScreen returns a screen that treats w as the terminal of a file.
+func newTerminalScreen(w io.Writer, file *os.File, colour bool) *screen {
+	return &screen{w: w, gone: func() {}, file: file, colour: colour}
+}
+
+// isTerminal reports whether a person reads the screen at a terminal.
+func (s *screen) isTerminal() bool { return s.file != nil }
+
 // terminal returns the terminal that a stream is, nil if it is none.
 func terminal(stream any) *os.File {
 	if file, ok := stream.(*os.File); ok && term.IsTerminal(int(file.Fd())) {

@@ -124,7 +124,9 @@ func (r *renderer) say(text string) {
 }
 
 // together reports whether what the model says and what is told about it are read in one place.
-func (r *renderer) together() bool { return r.side == r.out || r.side.file != nil && r.out.file != nil }
+func (r *renderer) together() bool {
+	return r.side == r.out || r.side.isTerminal() && r.out.isTerminal()
+}
 
 // endLine ends a line of the model's that has no end.
 func (r *renderer) endLine() {
@@ -192,7 +194,7 @@ const silence = time.Second
 
 // stand shows what goes on for now, below everything else.
 func (r *renderer) stand() {
-	if r.side.file == nil || r.open {
+	if !r.side.isTerminal() || r.open {
 		return
 	}
 	width := r.side.columns() - 1
@@ -220,7 +222,7 @@ func (r *renderer) ended(e agent.Ended) {
 	case agent.CutOff:
 		r.remark("%s", r.side.yellow(`the answer is not whole; say "go on" for the rest of it`))
 	}
-	if r.side.file == nil && !r.verbose {
+	if !r.side.isTerminal() && !r.verbose {
 		return
 	}
 	parts := []string{counted(e.Steps, "step"), brieflyTook(r.now().Sub(r.began))}

@@ -110,8 +110,7 @@ func TestShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var tty, out, side bytes.Buffer
 			screenOf := func(b *bytes.Buffer) *screen { return newScreen(b, func() {}) }
-			onTTY := screenOf(&tty)
-			onTTY.file, onTTY.colour = nowhere, true
+			onTTY := newTerminalScreen(&tty, nowhere, true)
 			playShown(newRenderer(onTTY, onTTY), steps)
 			playShown(newRenderer(screenOf(&out), screenOf(&side)), steps)
 			got := "== terminal\n" + visibly(tty.String()) + "\n== output\n" + visibly(out.String()) + "\n== beside\n" + visibly(side.String())

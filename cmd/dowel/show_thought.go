@@ -48,7 +48,7 @@ func (r *renderer) endThought() {
 	thought := strings.TrimSpace(r.thought.whole.String())
 	r.thought.whole.Reset()
 	r.thought.tail = r.thought.tail[:0]
-	if thought == "" || r.side.file == nil && !r.verbose {
+	if thought == "" || !r.side.isTerminal() && !r.verbose {
 		return
 	}
 	r.remark("%s", r.side.dim("thought: "+r.excerpt(thought, 2)))

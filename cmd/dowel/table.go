@@ -90,12 +90,12 @@ func ago(d time.Duration) string {
 }
 
 // tabulate lays rows out in lines as wide as the output. The first row is the header.
-func (a *app) tabulate(rows [][]string) (lines []string) {
+func (s *screen) tabulate(rows [][]string) (lines []string) {
 	widths := columnWidths(rows)
 	for i, row := range rows {
-		text := shorten(layOut(row, widths), a.stdout.width())
+		text := shorten(layOut(row, widths), s.width())
 		if i == 0 {
-			text = a.stdout.dim(text)
+			text = s.dim(text)
 		}
 		lines = append(lines, text)
 	}

@@ -29,7 +29,7 @@ Arguments in brackets may be left out. With a tool's name, show all of that tool
   dowel tools everything.echo
   dowel tools everything --json | jq -r '.tools[].name'
   dowel tools -- npx -y @modelcontextprotocol/server-everything`,
-	}, a.tools)
+	}, func(ctx context.Context, t target, rest []string) error { return a.tools(ctx, t, rest) })
 }
 
 func (a *connection) tools(ctx context.Context, t target, rest []string) error {
@@ -66,7 +66,7 @@ func (a *app) either(raw []byte, err error) error {
 
 func (a *app) toolEntry(t *mcp.Tool, gap bool) {
 	out := a.stdout
-	if gap && out.file != nil {
+	if gap && out.isTerminal() {
 		fmt.Fprintln(out)
 	}
 	a.heading(line(t.Name), effects(t))
@@ -92,7 +92,7 @@ func (a *app) heading(name, words string) {
 
 // fitted cuts a line to what is left of the terminal's width.
 func (a *app) fitted(text string, used int) string {
-	if a.stdout.file == nil {
+	if !a.stdout.isTerminal() {
 		return text
 	}
 	return shorten(text, a.stdout.columns()-used)

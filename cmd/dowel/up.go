@@ -68,7 +68,7 @@ func (a *app) up(ctx context.Context, f upFlags) error {
 	if f.stdio {
 		return a.upStdio(ctx, o)
 	}
-	if terminal(a.stdin) != nil && a.stdout.file != nil {
+	if terminal(a.stdin) != nil && a.stdout.isTerminal() {
 		in := newLines(a.stdin)
 		o.trust = func(ctx context.Context, source *configured.Source, u configured.Untrusted) error {
 			return a.consider(ctx, source, u, in, false)
@@ -111,7 +111,7 @@ func (v *upView) show(ctx context.Context) error {
 	} else {
 		fmt.Fprintln(v.stdout, v.greeting())
 	}
-	if v.stdout.file != nil && !v.json {
+	if v.stdout.isTerminal() && !v.json {
 		return v.live(ctx)
 	}
 	told := map[string]string{}

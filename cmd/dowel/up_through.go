@@ -48,6 +48,15 @@ func goThrough(ctx context.Context, o daemonOptions) (*through, error) {
 	return t, nil
 }
 
+// newProxy returns a proxy for one handler, which stays the same.
+func newProxy(ctx context.Context, other mcp.Handler) *through {
+	h := hub.New(hub.Options{})
+	t := &through{hub: h, gateway: gateway.New(h, gateway.Options{Wait: -1}), stop: func() {}}
+	t.use(hub.Definition{Target: other, Fingerprint: "1"})
+	h.Settle(ctx)
+	return t
+}
+
 // handler is all servers, wherever they run at the moment.
 func (t *through) handler() mcp.Handler { return t.gateway.Through(throughName) }
 

@@ -73,7 +73,7 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 			}
 		}
 	}
-	prompts, err := promptsOf(t.Context(), &assembled{toolbox: box})
+	prompts, err := (&assembled{toolbox: box}).listPrompts(t.Context())
 	if err != nil || len(prompts) != len(sources) {
 		t.Fatal(prompts, err)
 	}
