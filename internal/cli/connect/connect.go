@@ -1,0 +1,246 @@
+package connect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/cli/elicit"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/internal/version"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Connection holds the flags about how to talk to a server.
+type Connection struct {
+	*factory.Factory
+	TargetFlags
+	wire           bool
+	revision       string
+	ConnectTimeout time.Duration
+	idleTimeout    time.Duration
+	TotalTimeout   time.Duration
+	log            string
+	roots          []string
+	Answers        []string
+	sampleText     string
+}
+
+func (c *Connection) AddFlags(cmd *cobra.Command) {
+	c.TargetFlags.AddFlags(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&c.wire, "wire", false, "show the frames on the wire on stderr, as they pass")
+	flags.StringVar(&c.revision, "revision", "", "speak this protocol `revision` (default: what the server speaks)")
+	c.AddCallFlags(flags, "the server's", "the server", "the server")
+}
+
+// AddCallFlags registers what all commands have that talk to servers. The words are for whose the messages are, who may work on folders, and
+// one that asks.
+func (c *Connection) AddCallFlags(flags *pflag.FlagSet, whose, who, one string) {
+	flags.DurationVar(&c.ConnectTimeout, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
+	flags.DurationVar(&c.idleTimeout, "idle-timeout", 0, "how long a call may go on without a sign of life; 0: no limit")
+	flags.DurationVar(&c.TotalTimeout, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
+	flags.StringVar(&c.log, "log", "", "show "+whose+" log messages from this `level` on (debug, info, warning, error …)")
+	flags.StringArrayVar(&c.roots, "root", nil, "a `folder` that "+who+" may work on (repeatable)")
+	flags.StringArrayVar(&c.Answers, "answer", nil, "answer a question of "+one+" (`key=value`, repeatable)")
+	flags.StringVar(&c.sampleText, "sample-text", "", "answer "+whose+" questions to a model with this `text`")
+}
+
+// New returns the flags of one command, at their zero values until the command line is read.
+func New(a *factory.Factory) *Connection { return &Connection{Factory: a} }
+
+// DialOptions makes a client's options of the flags.
+func (a *Connection) DialOptions(t Target) (client.Options, error) {
+	if r := mcp.Revision(a.revision); a.revision != "" && !r.Known() {
+		return client.Options{}, exit.Usagef("--revision %s: dowel speaks %v", a.revision, mcp.Revisions())
+	}
+	o, err := a.BaseOptions()
+	if err != nil {
+		return o, err
+	}
+	o.Name, o.Revision = t.Name, mcp.Revision(a.revision)
+	if len(t.Header) > 0 {
+		o.Header = func(context.Context) (http.Header, error) { return t.Header, nil }
+	}
+	t.extend(&o)
+	if a.wire {
+		o.Tap = newWire(a.Stderr, a.Json).tap
+	}
+	if WatchWire != nil {
+		o.Tap = WatchWire(o.Tap)
+	}
+	return o, a.answerWith(&o, t)
+}
+
+// BaseOptions are those of the flags of talk, but for who answers questions to the user.
+func (a *Connection) BaseOptions() (client.Options, error) {
+	o := client.Options{
+		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Version()},
+		Connect:  Limit(a.ConnectTimeout),
+		Idle:     a.idleTimeout,
+		Total:    a.TotalTimeout,
+		Restart:  client.Restart{Max: -1},
+		LogLevel: mcp.LoggingLevel(a.log),
+		Verdicts: new(transport.Verdicts), // what a pinned revision comes to is no verdict for another run
+		Logger:   slog.New(a.LogHandler()),
+	}
+	if a.log != "" {
+		if o.LogLevel.Severity() < 0 {
+			return o, exit.Usagef("--log %s: the levels are %v", a.log, mcp.LoggingLevels)
+		}
+		o.OnLog = a.showLog
+	}
+	if len(a.roots) > 0 {
+		roots, err := rootsOf(a.roots)
+		if err != nil {
+			return o, err
+		}
+		o.Roots = client.FixedRoots(roots...)
+	}
+	if a.sampleText != "" {
+		o.Sample = a.sample
+	}
+	return o, nil
+}
+
+// watchWire, where it is not nil, puts a tap in front of another, which may be nil: tests check what dowel sends with it.
+var WatchWire func(transport.Tap) transport.Tap
+
+// Limit turns the flags' 0 into the options' "no limit".
+func Limit(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+// answerWith sets what the server may ask: what cannot be answered here is not offered.
+func (a *Connection) answerWith(o *client.Options, t Target) error {
+	answers, err := toolargs.ParseArguments(a.Answers)
+	if err != nil {
+		return exit.Usagef("--answer: %w", err)
+	}
+	talk := term.Terminal(a.Stdin) != nil && a.Stderr.IsTerminal()
+	if talk || len(answers) > 0 {
+		q := &elicit.Asker{Out: a.Stderr, Origin: t.Origin, Answers: answers, Warn: a.Warn}
+		if talk {
+			q.In = term.NewLines(a.Stdin)
+		}
+		o.Elicit, o.ElicitURL = q.Ask, talk
+	}
+	return nil
+}
+
+// sample answers for a model.
+func (a *Connection) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	return &mcp.CreateMessageResult{
+		Role: mcp.RoleAssistant, Model: "dowel --sample-text", StopReason: "endTurn",
+		Content: mcp.SamplingContent{mcp.Text(a.sampleText)},
+	}, nil
+}
+
+func rootsOf(folders []string) ([]mcp.Root, error) {
+	var roots []mcp.Root
+	for _, f := range folders {
+		path, err := Folder(f)
+		if err != nil {
+			return nil, exit.Usagef("--root %s: %w", f, err)
+		}
+		slashed := filepath.ToSlash(path)
+		if !strings.HasPrefix(slashed, "/") {
+			slashed = "/" + slashed // C:/…
+		}
+		roots = append(roots, mcp.Root{URI: (&url.URL{Scheme: "file", Path: slashed}).String(), Name: filepath.Base(path)})
+	}
+	return roots, nil
+}
+
+// Do connects to the server, does something there, and ends the connection with all that was started for it.
+func (a *Connection) Do(ctx context.Context, t Target, do func(*client.Client) error) error {
+	o, err := a.DialOptions(t)
+	if err != nil {
+		return err
+	}
+	return a.DoWithOptions(ctx, t, o, do)
+}
+
+func (a *Connection) DoWithOptions(ctx context.Context, t Target, o client.Options, do func(*client.Client) error) error {
+	if command, ok := t.Dial.(stdio.Command); ok && a.Verbose {
+		command.Stderr = a.Stderr
+		if a.Json {
+			lines := &stderrLines{screen: a.Stderr}
+			defer lines.flush()
+			command.Stderr = lines
+		}
+		t.Dial = command
+	}
+	if t.close != nil {
+		defer t.close()
+	}
+	c, err := client.Dial(ctx, t.Dial, o)
+	if err != nil {
+		return exit.ConnectError{Server: t.Label(), Err: Unwrapped(err)}
+	}
+	err = do(c)
+	a.Stderr.SetStatus("")
+	if closing := c.Close(); err == nil && closing != nil {
+		a.Warn("%v", closing)
+	}
+	return err
+}
+
+// Unwrapped is the error of a dial without its first words, which name the server as programs do.
+func Unwrapped(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// Request makes one request. name is what it is about, for errors.
+func Request[P any](ctx context.Context, c *client.Client, method, name string, params P, o client.CallOptions) (json.RawMessage, error) {
+	resp, err := client.Do(ctx, c, mcp.Method[P, mcp.Response]{Name: method}, params, o)
+	var failed *client.CallError
+	if errors.As(err, &failed) && failed.Name == "" {
+		failed.Name = name
+	}
+	return resp.Raw, err
+}
+
+// Unreadable says that a server's result does not have its method's form.
+func Unreadable(c *client.Client, method string, err error) error {
+	return &client.CallError{Server: c.ServerInfo().Name, Method: method, Err: fmt.Errorf("the result cannot be read: %w", err)}
+}
+
+// Command makes a subcommand that talks to a server.
+func (a *Connection) Command(c *cobra.Command, do func(ctx context.Context, t Target, rest []string) error) *cobra.Command {
+	a.AddFlags(c)
+	c.Args = cobra.ArbitraryArgs
+	if c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = a.CompleteWords(listing{}, "")
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		a.Parsed = true
+		t, rest, err := a.Resolve(cmd, args)
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), t, rest)
+	}
+	return c
+}

@@ -1,0 +1,73 @@
+package prompts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/display"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/spf13/cobra"
+)
+
+func NewPromptCommand(f *factory.Factory) *cobra.Command {
+	a := connect.New(f)
+	return a.Command(&cobra.Command{
+		ValidArgsFunction: a.CompleteWords(connect.ListPrompts, "name"),
+
+		Use:   "prompt SERVER.PROMPT [KEY=VALUE]…",
+		Short: "Fill in a prompt",
+		Long: `Fill in a prompt and print its messages. All arguments are text.
+
+` + connect.NamingHelp,
+		Example: `  dowel prompt everything.test_simple_prompt
+  dowel prompt everything.test_prompt_with_arguments arg1=one arg2=two
+  dowel prompt args-prompt city=Oslo -- npx -y @modelcontextprotocol/server-everything`,
+	}, func(ctx context.Context, t connect.Target, rest []string) error { return prompt(ctx, a, t, rest) })
+}
+
+func prompt(ctx context.Context, a *connect.Connection, t connect.Target, rest []string) error {
+	if len(rest) == 0 {
+		return exit.Usagef("no prompt is named: write SERVER.PROMPT, or PROMPT where the server is named by --url or behind --")
+	}
+	name := rest[0]
+	given, err := toolargs.ParseArguments(rest[1:])
+	if err != nil {
+		return err
+	}
+	return a.Do(ctx, t, func(c *client.Client) error {
+		p, _, err := connect.Find(ctx, c, connect.ListPrompts, "prompt", name, func(p *mcp.Prompt) string { return p.Name })
+		if err == nil {
+			err = toolargs.CheckPrompt(p, toolargs.Texts(given))
+		}
+		if err != nil {
+			return exit.WithHelp(err, t.CommandLine("prompts", ""))
+		}
+		raw, err := connect.Request(ctx, c, mcp.MethodGetPrompt, name, mcp.GetPromptParams{Name: name, Arguments: toolargs.Texts(given)}, a.CallOptions())
+		a.Stderr.SetStatus("")
+		if err != nil || a.Json {
+			return a.WriteDocumentOr(raw, err)
+		}
+		return messages(a.Factory, c, raw)
+	})
+}
+
+func messages(a *factory.Factory, c *client.Client, raw json.RawMessage) error {
+	var r mcp.GetPromptResult
+	if err := mcp.Decode(raw, &r); err != nil {
+		return connect.Unreadable(c, mcp.MethodGetPrompt, err)
+	}
+	for _, m := range r.Messages {
+		fmt.Fprintln(a.Stdout, a.Stdout.Bold(term.Line(string(m.Role))+":"))
+		if err := display.WriteContent(a, []mcp.Content{m.Content}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

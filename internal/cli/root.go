@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/cli/call"
+	"github.com/dowel-mcp/dowel/internal/cli/chat"
+	"github.com/dowel-mcp/dowel/internal/cli/configcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/discover"
+	"github.com/dowel-mcp/dowel/internal/cli/doctor"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/exportcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/importcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/models"
+	"github.com/dowel-mcp/dowel/internal/cli/prompts"
+	"github.com/dowel-mcp/dowel/internal/cli/resources"
+	"github.com/dowel-mcp/dowel/internal/cli/run"
+	"github.com/dowel-mcp/dowel/internal/cli/serve"
+	"github.com/dowel-mcp/dowel/internal/cli/servers"
+	"github.com/dowel-mcp/dowel/internal/cli/status"
+	"github.com/dowel-mcp/dowel/internal/cli/tools"
+	"github.com/dowel-mcp/dowel/internal/cli/trust"
+	"github.com/dowel-mcp/dowel/internal/cli/up"
+	"github.com/dowel-mcp/dowel/internal/cli/watch"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/internal/version"
+	"github.com/spf13/cobra"
+)
+
+// Run runs dowel with the given words and streams, and returns its exit code.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	a := &factory.Factory{Stdin: stdin, Stderr: term.NewScreen(stderr, func() {})}
+	a.Stdout = term.NewScreen(stdout, func() { gone(exit.ErrReaderGone) })
+	ctx, stop := exit.WithSignals(ctx, a.Notice)
+	defer stop()
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	addHelp(root)
+	command, err := root.ExecuteContextC(ctx)
+	if err != nil && !a.Parsed {
+		err = exit.UsageError{Err: err}
+	}
+	if unwritten := a.Stdout.Err(); err == nil && unwritten != nil {
+		err = fmt.Errorf("the output could not be written: %w", unwritten)
+	}
+	a.Json = a.Json || err != nil && !a.Parsed && slices.Contains(args, "--json") // the flags were not read
+	reportError(a, command, err)
+	return exit.Code(err)
+}
+
+const about = `dowel talks to servers of the Model Context Protocol (MCP), of every revision.
+
+` + connect.NamingHelp + `
+
+--json gives what the server sent, --wire shows how it came about.
+Exit codes: 0 ok, 1 the tool failed, 2 usage, 3 no connection, 4 protocol error,
+124 timeout, 130 interrupted; see dowel help exit-codes.`
+
+func newRoot(a *factory.Factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dowel",
+		Short: "The Model Context Protocol on the command line",
+		Long:  about,
+		Example: `  dowel tools everything
+  dowel call everything.echo message=hello
+  dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything
+  dowel discover everything --wire`,
+		Version:       version.Built().String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetVersionTemplate("dowel {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().BoolVar(&a.Json, "json", false, "write JSON: one document, or a line for each event")
+	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
+	const own, look, use, model, offer = "run", "look", "use", "model", "serve"
+	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
+		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})
+	for group, commands := range map[string][]*cobra.Command{
+		own:   {up.NewCommand(a), status.NewCommand(a), servers.NewCommand(a), trust.NewCommand(a), doctor.NewCommand(a), configcmd.NewCommand(a), importcmd.NewCommand(a), exportcmd.NewCommand(a)},
+		look:  {discover.NewCommand(a), tools.NewCommand(a), resources.NewCommand(a), prompts.NewCommand(a)},
+		use:   {call.NewCommand(a), resources.NewReadCommand(a), prompts.NewPromptCommand(a), prompts.NewCompleteCommand(a), watch.NewCommand(a)},
+		model: {chat.NewCommand(a), run.NewCommand(a), models.NewCommand(a)},
+		offer: {serve.NewCommand(a)},
+	} {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(newExitCodesTopic(), newVersionCommand(a))
+	return root
+}
+
+// addHelp adds the commands that are cobra's, and makes all say in dowel's words what cannot be used. It is for a tree that has its
+// streams.
+func addHelp(root *cobra.Command) {
+	// A group of commands is not told to be used alone, although that shows its help.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	explainUsage(root)
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = knownTopic
+		}
+	}
+}
+
+// reportError says what went wrong, to what, and what to do.
+func reportError(a *factory.Factory, cmd *cobra.Command, err error) {
+	code := exit.Code(err)
+	if _, ended := err.(*exit.Interruption); ended || code == exit.OK {
+		return // what has no end of its own was ended, or all went well
+	}
+	a.Stderr.SetStatus("")
+	advice := exit.Advice(err)
+	var usage exit.UsageError
+	switch {
+	case !errors.As(err, &usage):
+	case usage.See != "":
+		advice = "see " + usage.See
+	case cmd != nil:
+		advice = "see " + cmd.CommandPath() + " --help"
+	}
+	if a.Json {
+		factory.WriteJSONLine(a.Stderr, map[string]any{"error": exit.Object(err, code, advice)})
+		return
+	}
+	text := a.Stderr.Clean(err.Error())
+	fmt.Fprintf(a.Stderr, "%s %s\n", a.Stderr.Red("dowel:"), strings.ReplaceAll(text, "\n", "\n  "))
+	if advice != "" {
+		fmt.Fprintf(a.Stderr, "  %s\n", advice)
+	}
+}
