@@ -21,7 +21,7 @@ func talk(t *testing.T, m *model, words ...string) *pty {
 	t.Helper()
 	p := onTerminal(t, onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...)
 	p.expect(prompt)
-	p.expect("dowel-test (17 tools)")
+	p.expect("cli-test (17 tools)")
 	return p
 }
 
@@ -66,7 +66,7 @@ func TestChatStreams(t *testing.T) {
 }
 
 func TestChatApproval(t *testing.T) {
-	const question = "Run dowel-test.add? [y/s/server/a/e/n/?]"
+	const question = "Run cli-test.add? [y/s/server/a/e/n/?]"
 	done := `{"text": "done"}`
 	for _, test := range []struct {
 		name  string
@@ -77,8 +77,8 @@ func TestChatApproval(t *testing.T) {
 		{"once", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "y\r", question, "y\r"}, []string{"a=3 b=4"}},
 		{"all about it", []string{addCall("1", "2"), done}, []string{"it does not say what it may do", "", "Adds numbers.", "", "a: 1", "", "b: 2", "", question, "?\r", "never asks again", "", question, "y\r"}, []string{"a=1 b=2"}},
 		{"for the session", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "s\r"}, []string{"a=1 b=2", "a=3 b=4"}},
-		{"the server", []string{addCall("1", "2"), `{"calls": [{"name": "dowel-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "server\r"}, []string{"a=1 b=2", "dowel-test.fail", "out of cheese"}},
-		{"the server, in short", []string{addCall("1", "2"), `{"calls": [{"name": "dowel-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "?\r", "server, S  runs it", "", question, "S\r"}, []string{"a=1 b=2", "dowel-test.fail"}},
+		{"the server", []string{addCall("1", "2"), `{"calls": [{"name": "cli-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "server\r"}, []string{"a=1 b=2", "cli-test.fail", "out of cheese"}},
+		{"the server, in short", []string{addCall("1", "2"), `{"calls": [{"name": "cli-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "?\r", "server, S  runs it", "", question, "S\r"}, []string{"a=1 b=2", "cli-test.fail"}},
 		{"always, of a server on the command line", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "a\r", "That is not kept", ""}, []string{"a=3 b=4"}},
 		{"refused", []string{addCall("1", "2"), `{"expect": ["refused: use a calculator"], "text": "done"}`}, []string{question, "n\r", "Why not?", "use a calculator\r"}, []string{"not run: the user refused: use a calculator"}},
 		{"refused at once", []string{addCall("1", "2"), `{"expect": ["refused: use a calculator"], "text": "done"}`}, []string{question, "n use a calculator\r"}, []string{"not run"}},
@@ -140,7 +140,7 @@ func TestChatApprovalInEditor(t *testing.T) {
 	t.Setenv("VISUAL", editor+" --wait")
 	p := talk(t, follow(t, `{"turns": [`+addCall("1", "2")+`, {"expect": ["42"], "text": "done"}]}`))
 	p.enter("go\r")
-	p.converse("Run dowel-test.add?", "e\r", "b: 22", "", "Run dowel-test.add?", "y\r")
+	p.converse("Run cli-test.add?", "e\r", "b: 22", "", "Run cli-test.add?", "y\r")
 	p.expect("done\r\n")
 	p.ends()
 }
@@ -148,18 +148,18 @@ func TestChatApprovalInEditor(t *testing.T) {
 // What was typed before a question is no answer to it.
 func TestChatTypedAhead(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"delayMs": 500, "calls": [{"name": "dowel-test__add", "arguments": {"a": 1, "b": 2}}]}, {"expect": ["refused"], "text": "done"}]}`))
+	p := talk(t, follow(t, `{"turns": [{"delayMs": 500, "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}, {"expect": ["refused"], "text": "done"}]}`))
 	p.enter("go\r")
 	p.expect("thinking")
 	p.enter("y\r")
-	p.converse("Run dowel-test.add?", "n\r", "Why not?", "\r")
+	p.converse("Run cli-test.add?", "n\r", "Why not?", "\r")
 	p.expect("done\r\n")
 	p.ends()
 }
 
 func TestChatElicitation(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "dowel-test__form"}]}, {"expect": ["accept {\"name\":\"Ada\",\"age\":30,\"agree\":true,\"colour\":\"#0f0\",\"days\":[\"mon\",\"wed\"]}"], "text": "done"}]}`), "--approve", "all")
+	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "cli-test__form"}]}, {"expect": ["accept {\"name\":\"Ada\",\"age\":30,\"agree\":true,\"colour\":\"#0f0\",\"days\":[\"mon\",\"wed\"]}"], "text": "done"}]}`), "--approve", "all")
 	p.enter("go\r")
 	p.converse("Who are you?", "", "Your name", "A\r", "must be at least 2", "Ada\r", "Enter takes 30", "\r", "agree", "yes\r", "2) Green", "2\r", "3) wed", "1,wed\r", "mail", "\r", "[Y/n/edit]", "\r")
 	p.expect("done\r\n")
@@ -179,7 +179,7 @@ func TestChatElicitationOfEverything(t *testing.T) {
 
 func TestChatElicitationRefused(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "dowel-test__name"}]}, {"calls": [{"name": "dowel-test__name"}]}, {"text": "done"}]}`), "--approve", "all")
+	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "cli-test__name"}]}, {"calls": [{"name": "cli-test__name"}]}, {"text": "done"}]}`), "--approve", "all")
 	p.enter("go\r")
 	p.converse("What is your name?", "", "\x1b[1m  >\x1b[0m ", "/decline\r", "What is your name?", "", "\x1b[1m  >\x1b[0m ", "\x04", "left unanswered", "")
 	p.expect("done\r\n")
@@ -204,7 +204,7 @@ func TestChatInterruptOfCall(t *testing.T) {
 	ownState(t)
 	trace := filepath.Join(t.TempDir(), "trace")
 	t.Setenv(traceVariable, trace)
-	p := talk(t, follow(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "dowel-test__wait"}]}, {"expect": ["and now"], "text": "we go on"}]}`), "--approve", "all")
+	p := talk(t, follow(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "cli-test__wait"}]}, {"expect": ["and now"], "text": "we go on"}]}`), "--approve", "all")
 	p.enter("go\r")
 	p.expect("1/100 waiting")
 	p.enter("\x03")
@@ -227,7 +227,7 @@ func TestChatInterruptOfQuestion(t *testing.T) {
 			if tool == "name" {
 				words, waits, input = []string{"--approve", "all"}, "  >\x1b[0m \x1b[?2004h", "{}"
 			}
-			p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "dowel-test__`+tool+`", "arguments": `+input+`}]}, {"text": "we go on"}]}`), words...)
+			p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "cli-test__`+tool+`", "arguments": `+input+`}]}, {"text": "we go on"}]}`), words...)
 			p.enter("go\r")
 			p.expect(waits)
 			p.enter("\x03")
@@ -263,7 +263,7 @@ func TestChatInterruptTwice(t *testing.T) {
 			ownState(t)
 			script := `{"turns": []}`
 			if test.said != "" {
-				script = `{"turns": [{"calls": [{"name": "dowel-test__wait"}]}]}`
+				script = `{"turns": [{"calls": [{"name": "cli-test__wait"}]}]}`
 			}
 			p := talk(t, follow(t, script), "--approve", "all")
 			if test.said == "" {
@@ -288,7 +288,7 @@ func TestChatInterruptTwice(t *testing.T) {
 // Ctrl-C behind a line that was typed is the first one again.
 func TestChatInterruptApart(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "dowel-test__wait"}]}, {"text": "we go on"}]}`), "--approve", "all")
+	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "cli-test__wait"}]}, {"text": "we go on"}]}`), "--approve", "all")
 	p.enter("go\r")
 	p.expect("1/100 waiting")
 	p.enter("\x03")
@@ -332,11 +332,11 @@ func TestChatCommands(t *testing.T) {
 	for _, step := range []struct{ say, shows string }{
 		{"/help", "adds a file to what is said"},
 		{"/hepl", "did you mean help?"},
-		{"/tools", "dowel-test.echo"},
+		{"/tools", "cli-test.echo"},
 		{"/tools says again", "message"},
 		{"/tools nothing of that kind", "no tool of"},
 		{"/servers", "ready"},
-		{"/prompts", "/dowel-test.greet"},
+		{"/prompts", "/cli-test.greet"},
 		{"/model", "gpt-test"},
 		{"/model gpt-other", "model gpt-other (openai, at http://127.0.0.1:"},
 		{"/model gpt-test", "model gpt-test"},
@@ -344,15 +344,15 @@ func TestChatCommands(t *testing.T) {
 		{"/approve some", "/approve some: there are ask"},
 		{"/approve none", "none: no tool runs"},
 		{"/save", "nothing has been said yet"},
-		{"/dowel-test.greet name=Ada", "Dear Ada\r\n"},
-		{"/dowel-test.greta", "did you mean dowel-test.greet?"},
-		{"/dowel-test.greet age=3 name=x", "there is no argument age"},
+		{"/cli-test.greet name=Ada", "Dear Ada\r\n"},
+		{"/cli-test.greta", "did you mean cli-test.greet?"},
+		{"/cli-test.greet age=3 name=x", "there is no argument age"},
 	} {
 		p.enter(step.say + "\r")
 		p.expect(step.shows)
 		p.expect(prompt)
 	}
-	p.enter("/dowel-test.greet\r")
+	p.enter("/cli-test.greet\r")
 	p.converse("Who is greeted", "", "name=", "Bob\r", "Dear Bob\r\n", "", prompt, "/usage\r")
 	p.expect("definitions of")
 	p.expect("you: Greet Ada!")
@@ -404,7 +404,7 @@ func TestChatResume(t *testing.T) {
 	m := follow(t, `{"turns": [`+addCall("1", "2")+`, {"text": "It is three."}, {"expectBody": ["what is one and two", "It is three."], "text": "I said three."}, {"expectBody": ["I said three."], "text": "Still three."}]}`)
 	p := talk(t, m)
 	p.enter("what is one and two\r")
-	p.converse("Run dowel-test.add?", "y\r")
+	p.converse("Run cli-test.add?", "y\r")
 	p.expect("It is three.\r\n")
 	p.ends()
 	p = talk(t, m, "--resume")

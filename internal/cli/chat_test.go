@@ -11,7 +11,7 @@ import (
 
 // addCall is a turn in which the model wants to call a tool that does not say what it may do.
 func addCall(a, b string) string {
-	return `{"calls": [{"name": "dowel-test__add", "arguments": {"a": ` + a + `, "b": ` + b + `}}]}`
+	return `{"calls": [{"name": "cli-test__add", "arguments": {"a": ` + a + `, "b": ` + b + `}}]}`
 }
 
 // Without a terminal lines go in and answers come out; what happens meanwhile is told beside.
@@ -27,17 +27,17 @@ func TestChatPiped(t *testing.T) {
 		{name: "nothing", stdin: ""},
 		{name: "lines", turns: `{"expect": ["one"], "text": "First."}, {"expect": ["two\nthree"], "text": "Second.\nAnd more."}`, stdin: "one\n\ntwo\\\nthree", stdout: "First.\nSecond.\nAnd more.\n"},
 		{
-			name: "a call", turns: `{"text": "Let me see.", "calls": [{"name": "dowel-test__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "It said hi."}`,
-			stdin: "echo hi\n", stdout: "Let me see.\nIt said hi.\n", stderr: "✓ dowel-test.echo message=hi · ",
+			name: "a call", turns: `{"text": "Let me see.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "It said hi."}`,
+			stdin: "echo hi\n", stdout: "Let me see.\nIt said hi.\n", stderr: "✓ cli-test.echo message=hi · ",
 		},
 		{
 			name: "nobody to ask", turns: addCall("1", "2") + `, {"expect": ["This tool was not run: the user has to approve this tool, and cannot be asked."], "text": "I may not."}`,
-			stdin: "add\n", stdout: "I may not.\n", stderr: "– dowel-test.add a=1 b=2 · not run: the user has to approve this tool, and cannot be asked",
+			stdin: "add\n", stdout: "I may not.\n", stderr: "– cli-test.add a=1 b=2 · not run: the user has to approve this tool, and cannot be asked",
 		},
-		{name: "all may run", turns: addCall("1", "2") + `, {"expect": ["3"], "text": "3"}`, stdin: "add\n", words: []string{"--approve", "all"}, stdout: "3\n", stderr: "✓ dowel-test.add a=1 b=2"},
+		{name: "all may run", turns: addCall("1", "2") + `, {"expect": ["3"], "text": "3"}`, stdin: "add\n", words: []string{"--approve", "all"}, stdout: "3\n", stderr: "✓ cli-test.add a=1 b=2"},
 		{
-			name: "answers", turns: `{"calls": [{"name": "dowel-test__name"}]}, {"expect": ["hello Ada"], "text": "done"}`, stdin: "ask\n",
-			words: []string{"--approve", "all", "--answer", "value=Ada"}, stdout: "done\n", stderr: "✓ dowel-test.name",
+			name: "answers", turns: `{"calls": [{"name": "cli-test__name"}]}, {"expect": ["hello Ada"], "text": "done"}`, stdin: "ask\n",
+			words: []string{"--approve", "all", "--answer", "value=Ada"}, stdout: "done\n", stderr: "✓ cli-test.name",
 		},
 		{name: "instructions", turns: `{"expectBody": ["Be brief."], "text": "ok"}`, stdin: "x\n", words: []string{"--system", "Be brief."}, stdout: "ok\n"},
 		{name: "cut off", turns: `{"text": "One,", "stop": "length"}, {"expect": ["go on"], "text": "two."}`, stdin: "count\ngo on\n", stdout: "One,\ntwo.\n", stderr: `the answer is not whole; say "go on" for the rest of it`},
@@ -45,8 +45,8 @@ func TestChatPiped(t *testing.T) {
 		{name: "a failure at the end", turns: `{"fail": {"status": 400, "message": "no such luck"}}`, stdin: "x\n", stderr: "no such luck", code: exit.Failed},
 		{name: "a command", stdin: "/approve\n/quit\nnever said\n", stdout: "ask: tools that are not read-only are asked about\n"},
 		{name: "an unknown command", stdin: "/tols\n", stderr: "there is no command /tols; did you mean tools?", code: exit.Failed},
-		{name: "a prompt", turns: `{"expect": ["Greet Ada!"], "text": "Dear Ada"}`, stdin: "/dowel-test.greet name=Ada\n", stdout: "Dear Ada\n", stderr: "Greet Ada!"},
-		{name: "a prompt without what it needs", stdin: "/dowel-test.greet\n", stderr: "argument name is missing", code: exit.Failed},
+		{name: "a prompt", turns: `{"expect": ["Greet Ada!"], "text": "Dear Ada"}`, stdin: "/cli-test.greet name=Ada\n", stdout: "Dear Ada\n", stderr: "Greet Ada!"},
+		{name: "a prompt without what it needs", stdin: "/cli-test.greet\n", stderr: "argument name is missing", code: exit.Failed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("XDG_STATE_HOME", t.TempDir())

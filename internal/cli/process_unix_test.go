@@ -174,9 +174,9 @@ func TestExamples(t *testing.T) {
 	if err := os.Symlink(self(t), filepath.Join(folder, "dowel")); err != nil {
 		t.Fatal(err)
 	}
-	a := &factory.Factory{Stdout: term.NewScreen(&bytes.Buffer{}, nil), Stderr: term.NewScreen(&bytes.Buffer{}, nil)}
+	f := &factory.Factory{Stdout: term.NewScreen(&bytes.Buffer{}, nil), Stderr: term.NewScreen(&bytes.Buffer{}, nil)}
 	ran := 0
-	for _, c := range append(newRoot(a).Commands(), newRoot(a)) {
+	for _, c := range append(newRoot(f).Commands(), newRoot(f)) {
 		for line := range strings.Lines(c.Example) {
 			words := strings.Fields(line)
 			if len(words) < 2 || words[0] != "dowel" || strings.Contains(line, "npx") || strings.Contains(line, "jq") ||

@@ -38,25 +38,25 @@ import (
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, gone := context.WithCancelCause(ctx)
 	defer gone(nil)
-	a := &factory.Factory{Stdin: stdin, Stderr: term.NewScreen(stderr, func() {})}
-	a.Stdout = term.NewScreen(stdout, func() { gone(exit.ErrReaderGone) })
-	ctx, stop := exit.WithSignals(ctx, a.Notice)
+	f := &factory.Factory{Stdin: stdin, Stderr: term.NewScreen(stderr, func() {})}
+	f.Stdout = term.NewScreen(stdout, func() { gone(exit.ErrReaderGone) })
+	ctx, stop := exit.WithSignals(ctx, f.Notice)
 	defer stop()
-	root := newRoot(a)
+	root := newRoot(f)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(a.Stdout)
-	root.SetErr(a.Stderr)
+	root.SetOut(f.Stdout)
+	root.SetErr(f.Stderr)
 	addHelp(root)
 	command, err := root.ExecuteContextC(ctx)
-	if err != nil && !a.Parsed {
+	if err != nil && !f.Parsed {
 		err = exit.UsageError{Err: err}
 	}
-	if unwritten := a.Stdout.Err(); err == nil && unwritten != nil {
+	if unwritten := f.Stdout.Err(); err == nil && unwritten != nil {
 		err = fmt.Errorf("the output could not be written: %w", unwritten)
 	}
-	a.Json = a.Json || err != nil && !a.Parsed && slices.Contains(args, "--json") // the flags were not read
-	reportError(a, command, err)
+	f.JSON = f.JSON || err != nil && !f.Parsed && slices.Contains(args, "--json") // the flags were not read
+	reportError(f, command, err)
 	return exit.Code(err)
 }
 
@@ -68,7 +68,7 @@ const about = `dowel talks to servers of the Model Context Protocol (MCP), of ev
 Exit codes: 0 ok, 1 the tool failed, 2 usage, 3 no connection, 4 protocol error,
 124 timeout, 130 interrupted; see dowel help exit-codes.`
 
-func newRoot(a *factory.Factory) *cobra.Command {
+func newRoot(f *factory.Factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dowel",
 		Short: "The Model Context Protocol on the command line",
@@ -77,30 +77,30 @@ func newRoot(a *factory.Factory) *cobra.Command {
   dowel call everything.echo message=hello
   dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything
   dowel discover everything --wire`,
-		Version:       version.Built().String(),
+		Version:       version.Current().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("dowel {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().BoolVar(&a.Json, "json", false, "write JSON: one document, or a line for each event")
-	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
+	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "write JSON: one document, or a line for each event")
+	root.PersistentFlags().BoolVarP(&f.Verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
 	const own, look, use, model, offer = "run", "look", "use", "model", "serve"
 	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
 		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})
 	for group, commands := range map[string][]*cobra.Command{
-		own:   {up.NewCommand(a), status.NewCommand(a), servers.NewCommand(a), trust.NewCommand(a), doctor.NewCommand(a), configcmd.NewCommand(a), importcmd.NewCommand(a), exportcmd.NewCommand(a)},
-		look:  {discover.NewCommand(a), tools.NewCommand(a), resources.NewCommand(a), prompts.NewCommand(a)},
-		use:   {call.NewCommand(a), resources.NewReadCommand(a), prompts.NewPromptCommand(a), prompts.NewCompleteCommand(a), watch.NewCommand(a)},
-		model: {chat.NewCommand(a), run.NewCommand(a), models.NewCommand(a)},
-		offer: {serve.NewCommand(a)},
+		own:   {up.NewCommand(f), status.NewCommand(f), servers.NewCommand(f), trust.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
+		look:  {discover.NewCommand(f), tools.NewCommand(f), resources.NewCommand(f), prompts.NewCommand(f)},
+		use:   {call.NewCommand(f), resources.NewReadCommand(f), prompts.NewPromptCommand(f), prompts.NewCompleteCommand(f), watch.NewCommand(f)},
+		model: {chat.NewCommand(f), run.NewCommand(f), models.NewCommand(f)},
+		offer: {serve.NewCommand(f)},
 	} {
 		for _, c := range commands {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(newExitCodesTopic(), newVersionCommand(a))
+	root.AddCommand(newExitCodesTopic(), newVersionCommand(f))
 	return root
 }
 
@@ -120,12 +120,12 @@ func addHelp(root *cobra.Command) {
 }
 
 // reportError says what went wrong, to what, and what to do.
-func reportError(a *factory.Factory, cmd *cobra.Command, err error) {
+func reportError(f *factory.Factory, cmd *cobra.Command, err error) {
 	code := exit.Code(err)
 	if _, ended := err.(*exit.Interruption); ended || code == exit.OK {
 		return // what has no end of its own was ended, or all went well
 	}
-	a.Stderr.SetStatus("")
+	f.Stderr.SetStatus("")
 	advice := exit.Advice(err)
 	var usage exit.UsageError
 	switch {
@@ -135,13 +135,13 @@ func reportError(a *factory.Factory, cmd *cobra.Command, err error) {
 	case cmd != nil:
 		advice = "see " + cmd.CommandPath() + " --help"
 	}
-	if a.Json {
-		factory.WriteJSONLine(a.Stderr, map[string]any{"error": exit.Object(err, code, advice)})
+	if f.JSON {
+		factory.WriteJSONLine(f.Stderr, map[string]any{"error": exit.Object(err, code, advice)})
 		return
 	}
-	text := a.Stderr.Clean(err.Error())
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.Stderr.Red("dowel:"), strings.ReplaceAll(text, "\n", "\n  "))
+	text := f.Stderr.Clean(err.Error())
+	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Red("dowel:"), strings.ReplaceAll(text, "\n", "\n  "))
 	if advice != "" {
-		fmt.Fprintf(a.Stderr, "  %s\n", advice)
+		fmt.Fprintf(f.Stderr, "  %s\n", advice)
 	}
 }

@@ -373,9 +373,9 @@ func TestHelp(t *testing.T) {
 
 // Every command teaches: its help has two to four examples, says how a server is named and what comes out.
 func TestEveryCommandHasExamples(t *testing.T) {
-	a := &factory.Factory{}
-	a.Stdout, a.Stderr = term.NewScreen(&bytes.Buffer{}, nil), term.NewScreen(&bytes.Buffer{}, nil)
-	for _, c := range newRoot(a).Commands() {
+	f := &factory.Factory{}
+	f.Stdout, f.Stderr = term.NewScreen(&bytes.Buffer{}, nil), term.NewScreen(&bytes.Buffer{}, nil)
+	for _, c := range newRoot(f).Commands() {
 		if !c.Runnable() || c.Name() == "completion" || c.Name() == "help" {
 			continue
 		}

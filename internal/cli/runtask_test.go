@@ -83,7 +83,7 @@ func TestRunTask(t *testing.T) {
 		},
 		{
 			name: "a call",
-			script: `{"turns": [{"text": "Let me see.", "calls": [{"name": "dowel-test__echo", "arguments": {"message": "hi"}}]},
+			script: `{"turns": [{"text": "Let me see.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]},
 				{"expect": ["hi"], "text": "It said hi."}]}`,
 			words: []string{"Echo", "hi"}, stdout: "It said hi.\n",
 		},
@@ -99,25 +99,25 @@ func TestRunTask(t *testing.T) {
 		},
 		{
 			name:   "what needs an approval",
-			script: `{"turns": [{"calls": [{"name": "dowel-test__add", "arguments": {"a": 1, "b": 2}}]}]}`,
+			script: `{"turns": [{"calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`,
 			words:  []string{"Add"}, code: exit.Approval,
-			stderr: "dowel: the model wants to call dowel-test.add, which needs an approval that nobody can give here: it may destroy something, or does not say what it does\n  allow all tools with --approve all\n",
+			stderr: "dowel: the model wants to call cli-test.add, which needs an approval that nobody can give here: it may destroy something, or does not say what it does\n  allow all tools with --approve all\n",
 		},
 		{
 			name:   "no tool may run",
-			script: `{"turns": [{"calls": [{"name": "dowel-test__echo", "arguments": {"message": "hi"}}]}]}`,
+			script: `{"turns": [{"calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]}]}`,
 			words:  []string{"Echo", "--approve", "none"}, code: exit.Approval, stderr: "allow it with --approve read-only",
 		},
 		{
 			name: "all tools may run",
-			script: `{"turns": [{"calls": [{"name": "dowel-test__add", "arguments": {"a": 1, "b": 2}}, {"name": "dowel-test__fail"}]},
+			script: `{"turns": [{"calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}, {"name": "cli-test__fail"}]},
 				{"expect": ["\"sum\":3", "out of cheese"], "text": "3"}]}`,
 			words: []string{"Add", "--approve", "all"}, stdout: "3\n",
 		},
 		{
 			name: "the budget is spent",
-			script: `{"turns": [{"text": "One.", "calls": [{"name": "dowel-test__echo", "arguments": {"message": "1"}}]},
-				{"text": "Two.", "calls": [{"name": "dowel-test__echo", "arguments": {"message": "2"}}]}]}`,
+			script: `{"turns": [{"text": "One.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "1"}}]},
+				{"text": "Two.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "2"}}]}]}`,
 			words: []string{"Echo", "--max-steps", "2"}, stdout: "Two.\n", code: exit.Budget,
 			stderr: "dowel: the model has not come to an end within 2 steps\n  allow more with --max-steps\n",
 		},
@@ -139,34 +139,34 @@ func TestRunTask(t *testing.T) {
 		},
 		{
 			name: "what a server asks is answered",
-			script: `{"turns": [{"calls": [{"name": "dowel-test__name"}]},
+			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
 				{"expect": ["hello Ada"], "text": "done"}]}`,
 			words: []string{"Ask", "--approve", "all", "--answer", "value=Ada"}, stdout: "done\n",
 		},
 		{
 			name: "what one server asks is answered",
-			script: `{"turns": [{"calls": [{"name": "dowel-test__name"}]},
+			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
 				{"expect": ["hello Ada"], "text": "done"}]}`,
-			words: []string{"Ask", "--approve", "all", "--answer", "other.value=Eve", "--answer", "dowel-test.value=Ada", "--answer", "value=Bob"}, stdout: "done\n",
+			words: []string{"Ask", "--approve", "all", "--answer", "other.value=Eve", "--answer", "cli-test.value=Ada", "--answer", "value=Bob"}, stdout: "done\n",
 		},
 		{
 			name: "what another server asks is not answered",
-			script: `{"turns": [{"calls": [{"name": "dowel-test__name"}]},
+			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
 				{"text": "done"}]}`,
 			words: []string{"Ask", "--approve", "all", "--answer", "other.value=Eve"}, stdout: "done\n", stderr: "add --answer value=…",
 		},
 		{
 			name: "nobody answers what a server asks",
-			script: `{"turns": [{"calls": [{"name": "dowel-test__name"}]},
+			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
 				{"text": "done"}]}`,
 			words: []string{"Ask", "--approve", "all"}, stdout: "done\n",
-			stderr: "dowel: warning: dowel-test.name asks the user, and nobody is there: answer with --answer KEY=VALUE, or use dowel chat\n",
+			stderr: "dowel: warning: cli-test.name asks the user, and nobody is there: answer with --answer KEY=VALUE, or use dowel chat\n",
 		},
 		{
 			name: "what happens is told with -v",
-			script: `{"turns": [{"calls": [{"name": "dowel-test__echo", "arguments": {"message": "hi"}}]},
+			script: `{"turns": [{"calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]},
 				{"expect": ["hi"], "text": "It said hi."}]}`,
-			words: []string{"Echo", "-v"}, stdout: "It said hi.\n", stderr: "dowel-test.echo message=hi",
+			words: []string{"Echo", "-v"}, stdout: "It said hi.\n", stderr: "cli-test.echo message=hi",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestRunTaskFiles(t *testing.T) {
 // Each line of --json can be read by itself.
 func TestRunTaskJSON(t *testing.T) {
 	m := follow(t, `{"turns": [
-		{"reasoning": "hm", "text": "Let me see.", "calls": [{"id": "one", "name": "dowel-test__steps"}], "usage": {"input": 10, "output": 2}},
+		{"reasoning": "hm", "text": "Let me see.", "calls": [{"id": "one", "name": "cli-test__steps"}], "usage": {"input": 10, "output": 2}},
 		{"expect": ["done"], "text": "It is done.", "usage": {"input": 20, "cached": 10, "output": 3}}]}`)
 	out := dowel(t, "", m.at(t, "Go", "--json", "--approve", "all")...)
 	if out.code != exit.OK || out.stderr != "" {
@@ -239,10 +239,10 @@ func TestRunTaskJSON(t *testing.T) {
 	}
 	for name, members := range map[string]map[string]any{
 		"began":    {"model": "gpt-test", "provider": "openai", "approve": "all"},
-		"decision": {"id": "one", "tool": "dowel-test__steps", "server": "dowel-test", "effect": "destructive", "allowed": true, "by": "mode"},
-		"call":     {"id": "one", "tool": "dowel-test__steps"},
-		"progress": {"id": "one", "tool": "dowel-test__steps", "progress": 2.0, "total": 2.0, "message": "there"},
-		"result":   {"id": "one", "tool": "dowel-test__steps", "error": false},
+		"decision": {"id": "one", "tool": "cli-test__steps", "server": "cli-test", "effect": "destructive", "allowed": true, "by": "mode"},
+		"call":     {"id": "one", "tool": "cli-test__steps"},
+		"progress": {"id": "one", "tool": "cli-test__steps", "progress": 2.0, "total": 2.0, "message": "there"},
+		"result":   {"id": "one", "tool": "cli-test__steps", "error": false},
 		"end":      {"reason": "answered", "exit": 0.0, "answer": "It is done."},
 	} {
 		for member, value := range members {

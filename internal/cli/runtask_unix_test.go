@@ -193,7 +193,7 @@ func TestRunTaskServers(t *testing.T) {
 func TestRunTaskInterrupted(t *testing.T) {
 	for name, flags := range map[string][]string{"lines": nil, "json": {"--json"}} {
 		t.Run(name, func(t *testing.T) {
-			m := follow(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "dowel-test__wait"}]}]}`)
+			m := follow(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "cli-test__wait"}]}]}`)
 			trace := filepath.Join(t.TempDir(), "trace")
 			cmd := process(t, m.at(t, append(flags, "Wait", "--approve", "all", "-e", traceVariable+"="+trace)...)...)
 			var stdout, stderr bytes.Buffer

@@ -99,14 +99,14 @@ func TestExpected(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	out := dowel(t, "", "version")
-	if out.code != exit.OK || !strings.Contains(out.stdout, "dowel     "+version.Version()+"\n") || !strings.Contains(out.stdout, "go        "+runtime.Version()+"\n") {
+	if out.code != exit.OK || !strings.Contains(out.stdout, "dowel     "+version.Number()+"\n") || !strings.Contains(out.stdout, "go        "+runtime.Version()+"\n") {
 		t.Errorf("%+v", out)
 	}
 	var b version.Build
-	if err := json.Unmarshal([]byte(dowel(t, "", "version", "--json").stdout), &b); err != nil || b != version.Built() || b.Version == "" {
+	if err := json.Unmarshal([]byte(dowel(t, "", "version", "--json").stdout), &b); err != nil || b != version.Current() || b.Version == "" {
 		t.Errorf("%v, %+v", err, b)
 	}
-	if out := dowel(t, "", "--version"); out.code != exit.OK || out.stdout != "dowel "+version.Built().String()+"\n" {
+	if out := dowel(t, "", "--version"); out.code != exit.OK || out.stdout != "dowel "+version.Current().String()+"\n" {
 		t.Errorf("%+v", out)
 	}
 	for want, b := range map[string]version.Build{

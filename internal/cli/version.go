@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newVersionCommand(a *factory.Factory) *cobra.Command {
+func newVersionCommand(f *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Show which dowel this is, and how it was built",
@@ -16,17 +16,17 @@ func newVersionCommand(a *factory.Factory) *cobra.Command {
 		Example: "  dowel version\n  dowel version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			a.Parsed = true
-			b := version.Built()
-			if a.Json {
-				return a.WriteValue(b)
+			f.Parsed = true
+			b := version.Current()
+			if f.JSON {
+				return f.WriteValue(b)
 			}
-			fmt.Fprintf(a.Stdout, "dowel     %s\n", b.Version)
+			fmt.Fprintf(f.Stdout, "dowel     %s\n", b.Version)
 			if b.Commit != "" {
 				changed := map[bool]string{true: ", with changes"}[b.Modified]
-				fmt.Fprintf(a.Stdout, "commit    %s%s\ntime      %s\n", b.Commit, changed, b.Time)
+				fmt.Fprintf(f.Stdout, "commit    %s%s\ntime      %s\n", b.Commit, changed, b.Time)
 			}
-			fmt.Fprintf(a.Stdout, "go        %s\nplatform  %s\n", b.Go, b.Platform)
+			fmt.Fprintf(f.Stdout, "go        %s\nplatform  %s\n", b.Go, b.Platform)
 			return nil
 		},
 	}

@@ -23,7 +23,7 @@ func DefaultServers() (names []string) {
 // BuiltInServers are the servers of a user without a configuration, each a child of this process.
 func BuiltInServers() (all []hub.Definition) {
 	for _, name := range DefaultServers() {
-		d := hub.Definition{Name: name, Origin: "built into dowel", Source: "built in", Fingerprint: "built in " + version.Version()}
+		d := hub.Definition{Name: name, Origin: "built into dowel", Source: "built in", Fingerprint: "built in " + version.Number()}
 		if self, err := os.Executable(); err != nil {
 			d.Hold = hub.Hold{Status: hub.NeedsConfiguration, Reason: "dowel cannot find itself: " + err.Error()}
 		} else {

@@ -87,7 +87,7 @@ func newDaemon(o Options) (*Daemon, error) {
 	}
 	h := &Daemon{options: o, state: store, started: time.Now(), yielded: make(chan struct{})}
 	h.life, h.end = context.WithCancel(context.Background())
-	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Version()}
+	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
 	h.Hub = hub.New(hub.Options{Info: info, Cache: newCatalogCache(), Logger: o.Logger})
 	h.gateway = gateway.New(h.Hub, gateway.Options{Info: info, Logger: o.Logger})
 	h.source = configured.New(h.Hub, configured.Options{Config: where, Choices: store, Fallback: BuiltInServers(), Logger: o.Logger})
@@ -332,7 +332,7 @@ func (h *Daemon) Files() (found []string) {
 // Status implements [control.Controller].
 func (h *Daemon) Status() control.Status {
 	here, _ := os.Getwd()
-	s := control.Status{PID: os.Getpid(), Folder: here, Version: version.Version(), Started: h.started, Files: h.Files(), Servers: control.DescribeAll(h.Hub)}
+	s := control.Status{PID: os.Getpid(), Folder: here, Version: version.Number(), Started: h.started, Files: h.Files(), Servers: control.DescribeAll(h.Hub)}
 	s.Ending = h.ending.Load()
 	for _, p := range h.source.Set().Problems {
 		if p.Server == "" && p.Severity == config.Error {

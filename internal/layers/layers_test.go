@@ -18,6 +18,18 @@ const module = "github.com/dowel-mcp/dowel/"
 var layers = [][]string{
 	{"cmd", "conformance", "examples"},
 	{"internal/cli"},
+	{
+		"internal/cli/call", "internal/cli/chat", "internal/cli/configcmd", "internal/cli/discover", "internal/cli/doctor",
+		"internal/cli/exportcmd", "internal/cli/importcmd", "internal/cli/models", "internal/cli/prompts",
+		"internal/cli/resources", "internal/cli/run", "internal/cli/serve", "internal/cli/servers", "internal/cli/status",
+		"internal/cli/tools", "internal/cli/trust", "internal/cli/up", "internal/cli/watch",
+	},
+	{"internal/cli/agentcmd", "internal/cli/agentview"},
+	{"internal/cli/approval", "internal/cli/attach", "internal/cli/modelregistry", "internal/cli/toolname"},
+	{"internal/cli/connect", "internal/cli/consent", "internal/cli/editing"},
+	{"internal/cli/display", "internal/cli/elicit"},
+	{"internal/cli/factory", "internal/cli/toolargs"},
+	{"internal/cli/exit"},
 	{"internal/daemon"},
 	{"internal/builtin", "internal/configured", "internal/control", "internal/session"},
 	{"agent", "console", "gateway", "cluster"},

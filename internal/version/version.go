@@ -19,8 +19,8 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-func Built() Build {
-	b := Build{Version: Version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func Current() Build {
+	b := Build{Version: Number(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -51,8 +51,8 @@ func (b Build) String() string {
 	return fmt.Sprintf("%s (%s)", b.Version, strings.Join(append(about, b.Go), ", "))
 }
 
-// Version is the version of the module, or of the commit that it was built from.
-func Version() string {
+// Number is the version of the module, or of the commit that it was built from.
+func Number() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "devel"

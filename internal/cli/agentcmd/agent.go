@@ -24,37 +24,37 @@ type Flags struct {
 	Servers []string // by --server
 	command []string // behind --
 	// settle has assemble wait for servers that are starting, for a while; a conversation begins without them.
-	Settle bool
+	AwaitServers bool
 }
 
-func (f *Flags) Register(cmd *cobra.Command) {
-	f.Places.AddFlags(cmd)
-	f.TargetFlags.AddFlags(cmd)
+func (opts *Flags) AddFlags(cmd *cobra.Command) {
+	opts.Places.AddFlags(cmd)
+	opts.TargetFlags.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.Servers, "server", "s", nil, "use this server of your configuration, or one that is built in, instead of all (`NAME`, repeatable)")
-	flags.StringVarP(&f.Model, "model", "m", "", "the `model`: a name of your configuration's models, else the provider's name for it")
-	flags.StringVar(&f.Provider, "provider", "", "who has the --model: openai, for all that speak its chat completions, or anthropic")
-	flags.StringVar(&f.ModelFlags.Url, "base-url", "", "where the --model is: the `URL` before /chat/completions or /v1/messages")
-	f.AddCallFlags(flags, "the servers'", "the servers", "a server")
+	flags.StringArrayVarP(&opts.Servers, "server", "s", nil, "use this server of your configuration, or one that is built in, instead of all (`NAME`, repeatable)")
+	flags.StringVarP(&opts.Model, "model", "m", "", "the `model`: a name of your configuration's models, else the provider's name for it")
+	flags.StringVar(&opts.Provider, "provider", "", "who has the --model: openai, for all that speak its chat completions, or anthropic")
+	flags.StringVar(&opts.ModelFlags.Url, "base-url", "", "where the --model is: the `URL` before /chat/completions or /v1/messages")
+	opts.AddCallFlags(flags, "the servers'", "the servers", "a server")
 	flags.Lookup("answer").Usage = "answer a question of a server (`key=value`, or SERVER.key=value for one of that server alone; repeatable)"
 }
 
 // TakeCommand takes the server's command from behind --, and returns the words before it.
-func (f *Flags) TakeCommand(cmd *cobra.Command, args []string) (words []string, err error) {
+func (opts *Flags) TakeCommand(cmd *cobra.Command, args []string) (words []string, err error) {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
 		return args, nil
 	}
-	if f.command = args[dash:]; len(f.command) == 0 {
+	if opts.command = args[dash:]; len(opts.command) == 0 {
 		return nil, exit.Usagef("there is no command behind --: write the server's command there")
 	}
 	return args[:dash], nil
 }
 
 // ClientOptions are those of the connection between the agent and its servers: everything but who answers what servers ask.
-func ClientOptions(a *factory.Factory, f *Flags) (client.Options, error) {
-	f.Connection.Factory = a
-	o, err := f.BaseOptions()
+func ClientOptions(f *factory.Factory, opts *Flags) (client.Options, error) {
+	opts.Connection.Factory = f
+	o, err := opts.BaseOptions()
 	if connect.WatchWire != nil {
 		o.Tap = connect.WatchWire(nil)
 	}
@@ -102,12 +102,12 @@ func (b *Runtime) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent
 
 // NewRuntime makes an agent of the model and the servers that the flags name. o are the agent's options; its Allowed and its
 // Instructions, which are those of the servers, are set here. c are those of the connection to the servers, see clientOptions.
-func NewRuntime(ctx context.Context, a *factory.Factory, f *Flags, o agent.Options, c client.Options) (_ *Runtime, err error) {
-	setup, err := readEnvironment(a, f)
+func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (_ *Runtime, err error) {
+	setup, err := readEnvironment(f, opts)
 	if err != nil {
 		return nil, err
 	}
-	model, chosen, err := setup.Choose(f.ModelFlags)
+	model, chosen, err := setup.Choose(opts.ModelFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -116,13 +116,13 @@ func NewRuntime(ctx context.Context, a *factory.Factory, f *Flags, o agent.Optio
 		Choose: func(name string) (agent.Model, modelregistry.Choice, error) {
 			named := modelregistry.ModelFlags{Model: name}
 			// Another id is at the same place; what a session has noted of a provider alone is no more than its model's name says.
-			if setup.Set.LookupModel(name) == nil && (!f.Again || f.ModelFlags.Url != "") {
-				named.Provider, named.Url = f.Provider, f.ModelFlags.Url
+			if setup.Set.LookupModel(name) == nil && (!opts.Again || opts.ModelFlags.Url != "") {
+				named.Provider, named.Url = opts.Provider, opts.ModelFlags.Url
 			}
 			return setup.Choose(named)
 		},
 	}
-	crew, err := openServers(ctx, a, f, setup)
+	crew, err := openServers(ctx, f, opts, setup)
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +131,11 @@ func NewRuntime(ctx context.Context, a *factory.Factory, f *Flags, o agent.Optio
 			b.Close()
 		}
 	}()
-	audit, err := openDecisions(a, setup)
+	audit, err := openDecisions(f, setup)
 	b.Close = func() {
 		if b.Toolbox != nil {
 			if err := b.Toolbox.Close(); err != nil {
-				a.Warn("%v", err)
+				f.Warn("%v", err)
 			}
 		}
 		crew.close(ctx)
@@ -147,7 +147,7 @@ func NewRuntime(ctx context.Context, a *factory.Factory, f *Flags, o agent.Optio
 	b.Servers, b.decided = crew.servers, func(e agent.Decided) { audit.record(e, b.origin) }
 	approved := &approvals{setup.state, setup.Set, crew, b.origin}
 	o.Allowed, b.Always = approved.allowed, approved.always
-	b.Trusted = func(tool string) string { return trustArgument(a, approved, tool) }
+	b.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
 	if err = context.Cause(ctx); err != nil {
 		return nil, err
 	}

@@ -69,13 +69,13 @@ func (p *approvals) resolveLasting(name string) (server, tool string, err error)
 
 // trustArgument is what dowel trust --tool takes for a tool; empty where it would not allow that tool, or another one as well, or where
 // a shell would make something else of it.
-func trustArgument(a *factory.Factory, p *approvals, name string) string {
+func trustArgument(f *factory.Factory, p *approvals, name string) string {
 	server, tool, err := p.resolveLasting(name)
 	word := server + "." + tool
 	if err != nil || strings.HasPrefix(word, "-") || strings.ContainsFunc(word, notPlain) {
 		return ""
 	}
-	if s, t, err := approval.ParseTool(a, p.state, word, false); err != nil || s != server || t != tool {
+	if s, t, err := approval.ParseTool(f, p.state, word, false); err != nil || s != server || t != tool {
 		return ""
 	}
 	return word

@@ -29,26 +29,26 @@ type environment struct {
 }
 
 // readEnvironment reads the user's files.
-func readEnvironment(a *factory.Factory, f *Flags) (*environment, error) {
-	where, err := f.Places.ConfigOptions()
+func readEnvironment(f *factory.Factory, opts *Flags) (*environment, error) {
+	where, err := opts.Places.ConfigOptions()
 	if err != nil {
 		return nil, err
 	}
-	store, err := a.OpenState()
+	store, err := f.OpenState()
 	if err != nil {
 		return nil, err
 	}
 	set := config.Load(where)
 	for _, p := range set.Problems {
 		if p.Server == "" && isAboutModels(p) {
-			a.Warn("%s", p.Text())
+			f.Warn("%s", p.Text())
 		}
 	}
-	s := &environment{Registry: modelregistry.New(a, set), state: store}
+	s := &environment{Registry: modelregistry.New(f, set), state: store}
 	settings, _ := set.Gateway.Resolve(set.Variables) // what cannot be resolved is told where the gateway is opened
 	s.audit, s.arguments = settings.Audit, settings.AuditArguments
 	s.definitions = sync.OnceValue(func() []hub.Definition {
-		all, err := a.Definitions(f.Places)
+		all, err := f.Definitions(opts.Places)
 		if err != nil {
 			return nil
 		}
@@ -79,8 +79,8 @@ func (s *environment) openAudit() (*os.File, error) {
 	return nil, fmt.Errorf("the audit log %s cannot be written: %w", s.audit, err)
 }
 
-func (s *environment) auditOptions(a *factory.Factory) gateway.AuditOptions {
-	return gateway.AuditOptions{Arguments: s.arguments, Mask: s.mask, Failed: func(err error) { a.Warn("the audit log: %v", err) }}
+func (s *environment) auditOptions(f *factory.Factory) gateway.AuditOptions {
+	return gateway.AuditOptions{Arguments: s.arguments, Mask: s.mask, Failed: func(err error) { f.Warn("the audit log: %v", err) }}
 }
 
 // mask hides the secrets of all servers of the configuration.
@@ -100,12 +100,12 @@ type decisionLog struct {
 }
 
 // openDecisions opens the audit log, if there is to be one.
-func openDecisions(a *factory.Factory, s *environment) (*decisionLog, error) {
+func openDecisions(f *factory.Factory, s *environment) (*decisionLog, error) {
 	file, err := s.openAudit()
 	if file == nil {
 		return nil, err
 	}
-	return &decisionLog{gateway.NewAuditLog(file, s.auditOptions(a)), file}, nil
+	return &decisionLog{gateway.NewAuditLog(file, s.auditOptions(f)), file}, nil
 }
 
 func (d *decisionLog) record(e agent.Decided, origin func(wire string) (server, tool string, ok bool)) {

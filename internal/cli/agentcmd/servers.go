@@ -45,28 +45,28 @@ type serverSet struct {
 }
 
 // openServers starts the servers that the flags name, or finds those of the running dowel.
-func openServers(ctx context.Context, a *factory.Factory, f *Flags, s *environment) (*serverSet, error) {
-	definitions, err := namedDefinitions(a, f)
+func openServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment) (*serverSet, error) {
+	definitions, err := namedDefinitions(f, opts)
 	if err != nil {
 		return nil, err
 	}
 	if len(definitions) == 0 {
-		return openAllServers(ctx, a, f, s)
+		return openAllServers(ctx, f, opts, s)
 	}
-	return openNamedServers(ctx, a, f, s, definitions)
+	return openNamedServers(ctx, f, opts, s, definitions)
 }
 
 // openAllServers goes through the running dowel, which may be this process.
-func openAllServers(ctx context.Context, a *factory.Factory, f *Flags, s *environment) (*serverSet, error) {
+func openAllServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment) (*serverSet, error) {
 	switch {
-	case len(f.Env) > 0 || f.Dir != "":
+	case len(opts.Env) > 0 || opts.Dir != "":
 		return nil, exit.Usagef("--env and --dir are for a server that is started by its command behind --, or built in")
-	case len(f.BuiltinOptions) > 0:
+	case len(opts.BuiltinOptions) > 0:
 		return nil, exit.Usagef("--option is for a built-in server: name it with --server")
-	case len(f.Headers) > 0:
+	case len(opts.Headers) > 0:
 		return nil, exit.Usagef("--header is for servers at a --url")
 	}
-	o := a.DaemonOptions(&f.Places)
+	o := f.DaemonOptions(&opts.Places)
 	o.Stdio, o.Reported = true, isAboutModels
 	t, err := daemon.Join(ctx, o)
 	if err != nil {
@@ -78,35 +78,35 @@ func openAllServers(ctx context.Context, a *factory.Factory, f *Flags, s *enviro
 		return status.Servers, err
 	}
 	if status, err := t.Running.Status(ctx); err == nil && status.PID != os.Getpid() {
-		c.folder = warnOtherFolder(a, status, s.Set)
+		c.folder = warnOtherFolder(f, status, s.Set)
 	}
-	if f.Settle {
-		awaitAll(ctx, a, c)
+	if opts.AwaitServers {
+		awaitAll(ctx, f, c)
 	}
 	return c, nil
 }
 
 // warnOtherFolder warns where the dowel that is running was started in another folder, and so works there; it returns that folder. The
 // files of a project here may be none of its.
-func warnOtherFolder(a *factory.Factory, status control.Status, set *config.Set) (folder string) {
+func warnOtherFolder(f *factory.Factory, status control.Status, set *config.Set) (folder string) {
 	here, err := os.Getwd()
 	if err != nil || status.Folder == "" || status.Folder == here {
 		return ""
 	}
-	a.Warn("the servers are those of the dowel that runs in %s (process %d), and work there, not here: end it, or name servers with --server", status.Folder, status.PID)
+	f.Warn("the servers are those of the dowel that runs in %s (process %d), and work there, not here: end it, or name servers with --server", status.Folder, status.PID)
 	for _, file := range set.Files {
 		if file.Scope == config.Project && !file.Missing && !slices.Contains(status.Files, file.Path) {
-			a.Warn("the servers of %s are not among them", file.Path)
+			f.Warn("the servers of %s are not among them", file.Path)
 		}
 	}
 	return status.Folder
 }
 
 // awaitAll waits for servers that start for the first time, for a while.
-func awaitAll(ctx context.Context, a *factory.Factory, c *serverSet) {
+func awaitAll(ctx context.Context, f *factory.Factory, c *serverSet) {
 	ctx, cancel := context.WithTimeout(ctx, longestSettle)
 	defer cancel()
-	defer a.Stderr.SetStatus("")
+	defer f.Stderr.SetStatus("")
 	for ctx.Err() == nil {
 		servers, err := c.servers(ctx)
 		if err != nil {
@@ -119,58 +119,58 @@ func awaitAll(ctx context.Context, a *factory.Factory, c *serverSet) {
 			}
 		}
 		if awaited == nil {
-			WarnMissing(a, servers)
+			WarnMissing(f, servers)
 			return
 		}
-		showAwaited(a, awaited)
+		showAwaited(f, awaited)
 		select {
 		case <-time.After(SettlePause):
 		case <-ctx.Done():
-			WarnMissing(a, servers)
+			WarnMissing(f, servers)
 		}
 	}
 }
 
 const SettlePause = 25 * time.Millisecond
 
-func showAwaited(a *factory.Factory, names []string) {
-	if !a.Json {
-		a.Stderr.SetStatus(a.Stderr.Dim("waiting for " + term.Line(strings.Join(names, ", "))))
+func showAwaited(f *factory.Factory, names []string) {
+	if !f.JSON {
+		f.Stderr.SetStatus(f.Stderr.Dim("waiting for " + term.Line(strings.Join(names, ", "))))
 	}
 }
 
 // WarnMissing warns of servers whose tools are not there. That one is switched off is no news.
-func WarnMissing(a *factory.Factory, servers []Server) {
+func WarnMissing(f *factory.Factory, servers []Server) {
 	for _, s := range servers {
 		switch {
 		case s.Status == hub.Ready, s.Status == hub.Stopped, s.Status == hub.Disabled:
 		case s.Status == hub.NeedsTrust:
-			a.Warn("the tools of %s are missing: it came with a project, and waits for your trust: dowel trust %s", s.Name, s.Name)
+			f.Warn("the tools of %s are missing: it came with a project, and waits for your trust: dowel trust %s", s.Name, s.Name)
 		case s.Status == hub.Starting:
-			a.Warn("%s is still starting: its tools are added when it is ready", s.Name)
+			f.Warn("%s is still starting: its tools are added when it is ready", s.Name)
 		default:
 			why, look := cmp.Or(s.Problem, s.Cause), "dowel doctor "+s.Name
 			if s.Source == connect.CommandLine {
 				look = "dowel doctor -- with its command, or --url"
 			}
-			a.Warn("the tools of %s are missing, since it %s: %s; see %s", s.Name, connect.StatusWords(s.Status), term.FirstLine(why), look)
+			f.Warn("the tools of %s are missing, since it %s: %s; see %s", s.Name, connect.StatusWords(s.Status), term.FirstLine(why), look)
 		}
 	}
 }
 
 // openNamedServers starts a hub of its own for the servers.
-func openNamedServers(ctx context.Context, a *factory.Factory, f *Flags, s *environment, definitions []hub.Definition) (*serverSet, error) {
-	logger := slog.New(a.LogHandler())
-	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Version()}
+func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment, definitions []hub.Definition) (*serverSet, error) {
+	logger := slog.New(f.LogHandler())
+	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
 	h := hub.New(hub.Options{Info: info, Logger: logger})
 	g := gateway.New(h, gateway.Options{Info: info, Logger: logger, Wait: -1})
 	var work sync.WaitGroup
 	telling, stop := context.WithCancel(context.WithoutCancel(ctx))
-	if a.Verbose {
+	if f.Verbose {
 		lines := h.Events(telling, hub.Wrote)
 		work.Go(func() {
 			for e := range lines {
-				showStderr(a, e)
+				showStderr(f, e)
 			}
 		})
 	}
@@ -181,10 +181,10 @@ func openNamedServers(ctx context.Context, a *factory.Factory, f *Flags, s *envi
 	}
 	log, err := s.openAudit()
 	if err != nil {
-		a.Warn("%v", err)
+		f.Warn("%v", err)
 	}
 	if log != nil {
-		c.handler = mcp.Chain(g, gateway.Audit(log, s.auditOptions(a)))
+		c.handler = mcp.Chain(g, gateway.Audit(log, s.auditOptions(f)))
 	}
 	c.servers = func(context.Context) ([]Server, error) { return control.DescribeAll(h), nil }
 	c.close = func(context.Context) {
@@ -196,8 +196,8 @@ func openNamedServers(ctx context.Context, a *factory.Factory, f *Flags, s *envi
 			log.Close()
 		}
 	}
-	if f.Settle {
-		if err := awaitNamed(ctx, a, h, f.ConnectTimeout); err != nil {
+	if opts.AwaitServers {
+		if err := awaitNamed(ctx, f, h, opts.ConnectTimeout); err != nil {
 			c.close(ctx)
 			return nil, err
 		}
@@ -206,21 +206,21 @@ func openNamedServers(ctx context.Context, a *factory.Factory, f *Flags, s *envi
 }
 
 // showStderr shows a line of a server's stderr.
-func showStderr(a *factory.Factory, e hub.Event) {
-	if a.Json {
-		factory.WriteJSONLine(a.Stderr, map[string]any{"server": e.Upstream, "stderr": e.Line})
+func showStderr(f *factory.Factory, e hub.Event) {
+	if f.JSON {
+		factory.WriteJSONLine(f.Stderr, map[string]any{"server": e.Upstream, "stderr": e.Line})
 		return
 	}
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.Stderr.Dim(term.Line(e.Upstream)+":"), a.Stderr.Clean(e.Line))
+	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Dim(term.Line(e.Upstream)+":"), f.Stderr.Clean(e.Line))
 }
 
 // awaitNamed waits until the servers are ready. One that was named and cannot be had is an error.
-func awaitNamed(ctx context.Context, a *factory.Factory, h *hub.Hub, limit time.Duration) error {
+func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, limit time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, limitOf(limit))
 	defer cancel()
-	defer a.Stderr.SetStatus("")
+	defer f.Stderr.SetStatus("")
 	for _, u := range h.Upstreams() {
-		showAwaited(a, []string{u.Name()})
+		showAwaited(f, []string{u.Name()})
 		u.Settle(waiting)
 		state := u.State()
 		switch {
@@ -249,12 +249,12 @@ func limitOf(d time.Duration) time.Duration {
 }
 
 // namedDefinitions are the servers of --server, --url and the command behind --; none where all are to be used.
-func namedDefinitions(a *factory.Factory, f *Flags) (all []hub.Definition, err error) {
-	if err := f.check(); err != nil {
+func namedDefinitions(f *factory.Factory, opts *Flags) (all []hub.Definition, err error) {
+	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	for _, name := range f.Servers {
-		d, err := definitionByName(a, f, name)
+	for _, name := range opts.Servers {
+		d, err := definitionByName(f, opts, name)
 		if err != nil {
 			return nil, err
 		}
@@ -262,77 +262,77 @@ func namedDefinitions(a *factory.Factory, f *Flags) (all []hub.Definition, err e
 	}
 	var t connect.Target
 	switch {
-	case f.TargetFlags.Url != "":
-		t, err = f.ByURL()
-		t.Name = nameOfURL(f.TargetFlags.Url)
-	case len(f.command) > 0:
-		t, err = f.Started(f.command)
-		t.Name = nameOfCommand(f.command)
+	case opts.TargetFlags.Url != "":
+		t, err = opts.ByURL()
+		t.Name = nameOfURL(opts.TargetFlags.Url)
+	case len(opts.command) > 0:
+		t, err = opts.Started(opts.command)
+		t.Name = nameOfCommand(opts.command)
 	default:
 		return all, nil
 	}
-	d := f.definitionOf(t)
+	d := opts.definitionOf(t)
 	for n := 2; slices.ContainsFunc(all, func(o hub.Definition) bool { return o.Name == d.Name }); n++ {
 		d.Name = fmt.Sprintf("%s%d", t.Name, n)
 	}
 	return append(all, d), err
 }
 
-func (f *Flags) check() error {
-	for i, name := range f.Servers {
-		if slices.Contains(f.Servers[:i], name) {
+func (opts *Flags) check() error {
+	for i, name := range opts.Servers {
+		if slices.Contains(opts.Servers[:i], name) {
 			return exit.Usagef("--server %s is there twice", name)
 		}
 	}
-	switch given := len(f.Servers) > 0; {
-	case len(f.Headers) > 0 && f.TargetFlags.Url == "":
+	switch given := len(opts.Servers) > 0; {
+	case len(opts.Headers) > 0 && opts.TargetFlags.Url == "":
 		return exit.Usagef("--header is for servers at a --url")
-	case f.TargetFlags.Url != "" && len(f.command) > 0:
+	case opts.TargetFlags.Url != "" && len(opts.command) > 0:
 		return exit.Usagef("there is both a --url and a command behind --: add one of them to your configuration, and name it with --server")
-	case len(f.BuiltinOptions) > 0 && (len(f.Servers) != 1):
+	case len(opts.BuiltinOptions) > 0 && (len(opts.Servers) != 1):
 		return exit.Usagef("--option is for one built-in server: name it, and no other, with --server")
-	case given && len(f.command) == 0 && (len(f.Env) > 0 || f.Dir != "") && len(f.Servers) > 1:
+	case given && len(opts.command) == 0 && (len(opts.Env) > 0 || opts.Dir != "") && len(opts.Servers) > 1:
 		return exit.Usagef("--env and --dir are for one server: name no other with --server")
 	}
 	return nil
 }
 
 // definitionByName is a server of the running dowel, of the configuration, or one that is built in.
-func definitionByName(a *factory.Factory, f *Flags, name string) (hub.Definition, error) {
-	if f.Found == nil && (len(f.Files) > 0 || f.Project != "") {
-		definitions, err := a.Definitions(f.Places)
+func definitionByName(f *factory.Factory, opts *Flags, name string) (hub.Definition, error) {
+	if opts.Found == nil && (len(opts.Files) > 0 || opts.Project != "") {
+		definitions, err := f.Definitions(opts.Places)
 		if err != nil {
 			return hub.Definition{}, err
 		}
-		f.Found = connect.NewDirectory(definitions)
+		opts.Found = connect.NewDirectory(definitions)
 	}
-	d := f.Directory()
+	d := opts.Directory()
 	if !slices.Contains(d.Known(), name) {
 		if strings.Contains(name, ",") {
 			return hub.Definition{}, exit.Usagef("no server is called %s; several are named one by one: --server %s", name, strings.ReplaceAll(name, ",", " --server "))
 		}
 		return hub.Definition{}, exit.Usagef("no server is called %s%s", name, suggest.Hint(name, d.Known()))
 	}
-	w := f.TargetFlags
-	if len(f.command) > 0 { // whose these are
+	w := opts.TargetFlags
+	if len(opts.command) > 0 { // whose these are
 		w.Env, w.Dir = nil, ""
 	}
 	t, err := w.ByName(name)
 	if err != nil {
 		return hub.Definition{}, err
 	}
-	if own, ok := d.Definitions[name]; ok && len(f.BuiltinOptions) == 0 {
+	if own, ok := d.Definitions[name]; ok && len(opts.BuiltinOptions) == 0 {
 		return own, nil
 	}
-	def := f.definitionOf(t)
+	def := opts.definitionOf(t)
 	def.Source = d.Source(name)
 	return def, nil
 }
 
 // definitionOf is a target as a server of a hub.
-func (f *Flags) definitionOf(t connect.Target) hub.Definition {
+func (opts *Flags) definitionOf(t connect.Target) hub.Definition {
 	d := hub.Definition{Name: t.Name, Target: t.Dial, Origin: t.Origin, Source: connect.CommandLine, Fingerprint: connect.CommandLine, Options: t.Options}
-	d.Options.Connect = connect.Limit(f.ConnectTimeout)
+	d.Options.Connect = connect.Limit(opts.ConnectTimeout)
 	if connect.WatchWire != nil {
 		d.Options.Tap = connect.WatchWire(nil)
 	}

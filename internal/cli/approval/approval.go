@@ -19,7 +19,7 @@ func Contains(tools []string, tool string) bool {
 }
 
 // ParseTool reads SERVER.TOOL. The server has to be one of the user's; where something is taken back, one of which something is kept.
-func ParseTool(a *factory.Factory, store *state.State, name string, revoke bool) (server, tool string, err error) {
+func ParseTool(f *factory.Factory, store *state.State, name string, revoke bool) (server, tool string, err error) {
 	var known []string
 	for _, p := range store.Approvals() {
 		known = append(known, p.Server)

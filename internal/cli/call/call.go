@@ -17,18 +17,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// calling holds the flags of a call.
-type calling struct {
+// Options holds the flags of a call.
+type Options struct {
 	args      string
 	output    string
 	unchecked bool
 }
 
 func NewCommand(f *factory.Factory) *cobra.Command {
-	a := connect.New(f)
-	var k calling
-	c := a.Command(&cobra.Command{
-		ValidArgsFunction: a.CompleteWords(connect.ListTools, "name"),
+	conn := connect.New(f)
+	var opts Options
+	c := conn.Command(&cobra.Command{
+		ValidArgsFunction: conn.CompleteWords(connect.ListTools, "name"),
 
 		Use:   "call SERVER.TOOL [KEY=VALUE]…",
 		Short: "Call a tool",
@@ -45,14 +45,14 @@ ones can be added to them.
   dowel call everything.echo --args '{"message":"hello"}' --json
   echo '{"message":"hello"}' | dowel call everything.echo --args @-
   dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return call(ctx, a, t, rest, k) })
-	c.Flags().StringVar(&k.args, "args", "", "the arguments as a `JSON` object, or @FILE, or @- for standard input")
-	c.Flags().StringVarP(&k.output, "output", "o", "", "save images, sounds and other data, or else the text, in this `file`; - is stdout")
-	c.Flags().BoolVar(&k.unchecked, "unchecked", false, "do not look at the tool's schema: send JSON as JSON, all else as text")
+	}, func(ctx context.Context, t connect.Target, rest []string) error { return runCall(ctx, conn, t, rest, opts) })
+	c.Flags().StringVar(&opts.args, "args", "", "the arguments as a `JSON` object, or @FILE, or @- for standard input")
+	c.Flags().StringVarP(&opts.output, "output", "o", "", "save images, sounds and other data, or else the text, in this `file`; - is stdout")
+	c.Flags().BoolVar(&opts.unchecked, "unchecked", false, "do not look at the tool's schema: send JSON as JSON, all else as text")
 	return c
 }
 
-func call(ctx context.Context, a *connect.Connection, t connect.Target, rest []string, k calling) error {
+func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string, opts Options) error {
 	if len(rest) == 0 {
 		return exit.Usagef("no tool is named: write SERVER.TOOL, or TOOL where the server is named by --url or behind --")
 	}
@@ -61,13 +61,13 @@ func call(ctx context.Context, a *connect.Connection, t connect.Target, rest []s
 	if err != nil {
 		return err
 	}
-	base, err := toolargs.ReadObject(k.args, a.Stdin)
+	base, err := toolargs.ReadObject(opts.args, conn.Stdin)
 	if err != nil {
 		return err
 	}
-	return a.Do(ctx, t, func(c *client.Client) error {
+	return conn.Do(ctx, t, func(c *client.Client) error {
 		tool := mcp.Tool{Name: name}
-		if !k.unchecked {
+		if !opts.unchecked {
 			if tool, _, err = connect.FindTool(ctx, c, name); err != nil {
 				return exit.WithHelp(err, t.CommandLine("tools", ""))
 			}
@@ -76,48 +76,48 @@ func call(ctx context.Context, a *connect.Connection, t connect.Target, rest []s
 		if params.Arguments, err = toolargs.Complete(toolargs.NewSpec(tool.InputSchema), base, given); err != nil {
 			return exit.WithHelp(err, t.CommandLine("tools", name))
 		}
-		raw, err := connect.Request(ctx, c, mcp.MethodCallTool, name, params, a.CallOptions())
-		a.Stderr.SetStatus("")
+		raw, err := connect.Request(ctx, c, mcp.MethodCallTool, name, params, conn.CallOptions())
+		conn.Stderr.SetStatus("")
 		if err != nil {
 			return err
 		}
-		return result(a, c, &tool, raw, k)
+		return result(conn, c, &tool, raw, opts)
 	})
 }
 
 // result shows what a tool returned.
-func result(a *connect.Connection, c *client.Client, tool *mcp.Tool, raw json.RawMessage, k calling) error {
+func result(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw json.RawMessage, opts Options) error {
 	var r mcp.CallToolResult
 	if err := mcp.Decode(raw, &r); err != nil {
 		return connect.Unreadable(c, mcp.MethodCallTool, err)
 	}
-	if a.Json {
-		if err := a.WriteDocument(raw); err != nil {
+	if conn.JSON {
+		if err := conn.WriteDocument(raw); err != nil {
 			return err
 		}
 	}
 	if r.IsError {
 		return exit.ToolError{Tool: tool.Name, Text: wordsOf(r.Content)}
 	}
-	if err := resultContent(a, &r, k); err != nil {
+	if err := resultContent(conn, &r, opts); err != nil {
 		return err
 	}
 	return checkOutput(c, tool, r.StructuredContent)
 }
 
-func resultContent(a *connect.Connection, r *mcp.CallToolResult, k calling) error {
-	save := display.NewSaver(k.output, r.Content)
+func resultContent(conn *connect.Connection, r *mcp.CallToolResult, opts Options) error {
+	save := display.NewSaver(opts.output, r.Content)
 	switch {
-	case a.Json && save == nil:
+	case conn.JSON && save == nil:
 		return nil
-	case a.Json:
+	case conn.JSON:
 		return display.SaveContent(r.Content, save)
 	case r.StructuredContent != nil && !hasText(r.Content):
-		if err := display.WriteText(a.Factory, string(factory.IndentJSON(r.StructuredContent)), save); err != nil {
+		if err := display.WriteText(conn.Factory, string(factory.IndentJSON(r.StructuredContent)), save); err != nil {
 			return err
 		}
 	}
-	return display.WriteContent(a.Factory, r.Content, save)
+	return display.WriteContent(conn.Factory, r.Content, save)
 }
 
 func hasText(content []mcp.Content) bool {

@@ -19,7 +19,7 @@ import (
 )
 
 // approve puts a question of the agent's to the user, who is asked until there is an answer.
-func (c *chat) approve(ctx context.Context, q agent.Question) (agent.Decision, error) {
+func (c *conversation) approve(ctx context.Context, q agent.Question) (agent.Decision, error) {
 	c.show.Hold(true)
 	defer c.show.Hold(false)
 	if q.Sampling != nil {
@@ -62,19 +62,19 @@ func (c *chat) approve(ctx context.Context, q agent.Question) (agent.Decision, e
 	}
 }
 
-func (c *chat) approvalPrompt(q agent.Question) string {
+func (c *conversation) approvalPrompt(q agent.Question) string {
 	return fmt.Sprintf("Run %s? [y/s/server/a/e/n/?]", toolname.Display(q.Tool.Name))
 }
 
 // tell writes a line of a question.
-func (c *chat) tell(format string, args ...any) { fmt.Fprintf(c.show.Side, format+"\n", args...) }
+func (c *conversation) tell(format string, args ...any) { fmt.Fprintf(c.show.Side, format+"\n", args...) }
 
 // answer reads the answer to a question. Ctrl-C stops what has asked.
-func (c *chat) answer(ctx context.Context, prompt string) (string, error) {
+func (c *conversation) answer(ctx context.Context, prompt string) (string, error) {
 	return c.reply(ctx, term.Question{Prompt: c.show.Side.Bold(prompt) + " ", Answer: true, Fresh: true})
 }
 
-func (c *chat) reply(ctx context.Context, a term.Question) (string, error) {
+func (c *conversation) reply(ctx context.Context, a term.Question) (string, error) {
 	text, err := c.in.ReadLine(ctx, a)
 	if errors.Is(err, term.ErrInterrupted) {
 		c.keys.press()
@@ -89,7 +89,7 @@ func (c *chat) reply(ctx context.Context, a term.Question) (string, error) {
 }
 
 // describeCall shows all that the decision is about.
-func (c *chat) describeCall(q agent.Question, input json.RawMessage) {
+func (c *conversation) describeCall(q agent.Question, input json.RawMessage) {
 	out := c.show.Side
 	paint := out.Yellow
 	if q.Effect == agent.Destructive {
@@ -154,7 +154,7 @@ func wholeArguments(input json.RawMessage) (lines []string) {
 }
 
 // allowAlways keeps that the tool needs no approval any more; where that cannot be kept it holds for the session.
-func (c *chat) allowAlways(q agent.Question, d agent.Decision) agent.Decision {
+func (c *conversation) allowAlways(q agent.Question, d agent.Decision) agent.Decision {
 	d.For = agent.ThisTool
 	if err := c.it.Always(q.Tool.Name); err != nil {
 		c.tell("%s", c.show.Side.Yellow("That is not kept, and holds for this session: "+term.Printable(err.Error())))
@@ -163,7 +163,7 @@ func (c *chat) allowAlways(q agent.Question, d agent.Decision) agent.Decision {
 }
 
 // refusal asks why not, unless that was said.
-func (c *chat) refusal(ctx context.Context, reason string) (agent.Decision, error) {
+func (c *conversation) refusal(ctx context.Context, reason string) (agent.Decision, error) {
 	if reason = strings.TrimSpace(reason); reason != "" {
 		return agent.Decision{Reason: reason}, nil
 	}
@@ -174,7 +174,7 @@ func (c *chat) refusal(ctx context.Context, reason string) (agent.Decision, erro
 	return agent.Decision{Reason: strings.TrimSpace(reason)}, err
 }
 
-func (c *chat) explainApproval(q agent.Question) {
+func (c *conversation) explainApproval(q agent.Question) {
 	c.tell(`  y          runs it once
   s          runs it, and %[1]s without a question for the rest of this session
   server, S  runs it, and every tool of %[2]s without a question for the rest of this session
@@ -193,7 +193,7 @@ func serverName(q agent.Question) string {
 }
 
 // approveSampling asks whether a server may use the model.
-func (c *chat) approveSampling(ctx context.Context, q agent.Question) (agent.Decision, error) {
+func (c *conversation) approveSampling(ctx context.Context, q agent.Question) (agent.Decision, error) {
 	out := c.show.Side
 	c.tell("\n%s wants to ask the model %s, at your cost:", out.Bold(serverName(q)), term.Line(c.it.Model.Label()))
 	for _, text := range samplingLines(q.Sampling) {

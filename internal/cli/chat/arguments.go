@@ -20,7 +20,7 @@ import (
 
 // editArguments lets the user change what a tool is called with, until it fits. It returns what was before where the user changes
 // nothing, and shows the call again.
-func (c *chat) editArguments(ctx context.Context, q agent.Question, before json.RawMessage) (json.RawMessage, error) {
+func (c *conversation) editArguments(ctx context.Context, q agent.Question, before json.RawMessage) (json.RawMessage, error) {
 	now := q.Call.Input
 	if before != nil {
 		now = before
@@ -64,7 +64,7 @@ func fitsTool(q agent.Question, arguments json.RawMessage) error {
 }
 
 // edited has the user change a text: in the editor of the environment, else on a line.
-func (c *chat) edited(ctx context.Context, text string) (string, error) {
+func (c *conversation) edited(ctx context.Context, text string) (string, error) {
 	editor := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
 	if len(editor) == 0 || c.term == nil {
 		flat := text

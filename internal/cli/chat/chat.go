@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// chatFlags are those of a conversation.
-type chatFlags struct {
+// Options are those of a conversation.
+type Options struct {
 	agentcmd.Flags
 	approve string
 	steps   int
@@ -67,8 +67,8 @@ Without a terminal each line of standard input is said, the answers go to standa
 what would have to be asked is refused, but for what --answer says: key=value answers whoever asks for that key, SERVER.key=value
 that server alone, before the other. For one task, with its result as JSON or exit code, there is dowel run.`
 
-func NewCommand(a *factory.Factory) *cobra.Command {
-	var f chatFlags
+func NewCommand(f *factory.Factory) *cobra.Command {
+	var opts Options
 	cmd := &cobra.Command{
 		Use:   "chat [-- COMMAND…]",
 		Short: "Talk with a model that has your servers' tools",
@@ -79,50 +79,50 @@ func NewCommand(a *factory.Factory) *cobra.Command {
   echo 'What is 19 plus 23?' | dowel chat --server everything --approve all`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			words, err := f.TakeCommand(cmd, args)
+			words, err := opts.TakeCommand(cmd, args)
 			if err == nil {
-				err = f.check(a, cmd, words)
+				err = opts.check(f, cmd, words)
 			}
 			if err != nil {
 				return err
 			}
-			a.Parsed = true
-			if f.sessions {
-				return listSessions(a)
+			f.Parsed = true
+			if opts.sessions {
+				return listSessions(f)
 			}
-			return startChat(cmd.Context(), a, &f)
+			return runChat(cmd.Context(), f, &opts)
 		},
 	}
-	f.Flags.Register(cmd)
+	opts.Flags.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.approve, "approve", string(agent.ModeAsk), "which tools run (`MODE`): ask about those that are not read-only, read-only, all, none")
-	flags.IntVar(&f.steps, "max-steps", 0, fmt.Sprintf("how many replies the model may take for an answer (default %d)", agent.DefaultMaxSteps))
-	flags.StringVar(&f.system, "system", "", "what the model is told before everything else (`text`, or @file)")
-	flags.StringVar(&f.resume, "resume", "", "go on with the last conversation of this folder, or with that of an `ID` (--resume=ID)")
+	flags.StringVar(&opts.approve, "approve", string(agent.ModeAsk), "which tools run (`MODE`): ask about those that are not read-only, read-only, all, none")
+	flags.IntVar(&opts.steps, "max-steps", 0, fmt.Sprintf("how many replies the model may take for an answer (default %d)", agent.DefaultMaxSteps))
+	flags.StringVar(&opts.system, "system", "", "what the model is told before everything else (`text`, or @file)")
+	flags.StringVar(&opts.resume, "resume", "", "go on with the last conversation of this folder, or with that of an `ID` (--resume=ID)")
 	flags.Lookup("resume").NoOptDefVal = latest
-	flags.BoolVar(&f.sessions, "sessions", false, "list the conversations that were kept")
-	flags.BoolVar(&f.noSave, "no-save", false, "do not keep this conversation")
+	flags.BoolVar(&opts.sessions, "sessions", false, "list the conversations that were kept")
+	flags.BoolVar(&opts.noSave, "no-save", false, "do not keep this conversation")
 	return cmd
 }
 
 // check finds what cannot be used. The word behind --resume is its ID, although flags whose value may be left out take none.
-func (f *chatFlags) check(a *factory.Factory, cmd *cobra.Command, words []string) error {
+func (opts *Options) check(f *factory.Factory, cmd *cobra.Command, words []string) error {
 	switch {
-	case len(words) == 1 && f.resume == latest:
-		f.resume, words = words[0], nil
+	case len(words) == 1 && opts.resume == latest:
+		opts.resume, words = words[0], nil
 	case len(words) == 0:
-	case cmd.ArgsLenAtDash() < 0 && slices.Contains(f.Directory().Known(), words[0]):
+	case cmd.ArgsLenAtDash() < 0 && slices.Contains(opts.Directory().Known(), words[0]):
 		return exit.Usagef("%q is too much: a server is named with --server %s", words[0], words[0])
 	default:
 		return exit.Usagef("%q is too much: what is to be said is typed once dowel chat runs; dowel run takes it as a word", words[0])
 	}
-	if _, err := modeOf(f.approve); err != nil {
+	if _, err := modeOf(opts.approve); err != nil {
 		return exit.Usagef("--approve %w", err)
 	}
-	if f.steps < 0 {
-		return exit.Usagef("--max-steps %d: write a number above 0", f.steps)
+	if opts.steps < 0 {
+		return exit.Usagef("--max-steps %d: write a number above 0", opts.steps)
 	}
-	if a.Json && !f.sessions {
+	if f.JSON && !opts.sessions {
 		return exit.Usagef("dowel chat is for people, and has no --json; dowel run --json streams what happens")
 	}
 	return nil
@@ -137,9 +137,9 @@ func modeOf(word string) (agent.Mode, error) {
 	return agent.Mode(word), nil
 }
 
-// startChat holds a conversation.
-func startChat(ctx context.Context, a *factory.Factory, f *chatFlags) error {
-	c, err := newChat(ctx, a, f)
+// runChat holds a conversation.
+func runChat(ctx context.Context, f *factory.Factory, opts *Options) error {
+	c, err := newChat(ctx, f, opts)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func TestMentioned(t *testing.T) {
 	}
 	t.Chdir(dir)
 	var told strings.Builder
-	c := &chat{show: agentview.NewRenderer(term.NewScreen(&strings.Builder{}, nil), term.NewScreen(&told, nil))}
+	c := &conversation{show: agentview.NewRenderer(term.NewScreen(&strings.Builder{}, nil), term.NewScreen(&told, nil))}
 	for text, want := range map[string]int{
 		"no file": 0, "see @gone.txt": 0, "@a.txt": 1, "see @a.txt.": 1, "(@a.txt)": 0, "see @a.txt, and @\"b c.txt\"!": 2, "@a.txt @a.txt": 1, "mail me@a.txt": 0, "@nobody": 0, "@odd)": 1, "@.": 0,
 	} {
@@ -164,7 +164,7 @@ func TestSameModel(t *testing.T) {
 		{notes: []string{`{"provider": "openai", "model": "m", "url": "http://****@h/v1"}`}, wrong: "name it with --model and --base-url"},
 		{notes: []string{`{"name": "local"}`}, given: modelregistry.ModelFlags{Model: "m"}, want: modelregistry.ModelFlags{Model: "m"}},
 	} {
-		c := &chat{flags: &chatFlags{}}
+		c := &conversation{flags: &Options{}}
 		c.flags.ModelFlags = test.given
 		var events []session.Event
 		for _, note := range test.notes {
@@ -186,7 +186,7 @@ func TestModelURLsAreMasked(t *testing.T) {
 	for name, want := range map[string]string{"": `https://****@host/v1?key=****`, "mine": ""} {
 		m.Name = name
 		s := session.New(t.TempDir(), session.Header{})
-		c := &chat{kept: s}
+		c := &conversation{kept: s}
 		if err := s.Message(agent.Message{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello")}}); err != nil {
 			t.Fatal(err)
 		}
@@ -208,10 +208,10 @@ func TestChatNotBegun(t *testing.T) {
 	}
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for range 50 {
-		a := &factory.Factory{Stdin: strings.NewReader(""), Stdout: term.NewScreen(&strings.Builder{}, nil), Stderr: term.NewScreen(&strings.Builder{}, nil)}
-		f := &chatFlags{approve: "ask", noSave: true}
-		f.Flags.Servers = []string{"everything"}
-		c, err := newChat(t.Context(), a, f)
+		f := &factory.Factory{Stdin: strings.NewReader(""), Stdout: term.NewScreen(&strings.Builder{}, nil), Stderr: term.NewScreen(&strings.Builder{}, nil)}
+		opts := &Options{approve: "ask", noSave: true}
+		opts.Flags.Servers = []string{"everything"}
+		c, err := newChat(t.Context(), f, opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,21 +19,21 @@ import (
 // slash is something that is said to dowel and not to the model.
 type slash struct {
 	name, takes, about string
-	do                 func(c *chat, ctx context.Context, rest string) error
+	do                 func(c *conversation, ctx context.Context, rest string) error
 }
 
 // slashes are in the order of the help.
 func slashes() []slash {
 	return []slash{
-		{"help", "", "what can be said to dowel", (*chat).help},
-		{"tools", "[WORDS]", "the tools that the model has; those that match, in full", (*chat).listTools},
-		{"servers", "", "how the servers are", (*chat).listServers},
-		{"prompts", "[WORDS]", "the servers' prompts, which are said as /SERVER.PROMPT KEY=VALUE …", (*chat).listPrompts},
-		{"model", "[NAME]", "which model replies; another from now on", (*chat).changeModel},
-		{"approve", "[MODE]", "which tools run without a question: ask, read-only, all, none", (*chat).changeMode},
-		{"usage", "", "how many tokens the conversation takes, part by part, and has taken", (*chat).usage},
-		{"save", "[FILE]", "where the conversation is kept; a copy of it", (*chat).save},
-		{"quit", "", "ends dowel, as does Ctrl-D", func(*chat, context.Context, string) error { return errQuit }},
+		{"help", "", "what can be said to dowel", (*conversation).help},
+		{"tools", "[WORDS]", "the tools that the model has; those that match, in full", (*conversation).listTools},
+		{"servers", "", "how the servers are", (*conversation).listServers},
+		{"prompts", "[WORDS]", "the servers' prompts, which are said as /SERVER.PROMPT KEY=VALUE …", (*conversation).listPrompts},
+		{"model", "[NAME]", "which model replies; another from now on", (*conversation).changeModel},
+		{"approve", "[MODE]", "which tools run without a question: ask, read-only, all, none", (*conversation).changeMode},
+		{"usage", "", "how many tokens the conversation takes, part by part, and has taken", (*conversation).usage},
+		{"save", "[FILE]", "where the conversation is kept; a copy of it", (*conversation).save},
+		{"quit", "", "ends dowel, as does Ctrl-D", func(*conversation, context.Context, string) error { return errQuit }},
 	}
 }
 
@@ -45,7 +45,7 @@ func slashNames() (names []string) {
 }
 
 // command does what stands behind a slash.
-func (c *chat) command(text string) error {
+func (c *conversation) command(text string) error {
 	name, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
 	ctx, done := c.keys.during(c.ctx)
@@ -65,7 +65,7 @@ func (c *chat) command(text string) error {
 	return exit.WithHelp(exit.Usagef("there is no command /%s%s; a message that begins with / is written with //", name, suggest.ForFlag(name, slashNames())), "/help")
 }
 
-func (c *chat) help(context.Context, string) error {
+func (c *conversation) help(context.Context, string) error {
 	rows := [][2]string{}
 	for _, s := range slashes() {
 		rows = append(rows, [2]string{strings.TrimSpace("/" + s.name + " " + s.takes), s.about})
@@ -81,7 +81,7 @@ func (c *chat) help(context.Context, string) error {
 }
 
 // columns writes names beside what they are, in as many lines as that takes.
-func (c *chat) columns(rows [][2]string) {
+func (c *conversation) columns(rows [][2]string) {
 	out, width := c.app.Stdout, 0
 	for _, r := range rows {
 		width = max(width, utf8.RuneCountInString(r[0]))
@@ -101,7 +101,7 @@ func (c *chat) columns(rows [][2]string) {
 }
 
 // changeModel shows the models, or has another one reply.
-func (c *chat) changeModel(ctx context.Context, name string) error {
+func (c *conversation) changeModel(ctx context.Context, name string) error {
 	it, err := c.assembled(ctx)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (c *chat) changeModel(ctx context.Context, name string) error {
 }
 
 // changeMode shows which tools run, or changes it.
-func (c *chat) changeMode(ctx context.Context, word string) error {
+func (c *conversation) changeMode(ctx context.Context, word string) error {
 	it, err := c.assembled(ctx)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (c *chat) changeMode(ctx context.Context, word string) error {
 }
 
 // save tells where the conversation is kept, begins to keep it, or writes a copy.
-func (c *chat) save(ctx context.Context, file string) error {
+func (c *conversation) save(ctx context.Context, file string) error {
 	it, err := c.assembled(ctx)
 	if err != nil {
 		return err

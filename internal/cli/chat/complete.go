@@ -18,7 +18,7 @@ const tabLimit = 2 * time.Second
 
 // complete finds how the word before the cursor can go on: a command, a prompt, an argument of it, or a file. It runs beside the
 // goroutine that reads, and at no other time.
-func (c *chat) complete(text string, at int) (longer string, to int, choices []string) {
+func (c *conversation) complete(text string, at int) (longer string, to int, choices []string) {
 	head, tail := text[:at], text[at:]
 	start := strings.LastIndexByte(head, ' ') + 1
 	word := head[start:]
@@ -65,7 +65,7 @@ func startingWith(all []string, typed string) (found []string) {
 }
 
 // commandsFrom are the commands, and the prompts that there are.
-func (c *chat) commandsFrom(typed string) []string {
+func (c *conversation) commandsFrom(typed string) []string {
 	var all []string
 	for _, name := range slashNames() {
 		all = append(all, "/"+name)
@@ -77,7 +77,7 @@ func (c *chat) commandsFrom(typed string) []string {
 }
 
 // promptsNow are the prompts as far as they can be had at once.
-func (c *chat) promptsNow() []mcp.Prompt {
+func (c *conversation) promptsNow() []mcp.Prompt {
 	select {
 	case <-c.ready:
 	default:
@@ -93,7 +93,7 @@ func (c *chat) promptsNow() []mcp.Prompt {
 }
 
 // argumentsFrom are what can stand behind a command.
-func (c *chat) argumentsFrom(command string, before []string, typed string) []string {
+func (c *conversation) argumentsFrom(command string, before []string, typed string) []string {
 	switch command {
 	case "/approve":
 		return startingWith(modes, typed)
@@ -131,7 +131,7 @@ func (c *chat) argumentsFrom(command string, before []string, typed string) []st
 }
 
 // valuesFrom asks the server how an argument can go on.
-func (c *chat) valuesFrom(p mcp.Prompt, key, value string, settled map[string]string) (all []string) {
+func (c *conversation) valuesFrom(p mcp.Prompt, key, value string, settled map[string]string) (all []string) {
 	ctx, cancel := context.WithTimeout(c.ctx, tabLimit)
 	defer cancel()
 	found, err := c.it.Toolbox.Client().Complete(ctx, mcp.PromptRef(p.Name), key, value, settled)

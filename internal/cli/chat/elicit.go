@@ -12,7 +12,7 @@ import (
 )
 
 // elicit puts a server's question to the user: on the terminal, and with the answers of --answer.
-func (c *chat) elicit(ctx context.Context, r *client.ElicitRequest, given []toolargs.Argument) (*mcp.ElicitResult, error) {
+func (c *conversation) elicit(ctx context.Context, r *client.ElicitRequest, given []toolargs.Argument) (*mcp.ElicitResult, error) {
 	c.show.Hold(true)
 	defer c.show.Hold(false)
 	q := &elicit.Asker{Out: c.show.Side, Origin: c.originOf(ctx, r.Server), Answers: given, Warn: c.app.Warn}
@@ -24,7 +24,7 @@ func (c *chat) elicit(ctx context.Context, r *client.ElicitRequest, given []tool
 }
 
 // originOf tells where a server comes from.
-func (c *chat) originOf(ctx context.Context, server string) string {
+func (c *conversation) originOf(ctx context.Context, server string) string {
 	ctx, cancel := context.WithTimeout(ctx, connect.StatusTimeout)
 	defer cancel()
 	servers, err := c.it.Servers(ctx)
@@ -40,7 +40,7 @@ func (c *chat) originOf(ctx context.Context, server string) string {
 
 // answers are the lines that answer one question, as a stream.
 type answers struct {
-	chat *chat
+	chat *conversation
 	ctx  context.Context
 	rest []byte
 }

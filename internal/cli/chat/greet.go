@@ -17,7 +17,7 @@ import (
 
 // greet tells what was assembled, and what becomes of servers that are starting. model describes the one at the beginning: that of
 // the conversation is the goroutine's that reads.
-func (c *chat) greet(it *agentcmd.Runtime, model string) {
+func (c *conversation) greet(it *agentcmd.Runtime, model string) {
 	c.show.Note("model %s; /model changes it", model)
 	told := map[string]bool{}
 	for settled := false; ; {

@@ -19,7 +19,7 @@ import (
 var errQuit = errors.New("quit")
 
 // loop takes what the user says until there is no more.
-func (c *chat) loop() error {
+func (c *conversation) loop() error {
 	for {
 		text, err := c.said()
 		switch {
@@ -47,7 +47,7 @@ func (c *chat) loop() error {
 var errLastFailed = errors.New("what was said last has failed")
 
 // over is the end that the user wants.
-func (c *chat) over() error {
+func (c *conversation) over() error {
 	if c.term == nil {
 		if c.failed != nil {
 			return errLastFailed
@@ -61,7 +61,7 @@ func (c *chat) over() error {
 }
 
 // said reads what the user says: a line, and those after it while they end with \.
-func (c *chat) said() (string, error) {
+func (c *conversation) said() (string, error) {
 	var lines []string
 	prompt := c.show.Out.Bold(">") + " "
 	for {
@@ -86,7 +86,7 @@ func (c *chat) said() (string, error) {
 }
 
 // take does what the user says. An error has been shown.
-func (c *chat) take(text string) error {
+func (c *conversation) take(text string) error {
 	var err error
 	switch command, isCommand := strings.CutPrefix(strings.TrimSpace(text), "/"); {
 	case strings.TrimSpace(text) == "":
@@ -109,7 +109,7 @@ func (c *chat) take(text string) error {
 }
 
 // send says something to the model, and shows what comes of it.
-func (c *chat) send(content []mcp.Content) error {
+func (c *conversation) send(content []mcp.Content) error {
 	ctx, done := c.keys.during(c.ctx)
 	defer done()
 	it, err := c.assembled(ctx)
@@ -139,7 +139,7 @@ func (c *chat) send(content []mcp.Content) error {
 }
 
 // stopped tells what the user has stopped from what went wrong.
-func (c *chat) stopped(ctx context.Context, err error) error {
+func (c *conversation) stopped(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) && c.ctx.Err() == nil {
 		c.show.Note("stopped; what was said until then is kept")
 		return nil
@@ -148,7 +148,7 @@ func (c *chat) stopped(ctx context.Context, err error) error {
 }
 
 // ticking shows that time passes while the model or a tool works.
-func (c *chat) ticking() (stop func()) {
+func (c *conversation) ticking() (stop func()) {
 	if !c.show.Side.IsTerminal() {
 		return func() {}
 	}
@@ -173,7 +173,7 @@ func (c *chat) ticking() (stop func()) {
 }
 
 // record keeps what happens, as it happens.
-func (c *chat) record(e agent.Event) {
+func (c *conversation) record(e agent.Event) {
 	c.keep(func(s *session.Session) error {
 		switch e := e.(type) {
 		case agent.Replied:
@@ -192,7 +192,7 @@ func (c *chat) record(e agent.Event) {
 }
 
 // keep keeps something in the session. Where that fails, it is said once, and nothing is kept any more.
-func (c *chat) keep(do func(*session.Session) error) {
+func (c *conversation) keep(do func(*session.Session) error) {
 	if c.kept == nil {
 		return
 	}
@@ -203,7 +203,7 @@ func (c *chat) keep(do func(*session.Session) error) {
 }
 
 // noteModel keeps which model replies from now on: where one of the configuration's is, stands there.
-func (c *chat) noteModel(m modelregistry.Choice) {
+func (c *conversation) noteModel(m modelregistry.Choice) {
 	if !c.noted {
 		c.noted = true
 		c.keep(func(s *session.Session) error { return s.Note(usedModel, noteOf(m)) })

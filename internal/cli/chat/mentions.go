@@ -17,7 +17,7 @@ import (
 var mention = regexp.MustCompile(`(?:^|\s)@(?:"([^"]+)"|(\S+))`)
 
 // mentions are what the user says, with the files that are named in it behind. A word that names no file is just a word.
-func (c *chat) mentions(text string) ([]mcp.Content, error) {
+func (c *conversation) mentions(text string) ([]mcp.Content, error) {
 	content := []mcp.Content{mcp.Text(text)}
 	var added []string
 	for _, found := range mention.FindAllStringSubmatch(text, -1) {

@@ -17,7 +17,7 @@ import (
 )
 
 // prompt says a server's prompt to the model.
-func (c *chat) prompt(ctx context.Context, name, rest string) error {
+func (c *conversation) prompt(ctx context.Context, name, rest string) error {
 	it, err := c.assembled(ctx)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func findPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
 }
 
 // askMissing asks for the arguments that the prompt needs and that are not given.
-func (c *chat) askMissing(ctx context.Context, p mcp.Prompt, given map[string]string) error {
+func (c *conversation) askMissing(ctx context.Context, p mcp.Prompt, given map[string]string) error {
 	for _, a := range p.Arguments {
 		if _, ok := given[a.Name]; ok || !a.Required || c.term == nil {
 			continue

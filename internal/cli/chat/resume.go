@@ -16,7 +16,7 @@ import (
 )
 
 // recall finds the session to go on with, or begins one.
-func (c *chat) recall() error {
+func (c *conversation) recall() error {
 	here, err := connect.Folder(".")
 	if err != nil {
 		return err
@@ -60,9 +60,9 @@ type modelNote struct {
 }
 
 // sameModel goes on with the session's model, where none is named.
-func (c *chat) sameModel(events []session.Event) error {
-	f := &c.flags.ModelFlags
-	if *f != (modelregistry.ModelFlags{}) {
+func (c *conversation) sameModel(events []session.Event) error {
+	opts := &c.flags.ModelFlags
+	if *opts != (modelregistry.ModelFlags{}) {
 		return nil
 	}
 	var last modelNote
@@ -74,17 +74,17 @@ func (c *chat) sameModel(events []session.Event) error {
 	}
 	switch {
 	case last.Name != "":
-		*f = modelregistry.ModelFlags{Model: last.Name, Again: true}
+		*opts = modelregistry.ModelFlags{Model: last.Name, Again: true}
 	case strings.Contains(last.URL, urlmask.Mask):
 		return exit.Usagef("the session's model %s was at %s, whose secrets are not kept: name it with --model and --base-url", term.Line(last.Model), term.Line(last.URL))
 	case last.Model != "":
-		*f = modelregistry.ModelFlags{Model: last.Model, Provider: last.Provider, Url: last.URL, Again: true}
+		*opts = modelregistry.ModelFlags{Model: last.Model, Provider: last.Provider, Url: last.URL, Again: true}
 	}
 	return nil
 }
 
 // recapitulate shows what was said last in the session that is gone on with.
-func (c *chat) recapitulate() {
+func (c *conversation) recapitulate() {
 	if c.flags.resume == "" || c.term == nil {
 		return
 	}

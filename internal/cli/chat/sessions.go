@@ -22,28 +22,28 @@ type SessionLine struct {
 }
 
 // listSessions shows the conversations that were kept.
-func listSessions(a *factory.Factory) error {
+func listSessions(f *factory.Factory) error {
 	all, err := session.List(sessionsDir())
 	if err != nil {
 		return err
 	}
-	if a.Json {
+	if f.JSON {
 		lines := []SessionLine{}
 		for _, s := range all {
 			lines = append(lines, SessionLine{s.ID, s.Changed, s.Began, s.Folder, s.Model, s.Words, s.Path})
 		}
-		return a.WriteValue(map[string]any{"sessions": lines})
+		return f.WriteValue(map[string]any{"sessions": lines})
 	}
 	if len(all) == 0 {
-		a.Warn("no conversation was kept")
+		f.Warn("no conversation was kept")
 		return nil
 	}
 	rows := [][]string{{"ID", "CHANGED", "MODEL", "FOLDER", "FIRST WORDS"}}
 	for _, s := range all {
 		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), term.Line(s.Model), ending(term.Line(s.Folder), 30), term.FirstLine(s.Words)})
 	}
-	for _, text := range a.Stdout.Table(rows) {
-		fmt.Fprintln(a.Stdout, text)
+	for _, text := range f.Stdout.Table(rows) {
+		fmt.Fprintln(f.Stdout, text)
 	}
 	return nil
 }

@@ -25,11 +25,11 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// chat is a conversation of a user with an agent. What is below is the goroutine's that reads what the user says, but for what is
+// conversation is a conversation of a user with an agent. What is below is the goroutine's that reads what the user says, but for what is
 // assembled beside it.
-type chat struct {
+type conversation struct {
 	app   *factory.Factory
-	flags *chatFlags
+	flags *Options
 	show  *agentview.Renderer
 	in    input
 	term  *term.Console // nil without a terminal
@@ -65,27 +65,27 @@ func (p piped) ReadLine(ctx context.Context, _ term.Question) (string, error) {
 }
 
 // newChat makes a conversation, and starts nothing.
-func newChat(ctx context.Context, a *factory.Factory, f *chatFlags) (*chat, error) {
-	c := &chat{app: a, flags: f, ready: make(chan struct{})}
-	c.mode, _ = modeOf(f.approve) // checked before
+func newChat(ctx context.Context, f *factory.Factory, opts *Options) (*conversation, error) {
+	c := &conversation{app: f, flags: opts, ready: make(chan struct{})}
+	c.mode, _ = modeOf(opts.approve) // checked before
 	if err := c.recall(); err != nil {
 		return nil, err
 	}
 	c.ctx, c.end = context.WithCancelCause(ctx)
 	c.keys = &interrupts{end: func(cause error) { c.end(cause) }}
-	in := term.Terminal(a.Stdin)
-	if in == nil || !a.Stdout.IsTerminal() {
-		c.in, c.show = piped{term.NewLines(a.Stdin)}, agentview.NewRenderer(a.Stdout, a.Stderr)
-		f.Settle = true
+	in := term.Terminal(f.Stdin)
+	if in == nil || !f.Stdout.IsTerminal() {
+		c.in, c.show = piped{term.NewLines(f.Stdin)}, agentview.NewRenderer(f.Stdout, f.Stderr)
+		opts.AwaitServers = true
 	} else {
 		c.occupy(in)
 	}
-	c.show.Verbose = a.Verbose
+	c.show.Verbose = f.Verbose
 	return c, nil
 }
 
 // occupy takes the terminal: what is said from then on does not disturb what is typed.
-func (c *chat) occupy(in *os.File) {
+func (c *conversation) occupy(in *os.File) {
 	out, side := c.app.Stdout, c.app.Stderr
 	c.term = term.NewConsole(in, out.File)
 	c.term.Complete = c.complete
@@ -109,7 +109,7 @@ func (b beside) Write(p []byte) (int, error) {
 }
 
 // open begins: it greets, and assembles the agent meanwhile.
-func (c *chat) open() error {
+func (c *conversation) open() error {
 	o, err := agentcmd.ClientOptions(c.app, &c.flags.Flags)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (c *chat) open() error {
 	}
 	if c.term != nil {
 		options.Approve = c.approve
-		c.show.Note("dowel %s: what you type goes to the model; /help says what else there is, Ctrl-D ends.", version.Version())
+		c.show.Note("dowel %s: what you type goes to the model; /help says what else there is, Ctrl-D ends.", version.Number())
 	}
 	c.recapitulate()
 	c.work.Go(func() {
@@ -156,7 +156,7 @@ type notAssembled struct{ error }
 func (e notAssembled) Unwrap() error { return e.error }
 
 // instructions are what the model is told first.
-func (c *chat) instructions() (string, error) {
+func (c *conversation) instructions() (string, error) {
 	text := c.flags.system
 	if file, at := strings.CutPrefix(text, "@"); at {
 		read, err := os.ReadFile(file)
@@ -176,7 +176,7 @@ const systemOfChat = `You talk with a user in a terminal, and have tools. Use th
 The current folder is %s, the system is %s, and today is %s.`
 
 // answering sets what servers may ask the user.
-func (c *chat) answering(o *client.Options) error {
+func (c *conversation) answering(o *client.Options) error {
 	answers, err := toolargs.ParseArguments(c.flags.Answers)
 	if err != nil {
 		return exit.Usagef("--answer: %w", err)
@@ -192,7 +192,7 @@ func (c *chat) answering(o *client.Options) error {
 }
 
 // assembled waits for the agent.
-func (c *chat) assembled(ctx context.Context) (*agentcmd.Runtime, error) {
+func (c *conversation) assembled(ctx context.Context) (*agentcmd.Runtime, error) {
 	select {
 	case <-c.ready:
 	default:
@@ -208,7 +208,7 @@ func (c *chat) assembled(ctx context.Context) (*agentcmd.Runtime, error) {
 }
 
 // close ends what was started.
-func (c *chat) close() {
+func (c *conversation) close() {
 	c.keys.last()
 	c.end(nil)
 	c.work.Wait()
@@ -227,7 +227,7 @@ func (c *chat) close() {
 }
 
 // why is the reason for which the conversation has ended.
-func (c *chat) why() error {
+func (c *conversation) why() error {
 	err := context.Cause(c.ctx)
 	var begun notAssembled
 	if errors.As(err, &begun) {

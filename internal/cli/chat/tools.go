@@ -16,7 +16,7 @@ import (
 )
 
 // listTools shows the tools that there are, a line each; those that hold all of the words with their arguments.
-func (c *chat) listTools(ctx context.Context, words string) error {
+func (c *conversation) listTools(ctx context.Context, words string) error {
 	it, err := c.assembled(ctx)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *chat) listTools(ctx context.Context, words string) error {
 }
 
 // toolLine is "server.tool  read-only  what it does".
-func (c *chat) toolLine(t *mcp.Tool) {
+func (c *conversation) toolLine(t *mcp.Tool) {
 	out, name := c.app.Stdout, toolname.Display(t.Name)
 	effect := ""
 	switch agent.EffectOf(t) {
@@ -80,7 +80,7 @@ func holdsAll(text, words string) bool {
 	return true
 }
 
-func (c *chat) listServers(ctx context.Context, _ string) error {
+func (c *conversation) listServers(ctx context.Context, _ string) error {
 	it, err := c.assembled(ctx)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *chat) listServers(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (c *chat) listPrompts(ctx context.Context, words string) error {
+func (c *conversation) listPrompts(ctx context.Context, words string) error {
 	it, err := c.assembled(ctx)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 )
 
 // usage shows how much of the model's window is used, and by what.
-func (c *chat) usage(ctx context.Context, _ string) error {
+func (c *conversation) usage(ctx context.Context, _ string) error {
 	it, err := c.assembled(ctx)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func aboutMessage(m *agent.Message) string {
 }
 
 // saveCopy writes the conversation to a file of its own, which must not be there yet, in a folder that is there.
-func (c *chat) saveCopy(file string, h session.Header, said []agent.Message, m modelregistry.Choice) error {
+func (c *conversation) saveCopy(file string, h session.Header, said []agent.Message, m modelregistry.Choice) error {
 	file, err := filepath.Abs(atHome(file))
 	if err != nil {
 		return err

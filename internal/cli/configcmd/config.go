@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *factory.Factory) *cobra.Command {
+func NewCommand(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check and explain your configuration",
@@ -25,7 +25,7 @@ the same name. check shows what is wrong with the files and which were read, exp
 		Example: `  dowel config check
   dowel config check --json --project .`,
 	}
-	cmd.AddCommand(checkCommand(a), explainCommand(a))
+	cmd.AddCommand(checkCommand(f), explainCommand(f))
 	return cmd
 }
 
@@ -39,22 +39,22 @@ func (n errProblems) Error() string {
 	return fmt.Sprintf("there are %d errors in the configuration", int(n))
 }
 
-func checkCommand(a *factory.Factory) *cobra.Command {
+func checkCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	cmd := &cobra.Command{
 		Use: "check", Short: "Show every problem of the configuration files, with file:line:column", Args: cobra.NoArgs,
 		Example: `  dowel config check
   dowel config check --json | jq .message`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.Parsed = true
-			return check(a, where)
+			f.Parsed = true
+			return check(f, where)
 		},
 	}
 	where.AddFlags(cmd)
 	return cmd
 }
 
-func check(a *factory.Factory, where factory.Places) error {
+func check(f *factory.Factory, where factory.Places) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
@@ -66,10 +66,10 @@ func check(a *factory.Factory, where factory.Places) error {
 		if p.Severity == config.Error {
 			errors++
 		}
-		display.WriteProblem(a, p)
+		display.WriteProblem(f, p)
 	}
-	if !a.Json {
-		summary(a, set, problems)
+	if !f.JSON {
+		summary(f, set, problems)
 	}
 	if errors > 0 {
 		return errProblems(errors)
@@ -78,31 +78,31 @@ func check(a *factory.Factory, where factory.Places) error {
 }
 
 // summary says which files were read, or where they were looked for.
-func summary(a *factory.Factory, set *config.Set, problems []config.Problem) {
+func summary(f *factory.Factory, set *config.Set, problems []config.Problem) {
 	var read, missing []string
-	for _, f := range set.Files {
-		if f.Missing {
-			missing = append(missing, f.Path)
+	for _, file := range set.Files {
+		if file.Missing {
+			missing = append(missing, file.Path)
 		} else {
-			read = append(read, f.Path)
+			read = append(read, file.Path)
 		}
 	}
 	if read == nil {
-		fmt.Fprintln(a.Stdout, "There is no configuration file. Looked for:")
+		fmt.Fprintln(f.Stdout, "There is no configuration file. Looked for:")
 		read = missing
 	} else {
 		verdict := "no problems"
 		if len(problems) > 0 {
 			verdict = display.Plural(len(problems), "problem")
 		}
-		fmt.Fprintf(a.Stdout, "%s, %s. Read:\n", display.Plural(len(set.Servers), "server"), verdict)
+		fmt.Fprintf(f.Stdout, "%s, %s. Read:\n", display.Plural(len(set.Servers), "server"), verdict)
 	}
 	for _, path := range read {
-		fmt.Fprintln(a.Stdout, "  "+term.Line(path))
+		fmt.Fprintln(f.Stdout, "  "+term.Line(path))
 	}
 }
 
-func explainCommand(a *factory.Factory) *cobra.Command {
+func explainCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	cmd := &cobra.Command{
 		Use: "explain NAME", Short: "Show each value of a server, where it came from, and what its variables became",
@@ -110,8 +110,8 @@ func explainCommand(a *factory.Factory) *cobra.Command {
 		Example: `  dowel config explain github
   dowel config explain github --json | jq '.values[].from'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Parsed = true
-			return explain(a, where, args[0])
+			f.Parsed = true
+			return explain(f, where, args[0])
 		},
 	}
 	where.AddFlags(cmd)
@@ -127,7 +127,7 @@ type valueLine struct {
 	From    []string `json:"from,omitempty"`
 }
 
-func explain(a *factory.Factory, where factory.Places, name string) error {
+func explain(f *factory.Factory, where factory.Places, name string) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
@@ -141,25 +141,25 @@ func explain(a *factory.Factory, where factory.Places, name string) error {
 		}
 		return exit.Usagef("no server of the configuration is called %s%s", name, suggest.Hint(name, names))
 	}
-	if a.Json {
-		return a.WriteValue(explanation(e))
+	if f.JSON {
+		return f.WriteValue(explanation(e))
 	}
-	fmt.Fprintf(a.Stdout, "%s, of %s\n", a.Stdout.Bold(term.Line(name)), e.Server.At)
+	fmt.Fprintf(f.Stdout, "%s, of %s\n", f.Stdout.Bold(term.Line(name)), e.Server.At)
 	for _, v := range e.Values {
 		text := "  " + term.Line(v.Field) + " = " + quoted(v.Value)
 		switch {
 		case len(v.From) > 0 && v.Written == "":
-			text += a.Stdout.Dim("  from " + term.Line(strings.Join(v.From, ", ")))
+			text += f.Stdout.Dim("  from " + term.Line(strings.Join(v.From, ", ")))
 		case len(v.From) > 0:
-			text += a.Stdout.Dim("  from " + quoted(v.Written) + " (" + term.Line(strings.Join(v.From, ", ")) + ")")
+			text += f.Stdout.Dim("  from " + quoted(v.Written) + " (" + term.Line(strings.Join(v.From, ", ")) + ")")
 		}
-		fmt.Fprintln(a.Stdout, text)
+		fmt.Fprintln(f.Stdout, text)
 	}
 	for _, s := range e.Shadowed {
-		fmt.Fprintln(a.Stdout, "  shadows the one of "+s.At.String())
+		fmt.Fprintln(f.Stdout, "  shadows the one of "+s.At.String())
 	}
 	for _, p := range e.Problems {
-		display.WriteProblem(a, p)
+		display.WriteProblem(f, p)
 	}
 	return nil
 }

@@ -16,29 +16,29 @@ const completionLimit = 3 * time.Second
 
 // CompleteWords offers a shell the names of servers and, behind one with a dot, of what it has; the member of each is the
 // name that counts.
-func (a *Connection) CompleteWords(l listing, member string) cobra.CompletionFunc {
+func (conn *Connection) CompleteWords(l listing, member string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		server, _, dotted := strings.Cut(typed, ".")
-		known := a.Directory().Known()
+		known := conn.Directory().Known()
 		if l.method == "" || !dotted || !slices.Contains(known, server) {
 			return known, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
-		return a.namesOf(server, l, member), cobra.ShellCompDirectiveNoFileComp
+		return conn.namesOf(server, l, member), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // namesOf asks a server; one that does not answer in time has no names.
-func (a *Connection) namesOf(server string, l listing, member string) (names []string) {
+func (conn *Connection) namesOf(server string, l listing, member string) (names []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), completionLimit)
 	defer cancel()
-	t, err := a.ByName(server)
+	t, err := conn.ByName(server)
 	if err != nil {
 		return nil
 	}
-	_ = a.DoWithOptions(ctx, t, client.Options{Restart: client.Restart{Max: -1}}, func(c *client.Client) error {
+	_ = conn.DoWithOptions(ctx, t, client.Options{Restart: client.Restart{Max: -1}}, func(c *client.Client) error {
 		page, err := l.All(ctx, c)
 		for it := rawjson.Array(rawjson.Lookup(page, l.Member)); it.Next(); {
 			name, _ := rawjson.String(rawjson.Lookup(it.Value, member))

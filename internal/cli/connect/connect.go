@@ -62,58 +62,58 @@ func (c *Connection) AddCallFlags(flags *pflag.FlagSet, whose, who, one string) 
 }
 
 // New returns the flags of one command, at their zero values until the command line is read.
-func New(a *factory.Factory) *Connection { return &Connection{Factory: a} }
+func New(f *factory.Factory) *Connection { return &Connection{Factory: f} }
 
 // DialOptions makes a client's options of the flags.
-func (a *Connection) DialOptions(t Target) (client.Options, error) {
-	if r := mcp.Revision(a.revision); a.revision != "" && !r.Known() {
-		return client.Options{}, exit.Usagef("--revision %s: dowel speaks %v", a.revision, mcp.Revisions())
+func (conn *Connection) DialOptions(t Target) (client.Options, error) {
+	if r := mcp.Revision(conn.revision); conn.revision != "" && !r.Known() {
+		return client.Options{}, exit.Usagef("--revision %s: dowel speaks %v", conn.revision, mcp.Revisions())
 	}
-	o, err := a.BaseOptions()
+	o, err := conn.BaseOptions()
 	if err != nil {
 		return o, err
 	}
-	o.Name, o.Revision = t.Name, mcp.Revision(a.revision)
+	o.Name, o.Revision = t.Name, mcp.Revision(conn.revision)
 	if len(t.Header) > 0 {
 		o.Header = func(context.Context) (http.Header, error) { return t.Header, nil }
 	}
 	t.extend(&o)
-	if a.wire {
-		o.Tap = newWire(a.Stderr, a.Json).tap
+	if conn.wire {
+		o.Tap = newWire(conn.Stderr, conn.JSON).tap
 	}
 	if WatchWire != nil {
 		o.Tap = WatchWire(o.Tap)
 	}
-	return o, a.answerWith(&o, t)
+	return o, conn.answerWith(&o, t)
 }
 
 // BaseOptions are those of the flags of talk, but for who answers questions to the user.
-func (a *Connection) BaseOptions() (client.Options, error) {
+func (conn *Connection) BaseOptions() (client.Options, error) {
 	o := client.Options{
-		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Version()},
-		Connect:  Limit(a.ConnectTimeout),
-		Idle:     a.idleTimeout,
-		Total:    a.TotalTimeout,
+		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()},
+		Connect:  Limit(conn.ConnectTimeout),
+		Idle:     conn.idleTimeout,
+		Total:    conn.TotalTimeout,
 		Restart:  client.Restart{Max: -1},
-		LogLevel: mcp.LoggingLevel(a.log),
+		LogLevel: mcp.LoggingLevel(conn.log),
 		Verdicts: new(transport.Verdicts), // what a pinned revision comes to is no verdict for another run
-		Logger:   slog.New(a.LogHandler()),
+		Logger:   slog.New(conn.LogHandler()),
 	}
-	if a.log != "" {
+	if conn.log != "" {
 		if o.LogLevel.Severity() < 0 {
-			return o, exit.Usagef("--log %s: the levels are %v", a.log, mcp.LoggingLevels)
+			return o, exit.Usagef("--log %s: the levels are %v", conn.log, mcp.LoggingLevels)
 		}
-		o.OnLog = a.showLog
+		o.OnLog = conn.showLog
 	}
-	if len(a.roots) > 0 {
-		roots, err := rootsOf(a.roots)
+	if len(conn.roots) > 0 {
+		roots, err := rootsOf(conn.roots)
 		if err != nil {
 			return o, err
 		}
 		o.Roots = client.FixedRoots(roots...)
 	}
-	if a.sampleText != "" {
-		o.Sample = a.sample
+	if conn.sampleText != "" {
+		o.Sample = conn.sample
 	}
 	return o, nil
 }
@@ -130,16 +130,16 @@ func Limit(d time.Duration) time.Duration {
 }
 
 // answerWith sets what the server may ask: what cannot be answered here is not offered.
-func (a *Connection) answerWith(o *client.Options, t Target) error {
-	answers, err := toolargs.ParseArguments(a.Answers)
+func (conn *Connection) answerWith(o *client.Options, t Target) error {
+	answers, err := toolargs.ParseArguments(conn.Answers)
 	if err != nil {
 		return exit.Usagef("--answer: %w", err)
 	}
-	talk := term.Terminal(a.Stdin) != nil && a.Stderr.IsTerminal()
+	talk := term.Terminal(conn.Stdin) != nil && conn.Stderr.IsTerminal()
 	if talk || len(answers) > 0 {
-		q := &elicit.Asker{Out: a.Stderr, Origin: t.Origin, Answers: answers, Warn: a.Warn}
+		q := &elicit.Asker{Out: conn.Stderr, Origin: t.Origin, Answers: answers, Warn: conn.Warn}
 		if talk {
-			q.In = term.NewLines(a.Stdin)
+			q.In = term.NewLines(conn.Stdin)
 		}
 		o.Elicit, o.ElicitURL = q.Ask, talk
 	}
@@ -147,10 +147,10 @@ func (a *Connection) answerWith(o *client.Options, t Target) error {
 }
 
 // sample answers for a model.
-func (a *Connection) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+func (conn *Connection) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	return &mcp.CreateMessageResult{
 		Role: mcp.RoleAssistant, Model: "dowel --sample-text", StopReason: "endTurn",
-		Content: mcp.SamplingContent{mcp.Text(a.sampleText)},
+		Content: mcp.SamplingContent{mcp.Text(conn.sampleText)},
 	}, nil
 }
 
@@ -171,19 +171,19 @@ func rootsOf(folders []string) ([]mcp.Root, error) {
 }
 
 // Do connects to the server, does something there, and ends the connection with all that was started for it.
-func (a *Connection) Do(ctx context.Context, t Target, do func(*client.Client) error) error {
-	o, err := a.DialOptions(t)
+func (conn *Connection) Do(ctx context.Context, t Target, do func(*client.Client) error) error {
+	o, err := conn.DialOptions(t)
 	if err != nil {
 		return err
 	}
-	return a.DoWithOptions(ctx, t, o, do)
+	return conn.DoWithOptions(ctx, t, o, do)
 }
 
-func (a *Connection) DoWithOptions(ctx context.Context, t Target, o client.Options, do func(*client.Client) error) error {
-	if command, ok := t.Dial.(stdio.Command); ok && a.Verbose {
-		command.Stderr = a.Stderr
-		if a.Json {
-			lines := &stderrLines{screen: a.Stderr}
+func (conn *Connection) DoWithOptions(ctx context.Context, t Target, o client.Options, do func(*client.Client) error) error {
+	if command, ok := t.Dial.(stdio.Command); ok && conn.Verbose {
+		command.Stderr = conn.Stderr
+		if conn.JSON {
+			lines := &stderrLines{screen: conn.Stderr}
 			defer lines.flush()
 			command.Stderr = lines
 		}
@@ -197,9 +197,9 @@ func (a *Connection) DoWithOptions(ctx context.Context, t Target, o client.Optio
 		return exit.ConnectError{Server: t.Label(), Err: Unwrapped(err)}
 	}
 	err = do(c)
-	a.Stderr.SetStatus("")
+	conn.Stderr.SetStatus("")
 	if closing := c.Close(); err == nil && closing != nil {
-		a.Warn("%v", closing)
+		conn.Warn("%v", closing)
 	}
 	return err
 }
@@ -228,15 +228,15 @@ func Unreadable(c *client.Client, method string, err error) error {
 }
 
 // Command makes a subcommand that talks to a server.
-func (a *Connection) Command(c *cobra.Command, do func(ctx context.Context, t Target, rest []string) error) *cobra.Command {
-	a.AddFlags(c)
+func (conn *Connection) Command(c *cobra.Command, do func(ctx context.Context, t Target, rest []string) error) *cobra.Command {
+	conn.AddFlags(c)
 	c.Args = cobra.ArbitraryArgs
 	if c.ValidArgsFunction == nil {
-		c.ValidArgsFunction = a.CompleteWords(listing{}, "")
+		c.ValidArgsFunction = conn.CompleteWords(listing{}, "")
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		a.Parsed = true
-		t, rest, err := a.Resolve(cmd, args)
+		conn.Parsed = true
+		t, rest, err := conn.Resolve(cmd, args)
 		if err != nil {
 			return err
 		}

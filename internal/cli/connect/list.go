@@ -78,12 +78,12 @@ func absentFrom(page json.RawMessage) (all []missingServer) {
 
 // CheckMissing holds a list of a gateway to what the user has asked for: one server that is missing is an error, of several each is told
 // of.
-func CheckMissing(a *factory.Factory, t Target, page json.RawMessage, err error) error {
+func CheckMissing(f *factory.Factory, t Target, page json.RawMessage, err error) error {
 	for _, gone := range absentFrom(page) {
 		if gone.Server == t.Name && gone.Server != "" {
 			return exit.ConnectError{Server: t.Name, Err: gone}
 		}
-		a.Warn("%s is %s: %s; dowel doctor %s says more", gone.Server, gone.Status, term.FirstLine(gone.Reason), gone.Server)
+		f.Warn("%s is %s: %s; dowel doctor %s says more", gone.Server, gone.Status, term.FirstLine(gone.Reason), gone.Server)
 	}
 	return err
 }

@@ -13,20 +13,20 @@ import (
 )
 
 // CallOptions asks for progress where somebody sees it: one line that changes on a terminal, else lines with --verbose.
-func (a *Connection) CallOptions() (o client.CallOptions) {
+func (conn *Connection) CallOptions() (o client.CallOptions) {
 	switch {
-	case a.Json && a.Verbose:
+	case conn.JSON && conn.Verbose:
 		o.OnProgress = func(p mcp.ProgressParams) {
-			factory.WriteJSONLine(a.Stderr, map[string]any{"progress": progressLine(p)})
+			factory.WriteJSONLine(conn.Stderr, map[string]any{"progress": progressLine(p)})
 		}
-	case a.Json:
-	case a.Stderr.IsTerminal():
-		o.OnProgress = func(p mcp.ProgressParams) { a.Stderr.SetStatus(display.ProgressText(p)) }
-	case a.Verbose:
-		o.OnProgress = func(p mcp.ProgressParams) { fmt.Fprintln(a.Stderr, display.ProgressText(p)) }
+	case conn.JSON:
+	case conn.Stderr.IsTerminal():
+		o.OnProgress = func(p mcp.ProgressParams) { conn.Stderr.SetStatus(display.ProgressText(p)) }
+	case conn.Verbose:
+		o.OnProgress = func(p mcp.ProgressParams) { fmt.Fprintln(conn.Stderr, display.ProgressText(p)) }
 	}
-	if a.log != "" {
-		o.OnLog = a.showLog
+	if conn.log != "" {
+		o.OnLog = conn.showLog
 	}
 	return o
 }
@@ -43,27 +43,27 @@ func progressLine(p mcp.ProgressParams) map[string]any {
 }
 
 // showLog shows a log message of the server.
-func (a *Connection) showLog(p mcp.LoggingMessageParams) {
-	if a.Json {
-		factory.WriteJSONLine(a.Stderr, map[string]any{"log": logLine{p.Level, p.Logger, p.Data}})
+func (conn *Connection) showLog(p mcp.LoggingMessageParams) {
+	if conn.JSON {
+		factory.WriteJSONLine(conn.Stderr, map[string]any{"log": logLine{p.Level, p.Logger, p.Data}})
 		return
 	}
 	text, ok := rawjson.String(p.Data)
 	if !ok {
 		text = string(p.Data)
 	}
-	paint := a.Stderr.Dim
+	paint := conn.Stderr.Dim
 	switch severity := p.Level.Severity(); {
 	case severity >= mcp.LevelError.Severity():
-		paint = a.Stderr.Red
+		paint = conn.Stderr.Red
 	case severity >= mcp.LevelWarning.Severity():
-		paint = a.Stderr.Yellow
+		paint = conn.Stderr.Yellow
 	}
 	from := ""
 	if p.Logger != "" {
 		from = term.Line(p.Logger) + ": "
 	}
-	fmt.Fprintf(a.Stderr, "%s %s%s\n", paint("["+term.Line(string(p.Level))+"]"), from, a.Stderr.Clean(text))
+	fmt.Fprintf(conn.Stderr, "%s %s%s\n", paint("["+term.Line(string(p.Level))+"]"), from, conn.Stderr.Clean(text))
 }
 
 type logLine struct {

@@ -14,38 +14,38 @@ import (
 )
 
 // AskTrust shows a server that waits, and asks whether it may run.
-func AskTrust(ctx context.Context, a *factory.Factory, source *configured.Source, u configured.Untrusted, in *term.Lines, yes bool) error {
-	fmt.Fprintf(a.Stdout, "%s, of %s\n", a.Stdout.Bold(term.Line(u.Name)), u.At)
+func AskTrust(ctx context.Context, f *factory.Factory, source *configured.Source, u configured.Untrusted, in *term.Lines, yes bool) error {
+	fmt.Fprintf(f.Stdout, "%s, of %s\n", f.Stdout.Bold(term.Line(u.Name)), u.At)
 	facts := u.Facts
 	if u.Before != nil {
 		facts = config.TrustChange(u.Before, u.Facts)
 	}
 	for _, fact := range facts {
-		fmt.Fprintln(a.Stdout, "  "+term.Line(fact))
+		fmt.Fprintln(f.Stdout, "  "+term.Line(fact))
 	}
 	switch {
 	case yes:
-	case term.Terminal(a.Stdin) == nil:
-		fmt.Fprintln(a.Stdout, "  allow it on a terminal, or with: dowel trust "+term.Line(u.Name)+" --yes")
+	case term.Terminal(f.Stdin) == nil:
+		fmt.Fprintln(f.Stdout, "  allow it on a terminal, or with: dowel trust "+term.Line(u.Name)+" --yes")
 		return nil
 	default:
-		if agreed, err := Ask(ctx, a, in, "Allow it to run as you?"); err != nil || !agreed {
+		if agreed, err := Ask(ctx, f, in, "Allow it to run as you?"); err != nil || !agreed {
 			return err
 		}
 	}
 	if err := source.Trust(u.Name, u.Facts); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Stdout, a.Stdout.Green("allowed"))
+	fmt.Fprintln(f.Stdout, f.Stdout.Green("allowed"))
 	return nil
 }
 
 // Ask asks the user. Only a yes is one; the error is the interruption of the question.
-func Ask(ctx context.Context, a *factory.Factory, in *term.Lines, question string) (bool, error) {
-	fmt.Fprint(a.Stdout, question+" [y/N] ")
+func Ask(ctx context.Context, f *factory.Factory, in *term.Lines, question string) (bool, error) {
+	fmt.Fprint(f.Stdout, question+" [y/N] ")
 	answer, err := in.Next(ctx)
 	if errors.Is(err, io.EOF) {
-		fmt.Fprintln(a.Stdout)
+		fmt.Fprintln(f.Stdout)
 		return false, nil
 	}
 	answer = strings.ToLower(strings.TrimSpace(answer))

@@ -19,8 +19,8 @@ import (
 )
 
 func NewCommand(f *factory.Factory) *cobra.Command {
-	a := connect.New(f)
-	return a.Command(&cobra.Command{
+	conn := connect.New(f)
+	return conn.Command(&cobra.Command{
 		Use:   "discover SERVER",
 		Short: "Show what a server is: name, revision, capabilities, instructions",
 		Long: `Connect to a server and show what it says of itself, and which protocol revision is spoken with it.
@@ -33,26 +33,26 @@ to server/discover; for a legacy server it is made of its answer to initialize.
   dowel discover everything --revision 2025-06-18 --wire
   dowel discover everything --json | jq -r .revision
   dowel discover -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return discover(ctx, a, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error { return runDiscover(ctx, conn, t, rest) })
 }
 
-func discover(ctx context.Context, a *connect.Connection, t connect.Target, rest []string) error {
+func runDiscover(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {
 	if len(rest) > 0 {
 		return exit.Usagef("%s is one word too many", rest[0])
 	}
-	return a.Do(ctx, t, func(c *client.Client) error {
+	return conn.Do(ctx, t, func(c *client.Client) error {
 		raw, err := connect.Request(ctx, c, mcp.MethodDiscover, "", mcp.None{}, client.CallOptions{})
 		if err != nil {
 			return err
 		}
-		if a.Json {
-			return a.WriteDocumentOr(mcp.Encode(struct {
+		if conn.JSON {
+			return conn.WriteDocumentOr(mcp.Encode(struct {
 				Revision mcp.Revision    `json:"revision"`
 				Era      string          `json:"era"`
 				Result   json.RawMessage `json:"result"`
 			}{c.Revision(), era(c.Revision()), raw}))
 		}
-		identity(a.Factory, c, t, raw)
+		showIdentity(conn.Factory, c, t, raw)
 		return nil
 	})
 }
@@ -64,18 +64,18 @@ func era(r mcp.Revision) string {
 	return "legacy"
 }
 
-func identity(a *factory.Factory, c *client.Client, t connect.Target, raw json.RawMessage) {
+func showIdentity(f *factory.Factory, c *client.Client, t connect.Target, raw json.RawMessage) {
 	info := c.ServerInfo()
 	field := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(a.Stdout, "%s %s\n", a.Stdout.Dim(fmt.Sprintf("%-13s", name)), value)
+			fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(fmt.Sprintf("%-13s", name)), value)
 		}
 	}
 	title := term.Line(info.Name)
 	if info.Title != "" && info.Title != info.Name {
 		title += " (" + term.Line(info.Title) + ")"
 	}
-	field("name", a.Stdout.Bold(title))
+	field("name", f.Stdout.Bold(title))
 	field("version", term.Line(info.Version))
 	field("description", term.Line(info.Description))
 	field("website", term.Line(info.WebsiteURL))
@@ -84,8 +84,8 @@ func identity(a *factory.Factory, c *client.Client, t connect.Target, raw json.R
 	field("speaks", strings.Join(stringsIn(rawjson.Lookup(raw, "supportedVersions")), ", "))
 	field("capabilities", strings.Join(capabilities(rawjson.Lookup(raw, "capabilities")), ", "))
 	if instructions := c.Instructions(); instructions != "" {
-		fmt.Fprintf(a.Stdout, "\n")
-		a.WriteText(instructions)
+		fmt.Fprintf(f.Stdout, "\n")
+		f.WriteText(instructions)
 	}
 }
 

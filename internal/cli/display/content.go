@@ -11,26 +11,26 @@ import (
 
 // WriteContent shows content: text as it is, and a line about everything else. What is binary goes to the folder or file of
 // --output, where that is given.
-func WriteContent(a *factory.Factory, content []mcp.Content, save *Saver) error {
+func WriteContent(f *factory.Factory, content []mcp.Content, save *Saver) error {
 	for _, c := range content {
 		data, kind, uri := Binary(c)
 		switch {
 		case data != nil:
-			if err := writeBinary(a, data, kind, uri, save); err != nil {
+			if err := writeBinary(f, data, kind, uri, save); err != nil {
 				return err
 			}
 		case c.Type == mcp.ContentText:
-			if err := WriteText(a, c.Text, save); err != nil {
+			if err := WriteText(f, c.Text, save); err != nil {
 				return err
 			}
 		case c.Resource != nil:
-			if err := WriteText(a, c.Resource.Text, save); err != nil {
+			if err := WriteText(f, c.Resource.Text, save); err != nil {
 				return err
 			}
 		case c.Link != nil:
-			writeLink(a, c.Link)
+			writeLink(f, c.Link)
 		default:
-			a.WriteNote("%s", c.String())
+			f.WriteNote("%s", c.String())
 		}
 	}
 	return nil
@@ -52,30 +52,30 @@ func Binary(c mcp.Content) (data []byte, kind, uri string) {
 	return data, kind, uri
 }
 
-func writeBinary(a *factory.Factory, data []byte, kind, uri string, save *Saver) error {
+func writeBinary(f *factory.Factory, data []byte, kind, uri string, save *Saver) error {
 	about := strings.TrimSpace(fmt.Sprintf("%s, %s %s", kind, Bytes(len(data)), uri))
 	if save == nil {
-		a.WriteNote("[%s; -o FILE saves it]", about)
+		f.WriteNote("[%s; -o FILE saves it]", about)
 		return nil
 	}
-	file, err := save.save(a.Stdout, data)
+	file, err := save.save(f.Stdout, data)
 	if err == nil && file != "-" {
-		a.WriteNote("[%s → %s]", about, file)
+		f.WriteNote("[%s → %s]", about, file)
 	}
 	return err
 }
 
 // WriteText writes text to the file of --output, where there is nothing binary for it.
-func WriteText(a *factory.Factory, text string, save *Saver) error {
+func WriteText(f *factory.Factory, text string, save *Saver) error {
 	if save == nil || !save.text {
-		a.WriteText(text)
+		f.WriteText(text)
 		return nil
 	}
-	_, err := save.save(a.Stdout, []byte(text))
+	_, err := save.save(f.Stdout, []byte(text))
 	return err
 }
 
-func writeLink(a *factory.Factory, l *mcp.Resource) {
+func writeLink(f *factory.Factory, l *mcp.Resource) {
 	about := term.Line(l.URI)
 	if l.Name != "" && l.Name != l.URI {
 		about += "  " + term.Line(l.Name)
@@ -83,7 +83,7 @@ func writeLink(a *factory.Factory, l *mcp.Resource) {
 	if l.MIMEType != "" {
 		about += "  " + term.Line(l.MIMEType)
 	}
-	fmt.Fprintf(a.Stdout, "%s %s\n", a.Stdout.Dim("[link]"), about)
+	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim("[link]"), about)
 }
 
 // Bytes is a number of bytes for people.

@@ -18,10 +18,10 @@ type problemLine struct {
 	Hint     string `json:"hint,omitzero"`
 }
 
-func WriteProblem(a *factory.Factory, p config.Problem) {
-	if a.Json {
-		factory.WriteJSONLine(a.Stdout, problemLine{p.Severity.String(), p.Path, p.Line, p.Column, p.Server, p.Message, p.Hint})
+func WriteProblem(f *factory.Factory, p config.Problem) {
+	if f.JSON {
+		factory.WriteJSONLine(f.Stdout, problemLine{p.Severity.String(), p.Path, p.Line, p.Column, p.Server, p.Message, p.Hint})
 		return
 	}
-	fmt.Fprintln(a.Stdout, a.Stdout.Clean(p.String()))
+	fmt.Fprintln(f.Stdout, f.Stdout.Clean(p.String()))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-func WritePrompt(a *factory.Factory, p mcp.Prompt) {
-	WriteHeading(a, term.Line(p.Name), "")
+func WritePrompt(f *factory.Factory, p mcp.Prompt) {
+	WriteHeading(f, term.Line(p.Name), "")
 	var words []string
 	for _, argument := range p.Arguments {
 		word := term.Line(argument.Name) + "="
@@ -19,10 +19,10 @@ func WritePrompt(a *factory.Factory, p mcp.Prompt) {
 		words = append(words, word)
 	}
 	const indent = "  "
-	for _, l := range term.Wrap(words, a.Stdout.Columns()-len(indent)) {
-		fmt.Fprintf(a.Stdout, "%s%s\n", indent, a.Stdout.Cyan(l))
+	for _, l := range term.Wrap(words, f.Stdout.Columns()-len(indent)) {
+		fmt.Fprintf(f.Stdout, "%s%s\n", indent, f.Stdout.Cyan(l))
 	}
 	if about := term.FirstLine(p.Description); about != "" {
-		fmt.Fprintf(a.Stdout, "%s%s\n", indent, FitLine(a, about, len(indent)))
+		fmt.Fprintf(f.Stdout, "%s%s\n", indent, FitLine(f, about, len(indent)))
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // ServerTable lays out servers in lines of at most so many characters: a row each, and below it what is wrong and what to do.
-func ServerTable(a *factory.Factory, servers []control.Server, width int) (lines []string) {
+func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines []string) {
 	rows := [][]string{{"SERVER", "STATE", "ERA", "TOOLS", "SINCE", "FROM", "WHAT"}}
 	for _, s := range servers {
 		rows = append(rows, serverCells(s))
@@ -21,15 +21,15 @@ func ServerTable(a *factory.Factory, servers []control.Server, width int) (lines
 	for i, row := range rows {
 		text := term.LayOutRow(row, widths)
 		if i == 0 {
-			lines = append(lines, a.Stdout.Dim(term.Shorten(text, width)))
+			lines = append(lines, f.Stdout.Dim(term.Shorten(text, width)))
 			continue
 		}
 		s := servers[i-1]
-		lines = append(lines, paintStatus(a, s.Status, term.Shorten(text, width), widths[0]))
+		lines = append(lines, paintStatus(f, s.Status, term.Shorten(text, width), widths[0]))
 		const indent = "    "
 		for _, more := range serverProblems(s) {
 			for _, text := range term.Wrap(strings.Fields(more), width-len(indent)) {
-				lines = append(lines, a.Stdout.Dim(indent+text))
+				lines = append(lines, f.Stdout.Dim(indent+text))
 			}
 		}
 	}
@@ -91,17 +91,17 @@ func Age(d time.Duration) string {
 }
 
 // paintStatus colours the state of a row, which begins behind the name.
-func paintStatus(a *factory.Factory, s hub.Status, row string, name int) string {
-	colour := a.Stdout.Dim
+func paintStatus(f *factory.Factory, s hub.Status, row string, name int) string {
+	colour := f.Stdout.Dim
 	switch s {
 	case hub.Ready:
-		colour = a.Stdout.Green
+		colour = f.Stdout.Green
 	case hub.Starting:
-		colour = a.Stdout.Cyan
+		colour = f.Stdout.Cyan
 	case hub.Failed:
-		colour = a.Stdout.Red
+		colour = f.Stdout.Red
 	case hub.NeedsConfiguration, hub.NeedsTrust, hub.NeedsAuthorization:
-		colour = a.Stdout.Yellow
+		colour = f.Stdout.Yellow
 	}
 	runes := []rune(row)
 	from := name + 2

@@ -13,9 +13,9 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	a := &factory.Factory{Stdout: term.NewScreen(&bytes.Buffer{}, nil), Stderr: term.NewScreen(&bytes.Buffer{}, nil)}
+	f := &factory.Factory{Stdout: term.NewScreen(&bytes.Buffer{}, nil), Stderr: term.NewScreen(&bytes.Buffer{}, nil)}
 	now := time.Now()
-	lines := ServerTable(a, []control.Server{
+	lines := ServerTable(f, []control.Server{
 		{Name: "ok", Status: hub.Ready, Since: now.Add(-90 * time.Second), Revision: "2025-06-18", Era: "legacy", Tools: 7, Title: "thing 1.0", Source: "user",
 			Quarantined: []control.Quarantined{{Kind: "tool", Name: "odd", Reason: "its inputSchema is no object"}}},
 		{Name: "broken\x1b[31m\nname", Status: hub.Failed, Since: now, Origin: "npx -y x", Source: "user", Problem: "it is not there\nmore", Advice: "Install it."},

@@ -11,24 +11,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-func WriteTool(a *factory.Factory, t *mcp.Tool, gap bool) {
-	out := a.Stdout
+func WriteTool(f *factory.Factory, t *mcp.Tool, gap bool) {
+	out := f.Stdout
 	if gap && out.IsTerminal() {
 		fmt.Fprintln(out)
 	}
-	WriteHeading(a, term.Line(t.Name), Effects(t))
+	WriteHeading(f, term.Line(t.Name), Effects(t))
 	const indent = "  "
 	for _, l := range term.Wrap(toolargs.Signature(toolargs.NewSpec(t.InputSchema)), out.Columns()-len(indent)) {
 		fmt.Fprintf(out, "%s%s\n", indent, out.Cyan(l))
 	}
 	if about := term.FirstLine(t.Description); about != "" {
-		fmt.Fprintf(out, "%s%s\n", indent, FitLine(a, about, len(indent)))
+		fmt.Fprintf(out, "%s%s\n", indent, FitLine(f, about, len(indent)))
 	}
 }
 
 // WriteHeading writes a name at the left and words about it at the right.
-func WriteHeading(a *factory.Factory, name, words string) {
-	out := a.Stdout
+func WriteHeading(f *factory.Factory, name, words string) {
+	out := f.Stdout
 	if words == "" {
 		fmt.Fprintln(out, out.Bold(name))
 		return
@@ -38,11 +38,11 @@ func WriteHeading(a *factory.Factory, name, words string) {
 }
 
 // FitLine cuts a line to what is left of the terminal's width.
-func FitLine(a *factory.Factory, text string, used int) string {
-	if !a.Stdout.IsTerminal() {
+func FitLine(f *factory.Factory, text string, used int) string {
+	if !f.Stdout.IsTerminal() {
 		return text
 	}
-	return term.Shorten(text, a.Stdout.Columns()-used)
+	return term.Shorten(text, f.Stdout.Columns()-used)
 }
 
 // Effects are the words for what the server says of a tool's effects; nothing where it says nothing.
@@ -71,7 +71,7 @@ func Effects(t *mcp.Tool) string {
 }
 
 // WriteArguments shows what a schema says of each property.
-func WriteArguments(a *factory.Factory, s toolargs.Spec) {
+func WriteArguments(f *factory.Factory, s toolargs.Spec) {
 	for _, p := range s.Properties() {
 		about := p.Kind()
 		if p.Required {
@@ -80,10 +80,10 @@ func WriteArguments(a *factory.Factory, s toolargs.Spec) {
 		if fallback := p.Fallback(); fallback != "" {
 			about += ", default " + fallback
 		}
-		fmt.Fprintf(a.Stdout, "\n  %s  %s\n", a.Stdout.Cyan(term.Line(p.Name)), a.Stdout.Dim(about))
+		fmt.Fprintf(f.Stdout, "\n  %s  %s\n", f.Stdout.Cyan(term.Line(p.Name)), f.Stdout.Dim(about))
 		const indent = "    "
-		for _, l := range term.Wrap(strings.Fields(term.Printable(p.Text("description"))), a.Stdout.Columns()-len(indent)) {
-			fmt.Fprintf(a.Stdout, "%s%s\n", indent, l)
+		for _, l := range term.Wrap(strings.Fields(term.Printable(p.Text("description"))), f.Stdout.Columns()-len(indent)) {
+			fmt.Fprintf(f.Stdout, "%s%s\n", indent, l)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *factory.Factory) *cobra.Command {
+func NewCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	var w connect.TargetFlags
 	cmd := &cobra.Command{
@@ -36,12 +36,12 @@ started that you have not allowed.`,
   dowel doctor -- npx -y @modelcontextprotocol/server-everything
   dowel doctor --json --project .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Parsed = true
-			chosen, err := patients(a, cmd, where, &w, args)
+			f.Parsed = true
+			chosen, err := chooseServers(f, cmd, where, &w, args)
 			if err != nil {
 				return err
 			}
-			return examineServers(cmd.Context(), a, chosen)
+			return runDoctor(cmd.Context(), f, chosen)
 		},
 	}
 	w.AddFlags(cmd)
@@ -49,37 +49,37 @@ started that you have not allowed.`,
 	return cmd
 }
 
-// errSick says that a server does not work; how was shown.
-type errSick int
+// failedServers says that a server does not work; how was shown.
+type failedServers int
 
-func (n errSick) Error() string {
+func (n failedServers) Error() string {
 	if n == 1 {
 		return "one server does not work"
 	}
 	return fmt.Sprintf("%d servers do not work", int(n))
 }
 
-// patients are the servers that a command line names.
-func patients(a *factory.Factory, cmd *cobra.Command, where factory.Places, w *connect.TargetFlags, args []string) ([]hub.Definition, error) {
+// chooseServers are the servers that a command line names.
+func chooseServers(f *factory.Factory, cmd *cobra.Command, where factory.Places, w *connect.TargetFlags, args []string) ([]hub.Definition, error) {
 	if w.Url != "" || cmd.ArgsLenAtDash() >= 0 {
 		t, rest, err := w.Resolve(cmd, args)
 		if err == nil && len(rest) > 0 {
 			err = exit.Usagef("the server is named twice: as %s, and by --url or the command behind --", rest[0])
 		}
-		return []hub.Definition{patient(t)}, err
+		return []hub.Definition{serverDefinition(t)}, err
 	}
 	if len(w.Headers) > 0 {
 		return nil, exit.Usagef("--header is for servers at a --url")
 	}
-	definitions, err := a.Definitions(where)
+	definitions, err := f.Definitions(where)
 	if err != nil {
 		return nil, err
 	}
-	return choose(definitions, args, w)
+	return selectDefinitions(definitions, args, w)
 }
 
-// patient is a server that a command line describes.
-func patient(t connect.Target) hub.Definition {
+// serverDefinition is a server that a command line describes.
+func serverDefinition(t connect.Target) hub.Definition {
 	d := hub.Definition{Name: t.Label(), Origin: t.Origin, Target: t.Dial, Options: t.Options}
 	if len(t.Header) > 0 {
 		d.Options.Header = func(context.Context) (http.Header, error) { return t.Header, nil }
@@ -87,9 +87,9 @@ func patient(t connect.Target) hub.Definition {
 	return d
 }
 
-// choose returns the definitions of the names, in their order, and built-in servers of those that are nowhere else; without
+// selectDefinitions returns the definitions of the names, in their order, and built-in servers of those that are nowhere else; without
 // names all.
-func choose(all []hub.Definition, names []string, w *connect.TargetFlags) (chosen []hub.Definition, err error) {
+func selectDefinitions(all []hub.Definition, names []string, w *connect.TargetFlags) (chosen []hub.Definition, err error) {
 	changed := len(w.Env) > 0 || len(w.BuiltinOptions) > 0 || w.Dir != ""
 	if len(names) == 0 {
 		if changed {
@@ -115,7 +115,7 @@ func choose(all []hub.Definition, names []string, w *connect.TargetFlags) (chose
 			if err != nil {
 				return nil, err
 			}
-			d = patient(t)
+			d = serverDefinition(t)
 		}
 		chosen = append(chosen, d)
 	}
@@ -126,10 +126,10 @@ func choose(all []hub.Definition, names []string, w *connect.TargetFlags) (chose
 // are.
 const examined, ahead = 8, 32
 
-// examineServers looks at servers, several at a time, and shows what it finds in their order.
-func examineServers(ctx context.Context, a *factory.Factory, chosen []hub.Definition) error {
-	if len(chosen) == 0 && !a.Json {
-		fmt.Fprintln(a.Stdout, "There are no servers in your configuration: add one with dowel servers add, or take over those of other tools with dowel import.")
+// runDoctor looks at servers, several at a time, and shows what it finds in their order.
+func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition) error {
+	if len(chosen) == 0 && !f.JSON {
+		fmt.Fprintln(f.Stdout, "There are no servers in your configuration: add one with dowel servers add, or take over those of other tools with dowel import.")
 	}
 	walks := make([]chan doctor.Step, len(chosen))
 	for i := range walks {
@@ -142,7 +142,7 @@ func examineServers(ctx context.Context, a *factory.Factory, chosen []hub.Defini
 	work.Go(func() { examineAll(ctx, chosen, walks) })
 	sick := 0
 	for i, d := range chosen {
-		if !examine(a, d, walks[i]) {
+		if !showExamination(f, d, walks[i]) {
 			sick++
 		}
 		if ctx.Err() != nil {
@@ -150,7 +150,7 @@ func examineServers(ctx context.Context, a *factory.Factory, chosen []hub.Defini
 		}
 	}
 	if sick > 0 {
-		return errSick(sick)
+		return failedServers(sick)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func examineAll(ctx context.Context, chosen []hub.Definition, walks []chan docto
 		work.Go(func() {
 			defer func() { <-free }()
 			defer close(walks[i])
-			for s := range walkOf(ctx, d) {
+			for s := range examineServer(ctx, d) {
 				if ctx.Err() != nil { // what fails now fails because dowel ends
 					return
 				}
@@ -179,8 +179,8 @@ func examineAll(ctx context.Context, chosen []hub.Definition, walks []chan docto
 	}
 }
 
-// walkOf are the steps of one server.
-func walkOf(ctx context.Context, d hub.Definition) iter.Seq[doctor.Step] {
+// examineServer are the steps of one server.
+func examineServer(ctx context.Context, d hub.Definition) iter.Seq[doctor.Step] {
 	switch {
 	case ctx.Err() != nil:
 		return func(func(doctor.Step) bool) {}
@@ -201,42 +201,42 @@ type StepLine struct {
 	Took   float64       `json:"ms"`
 }
 
-// examine shows the steps of one server, and reports whether all went well.
-func examine(a *factory.Factory, d hub.Definition, steps <-chan doctor.Step) bool {
-	if !a.Json {
-		fmt.Fprintln(a.Stdout, a.Stdout.Bold(term.Line(d.Name))+" "+a.Stdout.Dim(term.Line(d.Origin)))
+// showExamination shows the steps of one server, and reports whether all went well.
+func showExamination(f *factory.Factory, d hub.Definition, steps <-chan doctor.Step) bool {
+	if !f.JSON {
+		fmt.Fprintln(f.Stdout, f.Stdout.Bold(term.Line(d.Name))+" "+f.Stdout.Dim(term.Line(d.Origin)))
 	}
 	well := d.Hold.Status == 0 || d.Hold.Status == hub.Disabled
 	for s := range steps {
-		step(a, d.Name, s)
+		writeStep(f, d.Name, s)
 		well = well && s.Status != doctor.Failed
 	}
 	return well
 }
 
-func step(a *factory.Factory, server string, s doctor.Step) {
-	if a.Json {
+func writeStep(f *factory.Factory, server string, s doctor.Step) {
+	if f.JSON {
 		l := StepLine{server, s.Name, s.Status, s.Detail, s.Advice, "", float64(s.Took.Microseconds()) / 1000}
 		if s.Err != nil {
 			l.Error = s.Err.Error()
 		}
-		factory.WriteJSONLine(a.Stdout, l)
+		factory.WriteJSONLine(f.Stdout, l)
 		return
 	}
 	mark := map[doctor.Status]string{
-		doctor.OK: a.Stdout.Green("✓"), doctor.Warning: a.Stdout.Yellow("!"), doctor.Failed: a.Stdout.Red("✗"), doctor.Skipped: a.Stdout.Dim("–"),
+		doctor.OK: f.Stdout.Green("✓"), doctor.Warning: f.Stdout.Yellow("!"), doctor.Failed: f.Stdout.Red("✗"), doctor.Skipped: f.Stdout.Dim("–"),
 	}[s.Status]
 	took := ""
 	if s.Took >= time.Millisecond {
-		took = " " + a.Stdout.Dim("("+s.Took.Round(time.Millisecond).String()+")")
+		took = " " + f.Stdout.Dim("("+s.Took.Round(time.Millisecond).String()+")")
 	}
-	fmt.Fprintf(a.Stdout, "  %s %s: %s%s\n", mark, s.Name, term.Line(s.Detail), took)
+	fmt.Fprintf(f.Stdout, "  %s %s: %s%s\n", mark, s.Name, term.Line(s.Detail), took)
 	if s.Diagnosis != nil {
 		for _, text := range s.Diagnosis.Stderr {
-			fmt.Fprintln(a.Stdout, a.Stdout.Dim("      | "+term.Line(text)))
+			fmt.Fprintln(f.Stdout, f.Stdout.Dim("      | "+term.Line(text)))
 		}
 	}
 	if s.Advice != "" {
-		fmt.Fprintln(a.Stdout, "    → "+term.Line(s.Advice))
+		fmt.Fprintln(f.Stdout, "    → "+term.Line(s.Advice))
 	}
 }

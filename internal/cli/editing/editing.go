@@ -20,23 +20,23 @@ import (
 
 // EditFile changes a configuration file in the smallest span of text, keeps everything else, and says so. With dry it shows
 // what would change. change returns the new text.
-func EditFile(a *factory.Factory, path string, dry, backup bool, change func(text []byte, f edit.Format) ([]byte, error)) error {
+func EditFile(f *factory.Factory, path string, dry, backup bool, change func(text []byte, format edit.Format) ([]byte, error)) error {
 	if dry {
-		return PreviewEdit(a, path, change)
+		return PreviewEdit(f, path, change)
 	}
 	result, err := WriteEdit(path, backup, change)
 	switch {
 	case err != nil:
 		return err
-	case a.Json:
-		return a.WriteValue(map[string]any{"file": path, "changed": result.Changed, "backup": result.Backup})
+	case f.JSON:
+		return f.WriteValue(map[string]any{"file": path, "changed": result.Changed, "backup": result.Backup})
 	}
-	ShowWritten(a, path, result)
+	ShowWritten(f, path, result)
 	return nil
 }
 
 // PreviewEdit shows what an edit would change.
-func PreviewEdit(a *factory.Factory, path string, change func(text []byte, f edit.Format) ([]byte, error)) error {
+func PreviewEdit(a *factory.Factory, path string, change func(text []byte, format edit.Format) ([]byte, error)) error {
 	format, err := formatOf(path)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func formatOf(path string) (edit.Format, error) {
 	return format, nil
 }
 
-func WriteEdit(path string, backup bool, change func(text []byte, f edit.Format) ([]byte, error)) (atomicfile.Result, error) {
+func WriteEdit(path string, backup bool, change func(text []byte, format edit.Format) ([]byte, error)) (atomicfile.Result, error) {
 	format, err := formatOf(path)
 	if err != nil {
 		return atomicfile.Result{}, err
@@ -73,23 +73,23 @@ func WriteEdit(path string, backup bool, change func(text []byte, f edit.Format)
 	return result, nil
 }
 
-func ShowWritten(a *factory.Factory, path string, result atomicfile.Result) {
+func ShowWritten(f *factory.Factory, path string, result atomicfile.Result) {
 	switch {
 	case !result.Changed:
-		fmt.Fprintln(a.Stdout, path+" says so already.")
+		fmt.Fprintln(f.Stdout, path+" says so already.")
 	case result.Backup != "":
-		fmt.Fprintln(a.Stdout, "Written: "+path+"; what was there before is in "+result.Backup)
+		fmt.Fprintln(f.Stdout, "Written: "+path+"; what was there before is in "+result.Backup)
 	default:
-		fmt.Fprintln(a.Stdout, "Written: "+path)
+		fmt.Fprintln(f.Stdout, "Written: "+path)
 	}
 }
 
 // ShowChange shows the lines that an edit would remove and add.
-func ShowChange(a *factory.Factory, path, before, after string) error {
-	if a.Json {
-		return a.WriteValue(map[string]any{"file": path, "before": before, "after": after})
+func ShowChange(f *factory.Factory, path, before, after string) error {
+	if f.JSON {
+		return f.WriteValue(map[string]any{"file": path, "before": before, "after": after})
 	}
-	fmt.Fprintln(a.Stdout, a.Stdout.Bold(path))
+	fmt.Fprintln(f.Stdout, f.Stdout.Bold(path))
 	old, new := strings.Split(before, "\n"), strings.Split(after, "\n")
 	for len(old) > 0 && len(new) > 0 && old[0] == new[0] {
 		old, new = old[1:], new[1:]
@@ -99,11 +99,11 @@ func ShowChange(a *factory.Factory, path, before, after string) error {
 	}
 	for _, text := range old {
 		if text != "" || len(old) > 1 {
-			fmt.Fprintln(a.Stdout, a.Stdout.Red("- "+text))
+			fmt.Fprintln(f.Stdout, f.Stdout.Red("- "+text))
 		}
 	}
 	for _, text := range new {
-		fmt.Fprintln(a.Stdout, a.Stdout.Green("+ "+text))
+		fmt.Fprintln(f.Stdout, f.Stdout.Green("+ "+text))
 	}
 	return nil
 }
@@ -113,18 +113,18 @@ func UserFile(o config.Options) string {
 	if len(o.Files) > 0 {
 		return o.Files[0]
 	}
-	for _, f := range config.Load(o).Files {
-		if f.Dialect == config.Own && f.Scope == config.User && !f.Missing {
-			return f.Path
+	for _, file := range config.Load(o).Files {
+		if file.Dialect == config.Own && file.Scope == config.User && !file.Missing {
+			return file.Path
 		}
 	}
 	return filepath.Join(o.Dir(), "dowel.json")
 }
 
 // ReloadDaemon lets the running dowel, if there is one, read its files again.
-func ReloadDaemon(ctx context.Context, a *factory.Factory) {
+func ReloadDaemon(ctx context.Context, f *factory.Factory) {
 	if err := factory.RunningDaemon().Reload(ctx); err != nil && !errors.Is(err, control.ErrNotRunning) {
-		a.Warn("%v", err)
+		f.Warn("%v", err)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *factory.Factory) *cobra.Command {
+func NewCommand(f *factory.Factory) *cobra.Command {
 	var to, name string
 	var where factory.Places
 	var dry bool
@@ -40,8 +40,8 @@ in the file stays as it is, and a copy of it is kept. The tools are:
 			return exit.Usagef("%q is too much: write dowel export --to TOOL%s", words[0], suggest.Hint(words[0], editing.ToolNames()))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.Parsed = true
-			return export(a, where, to, name, dry)
+			f.Parsed = true
+			return runExport(f, where, to, name, dry)
 		},
 	}
 	where.AddFlags(cmd)
@@ -51,7 +51,7 @@ in the file stays as it is, and a copy of it is kept. The tools are:
 	return cmd
 }
 
-func export(a *factory.Factory, where factory.Places, to, name string, dry bool) error {
+func runExport(f *factory.Factory, where factory.Places, to, name string, dry bool) error {
 	if to == "" || !slices.Contains(editing.ToolNames(), to) {
 		return exit.Usagef("--to: which tool?%s", suggest.Hint(to, editing.ToolNames()))
 	}
@@ -67,20 +67,20 @@ func export(a *factory.Factory, where factory.Places, to, name string, dry bool)
 	if err != nil {
 		return err
 	}
-	err = editing.EditFile(a, home(d, o), dry, true, func(text []byte, f edit.Format) ([]byte, error) {
-		return edit.Set(text, f, transfer.Path(d, name), transfer.Command(d, name, self, "up", "--stdio"))
+	err = editing.EditFile(f, userFile(d, o), dry, true, func(text []byte, format edit.Format) ([]byte, error) {
+		return edit.Set(text, format, transfer.Path(d, name), transfer.Command(d, name, self, "up", "--stdio"))
 	})
-	if err != nil || dry || a.Json {
+	if err != nil || dry || f.JSON {
 		return err
 	}
-	if twice := stays(home(d, o), to, name, o); twice != "" {
-		fmt.Fprintln(a.Stdout, twice)
+	if twice := duplicateNotice(userFile(d, o), to, name, o); twice != "" {
+		fmt.Fprintln(f.Stdout, twice)
 	}
 	return nil
 }
 
-// home returns the tool's own file of the user: one that is there, else the usual one.
-func home(d config.Dialect, o config.Options) string {
+// userFile returns the tool's own file of the user: one that is there, else the usual one.
+func userFile(d config.Dialect, o config.Options) string {
 	all := d.Places(o)
 	for _, p := range all {
 		if _, err := os.Stat(p.Path); err == nil && p.Scope == config.User {
@@ -90,9 +90,9 @@ func home(d config.Dialect, o config.Options) string {
 	return all[0].Path
 }
 
-// stays says which servers of a tool's file stay there beside dowel's entry, through which they are offered as well; empty
+// duplicateNotice says which servers of a tool's file stay there beside dowel's entry, through which they are offered as well; empty
 // where there are none.
-func stays(path, tool, name string, o config.Options) string {
+func duplicateNotice(path, tool, name string, o config.Options) string {
 	own := config.Load(o)
 	var twice []string
 	for _, f := range config.Discover(o, tool) {

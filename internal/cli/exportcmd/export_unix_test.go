@@ -24,11 +24,11 @@ func TestStays(t *testing.T) {
 		}
 	}
 	write(path, `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "dowel": {"command": "dowel"}, "other": {"command": "x"}}}`)
-	if got := stays(path, "cursor", "dowel", o); got != "" {
+	if got := duplicateNotice(path, "cursor", "dowel", o); got != "" {
 		t.Error(got)
 	}
 	write(filepath.Join(o.Dir(), "dowel.json"), `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}, "dowel": {"command": "z"}}}`)
-	if got := stays(path, "cursor", "dowel", o); !strings.Contains(got, " a, b would be there twice") || !strings.Contains(got, path) {
+	if got := duplicateNotice(path, "cursor", "dowel", o); !strings.Contains(got, " a, b would be there twice") || !strings.Contains(got, path) {
 		t.Error(got)
 	}
 }

@@ -12,25 +12,25 @@ type Factory struct {
 	Stdin          io.Reader
 	Stdout, Stderr *term.Screen
 
-	Json    bool
+	JSON    bool
 	Verbose bool
 
 	Parsed bool // the command line was understood
 }
 
 // Notice says something on a terminal; programs have no use for it.
-func (a *Factory) Notice(text string) {
-	if a.Stderr.IsTerminal() {
-		fmt.Fprintf(a.Stderr, "\n%s\n", a.Stderr.Dim(text))
+func (f *Factory) Notice(text string) {
+	if f.Stderr.IsTerminal() {
+		fmt.Fprintf(f.Stderr, "\n%s\n", f.Stderr.Dim(text))
 	}
 }
 
 // Warn says what the user should know although the command goes on.
-func (a *Factory) Warn(format string, args ...any) {
+func (f *Factory) Warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if a.Json {
-		WriteJSONLine(a.Stderr, map[string]any{"warning": text})
+	if f.JSON {
+		WriteJSONLine(f.Stderr, map[string]any{"warning": text})
 		return
 	}
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.Stderr.Yellow("dowel: warning:"), a.Stderr.Clean(text))
+	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Yellow("dowel: warning:"), f.Stderr.Clean(text))
 }

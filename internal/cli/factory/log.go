@@ -17,8 +17,8 @@ type logHandler struct {
 	attrs   []slog.Attr
 }
 
-func (a *Factory) LogHandler() *logHandler {
-	return &logHandler{screen: a.Stderr, verbose: a.Verbose, json: a.Json}
+func (f *Factory) LogHandler() *logHandler {
+	return &logHandler{screen: f.Stderr, verbose: f.Verbose, json: f.JSON}
 }
 
 // Enabled implements [slog.Handler].

@@ -11,21 +11,21 @@ import (
 )
 
 // WriteDocument writes the one JSON document of a command: as the server sent it, and indented on a terminal.
-func (a *Factory) WriteDocument(raw json.RawMessage) error {
-	if a.Stdout.IsTerminal() {
+func (f *Factory) WriteDocument(raw json.RawMessage) error {
+	if f.Stdout.IsTerminal() {
 		raw = IndentJSON(raw)
 	}
-	_, err := a.Stdout.Write(append(raw[:len(raw):len(raw)], '\n'))
+	_, err := f.Stdout.Write(append(raw[:len(raw):len(raw)], '\n'))
 	return err
 }
 
 // WriteValue writes the one JSON document of a command that is dowel's own.
-func (a *Factory) WriteValue(v any) error {
+func (f *Factory) WriteValue(v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return a.WriteDocument(raw)
+	return f.WriteDocument(raw)
 }
 
 func IndentJSON(raw json.RawMessage) json.RawMessage {
@@ -37,27 +37,27 @@ func IndentJSON(raw json.RawMessage) json.RawMessage {
 }
 
 // WriteText writes foreign text, and ends its last line.
-func (a *Factory) WriteText(text string) {
+func (f *Factory) WriteText(text string) {
 	if text == "" {
 		return
 	}
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	_, _ = io.WriteString(a.Stdout, a.Stdout.Clean(text)) // the screen knows when nobody reads
+	_, _ = io.WriteString(f.Stdout, f.Stdout.Clean(text)) // the screen knows when nobody reads
 }
 
 // WriteNote writes a line of dowel's own among foreign text.
-func (a *Factory) WriteNote(format string, args ...any) {
-	fmt.Fprintln(a.Stdout, a.Stdout.Dim(term.Line(fmt.Sprintf(format, args...))))
+func (f *Factory) WriteNote(format string, args ...any) {
+	fmt.Fprintln(f.Stdout, f.Stdout.Dim(term.Line(fmt.Sprintf(format, args...))))
 }
 
 // WriteDocumentOr writes the document, unless there is none.
-func (a *Factory) WriteDocumentOr(raw []byte, err error) error {
+func (f *Factory) WriteDocumentOr(raw []byte, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.WriteDocument(raw)
+	return f.WriteDocument(raw)
 }
 
 // WriteJSONLine writes a value as one line of JSON.

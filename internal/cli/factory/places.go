@@ -63,8 +63,8 @@ func StateDir() string {
 }
 
 // OpenState opens what the user has chosen.
-func (a *Factory) OpenState() (*state.State, error) {
-	return OpenState(func(err error) { a.Warn("%v", err) })
+func (f *Factory) OpenState() (*state.State, error) {
+	return OpenState(func(err error) { f.Warn("%v", err) })
 }
 
 func OpenState(warn func(error)) (*state.State, error) {
@@ -76,23 +76,23 @@ func OpenState(warn func(error)) (*state.State, error) {
 }
 
 // ReadConfig reads the configuration, and starts nothing.
-func (a *Factory) ReadConfig(where Places) (*configured.Source, error) {
+func (f *Factory) ReadConfig(where Places) (*configured.Source, error) {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return nil, err
 	}
-	store, err := a.OpenState()
+	store, err := f.OpenState()
 	if err != nil {
 		return nil, err
 	}
-	s := configured.New(hub.New(), configured.Options{Config: o, Choices: store, Logger: slog.New(a.LogHandler())})
+	s := configured.New(hub.New(), configured.Options{Config: o, Choices: store, Logger: slog.New(f.LogHandler())})
 	s.Look()
 	return s, nil
 }
 
 // Definitions are those of the configuration.
-func (a *Factory) Definitions(where Places) ([]hub.Definition, error) {
-	s, err := a.ReadConfig(where)
+func (f *Factory) Definitions(where Places) ([]hub.Definition, error) {
+	s, err := f.ReadConfig(where)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +105,10 @@ func runtimeDir() string { return os.Getenv("XDG_RUNTIME_DIR") }
 func RunningDaemon() *control.Client { return control.NewClient(new(Places).SocketPath()) }
 
 // DaemonOptions are the options of a daemon, or of a proxy for one, whose configuration is at some places.
-func (a *Factory) DaemonOptions(where *Places) daemon.Options {
+func (f *Factory) DaemonOptions(where *Places) daemon.Options {
 	return daemon.Options{
 		ConfigGiven: len(where.Files) > 0 || where.Project != "",
-		Socket:      where.SocketPath(), Config: where.ConfigOptions, State: a.OpenState,
-		Logger: slog.New(a.LogHandler()), Warn: a.Warn, Notice: a.Notice,
+		Socket:      where.SocketPath(), Config: where.ConfigOptions, State: f.OpenState,
+		Logger: slog.New(f.LogHandler()), Warn: f.Warn, Notice: f.Notice,
 	}
 }

@@ -23,16 +23,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// importFlags say what is imported.
-type importFlags struct {
+// Options say what is imported.
+type Options struct {
 	factory.Places
 	from      []string
 	ofProject bool
 	dry, yes  bool
 }
 
-func NewCommand(a *factory.Factory) *cobra.Command {
-	var f importFlags
+func NewCommand(f *factory.Factory) *cobra.Command {
+	var opts Options
 	cmd := &cobra.Command{
 		Use:   "import [NAME…]",
 		Short: "Take over the servers of your other tools",
@@ -51,15 +51,15 @@ Nobody answers VS Code's inputs later: those without a default have to become en
   dowel import --from cursor,vscode --yes
   dowel import --of-project --dry-run`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			a.Parsed = true
-			return importServers(cmd.Context(), a, names, f)
+			f.Parsed = true
+			return runImport(cmd.Context(), f, names, opts)
 		},
 	}
-	f.Places.AddFlags(cmd)
-	cmd.Flags().StringSliceVar(&f.from, "from", nil, "look at these `tools` only")
-	cmd.Flags().BoolVar(&f.ofProject, "of-project", false, "add what tools keep for the project, to the project's dowel.json")
-	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would be written without its secrets, and write nothing")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "add them without asking")
+	opts.Places.AddFlags(cmd)
+	cmd.Flags().StringSliceVar(&opts.from, "from", nil, "look at these `tools` only")
+	cmd.Flags().BoolVar(&opts.ofProject, "of-project", false, "add what tools keep for the project, to the project's dowel.json")
+	cmd.Flags().BoolVar(&opts.dry, "dry-run", false, "show what would be written without its secrets, and write nothing")
+	cmd.Flags().BoolVar(&opts.yes, "yes", false, "add them without asking")
 	return cmd
 }
 
@@ -79,47 +79,47 @@ type findingLine struct {
 	Facts  []string `json:"facts"`
 }
 
-func importServers(ctx context.Context, a *factory.Factory, names []string, f importFlags) error {
-	for _, tool := range f.from {
+func runImport(ctx context.Context, f *factory.Factory, names []string, opts Options) error {
+	for _, tool := range opts.from {
 		if !slices.Contains(editing.ToolNames(), tool) {
 			return exit.Usagef("--from %s: there is no such tool%s", tool, suggest.Hint(tool, editing.ToolNames()))
 		}
 	}
-	o, err := f.Places.ConfigOptions()
+	o, err := opts.Places.ConfigOptions()
 	if err != nil {
 		return err
 	}
-	goal, err := goalOf(o, f.ofProject)
+	goal, err := goalOf(o, opts.ofProject)
 	if err != nil {
 		return err
 	}
-	all, err := find(a, o, goal, names, f.from)
+	all, err := find(f, o, goal, names, opts.from)
 	if err != nil {
 		return err
 	}
-	showFindings(a, all)
+	showFindings(f, all)
 	added := slices.DeleteFunc(all, func(found finding) bool { return found.why != "" })
-	warnOfSecrets(a, added, goal)
+	warnOfSecrets(f, added, goal)
 	switch {
-	case len(added) == 0 && !a.Json:
-		fmt.Fprintln(a.Stdout, "There is nothing to add.")
+	case len(added) == 0 && !f.JSON:
+		fmt.Fprintln(f.Stdout, "There is nothing to add.")
 		return nil
 	case len(added) == 0:
 		return nil
-	case f.dry:
-		return showImport(a, goal, added, o)
+	case opts.dry:
+		return showImport(f, goal, added, o)
 	}
-	if agreed, err := agreesToImport(ctx, a, goal, len(added), f.yes); err != nil || !agreed {
+	if agreed, err := agreesToImport(ctx, f, goal, len(added), opts.yes); err != nil || !agreed {
 		return err
 	}
-	err = editing.EditFile(a, goal.path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
+	err = editing.EditFile(f, goal.path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
 		return addAll(text, format, added, goal)
 	})
 	if err != nil {
 		return err
 	}
-	showNeeds(a, added, o, goal)
-	editing.ReloadDaemon(ctx, a)
+	showNeeds(f, added, o, goal)
+	editing.ReloadDaemon(ctx, f)
 	return nil
 }
 
@@ -140,12 +140,12 @@ func goalOf(o config.Options, ofProject bool) (goal, error) {
 		return goal{}, exit.Usagef("--of-project is about the files of the project, and --config about one of yours: leave one of them out")
 	}
 	path := filepath.Join(o.Project, "dowel.json")
-	for _, f := range config.Load(o).Files {
+	for _, file := range config.Load(o).Files {
 		switch {
-		case f.Path == path && f.Scope == config.User:
+		case file.Path == path && file.Scope == config.User:
 			return goal{}, exit.Usagef("%s is your own file: --of-project is for the folder of a project", path)
-		case f.Dialect == config.Own && f.Scope == config.Project && !f.Missing:
-			return goal{path: f.Path, ofProject: true}, nil
+		case file.Dialect == config.Own && file.Scope == config.Project && !file.Missing:
+			return goal{path: file.Path, ofProject: true}, nil
 		}
 	}
 	return goal{path: path, ofProject: true}, nil
@@ -254,26 +254,26 @@ func addEntry(text []byte, format edit.Format, s *config.Server, folder string) 
 }
 
 // showFindings shows what was found: of what is to be added all that it would run or reach.
-func showFindings(a *factory.Factory, all []finding) {
+func showFindings(f *factory.Factory, all []finding) {
 	for _, found := range all {
 		facts := found.Masked().TrustFacts()
-		if a.Json {
-			factory.WriteJSONLine(a.Stdout, findingLine{found.Name, found.Dialect, found.Path, found.why == "", found.why, facts})
+		if f.JSON {
+			factory.WriteJSONLine(f.Stdout, findingLine{found.Name, found.Dialect, found.Path, found.why == "", found.why, facts})
 			continue
 		}
 		if found.why != "" {
-			fmt.Fprintf(a.Stdout, "%s %s  %s%s\n", a.Stdout.Dim("–"), a.Stdout.Bold(term.Line(found.Name)), found.At, a.Stdout.Dim("  "+term.Line(found.why)))
+			fmt.Fprintf(f.Stdout, "%s %s  %s%s\n", f.Stdout.Dim("–"), f.Stdout.Bold(term.Line(found.Name)), found.At, f.Stdout.Dim("  "+term.Line(found.why)))
 			continue
 		}
-		fmt.Fprintf(a.Stdout, "%s %s  %s\n", a.Stdout.Green("+"), a.Stdout.Bold(term.Line(found.Name)), found.At)
+		fmt.Fprintf(f.Stdout, "%s %s  %s\n", f.Stdout.Green("+"), f.Stdout.Bold(term.Line(found.Name)), found.At)
 		for _, fact := range facts {
-			fmt.Fprintln(a.Stdout, "    "+term.Line(fact))
+			fmt.Fprintln(f.Stdout, "    "+term.Line(fact))
 		}
 	}
 }
 
 // showImport shows what would be written, without secrets.
-func showImport(a *factory.Factory, to goal, added []finding, o config.Options) error {
+func showImport(f *factory.Factory, to goal, added []finding, o config.Options) error {
 	format, ok := edit.FormatOf(to.path)
 	if !ok {
 		return exit.Usagef("%s is neither JSON nor YAML nor TOML", to.path)
@@ -291,7 +291,7 @@ func showImport(a *factory.Factory, to goal, added []finding, o config.Options) 
 		return fmt.Errorf("%s: %w", to.path, err)
 	}
 	mask := maskOf(config.Load(o), added)
-	return editing.ShowChange(a, to.path, mask(string(before)), mask(string(after)))
+	return editing.ShowChange(f, to.path, mask(string(before)), mask(string(after)))
 }
 
 // maskOf returns what hides the secrets of a configuration, and of servers that are to be added, in the text of a file.
@@ -322,28 +322,28 @@ func maskOf(own *config.Set, added []finding) func(string) string {
 }
 
 // agreesToImport asks whether servers shall be added.
-func agreesToImport(ctx context.Context, a *factory.Factory, to goal, n int, yes bool) (bool, error) {
+func agreesToImport(ctx context.Context, f *factory.Factory, to goal, n int, yes bool) (bool, error) {
 	switch {
 	case yes:
 		return true, nil
-	case term.Terminal(a.Stdin) == nil:
+	case term.Terminal(f.Stdin) == nil:
 		return false, exit.Usagef("nothing was added, since nobody can be asked here: --yes adds what is shown, --dry-run shows what would be written")
 	}
-	return consent.Ask(ctx, a, term.NewLines(a.Stdin), fmt.Sprintf("Add %s to %s?", display.Plural(n, "server"), to.path))
+	return consent.Ask(ctx, f, term.NewLines(f.Stdin), fmt.Sprintf("Add %s to %s?", display.Plural(n, "server"), to.path))
 }
 
 // warnOfSecrets says what should not stand in a file of a project.
-func warnOfSecrets(a *factory.Factory, added []finding, to goal) {
+func warnOfSecrets(f *factory.Factory, added []finding, to goal) {
 	for _, found := range added {
 		if to.ofProject && !reflect.DeepEqual(found.Spec, found.Masked().Spec) {
-			a.Warn("%s: there is a secret in the entry of %s, and %s may be shared: write a variable such as ${NAME} in its place", found.At, found.Name, to.path)
+			f.Warn("%s: there is a secret in the entry of %s, and %s may be shared: write a variable such as ${NAME} in its place", found.At, found.Name, to.path)
 		}
 	}
 }
 
 // showNeeds says what added servers lack before they can be started.
-func showNeeds(a *factory.Factory, added []finding, o config.Options, to goal) {
-	if a.Json {
+func showNeeds(f *factory.Factory, added []finding, o config.Options, to goal) {
+	if f.JSON {
 		return
 	}
 	set := config.Load(o)
@@ -354,10 +354,10 @@ func showNeeds(a *factory.Factory, added []finding, o config.Options, to goal) {
 		}
 		_, problems := s.Resolve(set.Variables)
 		for _, p := range problems {
-			display.WriteProblem(a, p)
+			display.WriteProblem(f, p)
 		}
 	}
 	if to.ofProject {
-		fmt.Fprintln(a.Stdout, "They wait for your trust: dowel trust")
+		fmt.Fprintln(f.Stdout, "They wait for your trust: dowel trust")
 	}
 }

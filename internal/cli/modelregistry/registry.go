@@ -88,25 +88,25 @@ func (r *Registry) Named(flag string) (name, from string) {
 const byConfiguration = "your configuration"
 
 // Choose makes the model that is meant.
-func (r *Registry) Choose(f ModelFlags) (agent.Model, Choice, error) {
-	name, from := r.Named(f.Model)
+func (r *Registry) Choose(opts ModelFlags) (agent.Model, Choice, error) {
+	name, from := r.Named(opts.Model)
 	def := r.Set.LookupModel(name)
-	if f.Again && f.Provider != "" {
-		return r.resume(f)
+	if opts.Again && opts.Provider != "" {
+		return r.resume(opts)
 	}
-	if f.Again && def == nil {
+	if opts.Again && def == nil {
 		return nil, Choice{}, exit.Usagef("the session's model %s is not in your configuration any more: name one with --model", term.Line(name))
 	}
-	alone := f.Provider != "" || f.Url != ""
+	alone := opts.Provider != "" || opts.Url != ""
 	switch {
 	case name == "" || def == nil && from == byConfiguration:
-		return nil, Choice{}, r.NoModelError(f)
-	case def != nil && alone && f.Model == "":
+		return nil, Choice{}, r.NoModelError(opts)
+	case def != nil && alone && opts.Model == "":
 		return nil, Choice{}, exit.Usagef("--provider and --base-url are for a model that is named with --model")
 	case def != nil && alone:
 		return nil, Choice{}, exit.Usagef("--provider and --base-url do not go with %s, which is one of your configuration's models: %s", name, def.At)
 	case def == nil:
-		def = &config.Model{Name: "", Model: name, Provider: f.Provider, URL: f.Url}
+		def = &config.Model{Name: "", Model: name, Provider: opts.Provider, URL: opts.Url}
 		return r.build(*def, true)
 	}
 	return r.buildDefined(def)
@@ -124,11 +124,11 @@ func (r *Registry) buildDefined(def *config.Model) (agent.Model, Choice, error) 
 }
 
 // resume makes the model of a session, which is where it was: what was said there goes to nobody else.
-func (r *Registry) resume(f ModelFlags) (agent.Model, Choice, error) {
-	if f.Url == "" { // and not that of the environment
-		f.Url = providers[f.Provider].place
+func (r *Registry) resume(opts ModelFlags) (agent.Model, Choice, error) {
+	if opts.Url == "" { // and not that of the environment
+		opts.Url = providers[opts.Provider].place
 	}
-	return r.build(config.Model{Model: f.Model, Provider: f.Provider, URL: f.Url}, true)
+	return r.build(config.Model{Model: opts.Model, Provider: opts.Provider, URL: opts.Url}, true)
 }
 
 // build makes a model. What the environment says of URLs counts for one that no configuration describes.
@@ -195,7 +195,7 @@ func (r *Registry) provider(m config.Model) string {
 }
 
 // NoModelError says what to do where no model is named.
-func (r *Registry) NoModelError(f ModelFlags) error {
+func (r *Registry) NoModelError(opts ModelFlags) error {
 	if r.Set.DefaultModel != "" {
 		return exit.UsageError{Err: fmt.Errorf("the configuration chooses the model %q, and there is none of that name%s", r.Set.DefaultModel,
 			suggest.Hint(r.Set.DefaultModel, r.Set.ModelNames())), See: "dowel config check"}
@@ -204,7 +204,7 @@ func (r *Registry) NoModelError(f ModelFlags) error {
 		return exit.Usagef("no model is named: write --model with one of %s, or choose one in your dowel.json: \"model\": %q", strings.Join(names, ", "), names[0])
 	}
 	switch {
-	case f.Provider != "" || f.Url != "":
+	case opts.Provider != "" || opts.Url != "":
 		return exit.Usagef("no model is named: add --model with the name by which the provider knows it")
 	case r.env("ANTHROPIC_API_KEY") != "" && r.env("OPENAI_API_KEY") == "":
 		return exit.Usagef("no model is named: ANTHROPIC_API_KEY is set, so write --model with one of Anthropic's, such as claude-sonnet-4-5, or set %s", ModelVariable)
@@ -224,6 +224,6 @@ DOWEL_MODEL keeps --model for you, and your dowel.json has room for all three:
   {"models": {"local": {"provider": "openai", "model": "qwen3", "url": "http://localhost:11434/v1"}}, "model": "local"}`
 
 // New is the models of a configuration, and those of the environment.
-func New(a *factory.Factory, set *config.Set) *Registry {
-	return &Registry{Set: set, warn: a.Warn, env: os.Getenv}
+func New(f *factory.Factory, set *config.Set) *Registry {
+	return &Registry{Set: set, warn: f.Warn, env: os.Getenv}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *factory.Factory) *cobra.Command {
+func NewCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	var check bool
 	cmd := &cobra.Command{
@@ -36,8 +36,8 @@ word: what comes of it is told, and where one fails the exit code is 1.
   dowel models --check local
   dowel models --json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			a.Parsed = true
-			return listModels(cmd.Context(), a, where, names, check)
+			f.Parsed = true
+			return listModels(cmd.Context(), f, where, names, check)
 		},
 	}
 	where.AddFlags(cmd)
@@ -59,18 +59,18 @@ type ModelLine struct {
 	model agent.Model
 }
 
-func listModels(ctx context.Context, a *factory.Factory, where factory.Places, names []string, check bool) error {
+func listModels(ctx context.Context, f *factory.Factory, where factory.Places, names []string, check bool) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
 	}
-	r := modelregistry.New(a, config.Load(o))
+	r := modelregistry.New(f, config.Load(o))
 	lines, err := lines(r, names)
 	if err != nil {
 		return err
 	}
-	if len(lines) == 0 && !a.Json {
-		fmt.Fprintln(a.Stderr, r.NoModelError(modelregistry.ModelFlags{}))
+	if len(lines) == 0 && !f.JSON {
+		fmt.Fprintln(f.Stderr, r.NoModelError(modelregistry.ModelFlags{}))
 		return nil
 	}
 	failed := 0
@@ -85,7 +85,7 @@ func listModels(ctx context.Context, a *factory.Factory, where factory.Places, n
 			failed++
 		}
 	}
-	if err := showModels(a, lines); err != nil || !check || failed == 0 {
+	if err := showModels(f, lines); err != nil || !check || failed == 0 {
 		return err
 	}
 	return errModels(failed)
@@ -155,25 +155,25 @@ func (l *ModelLine) try(ctx context.Context) {
 	l.Checked, l.TookMS = true, time.Since(began).Milliseconds()
 }
 
-func showModels(a *factory.Factory, lines []ModelLine) error {
-	if a.Json {
+func showModels(f *factory.Factory, lines []ModelLine) error {
+	if f.JSON {
 		if lines == nil {
 			lines = []ModelLine{}
 		}
-		return a.WriteValue(map[string]any{"models": lines})
+		return f.WriteValue(map[string]any{"models": lines})
 	}
 	rows := [][]string{{"", "NAME", "PROVIDER", "MODEL", "URL", "STATE"}}
 	for _, l := range lines {
 		rows = append(rows, l.cells())
 	}
-	for i, text := range a.Stdout.Table(rows) {
-		fmt.Fprintln(a.Stdout, text)
+	for i, text := range f.Stdout.Table(rows) {
+		fmt.Fprintln(f.Stdout, text)
 		if i == 0 {
 			continue
 		}
 		const indent = "    "
-		for _, why := range term.Wrap(strings.Fields(term.Line(lines[i-1].Problem)), a.Stdout.Width()-len(indent)) {
-			fmt.Fprintln(a.Stdout, a.Stdout.Dim(indent+why))
+		for _, why := range term.Wrap(strings.Fields(term.Line(lines[i-1].Problem)), f.Stdout.Width()-len(indent)) {
+			fmt.Fprintln(f.Stdout, f.Stdout.Dim(indent+why))
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 )
 
 func NewCompleteCommand(f *factory.Factory) *cobra.Command {
-	a := connect.New(f)
-	return a.Command(&cobra.Command{
+	conn := connect.New(f)
+	return conn.Command(&cobra.Command{
 		Use:   "complete SERVER.PROMPT [KEY=VALUE]… KEY=TYPED",
 		Short: "Ask how an argument of a prompt or resource template can go on",
 		Long: `Ask a server how an argument can go on from what is typed of it, and print the values, best first.
@@ -27,10 +27,10 @@ The last KEY is the one to complete; those before it are settled. In place of PR
 		Example: `  dowel complete everything.test_prompt_with_arguments arg1=
   dowel complete everything 'test://template/{id}/data' id=1
   dowel complete completable-prompt department=E -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return complete(ctx, a, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error { return runComplete(ctx, conn, t, rest) })
 }
 
-func complete(ctx context.Context, a *connect.Connection, t connect.Target, rest []string) error {
+func runComplete(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {
 	if len(rest) < 2 {
 		return exit.Usagef("write what to complete: a prompt or resource template, and KEY=TYPED")
 	}
@@ -47,28 +47,28 @@ func complete(ctx context.Context, a *connect.Connection, t connect.Target, rest
 	if settled := toolargs.Texts(given[:len(given)-1]); len(settled) > 0 {
 		params.Context = &mcp.CompletionContext{Arguments: settled}
 	}
-	return a.Do(ctx, t, func(c *client.Client) error {
+	return conn.Do(ctx, t, func(c *client.Client) error {
 		raw, err := connect.Request(ctx, c, mcp.MethodComplete, rest[0], params, client.CallOptions{})
-		if err != nil || a.Json {
-			return a.WriteDocumentOr(raw, err)
+		if err != nil || conn.JSON {
+			return conn.WriteDocumentOr(raw, err)
 		}
 		var r mcp.CompleteResult
 		if err := mcp.Decode(raw, &r); err != nil {
 			return connect.Unreadable(c, mcp.MethodComplete, err)
 		}
-		values(a.Factory, r.Completion)
+		writeValues(conn.Factory, r.Completion)
 		return nil
 	})
 }
 
-func values(a *factory.Factory, found mcp.Completion) {
+func writeValues(f *factory.Factory, found mcp.Completion) {
 	for _, value := range found.Values {
-		fmt.Fprintln(a.Stdout, term.Line(value))
+		fmt.Fprintln(f.Stdout, term.Line(value))
 	}
 	switch more := found.Total - len(found.Values); {
 	case more > 0:
-		fmt.Fprintln(a.Stderr, a.Stderr.Dim(fmt.Sprintf("and %d more", more)))
+		fmt.Fprintln(f.Stderr, f.Stderr.Dim(fmt.Sprintf("and %d more", more)))
 	case found.HasMore:
-		fmt.Fprintln(a.Stderr, a.Stderr.Dim("and more"))
+		fmt.Fprintln(f.Stderr, f.Stderr.Dim("and more"))
 	}
 }

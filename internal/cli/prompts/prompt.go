@@ -17,9 +17,9 @@ import (
 )
 
 func NewPromptCommand(f *factory.Factory) *cobra.Command {
-	a := connect.New(f)
-	return a.Command(&cobra.Command{
-		ValidArgsFunction: a.CompleteWords(connect.ListPrompts, "name"),
+	conn := connect.New(f)
+	return conn.Command(&cobra.Command{
+		ValidArgsFunction: conn.CompleteWords(connect.ListPrompts, "name"),
 
 		Use:   "prompt SERVER.PROMPT [KEY=VALUE]…",
 		Short: "Fill in a prompt",
@@ -29,10 +29,10 @@ func NewPromptCommand(f *factory.Factory) *cobra.Command {
 		Example: `  dowel prompt everything.test_simple_prompt
   dowel prompt everything.test_prompt_with_arguments arg1=one arg2=two
   dowel prompt args-prompt city=Oslo -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return prompt(ctx, a, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error { return runPrompt(ctx, conn, t, rest) })
 }
 
-func prompt(ctx context.Context, a *connect.Connection, t connect.Target, rest []string) error {
+func runPrompt(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {
 	if len(rest) == 0 {
 		return exit.Usagef("no prompt is named: write SERVER.PROMPT, or PROMPT where the server is named by --url or behind --")
 	}
@@ -41,7 +41,7 @@ func prompt(ctx context.Context, a *connect.Connection, t connect.Target, rest [
 	if err != nil {
 		return err
 	}
-	return a.Do(ctx, t, func(c *client.Client) error {
+	return conn.Do(ctx, t, func(c *client.Client) error {
 		p, _, err := connect.Find(ctx, c, connect.ListPrompts, "prompt", name, func(p *mcp.Prompt) string { return p.Name })
 		if err == nil {
 			err = toolargs.CheckPrompt(p, toolargs.Texts(given))
@@ -49,23 +49,23 @@ func prompt(ctx context.Context, a *connect.Connection, t connect.Target, rest [
 		if err != nil {
 			return exit.WithHelp(err, t.CommandLine("prompts", ""))
 		}
-		raw, err := connect.Request(ctx, c, mcp.MethodGetPrompt, name, mcp.GetPromptParams{Name: name, Arguments: toolargs.Texts(given)}, a.CallOptions())
-		a.Stderr.SetStatus("")
-		if err != nil || a.Json {
-			return a.WriteDocumentOr(raw, err)
+		raw, err := connect.Request(ctx, c, mcp.MethodGetPrompt, name, mcp.GetPromptParams{Name: name, Arguments: toolargs.Texts(given)}, conn.CallOptions())
+		conn.Stderr.SetStatus("")
+		if err != nil || conn.JSON {
+			return conn.WriteDocumentOr(raw, err)
 		}
-		return messages(a.Factory, c, raw)
+		return writeMessages(conn.Factory, c, raw)
 	})
 }
 
-func messages(a *factory.Factory, c *client.Client, raw json.RawMessage) error {
+func writeMessages(f *factory.Factory, c *client.Client, raw json.RawMessage) error {
 	var r mcp.GetPromptResult
 	if err := mcp.Decode(raw, &r); err != nil {
 		return connect.Unreadable(c, mcp.MethodGetPrompt, err)
 	}
 	for _, m := range r.Messages {
-		fmt.Fprintln(a.Stdout, a.Stdout.Bold(term.Line(string(m.Role))+":"))
-		if err := display.WriteContent(a, []mcp.Content{m.Content}, nil); err != nil {
+		fmt.Fprintln(f.Stdout, f.Stdout.Bold(term.Line(string(m.Role))+":"))
+		if err := display.WriteContent(f, []mcp.Content{m.Content}, nil); err != nil {
 			return err
 		}
 	}

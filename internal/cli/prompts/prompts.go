@@ -13,8 +13,8 @@ import (
 )
 
 func NewCommand(f *factory.Factory) *cobra.Command {
-	a := connect.New(f)
-	return a.Command(&cobra.Command{
+	conn := connect.New(f)
+	return conn.Command(&cobra.Command{
 		Use:   "prompts SERVER",
 		Short: "List a server's prompts",
 		Long: `List a server's prompts with their arguments. Those in brackets may be left out.
@@ -23,25 +23,25 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Example: `  dowel prompts everything
   dowel prompts everything --json | jq -r '.prompts[].name'
   dowel prompts -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return prompts(ctx, a, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error { return runPrompts(ctx, conn, t, rest) })
 }
 
-func prompts(ctx context.Context, a *connect.Connection, t connect.Target, rest []string) error {
+func runPrompts(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {
 	if len(rest) > 0 {
 		return exit.Usagef("%s is one word too many; dowel prompt fills in a prompt", rest[0])
 	}
-	return a.Do(ctx, t, func(c *client.Client) error {
+	return conn.Do(ctx, t, func(c *client.Client) error {
 		page, err := connect.ListPrompts.All(ctx, c)
-		err = connect.CheckMissing(a.Factory, t, page, err)
-		if err != nil || a.Json {
-			return a.WriteDocumentOr(page, err)
+		err = connect.CheckMissing(conn.Factory, t, page, err)
+		if err != nil || conn.JSON {
+			return conn.WriteDocumentOr(page, err)
 		}
 		prompts, err := connect.DecodeItems[mcp.Prompt](c, connect.ListPrompts, page)
 		for _, p := range prompts {
-			display.WritePrompt(a.Factory, p)
+			display.WritePrompt(conn.Factory, p)
 		}
 		if err == nil && len(prompts) == 0 {
-			a.Warn("%s offers no prompts", c.ServerInfo().Name)
+			conn.Warn("%s offers no prompts", c.ServerInfo().Name)
 		}
 		return err
 	})

@@ -15,9 +15,9 @@ import (
 )
 
 func NewReadCommand(f *factory.Factory) *cobra.Command {
-	a := connect.New(f)
+	conn := connect.New(f)
 	output := ""
-	c := a.Command(&cobra.Command{
+	c := conn.Command(&cobra.Command{
 		Use:   "read SERVER URI",
 		Short: "Read a resource",
 		Long: `Read a resource and print its contents: text as it is, a line about what is binary.
@@ -26,47 +26,47 @@ func NewReadCommand(f *factory.Factory) *cobra.Command {
 		Example: `  dowel read everything test://static-text
   dowel read everything test://static-binary -o picture.png
   dowel read demo://resource/dynamic/text/7 -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return read(ctx, a, t, rest, output) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error { return runRead(ctx, conn, t, rest, output) })
 	c.Flags().StringVarP(&output, "output", "o", "", "save what is binary, or else the text, in this `file`; - is stdout")
 	return c
 }
 
-func read(ctx context.Context, a *connect.Connection, t connect.Target, rest []string, output string) error {
+func runRead(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string, output string) error {
 	if len(rest) != 1 {
 		return exit.Usagef("one URI is read at a time: write SERVER URI, or URI where the server is named by --url or behind --")
 	}
 	uri := rest[0]
-	return a.Do(ctx, t, func(c *client.Client) error {
-		raw, err := connect.Request(ctx, c, mcp.MethodReadResource, uri, mcp.ReadResourceParams{URI: uri}, a.CallOptions())
-		a.Stderr.SetStatus("")
-		if err != nil || a.Json && output == "" {
-			return a.WriteDocumentOr(raw, err)
+	return conn.Do(ctx, t, func(c *client.Client) error {
+		raw, err := connect.Request(ctx, c, mcp.MethodReadResource, uri, mcp.ReadResourceParams{URI: uri}, conn.CallOptions())
+		conn.Stderr.SetStatus("")
+		if err != nil || conn.JSON && output == "" {
+			return conn.WriteDocumentOr(raw, err)
 		}
 		var r mcp.ReadResourceResult
 		if err := mcp.Decode(raw, &r); err != nil {
 			return connect.Unreadable(c, mcp.MethodReadResource, err)
 		}
-		return contents(a.Factory, raw, r.Contents, output)
+		return writeContents(conn.Factory, raw, r.Contents, output)
 	})
 }
 
-func contents(a *factory.Factory, raw []byte, contents []mcp.ResourceContents, output string) error {
+func writeContents(f *factory.Factory, raw []byte, contents []mcp.ResourceContents, output string) error {
 	var content []mcp.Content
 	for _, part := range contents {
 		content = append(content, mcp.Embed(part))
 	}
 	save := display.NewSaver(output, content)
-	if a.Json {
-		if err := a.WriteDocument(raw); err != nil {
+	if f.JSON {
+		if err := f.WriteDocument(raw); err != nil {
 			return err
 		}
 		return display.SaveContent(content, save)
 	}
 	for i := range content {
 		if len(content) > 1 && save == nil {
-			fmt.Fprintln(a.Stdout, a.Stdout.Dim("── "+term.Line(contents[i].URI)))
+			fmt.Fprintln(f.Stdout, f.Stdout.Dim("── "+term.Line(contents[i].URI)))
 		}
-		if err := display.WriteContent(a, content[i:i+1], save); err != nil {
+		if err := display.WriteContent(f, content[i:i+1], save); err != nil {
 			return err
 		}
 	}

@@ -18,8 +18,8 @@ import (
 )
 
 func NewCommand(f *factory.Factory) *cobra.Command {
-	a := connect.New(f)
-	return a.Command(&cobra.Command{
+	conn := connect.New(f)
+	return conn.Command(&cobra.Command{
 		Use:   "resources SERVER",
 		Short: "List a server's resources and resource templates",
 		Long: `List a server's resources and, below them, its templates: {parts} in braces are for you to fill in.
@@ -28,16 +28,16 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Example: `  dowel resources everything
   dowel resources everything --json | jq -r '.resources[].uri'
   dowel resources -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return resources(ctx, a, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error { return runResources(ctx, conn, t, rest) })
 }
 
-func resources(ctx context.Context, a *connect.Connection, t connect.Target, rest []string) error {
+func runResources(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {
 	if len(rest) > 0 {
 		return exit.Usagef("%s is one word too many; dowel read reads a resource", rest[0])
 	}
-	return a.Do(ctx, t, func(c *client.Client) error {
+	return conn.Do(ctx, t, func(c *client.Client) error {
 		page, err := connect.ListResources.All(ctx, c)
-		err = connect.CheckMissing(a.Factory, t, page, err)
+		err = connect.CheckMissing(conn.Factory, t, page, err)
 		if err != nil {
 			return err
 		}
@@ -45,15 +45,15 @@ func resources(ctx context.Context, a *connect.Connection, t connect.Target, res
 		if err != nil {
 			return err
 		}
-		if a.Json {
+		if conn.JSON {
 			member := rawjson.Lookup(templates, connect.ListTemplates.Member)
-			return a.WriteDocument(rawjson.Set(page, connect.ListTemplates.Member, member))
+			return conn.WriteDocument(rawjson.Set(page, connect.ListTemplates.Member, member))
 		}
-		return resourceLists(a.Factory, c, page, templates)
+		return writeLists(conn.Factory, c, page, templates)
 	})
 }
 
-func resourceLists(a *factory.Factory, c *client.Client, page, templatePage []byte) error {
+func writeLists(f *factory.Factory, c *client.Client, page, templatePage []byte) error {
 	resources, err := connect.DecodeItems[mcp.Resource](c, connect.ListResources, page)
 	if err != nil {
 		return err
@@ -67,23 +67,23 @@ func resourceLists(a *factory.Factory, c *client.Client, page, templatePage []by
 		if r.Size != nil {
 			sized = display.Bytes(int(*r.Size))
 		}
-		resourceEntry(a, r.URI, r.MIMEType, sized, r.Name, r.Description)
+		writeResource(f, r.URI, r.MIMEType, sized, r.Name, r.Description)
 	}
 	for _, t := range templates {
-		resourceEntry(a, t.URITemplate, t.MIMEType, "template", t.Name, t.Description)
+		writeResource(f, t.URITemplate, t.MIMEType, "template", t.Name, t.Description)
 	}
 	if len(resources)+len(templates) == 0 {
-		a.Warn("%s offers no resources", c.ServerInfo().Name)
+		f.Warn("%s offers no resources", c.ServerInfo().Name)
 	}
 	return nil
 }
 
-func resourceEntry(a *factory.Factory, uri, mimeType, detail, name, description string) {
+func writeResource(f *factory.Factory, uri, mimeType, detail, name, description string) {
 	words := slices.DeleteFunc([]string{detail, term.Line(mimeType)}, func(w string) bool { return w == "" })
-	display.WriteHeading(a, term.Line(uri), strings.Join(words, ", "))
+	display.WriteHeading(f, term.Line(uri), strings.Join(words, ", "))
 	about := slices.DeleteFunc([]string{term.Line(name), term.FirstLine(description)}, func(w string) bool { return w == "" })
 	if len(about) > 0 {
 		const indent = "  "
-		fmt.Fprintf(a.Stdout, "%s%s\n", indent, display.FitLine(a, strings.Join(about, ": "), len(indent)))
+		fmt.Fprintf(f.Stdout, "%s%s\n", indent, display.FitLine(f, strings.Join(about, ": "), len(indent)))
 	}
 }

@@ -15,20 +15,20 @@ import (
 )
 
 // input is what the model is told: the task, what is piped in, and the files.
-func input(ctx context.Context, a *factory.Factory, f *runFlags, words []string) (content []mcp.Content, err error) {
+func input(ctx context.Context, f *factory.Factory, opts *Options, words []string) (content []mcp.Content, err error) {
 	task := strings.Join(words, " ")
 	whole := task == "-"
 	if whole {
 		task = ""
 	}
-	if whole || isPiped(a) {
-		piped, err := readPiped(ctx, a, whole)
+	if whole || isPiped(f) {
+		piped, err := readPiped(ctx, f, whole)
 		if err != nil {
 			return nil, err
 		}
 		task = strings.TrimSpace(task + "\n\n" + strings.TrimSpace(piped))
 	}
-	for _, path := range f.files {
+	for _, path := range opts.files {
 		blocks, err := attach.File(path)
 		if err != nil {
 			return nil, exit.Usagef("-f %s: %w", path, err)
@@ -45,19 +45,19 @@ func input(ctx context.Context, a *factory.Factory, f *runFlags, words []string)
 }
 
 // isPiped reports whether something is piped into standard input, or it is a file.
-func isPiped(a *factory.Factory) bool {
-	file, ok := a.Stdin.(*os.File)
+func isPiped(f *factory.Factory) bool {
+	file, ok := f.Stdin.(*os.File)
 	if !ok {
-		return a.Stdin != nil
+		return f.Stdin != nil
 	}
 	info, err := file.Stat()
 	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0) // Node makes its pipes of sockets
 }
 
 // readPiped reads standard input to its end.
-func readPiped(ctx context.Context, a *factory.Factory, whole bool) (string, error) {
-	if whole && term.Terminal(a.Stdin) != nil {
-		a.Notice("Write the task, and end it with Ctrl-D.")
+func readPiped(ctx context.Context, f *factory.Factory, whole bool) (string, error) {
+	if whole && term.Terminal(f.Stdin) != nil {
+		f.Notice("Write the task, and end it with Ctrl-D.")
 	}
 	type read struct {
 		text []byte
@@ -65,7 +65,7 @@ func readPiped(ctx context.Context, a *factory.Factory, whole bool) (string, err
 	}
 	got := make(chan read, 1)
 	go func() { // which ends with the process at last, where the context ends before
-		text, err := io.ReadAll(io.LimitReader(a.Stdin, attach.MaxText+1))
+		text, err := io.ReadAll(io.LimitReader(f.Stdin, attach.MaxText+1))
 		got <- read{text, err}
 	}()
 	patient := time.NewTimer(patienceWithPipe)
@@ -75,8 +75,8 @@ func readPiped(ctx context.Context, a *factory.Factory, whole bool) (string, err
 		case r := <-got:
 			return attach.Text("standard input", r.text, r.err)
 		case <-patient.C:
-			if term.Terminal(a.Stdin) == nil {
-				a.Warn("standard input is still open, and what comes there belongs to the task: close it, or keep it out with < /dev/null")
+			if term.Terminal(f.Stdin) == nil {
+				f.Warn("standard input is still open, and what comes there belongs to the task: close it, or keep it out with < /dev/null")
 			}
 		case <-ctx.Done():
 			return "", context.Cause(ctx)

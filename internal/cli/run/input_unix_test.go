@@ -19,7 +19,7 @@ func TestPipedSocket(t *testing.T) {
 	for _, end := range pair {
 		file := os.NewFile(uintptr(end), "socket")
 		defer file.Close()
-		if a := (&factory.Factory{Stdin: file}); !isPiped(a) {
+		if f := (&factory.Factory{Stdin: file}); !isPiped(f) {
 			t.Error("a socket is ignored")
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // jsonViewer shows a task to programs: a line of JSON for each event, which can be understood without those before it.
 type jsonViewer struct {
 	*factory.Factory
-	p *performance
+	p *taskProgress
 }
 
 // eventHead is what all events begin with.
@@ -121,8 +121,8 @@ type (
 	}
 )
 
-func newJSONViewer(ctx context.Context, a *factory.Factory, b *agentcmd.Runtime, p *performance) *jsonViewer {
-	v := &jsonViewer{a, p}
+func newJSONViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, p *taskProgress) *jsonViewer {
+	v := &jsonViewer{f, p}
 	began := eventBegan{eventHead: v.head("began"), Model: b.Model.Model, Provider: b.Model.Provider, Approve: b.Mode, Servers: []eventServer{}}
 	if servers, err := b.Servers(ctx); err == nil {
 		for _, s := range servers {

@@ -19,7 +19,7 @@ import (
 // standard error, where somebody reads it.
 type lineViewer struct {
 	*factory.Factory
-	p       *performance
+	p       *taskProgress
 	lines   *agentview.Renderer
 	streams bool // what the model says is shown at once
 	hinted  bool // that --answer would help
@@ -30,18 +30,18 @@ type lineViewer struct {
 // tick is how often what stands on the terminal is looked at again.
 const tick = 200 * time.Millisecond
 
-func newLineViewer(a *factory.Factory, p *performance) *lineViewer {
+func newLineViewer(f *factory.Factory, p *taskProgress) *lineViewer {
 	nowhere := term.NewScreen(io.Discard, func() {})
-	v := &lineViewer{Factory: a, p: p, streams: a.Stdout.IsTerminal(), stop: make(chan struct{})}
-	out, side := a.Stdout, a.Stderr
+	v := &lineViewer{Factory: f, p: p, streams: f.Stdout.IsTerminal(), stop: make(chan struct{})}
+	out, side := f.Stdout, f.Stderr
 	if !v.streams {
 		out = nowhere
 	}
-	if !side.IsTerminal() && !a.Verbose {
+	if !side.IsTerminal() && !f.Verbose {
 		side = nowhere
 	}
 	v.lines = agentview.NewRenderer(out, side)
-	v.lines.Verbose = a.Verbose
+	v.lines.Verbose = f.Verbose
 	if side.IsTerminal() {
 		v.ticking.Go(v.tick)
 	}

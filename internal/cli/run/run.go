@@ -23,8 +23,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runFlags say what is to be done, and how.
-type runFlags struct {
+// Options say what is to be done, and how.
+type Options struct {
 	agentcmd.Flags
 	files    []string
 	system   string
@@ -33,8 +33,8 @@ type runFlags struct {
 	approve  string
 }
 
-func NewCommand(a *factory.Factory) *cobra.Command {
-	f := runFlags{Flags: agentcmd.Flags{Settle: true}}
+func NewCommand(f *factory.Factory) *cobra.Command {
+	opts := Options{Flags: agentcmd.Flags{AwaitServers: true}}
 	cmd := &cobra.Command{
 		Use:   "run TASK [-- COMMAND…]",
 		Short: "Have a model carry out a task with the tools of your servers, and print its answer",
@@ -70,35 +70,35 @@ dowel help exit-codes.`,
   dowel run "What does the sign say?" -f sign.jpg --model claude-sonnet-4-5 -- npx -y @acme/translator`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Parsed = true
-			words, err := f.TakeCommand(cmd, args)
+			f.Parsed = true
+			words, err := opts.TakeCommand(cmd, args)
 			if err != nil {
 				return err
 			}
-			return runTask(cmd.Context(), a, &f, words)
+			return runTask(cmd.Context(), f, &opts, words)
 		},
 	}
-	f.Register(cmd)
+	opts.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.files, "file", "f", nil, "give the model this `file`, too: a text, an image or a sound (repeatable)")
-	flags.StringVar(&f.system, "system", "", "what the model is told first, instead of a few words of dowel's (`TEXT`, or @FILE)")
-	flags.IntVar(&f.maxSteps, "max-steps", agent.DefaultMaxSteps, "how many replies of the model there may be")
-	flags.DurationVar(&f.maxTime, "max-time", 0, "how long the task may take, once its servers are there; 0: no limit. --timeout is for each call of a tool")
-	flags.StringVar(&f.approve, "approve", string(agent.ModeReadOnly), "which `tools` run: read-only, all or none")
+	flags.StringArrayVarP(&opts.files, "file", "f", nil, "give the model this `file`, too: a text, an image or a sound (repeatable)")
+	flags.StringVar(&opts.system, "system", "", "what the model is told first, instead of a few words of dowel's (`TEXT`, or @FILE)")
+	flags.IntVar(&opts.maxSteps, "max-steps", agent.DefaultMaxSteps, "how many replies of the model there may be")
+	flags.DurationVar(&opts.maxTime, "max-time", 0, "how long the task may take, once its servers are there; 0: no limit. --timeout is for each call of a tool")
+	flags.StringVar(&opts.approve, "approve", string(agent.ModeReadOnly), "which `tools` run: read-only, all or none")
 	return cmd
 }
 
 // runTask carries out a task.
-func runTask(ctx context.Context, a *factory.Factory, f *runFlags, words []string) error {
-	o, err := f.options()
+func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []string) error {
+	o, err := opts.options()
 	if err != nil {
 		return err
 	}
-	c, err := headless(a, &f.Flags)
+	c, err := clientOptions(f, &opts.Flags)
 	if err != nil {
 		return err
 	}
-	input, err := input(ctx, a, f, words)
+	input, err := input(ctx, f, opts, words)
 	if err != nil {
 		return err
 	}
@@ -106,36 +106,36 @@ func runTask(ctx context.Context, a *factory.Factory, f *runFlags, words []strin
 		o.Results = results
 		defer os.RemoveAll(results)
 	}
-	b, err := agentcmd.NewRuntime(ctx, a, &f.Flags, o, c)
+	b, err := agentcmd.NewRuntime(ctx, f, &opts.Flags, o, c)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	return perform(ctx, a, b, input, f.maxTime)
+	return watchTask(ctx, f, b, input, opts.maxTime)
 }
 
 // options are the agent's.
-func (f *runFlags) options() (agent.Options, error) {
-	o := agent.Options{MaxSteps: f.maxSteps, Mode: agent.Mode(f.approve)}
+func (opts *Options) options() (agent.Options, error) {
+	o := agent.Options{MaxSteps: opts.maxSteps, Mode: agent.Mode(opts.approve)}
 	switch o.Mode {
 	case agent.ModeReadOnly, agent.ModeAll, agent.ModeNone:
 	default:
-		return o, exit.Usagef("--approve %s: there are read-only, all and none", f.approve)
+		return o, exit.Usagef("--approve %s: there are read-only, all and none", opts.approve)
 	}
-	if f.maxSteps < 1 {
-		return o, exit.Usagef("--max-steps %d: write a number from 1", f.maxSteps)
+	if opts.maxSteps < 1 {
+		return o, exit.Usagef("--max-steps %d: write a number from 1", opts.maxSteps)
 	}
-	if f.maxTime < 0 {
-		return o, exit.Usagef("--max-time %v: write a duration such as 5m", f.maxTime)
+	if opts.maxTime < 0 {
+		return o, exit.Usagef("--max-time %v: write a duration such as 5m", opts.maxTime)
 	}
 	var err error
-	o.System, err = f.instructions()
+	o.System, err = opts.instructions()
 	return o, err
 }
 
 // instructions are what the model is told first.
-func (f *runFlags) instructions() (string, error) {
-	path, isFile := strings.CutPrefix(f.system, "@")
+func (opts *Options) instructions() (string, error) {
+	path, isFile := strings.CutPrefix(opts.system, "@")
 	switch {
 	case isFile:
 		text, err := os.ReadFile(path)
@@ -143,8 +143,8 @@ func (f *runFlags) instructions() (string, error) {
 			return "", exit.Usagef("--system: %w", err)
 		}
 		return string(text), nil
-	case f.system != "":
-		return f.system, nil
+	case opts.system != "":
+		return opts.system, nil
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -154,19 +154,19 @@ func (f *runFlags) instructions() (string, error) {
 The current folder is %s, the system is %s, and today is %s.`, here, runtime.GOOS, time.Now().Format("Monday, 2 January 2006")), nil
 }
 
-// headless are the options of a connection to servers whose questions nobody answers but flags.
-func headless(a *factory.Factory, f *agentcmd.Flags) (client.Options, error) {
-	o, err := agentcmd.ClientOptions(a, f)
+// clientOptions are the options of a connection to servers whose questions nobody answers but flags.
+func clientOptions(f *factory.Factory, opts *agentcmd.Flags) (client.Options, error) {
+	o, err := agentcmd.ClientOptions(f, opts)
 	if err != nil {
 		return o, err
 	}
-	answers, err := toolargs.ParseArguments(f.Answers)
+	answers, err := toolargs.ParseArguments(opts.Answers)
 	if err != nil {
 		return o, exit.Usagef("--answer: %w", err)
 	}
 	if len(answers) > 0 {
 		o.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
-			q := &elicit.Asker{Out: a.Stderr, Answers: elicit.AnswersFor(r.Server, answers), Warn: a.Warn}
+			q := &elicit.Asker{Out: f.Stderr, Answers: elicit.AnswersFor(r.Server, answers), Warn: f.Warn}
 			return q.Ask(ctx, r)
 		}
 	}
@@ -249,16 +249,16 @@ func (e errTask) Unwrap() error { return e.err }
 // ExitStatus tells package exit the code. A failed task has the same code whatever made it fail.
 func (errTask) ExitStatus() int { return exit.Failed }
 
-// perform runs the task, and shows what happens.
-func perform(ctx context.Context, a *factory.Factory, b *agentcmd.Runtime, input []mcp.Content, limit time.Duration) error {
+// watchTask runs the task, and shows what happens.
+func watchTask(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, input []mcp.Content, limit time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if limit > 0 {
 		late := time.AfterFunc(limit, func() { cancel(errTime{limit}) })
 		defer late.Stop()
 	}
-	p := &performance{began: time.Now(), mode: b.Mode, trusted: b.Trusted}
-	show := newViewer(ctx, a, b, p)
+	p := &taskProgress{began: time.Now(), mode: b.Mode, trusted: b.Trusted}
+	show := newViewer(ctx, f, b, p)
 	var err error
 	for e, failed := range b.Run(ctx, input...) {
 		if failed != nil {
@@ -282,15 +282,15 @@ type viewer interface {
 	end(err error)
 }
 
-func newViewer(ctx context.Context, a *factory.Factory, b *agentcmd.Runtime, p *performance) viewer {
-	if a.Json {
-		return newJSONViewer(ctx, a, b, p)
+func newViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, p *taskProgress) viewer {
+	if f.JSON {
+		return newJSONViewer(ctx, f, b, p)
 	}
-	return newLineViewer(a, p)
+	return newLineViewer(f, p)
 }
 
-// performance is what is known of a task that is being carried out.
-type performance struct {
+// taskProgress is what is known of a task that is being carried out.
+type taskProgress struct {
 	began  time.Time
 	mode   agent.Mode
 	step   int
@@ -303,7 +303,7 @@ type performance struct {
 	trusted func(tool string) string // of what is assembled
 }
 
-func (p *performance) take(e agent.Event) {
+func (p *taskProgress) take(e agent.Event) {
 	switch e := e.(type) {
 	case agent.StateChanged:
 		if p.step = e.Step; e.State == agent.Thinking {
@@ -330,10 +330,10 @@ func (p *performance) take(e agent.Event) {
 }
 
 // result is the answer, or what there is of one.
-func (p *performance) result() string { return cmp.Or(strings.TrimSpace(p.said.String()), p.answer) }
+func (p *taskProgress) result() string { return cmp.Or(strings.TrimSpace(p.said.String()), p.answer) }
 
 // outcome is what the task has come to.
-func (p *performance) outcome(ctx context.Context, err error) error {
+func (p *taskProgress) outcome(ctx context.Context, err error) error {
 	var interrupted *exit.Interruption
 	var late errTime
 	switch {

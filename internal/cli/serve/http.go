@@ -18,14 +18,14 @@ import (
 )
 
 // serveHTTP serves at an address until ctx ends.
-func serveHTTP(ctx context.Context, a *factory.Factory, name string, h mcp.Handler, f daemon.ListenOptions) error {
-	listener, err := net.Listen("tcp", daemon.LocalAddress(f.Address))
+func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handler, opts daemon.ListenOptions) error {
+	listener, err := net.Listen("tcp", daemon.LocalAddress(opts.Address))
 	if err != nil {
-		return fmt.Errorf("--http %s: %w", f.Address, err)
+		return fmt.Errorf("--http %s: %w", opts.Address, err)
 	}
-	shared := transport.ServerOptions{Logger: slog.New(a.LogHandler())}
-	now := streamable.Handler(h, streamable.Options{ServerOptions: shared, Guard: f.Guard()})
-	old := sse.Handler(h, sse.Options{ServerOptions: shared, Guard: f.Guard()})
+	shared := transport.ServerOptions{Logger: slog.New(f.LogHandler())}
+	now := streamable.Handler(h, streamable.Options{ServerOptions: shared, Guard: opts.Guard()})
+	old := sse.Handler(h, sse.Options{ServerOptions: shared, Guard: opts.Guard()})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", now)
 	mux.Handle("/sse", old)
@@ -33,10 +33,10 @@ func serveHTTP(ctx context.Context, a *factory.Factory, name string, h mcp.Handl
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	at := "http://" + listener.Addr().String()
-	if a.Json {
-		factory.WriteJSONLine(a.Stdout, map[string]any{"server": name, "url": at + "/mcp", "sse": at + "/sse"})
+	if f.JSON {
+		factory.WriteJSONLine(f.Stdout, map[string]any{"server": name, "url": at + "/mcp", "sse": at + "/sse"})
 	} else {
-		fmt.Fprintf(a.Stderr, "Serving %s at %s/mcp, and for clients of 2024 at %s/sse. Ctrl-C ends it.\n", name, at, at)
+		fmt.Fprintf(f.Stderr, "Serving %s at %s/mcp, and for clients of 2024 at %s/sse. Ctrl-C ends it.\n", name, at, at)
 	}
 	select {
 	case err := <-served:
@@ -47,7 +47,7 @@ func serveHTTP(ctx context.Context, a *factory.Factory, name string, h mcp.Handl
 	defer cancel()
 	err = daemon.Shutdown(end, now.Shutdown, old.Shutdown)
 	if end.Err() != nil {
-		a.Warn("calls were not done within %v, and were cut off", daemon.ShutdownTimeout)
+		f.Warn("calls were not done within %v, and were cut off", daemon.ShutdownTimeout)
 	}
 	return errors.Join(err, daemon.Shutdown(end, web.Shutdown), web.Close())
 }

@@ -22,8 +22,8 @@ import (
 // builtins are the names of the servers in this binary.
 func builtins() []string { return builtin.Names() }
 
-func NewCommand(a *factory.Factory) *cobra.Command {
-	var f daemon.ListenOptions
+func NewCommand(f *factory.Factory) *cobra.Command {
+	var opts daemon.ListenOptions
 	cmd := &cobra.Command{
 		Use:   "serve SERVER [OPTION=VALUE]…",
 		Short: "Serve a built-in server over standard input and output, or over HTTP",
@@ -43,13 +43,13 @@ machine, by an IP address or localhost; name it otherwise with --host, or web pa
 			return offered(args), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Parsed = true
-			return serve(cmd.Context(), a, args, f)
+			f.Parsed = true
+			return runServe(cmd.Context(), f, args, opts)
 		},
 	}
-	cmd.Flags().StringVar(&f.Address, "http", "", "serve over HTTP at an `address`: 8080, or 0.0.0.0:8080 for other machines too")
-	cmd.Flags().StringSliceVar(&f.Hosts, "host", nil, "with --http, a `name` under which the server is reached; * is any")
-	cmd.Flags().StringSliceVar(&f.Origins, "origin", nil, "with --http, an `origin` whose web pages may use the server, such as https://app.example.com; * is any")
+	cmd.Flags().StringVar(&opts.Address, "http", "", "serve over HTTP at an `address`: 8080, or 0.0.0.0:8080 for other machines too")
+	cmd.Flags().StringSliceVar(&opts.Hosts, "host", nil, "with --http, a `name` under which the server is reached; * is any")
+	cmd.Flags().StringSliceVar(&opts.Origins, "origin", nil, "with --http, an `origin` whose web pages may use the server, such as https://app.example.com; * is any")
 	return cmd
 }
 
@@ -88,12 +88,12 @@ func offered(args []string) []string {
 	return all
 }
 
-func serve(ctx context.Context, a *factory.Factory, args []string, f daemon.ListenOptions) error {
+func runServe(ctx context.Context, f *factory.Factory, args []string, opts daemon.ListenOptions) error {
 	if len(args) == 0 {
 		return exit.Usagef("no server is named: there are %s", strings.Join(builtins(), ", "))
 	}
-	if f.Address != "" && daemon.IsLocal(args[0]) && !loopback(daemon.LocalAddress(f.Address)) {
-		return exit.Usagef("--http %s: %s acts on this machine, and over HTTP nobody has to say who they are: serve it at 127.0.0.1, or to others through dowel up, whose gateway can ask for a token", f.Address, args[0])
+	if opts.Address != "" && daemon.IsLocal(args[0]) && !loopback(daemon.LocalAddress(opts.Address)) {
+		return exit.Usagef("--http %s: %s acts on this machine, and over HTTP nobody has to say who they are: serve it at 127.0.0.1, or to others through dowel up, whose gateway can ask for a token", opts.Address, args[0])
 	}
 	options, err := builtin.ParseOptions(args[1:])
 	if err != nil {
@@ -108,13 +108,13 @@ func serve(ctx context.Context, a *factory.Factory, args []string, f daemon.List
 	}
 	defer s.Close()
 	switch {
-	case f.Address != "":
-		return serveHTTP(ctx, a, args[0], s, f)
-	case len(f.Hosts)+len(f.Origins) > 0:
+	case opts.Address != "":
+		return serveHTTP(ctx, f, args[0], s, opts)
+	case len(opts.Hosts)+len(opts.Origins) > 0:
 		return exit.Usagef("--host and --origin are for --http")
 	}
-	if term.Terminal(a.Stdin) != nil {
-		a.Notice("Serving " + args[0] + " to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel tools " + args[0])
+	if term.Terminal(f.Stdin) != nil {
+		f.Notice("Serving " + args[0] + " to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel tools " + args[0])
 	}
-	return stdio.Serve(ctx, s, stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(a.LogHandler())}})
+	return stdio.Serve(ctx, s, stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(f.LogHandler())}})
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func addCommand(a *factory.Factory) *cobra.Command {
+func addCommand(f *factory.Factory) *cobra.Command {
 	var w connect.TargetFlags
 	var where factory.Places
 	var dry bool
@@ -41,8 +41,8 @@ first one they are not any more.`,
   dowel servers add kv -O memory=true`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Parsed = true
-			return add(a, cmd, args, w, where, dry)
+			f.Parsed = true
+			return add(f, cmd, args, w, where, dry)
 		},
 	}
 	w.AddFlags(cmd)
@@ -52,7 +52,7 @@ first one they are not any more.`,
 	return cmd
 }
 
-func add(a *factory.Factory, cmd *cobra.Command, args []string, w connect.TargetFlags, where factory.Places, dry bool) error {
+func add(f *factory.Factory, cmd *cobra.Command, args []string, w connect.TargetFlags, where factory.Places, dry bool) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
@@ -65,54 +65,54 @@ func add(a *factory.Factory, cmd *cobra.Command, args []string, w connect.Target
 	if s := set.Server(name); s != nil {
 		return exit.Usagef("there is a server called %s already: %s", name, s.At)
 	}
-	if err := takesEntries(set, o); err != nil {
+	if err := checkEditable(set, o); err != nil {
 		return err
 	}
-	change := func(text []byte, f edit.Format) ([]byte, error) {
-		return edit.Set(text, f, []string{"mcpServers", name}, entry)
+	change := func(text []byte, format edit.Format) ([]byte, error) {
+		return edit.Set(text, format, []string{"mcpServers", name}, entry)
 	}
 	path := editing.UserFile(o)
 	warnings := unreadableName(name)
 	if dry {
 		for _, text := range warnings {
-			a.Warn("%s", text)
+			f.Warn("%s", text)
 		}
-		return editing.PreviewEdit(a, path, change)
+		return editing.PreviewEdit(f, path, change)
 	}
 	result, err := editing.WriteEdit(path, false, change)
 	if err != nil {
 		return err
 	}
 	added := Addition{File: path, Changed: result.Changed, Warnings: warnings}
-	if len(o.Files) == 0 && unconfigured(set) {
+	if len(o.Files) == 0 && usesBuiltIn(set) {
 		added.Notes = append(added.Notes, fmt.Sprintf("the servers that are built into dowel (%s) are not started by themselves any more, now that you have one of your own; keep one with dowel servers add, such as dowel servers add %s",
-			strings.Join(daemon.DefaultServers(), ", "), another(name)))
+			strings.Join(daemon.DefaultServers(), ", "), otherName(name)))
 	}
-	if !a.Json {
-		editing.ShowWritten(a, path, result)
+	if !f.JSON {
+		editing.ShowWritten(f, path, result)
 	}
-	return tellOf(cmd.Context(), a, name, added)
+	return showAddition(cmd.Context(), f, name, added)
 }
 
-// takesEntries complains of a file of --config into which an entry of dowel's own would not fit.
-func takesEntries(set *config.Set, o config.Options) error {
+// checkEditable complains of a file of --config into which an entry of dowel's own would not fit.
+func checkEditable(set *config.Set, o config.Options) error {
 	if len(o.Files) == 0 {
 		return nil
 	}
 	if len(o.Files) > 1 {
 		return exit.Usagef("--config: write into one file")
 	}
-	for _, f := range set.Files {
-		d, err := config.LookupDialect(f.Dialect)
-		if f.Dialect != "" && err == nil && !slices.Equal(d.Key, []string{"mcpServers"}) {
-			return exit.Usagef("--config: %s is a file of %s, which writes servers in another way; see dowel import and dowel export", f.Path, d.Title)
+	for _, file := range set.Files {
+		d, err := config.LookupDialect(file.Dialect)
+		if file.Dialect != "" && err == nil && !slices.Equal(d.Key, []string{"mcpServers"}) {
+			return exit.Usagef("--config: %s is a file of %s, which writes servers in another way; see dowel import and dowel export", file.Path, d.Title)
 		}
 	}
 	return nil
 }
 
-// another is a built-in server of another name.
-func another(name string) string {
+// otherName is a built-in server of another name.
+func otherName(name string) string {
 	names := daemon.DefaultServers()
 	return names[slices.IndexFunc(names, func(other string) bool { return other != name })]
 }
@@ -126,42 +126,42 @@ type Addition struct {
 	Notes    []string `json:"notes,omitempty"`
 }
 
-// tellOf lets the running dowel, if there is one, read its files again, and tells what has come of the server.
-func tellOf(ctx context.Context, a *factory.Factory, name string, added Addition) error {
+// showAddition lets the running dowel, if there is one, read its files again, and tells what has come of the server.
+func showAddition(ctx context.Context, f *factory.Factory, name string, added Addition) error {
 	added.Server, added.Did = name, "add"
-	now, err := taken(ctx, a, name, &added.Outcome)
+	now, err := awaitAdded(ctx, f, name, &added.Outcome)
 	if err != nil {
 		return err
 	}
-	if a.Json {
-		return a.WriteValue(added)
+	if f.JSON {
+		return f.WriteValue(added)
 	}
 	for _, text := range added.Warnings {
-		a.Warn("%s", text)
+		f.Warn("%s", text)
 	}
-	fmt.Fprintln(a.Stdout, term.Line(name)+": "+now)
+	fmt.Fprintln(f.Stdout, term.Line(name)+": "+now)
 	for _, text := range added.Notes {
-		fmt.Fprintln(a.Stdout, "Note: "+text)
+		fmt.Fprintln(f.Stdout, "Note: "+text)
 	}
 	return nil
 }
 
-// taken waits for what a running dowel makes of a new server, and says it.
-func taken(ctx context.Context, a *factory.Factory, name string, o *Outcome) (now string, err error) {
+// awaitAdded waits for what a running dowel makes of a new server, and says it.
+func awaitAdded(ctx context.Context, f *factory.Factory, name string, o *Outcome) (now string, err error) {
 	err = factory.RunningDaemon().Reload(ctx)
 	if errors.Is(err, control.ErrNotRunning) {
 		return "no dowel is running; dowel up starts it, dowel doctor " + name + " tries it", nil
 	}
 	o.Running = true
 	if err != nil {
-		a.Warn("%v", err)
+		f.Warn("%v", err)
 	}
-	s, err := settled(ctx, name)
+	s, err := awaitSettled(ctx, name)
 	if errors.Is(err, control.ErrNoServer) {
 		return "the running dowel does not have it, since it reads other files; see dowel status", nil
 	}
 	o.Status, o.Cause, o.Problem, o.Advice = s.Status, s.Cause, s.Problem, s.Advice
-	return condition(s), err
+	return describeState(s), err
 }
 
 // readableName is a name that stays as it is in the names of tools.

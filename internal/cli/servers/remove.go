@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func removeCommand(a *factory.Factory) *cobra.Command {
+func removeCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	var dry bool
 	cmd := &cobra.Command{
@@ -26,8 +26,8 @@ func removeCommand(a *factory.Factory) *cobra.Command {
 copy of it is kept. An entry of the same name in another file comes into force then.`,
 		Example: "  dowel servers remove github --dry-run\n  dowel servers remove github",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Parsed = true
-			return remove(cmd.Context(), a, args[0], where, dry)
+			f.Parsed = true
+			return remove(cmd.Context(), f, args[0], where, dry)
 		},
 	}
 	where.AddFlags(cmd)
@@ -36,7 +36,7 @@ copy of it is kept. An entry of the same name in another file comes into force t
 	return cmd
 }
 
-func remove(ctx context.Context, a *factory.Factory, name string, where factory.Places, dry bool) error {
+func remove(ctx context.Context, f *factory.Factory, name string, where factory.Places, dry bool) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
@@ -60,11 +60,11 @@ func remove(ctx context.Context, a *factory.Factory, name string, where factory.
 	if err != nil {
 		return err
 	}
-	err = editing.EditFile(a, s.Path, dry, true, func(text []byte, f edit.Format) ([]byte, error) {
-		return edit.Remove(text, f, transfer.Path(d, name))
+	err = editing.EditFile(f, s.Path, dry, true, func(text []byte, format edit.Format) ([]byte, error) {
+		return edit.Remove(text, format, transfer.Path(d, name))
 	})
 	if err == nil && !dry {
-		editing.ReloadDaemon(ctx, a)
+		editing.ReloadDaemon(ctx, f)
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *factory.Factory) *cobra.Command {
+func NewCommand(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "servers",
 		Short: "List servers, switch them on and off, restart, add and remove them, read their logs",
@@ -30,32 +30,32 @@ that is running takes all of it up at once.`,
   dowel servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   dowel servers add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'`,
 	}
-	cmd.AddCommand(listCommand(a), logsCommand(a), reloadCommand(a), addCommand(a), removeCommand(a),
-		verbCommand(a, "enable", "Switch servers on", `Switch servers on, whatever their entries say. That is kept in dowel's own state, also where no dowel is running; one that is
+	cmd.AddCommand(listCommand(f), logsCommand(f), reloadCommand(f), addCommand(f), removeCommand(f),
+		verbCommand(f, "enable", "Switch servers on", `Switch servers on, whatever their entries say. That is kept in dowel's own state, also where no dowel is running; one that is
 running starts them, and what has come of that is told.`),
-		verbCommand(a, "disable", "Switch servers off; they are ended", `Switch servers off. That is kept in dowel's own state, also where no dowel is running; one that is running ends them.`),
-		verbCommand(a, "restart", "End servers and start them again", `End servers of the running dowel and start them again, from what the files say now. What has come of it is told; a server
+		verbCommand(f, "disable", "Switch servers off; they are ended", `Switch servers off. That is kept in dowel's own state, also where no dowel is running; one that is running ends them.`),
+		verbCommand(f, "restart", "End servers and start them again", `End servers of the running dowel and start them again, from what the files say now. What has come of it is told; a server
 that fails is no connection, exit code 3.`))
 	return cmd
 }
 
 // verbCommand does one thing with servers.
-func verbCommand(a *factory.Factory, verb, short, long string) *cobra.Command {
+func verbCommand(f *factory.Factory, verb, short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " NAME…", Short: short, Long: long, Args: cobra.MinimumNArgs(1), ValidArgsFunction: connect.CompleteNames,
 		Example: fmt.Sprintf("  dowel servers %[1]s github\n  dowel servers %[1]s github files --json", verb),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			a.Parsed = true
-			return switchServers(cmd.Context(), a, verb, names)
+			f.Parsed = true
+			return switchServers(cmd.Context(), f, verb, names)
 		},
 	}
 }
 
 // switchServers does one thing with servers, and tells what has come of it: by the running dowel, or, for switches, without.
-func switchServers(ctx context.Context, a *factory.Factory, verb string, names []string) error {
+func switchServers(ctx context.Context, f *factory.Factory, verb string, names []string) error {
 	before, err := factory.RunningDaemon().Status(ctx)
 	if errors.Is(err, control.ErrNotRunning) && verb != "restart" {
-		return keepSwitch(a, verb, names)
+		return saveSwitch(f, verb, names)
 	}
 	if err == nil {
 		err = connect.CheckServers(before, names)
@@ -75,14 +75,14 @@ func switchServers(ctx context.Context, a *factory.Factory, verb string, names [
 	}
 	var errs []error
 	for _, name := range names {
-		s, err := settled(ctx, name)
+		s, err := awaitSettled(ctx, name)
 		switch {
 		case err != nil:
 			return err
-		case verb == "restart" && failing(s):
-			errs = append(errs, exit.ConnectError{Server: name, Err: errors.New("it was started again: " + condition(s))})
+		case verb == "restart" && isFailing(s):
+			errs = append(errs, exit.ConnectError{Server: name, Err: errors.New("it was started again: " + describeState(s))})
 		}
-		outcome(a, Outcome{Did: verb, Running: true, Server: s.Name, Status: s.Status, Cause: s.Cause, Problem: s.Problem, Advice: s.Advice}, condition(s))
+		outcome(f, Outcome{Did: verb, Running: true, Server: s.Name, Status: s.Status, Cause: s.Cause, Problem: s.Problem, Advice: s.Advice}, describeState(s))
 	}
 	return errors.Join(errs...)
 }
@@ -100,9 +100,9 @@ type Outcome struct {
 }
 
 // outcome tells of one, with how the server is now.
-func outcome(a *factory.Factory, o Outcome, now string) {
-	if a.Json {
-		factory.WriteJSONLine(a.Stdout, o)
+func outcome(f *factory.Factory, o Outcome, now string) {
+	if f.JSON {
+		factory.WriteJSONLine(f.Stdout, o)
 		return
 	}
 	text := map[string]string{"enable": "switched on", "disable": "switched off", "restart": "ended and started again"}[o.Did]
@@ -113,15 +113,15 @@ func outcome(a *factory.Factory, o Outcome, now string) {
 	case o.Did != "disable":
 		text += ": " + now
 	}
-	fmt.Fprintln(a.Stdout, text)
+	fmt.Fprintln(f.Stdout, text)
 }
 
-// settling bounds waiting for what comes of a start.
-const settling = 3 * time.Second
+// settleTime bounds waiting for what comes of a start.
+const settleTime = 3 * time.Second
 
-// settled returns how a server of the running dowel is, when that is known or settling has passed.
-func settled(ctx context.Context, name string) (control.Server, error) {
-	for end := time.Now().Add(settling); ; {
+// awaitSettled returns how a server of the running dowel is, when that is known or settling has passed.
+func awaitSettled(ctx context.Context, name string) (control.Server, error) {
+	for end := time.Now().Add(settleTime); ; {
 		status, err := factory.RunningDaemon().Status(ctx)
 		if err == nil {
 			err = connect.CheckServers(status, []string{name})
@@ -130,7 +130,7 @@ func settled(ctx context.Context, name string) (control.Server, error) {
 			return control.Server{}, err
 		}
 		s := status.Servers[slices.IndexFunc(status.Servers, func(s control.Server) bool { return s.Name == name })]
-		if s.Status != hub.Starting || failing(s) || time.Now().After(end) {
+		if s.Status != hub.Starting || isFailing(s) || time.Now().After(end) {
 			return s, nil
 		}
 		select {
@@ -141,15 +141,15 @@ func settled(ctx context.Context, name string) (control.Server, error) {
 	}
 }
 
-// failing reports whether the server's last start has failed, even if it is tried again.
-func failing(s control.Server) bool {
+// isFailing reports whether the server's last start has failed, even if it is tried again.
+func isFailing(s control.Server) bool {
 	return s.Status == hub.Failed || s.Status == hub.NeedsAuthorization || s.Status == hub.Starting && s.Attempt > 0
 }
 
-// condition is how a server is, behind a colon.
-func condition(s control.Server) string {
+// describeState is how a server is, behind a colon.
+func describeState(s control.Server) string {
 	switch {
-	case failing(s):
+	case isFailing(s):
 		text := s.Status.String()
 		if s.Status == hub.Starting {
 			text = hub.Failed.String()
@@ -169,19 +169,19 @@ func condition(s control.Server) string {
 	return s.Status.String() + ": " + term.Line(s.Cause)
 }
 
-func reloadCommand(a *factory.Factory) *cobra.Command {
+func reloadCommand(f *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "reload", Short: "Let the running dowel read the configuration again", Args: cobra.NoArgs,
 		Long:    "Let the running dowel read the configuration again. It watches its files, so that is needed only where it cannot.",
 		Example: "  dowel servers reload",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.Parsed = true
-			return reload(cmd.Context(), a)
+			f.Parsed = true
+			return reload(cmd.Context(), f)
 		},
 	}
 }
 
-func reload(ctx context.Context, a *factory.Factory) error {
+func reload(ctx context.Context, f *factory.Factory) error {
 	if err := factory.RunningDaemon().Reload(ctx); err != nil {
 		return err
 	}
@@ -189,32 +189,32 @@ func reload(ctx context.Context, a *factory.Factory) error {
 	switch {
 	case err != nil:
 		return err
-	case a.Json:
-		return a.WriteValue(map[string]any{"files": s.Files, "servers": len(s.Servers)})
+	case f.JSON:
+		return f.WriteValue(map[string]any{"files": s.Files, "servers": len(s.Servers)})
 	}
 	files := strings.Join(s.Files, ", ")
 	if files == "" {
 		files = "The configuration, of which there is no file,"
 	}
-	fmt.Fprintf(a.Stdout, "%s was read again: %d servers.\n", files, len(s.Servers))
+	fmt.Fprintf(f.Stdout, "%s was read again: %d servers.\n", files, len(s.Servers))
 	return nil
 }
 
-func logsCommand(a *factory.Factory) *cobra.Command {
+func logsCommand(f *factory.Factory) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use: "logs NAME", Short: "Show what a server wrote to stderr, and what happened to it", Args: cobra.ExactArgs(1), ValidArgsFunction: connect.CompleteNames,
 		Example: "  dowel servers logs github\n  dowel servers logs github --follow",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Parsed = true
-			return logs(cmd.Context(), a, args[0], follow)
+			f.Parsed = true
+			return logs(cmd.Context(), f, args[0], follow)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	return cmd
 }
 
-func logs(ctx context.Context, a *factory.Factory, name string, follow bool) error {
+func logs(ctx context.Context, f *factory.Factory, name string, follow bool) error {
 	s, err := factory.RunningDaemon().Status(ctx)
 	if err == nil {
 		err = connect.CheckServers(s, []string{name})
@@ -226,12 +226,12 @@ func logs(ctx context.Context, a *factory.Factory, name string, follow bool) err
 		switch {
 		case err != nil:
 			return err
-		case a.Json:
-			factory.WriteJSONLine(a.Stdout, e)
+		case f.JSON:
+			factory.WriteJSONLine(f.Stdout, e)
 		case e.Kind == "state":
-			a.WriteNote("%s %s: %s", e.Time.Local().Format(time.TimeOnly), e.Status, e.Cause)
+			f.WriteNote("%s %s: %s", e.Time.Local().Format(time.TimeOnly), e.Status, e.Cause)
 		default:
-			fmt.Fprintln(a.Stdout, a.Stdout.Dim(e.Time.Local().Format(time.TimeOnly))+" "+a.Stdout.Clean(e.Line))
+			fmt.Fprintln(f.Stdout, f.Stdout.Dim(e.Time.Local().Format(time.TimeOnly))+" "+f.Stdout.Clean(e.Line))
 		}
 	}
 	return nil

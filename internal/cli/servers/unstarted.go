@@ -22,40 +22,40 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// unstarted are the servers that dowel up would have: those of the files, else those that are built in.
-type unstarted struct {
+// configuredServers are the servers that dowel up would have: those of the files, else those that are built in.
+type configuredServers struct {
 	definitions []hub.Definition
 	set         *config.Set
 	choices     *state.State
 }
 
-func readUnstarted(a *factory.Factory) (u unstarted, err error) {
+func readConfigured(f *factory.Factory) (u configuredServers, err error) {
 	o, err := new(factory.Places).ConfigOptions()
 	if err != nil {
 		return u, err
 	}
-	if u.choices, err = a.OpenState(); err != nil {
+	if u.choices, err = f.OpenState(); err != nil {
 		return u, err
 	}
-	source := configured.New(hub.New(), configured.Options{Config: o, Choices: u.choices, Fallback: daemon.BuiltInServers(), Logger: slog.New(a.LogHandler())})
+	source := configured.New(hub.New(), configured.Options{Config: o, Choices: u.choices, Fallback: daemon.BuiltInServers(), Logger: slog.New(f.LogHandler())})
 	u.definitions = source.Look()
 	u.set = source.Set()
 	return u, nil
 }
 
-// unconfigured reports whether no file says which servers there are, so that the built-in ones are started.
-func unconfigured(set *config.Set) bool {
-	return !slices.ContainsFunc(set.Files, func(f config.File) bool { return f.Lists || f.Broken })
+// usesBuiltIn reports whether no file says which servers there are, so that the built-in ones are started.
+func usesBuiltIn(set *config.Set) bool {
+	return !slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Lists || file.Broken })
 }
 
-func (u unstarted) names() (names []string) {
+func (u configuredServers) names() (names []string) {
 	for _, d := range u.definitions {
 		names = append(names, d.Name)
 	}
 	return names
 }
 
-func (u unstarted) server(name string) *hub.Definition {
+func (u configuredServers) server(name string) *hub.Definition {
 	i := slices.IndexFunc(u.definitions, func(d hub.Definition) bool { return d.Name == name })
 	if i < 0 {
 		return nil
@@ -63,9 +63,9 @@ func (u unstarted) server(name string) *hub.Definition {
 	return &u.definitions[i]
 }
 
-// keepSwitch switches servers on or off for the next dowel that runs.
-func keepSwitch(a *factory.Factory, verb string, names []string) error {
-	before, err := readUnstarted(a)
+// saveSwitch switches servers on or off for the next dowel that runs.
+func saveSwitch(f *factory.Factory, verb string, names []string) error {
+	before, err := readConfigured(f)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func keepSwitch(a *factory.Factory, verb string, names []string) error {
 			return err
 		}
 	}
-	after, err := readUnstarted(a)
+	after, err := readConfigured(f)
 	if err != nil {
 		return err
 	}
@@ -98,36 +98,36 @@ func keepSwitch(a *factory.Factory, verb string, names []string) error {
 				now = "no dowel is running, and dowel up will not start it"
 			}
 		}
-		outcome(a, o, now)
+		outcome(f, o, now)
 	}
 	return nil
 }
 
-func listCommand(a *factory.Factory) *cobra.Command {
+func listCommand(f *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the servers and how they are", Args: cobra.NoArgs,
 		Long: `List the servers of the running dowel, and how they are. Where none is running: those that dowel up would have, and what
 keeps it from starting them.`,
 		Example: "  dowel servers list\n  dowel servers list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.Parsed = true
-			return listServers(cmd.Context(), a)
+			f.Parsed = true
+			return listServers(cmd.Context(), f)
 		},
 	}
 }
 
-func listServers(ctx context.Context, a *factory.Factory) error {
+func listServers(ctx context.Context, f *factory.Factory) error {
 	s, err := factory.RunningDaemon().Status(ctx)
 	switch {
 	case errors.Is(err, control.ErrNotRunning):
-		return listUnstarted(a)
+		return listUnstarted(f)
 	case err != nil:
 		return err
-	case a.Json:
-		return a.WriteValue(s.Servers)
+	case f.JSON:
+		return f.WriteValue(s.Servers)
 	}
-	for _, text := range display.ServerTable(a, s.Servers, a.Stdout.Width()) {
-		fmt.Fprintln(a.Stdout, text)
+	for _, text := range display.ServerTable(f, s.Servers, f.Stdout.Width()) {
+		fmt.Fprintln(f.Stdout, text)
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ type unstartedLine struct {
 	Source string `json:"source,omitzero"`
 }
 
-func listUnstarted(a *factory.Factory) error {
-	u, err := readUnstarted(a)
+func listUnstarted(f *factory.Factory) error {
+	u, err := readConfigured(f)
 	if err != nil {
 		return err
 	}
@@ -157,21 +157,21 @@ func listUnstarted(a *factory.Factory) error {
 		lines = append(lines, l)
 		rows = append(rows, []string{term.Line(l.Name), l.Status, term.Line(l.Source), term.Line(l.Origin)})
 	}
-	if a.Json {
-		return a.WriteValue(lines)
+	if f.JSON {
+		return f.WriteValue(lines)
 	}
-	width := a.Stdout.Width()
+	width := f.Stdout.Width()
 	if len(lines) == 0 {
-		fmt.Fprintln(a.Stdout, "There are no servers: add one with dowel servers add, or take over those of other tools with dowel import.")
+		fmt.Fprintln(f.Stdout, "There are no servers: add one with dowel servers add, or take over those of other tools with dowel import.")
 		return nil
 	}
 	widths := term.ColumnWidths(rows)
 	for i, row := range rows {
-		fmt.Fprintln(a.Stdout, term.Shorten(term.LayOutRow(row, widths), width))
+		fmt.Fprintln(f.Stdout, term.Shorten(term.LayOutRow(row, widths), width))
 		if i > 0 && lines[i-1].Cause != "" {
-			fmt.Fprintln(a.Stdout, a.Stdout.Dim(term.Shorten("    "+term.Line(lines[i-1].Cause), width)))
+			fmt.Fprintln(f.Stdout, f.Stdout.Dim(term.Shorten("    "+term.Line(lines[i-1].Cause), width)))
 		}
 	}
-	a.WriteNote("No dowel is running: dowel up starts them.")
+	f.WriteNote("No dowel is running: dowel up starts them.")
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *factory.Factory) *cobra.Command {
+func NewCommand(f *factory.Factory) *cobra.Command {
 	var token bool
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
@@ -42,16 +42,16 @@ Servers are in one of these states:
   dowel status --json`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: connect.CompleteNames,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			a.Parsed = true
+			f.Parsed = true
 			switch {
 			case token && len(names) > 0:
 				return exit.Usagef("--token is that of the gateway, for all servers: write dowel status --token")
 			case token:
-				return showToken(a)
+				return showToken(f)
 			case len(names) > 0:
-				return statusOf(cmd.Context(), a, names[0])
+				return showServer(cmd.Context(), f, names[0])
 			}
-			return status(cmd.Context(), a)
+			return runStatus(cmd.Context(), f)
 		},
 	}
 	cmd.Flags().BoolVar(&token, "token", false, "show the token that other machines need to use the gateway")
@@ -67,26 +67,26 @@ func askStatus(ctx context.Context) (control.Status, error) {
 	return s, err
 }
 
-func status(ctx context.Context, a *factory.Factory) error {
+func runStatus(ctx context.Context, f *factory.Factory) error {
 	s, err := askStatus(ctx)
 	if err != nil {
 		return err
 	}
-	if a.Json {
-		return a.WriteValue(s)
+	if f.JSON {
+		return f.WriteValue(s)
 	}
-	fmt.Fprintf(a.Stdout, "dowel %s, process %d, has been running for %s\n", term.Line(s.Version), s.PID, display.Age(time.Since(s.Started)))
+	fmt.Fprintf(f.Stdout, "dowel %s, process %d, has been running for %s\n", term.Line(s.Version), s.PID, display.Age(time.Since(s.Started)))
 	if s.Gateway != "" {
-		fmt.Fprintf(a.Stdout, "The gateway is at %s, its page at %s\n", s.Gateway, s.Page)
+		fmt.Fprintf(f.Stdout, "The gateway is at %s, its page at %s\n", s.Gateway, s.Page)
 	}
 	if len(s.Files) > 0 {
-		fmt.Fprintln(a.Stdout, "Servers of "+strings.Join(s.Files, ", "))
+		fmt.Fprintln(f.Stdout, "Servers of "+strings.Join(s.Files, ", "))
 	}
 	for _, problem := range s.Problems {
-		a.Warn("%s; what ran before goes on", term.Line(problem))
+		f.Warn("%s; what ran before goes on", term.Line(problem))
 	}
-	for _, text := range display.ServerTable(a, s.Servers, a.Stdout.Width()) {
-		fmt.Fprintln(a.Stdout, text)
+	for _, text := range display.ServerTable(f, s.Servers, f.Stdout.Width()) {
+		fmt.Fprintln(f.Stdout, text)
 	}
 	return nil
 }
@@ -102,8 +102,8 @@ type FullStatus struct {
 	Stderr []string `json:"stderr"`
 }
 
-// statusOf tells all that is known of one server.
-func statusOf(ctx context.Context, a *factory.Factory, name string) error {
+// showServer tells all that is known of one server.
+func showServer(ctx context.Context, f *factory.Factory, name string) error {
 	status, err := askStatus(ctx)
 	if err == nil {
 		err = connect.CheckServers(status, []string{name})
@@ -122,10 +122,10 @@ func statusOf(ctx context.Context, a *factory.Factory, name string) error {
 		}
 	}
 	full.Stderr = full.Stderr[max(0, len(full.Stderr)-lastLines):]
-	if a.Json {
-		return a.WriteValue(full)
+	if f.JSON {
+		return f.WriteValue(full)
 	}
-	showFull(a, full)
+	showFull(f, full)
 	return nil
 }
 
@@ -142,13 +142,13 @@ func entryPlace(s control.Status, name string) string {
 	return entry.At.String()
 }
 
-func showFull(a *factory.Factory, s FullStatus) {
+func showFull(f *factory.Factory, s FullStatus) {
 	row := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(a.Stdout, "  %s %s\n", a.Stdout.Dim(fmt.Sprintf("%-9s", key)), strings.ReplaceAll(a.Stdout.Clean(strings.TrimSpace(value)), "\n", "\n            "))
+			fmt.Fprintf(f.Stdout, "  %s %s\n", f.Stdout.Dim(fmt.Sprintf("%-9s", key)), strings.ReplaceAll(f.Stdout.Clean(strings.TrimSpace(value)), "\n", "\n            "))
 		}
 	}
-	fmt.Fprintln(a.Stdout, a.Stdout.Bold(term.Line(s.Name)))
+	fmt.Fprintln(f.Stdout, f.Stdout.Bold(term.Line(s.Name)))
 	row("state", fmt.Sprintf("%s for %s", s.Status, display.Age(time.Since(s.Since))))
 	row("cause", s.Cause)
 	if s.Status != hub.Ready {
@@ -171,8 +171,8 @@ func showFull(a *factory.Factory, s FullStatus) {
 	row("stderr", strings.Join(s.Stderr, "\n"))
 }
 
-func showToken(a *factory.Factory) error {
-	store, err := a.OpenState()
+func showToken(f *factory.Factory) error {
+	store, err := f.OpenState()
 	if err != nil {
 		return err
 	}
@@ -190,9 +190,9 @@ func showToken(a *factory.Factory) error {
 			return err
 		}
 	}
-	if a.Json {
-		return a.WriteValue(map[string]string{"token": token})
+	if f.JSON {
+		return f.WriteValue(map[string]string{"token": token})
 	}
-	fmt.Fprintln(a.Stdout, token)
+	fmt.Fprintln(f.Stdout, token)
 	return nil
 }

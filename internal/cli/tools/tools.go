@@ -17,9 +17,9 @@ import (
 )
 
 func NewCommand(f *factory.Factory) *cobra.Command {
-	a := connect.New(f)
-	return a.Command(&cobra.Command{
-		ValidArgsFunction: a.CompleteWords(connect.ListTools, "name"),
+	conn := connect.New(f)
+	return conn.Command(&cobra.Command{
+		ValidArgsFunction: conn.CompleteWords(connect.ListTools, "name"),
 
 		Annotations: map[string]string{connect.TakesAll: "yes"},
 
@@ -33,48 +33,48 @@ Arguments in brackets may be left out. With a tool's name, show all of that tool
   dowel tools everything.echo
   dowel tools everything --json | jq -r '.tools[].name'
   dowel tools -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return tools(ctx, a, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error { return runTools(ctx, conn, t, rest) })
 }
 
-func tools(ctx context.Context, a *connect.Connection, t connect.Target, rest []string) error {
+func runTools(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {
 	if len(rest) > 1 {
 		return exit.Usagef("one tool at a time: %s", strings.Join(rest, " "))
 	}
-	return a.Do(ctx, t, func(c *client.Client) error {
+	return conn.Do(ctx, t, func(c *client.Client) error {
 		if len(rest) == 1 {
-			return oneTool(ctx, a.Factory, c, rest[0])
+			return showTool(ctx, conn.Factory, c, rest[0])
 		}
 		page, err := connect.ListTools.All(ctx, c)
-		err = connect.CheckMissing(a.Factory, t, page, err)
-		if err != nil || a.Json {
-			return a.WriteDocumentOr(page, err)
+		err = connect.CheckMissing(conn.Factory, t, page, err)
+		if err != nil || conn.JSON {
+			return conn.WriteDocumentOr(page, err)
 		}
 		tools, err := connect.DecodeItems[mcp.Tool](c, connect.ListTools, page)
 		for i := range tools {
-			display.WriteTool(a.Factory, &tools[i], i > 0)
+			display.WriteTool(conn.Factory, &tools[i], i > 0)
 		}
 		if err == nil && len(tools) == 0 {
-			a.Warn("%s offers no tools", c.ServerInfo().Name)
+			conn.Warn("%s offers no tools", c.ServerInfo().Name)
 		}
 		return err
 	})
 }
 
-func oneTool(ctx context.Context, a *factory.Factory, c *client.Client, name string) error {
+func showTool(ctx context.Context, f *factory.Factory, c *client.Client, name string) error {
 	t, raw, err := connect.FindTool(ctx, c, name)
-	if err != nil || a.Json {
-		return a.WriteDocumentOr(raw, err)
+	if err != nil || f.JSON {
+		return f.WriteDocumentOr(raw, err)
 	}
-	out := a.Stdout
-	display.WriteHeading(a, term.Line(t.Name), display.Effects(&t))
+	out := f.Stdout
+	display.WriteHeading(f, term.Line(t.Name), display.Effects(&t))
 	if t.Title != "" {
 		fmt.Fprintln(out, term.Line(t.Title))
 	}
-	a.WriteText(t.Description)
-	display.WriteArguments(a, toolargs.NewSpec(t.InputSchema))
+	f.WriteText(t.Description)
+	display.WriteArguments(f, toolargs.NewSpec(t.InputSchema))
 	if len(t.OutputSchema) > 0 {
 		fmt.Fprintf(out, "\n%s\n", out.Bold("returns"))
-		display.WriteArguments(a, toolargs.NewSpec(t.OutputSchema))
+		display.WriteArguments(f, toolargs.NewSpec(t.OutputSchema))
 	}
 	return nil
 }

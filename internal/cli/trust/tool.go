@@ -22,52 +22,52 @@ func approvedTools(store *state.State, names []string) (all []state.Approval) {
 	return all
 }
 
-func showApproved(a *factory.Factory, all []state.Approval) {
+func showApproved(f *factory.Factory, all []state.Approval) {
 	for _, p := range all {
 		what := strings.Join(p.Tools, ", ")
 		if slices.Contains(p.Tools, approval.EveryTool) {
 			what = "all of its tools"
 		}
-		fmt.Fprintf(a.Stdout, "%s: a model calls %s without an approval\n", a.Stdout.Bold(term.Line(p.Server)), term.Line(what))
+		fmt.Fprintf(f.Stdout, "%s: a model calls %s without an approval\n", f.Stdout.Bold(term.Line(p.Server)), term.Line(what))
 	}
 }
 
 // trustTools lets a model call tools without an approval, or no longer so.
-func trustTools(a *factory.Factory, names []string, revoke bool) error {
+func trustTools(f *factory.Factory, names []string, revoke bool) error {
 	if len(names) == 0 {
 		return exit.Usagef("name the tools: dowel trust --tool SERVER.TOOL")
 	}
-	store, err := a.OpenState()
+	store, err := f.OpenState()
 	if err != nil {
 		return err
 	}
 	var done []GrantLine
 	for _, name := range names {
-		server, tool, err := approval.ParseTool(a, store, name, revoke)
+		server, tool, err := approval.ParseTool(f, store, name, revoke)
 		if err != nil {
 			return err
 		}
 		done = append(done, GrantLine{Name: server, Tools: []string{tool}})
 	}
 	for _, g := range done {
-		if err := toldOf(store, g.Name, g.Tools[0], revoke); err != nil {
+		if err := changeApproval(store, g.Name, g.Tools[0], revoke); err != nil {
 			return err
 		}
 	}
-	if a.Json {
-		return a.WriteValue(done)
+	if f.JSON {
+		return f.WriteValue(done)
 	}
 	for _, g := range done {
 		what := "needs no approval any more"
 		if revoke {
 			what = "needs an approval again"
 		}
-		fmt.Fprintf(a.Stdout, "%s.%s %s\n", term.Line(g.Name), term.Line(g.Tools[0]), what)
+		fmt.Fprintf(f.Stdout, "%s.%s %s\n", term.Line(g.Name), term.Line(g.Tools[0]), what)
 	}
 	return nil
 }
 
-func toldOf(store *state.State, server, tool string, revoke bool) error {
+func changeApproval(store *state.State, server, tool string, revoke bool) error {
 	switch {
 	case !revoke:
 		return store.Allow(server, tool)

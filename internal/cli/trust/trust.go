@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *factory.Factory) *cobra.Command {
+func NewCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
-	var f trustFlags
+	var opts Options
 	cmd := &cobra.Command{
 		Use:   "trust [NAME…]",
 		Short: "Allow servers that came with a project",
@@ -38,64 +38,64 @@ all of a server. That is kept for your own servers, and never for those that cam
   dowel trust --tool files.write
   dowel trust --tool --revoke 'files.*'`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			a.Parsed = true
-			return trust(cmd.Context(), a, where, names, f)
+			f.Parsed = true
+			return runTrust(cmd.Context(), f, where, names, opts)
 		},
 	}
 	where.AddFlags(cmd)
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow the named servers without asking")
-	cmd.Flags().BoolVar(&f.list, "list", false, "show what you have allowed")
-	cmd.Flags().BoolVar(&f.revoke, "revoke", false, "do not allow the named servers or tools any more")
-	cmd.Flags().BoolVar(&f.tool, "tool", false, "let a model call the named tools without an approval")
+	cmd.Flags().BoolVar(&opts.yes, "yes", false, "allow the named servers without asking")
+	cmd.Flags().BoolVar(&opts.list, "list", false, "show what you have allowed")
+	cmd.Flags().BoolVar(&opts.revoke, "revoke", false, "do not allow the named servers or tools any more")
+	cmd.Flags().BoolVar(&opts.tool, "tool", false, "let a model call the named tools without an approval")
 	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
 	cmd.MarkFlagsMutuallyExclusive("yes", "tool")
 	return cmd
 }
 
-type trustFlags struct{ yes, list, revoke, tool bool }
+type Options struct{ yes, list, revoke, tool bool }
 
-func trust(ctx context.Context, a *factory.Factory, where factory.Places, names []string, f trustFlags) error {
+func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, names []string, opts Options) error {
 	switch {
-	case f.list:
-		return trusted(a, names)
-	case f.tool:
-		return trustTools(a, names, f.revoke)
-	case (f.yes || f.revoke) && len(names) == 0:
+	case opts.list:
+		return listTrusted(f, names)
+	case opts.tool:
+		return trustTools(f, names, opts.revoke)
+	case (opts.yes || opts.revoke) && len(names) == 0:
 		return exit.Usagef("--yes and --revoke are for servers that are named: dowel trust NAME --yes")
-	case f.revoke:
-		return revoke(ctx, a, where, names)
+	case opts.revoke:
+		return revokeTrust(ctx, f, where, names)
 	}
-	source, err := a.ReadConfig(where)
+	source, err := f.ReadConfig(where)
 	if err != nil {
 		return err
 	}
 	waiting := source.Untrusted()
 	for _, name := range names {
 		if !slices.ContainsFunc(waiting, func(u configured.Untrusted) bool { return u.Name == name }) {
-			return exit.Usagef("%s does not wait for your trust: %s", name, whoWaits(waiting))
+			return exit.Usagef("%s does not wait for your trust: %s", name, waitingHint(waiting))
 		}
 	}
-	if a.Json && !f.yes {
-		return a.WriteValue(untrusted(waiting))
+	if f.JSON && !opts.yes {
+		return f.WriteValue(describeUntrusted(waiting))
 	}
-	in := term.NewLines(a.Stdin)
+	in := term.NewLines(f.Stdin)
 	for _, u := range waiting {
 		if len(names) > 0 && !slices.Contains(names, u.Name) {
 			continue
 		}
-		if err := consent.AskTrust(ctx, a, source, u, in, f.yes); err != nil {
+		if err := consent.AskTrust(ctx, f, source, u, in, opts.yes); err != nil {
 			return err
 		}
 	}
-	editing.ReloadDaemon(ctx, a)
-	if len(waiting) == 0 && !a.Json {
-		fmt.Fprintln(a.Stdout, "No server waits for your trust.")
+	editing.ReloadDaemon(ctx, f)
+	if len(waiting) == 0 && !f.JSON {
+		fmt.Fprintln(f.Stdout, "No server waits for your trust.")
 	}
 	return nil
 }
 
-// whoWaits names those that wait.
-func whoWaits(waiting []configured.Untrusted) string {
+// waitingHint names those that wait.
+func waitingHint(waiting []configured.Untrusted) string {
 	var names []string
 	for _, u := range waiting {
 		names = append(names, u.Name)
@@ -117,7 +117,7 @@ type waitingServer struct {
 	Before []string `json:"before,omitempty"`
 }
 
-func untrusted(waiting []configured.Untrusted) []waitingServer {
+func describeUntrusted(waiting []configured.Untrusted) []waitingServer {
 	all := []waitingServer{}
 	for _, u := range waiting {
 		all = append(all, waitingServer{u.Name, u.Server.Path, u.Facts, u.Before})
@@ -133,9 +133,9 @@ type GrantLine struct {
 	Tools []string `json:"tools,omitzero"`
 }
 
-// trusted shows what the user has allowed, of all projects; with names, those alone.
-func trusted(a *factory.Factory, names []string) error {
-	store, err := a.OpenState()
+// listTrusted shows what the user has allowed, of all projects; with names, those alone.
+func listTrusted(f *factory.Factory, names []string) error {
+	store, err := f.OpenState()
 	if err != nil {
 		return err
 	}
@@ -146,32 +146,32 @@ func trusted(a *factory.Factory, names []string) error {
 		}
 	}
 	approved := approvedTools(store, names)
-	if a.Json {
+	if f.JSON {
 		for _, t := range approved {
 			all = append(all, GrantLine{Name: t.Server, Tools: t.Tools})
 		}
-		return a.WriteValue(all)
+		return f.WriteValue(all)
 	}
 	for _, g := range all {
-		fmt.Fprintf(a.Stdout, "%s, of %s\n", a.Stdout.Bold(term.Line(g.Name)), term.Line(g.File))
+		fmt.Fprintf(f.Stdout, "%s, of %s\n", f.Stdout.Bold(term.Line(g.Name)), term.Line(g.File))
 		for _, fact := range g.Facts {
-			fmt.Fprintln(a.Stdout, "  "+term.Line(fact))
+			fmt.Fprintln(f.Stdout, "  "+term.Line(fact))
 		}
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(a.Stdout, "Nothing of a project is allowed.")
+		fmt.Fprintln(f.Stdout, "Nothing of a project is allowed.")
 	}
-	showApproved(a, approved)
+	showApproved(f, approved)
 	return nil
 }
 
-// revoke takes back what the user has allowed of the files of a project.
-func revoke(ctx context.Context, a *factory.Factory, where factory.Places, names []string) error {
+// revokeTrust takes back what the user has allowed of the files of a project.
+func revokeTrust(ctx context.Context, f *factory.Factory, where factory.Places, names []string) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
 	}
-	store, err := a.OpenState()
+	store, err := f.OpenState()
 	if err != nil {
 		return err
 	}
@@ -188,12 +188,12 @@ func revoke(ctx context.Context, a *factory.Factory, where factory.Places, names
 			return err
 		}
 	}
-	editing.ReloadDaemon(ctx, a)
-	if a.Json {
-		return a.WriteValue(gone)
+	editing.ReloadDaemon(ctx, f)
+	if f.JSON {
+		return f.WriteValue(gone)
 	}
 	for _, g := range gone {
-		fmt.Fprintf(a.Stdout, "%s, of %s, is not allowed any more\n", term.Line(g.Name), term.Line(g.File))
+		fmt.Fprintf(f.Stdout, "%s, of %s, is not allowed any more\n", term.Line(g.Name), term.Line(g.File))
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func grantsOf(grants []state.Grant, name string, files []config.File) (of []Gran
 	for _, g := range grants {
 		switch {
 		case g.Name != name:
-		case slices.ContainsFunc(files, func(f config.File) bool { return f.Path == g.File }):
+		case slices.ContainsFunc(files, func(file config.File) bool { return file.Path == g.File }):
 			of = append(of, GrantLine{Name: g.Name, File: g.File, Facts: g.Facts})
 		default:
 			elsewhere = fmt.Sprintf("; that of %s is: add --project %s", g.File, filepath.Dir(g.File))

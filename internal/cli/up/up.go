@@ -20,16 +20,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// upFlags say how the servers are run.
-type upFlags struct {
+// Options say how the servers are run.
+type Options struct {
 	factory.Places
 	daemon.ListenOptions
 	stdio      bool
 	toolSearch bool
 }
 
-func NewCommand(a *factory.Factory) *cobra.Command {
-	var f upFlags
+func NewCommand(f *factory.Factory) *cobra.Command {
+	var opts Options
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run all your servers, and one MCP endpoint in front of them",
@@ -50,30 +50,30 @@ Other machines need the gateway's token, which is made when it is first served t
   claude mcp add dowel -- dowel up --stdio`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.Parsed = true
-			return up(cmd.Context(), a, f)
+			f.Parsed = true
+			return runUp(cmd.Context(), f, opts)
 		},
 	}
 	flags := cmd.Flags()
-	f.Places.AddFlags(cmd)
-	flags.StringVar(&f.Address, "http", "", "the `address` of the gateway (default "+daemon.DefaultAddress+")")
-	flags.BoolVar(&f.stdio, "stdio", false, "serve the gateway over standard input and output, as the child of a client")
-	flags.BoolVar(&f.toolSearch, "tool-search", false, "offer a search of tools in place of all of them, and the pinned ones")
-	flags.StringSliceVar(&f.Hosts, "host", nil, "a `name` under which the gateway is reached; * is any")
-	flags.StringSliceVar(&f.Origins, "origin", nil, "an `origin` whose web pages may use the gateway, such as https://app.example.com; * is any")
+	opts.Places.AddFlags(cmd)
+	flags.StringVar(&opts.Address, "http", "", "the `address` of the gateway (default "+daemon.DefaultAddress+")")
+	flags.BoolVar(&opts.stdio, "stdio", false, "serve the gateway over standard input and output, as the child of a client")
+	flags.BoolVar(&opts.toolSearch, "tool-search", false, "offer a search of tools in place of all of them, and the pinned ones")
+	flags.StringSliceVar(&opts.Hosts, "host", nil, "a `name` under which the gateway is reached; * is any")
+	flags.StringSliceVar(&opts.Origins, "origin", nil, "an `origin` whose web pages may use the gateway, such as https://app.example.com; * is any")
 	return cmd
 }
 
-func up(ctx context.Context, a *factory.Factory, f upFlags) error {
-	o := a.DaemonOptions(&f.Places)
-	o.ListenOptions, o.ToolSearch = f.ListenOptions, f.toolSearch
-	if f.stdio {
-		return upStdio(ctx, a, o)
+func runUp(ctx context.Context, f *factory.Factory, opts Options) error {
+	o := f.DaemonOptions(&opts.Places)
+	o.ListenOptions, o.ToolSearch = opts.ListenOptions, opts.toolSearch
+	if opts.stdio {
+		return serveStdio(ctx, f, o)
 	}
-	if term.Terminal(a.Stdin) != nil && a.Stdout.IsTerminal() {
-		in := term.NewLines(a.Stdin)
+	if term.Terminal(f.Stdin) != nil && f.Stdout.IsTerminal() {
+		in := term.NewLines(f.Stdin)
 		o.AskTrust = func(ctx context.Context, source *configured.Source, u configured.Untrusted) error {
-			return consent.AskTrust(ctx, a, source, u, in, false)
+			return consent.AskTrust(ctx, f, source, u, in, false)
 		}
 	}
 	h, err := daemon.Start(ctx, o)
@@ -81,50 +81,50 @@ func up(ctx context.Context, a *factory.Factory, f upFlags) error {
 		return err
 	}
 	defer h.Stop(ctx)
-	return (&upView{a, h}).show(ctx)
+	return (&statusView{f, h}).show(ctx)
 }
 
-// upStdio serves the gateway of the dowel that is running over standard input and output. Where none is, or when it has ended,
+// serveStdio serves the gateway of the dowel that is running over standard input and output. Where none is, or when it has ended,
 // this process becomes the one that is, until another wants to be. Its client notices nothing of that.
-func upStdio(ctx context.Context, a *factory.Factory, o daemon.Options) error {
+func serveStdio(ctx context.Context, f *factory.Factory, o daemon.Options) error {
 	o.Stdio = true
 	t, err := daemon.Join(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer t.Close(ctx)
-	if term.Terminal(a.Stdin) != nil {
-		a.Notice("Serving all servers to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel export --to NAME")
+	if term.Terminal(f.Stdin) != nil {
+		f.Notice("Serving all servers to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel export --to NAME")
 	}
-	return stdio.Serve(ctx, t.Handler(), stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(a.LogHandler())}})
+	return stdio.Serve(ctx, t.Handler(), stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(f.LogHandler())}})
 }
 
-// upView shows how the servers of a daemon are.
-type upView struct {
+// statusView shows how the servers of a daemon are.
+type statusView struct {
 	*factory.Factory
 	daemon *daemon.Daemon
 }
 
 // show tells how the servers are, until ctx ends.
-func (v *upView) show(ctx context.Context) error {
+func (v *statusView) show(ctx context.Context) error {
 	events := v.daemon.Hub.Events(ctx, hub.StateChanged, hub.CatalogChanged)
-	if v.Json {
+	if v.JSON {
 		factory.WriteJSONLine(v.Stdout, v.daemon.Status())
 	} else {
 		fmt.Fprintln(v.Stdout, v.greeting())
 	}
-	if v.Stdout.IsTerminal() && !v.Json {
+	if v.Stdout.IsTerminal() && !v.JSON {
 		return v.live(ctx)
 	}
 	told := map[string]string{}
 	for _, u := range v.daemon.Hub.Upstreams() {
-		if s := u.State(); s.Status.Held() && !v.Json { // which has happened before anybody listened
+		if s := u.State(); s.Status.Held() && !v.JSON { // which has happened before anybody listened
 			fmt.Fprintln(v.Stdout, v.eventLine(hub.Event{Time: s.Since, Upstream: u.Name(), State: s}))
 		}
 	}
 	for e := range events {
 		switch {
-		case v.Json:
+		case v.JSON:
 			factory.WriteJSONLine(v.Stdout, control.EventOf(e))
 		case e.Kind == hub.StateChanged && v.news(told, e):
 			fmt.Fprintln(v.Stdout, v.eventLine(e))
@@ -135,7 +135,7 @@ func (v *upView) show(ctx context.Context) error {
 
 // news reports whether an event says anything that the one told last of that server has not: a server that fails is tried again
 // and again.
-func (v *upView) news(told map[string]string, e hub.Event) bool {
+func (v *statusView) news(told map[string]string, e hub.Event) bool {
 	s := e.State
 	if s.Status == hub.Starting && s.Attempt > 0 {
 		return false
@@ -151,7 +151,7 @@ func (v *upView) news(told map[string]string, e hub.Event) bool {
 	return true
 }
 
-func (v *upView) greeting() string {
+func (v *statusView) greeting() string {
 	w := v.daemon.Web.Load()
 	text := "The gateway is at " + w.Url + "/mcp, its page at " + w.Url + "/. Ctrl-C ends it."
 	if w.Token {
@@ -166,7 +166,7 @@ func (v *upView) greeting() string {
 }
 
 // eventLine is what happened to a server, for who reads lines.
-func (v *upView) eventLine(e hub.Event) string {
+func (v *statusView) eventLine(e hub.Event) string {
 	text := e.Time.Format(time.TimeOnly) + " " + term.Line(e.Upstream) + ": " + e.State.Status.String()
 	if u := v.daemon.Hub.Upstream(e.Upstream); e.State.Status == hub.Ready && u != nil {
 		s := control.Describe(u, v.daemon.Hub.Catalog())
@@ -185,11 +185,11 @@ func (v *upView) eventLine(e hub.Event) string {
 }
 
 // live keeps a table on the terminal.
-func (v *upView) live(ctx context.Context) error {
+func (v *statusView) live(ctx context.Context) error {
 	look := time.NewTicker(250 * time.Millisecond)
 	defer look.Stop()
 	for {
-		lines := fitting(display.ServerTable(v.Factory, control.DescribeAll(v.daemon.Hub), v.Stdout.Columns()-1), v.Stdout.Rows()-2)
+		lines := cutLines(display.ServerTable(v.Factory, control.DescribeAll(v.daemon.Hub), v.Stdout.Columns()-1), v.Stdout.Rows()-2)
 		v.Stdout.SetStatusLines(strings.Join(lines, "\n") + "\n")
 		select {
 		case <-look.C:
@@ -199,8 +199,8 @@ func (v *upView) live(ctx context.Context) error {
 	}
 }
 
-// fitting returns as many lines as there is room for, and says how many are left out.
-func fitting(lines []string, rows int) []string {
+// cutLines returns as many lines as there is room for, and says how many are left out.
+func cutLines(lines []string, rows int) []string {
 	if len(lines) <= rows || rows < 2 {
 		return lines
 	}

@@ -4,10 +4,10 @@ import "testing"
 
 func TestFitting(t *testing.T) {
 	lines := []string{"1", "2", "3", "4", "5"}
-	if got := fitting(lines, 5); len(got) != 5 {
+	if got := cutLines(lines, 5); len(got) != 5 {
 		t.Error(got)
 	}
-	if got := fitting(lines, 3); len(got) != 3 || got[2] != "… and 3 lines more: dowel status" {
+	if got := cutLines(lines, 3); len(got) != 3 || got[2] != "… and 3 lines more: dowel status" {
 		t.Error(got)
 	}
 }

@@ -19,16 +19,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// watching holds the flags of a watch.
-type watching struct {
+// Options holds the flags of a watch.
+type Options struct {
 	uris  []string
 	count int
 }
 
 func NewCommand(f *factory.Factory) *cobra.Command {
-	a := connect.New(f)
-	var w watching
-	c := a.Command(&cobra.Command{
+	conn := connect.New(f)
+	var opts Options
+	c := conn.Command(&cobra.Command{
 		Use:   "watch SERVER [URI]…",
 		Short: "Print what changes at a server, until Ctrl-C",
 		Long: `Print a line for each change: of the lists of tools, prompts and resources, and of the resources with the given URIs.
@@ -42,44 +42,44 @@ with time, method and params, or gap.
   dowel watch everything --count 1 --timeout 30s
   dowel watch --count 1 -- npx -y @modelcontextprotocol/server-everything`,
 	}, func(ctx context.Context, t connect.Target, rest []string) error {
-		w.uris = append(w.uris, rest...)
-		return watch(ctx, a, t, w)
+		opts.uris = append(opts.uris, rest...)
+		return runWatch(ctx, conn, t, opts)
 	})
-	c.Flags().StringArrayVar(&w.uris, "uri", nil, "a resource to watch (`URI`, repeatable; the same as a word)")
-	c.Flags().IntVarP(&w.count, "count", "n", 0, "end after so many changes; 0: never")
+	c.Flags().StringArrayVar(&opts.uris, "uri", nil, "a resource to watch (`URI`, repeatable; the same as a word)")
+	c.Flags().IntVarP(&opts.count, "count", "n", 0, "end after so many changes; 0: never")
 	return c
 }
 
-func watch(ctx context.Context, a *connect.Connection, t connect.Target, w watching) error {
-	o, err := a.DialOptions(t)
+func runWatch(ctx context.Context, conn *connect.Connection, t connect.Target, opts Options) error {
+	o, err := conn.DialOptions(t)
 	if err != nil {
 		return err
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	if a.TotalTimeout > 0 {
+	if conn.TotalTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, a.TotalTimeout, &client.TimeoutError{Kind: client.TimeoutTotal, After: a.TotalTimeout})
+		ctx, cancel = context.WithTimeoutCause(ctx, conn.TotalTimeout, &client.TimeoutError{Kind: client.TimeoutTotal, After: conn.TotalTimeout})
 		defer cancel()
 	}
-	show := &changes{app: a.Factory, count: w.count, enough: func() { end(errEnough) }}
+	show := &changes{app: conn.Factory, count: opts.count, enough: func() { end(errEnough) }}
 	failed := make(chan error, 1)
 	o.Restart = client.Restart{}
-	o.OnState = func(s client.State) { watchState(a.Factory, s, failed) }
+	o.OnState = func(s client.State) { watchState(conn.Factory, s, failed) }
 	// Some servers announce changes without saying for which subscription.
 	o.Notifications = []client.NotificationHandler{{Handle: show.stray}}
-	err = a.DoWithOptions(ctx, t, o, func(c *client.Client) error {
+	err = conn.DoWithOptions(ctx, t, o, func(c *client.Client) error {
 		filter := mcp.SubscriptionFilter{
-			ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: w.uris,
+			ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: opts.uris,
 		}
 		subscription, err := c.Watch(ctx, filter)
-		if errors.Is(err, client.ErrNothingToWatch) && len(w.uris) == 0 {
-			return waitIdle(ctx, a.Factory, c, failed)
+		if errors.Is(err, client.ErrNothingToWatch) && len(opts.uris) == 0 {
+			return waitIdle(ctx, conn.Factory, c, failed)
 		}
 		if err != nil {
 			return err
 		}
-		tellRefused(ctx, a.Factory, c, w.uris, subscription.Acknowledged().ResourceSubscriptions)
+		tellRefused(ctx, conn.Factory, c, opts.uris, subscription.Acknowledged().ResourceSubscriptions)
 		for change, err := range subscription.Changes() {
 			if err != nil {
 				return err
@@ -91,8 +91,8 @@ func watch(ctx context.Context, a *connect.Connection, t connect.Target, w watch
 	switch {
 	case errors.Is(err, errEnough):
 		return nil
-	case w.count > 0 && errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%d of %d changes came: %w", show.number(), w.count, err)
+	case opts.count > 0 && errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%d of %d changes came: %w", show.number(), opts.count, err)
 	}
 	return err
 }
@@ -101,8 +101,8 @@ func watch(ctx context.Context, a *connect.Connection, t connect.Target, w watch
 var errEnough = errors.New("all changes that were asked for have come")
 
 // waitIdle watches a server that announces no changes: it may come and go, and log.
-func waitIdle(ctx context.Context, a *factory.Factory, c *client.Client, failed <-chan error) error {
-	a.Warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.ServerInfo().Name)
+func waitIdle(ctx context.Context, f *factory.Factory, c *client.Client, failed <-chan error) error {
+	f.Warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.ServerInfo().Name)
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -157,13 +157,13 @@ type changeLine struct {
 	Gap    bool            `json:"gap,omitempty"`
 }
 
-func change(a *factory.Factory, c client.Change) {
+func change(f *factory.Factory, c client.Change) {
 	now := time.Now()
-	if a.Json {
-		factory.WriteJSONLine(a.Stdout, changeLine{now, c.Method, c.Params, c.Gap})
+	if f.JSON {
+		factory.WriteJSONLine(f.Stdout, changeLine{now, c.Method, c.Params, c.Gap})
 		return
 	}
-	fmt.Fprintf(a.Stdout, "%s %s\n", a.Stdout.Dim(now.Format(time.TimeOnly)), changeText(c))
+	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(now.Format(time.TimeOnly)), changeText(c))
 }
 
 func changeText(c client.Change) string {
@@ -184,17 +184,17 @@ func changeText(c client.Change) string {
 
 // tellRefused names the resources of which the server will not tell: those that it does not watch, and those that it does not
 // have, although it has agreed to watch them.
-func tellRefused(ctx context.Context, a *factory.Factory, c *client.Client, wanted, granted []string) {
+func tellRefused(ctx context.Context, f *factory.Factory, c *client.Client, wanted, granted []string) {
 	var agreed []string
 	for _, uri := range wanted {
 		if !slices.Contains(granted, uri) {
-			a.Warn("the server does not announce changes of %s", uri)
+			f.Warn("the server does not announce changes of %s", uri)
 			continue
 		}
 		agreed = append(agreed, uri)
 	}
 	for _, uri := range notListed(ctx, c, agreed) {
-		a.Warn("the server has no resource %s in its lists: it may never announce a change of it", uri)
+		f.Warn("the server has no resource %s in its lists: it may never announce a change of it", uri)
 	}
 }
 
@@ -227,13 +227,13 @@ func notListed(ctx context.Context, c *client.Client, uris []string) []string {
 }
 
 // watchState tells of a connection that comes and goes.
-func watchState(a *factory.Factory, s client.State, failed chan<- error) {
+func watchState(f *factory.Factory, s client.State, failed chan<- error) {
 	switch {
 	case s.Status == client.Failed && s.Err != nil:
 		failed <- s.Err
 	case s.Status == client.Lost:
-		a.Warn("%v", s)
+		f.Warn("%v", s)
 	case s.Status == client.Ready && s.Attempt > 0:
-		a.Warn("the connection is restored")
+		f.Warn("the connection is restored")
 	}
 }
