@@ -380,7 +380,7 @@ func TestChatCompletion(t *testing.T) {
 	p.expect("/approve ")
 	p.enter("\x15/s\t")
 	p.expect("/servers /save")
-	p.enter("\x15/dow\tn\tAda\r")
+	p.enter("\x15/cli\tn\tAda\r")
 	p.expect("Dear Ada\r\n")
 	p.ends()
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/clitest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -27,24 +28,11 @@ const (
 	traceVariable = "DOWEL_TEST_TRACE" // a file to which the server writes what becomes of it
 )
 
-// emptyHome makes a home without configuration that of the tests and their children: what is on this machine is none of
-// theirs.
-func emptyHome() string {
-	home, err := os.MkdirTemp("", "dowel-home-")
-	if err != nil {
-		panic(err)
-	}
-	for _, name := range []string{"HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "APPDATA", "LOCALAPPDATA"} {
-		os.Setenv(name, home)
-	}
-	return home
-}
-
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(childVariable) == "":
 		os.Setenv(childVariable, "1")
-		home := emptyHome()
+		home := clitest.EmptyHome()
 		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each child of a -race run sleeps for a second
 		code := wireChecked(m.Run)
 		if err := goleak.Find(); err != nil && code == 0 {

@@ -1,3 +1,40 @@
+// Package cli is the command line of dowel. [Run] builds the tree of commands, runs the one that
+// the words name, reports its error and returns the exit code.
+//
+// Each command, or group of commands that shares types, is a package below this one:
+//
+//	up status servers trust doctor configcmd importcmd exportcmd     the user's servers
+//	discover tools resources prompts                                 what a server offers (resources also reads)
+//	call prompts watch                                               using it
+//	chat run models                                                  working with a model
+//	serve                                                            built-in servers
+//
+// A command package has NewCommand(f), which returns the [cobra.Command] with its flags and help, a
+// type Options for the flags if they are more than a few, and a function run… that does the work
+// with a context, the factory and the options. It sets f.Parsed first in RunE: errors before that
+// are usage errors. A test calls run… with a factory whose streams are buffers; it needs no
+// process. A new command is one such package, one line in newRoot, and one in internal/layers.
+//
+// Commands do not import each other. What several need is in packages of its own, the higher ones
+// first:
+//
+//	agentcmd        what run and chat share: flags, servers, approvals and instructions of an agent
+//	agentview       shows the events of an agent
+//	modelregistry   the models of the configuration, the flags and the environment
+//	approval        names of tools that need no approval
+//	toolname        names of tools on the wire and for people
+//	attach          files that go along with a message to a model
+//	editing         changes of configuration files
+//	consent         questions that the user answers with yes or no, such as the trust in a project's servers
+//	connect         finds the server that a command line names, connects to it, lists what it has
+//	elicit          puts a server's questions to the user
+//	display         tables and entries: servers, tools, prompts, content
+//	toolargs        arguments of tools: words of the command line to JSON, by the tool's schema
+//	factory         streams, JSON output, warnings, places of the configuration, the running daemon
+//	exit            exit codes, and the errors that choose them
+//
+// Tests of the whole program are in this package: they run it in the process of the test or as a
+// child of it.
 package cli
 
 import (

@@ -1,3 +1,14 @@
+// Package daemon is the running dowel: the hub with the servers of the configuration, the gateway
+// in front of them, the control socket for the user's other processes, and the watcher that keeps
+// the servers in step with the files.
+//
+// One user has one running daemon. [Start] makes this process the daemon, and asks one that serves
+// a single client over stdio to make room. [Join] returns a [Proxy], a gateway over the running
+// daemon wherever it runs: if none runs, or the one that ran has ended, this process becomes the
+// daemon. The clients of a proxy notice nothing of such a change.
+//
+// The package knows no command line: [Options] carries what the user chose, and the functions that
+// tell the user something.
 package daemon
 
 import (

@@ -1,3 +1,5 @@
+// Package suggest finds the known word that a user meant by an unknown one, and words the hint that
+// an error message ends with.
 package suggest
 
 import (

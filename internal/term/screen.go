@@ -1,3 +1,11 @@
+// Package term is the program's terminal. A [Screen] is an output stream that knows whether a
+// person reads it: it has styles, a width, and a status line below the output; written to a file or
+// a pipe, all of that disappears. A [Console] edits an input line with history and completion,
+// [Lines] reads lines that a context can stop waiting for.
+//
+// Text of servers and models is foreign: pass it through [Line], [Printable] or [Screen.Clean]
+// before it is shown, and through [Reveal] if the user decides about it, so that nothing in it is
+// hidden.
 package term
 
 import (

@@ -1,3 +1,5 @@
+// Package version tells which dowel runs: the version of the module, the commit and the Go release
+// that it was built from.
 package version
 
 import (

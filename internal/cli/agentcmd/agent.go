@@ -1,3 +1,7 @@
+// Package agentcmd is what the commands with an agent share. [NewRuntime] makes an agent of the
+// model and the servers that the [Flags] name: all servers of the running daemon, or named ones
+// that are started for the command alone. It also keeps approvals, hands the servers' instructions
+// to the model, and writes decisions to the audit log.
 package agentcmd
 
 import (

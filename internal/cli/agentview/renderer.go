@@ -1,3 +1,6 @@
+// Package agentview shows the events of an agent to a person: the answer as it is written, calls
+// with their progress and results, thoughts in brief, notices, and a status line for whatever is
+// going on.
 package agentview
 
 import (

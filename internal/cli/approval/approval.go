@@ -1,3 +1,5 @@
+// Package approval reads the names of tools that a model may call without an approval: SERVER.TOOL,
+// or SERVER.* for all tools of a server.
 package approval
 
 import (

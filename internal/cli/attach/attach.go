@@ -1,3 +1,5 @@
+// Package attach reads files that go along with a message to a model: texts, images and sounds, up
+// to the sizes that models take.
 package attach
 
 import (

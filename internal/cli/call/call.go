@@ -1,3 +1,5 @@
+// Package call is dowel call: it calls a tool with arguments of the command line and shows the
+// result.
 package call
 
 import (
@@ -45,7 +47,9 @@ ones can be added to them.
   dowel call everything.echo --args '{"message":"hello"}' --json
   echo '{"message":"hello"}' | dowel call everything.echo --args @-
   dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return runCall(ctx, conn, t, rest, opts) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error {
+		return runCall(ctx, conn, t, rest, opts)
+	})
 	c.Flags().StringVar(&opts.args, "args", "", "the arguments as a `JSON` object, or @FILE, or @- for standard input")
 	c.Flags().StringVarP(&opts.output, "output", "o", "", "save images, sounds and other data, or else the text, in this `file`; - is stdout")
 	c.Flags().BoolVar(&opts.unchecked, "unchecked", false, "do not look at the tool's schema: send JSON as JSON, all else as text")

@@ -67,7 +67,9 @@ func (c *conversation) approvalPrompt(q agent.Question) string {
 }
 
 // tell writes a line of a question.
-func (c *conversation) tell(format string, args ...any) { fmt.Fprintf(c.show.Side, format+"\n", args...) }
+func (c *conversation) tell(format string, args ...any) {
+	fmt.Fprintf(c.show.Side, format+"\n", args...)
+}
 
 // answer reads the answer to a question. Ctrl-C stops what has asked.
 func (c *conversation) answer(ctx context.Context, prompt string) (string, error) {

@@ -1,3 +1,6 @@
+// Package chat is dowel chat: a conversation with a model at the terminal or over a pipe. The user
+// approves calls, answers servers' questions, uses prompts and files, and resumes conversations of
+// before.
 package chat
 
 import (

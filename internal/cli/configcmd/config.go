@@ -1,3 +1,5 @@
+// Package configcmd is dowel config: it checks the configuration and explains how the entry of a
+// server comes about.
 package configcmd
 
 import (

@@ -1,3 +1,10 @@
+// Package connect finds the server that a command line names and connects to it. A [Target] is such
+// a server: one of the running daemon, of the configuration, built in, at a URL, or started by a
+// command. A [Connection] holds the flags of a command that talks to one server; a command is made
+// with [Connection.Command], which resolves the target, and does its work inside [Connection.Do],
+// which dials, and closes all that it started.
+//
+// Lists are read raw ([ListTools], [Find]), so that --json shows exactly what a server sent.
 package connect
 
 import (

@@ -1,3 +1,5 @@
+// Package consent asks the user for a decision at the terminal: whether a server of a project may
+// run, and other questions that are answered with yes or no.
 package consent
 
 import (

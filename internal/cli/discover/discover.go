@@ -1,3 +1,4 @@
+// Package discover is dowel discover: the identity, revisions and capabilities of a server.
 package discover
 
 import (
@@ -33,7 +34,9 @@ to server/discover; for a legacy server it is made of its answer to initialize.
   dowel discover everything --revision 2025-06-18 --wire
   dowel discover everything --json | jq -r .revision
   dowel discover -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return runDiscover(ctx, conn, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error {
+		return runDiscover(ctx, conn, t, rest)
+	})
 }
 
 func runDiscover(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {

@@ -1,3 +1,6 @@
+// Package display writes what several commands show in the same way: tables of servers, entries of
+// tools and prompts, content blocks of results, problems of the configuration, and numbers for
+// people.
 package display
 
 import (

@@ -1,3 +1,5 @@
+// Package doctor is dowel doctor: it shows the steps from the entry of a server to a working
+// connection, and the first one that fails.
 package doctor
 
 import (

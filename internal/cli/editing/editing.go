@@ -1,3 +1,6 @@
+// Package editing changes configuration files for commands: it edits the smallest span of text,
+// keeps a copy, shows the change before it is made with --dry-run, and tells the running daemon to
+// read the files again.
 package editing
 
 import (

@@ -1,3 +1,7 @@
+// Package elicit puts the questions of servers (elicitation) to the user: forms field by field, and
+// URLs to visit. Answers given by flags come first. Without a terminal a question that the flags
+// leave open fails. Everything that the user decides about is shown with hidden characters
+// revealed, and no URL is opened without consent.
 package elicit
 
 import (

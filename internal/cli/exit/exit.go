@@ -1,3 +1,6 @@
+// Package exit holds the exit codes of dowel and the errors that choose them. [Code] classifies the
+// error of a command and [Advice] says what the user can do about it. An error of another package
+// chooses for itself with a method ExitStatus() int or Advice() string.
 package exit
 
 import (

@@ -1,3 +1,4 @@
+// Package exportcmd is dowel export: it makes dowel the MCP server of another tool.
 package exportcmd
 
 import (

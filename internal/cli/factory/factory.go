@@ -1,3 +1,11 @@
+// Package factory holds what every command gets: the streams, the flags of all commands, and the
+// ways to the configuration, the state and the running daemon. Output goes through it, so that
+// --json and a closed pipe mean the same everywhere:
+//
+//	if f.JSON {
+//		return f.WriteValue(result)
+//	}
+//	fmt.Fprintln(f.Stdout, f.Stdout.Bold(name))
 package factory
 
 import (

@@ -1,3 +1,5 @@
+// Package importcmd is dowel import: it copies servers from the configuration of other tools into
+// the user's own.
 package importcmd
 
 import (

@@ -1,3 +1,7 @@
+// Package modelregistry finds the model that an agent works with. A name is one of the
+// configuration's models, or else the id by which a provider knows the model. Flags come before the
+// configuration, and the configuration before the environment; a key is sent only to the place that
+// it belongs to.
 package modelregistry
 
 import (

@@ -1,3 +1,4 @@
+// Package models is dowel models: the models of the configuration, and a test whether one answers.
 package models
 
 import (

@@ -27,7 +27,9 @@ The last KEY is the one to complete; those before it are settled. In place of PR
 		Example: `  dowel complete everything.test_prompt_with_arguments arg1=
   dowel complete everything 'test://template/{id}/data' id=1
   dowel complete completable-prompt department=E -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return runComplete(ctx, conn, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error {
+		return runComplete(ctx, conn, t, rest)
+	})
 }
 
 func runComplete(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {

@@ -1,3 +1,5 @@
+// Package prompts has dowel prompts, which lists the prompts of a server, dowel prompt, which fills
+// one in, and dowel complete, which completes an argument.
 package prompts
 
 import (
@@ -23,7 +25,9 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Example: `  dowel prompts everything
   dowel prompts everything --json | jq -r '.prompts[].name'
   dowel prompts -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return runPrompts(ctx, conn, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error {
+		return runPrompts(ctx, conn, t, rest)
+	})
 }
 
 func runPrompts(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {

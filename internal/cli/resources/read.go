@@ -26,7 +26,9 @@ func NewReadCommand(f *factory.Factory) *cobra.Command {
 		Example: `  dowel read everything test://static-text
   dowel read everything test://static-binary -o picture.png
   dowel read demo://resource/dynamic/text/7 -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return runRead(ctx, conn, t, rest, output) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error {
+		return runRead(ctx, conn, t, rest, output)
+	})
 	c.Flags().StringVarP(&output, "output", "o", "", "save what is binary, or else the text, in this `file`; - is stdout")
 	return c
 }

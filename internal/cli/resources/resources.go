@@ -1,3 +1,5 @@
+// Package resources has dowel resources, which lists the resources and templates of a server, and
+// dowel read, which reads one.
 package resources
 
 import (
@@ -28,7 +30,9 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Example: `  dowel resources everything
   dowel resources everything --json | jq -r '.resources[].uri'
   dowel resources -- npx -y @modelcontextprotocol/server-everything`,
-	}, func(ctx context.Context, t connect.Target, rest []string) error { return runResources(ctx, conn, t, rest) })
+	}, func(ctx context.Context, t connect.Target, rest []string) error {
+		return runResources(ctx, conn, t, rest)
+	})
 }
 
 func runResources(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {

@@ -1,3 +1,5 @@
+// Package run is dowel run: a model carries out one task with the tools of the user's servers, and
+// nobody is asked meanwhile. A viewer shows what happens, as lines for a person or as JSON.
 package run
 
 import (

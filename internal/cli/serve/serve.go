@@ -1,3 +1,5 @@
+// Package serve is dowel serve: it serves a built-in server over standard input and output, or over
+// HTTP.
 package serve
 
 import (

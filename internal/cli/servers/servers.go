@@ -1,3 +1,5 @@
+// Package servers is dowel servers: the commands that list, add, remove, switch and restart the
+// servers of the user, and show their logs.
 package servers
 
 import (

@@ -1,3 +1,4 @@
+// Package status is dowel status: the state of the running daemon and of its servers.
 package status
 
 import (

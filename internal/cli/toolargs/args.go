@@ -1,3 +1,7 @@
+// Package toolargs turns words of a command line into the arguments of a tool. A [Spec] is the
+// tool's JSON Schema as far as that needs it: it tells the type that a word such as count=3 or
+// tags=a means. Whether a value is valid is package schema's to say; a schema that cannot be
+// understood lets every value pass, since the server checks it again.
 package toolargs
 
 import (

@@ -1,3 +1,6 @@
+// Package toolname translates between names of tools on the wire, such as files__read, and names
+// for people, such as files.read. A gateway shortens or marks names that do not fit the wire; a
+// [Recorder] remembers those as they are listed.
 package toolname
 
 import (

@@ -1,3 +1,4 @@
+// Package tools is dowel tools: the tools of a server, or one of them in full.
 package tools
 
 import (

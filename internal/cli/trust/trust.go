@@ -1,3 +1,5 @@
+// Package trust is dowel trust: the user allows servers that came with a project, and tools that a
+// model may call without an approval.
 package trust
 
 import (

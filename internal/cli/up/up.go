@@ -1,3 +1,5 @@
+// Package up is dowel up: it runs the daemon and shows the state of its servers, or serves the
+// gateway over standard input and output.
 package up
 
 import (

@@ -1,3 +1,4 @@
+// Package watch is dowel watch: it shows changes that a server announces, until a limit or Ctrl-C.
 package watch
 
 import (
