@@ -10,7 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// DefaultServers are the built-in servers that are started for somebody who has not named any.
+// DefaultServers returns the names of the built-in servers that run for a user without a configuration.
+// Servers that act on the machine are not among them.
 func DefaultServers() (names []string) {
 	for _, d := range builtin.Describe() {
 		if !d.Local {
@@ -20,7 +21,7 @@ func DefaultServers() (names []string) {
 	return names
 }
 
-// BuiltInServers are the servers of a user without a configuration, each a child of this process.
+// BuiltInServers returns the definitions of [DefaultServers], each a child of this process.
 func BuiltInServers() (all []hub.Definition) {
 	for _, name := range DefaultServers() {
 		d := hub.Definition{Name: name, Origin: "built into dowel", Source: "built in", Fingerprint: "built in " + version.Number()}
@@ -34,7 +35,7 @@ func BuiltInServers() (all []hub.Definition) {
 	return all
 }
 
-// IsLocal reports whether a built-in server acts on the machine that it is on.
+// IsLocal reports whether a built-in server acts on the machine that it runs on.
 func IsLocal(name string) bool {
 	return slices.ContainsFunc(builtin.Describe(), func(d builtin.Description) bool { return d.Name == name && d.Local })
 }

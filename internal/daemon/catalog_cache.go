@@ -20,10 +20,10 @@ type catalogCache struct {
 
 var _ hub.Cache = (*catalogCache)(nil)
 
-// cacheLife is how long an offer is kept that nobody asks for: of a server that is gone, or is another one by now.
+// cacheLife is the time after which an unused offer is deleted: its server was removed or changed.
 const cacheLife = 90 * 24 * time.Hour
 
-// newCatalogCache returns nil where the user has no cache folder.
+// newCatalogCache returns nil if the user has no cache folder.
 func newCatalogCache() hub.Cache {
 	folder, err := os.UserCacheDir()
 	if err != nil {

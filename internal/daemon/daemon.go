@@ -36,29 +36,31 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// Options say how a daemon runs, and whom it tells of what happens.
+// Options say how a daemon runs and how it tells the user of events. All functions but Reported and AskTrust are
+// required.
 type Options struct {
 	ListenOptions
-	// Stdio has the daemon serve the client that started this process, and nobody else unless there is an Address.
+	// Stdio makes the daemon serve only the client that started this process, unless Address is set.
 	Stdio bool
-	// ToolSearch offers a search of tools in place of all tools.
+	// ToolSearch offers a search of tools instead of all tools.
 	ToolSearch bool
-	// Chosen says that the command line chose files or a project; a proxy warns that they do not count where another daemon runs.
+	// ConfigGiven says that the command line chose files or a project. A proxy warns that they have no effect
+	// if another daemon runs already.
 	ConfigGiven bool
 
-	// Socket is where other processes of the user reach the daemon.
+	// Socket is the path at which other processes of the user reach the daemon.
 	Socket string
 	// Config and State return the places of the configuration and the choices of the user. They are called at each start.
 	Config func() (config.Options, error)
 	State  func() (*state.State, error)
 
 	Logger *slog.Logger
-	// Warn tells the user of a trouble, and Notice of a fact that only a person needs.
+	// Warn tells the user of a problem, Notice of a fact that only a person at a terminal needs.
 	Warn   func(format string, args ...any)
 	Notice func(text string)
-	// Told reports whether the user has been told of a problem of the configuration already; nil: of none.
+	// Reported reports whether the user knows a problem of the configuration already; nil means never.
 	Reported func(config.Problem) bool
-	// Trust asks the user whether a server of a project may run; nil: nobody is asked.
+	// AskTrust asks the user whether a server of a project may run. If it is nil, such servers wait.
 	AskTrust func(ctx context.Context, source *configured.Source, u configured.Untrusted) error
 }
 
@@ -71,7 +73,7 @@ type Daemon struct {
 	state    *state.State
 	settings config.Gateway
 	Web      atomic.Pointer[web]
-	private  bool // it serves the client that has started it, and nobody else
+	private  bool // serves only the client that started it
 	ending   atomic.Bool
 	started  time.Time
 
@@ -86,7 +88,7 @@ type Daemon struct {
 	yielded chan struct{} // closed when another dowel is to take the place of this one
 }
 
-// newDaemon builds a house; load starts its servers.
+// newDaemon builds a daemon; load starts its servers.
 func newDaemon(o Options) (*Daemon, error) {
 	where, err := o.Config()
 	if err != nil {
@@ -137,7 +139,9 @@ func start(ctx context.Context, place *control.Place, o Options, cause string) (
 	return h, nil
 }
 
-// Start makes this process the running dowel: it takes the place, and starts.
+// Start makes this process the running daemon and starts its servers. It waits for a daemon that is ending,
+// and asks one that serves a single client over stdio to make room; it fails with [control.ErrRunning] if
+// another one stays.
 func Start(ctx context.Context, o Options) (*Daemon, error) {
 	place, err := acquirePlace(ctx, o)
 	if err != nil {
@@ -146,8 +150,8 @@ func Start(ctx context.Context, o Options) (*Daemon, error) {
 	return start(ctx, place, o, "dowel begins")
 }
 
-// acquirePlace makes this process the dowel that is running. One that is ending is waited for, and one that serves the client
-// that has started it, and nobody else, makes room and goes on through this one.
+// acquirePlace binds the control socket. It waits up to four times [ShutdownTimeout] for a daemon that is ending
+// or that serves a single client, which it asks to make room.
 func acquirePlace(ctx context.Context, o Options) (*control.Place, error) {
 	other := control.NewClient(o.Socket)
 	for end, told := time.Now().Add(4*ShutdownTimeout), false; ; told = true {
@@ -169,13 +173,14 @@ func acquirePlace(ctx context.Context, o Options) (*control.Place, error) {
 	}
 }
 
-// Stop lets nobody in any more, gives calls in flight a moment, ends the servers, and releases the place.
+// Stop refuses new clients, waits up to [ShutdownTimeout] for calls in flight, ends the servers, and releases
+// the control socket.
 func (h *Daemon) Stop(ctx context.Context) {
 	h.stopServing(ctx)
 	h.release()
 }
 
-// stopServing lets nobody in any more, and gives calls in flight a moment.
+// stopServing refuses new clients and waits up to [ShutdownTimeout] for calls in flight. The servers keep running.
 func (h *Daemon) stopServing(ctx context.Context) {
 	h.ending.Store(true)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShutdownTimeout)
@@ -199,7 +204,8 @@ func (h *Daemon) load(cause string) error {
 	return h.openAudit()
 }
 
-// GatewaySettings returns how the gateway is set up. Where that is not clear it must not be opened: it might lack its token.
+// GatewaySettings resolves the settings of the gateway. It fails if they are not certain, since a gateway might
+// then be opened without its token.
 func GatewaySettings(set *config.Set) (config.Gateway, error) {
 	settings, problems := set.Gateway.Resolve(set.Variables)
 	for _, p := range set.Problems {
@@ -215,7 +221,7 @@ func GatewaySettings(set *config.Set) (config.Gateway, error) {
 	return settings, nil
 }
 
-// reportProblems shows what is wrong with the files; what is wrong with a server is in its row.
+// reportProblems warns of problems of the files. The problem of one server is in its row of the table instead.
 func (h *Daemon) reportProblems(set *config.Set) {
 	for _, p := range set.Problems {
 		if told := h.options.Reported != nil && h.options.Reported(p); !told && (p.Server == "" || p.Severity == config.Warning) {
@@ -227,7 +233,7 @@ func (h *Daemon) reportProblems(set *config.Set) {
 	}
 }
 
-// follow reads the files again when they change.
+// follow reads the files again when they change, until the daemon ends.
 func (h *Daemon) follow() {
 	for set := range h.source.Changes(h.life, watch.Options{Warn: func(err error) { h.options.Warn("%v", err) }}) {
 		h.reportProblems(set)
@@ -250,12 +256,12 @@ func (h *Daemon) release() {
 	}
 }
 
-// serverOptions are those of every way into the gateway.
+// serverOptions returns the options that all transports of the gateway share.
 func (h *Daemon) serverOptions() transport.ServerOptions {
 	return transport.ServerOptions{Logger: h.options.Logger}
 }
 
-// exposed is the gateway, with all tools or a search of them.
+// exposed returns the gateway that clients see: with all tools, or with a search of tools.
 func (h *Daemon) exposed() *gateway.Gateway {
 	if h.options.ToolSearch || h.settings.ToolSearch {
 		return h.gateway.Searching(append(h.state.Favourites(), h.settings.Pinned...)...)
@@ -263,7 +269,7 @@ func (h *Daemon) exposed() *gateway.Gateway {
 	return h.gateway
 }
 
-// clients are the gateways for the clients that the configuration names.
+// clients returns the gateways of the clients that the configuration names.
 func (h *Daemon) clients() map[string]*gateway.Gateway {
 	all := map[string]*gateway.Gateway{}
 	for name, c := range h.settings.Clients {
@@ -288,10 +294,11 @@ func (h *Daemon) askTrust(ctx context.Context) error {
 	return nil
 }
 
-// handler is what a client on stdio gets.
+// handler returns the handler of a client over stdio.
 func (h *Daemon) handler() mcp.Handler { return mcp.Chain(h.exposed(), h.middleware()...) }
 
-// middleware is what stands before the gateway: what is recorded has been let in.
+// middleware returns the handlers in front of the gateway: the rate limit first, so that the audit log records
+// only requests that were let in.
 func (h *Daemon) middleware() []mcp.Middleware {
 	limit := gateway.LimitOptions{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
 	all := []mcp.Middleware{gateway.Limit(limit)}
@@ -303,7 +310,7 @@ func (h *Daemon) middleware() []mcp.Middleware {
 	return all
 }
 
-// openAudit opens the audit log, if there is to be one.
+// openAudit opens the audit log if the configuration wants one.
 func (h *Daemon) openAudit() (err error) {
 	if h.settings.Audit == "" {
 		return nil
@@ -330,7 +337,7 @@ func (h *Daemon) mask(text string) string {
 // maxConcurrent bounds the requests of a client that are worked on at the same time.
 const maxConcurrent = 1000
 
-// Files are those that were read.
+// Files returns the paths of the configuration files that were read.
 func (h *Daemon) Files() (found []string) {
 	for _, f := range h.source.Set().Files {
 		if !f.Missing {
@@ -368,7 +375,8 @@ func (h *Daemon) Reload(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Yield implements [control.Controller]: what serves a client over stdio alone makes room for one that is there for all.
+// Yield implements [control.Controller]: a daemon that serves a single client over stdio makes room for one that
+// serves all.
 func (h *Daemon) Yield(context.Context) error {
 	if !h.private {
 		return errors.New("it serves others")

@@ -14,7 +14,7 @@ import (
 // ShutdownTimeout is how long calls in flight may take when the server is told to end.
 const ShutdownTimeout = 5 * time.Second
 
-// ListenOptions say where and for whom a server is served.
+// ListenOptions say at which address a server is reached, and which hosts and origins may reach it.
 type ListenOptions struct {
 	Address        string
 	Hosts, Origins []string
@@ -32,7 +32,8 @@ func (f *ListenOptions) Guard() overhttp.Guard {
 	return g
 }
 
-// Shutdown runs all at the same time: each refuses new work at once. That the time was up is no error: it was said.
+// Shutdown runs all functions at the same time, so that each refuses new work at once. A passed deadline is no
+// error: the caller knows of it by ctx.
 func Shutdown(ctx context.Context, all ...func(context.Context) error) error {
 	failed := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -47,7 +48,7 @@ func Shutdown(ctx context.Context, all ...func(context.Context) error) error {
 	return errors.Join(failed...)
 }
 
-// LocalAddress makes an address of a port, or of one without a host, that of this machine alone.
+// LocalAddress completes an address: a port alone, or one without a host, is on this machine only.
 func LocalAddress(address string) string {
 	if !strings.Contains(address, ":") {
 		address = ":" + address

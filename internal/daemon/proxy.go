@@ -32,7 +32,7 @@ type Proxy struct {
 	work         sync.WaitGroup
 }
 
-// Join finds the dowel that is running, or makes it this process, and follows it until close.
+// Join finds the running daemon, or makes this process the daemon if none runs, and follows it until [Proxy.Close].
 func Join(ctx context.Context, o Options) (*Proxy, error) {
 	t := &Proxy{
 		options: o, Running: control.NewClient(o.Socket),
@@ -48,7 +48,7 @@ func Join(ctx context.Context, o Options) (*Proxy, error) {
 	return t, nil
 }
 
-// NewProxy returns a proxy for one handler, which stays the same.
+// NewProxy returns a proxy for one handler that never changes, without a daemon.
 func NewProxy(ctx context.Context, other mcp.Handler) *Proxy {
 	h := hub.New(hub.Options{})
 	t := &Proxy{hub: h, gateway: gateway.New(h, gateway.Options{Wait: -1}), cancelFollow: func() {}}
@@ -57,10 +57,10 @@ func NewProxy(ctx context.Context, other mcp.Handler) *Proxy {
 	return t
 }
 
-// Handler is all servers, wherever they run at the moment.
+// Handler serves all servers of the running daemon, wherever it runs at the moment.
 func (t *Proxy) Handler() mcp.Handler { return t.gateway.Through(ProxyName) }
 
-// Close ends what runs in this process.
+// Close ends everything that runs in this process. A daemon in another process is not affected.
 func (t *Proxy) Close(ctx context.Context) {
 	t.cancelFollow()
 	t.work.Wait()
@@ -120,7 +120,7 @@ func (t *Proxy) follow(ctx context.Context) {
 	}
 }
 
-// findRunning uses the dowel that runs as another process, if there is one.
+// findRunning connects to a daemon in another process. It reports whether one runs.
 func (t *Proxy) findRunning(ctx context.Context) bool {
 	s, err := t.Running.Status(ctx)
 	if err != nil || s.Ending {
@@ -130,7 +130,7 @@ func (t *Proxy) findRunning(ctx context.Context) bool {
 	return true
 }
 
-// takeOver makes this process the dowel that is running, unless there is one.
+// takeOver makes this process the daemon. It fails with [control.ErrRunning] if another one runs.
 func (t *Proxy) takeOver(cause string) error {
 	place, err := control.Listen(t.options.Socket)
 	if err != nil {
@@ -145,8 +145,8 @@ func (t *Proxy) takeOver(cause string) error {
 	return nil
 }
 
-// runHere is the dowel that is running, until another wants to be it, or ctx ends. That one begins when this one's servers have
-// ended; what is called meanwhile waits for it.
+// runHere lets this process be the daemon until another process wants to be it or ctx ends. Calls that arrive during
+// the change wait for the next daemon.
 func (t *Proxy) runHere(ctx context.Context) {
 	select {
 	case <-t.daemon.yielded:
@@ -200,7 +200,7 @@ func (e remoteDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.C
 	}
 }
 
-// inFlight counts what a handler is doing.
+// inFlight counts the calls of a handler.
 type inFlight struct {
 	mcp.Handler
 	calls atomic.Int64
@@ -213,14 +213,15 @@ func (f *inFlight) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	return f.Handler.ServeMCP(ctx, req)
 }
 
-// wait waits until nothing is done any more, for a while.
+// wait waits until no call is in flight, up to limit.
 func (f *inFlight) wait(limit time.Duration) {
 	for end := time.Now().Add(limit); f.calls.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(retryPause / 20)
 	}
 }
 
-// Instructions are those of the dowel that is running as they are now: the gateway in front of it knows those of the beginning.
+// Instructions fetches the current instructions from the running daemon. The gateway in front of it only knows
+// those of the time when it connected.
 func (t *Proxy) Instructions(ctx context.Context) (string, error) {
 	u := t.hub.Upstream(ProxyName)
 	if u == nil {
