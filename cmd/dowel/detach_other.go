@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os/exec"
-
-// detach lets a command live on when this process ends, which it does here anyway.
-func detach(*exec.Cmd) {}

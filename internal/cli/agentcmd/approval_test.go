@@ -1,0 +1,83 @@
+package agentcmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/state"
+)
+
+// approvalsOf are approvals in a state of their own, of tools whose names are SERVER.TOOL on the wire, too.
+func approvalsOf(t *testing.T, sources map[string]string) *approvals {
+	t.Helper()
+	s, err := state.Open(filepath.Join(t.TempDir(), "state.json"), state.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &approvals{s, &config.Set{}, &serverSet{sources: sources}, func(wire string) (string, string, bool) {
+		server, tool, ok := strings.Cut(wire, ".")
+		return server, tool, ok
+	}}
+}
+
+// A tool is allowed for good alone: one whose name stands for all of its server's, not at all.
+func TestAlwaysIsOfOneTool(t *testing.T) {
+	p := approvalsOf(t, map[string]string{"mine": "user", "files": connect.BuiltInSource, "theirs": "project", "here": "command line"})
+	for name, wrong := range map[string]string{
+		"mine.*":      "that name stands for all tools of its server",
+		"mine.":       "it has no name",
+		"files.*":     "that name stands for all tools of its server",
+		"theirs.read": "came with a project",
+		"here.read":   "stands on the command line",
+		"nobody.read": "it is not known of which server it is",
+		"nothing":     "it is not known of which server it is",
+		"mine.read":   "",
+		"mine.**":     "",
+	} {
+		err := p.always(name)
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, want := range map[string]bool{"mine.read": true, "mine.**": true, "mine.write": false, "mine.*": false, "files.read": false, "theirs.read": false} {
+		if got := p.allowed(name); got != want {
+			t.Errorf("%s is allowed: %v", name, got)
+		}
+	}
+}
+
+// What is offered to be typed allows that very tool, and does nothing else in a shell.
+func TestTrustWord(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"} {
+		t.Setenv(name, home)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(filepath.Join(home, "dowel"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := `{"mcpServers": {"kv": {"command": "x"}, "kv.eu": {"command": "x"}}}`
+	if err := os.WriteFile(filepath.Join(home, "dowel", "dowel.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := approvalsOf(t, map[string]string{"kv": "user", "kv.eu": "user", "files": "command line", "elsewhere": "user"})
+	for name, known := range map[string]bool{
+		"kv.get": true, "kv.admin/get": true,
+		"kv.*": false, "kv.": false, "kv.eu.get": false, "kv.eu.*": false, // of the tools eu.get and eu.* of kv
+		"kv.get;id": false, "kv.$HOME": false, "kv.g?t": false, "kv.two words": false, "kv.g\u0435t": false, "kv.g\u200bet": false,
+		"files.write": false, "elsewhere.get": false, "nobody.get": false,
+	} {
+		want := ""
+		if known {
+			want = name
+		}
+		if got := trustArgument((&factory.Factory{}), p, name); got != want {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}

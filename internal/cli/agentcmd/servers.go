@@ -1,0 +1,368 @@
+package agentcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/configured"
+	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/daemon"
+	"github.com/dowel-mcp/dowel/internal/suggest"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/internal/version"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Server is how a server of an agent is.
+type Server = control.Server
+
+// serverSet is the servers that an agent works with, behind one handler under whose names they are.
+type serverSet struct {
+	handler mcp.Handler
+	servers func(ctx context.Context) ([]Server, error)
+	close   func(ctx context.Context)
+
+	// instructions asks what the servers say of themselves now; nil: the handler says it.
+	instructions func(ctx context.Context) (string, error)
+
+	// folder is where the servers work, if that is not the current one.
+	folder string
+
+	sources map[string]string // where each server's definition is from; nil: servers says
+}
+
+// openServers starts the servers that the flags name, or finds those of the running dowel.
+func openServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment) (*serverSet, error) {
+	definitions, err := namedDefinitions(f, opts)
+	if err != nil {
+		return nil, err
+	}
+	if len(definitions) == 0 {
+		return openAllServers(ctx, f, opts, s)
+	}
+	return openNamedServers(ctx, f, opts, s, definitions)
+}
+
+// openAllServers goes through the running dowel, which may be this process.
+func openAllServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment) (*serverSet, error) {
+	switch {
+	case len(opts.Env) > 0 || opts.Dir != "":
+		return nil, exit.Usagef("--env and --dir are for a server that is started by its command behind --, or built in")
+	case len(opts.BuiltinOptions) > 0:
+		return nil, exit.Usagef("--option is for a built-in server: name it with --server")
+	case len(opts.Headers) > 0:
+		return nil, exit.Usagef("--header is for servers at a --url")
+	}
+	o := f.DaemonOptions(&opts.Places)
+	o.Stdio, o.Reported = true, isAboutModels
+	t, err := daemon.Join(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &serverSet{handler: t.Handler(), close: t.Close, instructions: t.Instructions}
+	c.servers = func(ctx context.Context) ([]Server, error) {
+		status, err := t.Running.Status(ctx)
+		return status.Servers, err
+	}
+	if status, err := t.Running.Status(ctx); err == nil && status.PID != os.Getpid() {
+		c.folder = warnOtherFolder(f, status, s.Set)
+	}
+	if opts.AwaitServers {
+		awaitAll(ctx, f, c)
+	}
+	return c, nil
+}
+
+// warnOtherFolder warns where the dowel that is running was started in another folder, and so works there; it returns that folder. The
+// files of a project here may be none of its.
+func warnOtherFolder(f *factory.Factory, status control.Status, set *config.Set) (folder string) {
+	here, err := os.Getwd()
+	if err != nil || status.Folder == "" || status.Folder == here {
+		return ""
+	}
+	f.Warn("the servers are those of the dowel that runs in %s (process %d), and work there, not here: end it, or name servers with --server", status.Folder, status.PID)
+	for _, file := range set.Files {
+		if file.Scope == config.Project && !file.Missing && !slices.Contains(status.Files, file.Path) {
+			f.Warn("the servers of %s are not among them", file.Path)
+		}
+	}
+	return status.Folder
+}
+
+// awaitAll waits for servers that start for the first time, for a while.
+func awaitAll(ctx context.Context, f *factory.Factory, c *serverSet) {
+	ctx, cancel := context.WithTimeout(ctx, longestSettle)
+	defer cancel()
+	defer f.Stderr.SetStatus("")
+	for ctx.Err() == nil {
+		servers, err := c.servers(ctx)
+		if err != nil {
+			return // the agent's connection tells
+		}
+		var awaited []string
+		for _, s := range servers {
+			if s.Status == hub.Starting && s.Attempt == 0 {
+				awaited = append(awaited, s.Name)
+			}
+		}
+		if awaited == nil {
+			WarnMissing(f, servers)
+			return
+		}
+		showAwaited(f, awaited)
+		select {
+		case <-time.After(SettlePause):
+		case <-ctx.Done():
+			WarnMissing(f, servers)
+		}
+	}
+}
+
+const SettlePause = 25 * time.Millisecond
+
+func showAwaited(f *factory.Factory, names []string) {
+	if !f.JSON {
+		f.Stderr.SetStatus(f.Stderr.Dim("waiting for " + term.Line(strings.Join(names, ", "))))
+	}
+}
+
+// WarnMissing warns of servers whose tools are not there. That one is switched off is no news.
+func WarnMissing(f *factory.Factory, servers []Server) {
+	for _, s := range servers {
+		switch {
+		case s.Status == hub.Ready, s.Status == hub.Stopped, s.Status == hub.Disabled:
+		case s.Status == hub.NeedsTrust:
+			f.Warn("the tools of %s are missing: it came with a project, and waits for your trust: dowel trust %s", s.Name, s.Name)
+		case s.Status == hub.Starting:
+			f.Warn("%s is still starting: its tools are added when it is ready", s.Name)
+		default:
+			why, look := cmp.Or(s.Problem, s.Cause), "dowel doctor "+s.Name
+			if s.Source == connect.CommandLine {
+				look = "dowel doctor -- with its command, or --url"
+			}
+			f.Warn("the tools of %s are missing, since it %s: %s; see %s", s.Name, connect.StatusWords(s.Status), term.FirstLine(why), look)
+		}
+	}
+}
+
+// openNamedServers starts a hub of its own for the servers.
+func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment, definitions []hub.Definition) (*serverSet, error) {
+	logger := slog.New(f.LogHandler())
+	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
+	h := hub.New(&hub.Options{Info: info, Watch: configured.WatchFiles, Logger: logger})
+	g := gateway.New(h, &gateway.Options{Info: info, Logger: logger, StartWait: -1})
+	var work sync.WaitGroup
+	telling, stop := context.WithCancel(context.WithoutCancel(ctx))
+	if f.Verbose {
+		lines := h.Events(telling, hub.StderrWritten)
+		work.Go(func() {
+			for e := range lines {
+				showStderr(f, e)
+			}
+		})
+	}
+	h.Apply(definitions, "it is named on the command line")
+	c := &serverSet{handler: g, sources: map[string]string{}}
+	for _, d := range definitions {
+		c.sources[d.Name] = d.Source
+	}
+	log, err := s.openAudit()
+	if err != nil {
+		f.Warn("%v", err)
+	}
+	if log != nil {
+		c.handler = mcp.Chain(g, gateway.Audit(log, s.auditOptions(f)))
+	}
+	c.servers = func(context.Context) ([]Server, error) { return control.DescribeAll(h), nil }
+	c.close = func(context.Context) {
+		g.Close()
+		h.Close()
+		stop()
+		work.Wait()
+		if log != nil {
+			log.Close()
+		}
+	}
+	if opts.AwaitServers {
+		if err := awaitNamed(ctx, f, h, opts.ConnectTimeout); err != nil {
+			c.close(ctx)
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// showStderr shows a line of a server's stderr.
+func showStderr(f *factory.Factory, e hub.Event) {
+	if f.JSON {
+		factory.WriteJSONLine(f.Stderr, map[string]any{"server": e.Upstream, "stderr": e.Line})
+		return
+	}
+	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Dim(term.Line(e.Upstream)+":"), f.Stderr.Clean(e.Line))
+}
+
+// awaitNamed waits until the servers are ready. One that was named and cannot be had is an error.
+func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, limit time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, limitOf(limit))
+	defer cancel()
+	defer f.Stderr.SetStatus("")
+	for _, u := range h.Upstreams() {
+		showAwaited(f, []string{u.Name()})
+		u.Settle(waiting)
+		state := u.State()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case state.Status == hub.Ready, state.Status == hub.Stopped:
+		case state.Diagnosis != nil && state.Diagnosis.Advice != "":
+			return exit.ConnectError{Server: u.Name(), Err: fmt.Errorf("%s; %s", state.Diagnosis.Summary, state.Diagnosis.Advice)}
+		case state.Err != nil:
+			return exit.ConnectError{Server: u.Name(), Err: state.Err}
+		case state.Status == hub.Starting:
+			return exit.ConnectError{Server: u.Name(), Err: fmt.Errorf("it was not ready within %v: %w", limitOf(limit), context.DeadlineExceeded)}
+		default:
+			return exit.ConnectError{Server: u.Name(), Err: fmt.Errorf("it %s: %s", connect.StatusWords(state.Status), state.Cause)}
+		}
+	}
+	return nil
+}
+
+// limitOf is --connect-timeout as a bound.
+func limitOf(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 1 << 62
+	}
+	return d
+}
+
+// namedDefinitions are the servers of --server, --url and the command behind --; none where all are to be used.
+func namedDefinitions(f *factory.Factory, opts *Flags) (all []hub.Definition, err error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	for _, name := range opts.Servers {
+		d, err := definitionByName(f, opts, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	var t connect.Target
+	switch {
+	case opts.TargetFlags.Url != "":
+		t, err = opts.ByURL()
+		t.Name = nameOfURL(opts.TargetFlags.Url)
+	case len(opts.command) > 0:
+		t, err = opts.Started(opts.command)
+		t.Name = nameOfCommand(opts.command)
+	default:
+		return all, nil
+	}
+	d := opts.definitionOf(t)
+	for n := 2; slices.ContainsFunc(all, func(o hub.Definition) bool { return o.Name == d.Name }); n++ {
+		d.Name = fmt.Sprintf("%s%d", t.Name, n)
+	}
+	return append(all, d), err
+}
+
+func (opts *Flags) check() error {
+	for i, name := range opts.Servers {
+		if slices.Contains(opts.Servers[:i], name) {
+			return exit.Usagef("--server %s is there twice", name)
+		}
+	}
+	switch given := len(opts.Servers) > 0; {
+	case len(opts.Headers) > 0 && opts.TargetFlags.Url == "":
+		return exit.Usagef("--header is for servers at a --url")
+	case opts.TargetFlags.Url != "" && len(opts.command) > 0:
+		return exit.Usagef("there is both a --url and a command behind --: add one of them to your configuration, and name it with --server")
+	case len(opts.BuiltinOptions) > 0 && (len(opts.Servers) != 1):
+		return exit.Usagef("--option is for one built-in server: name it, and no other, with --server")
+	case given && len(opts.command) == 0 && (len(opts.Env) > 0 || opts.Dir != "") && len(opts.Servers) > 1:
+		return exit.Usagef("--env and --dir are for one server: name no other with --server")
+	}
+	return nil
+}
+
+// definitionByName is a server of the running dowel, of the configuration, or one that is built in.
+func definitionByName(f *factory.Factory, opts *Flags, name string) (hub.Definition, error) {
+	if opts.Found == nil && (len(opts.Files) > 0 || opts.Project != "") {
+		definitions, err := f.Definitions(opts.Places)
+		if err != nil {
+			return hub.Definition{}, err
+		}
+		opts.Found = connect.NewDirectory(definitions)
+	}
+	d := opts.Directory()
+	if !slices.Contains(d.Known(), name) {
+		if strings.Contains(name, ",") {
+			return hub.Definition{}, exit.Usagef("no server is called %s; several are named one by one: --server %s", name, strings.ReplaceAll(name, ",", " --server "))
+		}
+		return hub.Definition{}, exit.Usagef("no server is called %s%s", name, suggest.Hint(name, d.Known()))
+	}
+	w := opts.TargetFlags
+	if len(opts.command) > 0 { // whose these are
+		w.Env, w.Dir = nil, ""
+	}
+	t, err := w.ByName(name)
+	if err != nil {
+		return hub.Definition{}, err
+	}
+	if own, ok := d.Definitions[name]; ok && len(opts.BuiltinOptions) == 0 {
+		return own, nil
+	}
+	def := opts.definitionOf(t)
+	def.Source = d.Source(name)
+	return def, nil
+}
+
+// definitionOf is a target as a server of a hub.
+func (opts *Flags) definitionOf(t connect.Target) hub.Definition {
+	d := hub.Definition{Name: t.Name, Target: t.Dial, Origin: t.Origin, Source: connect.CommandLine, Fingerprint: connect.CommandLine, Options: t.Options}
+	d.Options.Limits.Connect = connect.Limit(opts.ConnectTimeout)
+	if connect.WatchWire != nil {
+		d.Options.Wire.Tap = connect.WatchWire(nil)
+	}
+	if len(t.Header) > 0 {
+		d.Options.HTTP.Header = func(context.Context) (http.Header, error) { return t.Header, nil }
+	}
+	return d
+}
+
+// source says where a server's definition is from: user, project, built in or command line; empty where there is no such server.
+func (c *serverSet) source(server string) string {
+	sources := c.sources
+	if sources == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), connect.StatusTimeout)
+		defer cancel()
+		servers, err := c.servers(ctx)
+		if err != nil {
+			return ""
+		}
+		sources = map[string]string{}
+		for _, s := range servers {
+			sources[s.Name] = s.Source
+		}
+	}
+	return sources[server]
+}
+
+// own reports whether a server is one of the user's: what is allowed for good is kept of those.
+func (c *serverSet) own(server string) bool {
+	from := c.source(server)
+	return from == string(config.User) || from == connect.BuiltInSource
+}

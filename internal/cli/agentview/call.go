@@ -1,0 +1,150 @@
+package agentview
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/display"
+	"github.com/dowel-mcp/dowel/internal/cli/toolname"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// shownCall is a call that runs.
+type shownCall struct {
+	id       string
+	tool     string // as people call it
+	input    json.RawMessage
+	began    time.Time
+	progress string
+}
+
+func (r *Renderer) start(e agent.CallStarted) {
+	r.EndLine()
+	r.calls = append(r.calls, &shownCall{id: e.Call.ID, tool: toolname.Display(e.Call.Name), input: e.Call.Input, began: r.now()})
+}
+
+func (r *Renderer) progress(e agent.CallProgressed) {
+	for _, c := range r.calls {
+		if c.id == e.Call.ID {
+			c.progress = display.ProgressText(e.ProgressParams)
+		}
+	}
+}
+
+// decided shows a call that may not be made.
+func (r *Renderer) decided(e agent.Approval) {
+	switch {
+	case e.Allowed:
+	case e.Call.ID == "":
+		r.remark("%s %s %s", r.Side.Yellow("–"), r.Side.Bold(term.Line(e.Server)), r.Side.Dim("· may not use the model: "+term.Line(e.Reason)))
+	default:
+		r.refused[e.Call.ID] = true
+		r.refuse(&shownCall{tool: toolname.Display(e.Call.Name), input: e.Call.Input}, e.Reason)
+	}
+}
+
+func (r *Renderer) refuse(c *shownCall, why string) {
+	const facts = "· not run: "
+	room := r.Side.Width() - utf8.RuneCountInString(c.tool+facts) - min(utf8.RuneCountInString(why), 40) - len("–   ")
+	r.remark("%s %s%s %s", r.Side.Yellow("–"), r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim(facts+term.Line(why)))
+}
+
+// end shows what a call has come to.
+func (r *Renderer) end(e agent.CallEnded) {
+	c := &shownCall{tool: toolname.Display(e.Call.Name), input: e.Call.Input}
+	r.calls = slices.DeleteFunc(r.calls, func(running *shownCall) bool { return running.id == e.Call.ID })
+	if e.Refusal != "" {
+		if !r.refused[e.Call.ID] {
+			r.refuse(c, e.Refusal)
+		}
+		return
+	}
+	mark, about := r.Side.Green("✓"), resultSize(e.Result)
+	if e.Result.IsError {
+		mark, about = r.Side.Red("✗"), "failed"
+	}
+	facts := display.Duration(e.Took) + ", " + about
+	room := r.Side.Width() - utf8.RuneCountInString(c.tool+facts) - len("✓  · ")
+	r.remark("%s %s%s %s", mark, r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim("· "+facts))
+	switch text := ResultText(e.Result); {
+	case e.Result.IsError:
+		r.remark("  %s", r.Side.Red(r.Excerpt(text, 3)))
+	case r.Verbose && text != "":
+		r.remark("  %s", r.Side.Dim(strings.ReplaceAll(strings.TrimRight(r.Side.Clean(text), "\n"), "\n", "\n  ")))
+	}
+}
+
+func Spaced(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " " + text
+}
+
+// running is the line of a call that runs.
+func (c *shownCall) running(now time.Time, width int) string {
+	text := "· " + c.tool
+	about := c.progress
+	if took := now.Sub(c.began); took >= time.Second {
+		about = strings.TrimSpace(display.Duration(took.Truncate(time.Second)) + " " + about)
+	}
+	room := width - utf8.RuneCountInString(text) - utf8.RuneCountInString(about) - 2
+	return term.Shorten(strings.TrimRight(text+Spaced(BrieflyInput(c.input, room))+Spaced(about), " "), width)
+}
+
+// BrieflyInput is arguments in so many characters: key=value for each.
+func BrieflyInput(input json.RawMessage, width int) string {
+	if width < 4 {
+		return ""
+	}
+	const longest = 60
+	var parts []string
+	for it := rawjson.Object(input); it.Next(); {
+		value := term.RevealLine(string(it.Value))
+		if text, ok := rawjson.String(it.Value); ok {
+			value = term.RevealLine(text)
+			if value == "" || strings.ContainsAny(value, " \"") || json.Valid([]byte(text)) { // "false" is not false
+				value = `"` + value + `"`
+			}
+		}
+		parts = append(parts, term.RevealLine(string(it.Key))+"="+term.Shorten(value, longest))
+	}
+	return term.Shorten(strings.Join(parts, " "), width)
+}
+
+// ResultText is what of a result can be read.
+func ResultText(r mcp.ToolResultContent) string {
+	var parts []string
+	for _, block := range r.Content {
+		parts = append(parts, block.String())
+	}
+	return strings.Join(parts, "\n")
+}
+
+// resultSize is how much a result is, and about how many tokens it takes.
+func resultSize(r mcp.ToolResultContent) string {
+	bytes, characters := 0, 0
+	var others []string
+	for _, block := range r.Content {
+		switch data, kind, _ := display.Binary(block); {
+		case data != nil:
+			bytes += len(data)
+			others = append(others, term.Line(kind[strings.LastIndexByte(kind, ' ')+1:]))
+		default:
+			text := block.String()
+			bytes += len(text)
+			characters += utf8.RuneCountInString(text)
+		}
+	}
+	parts := append([]string{display.Bytes(bytes)}, others...)
+	if characters > 0 {
+		parts = append(parts, "~"+display.Count((characters+3)/4, "token"))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+)
+
+// asked is a project with something to be asked about: a server that waits for trust, and one of another tool.
+func asked(t *testing.T) (home, project string) {
+	t.Helper()
+	home, project = t.TempDir(), t.TempDir()
+	for _, name := range homes {
+		t.Setenv(name, home)
+	}
+	for path, text := range map[string]string{
+		filepath.Join(project, "dowel.json"):    `{"mcpServers": {"theirs": {"command": "evil"}}}`,
+		filepath.Join(home, ".cursor/mcp.json"): `{"mcpServers": {"cursors": {"command": "npx"}}}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home, project
+}
+
+// One Ctrl-C ends a question, and nothing has been done.
+func TestInterruptOfConsent(t *testing.T) {
+	for _, command := range []string{"trust", "import"} {
+		t.Run(command, func(t *testing.T) {
+			home, project := asked(t)
+			p := onTerminal(t, command, "--project", project)
+			p.expect("[y/N] ")
+			p.enter("\x03")
+			p.exits(exit.Interrupted)
+			for _, file := range []string{"dowel/state.json", "dowel/dowel.json"} {
+				if text, err := os.ReadFile(filepath.Join(home, file)); err == nil {
+					t.Errorf("%s holds %s", file, text)
+				}
+			}
+		})
+	}
+}
+
+// Only a yes is one.
+func TestConsent(t *testing.T) {
+	for _, test := range []struct{ command, answer, file, Contains string }{
+		{"trust", "y\n", "dowel/state.json", "command evil"},
+		{"trust", "\n", "dowel/state.json", ""},
+		{"trust", "\x04", "dowel/state.json", ""},
+		{"import", "yes\n", "dowel/dowel.json", "npx"},
+		{"import", "no\n", "dowel/dowel.json", ""},
+		{"import", "\x04", "dowel/dowel.json", ""},
+	} {
+		t.Run(test.command+" "+strings.TrimSpace(test.answer), func(t *testing.T) {
+			home, project := asked(t)
+			p := onTerminal(t, test.command, "--project", project)
+			if test.command == "import" {
+				p.expect("command npx")
+			}
+			p.expect("[y/N] ")
+			p.enter(test.answer)
+			p.exits(exit.OK)
+			text, err := os.ReadFile(filepath.Join(home, test.file))
+			if test.Contains == "" && err == nil || !strings.Contains(string(text), test.Contains) {
+				t.Errorf("%s, %v", text, err)
+			}
+		})
+	}
+}

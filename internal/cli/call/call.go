@@ -1,0 +1,162 @@
+// Package call is dowel call: it calls a tool with arguments of the command line and shows the
+// result.
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/display"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
+	"github.com/spf13/cobra"
+)
+
+// Options holds the flags of a call.
+type Options struct {
+	args      string
+	output    string
+	unchecked bool
+}
+
+func NewCommand(f *factory.Factory) *cobra.Command {
+	conn := connect.New(f)
+	var opts Options
+	c := conn.Command(&cobra.Command{
+		ValidArgsFunction: conn.CompleteWords(connect.ListTools, "name"),
+
+		Use:   "call SERVER.TOOL [KEY=VALUE]…",
+		Short: "Call a tool",
+		Long: `Call a tool and print what it returns: text as it is, structured content as JSON where there is no text, a line about
+each image or sound. Progress is shown on a terminal. Ctrl-C cancels the call at the server.
+
+The tool's schema says what each VALUE is: a number, true or false, text as it stands. A list is a KEY given several
+times, or JSON; an object is JSON, or KEY.MEMBER=VALUE. What is missing, misspelt or of the wrong type is told before
+anything is called. --args takes all arguments as JSON: written out, from a @FILE, or from standard input with @-; single
+ones can be added to them.
+
+` + connect.NamingHelp,
+		Example: `  dowel call everything.echo message=hello
+  dowel call everything.echo --args '{"message":"hello"}' --json
+  echo '{"message":"hello"}' | dowel call everything.echo --args @-
+  dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything`,
+	}, func(ctx context.Context, t connect.Target, rest []string) error {
+		return runCall(ctx, conn, t, rest, opts)
+	})
+	c.Flags().StringVar(&opts.args, "args", "", "the arguments as a `JSON` object, or @FILE, or @- for standard input")
+	c.Flags().StringVarP(&opts.output, "output", "o", "", "save images, sounds and other data, or else the text, in this `file`; - is stdout")
+	c.Flags().BoolVar(&opts.unchecked, "unchecked", false, "do not look at the tool's schema: send JSON as JSON, all else as text")
+	return c
+}
+
+func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string, opts Options) error {
+	if len(rest) == 0 {
+		return exit.Usagef("no tool is named: write SERVER.TOOL, or TOOL where the server is named by --url or behind --")
+	}
+	name := rest[0]
+	given, err := toolargs.ParseArguments(rest[1:])
+	if err != nil {
+		return err
+	}
+	base, err := toolargs.ReadObject(opts.args, conn.Stdin)
+	if err != nil {
+		return err
+	}
+	return conn.Do(ctx, t, func(c *client.Client) error {
+		tool := mcp.Tool{Name: name}
+		if !opts.unchecked {
+			if tool, _, err = connect.FindTool(ctx, c, name); err != nil {
+				return exit.WithHelp(err, t.CommandLine("tools", ""))
+			}
+		}
+		params := mcp.CallToolParams{Name: name}
+		if params.Arguments, err = toolargs.Complete(toolargs.NewSpec(tool.InputSchema), base, given); err != nil {
+			return exit.WithHelp(err, t.CommandLine("tools", name))
+		}
+		raw, err := connect.Request(ctx, c, mcp.MethodCallTool, name, params, conn.CallOptions())
+		conn.Stderr.SetStatus("")
+		if err != nil {
+			return err
+		}
+		return result(conn, c, &tool, raw, opts)
+	})
+}
+
+// result shows what a tool returned.
+func result(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw json.RawMessage, opts Options) error {
+	var r mcp.CallToolResult
+	if err := mcp.Decode(raw, &r); err != nil {
+		return connect.Unreadable(c, mcp.MethodCallTool, err)
+	}
+	if conn.JSON {
+		if err := conn.WriteDocument(raw); err != nil {
+			return err
+		}
+	}
+	if r.IsError {
+		return exit.ToolError{Tool: tool.Name, Text: wordsOf(r.Content)}
+	}
+	if err := resultContent(conn, &r, opts); err != nil {
+		return err
+	}
+	return checkOutput(c, tool, r.StructuredContent)
+}
+
+func resultContent(conn *connect.Connection, r *mcp.CallToolResult, opts Options) error {
+	save := display.NewSaver(opts.output, r.Content)
+	switch {
+	case conn.JSON && save == nil:
+		return nil
+	case conn.JSON:
+		return display.SaveContent(r.Content, save)
+	case r.StructuredContent != nil && !hasText(r.Content):
+		if err := display.WriteText(conn.Factory, string(factory.IndentJSON(r.StructuredContent)), save); err != nil {
+			return err
+		}
+	}
+	return display.WriteContent(conn.Factory, r.Content, save)
+}
+
+func hasText(content []mcp.Content) bool {
+	for _, c := range content {
+		if c.Type == mcp.ContentText {
+			return true
+		}
+	}
+	return false
+}
+
+// wordsOf are the words in which a tool says that it failed.
+func wordsOf(content []mcp.Content) string {
+	var words []string
+	for _, c := range content {
+		words = append(words, strings.TrimSpace(c.String()))
+	}
+	if len(words) == 0 {
+		return "the tool failed, and does not say why"
+	}
+	return strings.Join(words, "\n")
+}
+
+// checkOutput holds a result to the schema that the tool declares for it, where that can be used.
+func checkOutput(c *client.Client, tool *mcp.Tool, structured json.RawMessage) error {
+	if structured == nil || len(tool.OutputSchema) == 0 || rawjson.IsNull(tool.OutputSchema) {
+		return nil
+	}
+	compiled, err := schema.Compile(tool.OutputSchema)
+	if err != nil {
+		return nil // the tool's author has to hear of it elsewhere
+	}
+	if err := compiled.Validate(structured); err != nil {
+		return &client.CallError{Server: c.ServerInfo().Name, Method: mcp.MethodCallTool, Name: tool.Name,
+			Err: &client.OutputError{Tool: tool.Name, Err: err}}
+	}
+	return nil
+}

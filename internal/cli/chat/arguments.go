@@ -1,0 +1,93 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/term"
+)
+
+// editArguments lets the user change what a tool is called with, until it fits. It returns what was before where the user changes
+// nothing, and shows the call again.
+func (c *conversation) editArguments(ctx context.Context, q agent.Question, before json.RawMessage) (json.RawMessage, error) {
+	now := q.Call.Input
+	if before != nil {
+		now = before
+	}
+	text := string(factory.IndentJSON(now))
+	for {
+		changed, err := c.edited(ctx, text)
+		if errors.Is(err, io.EOF) || err == nil && strings.TrimSpace(changed) == "" {
+			c.tell("%s", c.show.Side.Dim("nothing is changed"))
+			return before, nil
+		}
+		if err != nil {
+			return before, err
+		}
+		arguments := json.RawMessage(strings.TrimSpace(changed))
+		if err = fitsTool(q, arguments); err == nil {
+			c.describeCall(q, arguments)
+			return arguments, nil
+		}
+		c.tell("%s", c.show.Side.Yellow(term.Printable(err.Error())))
+		again, err := c.answer(ctx, "Change it again? [Y/n]")
+		if err != nil && !errors.Is(err, io.EOF) {
+			return before, err
+		}
+		if word := strings.ToLower(strings.TrimSpace(again)); err != nil || word == "n" || word == "no" {
+			return before, nil
+		}
+		text = changed
+	}
+}
+
+// fitsTool holds arguments to the tool's schema.
+func fitsTool(q agent.Question, arguments json.RawMessage) error {
+	if err := rawjson.CheckAll(arguments); err != nil {
+		return fmt.Errorf("this is no JSON: %w", err)
+	}
+	if !rawjson.IsObject(arguments) {
+		return errors.New(`the arguments must be an object, such as {"key":"value"}`)
+	}
+	return toolargs.Check(toolargs.NewSpec(q.Tool.InputSchema), arguments)
+}
+
+// edited has the user change a text: in the editor of the environment, else on a line.
+func (c *conversation) edited(ctx context.Context, text string) (string, error) {
+	editor := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
+	if len(editor) == 0 || c.term == nil {
+		flat := text
+		if compact, err := json.Marshal(json.RawMessage(text)); err == nil {
+			flat = string(compact)
+		}
+		return c.reply(ctx, term.Question{Prompt: c.show.Side.Bold("Arguments:") + " ", Prefill: flat, Answer: true, Fresh: true})
+	}
+	file, err := os.CreateTemp("", "dowel-arguments-*.json") // for the user alone
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(text + "\n")
+	if err = cmp.Or(err, file.Close()); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], file.Name())...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.term.In, c.term.Out, c.term.Out
+	if err := cmd.Run(); err != nil {
+		c.tell("%s", c.show.Side.Yellow(fmt.Sprintf("%s: %v", editor[0], err)))
+		return "", context.Cause(ctx)
+	}
+	changed, err := os.ReadFile(file.Name())
+	return string(changed), err
+}

@@ -1,0 +1,234 @@
+package chat
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/agentview"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/session"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+func TestSplitWords(t *testing.T) {
+	for text, want := range map[string][]string{
+		``: nil, `a=1  b=2`: {"a=1", "b=2"}, `a="one two" b='x "y"'`: {"a=one two", `b=x "y"`}, `a=""`: {"a="}, `""`: {""},
+	} {
+		if got, err := splitWords(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, %v", text, got, err)
+		}
+	}
+	if _, err := splitWords(`a="b`); exit.Code(err) != exit.Usage {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWholeArguments(t *testing.T) {
+	got := wholeArguments([]byte(`{"path":"a\u001b[2Jb","text":"one\n  Run it? y\n","n":{"x":[1]},"e":""}`))
+	want := []string{`path: a\x1b[2Jb`, "text:", "    one", "      Run it? y", "n:", "    {", `      "x": [`, "        1", "      ]", "    }", "e: "}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestMentioned(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.txt", "b c.txt", "odd)"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("text of "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	var told strings.Builder
+	c := &conversation{show: agentview.NewRenderer(term.NewScreen(&strings.Builder{}, nil), term.NewScreen(&told, nil))}
+	for text, want := range map[string]int{
+		"no file": 0, "see @gone.txt": 0, "@a.txt": 1, "see @a.txt.": 1, "(@a.txt)": 0, "see @a.txt, and @\"b c.txt\"!": 2, "@a.txt @a.txt": 1, "mail me@a.txt": 0, "@nobody": 0, "@odd)": 1, "@.": 0,
+	} {
+		content, err := c.mentions(text)
+		if err != nil || len(content)-1 != want || content[0].Text != text {
+			t.Errorf("%s: got %v, %v", text, content, err)
+		}
+	}
+	if got := told.String(); strings.Count(got, "there is no file") != 1 || !strings.Contains(got, "there is no file gone.txt") {
+		t.Errorf("it is told: %s", got)
+	}
+}
+
+func TestUsageLines(t *testing.T) {
+	tokens := agent.Tokens{System: 10, Tools: 4000, Messages: 90, Total: 4100, Window: 8000, PerMessage: []int{20, 70}, Estimated: true, Spent: agent.Usage{Input: 1500, Cached: 400, Output: 7}}
+	for i := range 12 {
+		tokens.PerTool = append(tokens.PerTool, agent.ToolTokens{Name: "a__t" + string(rune('a'+i)), Tokens: 100 * (i + 1), Offered: i > 0})
+	}
+	said := []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello\nthere")}}, {Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.UseTool("1", "a__tb", []byte(`{"x":1}`))}}}
+	got := strings.Join(usageLines(tokens, said, 80), "\n")
+	for _, part := range []string{
+		"       10  instructions", "    4,000  definitions of 11 tools", "    1,200    a.tl\n    1,100    a.tk", "      200    1 other", "1 more tool found by search",
+		"       90  2 messages\n       20    you: hello\n       70    model: calls a.tb x=1", "4,100  in all, 51% of the window of 8,000, estimated", "1,500 read (400 of them cached), 7 written",
+	} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q is missing in\n%s", part, got)
+		}
+	}
+}
+
+// The help and the guide know the same answers to the question whether a tool may run.
+func TestApprovalAnswers(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "guide-program.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []string{"y", "s", "server, S", "a", "e", "n", "?"} {
+		row := "\n| `" + strings.ReplaceAll(answer, ", ", "`, `") + "` | "
+		if !strings.Contains(aboutChat, "\n  "+answer+" ") || !strings.Contains(string(guide), row) {
+			t.Errorf("%s is in the help: %v, and in the guide: %v", answer, strings.Contains(aboutChat, "\n  "+answer+" "), strings.Contains(string(guide), row))
+		}
+	}
+}
+
+// What is decided about is shown as it is: a text is no other value.
+func TestArgumentsAreTold(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"a":false,"b":"false","c":"no"}`:       "a: false\nb: \"false\"\nc: no",
+		`{"a":1,"b":"1","c":" 1","d":"1 2"}`:     "a: 1\nb: \"1\"\nc: \" 1\"\nd: 1 2",
+		`{"a":"\"x\"","b":"x","c":""}`:           "a: \"\\\"x\\\"\"\nb: x\nc: ",
+		`{"a":"{\n  \"b\": 1\n}","c":{"b":1}}`:   "a: (text)\n    {\n      \"b\": 1\n    }\nc:\n    {\n      \"b\": 1\n    }",
+		`{"a":"two\nlines","n":null,"m":"null"}`: "a:\n    two\n    lines\nn: null\nm: \"null\"",
+		`{}`:                                     "(no arguments)",
+	} {
+		if got := strings.Join(wholeArguments(json.RawMessage(input)), "\n"); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", input, got, want)
+		}
+	}
+}
+
+// All that a server wants to ask is shown, with what the model is told of tools and their results.
+func TestSamplingLines(t *testing.T) {
+	result := mcp.ToolResultContent{ToolUseID: "1", IsError: true, Content: []mcp.Content{mcp.Text("first\nsec\u200bond"), mcp.Image(make([]byte, 3), "image/png")}}
+	got := strings.Join(samplingLines(&mcp.CreateMessageParams{
+		SystemPrompt: "Be brief.", MaxTokens: 10,
+		Messages: []mcp.SamplingMessage{
+			{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("go")}},
+			{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.UseTool("1", "look", []byte(`{"x":1}`))}},
+			{Role: mcp.RoleUser, Content: mcp.SamplingContent{{Type: mcp.ContentToolResult, ToolResult: &result},
+				{Type: mcp.ContentToolResult, ToolResult: &mcp.ToolResultContent{ToolUseID: "2", StructuredContent: []byte(`{"y":2}`)}}}},
+		},
+		Tools: []mcp.Tool{{Name: "look", Description: "Looks."}, {Name: "wi\u200bpe"}},
+	}), "\n")
+	want := `system: Be brief.
+user: go
+assistant: [call of look: {"x":1}]
+result of 1: failed: first
+    sec\u200bond
+    [image, image/png, 3 bytes]
+result of 2: {"y":2}
+tool look: Looks.
+tool wi\u200bpe: 
+at most 10 tokens`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A line that is typed between two presses of Ctrl-C makes the second one a first.
+func TestInterruptsApart(t *testing.T) {
+	i := &interrupts{end: func(error) {}}
+	for n, typed := range []bool{false, true, false} {
+		if typed {
+			i.typed()
+		}
+		if ends := i.press(); ends != (n == 2) {
+			t.Errorf("press %d ends dowel: %v", n, ends)
+		}
+	}
+}
+
+// A session goes on with its own model, and at no other place than its own.
+func TestSameModel(t *testing.T) {
+	for _, test := range []struct {
+		notes []string
+		given modelregistry.ModelFlags
+		want  modelregistry.ModelFlags
+		wrong string
+	}{
+		{},
+		{notes: []string{`{"name": "local", "provider": "openai", "model": "qwen3"}`}, want: modelregistry.ModelFlags{Model: "local", Again: true}},
+		{notes: []string{`{"name": "local"}`, `{"provider": "openai", "model": "m", "url": "http://h/v1"}`}, want: modelregistry.ModelFlags{Model: "m", Provider: "openai", Url: "http://h/v1", Again: true}},
+		{notes: []string{`{"provider": "openai", "model": "m", "url": "http://****@h/v1"}`}, wrong: "name it with --model and --base-url"},
+		{notes: []string{`{"name": "local"}`}, given: modelregistry.ModelFlags{Model: "m"}, want: modelregistry.ModelFlags{Model: "m"}},
+	} {
+		c := &conversation{flags: &Options{}}
+		c.flags.ModelFlags = test.given
+		var events []session.Event
+		for _, note := range test.notes {
+			events = append(events, session.Event{Name: usedModel, Data: json.RawMessage(note)})
+		}
+		err := c.sameModel(events)
+		if c.flags.ModelFlags != test.want || (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+			t.Errorf("%v: got %+v, %v", test.notes, c.flags.ModelFlags, err)
+		}
+	}
+}
+
+// The secrets of a model's URL are neither shown nor kept, and of a model of the configuration no URL is.
+func TestModelURLsAreMasked(t *testing.T) {
+	m := modelregistry.Choice{Provider: "openai", Model: "m", URL: "https://me:hush@host/v1?key=hush"}
+	if got := describeModel(m); got != "m (openai, at https://****@host/v1?key=****)" {
+		t.Errorf("shown is %s", got)
+	}
+	for name, want := range map[string]string{"": `https://****@host/v1?key=****`, "mine": ""} {
+		m.Name = name
+		s := session.New(t.TempDir(), session.Header{})
+		c := &conversation{kept: s}
+		if err := s.Message(agent.Message{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello")}}); err != nil {
+			t.Fatal(err)
+		}
+		c.noteModel(m)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(s.Path())
+		if err != nil || strings.Contains(string(text), "hush") || strings.Contains(string(text), "host") != (want != "") || !strings.Contains(string(text), want) {
+			t.Errorf("kept is %s, %v", text, err)
+		}
+	}
+}
+
+// Who hears that there is no agent finds the conversation ended.
+func TestChatNotBegun(t *testing.T) {
+	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", modelregistry.ModelVariable} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for range 50 {
+		f := &factory.Factory{Stdin: strings.NewReader(""), Stdout: term.NewScreen(&strings.Builder{}, nil), Stderr: term.NewScreen(&strings.Builder{}, nil)}
+		opts := &Options{approve: "ask", noSave: true}
+		opts.Flags.Servers = []string{"everything"}
+		c, err := newChat(t.Context(), f, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.open(); err != nil {
+			t.Fatal(err)
+		}
+		for waiting := true; waiting; {
+			select {
+			case <-c.ready:
+				waiting = false
+			default:
+			}
+		}
+		ended := c.ctx.Err()
+		c.close()
+		if ended == nil {
+			t.Fatal("the conversation goes on")
+		}
+	}
+}

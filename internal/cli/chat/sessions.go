@@ -1,0 +1,57 @@
+package chat
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/session"
+	"github.com/dowel-mcp/dowel/internal/term"
+)
+
+// SessionLine is a conversation as a program reads it.
+type SessionLine struct {
+	ID      string    `json:"id"`
+	Changed time.Time `json:"changed"`
+	Began   time.Time `json:"began"`
+	Folder  string    `json:"folder,omitzero"`
+	Model   string    `json:"model,omitzero"`
+	Words   string    `json:"words"`
+	Path    string    `json:"path"`
+}
+
+// listSessions shows the conversations that were kept.
+func listSessions(f *factory.Factory) error {
+	all, err := session.List(sessionsDir())
+	if err != nil {
+		return err
+	}
+	if f.JSON {
+		lines := []SessionLine{}
+		for _, s := range all {
+			lines = append(lines, SessionLine{s.ID, s.Changed, s.Began, s.Folder, s.Model, s.Words, s.Path})
+		}
+		return f.WriteValue(map[string]any{"sessions": lines})
+	}
+	if len(all) == 0 {
+		f.Warn("no conversation was kept")
+		return nil
+	}
+	rows := [][]string{{"ID", "CHANGED", "MODEL", "FOLDER", "FIRST WORDS"}}
+	for _, s := range all {
+		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), term.Line(s.Model), ending(term.Line(s.Folder), 30), term.FirstLine(s.Words)})
+	}
+	for _, text := range f.Stdout.Table(rows) {
+		fmt.Fprintln(f.Stdout, text)
+	}
+	return nil
+}
+
+// ending is the end of a text in so many characters.
+func ending(text string, width int) string {
+	if n := utf8.RuneCountInString(text); n > width {
+		return "…" + string([]rune(text)[n-width+1:])
+	}
+	return text
+}

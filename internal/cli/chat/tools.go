@@ -1,0 +1,120 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/display"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/toolname"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// listTools shows the tools that there are, a line each; those that hold all of the words with their arguments.
+func (c *conversation) listTools(ctx context.Context, words string) error {
+	it, err := c.assembled(ctx)
+	if err != nil {
+		return err
+	}
+	tools, err := toolname.Recorder{Toolbox: it.Toolbox}.List(ctx)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(tools, func(a, b mcp.Tool) int { return strings.Compare(a.Name, b.Name) })
+	shown := 0
+	for i := range tools {
+		t := &tools[i]
+		if !holdsAll(toolname.Display(t.Name)+" "+t.Title+" "+t.Description, words) {
+			continue
+		}
+		shown++
+		if words == "" {
+			c.toolLine(t)
+			continue
+		}
+		full := *t
+		full.Name = toolname.Display(t.Name)
+		display.WriteTool(c.app, &full, shown > 1)
+	}
+	switch {
+	case shown == 0 && words != "":
+		return exit.Usagef("no tool of %d holds %q", len(tools), words)
+	case shown == 0:
+		c.show.Note("no server offers a tool; /servers says how they are")
+	case words == "":
+		c.show.Note("%s; /tools WORDS shows those that hold the words, with their arguments", display.Count(shown, "tool"))
+	}
+	return nil
+}
+
+// toolLine is "server.tool  read-only  what it does".
+func (c *conversation) toolLine(t *mcp.Tool) {
+	out, name := c.app.Stdout, toolname.Display(t.Name)
+	effect := ""
+	switch agent.EffectOf(t) {
+	case agent.ReadOnly:
+		effect = "read-only "
+	case agent.Changes:
+		effect = "changes "
+	}
+	about := term.FirstLine(t.Description)
+	if out.IsTerminal() {
+		about = term.Shorten(about, max(out.Columns()-utf8.RuneCountInString(name+effect)-2, 10))
+	}
+	fmt.Fprintf(out, "%s %s%s\n", out.Bold(name), out.Yellow(effect), about)
+}
+
+// holdsAll reports whether a text holds every one of the words, in any case.
+func holdsAll(text, words string) bool {
+	text = strings.ToLower(text)
+	for _, word := range strings.Fields(strings.ToLower(words)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *conversation) listServers(ctx context.Context, _ string) error {
+	it, err := c.assembled(ctx)
+	if err != nil {
+		return err
+	}
+	servers, err := it.Servers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, text := range display.ServerTable(c.app, servers, c.app.Stdout.Width()) {
+		fmt.Fprintln(c.app.Stdout, text)
+	}
+	return nil
+}
+
+func (c *conversation) listPrompts(ctx context.Context, words string) error {
+	it, err := c.assembled(ctx)
+	if err != nil {
+		return err
+	}
+	prompts, err := it.ListPrompts(ctx)
+	if err != nil {
+		return err
+	}
+	shown := 0
+	for _, p := range prompts {
+		if !holdsAll(p.Name+" "+p.Title+" "+p.Description, words) {
+			continue
+		}
+		shown++
+		p.Name = "/" + toolname.Display(p.Name)
+		display.WritePrompt(c.app, p)
+	}
+	if shown == 0 {
+		c.show.Note("there is no such prompt")
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/agentview"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/display"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/cli/toolname"
+	"github.com/dowel-mcp/dowel/internal/session"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// usage shows how much of the model's window is used, and by what.
+func (c *conversation) usage(ctx context.Context, _ string) error {
+	it, err := c.assembled(ctx)
+	if err != nil {
+		return err
+	}
+	for _, text := range usageLines(it.Agent.Tokens(), it.Agent.Messages(), c.app.Stdout.Width()) {
+		fmt.Fprintln(c.app.Stdout, text)
+	}
+	return nil
+}
+
+// usageLines lays the figures out: the tools that take most, all messages, and what it comes to.
+func usageLines(t agent.Tokens, said []agent.Message, width int) (lines []string) {
+	row := func(n int, text string) {
+		lines = append(lines, term.Shorten(fmt.Sprintf("%9s  %s", display.Thousands(n), text), width))
+	}
+	row(t.System, "instructions")
+	offered := slices.DeleteFunc(slices.Clone(t.PerTool), func(t agent.ToolTokens) bool { return !t.Offered })
+	row(t.Tools, "definitions of "+display.Count(len(offered), "tool"))
+	slices.SortStableFunc(offered, func(a, b agent.ToolTokens) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	const most = 10
+	for _, tool := range offered[:min(most, len(offered))] {
+		row(tool.Tokens, "  "+toolname.Display(tool.Name))
+	}
+	rest := 0
+	for _, tool := range offered[min(most, len(offered)):] {
+		rest += tool.Tokens
+	}
+	if rest > 0 {
+		row(rest, "  "+display.Count(len(offered)-most, "other"))
+	}
+	if hidden := len(t.PerTool) - len(offered); hidden > 0 {
+		lines = append(lines, fmt.Sprintf("%9s  %s found by search when the model needs them", "", display.Count(hidden, "more tool")))
+	}
+	row(t.Messages, display.Count(len(said), "message"))
+	for i, n := range t.PerMessage {
+		if i < len(said) {
+			row(n, "  "+aboutMessage(&said[i]))
+		}
+	}
+	total := "in all"
+	if t.Window > 0 {
+		total += fmt.Sprintf(", %.0f%% of the window of %s", 100*float64(t.Total)/float64(t.Window), display.Thousands(t.Window))
+	}
+	if t.Estimated {
+		total += ", estimated: the provider has not said yet"
+	}
+	row(t.Total, total)
+	spent := fmt.Sprintf("spent so far: %s read", display.Thousands(t.Spent.Input))
+	if t.Spent.Cached > 0 {
+		spent += fmt.Sprintf(" (%s of them cached)", display.Thousands(t.Spent.Cached))
+	}
+	return append(lines, fmt.Sprintf("%9s  %s, %s written", "", spent, display.Thousands(t.Spent.Output)))
+}
+
+// aboutMessage is a message in a line.
+func aboutMessage(m *agent.Message) string {
+	who := "you: "
+	if m.Role == mcp.RoleAssistant {
+		who = "model: "
+	}
+	for _, block := range m.Content {
+		switch {
+		case block.ToolResult != nil:
+			who, text := "results: ", agentview.ResultText(*block.ToolResult)
+			return who + term.FirstLine(text)
+		case block.ToolUse != nil:
+			return "model: calls " + toolname.Display(block.ToolUse.Name) + agentview.Spaced(agentview.BrieflyInput(block.ToolUse.Input, 60))
+		case term.FirstLine(block.String()) != "":
+			return who + term.FirstLine(block.String())
+		}
+	}
+	return who
+}
+
+// saveCopy writes the conversation to a file of its own, which must not be there yet, in a folder that is there.
+func (c *conversation) saveCopy(file string, h session.Header, said []agent.Message, m modelregistry.Choice) error {
+	file, err := filepath.Abs(atHome(file))
+	if err != nil {
+		return err
+	}
+	if _, err := connect.Folder(filepath.Dir(file)); err != nil {
+		return exit.Usagef("%s cannot be saved: %w", file, err)
+	}
+	s := session.At(file, h)
+	err = saved(s, said, m)
+	if err == nil {
+		err = s.Close()
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return exit.Usagef("%s is there already", file)
+	}
+	if err == nil {
+		fmt.Fprintf(c.app.Stdout, "saved to %s\n", file)
+	}
+	return err
+}

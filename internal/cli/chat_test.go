@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+)
+
+// addCall is a turn in which the model wants to call a tool that does not say what it may do.
+func addCall(a, b string) string {
+	return `{"calls": [{"name": "cli-test__add", "arguments": {"a": ` + a + `, "b": ` + b + `}}]}`
+}
+
+// Without a terminal lines go in and answers come out; what happens meanwhile is told beside.
+func TestChatPiped(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		turns          string
+		stdin          string
+		words          []string
+		stdout, stderr string // of stderr a part; empty: nothing
+		code           int
+	}{
+		{name: "nothing", stdin: ""},
+		{name: "lines", turns: `{"expect": ["one"], "text": "First."}, {"expect": ["two\nthree"], "text": "Second.\nAnd more."}`, stdin: "one\n\ntwo\\\nthree", stdout: "First.\nSecond.\nAnd more.\n"},
+		{
+			name: "a call", turns: `{"text": "Let me see.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "It said hi."}`,
+			stdin: "echo hi\n", stdout: "Let me see.\nIt said hi.\n", stderr: "✓ cli-test.echo message=hi · ",
+		},
+		{
+			name: "nobody to ask", turns: addCall("1", "2") + `, {"expect": ["This tool was not run: the user has to approve this tool, and cannot be asked."], "text": "I may not."}`,
+			stdin: "add\n", stdout: "I may not.\n", stderr: "– cli-test.add a=1 b=2 · not run: the user has to approve this tool, and cannot be asked",
+		},
+		{name: "all may run", turns: addCall("1", "2") + `, {"expect": ["3"], "text": "3"}`, stdin: "add\n", words: []string{"--approve", "all"}, stdout: "3\n", stderr: "✓ cli-test.add a=1 b=2"},
+		{
+			name: "answers", turns: `{"calls": [{"name": "cli-test__name"}]}, {"expect": ["hello Ada"], "text": "done"}`, stdin: "ask\n",
+			words: []string{"--approve", "all", "--answer", "value=Ada"}, stdout: "done\n", stderr: "✓ cli-test.name",
+		},
+		{name: "instructions", turns: `{"expectBody": ["Be brief."], "text": "ok"}`, stdin: "x\n", words: []string{"--system", "Be brief."}, stdout: "ok\n"},
+		{name: "cut off", turns: `{"text": "One,", "stop": "length"}, {"expect": ["go on"], "text": "two."}`, stdin: "count\ngo on\n", stdout: "One,\ntwo.\n", stderr: `the answer is not whole; say "go on" for the rest of it`},
+		{name: "a failure is not the end", turns: `{"fail": {"status": 400, "message": "no such luck"}}, {"text": "better"}`, stdin: "x\ny\n", stdout: "better\n", stderr: "no such luck"},
+		{name: "a failure at the end", turns: `{"fail": {"status": 400, "message": "no such luck"}}`, stdin: "x\n", stderr: "no such luck", code: exit.Failed},
+		{name: "a command", stdin: "/approve\n/quit\nnever said\n", stdout: "ask: tools that are not read-only are asked about\n"},
+		{name: "an unknown command", stdin: "/tols\n", stderr: "there is no command /tols; did you mean tools?", code: exit.Failed},
+		{name: "a prompt", turns: `{"expect": ["Greet Ada!"], "text": "Dear Ada"}`, stdin: "/cli-test.greet name=Ada\n", stdout: "Dear Ada\n", stderr: "Greet Ada!"},
+		{name: "a prompt without what it needs", stdin: "/cli-test.greet\n", stderr: "argument name is missing", code: exit.Failed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("XDG_STATE_HOME", t.TempDir())
+			m := follow(t, `{"turns": [`+test.turns+`]}`)
+			out := dowel(t, test.stdin, onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, test.words...)...)...)
+			if out.code != test.code || out.stdout != test.stdout || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
+				t.Errorf("exit code %d\n%s\nstderr: %s", out.code, out.stdout, out.stderr)
+			}
+			if strings.Count(out.stderr, "no such luck") > 1 || test.code != 0 && !strings.Contains(out.stderr, "what was said last has failed") {
+				t.Errorf("it is told twice: %s", out.stderr)
+			}
+		})
+	}
+}
+
+func TestChatUsage(t *testing.T) {
+	noModels(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for words, want := range map[string]string{
+		"hello":                     "dowel run takes it as a word",
+		"everything":                "a server is named with --server everything",
+		"--approve some":            "there are ask, read-only, all, none",
+		"--max-steps -1":            "a number above 0",
+		"--json":                    "dowel run --json",
+		"--resume":                  "no conversation was kept in",
+		"--resume=x":                "there is no session x",
+		"--system @/nowhere/at/all": "/nowhere/at/all",
+		"--answer x":                "--answer",
+		"--server nobody --model m --base-url http://127.0.0.1:9/v1": "no server is called nobody",
+		"--server everything":              "there is no model to work with",
+		"--model m --server everything --": "there is no command behind --",
+	} {
+		if out := dowel(t, "hello\n", append([]string{"chat"}, strings.Fields(words)...)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+			t.Errorf("%s: %+v", words, out)
+		}
+	}
+	if out := dowel(t, "", "chat", "--sessions"); out.code != exit.OK || !strings.Contains(out.stderr, "no conversation was kept") {
+		t.Errorf("%+v", out)
+	}
+}
+
+// With --no-save nothing of what is said is left.
+func TestChatNotSaved(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	m := follow(t, `{"turns": [{"text": "ok"}, {"text": "ok"}]}`)
+	for _, words := range [][]string{{"--no-save"}, {}} {
+		if out := dowel(t, "x\n", onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...); out.code != exit.OK {
+			t.Errorf("%+v", out)
+		}
+		found, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*"))
+		if err != nil || (len(found) == 1) != (words == nil || len(words) == 0) {
+			t.Errorf("%v: %v, %v", words, found, err)
+		}
+	}
+}
+
+// What is kept late says which model it is with, as a copy does: it is gone on with that one.
+func TestChatSavedLater(t *testing.T) {
+	state, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy.jsonl")
+	t.Setenv("XDG_STATE_HOME", state)
+	m := follow(t, `{"turns": [{"text": "ok"}, {"expect": ["and now"], "text": "again"}]}`)
+	out := dowel(t, "x\n/save\n/save "+copied+"\n", onServer(t, "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url)...)
+	kept, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*.jsonl"))
+	if err != nil || out.code != exit.OK || len(kept) != 1 {
+		t.Fatalf("%+v, %v, %v", out, kept, err)
+	}
+	for _, path := range append(kept, copied) {
+		text, err := os.ReadFile(path)
+		if err != nil || strings.Count(string(text), `"event":"model","data":{"provider":"openai","model":"gpt-test","url":"`+m.url+`"}`) != 1 {
+			t.Errorf("%s holds %s, %v", path, text, err)
+		}
+	}
+	if out := dowel(t, "and now\n", onServer(t, "chat", "--resume")...); out.code != exit.OK || out.stdout != "again\n" {
+		t.Errorf("the model is not that of the session: %+v", out)
+	}
+}
+
+// A copy goes to a folder that is there; ~ is the user's.
+func TestChatSave(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	home, here := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	t.Chdir(here)
+	m := follow(t, `{"turns": [{"text": "ok"}]}`)
+	out := dowel(t, "x\n/save nowhere/copy.jsonl\n/save here.jsonl\n/save ~/copy.jsonl\n", onServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...)
+	for _, want := range []string{filepath.Join(home, "copy.jsonl"), string(filepath.Separator) + "here.jsonl"} {
+		if !strings.Contains(out.stdout, want+"\n") {
+			t.Errorf("%s is missing in %+v", want, out)
+		}
+	}
+	if !strings.Contains(out.stderr, "nowhere") || out.code != exit.OK {
+		t.Errorf("got %+v", out)
+	}
+	if _, err := os.Stat(filepath.Join(home, "copy.jsonl")); err != nil {
+		t.Error(err)
+	}
+	if found, err := filepath.Glob(filepath.Join(here, "*")); err != nil || len(found) != 1 {
+		t.Errorf("there are %v, %v", found, err)
+	}
+}

@@ -1,0 +1,161 @@
+package connect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/suggest"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// listing is a list of a server, read raw: so that JSON shows what the server sent, fields of extensions included.
+type listing struct {
+	method, Member string
+}
+
+var (
+	ListTools     = listing{mcp.MethodListTools, "tools"}
+	ListResources = listing{mcp.MethodListResources, "resources"}
+	ListTemplates = listing{mcp.MethodListResourceTemplates, "resourceTemplates"}
+	ListPrompts   = listing{mcp.MethodListPrompts, "prompts"}
+)
+
+// Pages iterates over the pages as they are asked for.
+func (l listing) Pages(ctx context.Context, c *client.Client) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		var params mcp.ListParams
+		seen := map[string]bool{}
+		for {
+			page, err := Request(ctx, c, l.method, "", params, client.CallOptions{})
+			if !yield(page, err) || err != nil {
+				return
+			}
+			cursor, more := rawjson.String(rawjson.Lookup(page, "nextCursor"))
+			if !more {
+				return
+			}
+			if seen[cursor] {
+				yield(nil, Unreadable(c, l.method, fmt.Errorf("it repeats the cursor %q: the list has no end", cursor)))
+				return
+			}
+			seen[cursor] = true
+			params.Cursor = &cursor
+		}
+	}
+}
+
+// missingServer is a server of several whose things are missing from a list.
+type missingServer struct {
+	Server string `json:"server"`
+	Status string `json:"status"`
+	Reason string `json:"reason"`
+}
+
+func (g missingServer) Error() string {
+	return fmt.Sprintf("it is %s: %s; dowel doctor %s says more", g.Status, g.Reason, g.Server)
+}
+
+// absentFrom returns the servers that a page of a gateway's list lacks.
+func absentFrom(page json.RawMessage) (all []missingServer) {
+	for it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(page, "_meta"), gateway.MetaMissing)); it.Next(); {
+		var one missingServer
+		if mcp.Decode(it.Value, &one) == nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// CheckMissing holds a list of a gateway to what the user has asked for: one server that is missing is an error, of several each is told
+// of.
+func CheckMissing(f *factory.Factory, t Target, page json.RawMessage, err error) error {
+	for _, gone := range absentFrom(page) {
+		if gone.Server == t.Name && gone.Server != "" {
+			return exit.ConnectError{Server: t.Name, Err: gone}
+		}
+		f.Warn("%s is %s: %s; dowel doctor %s says more", gone.Server, gone.Status, term.FirstLine(gone.Reason), gone.Server)
+	}
+	return err
+}
+
+// All returns the whole list as one page. A server that does not have such lists has an empty one.
+func (l listing) All(ctx context.Context, c *client.Client) (json.RawMessage, error) {
+	var first, items json.RawMessage
+	for page, err := range l.Pages(ctx, c) {
+		switch {
+		case IsNotOffered(err):
+			return fmt.Appendf(nil, `{%q:[]}`, l.Member), nil
+		case err != nil:
+			return nil, err
+		case first == nil:
+			first = page
+		}
+		for it := rawjson.Array(rawjson.Lookup(page, l.Member)); it.Next(); {
+			if items != nil {
+				items = append(items, ',')
+			}
+			items = append(items, it.Value...)
+		}
+	}
+	items = slices.Concat([]byte{'['}, items, []byte{']'})
+	return rawjson.Set(rawjson.Set(first, "nextCursor", nil), l.Member, items), nil
+}
+
+// IsNotOffered reports whether the server does not know the method.
+func IsNotOffered(err error) bool {
+	answered := exit.ProtocolError(err)
+	return answered != nil && answered.Code == jsonrpc.CodeMethodNotFound
+}
+
+// Find returns the item with the name, decoded and raw, and asks for no more pages than it needs. The error of one that there is not
+// holds the names that there are.
+func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name string, nameOf func(*T) string) (item T, raw json.RawMessage, err error) {
+	var known []string
+	var gone []missingServer
+	for page, err := range l.Pages(ctx, c) {
+		if IsNotOffered(err) {
+			break
+		}
+		if err != nil {
+			return item, nil, err
+		}
+		gone = absentFrom(page)
+		for it := rawjson.Array(rawjson.Lookup(page, l.Member)); it.Next(); {
+			var candidate T
+			if err := mcp.Decode(it.Value, &candidate); err != nil {
+				return item, nil, Unreadable(c, l.method, err)
+			}
+			if nameOf(&candidate) == name {
+				return candidate, it.Value, nil
+			}
+			known = append(known, nameOf(&candidate))
+		}
+	}
+	if len(known) == 0 && len(gone) == 1 {
+		return item, nil, exit.ConnectError{Server: gone[0].Server, Err: gone[0]}
+	}
+	return item, nil, exit.Usagef("there is no %s %s%s", kind, name, suggest.Hint(name, known))
+}
+
+// DecodeItems decodes the items of a page.
+func DecodeItems[T any](c *client.Client, l listing, page json.RawMessage) ([]T, error) {
+	var items []T
+	if err := mcp.Decode(rawjson.Lookup(page, l.Member), &items); err != nil {
+		return nil, Unreadable(c, l.method, err)
+	}
+	return items, nil
+}
+
+func FindTool(ctx context.Context, c *client.Client, name string) (mcp.Tool, json.RawMessage, error) {
+	return Find(ctx, c, ListTools, "tool", name, func(t *mcp.Tool) string { return t.Name })
+}

@@ -1,0 +1,258 @@
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/builtin"
+	"github.com/dowel-mcp/dowel/internal/builtin/shell"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/suggest"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/spf13/cobra"
+)
+
+// Target is a server that a command line names.
+type Target struct {
+	// name is how the user knows the server; empty where only the server knows its name.
+	Name string
+	// origin says where the server comes from.
+	Origin string
+	// dial is what package client dials.
+	Dial any
+	// header goes along with each request to a URL.
+	Header http.Header
+	// options are those of its entry in the configuration.
+	Options client.Options
+	// close ends what was made for the target; nil: nothing was.
+	close func()
+}
+
+// Label is how to call the server while it has not said its name.
+func (t Target) Label() string {
+	if t.Name != "" {
+		return t.Name
+	}
+	return term.Shorten(t.Origin, 60)
+}
+
+// CommandLine is the command line that does something with a thing of the server, for advice.
+func (t Target) CommandLine(do, thing string) string {
+	switch {
+	case t.Name == "":
+		return strings.TrimSpace("dowel "+do+" "+thing) + " -- …"
+	case thing == "":
+		return "dowel " + do + " " + t.Name
+	}
+	return "dowel " + do + " " + t.Name + "." + thing
+}
+
+// TargetFlags holds the flags that say which server, and how it is started.
+type TargetFlags struct {
+	Url            string
+	Headers        []string
+	Env            []string
+	Dir            string
+	BuiltinOptions []string
+
+	Found *Directory // which servers have names; nil before it is needed
+}
+
+func (w *TargetFlags) AddFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&w.Url, "url", "", "the server's `URL`")
+	flags.StringArrayVarP(&w.Headers, "header", "H", nil, "send a header field with each request to the --url (`'Name: value'`, repeatable)")
+	flags.StringArrayVarP(&w.Env, "env", "e", nil, "set a variable in the server's environment (`KEY=VALUE`, repeatable)")
+	flags.StringArrayVarP(&w.BuiltinOptions, "option", "O", nil, "an option of a built-in server (`NAME=VALUE`, repeatable; see dowel serve --help)")
+	flags.StringVar(&w.Dir, "dir", "", "the `folder` to start the server in")
+}
+
+const NamingHelp = `The server is named in one of three ways, the same in every command:
+
+  everything.echo        by its name: one of the running dowel (dowel up), else of your configuration, else built in
+  --url URL              by its URL
+  … -- npx -y @acme/mcp  by the command that starts it, behind --
+
+Without --url and --, the first word names it: SERVER.THING or SERVER THING.`
+
+// Resolve finds the server that a command line names. rest are the words about what to do there.
+func (w *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest []string, err error) {
+	words, command := args, []string(nil)
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		words, command = args[:dash], args[dash:]
+		if len(command) == 0 {
+			return t, nil, exit.Usagef("there is no command behind --: write the server's command there")
+		}
+	}
+	switch {
+	case len(w.Headers) > 0 && w.Url == "":
+		return t, nil, exit.Usagef("--header is for servers at a --url")
+	case len(w.BuiltinOptions) > 0 && (w.Url != "" || command != nil):
+		return t, nil, exit.Usagef("--option is for built-in servers; write what the server takes behind its command")
+	case w.Url != "" && command != nil:
+		return t, nil, exit.Usagef("the server is named twice: by --url and by the command behind --")
+	case w.Url != "":
+		t, err = w.ByURL()
+		return t, words, err
+	case command != nil:
+		t, err = w.Started(command)
+		return t, words, err
+	case len(words) == 0 && cmd.Annotations[TakesAll] != "":
+		return w.Directory().all(), nil, nil
+	case len(words) == 0:
+		return t, nil, exit.Usagef("no server is named: write one of %s, --url URL, or its command behind --",
+			strings.Join(w.Directory().Known(), ", "))
+	}
+	name, thing, err := SplitName(words[0], w.Directory().Known())
+	if err != nil {
+		return t, nil, err
+	}
+	if thing != "" {
+		rest = []string{thing}
+	}
+	t, err = w.ByName(name)
+	return t, append(rest, words[1:]...), err
+}
+
+// SplitName splits SERVER.THING, or takes SERVER alone. A server's name may hold dots, so the longest one counts.
+func SplitName(word string, known []string) (name, thing string, err error) {
+	for _, k := range known {
+		if (word == k || strings.HasPrefix(word, k+".")) && len(k) > len(name) {
+			name = k
+		}
+	}
+	if name != "" {
+		return name, strings.TrimPrefix(word[len(name):], "."), nil
+	}
+	for _, k := range known { // as it is called on the wire
+		if strings.HasPrefix(word, k+"__") && len(k) > len(name) {
+			name = k
+		}
+	}
+	if name != "" {
+		return name, word[len(name)+len("__"):], nil
+	}
+	wanted, _, _ := strings.Cut(word, ".")
+	return "", "", exit.Usagef("no server is called %s (one that has no name here is given by its command: dowel … -- COMMAND)%s",
+		wanted, suggest.Hint(wanted, known))
+}
+
+// TakesAll annotates commands that take all servers where none is named.
+const TakesAll = "takes all"
+
+// Directory looks up once which servers have names.
+func (w *TargetFlags) Directory() *Directory {
+	if w.Found == nil {
+		w.Found = ReadDirectory()
+	}
+	return w.Found
+}
+
+// ByName is the one place that knows how to reach servers that have names.
+func (w *TargetFlags) ByName(name string) (Target, error) {
+	if t, ok, err := w.Directory().target(name); ok && len(w.BuiltinOptions) == 0 {
+		if err == nil && (len(w.Env) > 0 || w.Dir != "") {
+			err = exit.Usagef("--env and --dir are for servers that are started here; %s is that of %s", name, t.Origin)
+		}
+		return t, err
+	}
+	return w.BuiltIn(name)
+}
+
+// BuiltIn is a server of this binary, which is started as a child.
+func (w *TargetFlags) BuiltIn(name string) (Target, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return Target{}, fmt.Errorf("dowel cannot find itself to start %s: %w", name, err)
+	}
+	options, err := builtin.ParseOptions(w.BuiltinOptions)
+	if err == nil {
+		err = builtin.Check(name, options)
+	}
+	if err != nil {
+		return Target{}, exit.UsageError{Err: err}
+	}
+	command := append([]string{self, "serve", name}, w.BuiltinOptions...)
+	if keys := w.modelKeys(); name == "shell" && keys != "" && options["keys"] == "" {
+		command = append(command, "keys="+keys)
+	}
+	t, err := w.Started(command)
+	t.Name, t.Origin = name, "built into dowel"
+	return t, err
+}
+
+// modelKeys are those of a model's keys that --env sets, separated by commas: a shell hands on no others.
+func (w *TargetFlags) modelKeys() string {
+	var set []string
+	for _, setting := range w.Env {
+		if key, _, ok := strings.Cut(setting, "="); ok && slices.Contains(shell.ModelKeys, key) {
+			set = append(set, key)
+		}
+	}
+	return strings.Join(set, ",")
+}
+
+// ByURL is the one place that knows how to reach a URL.
+func (w *TargetFlags) ByURL() (Target, error) {
+	if len(w.Env) > 0 || w.Dir != "" {
+		return Target{}, exit.Usagef("--env and --dir are for servers that are started; %s runs already", w.Url)
+	}
+	u, err := url.Parse(w.Url)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", w.Url)
+	}
+	header, err := w.header()
+	return Target{Origin: u.Redacted(), Dial: w.Url, Header: header}, err
+}
+
+// header reads the fields that are sent along.
+func (w *TargetFlags) header() (http.Header, error) {
+	h := http.Header{}
+	for _, field := range w.Headers {
+		name, value, ok := strings.Cut(field, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" || strings.ContainsFunc(name, unicode.IsSpace) || strings.ContainsFunc(value, unicode.IsControl) {
+			return nil, exit.Usagef("--header %q: write 'Name: value'", field)
+		}
+		h.Add(name, value)
+	}
+	return h, nil
+}
+
+// Started is a server that is started by its command.
+func (w *TargetFlags) Started(command []string) (Target, error) {
+	env := map[string]string{}
+	for _, setting := range w.Env {
+		key, value, ok := strings.Cut(setting, "=")
+		if !ok || key == "" {
+			return Target{}, exit.Usagef("--env %s: write KEY=VALUE", setting)
+		}
+		env[key] = value
+	}
+	return Target{
+		Origin: term.Line(strings.Join(command, " ")),
+		Dial:   stdio.Command{Path: command[0], Args: slices.Clone(command[1:]), Env: env, Dir: w.Dir},
+	}, nil
+}
+
+// Folder returns the absolute path of a folder that exists.
+func Folder(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(absolute)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is no folder")
+	}
+	return absolute, err
+}

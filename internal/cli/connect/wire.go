@@ -1,0 +1,95 @@
+package connect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/transport"
+)
+
+// wireLog shows the frames of a connection as they pass: one line for each, with its direction and the time since the
+// first. It has the form of JSON lines where a program reads it.
+type wireLog struct {
+	out  *term.Screen
+	json bool
+
+	mu    sync.Mutex
+	start time.Time
+	last  []byte // the frame that was received last
+}
+
+func newWire(out *term.Screen, json bool) *wireLog { return &wireLog{out: out, json: json} }
+
+// tap is a [transport.Tap].
+func (w *wireLog) tap(f transport.Frame) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.start.IsZero() {
+		w.start = f.Time
+	}
+	data := bytes.TrimSpace(f.Data)
+	// What is no message comes twice: as it is received, and as it is found to be none.
+	if f.Kind == transport.Received {
+		w.last = append(w.last[:0], data...)
+		if rawjson.CheckAll(data) != nil {
+			return
+		}
+	}
+	again := f.Kind == transport.Malformed && bytes.Equal(data, w.last) && rawjson.CheckAll(data) == nil
+	if w.json {
+		w.object(f, data)
+		return
+	}
+	w.line(f, data, again)
+}
+
+func (w *wireLog) line(f transport.Frame, data []byte, again bool) {
+	arrow, note := "→", ""
+	paint := w.out.Cyan
+	switch f.Kind {
+	case transport.Received:
+		arrow, paint = "←", w.out.Green
+	case transport.Malformed:
+		arrow, note, paint = "✗", "no message: ", w.out.Red
+		if again {
+			note, data = "no message (the line above)", nil
+		}
+	}
+	fmt.Fprintf(w.out, "%s %s %s%s\n", paint(arrow), w.out.Dim(fmt.Sprintf("%8.1fms", w.since(f))), paint(note), w.out.Clean(string(data)))
+	for _, name := range slices.Sorted(maps.Keys(f.Header)) {
+		for _, value := range f.Header[name] {
+			fmt.Fprintf(w.out, "             %s\n", w.out.Dim(w.out.Clean(name+": "+value)))
+		}
+	}
+}
+
+// wireLine is a frame as a program reads it. A frame that is no JSON is text.
+type wireLine struct {
+	Wire   string              `json:"wire"` // sent, received, stray
+	MS     float64             `json:"ms"`
+	Frame  json.RawMessage     `json:"frame,omitempty"`
+	Text   string              `json:"text,omitempty"`
+	Header map[string][]string `json:"header,omitempty"`
+}
+
+func (w *wireLog) object(f transport.Frame, data []byte) {
+	l := wireLine{Wire: f.Kind.String(), MS: w.since(f), Header: f.Header}
+	if rawjson.CheckAll(data) == nil {
+		l.Frame = data
+	} else {
+		l.Text = string(data)
+	}
+	factory.WriteJSONLine(w.out, l)
+}
+
+func (w *wireLog) since(f transport.Frame) float64 {
+	return float64(f.Time.Sub(w.start).Microseconds()) / 1000
+}

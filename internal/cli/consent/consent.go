@@ -1,0 +1,55 @@
+// Package consent asks the user for a decision at the terminal: whether a server of a project may
+// run, and other questions that are answered with yes or no.
+package consent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/configured"
+	"github.com/dowel-mcp/dowel/internal/term"
+)
+
+// AskTrust shows a server that waits, and asks whether it may run.
+func AskTrust(ctx context.Context, f *factory.Factory, source *configured.Source, u configured.Untrusted, in *term.Lines, yes bool) error {
+	fmt.Fprintf(f.Stdout, "%s, of %s\n", f.Stdout.Bold(term.Line(u.Name)), u.At)
+	facts := u.Facts
+	if u.Before != nil {
+		facts = config.TrustChange(u.Before, u.Facts)
+	}
+	for _, fact := range facts {
+		fmt.Fprintln(f.Stdout, "  "+term.Line(fact))
+	}
+	switch {
+	case yes:
+	case term.Terminal(f.Stdin) == nil:
+		fmt.Fprintln(f.Stdout, "  allow it on a terminal, or with: dowel trust "+term.Line(u.Name)+" --yes")
+		return nil
+	default:
+		if agreed, err := Ask(ctx, f, in, "Allow it to run as you?"); err != nil || !agreed {
+			return err
+		}
+	}
+	if err := source.Trust(u.Name, u.Facts); err != nil {
+		return err
+	}
+	fmt.Fprintln(f.Stdout, f.Stdout.Green("allowed"))
+	return nil
+}
+
+// Ask asks the user. Only a yes is one; the error is the interruption of the question.
+func Ask(ctx context.Context, f *factory.Factory, in *term.Lines, question string) (bool, error) {
+	fmt.Fprint(f.Stdout, question+" [y/N] ")
+	answer, err := in.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		fmt.Fprintln(f.Stdout)
+		return false, nil
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", err
+}

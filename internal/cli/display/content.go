@@ -1,0 +1,101 @@
+// Package display writes what several commands show in the same way: tables of servers, entries of
+// tools and prompts, content blocks of results, problems of the configuration, and numbers for
+// people.
+package display
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// WriteContent shows content: text as it is, and a line about everything else. What is binary goes to the folder or file of
+// --output, where that is given.
+func WriteContent(f *factory.Factory, content []mcp.Content, save *Saver) error {
+	for _, c := range content {
+		data, kind, uri := Binary(c)
+		switch {
+		case data != nil:
+			if err := writeBinary(f, data, kind, uri, save); err != nil {
+				return err
+			}
+		case c.Type == mcp.ContentText:
+			if err := WriteText(f, c.Text, save); err != nil {
+				return err
+			}
+		case c.Resource != nil:
+			if err := WriteText(f, c.Resource.Text, save); err != nil {
+				return err
+			}
+		case c.Link != nil:
+			writeLink(f, c.Link)
+		default:
+			f.WriteNote("%s", c.String())
+		}
+	}
+	return nil
+}
+
+// Binary returns the bytes of a block that is not text, what they are, and the resource's URI.
+func Binary(c mcp.Content) (data []byte, kind, uri string) {
+	switch {
+	case c.Type == mcp.ContentImage, c.Type == mcp.ContentAudio:
+		data, kind = c.Data, strings.TrimSpace(string(c.Type)+" "+c.MIMEType)
+	case c.Resource != nil && c.Resource.Blob != nil:
+		data, kind, uri = c.Resource.Blob, strings.TrimSpace("resource "+c.Resource.MIMEType), c.Resource.URI
+	default:
+		return nil, "", ""
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, kind, uri
+}
+
+func writeBinary(f *factory.Factory, data []byte, kind, uri string, save *Saver) error {
+	about := strings.TrimSpace(fmt.Sprintf("%s, %s %s", kind, Bytes(len(data)), uri))
+	if save == nil {
+		f.WriteNote("[%s; -o FILE saves it]", about)
+		return nil
+	}
+	file, err := save.save(f.Stdout, data)
+	if err == nil && file != "-" {
+		f.WriteNote("[%s → %s]", about, file)
+	}
+	return err
+}
+
+// WriteText writes text to the file of --output, where there is nothing binary for it.
+func WriteText(f *factory.Factory, text string, save *Saver) error {
+	if save == nil || !save.text {
+		f.WriteText(text)
+		return nil
+	}
+	_, err := save.save(f.Stdout, []byte(text))
+	return err
+}
+
+func writeLink(f *factory.Factory, l *mcp.Resource) {
+	about := term.Line(l.URI)
+	if l.Name != "" && l.Name != l.URI {
+		about += "  " + term.Line(l.Name)
+	}
+	if l.MIMEType != "" {
+		about += "  " + term.Line(l.MIMEType)
+	}
+	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim("[link]"), about)
+}
+
+// Bytes is a number of bytes for people.
+func Bytes(n int) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,113 @@
+package display
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/term"
+)
+
+// ServerTable lays out servers in lines of at most so many characters: a row each, and below it what is wrong and what to do.
+func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines []string) {
+	rows := [][]string{{"SERVER", "STATE", "ERA", "TOOLS", "SINCE", "FROM", "WHAT"}}
+	for _, s := range servers {
+		rows = append(rows, serverCells(s))
+	}
+	widths := term.ColumnWidths(rows)
+	for i, row := range rows {
+		text := term.LayOutRow(row, widths)
+		if i == 0 {
+			lines = append(lines, f.Stdout.Dim(term.Shorten(text, width)))
+			continue
+		}
+		s := servers[i-1]
+		lines = append(lines, paintStatus(f, s.Status, term.Shorten(text, width), widths[0]))
+		const indent = "    "
+		for _, more := range serverProblems(s) {
+			for _, text := range term.Wrap(strings.Fields(more), width-len(indent)) {
+				lines = append(lines, f.Stdout.Dim(indent+text))
+			}
+		}
+	}
+	return lines
+}
+
+// serverCells are the texts of a server's row.
+func serverCells(s control.Server) []string {
+	era := s.Revision
+	if s.Era != "" {
+		era = s.Era + " " + s.Revision
+	}
+	tools := "-"
+	if s.Tools > 0 || s.Status == hub.Ready {
+		tools = fmt.Sprint(s.Tools)
+	}
+	what := term.Line(s.Title)
+	if what == "" {
+		what = term.Line(s.Origin)
+	}
+	return []string{term.Line(s.Name), s.Status.String(), era, tools, Age(time.Since(s.Since)), term.Line(s.Source), what}
+}
+
+// serverProblems say what is wrong with a server.
+func serverProblems(s control.Server) (lines []string) {
+	switch s.Status {
+	case hub.Ready, hub.Starting:
+	case hub.Failed, hub.NeedsAuthorization:
+		lines = append(lines, term.FirstLine(s.Problem))
+		if s.Advice != "" {
+			lines = append(lines, "→ "+term.Line(s.Advice))
+		}
+		if !s.Next.IsZero() {
+			lines = append(lines, fmt.Sprintf("attempt %d failed; the next one is at %s", s.Attempt, s.Next.Local().Format(time.TimeOnly)))
+		}
+	default:
+		lines = append(lines, term.Line(s.Cause))
+	}
+	if s.Note != "" {
+		lines = append(lines, term.Line(s.Note))
+	}
+	for _, q := range s.Quarantined {
+		lines = append(lines, term.Line(fmt.Sprintf("the %s %s is left out: %s", q.Kind, q.Name, q.Reason)))
+	}
+	return lines
+}
+
+// Age is a duration in its largest unit.
+func Age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// paintStatus colours the state of a row, which begins behind the name.
+func paintStatus(f *factory.Factory, s hub.Status, row string, name int) string {
+	colour := f.Stdout.Dim
+	switch s {
+	case hub.Ready:
+		colour = f.Stdout.Green
+	case hub.Starting:
+		colour = f.Stdout.Cyan
+	case hub.Failed:
+		colour = f.Stdout.Red
+	case hub.NeedsConfiguration, hub.NeedsTrust, hub.NeedsAuthorization:
+		colour = f.Stdout.Yellow
+	}
+	runes := []rune(row)
+	from := name + 2
+	to := from + len(s.String())
+	if to > len(runes) {
+		return row
+	}
+	return string(runes[:from]) + colour(string(runes[from:to])) + string(runes[to:])
+}

@@ -1,0 +1,89 @@
+package display
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+func WriteTool(f *factory.Factory, t *mcp.Tool, gap bool) {
+	out := f.Stdout
+	if gap && out.IsTerminal() {
+		fmt.Fprintln(out)
+	}
+	WriteHeading(f, term.Line(t.Name), Effects(t))
+	const indent = "  "
+	for _, l := range term.Wrap(toolargs.Signature(toolargs.NewSpec(t.InputSchema)), out.Columns()-len(indent)) {
+		fmt.Fprintf(out, "%s%s\n", indent, out.Cyan(l))
+	}
+	if about := term.FirstLine(t.Description); about != "" {
+		fmt.Fprintf(out, "%s%s\n", indent, FitLine(f, about, len(indent)))
+	}
+}
+
+// WriteHeading writes a name at the left and words about it at the right.
+func WriteHeading(f *factory.Factory, name, words string) {
+	out := f.Stdout
+	if words == "" {
+		fmt.Fprintln(out, out.Bold(name))
+		return
+	}
+	gap := max(out.Columns()-utf8.RuneCountInString(name)-utf8.RuneCountInString(words), 2)
+	fmt.Fprintf(out, "%s%s%s\n", out.Bold(name), strings.Repeat(" ", gap), out.Yellow(words))
+}
+
+// FitLine cuts a line to what is left of the terminal's width.
+func FitLine(f *factory.Factory, text string, used int) string {
+	if !f.Stdout.IsTerminal() {
+		return text
+	}
+	return term.Shorten(text, f.Stdout.Columns()-used)
+}
+
+// Effects are the words for what the server says of a tool's effects; nothing where it says nothing.
+func Effects(t *mcp.Tool) string {
+	if t.Annotations == nil {
+		return ""
+	}
+	var words []string
+	add := func(hint *bool, yes, no string) {
+		switch {
+		case hint == nil:
+		case *hint && yes != "":
+			words = append(words, yes)
+		case !*hint && no != "":
+			words = append(words, no)
+		}
+	}
+	readOnly := t.Annotations.ReadOnlyHint
+	add(readOnly, "read-only", "")
+	if readOnly == nil || !*readOnly { // the next two mean nothing for what changes nothing
+		add(t.Annotations.DestructiveHint, "destructive", "additive")
+		add(t.Annotations.IdempotentHint, "idempotent", "")
+	}
+	add(t.Annotations.OpenWorldHint, "open world", "")
+	return strings.Join(words, ", ")
+}
+
+// WriteArguments shows what a schema says of each property.
+func WriteArguments(f *factory.Factory, s toolargs.Spec) {
+	for _, p := range s.Properties() {
+		about := p.Kind()
+		if p.Required {
+			about += ", required"
+		}
+		if fallback := p.Fallback(); fallback != "" {
+			about += ", default " + fallback
+		}
+		fmt.Fprintf(f.Stdout, "\n  %s  %s\n", f.Stdout.Cyan(term.Line(p.Name)), f.Stdout.Dim(about))
+		const indent = "    "
+		for _, l := range term.Wrap(strings.Fields(term.Printable(p.Text("description"))), f.Stdout.Columns()-len(indent)) {
+			fmt.Fprintf(f.Stdout, "%s%s\n", indent, l)
+		}
+	}
+}

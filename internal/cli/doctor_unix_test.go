@@ -1,0 +1,92 @@
+//go:build unix
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/cli/doctor"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+)
+
+// The doctor takes a server as every command does.
+func TestDoctorTargets(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	p.write(p.own(), `{"mcpServers": {"mine": `+p.served("everything", "")+`}}`)
+	p.ok("✓ end", "doctor", "--", self(t), serverWord)
+	p.ok("kv built into dowel", "doctor", "kv")
+	p.ok("✓ end", "doctor", "mine")
+	var mu sync.Mutex
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, r.Header.Get("X-Mine"))
+		http.Error(w, "no", http.StatusTeapot)
+	}))
+	defer server.Close()
+	if out := p.run("doctor", "--url", server.URL+"/mcp", "-H", "X-Mine: yes"); out.code != exit.Failed || !strings.Contains(out.stdout, "✗") || !strings.Contains(out.stdout, "418") {
+		t.Errorf("%+v", out)
+	}
+	mu.Lock()
+	if !strings.Contains(strings.Join(seen, ","), "yes") {
+		t.Errorf("the field was not sent: %q", seen)
+	}
+	mu.Unlock()
+	for words, want := range map[string]string{
+		"doctor mine --url http://x/mcp": "named twice",
+		"doctor mine -H A:b":             "--header is for servers at a --url",
+		"doctor mine -e A=b":             "not for mine",
+		"doctor -e A=b":                  "a server that is named",
+		"doctor everythin":               "did you mean everything?",
+		"doctor --":                      "no command behind --",
+		"doctor --url nowhere":           "write a URL",
+	} {
+		if out := p.run(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+			t.Errorf("%s: %+v, want %q", words, out, want)
+		}
+	}
+}
+
+// Several servers are looked at at the same time: each of these waits for the others to be started. They are shown in order.
+func TestDoctorAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	var entries []string
+	const n = 3
+	for i := range n {
+		script := fmt.Sprintf("touch %s/began-%d; until [ -e %s/began-0 ] && [ -e %s/began-1 ] && [ -e %s/began-2 ]; do sleep 0.05; done; exec %s serve everything",
+			p.home, i, p.home, p.home, p.home, self(t))
+		entries = append(entries, fmt.Sprintf(`"s%d": {"command": "/bin/sh", "args": ["-c", %q]}`, i, script))
+	}
+	p.write(p.own(), `{"mcpServers": {`+strings.Join(entries, ", ")+`}}`)
+	began := time.Now()
+	out := p.ok("", "doctor", "--json")
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	var servers []string
+	for text := range strings.Lines(out) {
+		var step doctor.StepLine
+		if err := json.Unmarshal([]byte(text), &step); err != nil {
+			t.Fatal(err)
+		}
+		if step.Status != "ok" && step.Status != "warning" {
+			t.Errorf("%+v", step)
+		}
+		if len(servers) == 0 || servers[len(servers)-1] != step.Server {
+			servers = append(servers, step.Server)
+		}
+	}
+	if got := strings.Join(servers, " "); got != "s0 s1 s2" {
+		t.Errorf("they are shown as %s", got)
+	}
+}

@@ -1,0 +1,116 @@
+package elicit
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os/exec"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/client"
+)
+
+// openURL asks the user to visit a URL: it shows the whole of it, and opens nothing without consent. That the user agrees
+// does not say that what is to be done there has been done.
+func (q *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return fmt.Errorf("the server asks to visit what is no URL: %w", err)
+	}
+	q.asks(r, "asks you to visit a page:")
+	before, host, after := splitURL(r.URL)
+	q.say("\n    %s%s%s\n", before, q.Out.Styled("1;4", host), after)
+	for _, doubt := range urlWarnings(u) {
+		q.say("  %s %s", q.Out.Red("Careful:"), doubt)
+	}
+	if u.Scheme != "https" && u.Scheme != "http" {
+		q.say("  dowel opens web pages only.")
+		return errDeclined
+	}
+	q.say("%s", q.Out.Dim("  Nothing has been opened. Look at the name in bold: do you want to go there?"))
+	for {
+		answer, err := q.prompt(ctx, "  [o]pen it, I open it [m]yself, [N]o:")
+		if err != nil {
+			return err
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "o", "open", "y", "yes":
+			if err := openPage(r.URL); err != nil {
+				q.say("  %v: please open it yourself", err)
+			}
+			return nil
+		case "m", "myself":
+			return nil
+		case "", "n", "no":
+			return errDeclined
+		}
+	}
+}
+
+// splitURL takes the host out of a URL, so that it can be shown apart. What a terminal would obey, and what is not ASCII and
+// could imitate something else, is shown escaped.
+func splitURL(raw string) (before, host, after string) {
+	start := 0
+	if i := strings.Index(raw, "://"); i >= 0 {
+		start = i + len("://")
+	}
+	end := len(raw)
+	if i := strings.IndexAny(raw[start:], `/?#\`); i >= 0 {
+		end = start + i
+	}
+	if i := strings.LastIndexByte(raw[start:end], '@'); i >= 0 {
+		start += i + 1
+	}
+	return escapeURL(raw[:start]), escapeURL(raw[start:end]), escapeURL(raw[end:])
+}
+
+func escapeURL(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == utf8.RuneError, r < ' ', r == 0x7f, r > 0x7f:
+			fmt.Fprintf(&b, "\\u{%x}", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// urlWarnings says what is suspicious about a URL.
+func urlWarnings(u *url.URL) (all []string) {
+	host := strings.ToLower(u.Hostname())
+	switch {
+	case strings.Contains(host, "xn--"):
+		all = append(all, "the name holds punycode (xn--): it is shown by browsers in letters that can imitate another name")
+	case strings.ContainsFunc(host, func(r rune) bool { return r > 0x7f }):
+		all = append(all, "the name holds letters that can imitate others")
+	}
+	if u.User != nil {
+		all = append(all, "what stands before @ is not where the page is")
+	}
+	if ip := net.ParseIP(host); u.Scheme == "http" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		all = append(all, "the page is not protected (http)")
+	}
+	return all
+}
+
+// openPage gives the URL to the desktop as one argument: no shell reads it. It does not wait for the browser.
+func openPage(page string) error {
+	command := []string{"xdg-open", page}
+	switch runtime.GOOS {
+	case "darwin":
+		command[0] = "open"
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler", page}
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
+}

@@ -1,0 +1,173 @@
+// Package exit holds the exit codes of dowel and the errors that choose them. [Code] classifies the
+// error of a command and [Advice] says what the user can do about it. An error of another package
+// chooses for itself with a method ExitStatus() int or Advice() string.
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Exit codes; exitCodes says what they mean.
+const (
+	OK          = 0
+	Failed      = 1
+	Usage       = 2
+	Connection  = 3
+	Protocol    = 4
+	Timeout     = 124
+	Interrupted = 130
+
+	// Of dowel run, beside the others.
+	Budget   = 2
+	Approval = 3
+)
+
+// UsageError says that the command line cannot be used, and where it says what can.
+type UsageError struct {
+	Err error
+	See string // empty: the command's --help
+}
+
+func (e UsageError) Error() string { return e.Err.Error() }
+func (e UsageError) Unwrap() error { return e.Err }
+
+func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
+
+// WithHelp adds to a usage error where to look.
+func WithHelp(err error, where string) error {
+	var usage UsageError
+	if errors.As(err, &usage) && usage.See == "" {
+		return UsageError{usage.Err, where}
+	}
+	return err
+}
+
+// ConnectError says that a server could not be started or reached.
+type ConnectError struct {
+	Server string
+	Err    error
+}
+
+func (e ConnectError) Error() string { return "no connection to " + e.Server + ": " + e.Err.Error() }
+func (e ConnectError) Unwrap() error { return e.Err }
+
+// ToolError is what a tool says of its failure.
+type ToolError struct{ Tool, Text string }
+
+func (e ToolError) Error() string { return e.Tool + ": " + e.Text }
+
+// Interruption is the cause of a context that a signal ended. Servers are told its words.
+type Interruption struct{ Signal os.Signal }
+
+func (e *Interruption) Error() string { return fmt.Sprintf("the user ended dowel (%v)", e.Signal) }
+
+// ExitCode is 128 and the number of the signal, as shells have it.
+func (e *Interruption) ExitCode() int {
+	if number, ok := e.Signal.(syscall.Signal); ok {
+		return 128 + int(number)
+	}
+	return Interrupted
+}
+
+// ErrReaderGone is the cause of a context that ended because nobody reads the output any more.
+var ErrReaderGone = errors.New("nobody reads the output any more")
+
+// Code returns the exit code for the error of a command. An error with a method ExitStatus() int chooses its own code; an
+// interruption comes before it.
+func Code(err error) int {
+	var (
+		interrupted *Interruption
+		chosen      interface{ ExitStatus() int }
+		usage       UsageError
+		connect     ConnectError
+		failed      ToolError
+		answered    *mcp.Error
+		call        *client.CallError
+	)
+	switch {
+	case err == nil, errors.Is(err, ErrReaderGone):
+		return OK
+	case errors.As(err, &interrupted):
+		return interrupted.ExitCode()
+	case errors.As(err, &chosen):
+		return chosen.ExitStatus()
+	case errors.As(err, &usage):
+		return Usage
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	case errors.As(err, &failed):
+		return Failed
+	case errors.As(err, &connect), errors.Is(err, mcp.ErrConnection), errors.Is(err, control.ErrNotRunning):
+		return Connection
+	case errors.As(err, &answered), errors.As(err, &call):
+		return Protocol
+	}
+	return Failed
+}
+
+// Advice tells the user what to do about an error. An error with a method Advice() string brings its own advice. The result is
+// empty if the message of the error says enough.
+func Advice(err error) string {
+	var timeout *client.TimeoutError
+	var answered *mcp.Error
+	var advised interface{ Advice() string }
+	switch {
+	case errors.As(err, &advised):
+		return advised.Advice()
+	case errors.As(err, &timeout):
+		flag := map[client.TimeoutKind]string{
+			client.TimeoutConnect: "--connect-timeout", client.TimeoutIdle: "--idle-timeout", client.TimeoutTotal: "--timeout",
+		}[timeout.Kind]
+		return "allow more with " + flag + "; --wire shows what was said until then"
+	case errors.As(err, &answered) && answered.Code == mcp.CodeMissingCapability:
+		return missingCapabilityAdvice(answered)
+	}
+	return ""
+}
+
+// missingCapabilityAdvice names the flags that give a server what it asks of its client.
+func missingCapabilityAdvice(e *mcp.Error) string {
+	var data struct {
+		Required mcp.ClientCapabilities `json:"requiredCapabilities"`
+	}
+	_ = mcp.Decode(e.Data, &data) // without it there is no advice
+	switch {
+	case data.Required.Elicitation != nil:
+		return "it wants to ask you something: run dowel on a terminal, or answer with --answer key=value"
+	case data.Required.Sampling != nil:
+		return "it wants to ask a model something: answer with --sample-text TEXT"
+	case data.Required.Roots != nil:
+		return "it wants to know what it may work on: say so with --root DIR"
+	}
+	return ""
+}
+
+// ProtocolError returns the error that a server answered with, nil if it did not.
+func ProtocolError(err error) *mcp.Error {
+	var answered *mcp.Error
+	errors.As(err, &answered)
+	return answered
+}
+
+// Object is an error as a program reads it.
+func Object(err error, code int, advice string) map[string]any {
+	object := map[string]any{"message": err.Error(), "exit": code}
+	if answered := ProtocolError(err); answered != nil {
+		object["code"] = answered.Code
+		if answered.Data != nil {
+			object["data"] = answered.Data
+		}
+	}
+	if advice != "" {
+		object["advice"] = advice
+	}
+	return object
+}

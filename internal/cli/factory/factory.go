@@ -1,0 +1,44 @@
+// Package factory holds what every command gets: the streams, the flags of all commands, and the
+// ways to the configuration, the state and the running daemon. Output goes through it, so that
+// --json and a closed pipe mean the same everywhere:
+//
+//	if f.JSON {
+//		return f.WriteValue(result)
+//	}
+//	fmt.Fprintln(f.Stdout, f.Stdout.Bold(name))
+package factory
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/dowel-mcp/dowel/internal/term"
+)
+
+// Factory is one run of dowel.
+type Factory struct {
+	Stdin          io.Reader
+	Stdout, Stderr *term.Screen
+
+	JSON    bool
+	Verbose bool
+
+	Parsed bool // the command line was understood
+}
+
+// Notice says something on a terminal; programs have no use for it.
+func (f *Factory) Notice(text string) {
+	if f.Stderr.IsTerminal() {
+		fmt.Fprintf(f.Stderr, "\n%s\n", f.Stderr.Dim(text))
+	}
+}
+
+// Warn says what the user should know although the command goes on.
+func (f *Factory) Warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if f.JSON {
+		WriteJSONLine(f.Stderr, map[string]any{"warning": text})
+		return
+	}
+	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Yellow("dowel: warning:"), f.Stderr.Clean(text))
+}

@@ -1,0 +1,55 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+)
+
+// Output that cannot be written is a failure.
+func TestFullDevice(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("there is no device that is always full: %v", err)
+	}
+	defer full.Close()
+	cmd := process(t, onServer(t, "tools")...)
+	cmd.Stdout = full
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	_ = cmd.Run() // the state says more
+	if code := cmd.ProcessState.ExitCode(); code != exit.Failed || !strings.Contains(stderr.String(), "could not be written") {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+}
+
+// What the command line says wrongly is usage, and what the machine does not give is not; both are JSON where that was asked
+// for, whatever was understood of the rest.
+func TestWhoseFault(t *testing.T) {
+	t.Parallel()
+	nowhere := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(nowhere, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		words []string
+		code  int
+		says  string
+	}{
+		{[]string{"tools", "kv", "-O", "nope=1"}, exit.Usage, "no option"},
+		{[]string{"serve", "kv", "nope=1"}, exit.Usage, "no option"},
+		{[]string{"serve", "kv", "path=" + nowhere + "/x"}, exit.Failed, "cannot make the folder"},
+		{[]string{"--json", "bogus"}, exit.Usage, `{"error":`},
+		{[]string{"call", "everything.echo", "--bogus", "--json"}, exit.Usage, `{"error":`},
+	} {
+		if out := dowel(t, "", test.words...); out.code != test.code || !strings.Contains(out.stderr, test.says) {
+			t.Errorf("%v: exit code %d, want %d: %s", test.words, out.code, test.code, out.stderr)
+		}
+	}
+}

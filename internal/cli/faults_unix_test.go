@@ -1,0 +1,292 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport/streamable"
+)
+
+// A file that is rewritten fifty times a second, in all the ways of editors: who has not changed goes on and answers every
+// call, and in the end there is what the file says in the end.
+func TestUpRewrittenUnderLoad(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	text := func(value string) string {
+		return fmt.Sprintf(`{"mcpServers": {"same": %s, "changes": %s}}`, p.scripted("same", becomes), p.scripted("changes", becomes, `, "VALUE": "`+value+`"`))
+	}
+	p.write(p.own(), text("first"))
+	url := p.up()
+	ready := map[string]hub.Status{"same": hub.Ready, "changes": hub.Ready}
+	p.until(ready)
+	same, _ := p.logged("same")
+	c := p.crowd(url)
+	c.call("same__echo", "changes__echo")
+
+	const rewritten, most = 200, 1000
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	var all []int // processes of the one that changes
+	var value, now string
+	for i := 0; i < rewritten || len(all) < 3 && i < most; i++ {
+		<-tick.C
+		all, _ = p.logged("changes")
+		switch {
+		case i%10 == 3 || i%10 == 7:
+			now = text(value)[:20+i%rewritten]
+		case i%10 != 5: // else what it says already
+			value = []string{"one", "two"}[i/2%2]
+			now = text(value)
+		}
+		p.rewrite(now, i)
+	}
+	value = "final"
+	p.rewrite(text(value), 0)
+
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		var runs string
+		all, runs = p.logged("changes")
+		before := slices.ContainsFunc(all[:len(all)-1], alive)
+		if runs == value && alive(all[len(all)-1]) && !before {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%q runs, want %q alone: %v\n%s", runs, value, all, p.all())
+		}
+	}
+	p.until(ready)
+	tallies := c.stop()
+	if n := tallies["same__echo"]; n.errors > 0 || n.answers < 100 {
+		t.Errorf("calls of a server that has not changed: %+v", n)
+	}
+	if n := tallies["changes__echo"]; n.answers == 0 || len(all) < 3 {
+		t.Errorf("that is no test of it: %+v, started %d times", n, len(all))
+	}
+	if now, _ := p.logged("same"); !slices.Equal(now, same) || !alive(same[0]) {
+		t.Errorf("a server was restarted that has not changed: %v, then %v\n%s", same, now, p.all())
+	}
+	all = slices.Concat(all, same, descendants(p.cmd.Process.Pid))
+	c.leave()
+	p.down()
+	gone(t, all, 0)
+}
+
+// rewrite writes the person's file in one of the ways of editors and programs: another file takes its name, it is written over,
+// it is emptied first, or it is removed first.
+func (p *person) rewrite(text string, way int) {
+	p.t.Helper()
+	path := p.own()
+	var err error
+	switch way % 4 {
+	case 0:
+		if err = os.WriteFile(path+".new", []byte(text), 0o600); err == nil {
+			err = os.Rename(path+".new", path)
+		}
+	case 1:
+		var f *os.File
+		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
+			_, err = f.WriteString(text)
+			err = errors.Join(err, f.Truncate(int64(len(text))), f.Close())
+		}
+	case 2:
+		err = os.WriteFile(path, nil, 0o600)
+		time.Sleep(5 * time.Millisecond)
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
+	case 3:
+		err = os.Remove(path)
+		time.Sleep(2 * time.Millisecond)
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// families are two servers of three processes each, one of which ends for nothing but SIGKILL.
+func (p *person) families() (ready map[string]hub.Status) {
+	const family = `echo $$ >> "$LOG"; sleep 600 & echo $! >> "$LOG"; sh -c 'echo $$ >> "$LOG"; exec "$SERVER" $WORD'; exit $?`
+	p.write(p.own(), fmt.Sprintf(`{"mcpServers": {"family": %s, "stubborn": %s}}`, p.scripted("family", family), p.scripted("stubborn", `trap '' TERM; `+family)))
+	return map[string]hub.Status{"family": hub.Ready, "stubborn": hub.Ready}
+}
+
+// members returns the processes that dowel has started, and all that the families have ever had.
+func (p *person) members() []int {
+	p.t.Helper()
+	all := descendants(p.cmd.Process.Pid)
+	for _, name := range []string{"family", "stubborn"} {
+		pids, _ := p.logged(name)
+		if n := len(pids); n%3 != 0 || slices.ContainsFunc(pids[n-3:], func(pid int) bool { return !alive(pid) }) {
+			p.t.Fatalf("the processes of %s are %v, and not all of the last three live", name, pids)
+		}
+		all = append(all, pids...)
+	}
+	return all
+}
+
+// besieged is a dowel with the families under load: calls all the time, and one in flight of each way that waits to be cut off. all
+// are the processes.
+func (p *person) besieged(ready map[string]hub.Status) (c *crowd, cut func(limit time.Duration), all []int) {
+	p.t.Helper()
+	url := p.up()
+	p.until(ready)
+	c = p.crowd(url)
+	c.call("family__echo", "stubborn__echo")
+	c.busy()
+	return c, c.wait("family__wait", "modern", "stdio", "legacy"), p.members()
+}
+
+// What a dowel has started that is killed ends with it, and so do the calls; the next one finds nothing in its way.
+func TestUpKilledUnderLoad(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	ready := p.families()
+	c, cut, all := p.besieged(ready)
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.ends(lost)
+	cut(lost) // of older clients, which try to come back for their answers
+	gone(t, all, 10*time.Second)
+	for tool, n := range c.stop() {
+		if n.errors == 0 {
+			t.Errorf("%s: that is no test of it: %+v", tool, n)
+		}
+	}
+	url := p.up() // in the place of the client's own, which has taken that of the one that was killed
+	p.until(ready)
+	again := p.crowd(url)
+	again.clients["stdio of before"] = c.clients["stdio"]
+	again.call("family__echo", "stubborn__echo")
+	again.busy()
+	for tool, n := range again.stop() {
+		if n.errors > 0 {
+			t.Errorf("%s: of a dowel in the place of one that was killed: %+v", tool, n)
+		}
+	}
+	all = p.members()
+	c.leave()
+	again.leave()
+	p.down()
+	gone(t, all, 0)
+}
+
+// Ctrl-C ends everything before dowel itself ends: the servers and the calls.
+func TestUpInterruptedUnderLoad(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	c, cut, all := p.besieged(p.families())
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.ends(lost); code != exit.OK {
+		t.Errorf("exit code %d:\n%s", code, p.all())
+	}
+	gone(t, all, 0)
+	cut(5 * time.Second)
+	for tool, n := range c.stop() {
+		if n.errors == 0 {
+			t.Errorf("%s: that is no test of it: %+v", tool, n)
+		}
+	}
+	c.leave() // one of which may have become a dowel itself
+	for _, name := range []string{"family", "stubborn"} {
+		pids, _ := p.logged(name)
+		gone(t, pids, 10*time.Second)
+	}
+}
+
+// growing is a server that has one tool more with each list that it is asked for.
+func growing(t *testing.T, most int) (url string) {
+	s := server.New("growing", "1", &server.Options{PageSize: 4})
+	echo := func(_ context.Context, in struct {
+		Message string `json:"message"`
+	}) (string, error) {
+		return in.Message, nil
+	}
+	server.Tool(s, "echo", "Says it again.", echo)
+	var lists atomic.Int64
+	handler := streamable.Handler(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		if req.Method == mcp.MethodListTools {
+			if n := lists.Add(1); n <= int64(most) {
+				server.Tool(s, fmt.Sprint("more_", n), "More.", echo)
+			}
+		}
+		return s.ServeMCP(ctx, req)
+	}), nil)
+	web := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lost)
+		defer cancel()
+		if err := handler.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		web.Close()
+	})
+	return web.URL
+}
+
+// Servers that are killed all the time, that never answer, that flood stderr and that grow while they are listed trouble nobody
+// else.
+func TestUpWithStrangeServers(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	const grown = 60
+	p.write(p.own(), `{"mcpServers": {
+		"steady": `+p.scripted("steady", becomes)+`,
+		"mortal": `+p.scripted("mortal", becomes)+`,
+		"silent": {"command": "/bin/sh", "args": ["-c", "exec cat > /dev/null"]},
+		"flood": `+p.scripted("flood", `(while :; do yes "All work and no play" | head -c 4000000; sleep 0.1; done >&2) & `+becomes)+`,
+		"grows": {"type": "http", "url": "`+growing(t, grown)+`"}
+	}}`)
+	url := p.up()
+	others := map[string]hub.Status{"steady": hub.Ready, "mortal": hub.Ready, "silent": hub.Starting, "flood": hub.Ready, "grows": hub.Ready}
+	p.until(others)
+	steady, _ := p.logged("steady")
+	c := p.crowd(url)
+	c.call("steady__echo", "flood__echo", "grows__echo", "mortal__echo")
+	c.list("steady__echo")
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	killed := 0
+	for range 4 {
+		<-tick.C
+		if pids, _ := p.logged("mortal"); syscall.Kill(pids[len(pids)-1], syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	p.until(others)
+	for what, n := range c.stop() {
+		switch {
+		case n.answers == 0:
+			t.Errorf("%s is never answered: %+v", what, n)
+		case what == "mortal__echo" && n.errors == 0:
+			t.Errorf("%s: that is no test of it: %+v", what, n)
+		case what != "mortal__echo" && n.errors > 0:
+			t.Errorf("%s: %+v", what, n)
+		}
+	}
+	if killed < 2 {
+		t.Errorf("it was killed %d times: that is no test of it", killed)
+	}
+	if n := strings.Count(p.ok("", "tools", "--url", url+"/mcp"), "grows__more_"); n != grown {
+		t.Errorf("%d tools of one that has grown to %d", n, grown)
+	}
+	if now, _ := p.logged("steady"); !slices.Equal(now, steady) {
+		t.Errorf("a server was restarted that nothing was done to: %v, then %v", steady, now)
+	}
+}

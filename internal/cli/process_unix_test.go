@@ -1,0 +1,198 @@
+//go:build unix
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/term"
+)
+
+// A signal ends the call, the server and dowel, in that order.
+func TestSignals(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			trace := filepath.Join(t.TempDir(), "trace")
+			cmd := process(t, onServer(t, "call", "wait", "-e", traceVariable+"="+trace)...)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, trace, "waiting")
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // the state says more
+			if got := cmd.ProcessState.ExitCode(); got != 128+int(signal) {
+				t.Errorf("exit code %d, stderr: %s", got, stderr.String())
+			}
+			waitFor(t, trace, "cancelled")
+		})
+	}
+}
+
+// The second Ctrl-C does not wait for a server that does not end, and yet nothing of that server is left.
+func TestSecondInterrupt(t *testing.T) {
+	t.Parallel()
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	script := fmt.Sprintf(`trap "" TERM; echo $$ > '%s.part'; mv '%s.part' '%s'; while :; do sleep 1; done`, pidFile, pidFile, pidFile)
+	cmd := process(t, "tools", "--", "sh", "-c", script)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(waitFor(t, pidFile, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	for range 2 {
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond) // two signals at once may become one
+	}
+	_ = cmd.Wait() // the state says more
+	if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || time.Since(start) > 3*time.Second {
+		t.Errorf("exit code %d after %v", code, time.Since(start))
+	}
+	for end := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the server, process %d, is left", pid)
+		}
+	}
+}
+
+// A reader that has enough is no failure, and nothing is said about it.
+func TestBrokenPipe(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		words []string
+	}{
+		{"call", []string{"call", "lines"}},
+		{"json", []string{"call", "lines", "--json"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := process(t, onServer(t, test.words...)...)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stdout.Read(make([]byte, 10)); err != nil {
+				t.Error(err)
+			}
+			stdout.Close()
+			if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+				t.Errorf("%v, stderr: %s", err, stderr.String())
+			}
+		})
+	}
+}
+
+func TestWatch(t *testing.T) {
+	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			cmd := process(t, onServer(t, "watch", "--json", "--revision", revision, "test://ticking")...)
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(stdout).ReadString('\n')
+			if err != nil || !strings.Contains(line, `"method":"notifications/resources/updated"`) || !strings.Contains(line, "test://ticking") {
+				t.Errorf("got %q, %v", line, err)
+			}
+			stdout.Close() // the next change finds nobody
+			if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+				t.Errorf("%v, stderr: %s", err, stderr.String())
+			}
+		})
+	}
+}
+
+func TestWatchCounts(t *testing.T) {
+	t.Parallel()
+	out := dowel(t, "", onServer(t, "watch", "-n", "2", "--uri", "test://ticking")...)
+	if out.code != exit.OK || strings.Count(out.stdout, " updated test://ticking\n") != 2 {
+		t.Errorf("exit code %d, stdout: %s, stderr: %s", out.code, out.stdout, out.stderr)
+	}
+}
+
+// The built-in server is a process like any other.
+func TestBuiltin(t *testing.T) {
+	t.Parallel()
+	cmd := process(t, "call", "everything.echo", "message=hello", "--wire")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.Output()
+	if err != nil || !strings.Contains(string(stdout), "hello") || !strings.Contains(stderr.String(), "server/discover") {
+		t.Errorf("%v, stdout: %s, stderr: %s", err, stdout, stderr.String())
+	}
+}
+
+func waitFor(t *testing.T, file, text string) string {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), text) {
+			return string(content)
+		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("%s never held %q", file, text)
+	return ""
+}
+
+// What the help shows works, as far as it needs nothing but dowel.
+func TestExamples(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Symlink(self(t), filepath.Join(folder, "dowel")); err != nil {
+		t.Fatal(err)
+	}
+	f := &factory.Factory{Stdout: term.NewScreen(&bytes.Buffer{}, nil), Stderr: term.NewScreen(&bytes.Buffer{}, nil)}
+	ran := 0
+	for _, c := range append(newRoot(f).Commands(), newRoot(f)) {
+		for line := range strings.Lines(c.Example) {
+			words := strings.Fields(line)
+			if len(words) < 2 || words[0] != "dowel" || strings.Contains(line, "npx") || strings.Contains(line, "jq") ||
+				slices.Contains([]string{"watch", "serve", "up", "servers", "status", "run", "chat", "models"}, words[1]) {
+				continue // they need something, such as a model, or never end
+			}
+			ran++
+			cmd := process(t)
+			cmd.Path, cmd.Args, cmd.Dir = "/bin/sh", []string{"sh", "-c", line}, folder
+			cmd.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) == 0 && !strings.Contains(line, "--json") {
+				t.Errorf("%s: %v\n%s", strings.TrimSpace(line), err, out)
+			}
+		}
+	}
+	if ran < 12 {
+		t.Errorf("only %d examples were run", ran)
+	}
+}

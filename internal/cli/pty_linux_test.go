@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pty is a process on a pseudo-terminal of its own.
+type pty struct {
+	t      *testing.T
+	master *os.File
+	cmd    *exec.Cmd
+
+	mu    sync.Mutex
+	said  strings.Builder
+	seen  int // how much of it was waited for
+	more  chan struct{}
+	ended chan struct{} // closed when the terminal has no process any more
+}
+
+// onTerminal starts dowel on a terminal that is 80 columns wide.
+func onTerminal(t *testing.T, words ...string) *pty {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := int(master.Fd())
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pty{t: t, master: master, cmd: process(t, words...), more: make(chan struct{}, 1), ended: make(chan struct{})}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal
+	p.cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=")
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	go p.listen()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.ended
+		master.Close()
+	})
+	return p
+}
+
+// listen reads what is said until nobody is left to say anything.
+func (p *pty) listen() {
+	defer close(p.ended)
+	buffer := make([]byte, 4096)
+	for {
+		n, err := p.master.Read(buffer)
+		p.mu.Lock()
+		p.said.Write(buffer[:n])
+		p.mu.Unlock()
+		select {
+		case p.more <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// expect waits for the text behind what was waited for before.
+func (p *pty) expect(text string) {
+	p.t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	for over := false; ; {
+		p.mu.Lock()
+		said, from := p.said.String(), p.seen
+		i := strings.Index(said[from:], text)
+		if i >= 0 {
+			p.seen += i + len(text)
+		}
+		p.mu.Unlock()
+		if i >= 0 {
+			return
+		}
+		if over {
+			p.t.Fatalf("%q did not come; behind %q came %q", text, said[:from], said[from:])
+		}
+		select {
+		case <-p.more:
+		case <-p.ended:
+			over = true
+		case <-deadline.C:
+			over = true
+		}
+	}
+}
+
+func (p *pty) enter(text string) {
+	p.t.Helper()
+	if _, err := p.master.WriteString(text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// exits waits for the end, and checks the exit code.
+func (p *pty) exits(code int) {
+	p.t.Helper()
+	_ = p.cmd.Wait() // the state says more
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.t.Errorf("exit code %d, want %d, after %q", got, code, p.said.String())
+	}
+}
+
+// all is what was said so far.
+func (p *pty) all() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.String()
+}

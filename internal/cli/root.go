@@ -1,0 +1,184 @@
+// Package cli is the command line of dowel. [Run] builds the tree of commands, runs the one that
+// the words name, reports its error and returns the exit code.
+//
+// Each command, or group of commands that shares types, is a package below this one:
+//
+//	up status servers trust doctor configcmd importcmd exportcmd     the user's servers
+//	discover tools resources prompts                                 what a server offers (resources also reads)
+//	call prompts watch                                               using it
+//	chat run models                                                  working with a model
+//	serve                                                            built-in servers
+//
+// A command package has NewCommand(f), which returns the [cobra.Command] with its flags and help, a
+// type Options for the flags if they are more than a few, and a function run… that does the work
+// with a context, the factory and the options. It sets f.Parsed first in RunE: errors before that
+// are usage errors. A test calls run… with a factory whose streams are buffers; it needs no
+// process. A new command is one such package, one line in newRoot, and one in internal/layers.
+//
+// Commands do not import each other. What several need is in packages of its own, the higher ones
+// first:
+//
+//	agentcmd        what run and chat share: flags, servers, approvals and instructions of an agent
+//	agentview       shows the events of an agent
+//	modelregistry   the models of the configuration, the flags and the environment
+//	approval        names of tools that need no approval
+//	toolname        names of tools on the wire and for people
+//	attach          files that go along with a message to a model
+//	editing         changes of configuration files
+//	consent         questions that the user answers with yes or no, such as the trust in a project's servers
+//	connect         finds the server that a command line names, connects to it, lists what it has
+//	elicit          puts a server's questions to the user
+//	display         tables and entries: servers, tools, prompts, content
+//	toolargs        arguments of tools: words of the command line to JSON, by the tool's schema
+//	factory         streams, JSON output, warnings, places of the configuration, the running daemon
+//	exit            exit codes, and the errors that choose them
+//
+// Tests of the whole program are in this package: they run it in the process of the test or as a
+// child of it.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/cli/call"
+	"github.com/dowel-mcp/dowel/internal/cli/chat"
+	"github.com/dowel-mcp/dowel/internal/cli/configcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/discover"
+	"github.com/dowel-mcp/dowel/internal/cli/doctor"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/exportcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/importcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/models"
+	"github.com/dowel-mcp/dowel/internal/cli/prompts"
+	"github.com/dowel-mcp/dowel/internal/cli/resources"
+	"github.com/dowel-mcp/dowel/internal/cli/run"
+	"github.com/dowel-mcp/dowel/internal/cli/serve"
+	"github.com/dowel-mcp/dowel/internal/cli/servers"
+	"github.com/dowel-mcp/dowel/internal/cli/status"
+	"github.com/dowel-mcp/dowel/internal/cli/tools"
+	"github.com/dowel-mcp/dowel/internal/cli/trust"
+	"github.com/dowel-mcp/dowel/internal/cli/up"
+	"github.com/dowel-mcp/dowel/internal/cli/watch"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/internal/version"
+	"github.com/spf13/cobra"
+)
+
+// Run runs dowel with the given words and streams, and returns its exit code.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	f := &factory.Factory{Stdin: stdin, Stderr: term.NewScreen(stderr, func() {})}
+	f.Stdout = term.NewScreen(stdout, func() { gone(exit.ErrReaderGone) })
+	ctx, stop := exit.WithSignals(ctx, f.Notice)
+	defer stop()
+	root := newRoot(f)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(f.Stdout)
+	root.SetErr(f.Stderr)
+	addHelp(root)
+	command, err := root.ExecuteContextC(ctx)
+	if err != nil && !f.Parsed {
+		err = exit.UsageError{Err: err}
+	}
+	if unwritten := f.Stdout.Err(); err == nil && unwritten != nil {
+		err = fmt.Errorf("the output could not be written: %w", unwritten)
+	}
+	f.JSON = f.JSON || err != nil && !f.Parsed && slices.Contains(args, "--json") // the flags were not read
+	reportError(f, command, err)
+	return exit.Code(err)
+}
+
+const about = `dowel talks to servers of the Model Context Protocol (MCP), of every revision.
+
+` + connect.NamingHelp + `
+
+--json gives what the server sent, --wire shows how it came about.
+Exit codes: 0 ok, 1 the tool failed, 2 usage, 3 no connection, 4 protocol error,
+124 timeout, 130 interrupted; see dowel help exit-codes.`
+
+func newRoot(f *factory.Factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dowel",
+		Short: "The Model Context Protocol on the command line",
+		Long:  about,
+		Example: `  dowel tools everything
+  dowel call everything.echo message=hello
+  dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything
+  dowel discover everything --wire`,
+		Version:       version.Current().String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetVersionTemplate("dowel {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "write JSON: one document, or a line for each event")
+	root.PersistentFlags().BoolVarP(&f.Verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
+	const own, look, use, model, offer = "run", "look", "use", "model", "serve"
+	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
+		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})
+	for group, commands := range map[string][]*cobra.Command{
+		own:   {up.NewCommand(f), status.NewCommand(f), servers.NewCommand(f), trust.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
+		look:  {discover.NewCommand(f), tools.NewCommand(f), resources.NewCommand(f), prompts.NewCommand(f)},
+		use:   {call.NewCommand(f), resources.NewReadCommand(f), prompts.NewPromptCommand(f), prompts.NewCompleteCommand(f), watch.NewCommand(f)},
+		model: {chat.NewCommand(f), run.NewCommand(f), models.NewCommand(f)},
+		offer: {serve.NewCommand(f)},
+	} {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(newExitCodesTopic(), newVersionCommand(f))
+	return root
+}
+
+// addHelp adds the commands that are cobra's, and makes all say in dowel's words what cannot be used. It is for a tree that has its
+// streams.
+func addHelp(root *cobra.Command) {
+	// A group of commands is not told to be used alone, although that shows its help.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	explainUsage(root)
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = knownTopic
+		}
+	}
+}
+
+// reportError says what went wrong, to what, and what to do.
+func reportError(f *factory.Factory, cmd *cobra.Command, err error) {
+	code := exit.Code(err)
+	if _, ended := err.(*exit.Interruption); ended || code == exit.OK {
+		return // what has no end of its own was ended, or all went well
+	}
+	f.Stderr.SetStatus("")
+	advice := exit.Advice(err)
+	var usage exit.UsageError
+	switch {
+	case !errors.As(err, &usage):
+	case usage.See != "":
+		advice = "see " + usage.See
+	case cmd != nil:
+		advice = "see " + cmd.CommandPath() + " --help"
+	}
+	if f.JSON {
+		factory.WriteJSONLine(f.Stderr, map[string]any{"error": exit.Object(err, code, advice)})
+		return
+	}
+	text := f.Stderr.Clean(err.Error())
+	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Red("dowel:"), strings.ReplaceAll(text, "\n", "\n  "))
+	if advice != "" {
+		fmt.Fprintf(f.Stderr, "  %s\n", advice)
+	}
+}

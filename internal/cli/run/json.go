@@ -1,0 +1,222 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// jsonViewer shows a task to programs: a line of JSON for each event, which can be understood without those before it.
+type jsonViewer struct {
+	*factory.Factory
+	p *taskProgress
+}
+
+// eventHead is what all events begin with.
+type eventHead struct {
+	Event string    `json:"event"`
+	Time  time.Time `json:"time"`
+	Step  int       `json:"step"` // 0 before the first
+}
+
+// The events, by their names in "event".
+type (
+	eventBegan struct { // began
+		eventHead
+		Model    string        `json:"model"`
+		Provider string        `json:"provider"`
+		Approve  agent.Mode    `json:"approve"`
+		Servers  []eventServer `json:"servers"`
+	}
+	eventServer struct {
+		Name   string     `json:"name"`
+		Status hub.Status `json:"status"`
+		Tools  int        `json:"tools"`
+	}
+	eventState struct { // state
+		eventHead
+		State agent.State `json:"state"`
+	}
+	eventText struct { // text, a piece of the reply; thought; notice
+		eventHead
+		Text string `json:"text"`
+	}
+	eventReply struct { // reply: all of it
+		eventHead
+		Text  string       `json:"text"`
+		Calls []eventUse   `json:"calls"`
+		Usage *agent.Usage `json:"usage,omitzero"`
+	}
+	eventUse struct {
+		ID        string          `json:"id"`
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	eventDecision struct { // decision; id and tool are empty where a server wants to use the model
+		eventHead
+		eventUse
+		Server  string       `json:"server"`
+		Effect  agent.Effect `json:"effect,omitzero"`
+		Allowed bool         `json:"allowed"`
+		By      string       `json:"by"`
+		Reason  string       `json:"reason,omitzero"`
+	}
+	eventCall struct { // call
+		eventHead
+		eventUse
+	}
+	eventProgress struct { // progress
+		eventHead
+		ID       string  `json:"id"`
+		Tool     string  `json:"tool"`
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total,omitzero"`
+		Message  string  `json:"message,omitzero"`
+	}
+	eventResult struct { // result, as the model gets it
+		eventHead
+		ID      string        `json:"id"`
+		Tool    string        `json:"tool"`
+		Error   bool          `json:"error"`
+		Refused string        `json:"refused,omitzero"` // why it was not run
+		MS      float64       `json:"ms"`
+		Content []mcp.Content `json:"content"`
+	}
+	eventQuestion struct { // question
+		eventHead
+		Server  string `json:"server"`
+		Kind    string `json:"kind"`
+		Message string `json:"message"`
+	}
+	eventTools struct { // tools
+		eventHead
+		Added   []string `json:"added"`
+		Removed []string `json:"removed"`
+	}
+	eventCompacted struct { // compacted
+		eventHead
+		Before  int    `json:"before"`
+		After   int    `json:"after"`
+		Summary string `json:"summary"`
+	}
+	eventEnd struct { // end
+		eventHead
+		Reason  string      `json:"reason"` // answered, budget spent, time over, cut off, approval needed, interrupted, failed
+		Exit    int         `json:"exit"`
+		Answer  string      `json:"answer"`
+		Partial bool        `json:"partial,omitzero"` // the answer is what there was of one
+		Tool    string      `json:"tool,omitzero"`    // that needs an approval
+		Error   string      `json:"error,omitzero"`
+		Advice  string      `json:"advice,omitzero"`
+		Usage   agent.Usage `json:"usage"`
+		MS      float64     `json:"ms"`
+	}
+)
+
+func newJSONViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, p *taskProgress) *jsonViewer {
+	v := &jsonViewer{f, p}
+	began := eventBegan{eventHead: v.head("began"), Model: b.Model.Model, Provider: b.Model.Provider, Approve: b.Mode, Servers: []eventServer{}}
+	if servers, err := b.Servers(ctx); err == nil {
+		for _, s := range servers {
+			began.Servers = append(began.Servers, eventServer{s.Name, s.Status, s.Tools})
+		}
+	}
+	factory.WriteJSONLine(v.Stdout, began)
+	return v
+}
+
+func (v *jsonViewer) head(event string) eventHead { return eventHead{event, time.Now(), v.p.step} }
+
+func (v *jsonViewer) event(e agent.Event) {
+	if line := v.line(e); line != nil {
+		factory.WriteJSONLine(v.Stdout, line)
+	}
+}
+
+// line is an event in its form for programs; nil for one that says nothing further.
+func (v *jsonViewer) line(e agent.Event) any {
+	switch e := e.(type) {
+	case agent.StateChanged:
+		return eventState{v.head("state"), e.State}
+	case agent.Said:
+		return eventText{v.head("text"), e.Text}
+	case agent.Thought:
+		return eventText{v.head("thought"), e.Text}
+	case agent.Noticed:
+		return eventText{v.head("notice"), e.Text}
+	case agent.Replied:
+		calls := []eventUse{}
+		for _, use := range e.Message.Calls() {
+			calls = append(calls, useOf(*use))
+		}
+		return eventReply{v.head("reply"), e.Message.Text(), calls, e.Message.Usage}
+	case agent.Approval:
+		return eventDecision{v.head("decision"), useOf(e.Call), e.Server, e.Effect, e.Allowed, e.By, e.Reason}
+	case agent.CallStarted:
+		return eventCall{v.head("call"), useOf(e.Call)}
+	case agent.CallProgressed:
+		return eventProgress{v.head("progress"), e.Call.ID, e.Call.Name, e.Progress, e.Total, e.Message}
+	case agent.CallEnded:
+		content := e.Result.Content
+		if content == nil {
+			content = []mcp.Content{}
+		}
+		return eventResult{v.head("result"), e.Call.ID, e.Call.Name, e.Result.IsError, e.Refusal, milliseconds(e.Took), content}
+	case agent.Asked:
+		return eventQuestion{v.head("question"), e.Server, e.Kind, e.Message}
+	case agent.ToolsChanged:
+		return eventTools{v.head("tools"), notNil(e.Added), notNil(e.Removed)}
+	case agent.Compacted:
+		return eventCompacted{v.head("compacted"), e.Before, e.After, e.Summary}
+	}
+	return nil
+}
+
+func useOf(use mcp.ToolUse) eventUse {
+	arguments := use.Input
+	if !json.Valid(arguments) {
+		arguments = json.RawMessage("null")
+	}
+	return eventUse{use.ID, use.Name, arguments}
+}
+
+func notNil(names []string) []string { return append([]string{}, names...) }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func (v *jsonViewer) end(err error) {
+	e := eventEnd{
+		eventHead: v.head("end"), Reason: "answered", Exit: exit.Code(err), Answer: v.p.result(), Partial: err != nil && v.p.result() != "",
+		Usage: v.p.usage, MS: milliseconds(time.Since(v.p.began)),
+	}
+	var budget errBudget
+	var approval errApproval
+	var interrupted *exit.Interruption
+	switch {
+	case err == nil:
+	case errors.As(err, &budget):
+		e.Reason = string(agent.BudgetSpent)
+	case errors.As(err, new(errTime)):
+		e.Reason = "time over"
+	case errors.As(err, new(errCut)):
+		e.Reason = string(agent.CutOff)
+	case errors.As(err, &approval):
+		e.Reason, e.Tool = "approval needed", approval.tool
+	case errors.As(err, &interrupted):
+		e.Reason = "interrupted"
+	default:
+		e.Reason = "failed"
+	}
+	if err != nil {
+		e.Error, e.Advice = err.Error(), exit.Advice(err)
+	}
+	factory.WriteJSONLine(v.Stdout, e)
+}

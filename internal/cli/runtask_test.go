@@ -1,0 +1,302 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/cli/attach"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/modelserver"
+)
+
+// model is a model that follows a script. What it is asked is checked as its provider would.
+type model struct {
+	*modelserver.Server
+	url string
+}
+
+// follow starts a model of both providers. Each turn of the script has to be taken.
+func follow(t *testing.T, script string) *model {
+	t.Helper()
+	noModels(t)
+	return modelOf(t, script)
+}
+
+// modelOf is follow, whatever the environment says of models.
+func modelOf(t *testing.T, script string) *model {
+	t.Helper()
+	parsed, err := modelserver.Parse([]byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := modelserver.New(t.Error, parsed, modelserver.Chat, modelserver.Messages)
+	web := httptest.NewServer(s)
+	t.Cleanup(func() {
+		web.Close()
+		for _, r := range s.Requests() {
+			if r.Refused != "" {
+				t.Errorf("the provider would have refused a request: %s\n%s", r.Refused, r.Body)
+			}
+		}
+		if n := s.Left(); n > 0 && !t.Failed() {
+			t.Errorf("%d turns of the script are left", n)
+		}
+	})
+	return &model{s, web.URL + "/v1"}
+}
+
+// noModels takes what the environment says of models away.
+func noModels(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "DOWEL_MODEL"} {
+		t.Setenv(name, "")
+	}
+}
+
+// at are words of dowel with the model, and behind them the server for tests.
+func (m *model) at(t *testing.T, words ...string) []string {
+	t.Helper()
+	return onServer(t, append([]string{"run", "--model", "gpt-test", "--base-url", m.url}, words...)...)
+}
+
+func TestRunTask(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		script         string
+		words          []string
+		stdin          string
+		stdout, stderr string // of stderr a part
+		code           int
+	}{
+		{
+			name:   "an answer",
+			script: `{"turns": [{"expect": ["Hello?"], "text": "Hello."}]}`,
+			words:  []string{"Hello?"}, stdout: "Hello.\n",
+		},
+		{
+			name: "a call",
+			script: `{"turns": [{"text": "Let me see.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]},
+				{"expect": ["hi"], "text": "It said hi."}]}`,
+			words: []string{"Echo", "hi"}, stdout: "It said hi.\n",
+		},
+		{
+			name:   "the task is piped in",
+			script: `{"turns": [{"expect": ["from a pipe"], "text": "ok"}]}`,
+			words:  []string{"-"}, stdin: "from a pipe\n", stdout: "ok\n",
+		},
+		{
+			name:   "the task goes on in a pipe",
+			script: `{"turns": [{"expect": ["Summarize:\n\nwhat is piped in"], "text": "ok"}]}`,
+			words:  []string{"Summarize:"}, stdin: "what is piped in", stdout: "ok\n",
+		},
+		{
+			name:   "what needs an approval",
+			script: `{"turns": [{"calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`,
+			words:  []string{"Add"}, code: exit.Approval,
+			stderr: "dowel: the model wants to call cli-test.add, which needs an approval that nobody can give here: it may destroy something, or does not say what it does\n  allow all tools with --approve all\n",
+		},
+		{
+			name:   "no tool may run",
+			script: `{"turns": [{"calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]}]}`,
+			words:  []string{"Echo", "--approve", "none"}, code: exit.Approval, stderr: "allow it with --approve read-only",
+		},
+		{
+			name: "all tools may run",
+			script: `{"turns": [{"calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}, {"name": "cli-test__fail"}]},
+				{"expect": ["\"sum\":3", "out of cheese"], "text": "3"}]}`,
+			words: []string{"Add", "--approve", "all"}, stdout: "3\n",
+		},
+		{
+			name: "the budget is spent",
+			script: `{"turns": [{"text": "One.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "1"}}]},
+				{"text": "Two.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "2"}}]}]}`,
+			words: []string{"Echo", "--max-steps", "2"}, stdout: "Two.\n", code: exit.Budget,
+			stderr: "dowel: the model has not come to an end within 2 steps\n  allow more with --max-steps\n",
+		},
+		{
+			name:   "the answer is cut off",
+			script: `{"turns": [{"text": "One, two, thr", "stop": "length"}]}`,
+			words:  []string{"Count"}, stdout: "One, two, thr\n", code: exit.Failed,
+			stderr: "dowel: the model's answer has reached the bound of its length, and was cut off\n  raise \"maxTokens\"",
+		},
+		{
+			name:   "the answer is cut off, with -v",
+			script: `{"turns": [{"text": "One,", "stop": "length"}]}`,
+			words:  []string{"Count", "-v"}, stdout: "One,\n", code: exit.Failed, stderr: "the reply has reached the bound of its length, and was cut off",
+		},
+		{
+			name:   "the provider refuses",
+			script: `{"turns": [{"fail": {"status": 400, "message": "no such luck"}}]}`,
+			words:  []string{"Hello"}, code: exit.Failed, stderr: "no such luck",
+		},
+		{
+			name: "what a server asks is answered",
+			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
+				{"expect": ["hello Ada"], "text": "done"}]}`,
+			words: []string{"Ask", "--approve", "all", "--answer", "value=Ada"}, stdout: "done\n",
+		},
+		{
+			name: "what one server asks is answered",
+			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
+				{"expect": ["hello Ada"], "text": "done"}]}`,
+			words: []string{"Ask", "--approve", "all", "--answer", "other.value=Eve", "--answer", "cli-test.value=Ada", "--answer", "value=Bob"}, stdout: "done\n",
+		},
+		{
+			name: "what another server asks is not answered",
+			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
+				{"text": "done"}]}`,
+			words: []string{"Ask", "--approve", "all", "--answer", "other.value=Eve"}, stdout: "done\n", stderr: "add --answer value=…",
+		},
+		{
+			name: "nobody answers what a server asks",
+			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
+				{"text": "done"}]}`,
+			words: []string{"Ask", "--approve", "all"}, stdout: "done\n",
+			stderr: "dowel: warning: cli-test.name asks the user, and nobody is there: answer with --answer KEY=VALUE, or use dowel chat\n",
+		},
+		{
+			name: "what happens is told with -v",
+			script: `{"turns": [{"calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]},
+				{"expect": ["hi"], "text": "It said hi."}]}`,
+			words: []string{"Echo", "-v"}, stdout: "It said hi.\n", stderr: "cli-test.echo message=hi",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := follow(t, test.script)
+			out := dowel(t, test.stdin, m.at(t, test.words...)...)
+			if out.code != test.code || out.stdout != test.stdout || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
+				t.Errorf("exit code %d, want %d\nstdout: %s\nwant:   %s\nstderr: %s\nwant:   %s", out.code, test.code, out.stdout, test.stdout, out.stderr, test.stderr)
+			}
+		})
+	}
+}
+
+// Files go along with their names, and what no model takes is an error before anything is started.
+func TestRunTaskFiles(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	notes, picture := write("notes.txt", "buy milk"), write("picture.png", string(pixel))
+	m := follow(t, `{"turns": [{"expect": ["What is this?"], "expectBody": ["buy milk", "notes.txt", "picture.png", "data:image/png;base64,"], "text": "ok"}]}`)
+	if out := dowel(t, "", m.at(t, "What is this?", "-f", notes, "-f", picture)...); out.code != exit.OK || out.stdout != "ok\n" {
+		t.Errorf("%+v", out)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(folder, "none"): "no such file",
+		folder:                        "it is a folder",
+		write("binary", "\x00\x01"):   "it is neither a text in UTF-8 nor an image",
+		write("large.txt", strings.Repeat("a", attach.MaxText+1)):     "it is a text of 1.0 MiB, and 1.0 MiB is the most",
+		write("large.png", string(pixel)+string(make([]byte, 6<<20))): "5.0 MiB is the most",
+	} {
+		out := dowel(t, "", "run", "-f", path, "What is this?")
+		if out.code != exit.Usage || !strings.Contains(out.stderr, want) || !strings.Contains(out.stderr, "-f "+path) {
+			t.Errorf("%s: %+v, want %q", path, out, want)
+		}
+	}
+}
+
+// Each line of --json can be read by itself.
+func TestRunTaskJSON(t *testing.T) {
+	m := follow(t, `{"turns": [
+		{"reasoning": "hm", "text": "Let me see.", "calls": [{"id": "one", "name": "cli-test__steps"}], "usage": {"input": 10, "output": 2}},
+		{"expect": ["done"], "text": "It is done.", "usage": {"input": 20, "cached": 10, "output": 3}}]}`)
+	out := dowel(t, "", m.at(t, "Go", "--json", "--approve", "all")...)
+	if out.code != exit.OK || out.stderr != "" {
+		t.Errorf("exit code %d, stderr: %s", out.code, out.stderr)
+	}
+	var names []string
+	events := map[string]map[string]any{}
+	for l := range strings.Lines(out.stdout) {
+		var e map[string]any
+		if err := json.Unmarshal([]byte(l), &e); err != nil {
+			t.Fatalf("%v: %s", err, l)
+		}
+		name := e["event"].(string)
+		if e["time"] == nil || e["step"] == nil {
+			t.Errorf("%s has no time or no step: %s", name, l)
+		}
+		if len(names) == 0 || names[len(names)-1] != name {
+			names = append(names, name)
+		}
+		events[name] = e
+	}
+	want := strings.Fields("began state thought text reply state decision call progress result state text reply state end")
+	if !slices.Equal(names, want) {
+		t.Errorf("the events are %v, want %v", names, want)
+	}
+	for name, members := range map[string]map[string]any{
+		"began":    {"model": "gpt-test", "provider": "openai", "approve": "all"},
+		"decision": {"id": "one", "tool": "cli-test__steps", "server": "cli-test", "effect": "destructive", "allowed": true, "by": "mode"},
+		"call":     {"id": "one", "tool": "cli-test__steps"},
+		"progress": {"id": "one", "tool": "cli-test__steps", "progress": 2.0, "total": 2.0, "message": "there"},
+		"result":   {"id": "one", "tool": "cli-test__steps", "error": false},
+		"end":      {"reason": "answered", "exit": 0.0, "answer": "It is done."},
+	} {
+		for member, value := range members {
+			if events[name][member] != value {
+				t.Errorf("%s of %s is %v, want %v", member, name, events[name][member], value)
+			}
+		}
+	}
+	if usage, _ := json.Marshal(events["end"]["usage"]); string(usage) != `{"cached":10,"input":30,"output":5}` {
+		t.Errorf("the usage is %s", usage)
+	}
+}
+
+// A model that says nothing any more is waited for as long as --max-time says.
+func TestRunTaskLate(t *testing.T) {
+	noModels(t)
+	for name, test := range map[string]struct {
+		words          []string
+		stdout, stderr string // parts
+	}{
+		"lines": {nil, "The answer is\n", "dowel: the model has not come to an end within 600ms\n  allow more with --max-time\n"},
+		"json":  {[]string{"--json"}, `"reason":"time over","exit":124,"answer":"The answer is","partial":true`, `"exit":124`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := stallingModel(t, "The answer is")
+			out := dowel(t, "", append([]string{"run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything", "--max-time", "600ms"}, test.words...)...)
+			if out.code != exit.Timeout || !strings.Contains(out.stdout, test.stdout) || !strings.Contains(out.stderr, test.stderr) {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
+	if out := dowel(t, "", "run", "Go", "--server", "everything", "--max-time", "-1s"); out.code != exit.Usage || !strings.Contains(out.stderr, "--max-time -1s") {
+		t.Errorf("%+v", out)
+	}
+}
+
+// stalling is a model that says something, and then nothing any more.
+type stalling struct {
+	url    string
+	stalls chan struct{} // closed when it has said it
+}
+
+func stallingModel(t *testing.T, says string) stalling {
+	t.Helper()
+	s := stalling{stalls: make(chan struct{})}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%q}}]}\n\n", says)
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(300 * time.Millisecond) // until it is read
+		close(s.stalls)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(web.Close)
+	s.url = web.URL + "/v1"
+	return s
+}

@@ -1,0 +1,263 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+)
+
+// configured writes the person's own file: a server, a model that is the one to work with, and an audit log.
+func (p *person) configured(m *model) (audit string) {
+	audit = filepath.Join(p.home, "audit", "log.jsonl")
+	p.write(p.own(), `{
+		"mcpServers": {"mine": `+p.served("everything", `, "alwaysAllow": ["test_trigger_resource_update"]`)+`, "keys": {"command": "`+self(p.t)+`", "args": ["serve", "kv", "memory=true"]}},
+		"models": {"scripted": {"provider": "openai", "model": "gpt-test", "url": "`+m.url+`"}}, "model": "scripted",
+		"gateway": {"audit": "`+audit+`", "auditArguments": true}
+	}`)
+	return audit
+}
+
+// records reads an audit log.
+func records(t *testing.T, path string) (all []gateway.Record) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range bytes.Lines(text) {
+		var r gateway.Record
+		if err := json.Unmarshal(l, &r); err != nil {
+			t.Fatalf("%v: %s", err, l)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+const wholeScript = `{"turns": [
+	{"calls": [{"name": "mine__echo", "arguments": {"message": "hi"}}, {"name": "keys__list"}]},
+	{"expect": ["hi", "keys"], "text": "Both."}]}`
+
+// The whole configuration is worked with: by the dowel that is running, or by this one. What came with a project waits for trust.
+func TestRunTaskWhole(t *testing.T) {
+	for name, running := range map[string]bool{"alone": false, "beside dowel up": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t)
+			audit := p.configured(modelOf(t, wholeScript))
+			p.write(p.shared(), `{"mcpServers": {"theirs": `+p.served("everything", "")+`}, "models": {"evil": {"model": "x", "url": "http://evil.example"}}}`)
+			if running {
+				p.up()
+			}
+			out := p.run("run", "Do both.")
+			if out.code != exit.OK || out.stdout != "Both.\n" {
+				t.Errorf("%+v\n%s", out, p.all())
+			}
+			has(t, out.stderr, []string{"the tools of theirs are missing", "dowel trust theirs", "models has no effect in a project", "dowel.json:1:"}, nil)
+			if n := strings.Count(out.stderr, "models has no effect"); n != 1 {
+				t.Errorf("one warning is given %d times: %s", n, out.stderr)
+			}
+			outcomes := map[string]int{}
+			for _, r := range records(t, audit) {
+				outcomes[r.Server+"."+r.Name+" "+r.Outcome+" "+r.By]++
+				if r.Name == "echo" && string(r.Arguments) != `{"message":"hi"}` {
+					t.Errorf("the arguments of %+v are %s", r, r.Arguments)
+				}
+			}
+			for _, want := range []string{"mine.echo ok ", "keys.list ok ", "mine.echo allowed annotation", "keys.list allowed annotation"} {
+				if outcomes[want] != 1 {
+					t.Errorf("%q is %d times in the audit log: %v", want, outcomes[want], outcomes)
+				}
+			}
+		})
+	}
+}
+
+// What is allowed for good runs without being asked about, until that is taken back; of a server of a project it is not kept.
+func TestRunTaskApprovals(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	m := modelOf(t, `{"turns": [
+		{"calls": [{"name": "keys__set", "arguments": {"key": "a", "value": "b"}}]},
+		{"calls": [{"name": "keys__set", "arguments": {"key": "a", "value": "b"}}]},
+		{"expect": ["stored"], "text": "stored"},
+		{"calls": [{"name": "mine__test_trigger_resource_update"}]},
+		{"text": "allowed by the configuration"},
+		{"calls": [{"name": "keys__set", "arguments": {"key": "a", "value": "b"}}]},
+		{"calls": [{"name": "theirs__set", "arguments": {"key": "a", "value": "b"}}]}]}`)
+	audit := p.configured(m)
+	p.write(p.shared(), `{"mcpServers": {"theirs": {"command": "`+self(t)+`", "args": ["serve", "kv", "memory=true"], "alwaysAllow": ["set"]}}}`)
+	p.ok("allowed", "trust", "theirs", "--yes")
+
+	needed := p.run("run", "Store it.")
+	if needed.code != exit.Approval || !strings.Contains(needed.stderr, "dowel trust --tool keys.set") {
+		t.Errorf("%+v", needed)
+	}
+	p.ok("keys.set needs no approval any more", "trust", "--tool", "keys.set")
+	p.ok("keys: a model calls set without an approval", "trust", "--list")
+	p.ok(`[{"name":"keys","tools":["set"]}]`, "trust", "--list", "keys", "--json")
+	p.ok("stored\n", "run", "Store it.")
+	p.ok("allowed by the configuration\n", "run", "Show me.")
+	p.ok("keys.set needs an approval again", "trust", "--tool", "--revoke", "keys.set")
+	p.ok("keys.* needs no approval any more", "trust", "--tool", "keys.*")
+	if out := p.run("trust", "--tool", "--revoke", "keys.set"); out.code != exit.Usage || !strings.Contains(out.stderr, "take that back with dowel trust --tool --revoke 'keys.*'") {
+		t.Errorf("%+v", out)
+	}
+	p.ok("keys: a model calls all of its tools", "trust", "--tool", "--list")
+	p.ok("keys.* needs an approval again", "trust", "--tool", "--revoke", "keys.*")
+	if out := p.run("run", "Store it."); out.code != exit.Approval {
+		t.Errorf("%+v", out)
+	}
+	for words, want := range map[string]string{
+		"trust --tool":                       "dowel trust --tool SERVER.TOOL",
+		"trust --tool keys":                  "keys.TOOL, or 'keys.*' for all",
+		"trust --tool nope.set":              "no server is called nope",
+		"trust --tool theirs.set":            "theirs came with a project",
+		"trust --tool --revoke keys.set":     "keys.set needs an approval anyhow",
+		"trust --tool --revoke nope.nothing": "nope.nothing needs an approval anyhow",
+	} {
+		if out := p.run(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+			t.Errorf("%s: %+v, want %q", words, out, want)
+		}
+	}
+	p.write(filepath.Join(p.home, "dowel", "state.json"), strings.Replace(p.state(), `"servers"`, `"x-note": {}, "servers"`, 1))
+	if out := p.run("run", "Store it."); out.code != exit.Approval || !strings.Contains(out.stderr, "theirs.set") {
+		t.Errorf("what a project's file says counts: %+v", out)
+	}
+	by := map[string]bool{}
+	for _, r := range records(t, audit) {
+		by[r.Outcome+" "+r.By+" "+r.Server+"."+r.Name] = true
+	}
+	for _, want := range []string{"refused mode keys.set", "allowed always keys.set", "allowed always mine.test_trigger_resource_update", "refused mode theirs.set"} {
+		if !by[want] {
+			t.Errorf("%q is not in the audit log: %v", want, by)
+		}
+	}
+}
+
+func (p *person) state() string {
+	text, err := os.ReadFile(filepath.Join(p.home, "dowel", "state.json"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Servers can be named, and no others are started then.
+func TestRunTaskServers(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	m := modelOf(t, `{"turns": [
+		{"calls": [{"name": "keys__list"}, {"name": "everything__echo", "arguments": {"message": "built in"}}, {"name": "mine__echo"}]},
+		{"expect": ["keys", "built in", "there is no tool mine__echo"], "text": "two"}]}`)
+	p.configured(m)
+	if out := p.run("run", "Look.", "--server", "keys", "--server", "everything"); out.code != exit.OK || out.stdout != "two\n" || out.stderr != "" {
+		t.Errorf("%+v", out)
+	}
+	for words, want := range map[string]string{
+		"run Go. --server nope":                        "no server is called nope; there are mine, keys, everything",
+		"run Go. --server mine,keys":                   "several are named one by one: --server mine --server keys",
+		"run Go. --server mine --server mine":          "--server mine is there twice",
+		"run Go. --url nowhere":                        "--url nowhere: write a URL",
+		"run Go. --server mine -O a=b":                 "mine",
+		"run Go. -O a=b":                               "name it, and no other, with --server",
+		"run Go. -e A=b":                               "--env and --dir are for a server",
+		"run Go. -H A:b":                               "--header is for servers at a --url",
+		"run Go. --approve some":                       "there are read-only, all and none",
+		"run Go. --max-steps 0":                        "write a number from 1",
+		"run":                                          "there is no task",
+		"run Go. --":                                   "there is no command behind --",
+		"run Go. --model scripted --base-url http://x": "do not go with scripted",
+		"run Go. --system @nope":                       "--system: open nope",
+	} {
+		if out := p.run(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+			t.Errorf("%s: %+v, want %q", words, out, want)
+		}
+	}
+	out := p.run("run", "Go.", "--", "no-such-program-anywhere")
+	if out.code != exit.Connection || !strings.Contains(out.stderr, "no connection to no-such-program-anywhere") {
+		t.Errorf("%+v", out)
+	}
+}
+
+// The first Ctrl-C cancels the call that runs, and what there is of an answer is printed.
+func TestRunTaskInterrupted(t *testing.T) {
+	for name, flags := range map[string][]string{"lines": nil, "json": {"--json"}} {
+		t.Run(name, func(t *testing.T) {
+			m := follow(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "cli-test__wait"}]}]}`)
+			trace := filepath.Join(t.TempDir(), "trace")
+			cmd := process(t, m.at(t, append(flags, "Wait", "--approve", "all", "-e", traceVariable+"="+trace)...)...)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, trace, "waiting")
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // the state says more
+			if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted || !strings.Contains(stdout.String(), "I wait.") {
+				t.Errorf("exit code %d, stdout: %s\nstderr: %s", got, stdout.String(), stderr.String())
+			}
+			waitFor(t, trace, "cancelled")
+			if last := lastLine(stdout.String()); flags != nil && !strings.Contains(last, `"reason":"interrupted","exit":130,"answer":"I wait.","partial":true`) {
+				t.Errorf("the last event is %s", last)
+			}
+		})
+	}
+}
+
+// A reply that is cut off by Ctrl-C is printed as far as it has come.
+func TestRunTaskPartialReply(t *testing.T) {
+	t.Parallel()
+	m := stallingModel(t, "The answer is")
+	cmd := process(t, "run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-m.stalls
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the state says more
+	if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted || stdout.String() != "The answer is\n" {
+		t.Errorf("exit code %d, stdout: %s\nstderr: %s", got, stdout.String(), stderr.String())
+	}
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// Ctrl-C ends dowel while it waits for its servers, too.
+func TestRunTaskInterruptedEarly(t *testing.T) {
+	t.Parallel()
+	started := filepath.Join(t.TempDir(), "started")
+	cmd := process(t, "run", "Go", "--model", "gpt-test", "--base-url", "http://127.0.0.1:1/v1", "--", "sh", "-c", "echo > '"+started+"'; exec sleep 60")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, started, "\n")
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the state says more
+	if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted {
+		t.Errorf("exit code %d, stderr: %s", got, stderr.String())
+	}
+}

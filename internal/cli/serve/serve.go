@@ -1,0 +1,122 @@
+// Package serve is dowel serve: it serves a built-in server over standard input and output, or over
+// HTTP.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/builtin"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/daemon"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/spf13/cobra"
+)
+
+// builtins are the names of the servers in this binary.
+func builtins() []string { return builtin.Names() }
+
+func NewCommand(f *factory.Factory) *cobra.Command {
+	var opts daemon.ListenOptions
+	cmd := &cobra.Command{
+		Use:   "serve SERVER [OPTION=VALUE]…",
+		Short: "Serve a built-in server over standard input and output, or over HTTP",
+		Long: `Serve a built-in server, in every protocol revision: over standard input and output, as the child of a client, until the
+client closes standard input; or with --http over HTTP, for any number of clients, until Ctrl-C. Then it is at /mcp
+(Streamable HTTP), and for clients of 2024 at /sse (HTTP+SSE). Over HTTP nobody has to say who they are: serve other
+machines only where all of them may use it; files and shell are served to this machine alone. Requests must name this
+machine, by an IP address or localhost; name it otherwise with --host, or web pages could reach it by a name of their own.
+
+` + described(),
+		Example: `  dowel serve files roots=. read-only=true
+  dowel serve shell sandbox=true
+  dowel serve everything --http 8080
+  dowel serve kv path=notes.db`,
+		Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return offered(args), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Parsed = true
+			return runServe(cmd.Context(), f, args, opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Address, "http", "", "serve over HTTP at an `address`: 8080, or 0.0.0.0:8080 for other machines too")
+	cmd.Flags().StringSliceVar(&opts.Hosts, "host", nil, "with --http, a `name` under which the server is reached; * is any")
+	cmd.Flags().StringSliceVar(&opts.Origins, "origin", nil, "with --http, an `origin` whose web pages may use the server, such as https://app.example.com; * is any")
+	return cmd
+}
+
+// loopback reports whether an address, which has a port, is reached from this machine alone.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip, notIP := netip.ParseAddr(host)
+	return err == nil && (host == "localhost" || notIP == nil && ip.Unmap().IsLoopback())
+}
+
+// described tells of the servers and their options.
+func described() string {
+	var b strings.Builder
+	for _, d := range builtin.Describe() {
+		fmt.Fprintf(&b, "%s: %s\n", d.Name, d.Description)
+		for _, o := range d.Options {
+			fmt.Fprintf(&b, "  %-12s %s\n", o.Name+"=", o.Description)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// offered completes the words behind dowel serve.
+func offered(args []string) []string {
+	if len(args) == 0 {
+		return builtins()
+	}
+	var all []string
+	for _, d := range builtin.Describe() {
+		for _, o := range d.Options {
+			if d.Name == args[0] {
+				all = append(all, o.Name+"=")
+			}
+		}
+	}
+	return all
+}
+
+func runServe(ctx context.Context, f *factory.Factory, args []string, opts daemon.ListenOptions) error {
+	if len(args) == 0 {
+		return exit.Usagef("no server is named: there are %s", strings.Join(builtins(), ", "))
+	}
+	if opts.Address != "" && daemon.IsLocal(args[0]) && !loopback(daemon.LocalAddress(opts.Address)) {
+		return exit.Usagef("--http %s: %s acts on this machine, and over HTTP nobody has to say who they are: serve it at 127.0.0.1, or to others through dowel up, whose gateway can ask for a token", opts.Address, args[0])
+	}
+	options, err := builtin.ParseOptions(args[1:])
+	if err != nil {
+		return exit.UsageError{Err: err}
+	}
+	s, err := builtin.New(args[0], options)
+	if err != nil {
+		if _, ok := errors.AsType[*builtin.OptionError](err); ok {
+			return exit.UsageError{Err: err}
+		}
+		return err
+	}
+	defer s.Close()
+	switch {
+	case opts.Address != "":
+		return serveHTTP(ctx, f, args[0], s, opts)
+	case len(opts.Hosts)+len(opts.Origins) > 0:
+		return exit.Usagef("--host and --origin are for --http")
+	}
+	if term.Terminal(f.Stdin) != nil {
+		f.Notice("Serving " + args[0] + " to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel tools " + args[0])
+	}
+	return stdio.Serve(ctx, s, stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(f.LogHandler())}})
+}

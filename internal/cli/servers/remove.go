@@ -1,0 +1,70 @@
+package servers
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dowel-mcp/dowel/internal/builtin"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/editing"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/edit"
+	"github.com/dowel-mcp/dowel/internal/config/transfer"
+	"github.com/dowel-mcp/dowel/internal/daemon"
+	"github.com/dowel-mcp/dowel/internal/suggest"
+	"github.com/spf13/cobra"
+)
+
+func removeCommand(f *factory.Factory) *cobra.Command {
+	var where factory.Places
+	var dry bool
+	cmd := &cobra.Command{
+		Use: "remove NAME", Short: "Remove a server from the file that it stands in", Args: cobra.ExactArgs(1), ValidArgsFunction: connect.CompleteNames,
+		Long: `Remove a server from the file whose entry counts: a project's before yours. Everything else in the file stays as it is, and a
+copy of it is kept. An entry of the same name in another file comes into force then.`,
+		Example: "  dowel servers remove github --dry-run\n  dowel servers remove github",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Parsed = true
+			return remove(cmd.Context(), f, args[0], where, dry)
+		},
+	}
+	where.AddFlags(cmd)
+	cmd.Flags().Lookup("config").Usage = "remove it from this `file`, and read no others (repeatable: from the first that has it)"
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be removed, and write nothing")
+	return cmd
+}
+
+func remove(ctx context.Context, f *factory.Factory, name string, where factory.Places, dry bool) error {
+	o, err := where.ConfigOptions()
+	if err != nil {
+		return err
+	}
+	set := config.Load(o)
+	s := set.Server(name)
+	if s == nil {
+		var names []string
+		for _, known := range set.Servers {
+			names = append(names, known.Name)
+		}
+		if daemon.IsLocal(name) {
+			return exit.Usagef("%s is built into dowel and stands in no file; nothing starts it but a command that names it", name)
+		}
+		if slices.Contains(builtin.Names(), name) {
+			return exit.Usagef("%s is built into dowel and stands in no file; it can be switched off with dowel servers disable %[1]s", name)
+		}
+		return exit.Usagef("no server of the configuration is called %s%s", name, suggest.Hint(name, names))
+	}
+	d, err := config.LookupDialect(s.Dialect)
+	if err != nil {
+		return err
+	}
+	err = editing.EditFile(f, s.Path, dry, true, func(text []byte, format edit.Format) ([]byte, error) {
+		return edit.Remove(text, format, transfer.Path(d, name))
+	})
+	if err == nil && !dry {
+		editing.ReloadDaemon(ctx, f)
+	}
+	return err
+}

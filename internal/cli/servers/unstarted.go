@@ -1,0 +1,177 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/builtin"
+	"github.com/dowel-mcp/dowel/internal/cli/display"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/state"
+	"github.com/dowel-mcp/dowel/internal/configured"
+	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/daemon"
+	"github.com/dowel-mcp/dowel/internal/suggest"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/spf13/cobra"
+)
+
+// configuredServers are the servers that dowel up would have: those of the files, else those that are built in.
+type configuredServers struct {
+	definitions []hub.Definition
+	set         *config.Set
+	choices     *state.State
+}
+
+func readConfigured(f *factory.Factory) (u configuredServers, err error) {
+	o, err := new(factory.Places).ConfigOptions()
+	if err != nil {
+		return u, err
+	}
+	if u.choices, err = f.OpenState(); err != nil {
+		return u, err
+	}
+	source := configured.New(hub.New(nil), configured.Options{Config: o, Choices: u.choices, Fallback: daemon.BuiltInServers(), Logger: slog.New(f.LogHandler())})
+	u.definitions = source.Look()
+	u.set = source.Set()
+	return u, nil
+}
+
+// usesBuiltIn reports whether no file says which servers there are, so that the built-in ones are started.
+func usesBuiltIn(set *config.Set) bool {
+	return !slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Lists || file.Broken })
+}
+
+func (u configuredServers) names() (names []string) {
+	for _, d := range u.definitions {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func (u configuredServers) server(name string) *hub.Definition {
+	i := slices.IndexFunc(u.definitions, func(d hub.Definition) bool { return d.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &u.definitions[i]
+}
+
+// saveSwitch switches servers on or off for the next dowel that runs.
+func saveSwitch(f *factory.Factory, verb string, names []string) error {
+	before, err := readConfigured(f)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		switch {
+		case before.server(name) != nil:
+		case daemon.IsLocal(name):
+			return exit.Usagef("%s is built in, and nothing starts it but a command that names it: add it to your servers with dowel servers add %[1]s", name)
+		case slices.Contains(builtin.Names(), name):
+			return exit.Usagef("%s is built in, and not started by itself since you have servers of your own: add it with dowel servers add %[1]s", name)
+		default:
+			return exit.Usagef("%w: %s%s", control.ErrNoServer, name, suggest.Hint(name, before.names()))
+		}
+	}
+	for _, name := range names {
+		if err := before.choices.SetEnabled(name, verb == "enable"); err != nil {
+			return err
+		}
+	}
+	after, err := readConfigured(f)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		o, now := Outcome{Server: name, Did: verb}, "no dowel is running, and dowel up will start it"
+		if d := after.server(name); d != nil && d.Hold.Status != 0 {
+			o.Status, o.Cause = d.Hold.Status, d.Hold.Reason
+			now = "no dowel is running, and " + o.Status.String() + ": " + term.Line(o.Cause)
+			if o.Status == hub.Disabled {
+				now = "no dowel is running, and dowel up will not start it"
+			}
+		}
+		outcome(f, o, now)
+	}
+	return nil
+}
+
+func listCommand(f *factory.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the servers and how they are", Args: cobra.NoArgs,
+		Long: `List the servers of the running dowel, and how they are. Where none is running: those that dowel up would have, and what
+keeps it from starting them.`,
+		Example: "  dowel servers list\n  dowel servers list --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.Parsed = true
+			return listServers(cmd.Context(), f)
+		},
+	}
+}
+
+func listServers(ctx context.Context, f *factory.Factory) error {
+	s, err := factory.RunningDaemon().Status(ctx)
+	switch {
+	case errors.Is(err, control.ErrNotRunning):
+		return listUnstarted(f)
+	case err != nil:
+		return err
+	case f.JSON:
+		return f.WriteValue(s.Servers)
+	}
+	for _, text := range display.ServerTable(f, s.Servers, f.Stdout.Width()) {
+		fmt.Fprintln(f.Stdout, text)
+	}
+	return nil
+}
+
+// unstartedLine is a server that is not running, as a program reads it.
+type unstartedLine struct {
+	Name string `json:"name"`
+	// Status is why dowel up would not start it, or "not running".
+	Status string `json:"status"`
+	Cause  string `json:"cause,omitzero"`
+	Origin string `json:"origin,omitzero"`
+	Source string `json:"source,omitzero"`
+}
+
+func listUnstarted(f *factory.Factory) error {
+	u, err := readConfigured(f)
+	if err != nil {
+		return err
+	}
+	lines := []unstartedLine{}
+	rows := [][]string{{"SERVER", "STATE", "FROM", "WHAT"}}
+	for _, d := range u.definitions {
+		l := unstartedLine{d.Name, "not running", d.Hold.Reason, d.Origin, d.Source}
+		if d.Hold.Status != 0 {
+			l.Status = d.Hold.Status.String()
+		}
+		lines = append(lines, l)
+		rows = append(rows, []string{term.Line(l.Name), l.Status, term.Line(l.Source), term.Line(l.Origin)})
+	}
+	if f.JSON {
+		return f.WriteValue(lines)
+	}
+	width := f.Stdout.Width()
+	if len(lines) == 0 {
+		fmt.Fprintln(f.Stdout, "There are no servers: add one with dowel servers add, or take over those of other tools with dowel import.")
+		return nil
+	}
+	widths := term.ColumnWidths(rows)
+	for i, row := range rows {
+		fmt.Fprintln(f.Stdout, term.Shorten(term.LayOutRow(row, widths), width))
+		if i > 0 && lines[i-1].Cause != "" {
+			fmt.Fprintln(f.Stdout, f.Stdout.Dim(term.Shorten("    "+term.Line(lines[i-1].Cause), width)))
+		}
+	}
+	f.WriteNote("No dowel is running: dowel up starts them.")
+	return nil
+}

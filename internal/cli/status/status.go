@@ -1,0 +1,199 @@
+// Package status is dowel status: the state of the running daemon and of its servers.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/display"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/daemon"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/spf13/cobra"
+)
+
+func NewCommand(f *factory.Factory) *cobra.Command {
+	var token bool
+	cmd := &cobra.Command{
+		Use:   "status [NAME]",
+		Short: "Tell how the servers of the running dowel are, or one of them in full",
+		Long: `Tell how the servers of the dowel are that you have started with dowel up, and where its gateway is; with a name, all that
+is known of that server, the last lines of its stderr among it. Where no dowel is running the exit code is 3.
+
+Servers are in one of these states:
+  starting             it is being started or connected to
+  ready                calls reach it
+  failed               what went wrong stands below it, and when it is tried again
+  stopped              nobody needs it; the next call starts it
+  disabled             you have switched it off: dowel servers enable NAME
+  needs configuration  its entry is wrong, or a variable has no value
+  needs trust          it came with a project: dowel trust NAME
+  needs authorization  the server wants to know who asks`,
+		Example: `  dowel status
+  dowel status everything
+  dowel status --json`,
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: connect.CompleteNames,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			f.Parsed = true
+			switch {
+			case token && len(names) > 0:
+				return exit.Usagef("--token is that of the gateway, for all servers: write dowel status --token")
+			case token:
+				return showToken(f)
+			case len(names) > 0:
+				return showServer(cmd.Context(), f, names[0])
+			}
+			return runStatus(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().BoolVar(&token, "token", false, "show the token that other machines need to use the gateway")
+	return cmd
+}
+
+// askStatus asks the running dowel how it is.
+func askStatus(ctx context.Context) (control.Status, error) {
+	s, err := factory.RunningDaemon().Status(ctx)
+	if err != nil && !errors.Is(err, control.ErrNotRunning) {
+		err = exit.ConnectError{Server: "the running dowel", Err: err}
+	}
+	return s, err
+}
+
+func runStatus(ctx context.Context, f *factory.Factory) error {
+	s, err := askStatus(ctx)
+	if err != nil {
+		return err
+	}
+	if f.JSON {
+		return f.WriteValue(s)
+	}
+	fmt.Fprintf(f.Stdout, "dowel %s, process %d, has been running for %s\n", term.Line(s.Version), s.PID, display.Age(time.Since(s.Started)))
+	if s.Gateway != "" {
+		fmt.Fprintf(f.Stdout, "The gateway is at %s, its page at %s\n", s.Gateway, s.Page)
+	}
+	if len(s.Files) > 0 {
+		fmt.Fprintln(f.Stdout, "Servers of "+strings.Join(s.Files, ", "))
+	}
+	for _, problem := range s.Problems {
+		f.Warn("%s; what ran before goes on", term.Line(problem))
+	}
+	for _, text := range display.ServerTable(f, s.Servers, f.Stdout.Width()) {
+		fmt.Fprintln(f.Stdout, text)
+	}
+	return nil
+}
+
+// lastLines is how many lines of a server's stderr are shown with its status.
+const lastLines = 10
+
+// FullStatus is one server, as a program reads it.
+type FullStatus struct {
+	control.Server
+	// File is where its entry stands, as far as the configuration of this folder has it.
+	File   string   `json:"file,omitzero"`
+	Stderr []string `json:"stderr"`
+}
+
+// showServer tells all that is known of one server.
+func showServer(ctx context.Context, f *factory.Factory, name string) error {
+	status, err := askStatus(ctx)
+	if err == nil {
+		err = connect.CheckServers(status, []string{name})
+	}
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(status.Servers, func(s control.Server) bool { return s.Name == name })
+	full := FullStatus{Server: status.Servers[i], Stderr: []string{}, File: entryPlace(status, name)}
+	for e, err := range factory.RunningDaemon().Logs(ctx, name, false) {
+		if err != nil {
+			return err
+		}
+		if e.Kind == "stderr" {
+			full.Stderr = append(full.Stderr, e.Line)
+		}
+	}
+	full.Stderr = full.Stderr[max(0, len(full.Stderr)-lastLines):]
+	if f.JSON {
+		return f.WriteValue(full)
+	}
+	showFull(f, full)
+	return nil
+}
+
+// entryPlace returns where the entry of a server stands that the running dowel has; empty where that is not known.
+func entryPlace(s control.Status, name string) string {
+	o, err := new(factory.Places).ConfigOptions()
+	if err != nil {
+		return ""
+	}
+	entry := config.Load(o).Server(name)
+	if entry == nil || !slices.Contains(s.Files, entry.Path) {
+		return ""
+	}
+	return entry.At.String()
+}
+
+func showFull(f *factory.Factory, s FullStatus) {
+	row := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(f.Stdout, "  %s %s\n", f.Stdout.Dim(fmt.Sprintf("%-9s", key)), strings.ReplaceAll(f.Stdout.Clean(strings.TrimSpace(value)), "\n", "\n            "))
+		}
+	}
+	fmt.Fprintln(f.Stdout, f.Stdout.Bold(term.Line(s.Name)))
+	row("state", fmt.Sprintf("%s for %s", s.Status, display.Age(time.Since(s.Since))))
+	row("cause", s.Cause)
+	if s.Status != hub.Ready {
+		row("problem", s.Problem)
+		row("advice", s.Advice)
+	}
+	if !s.Next.IsZero() {
+		row("attempts", fmt.Sprintf("%d failed; the next one is at %s", s.Attempt, s.Next.Local().Format(time.TimeOnly)))
+	}
+	row("note", s.Note)
+	row("server", term.Line(s.Title))
+	row("revision", term.Line(strings.TrimSpace(s.Revision+" "+s.Era)))
+	row("offers", fmt.Sprintf("%d tools, %d prompts, %d resources", s.Tools, s.Prompts, s.Resources))
+	for _, q := range s.Quarantined {
+		row("left out", term.Line(fmt.Sprintf("the %s %s: %s", q.Kind, q.Name, q.Reason)))
+	}
+	row("starts", term.Line(s.Origin))
+	row("from", term.Line(s.Source))
+	row("file", s.File)
+	row("stderr", strings.Join(s.Stderr, "\n"))
+}
+
+func showToken(f *factory.Factory) error {
+	store, err := f.OpenState()
+	if err != nil {
+		return err
+	}
+	o, err := new(factory.Places).ConfigOptions()
+	if err != nil {
+		return err
+	}
+	settings, err := daemon.GatewaySettings(config.Load(o))
+	if err != nil {
+		return err
+	}
+	token := settings.Token
+	if token == "" {
+		if token, err = store.Token(); err != nil {
+			return err
+		}
+	}
+	if f.JSON {
+		return f.WriteValue(map[string]string{"token": token})
+	}
+	fmt.Fprintln(f.Stdout, token)
+	return nil
+}

@@ -1,0 +1,78 @@
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/cli/approval"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config/state"
+	"github.com/dowel-mcp/dowel/internal/term"
+)
+
+// approvedTools are those that a model may call without an approval; with names, those of these servers.
+func approvedTools(store *state.State, names []string) (all []state.Approval) {
+	for _, p := range store.Approvals() {
+		if len(names) == 0 || slices.Contains(names, p.Server) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func showApproved(f *factory.Factory, all []state.Approval) {
+	for _, p := range all {
+		what := strings.Join(p.Tools, ", ")
+		if slices.Contains(p.Tools, approval.EveryTool) {
+			what = "all of its tools"
+		}
+		fmt.Fprintf(f.Stdout, "%s: a model calls %s without an approval\n", f.Stdout.Bold(term.Line(p.Server)), term.Line(what))
+	}
+}
+
+// trustTools lets a model call tools without an approval, or no longer so.
+func trustTools(f *factory.Factory, names []string, revoke bool) error {
+	if len(names) == 0 {
+		return exit.Usagef("name the tools: dowel trust --tool SERVER.TOOL")
+	}
+	store, err := f.OpenState()
+	if err != nil {
+		return err
+	}
+	var done []GrantLine
+	for _, name := range names {
+		server, tool, err := approval.ParseTool(f, store, name, revoke)
+		if err != nil {
+			return err
+		}
+		done = append(done, GrantLine{Name: server, Tools: []string{tool}})
+	}
+	for _, g := range done {
+		if err := changeApproval(store, g.Name, g.Tools[0], revoke); err != nil {
+			return err
+		}
+	}
+	if f.JSON {
+		return f.WriteValue(done)
+	}
+	for _, g := range done {
+		what := "needs no approval any more"
+		if revoke {
+			what = "needs an approval again"
+		}
+		fmt.Fprintf(f.Stdout, "%s.%s %s\n", term.Line(g.Name), term.Line(g.Tools[0]), what)
+	}
+	return nil
+}
+
+func changeApproval(store *state.State, server, tool string, revoke bool) error {
+	switch {
+	case !revoke:
+		return store.Allow(server, tool)
+	case tool == approval.EveryTool:
+		return store.Disallow(server, store.AlwaysAllow(server)...)
+	}
+	return store.Disallow(server, tool)
+}

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/version"
+	"github.com/spf13/cobra"
+)
+
+func newVersionCommand(f *factory.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Show which dowel this is, and how it was built",
+		Long:    "Show the version of dowel, the commit that it was built from and when that was made, as far as known, and Go's version.",
+		Example: "  dowel version\n  dowel version --json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			f.Parsed = true
+			b := version.Current()
+			if f.JSON {
+				return f.WriteValue(b)
+			}
+			fmt.Fprintf(f.Stdout, "dowel     %s\n", b.Version)
+			if b.Commit != "" {
+				changed := map[bool]string{true: ", with changes"}[b.Modified]
+				fmt.Fprintf(f.Stdout, "commit    %s%s\ntime      %s\n", b.Commit, changed, b.Time)
+			}
+			fmt.Fprintf(f.Stdout, "go        %s\nplatform  %s\n", b.Go, b.Platform)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,240 @@
+// Package watch is dowel watch: it shows changes that a server announces, until a limit or Ctrl-C.
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/spf13/cobra"
+)
+
+// Options holds the flags of a watch.
+type Options struct {
+	uris  []string
+	count int
+}
+
+func NewCommand(f *factory.Factory) *cobra.Command {
+	conn := connect.New(f)
+	var opts Options
+	c := conn.Command(&cobra.Command{
+		Use:   "watch SERVER [URI]…",
+		Short: "Print what changes at a server, until Ctrl-C",
+		Long: `Print a line for each change: of the lists of tools, prompts and resources, and of the resources with the given URIs.
+A lost connection is restored, and a server that was started is started again; what may have been missed meanwhile is
+printed as a gap. It ends after --count changes, or after --timeout with exit code 124. With --json each change is a line
+with time, method and params, or gap.
+
+` + connect.NamingHelp,
+		Example: `  dowel watch everything
+  dowel watch everything test://watched-resource --json
+  dowel watch everything --count 1 --timeout 30s
+  dowel watch --count 1 -- npx -y @modelcontextprotocol/server-everything`,
+	}, func(ctx context.Context, t connect.Target, rest []string) error {
+		opts.uris = append(opts.uris, rest...)
+		return runWatch(ctx, conn, t, opts)
+	})
+	c.Flags().StringArrayVar(&opts.uris, "uri", nil, "a resource to watch (`URI`, repeatable; the same as a word)")
+	c.Flags().IntVarP(&opts.count, "count", "n", 0, "end after so many changes; 0: never")
+	return c
+}
+
+func runWatch(ctx context.Context, conn *connect.Connection, t connect.Target, opts Options) error {
+	o, err := conn.DialOptions(t)
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if conn.TotalTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, conn.TotalTimeout, &client.TimeoutError{Kind: client.TimeoutTotal, After: conn.TotalTimeout})
+		defer cancel()
+	}
+	show := &changes{app: conn.Factory, count: opts.count, enough: func() { end(errEnough) }}
+	failed := make(chan error, 1)
+	o.Restart = client.Restart{}
+	o.OnState = func(s client.State) { watchState(conn.Factory, s, failed) }
+	// Some servers announce changes without saying for which subscription.
+	o.Notifications = []client.NotificationHandler{{Handle: show.stray}}
+	err = conn.DoWithOptions(ctx, t, o, func(c *client.Client) error {
+		filter := mcp.SubscriptionFilter{
+			ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: opts.uris,
+		}
+		subscription, err := c.Watch(ctx, filter)
+		if errors.Is(err, client.ErrNothingToWatch) && len(opts.uris) == 0 {
+			return waitIdle(ctx, conn.Factory, c, failed)
+		}
+		if err != nil {
+			return err
+		}
+		tellRefused(ctx, conn.Factory, c, opts.uris, subscription.Acknowledged().ResourceSubscriptions)
+		for change, err := range subscription.Changes() {
+			if err != nil {
+				return err
+			}
+			show.change(change)
+		}
+		return context.Cause(ctx)
+	})
+	switch {
+	case errors.Is(err, errEnough):
+		return nil
+	case opts.count > 0 && errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%d of %d changes came: %w", show.number(), opts.count, err)
+	}
+	return err
+}
+
+// errEnough is the cause of a context that ended because --count was reached.
+var errEnough = errors.New("all changes that were asked for have come")
+
+// waitIdle watches a server that announces no changes: it may come and go, and log.
+func waitIdle(ctx context.Context, f *factory.Factory, c *client.Client, failed <-chan error) error {
+	f.Warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.ServerInfo().Name)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-failed:
+		return err
+	}
+}
+
+// changes shows changes, whoever brings them, until they are enough.
+type changes struct {
+	app    *factory.Factory
+	enough func()
+
+	mu    sync.Mutex
+	count int // 0: they are never enough
+	seen  int
+}
+
+func (s *changes) change(c client.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count > 0 && s.seen == s.count {
+		return
+	}
+	change(s.app, c)
+	if s.seen++; s.seen == s.count {
+		s.enough()
+	}
+}
+
+// number is how many changes have been shown.
+func (s *changes) number() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
+// stray takes a notification that belongs to no subscription.
+func (s *changes) stray(n mcp.Notification) {
+	switch n.Method {
+	case mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged, mcp.NotificationResourceUpdated:
+		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
+		s.change(client.Change{Method: n.Method, URI: uri, Params: n.Params})
+	}
+}
+
+// changeLine is a change as a program reads it.
+type changeLine struct {
+	Time   time.Time       `json:"time"`
+	Method string          `json:"method,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
+	Gap    bool            `json:"gap,omitempty"`
+}
+
+func change(f *factory.Factory, c client.Change) {
+	now := time.Now()
+	if f.JSON {
+		factory.WriteJSONLine(f.Stdout, changeLine{now, c.Method, c.Params, c.Gap})
+		return
+	}
+	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(now.Format(time.TimeOnly)), changeText(c))
+}
+
+func changeText(c client.Change) string {
+	switch {
+	case c.Gap:
+		return "gap: changes may have been missed"
+	case c.Method == mcp.NotificationToolsChanged:
+		return "tools changed"
+	case c.Method == mcp.NotificationPromptsChanged:
+		return "prompts changed"
+	case c.Method == mcp.NotificationResourcesChanged:
+		return "resources changed"
+	case c.Method == mcp.NotificationResourceUpdated:
+		return "updated " + term.Line(c.URI)
+	}
+	return term.Line(c.Method)
+}
+
+// tellRefused names the resources of which the server will not tell: those that it does not watch, and those that it does not
+// have, although it has agreed to watch them.
+func tellRefused(ctx context.Context, f *factory.Factory, c *client.Client, wanted, granted []string) {
+	var agreed []string
+	for _, uri := range wanted {
+		if !slices.Contains(granted, uri) {
+			f.Warn("the server does not announce changes of %s", uri)
+			continue
+		}
+		agreed = append(agreed, uri)
+	}
+	for _, uri := range notListed(ctx, c, agreed) {
+		f.Warn("the server has no resource %s in its lists: it may never announce a change of it", uri)
+	}
+}
+
+// notListed returns the URIs that the server neither lists nor has a template for. Where its lists cannot be read, it returns
+// none.
+func notListed(ctx context.Context, c *client.Client, uris []string) []string {
+	if len(uris) == 0 {
+		return nil
+	}
+	for page, err := range connect.ListTemplates.Pages(ctx, c) {
+		if err != nil {
+			break // many servers do not have any
+		}
+		for it := rawjson.Array(rawjson.Lookup(page, connect.ListTemplates.Member)); it.Next(); {
+			template, _ := rawjson.String(rawjson.Lookup(it.Value, "uriTemplate"))
+			begin, _, _ := strings.Cut(template, "{")
+			uris = slices.DeleteFunc(uris, func(uri string) bool { return strings.HasPrefix(uri, begin) })
+		}
+	}
+	for page, err := range connect.ListResources.Pages(ctx, c) {
+		if err != nil {
+			return nil
+		}
+		for it := rawjson.Array(rawjson.Lookup(page, connect.ListResources.Member)); it.Next(); {
+			listed, _ := rawjson.String(rawjson.Lookup(it.Value, "uri"))
+			uris = slices.DeleteFunc(uris, func(uri string) bool { return uri == listed })
+		}
+	}
+	return uris
+}
+
+// watchState tells of a connection that comes and goes.
+func watchState(f *factory.Factory, s client.State, failed chan<- error) {
+	switch {
+	case s.Status == client.Failed && s.Err != nil:
+		failed <- s.Err
+	case s.Status == client.Lost:
+		f.Warn("%v", s)
+	case s.Status == client.Ready && s.Attempt > 0:
+		f.Warn("the connection is restored")
+	}
+}

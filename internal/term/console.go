@@ -1,0 +1,214 @@
+package term
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// Console is the terminal of a conversation: lines are edited on it, and what is said meanwhile goes above the line. The
+// terminal is in raw mode only while a line is being read, so that Ctrl-C is a signal at any other time.
+type Console struct {
+	In, Out *os.File
+	keys    keyboard
+	typing  editor
+	History history
+	// complete returns how a line can go on at a place, and what it may go on with; nil: in no way.
+	Complete func(line string, at int) (string, int, []string)
+
+	one sync.Mutex // held while a line is being read
+
+	mu      sync.Mutex
+	editing *term.Terminal // while a line is being read
+	before  *term.State    // the terminal's mode, while it is raw
+}
+
+func NewConsole(in, out *os.File) *Console {
+	c := &Console{In: in, Out: out, keys: keyboard{from: in}}
+	c.typing = editor{keys: &c.keys, out: out}
+	return c
+}
+
+// ErrInterrupted is the error of a line that Ctrl-C has ended.
+var ErrInterrupted = errors.New("interrupted")
+
+// Question says how a line is read.
+type Question struct {
+	Prompt  string
+	Prefill string // is there to be changed
+	Answer  bool   // to a question: it is not remembered, and nothing completes it
+	Fresh   bool   // what was typed before counts for nothing
+}
+
+// ReadLine reads a line. With Ctrl-C the error is errInterrupted, beside what was typed; with Ctrl-D io.EOF; and the cause of ctx
+// where that ends.
+func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
+	c.one.Lock() // a question that nobody waits for any more gives the terminal back first
+	defer c.one.Unlock()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if a.Fresh {
+		c.drop()
+	}
+	c.typing.ctx, c.typing.interrupted = ctx, false
+	if a.Prefill != "" {
+		c.typing.prefill(a.Prefill)
+	}
+	t, end, err := c.edit(a)
+	if err != nil {
+		return "", err
+	}
+	text, err := t.ReadLine()
+	end()
+	if errors.Is(err, term.ErrPasteIndicator) {
+		err = nil
+	}
+	if err != nil {
+		_, _ = io.WriteString(c, "\n") // the line has no end yet
+		return "", err
+	}
+	text = typed.Replace(text)
+	if c.typing.interrupted {
+		return text, ErrInterrupted
+	}
+	return text, nil
+}
+
+// drop forgets what was typed and not read.
+func (c *Console) drop() {
+	flushInput(c.In)
+	c.typing.forget()
+}
+
+// edit begins to edit a line.
+func (c *Console) edit(a Question) (_ *term.Terminal, end func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	back, err := c.raw()
+	if err != nil {
+		return nil, nil, err
+	}
+	t := term.NewTerminal(&c.typing, a.Prompt)
+	if width, height, err := term.GetSize(int(c.Out.Fd())); err == nil && width > 0 {
+		_ = t.SetSize(width, height) // nothing is on the line that could not be written
+	}
+	t.SetBracketedPasteMode(true)
+	if a.Answer {
+		t.History = &history{}
+	} else {
+		t.History = &remembering{&c.History, &c.typing}
+		t.AutoCompleteCallback = func(line string, at int, key rune) (string, int, bool) { return c.completed(t, line, at, key) }
+	}
+	c.editing = t
+	return t, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		t.SetBracketedPasteMode(false)
+		c.editing = nil
+		back()
+	}, nil
+}
+
+// raw puts the terminal into raw mode until back is called, unless it is in it; c.mu is held, then too.
+func (c *Console) raw() (back func(), err error) {
+	if c.before != nil {
+		return func() {}, nil
+	}
+	before, err := term.MakeRaw(int(c.In.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	c.before = before
+	return func() {
+		c.before = nil
+		_ = term.Restore(int(c.In.Fd()), before) // it was possible a moment ago
+	}, nil
+}
+
+// Hold has the terminal in raw mode until it is released, for a question of several lines: what is typed between them is a key
+// like any other. What was typed before is no answer.
+func (c *Console) Hold() (release func()) {
+	c.one.Lock()
+	defer c.one.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop()
+	back, err := c.raw()
+	if err != nil {
+		return func() {} // reading says why
+	}
+	return func() {
+		c.one.Lock()
+		defer c.one.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		back()
+	}
+}
+
+// Write implements [io.Writer]: what is said while a line is edited goes above it.
+func (c *Console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.editing != nil:
+		return c.editing.Write(p)
+	case c.before != nil:
+		if _, err := c.Out.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	return c.Out.Write(p)
+}
+
+// completed answers Tab: the line goes on as far as that is clear, and else what it may go on with is shown.
+func (c *Console) completed(t *term.Terminal, line string, at int, key rune) (string, int, bool) {
+	if key != '\t' || c.Complete == nil {
+		return "", 0, false
+	}
+	longer, to, choices := c.Complete(line, at)
+	if longer == line && len(choices) > 1 {
+		width := 80
+		if w, _, err := term.GetSize(int(c.Out.Fd())); err == nil && w > 0 {
+			width = w
+		}
+		_, _ = io.WriteString(t, strings.Join(Wrap(choices, width-1), "\n")+"\n")
+	}
+	return longer, to, true
+}
+
+// history is what was entered before, the last one first.
+type history struct{ entries []string }
+
+const longestPast = 500
+
+// Add, Len and At implement [term.History].
+func (h *history) Add(entry string) {
+	if strings.TrimSpace(entry) == "" || len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry {
+		return
+	}
+	h.entries = append(h.entries, entry)
+	h.entries = h.entries[max(len(h.entries)-longestPast, 0):]
+}
+func (h *history) Len() int        { return len(h.entries) }
+func (h *history) At(i int) string { return h.entries[len(h.entries)-1-i] }
+
+// remembering keeps what is entered, and not what Ctrl-C has taken back.
+type remembering struct {
+	*history
+	typing *editor
+}
+
+func (r *remembering) Add(entry string) {
+	if !r.typing.interrupted {
+		r.history.Add(entry)
+	}
+}

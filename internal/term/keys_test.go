@@ -1,0 +1,99 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// byByte reads so many bytes at a time.
+type byByte struct {
+	text string
+	n    int
+}
+
+func (b *byByte) Read(p []byte) (int, error) {
+	if b.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(p, b.text[:min(b.n, len(b.text))])
+	b.text = b.text[n:]
+	return n, nil
+}
+
+// What comes to the editor is the same, however it is cut: keys that end a line come alone, and what is pasted has none.
+func TestTyping(t *testing.T) {
+	for _, test := range []struct{ typed, want string }{
+		{"hello\r", "hello|\r"},
+		{"a\rb\n", "a|\r|b|\n"},
+		{"\x1b[200~a\r\nb\rc\n\td\x03e\x1b[31m\x1b[201~f\r", "\x1b[200~a␤b␤c␤␉de[31m\x1b[201~f|\r"},
+		{"\x1b[200~\x1b[201~\x1b[A\r", "\x1b[200~\x1b[201~\x1b[A|\r"},
+		{"x\x04y\r", "x|\x04|y|\r"},
+		{"\x1b[200~üß€🙂\r\r\x1b[201~\r", "\x1b[200~üß€🙂␤␤\x1b[201~|\r"},
+		{"ü\x1b[20~\r", "ü\x1b[20~|\r"},
+	} {
+		for _, n := range []int{1, 2, 3, 5, 1000} {
+			ty := &editor{keys: &keyboard{from: &byByte{test.typed, n}}, ctx: t.Context()}
+			var parts []string
+			buffer := make([]byte, 256)
+			for {
+				n, err := ty.Read(buffer)
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := string(buffer[:n])
+				if last := len(parts) - 1; last >= 0 && !strings.ContainsAny(text+parts[last], "\r\n\x04") {
+					parts[last] += text
+					continue
+				}
+				parts = append(parts, text)
+			}
+			if got := strings.Join(parts, "|"); got != test.want {
+				t.Errorf("%q by %d: got %q, want %q", test.typed, n, got, test.want)
+			}
+		}
+	}
+}
+
+func TestTypingInterrupted(t *testing.T) {
+	ty := &editor{keys: &keyboard{from: strings.NewReader("ab\x03c\r")}, ctx: t.Context()}
+	var got []string
+	buffer := make([]byte, 256)
+	for range 4 {
+		ty.interrupted = false
+		n, err := ty.Read(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(buffer[:n])
+		if ty.interrupted {
+			text += "!"
+		}
+		got = append(got, text)
+	}
+	if want := []string{"ab", "\r!", "c", "\r"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A read whose context has ended brings its keys to the next one.
+func TestKeyboardIsShared(t *testing.T) {
+	from, to := io.Pipe()
+	k := &keyboard{from: from}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	if _, err := k.next(ctx); !errors.Is(err, stopped) {
+		t.Fatal(err)
+	}
+	go func() { _, _ = to.Write([]byte("later")) }() // it is read below
+	if text, err := k.next(t.Context()); string(text) != "later" || err != nil {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
