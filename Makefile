@@ -9,11 +9,11 @@ MAKEFLAGS += --no-print-directory
 FUZZTIME ?= 40000x
 # A release has a binary for each platform. The release stage of make test builds all of them.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-STAGES := check vet unit allocations fuzz release interop conformance
+STAGES := check vet unit allocations fuzz archives interop conformance
 
-.PHONY: test check vet unit allocations fuzz release interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
+.PHONY: test check vet unit allocations fuzz archives release interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
 
-test: interop-deps conformance-deps ## everything: all stages run, also after a failure
+test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
 
 help: ## this list
@@ -44,6 +44,7 @@ vet: ## go vet: everything on Linux, and what differs on macOS and Windows
 	done
 	cd interop && go vet ./...
 	cd ../bench && go vet ./...
+	cd ../tools && go vet ./...
 
 # Tests that need a Redis get one of their own, on a socket in a temporary folder.
 unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the race detector
@@ -73,8 +74,12 @@ fuzz: ## each fuzz target for $(FUZZTIME)
 	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(interop|bench)/' | sed -E 's#/[^/]*:func # #' | sort -u)
 	[ -z "$$failed" ]
 
-release: ## archives for six platforms, checksums, SBOM, completions, man pages and npm packages, in dist/
-	@go run ./internal/release -platforms "$(PLATFORMS)" dist
+archives: bin/gotestsum ## what a release ships, in dist/: archives, checksums, SBOM, completions, man pages, npm packages; npx is tried
+	@cd tools && go run ./release -platforms "$(PLATFORMS)" ../dist
+	../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/archives.json" -- ./release
+
+release: bin/gotestsum ## the same, and how long the first go run takes with empty caches
+	@cd tools && go run ./release -first-run -platforms "$(PLATFORMS)" ../dist
 
 interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, the zoo
 	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...

@@ -16,7 +16,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
-	"github.com/dowel-mcp/dowel/transport"
 )
 
 // frontOver serves a gateway over a built-in server and a slow one.

@@ -97,6 +97,16 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exit.Code(err)
 }
 
+// CommandTree returns the tree of all commands, for generators of documentation. Use [Run] to run a
+// command.
+func CommandTree() *cobra.Command {
+	f := &factory.Factory{Stdin: strings.NewReader(""), Stderr: term.NewScreen(io.Discard, func() {})}
+	f.Stdout = f.Stderr
+	root := newRoot(f)
+	addHelp(root)
+	return root
+}
+
 const about = `dowel talks to servers of the Model Context Protocol (MCP), of every revision.
 
 ` + connect.NamingHelp + `

@@ -56,7 +56,7 @@ import (
 )
 
 func main() {
-	s := server.New("greeter", "1.0.0")
+	s := server.New("greeter", "1.0.0", nil)
 	server.Tool(s, "greet", "Greets somebody.", func(_ context.Context, in struct{ Name string }) (string, error) {
 		return "Hello, " + in.Name, nil
 	})

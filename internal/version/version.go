@@ -9,18 +9,20 @@ import (
 	"strings"
 )
 
-// Build is what is known of how this dowel was built.
+// Build describes how this dowel was built.
 type Build struct {
 	Version string `json:"version"`
-	// Commit is the revision it was built from, and Time that commit's; empty where there was no repository.
+	// Commit is the revision that it was built from, and Time the time of that commit. Both are
+	// empty if the build did not see a repository.
 	Commit string `json:"commit,omitzero"`
 	Time   string `json:"time,omitzero"`
-	// Modified: there were changes that no commit has.
+	// Modified means that the build included changes without a commit.
 	Modified bool   `json:"modified,omitzero"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
+// Current returns the description of the running program.
 func Current() Build {
 	b := Build{Version: Number(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -40,7 +42,7 @@ func Current() Build {
 	return b
 }
 
-// String is the build in a line: the version, and in parentheses the commit and Go's version.
+// String formats the version in one line, with the commit and the version of Go in parentheses.
 func (b Build) String() string {
 	var about []string
 	if b.Commit != "" {
@@ -53,8 +55,15 @@ func (b Build) String() string {
 	return fmt.Sprintf("%s (%s)", b.Version, strings.Join(append(about, b.Go), ", "))
 }
 
-// Number is the version of the module, or of the commit that it was built from.
+// release is the version of a released binary. The linker sets it; see tools/release.
+var release string
+
+// Number returns the version: of the release, else of the module, else "devel-" and the commit, or
+// "devel" if the commit is unknown.
 func Number() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "devel"

@@ -151,7 +151,7 @@ func (r *release) compile(ctx context.Context, t target) error {
 		return err
 	}
 	env := []string{"GOOS=" + t.goos, "GOARCH=" + t.goarch, "CGO_ENABLED=0"}
-	_, err = r.output(ctx, env, "go", "build", "-trimpath", "-ldflags", "-s -w -X github.com/dowel-mcp/dowel/internal/cli/version.release="+r.version, "-o", binary, "./cmd/dowel")
+	_, err = r.output(ctx, env, "go", "build", "-trimpath", "-ldflags", "-s -w -X github.com/dowel-mcp/dowel/internal/version.release="+r.version, "-o", binary, "./cmd/dowel")
 	return err
 }
 
@@ -163,7 +163,7 @@ func (r *release) collectExtras(ctx context.Context, folder string) ([]archiveFi
 	}
 	for _, write := range []func(string) error{
 		func(folder string) error { return r.writeCompletions(ctx, folder) },
-		writeManPages,
+		r.writeManPages,
 	} {
 		if err := write(folder); err != nil {
 			return nil, err
