@@ -110,9 +110,7 @@ func (c *Catalog) addLists(l *serverLists) {
 		if len(l.items[k]) > 0 {
 			c.caches[k] = c.caches[k].Narrowest(l.caches[k])
 		}
-		for _, item := range l.items[k] {
-			c.lists[k] = append(c.lists[k], item)
-		}
+		c.lists[k] = append(c.lists[k], l.items[k]...)
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *check) checkValue(n *node, i int) int {
 	if n.types != 0 && n.types&kind == 0 && (kind != isNumber || n.types&isInteger == 0) {
 		return c.wrongType(n, i)
 	}
-	end := fail
+	var end int
 	switch kind {
 	case isObject:
 		if n.obj == nil {

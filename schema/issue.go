@@ -188,7 +188,7 @@ func (x *explanation) jsonPointer() string {
 	var path strings.Builder
 	for _, name := range x.path {
 		path.WriteByte('/')
-		pointerEscape.WriteString(&path, name)
+		_, _ = pointerEscape.WriteString(&path, name)
 	}
 	return path.String()
 }

@@ -32,7 +32,7 @@ func EmptyHome() string {
 		panic(err)
 	}
 	for _, name := range []string{"HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "APPDATA", "LOCALAPPDATA"} {
-		os.Setenv(name, home)
+		_ = os.Setenv(name, home)
 	}
 	return home
 }

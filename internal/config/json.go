@@ -115,7 +115,7 @@ func closingQuote(text []byte, i int) int {
 
 // commentEnd returns the last byte of the comment that starts at i, or i if none starts there.
 func commentEnd(text []byte, i int) int {
-	end, width := -1, 0
+	var end, width int
 	switch rest := text[i:]; {
 	case bytes.HasPrefix(rest, []byte("//")):
 		end, width = bytes.IndexByte(rest, '\n'), 1

@@ -111,7 +111,7 @@ func newDaemon(o Options) (*Daemon, error) {
 func start(ctx context.Context, place *control.Place, o Options, cause string) (_ *Daemon, err error) {
 	h, err := newDaemon(o)
 	if err != nil {
-		place.Release()
+		_ = place.Release()
 		return nil, err
 	}
 	h.place, h.private = place, o.Stdio && o.Address == ""

@@ -192,7 +192,7 @@ func (c *Child) runLifecycle(stderr *childOutput) {
 	var tasks sync.WaitGroup
 	quiet := make(chan struct{}) // closed at the end of stderr
 	tasks.Go(func() {
-		io.Copy(c.stderr, stderr)
+		_, _ = io.Copy(c.stderr, stderr)
 		close(quiet)
 	})
 
@@ -245,7 +245,7 @@ func (c *Child) discardStdout() {
 	c.reading.Lock() // wait until the interrupted Read has returned
 	defer c.reading.Unlock()
 	c.stdout.allowRead()
-	io.Copy(io.Discard, c.stdout)
+	_, _ = io.Copy(io.Discard, c.stdout)
 }
 
 // childOutput is the reading end of a pipe from the child. After expireSoon, Read returns the
@@ -277,7 +277,7 @@ func (o *childOutput) setDeadline(t time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.expired {
-		o.SetReadDeadline(t)
+		_ = o.SetReadDeadline(t)
 	}
 }
 

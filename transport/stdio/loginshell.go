@@ -108,7 +108,7 @@ func askShell(ctx context.Context, shell string) (string, error) {
 	}
 	defer child.Close()
 	defer context.AfterFunc(ctx, func() { child.Close() })()
-	child.CloseWrite()
+	_ = child.CloseWrite()
 	path, err := readMarked(child, mark)
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)

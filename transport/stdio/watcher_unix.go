@@ -113,7 +113,7 @@ func (w *watcher) sendLine(op byte, pgid int) {
 	if w.shell == nil {
 		return
 	}
-	w.shell.pipe.SetWriteDeadline(time.Now().Add(time.Second))
+	_ = w.shell.pipe.SetWriteDeadline(time.Now().Add(time.Second))
 	if _, err := fmt.Fprintf(w.shell.pipe, "%c %d\n", op, pgid); err != nil {
 		w.shell.proc.Kill() // superviseShell replaces it
 	}

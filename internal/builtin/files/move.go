@@ -107,7 +107,7 @@ func (s *Server) renamePlace(ctx context.Context, from, to place, info fs.FileIn
 	if from.root != to.root {
 		return s.copyAndDelete(ctx, from, to, info, overwrite)
 	}
-	err := error(errNotLinked)
+	err := errNotLinked
 	if info.Mode().IsRegular() && !overwrite {
 		err = moveByLink(from, to)
 	}

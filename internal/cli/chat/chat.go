@@ -112,7 +112,7 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 func (opts *Options) check(f *factory.Factory, cmd *cobra.Command, words []string) error {
 	switch {
 	case len(words) == 1 && opts.resume == latest:
-		opts.resume, words = words[0], nil
+		opts.resume = words[0]
 	case len(words) == 0:
 	case cmd.ArgsLenAtDash() < 0 && slices.Contains(opts.Directory().Known(), words[0]):
 		return exit.Usagef("%q is too much: a server is named with --server %s", words[0], words[0])

@@ -128,7 +128,7 @@ func (s *server) handleFrame(frame []byte) {
 			msg.ID = jsonrpc.ID{} // an id guessed from broken JSON must not be answered
 		}
 		if answer := s.answerMalformed(frame, msg.ID, err.(*mcp.Error)); answer != nil {
-			s.Write(answer)
+			_ = s.Write(answer)
 		}
 		return
 	}
@@ -169,7 +169,7 @@ func (s *server) encodeRefusal(id jsonrpc.ID, e *mcp.Error) []byte {
 
 func (s *server) refuseFrame(id jsonrpc.ID, e *mcp.Error) {
 	if answer := s.encodeRefusal(id, e); answer != nil {
-		s.Write(answer)
+		_ = s.Write(answer)
 	}
 }
 
