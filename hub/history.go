@@ -26,9 +26,9 @@ type history struct {
 	upstream *Upstream
 
 	mu           sync.Mutex
-	events       []Event        // at most 2*maxHistory; the last maxHistory count
-	partialLine  []byte         // a line without its end, at most maxLine bytes
-	attemptLines int            // number of lines of stderr since the attempt began
+	events       []Event            // at most 2*maxHistory; the last maxHistory count
+	partialLine  []byte             // a line without its end, at most maxLine bytes
+	attemptLines int                // number of lines of stderr since the attempt began
 	stray        *doctor.StdoutTail // lines on stdout since the attempt began that are no messages
 }
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/internal/wiretest"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // The revisions before the latest one, oldest first.

@@ -38,13 +38,13 @@ func connect(line checks.Line, heard *checks.Heard) (checks.Client, error) {
 	}
 	c, err := client.Dial(ctx, target, &client.Options{
 		Answers: client.Answers{
-Elicit:     p.elicit,
-		Sample:     p.sample,
-		Roots:      client.FixedRoots(mcp.Root{URI: checks.RootURI, Name: "interop root"}),
-},
-		Wire: client.Wire{Revision:   mcp.Revision(line.Version)},
-		HTTP: client.HTTP{Client: line.Web.Client()},
-		OnLog:      func(mcp.LoggingMessageParams) { heard.Add("notifications/message") },
+			Elicit: p.elicit,
+			Sample: p.sample,
+			Roots:  client.FixedRoots(mcp.Root{URI: checks.RootURI, Name: "interop root"}),
+		},
+		Wire:  client.Wire{Revision: mcp.Revision(line.Version)},
+		HTTP:  client.HTTP{Client: line.Web.Client()},
+		OnLog: func(mcp.LoggingMessageParams) { heard.Add("notifications/message") },
 	})
 	if err != nil {
 		return nil, err
