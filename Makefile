@@ -11,7 +11,7 @@ FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 STAGES := check vet unit allocations fuzz archives interop conformance
 
-.PHONY: test check vet unit allocations fuzz archives release interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
+.PHONY: test long check vet unit allocations fuzz archives release interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -51,7 +51,22 @@ unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the r
 	@dir=$$(mktemp -d); trap 'kill $$(cat $$dir/pid) 2>/dev/null || true; sleep 0.2; rm -rf $$dir' EXIT
 	redis-server --port 0 --unixsocket $$dir/redis.sock --pidfile $$dir/pid --daemonize yes --save "" --dir $$dir >/dev/null
 	DOWEL_TEST_REDIS=unix://$$dir/redis.sock DOWEL_TEST_NGINX=$$(command -v nginx || echo /usr/sbin/nginx) DOWEL_TEST_BWRAP=$$(command -v bwrap) \
-		bin/gotestsum --format pkgname --jsonfile "$${DOWEL_TEST_EVENTS:-$$dir}/unit.json" -- -race -timeout 15m ./...
+		bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile "$${DOWEL_TEST_EVENTS:-$$dir}/unit.json" -- -race -timeout 15m ./...
+
+# The processes that burn processor time end with the target: the trap ends them by their ids.
+long: bin/gotestsum release ## hours: unit tests ten times on a busy machine and once on one processor, and the release with its first run
+	@burners=; trap 'kill $$burners 2>/dev/null || true' EXIT
+	for i in 1 2; do (while :; do :; done) & burners="$$burners $$!"; done
+	failed=
+	for i in $$(seq 10); do
+		echo "unit tests on a busy machine, run $$i of 10"
+		bin/gotestsum --format pkgname --format-hide-empty-pkg -- -count=1 -timeout 30m ./... || failed="$$failed $$i"
+	done
+	kill $$burners; burners=
+	echo "unit tests on one processor"
+	GOMAXPROCS=1 bin/gotestsum --format pkgname --format-hide-empty-pkg -- -count=1 -timeout 30m ./... || failed="$$failed GOMAXPROCS=1"
+	if [ -n "$$failed" ]; then echo "make long: these runs failed:$$failed"; exit 1; fi
+	echo "make long: every run passed"
 
 allocations: bin/gotestsum ## allocation counts do not depend on the machine, but on the race detector
 	@events=$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}
