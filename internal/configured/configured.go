@@ -68,7 +68,7 @@ type Source struct {
 	servers      []*config.Server            // the effective ones, in order
 	lastValid    map[entryKey]*config.Server // each entry when it was last valid
 	staleReasons map[*config.Server]string   // why entries that were valid are not valid any more
-	missingSince map[string]time.Time        // when files went missing or empty
+	stayedAway   map[string]bool             // files that were missing or empty for the whole grace
 	blankReads   []string                    // missing or empty files that the current definition reads
 	definitions  map[entryKey]hub.Definition // last ones without missing files
 	reads        map[string]bool             // files that definitions read: envFile and ${file:…}
@@ -81,7 +81,7 @@ func New(h *hub.Hub, o Options) *Source {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Source{hub: h, opts: o, lastGood: map[string][]*config.Server{}, missingSince: map[string]time.Time{}, definitions: map[entryKey]hub.Definition{}}
+	return &Source{hub: h, opts: o, lastGood: map[string][]*config.Server{}, stayedAway: map[string]bool{}, definitions: map[entryKey]hub.Definition{}}
 }
 
 // Load reads the files and applies their servers to the hub. A file that has become unreadable
@@ -231,7 +231,7 @@ func (s *Source) recordingVariables() config.Variables {
 		if err != nil || len(bytes.TrimSpace(text)) == 0 {
 			s.blankReads = append(s.blankReads, path)
 		} else {
-			delete(s.missingSince, path)
+			delete(s.stayedAway, path)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package configured
 
 import (
+	"os"
 	"path/filepath"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 // is empty, or missing within the grace. s.mu is held.
 func (s *Source) isBeingWritten(f config.File) bool {
 	if !f.Missing {
-		delete(s.missingSince, f.Path)
+		delete(s.stayedAway, f.Path)
 	}
 	switch {
 	case len(s.lastGood[f.Path]) == 0 || s.watch == nil:
@@ -28,14 +29,35 @@ func (s *Source) isBeingWritten(f config.File) bool {
 	return s.inGrace(f.Path)
 }
 
-// endGrace loads the files after the grace of a missing file.
+// lookInterval and looks say how often endGrace looks for a file, at the end of its grace.
+const (
+	lookInterval = 10 * time.Millisecond
+	looks        = 25
+)
+
+// endGrace loads the files after the grace of a missing or empty file. On a busy machine the grace
+// may pass without a look at the file, and a program that rewrites the file all the time may have
+// removed it just now. So endGrace looks for a while, and the grace begins anew if the file appears.
 func (s *Source) endGrace(path string) {
+	stays := staysAway(path)
 	s.mu.Lock()
 	if s.watch != nil {
 		delete(s.watch.timers, path)
 	}
+	s.stayedAway[path] = stays
 	s.mu.Unlock()
 	s.Load(filepath.Base(path) + " was removed")
+}
+
+// staysAway reports whether a file is missing or empty each time that it looks.
+func staysAway(path string) bool {
+	for range looks {
+		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+			return false
+		}
+		time.Sleep(lookInterval)
+	}
+	return true
 }
 
 // readsFileBeingWritten reports whether the current definition reads a file that is missing or
@@ -47,15 +69,10 @@ func (s *Source) readsFileBeingWritten() (soon bool) {
 	return soon
 }
 
-// inGrace reports whether a file is missing or empty since less than the grace. Then it also makes
-// the files load again after the grace. s.mu is held.
+// inGrace reports whether a file that is missing or empty may still be in the hands of a program
+// that writes it. Then it also makes the files load again after the grace. s.mu is held.
 func (s *Source) inGrace(path string) bool {
-	since, known := s.missingSince[path]
-	if !known {
-		since = time.Now()
-		s.missingSince[path] = since
-	}
-	if s.watch == nil || time.Since(since) >= s.opts.MissingGrace {
+	if s.watch == nil || s.stayedAway[path] {
 		return false
 	}
 	s.watch.runLater(path, s.opts.MissingGrace, func() { s.endGrace(path) })
