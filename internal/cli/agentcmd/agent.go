@@ -82,20 +82,22 @@ type Runtime struct {
 	Always func(tool string) error
 	// trusted is what dowel trust --tool takes for such a tool; empty where it would not do.
 	Trusted func(tool string) string
-	// decided records a decision in the audit log, if there is one. [assembled.run] does that.
-	decided func(agent.Approval)
-	Close   func()
+	// recordDecision records a decision in the audit log, if there is one. [assembled.run] does that.
+	recordDecision func(agent.Approval)
+	Close          func()
 }
 
-// origin is [agent.Toolbox.Origin].
-func (b *Runtime) origin(tool string) (server, name string, ok bool) { return b.Toolbox.Origin(tool) }
+// splitToolName is [agent.Toolbox.Origin].
+func (b *Runtime) splitToolName(tool string) (server, name string, ok bool) {
+	return b.Toolbox.Origin(tool)
+}
 
 // Run is [agent.Agent.Run], with the decisions in the audit log.
 func (b *Runtime) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
 		for e, err := range b.Agent.Run(ctx, input...) {
 			if d, ok := e.(agent.Approval); ok {
-				b.decided(d)
+				b.recordDecision(d)
 			}
 			if !yield(e, err) {
 				return
@@ -116,7 +118,7 @@ func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Op
 		return nil, err
 	}
 	b := &Runtime{
-		Model: chosen, Mode: o.Mode, Models: setup.models,
+		Model: chosen, Mode: o.Mode, Models: setup.modelNames,
 		Choose: func(name string) (agent.Model, modelregistry.Choice, error) {
 			named := modelregistry.ModelFlags{Model: name}
 			// Another id is at the same place; what a session has noted of a provider alone is no more than its model's name says.
@@ -135,7 +137,7 @@ func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Op
 			b.Close()
 		}
 	}()
-	audit, err := openDecisions(f, setup)
+	audit, err := openDecisionLog(f, setup)
 	b.Close = func() {
 		if b.Toolbox != nil {
 			if err := b.Toolbox.Close(); err != nil {
@@ -148,9 +150,9 @@ func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Op
 	if err != nil {
 		return nil, err
 	}
-	b.Servers, b.decided = crew.servers, func(e agent.Approval) { audit.record(e, b.origin) }
-	approved := &approvals{setup.state, setup.Set, crew, b.origin}
-	o.Allowed, b.Always = approved.allowed, approved.always
+	b.Servers, b.recordDecision = crew.listServers, func(e agent.Approval) { audit.writeDecision(e, b.splitToolName) }
+	approved := &approvals{setup.state, setup.Set, crew, b.splitToolName}
+	o.Allowed, b.Always = approved.isAllowed, approved.allowAlways
 	b.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
 	if err = context.Cause(ctx); err != nil {
 		return nil, err
@@ -161,14 +163,14 @@ func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Op
 	if crew.folder != "" {
 		o.System += "\n\nThe servers of your tools work in the folder " + crew.folder + ": what is relative in their arguments begins there, not in the current folder."
 	}
-	tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: b.Toolbox}, ask: crew.instructions}
-	o.Instructions = tools.instructions
+	tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: b.Toolbox}, fetch: crew.fetchInstructions}
+	o.Instructions = tools.formatInstructions
 	b.Agent = agent.New(model, tools, &o)
 	return b, nil
 }
 
-// longestSettle is how long a task waits for servers that are starting: what comes later is told to the model then.
-const longestSettle = 15 * time.Second
+// maxServerWait is how long a task waits for servers that are starting: what comes later is told to the model then.
+const maxServerWait = 15 * time.Second
 
 // ListPrompts returns the prompts of all servers. Servers without prompts have an empty list.
 func (b *Runtime) ListPrompts(ctx context.Context) ([]mcp.Prompt, error) {

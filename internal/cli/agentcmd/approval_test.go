@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/state"
 )
 
-// approvalsOf are approvals in a state of their own, of tools whose names are SERVER.TOOL on the wire, too.
-func approvalsOf(t *testing.T, sources map[string]string) *approvals {
+// newTestApprovals are approvals in a state of their own, of tools whose names are SERVER.TOOL on the wire, too.
+func newTestApprovals(t *testing.T, sources map[string]string) *approvals {
 	t.Helper()
 	s, err := state.Open(filepath.Join(t.TempDir(), "state.json"), state.Options{})
 	if err != nil {
@@ -27,7 +27,7 @@ func approvalsOf(t *testing.T, sources map[string]string) *approvals {
 
 // A tool is allowed for good alone: one whose name stands for all of its server's, not at all.
 func TestAlwaysIsOfOneTool(t *testing.T) {
-	p := approvalsOf(t, map[string]string{"mine": "user", "files": connect.BuiltInSource, "theirs": "project", "here": "command line"})
+	p := newTestApprovals(t, map[string]string{"mine": "user", "files": connect.BuiltInSource, "theirs": "project", "here": "command line"})
 	for name, wrong := range map[string]string{
 		"mine.*":      "that name stands for all tools of its server",
 		"mine.":       "it has no name",
@@ -39,13 +39,13 @@ func TestAlwaysIsOfOneTool(t *testing.T) {
 		"mine.read":   "",
 		"mine.**":     "",
 	} {
-		err := p.always(name)
+		err := p.allowAlways(name)
 		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, want := range map[string]bool{"mine.read": true, "mine.**": true, "mine.write": false, "mine.*": false, "files.read": false, "theirs.read": false} {
-		if got := p.allowed(name); got != want {
+		if got := p.isAllowed(name); got != want {
 			t.Errorf("%s is allowed: %v", name, got)
 		}
 	}
@@ -65,7 +65,7 @@ func TestTrustWord(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "dowel", "dowel.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := approvalsOf(t, map[string]string{"kv": "user", "kv.eu": "user", "files": "command line", "elsewhere": "user"})
+	p := newTestApprovals(t, map[string]string{"kv": "user", "kv.eu": "user", "files": "command line", "elsewhere": "user"})
 	for name, known := range map[string]bool{
 		"kv.get": true, "kv.admin/get": true,
 		"kv.*": false, "kv.": false, "kv.eu.get": false, "kv.eu.*": false, // of the tools eu.get and eu.* of kv

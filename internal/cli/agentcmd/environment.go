@@ -22,10 +22,10 @@ import (
 // environment is what the user's files say that concerns an agent.
 type environment struct {
 	*modelregistry.Registry
-	state       *state.State
-	audit       string // the file of the audit log; empty: there is none
-	arguments   bool   // are recorded
-	definitions func() []hub.Definition
+	state          *state.State
+	auditFile      string // the file of the audit log; empty: there is none
+	auditArguments bool   // are recorded
+	definitions    func() []hub.Definition
 }
 
 // readEnvironment reads the user's files.
@@ -46,7 +46,7 @@ func readEnvironment(f *factory.Factory, opts *Flags) (*environment, error) {
 	}
 	s := &environment{Registry: modelregistry.New(f, set), state: store}
 	settings, _ := set.Gateway.Resolve(set.Variables) // what cannot be resolved is told where the gateway is opened
-	s.audit, s.arguments = settings.Audit, settings.AuditArguments
+	s.auditFile, s.auditArguments = settings.Audit, settings.AuditArguments
 	s.definitions = sync.OnceValue(func() []hub.Definition {
 		all, err := f.Definitions(opts.Places)
 		if err != nil {
@@ -62,29 +62,29 @@ func isAboutModels(p config.Problem) bool {
 	return p.Severity == config.Warning && (strings.HasPrefix(p.Message, "models") || strings.HasPrefix(p.Message, "model:"))
 }
 
-func (s *environment) models() []string { return s.Set.ModelNames() }
+func (s *environment) modelNames() []string { return s.Set.ModelNames() }
 
 // openAudit opens the audit log; nil where there is none.
 func (s *environment) openAudit() (*os.File, error) {
-	if s.audit == "" {
+	if s.auditFile == "" {
 		return nil, nil
 	}
-	err := os.MkdirAll(filepath.Dir(s.audit), 0o700)
+	err := os.MkdirAll(filepath.Dir(s.auditFile), 0o700)
 	if err == nil {
 		var log *os.File
-		if log, err = os.OpenFile(s.audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		if log, err = os.OpenFile(s.auditFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 			return log, nil
 		}
 	}
-	return nil, fmt.Errorf("the audit log %s cannot be written: %w", s.audit, err)
+	return nil, fmt.Errorf("the audit log %s cannot be written: %w", s.auditFile, err)
 }
 
 func (s *environment) auditOptions(f *factory.Factory) gateway.AuditOptions {
-	return gateway.AuditOptions{Arguments: s.arguments, Mask: s.mask, OnError: func(err error) { f.Warn("the audit log: %v", err) }}
+	return gateway.AuditOptions{Arguments: s.auditArguments, Mask: s.maskSecrets, OnError: func(err error) { f.Warn("the audit log: %v", err) }}
 }
 
-// mask hides the secrets of all servers of the configuration.
-func (s *environment) mask(text string) string {
+// maskSecrets hides the secrets of all servers of the configuration.
+func (s *environment) maskSecrets(text string) string {
 	for _, d := range s.definitions() {
 		if d.Mask != nil {
 			text = d.Mask(text)
@@ -99,8 +99,8 @@ type decisionLog struct {
 	file *os.File
 }
 
-// openDecisions opens the audit log, if there is to be one.
-func openDecisions(f *factory.Factory, s *environment) (*decisionLog, error) {
+// openDecisionLog opens the audit log, if there is to be one.
+func openDecisionLog(f *factory.Factory, s *environment) (*decisionLog, error) {
 	file, err := s.openAudit()
 	if file == nil {
 		return nil, err
@@ -108,7 +108,7 @@ func openDecisions(f *factory.Factory, s *environment) (*decisionLog, error) {
 	return &decisionLog{gateway.NewAuditLog(file, s.auditOptions(f)), file}, nil
 }
 
-func (d *decisionLog) record(e agent.Approval, origin func(wire string) (server, tool string, ok bool)) {
+func (d *decisionLog) writeDecision(e agent.Approval, origin func(wire string) (server, tool string, ok bool)) {
 	if d == nil {
 		return
 	}

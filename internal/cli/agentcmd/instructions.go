@@ -15,10 +15,10 @@ import (
 // come after the agent has been made.
 type instructedTools struct {
 	toolname.Recorder
-	// ask asks for it; nil: the toolbox's client does.
-	ask func(ctx context.Context) (string, error)
+	// fetch asks for it; nil: the toolbox's client does.
+	fetch func(ctx context.Context) (string, error)
 
-	said atomic.Pointer[string]
+	latest atomic.Pointer[string]
 }
 
 // List implements [agent.Tools]. The servers are asked meanwhile: both wait for those that are starting, and one that comes between
@@ -27,16 +27,16 @@ func (i *instructedTools) List(ctx context.Context) ([]mcp.Tool, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	asking.Go(func() {
-		if text, err := i.discover(ctx); err == nil { // else what was said before counts
-			i.said.Store(&text)
+		if text, err := i.readInstructions(ctx); err == nil { // else what was said before counts
+			i.latest.Store(&text)
 		}
 	})
 	return i.Recorder.List(ctx)
 }
 
-func (i *instructedTools) discover(ctx context.Context) (string, error) {
-	if i.ask != nil {
-		return i.ask(ctx)
+func (i *instructedTools) readInstructions(ctx context.Context) (string, error) {
+	if i.fetch != nil {
+		return i.fetch(ctx)
 	}
 	s, err := i.Client().Discover(ctx, client.CallOptions{NoCache: true})
 	if err != nil {
@@ -45,9 +45,9 @@ func (i *instructedTools) discover(ctx context.Context) (string, error) {
 	return s.Instructions, nil
 }
 
-// instructions are what the servers said with the last list, as the model is told.
-func (i *instructedTools) instructions() string {
-	said := i.said.Load()
+// formatInstructions are what the servers said with the last list, as the model is told.
+func (i *instructedTools) formatInstructions() string {
+	said := i.latest.Load()
 	if said == nil || strings.TrimSpace(*said) == "" {
 		return ""
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// nameOfURL calls a server by its host.
-func nameOfURL(text string) string {
+// nameFromURL calls a server by its host.
+func nameFromURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "server"
@@ -22,14 +22,14 @@ func nameOfURL(text string) string {
 	if generic := first == "mcp" || first == "api"; generic && rest != "" {
 		first, _, _ = strings.Cut(rest, ".")
 	}
-	return readable(first)
+	return cleanServerName(first)
 }
 
-// nameOfCommand calls a server by its package or program: that behind npx, uvx, node and their like.
-func nameOfCommand(command []string) string {
+// nameFromCommand calls a server by its package or program: that behind npx, uvx, node and their like.
+func nameFromCommand(command []string) string {
 	word := command[0]
 	for _, arg := range command[1:] {
-		switch wordOf(word) {
+		switch programName(word) {
 		case "npx", "bunx", "pnpm", "pnpx", "yarn", "uvx", "uv", "pipx", "node", "bun", "deno", "python", "python3", "env", "go", "docker", "run", "exec", "dlx", "x", "dowel", "serve":
 			if !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") {
 				word = arg
@@ -38,11 +38,11 @@ func nameOfCommand(command []string) string {
 		}
 		break
 	}
-	return readable(wordOf(word))
+	return cleanServerName(programName(word))
 }
 
-// wordOf is the last element of a path or package, without what says of what kind it is.
-func wordOf(word string) string {
+// programName is the last element of a path or package, without what says of what kind it is.
+func programName(word string) string {
 	word = path.Base(filepath.ToSlash(word))
 	if at := strings.Index(word, "@"); at > 0 { // a version
 		word = word[:at]
@@ -53,8 +53,8 @@ func wordOf(word string) string {
 	return word
 }
 
-// readable makes a server's name that stands in the names of tools as it is.
-func readable(name string) string {
+// cleanServerName makes a server's name that stands in the names of tools as it is.
+func cleanServerName(name string) string {
 	for _, part := range []string{"mcp-server-", "server-", "mcp-"} {
 		name = strings.TrimPrefix(name, part)
 	}
@@ -70,10 +70,10 @@ func readable(name string) string {
 	if name == "" || name == "dowel" {
 		return "server"
 	}
-	return shortName(name)
+	return truncateName(name)
 }
 
-func shortName(name string) string {
+func truncateName(name string) string {
 	const most = 30 // of the 64 that a tool's name may have
 	return strings.TrimRight(name[:min(len(name), most)], "-")
 }

@@ -66,11 +66,11 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 			if got := toolname.Display(wire); got != own+"."+tool {
 				t.Errorf("%s is called %s for people", wire, got)
 			}
-			if err := p.always(wire); (err == nil) != (from == "user") {
+			if err := p.allowAlways(wire); (err == nil) != (from == "user") {
 				t.Errorf("%s of %s: %v", tool, own, err)
 			}
-			if p.allowed(wire) != (from == "user") {
-				t.Errorf("%s of %s, %s: %v", tool, own, from, p.allowed(wire))
+			if p.isAllowed(wire) != (from == "user") {
+				t.Errorf("%s of %s, %s: %v", tool, own, from, p.isAllowed(wire))
 			}
 		}
 	}

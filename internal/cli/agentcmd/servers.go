@@ -32,12 +32,12 @@ type Server = control.Server
 
 // serverSet is the servers that an agent works with, behind one handler under whose names they are.
 type serverSet struct {
-	handler mcp.Handler
-	servers func(ctx context.Context) ([]Server, error)
-	close   func(ctx context.Context)
+	handler     mcp.Handler
+	listServers func(ctx context.Context) ([]Server, error)
+	close       func(ctx context.Context)
 
-	// instructions asks what the servers say of themselves now; nil: the handler says it.
-	instructions func(ctx context.Context) (string, error)
+	// fetchInstructions asks what the servers say of themselves now; nil: the handler says it.
+	fetchInstructions func(ctx context.Context) (string, error)
 
 	// folder is where the servers work, if that is not the current one.
 	folder string
@@ -73,8 +73,8 @@ func openAllServers(ctx context.Context, f *factory.Factory, opts *Flags, s *env
 	if err != nil {
 		return nil, err
 	}
-	c := &serverSet{handler: t.Handler(), close: t.Close, instructions: t.Instructions}
-	c.servers = func(ctx context.Context) ([]Server, error) {
+	c := &serverSet{handler: t.Handler(), close: t.Close, fetchInstructions: t.Instructions}
+	c.listServers = func(ctx context.Context) ([]Server, error) {
 		status, err := t.Running.Status(ctx)
 		return status.Servers, err
 	}
@@ -105,11 +105,11 @@ func warnOtherFolder(f *factory.Factory, status control.Status, set *config.Set)
 
 // awaitAll waits for servers that start for the first time, for a while.
 func awaitAll(ctx context.Context, f *factory.Factory, c *serverSet) {
-	ctx, cancel := context.WithTimeout(ctx, longestSettle)
+	ctx, cancel := context.WithTimeout(ctx, maxServerWait)
 	defer cancel()
 	defer f.Stderr.SetStatus("")
 	for ctx.Err() == nil {
-		servers, err := c.servers(ctx)
+		servers, err := c.listServers(ctx)
 		if err != nil {
 			return // the agent's connection tells
 		}
@@ -187,7 +187,7 @@ func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *e
 	if log != nil {
 		c.handler = mcp.Chain(g, gateway.Audit(log, s.auditOptions(f)))
 	}
-	c.servers = func(context.Context) ([]Server, error) { return control.DescribeAll(h), nil }
+	c.listServers = func(context.Context) ([]Server, error) { return control.DescribeAll(h), nil }
 	c.close = func(context.Context) {
 		g.Close()
 		h.Close()
@@ -217,7 +217,7 @@ func showStderr(f *factory.Factory, e hub.Event) {
 
 // awaitNamed waits until the servers are ready. One that was named and cannot be had is an error.
 func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, limit time.Duration) error {
-	waiting, cancel := context.WithTimeout(ctx, limitOf(limit))
+	waiting, cancel := context.WithTimeout(ctx, connectLimit(limit))
 	defer cancel()
 	defer f.Stderr.SetStatus("")
 	for _, u := range h.Upstreams() {
@@ -233,7 +233,7 @@ func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, limit time.
 		case state.Err != nil:
 			return exit.ConnectError{Server: u.Name(), Err: state.Err}
 		case state.Status == hub.Starting:
-			return exit.ConnectError{Server: u.Name(), Err: fmt.Errorf("it was not ready within %v: %w", limitOf(limit), context.DeadlineExceeded)}
+			return exit.ConnectError{Server: u.Name(), Err: fmt.Errorf("it was not ready within %v: %w", connectLimit(limit), context.DeadlineExceeded)}
 		default:
 			return exit.ConnectError{Server: u.Name(), Err: fmt.Errorf("it %s: %s", connect.StatusWords(state.Status), state.Cause)}
 		}
@@ -241,8 +241,8 @@ func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, limit time.
 	return nil
 }
 
-// limitOf is --connect-timeout as a bound.
-func limitOf(d time.Duration) time.Duration {
+// connectLimit is --connect-timeout as a bound.
+func connectLimit(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 1 << 62
 	}
@@ -251,7 +251,7 @@ func limitOf(d time.Duration) time.Duration {
 
 // namedDefinitions are the servers of --server, --url and the command behind --; none where all are to be used.
 func namedDefinitions(f *factory.Factory, opts *Flags) (all []hub.Definition, err error) {
-	if err := opts.check(); err != nil {
+	if err := opts.checkFlags(); err != nil {
 		return nil, err
 	}
 	for _, name := range opts.Servers {
@@ -265,21 +265,21 @@ func namedDefinitions(f *factory.Factory, opts *Flags) (all []hub.Definition, er
 	switch {
 	case opts.TargetFlags.Url != "":
 		t, err = opts.ByURL()
-		t.Name = nameOfURL(opts.TargetFlags.Url)
+		t.Name = nameFromURL(opts.TargetFlags.Url)
 	case len(opts.command) > 0:
 		t, err = opts.Started(opts.command)
-		t.Name = nameOfCommand(opts.command)
+		t.Name = nameFromCommand(opts.command)
 	default:
 		return all, nil
 	}
-	d := opts.definitionOf(t)
+	d := opts.newDefinition(t)
 	for n := 2; slices.ContainsFunc(all, func(o hub.Definition) bool { return o.Name == d.Name }); n++ {
 		d.Name = fmt.Sprintf("%s%d", t.Name, n)
 	}
 	return append(all, d), err
 }
 
-func (opts *Flags) check() error {
+func (opts *Flags) checkFlags() error {
 	for i, name := range opts.Servers {
 		if slices.Contains(opts.Servers[:i], name) {
 			return exit.Usagef("--server %s is there twice", name)
@@ -325,13 +325,13 @@ func definitionByName(f *factory.Factory, opts *Flags, name string) (hub.Definit
 	if own, ok := d.Definitions[name]; ok && len(opts.BuiltinOptions) == 0 {
 		return own, nil
 	}
-	def := opts.definitionOf(t)
+	def := opts.newDefinition(t)
 	def.Source = d.Source(name)
 	return def, nil
 }
 
-// definitionOf is a target as a server of a hub.
-func (opts *Flags) definitionOf(t connect.Target) hub.Definition {
+// newDefinition is a target as a server of a hub.
+func (opts *Flags) newDefinition(t connect.Target) hub.Definition {
 	d := hub.Definition{Name: t.Name, Target: t.Dial, Origin: t.Origin, Source: connect.CommandLine, Fingerprint: connect.CommandLine, Options: t.Options}
 	d.Options.Limits.Connect = connect.Limit(opts.ConnectTimeout)
 	if connect.WatchWire != nil {
@@ -343,13 +343,13 @@ func (opts *Flags) definitionOf(t connect.Target) hub.Definition {
 	return d
 }
 
-// source says where a server's definition is from: user, project, built in or command line; empty where there is no such server.
-func (c *serverSet) source(server string) string {
+// lookupSource says where a server's definition is from: user, project, built in or command line; empty where there is no such server.
+func (c *serverSet) lookupSource(server string) string {
 	sources := c.sources
 	if sources == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), connect.StatusTimeout)
 		defer cancel()
-		servers, err := c.servers(ctx)
+		servers, err := c.listServers(ctx)
 		if err != nil {
 			return ""
 		}
@@ -361,8 +361,8 @@ func (c *serverSet) source(server string) string {
 	return sources[server]
 }
 
-// own reports whether a server is one of the user's: what is allowed for good is kept of those.
-func (c *serverSet) own(server string) bool {
-	from := c.source(server)
+// isUserServer reports whether a server is one of the user's: what is allowed for good is kept of those.
+func (c *serverSet) isUserServer(server string) bool {
+	from := c.lookupSource(server)
 	return from == string(config.User) || from == connect.BuiltInSource
 }

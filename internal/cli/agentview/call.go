@@ -17,19 +17,19 @@ import (
 
 // shownCall is a call that runs.
 type shownCall struct {
-	id       string
-	tool     string // as people call it
-	input    json.RawMessage
-	began    time.Time
-	progress string
+	id        string
+	tool      string // as people call it
+	input     json.RawMessage
+	startTime time.Time
+	progress  string
 }
 
-func (r *Renderer) start(e agent.CallStarted) {
+func (r *Renderer) addCall(e agent.CallStarted) {
 	r.EndLine()
-	r.calls = append(r.calls, &shownCall{id: e.Call.ID, tool: toolname.Display(e.Call.Name), input: e.Call.Input, began: r.now()})
+	r.calls = append(r.calls, &shownCall{id: e.Call.ID, tool: toolname.Display(e.Call.Name), input: e.Call.Input, startTime: r.now()})
 }
 
-func (r *Renderer) progress(e agent.CallProgressed) {
+func (r *Renderer) setProgress(e agent.CallProgressed) {
 	for _, c := range r.calls {
 		if c.id == e.Call.ID {
 			c.progress = display.ProgressText(e.ProgressParams)
@@ -37,46 +37,46 @@ func (r *Renderer) progress(e agent.CallProgressed) {
 	}
 }
 
-// decided shows a call that may not be made.
-func (r *Renderer) decided(e agent.Approval) {
+// showDecision shows a call that may not be made.
+func (r *Renderer) showDecision(e agent.Approval) {
 	switch {
 	case e.Allowed:
 	case e.Call.ID == "":
-		r.remark("%s %s %s", r.Side.Yellow("–"), r.Side.Bold(term.Line(e.Server)), r.Side.Dim("· may not use the model: "+term.Line(e.Reason)))
+		r.writeRemark("%s %s %s", r.Side.Yellow("–"), r.Side.Bold(term.Line(e.Server)), r.Side.Dim("· may not use the model: "+term.Line(e.Reason)))
 	default:
 		r.refused[e.Call.ID] = true
-		r.refuse(&shownCall{tool: toolname.Display(e.Call.Name), input: e.Call.Input}, e.Reason)
+		r.writeRefusal(&shownCall{tool: toolname.Display(e.Call.Name), input: e.Call.Input}, e.Reason)
 	}
 }
 
-func (r *Renderer) refuse(c *shownCall, why string) {
+func (r *Renderer) writeRefusal(c *shownCall, why string) {
 	const facts = "· not run: "
 	room := r.Side.Width() - utf8.RuneCountInString(c.tool+facts) - min(utf8.RuneCountInString(why), 40) - len("–   ")
-	r.remark("%s %s%s %s", r.Side.Yellow("–"), r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim(facts+term.Line(why)))
+	r.writeRemark("%s %s%s %s", r.Side.Yellow("–"), r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim(facts+term.Line(why)))
 }
 
-// end shows what a call has come to.
-func (r *Renderer) end(e agent.CallEnded) {
+// showResult shows what a call has come to.
+func (r *Renderer) showResult(e agent.CallEnded) {
 	c := &shownCall{tool: toolname.Display(e.Call.Name), input: e.Call.Input}
 	r.calls = slices.DeleteFunc(r.calls, func(running *shownCall) bool { return running.id == e.Call.ID })
 	if e.Refusal != "" {
 		if !r.refused[e.Call.ID] {
-			r.refuse(c, e.Refusal)
+			r.writeRefusal(c, e.Refusal)
 		}
 		return
 	}
-	mark, about := r.Side.Green("✓"), resultSize(e.Result)
+	mark, about := r.Side.Green("✓"), describeSize(e.Result)
 	if e.Result.IsError {
 		mark, about = r.Side.Red("✗"), "failed"
 	}
 	facts := display.Duration(e.Took) + ", " + about
 	room := r.Side.Width() - utf8.RuneCountInString(c.tool+facts) - len("✓  · ")
-	r.remark("%s %s%s %s", mark, r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim("· "+facts))
+	r.writeRemark("%s %s%s %s", mark, r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim("· "+facts))
 	switch text := ResultText(e.Result); {
 	case e.Result.IsError:
-		r.remark("  %s", r.Side.Red(r.Excerpt(text, 3)))
+		r.writeRemark("  %s", r.Side.Red(r.Excerpt(text, 3)))
 	case r.Verbose && text != "":
-		r.remark("  %s", r.Side.Dim(strings.ReplaceAll(strings.TrimRight(r.Side.Clean(text), "\n"), "\n", "\n  ")))
+		r.writeRemark("  %s", r.Side.Dim(strings.ReplaceAll(strings.TrimRight(r.Side.Clean(text), "\n"), "\n", "\n  ")))
 	}
 }
 
@@ -87,11 +87,11 @@ func Spaced(text string) string {
 	return " " + text
 }
 
-// running is the line of a call that runs.
-func (c *shownCall) running(now time.Time, width int) string {
+// statusLine is the line of a call that runs.
+func (c *shownCall) statusLine(now time.Time, width int) string {
 	text := "· " + c.tool
 	about := c.progress
-	if took := now.Sub(c.began); took >= time.Second {
+	if took := now.Sub(c.startTime); took >= time.Second {
 		about = strings.TrimSpace(display.Duration(took.Truncate(time.Second)) + " " + about)
 	}
 	room := width - utf8.RuneCountInString(text) - utf8.RuneCountInString(about) - 2
@@ -127,8 +127,8 @@ func ResultText(r mcp.ToolResultContent) string {
 	return strings.Join(parts, "\n")
 }
 
-// resultSize is how much a result is, and about how many tokens it takes.
-func resultSize(r mcp.ToolResultContent) string {
+// describeSize is how much a result is, and about how many tokens it takes.
+func describeSize(r mcp.ToolResultContent) string {
 	bytes, characters := 0, 0
 	var others []string
 	for _, block := range r.Content {

@@ -23,8 +23,8 @@ import (
 // Bounds of what a task takes along: a model reads a quarter of a million tokens in a text of that size, and no provider takes
 // larger images or sounds.
 const (
-	MaxText      = 1 << 20
-	maxTaskMedia = 5 << 20
+	MaxText  = 1 << 20
+	maxMedia = 5 << 20
 )
 
 func Text(what string, text []byte, err error) (string, error) {
@@ -50,15 +50,15 @@ func File(path string) ([]mcp.Content, error) {
 		return nil, err
 	case info.IsDir():
 		return nil, errors.New("it is a folder: have the model look into it with --server files")
-	case info.Size() > maxTaskMedia:
-		return nil, fmt.Errorf("it holds %s, and %s is the most: have the model read it with --server files", display.Bytes(int(info.Size())), display.Bytes(maxTaskMedia))
+	case info.Size() > maxMedia:
+		return nil, fmt.Errorf("it holds %s, and %s is the most: have the model read it with --server files", display.Bytes(int(info.Size())), display.Bytes(maxMedia))
 	}
-	data, err := readBounded(path, maxTaskMedia)
+	data, err := readBounded(path, maxMedia)
 	if err != nil {
 		return nil, err
 	}
 	name := mcp.Text(fmt.Sprintf("The file %s:", path))
-	switch kind := kindOf(path, data); {
+	switch kind := detectMIMEType(path, data); {
 	case strings.HasPrefix(kind, "image/"):
 		return []mcp.Content{name, mcp.Image(data, kind)}, nil
 	case strings.HasPrefix(kind, "audio/"):
@@ -86,8 +86,8 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// kindOf is the MIME type of what models take; empty for everything else.
-func kindOf(path string, data []byte) string {
+// detectMIMEType is the MIME type of what models take; empty for everything else.
+func detectMIMEType(path string, data []byte) string {
 	kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
 	switch kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "audio/mpeg":

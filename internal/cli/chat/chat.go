@@ -32,10 +32,10 @@ type Options struct {
 	noSave   bool
 }
 
-// latest is what --resume alone says.
-const latest = "latest"
+// latestSession is what --resume alone says.
+const latestSession = "latest"
 
-const aboutChat = `Talk with a model that has your servers' tools. What you type goes to the model; what it answers appears as it is written, and each
+const chatHelp = `Talk with a model that has your servers' tools. What you type goes to the model; what it answers appears as it is written, and each
 tool that it calls is shown with its arguments, its progress, and what it took.
 
 ` + modelregistry.Help + `
@@ -75,7 +75,7 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [-- COMMAND…]",
 		Short: "Talk with a model that has your servers' tools",
-		Long:  aboutChat,
+		Long:  chatHelp,
 		Example: `  dowel chat --model claude-sonnet-4-5
   dowel chat --model qwen3 --base-url http://localhost:11434/v1 --server files --server everything
   dowel chat --resume
@@ -84,7 +84,7 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			words, err := opts.TakeCommand(cmd, args)
 			if err == nil {
-				err = opts.check(f, cmd, words)
+				err = opts.checkFlags(f, cmd, words)
 			}
 			if err != nil {
 				return err
@@ -102,16 +102,16 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 	flags.IntVar(&opts.steps, "max-steps", 0, fmt.Sprintf("how many replies the model may take for an answer (default %d)", agent.DefaultMaxSteps))
 	flags.StringVar(&opts.system, "system", "", "what the model is told before everything else (`text`, or @file)")
 	flags.StringVar(&opts.resume, "resume", "", "go on with the last conversation of this folder, or with that of an `ID` (--resume=ID)")
-	flags.Lookup("resume").NoOptDefVal = latest
+	flags.Lookup("resume").NoOptDefVal = latestSession
 	flags.BoolVar(&opts.sessions, "sessions", false, "list the conversations that were kept")
 	flags.BoolVar(&opts.noSave, "no-save", false, "do not keep this conversation")
 	return cmd
 }
 
-// check finds what cannot be used. The word behind --resume is its ID, although flags whose value may be left out take none.
-func (opts *Options) check(f *factory.Factory, cmd *cobra.Command, words []string) error {
+// checkFlags finds what cannot be used. The word behind --resume is its ID, although flags whose value may be left out take none.
+func (opts *Options) checkFlags(f *factory.Factory, cmd *cobra.Command, words []string) error {
 	switch {
-	case len(words) == 1 && opts.resume == latest:
+	case len(words) == 1 && opts.resume == latestSession:
 		opts.resume = words[0]
 	case len(words) == 0:
 	case cmd.ArgsLenAtDash() < 0 && slices.Contains(opts.Directory().Known(), words[0]):
@@ -119,7 +119,7 @@ func (opts *Options) check(f *factory.Factory, cmd *cobra.Command, words []strin
 	default:
 		return exit.Usagef("%q is too much: what is to be said is typed once dowel chat runs; dowel run takes it as a word", words[0])
 	}
-	if _, err := modeOf(opts.approve); err != nil {
+	if _, err := parseMode(opts.approve); err != nil {
 		return exit.Usagef("--approve %w", err)
 	}
 	if opts.steps < 0 {
@@ -133,7 +133,7 @@ func (opts *Options) check(f *factory.Factory, cmd *cobra.Command, words []strin
 
 var modes = []string{string(agent.ModeAsk), string(agent.ModeReadOnly), string(agent.ModeAll), string(agent.ModeNone)}
 
-func modeOf(word string) (agent.Mode, error) {
+func parseMode(word string) (agent.Mode, error) {
 	if !slices.Contains(modes, word) {
 		return "", fmt.Errorf("%s: there are %s%s", word, strings.Join(modes, ", "), suggest.ForFlag(word, modes))
 	}
@@ -142,15 +142,15 @@ func modeOf(word string) (agent.Mode, error) {
 
 // runChat holds a conversation.
 func runChat(ctx context.Context, f *factory.Factory, opts *Options) error {
-	c, err := newChat(ctx, f, opts)
+	c, err := newConversation(ctx, f, opts)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	if err := c.open(); err != nil {
+	if err := c.startRuntime(); err != nil {
 		return err
 	}
-	return c.loop()
+	return c.runLoop()
 }
 
 // sessionsDir is where conversations are kept; empty where there is no place.
@@ -161,9 +161,9 @@ func sessionsDir() string {
 	return ""
 }
 
-// keptSession is what --resume means.
-func keptSession(word, here string) (session.Summary, error) {
-	if word != latest {
+// findSession is what --resume means.
+func findSession(word, here string) (session.Summary, error) {
+	if word != latestSession {
 		s, err := session.Find(sessionsDir(), word)
 		if err != nil {
 			return s, exit.UsageError{Err: err, See: "dowel chat --sessions"}

@@ -16,59 +16,59 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// slash is something that is said to dowel and not to the model.
-type slash struct {
-	name, takes, about string
-	do                 func(c *conversation, ctx context.Context, rest string) error
+// slashCommand is something that is said to dowel and not to the model.
+type slashCommand struct {
+	name, params, summary string
+	run                   func(c *conversation, ctx context.Context, rest string) error
 }
 
-// slashes are in the order of the help.
-func slashes() []slash {
-	return []slash{
-		{"help", "", "what can be said to dowel", (*conversation).help},
+// slashCommands are in the order of the help.
+func slashCommands() []slashCommand {
+	return []slashCommand{
+		{"help", "", "what can be said to dowel", (*conversation).showHelp},
 		{"tools", "[WORDS]", "the tools that the model has; those that match, in full", (*conversation).listTools},
 		{"servers", "", "how the servers are", (*conversation).listServers},
 		{"prompts", "[WORDS]", "the servers' prompts, which are said as /SERVER.PROMPT KEY=VALUE …", (*conversation).listPrompts},
 		{"model", "[NAME]", "which model replies; another from now on", (*conversation).changeModel},
 		{"approve", "[MODE]", "which tools run without a question: ask, read-only, all, none", (*conversation).changeMode},
-		{"usage", "", "how many tokens the conversation takes, part by part, and has taken", (*conversation).usage},
-		{"save", "[FILE]", "where the conversation is kept; a copy of it", (*conversation).save},
+		{"usage", "", "how many tokens the conversation takes, part by part, and has taken", (*conversation).showUsage},
+		{"save", "[FILE]", "where the conversation is kept; a copy of it", (*conversation).saveSession},
 		{"quit", "", "ends dowel, as does Ctrl-D", func(*conversation, context.Context, string) error { return errQuit }},
 	}
 }
 
-func slashNames() (names []string) {
-	for _, s := range slashes() {
+func slashCommandNames() (names []string) {
+	for _, s := range slashCommands() {
 		names = append(names, s.name)
 	}
 	return names
 }
 
-// command does what stands behind a slash.
-func (c *conversation) command(text string) error {
+// runCommand does what stands behind a slash.
+func (c *conversation) runCommand(text string) error {
 	name, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
-	ctx, done := c.keys.during(c.ctx)
+	ctx, done := c.interrupts.startWork(c.ctx)
 	defer done()
-	known := slashes()
-	at := slices.IndexFunc(known, func(s slash) bool { return s.name == strings.ToLower(name) })
+	known := slashCommands()
+	at := slices.IndexFunc(known, func(s slashCommand) bool { return s.name == strings.ToLower(name) })
 	switch {
-	case at >= 0 && known[at].takes == "" && rest != "":
+	case at >= 0 && known[at].params == "" && rest != "":
 		return exit.Usagef("/%s takes nothing; a message that begins with / is written with //", known[at].name)
 	case at >= 0:
-		return c.stopped(ctx, known[at].do(c, ctx, rest))
+		return c.reportStopped(ctx, known[at].run(c, ctx, rest))
 	case name == "exit" || name == "q":
 		return errQuit
 	case strings.Contains(name, ".") || strings.Contains(name, "__"):
-		return c.stopped(ctx, c.prompt(ctx, name, rest))
+		return c.reportStopped(ctx, c.sendPrompt(ctx, name, rest))
 	}
-	return exit.WithHelp(exit.Usagef("there is no command /%s%s; a message that begins with / is written with //", name, suggest.ForFlag(name, slashNames())), "/help")
+	return exit.WithHelp(exit.Usagef("there is no command /%s%s; a message that begins with / is written with //", name, suggest.ForFlag(name, slashCommandNames())), "/help")
 }
 
-func (c *conversation) help(context.Context, string) error {
+func (c *conversation) showHelp(context.Context, string) error {
 	rows := [][2]string{}
-	for _, s := range slashes() {
-		rows = append(rows, [2]string{strings.TrimSpace("/" + s.name + " " + s.takes), s.about})
+	for _, s := range slashCommands() {
+		rows = append(rows, [2]string{strings.TrimSpace("/" + s.name + " " + s.params), s.summary})
 	}
 	rows = append(rows,
 		[2]string{"/SERVER.PROMPT KEY=VALUE …", "says a prompt of a server's; what is missing is asked for"},
@@ -76,12 +76,12 @@ func (c *conversation) help(context.Context, string) error {
 		[2]string{"@PATH", "adds a file to what is said: text, an image or a sound"},
 		[2]string{`… \`, "goes on with the next line"},
 		[2]string{"Ctrl-C", "stops the reply or call that is under way; twice ends dowel"})
-	c.columns(rows)
+	c.writeColumns(rows)
 	return nil
 }
 
-// columns writes names beside what they are, in as many lines as that takes.
-func (c *conversation) columns(rows [][2]string) {
+// writeColumns writes names beside what they are, in as many lines as that takes.
+func (c *conversation) writeColumns(rows [][2]string) {
 	out, width := c.app.Stdout, 0
 	for _, r := range rows {
 		width = max(width, utf8.RuneCountInString(r[0]))
@@ -102,7 +102,7 @@ func (c *conversation) columns(rows [][2]string) {
 
 // changeModel shows the models, or has another one reply.
 func (c *conversation) changeModel(ctx context.Context, name string) error {
-	it, err := c.assembled(ctx)
+	it, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,19 +118,19 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 		return err
 	}
 	it.Agent.SetModel(m)
-	it.Model, c.noted = chosen, false
-	c.show.Note("model %s", describeModel(chosen))
+	it.Model, c.modelRecorded = chosen, false
+	c.view.Note("model %s", describeModel(chosen))
 	return nil
 }
 
 // changeMode shows which tools run, or changes it.
 func (c *conversation) changeMode(ctx context.Context, word string) error {
-	it, err := c.assembled(ctx)
+	it, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
 	if word != "" {
-		mode, err := modeOf(word)
+		mode, err := parseMode(word)
 		if err != nil {
 			return exit.Usagef("/approve %w", err)
 		}
@@ -146,9 +146,9 @@ func (c *conversation) changeMode(ctx context.Context, word string) error {
 	return nil
 }
 
-// save tells where the conversation is kept, begins to keep it, or writes a copy.
-func (c *conversation) save(ctx context.Context, file string) error {
-	it, err := c.assembled(ctx)
+// saveSession tells where the conversation is kept, begins to keep it, or writes a copy.
+func (c *conversation) saveSession(ctx context.Context, file string) error {
+	it, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
@@ -163,24 +163,24 @@ func (c *conversation) save(ctx context.Context, file string) error {
 	if file != "" {
 		return c.saveCopy(file, header, said, it.Model)
 	}
-	if c.kept == nil {
+	if c.session == nil {
 		if sessionsDir() == "" {
 			return exit.Usagef("there is no folder to keep conversations in: name a FILE")
 		}
 		s := session.New(sessionsDir(), header)
-		if err := saved(s, said, it.Model); err != nil {
+		if err := writeSession(s, said, it.Model); err != nil {
 			return err
 		}
-		c.kept, c.noted = s, true
+		c.session, c.modelRecorded = s, true
 	}
-	fmt.Fprintf(c.app.Stdout, "kept as %s in %s\n", c.kept.Header().ID, c.kept.Path())
+	fmt.Fprintf(c.app.Stdout, "kept as %s in %s\n", c.session.Header().ID, c.session.Path())
 	return nil
 }
 
-// saved keeps a conversation in a session that holds nothing yet, with the model that it goes on with.
-func saved(s *session.Session, said []agent.Message, m modelregistry.Choice) error {
+// writeSession keeps a conversation in a session that holds nothing yet, with the model that it goes on with.
+func writeSession(s *session.Session, said []agent.Message, m modelregistry.Choice) error {
 	if err := s.Sync(said); err != nil {
 		return err
 	}
-	return s.Note(usedModel, noteOf(m))
+	return s.Note(modelEvent, newModelNote(m))
 }

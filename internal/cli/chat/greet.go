@@ -15,24 +15,24 @@ import (
 	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 
-// greet tells what was assembled, and what becomes of servers that are starting. model describes the one at the beginning: that of
+// showStartup tells what was assembled, and what becomes of servers that are starting. model describes the one at the beginning: that of
 // the conversation is the goroutine's that reads.
-func (c *conversation) greet(it *agentcmd.Runtime, model string) {
-	c.show.Note("model %s; /model changes it", model)
+func (c *conversation) showStartup(it *agentcmd.Runtime, model string) {
+	c.view.Note("model %s; /model changes it", model)
 	told := map[string]bool{}
 	for settled := false; ; {
 		servers, err := it.Servers(c.ctx)
 		if err != nil {
 			return // calls tell
 		}
-		ready, missing, starting := sortServers(servers)
+		ready, missing, starting := groupServers(servers)
 		missing = slices.DeleteFunc(missing, func(s agentcmd.Server) bool { return told[s.Name] })
 		for _, s := range missing {
 			told[s.Name] = true
 		}
 		agentcmd.WarnMissing(c.app, missing)
 		if settled {
-			c.show.Note("servers: %s", cmp.Or(strings.Join(ready, ", "), "none is ready"))
+			c.view.Note("servers: %s", cmp.Or(strings.Join(ready, ", "), "none is ready"))
 			return
 		}
 		settled = !starting // what they offer is sure to be known when they are asked once more
@@ -44,8 +44,8 @@ func (c *conversation) greet(it *agentcmd.Runtime, model string) {
 	}
 }
 
-// sortServers tells those that are ready, and what they offer, from those whose tools are missing.
-func sortServers(servers []agentcmd.Server) (ready []string, missing []agentcmd.Server, starting bool) {
+// groupServers tells those that are ready, and what they offer, from those whose tools are missing.
+func groupServers(servers []agentcmd.Server) (ready []string, missing []agentcmd.Server, starting bool) {
 	for _, s := range servers {
 		switch {
 		case s.Status == hub.Starting && s.Attempt == 0:

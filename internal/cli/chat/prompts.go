@@ -16,9 +16,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// prompt says a server's prompt to the model.
-func (c *conversation) prompt(ctx context.Context, name, rest string) error {
-	it, err := c.assembled(ctx)
+// sendPrompt says a server's prompt to the model.
+func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error {
+	it, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *conversation) prompt(ctx context.Context, name, rest string) error {
 		return err
 	}
 	arguments := toolargs.Texts(given)
-	if err := c.askMissing(ctx, p, arguments); err != nil {
+	if err := c.askMissingArguments(ctx, p, arguments); err != nil {
 		return err
 	}
 	if err := toolargs.CheckPrompt(p, arguments); err != nil {
@@ -49,14 +49,14 @@ func (c *conversation) prompt(ctx context.Context, name, rest string) error {
 	if err != nil {
 		return err
 	}
-	content := promptContent(result.Messages)
+	content := convertPrompt(result.Messages)
 	if len(content) == 0 {
 		return fmt.Errorf("the prompt %s is empty", toolname.Display(p.Name))
 	}
 	for _, block := range content {
-		c.show.Note("%s", c.show.Excerpt(block.String(), 6))
+		c.view.Note("%s", c.view.Excerpt(block.String(), 6))
 	}
-	return c.send(content)
+	return c.sendMessage(content)
 }
 
 func findPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
@@ -70,16 +70,16 @@ func findPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
 	return mcp.Prompt{}, exit.WithHelp(exit.Usagef("there is no prompt /%s%s; a message that begins with / is written with //", name, suggest.ForFlag(name, known)), "/prompts")
 }
 
-// askMissing asks for the arguments that the prompt needs and that are not given.
-func (c *conversation) askMissing(ctx context.Context, p mcp.Prompt, given map[string]string) error {
+// askMissingArguments asks for the arguments that the prompt needs and that are not given.
+func (c *conversation) askMissingArguments(ctx context.Context, p mcp.Prompt, given map[string]string) error {
 	for _, a := range p.Arguments {
 		if _, ok := given[a.Name]; ok || !a.Required || c.term == nil {
 			continue
 		}
 		if about := term.FirstLine(a.Description); about != "" {
-			c.tell("  %s", c.show.Side.Dim(about))
+			c.writeLine("  %s", c.view.Side.Dim(about))
 		}
-		text, err := c.answer(ctx, term.Line(a.Name)+"=")
+		text, err := c.askUser(ctx, term.Line(a.Name)+"=")
 		if errors.Is(err, io.EOF) {
 			return exit.Usagef("the prompt %s was not said", toolname.Display(p.Name))
 		}
@@ -91,8 +91,8 @@ func (c *conversation) askMissing(ctx context.Context, p mcp.Prompt, given map[s
 	return nil
 }
 
-// promptContent is what a prompt says as something that the user says. What it has the assistant say is told as such.
-func promptContent(messages []mcp.PromptMessage) (content []mcp.Content) {
+// convertPrompt is what a prompt says as something that the user says. What it has the assistant say is told as such.
+func convertPrompt(messages []mcp.PromptMessage) (content []mcp.Content) {
 	talks := slices.ContainsFunc(messages, func(m mcp.PromptMessage) bool { return m.Role != mcp.RoleUser })
 	for _, m := range messages {
 		block := m.Content

@@ -15,19 +15,19 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// recall finds the session to go on with, or begins one.
-func (c *conversation) recall() error {
+// openSession finds the session to go on with, or begins one.
+func (c *conversation) openSession() error {
 	here, err := connect.Folder(".")
 	if err != nil {
 		return err
 	}
 	if c.flags.resume == "" {
 		if !c.flags.noSave && sessionsDir() != "" {
-			c.next = session.New(sessionsDir(), session.Header{Folder: here})
+			c.pendingSession = session.New(sessionsDir(), session.Header{Folder: here})
 		}
 		return nil
 	}
-	one, err := keptSession(c.flags.resume, here)
+	one, err := findSession(c.flags.resume, here)
 	if err != nil {
 		return err
 	}
@@ -35,12 +35,12 @@ func (c *conversation) recall() error {
 	if err != nil {
 		return err
 	}
-	c.before = held.Messages
-	if err := c.sameModel(held.Events); err != nil {
+	c.resumedMessages = held.Messages
+	if err := c.restoreModel(held.Events); err != nil {
 		return err
 	}
 	if !c.flags.noSave {
-		c.kept = s
+		c.session = s
 	}
 	if held.Damaged > 0 {
 		c.app.Warn("%s of %s cannot be read, and %s left out", display.Count(held.Damaged, "line"), one.Path, suggest.IsAre(held.Damaged))
@@ -48,8 +48,8 @@ func (c *conversation) recall() error {
 	return nil
 }
 
-// usedModel is the event that says which model replies from then on.
-const usedModel = "model"
+// modelEvent is the event that says which model replies from then on.
+const modelEvent = "model"
 
 // modelNote is its data.
 type modelNote struct {
@@ -59,8 +59,8 @@ type modelNote struct {
 	URL      string `json:"url,omitzero"`
 }
 
-// sameModel goes on with the session's model, where none is named.
-func (c *conversation) sameModel(events []session.Event) error {
+// restoreModel goes on with the session's model, where none is named.
+func (c *conversation) restoreModel(events []session.Event) error {
 	opts := &c.flags.ModelFlags
 	if *opts != (modelregistry.ModelFlags{}) {
 		return nil
@@ -68,7 +68,7 @@ func (c *conversation) sameModel(events []session.Event) error {
 	var last modelNote
 	for _, e := range events {
 		var m modelNote
-		if e.Name == usedModel && json.Unmarshal(e.Data, &m) == nil {
+		if e.Name == modelEvent && json.Unmarshal(e.Data, &m) == nil {
 			last = m
 		}
 	}
@@ -83,13 +83,13 @@ func (c *conversation) sameModel(events []session.Event) error {
 	return nil
 }
 
-// recapitulate shows what was said last in the session that is gone on with.
-func (c *conversation) recapitulate() {
+// showLastExchange shows what was said last in the session that is gone on with.
+func (c *conversation) showLastExchange() {
 	if c.flags.resume == "" || c.term == nil {
 		return
 	}
 	var asked, answered string
-	for _, m := range c.before {
+	for _, m := range c.resumedMessages {
 		text := m.Text()
 		if m.Role == mcp.RoleUser {
 			c.term.History.Add(term.Typeable.Replace(text))
@@ -102,10 +102,10 @@ func (c *conversation) recapitulate() {
 			answered = text
 		}
 	}
-	c.show.Note("going on with %s:", display.Count(len(c.before), "message"))
+	c.view.Note("going on with %s:", display.Count(len(c.resumedMessages), "message"))
 	for _, said := range []struct{ mark, text string }{{"> ", asked}, {"  ", answered}} {
 		if said.text != "" {
-			c.show.Note("%s%s", said.mark, c.show.Excerpt(said.text, 3))
+			c.view.Note("%s%s", said.mark, c.view.Excerpt(said.text, 3))
 		}
 	}
 }

@@ -24,12 +24,12 @@ func TestApprovalsReveal(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := map[string][]string{
-		"arguments":          wholeArguments(quoted),
-		"no object":          wholeArguments(json.RawMessage(slyText)),
+		"arguments":          formatArguments(quoted),
+		"no object":          formatArguments(json.RawMessage(slyText)),
 		"the line of a call": {agentview.BrieflyInput(quoted, 1000)},
-		"sampling":           samplingLines(&mcp.CreateMessageParams{SystemPrompt: slyText, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(slyText)}}}}),
+		"sampling":           formatSampling(&mcp.CreateMessageParams{SystemPrompt: slyText, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(slyText)}}}}),
 		"the tool":           {toolname.Display("server__" + slyText)},
-		"the server":         {serverName(agent.Question{Server: slyText})},
+		"the server":         {displayServer(agent.Question{Server: slyText})},
 	}
 	for what, lines := range shown {
 		text := strings.Join(lines, "\n")

@@ -40,7 +40,7 @@ func listSessions(f *factory.Factory) error {
 	}
 	rows := [][]string{{"ID", "CHANGED", "MODEL", "FOLDER", "FIRST WORDS"}}
 	for _, s := range all {
-		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), term.Line(s.Model), ending(term.Line(s.Folder), 30), term.FirstLine(s.Words)})
+		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), term.Line(s.Model), truncateStart(term.Line(s.Folder), 30), term.FirstLine(s.Words)})
 	}
 	for _, text := range f.Stdout.Table(rows) {
 		fmt.Fprintln(f.Stdout, text)
@@ -48,8 +48,8 @@ func listSessions(f *factory.Factory) error {
 	return nil
 }
 
-// ending is the end of a text in so many characters.
-func ending(text string, width int) string {
+// truncateStart is the end of a text in so many characters.
+func truncateStart(text string, width int) string {
 	if n := utf8.RuneCountInString(text); n > width {
 		return "…" + string([]rune(text)[n-width+1:])
 	}

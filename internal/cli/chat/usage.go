@@ -21,20 +21,20 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// usage shows how much of the model's window is used, and by what.
-func (c *conversation) usage(ctx context.Context, _ string) error {
-	it, err := c.assembled(ctx)
+// showUsage shows how much of the model's window is used, and by what.
+func (c *conversation) showUsage(ctx context.Context, _ string) error {
+	it, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	for _, text := range usageLines(it.Agent.Tokens(), it.Agent.Messages(), c.app.Stdout.Width()) {
+	for _, text := range formatUsage(it.Agent.Tokens(), it.Agent.Messages(), c.app.Stdout.Width()) {
 		fmt.Fprintln(c.app.Stdout, text)
 	}
 	return nil
 }
 
-// usageLines lays the figures out: the tools that take most, all messages, and what it comes to.
-func usageLines(t agent.Tokens, said []agent.Message, width int) (lines []string) {
+// formatUsage lays the figures out: the tools that take most, all messages, and what it comes to.
+func formatUsage(t agent.Tokens, said []agent.Message, width int) (lines []string) {
 	row := func(n int, text string) {
 		lines = append(lines, term.Shorten(fmt.Sprintf("%9s  %s", display.Thousands(n), text), width))
 	}
@@ -59,7 +59,7 @@ func usageLines(t agent.Tokens, said []agent.Message, width int) (lines []string
 	row(t.Messages, display.Count(len(said), "message"))
 	for i, n := range t.PerMessage {
 		if i < len(said) {
-			row(n, "  "+aboutMessage(&said[i]))
+			row(n, "  "+summarizeMessage(&said[i]))
 		}
 	}
 	total := "in all"
@@ -77,8 +77,8 @@ func usageLines(t agent.Tokens, said []agent.Message, width int) (lines []string
 	return append(lines, fmt.Sprintf("%9s  %s, %s written", "", spent, display.Thousands(t.Spent.Output)))
 }
 
-// aboutMessage is a message in a line.
-func aboutMessage(m *agent.Message) string {
+// summarizeMessage is a message in a line.
+func summarizeMessage(m *agent.Message) string {
 	who := "you: "
 	if m.Role == mcp.RoleAssistant {
 		who = "model: "
@@ -99,7 +99,7 @@ func aboutMessage(m *agent.Message) string {
 
 // saveCopy writes the conversation to a file of its own, which must not be there yet, in a folder that is there.
 func (c *conversation) saveCopy(file string, h session.Header, said []agent.Message, m modelregistry.Choice) error {
-	file, err := filepath.Abs(atHome(file))
+	file, err := filepath.Abs(expandHome(file))
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c *conversation) saveCopy(file string, h session.Header, said []agent.Mess
 		return exit.Usagef("%s cannot be saved: %w", file, err)
 	}
 	s := session.At(file, h)
-	err = saved(s, said, m)
+	err = writeSession(s, said, m)
 	if err == nil {
 		err = s.Close()
 	}

@@ -68,9 +68,9 @@ type ModelFlags struct {
 
 // Registry is where models are chosen from.
 type Registry struct {
-	Set  *config.Set
-	warn func(format string, args ...any)
-	env  func(string) string
+	Set    *config.Set
+	warn   func(format string, args ...any)
+	getenv func(string) string
 }
 
 // Named returns the name of the model that is meant, and who says so; empty where nobody does.
@@ -78,32 +78,32 @@ func (r *Registry) Named(flag string) (name, from string) {
 	switch {
 	case flag != "":
 		return flag, "--model"
-	case r.env(ModelVariable) != "":
-		return r.env(ModelVariable), ModelVariable
+	case r.getenv(ModelVariable) != "":
+		return r.getenv(ModelVariable), ModelVariable
 	case r.Set.DefaultModel != "":
-		return r.Set.DefaultModel, byConfiguration
+		return r.Set.DefaultModel, fromConfiguration
 	case len(r.Set.Models) == 1:
-		return r.Set.Models[0].Name, byConfiguration
+		return r.Set.Models[0].Name, fromConfiguration
 	}
 	return "", ""
 }
 
-// byConfiguration: a model is named by the configuration.
-const byConfiguration = "your configuration"
+// fromConfiguration: a model is named by the configuration.
+const fromConfiguration = "your configuration"
 
 // Choose makes the model that is meant.
 func (r *Registry) Choose(opts ModelFlags) (agent.Model, Choice, error) {
 	name, from := r.Named(opts.Model)
 	def := r.Set.LookupModel(name)
 	if opts.Again && opts.Provider != "" {
-		return r.resume(opts)
+		return r.resumeModel(opts)
 	}
 	if opts.Again && def == nil {
 		return nil, Choice{}, exit.Usagef("the session's model %s is not in your configuration any more: name one with --model", term.Line(name))
 	}
 	alone := opts.Provider != "" || opts.Url != ""
 	switch {
-	case name == "" || def == nil && from == byConfiguration:
+	case name == "" || def == nil && from == fromConfiguration:
 		return nil, Choice{}, r.NoModelError(opts)
 	case def != nil && alone && opts.Model == "":
 		return nil, Choice{}, exit.Usagef("--provider and --base-url are for a model that is named with --model")
@@ -111,7 +111,7 @@ func (r *Registry) Choose(opts ModelFlags) (agent.Model, Choice, error) {
 		return nil, Choice{}, exit.Usagef("--provider and --base-url do not go with %s, which is one of your configuration's models: %s", name, def.At)
 	case def == nil:
 		def = &config.Model{Name: "", Model: name, Provider: opts.Provider, URL: opts.Url}
-		return r.build(*def, true)
+		return r.buildModel(*def, true)
 	}
 	return r.buildDefined(def)
 }
@@ -124,27 +124,27 @@ func (r *Registry) buildDefined(def *config.Model) (agent.Model, Choice, error) 
 			return nil, Choice{}, exit.UsageError{Err: fmt.Errorf("the model %s cannot be used: %s", def.Name, p.Text()), See: "dowel config check"}
 		}
 	}
-	return r.build(resolved, false)
+	return r.buildModel(resolved, false)
 }
 
-// resume makes the model of a session, which is where it was: what was said there goes to nobody else.
-func (r *Registry) resume(opts ModelFlags) (agent.Model, Choice, error) {
+// resumeModel makes the model of a session, which is where it was: what was said there goes to nobody else.
+func (r *Registry) resumeModel(opts ModelFlags) (agent.Model, Choice, error) {
 	if opts.Url == "" { // and not that of the environment
 		opts.Url = providers[opts.Provider].place
 	}
-	return r.build(config.Model{Model: opts.Model, Provider: opts.Provider, URL: opts.Url}, true)
+	return r.buildModel(config.Model{Model: opts.Model, Provider: opts.Provider, URL: opts.Url}, true)
 }
 
-// build makes a model. What the environment says of URLs counts for one that no configuration describes.
-func (r *Registry) build(m config.Model, environment bool) (agent.Model, Choice, error) {
+// buildModel makes a model. What the environment says of URLs counts for one that no configuration describes.
+func (r *Registry) buildModel(m config.Model, environment bool) (agent.Model, Choice, error) {
 	if m.Provider == "" {
-		m.Provider = r.provider(m)
+		m.Provider = r.detectProvider(m)
 	}
 	if !slices.Contains(config.Providers, m.Provider) {
 		return nil, Choice{}, exit.Usagef("--provider %s: write %s%s", m.Provider, strings.Join(config.Providers, " or "), suggest.ForFlag(m.Provider, config.Providers))
 	}
 	if environment && m.URL == "" {
-		m.URL = r.env(providers[m.Provider].urlVariable)
+		m.URL = r.getenv(providers[m.Provider].urlVariable)
 	}
 	if m.URL != "" {
 		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -153,7 +153,7 @@ func (r *Registry) build(m config.Model, environment bool) (agent.Model, Choice,
 	}
 	variable := providers[m.Provider].keyVariable
 	if m.Key == "" && (environment || m.URL == "") {
-		m.Key = r.env(variable)
+		m.Key = r.getenv(variable)
 	}
 	if m.Key == "" && m.URL == "" {
 		return nil, Choice{}, exit.UsageError{Err: fmt.Errorf("there is no key for %s: set %s, or give the model a key in your configuration; for a server of your own, say where it is with --base-url",
@@ -185,14 +185,14 @@ func (r *Registry) newModel(m config.Model) agent.Model {
 	return openai.New(o)
 }
 
-// provider tells whose a model is; modelHelp says how.
-func (r *Registry) provider(m config.Model) string {
+// detectProvider tells whose a model is; modelHelp says how.
+func (r *Registry) detectProvider(m config.Model) string {
 	switch {
 	case strings.HasPrefix(m.Model, "claude"):
 		return providerAnthropic
-	case m.URL != "", r.env("OPENAI_BASE_URL") != "":
+	case m.URL != "", r.getenv("OPENAI_BASE_URL") != "":
 		return providerOpenAI
-	case r.env("OPENAI_API_KEY") == "" && r.env("ANTHROPIC_API_KEY") != "":
+	case r.getenv("OPENAI_API_KEY") == "" && r.getenv("ANTHROPIC_API_KEY") != "":
 		return providerAnthropic
 	}
 	return providerOpenAI
@@ -210,17 +210,17 @@ func (r *Registry) NoModelError(opts ModelFlags) error {
 	switch {
 	case opts.Provider != "" || opts.Url != "":
 		return exit.Usagef("no model is named: add --model with the name by which the provider knows it")
-	case r.env("ANTHROPIC_API_KEY") != "" && r.env("OPENAI_API_KEY") == "":
+	case r.getenv("ANTHROPIC_API_KEY") != "" && r.getenv("OPENAI_API_KEY") == "":
 		return exit.Usagef("no model is named: ANTHROPIC_API_KEY is set, so write --model with one of Anthropic's, such as claude-sonnet-4-5, or set %s", ModelVariable)
-	case r.env("OPENAI_BASE_URL") != "":
+	case r.getenv("OPENAI_BASE_URL") != "":
 		return exit.Usagef("no model is named: OPENAI_BASE_URL is set, so write --model with the name of one that is there, or set %s", ModelVariable)
-	case r.env("OPENAI_API_KEY") != "":
+	case r.getenv("OPENAI_API_KEY") != "":
 		return exit.Usagef("no model is named: OPENAI_API_KEY is set, so write --model with one of OpenAI's, such as gpt-5, or set %s", ModelVariable)
 	}
-	return exit.UsageError{Err: errors.New(noModel), See: "dowel models --help, and for models under names of your own docs/guide-program.md"}
+	return exit.UsageError{Err: errors.New(noModelHelp), See: "dowel models --help, and for models under names of your own docs/guide-program.md"}
 }
 
-const noModel = `there is no model to work with. Name one, and give its key where it needs one:
+const noModelHelp = `there is no model to work with. Name one, and give its key where it needs one:
   OpenAI     export OPENAI_API_KEY=sk-…      dowel run --model gpt-5 "…"
   Anthropic  export ANTHROPIC_API_KEY=sk-…   dowel run --model claude-sonnet-4-5 "…"
   Ollama     ollama pull qwen3               dowel run --model qwen3 --base-url http://localhost:11434/v1 "…"
@@ -229,5 +229,5 @@ DOWEL_MODEL keeps --model for you, and your dowel.json has room for all three:
 
 // New is the models of a configuration, and those of the environment.
 func New(f *factory.Factory, set *config.Set) *Registry {
-	return &Registry{Set: set, warn: f.Warn, env: os.Getenv}
+	return &Registry{Set: set, warn: f.Warn, getenv: os.Getenv}
 }

@@ -22,8 +22,8 @@ const namedModels = `{"models": {
 	"wrong": {"provider": "opnai", "model": "gpt-5"}
 }%s}`
 
-// rosterOf is the models of a file, in an environment.
-func rosterOf(t *testing.T, file string, environment map[string]string) *Registry {
+// newTestRegistry is the models of a file, in an environment.
+func newTestRegistry(t *testing.T, file string, environment map[string]string) *Registry {
 	t.Helper()
 	path := t.TempDir() + "/dowel.json"
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
@@ -33,7 +33,7 @@ func rosterOf(t *testing.T, file string, environment map[string]string) *Registr
 		value, ok := environment[name]
 		return value, ok
 	}})
-	return &Registry{Set: set, warn: t.Errorf, env: func(name string) string { return environment[name] }}
+	return &Registry{Set: set, warn: t.Errorf, getenv: func(name string) string { return environment[name] }}
 }
 
 func TestChooseModel(t *testing.T) {
@@ -92,7 +92,7 @@ func TestChooseModel(t *testing.T) {
 			if file == "" {
 				file = "{}"
 			}
-			_, c, err := rosterOf(t, file, environment).Choose(test.flags)
+			_, c, err := newTestRegistry(t, file, environment).Choose(test.flags)
 			got := c.Provider + " " + c.Model + " " + c.URL
 			if err != nil {
 				if exit.Code(err) != exit.Usage {
@@ -119,8 +119,8 @@ func TestModelQuery(t *testing.T) {
 		}))
 		defer web.Close()
 		for _, base := range []string{"/v1", "/v1/"} {
-			r := rosterOf(t, "{}", nil)
-			m, _, err := r.build(config.Model{Model: "m", Provider: provider, URL: web.URL + base + "?key=k&api-version=2024"}, false)
+			r := newTestRegistry(t, "{}", nil)
+			m, _, err := r.buildModel(config.Model{Model: "m", Provider: provider, URL: web.URL + base + "?key=k&api-version=2024"}, false)
 			if err != nil {
 				t.Fatal(err)
 			}

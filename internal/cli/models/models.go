@@ -66,7 +66,7 @@ func listModels(ctx context.Context, f *factory.Factory, where factory.Places, n
 		return err
 	}
 	r := modelregistry.New(f, config.Load(o))
-	lines, err := lines(r, names)
+	lines, err := selectModels(r, names)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func listModels(ctx context.Context, f *factory.Factory, where factory.Places, n
 	failed := 0
 	for i := range lines {
 		if l := &lines[i]; check {
-			l.try(ctx)
+			l.checkModel(ctx)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -97,8 +97,8 @@ type errModels int
 
 func (n errModels) Error() string { return display.Count(int(n), "model") + " cannot be used" }
 
-// lines are the models of the configuration and the one that the environment names, or those of the names.
-func lines(r *modelregistry.Registry, names []string) (all []ModelLine, err error) {
+// selectModels are the models of the configuration and the one that the environment names, or those of the names.
+func selectModels(r *modelregistry.Registry, names []string) (all []ModelLine, err error) {
 	chosen, _ := r.Named("")
 	known := r.Set.ModelNames()
 	if chosen != "" && !slices.Contains(known, chosen) && r.Set.DefaultModel != chosen {
@@ -112,15 +112,15 @@ func lines(r *modelregistry.Registry, names []string) (all []ModelLine, err erro
 	for _, name := range known {
 		if len(names) == 0 || slices.Contains(names, name) {
 			l := ModelLine{Name: name, Chosen: name == chosen}
-			describe(r, &l)
+			describeModel(r, &l)
 			all = append(all, l)
 		}
 	}
 	return all, nil
 }
 
-// describe looks at what is behind a name.
-func describe(r *modelregistry.Registry, l *ModelLine) {
+// describeModel looks at what is behind a name.
+func describeModel(r *modelregistry.Registry, l *ModelLine) {
 	made, chosen, err := r.Choose(modelregistry.ModelFlags{Model: l.Name})
 	if err != nil {
 		l.Problem = err.Error()
@@ -132,15 +132,15 @@ func describe(r *modelregistry.Registry, l *ModelLine) {
 	l.model, l.Provider, l.Model, l.URL = made, chosen.Provider, chosen.Model, urlmask.URL(chosen.URL)
 }
 
-// tryLimit is how long a model may take for one word; those at home may have to be loaded first.
-const tryLimit = 2 * time.Minute
+// checkTimeout is how long a model may take for one word; those at home may have to be loaded first.
+const checkTimeout = 2 * time.Minute
 
-// try asks the model for a word.
-func (l *ModelLine) try(ctx context.Context) {
+// checkModel asks the model for a word.
+func (l *ModelLine) checkModel(ctx context.Context) {
 	if l.model == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it has not answered within %s", display.Duration(tryLimit)))
+	ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("it has not answered within %s", display.Duration(checkTimeout)))
 	defer cancel()
 	began, heard := time.Now(), false
 	c := agent.Conversation{Messages: []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("Answer with the word yes.")}}}}
@@ -165,7 +165,7 @@ func showModels(f *factory.Factory, lines []ModelLine) error {
 	}
 	rows := [][]string{{"", "NAME", "PROVIDER", "MODEL", "URL", "STATE"}}
 	for _, l := range lines {
-		rows = append(rows, l.cells())
+		rows = append(rows, l.formatCells())
 	}
 	for i, text := range f.Stdout.Table(rows) {
 		fmt.Fprintln(f.Stdout, text)
@@ -180,7 +180,7 @@ func showModels(f *factory.Factory, lines []ModelLine) error {
 	return nil
 }
 
-func (l *ModelLine) cells() []string {
+func (l *ModelLine) formatCells() []string {
 	mark, state := "", "ready"
 	if l.Chosen {
 		mark = "*"

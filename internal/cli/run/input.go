@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// input is what the model is told: the task, what is piped in, and the files.
-func input(ctx context.Context, f *factory.Factory, opts *Options, words []string) (content []mcp.Content, err error) {
+// readTask is what the model is told: the task, what is piped in, and the files.
+func readTask(ctx context.Context, f *factory.Factory, opts *Options, words []string) (content []mcp.Content, err error) {
 	task := strings.Join(words, " ")
 	whole := task == "-"
 	if whole {
@@ -68,7 +68,7 @@ func readPiped(ctx context.Context, f *factory.Factory, whole bool) (string, err
 		text, err := io.ReadAll(io.LimitReader(f.Stdin, attach.MaxText+1))
 		got <- read{text, err}
 	}()
-	patient := time.NewTimer(patienceWithPipe)
+	patient := time.NewTimer(pipeWarningDelay)
 	defer patient.Stop()
 	for {
 		select {
@@ -84,5 +84,5 @@ func readPiped(ctx context.Context, f *factory.Factory, whole bool) (string, err
 	}
 }
 
-// patienceWithPipe is after what time it is told that standard input is waited for.
-const patienceWithPipe = 3 * time.Second
+// pipeWarningDelay is after what time it is told that standard input is waited for.
+const pipeWarningDelay = 3 * time.Second

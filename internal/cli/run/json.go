@@ -17,7 +17,7 @@ import (
 // jsonViewer shows a task to programs: a line of JSON for each event, which can be understood without those before it.
 type jsonViewer struct {
 	*factory.Factory
-	p *taskProgress
+	progress *taskProgress
 }
 
 // eventHead is what all events begin with.
@@ -51,18 +51,18 @@ type (
 	}
 	eventReply struct { // reply: all of it
 		eventHead
-		Text  string       `json:"text"`
-		Calls []eventUse   `json:"calls"`
-		Usage *agent.Usage `json:"usage,omitzero"`
+		Text  string         `json:"text"`
+		Calls []eventToolUse `json:"calls"`
+		Usage *agent.Usage   `json:"usage,omitzero"`
 	}
-	eventUse struct {
+	eventToolUse struct {
 		ID        string          `json:"id"`
 		Tool      string          `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	eventDecision struct { // decision; id and tool are empty where a server wants to use the model
 		eventHead
-		eventUse
+		eventToolUse
 		Server  string       `json:"server"`
 		Effect  agent.Effect `json:"effect,omitzero"`
 		Allowed bool         `json:"allowed"`
@@ -71,7 +71,7 @@ type (
 	}
 	eventCall struct { // call
 		eventHead
-		eventUse
+		eventToolUse
 	}
 	eventProgress struct { // progress
 		eventHead
@@ -123,7 +123,7 @@ type (
 
 func newJSONViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, p *taskProgress) *jsonViewer {
 	v := &jsonViewer{f, p}
-	began := eventBegan{eventHead: v.head("began"), Model: b.Model.Model, Provider: b.Model.Provider, Approve: b.Mode, Servers: []eventServer{}}
+	began := eventBegan{eventHead: v.newHead("began"), Model: b.Model.Model, Provider: b.Model.Provider, Approve: b.Mode, Servers: []eventServer{}}
 	if servers, err := b.Servers(ctx); err == nil {
 		for _, s := range servers {
 			began.Servers = append(began.Servers, eventServer{s.Name, s.Status, s.Tools})
@@ -133,69 +133,71 @@ func newJSONViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime,
 	return v
 }
 
-func (v *jsonViewer) head(event string) eventHead { return eventHead{event, time.Now(), v.p.step} }
+func (v *jsonViewer) newHead(event string) eventHead {
+	return eventHead{event, time.Now(), v.progress.step}
+}
 
-func (v *jsonViewer) event(e agent.Event) {
-	if line := v.line(e); line != nil {
+func (v *jsonViewer) showEvent(e agent.Event) {
+	if line := v.encodeEvent(e); line != nil {
 		factory.WriteJSONLine(v.Stdout, line)
 	}
 }
 
-// line is an event in its form for programs; nil for one that says nothing further.
-func (v *jsonViewer) line(e agent.Event) any {
+// encodeEvent is an event in its form for programs; nil for one that says nothing further.
+func (v *jsonViewer) encodeEvent(e agent.Event) any {
 	switch e := e.(type) {
 	case agent.StateChanged:
-		return eventState{v.head("state"), e.State}
+		return eventState{v.newHead("state"), e.State}
 	case agent.Said:
-		return eventText{v.head("text"), e.Text}
+		return eventText{v.newHead("text"), e.Text}
 	case agent.Thought:
-		return eventText{v.head("thought"), e.Text}
+		return eventText{v.newHead("thought"), e.Text}
 	case agent.Noticed:
-		return eventText{v.head("notice"), e.Text}
+		return eventText{v.newHead("notice"), e.Text}
 	case agent.Replied:
-		calls := []eventUse{}
+		calls := []eventToolUse{}
 		for _, use := range e.Message.Calls() {
-			calls = append(calls, useOf(*use))
+			calls = append(calls, encodeCall(*use))
 		}
-		return eventReply{v.head("reply"), e.Message.Text(), calls, e.Message.Usage}
+		return eventReply{v.newHead("reply"), e.Message.Text(), calls, e.Message.Usage}
 	case agent.Approval:
-		return eventDecision{v.head("decision"), useOf(e.Call), e.Server, e.Effect, e.Allowed, e.By, e.Reason}
+		return eventDecision{v.newHead("decision"), encodeCall(e.Call), e.Server, e.Effect, e.Allowed, e.By, e.Reason}
 	case agent.CallStarted:
-		return eventCall{v.head("call"), useOf(e.Call)}
+		return eventCall{v.newHead("call"), encodeCall(e.Call)}
 	case agent.CallProgressed:
-		return eventProgress{v.head("progress"), e.Call.ID, e.Call.Name, e.Progress, e.Total, e.Message}
+		return eventProgress{v.newHead("progress"), e.Call.ID, e.Call.Name, e.Progress, e.Total, e.Message}
 	case agent.CallEnded:
 		content := e.Result.Content
 		if content == nil {
 			content = []mcp.Content{}
 		}
-		return eventResult{v.head("result"), e.Call.ID, e.Call.Name, e.Result.IsError, e.Refusal, milliseconds(e.Took), content}
+		return eventResult{v.newHead("result"), e.Call.ID, e.Call.Name, e.Result.IsError, e.Refusal, toMilliseconds(e.Took), content}
 	case agent.Asked:
-		return eventQuestion{v.head("question"), e.Server, e.Kind, e.Message}
+		return eventQuestion{v.newHead("question"), e.Server, e.Kind, e.Message}
 	case agent.ToolsChanged:
-		return eventTools{v.head("tools"), notNil(e.Added), notNil(e.Removed)}
+		return eventTools{v.newHead("tools"), emptyIfNil(e.Added), emptyIfNil(e.Removed)}
 	case agent.Compacted:
-		return eventCompacted{v.head("compacted"), e.Before, e.After, e.Summary}
+		return eventCompacted{v.newHead("compacted"), e.Before, e.After, e.Summary}
 	}
 	return nil
 }
 
-func useOf(use mcp.ToolUse) eventUse {
+func encodeCall(use mcp.ToolUse) eventToolUse {
 	arguments := use.Input
 	if !json.Valid(arguments) {
 		arguments = json.RawMessage("null")
 	}
-	return eventUse{use.ID, use.Name, arguments}
+	return eventToolUse{use.ID, use.Name, arguments}
 }
 
-func notNil(names []string) []string { return append([]string{}, names...) }
+func emptyIfNil(names []string) []string { return append([]string{}, names...) }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func toMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func (v *jsonViewer) end(err error) {
+func (v *jsonViewer) showEnd(err error) {
 	e := eventEnd{
-		eventHead: v.head("end"), Reason: "answered", Exit: exit.Code(err), Answer: v.p.result(), Partial: err != nil && v.p.result() != "",
-		Usage: v.p.usage, MS: milliseconds(time.Since(v.p.began)),
+		eventHead: v.newHead("end"), Reason: "answered", Exit: exit.Code(err), Answer: v.progress.answerText(), Partial: err != nil && v.progress.answerText() != "",
+		Usage: v.progress.usage, MS: toMilliseconds(time.Since(v.progress.startTime)),
 	}
 	var budget errBudget
 	var approval errApproval

@@ -92,7 +92,7 @@ dowel help exit-codes.`,
 
 // runTask carries out a task.
 func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []string) error {
-	o, err := opts.options()
+	o, err := opts.agentOptions()
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if err != nil {
 		return err
 	}
-	input, err := input(ctx, f, opts, words)
+	input, err := readTask(ctx, f, opts, words)
 	if err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	return watchTask(ctx, f, b, input, opts.maxTime)
 }
 
-// options are the agent's.
-func (opts *Options) options() (agent.Options, error) {
+// agentOptions are the agent's.
+func (opts *Options) agentOptions() (agent.Options, error) {
 	o := agent.Options{MaxSteps: opts.maxSteps, Mode: agent.Mode(opts.approve)}
 	switch o.Mode {
 	case agent.ModeReadOnly, agent.ModeAll, agent.ModeNone:
@@ -131,12 +131,12 @@ func (opts *Options) options() (agent.Options, error) {
 		return o, exit.Usagef("--max-time %v: write a duration such as 5m", opts.maxTime)
 	}
 	var err error
-	o.System, err = opts.instructions()
+	o.System, err = opts.readSystemPrompt()
 	return o, err
 }
 
-// instructions are what the model is told first.
-func (opts *Options) instructions() (string, error) {
+// readSystemPrompt are what the model is told first.
+func (opts *Options) readSystemPrompt() (string, error) {
 	path, isFile := strings.CutPrefix(opts.system, "@")
 	switch {
 	case isFile:
@@ -259,7 +259,7 @@ func watchTask(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, inp
 		late := time.AfterFunc(limit, func() { cancel(errTime{limit}) })
 		defer late.Stop()
 	}
-	p := &taskProgress{began: time.Now(), mode: b.Mode, trusted: b.Trusted}
+	p := &taskProgress{startTime: time.Now(), mode: b.Mode, trustArgument: b.Trusted}
 	show := newViewer(ctx, f, b, p)
 	var err error
 	for e, failed := range b.Run(ctx, input...) {
@@ -267,21 +267,21 @@ func watchTask(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, inp
 			err = failed
 			break
 		}
-		p.take(e)
-		show.event(e)
-		if p.needed != nil {
-			cancel(*p.needed) // the calls of the same reply that run already, too
+		p.recordEvent(e)
+		show.showEvent(e)
+		if p.missingApproval != nil {
+			cancel(*p.missingApproval) // the calls of the same reply that run already, too
 		}
 	}
-	err = p.outcome(ctx, err)
-	show.end(err)
+	err = p.taskError(ctx, err)
+	show.showEnd(err)
 	return err
 }
 
 // viewer shows a performance, to people or to programs.
 type viewer interface {
-	event(e agent.Event)
-	end(err error)
+	showEvent(e agent.Event)
+	showEnd(err error)
 }
 
 func newViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, p *taskProgress) viewer {
@@ -293,28 +293,28 @@ func newViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, p *
 
 // taskProgress is what is known of a task that is being carried out.
 type taskProgress struct {
-	began  time.Time
-	mode   agent.Mode
-	step   int
-	said   strings.Builder // of the present reply, as far as it has come
-	answer string          // the last reply
-	ended  *agent.Ended
-	usage  agent.Usage
-	needed *errApproval
+	startTime       time.Time
+	mode            agent.Mode
+	step            int
+	partialReply    strings.Builder // of the present reply, as far as it has come
+	answer          string          // the last reply
+	ended           *agent.Ended
+	usage           agent.Usage
+	missingApproval *errApproval
 
-	trusted func(tool string) string // of what is assembled
+	trustArgument func(tool string) string // of what is assembled
 }
 
-func (p *taskProgress) take(e agent.Event) {
+func (p *taskProgress) recordEvent(e agent.Event) {
 	switch e := e.(type) {
 	case agent.StateChanged:
 		if p.step = e.Step; e.State == agent.Thinking {
-			p.said.Reset()
+			p.partialReply.Reset()
 		}
 	case agent.Said:
-		p.said.WriteString(e.Text)
+		p.partialReply.WriteString(e.Text)
 	case agent.Replied:
-		p.said.Reset()
+		p.partialReply.Reset()
 		p.answer = e.Message.Text()
 		if u := e.Message.Usage; u != nil {
 			p.usage.Input += u.Input
@@ -322,8 +322,8 @@ func (p *taskProgress) take(e agent.Event) {
 			p.usage.Output += u.Output
 		}
 	case agent.Approval:
-		if !e.Allowed && e.Call.Name != "" && p.needed == nil {
-			p.needed = &errApproval{e.Call.Name, e.Effect, p.mode, p.trusted(e.Call.Name)}
+		if !e.Allowed && e.Call.Name != "" && p.missingApproval == nil {
+			p.missingApproval = &errApproval{e.Call.Name, e.Effect, p.mode, p.trustArgument(e.Call.Name)}
 		}
 	case agent.Ended:
 		p.ended = &e
@@ -331,16 +331,18 @@ func (p *taskProgress) take(e agent.Event) {
 	}
 }
 
-// result is the answer, or what there is of one.
-func (p *taskProgress) result() string { return cmp.Or(strings.TrimSpace(p.said.String()), p.answer) }
+// answerText is the answer, or what there is of one.
+func (p *taskProgress) answerText() string {
+	return cmp.Or(strings.TrimSpace(p.partialReply.String()), p.answer)
+}
 
-// outcome is what the task has come to.
-func (p *taskProgress) outcome(ctx context.Context, err error) error {
+// taskError is what the task has come to.
+func (p *taskProgress) taskError(ctx context.Context, err error) error {
 	var interrupted *exit.Interruption
 	var late errTime
 	switch {
-	case p.needed != nil:
-		return *p.needed
+	case p.missingApproval != nil:
+		return *p.missingApproval
 	case err != nil && errors.As(context.Cause(ctx), &late):
 		return late
 	case errors.As(err, &interrupted), errors.As(context.Cause(ctx), &interrupted) && err != nil:

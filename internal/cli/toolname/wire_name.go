@@ -18,7 +18,7 @@ import (
 var origins sync.Map // of string to origin
 
 // Origin is the server that has a tool or prompt, and what it calls it.
-type Origin struct{ Server, thing string }
+type Origin struct{ Server, name string }
 
 // Recorder keeps what tools that are listed are called for people.
 type Recorder struct{ *agent.Toolbox }
@@ -50,14 +50,14 @@ func Split(wire string) (o Origin, ok bool) {
 	if known, listed := origins.Load(wire); listed {
 		return known.(Origin), true
 	}
-	o.Server, o.thing, ok = wirename.Split(wire, nil, nil)
+	o.Server, o.name, ok = wirename.Split(wire, nil, nil)
 	return o, ok
 }
 
 // Qualified returns what a tool or prompt is called for people.
 func Qualified(wire string) string {
 	if o, ok := Split(wire); ok {
-		return o.Server + "." + o.thing
+		return o.Server + "." + o.name
 	}
 	return wire
 }
