@@ -18,7 +18,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// askApproval puts a question of the agent's to the user, who is asked until there is an answer.
+// askApproval asks the user whether a call may run, and repeats the prompt until the user decides.
+// It implements [agent.Options.Approve]. Ctrl-D refuses; Ctrl-C stops the agent's work.
 func (c *conversation) askApproval(ctx context.Context, q agent.Question) (agent.Decision, error) {
 	c.view.Hold(true)
 	defer c.view.Hold(false)
@@ -57,7 +58,7 @@ func (c *conversation) askApproval(ctx context.Context, q agent.Question) (agent
 			c.explainApproval(q)
 		case "":
 		default:
-			c.writeLine("%s", c.view.Side.Yellow(fmt.Sprintf("%q is no answer; ? explains them", word)))
+			c.writeLine("%s", c.view.Side.Yellow(fmt.Sprintf("%q is not an answer; ? lists the answers", word)))
 		}
 	}
 }
@@ -66,16 +67,18 @@ func (c *conversation) approvalPrompt(q agent.Question) string {
 	return fmt.Sprintf("Run %s? [y/s/server/a/e/n/?]", toolname.Display(q.Tool.Name))
 }
 
-// writeLine writes a line of a question.
+// writeLine writes one line of a question to the screen for messages.
 func (c *conversation) writeLine(format string, args ...any) {
 	fmt.Fprintf(c.view.Side, format+"\n", args...)
 }
 
-// askUser reads the answer to a question. Ctrl-C stops what has asked.
+// askUser shows a prompt and reads one answer. Keys typed before the prompt do not count. Ctrl-C
+// stops the work that asked.
 func (c *conversation) askUser(ctx context.Context, prompt string) (string, error) {
 	return c.readAnswer(ctx, term.Question{Prompt: c.view.Side.Bold(prompt) + " ", Answer: true, Fresh: true})
 }
 
+// readAnswer reads a line and turns Ctrl-C into the cause for which ctx ended, or errStopped.
 func (c *conversation) readAnswer(ctx context.Context, a term.Question) (string, error) {
 	text, err := c.in.ReadLine(ctx, a)
 	if errors.Is(err, term.ErrInterrupted) {
@@ -90,7 +93,7 @@ func (c *conversation) readAnswer(ctx context.Context, a term.Question) (string,
 	return text, err
 }
 
-// describeCall shows all that the decision is about.
+// describeCall shows the tool, its effect, and every argument of a call.
 func (c *conversation) describeCall(q agent.Question, input json.RawMessage) {
 	out := c.view.Side
 	paint := out.Yellow
@@ -106,23 +109,24 @@ func (c *conversation) describeCall(q agent.Question, input json.RawMessage) {
 	}
 }
 
-// describeEffect say what a tool may do, and who says so.
+// describeEffect describes the effect of a tool and whether the server declared it.
 func describeEffect(q agent.Question) string {
-	said := "by its own word"
+	source := "as its server declares"
 	if a := q.Tool.Annotations; a == nil || a.ReadOnlyHint == nil && a.DestructiveHint == nil {
-		said = "it does not say what it may do"
+		source = "its server declares no effect"
 	}
 	switch q.Effect {
 	case agent.ReadOnly:
-		return "read-only, " + said
+		return "read-only, " + source
 	case agent.Changes:
-		return "it changes things, and destroys nothing, " + said
+		return "changes things, destroys nothing, " + source
 	}
-	return "it may be destructive, " + said
+	return "may be destructive, " + source
 }
 
-// formatArguments are the arguments in lines, nothing left out: key: value for each, and texts of several lines as they are. What is
-// a text and could be taken for another value is told to be one.
+// formatArguments formats arguments completely, as "key: value" lines. Strings of several lines
+// keep their lines, indented. A string that would read as another JSON value is quoted or marked
+// "(text)".
 func formatArguments(input json.RawMessage) (lines []string) {
 	if !rawjson.IsObject(input) {
 		return []string{term.RevealLine(string(input))}
@@ -155,21 +159,23 @@ func formatArguments(input json.RawMessage) (lines []string) {
 	return lines
 }
 
-// allowAlways keeps that the tool needs no approval any more; where that cannot be kept it holds for the session.
+// allowAlways stores a permanent approval of the tool. If it cannot be stored, the approval holds
+// for this session.
 func (c *conversation) allowAlways(q agent.Question, d agent.Decision) agent.Decision {
 	d.For = agent.ThisTool
 	if err := c.runtime.Always(q.Tool.Name); err != nil {
-		c.writeLine("%s", c.view.Side.Yellow("That is not kept, and holds for this session: "+term.Printable(err.Error())))
+		c.writeLine("%s", c.view.Side.Yellow("That is not kept. The tool is allowed for this session: "+term.Printable(err.Error())))
 	}
 	return d
 }
 
-// askRefusalReason asks why not, unless that was said.
+// askRefusalReason refuses a call with a reason for the model. It asks for the reason if it is
+// empty.
 func (c *conversation) askRefusalReason(ctx context.Context, reason string) (agent.Decision, error) {
 	if reason = strings.TrimSpace(reason); reason != "" {
 		return agent.Decision{Reason: reason}, nil
 	}
-	reason, err := c.askUser(ctx, "Why not? The model reads it (Enter: no reason):")
+	reason, err := c.askUser(ctx, "Why not? The model reads the reason (Enter: no reason):")
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
@@ -177,16 +183,17 @@ func (c *conversation) askRefusalReason(ctx context.Context, reason string) (age
 }
 
 func (c *conversation) explainApproval(q agent.Question) {
-	c.writeLine(`  y          runs it once
-  s          runs it, and %[1]s without a question for the rest of this session
-  server, S  runs it, and every tool of %[2]s without a question for the rest of this session
-  a          runs it, and %[1]s never asks again: dowel keeps that in your own state
-  e          changes the arguments first
-  n          does not run it; n and some words tell the model why
-  Ctrl-C     stops the model's work altogether
-What a tool may do is what its server says of it, which is as good as the server.`, toolname.Display(q.Tool.Name), displayServer(q))
+	c.writeLine(`  y          run it once
+  s          run it, and run %[1]s without a question for the rest of this session
+  server, S  run it, and run every tool of %[2]s without a question for the rest of this session
+  a          run it, and never ask about %[1]s again: dowel keeps that in your state
+  e          change the arguments first
+  n          do not run it; words after n tell the model why
+  Ctrl-C     stop the model's work
+The server declares the effect of its tools. Trust that as far as you trust the server.`, toolname.Display(q.Tool.Name), displayServer(q))
 }
 
+// displayServer returns the name of the asking server for a sentence.
 func displayServer(q agent.Question) string {
 	if q.Server == "" {
 		return "its server"
@@ -202,7 +209,7 @@ func (c *conversation) askSamplingApproval(ctx context.Context, q agent.Question
 		c.writeLine("  %s %s", out.Dim("│"), text)
 	}
 	for {
-		answer, err := c.askUser(ctx, "Let it? [y/server/n/?]")
+		answer, err := c.askUser(ctx, "Allow it? [y/server/n/?]")
 		if errors.Is(err, io.EOF) {
 			return agent.Decision{}, nil
 		}
@@ -218,16 +225,17 @@ func (c *conversation) askSamplingApproval(ctx context.Context, q agent.Question
 			return agent.Decision{Reason: strings.TrimSpace(rest)}, nil
 		case "":
 		default:
-			c.writeLine("  y          lets it, once\n  server, S  lets %s use the model for the rest of this session\n  n          does not; the server is told so", displayServer(q))
+			c.writeLine("  y          allow it once\n  server, S  let %s use the model for the rest of this session\n  n          refuse; the server gets an error", displayServer(q))
 		}
 	}
 }
 
-// formatSampling are what a server wants to ask: all that is said, and which tools the model may ask the server to call.
+// formatSampling formats a sampling request completely: the system prompt, all messages, and the
+// tools that the model may call.
 func formatSampling(p *mcp.CreateMessageParams) (lines []string) {
-	add := func(who, text string) {
+	add := func(role, text string) {
 		all := strings.Split(strings.TrimSuffix(term.Reveal(text), "\n"), "\n")
-		lines = append(lines, who+": "+all[0])
+		lines = append(lines, role+": "+all[0])
 		for _, more := range all[1:] {
 			lines = append(lines, "    "+more)
 		}
@@ -253,7 +261,7 @@ func formatSampling(p *mcp.CreateMessageParams) (lines []string) {
 	return lines
 }
 
-// formatSampledResult is all that the model would read of a result.
+// formatSampledResult returns the text of a tool result as the model would read it.
 func formatSampledResult(r *mcp.ToolResultContent) string {
 	text := agentview.ResultText(*r)
 	if text == "" && r.StructuredContent != nil {

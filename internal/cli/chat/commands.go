@@ -16,24 +16,24 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// slashCommand is something that is said to dowel and not to the model.
+// slashCommand is a command to dowel itself, typed as /name.
 type slashCommand struct {
 	name, params, summary string
 	run                   func(c *conversation, ctx context.Context, rest string) error
 }
 
-// slashCommands are in the order of the help.
+// slashCommands returns all commands in the order of /help.
 func slashCommands() []slashCommand {
 	return []slashCommand{
-		{"help", "", "what can be said to dowel", (*conversation).showHelp},
-		{"tools", "[WORDS]", "the tools that the model has; those that match, in full", (*conversation).listTools},
-		{"servers", "", "how the servers are", (*conversation).listServers},
-		{"prompts", "[WORDS]", "the servers' prompts, which are said as /SERVER.PROMPT KEY=VALUE …", (*conversation).listPrompts},
-		{"model", "[NAME]", "which model replies; another from now on", (*conversation).changeModel},
-		{"approve", "[MODE]", "which tools run without a question: ask, read-only, all, none", (*conversation).changeMode},
-		{"usage", "", "how many tokens the conversation takes, part by part, and has taken", (*conversation).showUsage},
-		{"save", "[FILE]", "where the conversation is kept; a copy of it", (*conversation).saveSession},
-		{"quit", "", "ends dowel, as does Ctrl-D", func(*conversation, context.Context, string) error { return errQuit }},
+		{"help", "", "list these commands", (*conversation).showHelp},
+		{"tools", "[WORDS]", "list the model's tools; with words, show matching tools in full", (*conversation).listTools},
+		{"servers", "", "list the servers and their state", (*conversation).listServers},
+		{"prompts", "[WORDS]", "list the servers' prompts; use one with /SERVER.PROMPT KEY=VALUE …", (*conversation).listPrompts},
+		{"model", "[NAME]", "show the model, or change it", (*conversation).changeModel},
+		{"approve", "[MODE]", "show or set which tools run: ask, read-only, all, none", (*conversation).changeMode},
+		{"usage", "", "show the tokens of each part of the conversation, and the total spent", (*conversation).showUsage},
+		{"save", "[FILE]", "show where the conversation is saved, or write a copy", (*conversation).saveSession},
+		{"quit", "", "end dowel, like Ctrl-D", func(*conversation, context.Context, string) error { return errQuit }},
 	}
 }
 
@@ -44,7 +44,7 @@ func slashCommandNames() (names []string) {
 	return names
 }
 
-// runCommand does what stands behind a slash.
+// runCommand runs the command or prompt in text, which has no leading slash.
 func (c *conversation) runCommand(text string) error {
 	name, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
@@ -54,7 +54,7 @@ func (c *conversation) runCommand(text string) error {
 	at := slices.IndexFunc(known, func(s slashCommand) bool { return s.name == strings.ToLower(name) })
 	switch {
 	case at >= 0 && known[at].params == "" && rest != "":
-		return exit.Usagef("/%s takes nothing; a message that begins with / is written with //", known[at].name)
+		return exit.Usagef("/%s takes no words; write // to send a message that begins with /", known[at].name)
 	case at >= 0:
 		return c.reportStopped(ctx, known[at].run(c, ctx, rest))
 	case name == "exit" || name == "q":
@@ -62,7 +62,7 @@ func (c *conversation) runCommand(text string) error {
 	case strings.Contains(name, ".") || strings.Contains(name, "__"):
 		return c.reportStopped(ctx, c.sendPrompt(ctx, name, rest))
 	}
-	return exit.WithHelp(exit.Usagef("there is no command /%s%s; a message that begins with / is written with //", name, suggest.ForFlag(name, slashCommandNames())), "/help")
+	return exit.WithHelp(exit.Usagef("unknown command /%s%s; write // to send a message that begins with /", name, suggest.ForFlag(name, slashCommandNames())), "/help")
 }
 
 func (c *conversation) showHelp(context.Context, string) error {
@@ -71,16 +71,16 @@ func (c *conversation) showHelp(context.Context, string) error {
 		rows = append(rows, [2]string{strings.TrimSpace("/" + s.name + " " + s.params), s.summary})
 	}
 	rows = append(rows,
-		[2]string{"/SERVER.PROMPT KEY=VALUE …", "says a prompt of a server's; what is missing is asked for"},
-		[2]string{"//TEXT", "says text that begins with /"},
-		[2]string{"@PATH", "adds a file to what is said: text, an image or a sound"},
-		[2]string{`… \`, "goes on with the next line"},
-		[2]string{"Ctrl-C", "stops the reply or call that is under way; twice ends dowel"})
+		[2]string{"/SERVER.PROMPT KEY=VALUE …", "use a prompt of a server; dowel asks for missing arguments"},
+		[2]string{"//TEXT", "send text that begins with /"},
+		[2]string{"@PATH", "add a file to the message: text, image or sound"},
+		[2]string{`… \`, "continue on the next line"},
+		[2]string{"Ctrl-C", "stop the current reply or call; twice ends dowel"})
 	c.writeColumns(rows)
 	return nil
 }
 
-// writeColumns writes names beside what they are, in as many lines as that takes.
+// writeColumns writes rows of a name and a description, and wraps long descriptions.
 func (c *conversation) writeColumns(rows [][2]string) {
 	out, width := c.app.Stdout, 0
 	for _, r := range rows {
@@ -100,7 +100,7 @@ func (c *conversation) writeColumns(rows [][2]string) {
 	}
 }
 
-// changeModel shows the models, or has another one reply.
+// changeModel shows the current model and the others of the configuration, or switches to name.
 func (c *conversation) changeModel(ctx context.Context, name string) error {
 	it, err := c.awaitRuntime(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 	if name == "" {
 		fmt.Fprintf(c.app.Stdout, "%s\n", describeModel(it.Model))
 		if others := it.Models(); len(others) > 0 {
-			fmt.Fprintf(c.app.Stdout, "%s\n", c.app.Stdout.Dim("of your configuration: "+term.Line(strings.Join(others, ", "))))
+			fmt.Fprintf(c.app.Stdout, "%s\n", c.app.Stdout.Dim("models of your configuration: "+term.Line(strings.Join(others, ", "))))
 		}
 		return nil
 	}
@@ -123,7 +123,7 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 	return nil
 }
 
-// changeMode shows which tools run, or changes it.
+// changeMode shows or sets the approval mode.
 func (c *conversation) changeMode(ctx context.Context, word string) error {
 	it, err := c.awaitRuntime(ctx)
 	if err != nil {
@@ -138,15 +138,16 @@ func (c *conversation) changeMode(ctx context.Context, word string) error {
 		it.Agent.SetMode(mode)
 	}
 	fmt.Fprintln(c.app.Stdout, map[agent.Mode]string{
-		agent.ModeAsk:      "ask: tools that are not read-only are asked about",
-		agent.ModeReadOnly: "read-only: tools that are not read-only are refused, but for those that are always allowed",
-		agent.ModeAll:      "all: every tool runs, and nothing is asked",
+		agent.ModeAsk:      "ask: dowel asks before it runs a tool that is not read-only",
+		agent.ModeReadOnly: "read-only: only read-only tools and always allowed tools run",
+		agent.ModeAll:      "all: every tool runs without a question",
 		agent.ModeNone:     "none: no tool runs",
 	}[c.mode])
 	return nil
 }
 
-// saveSession tells where the conversation is kept, begins to keep it, or writes a copy.
+// saveSession writes a copy of the conversation to file. Without a file it shows where the
+// conversation is saved, and starts saving it if it is not.
 func (c *conversation) saveSession(ctx context.Context, file string) error {
 	it, err := c.awaitRuntime(ctx)
 	if err != nil {
@@ -154,7 +155,7 @@ func (c *conversation) saveSession(ctx context.Context, file string) error {
 	}
 	said := it.Agent.Messages()
 	if len(said) == 0 {
-		return exit.Usagef("nothing has been said yet")
+		return exit.Usagef("the conversation is empty")
 	}
 	header := session.Header{Model: it.Model.Label()}
 	if header.Folder, err = connect.Folder("."); err != nil {
@@ -165,7 +166,7 @@ func (c *conversation) saveSession(ctx context.Context, file string) error {
 	}
 	if c.session == nil {
 		if sessionsDir() == "" {
-			return exit.Usagef("there is no folder to keep conversations in: name a FILE")
+			return exit.Usagef("no folder for conversations was found: name a FILE")
 		}
 		s := session.New(sessionsDir(), header)
 		if err := writeSession(s, said, it.Model); err != nil {
@@ -173,11 +174,11 @@ func (c *conversation) saveSession(ctx context.Context, file string) error {
 		}
 		c.session, c.modelRecorded = s, true
 	}
-	fmt.Fprintf(c.app.Stdout, "kept as %s in %s\n", c.session.Header().ID, c.session.Path())
+	fmt.Fprintf(c.app.Stdout, "saved as %s in %s\n", c.session.Header().ID, c.session.Path())
 	return nil
 }
 
-// writeSession keeps a conversation in a session that holds nothing yet, with the model that it goes on with.
+// writeSession writes a conversation and its current model to a session that is still empty.
 func writeSession(s *session.Session, said []agent.Message, m modelregistry.Choice) error {
 	if err := s.Sync(said); err != nil {
 		return err

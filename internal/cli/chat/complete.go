@@ -13,11 +13,13 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// completionTimeout is how long Tab waits for a server.
+// completionTimeout limits how long Tab waits for a server.
 const completionTimeout = 2 * time.Second
 
-// completeInput finds how the word before the cursor can go on: a command, a prompt, an argument of it, or a file. It runs beside the
-// goroutine that reads, and at no other time.
+// completeInput completes the word before the cursor, byte offset at of text: a command, a prompt,
+// an argument of either, or a file. It returns the longer text, the new cursor and all choices. The
+// console calls it while the goroutine of runLoop waits for a line, so it may read that
+// goroutine's fields.
 func (c *conversation) completeInput(text string, at int) (longer string, to int, choices []string) {
 	head, tail := text[:at], text[at:]
 	start := strings.LastIndexByte(head, ' ') + 1
@@ -45,6 +47,7 @@ func (c *conversation) completeInput(text string, at int) (longer string, to int
 	return longer, start + len(common), all
 }
 
+// commonPrefix returns the longest common prefix of a non-empty list, in whole characters.
 func commonPrefix(all []string) string {
 	common := all[0]
 	for _, one := range all[1:] {
@@ -64,7 +67,7 @@ func filterPrefix(all []string, typed string) (found []string) {
 	return found
 }
 
-// completeCommand are the commands, and the prompts that there are.
+// completeCommand returns the commands and prompts that begin with typed.
 func (c *conversation) completeCommand(typed string) []string {
 	var all []string
 	for _, name := range slashCommandNames() {
@@ -76,7 +79,7 @@ func (c *conversation) completeCommand(typed string) []string {
 	return filterPrefix(all, typed)
 }
 
-// availablePrompts are the prompts as far as they can be had at once.
+// availablePrompts returns the servers' prompts, or nil if the agent has not started yet.
 func (c *conversation) availablePrompts() []mcp.Prompt {
 	select {
 	case <-c.runtimeReady:
@@ -88,11 +91,11 @@ func (c *conversation) availablePrompts() []mcp.Prompt {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, completionTimeout)
 	defer cancel()
-	prompts, _ := c.runtime.ListPrompts(ctx) // there is no place here for what went wrong
+	prompts, _ := c.runtime.ListPrompts(ctx) // Tab has no place to show an error
 	return prompts
 }
 
-// completeArgument are what can stand behind a command.
+// completeArgument returns the words that can follow a command and the words before.
 func (c *conversation) completeArgument(command string, before []string, typed string) []string {
 	switch command {
 	case "/approve":
@@ -130,13 +133,13 @@ func (c *conversation) completeArgument(command string, before []string, typed s
 	return filterPrefix(all, typed)
 }
 
-// completeValue asks the server how an argument can go on.
+// completeValue asks the server to complete the value of a prompt's argument.
 func (c *conversation) completeValue(p mcp.Prompt, key, value string, settled map[string]string) (all []string) {
 	ctx, cancel := context.WithTimeout(c.ctx, completionTimeout)
 	defer cancel()
 	found, err := c.runtime.Toolbox.Client().Complete(ctx, mcp.PromptRef(p.Name), key, value, settled)
 	if err != nil {
-		return nil // there is no place here for what went wrong
+		return nil // Tab has no place to show an error
 	}
 	for _, v := range found.Values {
 		if !strings.ContainsAny(v, " \t\"'") {
@@ -146,7 +149,7 @@ func (c *conversation) completeValue(p mcp.Prompt, key, value string, settled ma
 	return all
 }
 
-// completePath are the files and folders that a path can go on to.
+// completePath returns the files and folders that complete @path, at most 200.
 func completePath(typed string) (all []string) {
 	path := strings.TrimPrefix(typed, "@")
 	dir, base := filepath.Split(path)

@@ -11,7 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// answerElicitation puts a server's question to the user: on the terminal, and with the answers of --answer.
+// answerElicitation answers a server's question from given, the answers of --answer, and asks the
+// user for the rest if the conversation has a terminal.
 func (c *conversation) answerElicitation(ctx context.Context, r *client.ElicitRequest, given []toolargs.Argument) (*mcp.ElicitResult, error) {
 	c.view.Hold(true)
 	defer c.view.Hold(false)
@@ -23,7 +24,7 @@ func (c *conversation) answerElicitation(ctx context.Context, r *client.ElicitRe
 	return q.Ask(ctx, r)
 }
 
-// lookupOrigin tells where a server comes from.
+// lookupOrigin returns the origin of a server, such as its command or URL.
 func (c *conversation) lookupOrigin(ctx context.Context, server string) string {
 	ctx, cancel := context.WithTimeout(ctx, connect.StatusTimeout)
 	defer cancel()
@@ -38,14 +39,14 @@ func (c *conversation) lookupOrigin(ctx context.Context, server string) string {
 	return "a server of this conversation"
 }
 
-// answerReader are the lines that answer one question, as a stream.
+// answerReader reads the user's answers to one question as a stream of lines.
 type answerReader struct {
 	chat   *conversation
 	ctx    context.Context
 	unread []byte
 }
 
-// Read implements [io.Reader]. It ends with Ctrl-D, and with an error where Ctrl-C stops what has asked.
+// Read implements [io.Reader]. Ctrl-D is [io.EOF]. Ctrl-C returns the cause that stopped the work.
 func (a *answerReader) Read(p []byte) (int, error) {
 	if len(a.unread) == 0 {
 		text, err := a.chat.readAnswer(a.ctx, term.Question{Answer: true})

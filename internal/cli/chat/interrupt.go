@@ -11,11 +11,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// errStopped is the cause of what Ctrl-C has stopped.
+// errStopped is the cause of a context that Ctrl-C cancelled.
 var errStopped = errors.New("the user stopped it")
 
-// interruptHandler are the presses of Ctrl-C in a conversation: one stops what is going on, a second within a moment the program, unless
-// a line was typed between them. It is safe for concurrent use.
+// interruptHandler handles Ctrl-C in a conversation. One press stops the current work. A second
+// press within doublePressTime ends the program, unless the user typed a line between them. It is
+// safe for concurrent use.
 type interruptHandler struct {
 	endProgram func(cause error) // ends the program
 

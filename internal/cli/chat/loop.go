@@ -15,10 +15,10 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// errQuit ends the conversation as the user wants.
+// errQuit is returned when the user ends the conversation.
 var errQuit = errors.New("quit")
 
-// runLoop takes what the user says until there is no more.
+// runLoop reads and handles the user's input until the conversation ends.
 func (c *conversation) runLoop() error {
 	for {
 		text, err := c.readInput()
@@ -43,10 +43,11 @@ func (c *conversation) runLoop() error {
 	}
 }
 
-// errLastFailed is what a program's conversation comes to whose last words failed, which has been told.
-var errLastFailed = errors.New("what was said last has failed")
+// errLastFailed ends a piped conversation after its last message failed. The failure itself was
+// already shown.
+var errLastFailed = errors.New("the last message failed")
 
-// endConversation is the end that the user wants.
+// endConversation returns the result of a conversation that the user ended.
 func (c *conversation) endConversation() error {
 	if c.term == nil {
 		if c.lastErr != nil {
@@ -55,12 +56,12 @@ func (c *conversation) endConversation() error {
 		return nil
 	}
 	if c.session != nil {
-		c.view.Note("kept; dowel chat --resume goes on with it")
+		c.view.Note("saved; continue with dowel chat --resume")
 	}
 	return nil
 }
 
-// readInput reads what the user says: a line, and those after it while they end with \.
+// readInput reads one message: a line, and the next line after each line that ends with \.
 func (c *conversation) readInput() (string, error) {
 	var lines []string
 	prompt := c.view.Out.Bold(">") + " "
@@ -70,22 +71,22 @@ func (c *conversation) readInput() (string, error) {
 			c.view.Note("Ctrl-D or /quit ends the conversation, and so does Ctrl-C twice")
 		}
 		if err == io.EOF && lines != nil {
-			err = nil // what is there is all
+			err = nil // the input ends after a line with \
 		}
 		if err != nil {
 			return "", err
 		}
 		c.interrupts.forgetPress()
-		more, goesOn := strings.CutSuffix(text, `\`)
+		more, continues := strings.CutSuffix(text, `\`)
 		lines = append(lines, more)
-		if !goesOn {
+		if !continues {
 			return strings.Join(lines, "\n"), nil
 		}
 		prompt = c.view.Out.Dim("…") + " "
 	}
 }
 
-// handleInput does what the user says. An error has been shown.
+// handleInput runs a command or sends a message, and shows the error if it fails.
 func (c *conversation) handleInput(text string) error {
 	var err error
 	switch command, isCommand := strings.CutPrefix(strings.TrimSpace(text), "/"); {
@@ -108,7 +109,7 @@ func (c *conversation) handleInput(text string) error {
 	return err
 }
 
-// sendMessage says something to the model, and shows what comes of it.
+// sendMessage sends a message to the model, shows the run, and saves it to the session.
 func (c *conversation) sendMessage(content []mcp.Content) error {
 	ctx, done := c.interrupts.startWork(c.ctx)
 	defer done()
@@ -138,21 +139,22 @@ func (c *conversation) sendMessage(content []mcp.Content) error {
 	return c.reportStopped(ctx, failed)
 }
 
-// reportStopped tells what the user has stopped from what went wrong.
+// reportStopped shows a note and returns nil if err came from Ctrl-C, and returns other errors.
 func (c *conversation) reportStopped(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) && c.ctx.Err() == nil {
-		c.view.Note("stopped; what was said until then is kept")
+		c.view.Note("stopped; the conversation until then is kept")
 		return nil
 	}
 	return err
 }
 
-// startTicker shows that time passes while the model or a tool works.
+// startTicker updates the status line every second until stop is called. stop waits for the last
+// update.
 func (c *conversation) startTicker() (stop func()) {
 	if !c.view.Side.IsTerminal() {
 		return func() {}
 	}
-	over, ended := make(chan struct{}), make(chan struct{})
+	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		ticker := time.NewTicker(time.Second)
@@ -161,18 +163,18 @@ func (c *conversation) startTicker() (stop func()) {
 			select {
 			case <-ticker.C:
 				c.view.Tick()
-			case <-over:
+			case <-quit:
 				return
 			}
 		}
 	}()
 	return func() {
-		close(over)
+		close(quit)
 		<-ended
 	}
 }
 
-// recordEvent keeps what happens, as it happens.
+// recordEvent appends an event of a run to the session.
 func (c *conversation) recordEvent(e agent.Event) {
 	c.updateSession(func(s *session.Session) error {
 		switch e := e.(type) {
@@ -191,7 +193,8 @@ func (c *conversation) recordEvent(e agent.Event) {
 	})
 }
 
-// updateSession keeps something in the session. Where that fails, it is said once, and nothing is kept any more.
+// updateSession writes to the session, if the conversation has one. After the first error it warns
+// and stops saving.
 func (c *conversation) updateSession(do func(*session.Session) error) {
 	if c.session == nil {
 		return
@@ -202,7 +205,7 @@ func (c *conversation) updateSession(do func(*session.Session) error) {
 	}
 }
 
-// recordModel keeps which model replies from now on: where one of the configuration's is, stands there.
+// recordModel records in the session which model replies from now on, once for each change.
 func (c *conversation) recordModel(m modelregistry.Choice) {
 	if !c.modelRecorded {
 		c.modelRecorded = true
@@ -210,7 +213,8 @@ func (c *conversation) recordModel(m modelregistry.Choice) {
 	}
 }
 
-// newModelNote is what a session says of a model.
+// newModelNote describes a model for the session. It leaves out the URL of a model of the
+// configuration, which holds it, and masks secrets in others.
 func newModelNote(m modelregistry.Choice) modelNote {
 	note := modelNote{Name: m.Name, Provider: m.Provider, Model: m.Model}
 	if m.Name == "" {

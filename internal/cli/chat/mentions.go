@@ -13,17 +13,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// mentionPattern is @path or @"path", at the beginning of a word.
+// mentionPattern matches @path and @"path" at the beginning of a word.
 var mentionPattern = regexp.MustCompile(`(?:^|\s)@(?:"([^"]+)"|(\S+))`)
 
-// attachMentions are what the user says, with the files that are named in it behind. A word that names no file is just a word.
+// attachMentions returns the user's text followed by the files that it mentions. An @word that
+// does not name a file stays part of the text.
 func (c *conversation) attachMentions(text string) ([]mcp.Content, error) {
 	content := []mcp.Content{mcp.Text(text)}
 	var added []string
 	for _, found := range mentionPattern.FindAllStringSubmatch(text, -1) {
 		path, ok := resolveMention(found[1], found[2])
 		if missing := found[1] + found[2]; !ok && strings.ContainsAny(strings.Trim(missing, "."), "/.") {
-			c.view.Note("there is no file %s: what you said goes out as it stands", term.Line(missing))
+			c.view.Note("no file %s: the message is sent as typed", term.Line(missing))
 		}
 		if !ok || slices.Contains(added, path) {
 			continue
@@ -40,7 +41,8 @@ func (c *conversation) attachMentions(text string) ([]mcp.Content, error) {
 	return content, nil
 }
 
-// resolveMention finds the file that is meant: what ends a sentence is part of no name, unless there is such a file.
+// resolveMention returns the file that a mention names. Punctuation after the name is ignored,
+// unless a file has that name.
 func resolveMention(quoted, word string) (path string, ok bool) {
 	for _, path := range []string{quoted, word, strings.TrimRight(word, ".,;:!?)]}'")} {
 		if path == "" {
@@ -54,7 +56,7 @@ func resolveMention(quoted, word string) (path string, ok bool) {
 	return "", false
 }
 
-// expandHome is a path whose ~ is the user's folder.
+// expandHome replaces a leading ~/ by the user's home folder.
 func expandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path+"/", "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// sendPrompt says a server's prompt to the model.
+// sendPrompt gets a prompt from its server and sends it to the model. It asks the user for missing
+// arguments.
 func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error {
 	it, err := c.awaitRuntime(ctx)
 	if err != nil {
@@ -59,6 +60,7 @@ func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error 
 	return c.sendMessage(content)
 }
 
+// findPrompt returns the prompt with the given name, on the wire or for people.
 func findPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
 	var known []string
 	for _, p := range prompts {
@@ -67,10 +69,11 @@ func findPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
 		}
 		known = append(known, toolname.Display(p.Name))
 	}
-	return mcp.Prompt{}, exit.WithHelp(exit.Usagef("there is no prompt /%s%s; a message that begins with / is written with //", name, suggest.ForFlag(name, known)), "/prompts")
+	return mcp.Prompt{}, exit.WithHelp(exit.Usagef("unknown prompt /%s%s; write // to send a message that begins with /", name, suggest.ForFlag(name, known)), "/prompts")
 }
 
-// askMissingArguments asks for the arguments that the prompt needs and that are not given.
+// askMissingArguments asks the user for required arguments that are missing in given, and adds
+// them. Without a terminal it asks nothing.
 func (c *conversation) askMissingArguments(ctx context.Context, p mcp.Prompt, given map[string]string) error {
 	for _, a := range p.Arguments {
 		if _, ok := given[a.Name]; ok || !a.Required || c.term == nil {
@@ -81,7 +84,7 @@ func (c *conversation) askMissingArguments(ctx context.Context, p mcp.Prompt, gi
 		}
 		text, err := c.askUser(ctx, term.Line(a.Name)+"=")
 		if errors.Is(err, io.EOF) {
-			return exit.Usagef("the prompt %s was not said", toolname.Display(p.Name))
+			return exit.Usagef("the prompt %s was not sent", toolname.Display(p.Name))
 		}
 		if err != nil {
 			return err
@@ -91,7 +94,8 @@ func (c *conversation) askMissingArguments(ctx context.Context, p mcp.Prompt, gi
 	return nil
 }
 
-// convertPrompt is what a prompt says as something that the user says. What it has the assistant say is told as such.
+// convertPrompt converts a prompt to one user message. If the prompt has messages of the assistant,
+// each text begins with its role.
 func convertPrompt(messages []mcp.PromptMessage) (content []mcp.Content) {
 	talks := slices.ContainsFunc(messages, func(m mcp.PromptMessage) bool { return m.Role != mcp.RoleUser })
 	for _, m := range messages {
@@ -107,31 +111,31 @@ func convertPrompt(messages []mcp.PromptMessage) (content []mcp.Content) {
 	return content
 }
 
-// splitWords splits a line at its spaces, but for those in quotes: key="two words".
+// splitWords splits a line at spaces outside quotes: key="two words" is one word.
 func splitWords(text string) (words []string, err error) {
 	var word strings.Builder
-	quote, begun := rune(0), false
+	quote, inWord := rune(0), false
 	for _, r := range text {
 		switch {
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote == 0 && (r == '"' || r == '\''):
-			quote, begun = r, true
+			quote, inWord = r, true
 		case quote == 0 && (r == ' ' || r == '\n' || r == '\t'):
-			if begun {
+			if inWord {
 				words = append(words, word.String())
 			}
 			word.Reset()
-			begun = false
+			inWord = false
 		default:
 			word.WriteRune(r)
-			begun = true
+			inWord = true
 		}
 	}
 	if quote != 0 {
-		return nil, exit.Usagef("there is a %c without its other half", quote)
+		return nil, exit.Usagef("missing closing %c", quote)
 	}
-	if begun {
+	if inWord {
 		words = append(words, word.String())
 	}
 	return words, nil

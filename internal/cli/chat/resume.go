@@ -15,19 +15,20 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// openSession finds the session to go on with, or begins one.
+// openSession loads the session of --resume, or prepares a new one, which is created with the first
+// message.
 func (c *conversation) openSession() error {
-	here, err := connect.Folder(".")
+	folder, err := connect.Folder(".")
 	if err != nil {
 		return err
 	}
 	if c.flags.resume == "" {
 		if !c.flags.noSave && sessionsDir() != "" {
-			c.pendingSession = session.New(sessionsDir(), session.Header{Folder: here})
+			c.pendingSession = session.New(sessionsDir(), session.Header{Folder: folder})
 		}
 		return nil
 	}
-	one, err := findSession(c.flags.resume, here)
+	one, err := findSession(c.flags.resume, folder)
 	if err != nil {
 		return err
 	}
@@ -48,10 +49,10 @@ func (c *conversation) openSession() error {
 	return nil
 }
 
-// modelEvent is the event that says which model replies from then on.
+// modelEvent is the session event that names the model of all later replies.
 const modelEvent = "model"
 
-// modelNote is its data.
+// modelNote is the data of a modelEvent.
 type modelNote struct {
 	Name     string `json:"name,omitzero"`
 	Provider string `json:"provider,omitzero"`
@@ -59,7 +60,7 @@ type modelNote struct {
 	URL      string `json:"url,omitzero"`
 }
 
-// restoreModel goes on with the session's model, where none is named.
+// restoreModel selects the session's last model, unless flags name one.
 func (c *conversation) restoreModel(events []session.Event) error {
 	opts := &c.flags.ModelFlags
 	if *opts != (modelregistry.ModelFlags{}) {
@@ -76,14 +77,15 @@ func (c *conversation) restoreModel(events []session.Event) error {
 	case last.Name != "":
 		*opts = modelregistry.ModelFlags{Model: last.Name, Again: true}
 	case strings.Contains(last.URL, urlmask.Mask):
-		return exit.Usagef("the session's model %s was at %s, whose secrets are not kept: name it with --model and --base-url", term.Line(last.Model), term.Line(last.URL))
+		return exit.Usagef("the session's model %s was at %s, and its secrets were not saved: name it with --model and --base-url", term.Line(last.Model), term.Line(last.URL))
 	case last.Model != "":
 		*opts = modelregistry.ModelFlags{Model: last.Model, Provider: last.Provider, Url: last.URL, Again: true}
 	}
 	return nil
 }
 
-// showLastExchange shows what was said last in the session that is gone on with.
+// showLastExchange shows the last question and answer of a resumed session, and adds the session's
+// messages to the input history.
 func (c *conversation) showLastExchange() {
 	if c.flags.resume == "" || c.term == nil {
 		return
@@ -102,10 +104,10 @@ func (c *conversation) showLastExchange() {
 			answered = text
 		}
 	}
-	c.view.Note("going on with %s:", display.Count(len(c.resumedMessages), "message"))
-	for _, said := range []struct{ mark, text string }{{"> ", asked}, {"  ", answered}} {
-		if said.text != "" {
-			c.view.Note("%s%s", said.mark, c.view.Excerpt(said.text, 3))
+	c.view.Note("resuming a conversation of %s:", display.Count(len(c.resumedMessages), "message"))
+	for _, message := range []struct{ mark, text string }{{"> ", asked}, {"  ", answered}} {
+		if message.text != "" {
+			c.view.Note("%s%s", message.mark, c.view.Excerpt(message.text, 3))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// SessionLine is a conversation as a program reads it.
+// SessionLine is a saved conversation in the JSON output of dowel chat --sessions.
 type SessionLine struct {
 	ID      string    `json:"id"`
 	Changed time.Time `json:"changed"`
@@ -21,7 +21,7 @@ type SessionLine struct {
 	Path    string    `json:"path"`
 }
 
-// listSessions shows the conversations that were kept.
+// listSessions lists the saved conversations.
 func listSessions(f *factory.Factory) error {
 	all, err := session.List(sessionsDir())
 	if err != nil {
@@ -35,7 +35,7 @@ func listSessions(f *factory.Factory) error {
 		return f.WriteValue(map[string]any{"sessions": lines})
 	}
 	if len(all) == 0 {
-		f.Warn("no conversation was kept")
+		f.Warn("no conversation is saved")
 		return nil
 	}
 	rows := [][]string{{"ID", "CHANGED", "MODEL", "FOLDER", "FIRST WORDS"}}
@@ -48,7 +48,8 @@ func listSessions(f *factory.Factory) error {
 	return nil
 }
 
-// truncateStart is the end of a text in so many characters.
+// truncateStart returns the last width characters of a text, with … in place of its start if it is
+// longer.
 func truncateStart(text string, width int) string {
 	if n := utf8.RuneCountInString(text); n > width {
 		return "…" + string([]rune(text)[n-width+1:])

@@ -25,8 +25,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// conversation is a conversation of a user with an agent. What is below is the goroutine's that reads what the user says, but for what is
-// assembled beside it.
+// conversation is a conversation of a user with an agent. Its fields belong to the goroutine of
+// runLoop, except runtime and runtimeErr before runtimeReady is closed.
 type conversation struct {
 	app        *factory.Factory
 	flags      *Options
@@ -52,22 +52,24 @@ type conversation struct {
 	cleanups        []func()
 }
 
-// lineReader is where what the user says comes from.
+// lineReader reads the user's input.
 type lineReader interface {
 	ReadLine(ctx context.Context, a term.Question) (string, error)
 }
 
-// pipedInput is what a program says.
+// pipedInput reads lines from a pipe or file.
 type pipedInput struct{ lines *term.Lines }
 
+// ReadLine implements [lineReader]. It shows no prompt.
 func (p pipedInput) ReadLine(ctx context.Context, _ term.Question) (string, error) {
 	return p.lines.Next(ctx)
 }
 
-// newConversation makes a conversation, and starts nothing.
+// newConversation prepares a conversation and takes the terminal, if it has one. It does not start
+// the agent.
 func newConversation(ctx context.Context, f *factory.Factory, opts *Options) (*conversation, error) {
 	c := &conversation{app: f, flags: opts, runtimeReady: make(chan struct{})}
-	c.mode, _ = parseMode(opts.approve) // checked before
+	c.mode, _ = parseMode(opts.approve) // checkFlags validated it
 	if err := c.openSession(); err != nil {
 		return nil, err
 	}
@@ -84,7 +86,8 @@ func newConversation(ctx context.Context, f *factory.Factory, opts *Options) (*c
 	return c, nil
 }
 
-// takeTerminal takes the terminal: what is said from then on does not disturb what is typed.
+// takeTerminal reads input with a line editor, and prints all output of the program above the line
+// that the user types.
 func (c *conversation) takeTerminal(in *os.File) {
 	out, side := c.app.Stdout, c.app.Stderr
 	c.term = term.NewConsole(in, out.File)
@@ -97,7 +100,7 @@ func (c *conversation) takeTerminal(in *os.File) {
 	c.cleanups = append(c.cleanups, c.interrupts.listenSignals())
 }
 
-// stderrWriter writes what is told on stderr into the conversation, on lines of its own.
+// stderrWriter writes standard error into the conversation, on separate lines.
 type stderrWriter struct{ view *agentview.Renderer }
 
 // Write implements [io.Writer].
@@ -108,7 +111,8 @@ func (b stderrWriter) Write(p []byte) (int, error) {
 	return b.view.Side.Write(p)
 }
 
-// startRuntime begins: it greets, and assembles the agent meanwhile.
+// startRuntime starts the agent on another goroutine, and shows the beginning of the conversation
+// meanwhile. awaitRuntime waits for the agent.
 func (c *conversation) startRuntime() error {
 	o, err := agentcmd.ClientOptions(c.app, &c.flags.Flags)
 	if err != nil {
@@ -129,14 +133,14 @@ func (c *conversation) startRuntime() error {
 	}
 	if c.term != nil {
 		options.Approve = c.askApproval
-		c.view.Note("dowel %s: what you type goes to the model; /help says what else there is, Ctrl-D ends.", version.Number())
+		c.view.Note("dowel %s: what you type goes to the model; /help lists commands, Ctrl-D ends.", version.Number())
 	}
 	c.showLastExchange()
 	c.background.Go(func() {
 		it, err := agentcmd.NewRuntime(c.ctx, c.app, &c.flags.Flags, options, o)
 		c.runtime, c.runtimeErr = it, err
 		if err != nil {
-			c.cancel(startError{err}) // before anybody hears of it, who would tell it a second time
+			c.cancel(startError{err}) // before runtimeReady, so that a waiting command does not report the error too
 			close(c.runtimeReady)
 			return
 		}
@@ -149,13 +153,13 @@ func (c *conversation) startRuntime() error {
 	return nil
 }
 
-// startError is the cause of a conversation's end that could not begin.
+// startError is the cause of a conversation that ended because its agent could not start.
 type startError struct{ error }
 
-// Unwrap keeps what kind of error it is.
+// Unwrap returns the error of the start.
 func (e startError) Unwrap() error { return e.error }
 
-// readSystemPrompt are what the model is told first.
+// readSystemPrompt returns the system prompt: the text or file of --system, or dowel's own.
 func (c *conversation) readSystemPrompt() (string, error) {
 	text := c.flags.system
 	if file, at := strings.CutPrefix(text, "@"); at {
@@ -168,14 +172,15 @@ func (c *conversation) readSystemPrompt() (string, error) {
 	if text != "" {
 		return text, nil
 	}
-	here, err := connect.Folder(".")
-	return fmt.Sprintf(defaultSystemPrompt, here, runtime.GOOS, time.Now().Format("Monday, 2 January 2006")), err
+	folder, err := connect.Folder(".")
+	return fmt.Sprintf(defaultSystemPrompt, folder, runtime.GOOS, time.Now().Format("Monday, 2 January 2006")), err
 }
 
 const defaultSystemPrompt = `You talk with a user in a terminal, and have tools. Use them where they help, and say plainly what you did and found. The user may refuse a call: do not try to get around that. Answer in plain text; short Markdown is fine.
 The current folder is %s, the system is %s, and today is %s.`
 
-// configureElicitation sets what servers may ask the user.
+// configureElicitation lets servers ask the user. Without a terminal they may ask only if --answer
+// is given, and cannot ask to open a URL.
 func (c *conversation) configureElicitation(o *client.Options) error {
 	answers, err := toolargs.ParseArguments(c.flags.Answers)
 	if err != nil {
@@ -191,7 +196,7 @@ func (c *conversation) configureElicitation(o *client.Options) error {
 	return nil
 }
 
-// awaitRuntime waits for the agent.
+// awaitRuntime waits until the agent has started, and returns the error if it could not.
 func (c *conversation) awaitRuntime(ctx context.Context) (*agentcmd.Runtime, error) {
 	select {
 	case <-c.runtimeReady:
@@ -207,7 +212,7 @@ func (c *conversation) awaitRuntime(ctx context.Context) (*agentcmd.Runtime, err
 	}
 }
 
-// close ends what was started.
+// close stops the agent, saves the session, and returns the terminal.
 func (c *conversation) close() {
 	c.interrupts.markEnding()
 	c.cancel(nil)
@@ -226,12 +231,12 @@ func (c *conversation) close() {
 	}
 }
 
-// endCause is the reason for which the conversation has ended.
+// endCause returns the error that ended the conversation.
 func (c *conversation) endCause() error {
 	err := context.Cause(c.ctx)
-	var begun startError
-	if errors.As(err, &begun) {
-		return begun.error
+	var failed startError
+	if errors.As(err, &failed) {
+		return failed.error
 	}
 	return err
 }

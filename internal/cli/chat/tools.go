@@ -15,7 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// listTools shows the tools that there are, a line each; those that hold all of the words with their arguments.
+// listTools lists all tools, one on a line. With words it shows the tools that contain all of them,
+// with their arguments.
 func (c *conversation) listTools(ctx context.Context, words string) error {
 	it, err := c.awaitRuntime(ctx)
 	if err != nil {
@@ -43,16 +44,16 @@ func (c *conversation) listTools(ctx context.Context, words string) error {
 	}
 	switch {
 	case shown == 0 && words != "":
-		return exit.Usagef("no tool of %d holds %q", len(tools), words)
+		return exit.Usagef("none of %d tools contains %q", len(tools), words)
 	case shown == 0:
-		c.view.Note("no server offers a tool; /servers says how they are")
+		c.view.Note("no server offers a tool; /servers shows their state")
 	case words == "":
-		c.view.Note("%s; /tools WORDS shows those that hold the words, with their arguments", display.Count(shown, "tool"))
+		c.view.Note("%s; /tools WORDS shows matching tools with their arguments", display.Count(shown, "tool"))
 	}
 	return nil
 }
 
-// writeToolLine is "server.tool  read-only  what it does".
+// writeToolLine writes one line: "server.tool read-only description".
 func (c *conversation) writeToolLine(t *mcp.Tool) {
 	out, name := c.app.Stdout, toolname.Display(t.Name)
 	effect := ""
@@ -69,7 +70,7 @@ func (c *conversation) writeToolLine(t *mcp.Tool) {
 	fmt.Fprintf(out, "%s %s%s\n", out.Bold(name), out.Yellow(effect), about)
 }
 
-// containsAll reports whether a text holds every one of the words, in any case.
+// containsAll reports whether text contains every word, ignoring case.
 func containsAll(text, words string) bool {
 	text = strings.ToLower(text)
 	for _, word := range strings.Fields(strings.ToLower(words)) {
@@ -114,7 +115,7 @@ func (c *conversation) listPrompts(ctx context.Context, words string) error {
 		display.WritePrompt(c.app, p)
 	}
 	if shown == 0 {
-		c.view.Note("there is no such prompt")
+		c.view.Note("no prompt was found")
 	}
 	return nil
 }

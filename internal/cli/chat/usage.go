@@ -21,7 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// showUsage shows how much of the model's window is used, and by what.
+// showUsage shows how many tokens each part of the conversation uses.
 func (c *conversation) showUsage(ctx context.Context, _ string) error {
 	it, err := c.awaitRuntime(ctx)
 	if err != nil {
@@ -33,7 +33,8 @@ func (c *conversation) showUsage(ctx context.Context, _ string) error {
 	return nil
 }
 
-// formatUsage lays the figures out: the tools that take most, all messages, and what it comes to.
+// formatUsage formats token counts: the ten largest tools, every message, the total, and the tokens
+// spent so far. Lines are at most width characters.
 func formatUsage(t agent.Tokens, said []agent.Message, width int) (lines []string) {
 	row := func(n int, text string) {
 		lines = append(lines, term.Shorten(fmt.Sprintf("%9s  %s", display.Thousands(n), text), width))
@@ -67,7 +68,7 @@ func formatUsage(t agent.Tokens, said []agent.Message, width int) (lines []strin
 		total += fmt.Sprintf(", %.0f%% of the window of %s", 100*float64(t.Total)/float64(t.Window), display.Thousands(t.Window))
 	}
 	if t.Estimated {
-		total += ", estimated: the provider has not said yet"
+		total += ", estimated until the provider reports usage"
 	}
 	row(t.Total, total)
 	spent := fmt.Sprintf("spent so far: %s read", display.Thousands(t.Spent.Input))
@@ -77,7 +78,7 @@ func formatUsage(t agent.Tokens, said []agent.Message, width int) (lines []strin
 	return append(lines, fmt.Sprintf("%9s  %s, %s written", "", spent, display.Thousands(t.Spent.Output)))
 }
 
-// summarizeMessage is a message in a line.
+// summarizeMessage returns the sender of a message and its first line or call.
 func summarizeMessage(m *agent.Message) string {
 	who := "you: "
 	if m.Role == mcp.RoleAssistant {
@@ -97,7 +98,7 @@ func summarizeMessage(m *agent.Message) string {
 	return who
 }
 
-// saveCopy writes the conversation to a file of its own, which must not be there yet, in a folder that is there.
+// saveCopy writes the conversation to a new file. The file must not exist; its folder must.
 func (c *conversation) saveCopy(file string, h session.Header, said []agent.Message, m modelregistry.Choice) error {
 	file, err := filepath.Abs(expandHome(file))
 	if err != nil {
@@ -112,7 +113,7 @@ func (c *conversation) saveCopy(file string, h session.Header, said []agent.Mess
 		err = s.Close()
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return exit.Usagef("%s is there already", file)
+		return exit.Usagef("%s already exists", file)
 	}
 	if err == nil {
 		fmt.Fprintf(c.app.Stdout, "saved to %s\n", file)
