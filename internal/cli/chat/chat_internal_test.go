@@ -47,8 +47,8 @@ func TestMentioned(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
-	var told strings.Builder
-	c := &conversation{view: agentview.NewRenderer(term.NewScreen(&strings.Builder{}, nil), term.NewScreen(&told, nil))}
+	var notes strings.Builder
+	c := &conversation{view: agentview.NewRenderer(term.NewScreen(&strings.Builder{}, nil), term.NewScreen(&notes, nil))}
 	for text, want := range map[string]int{
 		"no file": 0, "see @gone.txt": 0, "@a.txt": 1, "see @a.txt.": 1, "(@a.txt)": 0, "see @a.txt, and @\"b c.txt\"!": 2, "@a.txt @a.txt": 1, "mail me@a.txt": 0, "@nobody": 0, "@odd)": 1, "@.": 0,
 	} {
@@ -57,8 +57,8 @@ func TestMentioned(t *testing.T) {
 			t.Errorf("%s: got %v, %v", text, content, err)
 		}
 	}
-	if got := told.String(); strings.Count(got, "there is no file") != 1 || !strings.Contains(got, "there is no file gone.txt") {
-		t.Errorf("it is told: %s", got)
+	if got := notes.String(); strings.Count(got, "no file ") != 1 || !strings.Contains(got, "no file gone.txt") {
+		t.Errorf("got notes: %s", got)
 	}
 }
 
@@ -67,8 +67,8 @@ func TestUsageLines(t *testing.T) {
 	for i := range 12 {
 		tokens.PerTool = append(tokens.PerTool, agent.ToolTokens{Name: "a__t" + string(rune('a'+i)), Tokens: 100 * (i + 1), Offered: i > 0})
 	}
-	said := []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello\nthere")}}, {Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.UseTool("1", "a__tb", []byte(`{"x":1}`))}}}
-	got := strings.Join(formatUsage(tokens, said, 80), "\n")
+	messages := []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello\nthere")}}, {Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.UseTool("1", "a__tb", []byte(`{"x":1}`))}}}
+	got := strings.Join(formatUsage(tokens, messages, 80), "\n")
 	for _, part := range []string{
 		"       10  instructions", "    4,000  definitions of 11 tools", "    1,200    a.tl\n    1,100    a.tk", "      200    1 other", "1 more tool found by search",
 		"       90  2 messages\n       20    you: hello\n       70    model: calls a.tb x=1", "4,100  in all, 51% of the window of 8,000, estimated", "1,500 read (400 of them cached), 7 written",
@@ -79,7 +79,7 @@ func TestUsageLines(t *testing.T) {
 	}
 }
 
-// The help and the guide know the same answers to the question whether a tool may run.
+// The help and the guide list the same answers to the approval question.
 func TestApprovalAnswers(t *testing.T) {
 	guide, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "guide-program.md"))
 	if err != nil {
@@ -93,7 +93,7 @@ func TestApprovalAnswers(t *testing.T) {
 	}
 }
 
-// What is decided about is shown as it is: a text is no other value.
+// The approval question shows arguments so that a string cannot pass for another value.
 func TestArgumentsAreTold(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"a":false,"b":"false","c":"no"}`:       "a: false\nb: \"false\"\nc: no",
@@ -109,7 +109,7 @@ func TestArgumentsAreTold(t *testing.T) {
 	}
 }
 
-// All that a server wants to ask is shown, with what the model is told of tools and their results.
+// A sampling request is shown completely, with tools and their results.
 func TestSamplingLines(t *testing.T) {
 	result := mcp.ToolResultContent{ToolUseID: "1", IsError: true, Content: []mcp.Content{mcp.Text("first\nsec\u200bond"), mcp.Image(make([]byte, 3), "image/png")}}
 	got := strings.Join(formatSampling(&mcp.CreateMessageParams{
@@ -137,7 +137,7 @@ at most 10 tokens`
 	}
 }
 
-// A line that is typed between two presses of Ctrl-C makes the second one a first.
+// A typed line between two presses of Ctrl-C makes the second press count as a first one.
 func TestInterruptsApart(t *testing.T) {
 	i := &interruptHandler{endProgram: func(error) {}}
 	for n, typed := range []bool{false, true, false} {
@@ -150,7 +150,7 @@ func TestInterruptsApart(t *testing.T) {
 	}
 }
 
-// A session goes on with its own model, and at no other place than its own.
+// A resumed session uses its own model and URL.
 func TestSameModel(t *testing.T) {
 	for _, test := range []struct {
 		notes []string
@@ -177,7 +177,8 @@ func TestSameModel(t *testing.T) {
 	}
 }
 
-// The secrets of a model's URL are neither shown nor kept, and of a model of the configuration no URL is.
+// Secrets in a model's URL are neither shown nor saved. The URL of a model of the configuration is
+// not saved at all.
 func TestModelURLsAreMasked(t *testing.T) {
 	m := modelregistry.Choice{Provider: "openai", Model: "m", URL: "https://me:hush@host/v1?key=hush"}
 	if got := describeModel(m); got != "m (openai, at https://****@host/v1?key=****)" {
@@ -201,7 +202,7 @@ func TestModelURLsAreMasked(t *testing.T) {
 	}
 }
 
-// Who hears that there is no agent finds the conversation ended.
+// If the agent cannot start, the conversation has ended before runtimeReady is closed.
 func TestChatNotBegun(t *testing.T) {
 	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", modelregistry.ModelVariable} {
 		t.Setenv(name, "")
@@ -228,7 +229,7 @@ func TestChatNotBegun(t *testing.T) {
 		ended := c.ctx.Err()
 		c.close()
 		if ended == nil {
-			t.Fatal("the conversation goes on")
+			t.Fatal("the conversation has not ended")
 		}
 	}
 }

@@ -102,30 +102,30 @@ func (c *conversation) writeColumns(rows [][2]string) {
 
 // changeModel shows the current model and the others of the configuration, or switches to name.
 func (c *conversation) changeModel(ctx context.Context, name string) error {
-	it, err := c.awaitRuntime(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
 	if name == "" {
-		fmt.Fprintf(c.app.Stdout, "%s\n", describeModel(it.Model))
-		if others := it.Models(); len(others) > 0 {
+		fmt.Fprintf(c.app.Stdout, "%s\n", describeModel(rt.Model))
+		if others := rt.Models(); len(others) > 0 {
 			fmt.Fprintf(c.app.Stdout, "%s\n", c.app.Stdout.Dim("models of your configuration: "+term.Line(strings.Join(others, ", "))))
 		}
 		return nil
 	}
-	m, chosen, err := it.Choose(name)
+	m, chosen, err := rt.Choose(name)
 	if err != nil {
 		return err
 	}
-	it.Agent.SetModel(m)
-	it.Model, c.modelRecorded = chosen, false
+	rt.Agent.SetModel(m)
+	rt.Model, c.modelRecorded = chosen, false
 	c.view.Note("model %s", describeModel(chosen))
 	return nil
 }
 
 // changeMode shows or sets the approval mode.
 func (c *conversation) changeMode(ctx context.Context, word string) error {
-	it, err := c.awaitRuntime(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *conversation) changeMode(ctx context.Context, word string) error {
 			return exit.Usagef("/approve %w", err)
 		}
 		c.mode = mode
-		it.Agent.SetMode(mode)
+		rt.Agent.SetMode(mode)
 	}
 	fmt.Fprintln(c.app.Stdout, map[agent.Mode]string{
 		agent.ModeAsk:      "ask: dowel asks before it runs a tool that is not read-only",
@@ -149,27 +149,27 @@ func (c *conversation) changeMode(ctx context.Context, word string) error {
 // saveSession writes a copy of the conversation to file. Without a file it shows where the
 // conversation is saved, and starts saving it if it is not.
 func (c *conversation) saveSession(ctx context.Context, file string) error {
-	it, err := c.awaitRuntime(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	said := it.Agent.Messages()
-	if len(said) == 0 {
+	messages := rt.Agent.Messages()
+	if len(messages) == 0 {
 		return exit.Usagef("the conversation is empty")
 	}
-	header := session.Header{Model: it.Model.Label()}
+	header := session.Header{Model: rt.Model.Label()}
 	if header.Folder, err = connect.Folder("."); err != nil {
 		return err
 	}
 	if file != "" {
-		return c.saveCopy(file, header, said, it.Model)
+		return c.saveCopy(file, header, messages, rt.Model)
 	}
 	if c.session == nil {
 		if sessionsDir() == "" {
 			return exit.Usagef("no folder for conversations was found: name a FILE")
 		}
 		s := session.New(sessionsDir(), header)
-		if err := writeSession(s, said, it.Model); err != nil {
+		if err := writeSession(s, messages, rt.Model); err != nil {
 			return err
 		}
 		c.session, c.modelRecorded = s, true
@@ -179,8 +179,8 @@ func (c *conversation) saveSession(ctx context.Context, file string) error {
 }
 
 // writeSession writes a conversation and its current model to a session that is still empty.
-func writeSession(s *session.Session, said []agent.Message, m modelregistry.Choice) error {
-	if err := s.Sync(said); err != nil {
+func writeSession(s *session.Session, messages []agent.Message, m modelregistry.Choice) error {
+	if err := s.Sync(messages); err != nil {
 		return err
 	}
 	return s.Note(modelEvent, newModelNote(m))

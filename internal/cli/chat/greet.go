@@ -18,11 +18,11 @@ import (
 // showStartup shows the model and the servers, and waits for servers that are still starting. model
 // describes the first model: c.runtime.Model belongs to the goroutine of runLoop, which may change
 // it meanwhile.
-func (c *conversation) showStartup(it *agentcmd.Runtime, model string) {
+func (c *conversation) showStartup(rt *agentcmd.Runtime, model string) {
 	c.view.Note("model %s; /model changes it", model)
 	reported := map[string]bool{}
 	for settled := false; ; {
-		servers, err := it.Servers(c.ctx)
+		servers, err := rt.Servers(c.ctx)
 		if err != nil {
 			return // the next call of a tool reports the error
 		}

@@ -18,18 +18,19 @@ var errStopped = errors.New("the user stopped it")
 // press within doublePressTime ends the program, unless the user typed a line between them. It is
 // safe for concurrent use.
 type interruptHandler struct {
-	endProgram func(cause error) // ends the program
+	endProgram func(cause error)
 
-	mu        sync.Mutex
-	lastPress time.Time         // when it was pressed last
-	stopWork  func(cause error) // ends what is going on; nil: nothing is
-	isEnding  bool
+	mu        sync.Mutex        // guards the fields below
+	lastPress time.Time         // zero after the user typed a line
+	stopWork  func(cause error) // nil if no work is running
+	isEnding  bool              // the next press exits at once
 }
 
-// doublePressTime is within how long a second Ctrl-C ends the program.
+// doublePressTime is the longest time between the two presses of Ctrl-C that end the program.
 const doublePressTime = 2 * time.Second
 
-// handlePress is one Ctrl-C. A third, once the program is ending, does not wait for its end.
+// handlePress handles one press of Ctrl-C, and reports whether it ends the program. A press while
+// the program is ending exits at once.
 func (i *interruptHandler) handlePress() (ends bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -49,21 +50,22 @@ func (i *interruptHandler) handlePress() (ends bool) {
 	return false
 }
 
-// forgetPress says that a line was typed: what is pressed from then on has nothing to do with what was pressed before.
+// forgetPress must be called when the user has typed a line. The next press counts as a first one.
 func (i *interruptHandler) forgetPress() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.lastPress = time.Time{}
 }
 
-// markEnding says that the program is ending: the next Ctrl-C does not wait for its end.
+// markEnding must be called when the program ends. The next press exits at once.
 func (i *interruptHandler) markEnding() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.isEnding = true
 }
 
-// startWork returns a context that Ctrl-C ends. What it is for is over when done is called.
+// startWork returns a context that Ctrl-C cancels with errStopped. Call done when the work has
+// ended.
 func (i *interruptHandler) startWork(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	i.mu.Lock()
@@ -77,9 +79,9 @@ func (i *interruptHandler) startWork(ctx context.Context) (_ context.Context, do
 	}
 }
 
-// listenSignals takes Ctrl-C over from the program, of which it would be the end, until done is called.
+// listenSignals handles Ctrl-C, which would otherwise end the program, until done is called.
 func (i *interruptHandler) listenSignals() (done func()) {
-	signal.Ignore(os.Interrupt) // which takes it from whoever had it
+	signal.Ignore(os.Interrupt) // takes the signal from the program's own handler
 	signals, stop, stopped := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
 	signal.Notify(signals, os.Interrupt)
 	go func() {

@@ -113,19 +113,19 @@ func (c *conversation) handleInput(text string) error {
 func (c *conversation) sendMessage(content []mcp.Content) error {
 	ctx, done := c.interrupts.startWork(c.ctx)
 	defer done()
-	it, err := c.awaitRuntime(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return c.reportStopped(ctx, err)
 	}
 	if c.session == nil && c.pendingSession != nil {
-		c.pendingSession.With(it.Model.Label())
+		c.pendingSession.With(rt.Model.Label())
 		c.session, c.pendingSession = c.pendingSession, nil
 	}
 	c.updateSession(func(s *session.Session) error { return s.Message(agent.Message{Role: mcp.RoleUser, Content: content}) })
-	c.recordModel(it.Model)
+	c.recordModel(rt.Model)
 	stop := c.startTicker()
 	var failed error
-	for e, err := range it.Run(ctx, content...) {
+	for e, err := range rt.Run(ctx, content...) {
 		if err != nil {
 			failed = err
 			continue
@@ -135,7 +135,7 @@ func (c *conversation) sendMessage(content []mcp.Content) error {
 	}
 	stop()
 	c.view.Idle()
-	c.updateSession(func(s *session.Session) error { return s.Sync(it.Agent.Messages()) })
+	c.updateSession(func(s *session.Session) error { return s.Sync(rt.Agent.Messages()) })
 	return c.reportStopped(ctx, failed)
 }
 

@@ -19,11 +19,11 @@ import (
 // sendPrompt gets a prompt from its server and sends it to the model. It asks the user for missing
 // arguments.
 func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error {
-	it, err := c.awaitRuntime(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	prompts, err := it.ListPrompts(ctx)
+	prompts, err := rt.ListPrompts(ctx)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error 
 	if err := toolargs.CheckPrompt(p, arguments); err != nil {
 		return err
 	}
-	result, err := it.Toolbox.Client().GetPrompt(ctx, p.Name, arguments)
+	result, err := rt.Toolbox.Client().GetPrompt(ctx, p.Name, arguments)
 	if err != nil {
 		return err
 	}

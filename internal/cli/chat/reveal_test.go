@@ -12,12 +12,12 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// slyText is text that hides most of itself from whoever reads it on a terminal.
+// slyText is text that a terminal would mostly hide.
 const slyText = "ls \x1b]0;rm -rf ~\x07\x1b[8m; id\x1b[0m\r\u009d\x7f\u202e\u200b\U000e0041\ufe0f"
 
 const slyTextShown = `ls \x1b]0;rm -rf ~\x07\x1b[8m; id\x1b[0m\r\u009d\x7f\u202e\u200b\U000e0041\ufe0f`
 
-// Nothing of what the user decides about is hidden.
+// The approval question hides no character of the call.
 func TestApprovalsReveal(t *testing.T) {
 	quoted, err := json.Marshal(map[string]any{"command": slyText, "two": slyText + "\nmore", "nested": []string{slyText}, slyText: 1})
 	if err != nil {

@@ -38,18 +38,18 @@ type conversation struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	background   sync.WaitGroup // assembling
-	runtimeReady chan struct{}  // closed when the next two are set
+	background   sync.WaitGroup // the goroutine of startRuntime
+	runtimeReady chan struct{}  // closed when runtime and runtimeErr are set
 	runtime      *agentcmd.Runtime
 	runtimeErr   error
 
-	session         *session.Session // nil where nothing is kept
-	pendingSession  *session.Session // that which begins with the first words; nil: none does
-	resumedMessages []agent.Message  // of the session that is gone on with
-	modelRecorded   bool             // the session says which model it is with
+	session         *session.Session // nil if the conversation is not saved
+	pendingSession  *session.Session // becomes session with the first message; may be nil
+	resumedMessages []agent.Message  // of the session of --resume
+	modelRecorded   bool             // the session names the current model
 	mode            agent.Mode
-	lastErr         error // what the last thing that was said came to
-	cleanups        []func()
+	lastErr         error    // of the last command or message
+	cleanups        []func() // called in reverse order when the conversation ends
 }
 
 // lineReader reads the user's input.
@@ -137,17 +137,17 @@ func (c *conversation) startRuntime() error {
 	}
 	c.showLastExchange()
 	c.background.Go(func() {
-		it, err := agentcmd.NewRuntime(c.ctx, c.app, &c.flags.Flags, options, o)
-		c.runtime, c.runtimeErr = it, err
+		rt, err := agentcmd.NewRuntime(c.ctx, c.app, &c.flags.Flags, options, o)
+		c.runtime, c.runtimeErr = rt, err
 		if err != nil {
 			c.cancel(startError{err}) // before runtimeReady, so that a waiting command does not report the error too
 			close(c.runtimeReady)
 			return
 		}
-		model := describeModel(it.Model)
+		model := describeModel(rt.Model)
 		close(c.runtimeReady)
 		if c.term != nil {
-			c.showStartup(it, model)
+			c.showStartup(rt, model)
 		}
 	})
 	return nil

@@ -18,11 +18,11 @@ import (
 // listTools lists all tools, one on a line. With words it shows the tools that contain all of them,
 // with their arguments.
 func (c *conversation) listTools(ctx context.Context, words string) error {
-	it, err := c.awaitRuntime(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	tools, err := toolname.Recorder{Toolbox: it.Toolbox}.List(ctx)
+	tools, err := toolname.Recorder{Toolbox: rt.Toolbox}.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func containsAll(text, words string) bool {
 }
 
 func (c *conversation) listServers(ctx context.Context, _ string) error {
-	it, err := c.awaitRuntime(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	servers, err := it.Servers(ctx)
+	servers, err := rt.Servers(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,11 +97,11 @@ func (c *conversation) listServers(ctx context.Context, _ string) error {
 }
 
 func (c *conversation) listPrompts(ctx context.Context, words string) error {
-	it, err := c.awaitRuntime(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	prompts, err := it.ListPrompts(ctx)
+	prompts, err := rt.ListPrompts(ctx)
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,11 @@ import (
 
 // showUsage shows how many tokens each part of the conversation uses.
 func (c *conversation) showUsage(ctx context.Context, _ string) error {
-	it, err := c.awaitRuntime(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	for _, text := range formatUsage(it.Agent.Tokens(), it.Agent.Messages(), c.app.Stdout.Width()) {
+	for _, text := range formatUsage(rt.Agent.Tokens(), rt.Agent.Messages(), c.app.Stdout.Width()) {
 		fmt.Fprintln(c.app.Stdout, text)
 	}
 	return nil
@@ -35,7 +35,7 @@ func (c *conversation) showUsage(ctx context.Context, _ string) error {
 
 // formatUsage formats token counts: the ten largest tools, every message, the total, and the tokens
 // spent so far. Lines are at most width characters.
-func formatUsage(t agent.Tokens, said []agent.Message, width int) (lines []string) {
+func formatUsage(t agent.Tokens, messages []agent.Message, width int) (lines []string) {
 	row := func(n int, text string) {
 		lines = append(lines, term.Shorten(fmt.Sprintf("%9s  %s", display.Thousands(n), text), width))
 	}
@@ -57,10 +57,10 @@ func formatUsage(t agent.Tokens, said []agent.Message, width int) (lines []strin
 	if hidden := len(t.PerTool) - len(offered); hidden > 0 {
 		lines = append(lines, fmt.Sprintf("%9s  %s found by search when the model needs them", "", display.Count(hidden, "more tool")))
 	}
-	row(t.Messages, display.Count(len(said), "message"))
+	row(t.Messages, display.Count(len(messages), "message"))
 	for i, n := range t.PerMessage {
-		if i < len(said) {
-			row(n, "  "+summarizeMessage(&said[i]))
+		if i < len(messages) {
+			row(n, "  "+summarizeMessage(&messages[i]))
 		}
 	}
 	total := "in all"
@@ -80,26 +80,26 @@ func formatUsage(t agent.Tokens, said []agent.Message, width int) (lines []strin
 
 // summarizeMessage returns the sender of a message and its first line or call.
 func summarizeMessage(m *agent.Message) string {
-	who := "you: "
+	sender := "you: "
 	if m.Role == mcp.RoleAssistant {
-		who = "model: "
+		sender = "model: "
 	}
 	for _, block := range m.Content {
 		switch {
 		case block.ToolResult != nil:
-			who, text := "results: ", agentview.ResultText(*block.ToolResult)
-			return who + term.FirstLine(text)
+			text := agentview.ResultText(*block.ToolResult)
+			return "results: " + term.FirstLine(text)
 		case block.ToolUse != nil:
 			return "model: calls " + toolname.Display(block.ToolUse.Name) + agentview.Spaced(agentview.BrieflyInput(block.ToolUse.Input, 60))
 		case term.FirstLine(block.String()) != "":
-			return who + term.FirstLine(block.String())
+			return sender + term.FirstLine(block.String())
 		}
 	}
-	return who
+	return sender
 }
 
 // saveCopy writes the conversation to a new file. The file must not exist; its folder must.
-func (c *conversation) saveCopy(file string, h session.Header, said []agent.Message, m modelregistry.Choice) error {
+func (c *conversation) saveCopy(file string, h session.Header, messages []agent.Message, m modelregistry.Choice) error {
 	file, err := filepath.Abs(expandHome(file))
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *conversation) saveCopy(file string, h session.Header, said []agent.Mess
 		return exit.Usagef("%s cannot be saved: %w", file, err)
 	}
 	s := session.At(file, h)
-	err = writeSession(s, said, m)
+	err = writeSession(s, messages, m)
 	if err == nil {
 		err = s.Close()
 	}
