@@ -61,7 +61,7 @@ func TestChatStreams(t *testing.T) {
 	p.expect("1,200 tokens read, 5 written")
 	p.expect(prompt)
 	p.enter("\x04")
-	p.expect("kept; dowel chat --resume")
+	p.expect("saved; continue with dowel chat --resume")
 	p.exits(exit.OK)
 }
 

@@ -40,7 +40,7 @@ func TestChatPiped(t *testing.T) {
 			words: []string{"--approve", "all", "--answer", "value=Ada"}, stdout: "done\n", stderr: "✓ cli-test.name",
 		},
 		{name: "instructions", turns: `{"expectBody": ["Be brief."], "text": "ok"}`, stdin: "x\n", words: []string{"--system", "Be brief."}, stdout: "ok\n"},
-		{name: "cut off", turns: `{"text": "One,", "stop": "length"}, {"expect": ["go on"], "text": "two."}`, stdin: "count\ngo on\n", stdout: "One,\ntwo.\n", stderr: `the answer is not whole; say "go on" for the rest of it`},
+		{name: "cut off", turns: `{"text": "One,", "stop": "length"}, {"expect": ["go on"], "text": "two."}`, stdin: "count\ngo on\n", stdout: "One,\ntwo.\n", stderr: `the answer was cut off; write "go on" for the rest`},
 		{name: "a failure is not the end", turns: `{"fail": {"status": 400, "message": "no such luck"}}, {"text": "better"}`, stdin: "x\ny\n", stdout: "better\n", stderr: "no such luck"},
 		{name: "a failure at the end", turns: `{"fail": {"status": 400, "message": "no such luck"}}`, stdin: "x\n", stderr: "no such luck", code: exit.Failed},
 		{name: "a command", stdin: "/approve\n/quit\nnever said\n", stdout: "ask: dowel asks before it runs a tool that is not read-only\n"},

@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/state"
 )
 
-// newTestApprovals are approvals in a state of their own, of tools whose names are SERVER.TOOL on the wire, too.
+// newTestApprovals returns approvals with an empty state, for tools with the wire names SERVER.TOOL.
 func newTestApprovals(t *testing.T, sources map[string]string) *approvals {
 	t.Helper()
 	s, err := state.Open(filepath.Join(t.TempDir(), "state.json"), state.Options{})
@@ -25,17 +25,17 @@ func newTestApprovals(t *testing.T, sources map[string]string) *approvals {
 	}}
 }
 
-// A tool is allowed for good alone: one whose name stands for all of its server's, not at all.
+// A permanent approval covers one tool. A tool called "*" cannot be allowed for good.
 func TestAlwaysIsOfOneTool(t *testing.T) {
 	p := newTestApprovals(t, map[string]string{"mine": "user", "files": connect.BuiltInSource, "theirs": "project", "here": "command line"})
 	for name, wrong := range map[string]string{
-		"mine.*":      "that name stands for all tools of its server",
-		"mine.":       "it has no name",
-		"files.*":     "that name stands for all tools of its server",
+		"mine.*":      "the name means all tools of the server",
+		"mine.":       "its name is empty",
+		"files.*":     "the name means all tools of the server",
 		"theirs.read": "came with a project",
-		"here.read":   "stands on the command line",
-		"nobody.read": "it is not known of which server it is",
-		"nothing":     "it is not known of which server it is",
+		"here.read":   "was given on the command line",
+		"nobody.read": "its server is unknown",
+		"nothing":     "its server is unknown",
 		"mine.read":   "",
 		"mine.**":     "",
 	} {
@@ -51,7 +51,7 @@ func TestAlwaysIsOfOneTool(t *testing.T) {
 	}
 }
 
-// What is offered to be typed allows that very tool, and does nothing else in a shell.
+// The suggested argument of dowel trust allows exactly one tool and is safe in a shell.
 func TestTrustWord(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"} {

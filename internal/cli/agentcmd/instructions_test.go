@@ -16,7 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// What a server says of itself is known from the list on in which its tools are, also through the dowel that is running.
+// The instructions of a server arrive with the first list that has its tools, also through the
+// running dowel.
 func TestInstructionsOfLateServer(t *testing.T) {
 	for _, through := range []bool{false, true} {
 		far := hub.New(&hub.Options{})

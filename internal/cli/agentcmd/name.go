@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// nameFromURL calls a server by its host.
+// nameFromURL derives a server's name from the host of its URL.
 func nameFromURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -25,7 +25,8 @@ func nameFromURL(text string) string {
 	return cleanServerName(first)
 }
 
-// nameFromCommand calls a server by its package or program: that behind npx, uvx, node and their like.
+// nameFromCommand derives a server's name from its command: the package or script after launchers
+// such as npx, uvx and node, or else the program.
 func nameFromCommand(command []string) string {
 	word := command[0]
 	for _, arg := range command[1:] {
@@ -41,7 +42,7 @@ func nameFromCommand(command []string) string {
 	return cleanServerName(programName(word))
 }
 
-// programName is the last element of a path or package, without what says of what kind it is.
+// programName returns the last element of a path or package, without its version and extension.
 func programName(word string) string {
 	word = path.Base(filepath.ToSlash(word))
 	if at := strings.Index(word, "@"); at > 0 { // a version
@@ -53,7 +54,8 @@ func programName(word string) string {
 	return word
 }
 
-// cleanServerName makes a server's name that stands in the names of tools as it is.
+// cleanServerName returns a server name that appears unchanged in the wire names of its tools:
+// letters, digits and hyphens, without "mcp" and "server" at its ends.
 func cleanServerName(name string) string {
 	for _, part := range []string{"mcp-server-", "server-", "mcp-"} {
 		name = strings.TrimPrefix(name, part)
@@ -74,6 +76,6 @@ func cleanServerName(name string) string {
 }
 
 func truncateName(name string) string {
-	const most = 30 // of the 64 that a tool's name may have
+	const most = 30 // leaves room for the tool in the 64 characters of a wire name
 	return strings.TrimRight(name[:min(len(name), most)], "-")
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// What is allowed for good of one server holds for no other whose tools have names that begin alike, whatever their definitions say.
+// A permanent approval for one server does not apply to another server with a similar name, even if
+// the wire names of their tools begin alike.
 func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 	sources := map[string]string{
 		"files": "user", "files__x": "project", "files_": "project", "my.server": "user", "my server": "project", "my_server": "project",

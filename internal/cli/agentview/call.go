@@ -15,15 +15,16 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// shownCall is a call that runs.
+// shownCall is a running call in the status lines.
 type shownCall struct {
 	id        string
-	tool      string // as people call it
+	tool      string // display name
 	input     json.RawMessage
 	startTime time.Time
 	progress  string
 }
 
+// addCall adds a running call to the status lines.
 func (r *Renderer) addCall(e agent.CallStarted) {
 	r.EndLine()
 	r.calls = append(r.calls, &shownCall{id: e.Call.ID, tool: toolname.Display(e.Call.Name), input: e.Call.Input, startTime: r.now()})
@@ -37,7 +38,7 @@ func (r *Renderer) setProgress(e agent.CallProgressed) {
 	}
 }
 
-// showDecision shows a call that may not be made.
+// showDecision shows a refusal of a call or of the use of the model.
 func (r *Renderer) showDecision(e agent.Approval) {
 	switch {
 	case e.Allowed:
@@ -55,7 +56,7 @@ func (r *Renderer) writeRefusal(c *shownCall, why string) {
 	r.writeRemark("%s %s%s %s", r.Side.Yellow("–"), r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim(facts+term.Line(why)))
 }
 
-// showResult shows what a call has come to.
+// showResult shows the outcome of a call: its time and size, its error, or its refusal.
 func (r *Renderer) showResult(e agent.CallEnded) {
 	c := &shownCall{tool: toolname.Display(e.Call.Name), input: e.Call.Input}
 	r.calls = slices.DeleteFunc(r.calls, func(running *shownCall) bool { return running.id == e.Call.ID })
@@ -80,6 +81,7 @@ func (r *Renderer) showResult(e agent.CallEnded) {
 	}
 }
 
+// Spaced returns text with a space before it, or "" if text is empty.
 func Spaced(text string) string {
 	if text == "" {
 		return ""
@@ -87,7 +89,7 @@ func Spaced(text string) string {
 	return " " + text
 }
 
-// statusLine is the line of a call that runs.
+// statusLine returns the status line of a running call, at most width characters long.
 func (c *shownCall) statusLine(now time.Time, width int) string {
 	text := "· " + c.tool
 	about := c.progress
@@ -98,7 +100,8 @@ func (c *shownCall) statusLine(now time.Time, width int) string {
 	return term.Shorten(strings.TrimRight(text+Spaced(BrieflyInput(c.input, room))+Spaced(about), " "), width)
 }
 
-// BrieflyInput is arguments in so many characters: key=value for each.
+// BrieflyInput formats the arguments of a call as key=value, in at most width characters. It returns
+// "" if width is less than 4.
 func BrieflyInput(input json.RawMessage, width int) string {
 	if width < 4 {
 		return ""
@@ -109,7 +112,7 @@ func BrieflyInput(input json.RawMessage, width int) string {
 		value := term.RevealLine(string(it.Value))
 		if text, ok := rawjson.String(it.Value); ok {
 			value = term.RevealLine(text)
-			if value == "" || strings.ContainsAny(value, " \"") || json.Valid([]byte(text)) { // "false" is not false
+			if value == "" || strings.ContainsAny(value, " \"") || json.Valid([]byte(text)) { // keep the string "false" apart from false
 				value = `"` + value + `"`
 			}
 		}
@@ -118,7 +121,8 @@ func BrieflyInput(input json.RawMessage, width int) string {
 	return term.Shorten(strings.Join(parts, " "), width)
 }
 
-// ResultText is what of a result can be read.
+// ResultText returns the text of a result, one line or more for each block of content. Images and
+// other binary data are described in brackets. The text may hold control characters.
 func ResultText(r mcp.ToolResultContent) string {
 	var parts []string
 	for _, block := range r.Content {
@@ -127,7 +131,8 @@ func ResultText(r mcp.ToolResultContent) string {
 	return strings.Join(parts, "\n")
 }
 
-// describeSize is how much a result is, and about how many tokens it takes.
+// describeSize describes a result's size in bytes, its media, and an estimate of its tokens: one for
+// four characters.
 func describeSize(r mcp.ToolResultContent) string {
 	bytes, characters := 0, 0
 	var others []string

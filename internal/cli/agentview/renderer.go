@@ -17,40 +17,43 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// Renderer shows a conversation by lines: events go in, text comes out. It decides nothing. It is safe for concurrent use.
+// Renderer shows the events of an agent as text. Make one with [NewRenderer]. It is safe for
+// concurrent use; change its exported fields before the first event.
 type Renderer struct {
-	Out  *term.Screen // what the model says
-	Side *term.Screen // what is told about it; on a terminal the same
+	Out  *term.Screen // the model's answer
+	Side *term.Screen // calls, notes and the status; may be the same screen as Out
 	now  func() time.Time
-	// verbose shows results and thoughts whole.
+	// Verbose shows results and thoughts completely.
 	Verbose bool
 
-	Mu         sync.Mutex // guards all below
+	// Mu guards the screens and the fields below. Lock it to write to the screens directly.
+	Mu         sync.Mutex
 	state      agent.State
 	stateStart time.Time // when state began
-	runStart   time.Time // when the run did
+	runStart   time.Time // when the run began; zero between runs
 	calls      []*shownCall
-	refused    map[string]bool // ids of calls that were shown as refused
+	refused    map[string]bool // IDs of calls that were shown as refused
 	thought    thought
-	lineOpen   bool      // the last line of out has no end yet
-	answeredAt time.Time // when the model said something last
+	lineOpen   bool      // Out is in the middle of a line
+	answeredAt time.Time // when the last piece of the answer arrived
 	lastOutput outputKind
 }
 
-// outputKind is what was shown last: what is of another kind has a gap before it.
+// outputKind is the kind of the last output. A blank line separates output of different kinds.
 type outputKind int
 
 const (
 	noOutput     outputKind = iota
-	answerOutput            // of the model
-	remarkOutput            // about what happens
+	answerOutput            // the model's answer
+	remarkOutput            // a line about the run
 )
 
+// NewRenderer returns a renderer that writes answers to out and everything else to side.
 func NewRenderer(out, side *term.Screen) *Renderer {
 	return &Renderer{Out: out, Side: side, now: time.Now, refused: map[string]bool{}}
 }
 
-// Event shows what happens in a run.
+// Event shows an event of a run and updates the status line.
 func (r *Renderer) Event(e agent.Event) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -65,7 +68,7 @@ func (r *Renderer) Event(e agent.Event) {
 	case agent.Thought:
 		r.thought.appendText(e.Text)
 		if r.now().Sub(r.thought.drawnAt) < thoughtInterval {
-			return // a tick follows
+			return // the next Tick draws it
 		}
 		r.thought.drawnAt = r.now()
 	case agent.Replied:
@@ -90,7 +93,7 @@ func (r *Renderer) Event(e agent.Event) {
 	r.drawStatus()
 }
 
-// setState begins another state.
+// setState records a change of the agent's state. The first change begins a run.
 func (r *Renderer) setState(s agent.State) {
 	if r.runStart.IsZero() {
 		r.runStart, r.lastOutput = r.now(), noOutput
@@ -103,7 +106,7 @@ func (r *Renderer) setState(s agent.State) {
 	}
 }
 
-// Idle ends what stands for now: a run is over, however it has ended.
+// Idle removes the status line and ends the run. Call it after every run, however it ended.
 func (r *Renderer) Idle() {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -113,7 +116,7 @@ func (r *Renderer) Idle() {
 	r.drawStatus()
 }
 
-// writeAnswer shows a piece of what the model says.
+// writeAnswer writes a piece of the model's answer.
 func (r *Renderer) writeAnswer(text string) {
 	if r.lastOutput != answerOutput {
 		text = strings.TrimLeft(text, "\n")
@@ -121,21 +124,21 @@ func (r *Renderer) writeAnswer(text string) {
 	if text == "" {
 		return
 	}
-	r.Side.SetStatus("") // it would be taken for a part of the line
+	r.Side.SetStatus("") // the status must not share a line with the answer
 	if r.lastOutput == remarkOutput && r.sharesScreen() {
-		_, _ = io.WriteString(r.Out, "\n") // the screen knows when nobody reads
+		_, _ = io.WriteString(r.Out, "\n") // the screen handles write errors
 	}
 	r.lastOutput, r.answeredAt = answerOutput, r.now()
 	_, _ = io.WriteString(r.Out, r.Out.Clean(text))
 	r.lineOpen = !strings.HasSuffix(text, "\n")
 }
 
-// sharesScreen reports whether what the model says and what is told about it are read in one place.
+// sharesScreen reports whether the answer and the remarks appear on the same terminal.
 func (r *Renderer) sharesScreen() bool {
 	return r.Side == r.Out || r.Side.IsTerminal() && r.Out.IsTerminal()
 }
 
-// EndLine ends a line of the model's that has no end.
+// EndLine ends an unfinished line of the answer. The caller must hold r.Mu.
 func (r *Renderer) EndLine() {
 	if r.lineOpen {
 		r.lineOpen = false
@@ -143,7 +146,7 @@ func (r *Renderer) EndLine() {
 	}
 }
 
-// writeRemark tells something about the run, on a line of its own.
+// writeRemark writes a line about the run.
 func (r *Renderer) writeRemark(format string, args ...any) {
 	r.EndLine()
 	r.Side.SetStatus("") // it is out of date
@@ -154,7 +157,7 @@ func (r *Renderer) writeRemark(format string, args ...any) {
 	fmt.Fprintf(r.Side, format+"\n", args...)
 }
 
-// Note tells something beside a run.
+// Note writes a dim line that is not part of a run.
 func (r *Renderer) Note(format string, args ...any) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -162,7 +165,7 @@ func (r *Renderer) Note(format string, args ...any) {
 	r.drawStatus()
 }
 
-// Trouble tells what went wrong, and what to do about it.
+// Trouble shows an error with its advice.
 func (r *Renderer) Trouble(err error) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -174,7 +177,8 @@ func (r *Renderer) Trouble(err error) {
 	r.drawStatus()
 }
 
-// Hold clears the way for a question, which has the screen for itself until it is let go.
+// Hold(true) clears the status line and keeps it away, so that a question to the user has the
+// screen. Hold(false) shows it again.
 func (r *Renderer) Hold(held bool) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -189,17 +193,17 @@ func (r *Renderer) Hold(held bool) {
 	}
 }
 
-// Tick shows that time passes.
+// Tick updates the times in the status line. Call it regularly during a run.
 func (r *Renderer) Tick() {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	r.drawStatus()
 }
 
-// thinkingDelay is after which silence the model is taken to be thinking again.
+// thinkingDelay is the pause in an answer after which the status shows "thinking" again.
 const thinkingDelay = time.Second
 
-// drawStatus shows what goes on for now, below everything else.
+// drawStatus draws the status lines below all output: the model's thinking or the running calls.
 func (r *Renderer) drawStatus() {
 	if !r.Side.IsTerminal() || r.lineOpen {
 		return
@@ -220,14 +224,14 @@ func (r *Renderer) drawStatus() {
 	r.Side.SetStatusLines(strings.Join(lines, "\n"))
 }
 
-// showSummary tells what a run took, or why it did not end with an answer.
+// showSummary shows why a run ended without a complete answer, and its steps, time and tokens.
 func (r *Renderer) showSummary(e agent.Ended) {
 	r.EndLine()
 	switch e.Reason {
 	case agent.BudgetSpent:
-		r.writeRemark("%s", r.Side.Yellow(fmt.Sprintf("the budget of %s is spent; what you say next goes on from here", display.Count(e.Steps, "step"))))
+		r.writeRemark("%s", r.Side.Yellow(fmt.Sprintf("the budget of %s is used up; write on to continue", display.Count(e.Steps, "step"))))
 	case agent.CutOff:
-		r.writeRemark("%s", r.Side.Yellow(`the answer is not whole; say "go on" for the rest of it`))
+		r.writeRemark("%s", r.Side.Yellow(`the answer was cut off; write "go on" for the rest`))
 	}
 	if !r.Side.IsTerminal() && !r.Verbose {
 		return
@@ -251,7 +255,7 @@ func (r *Renderer) showCompaction(e agent.Compacted) {
 	}
 }
 
-// showToolChanges tells which tools came and went, by server.
+// showToolChanges shows which tools were added and removed, by server.
 func (r *Renderer) showToolChanges(e agent.ToolsChanged) {
 	for _, change := range []struct {
 		words string
@@ -263,7 +267,7 @@ func (r *Renderer) showToolChanges(e agent.ToolsChanged) {
 	}
 }
 
-// groupByServer is "files.read, files.write; shell (12 tools)".
+// groupByServer lists tools by server, such as "files.read, files.write; shell (12 tools)".
 func groupByServer(names []string) string {
 	const most = 5
 	var servers []string

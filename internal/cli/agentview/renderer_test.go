@@ -21,7 +21,7 @@ import (
 
 var updateShown = flag.Bool("update-shown", false, "write the golden files of what is shown anew")
 
-// shownStep is something that a renderer is told, after some time.
+// shownStep is an event for the renderer, some time after the event before it.
 type shownStep struct {
 	after time.Duration
 	event agent.Event
@@ -49,7 +49,7 @@ func atOnce(e agent.Event) shownStep { return shownStep{event: e} }
 
 func afterDelay(d time.Duration, e agent.Event) shownStep { return shownStep{after: d, event: e} }
 
-// shownRuns are runs, by the names of their golden files.
+// shownRuns returns the events of runs by the names of their golden files.
 func shownRuns() map[string][]shownStep {
 	read, buy, look := newCall("1", "files__read", `{"path":"notes/a long name.txt","limit":100}`),
 		newCall("2", "shop__buy", `{"what":["cheese",{"n":2}]}`), newCall("3", "files__look", `{}`)
@@ -103,7 +103,7 @@ func shownRuns() map[string][]shownStep {
 	}
 }
 
-// TestShown holds what is shown against golden files: on a terminal, and where the answer and what is about it go apart.
+// TestShown compares the output with golden files: on one terminal, and on two separate streams.
 func TestShown(t *testing.T) {
 	nowhere, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -145,7 +145,7 @@ func playSteps(r *Renderer, steps []shownStep) {
 	}
 }
 
-// A thought of many pieces costs no more than they do, and is shown a few times a second.
+// A thought of many pieces takes linear time and updates the status at most ten times a second.
 func TestLongThought(t *testing.T) {
 	nowhere, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -184,7 +184,7 @@ func TestLongThought(t *testing.T) {
 	}
 }
 
-// escapeControls is text with what a terminal obeys made visible.
+// escapeControls makes control characters of a terminal visible.
 func escapeControls(text string) string {
 	return strings.NewReplacer("\x1b", "␛", "\r", "␍").Replace(text)
 }

@@ -22,7 +22,7 @@ const namedModels = `{"models": {
 	"wrong": {"provider": "opnai", "model": "gpt-5"}
 }%s}`
 
-// newTestRegistry is the models of a file, in an environment.
+// newTestRegistry returns the registry of a configuration file and an environment.
 func newTestRegistry(t *testing.T, file string, environment map[string]string) *Registry {
 	t.Helper()
 	path := t.TempDir() + "/dowel.json"
@@ -77,7 +77,7 @@ func TestChooseModel(t *testing.T) {
 		{name: "flags beside a name", config: namedModels, flags: ModelFlags{Model: "local", Url: "http://localhost:2/v1"}, want: "do not go with local"},
 
 		{name: "a session's name", config: namedModels, flags: ModelFlags{Model: "local", Again: true}, want: "openai qwen3 http://localhost:11434/v1"},
-		{name: "a session's name that is gone", config: namedModels, environment: openAI + " " + local, flags: ModelFlags{Model: "locl", Again: true}, want: "the session's model locl is not in your configuration any more: name one with --model"},
+		{name: "a session's name that is gone", config: namedModels, environment: openAI + " " + local, flags: ModelFlags{Model: "locl", Again: true}, want: "the session's model locl is no longer in your configuration: name one with --model"},
 		{name: "a session's id", config: namedModels, flags: ModelFlags{Model: "qwen3", Provider: "openai", Url: "http://localhost:2/v1", Again: true}, want: "openai qwen3 http://localhost:2/v1"},
 		{name: "a session's id that is a name by now", config: namedModels, flags: ModelFlags{Model: "local", Provider: "openai", Url: "http://localhost:2/v1", Again: true}, want: "openai local http://localhost:2/v1"},
 		{name: "a session's id at its provider's place", environment: openAI + " " + local, flags: ModelFlags{Model: "gpt-5", Provider: "openai", Again: true}, want: "openai gpt-5 https://api.openai.com/v1"},
@@ -107,7 +107,7 @@ func TestChooseModel(t *testing.T) {
 	}
 }
 
-// A URL's query goes with every request, as Azure and some proxies want it.
+// A URL's query is sent with every request, as Azure and some proxies need it.
 func TestModelQuery(t *testing.T) {
 	for provider, want := range map[string]string{
 		providerOpenAI: "/v1/chat/completions?api-version=2024&key=k", providerAnthropic: "/v1/messages?api-version=2024&key=k",

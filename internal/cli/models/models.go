@@ -1,4 +1,5 @@
-// Package models is dowel models: the models of the configuration, and a test whether one answers.
+// Package models implements dowel models, which lists the models of the configuration. With --check
+// it asks each of them for one word, to find out whether it answers.
 package models
 
 import (
@@ -22,15 +23,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command dowel models. f must not be nil.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "models [NAME…]",
-		Short: "List the models that run and chat can work with, and try them out",
-		Long: `List the models of your configuration, and the one that is named by DOWEL_MODEL: which of them is meant where no --model is
-given (*), where it is, and whether there is a key. With --check each of them, or of those that you name, is asked for one
-word: what comes of it is told, and where one fails the exit code is 1.
+		Short: "List the models for run and chat, and check that they answer",
+		Long: `List the models of your configuration and the model of DOWEL_MODEL: the default model (*), its URL, and whether it has a key.
+--check asks all models, or the named ones, for one word each and shows the result. If a model fails, the exit code is 1.
 
 ` + modelregistry.Help,
 		Example: `  dowel models
@@ -46,20 +47,22 @@ word: what comes of it is told, and where one fails the exit code is 1.
 	return cmd
 }
 
-// ModelLine is a model as a program reads it.
+// ModelLine is a model in the JSON output of dowel models.
 type ModelLine struct {
 	Name     string `json:"name"`
 	Chosen   bool   `json:"chosen"`
 	Provider string `json:"provider,omitzero"`
 	Model    string `json:"model,omitzero"`
 	URL      string `json:"url,omitzero"`
-	Problem  string `json:"problem,omitzero"` // why it cannot be used
+	Problem  string `json:"problem,omitzero"` // why the model cannot be used; empty if it can
 	Checked  bool   `json:"checked,omitzero"`
 	TookMS   int64  `json:"tookMs,omitzero"`
 
 	model agent.Model
 }
 
+// listModels lists the models with the given names, or all if there are none, and checks them if
+// check is set. A failed check is an error.
 func listModels(ctx context.Context, f *factory.Factory, where factory.Places, names []string, check bool) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
@@ -92,12 +95,13 @@ func listModels(ctx context.Context, f *factory.Factory, where factory.Places, n
 	return errModels(failed)
 }
 
-// errModels says that models have failed, which was shown.
+// errModels is the number of models that failed. The list has shown their errors.
 type errModels int
 
 func (n errModels) Error() string { return display.Count(int(n), "model") + " cannot be used" }
 
-// selectModels are the models of the configuration and the one that the environment names, or those of the names.
+// selectModels returns the models with the given names, or all models of the configuration and the
+// environment if there are none.
 func selectModels(r *modelregistry.Registry, names []string) (all []ModelLine, err error) {
 	chosen, _ := r.Named("")
 	known := r.Set.ModelNames()
@@ -106,7 +110,7 @@ func selectModels(r *modelregistry.Registry, names []string) (all []ModelLine, e
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, exit.Usagef("there is no model %s in your configuration%s", term.Line(name), suggest.ForFlag(name, known))
+			return nil, exit.Usagef("your configuration has no model %s%s", term.Line(name), suggest.ForFlag(name, known))
 		}
 	}
 	for _, name := range known {
@@ -119,9 +123,9 @@ func selectModels(r *modelregistry.Registry, names []string) (all []ModelLine, e
 	return all, nil
 }
 
-// describeModel looks at what is behind a name.
+// describeModel fills in a line from the model's name: the model, or the problem of using it.
 func describeModel(r *modelregistry.Registry, l *ModelLine) {
-	made, chosen, err := r.Choose(modelregistry.ModelFlags{Model: l.Name})
+	model, chosen, err := r.Choose(modelregistry.ModelFlags{Model: l.Name})
 	if err != nil {
 		l.Problem = err.Error()
 		if def := r.Set.LookupModel(l.Name); def != nil {
@@ -129,31 +133,31 @@ func describeModel(r *modelregistry.Registry, l *ModelLine) {
 		}
 		return
 	}
-	l.model, l.Provider, l.Model, l.URL = made, chosen.Provider, chosen.Model, urlmask.URL(chosen.URL)
+	l.model, l.Provider, l.Model, l.URL = model, chosen.Provider, chosen.Model, urlmask.URL(chosen.URL)
 }
 
-// checkTimeout is how long a model may take for one word; those at home may have to be loaded first.
+// checkTimeout limits one check. It is long because a local server may load the model first.
 const checkTimeout = 2 * time.Minute
 
-// checkModel asks the model for a word.
+// checkModel asks the model for one word and records the time or the problem.
 func (l *ModelLine) checkModel(ctx context.Context) {
 	if l.model == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("it has not answered within %s", display.Duration(checkTimeout)))
+	ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("it did not answer within %s", display.Duration(checkTimeout)))
 	defer cancel()
-	began, heard := time.Now(), false
+	start, answered := time.Now(), false
 	c := agent.Conversation{Messages: []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("Answer with the word yes.")}}}}
 	for delta, err := range l.model.Reply(ctx, c) {
 		if err != nil {
 			l.Problem = cmp.Or(context.Cause(ctx), err).Error()
 		}
-		heard = heard || delta.Message != nil
+		answered = answered || delta.Message != nil
 	}
-	if !heard && l.Problem == "" {
-		l.Problem = "it has not answered"
+	if !answered && l.Problem == "" {
+		l.Problem = "it did not answer"
 	}
-	l.Checked, l.TookMS = true, time.Since(began).Milliseconds()
+	l.Checked, l.TookMS = true, time.Since(start).Milliseconds()
 }
 
 func showModels(f *factory.Factory, lines []ModelLine) error {

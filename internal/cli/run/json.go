@@ -14,20 +14,21 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// jsonViewer shows a task to programs: a line of JSON for each event, which can be understood without those before it.
+// jsonViewer writes events for programs, each as one line of JSON. A line does not depend on
+// earlier lines.
 type jsonViewer struct {
 	*factory.Factory
 	progress *taskProgress
 }
 
-// eventHead is what all events begin with.
+// eventHead holds the fields that every event begins with.
 type eventHead struct {
 	Event string    `json:"event"`
 	Time  time.Time `json:"time"`
-	Step  int       `json:"step"` // 0 before the first
+	Step  int       `json:"step"` // 0 before the first step
 }
 
-// The events, by their names in "event".
+// The types of events. The comment of each names the values of "event" that it has.
 type (
 	eventBegan struct { // began
 		eventHead
@@ -49,7 +50,7 @@ type (
 		eventHead
 		Text string `json:"text"`
 	}
-	eventReply struct { // reply: all of it
+	eventReply struct { // reply, complete
 		eventHead
 		Text  string         `json:"text"`
 		Calls []eventToolUse `json:"calls"`
@@ -60,7 +61,7 @@ type (
 		Tool      string          `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	eventDecision struct { // decision; id and tool are empty where a server wants to use the model
+	eventDecision struct { // decision; id and tool are empty if a server wants to use the model
 		eventHead
 		eventToolUse
 		Server  string       `json:"server"`
@@ -112,8 +113,8 @@ type (
 		Reason  string      `json:"reason"` // answered, budget spent, time over, cut off, approval needed, interrupted, failed
 		Exit    int         `json:"exit"`
 		Answer  string      `json:"answer"`
-		Partial bool        `json:"partial,omitzero"` // the answer is what there was of one
-		Tool    string      `json:"tool,omitzero"`    // that needs an approval
+		Partial bool        `json:"partial,omitzero"` // the run failed in the middle of the answer
+		Tool    string      `json:"tool,omitzero"`    // the tool that needs an approval
 		Error   string      `json:"error,omitzero"`
 		Advice  string      `json:"advice,omitzero"`
 		Usage   agent.Usage `json:"usage"`
@@ -121,10 +122,11 @@ type (
 	}
 )
 
-func newJSONViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, p *taskProgress) *jsonViewer {
+// newJSONViewer returns a viewer and writes the first event, "began".
+func newJSONViewer(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, p *taskProgress) *jsonViewer {
 	v := &jsonViewer{f, p}
-	began := eventBegan{eventHead: v.newHead("began"), Model: b.Model.Model, Provider: b.Model.Provider, Approve: b.Mode, Servers: []eventServer{}}
-	if servers, err := b.Servers(ctx); err == nil {
+	began := eventBegan{eventHead: v.newHead("began"), Model: r.Model.Model, Provider: r.Model.Provider, Approve: r.Mode, Servers: []eventServer{}}
+	if servers, err := r.Servers(ctx); err == nil {
 		for _, s := range servers {
 			began.Servers = append(began.Servers, eventServer{s.Name, s.Status, s.Tools})
 		}
@@ -137,13 +139,14 @@ func (v *jsonViewer) newHead(event string) eventHead {
 	return eventHead{event, time.Now(), v.progress.step}
 }
 
+// showEvent implements [viewer].
 func (v *jsonViewer) showEvent(e agent.Event) {
 	if line := v.encodeEvent(e); line != nil {
 		factory.WriteJSONLine(v.Stdout, line)
 	}
 }
 
-// encodeEvent is an event in its form for programs; nil for one that says nothing further.
+// encodeEvent returns the JSON form of an event, or nil for an event that is not written.
 func (v *jsonViewer) encodeEvent(e agent.Event) any {
 	switch e := e.(type) {
 	case agent.StateChanged:
@@ -182,6 +185,7 @@ func (v *jsonViewer) encodeEvent(e agent.Event) any {
 	return nil
 }
 
+// encodeCall returns the JSON form of a call. Arguments that are not JSON become null.
 func encodeCall(use mcp.ToolUse) eventToolUse {
 	arguments := use.Input
 	if !json.Valid(arguments) {
@@ -194,6 +198,7 @@ func emptyIfNil(names []string) []string { return append([]string{}, names...) }
 
 func toMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// showEnd implements [viewer]. It writes the last event, "end".
 func (v *jsonViewer) showEnd(err error) {
 	e := eventEnd{
 		eventHead: v.newHead("end"), Reason: "answered", Exit: exit.Code(err), Answer: v.progress.answerText(), Partial: err != nil && v.progress.answerText() != "",

@@ -15,30 +15,31 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// lineViewer shows a task to people: the answer on standard output, as it comes where that is a terminal, and what happens on
-// standard error, where somebody reads it.
+// lineViewer shows a run to a person. The answer goes to standard output: as it is written if that
+// is a terminal, else at the end. Everything else goes to standard error if that is a terminal or
+// the user asked for it with -v.
 type lineViewer struct {
 	*factory.Factory
 	progress      *taskProgress
 	renderer      *agentview.Renderer
-	streamsAnswer bool // what the model says is shown at once
-	hintShown     bool // that --answer would help
+	streamsAnswer bool // the answer appears as it is written
+	hintShown     bool // the hint at --answer was shown
 	stop          chan struct{}
 	ticker        sync.WaitGroup
 }
 
-// tickInterval is how often what stands on the terminal is looked at again.
+// tickInterval is the time between two updates of the status line.
 const tickInterval = 200 * time.Millisecond
 
 func newLineViewer(f *factory.Factory, p *taskProgress) *lineViewer {
-	nowhere := term.NewScreen(io.Discard, func() {})
+	discard := term.NewScreen(io.Discard, func() {})
 	v := &lineViewer{Factory: f, progress: p, streamsAnswer: f.Stdout.IsTerminal(), stop: make(chan struct{})}
 	out, side := f.Stdout, f.Stderr
 	if !v.streamsAnswer {
-		out = nowhere
+		out = discard
 	}
 	if !side.IsTerminal() && !f.Verbose {
-		side = nowhere
+		side = discard
 	}
 	v.renderer = agentview.NewRenderer(out, side)
 	v.renderer.Verbose = f.Verbose
@@ -49,11 +50,11 @@ func newLineViewer(f *factory.Factory, p *taskProgress) *lineViewer {
 }
 
 func (v *lineViewer) runTicker() {
-	passes := time.NewTicker(tickInterval)
-	defer passes.Stop()
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
 	for {
 		select {
-		case <-passes.C:
+		case <-ticker.C:
 			v.renderer.Tick()
 		case <-v.stop:
 			return
@@ -61,9 +62,10 @@ func (v *lineViewer) runTicker() {
 	}
 }
 
+// showEvent implements [viewer]. It leaves out refusals that the task's error reports.
 func (v *lineViewer) showEvent(e agent.Event) {
 	if ended, ok := e.(agent.CallEnded); ok && ended.Refusal != "" && v.progress.missingApproval != nil {
-		return // what it has led to is said at the end
+		return // the task's error reports it
 	}
 	if decided, ok := e.(agent.Approval); ok && !decided.Allowed && decided.Call.Name != "" {
 		return
@@ -71,13 +73,14 @@ func (v *lineViewer) showEvent(e agent.Event) {
 	v.renderer.Event(e)
 	if ended, ok := e.(agent.CallEnded); ok && !v.hintShown && ended.Result.IsError && strings.Contains(agentview.ResultText(ended.Result), missingCapabilityCode) {
 		v.hintShown = true
-		v.Warn("%s asks the user, and nobody is there: answer with --answer KEY=VALUE, or use dowel chat", toolname.Display(ended.Call.Name))
+		v.Warn("%s asks the user, and dowel run cannot: answer with --answer KEY=VALUE, or use dowel chat", toolname.Display(ended.Call.Name))
 	}
 }
 
-// missingCapabilityCode is in the error of a call whose server wants to ask the user, and may not.
+// missingCapabilityCode is part of the error of a call that needs an answer of the user.
 var missingCapabilityCode = fmt.Sprintf("(%d)", mcp.CodeMissingCapability)
 
+// showEnd implements [viewer]. It writes the answer, unless it was shown as it was written.
 func (v *lineViewer) showEnd(error) {
 	close(v.stop)
 	v.ticker.Wait()
