@@ -10,9 +10,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/state"
 )
 
-// approvals are the tools that the user has allowed for good, in dowel's state and in the user's own
-// configuration. Approvals in a project's file are ignored, and a project's server does not inherit
-// the approvals of a user's server with the same name.
+// approvals are the tools that the user has allowed for good, in dowel's state and in the user's
+// own configuration. Approvals in a project's file are ignored, and a project's server does not
+// inherit the approvals of a user's server with the same name.
 type approvals struct {
 	state   *state.State
 	set     *config.Set
@@ -43,8 +43,8 @@ func (a *approvals) allowAlways(name string) error {
 	return a.state.Allow(server, tool)
 }
 
-// resolvePermanent returns the server and tool to store for a permanent approval, or an error if the
-// tool cannot be allowed for good.
+// resolvePermanent returns the server and tool to store for a permanent approval, or an error if
+// the tool cannot be allowed for good.
 func (a *approvals) resolvePermanent(name string) (server, tool string, err error) {
 	server, tool, ok := a.splitToolName(name)
 	if ok {

@@ -12,7 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/state"
 )
 
-// newTestApprovals returns approvals with an empty state, for tools with the wire names SERVER.TOOL.
+// newTestApprovals returns approvals with an empty state, for tools with the wire names
+// SERVER.TOOL.
 func newTestApprovals(t *testing.T, sources map[string]string) *approvals {
 	t.Helper()
 	s, err := state.Open(filepath.Join(t.TempDir(), "state.json"), state.Options{})

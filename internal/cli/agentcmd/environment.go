@@ -30,7 +30,7 @@ type environment struct {
 
 // readEnvironment reads the configuration and dowel's state, and warns of problems with models.
 func readEnvironment(f *factory.Factory, opts *Flags) (*environment, error) {
-	where, err := opts.Places.ConfigOptions()
+	options, err := opts.Places.ConfigOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func readEnvironment(f *factory.Factory, opts *Flags) (*environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := config.Load(where)
+	set := config.Load(options)
 	for _, p := range set.Problems {
 		if p.Server == "" && isAboutModels(p) {
 			f.Warn("%s", p.Text())

@@ -21,8 +21,8 @@ type instructedTools struct {
 	latest atomic.Pointer[string]
 }
 
-// List implements [agent.Tools]. It fetches the instructions concurrently. If a server becomes ready
-// between the two answers, its tools change and the agent lists again.
+// List implements [agent.Tools]. It fetches the instructions concurrently. If a server becomes
+// ready between the two answers, its tools change and the agent lists again.
 func (t *instructedTools) List(ctx context.Context) ([]mcp.Tool, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()

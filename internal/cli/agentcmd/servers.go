@@ -30,7 +30,8 @@ import (
 // Server is the state of one server of an agent.
 type Server = control.Server
 
-// serverSet is the servers of an agent behind one handler, which qualifies the names of their tools.
+// serverSet is the servers of an agent behind one handler, which qualifies the names of their
+// tools.
 type serverSet struct {
 	handler     mcp.Handler
 	listServers func(ctx context.Context) ([]Server, error)
@@ -46,7 +47,8 @@ type serverSet struct {
 	sources map[string]string // source of each server's definition; if nil, listServers has it
 }
 
-// openServers starts the servers that the flags name. If they name none, it joins the running dowel.
+// openServers starts the servers that the flags name. If they name none, it joins the running
+// dowel.
 func openServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment) (*serverSet, error) {
 	definitions, err := namedDefinitions(f, opts)
 	if err != nil {
@@ -88,8 +90,8 @@ func openAllServers(ctx context.Context, f *factory.Factory, opts *Flags, s *env
 	return c, nil
 }
 
-// warnOtherFolder warns if the running dowel works in another folder, and returns that folder, or "".
-// It also names project files of this folder that the running dowel does not use.
+// warnOtherFolder warns if the running dowel works in another folder, and returns that folder, or
+// "". It also names project files of this folder that the running dowel does not use.
 func warnOtherFolder(f *factory.Factory, status control.Status, set *config.Set) (folder string) {
 	current, err := os.Getwd()
 	if err != nil || status.Folder == "" || status.Folder == current {
@@ -143,8 +145,8 @@ func showAwaited(f *factory.Factory, names []string) {
 	}
 }
 
-// WarnMissing warns of servers without tools: those that failed, need trust, or are still starting.
-// It does not warn of disabled servers.
+// WarnMissing warns of servers without tools, because they failed, need trust or are still
+// starting. It does not warn of disabled servers.
 func WarnMissing(f *factory.Factory, servers []Server) {
 	for _, s := range servers {
 		switch {
@@ -351,8 +353,8 @@ func (opts *Flags) newDefinition(t connect.Target) hub.Definition {
 	return d
 }
 
-// lookupSource returns the source of a server's definition: user, project, built in or command line.
-// It returns "" if the server is unknown.
+// lookupSource returns the source of a server's definition: user, project, built in or command
+// line. It returns "" if the server is unknown.
 func (s *serverSet) lookupSource(server string) string {
 	sources := s.sources
 	if sources == nil {

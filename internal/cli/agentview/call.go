@@ -100,8 +100,8 @@ func (c *shownCall) statusLine(now time.Time, width int) string {
 	return term.Shorten(strings.TrimRight(text+Spaced(BrieflyInput(c.input, room))+Spaced(about), " "), width)
 }
 
-// BrieflyInput formats the arguments of a call as key=value, in at most width characters. It returns
-// "" if width is less than 4.
+// BrieflyInput formats the arguments of a call as key=value, in at most width characters. It
+// returns "" if width is less than 4.
 func BrieflyInput(input json.RawMessage, width int) string {
 	if width < 4 {
 		return ""
@@ -131,8 +131,8 @@ func ResultText(r mcp.ToolResultContent) string {
 	return strings.Join(parts, "\n")
 }
 
-// describeSize describes a result's size in bytes, its media, and an estimate of its tokens: one for
-// four characters.
+// describeSize describes a result's size in bytes, its media, and an estimate of its tokens: one
+// for four characters.
 func describeSize(r mcp.ToolResultContent) string {
 	bytes, characters := 0, 0
 	var others []string

@@ -105,16 +105,16 @@ func shownRuns() map[string][]shownStep {
 
 // TestShown compares the output with golden files: on one terminal, and on two separate streams.
 func TestShown(t *testing.T) {
-	nowhere, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	devNull, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nowhere.Close()
+	defer devNull.Close()
 	for name, steps := range shownRuns() {
 		t.Run(name, func(t *testing.T) {
 			var tty, out, side bytes.Buffer
 			screenOf := func(b *bytes.Buffer) *term.Screen { return term.NewScreen(b, func() {}) }
-			onTTY := term.NewTerminalScreen(&tty, nowhere, true)
+			onTTY := term.NewTerminalScreen(&tty, devNull, true)
 			playSteps(NewRenderer(onTTY, onTTY), steps)
 			playSteps(NewRenderer(screenOf(&out), screenOf(&side)), steps)
 			got := "== terminal\n" + escapeControls(tty.String()) + "\n== output\n" + escapeControls(out.String()) + "\n== beside\n" + escapeControls(side.String())
@@ -147,14 +147,14 @@ func playSteps(r *Renderer, steps []shownStep) {
 
 // A thought of many pieces takes linear time and updates the status at most ten times a second.
 func TestLongThought(t *testing.T) {
-	nowhere, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	devNull, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nowhere.Close()
+	defer devNull.Close()
 	var tty bytes.Buffer
 	onTTY := term.NewScreen(&tty, func() {})
-	onTTY.File = nowhere
+	onTTY.File = devNull
 	r := NewRenderer(onTTY, onTTY)
 	now := time.Unix(0, 0)
 	r.now = func() time.Time { return now }
@@ -167,8 +167,8 @@ func TestLongThought(t *testing.T) {
 		r.Event(agent.Thought{Text: fmt.Sprintf("thought %d of many, and ", i)})
 	}
 	runtime.ReadMemStats(&after)
-	if made := after.TotalAlloc - before.TotalAlloc; made > 16<<20 {
-		t.Errorf("%d MiB were allocated", made>>20)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 16<<20 {
+		t.Errorf("%d MiB were allocated", allocated>>20)
 	}
 	if n := strings.Count(tty.String(), "\r"); n < 20 || n > 60 { // ten times a second, for five
 		t.Errorf("it was drawn %d times", n)

@@ -31,8 +31,8 @@ func (t *thought) appendText(text string) {
 	}
 }
 
-// thinkingLine returns the status line while the model replies: the time, and the end of the thought
-// as far as width allows.
+// thinkingLine returns the status line while the model replies: the time, and the end of the
+// thought as far as width allows.
 func (r *Renderer) thinkingLine(width int) string {
 	text := "thinking"
 	if took := r.now().Sub(r.stateStart); took >= time.Second {
@@ -49,7 +49,8 @@ func (r *Renderer) thinkingLine(width int) string {
 	return text + ": " + string(thought)
 }
 
-// finishThought writes the beginning of the thought, or all of it if Verbose is set, and forgets it.
+// finishThought writes the beginning of the thought, or all of it if Verbose is set, and forgets
+// it.
 func (r *Renderer) finishThought() {
 	thought := strings.TrimSpace(r.thought.whole.String())
 	r.thought.whole.Reset()

@@ -27,9 +27,9 @@ const (
 	maxMedia = 5 << 20
 )
 
-// Text returns text as a string, after a read that ended with err. It returns an error if err is not
-// nil, if text is longer than [MaxText], or if it is not UTF-8 text. source names the origin of the
-// text in errors.
+// Text returns text as a string, after a read that ended with err. It returns an error if err is
+// not nil, if text is longer than [MaxText], or if it is not UTF-8 text. source names the origin of
+// the text in errors.
 func Text(source string, text []byte, err error) (string, error) {
 	switch {
 	case err != nil:

@@ -161,7 +161,8 @@ func runChat(ctx context.Context, f *factory.Factory, opts *Options) error {
 	return c.runLoop()
 }
 
-// sessionsDir returns the folder of saved conversations, or "" if the user has no state folder.
+// sessionsDir returns the folder of saved conversations. It returns "" if
+// the state folder is unknown.
 func sessionsDir() string {
 	if dir := factory.StateDir(); dir != "" {
 		return dir + string(os.PathSeparator) + "sessions"

@@ -44,7 +44,7 @@ func slashCommandNames() (names []string) {
 	return names
 }
 
-// runCommand runs the command or prompt in text, which has no leading slash.
+// runCommand runs the command or prompt in text, the input without its leading slash.
 func (c *conversation) runCommand(text string) error {
 	name, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)

@@ -91,7 +91,7 @@ func (c *conversation) availablePrompts() []mcp.Prompt {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, completionTimeout)
 	defer cancel()
-	prompts, _ := c.runtime.ListPrompts(ctx) // Tab has no place to show an error
+	prompts, _ := c.runtime.ListPrompts(ctx) // Tab cannot show errors
 	return prompts
 }
 
@@ -139,7 +139,7 @@ func (c *conversation) completeValue(p mcp.Prompt, key, value string, settled ma
 	defer cancel()
 	found, err := c.runtime.Toolbox.Client().Complete(ctx, mcp.PromptRef(p.Name), key, value, settled)
 	if err != nil {
-		return nil // Tab has no place to show an error
+		return nil // Tab cannot show errors
 	}
 	for _, v := range found.Values {
 		if !strings.ContainsAny(v, " \t\"'") {

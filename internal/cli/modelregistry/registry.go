@@ -30,7 +30,8 @@ const (
 	providerAnthropic = "anthropic"
 )
 
-// providers holds each provider's URL, and the environment variables for another URL and for the key.
+// providers holds each provider's URL, and the environment variables for another URL and for the
+// key.
 var providers = map[string]struct{ defaultURL, urlVariable, keyVariable string }{
 	providerOpenAI:    {openai.DefaultBaseURL, "OPENAI_BASE_URL", "OPENAI_API_KEY"},
 	providerAnthropic: {anthropic.DefaultBaseURL, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
@@ -61,8 +62,8 @@ func (c Choice) Label() string { return cmp.Or(c.Name, c.Model) }
 type ModelFlags struct {
 	Model, Provider, Url string
 	// Again is set if the other fields come from a saved session. Then Model is a name of the
-	// configuration if Provider is empty, and otherwise the provider's ID, at the provider's own URL
-	// if Url is empty. The environment does not change the URL.
+	// configuration if Provider is empty, and otherwise the provider's ID, at the provider's own
+	// URL if Url is empty. The environment does not change the URL.
 	Again bool
 }
 
@@ -130,8 +131,8 @@ func (r *Registry) buildDefined(def *config.Model) (agent.Model, Choice, error) 
 	return r.buildModel(resolved, false)
 }
 
-// resumeModel returns the model of a saved session at its old URL, so that the session's messages go
-// only to the server that had them before.
+// resumeModel returns the model of a saved session at its old URL, so that the session's messages
+// go only to the server that had them before.
 func (r *Registry) resumeModel(opts ModelFlags) (agent.Model, Choice, error) {
 	if opts.Url == "" { // ignore the URL of the environment
 		opts.Url = providers[opts.Provider].defaultURL
@@ -168,7 +169,7 @@ func (r *Registry) buildModel(m config.Model, useEnvironment bool) (agent.Model,
 	return model, Choice{Name: m.Name, Provider: m.Provider, Model: m.Model, URL: m.URL, Window: model.Window()}, nil
 }
 
-// newModel returns the client of a model whose fields are complete.
+// newModel returns the client of a model. The caller has completed the fields of m.
 func (r *Registry) newModel(m config.Model) agent.Model {
 	warn := func(text string) { r.warn("%s", text) }
 	if m.Provider == providerAnthropic {

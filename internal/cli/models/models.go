@@ -25,7 +25,7 @@ import (
 
 // NewCommand returns the command dowel models. f must not be nil.
 func NewCommand(f *factory.Factory) *cobra.Command {
-	var where factory.Places
+	var places factory.Places
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "models [NAME…]",
@@ -39,10 +39,10 @@ func NewCommand(f *factory.Factory) *cobra.Command {
   dowel models --json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.Parsed = true
-			return listModels(cmd.Context(), f, where, names, check)
+			return listModels(cmd.Context(), f, places, names, check)
 		},
 	}
-	where.AddFlags(cmd)
+	places.AddFlags(cmd)
 	cmd.Flags().BoolVar(&check, "check", false, "ask each of them for one word")
 	return cmd
 }
@@ -61,10 +61,10 @@ type ModelLine struct {
 	model agent.Model
 }
 
-// listModels lists the models with the given names, or all if there are none, and checks them if
+// listModels lists the models with the given names. No names mean all models. It checks them if
 // check is set. A failed check is an error.
-func listModels(ctx context.Context, f *factory.Factory, where factory.Places, names []string, check bool) error {
-	o, err := where.ConfigOptions()
+func listModels(ctx context.Context, f *factory.Factory, places factory.Places, names []string, check bool) error {
+	o, err := places.ConfigOptions()
 	if err != nil {
 		return err
 	}
@@ -98,10 +98,11 @@ func listModels(ctx context.Context, f *factory.Factory, where factory.Places, n
 // errModels is the number of models that failed. The list has shown their errors.
 type errModels int
 
+// Error implements [error].
 func (n errModels) Error() string { return display.Count(int(n), "model") + " cannot be used" }
 
 // selectModels returns the models with the given names, or all models of the configuration and the
-// environment if there are none.
+// environment if names is empty.
 func selectModels(r *modelregistry.Registry, names []string) (all []ModelLine, err error) {
 	chosen, _ := r.Named("")
 	known := r.Set.ModelNames()

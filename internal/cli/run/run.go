@@ -181,6 +181,7 @@ func clientOptions(f *factory.Factory, opts *agentcmd.Flags) (client.Options, er
 // errBudget is the error of a task that used up its steps.
 type errBudget struct{ steps int }
 
+// Error implements [error].
 func (e errBudget) Error() string {
 	return fmt.Sprintf("the model did not finish within %d steps", e.steps)
 }
@@ -194,6 +195,7 @@ func (errBudget) Advice() string { return "allow more with --max-steps" }
 // errCut is the error of an answer that was cut off.
 type errCut struct{}
 
+// Error implements [error].
 func (errCut) Error() string {
 	return "the model's answer reached its length limit and was cut off"
 }
@@ -206,6 +208,7 @@ func (errCut) Advice() string {
 // errTime is the error of a task that exceeded --max-time.
 type errTime struct{ limit time.Duration }
 
+// Error implements [error].
 func (e errTime) Error() string {
 	return fmt.Sprintf("the model did not finish within %v", e.limit)
 }
@@ -224,6 +227,7 @@ type errApproval struct {
 	trust  string // argument of dowel trust --tool; "" if trust cannot allow exactly this tool
 }
 
+// Error implements [error].
 func (e errApproval) Error() string {
 	effect := map[agent.Effect]string{
 		agent.ReadOnly: "it only reads", agent.Changes: "it changes something", agent.Destructive: "it may destroy something, or declares no effect",
@@ -248,7 +252,10 @@ func (e errApproval) Advice() string {
 // errTask is the error of a failed task.
 type errTask struct{ err error }
 
+// Error returns the message of the cause.
 func (e errTask) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
 func (e errTask) Unwrap() error { return e.err }
 
 // ExitStatus tells package exit the code. A failed task has the same code whatever made it fail.
