@@ -76,7 +76,7 @@ type Options struct {
 	// default. A model that takes no budget is asked to think adaptively instead.
 	Thinking int
 	// MaxMedia limits an image, in bytes, default [DefaultMaxMedia]; negative: none is sent. A text
-	// tells the model what has been left out.
+	// takes the place of an image that is left out.
 	MaxMedia int
 	// Retries is how often a request is sent again after a connection error or if the server is
 	// busy (408, 409, 429, 5xx); default [DefaultRetries], negative: never. The delay is the time

@@ -153,7 +153,7 @@ func (w *turnWriter) userBlocks(msg agent.Message) []block {
 // Thoughts at the end are left out: the API refuses a message that ends with thoughts.
 func (w *turnWriter) assistantBlocks(msg agent.Message) (blocks []block) {
 	w.open = nil
-	end := 0 // behind the last block that is no thought
+	end := 0 // after the last block other than a thought
 	returned := w.returnedBlocks(msg.Reasoning)
 	addReturned := func(before int) {
 		for len(returned) > 0 && returned[0].Before <= before {

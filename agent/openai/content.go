@@ -74,7 +74,7 @@ func (m *Model) mediaPart(kind string, data []byte, mime string) (p part, omitte
 	return p, label + ": left out, since its bytes are none of what models take: PNG, JPEG, GIF and WebP, and sounds in WAV and MP3]"
 }
 
-// textOf describes a block that is no media in words.
+// textOf returns the text of a block, or describes it. The block is not media.
 func textOf(c mcp.Content) string {
 	switch {
 	case c.Type == mcp.ContentText:

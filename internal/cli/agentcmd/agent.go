@@ -76,8 +76,8 @@ func ClientOptions(f *factory.Factory, opts *Flags) (client.Options, error) {
 	return o, err
 }
 
-// Runtime is an agent with its model and servers. Its functions are safe for concurrent use, except
-// Run, which must not run twice at a time. The caller may set Model after it changed the agent's
+// Runtime is an agent with its model and servers. Servers and ListPrompts may be called during a
+// run; Run must not run twice at a time. The caller sets Model after it has changed the agent's
 // model.
 type Runtime struct {
 	Agent   *agent.Agent

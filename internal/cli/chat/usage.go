@@ -34,7 +34,7 @@ func (c *conversation) showUsage(ctx context.Context, _ string) error {
 }
 
 // formatUsage formats token counts: the ten largest tools, every message, the total, and the tokens
-// spent so far. Lines are at most width characters.
+// spent so far. Rows with counts are shortened to width characters.
 func formatUsage(t agent.Tokens, messages []agent.Message, width int) (lines []string) {
 	row := func(n int, text string) {
 		lines = append(lines, term.Shorten(fmt.Sprintf("%9s  %s", display.Thousands(n), text), width))
