@@ -183,9 +183,9 @@ func (a *Agent) SetMode(m Mode) { a.opts.Mode = m }
 // answered, its reply was cut off, the steps are used up, or an error occurs, which comes last.
 //
 // Without input, the model replies to the last message; if that is its own, a message tells it to
-// continue. An empty conversation is then an error. When ctx ends, the tools' contexts end, and the model's
-// text so far stays in the conversation, which another run can continue. A caller that leaves the
-// loop ends the run, too.
+// continue. An empty conversation is then an error. When ctx ends, the tools' contexts end, and the
+// model's text so far stays in the conversation, which another run can continue. A caller that
+// leaves the loop ends the run, too.
 func (a *Agent) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if !a.running.TryLock() {

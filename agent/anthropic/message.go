@@ -53,7 +53,8 @@ func (m *streamedMessage) addEvent(e *streamEvent) error {
 	return nil
 }
 
-// updateUsage sets the counts that the event has. Each is a total of the message, so the last counts.
+// updateUsage sets the counts that the event has. Each is a total of the message, so the last
+// counts.
 func (m *streamedMessage) updateUsage(usage json.RawMessage) {
 	_ = json.Unmarshal(usage, &m.usage) // a count of another type is left as it was
 }

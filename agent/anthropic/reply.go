@@ -123,7 +123,8 @@ func (r *reply) requestReply(c agent.Conversation) error {
 	return errors.New("the model has paused its reply too often: ask for less at a time")
 }
 
-// streamAnswer sends one request, yields the deltas of its answer, and adds the answer to the reply.
+// streamAnswer sends one request, yields the deltas of its answer, and adds the answer to the
+// reply.
 func (r *reply) streamAnswer(request *messagesRequest) (msg streamedMessage, err error) {
 	s, err := r.client.Post(r.ctx, encodeJSON(request), r.tellRetry)
 	if errors.Is(err, modelhttp.ErrStopped) {

@@ -57,7 +57,8 @@ func (m *Model) messagesRequest(c agent.Conversation) *messagesRequest {
 }
 
 // setThinking asks the model to think. The API takes a budget only if thoughts stand before the
-// last calls. If those are another model's or forgotten, the rest of the turn goes without a budget.
+// last calls. If those are another model's or forgotten, the rest of the turn goes without a
+// budget.
 func (m *Model) setThinking(r *messagesRequest) {
 	switch budget := m.opts.Thinking; {
 	case budget == 0:

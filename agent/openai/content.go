@@ -40,8 +40,8 @@ func (m *Model) partOf(c mcp.Content) (p part, isMedia, ok bool) {
 	return textPart(text), false, text != ""
 }
 
-// mediaOf returns the image or sound in a block, also if it is an embedded resource. kind is "image",
-// "audio" or, for other content, "".
+// mediaOf returns the image or sound in a block, also if it is an embedded resource. kind is
+// "image", "audio" or, for other content, "".
 func mediaOf(c mcp.Content) (kind string, data []byte, mime string) {
 	switch {
 	case c.Type == mcp.ContentImage, c.Type == mcp.ContentAudio:

@@ -28,7 +28,8 @@ type ProviderError struct {
 	RetryAfter time.Duration
 }
 
-// Error returns the status, the type and the request's id. The message is left to [ProviderError.Suffix].
+// Error returns the status, the type and the request's id. The message is left to
+// [ProviderError.Suffix].
 func (e *ProviderError) Error() string {
 	text := cmp.Or(e.Type, http.StatusText(e.Status), "error")
 	if e.Status > 0 {
