@@ -64,7 +64,7 @@ type Options struct {
 	// definitions of tools may take, default [DefaultSearchAt]. If they take more, the model gets
 	// a tool to search for tools, and the definitions of found and called tools. Up to
 	// ten tools, and all tools with a negative share, are always given, unless the model takes
-	// fewer ([Model]): then it gets those that it found or called last.
+	// fewer ([Model]): then it gets the tools that it found or called last.
 	SearchAt float64
 
 	// Mode says which tools run without Approve, default [ModeAsk].
@@ -182,10 +182,10 @@ func (a *Agent) SetMode(m Mode) { a.opts.Mode = m }
 // Run adds input to the conversation and yields the events of the run, until the model has
 // answered, its reply was cut off, the steps are used up, or an error occurs, which comes last.
 //
-// Without input, the model replies to the last message; if that is its own, it is told to go on.
-// An empty conversation is then an error. When ctx ends, the tools' contexts end, and the model's
-// text so far stays in the conversation, which another run can continue. A caller that leaves the
-// loop ends the run, too.
+// Without input, the model replies to the last message; if that is its own, a message tells it to
+// continue. An empty conversation is then an error. When ctx ends, the tools' contexts end, and the
+// model's text so far stays in the conversation, which another run can continue. A caller that
+// leaves the loop ends the run, too.
 func (a *Agent) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if !a.running.TryLock() {

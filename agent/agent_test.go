@@ -518,7 +518,8 @@ func TestStructured(t *testing.T) {
 	}
 }
 
-// With a real server, in both eras: progress comes, a failure goes to the model, a cancelled call leaves the server alive.
+// With a real server, in both eras: progress comes, a failure goes to the model, a cancelled call
+// leaves the server alive.
 func TestToolbox(t *testing.T) {
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20250618} {
 		t.Run(string(r), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxDecided is how often the user decides on a call whose tool changes after each decision.
+// maxDecided limits the decisions on one call if its tool changes after each decision.
 const maxDecided = 3
 
 // approveCalls gets a decision on each call. A decision applies to a tool as it was shown: if the

@@ -16,9 +16,8 @@ type Mode string
 const (
 	// ModeAsk asks about every tool that is not read-only. It is the default.
 	ModeAsk Mode = "ask"
-	// ModeReadOnly runs read-only tools and those that are allowed permanently
-	// ([Options.Allowed]). It refuses all others, also those that a [Decision] has allowed for
-	// longer than one call.
+	// ModeReadOnly runs read-only tools and permanently allowed tools ([Options.Allowed]). It
+	// refuses all other tools, even if a [Decision] has allowed them for longer than one call.
 	ModeReadOnly Mode = "read-only"
 	// ModeAll runs all tools, ModeNone no tool.
 	ModeAll  Mode = "all"
@@ -30,7 +29,7 @@ const (
 type Question struct {
 	Call mcp.ToolUse
 	Tool mcp.Tool
-	// Effect is what the tool may do by its own annotations, which are as trustworthy as its
+	// Effect is the effect that the tool's annotations declare. They are as trustworthy as the
 	// server.
 	Effect Effect
 	// Server has the tool, or wants to use the model; empty if the tools' names do not say.

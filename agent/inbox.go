@@ -49,7 +49,8 @@ func (b *inbox) putItem(p inboxItem) bool {
 	return true
 }
 
-// replaceProgress replaces the last progress of the same call. It reports false for the first progress of a call.
+// replaceProgress replaces the last progress of the same call. It reports false for the first
+// progress of a call.
 func (b *inbox) replaceProgress(p inboxItem) bool {
 	for i := len(b.items) - 1; i >= 0; i-- {
 		if old := &b.items[i]; old.task == p.task && old.progress != nil {

@@ -67,8 +67,8 @@ func blockText(c *mcp.Content) string {
 // maxLarge limits all binaries of a result together, in multiples of the limit of one.
 const maxLarge = 4
 
-// replaceLarge replaces binaries over limit bytes by sentences, also those that exceed the limit
-// of all together.
+// replaceLarge replaces binaries by sentences: each binary over limit bytes, and each that would
+// raise the sum of the kept binaries over maxLarge*limit bytes.
 func replaceLarge(content []mcp.Content, limit int) []mcp.Content {
 	if limit < 0 {
 		return content

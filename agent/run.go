@@ -189,8 +189,8 @@ func (r *run) requestReply() (*Message, error) {
 	return m, nil
 }
 
-// streamReply makes one request, counts its tokens, and passes each delta to heard. The message
-// is nil if the reply has no end.
+// streamReply makes one request, counts its tokens, and passes each delta to heard. The message is
+// nil if the reply did not end.
 func (r *run) streamReply(c Conversation, heard func(Delta)) (*Message, error) {
 	for delta, err := range r.model.Reply(r.ctx, c) {
 		if delta.Message != nil {

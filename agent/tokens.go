@@ -15,7 +15,8 @@ type Tokens struct {
 	// Total is the size of the next request. Window is the size of the model's context, for the
 	// request and its reply together; 0: unknown.
 	Total, Window int
-	// PerTool are the tools in the order of their names, and PerMessage the messages as [Agent.Messages] returns them.
+	// PerTool are the tools in the order of their names, and PerMessage the messages as
+	// [Agent.Messages] returns them.
 	PerTool    []ToolTokens
 	PerMessage []int
 	// Estimated reports that the provider has not counted a request yet.

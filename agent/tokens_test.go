@@ -9,7 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Before the first answer tokens are estimated; then the provider's figure is shared out to the parts.
+// Before the first answer tokens are estimated; then the provider's figure is shared out to the
+// parts.
 func TestTokens(t *testing.T) {
 	b := newBench("a__read", "b__read")
 	b.tools[0].Description = strings.Repeat("word", 100)

@@ -59,8 +59,8 @@ var _ Tools = (*Toolbox)(nil)
 //
 // If o.Answers.Elicit is set, it is called on the goroutine of the run that made the call with the
 // question, and never at the same time as [Options.Approve]. A question without a running call is
-// an error for the server. If o.Answers.Sample is nil, servers may use the model of the run, also with
-// tools of their own, as far as [Options.Mode] and [Options.Approve] allow, at most
+// an error for the server. If o.Answers.Sample is nil, servers may use the model of the run, also
+// with tools of their own, as far as [Options.Mode] and [Options.Approve] allow, at most
 // [Options.MaxSteps] times a run.
 func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
 	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit}

@@ -40,7 +40,8 @@ func (r *run) refreshTools() error {
 	if err != nil { // stale stays set, so that the next run lists again
 		return fmt.Errorf("the tools could not be listed: %w", err)
 	}
-	// Sorted, so that the request's bytes, which providers cache, do not depend on which server is ready first.
+	// Sorted, so that the request's bytes, which providers cache, do not depend on which server is
+	// ready first.
 	slices.SortStableFunc(tools, func(a, b mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	tools = slices.CompactFunc(tools, func(a, b mcp.Tool) bool { return a.Name == b.Name })
 	r.stale, r.unannounced = false, true

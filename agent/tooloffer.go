@@ -18,8 +18,8 @@ const (
 )
 
 // toolOffer selects the definitions that the model gets: all, in the order of their names, or, if
-// they would take too much of the window, those that it has found or called, in the order in
-// which it did. An order that never changes lets the provider use its cache.
+// they would take too much of the window, only the tools that it has found or called, in the order
+// in which it did. An order that never changes lets the provider use its cache.
 type toolOffer struct {
 	searchName string // the name of search_tools
 	deferred   bool
@@ -129,7 +129,7 @@ func (a *Agent) maxTools() int {
 }
 
 // setTools replaces the list of tools, and decides whether they are too many to offer all. The
-// tools in read, whose definitions the provider has read, stay offered first.
+// tools in read stay first: the provider has their definitions already.
 func (a *Agent) setTools(tools, read []mcp.Tool) {
 	a.listed = append(make([]mcp.Tool, 0, len(tools)), tools...) // not nil
 	a.offer.tools, a.offer.index = nil, nil
@@ -284,6 +284,6 @@ func (a *Agent) searchDocument(t *mcp.Tool) search.Tool {
 		return search.Tool{Name: t.Name, Server: a.opts.Server(t.Name), Title: t.Title, Description: t.Description}
 	}
 	d := search.FromDefinition(a.opts.Server(t.Name), t.Name, raw)
-	d.OwnName = "" // what is in the definition is the qualified name
+	d.OwnName = "" // the definition holds the qualified name
 	return d
 }

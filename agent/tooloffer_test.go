@@ -30,7 +30,8 @@ func offered(c agent.Conversation) (names []string) {
 	return names
 }
 
-// Many tools are searched; what has been found or called is offered from then on, in that order, and never leaves its place.
+// Many tools are found by search. Found and called tools stay offered, in the order of their
+// discovery.
 func TestSearchTools(t *testing.T) {
 	b := crowd(300)
 	m := &script{t: t, replies: []reply{
@@ -127,7 +128,8 @@ func TestSearchAt(t *testing.T) {
 	}
 }
 
-// Tools that come while it goes on do not move those that are there, and the model is told of them in short.
+// Tools that appear during a conversation do not move earlier tools, and a short message announces
+// them to the model.
 func TestToolsBecomeMany(t *testing.T) {
 	b := newBench("files__read", "web__read")
 	many := crowd(300).tools
@@ -155,7 +157,8 @@ func TestToolsBecomeMany(t *testing.T) {
 	}
 }
 
-// A conversation that is taken up again offers what it has called, and a model with another window is given what fits it.
+// A resumed conversation offers the tools that it has called. A model with another window gets the
+// tools that fit.
 func TestSearchAgain(t *testing.T) {
 	m := &script{t: t, window: 8_000, replies: []reply{says("", "web__fetch_page {}"), says("done")}}
 	a := agent.New(m, crowd(300), &agent.Options{Mode: agent.ModeAll})
@@ -203,7 +206,7 @@ type few struct {
 
 func (f few) MaxTools() int { return f.most }
 
-// A model is never offered more tools than it takes: those stay that were found or called last, and the agent's own.
+// A model never gets more tools than it takes: the agent's own, and the tools found or called last.
 func TestMaxTools(t *testing.T) {
 	b := newBench()
 	for i := range 20 {
@@ -243,7 +246,7 @@ func TestMaxTools(t *testing.T) {
 	}
 }
 
-// Whether tools are searched depends on how many the model takes, too: with those of the agent's own.
+// Tools are also found by search if the model takes fewer, counting the agent's own tools.
 func TestMaxToolsReached(t *testing.T) {
 	for n, want := range map[int]bool{0: false, 301: true, 304: true, 305: false, 1000: false} {
 		m := few{&script{t: t, window: 10_000_000, replies: []reply{says("done")}}, n}
@@ -254,7 +257,7 @@ func TestMaxToolsReached(t *testing.T) {
 			t.Errorf("%d: %v", n, got)
 		}
 	}
-	// Those that were offered before the model was changed for one that takes fewer.
+	// More tools were offered before than the new model takes.
 	m := few{&script{t: t, window: 10_000_000, replies: []reply{says("done"), says("done")}}, 100}
 	all := &script{t: t, window: 10_000_000, replies: []reply{says("done")}}
 	a := agent.New(all, crowd(300), nil)

@@ -1,5 +1,5 @@
-// Package anthropic implements [agent.Model] for the models of Anthropic, and for servers that speak
-// the same Messages API.
+// Package anthropic implements [agent.Model] for the models of Anthropic, and for servers that
+// speak the same Messages API.
 //
 //	model := anthropic.New(anthropic.Options{Model: "claude-sonnet-4-5", Key: os.Getenv("ANTHROPIC_API_KEY")})
 //	a := agent.New(model, toolbox, nil)
@@ -72,11 +72,11 @@ type Options struct {
 	Window int
 	// MaxTokens limits a reply, in tokens, thinking not counted; default [DefaultMaxTokens].
 	MaxTokens int
-	// Thinking is how many tokens a reply may think, at least 1,024, or [Adaptive]; 0 is the model's
-	// default. A model that takes no budget is asked to think adaptively instead.
+	// Thinking is how many tokens a reply may think, at least 1,024, or [Adaptive]; 0 is the
+	// model's default. A model that takes no budget is asked to think adaptively instead.
 	Thinking int
 	// MaxMedia limits an image, in bytes, default [DefaultMaxMedia]; negative: none is sent. A text
-	// tells the model what has been left out.
+	// takes the place of an image that is left out.
 	MaxMedia int
 	// Retries is how often a request is sent again after a connection error or if the server is
 	// busy (408, 409, 429, 5xx); default [DefaultRetries], negative: never. The delay is the time

@@ -89,7 +89,8 @@ func waitingTime(e *Error) string {
 	return fmt.Sprintf("%d s", int(e.RetryAfter.Round(time.Second).Seconds()))
 }
 
-// explainStop returns the error of a reply that ended for the given reason; nil if the reply is good.
+// explainStop returns the error of a reply that ended for the given reason; nil if the reply is
+// good.
 func explainStop(reason, explanation string) error {
 	switch reason {
 	case "model_context_window_exceeded":

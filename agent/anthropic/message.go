@@ -14,7 +14,7 @@ type streamedMessage struct {
 	usage       tokenUsage
 }
 
-// streamedBlock is a content block whose deltas are added as they come.
+// streamedBlock is a content block that collects its deltas as they arrive.
 type streamedBlock struct {
 	kind      string
 	id, name  string
@@ -53,7 +53,8 @@ func (m *streamedMessage) addEvent(e *streamEvent) error {
 	return nil
 }
 
-// updateUsage sets the counts that the event has. Each is a total of the message, so the last counts.
+// updateUsage sets the counts that the event has. Each is a total of the message, so the last
+// counts.
 func (m *streamedMessage) updateUsage(usage json.RawMessage) {
 	_ = json.Unmarshal(usage, &m.usage) // a count of another type is left as it was
 }
@@ -74,7 +75,7 @@ func newStreamedBlock(start json.RawMessage) (*streamedBlock, error) {
 	b.thinking.WriteString(head.Thinking)
 	b.signature.WriteString(head.Signature)
 	switch string(head.Input) {
-	case "{}", "null", `""`: // placeholders for an input whose pieces follow; some servers send null or ""
+	case "{}", "null", `""`: // placeholders before the pieces of the input; some servers send null or ""
 	default:
 		b.input.Write(head.Input)
 	}
@@ -121,8 +122,8 @@ func (b *streamedBlock) encodeBlock() json.RawMessage {
 	return encodeJSON(members)
 }
 
-// callInput returns the input of a call as an object, or as a JSON string of its text if that is
-// no JSON, which no tool takes: the tool's error tells the model.
+// callInput returns the input of a call. Text that is not JSON becomes a JSON string. Tools refuse
+// it, and the tool's error tells the model.
 func (b *streamedBlock) callInput() json.RawMessage {
 	if text := b.input.String(); text != "" && !json.Valid([]byte(text)) {
 		return encodeJSON(text)

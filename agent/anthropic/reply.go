@@ -123,7 +123,8 @@ func (r *reply) requestReply(c agent.Conversation) error {
 	return errors.New("the model has paused its reply too often: ask for less at a time")
 }
 
-// streamAnswer sends one request, yields the deltas of its answer, and adds the answer to the reply.
+// streamAnswer sends one request, yields the deltas of its answer, and adds the answer to the
+// reply.
 func (r *reply) streamAnswer(request *messagesRequest) (msg streamedMessage, err error) {
 	s, err := r.client.Post(r.ctx, encodeJSON(request), r.tellRetry)
 	if errors.Is(err, modelhttp.ErrStopped) {
@@ -158,8 +159,8 @@ func (r *reply) streamAnswer(request *messagesRequest) (msg streamedMessage, err
 	}
 }
 
-// nextEvent returns the next event of a reply. Its name must be given, which tells the events of
-// this API from those of others. The error is the server's if the stream has one.
+// nextEvent returns the next event of a reply. It skips events without a name, which other APIs
+// send. If the server sends an error as an event, nextEvent returns that error.
 func nextEvent(s *modelhttp.Stream) (*streamEvent, error) {
 	for {
 		event, err := s.Next()
@@ -177,7 +178,8 @@ func nextEvent(s *modelhttp.Stream) (*streamEvent, error) {
 	}
 }
 
-// yieldEvent yields the text and the thoughts of an event. It reports whether the listener is still there.
+// yieldEvent yields the text and the thoughts of an event. It reports whether the caller continues
+// to read.
 func (r *reply) yieldEvent(e *streamEvent, msg *streamedMessage) bool {
 	var d agent.Delta
 	switch e.Type {

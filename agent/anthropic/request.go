@@ -57,7 +57,8 @@ func (m *Model) messagesRequest(c agent.Conversation) *messagesRequest {
 }
 
 // setThinking asks the model to think. The API takes a budget only if thoughts stand before the
-// last calls. If those are another model's or forgotten, the rest of the turn goes without a budget.
+// last calls. If those are another model's or forgotten, the rest of the turn goes without a
+// budget.
 func (m *Model) setThinking(r *messagesRequest) {
 	switch budget := m.opts.Thinking; {
 	case budget == 0:
@@ -153,7 +154,7 @@ func (w *turnWriter) userBlocks(msg agent.Message) []block {
 // Thoughts at the end are left out: the API refuses a message that ends with thoughts.
 func (w *turnWriter) assistantBlocks(msg agent.Message) (blocks []block) {
 	w.open = nil
-	end := 0 // behind the last block that is no thought
+	end := 0 // after the last block other than a thought
 	returned := w.returnedBlocks(msg.Reasoning)
 	addReturned := func(before int) {
 		for len(returned) > 0 && returned[0].Before <= before {

@@ -28,8 +28,8 @@ type sentCallID struct{ id, sent, name string }
 // startMessage begins a message of the assistant. Results refer to the calls of the last message.
 func (c *callIDs) startMessage() { c.open = nil }
 
-// addCall returns the id under which use is sent: its own, unless that is empty, too long or taken by
-// another call of the message.
+// addCall returns the id under which use is sent: its own, unless that is empty, too long or taken
+// by another call of the message.
 func (c *callIDs) addCall(use *mcp.ToolUse) string {
 	c.count++
 	sent := use.ID

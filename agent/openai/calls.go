@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// pendingCall is a tool call whose fragments are still coming.
+// pendingCall is a tool call that is still arriving in fragments.
 type pendingCall struct {
 	index     int
 	id, name  string
@@ -92,7 +92,7 @@ func (a *callAssembler) startsCall(f fragment, call *pendingCall) bool {
 }
 
 // continuesName reports whether head and tail are parts of one name, rather than the names of two
-// tools. A text that is no tool's name is taken for a part.
+// tools. A text that does not name a tool counts as a part.
 func (a *callAssembler) continuesName(head, tail string) bool {
 	headIsTool, tailIsTool := slices.Contains(a.tools, head), slices.Contains(a.tools, tail)
 	if headIsTool == tailIsTool {
@@ -101,9 +101,9 @@ func (a *callAssembler) continuesName(head, tail string) bool {
 	return slices.ContainsFunc(a.tools, func(name string) bool { return strings.HasPrefix(name, head+tail) })
 }
 
-// toolUses returns the calls in the order of their indices, each with an id of its own. If the
-// reply was cut off, calls without complete arguments are left out, also those that have none
-// yet, because their arguments may have been about to come.
+// toolUses returns the calls in the order of their indices, each with a unique ID. If the reply was
+// cut off, it leaves out calls with incomplete arguments. A call without any arguments counts as
+// incomplete, because they may have been cut off.
 func (a *callAssembler) toolUses(cut bool) (uses []mcp.ToolUse) {
 	slices.SortStableFunc(a.calls, func(x, y *pendingCall) int { return cmp.Compare(x.index, y.index) })
 	seen := map[string]bool{}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// object is a JSON object whose members are not parsed.
+// object is a JSON object with unparsed members.
 type object = map[string]json.RawMessage
 
 // eventsOfCompletion turns a complete chat completion into the events of a stream: servers exist

@@ -40,8 +40,8 @@ func (m *Model) partOf(c mcp.Content) (p part, isMedia, ok bool) {
 	return textPart(text), false, text != ""
 }
 
-// mediaOf returns the image or sound in a block, also if it is an embedded resource. kind is "image",
-// "audio" or, for other content, "".
+// mediaOf returns the image or sound in a block, also if it is an embedded resource. kind is
+// "image", "audio" or, for other content, "".
 func mediaOf(c mcp.Content) (kind string, data []byte, mime string) {
 	switch {
 	case c.Type == mcp.ContentImage, c.Type == mcp.ContentAudio:
@@ -74,7 +74,7 @@ func (m *Model) mediaPart(kind string, data []byte, mime string) (p part, omitte
 	return p, label + ": left out, since its bytes are none of what models take: PNG, JPEG, GIF and WebP, and sounds in WAV and MP3]"
 }
 
-// textOf describes a block that is no media in words.
+// textOf returns the text of a block, or describes it. The block is not media.
 func textOf(c mcp.Content) string {
 	switch {
 	case c.Type == mcp.ContentText:

@@ -40,7 +40,8 @@ func (m *Model) maskSecrets(text string) string {
 	return urlmask.Text(text, m.opts.BaseURL, m.opts.Key)
 }
 
-// baseURLAdvice tells the user what to check if something else than chat completions is at the base URL.
+// baseURLAdvice tells the user what to check if something else than chat completions is at the base
+// URL.
 func (o *Options) baseURLAdvice() string {
 	path, _, _ := strings.Cut(o.BaseURL, "?")
 	if strings.HasSuffix(strings.TrimRight(path, "/"), "/v1") {
@@ -52,8 +53,8 @@ func (o *Options) baseURLAdvice() string {
 // tooLongPhrases are parts of the messages by which servers say that a conversation is too long.
 var tooLongPhrases = []string{"context length", "context_length", "maximum context", "context window", "context size", "too many tokens", "prompt is too long"}
 
-// unpaidCodes are the codes and types by which servers say that the account has no money left,
-// with any status. The word "quota" alone does not count: servers also use it for requests a minute.
+// unpaidCodes are the codes and types by which servers say that the account has no money left, with
+// any status. The word "quota" alone does not count: servers also use it for requests a minute.
 var unpaidCodes = []string{"insufficient_quota", "exceeded_current_quota_error", "insufficient_balance", "billing_not_active", "billing_hard_limit_reached"}
 
 // isUnpaid reports that the account has no money left, so that it does not help to try again.

@@ -122,8 +122,8 @@ func userMessage(parts []part) message {
 	return message{Content: parts, Role: "user"}
 }
 
-// parseArguments returns the arguments of a call. Empty text means {}. Text that is no object
-// becomes a JSON string, which no tool takes: the tool's error tells the model.
+// parseArguments returns the arguments of a call. Empty text means {}. Text that is not an object
+// becomes a JSON string. Tools refuse it, and the tool's error tells the model.
 func parseArguments(text string) json.RawMessage {
 	trimmed := bytes.TrimSpace([]byte(text))
 	if len(trimmed) == 0 || string(trimmed) == "null" {

@@ -278,7 +278,8 @@ func (m *Model) warnOnce(text string) {
 	}
 }
 
-// tellUser tells the user something about one reply. It reports whether the listener is still there.
+// tellUser tells the user something about one reply. It reports whether the listener is still
+// there.
 func (m *Model) tellUser(text string, yield func(agent.Delta, error) bool) bool {
 	switch {
 	case text == "":
@@ -290,7 +291,8 @@ func (m *Model) tellUser(text string, yield func(agent.Delta, error) bool) bool 
 	return true
 }
 
-// yieldNotices yields the notices of [Model.warnOnce]. It reports whether the listener is still there.
+// yieldNotices yields the notices of [Model.warnOnce]. It reports whether the listener is still
+// there.
 func (m *Model) yieldNotices(yield func(agent.Delta, error) bool) bool {
 	m.mu.Lock()
 	notices := m.notices

@@ -31,7 +31,8 @@ type conversation struct {
 	Options settings           `json:"options,omitzero"`
 	Script  modelserver.Script `json:"script"`
 	Tools   []mcp.Tool         `json:"tools,omitzero"`
-	// Results are what tools return, in the order of the calls' ends; a tool without one returns its arguments.
+	// Results are the results of tools by name, in the order in which the calls end. A tool without
+	// a result returns its arguments.
 	Results map[string]mcp.CallToolResult `json:"results,omitzero"`
 	Input   []string                      `json:"input"` // one run each
 

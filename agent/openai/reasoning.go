@@ -33,8 +33,8 @@ type thoughts struct {
 	growing *strings.Builder // the text of ReasoningContent or Reasoning; nil before the first piece
 }
 
-// addDelta appends the thoughts of a delta, and returns them. Of a server that sends both members, the
-// one that came first counts.
+// addDelta appends the thoughts of a delta, and returns them. If a server sends both members, only
+// the member that arrived first counts.
 func (t *thoughts) addDelta(content, reasoning *string) string {
 	switch {
 	case content != nil && t.Reasoning == nil:

@@ -37,7 +37,7 @@ func (m *Model) newReply(tools []mcp.Tool) *reply {
 	return r
 }
 
-// errListenerLeft ends a reply whose listener has stopped to listen.
+// errListenerLeft ends a reply after the caller has left its loop.
 var errListenerLeft = errors.New("the listener has left")
 
 // readStream reads the stream to its end and yields the deltas. It returns errListenerLeft if yield

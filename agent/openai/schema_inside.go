@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Keywords whose values are schemas: by name, one, or a list.
+// Keywords with schemas as values: schemas by name, one schema, or a list.
 var (
 	mapKeywords    = []string{"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
 	schemaKeywords = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems"}

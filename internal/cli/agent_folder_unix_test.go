@@ -32,7 +32,7 @@ func TestRunTaskElsewhere(t *testing.T) {
 	if out.code != exit.OK {
 		t.Errorf("%+v", out)
 	}
-	has(t, out.stderr, []string{"that runs in " + there, "work there, not here", "the servers of " + p.shared() + " are not among them"}, []string{"dowel.toml"})
+	has(t, out.stderr, []string{"that runs in " + there, "they work there, not here", "does not use the servers of " + p.shared()}, []string{"dowel.toml"})
 	said := m.Requests()
 	if first, last := string(said[0].Body), string(said[1].Body); strings.Contains(first, "work in the folder") || !strings.Contains(last, "work in the folder "+there) {
 		t.Errorf("the model is told %s\nand elsewhere %s", first, last)

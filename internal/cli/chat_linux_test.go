@@ -61,7 +61,7 @@ func TestChatStreams(t *testing.T) {
 	p.expect("1,200 tokens read, 5 written")
 	p.expect(prompt)
 	p.enter("\x04")
-	p.expect("kept; dowel chat --resume")
+	p.expect("saved; continue with dowel chat --resume")
 	p.exits(exit.OK)
 }
 
@@ -75,15 +75,15 @@ func TestChatApproval(t *testing.T) {
 		shows []string
 	}{
 		{"once", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "y\r", question, "y\r"}, []string{"a=3 b=4"}},
-		{"all about it", []string{addCall("1", "2"), done}, []string{"it does not say what it may do", "", "Adds numbers.", "", "a: 1", "", "b: 2", "", question, "?\r", "never asks again", "", question, "y\r"}, []string{"a=1 b=2"}},
+		{"all about it", []string{addCall("1", "2"), done}, []string{"its server declares no effect", "", "Adds numbers.", "", "a: 1", "", "b: 2", "", question, "?\r", "never ask about", "", question, "y\r"}, []string{"a=1 b=2"}},
 		{"for the session", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "s\r"}, []string{"a=1 b=2", "a=3 b=4"}},
 		{"the server", []string{addCall("1", "2"), `{"calls": [{"name": "cli-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "server\r"}, []string{"a=1 b=2", "cli-test.fail", "out of cheese"}},
-		{"the server, in short", []string{addCall("1", "2"), `{"calls": [{"name": "cli-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "?\r", "server, S  runs it", "", question, "S\r"}, []string{"a=1 b=2", "cli-test.fail"}},
+		{"the server, in short", []string{addCall("1", "2"), `{"calls": [{"name": "cli-test__fail"}]}`, `{"expect": ["out of cheese"], "text": "done"}`}, []string{question, "?\r", "server, S  run it", "", question, "S\r"}, []string{"a=1 b=2", "cli-test.fail"}},
 		{"always, of a server on the command line", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "a\r", "That is not kept", ""}, []string{"a=3 b=4"}},
 		{"refused", []string{addCall("1", "2"), `{"expect": ["refused: use a calculator"], "text": "done"}`}, []string{question, "n\r", "Why not?", "use a calculator\r"}, []string{"not run: the user refused: use a calculator"}},
 		{"refused at once", []string{addCall("1", "2"), `{"expect": ["refused: use a calculator"], "text": "done"}`}, []string{question, "n use a calculator\r"}, []string{"not run"}},
 		{"refused without a reason", []string{addCall("1", "2"), `{"expect": ["the user refused"], "text": "done"}`}, []string{question, "\x04"}, []string{"not run: the user refused"}},
-		{"no answer", []string{addCall("1", "2"), done}, []string{question, "maybe\r", "is no answer", "", question, "A\r", `"A" is no answer`, "", question, "always\r", `"always" is no answer`, "", question, "\r", question, "y\r"}, []string{"a=1 b=2"}},
+		{"no answer", []string{addCall("1", "2"), done}, []string{question, "maybe\r", "is not an answer", "", question, "A\r", `"A" is not an answer`, "", question, "always\r", `"always" is not an answer`, "", question, "\r", question, "y\r"}, []string{"a=1 b=2"}},
 		{"other arguments", []string{addCall("1", "2"), `{"expect": ["42"], "text": "done"}`}, []string{question, "e\r", `{"a":1,"b":2}`, "\x15" + `{"a":40,"b":"x"}` + "\r", "Change it again? [Y/n]", "\r",
 			"Arguments:", "\x15" + `{"a":40,"b":2}` + "\r", "a: 40", "", question, "y\r"}, []string{"a=40 b=2"}},
 	} {
@@ -191,10 +191,10 @@ func TestChatSampling(t *testing.T) {
 	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "everything__test_sampling", "arguments": {"prompt": "the capital"}}]}, {"expect": ["the capital"], "text": "Paris"}, {"expect": ["Paris"], "text": "done"},
 		{"calls": [{"name": "everything__test_sampling", "arguments": {"prompt": "the capital"}}]}, {"text": "done again"}]}`), "--server", "everything")
 	p.enter("go\r")
-	p.converse("everything\x1b[0m wants to ask the model gpt-test", "", "user: the capital", "", "Let it? [y/server/n/?]", "y\r")
+	p.converse("everything\x1b[0m wants to ask the model gpt-test", "", "user: the capital", "", "Allow it? [y/server/n/?]", "y\r")
 	p.expect("done\r\n")
 	p.enter("again\r")
-	p.converse("Let it? [y/server/n/?]", "?\r", "lets everything use the model for the rest", "", "Let it? [y/server/n/?]", "n\r", "may not use the model", "")
+	p.converse("Allow it? [y/server/n/?]", "?\r", "let everything use the model for the rest", "", "Allow it? [y/server/n/?]", "n\r", "may not use the model", "")
 	p.expect("done again\r\n")
 	p.ends()
 }
@@ -208,7 +208,7 @@ func TestChatInterruptOfCall(t *testing.T) {
 	p.enter("go\r")
 	p.expect("1/100 waiting")
 	p.enter("\x03")
-	p.expect("stopped; what was said until then is kept")
+	p.expect("stopped; the conversation until then is kept")
 	if got := waitFor(t, trace, "cancelled"); got != "cancelled" {
 		t.Errorf("the server saw %q", got)
 	}
@@ -231,7 +231,7 @@ func TestChatInterruptOfQuestion(t *testing.T) {
 			p.enter("go\r")
 			p.expect(waits)
 			p.enter("\x03")
-			p.expect("stopped; what was said until then is kept")
+			p.expect("stopped; the conversation until then is kept")
 			p.expect(prompt)
 			p.enter("and now\r")
 			p.expect("we go on\r\n")
@@ -313,7 +313,7 @@ func TestChatLines(t *testing.T) {
 	p.expect("second\r\n")
 	p.expect(prompt)
 	p.enter("/etc is a folder\r")
-	p.expect("there is no command /etc")
+	p.expect("unknown command /etc")
 	p.expect(prompt)
 	p.enter("//etc is a folder\r")
 	p.expect("third\r\n")
@@ -330,20 +330,20 @@ func TestChatCommands(t *testing.T) {
 	m := follow(t, `{"turns": [{"expect": ["Greet Ada!"], "text": "Dear Ada"}, {"expect": ["Greet Bob!"], "text": "Dear Bob", "usage": {"input": 2000, "output": 10}}]}`)
 	p := talk(t, m)
 	for _, step := range []struct{ say, shows string }{
-		{"/help", "adds a file to what is said"},
+		{"/help", "add a file to the message"},
 		{"/hepl", "did you mean help?"},
 		{"/tools", "cli-test.echo"},
 		{"/tools says again", "message"},
-		{"/tools nothing of that kind", "no tool of"},
+		{"/tools nothing of that kind", "tools contains"},
 		{"/servers", "ready"},
 		{"/prompts", "/cli-test.greet"},
 		{"/model", "gpt-test"},
 		{"/model gpt-other", "model gpt-other (openai, at http://127.0.0.1:"},
 		{"/model gpt-test", "model gpt-test"},
-		{"/approve", "ask: tools that are not read-only are asked about"},
-		{"/approve some", "/approve some: there are ask"},
+		{"/approve", "ask: dowel asks before it runs a tool that is not read-only"},
+		{"/approve some", "/approve some: want ask"},
 		{"/approve none", "none: no tool runs"},
-		{"/save", "nothing has been said yet"},
+		{"/save", "the conversation is empty"},
 		{"/cli-test.greet name=Ada", "Dear Ada\r\n"},
 		{"/cli-test.greta", "did you mean cli-test.greet?"},
 		{"/cli-test.greet age=3 name=x", "there is no argument age"},
@@ -367,7 +367,7 @@ func TestChatCommands(t *testing.T) {
 		t.Errorf("the copy holds %s, %v", text, err)
 	}
 	p.enter("/save\r")
-	p.expect("kept as ")
+	p.expect("saved as ")
 	p.expect(prompt)
 	p.enter("/quit\r")
 	p.exits(exit.OK)
@@ -408,7 +408,7 @@ func TestChatResume(t *testing.T) {
 	p.expect("It is three.\r\n")
 	p.ends()
 	p = talk(t, m, "--resume")
-	if !strings.Contains(p.all(), "going on with 4 messages") || !strings.Contains(p.all(), "It is three.") {
+	if !strings.Contains(p.all(), "resuming a conversation of 4 messages") || !strings.Contains(p.all(), "It is three.") {
 		t.Errorf("what was said is not shown: %q", p.all())
 	}
 	p.enter("what did you say?\r")

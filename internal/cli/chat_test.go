@@ -40,11 +40,11 @@ func TestChatPiped(t *testing.T) {
 			words: []string{"--approve", "all", "--answer", "value=Ada"}, stdout: "done\n", stderr: "✓ cli-test.name",
 		},
 		{name: "instructions", turns: `{"expectBody": ["Be brief."], "text": "ok"}`, stdin: "x\n", words: []string{"--system", "Be brief."}, stdout: "ok\n"},
-		{name: "cut off", turns: `{"text": "One,", "stop": "length"}, {"expect": ["go on"], "text": "two."}`, stdin: "count\ngo on\n", stdout: "One,\ntwo.\n", stderr: `the answer is not whole; say "go on" for the rest of it`},
+		{name: "cut off", turns: `{"text": "One,", "stop": "length"}, {"expect": ["go on"], "text": "two."}`, stdin: "count\ngo on\n", stdout: "One,\ntwo.\n", stderr: `the answer was cut off; write "go on" for the rest`},
 		{name: "a failure is not the end", turns: `{"fail": {"status": 400, "message": "no such luck"}}, {"text": "better"}`, stdin: "x\ny\n", stdout: "better\n", stderr: "no such luck"},
 		{name: "a failure at the end", turns: `{"fail": {"status": 400, "message": "no such luck"}}`, stdin: "x\n", stderr: "no such luck", code: exit.Failed},
-		{name: "a command", stdin: "/approve\n/quit\nnever said\n", stdout: "ask: tools that are not read-only are asked about\n"},
-		{name: "an unknown command", stdin: "/tols\n", stderr: "there is no command /tols; did you mean tools?", code: exit.Failed},
+		{name: "a command", stdin: "/approve\n/quit\nnever said\n", stdout: "ask: dowel asks before it runs a tool that is not read-only\n"},
+		{name: "an unknown command", stdin: "/tols\n", stderr: "unknown command /tols; did you mean tools?", code: exit.Failed},
 		{name: "a prompt", turns: `{"expect": ["Greet Ada!"], "text": "Dear Ada"}`, stdin: "/cli-test.greet name=Ada\n", stdout: "Dear Ada\n", stderr: "Greet Ada!"},
 		{name: "a prompt without what it needs", stdin: "/cli-test.greet\n", stderr: "argument name is missing", code: exit.Failed},
 	} {
@@ -55,7 +55,7 @@ func TestChatPiped(t *testing.T) {
 			if out.code != test.code || out.stdout != test.stdout || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
 				t.Errorf("exit code %d\n%s\nstderr: %s", out.code, out.stdout, out.stderr)
 			}
-			if strings.Count(out.stderr, "no such luck") > 1 || test.code != 0 && !strings.Contains(out.stderr, "what was said last has failed") {
+			if strings.Count(out.stderr, "no such luck") > 1 || test.code != 0 && !strings.Contains(out.stderr, "the last message failed") {
 				t.Errorf("it is told twice: %s", out.stderr)
 			}
 		})
@@ -66,12 +66,12 @@ func TestChatUsage(t *testing.T) {
 	noModels(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for words, want := range map[string]string{
-		"hello":                     "dowel run takes it as a word",
-		"everything":                "a server is named with --server everything",
-		"--approve some":            "there are ask, read-only, all, none",
+		"hello":                     "or use dowel run",
+		"everything":                "name a server with --server everything",
+		"--approve some":            "want ask, read-only, all, none",
 		"--max-steps -1":            "a number above 0",
 		"--json":                    "dowel run --json",
-		"--resume":                  "no conversation was kept in",
+		"--resume":                  "no saved conversation in",
 		"--resume=x":                "there is no session x",
 		"--system @/nowhere/at/all": "/nowhere/at/all",
 		"--answer x":                "--answer",
@@ -83,7 +83,7 @@ func TestChatUsage(t *testing.T) {
 			t.Errorf("%s: %+v", words, out)
 		}
 	}
-	if out := dowel(t, "", "chat", "--sessions"); out.code != exit.OK || !strings.Contains(out.stderr, "no conversation was kept") {
+	if out := dowel(t, "", "chat", "--sessions"); out.code != exit.OK || !strings.Contains(out.stderr, "no conversation is saved") {
 		t.Errorf("%+v", out)
 	}
 }

@@ -30,7 +30,7 @@ func TestModels(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.stdout), &said); err != nil || out.code != exit.Failed || len(said.Models) != 1 || said.Models[0].Problem == "" || said.Models[0].Chosen {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if out = dowel(t, "", "models", "--config", file, "hree"); out.code != exit.Usage || !strings.Contains(out.stderr, "there is no model hree in your configuration; did you mean") {
+	if out = dowel(t, "", "models", "--config", file, "hree"); out.code != exit.Usage || !strings.Contains(out.stderr, "your configuration has no model hree; did you mean") {
 		t.Errorf("%+v", out)
 	}
 }

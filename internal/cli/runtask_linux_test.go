@@ -37,7 +37,7 @@ func TestRunTaskApprovalOnTerminal(t *testing.T) {
 	m := follow(t, `{"turns": [{"text": "I add.", "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`)
 	p := onTerminal(t, m.at(t, "Add")...)
 	p.expect("I add.\r\n")
-	p.expect("the model wants to call cli-test.add")
+	p.expect("the model called cli-test.add")
 	p.expect("--approve all")
 	p.exits(exit.Approval)
 	if n := strings.Count(p.all(), "cli-test.add"); n != 1 { // it is on the command line, and no advice names it

@@ -101,7 +101,7 @@ func TestRunTask(t *testing.T) {
 			name:   "what needs an approval",
 			script: `{"turns": [{"calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`,
 			words:  []string{"Add"}, code: exit.Approval,
-			stderr: "dowel: the model wants to call cli-test.add, which needs an approval that nobody can give here: it may destroy something, or does not say what it does\n  allow all tools with --approve all\n",
+			stderr: "dowel: the model called cli-test.add, which needs an approval: it may destroy something, or declares no effect\n  allow all tools with --approve all\n",
 		},
 		{
 			name:   "no tool may run",
@@ -119,13 +119,13 @@ func TestRunTask(t *testing.T) {
 			script: `{"turns": [{"text": "One.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "1"}}]},
 				{"text": "Two.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "2"}}]}]}`,
 			words: []string{"Echo", "--max-steps", "2"}, stdout: "Two.\n", code: exit.Budget,
-			stderr: "dowel: the model has not come to an end within 2 steps\n  allow more with --max-steps\n",
+			stderr: "dowel: the model did not finish within 2 steps\n  allow more with --max-steps\n",
 		},
 		{
 			name:   "the answer is cut off",
 			script: `{"turns": [{"text": "One, two, thr", "stop": "length"}]}`,
 			words:  []string{"Count"}, stdout: "One, two, thr\n", code: exit.Failed,
-			stderr: "dowel: the model's answer has reached the bound of its length, and was cut off\n  raise \"maxTokens\"",
+			stderr: "dowel: the model's answer reached its length limit and was cut off\n  raise \"maxTokens\"",
 		},
 		{
 			name:   "the answer is cut off, with -v",
@@ -160,7 +160,7 @@ func TestRunTask(t *testing.T) {
 			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
 				{"text": "done"}]}`,
 			words: []string{"Ask", "--approve", "all"}, stdout: "done\n",
-			stderr: "dowel: warning: cli-test.name asks the user, and nobody is there: answer with --answer KEY=VALUE, or use dowel chat\n",
+			stderr: "dowel: warning: cli-test.name asks the user, and dowel run cannot: answer with --answer KEY=VALUE, or use dowel chat\n",
 		},
 		{
 			name: "what happens is told with -v",
@@ -197,9 +197,9 @@ func TestRunTaskFiles(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(folder, "none"): "no such file",
 		folder:                        "it is a folder",
-		write("binary", "\x00\x01"):   "it is neither a text in UTF-8 nor an image",
-		write("large.txt", strings.Repeat("a", attach.MaxText+1)):     "it is a text of 1.0 MiB, and 1.0 MiB is the most",
-		write("large.png", string(pixel)+string(make([]byte, 6<<20))): "5.0 MiB is the most",
+		write("binary", "\x00\x01"):   "it is neither UTF-8 text nor an image",
+		write("large.txt", strings.Repeat("a", attach.MaxText+1)):     "it is a text of 1.0 MiB, and the limit is 1.0 MiB",
+		write("large.png", string(pixel)+string(make([]byte, 6<<20))): "the limit is 5.0 MiB",
 	} {
 		out := dowel(t, "", "run", "-f", path, "What is this?")
 		if out.code != exit.Usage || !strings.Contains(out.stderr, want) || !strings.Contains(out.stderr, "-f "+path) {
@@ -263,7 +263,7 @@ func TestRunTaskLate(t *testing.T) {
 		words          []string
 		stdout, stderr string // parts
 	}{
-		"lines": {nil, "The answer is\n", "dowel: the model has not come to an end within 600ms\n  allow more with --max-time\n"},
+		"lines": {nil, "The answer is\n", "dowel: the model did not finish within 600ms\n  allow more with --max-time\n"},
 		"json":  {[]string{"--json"}, `"reason":"time over","exit":124,"answer":"The answer is","partial":true`, `"exit":124`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func TestRunTaskApprovals(t *testing.T) {
 	p.ok("allowed by the configuration\n", "run", "Show me.")
 	p.ok("keys.set needs an approval again", "trust", "--tool", "--revoke", "keys.set")
 	p.ok("keys.* needs no approval any more", "trust", "--tool", "keys.*")
-	if out := p.run("trust", "--tool", "--revoke", "keys.set"); out.code != exit.Usage || !strings.Contains(out.stderr, "take that back with dowel trust --tool --revoke 'keys.*'") {
+	if out := p.run("trust", "--tool", "--revoke", "keys.set"); out.code != exit.Usage || !strings.Contains(out.stderr, "revoke all with dowel trust --tool --revoke 'keys.*'") {
 		t.Errorf("%+v", out)
 	}
 	p.ok("keys: a model calls all of its tools", "trust", "--tool", "--list")
@@ -122,8 +122,8 @@ func TestRunTaskApprovals(t *testing.T) {
 		"trust --tool keys":                  "keys.TOOL, or 'keys.*' for all",
 		"trust --tool nope.set":              "no server is called nope",
 		"trust --tool theirs.set":            "theirs came with a project",
-		"trust --tool --revoke keys.set":     "keys.set needs an approval anyhow",
-		"trust --tool --revoke nope.nothing": "nope.nothing needs an approval anyhow",
+		"trust --tool --revoke keys.set":     "keys.set has no approval to revoke",
+		"trust --tool --revoke nope.nothing": "nope.nothing has no approval to revoke",
 	} {
 		if out := p.run(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%s: %+v, want %q", words, out, want)
@@ -165,16 +165,16 @@ func TestRunTaskServers(t *testing.T) {
 	}
 	for words, want := range map[string]string{
 		"run Go. --server nope":                        "no server is called nope; there are mine, keys, everything",
-		"run Go. --server mine,keys":                   "several are named one by one: --server mine --server keys",
-		"run Go. --server mine --server mine":          "--server mine is there twice",
+		"run Go. --server mine,keys":                   "repeat the flag for several servers: --server mine --server keys",
+		"run Go. --server mine --server mine":          "--server mine is given twice",
 		"run Go. --url nowhere":                        "--url nowhere: write a URL",
 		"run Go. --server mine -O a=b":                 "mine",
-		"run Go. -O a=b":                               "name it, and no other, with --server",
-		"run Go. -e A=b":                               "--env and --dir are for a server",
+		"run Go. -O a=b":                               "name only that one with --server",
+		"run Go. -e A=b":                               "--env and --dir are for a built-in server",
 		"run Go. -H A:b":                               "--header is for servers at a --url",
-		"run Go. --approve some":                       "there are read-only, all and none",
+		"run Go. --approve some":                       "want read-only, all or none",
 		"run Go. --max-steps 0":                        "write a number from 1",
-		"run":                                          "there is no task",
+		"run":                                          "no task is given",
 		"run Go. --":                                   "there is no command behind --",
 		"run Go. --model scripted --base-url http://x": "do not go with scripted",
 		"run Go. --system @nope":                       "--system: open nope",

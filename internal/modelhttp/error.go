@@ -28,7 +28,8 @@ type ProviderError struct {
 	RetryAfter time.Duration
 }
 
-// Error returns the status, the type and the request's id. The message is left to [ProviderError.Suffix].
+// Error returns the status, the type and the request's id. The message is left to
+// [ProviderError.Suffix].
 func (e *ProviderError) Error() string {
 	text := cmp.Or(e.Type, http.StatusText(e.Status), "error")
 	if e.Status > 0 {
@@ -40,7 +41,7 @@ func (e *ProviderError) Error() string {
 	return text
 }
 
-// Suffix formats the provider's message to follow our own explanation, or "" if there is none.
+// Suffix formats the provider's message to follow our own explanation. It is "" without a message.
 func (e *ProviderError) Suffix() string {
 	if e.Message == "" {
 		return ""
@@ -49,8 +50,8 @@ func (e *ProviderError) Suffix() string {
 }
 
 // ReadError reads an error in any shape that servers use: an object with an error, a list of one
-// such object, a string instead of the error, the members at the top, a detail, or text that is
-// no JSON, of which it keeps the first line. A code may be a number. The caller sets the fields
+// such object, a string instead of the error, the members at the top, a detail, or plain text, of
+// which it keeps the first line. A code may be a number. The caller sets the fields
 // that the body does not hold.
 func ReadError(body []byte) *ProviderError {
 	var list []json.RawMessage
@@ -84,8 +85,7 @@ func firstLine(text string) string {
 
 func requestID(h http.Header) string { return cmp.Or(h.Get("Request-Id"), h.Get("X-Request-Id")) }
 
-// AnswerError is the error of an answer that is not of the wanted kind. Mostly the address is
-// that of something else.
+// AnswerError is the error of an answer of an unexpected kind. Its usual cause is a wrong URL.
 type AnswerError struct{ text string }
 
 func (e *AnswerError) Error() string { return e.text }

@@ -81,7 +81,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// answering returns a client whose server answers with body.
+// answering returns a client of a server that answers with body.
 func answering(status int, body io.Reader) *Client {
 	return &Client{
 		URL: "http://host/chat?k=v", Header: http.Header{"X-Key": {"hush"}}, Place: "here", Kind: "chats", Advice: "look", Retries: 4,
@@ -94,7 +94,7 @@ func answering(status int, body io.Reader) *Client {
 
 func goOn(string) bool { return true }
 
-// Text that is no JSON is found behind a long stream, too.
+// Text other than JSON is also found after a long stream.
 func TestNotJSON(t *testing.T) {
 	event := "data: {\"a\":\"" + strings.Repeat("b", 1000) + "\"}\n\n"
 	s, err := answering(200, strings.NewReader(strings.Repeat(event, 1000)+"data: {\"error\": oops hush}\n\ndata: [DONE]\n\n")).Post(t.Context(), nil, goOn)

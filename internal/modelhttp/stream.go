@@ -18,7 +18,7 @@ import (
 
 const (
 	maxEvent = 32 << 20 // bytes of one event's data
-	maxWhole = 16 << 20 // bytes of an answer that is no stream
+	maxWhole = 16 << 20 // bytes of an answer without a stream
 	maxHead  = 1 << 10  // bytes of a stream's beginning that errors may show
 )
 
@@ -68,7 +68,7 @@ func startsStream(head []byte) bool {
 	return false
 }
 
-// eventsOfWhole reads an answer that is no stream. A complete JSON answer becomes its events;
+// eventsOfWhole reads an answer that is not a stream. A complete JSON answer becomes its events;
 // anything else is an error.
 func (c *Client) eventsOfWhole(r io.Reader, contentType, head string) ([]byte, error) {
 	if strings.HasPrefix(head, "{") {
@@ -95,8 +95,8 @@ func (c *Client) wrongAnswer(found, head string) error {
 	return &AnswerError{fmt.Sprintf("%s answers with %s%s: %s", c.Place, found, c.excerpt(head), c.Advice)}
 }
 
-// excerpt shows the beginning of what the server has sent, in parentheses and after a space; ""
-// if text is blank.
+// excerpt formats the beginning of the server's answer in parentheses after a space. It is "" if
+// text is blank.
 func (c *Client) excerpt(text string) string {
 	if text = printableHead(c.Mask(text)); text == "" {
 		return ""
@@ -123,7 +123,7 @@ func (s *Stream) Next() (eventstream.Event, error) {
 }
 
 // Decode reads the JSON of an event into v. A member of another type than v wants keeps its zero
-// value, as servers differ in the members that dowel does not need. Text that is no JSON is an
+// value, as servers differ in the members that dowel does not need. Text other than JSON is an
 // [*AnswerError].
 func (s *Stream) Decode(data []byte, v any) error {
 	err := json.Unmarshal(data, v)

@@ -1,7 +1,14 @@
-// Package agentcmd is what the commands with an agent share. [NewRuntime] makes an agent of the
-// model and the servers that the [Flags] name: all servers of the running daemon, or named ones
-// that are started for the command alone. It also keeps approvals, hands the servers' instructions
-// to the model, and writes decisions to the audit log.
+// Package agentcmd is shared by the commands that run an agent, dowel run and dowel chat.
+// [NewRuntime] makes an agent from the model and the servers that the [Flags] name: all servers
+// through the running dowel, or named servers that it starts for the command. It also applies
+// permanent approvals, passes the servers' instructions to the model, and writes decisions to the
+// audit log.
+//
+//	opts.AddFlags(cmd)
+//	o, err := agentcmd.ClientOptions(f, &opts)
+//	r, err := agentcmd.NewRuntime(ctx, f, &opts, agent.Options{Mode: agent.ModeAsk}, o)
+//	defer r.Close()
+//	for event, err := range r.Run(ctx, mcp.Text("…")) { … }
 package agentcmd
 
 import (
@@ -20,30 +27,33 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Flags say with which model and which servers an agent works: those of the whole configuration, where none is named.
+// Flags are the command line's choice of the model and the servers. The zero value chooses the
+// default model and all servers of the configuration.
 type Flags struct {
 	factory.Places
 	connect.Connection
 	modelregistry.ModelFlags
-	Servers []string // by --server
-	command []string // behind --
-	// settle has assemble wait for servers that are starting, for a while; a conversation begins without them.
+	Servers []string // of --server
+	command []string // after --
+	// AwaitServers makes [NewRuntime] wait for servers that are starting: all servers for at most
+	// 15 seconds, named servers for at most --connect-timeout.
 	AwaitServers bool
 }
 
+// AddFlags registers the flags with a command, which fills in opts when it parses its arguments.
 func (opts *Flags) AddFlags(cmd *cobra.Command) {
 	opts.Places.AddFlags(cmd)
 	opts.TargetFlags.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&opts.Servers, "server", "s", nil, "use this server of your configuration, or one that is built in, instead of all (`NAME`, repeatable)")
-	flags.StringVarP(&opts.Model, "model", "m", "", "the `model`: a name of your configuration's models, else the provider's name for it")
-	flags.StringVar(&opts.Provider, "provider", "", "who has the --model: openai, for all that speak its chat completions, or anthropic")
-	flags.StringVar(&opts.ModelFlags.Url, "base-url", "", "where the --model is: the `URL` before /chat/completions or /v1/messages")
+	flags.StringArrayVarP(&opts.Servers, "server", "s", nil, "use this configured or built-in server instead of all servers (`NAME`, repeatable)")
+	flags.StringVarP(&opts.Model, "model", "m", "", "the `model`: a name from your configuration, or the provider's name for it")
+	flags.StringVar(&opts.Provider, "provider", "", "API of the --model: openai, for every server with OpenAI's chat completions, or anthropic")
+	flags.StringVar(&opts.ModelFlags.Url, "base-url", "", "URL of the --model's API: the `URL` before /chat/completions or /v1/messages")
 	opts.AddCallFlags(flags, "the servers'", "the servers", "a server")
-	flags.Lookup("answer").Usage = "answer a question of a server (`key=value`, or SERVER.key=value for one of that server alone; repeatable)"
+	flags.Lookup("answer").Usage = "answer questions of servers (`key=value`, or SERVER.key=value for one server; repeatable)"
 }
 
-// TakeCommand takes the server's command from behind --, and returns the words before it.
+// TakeCommand stores the server's command, the words after --, and returns the words before --.
 func (opts *Flags) TakeCommand(cmd *cobra.Command, args []string) (words []string, err error) {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
@@ -55,7 +65,8 @@ func (opts *Flags) TakeCommand(cmd *cobra.Command, args []string) (words []strin
 	return args[:dash], nil
 }
 
-// ClientOptions are those of the connection between the agent and its servers: everything but who answers what servers ask.
+// ClientOptions returns the options of the connection to the servers. The caller adds the functions
+// that answer the servers' questions.
 func ClientOptions(f *factory.Factory, opts *Flags) (client.Options, error) {
 	opts.Connection.Factory = f
 	o, err := opts.BaseOptions()
@@ -65,37 +76,45 @@ func ClientOptions(f *factory.Factory, opts *Flags) (client.Options, error) {
 	return o, err
 }
 
-// Runtime is an agent with all that it works with; close ends what was started for it.
+// Runtime is an agent with its model and servers. Servers and ListPrompts may be called during a
+// run; Run must not run twice at a time. The caller sets Model after it has changed the agent's
+// model.
 type Runtime struct {
 	Agent   *agent.Agent
 	Toolbox *agent.Toolbox
 	Model   modelregistry.Choice
-	Mode    agent.Mode // of approvals, at the beginning
+	Mode    agent.Mode // the initial approval mode
 
-	// models are the names of the configuration's models, and choose makes one of those, or of an id, as --model does.
+	// Models returns the names of the configuration's models.
 	Models func() []string
+	// Choose returns the model with a name of the configuration or a provider's ID, like --model.
 	Choose func(name string) (agent.Model, modelregistry.Choice, error)
-	// servers tells how the servers are.
+	// Servers returns the state of every server.
 	Servers func(ctx context.Context) ([]Server, error)
-	// always keeps in dowel's state that a tool, by its qualified name, runs without approval. It is an error for servers that
-	// came with a project or were given on the command line, of which nothing is kept, and for names that would allow more.
+	// Always stores a permanent approval of a tool, given by its wire name, in dowel's state. It
+	// returns an error for servers of a project or the command line, and for a name that would
+	// allow other tools too.
 	Always func(tool string) error
-	// trusted is what dowel trust --tool takes for such a tool; empty where it would not do.
+	// Trusted returns the argument of dowel trust --tool for a tool, given by its wire name, or ""
+	// if that command cannot allow exactly this tool.
 	Trusted func(tool string) string
-	// decided records a decision in the audit log, if there is one. [assembled.run] does that.
-	decided func(agent.Approval)
-	Close   func()
+	// Close stops the servers that were started for the agent, and closes the audit log.
+	Close func()
+
+	recordDecision func(agent.Approval) // writes to the audit log, if it is enabled
 }
 
-// origin is [agent.Toolbox.Origin].
-func (b *Runtime) origin(tool string) (server, name string, ok bool) { return b.Toolbox.Origin(tool) }
+// splitToolName calls [agent.Toolbox.Origin] on the toolbox that is set by then.
+func (r *Runtime) splitToolName(tool string) (server, name string, ok bool) {
+	return r.Toolbox.Origin(tool)
+}
 
-// Run is [agent.Agent.Run], with the decisions in the audit log.
-func (b *Runtime) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent.Event, error] {
+// Run runs the agent like [agent.Agent.Run], and writes its decisions to the audit log.
+func (r *Runtime) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
-		for e, err := range b.Agent.Run(ctx, input...) {
+		for e, err := range r.Agent.Run(ctx, input...) {
 			if d, ok := e.(agent.Approval); ok {
-				b.decided(d)
+				r.recordDecision(d)
 			}
 			if !yield(e, err) {
 				return
@@ -104,8 +123,9 @@ func (b *Runtime) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent
 	}
 }
 
-// NewRuntime makes an agent of the model and the servers that the flags name. o are the agent's options; its Allowed and its
-// Instructions, which are those of the servers, are set here. c are those of the connection to the servers, see clientOptions.
+// NewRuntime makes an agent with the model and the servers that the flags name, and starts or joins
+// the servers. It sets o.Allowed and o.Instructions. c comes from [ClientOptions]. The caller must
+// close the runtime.
 func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (_ *Runtime, err error) {
 	setup, err := readEnvironment(f, opts)
 	if err != nil {
@@ -115,64 +135,66 @@ func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Op
 	if err != nil {
 		return nil, err
 	}
-	b := &Runtime{
-		Model: chosen, Mode: o.Mode, Models: setup.models,
+	r := &Runtime{
+		Model: chosen, Mode: o.Mode, Models: setup.modelNames,
 		Choose: func(name string) (agent.Model, modelregistry.Choice, error) {
 			named := modelregistry.ModelFlags{Model: name}
-			// Another id is at the same place; what a session has noted of a provider alone is no more than its model's name says.
+			// A provider's ID means a model at the same URL as before. A provider that a session
+			// recorded without a URL does not count: it was derived from the old model's name.
 			if setup.Set.LookupModel(name) == nil && (!opts.Again || opts.ModelFlags.Url != "") {
 				named.Provider, named.Url = opts.Provider, opts.ModelFlags.Url
 			}
 			return setup.Choose(named)
 		},
 	}
-	crew, err := openServers(ctx, f, opts, setup)
+	servers, err := openServers(ctx, f, opts, setup)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			b.Close()
+			r.Close()
 		}
 	}()
-	audit, err := openDecisions(f, setup)
-	b.Close = func() {
-		if b.Toolbox != nil {
-			if err := b.Toolbox.Close(); err != nil {
+	audit, err := openDecisionLog(f, setup)
+	r.Close = func() {
+		if r.Toolbox != nil {
+			if err := r.Toolbox.Close(); err != nil {
 				f.Warn("%v", err)
 			}
 		}
-		crew.close(ctx)
+		servers.close(ctx)
 		audit.close()
 	}
 	if err != nil {
 		return nil, err
 	}
-	b.Servers, b.decided = crew.servers, func(e agent.Approval) { audit.record(e, b.origin) }
-	approved := &approvals{setup.state, setup.Set, crew, b.origin}
-	o.Allowed, b.Always = approved.allowed, approved.always
-	b.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
+	r.Servers, r.recordDecision = servers.listServers, func(e agent.Approval) { audit.writeDecision(e, r.splitToolName) }
+	approved := &approvals{setup.state, setup.Set, servers, r.splitToolName}
+	o.Allowed, r.Always = approved.isAllowed, approved.allowAlways
+	r.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
 	if err = context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	if b.Toolbox, err = agent.Dial(ctx, crew.handler, c); err != nil {
+	if r.Toolbox, err = agent.Dial(ctx, servers.handler, c); err != nil {
 		return nil, exit.ConnectError{Server: "the servers", Err: connect.Unwrapped(err)}
 	}
-	if crew.folder != "" {
-		o.System += "\n\nThe servers of your tools work in the folder " + crew.folder + ": what is relative in their arguments begins there, not in the current folder."
+	if servers.folder != "" {
+		o.System += "\n\nThe servers of your tools work in the folder " + servers.folder + ": relative paths in their arguments start there, not in the current folder."
 	}
-	tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: b.Toolbox}, ask: crew.instructions}
-	o.Instructions = tools.instructions
-	b.Agent = agent.New(model, tools, &o)
-	return b, nil
+	tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: r.Toolbox}, fetch: servers.fetchInstructions}
+	o.Instructions = tools.formatInstructions
+	r.Agent = agent.New(model, tools, &o)
+	return r, nil
 }
 
-// longestSettle is how long a task waits for servers that are starting: what comes later is told to the model then.
-const longestSettle = 15 * time.Second
+// maxServerWait limits the wait for servers that are starting. The model learns of later servers
+// when they are ready.
+const maxServerWait = 15 * time.Second
 
-// ListPrompts returns the prompts of all servers. Servers without prompts have an empty list.
-func (b *Runtime) ListPrompts(ctx context.Context) ([]mcp.Prompt, error) {
-	prompts, err := client.All(b.Toolbox.Client().Prompts(ctx))
+// ListPrompts returns the prompts of all servers. The list is empty if no server has prompts.
+func (r *Runtime) ListPrompts(ctx context.Context) ([]mcp.Prompt, error) {
+	prompts, err := client.All(r.Toolbox.Client().Prompts(ctx))
 	if connect.IsNotOffered(err) {
 		err = nil
 	}

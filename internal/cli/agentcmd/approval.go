@@ -10,78 +10,80 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/state"
 )
 
-// approvals are the tools that the user has allowed for good: in dowel's state, and in the user's own configuration. What a
-// project's file says of that counts for nothing, and neither does a server that came with a project go by the name of one of the
-// user's.
+// approvals are the tools that the user has allowed for good, in dowel's state and in the user's
+// own configuration. Approvals in a project's file are ignored, and a project's server does not
+// inherit the approvals of a user's server with the same name.
 type approvals struct {
-	state *state.State
-	set   *config.Set
-	crew  *serverSet
-	// origin returns the server and the tool that a name on the wire is of; false where that is not known.
-	origin func(wire string) (server, tool string, ok bool)
+	state   *state.State
+	set     *config.Set
+	servers *serverSet
+	// splitToolName splits a wire name into the server and the tool. ok is false if it cannot.
+	splitToolName func(wire string) (server, tool string, ok bool)
 }
 
-// allowed reports whether a tool runs without being asked about, by its name on the wire.
-func (p *approvals) allowed(name string) bool {
-	server, tool, ok := p.origin(name)
-	if !ok || !p.crew.own(server) {
+// isAllowed reports whether the tool with a wire name is allowed for good.
+func (a *approvals) isAllowed(name string) bool {
+	server, tool, ok := a.splitToolName(name)
+	if !ok || !a.servers.isUserServer(server) {
 		return false
 	}
-	if approval.Contains(p.state.AlwaysAllow(server), tool) {
+	if approval.Contains(a.state.AlwaysAllow(server), tool) {
 		return true
 	}
-	s := p.set.Server(server)
+	s := a.set.Server(server)
 	return s != nil && s.Scope == config.User && approval.Contains(s.AlwaysAllow, tool)
 }
 
-// always allows a tool for good.
-func (p *approvals) always(name string) error {
-	server, tool, err := p.resolveLasting(name)
+// allowAlways stores a permanent approval of the tool with a wire name.
+func (a *approvals) allowAlways(name string) error {
+	server, tool, err := a.resolvePermanent(name)
 	if err != nil {
 		return err
 	}
-	return p.state.Allow(server, tool)
+	return a.state.Allow(server, tool)
 }
 
-// resolveLasting is what is kept of a tool that is allowed for good; an error where that is not possible.
-func (p *approvals) resolveLasting(name string) (server, tool string, err error) {
-	server, tool, ok := p.origin(name)
+// resolvePermanent returns the server and tool to store for a permanent approval, or an error if
+// the tool cannot be allowed for good.
+func (a *approvals) resolvePermanent(name string) (server, tool string, err error) {
+	server, tool, ok := a.splitToolName(name)
 	if ok {
 		name = server + "." + tool
 	}
-	var why string
-	switch from := p.crew.source(server); {
+	var reason string
+	switch from := a.servers.lookupSource(server); {
 	case !ok || from == "":
-		why = "it is not known of which server it is"
+		reason = "its server is unknown"
 	case from == string(config.Project):
-		why = "its server came with a project, and only of your own servers that is kept"
-	case !p.crew.own(server):
-		why = "its server stands on the command line, and only of those of your configuration that is kept"
+		reason = "its server came with a project, and only tools of your own servers can be"
+	case !a.servers.isUserServer(server):
+		reason = "its server was given on the command line, and only tools of configured servers can be"
 	case tool == approval.EveryTool:
-		why = "that name stands for all tools of its server"
+		reason = "the name means all tools of the server"
 	case tool == "":
-		why = "it has no name"
+		reason = "its name is empty"
 	default:
 		return server, tool, nil
 	}
-	return "", "", fmt.Errorf("%s cannot be allowed for good: %s", name, why)
+	return "", "", fmt.Errorf("%s cannot be allowed for good: %s", name, reason)
 }
 
-// trustArgument is what dowel trust --tool takes for a tool; empty where it would not allow that tool, or another one as well, or where
-// a shell would make something else of it.
-func trustArgument(f *factory.Factory, p *approvals, name string) string {
-	server, tool, err := p.resolveLasting(name)
+// trustArgument returns the argument of dowel trust --tool that allows exactly the tool with a wire
+// name. It returns "" if no argument does, or if the argument would need quotes in a shell.
+func trustArgument(f *factory.Factory, a *approvals, name string) string {
+	server, tool, err := a.resolvePermanent(name)
 	word := server + "." + tool
-	if err != nil || strings.HasPrefix(word, "-") || strings.ContainsFunc(word, notPlain) {
+	if err != nil || strings.HasPrefix(word, "-") || strings.ContainsFunc(word, isUnsafeInShell) {
 		return ""
 	}
-	if s, t, err := approval.ParseTool(f, p.state, word, false); err != nil || s != server || t != tool {
+	if s, t, err := approval.ParseTool(f, a.state, word, false); err != nil || s != server || t != tool {
 		return ""
 	}
 	return word
 }
 
-// notPlain: a shell may take the character for something else, or people for another one.
-func notPlain(r rune) bool {
+// isUnsafeInShell reports whether a shell may interpret the character, or a reader may confuse it
+// with another one.
+func isUnsafeInShell(r rune) bool {
 	return r >= 0x80 || !strings.ContainsRune("-_./:@+,", r) && !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/state"
 )
 
-// approvalsOf are approvals in a state of their own, of tools whose names are SERVER.TOOL on the wire, too.
-func approvalsOf(t *testing.T, sources map[string]string) *approvals {
+// newTestApprovals returns approvals with an empty state, for tools with the wire names
+// SERVER.TOOL.
+func newTestApprovals(t *testing.T, sources map[string]string) *approvals {
 	t.Helper()
 	s, err := state.Open(filepath.Join(t.TempDir(), "state.json"), state.Options{})
 	if err != nil {
@@ -25,33 +26,33 @@ func approvalsOf(t *testing.T, sources map[string]string) *approvals {
 	}}
 }
 
-// A tool is allowed for good alone: one whose name stands for all of its server's, not at all.
+// A permanent approval covers one tool. A tool called "*" cannot be allowed for good.
 func TestAlwaysIsOfOneTool(t *testing.T) {
-	p := approvalsOf(t, map[string]string{"mine": "user", "files": connect.BuiltInSource, "theirs": "project", "here": "command line"})
+	p := newTestApprovals(t, map[string]string{"mine": "user", "files": connect.BuiltInSource, "theirs": "project", "here": "command line"})
 	for name, wrong := range map[string]string{
-		"mine.*":      "that name stands for all tools of its server",
-		"mine.":       "it has no name",
-		"files.*":     "that name stands for all tools of its server",
+		"mine.*":      "the name means all tools of the server",
+		"mine.":       "its name is empty",
+		"files.*":     "the name means all tools of the server",
 		"theirs.read": "came with a project",
-		"here.read":   "stands on the command line",
-		"nobody.read": "it is not known of which server it is",
-		"nothing":     "it is not known of which server it is",
+		"here.read":   "was given on the command line",
+		"nobody.read": "its server is unknown",
+		"nothing":     "its server is unknown",
 		"mine.read":   "",
 		"mine.**":     "",
 	} {
-		err := p.always(name)
+		err := p.allowAlways(name)
 		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, want := range map[string]bool{"mine.read": true, "mine.**": true, "mine.write": false, "mine.*": false, "files.read": false, "theirs.read": false} {
-		if got := p.allowed(name); got != want {
+		if got := p.isAllowed(name); got != want {
 			t.Errorf("%s is allowed: %v", name, got)
 		}
 	}
 }
 
-// What is offered to be typed allows that very tool, and does nothing else in a shell.
+// The suggested argument of dowel trust allows exactly one tool and is safe in a shell.
 func TestTrustWord(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"} {
@@ -65,7 +66,7 @@ func TestTrustWord(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "dowel", "dowel.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := approvalsOf(t, map[string]string{"kv": "user", "kv.eu": "user", "files": "command line", "elsewhere": "user"})
+	p := newTestApprovals(t, map[string]string{"kv": "user", "kv.eu": "user", "files": "command line", "elsewhere": "user"})
 	for name, known := range map[string]bool{
 		"kv.get": true, "kv.admin/get": true,
 		"kv.*": false, "kv.": false, "kv.eu.get": false, "kv.eu.*": false, // of the tools eu.get and eu.* of kv

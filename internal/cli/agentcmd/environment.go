@@ -19,18 +19,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// environment is what the user's files say that concerns an agent.
+// environment holds the settings of the user's files that an agent needs.
 type environment struct {
 	*modelregistry.Registry
-	state       *state.State
-	audit       string // the file of the audit log; empty: there is none
-	arguments   bool   // are recorded
-	definitions func() []hub.Definition
+	state          *state.State
+	auditFile      string // path of the audit log; "" disables it
+	auditArguments bool   // the audit log records arguments
+	definitions    func() []hub.Definition
 }
 
-// readEnvironment reads the user's files.
+// readEnvironment reads the configuration and dowel's state, and warns of problems with models.
 func readEnvironment(f *factory.Factory, opts *Flags) (*environment, error) {
-	where, err := opts.Places.ConfigOptions()
+	options, err := opts.Places.ConfigOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -38,54 +38,55 @@ func readEnvironment(f *factory.Factory, opts *Flags) (*environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := config.Load(where)
+	set := config.Load(options)
 	for _, p := range set.Problems {
 		if p.Server == "" && isAboutModels(p) {
 			f.Warn("%s", p.Text())
 		}
 	}
-	s := &environment{Registry: modelregistry.New(f, set), state: store}
-	settings, _ := set.Gateway.Resolve(set.Variables) // what cannot be resolved is told where the gateway is opened
-	s.audit, s.arguments = settings.Audit, settings.AuditArguments
-	s.definitions = sync.OnceValue(func() []hub.Definition {
+	e := &environment{Registry: modelregistry.New(f, set), state: store}
+	settings, _ := set.Gateway.Resolve(set.Variables) // opening the gateway reports problems
+	e.auditFile, e.auditArguments = settings.Audit, settings.AuditArguments
+	e.definitions = sync.OnceValue(func() []hub.Definition {
 		all, err := f.Definitions(opts.Places)
 		if err != nil {
 			return nil
 		}
 		return all
 	})
-	return s, nil
+	return e, nil
 }
 
-// aboutModels: those of servers and the gateway are told by who runs them.
+// isAboutModels reports whether a problem is a warning about models. Other commands report problems
+// of servers and the gateway.
 func isAboutModels(p config.Problem) bool {
 	return p.Severity == config.Warning && (strings.HasPrefix(p.Message, "models") || strings.HasPrefix(p.Message, "model:"))
 }
 
-func (s *environment) models() []string { return s.Set.ModelNames() }
+func (e *environment) modelNames() []string { return e.Set.ModelNames() }
 
-// openAudit opens the audit log; nil where there is none.
-func (s *environment) openAudit() (*os.File, error) {
-	if s.audit == "" {
+// openAudit opens the audit log. It returns nil without an error if the log is disabled.
+func (e *environment) openAudit() (*os.File, error) {
+	if e.auditFile == "" {
 		return nil, nil
 	}
-	err := os.MkdirAll(filepath.Dir(s.audit), 0o700)
+	err := os.MkdirAll(filepath.Dir(e.auditFile), 0o700)
 	if err == nil {
 		var log *os.File
-		if log, err = os.OpenFile(s.audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		if log, err = os.OpenFile(e.auditFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 			return log, nil
 		}
 	}
-	return nil, fmt.Errorf("the audit log %s cannot be written: %w", s.audit, err)
+	return nil, fmt.Errorf("the audit log %s cannot be written: %w", e.auditFile, err)
 }
 
-func (s *environment) auditOptions(f *factory.Factory) gateway.AuditOptions {
-	return gateway.AuditOptions{Arguments: s.arguments, Mask: s.mask, OnError: func(err error) { f.Warn("the audit log: %v", err) }}
+func (e *environment) auditOptions(f *factory.Factory) gateway.AuditOptions {
+	return gateway.AuditOptions{Arguments: e.auditArguments, Mask: e.maskSecrets, OnError: func(err error) { f.Warn("the audit log: %v", err) }}
 }
 
-// mask hides the secrets of all servers of the configuration.
-func (s *environment) mask(text string) string {
-	for _, d := range s.definitions() {
+// maskSecrets masks the secrets of all configured servers in a text.
+func (e *environment) maskSecrets(text string) string {
+	for _, d := range e.definitions() {
 		if d.Mask != nil {
 			text = d.Mask(text)
 		}
@@ -93,23 +94,23 @@ func (s *environment) mask(text string) string {
 	return text
 }
 
-// decisionLog is the part of the audit log that says why calls were made or not; nil records nothing.
+// decisionLog writes to the audit log why calls were allowed or refused. A nil log writes nothing.
 type decisionLog struct {
 	log  *gateway.AuditLog
 	file *os.File
 }
 
-// openDecisions opens the audit log, if there is to be one.
-func openDecisions(f *factory.Factory, s *environment) (*decisionLog, error) {
-	file, err := s.openAudit()
+// openDecisionLog opens the audit log for decisions. It returns nil if the log is disabled.
+func openDecisionLog(f *factory.Factory, e *environment) (*decisionLog, error) {
+	file, err := e.openAudit()
 	if file == nil {
 		return nil, err
 	}
-	return &decisionLog{gateway.NewAuditLog(file, s.auditOptions(f)), file}, nil
+	return &decisionLog{gateway.NewAuditLog(file, e.auditOptions(f)), file}, nil
 }
 
-func (d *decisionLog) record(e agent.Approval, origin func(wire string) (server, tool string, ok bool)) {
-	if d == nil {
+func (l *decisionLog) writeDecision(e agent.Approval, origin func(wire string) (server, tool string, ok bool)) {
+	if l == nil {
 		return
 	}
 	name := e.Call.Name
@@ -126,11 +127,11 @@ func (d *decisionLog) record(e agent.Approval, origin func(wire string) (server,
 	if e.Allowed {
 		r.Outcome = "allowed"
 	}
-	d.log.Write(r)
+	l.log.Write(r)
 }
 
-func (d *decisionLog) close() {
-	if d != nil {
-		d.file.Close()
+func (l *decisionLog) close() {
+	if l != nil {
+		l.file.Close()
 	}
 }

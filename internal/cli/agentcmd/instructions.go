@@ -11,45 +11,45 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// instructedTools is the tools of an agent, with what their servers say of themselves: that is asked with each list, since a server may
-// come after the agent has been made.
+// instructedTools lists an agent's tools together with the servers' instructions. It fetches the
+// instructions with every list, because a server may become ready after the agent was made.
 type instructedTools struct {
 	toolname.Recorder
-	// ask asks for it; nil: the toolbox's client does.
-	ask func(ctx context.Context) (string, error)
+	// fetch returns the instructions. If it is nil, the toolbox's client fetches them.
+	fetch func(ctx context.Context) (string, error)
 
-	said atomic.Pointer[string]
+	latest atomic.Pointer[string]
 }
 
-// List implements [agent.Tools]. The servers are asked meanwhile: both wait for those that are starting, and one that comes between
-// the two answers is a change, with which they are asked again.
-func (i *instructedTools) List(ctx context.Context) ([]mcp.Tool, error) {
+// List implements [agent.Tools]. It fetches the instructions concurrently. If a server becomes
+// ready between the two answers, its tools change and the agent lists again.
+func (t *instructedTools) List(ctx context.Context) ([]mcp.Tool, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	asking.Go(func() {
-		if text, err := i.discover(ctx); err == nil { // else what was said before counts
-			i.said.Store(&text)
+		if text, err := t.readInstructions(ctx); err == nil { // after an error, the earlier text remains
+			t.latest.Store(&text)
 		}
 	})
-	return i.Recorder.List(ctx)
+	return t.Recorder.List(ctx)
 }
 
-func (i *instructedTools) discover(ctx context.Context) (string, error) {
-	if i.ask != nil {
-		return i.ask(ctx)
+func (t *instructedTools) readInstructions(ctx context.Context) (string, error) {
+	if t.fetch != nil {
+		return t.fetch(ctx)
 	}
-	s, err := i.Client().Discover(ctx, client.CallOptions{NoCache: true})
+	s, err := t.Client().Discover(ctx, client.CallOptions{NoCache: true})
 	if err != nil {
 		return "", err
 	}
 	return s.Instructions, nil
 }
 
-// instructions are what the servers said with the last list, as the model is told.
-func (i *instructedTools) instructions() string {
-	said := i.said.Load()
-	if said == nil || strings.TrimSpace(*said) == "" {
+// formatInstructions returns the instructions of the last list for the system prompt, or "".
+func (t *instructedTools) formatInstructions() string {
+	text := t.latest.Load()
+	if text == nil || strings.TrimSpace(*text) == "" {
 		return ""
 	}
-	return "The servers whose tools you have say this of themselves:\n\n" + strings.TrimSpace(*said)
+	return "The servers whose tools you have say this of themselves:\n\n" + strings.TrimSpace(*text)
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// What a server says of itself is known from the list on in which its tools are, also through the dowel that is running.
+// The instructions of a server arrive with the first list that has its tools, also through the
+// running dowel.
 func TestInstructionsOfLateServer(t *testing.T) {
 	for _, through := range []bool{false, true} {
 		far := hub.New(&hub.Options{})
@@ -35,7 +36,7 @@ func TestInstructionsOfLateServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer b.Close()
-		tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: b}, ask: ask}
+		tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: b}, fetch: ask}
 		for _, come := range []bool{false, true} {
 			if come {
 				s := server.New("late", "1", &server.Options{Instructions: "Be gentle."})
@@ -46,8 +47,8 @@ func TestInstructionsOfLateServer(t *testing.T) {
 			}
 			listed, err := tools.List(t.Context())
 			there := slices.ContainsFunc(listed, func(tool mcp.Tool) bool { return tool.Name == "late__nod" })
-			if err != nil || there != come || strings.Contains(tools.instructions(), "Be gentle.") != come || !come && tools.instructions() != "" {
-				t.Errorf("through %v, come %v: the tool is there: %v, %q, %v", through, come, there, tools.instructions(), err)
+			if err != nil || there != come || strings.Contains(tools.formatInstructions(), "Be gentle.") != come || !come && tools.formatInstructions() != "" {
+				t.Errorf("through %v, come %v: the tool is there: %v, %q, %v", through, come, there, tools.formatInstructions(), err)
 			}
 		}
 	}

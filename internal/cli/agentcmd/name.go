@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// nameOfURL calls a server by its host.
-func nameOfURL(text string) string {
+// nameFromURL derives a server's name from the host of its URL.
+func nameFromURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "server"
@@ -22,14 +22,15 @@ func nameOfURL(text string) string {
 	if generic := first == "mcp" || first == "api"; generic && rest != "" {
 		first, _, _ = strings.Cut(rest, ".")
 	}
-	return readable(first)
+	return cleanServerName(first)
 }
 
-// nameOfCommand calls a server by its package or program: that behind npx, uvx, node and their like.
-func nameOfCommand(command []string) string {
+// nameFromCommand derives a server's name from its command: the package or script after launchers
+// such as npx, uvx and node, or else the program.
+func nameFromCommand(command []string) string {
 	word := command[0]
 	for _, arg := range command[1:] {
-		switch wordOf(word) {
+		switch programName(word) {
 		case "npx", "bunx", "pnpm", "pnpx", "yarn", "uvx", "uv", "pipx", "node", "bun", "deno", "python", "python3", "env", "go", "docker", "run", "exec", "dlx", "x", "dowel", "serve":
 			if !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") {
 				word = arg
@@ -38,11 +39,11 @@ func nameOfCommand(command []string) string {
 		}
 		break
 	}
-	return readable(wordOf(word))
+	return cleanServerName(programName(word))
 }
 
-// wordOf is the last element of a path or package, without what says of what kind it is.
-func wordOf(word string) string {
+// programName returns the last element of a path or package, without its version and extension.
+func programName(word string) string {
 	word = path.Base(filepath.ToSlash(word))
 	if at := strings.Index(word, "@"); at > 0 { // a version
 		word = word[:at]
@@ -53,8 +54,9 @@ func wordOf(word string) string {
 	return word
 }
 
-// readable makes a server's name that stands in the names of tools as it is.
-func readable(name string) string {
+// cleanServerName returns a server name that appears unchanged in the wire names of its tools:
+// letters, digits and hyphens, without "mcp" and "server" at its ends.
+func cleanServerName(name string) string {
 	for _, part := range []string{"mcp-server-", "server-", "mcp-"} {
 		name = strings.TrimPrefix(name, part)
 	}
@@ -70,10 +72,10 @@ func readable(name string) string {
 	if name == "" || name == "dowel" {
 		return "server"
 	}
-	return shortName(name)
+	return truncateName(name)
 }
 
-func shortName(name string) string {
-	const most = 30 // of the 64 that a tool's name may have
+func truncateName(name string) string {
+	const most = 30 // leaves room for the tool in the 64 characters of a wire name
 	return strings.TrimRight(name[:min(len(name), most)], "-")
 }

@@ -21,7 +21,7 @@ func TestNamesOfServers(t *testing.T) {
 		if command == "/opt/bin/My Server.exe" {
 			words = []string{command}
 		}
-		if got := nameOfCommand(words); got != want {
+		if got := nameFromCommand(words); got != want {
 			t.Errorf("%s is called %s, want %s", command, got, want)
 		}
 	}
@@ -29,7 +29,7 @@ func TestNamesOfServers(t *testing.T) {
 		"https://mcp.linear.app/sse": "linear", "http://localhost:8080/mcp": "localhost", "https://api.githubcopilot.com/mcp/": "githubcopilot",
 		"http://127.0.0.1:1/mcp": "server", "https://example.com": "example",
 	} {
-		if got := nameOfURL(url); got != want {
+		if got := nameFromURL(url); got != want {
 			t.Errorf("%s is called %s, want %s", url, got, want)
 		}
 	}

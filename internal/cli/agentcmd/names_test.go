@@ -20,7 +20,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// What is allowed for good of one server holds for no other whose tools have names that begin alike, whatever their definitions say.
+// A permanent approval for one server does not apply to another server with a similar name, even if
+// the wire names of their tools begin alike.
 func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 	sources := map[string]string{
 		"files": "user", "files__x": "project", "files_": "project", "my.server": "user", "my server": "project", "my_server": "project",
@@ -66,11 +67,11 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 			if got := toolname.Display(wire); got != own+"."+tool {
 				t.Errorf("%s is called %s for people", wire, got)
 			}
-			if err := p.always(wire); (err == nil) != (from == "user") {
+			if err := p.allowAlways(wire); (err == nil) != (from == "user") {
 				t.Errorf("%s of %s: %v", tool, own, err)
 			}
-			if p.allowed(wire) != (from == "user") {
-				t.Errorf("%s of %s, %s: %v", tool, own, from, p.allowed(wire))
+			if p.isAllowed(wire) != (from == "user") {
+				t.Errorf("%s of %s, %s: %v", tool, own, from, p.isAllowed(wire))
 			}
 		}
 	}

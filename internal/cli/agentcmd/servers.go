@@ -27,25 +27,28 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Server is how a server of an agent is.
+// Server is the state of one server of an agent.
 type Server = control.Server
 
-// serverSet is the servers that an agent works with, behind one handler under whose names they are.
+// serverSet is the servers of an agent behind one handler, which qualifies the names of their
+// tools.
 type serverSet struct {
-	handler mcp.Handler
-	servers func(ctx context.Context) ([]Server, error)
-	close   func(ctx context.Context)
+	handler     mcp.Handler
+	listServers func(ctx context.Context) ([]Server, error)
+	close       func(ctx context.Context)
 
-	// instructions asks what the servers say of themselves now; nil: the handler says it.
-	instructions func(ctx context.Context) (string, error)
+	// fetchInstructions returns the current instructions of the servers. If it is nil, the
+	// handler's discovery has them.
+	fetchInstructions func(ctx context.Context) (string, error)
 
-	// folder is where the servers work, if that is not the current one.
+	// folder is the servers' working folder; "" means the current folder.
 	folder string
 
-	sources map[string]string // where each server's definition is from; nil: servers says
+	sources map[string]string // source of each server's definition; if nil, listServers has it
 }
 
-// openServers starts the servers that the flags name, or finds those of the running dowel.
+// openServers starts the servers that the flags name. If they name none, it joins the running
+// dowel.
 func openServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment) (*serverSet, error) {
 	definitions, err := namedDefinitions(f, opts)
 	if err != nil {
@@ -57,11 +60,11 @@ func openServers(ctx context.Context, f *factory.Factory, opts *Flags, s *enviro
 	return openNamedServers(ctx, f, opts, s, definitions)
 }
 
-// openAllServers goes through the running dowel, which may be this process.
+// openAllServers joins the running dowel for all servers. Without one, this process becomes it.
 func openAllServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment) (*serverSet, error) {
 	switch {
 	case len(opts.Env) > 0 || opts.Dir != "":
-		return nil, exit.Usagef("--env and --dir are for a server that is started by its command behind --, or built in")
+		return nil, exit.Usagef("--env and --dir are for a built-in server or a command after --")
 	case len(opts.BuiltinOptions) > 0:
 		return nil, exit.Usagef("--option is for a built-in server: name it with --server")
 	case len(opts.Headers) > 0:
@@ -73,8 +76,8 @@ func openAllServers(ctx context.Context, f *factory.Factory, opts *Flags, s *env
 	if err != nil {
 		return nil, err
 	}
-	c := &serverSet{handler: t.Handler(), close: t.Close, instructions: t.Instructions}
-	c.servers = func(ctx context.Context) ([]Server, error) {
+	c := &serverSet{handler: t.Handler(), close: t.Close, fetchInstructions: t.Instructions}
+	c.listServers = func(ctx context.Context) ([]Server, error) {
 		status, err := t.Running.Status(ctx)
 		return status.Servers, err
 	}
@@ -87,31 +90,32 @@ func openAllServers(ctx context.Context, f *factory.Factory, opts *Flags, s *env
 	return c, nil
 }
 
-// warnOtherFolder warns where the dowel that is running was started in another folder, and so works there; it returns that folder. The
-// files of a project here may be none of its.
+// warnOtherFolder warns if the running dowel works in another folder, and returns that folder, or
+// "". It also names project files of this folder that the running dowel does not use.
 func warnOtherFolder(f *factory.Factory, status control.Status, set *config.Set) (folder string) {
-	here, err := os.Getwd()
-	if err != nil || status.Folder == "" || status.Folder == here {
+	current, err := os.Getwd()
+	if err != nil || status.Folder == "" || status.Folder == current {
 		return ""
 	}
-	f.Warn("the servers are those of the dowel that runs in %s (process %d), and work there, not here: end it, or name servers with --server", status.Folder, status.PID)
+	f.Warn("using the servers of the dowel that runs in %s (process %d): they work there, not here; stop it, or name servers with --server", status.Folder, status.PID)
 	for _, file := range set.Files {
 		if file.Scope == config.Project && !file.Missing && !slices.Contains(status.Files, file.Path) {
-			f.Warn("the servers of %s are not among them", file.Path)
+			f.Warn("the running dowel does not use the servers of %s", file.Path)
 		}
 	}
 	return status.Folder
 }
 
-// awaitAll waits for servers that start for the first time, for a while.
+// awaitAll waits until every server has finished its first start, at most maxServerWait, and warns
+// of servers that are not ready.
 func awaitAll(ctx context.Context, f *factory.Factory, c *serverSet) {
-	ctx, cancel := context.WithTimeout(ctx, longestSettle)
+	ctx, cancel := context.WithTimeout(ctx, maxServerWait)
 	defer cancel()
 	defer f.Stderr.SetStatus("")
 	for ctx.Err() == nil {
-		servers, err := c.servers(ctx)
+		servers, err := c.listServers(ctx)
 		if err != nil {
-			return // the agent's connection tells
+			return // the agent's connection reports the error
 		}
 		var awaited []string
 		for _, s := range servers {
@@ -132,6 +136,7 @@ func awaitAll(ctx context.Context, f *factory.Factory, c *serverSet) {
 	}
 }
 
+// SettlePause is the time between two looks at servers that are starting.
 const SettlePause = 25 * time.Millisecond
 
 func showAwaited(f *factory.Factory, names []string) {
@@ -140,35 +145,36 @@ func showAwaited(f *factory.Factory, names []string) {
 	}
 }
 
-// WarnMissing warns of servers whose tools are not there. That one is switched off is no news.
+// WarnMissing warns of servers without tools, because they failed, need trust or are still
+// starting. It does not warn of disabled servers.
 func WarnMissing(f *factory.Factory, servers []Server) {
 	for _, s := range servers {
 		switch {
 		case s.Status == hub.Ready, s.Status == hub.Stopped, s.Status == hub.Disabled:
 		case s.Status == hub.NeedsTrust:
-			f.Warn("the tools of %s are missing: it came with a project, and waits for your trust: dowel trust %s", s.Name, s.Name)
+			f.Warn("the tools of %s are missing: it came with a project and needs your trust: dowel trust %s", s.Name, s.Name)
 		case s.Status == hub.Starting:
 			f.Warn("%s is still starting: its tools are added when it is ready", s.Name)
 		default:
 			why, look := cmp.Or(s.Problem, s.Cause), "dowel doctor "+s.Name
 			if s.Source == connect.CommandLine {
-				look = "dowel doctor -- with its command, or --url"
+				look = "dowel doctor with its command after --, or its --url"
 			}
 			f.Warn("the tools of %s are missing, since it %s: %s; see %s", s.Name, connect.StatusWords(s.Status), term.FirstLine(why), look)
 		}
 	}
 }
 
-// openNamedServers starts a hub of its own for the servers.
+// openNamedServers starts a hub for the named servers alone. The hub ends with the command.
 func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment, definitions []hub.Definition) (*serverSet, error) {
 	logger := slog.New(f.LogHandler())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
 	h := hub.New(&hub.Options{Info: info, Watch: configured.WatchFiles, Logger: logger})
 	g := gateway.New(h, &gateway.Options{Info: info, Logger: logger, StartWait: -1})
 	var work sync.WaitGroup
-	telling, stop := context.WithCancel(context.WithoutCancel(ctx))
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	if f.Verbose {
-		lines := h.Events(telling, hub.StderrWritten)
+		lines := h.Events(watching, hub.StderrWritten)
 		work.Go(func() {
 			for e := range lines {
 				showStderr(f, e)
@@ -187,7 +193,7 @@ func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *e
 	if log != nil {
 		c.handler = mcp.Chain(g, gateway.Audit(log, s.auditOptions(f)))
 	}
-	c.servers = func(context.Context) ([]Server, error) { return control.DescribeAll(h), nil }
+	c.listServers = func(context.Context) ([]Server, error) { return control.DescribeAll(h), nil }
 	c.close = func(context.Context) {
 		g.Close()
 		h.Close()
@@ -206,7 +212,7 @@ func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *e
 	return c, nil
 }
 
-// showStderr shows a line of a server's stderr.
+// showStderr writes a line of a server's stderr, with the server's name.
 func showStderr(f *factory.Factory, e hub.Event) {
 	if f.JSON {
 		factory.WriteJSONLine(f.Stderr, map[string]any{"server": e.Upstream, "stderr": e.Line})
@@ -215,9 +221,10 @@ func showStderr(f *factory.Factory, e hub.Event) {
 	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Dim(term.Line(e.Upstream)+":"), f.Stderr.Clean(e.Line))
 }
 
-// awaitNamed waits until the servers are ready. One that was named and cannot be had is an error.
+// awaitNamed waits until the named servers are ready, at most limit for all of them. A server that
+// does not become ready is an error.
 func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, limit time.Duration) error {
-	waiting, cancel := context.WithTimeout(ctx, limitOf(limit))
+	waiting, cancel := context.WithTimeout(ctx, connectLimit(limit))
 	defer cancel()
 	defer f.Stderr.SetStatus("")
 	for _, u := range h.Upstreams() {
@@ -233,7 +240,7 @@ func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, limit time.
 		case state.Err != nil:
 			return exit.ConnectError{Server: u.Name(), Err: state.Err}
 		case state.Status == hub.Starting:
-			return exit.ConnectError{Server: u.Name(), Err: fmt.Errorf("it was not ready within %v: %w", limitOf(limit), context.DeadlineExceeded)}
+			return exit.ConnectError{Server: u.Name(), Err: fmt.Errorf("it was not ready within %v: %w", connectLimit(limit), context.DeadlineExceeded)}
 		default:
 			return exit.ConnectError{Server: u.Name(), Err: fmt.Errorf("it %s: %s", connect.StatusWords(state.Status), state.Cause)}
 		}
@@ -241,17 +248,18 @@ func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, limit time.
 	return nil
 }
 
-// limitOf is --connect-timeout as a bound.
-func limitOf(d time.Duration) time.Duration {
+// connectLimit returns the limit of --connect-timeout, where 0 means no limit.
+func connectLimit(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 1 << 62
 	}
 	return d
 }
 
-// namedDefinitions are the servers of --server, --url and the command behind --; none where all are to be used.
+// namedDefinitions returns the servers of --server, --url and the command after --. The list is
+// empty if the flags name no server.
 func namedDefinitions(f *factory.Factory, opts *Flags) (all []hub.Definition, err error) {
-	if err := opts.check(); err != nil {
+	if err := opts.checkFlags(); err != nil {
 		return nil, err
 	}
 	for _, name := range opts.Servers {
@@ -265,40 +273,42 @@ func namedDefinitions(f *factory.Factory, opts *Flags) (all []hub.Definition, er
 	switch {
 	case opts.TargetFlags.Url != "":
 		t, err = opts.ByURL()
-		t.Name = nameOfURL(opts.TargetFlags.Url)
+		t.Name = nameFromURL(opts.TargetFlags.Url)
 	case len(opts.command) > 0:
 		t, err = opts.Started(opts.command)
-		t.Name = nameOfCommand(opts.command)
+		t.Name = nameFromCommand(opts.command)
 	default:
 		return all, nil
 	}
-	d := opts.definitionOf(t)
+	d := opts.newDefinition(t)
 	for n := 2; slices.ContainsFunc(all, func(o hub.Definition) bool { return o.Name == d.Name }); n++ {
 		d.Name = fmt.Sprintf("%s%d", t.Name, n)
 	}
 	return append(all, d), err
 }
 
-func (opts *Flags) check() error {
+// checkFlags returns a usage error for flags that contradict each other.
+func (opts *Flags) checkFlags() error {
 	for i, name := range opts.Servers {
 		if slices.Contains(opts.Servers[:i], name) {
-			return exit.Usagef("--server %s is there twice", name)
+			return exit.Usagef("--server %s is given twice", name)
 		}
 	}
 	switch given := len(opts.Servers) > 0; {
 	case len(opts.Headers) > 0 && opts.TargetFlags.Url == "":
 		return exit.Usagef("--header is for servers at a --url")
 	case opts.TargetFlags.Url != "" && len(opts.command) > 0:
-		return exit.Usagef("there is both a --url and a command behind --: add one of them to your configuration, and name it with --server")
+		return exit.Usagef("--url and a command after -- exclude each other: add one of them to your configuration, and name it with --server")
 	case len(opts.BuiltinOptions) > 0 && (len(opts.Servers) != 1):
-		return exit.Usagef("--option is for one built-in server: name it, and no other, with --server")
+		return exit.Usagef("--option is for one built-in server: name only that one with --server")
 	case given && len(opts.command) == 0 && (len(opts.Env) > 0 || opts.Dir != "") && len(opts.Servers) > 1:
-		return exit.Usagef("--env and --dir are for one server: name no other with --server")
+		return exit.Usagef("--env and --dir are for one server: name only that one with --server")
 	}
 	return nil
 }
 
-// definitionByName is a server of the running dowel, of the configuration, or one that is built in.
+// definitionByName returns the definition of a server of the running dowel, of the configuration,
+// or of a built-in server.
 func definitionByName(f *factory.Factory, opts *Flags, name string) (hub.Definition, error) {
 	if opts.Found == nil && (len(opts.Files) > 0 || opts.Project != "") {
 		definitions, err := f.Definitions(opts.Places)
@@ -310,12 +320,12 @@ func definitionByName(f *factory.Factory, opts *Flags, name string) (hub.Definit
 	d := opts.Directory()
 	if !slices.Contains(d.Known(), name) {
 		if strings.Contains(name, ",") {
-			return hub.Definition{}, exit.Usagef("no server is called %s; several are named one by one: --server %s", name, strings.ReplaceAll(name, ",", " --server "))
+			return hub.Definition{}, exit.Usagef("no server is called %s; repeat the flag for several servers: --server %s", name, strings.ReplaceAll(name, ",", " --server "))
 		}
 		return hub.Definition{}, exit.Usagef("no server is called %s%s", name, suggest.Hint(name, d.Known()))
 	}
 	w := opts.TargetFlags
-	if len(opts.command) > 0 { // whose these are
+	if len(opts.command) > 0 { // then --env and --dir belong to the command
 		w.Env, w.Dir = nil, ""
 	}
 	t, err := w.ByName(name)
@@ -325,13 +335,13 @@ func definitionByName(f *factory.Factory, opts *Flags, name string) (hub.Definit
 	if own, ok := d.Definitions[name]; ok && len(opts.BuiltinOptions) == 0 {
 		return own, nil
 	}
-	def := opts.definitionOf(t)
+	def := opts.newDefinition(t)
 	def.Source = d.Source(name)
 	return def, nil
 }
 
-// definitionOf is a target as a server of a hub.
-func (opts *Flags) definitionOf(t connect.Target) hub.Definition {
+// newDefinition returns the definition of a target as a server of a hub.
+func (opts *Flags) newDefinition(t connect.Target) hub.Definition {
 	d := hub.Definition{Name: t.Name, Target: t.Dial, Origin: t.Origin, Source: connect.CommandLine, Fingerprint: connect.CommandLine, Options: t.Options}
 	d.Options.Limits.Connect = connect.Limit(opts.ConnectTimeout)
 	if connect.WatchWire != nil {
@@ -343,13 +353,14 @@ func (opts *Flags) definitionOf(t connect.Target) hub.Definition {
 	return d
 }
 
-// source says where a server's definition is from: user, project, built in or command line; empty where there is no such server.
-func (c *serverSet) source(server string) string {
-	sources := c.sources
+// lookupSource returns the source of a server's definition: user, project, built in or command
+// line. It returns "" if the server is unknown.
+func (s *serverSet) lookupSource(server string) string {
+	sources := s.sources
 	if sources == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), connect.StatusTimeout)
 		defer cancel()
-		servers, err := c.servers(ctx)
+		servers, err := s.listServers(ctx)
 		if err != nil {
 			return ""
 		}
@@ -361,8 +372,9 @@ func (c *serverSet) source(server string) string {
 	return sources[server]
 }
 
-// own reports whether a server is one of the user's: what is allowed for good is kept of those.
-func (c *serverSet) own(server string) bool {
-	from := c.source(server)
+// isUserServer reports whether a server belongs to the user's configuration or is built in. Only
+// such servers can have permanent approvals.
+func (s *serverSet) isUserServer(server string) bool {
+	from := s.lookupSource(server)
 	return from == string(config.User) || from == connect.BuiltInSource
 }

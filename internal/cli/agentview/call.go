@@ -15,21 +15,22 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// shownCall is a call that runs.
+// shownCall is a running call in the status lines.
 type shownCall struct {
-	id       string
-	tool     string // as people call it
-	input    json.RawMessage
-	began    time.Time
-	progress string
+	id        string
+	tool      string // display name
+	input     json.RawMessage
+	startTime time.Time
+	progress  string
 }
 
-func (r *Renderer) start(e agent.CallStarted) {
+// addCall adds a running call to the status lines.
+func (r *Renderer) addCall(e agent.CallStarted) {
 	r.EndLine()
-	r.calls = append(r.calls, &shownCall{id: e.Call.ID, tool: toolname.Display(e.Call.Name), input: e.Call.Input, began: r.now()})
+	r.calls = append(r.calls, &shownCall{id: e.Call.ID, tool: toolname.Display(e.Call.Name), input: e.Call.Input, startTime: r.now()})
 }
 
-func (r *Renderer) progress(e agent.CallProgressed) {
+func (r *Renderer) setProgress(e agent.CallProgressed) {
 	for _, c := range r.calls {
 		if c.id == e.Call.ID {
 			c.progress = display.ProgressText(e.ProgressParams)
@@ -37,49 +38,50 @@ func (r *Renderer) progress(e agent.CallProgressed) {
 	}
 }
 
-// decided shows a call that may not be made.
-func (r *Renderer) decided(e agent.Approval) {
+// showDecision shows a refusal of a call or of the use of the model.
+func (r *Renderer) showDecision(e agent.Approval) {
 	switch {
 	case e.Allowed:
 	case e.Call.ID == "":
-		r.remark("%s %s %s", r.Side.Yellow("–"), r.Side.Bold(term.Line(e.Server)), r.Side.Dim("· may not use the model: "+term.Line(e.Reason)))
+		r.writeRemark("%s %s %s", r.Side.Yellow("–"), r.Side.Bold(term.Line(e.Server)), r.Side.Dim("· may not use the model: "+term.Line(e.Reason)))
 	default:
 		r.refused[e.Call.ID] = true
-		r.refuse(&shownCall{tool: toolname.Display(e.Call.Name), input: e.Call.Input}, e.Reason)
+		r.writeRefusal(&shownCall{tool: toolname.Display(e.Call.Name), input: e.Call.Input}, e.Reason)
 	}
 }
 
-func (r *Renderer) refuse(c *shownCall, why string) {
+func (r *Renderer) writeRefusal(c *shownCall, why string) {
 	const facts = "· not run: "
 	room := r.Side.Width() - utf8.RuneCountInString(c.tool+facts) - min(utf8.RuneCountInString(why), 40) - len("–   ")
-	r.remark("%s %s%s %s", r.Side.Yellow("–"), r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim(facts+term.Line(why)))
+	r.writeRemark("%s %s%s %s", r.Side.Yellow("–"), r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim(facts+term.Line(why)))
 }
 
-// end shows what a call has come to.
-func (r *Renderer) end(e agent.CallEnded) {
+// showResult shows the outcome of a call: its time and size, its error, or its refusal.
+func (r *Renderer) showResult(e agent.CallEnded) {
 	c := &shownCall{tool: toolname.Display(e.Call.Name), input: e.Call.Input}
 	r.calls = slices.DeleteFunc(r.calls, func(running *shownCall) bool { return running.id == e.Call.ID })
 	if e.Refusal != "" {
 		if !r.refused[e.Call.ID] {
-			r.refuse(c, e.Refusal)
+			r.writeRefusal(c, e.Refusal)
 		}
 		return
 	}
-	mark, about := r.Side.Green("✓"), resultSize(e.Result)
+	mark, about := r.Side.Green("✓"), describeSize(e.Result)
 	if e.Result.IsError {
 		mark, about = r.Side.Red("✗"), "failed"
 	}
 	facts := display.Duration(e.Took) + ", " + about
 	room := r.Side.Width() - utf8.RuneCountInString(c.tool+facts) - len("✓  · ")
-	r.remark("%s %s%s %s", mark, r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim("· "+facts))
+	r.writeRemark("%s %s%s %s", mark, r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim("· "+facts))
 	switch text := ResultText(e.Result); {
 	case e.Result.IsError:
-		r.remark("  %s", r.Side.Red(r.Excerpt(text, 3)))
+		r.writeRemark("  %s", r.Side.Red(r.Excerpt(text, 3)))
 	case r.Verbose && text != "":
-		r.remark("  %s", r.Side.Dim(strings.ReplaceAll(strings.TrimRight(r.Side.Clean(text), "\n"), "\n", "\n  ")))
+		r.writeRemark("  %s", r.Side.Dim(strings.ReplaceAll(strings.TrimRight(r.Side.Clean(text), "\n"), "\n", "\n  ")))
 	}
 }
 
+// Spaced returns text with a space before it, or "" if text is empty.
 func Spaced(text string) string {
 	if text == "" {
 		return ""
@@ -87,18 +89,19 @@ func Spaced(text string) string {
 	return " " + text
 }
 
-// running is the line of a call that runs.
-func (c *shownCall) running(now time.Time, width int) string {
+// statusLine returns the status line of a running call, at most width characters long.
+func (c *shownCall) statusLine(now time.Time, width int) string {
 	text := "· " + c.tool
 	about := c.progress
-	if took := now.Sub(c.began); took >= time.Second {
+	if took := now.Sub(c.startTime); took >= time.Second {
 		about = strings.TrimSpace(display.Duration(took.Truncate(time.Second)) + " " + about)
 	}
 	room := width - utf8.RuneCountInString(text) - utf8.RuneCountInString(about) - 2
 	return term.Shorten(strings.TrimRight(text+Spaced(BrieflyInput(c.input, room))+Spaced(about), " "), width)
 }
 
-// BrieflyInput is arguments in so many characters: key=value for each.
+// BrieflyInput formats the arguments of a call as key=value, in at most width characters. It
+// returns "" if width is less than 4.
 func BrieflyInput(input json.RawMessage, width int) string {
 	if width < 4 {
 		return ""
@@ -109,7 +112,7 @@ func BrieflyInput(input json.RawMessage, width int) string {
 		value := term.RevealLine(string(it.Value))
 		if text, ok := rawjson.String(it.Value); ok {
 			value = term.RevealLine(text)
-			if value == "" || strings.ContainsAny(value, " \"") || json.Valid([]byte(text)) { // "false" is not false
+			if value == "" || strings.ContainsAny(value, " \"") || json.Valid([]byte(text)) { // keep the string "false" apart from false
 				value = `"` + value + `"`
 			}
 		}
@@ -118,7 +121,8 @@ func BrieflyInput(input json.RawMessage, width int) string {
 	return term.Shorten(strings.Join(parts, " "), width)
 }
 
-// ResultText is what of a result can be read.
+// ResultText returns the text of a result, one line or more for each block of content. Images and
+// other binary data are described in brackets. The text may hold control characters.
 func ResultText(r mcp.ToolResultContent) string {
 	var parts []string
 	for _, block := range r.Content {
@@ -127,8 +131,9 @@ func ResultText(r mcp.ToolResultContent) string {
 	return strings.Join(parts, "\n")
 }
 
-// resultSize is how much a result is, and about how many tokens it takes.
-func resultSize(r mcp.ToolResultContent) string {
+// describeSize describes a result's size in bytes, its media, and an estimate of its tokens: one
+// for four characters.
+func describeSize(r mcp.ToolResultContent) string {
 	bytes, characters := 0, 0
 	var others []string
 	for _, block := range r.Content {

@@ -17,85 +17,88 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// Renderer shows a conversation by lines: events go in, text comes out. It decides nothing. It is safe for concurrent use.
+// Renderer shows the events of an agent as text. Make one with [NewRenderer]. It is safe for
+// concurrent use; change its exported fields before the first event.
 type Renderer struct {
-	Out  *term.Screen // what the model says
-	Side *term.Screen // what is told about it; on a terminal the same
+	Out  *term.Screen // the model's answer
+	Side *term.Screen // calls, notes and the status; may be the same screen as Out
 	now  func() time.Time
-	// verbose shows results and thoughts whole.
+	// Verbose shows results and thoughts completely.
 	Verbose bool
 
-	Mu      sync.Mutex // guards all below
-	state   agent.State
-	since   time.Time // when state began
-	began   time.Time // when the run did
-	calls   []*shownCall
-	refused map[string]bool // ids of calls that were shown as refused
-	thought thought
-	open    bool      // the last line of out has no end yet
-	spoke   time.Time // when the model said something last
-	last    part
+	// Mu guards the screens and the fields below. Lock it to write to the screens directly.
+	Mu         sync.Mutex
+	state      agent.State
+	stateStart time.Time // when state began
+	runStart   time.Time // when the run began; zero between runs
+	calls      []*shownCall
+	refused    map[string]bool // IDs of calls that were shown as refused
+	thought    thought
+	lineOpen   bool      // Out is in the middle of a line
+	answeredAt time.Time // when the last piece of the answer arrived
+	lastOutput outputKind
 }
 
-// part is what was shown last: what is of another kind has a gap before it.
-type part int
+// outputKind is the kind of the last output. A blank line separates output of different kinds.
+type outputKind int
 
 const (
-	nothing part = iota
-	words        // of the model
-	remark       // about what happens
+	noOutput     outputKind = iota
+	answerOutput            // the model's answer
+	remarkOutput            // a line about the run
 )
 
+// NewRenderer returns a renderer that writes answers to out and everything else to side.
 func NewRenderer(out, side *term.Screen) *Renderer {
 	return &Renderer{Out: out, Side: side, now: time.Now, refused: map[string]bool{}}
 }
 
-// Event shows what happens in a run.
+// Event shows an event of a run and updates the status line.
 func (r *Renderer) Event(e agent.Event) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	if _, thinks := e.(agent.Thought); !thinks {
-		r.endThought()
+		r.finishThought()
 	}
 	switch e := e.(type) {
 	case agent.StateChanged:
-		r.become(e.State)
+		r.setState(e.State)
 	case agent.Said:
-		r.say(e.Text)
+		r.writeAnswer(e.Text)
 	case agent.Thought:
-		r.thought.add(e.Text)
-		if r.now().Sub(r.thought.drawn) < redraw {
-			return // a tick follows
+		r.thought.appendText(e.Text)
+		if r.now().Sub(r.thought.drawnAt) < thoughtInterval {
+			return // the next Tick draws it
 		}
-		r.thought.drawn = r.now()
+		r.thought.drawnAt = r.now()
 	case agent.Replied:
 		r.EndLine()
 	case agent.Approval:
-		r.decided(e)
+		r.showDecision(e)
 	case agent.CallStarted:
-		r.start(e)
+		r.addCall(e)
 	case agent.CallProgressed:
-		r.progress(e)
+		r.setProgress(e)
 	case agent.CallEnded:
-		r.end(e)
+		r.showResult(e)
 	case agent.ToolsChanged:
-		r.toolsChanged(e)
+		r.showToolChanges(e)
 	case agent.Noticed:
-		r.remark("%s", r.Side.Yellow(term.Line(e.Text)))
+		r.writeRemark("%s", r.Side.Yellow(term.Line(e.Text)))
 	case agent.Compacted:
-		r.compacted(e)
+		r.showCompaction(e)
 	case agent.Ended:
-		r.ended(e)
+		r.showSummary(e)
 	}
-	r.stand()
+	r.drawStatus()
 }
 
-// become begins another state.
-func (r *Renderer) become(s agent.State) {
-	if r.began.IsZero() {
-		r.began, r.last = r.now(), nothing
+// setState records a change of the agent's state. The first change begins a run.
+func (r *Renderer) setState(s agent.State) {
+	if r.runStart.IsZero() {
+		r.runStart, r.lastOutput = r.now(), noOutput
 	}
-	r.state, r.since = s, r.now()
+	r.state, r.stateStart = s, r.now()
 	switch s {
 	case agent.Finished, agent.Failed:
 		r.EndLine()
@@ -103,136 +106,137 @@ func (r *Renderer) become(s agent.State) {
 	}
 }
 
-// Idle ends what stands for now: a run is over, however it has ended.
+// Idle removes the status line and ends the run. Call it after every run, however it ended.
 func (r *Renderer) Idle() {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	r.endThought()
+	r.finishThought()
 	r.EndLine()
-	r.state, r.calls, r.began, r.last = "", nil, time.Time{}, nothing
-	r.stand()
+	r.state, r.calls, r.runStart, r.lastOutput = "", nil, time.Time{}, noOutput
+	r.drawStatus()
 }
 
-// say shows a piece of what the model says.
-func (r *Renderer) say(text string) {
-	if r.last != words {
+// writeAnswer writes a piece of the model's answer.
+func (r *Renderer) writeAnswer(text string) {
+	if r.lastOutput != answerOutput {
 		text = strings.TrimLeft(text, "\n")
 	}
 	if text == "" {
 		return
 	}
-	r.Side.SetStatus("") // it would be taken for a part of the line
-	if r.last == remark && r.together() {
-		_, _ = io.WriteString(r.Out, "\n") // the screen knows when nobody reads
+	r.Side.SetStatus("") // the status must not share a line with the answer
+	if r.lastOutput == remarkOutput && r.sharesScreen() {
+		_, _ = io.WriteString(r.Out, "\n") // the screen handles write errors
 	}
-	r.last, r.spoke = words, r.now()
+	r.lastOutput, r.answeredAt = answerOutput, r.now()
 	_, _ = io.WriteString(r.Out, r.Out.Clean(text))
-	r.open = !strings.HasSuffix(text, "\n")
+	r.lineOpen = !strings.HasSuffix(text, "\n")
 }
 
-// together reports whether what the model says and what is told about it are read in one place.
-func (r *Renderer) together() bool {
+// sharesScreen reports whether the answer and the remarks appear on the same terminal.
+func (r *Renderer) sharesScreen() bool {
 	return r.Side == r.Out || r.Side.IsTerminal() && r.Out.IsTerminal()
 }
 
-// EndLine ends a line of the model's that has no end.
+// EndLine ends an unfinished line of the answer. The caller must hold r.Mu.
 func (r *Renderer) EndLine() {
-	if r.open {
-		r.open = false
+	if r.lineOpen {
+		r.lineOpen = false
 		_, _ = io.WriteString(r.Out, "\n")
 	}
 }
 
-// remark tells something about the run, on a line of its own.
-func (r *Renderer) remark(format string, args ...any) {
+// writeRemark writes a line about the run.
+func (r *Renderer) writeRemark(format string, args ...any) {
 	r.EndLine()
 	r.Side.SetStatus("") // it is out of date
-	if r.last == words && r.together() {
+	if r.lastOutput == answerOutput && r.sharesScreen() {
 		_, _ = io.WriteString(r.Out, "\n")
 	}
-	r.last = remark
+	r.lastOutput = remarkOutput
 	fmt.Fprintf(r.Side, format+"\n", args...)
 }
 
-// Note tells something beside a run.
+// Note writes a dim line that is not part of a run.
 func (r *Renderer) Note(format string, args ...any) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	r.remark("%s", r.Side.Dim(fmt.Sprintf(format, args...)))
-	r.stand()
+	r.writeRemark("%s", r.Side.Dim(fmt.Sprintf(format, args...)))
+	r.drawStatus()
 }
 
-// Trouble tells what went wrong, and what to do about it.
+// Trouble shows an error with its advice.
 func (r *Renderer) Trouble(err error) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	r.endThought()
-	r.remark("%s %s", r.Side.Red("dowel:"), strings.ReplaceAll(r.Side.Clean(err.Error()), "\n", "\n  "))
+	r.finishThought()
+	r.writeRemark("%s %s", r.Side.Red("dowel:"), strings.ReplaceAll(r.Side.Clean(err.Error()), "\n", "\n  "))
 	if advice := exit.Advice(err); advice != "" {
-		r.remark("  %s", advice)
+		r.writeRemark("  %s", advice)
 	}
-	r.stand()
+	r.drawStatus()
 }
 
-// Hold clears the way for a question, which has the screen for itself until it is let go.
+// Hold(true) clears the status line and keeps it away, so that a question to the user has the
+// screen. Hold(false) shows it again.
 func (r *Renderer) Hold(held bool) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	if held {
-		r.endThought()
+		r.finishThought()
 		r.EndLine()
-		r.last = remark
+		r.lastOutput = remarkOutput
 	}
 	r.Side.HoldStatus(held)
 	if !held {
-		r.stand()
+		r.drawStatus()
 	}
 }
 
-// Tick shows that time passes.
+// Tick updates the times in the status line. Call it regularly during a run.
 func (r *Renderer) Tick() {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	r.stand()
+	r.drawStatus()
 }
 
-// silence is after which silence the model is taken to be thinking again.
-const silence = time.Second
+// thinkingDelay is the pause in an answer after which the status shows "thinking" again.
+const thinkingDelay = time.Second
 
-// stand shows what goes on for now, below everything else.
-func (r *Renderer) stand() {
-	if !r.Side.IsTerminal() || r.open {
+// drawStatus draws the status lines below all output: the model's thinking or the running calls.
+func (r *Renderer) drawStatus() {
+	if !r.Side.IsTerminal() || r.lineOpen {
 		return
 	}
 	width := r.Side.Columns() - 1
 	var lines []string
 	switch r.state {
 	case agent.Thinking:
-		if r.last == words && r.now().Sub(r.spoke) < silence {
+		if r.lastOutput == answerOutput && r.now().Sub(r.answeredAt) < thinkingDelay {
 			break // it is in the middle of its answer
 		}
-		lines = append(lines, r.Side.Dim(term.Shorten(r.thinking(width), width)))
+		lines = append(lines, r.Side.Dim(term.Shorten(r.thinkingLine(width), width)))
 	case agent.Acting, agent.Waiting:
 		for _, c := range r.calls[:min(len(r.calls), max(r.Side.Rows()-2, 1))] {
-			lines = append(lines, c.running(r.now(), width))
+			lines = append(lines, c.statusLine(r.now(), width))
 		}
 	}
 	r.Side.SetStatusLines(strings.Join(lines, "\n"))
 }
 
-// ended tells what a run took, or why it did not end with an answer.
-func (r *Renderer) ended(e agent.Ended) {
+// showSummary shows why a run ended without a complete answer, and its steps, time and tokens.
+func (r *Renderer) showSummary(e agent.Ended) {
 	r.EndLine()
 	switch e.Reason {
 	case agent.BudgetSpent:
-		r.remark("%s", r.Side.Yellow(fmt.Sprintf("the budget of %s is spent; what you say next goes on from here", display.Count(e.Steps, "step"))))
+		r.writeRemark("%s", r.Side.Yellow(fmt.Sprintf("the budget of %s is used up; write on to continue", display.Count(e.Steps, "step"))))
 	case agent.CutOff:
-		r.remark("%s", r.Side.Yellow(`the answer is not whole; say "go on" for the rest of it`))
+		r.writeRemark("%s", r.Side.Yellow(`the answer was cut off; write "go on" for the rest`))
 	}
 	if !r.Side.IsTerminal() && !r.Verbose {
 		return
 	}
-	parts := []string{display.Count(e.Steps, "step"), display.Duration(r.now().Sub(r.began))}
+	parts := []string{display.Count(e.Steps, "step"), display.Duration(r.now().Sub(r.runStart))}
 	if u := e.Usage; u.Input > 0 || u.Output > 0 {
 		read := display.Thousands(u.Input) + " tokens read"
 		if u.Cached > 0 {
@@ -240,31 +244,31 @@ func (r *Renderer) ended(e agent.Ended) {
 		}
 		parts = append(parts, read, display.Thousands(u.Output)+" written")
 	}
-	r.remark("%s", r.Side.Dim(strings.Join(parts, ", ")))
+	r.writeRemark("%s", r.Side.Dim(strings.Join(parts, ", ")))
 }
 
-func (r *Renderer) compacted(e agent.Compacted) {
-	r.remark("%s", r.Side.Yellow(fmt.Sprintf("the conversation was near the model's limit, and has been compacted from about %s to %s tokens",
+func (r *Renderer) showCompaction(e agent.Compacted) {
+	r.writeRemark("%s", r.Side.Yellow(fmt.Sprintf("the conversation was near the model's limit, and has been compacted from about %s to %s tokens",
 		display.Thousands(e.Before), display.Thousands(e.After))))
 	if e.Summary != "" {
-		r.remark("%s", r.Side.Dim("  "+r.Excerpt(e.Summary, 3)))
+		r.writeRemark("%s", r.Side.Dim("  "+r.Excerpt(e.Summary, 3)))
 	}
 }
 
-// toolsChanged tells which tools came and went, by server.
-func (r *Renderer) toolsChanged(e agent.ToolsChanged) {
+// showToolChanges shows which tools were added and removed, by server.
+func (r *Renderer) showToolChanges(e agent.ToolsChanged) {
 	for _, change := range []struct {
 		words string
 		names []string
 	}{{"new", e.Added}, {"gone", e.Removed}} {
 		if len(change.names) > 0 {
-			r.remark("%s", r.Side.Dim(term.Shorten(fmt.Sprintf("%s: %s", change.words, byServer(change.names)), r.Side.Width())))
+			r.writeRemark("%s", r.Side.Dim(term.Shorten(fmt.Sprintf("%s: %s", change.words, groupByServer(change.names)), r.Side.Width())))
 		}
 	}
 }
 
-// byServer is "files.read, files.write; shell (12 tools)".
-func byServer(names []string) string {
+// groupByServer lists tools by server, such as "files.read, files.write; shell (12 tools)".
+func groupByServer(names []string) string {
 	const most = 5
 	var servers []string
 	tools := map[string][]string{}

@@ -21,101 +21,103 @@ import (
 
 var updateShown = flag.Bool("update-shown", false, "write the golden files of what is shown anew")
 
-// shownStep is something that a renderer is told, after some time.
+// shownStep is an event for the renderer, some time after the event before it.
 type shownStep struct {
 	after time.Duration
 	event agent.Event
 	do    func(r *Renderer)
 }
 
-func callOf(id, tool, input string) agent.CallStarted {
+func newCall(id, tool, input string) agent.CallStarted {
 	return agent.CallStarted{Call: mcp.ToolUse{ID: id, Name: tool, Input: json.RawMessage(input)}}
 }
 
-func endingWith(call agent.CallStarted, text string, took time.Duration) agent.CallEnded {
+func newCallEnd(call agent.CallStarted, text string, took time.Duration) agent.CallEnded {
 	id := call.Call.ID
 	return agent.CallEnded{Call: call.Call, Result: mcp.ToolResultContent{ToolUseID: id, Content: []mcp.Content{mcp.Text(text)}}, Took: took}
 }
 
-func progressing(id string, done, total float64, message string) agent.CallProgressed {
+func newProgress(id string, done, total float64, message string) agent.CallProgressed {
 	return agent.CallProgressed{Call: mcp.ToolUse{ID: id}, ProgressParams: mcp.ProgressParams{Progress: done, Total: total, Message: message}}
 }
 
-func become(s agent.State) shownStep { return shownStep{event: agent.StateChanged{State: s, Step: 1}} }
+func stateChange(s agent.State) shownStep {
+	return shownStep{event: agent.StateChanged{State: s, Step: 1}}
+}
 
-func shown(e agent.Event) shownStep { return shownStep{event: e} }
+func atOnce(e agent.Event) shownStep { return shownStep{event: e} }
 
-func later(d time.Duration, e agent.Event) shownStep { return shownStep{after: d, event: e} }
+func afterDelay(d time.Duration, e agent.Event) shownStep { return shownStep{after: d, event: e} }
 
-// shownRuns are runs, by the names of their golden files.
+// shownRuns returns the events of runs by the names of their golden files.
 func shownRuns() map[string][]shownStep {
-	read, buy, look := callOf("1", "files__read", `{"path":"notes/a long name.txt","limit":100}`),
-		callOf("2", "shop__buy", `{"what":["cheese",{"n":2}]}`), callOf("3", "files__look", `{}`)
-	failed := endingWith(buy, "out of cheese\nand of wine", 10*time.Millisecond)
+	read, buy, look := newCall("1", "files__read", `{"path":"notes/a long name.txt","limit":100}`),
+		newCall("2", "shop__buy", `{"what":["cheese",{"n":2}]}`), newCall("3", "files__look", `{}`)
+	failed := newCallEnd(buy, "out of cheese\nand of wine", 10*time.Millisecond)
 	failed.Result.IsError = true
-	picture := endingWith(look, "behold", time.Second)
+	picture := newCallEnd(look, "behold", time.Second)
 	picture.Result.Content = append(picture.Result.Content, mcp.Image(make([]byte, 3000), "image/png"))
 	tick := func(d time.Duration) shownStep { return shownStep{after: d, do: (*Renderer).Tick} }
 	return map[string][]shownStep{
 		"answer": {
-			become(agent.Thinking), shown(agent.Thought{Text: "The user greets me. "}), tick(2 * time.Second), shown(agent.Thought{Text: "I greet back."}),
-			shown(agent.Said{Text: "Hello "}), shown(agent.Said{Text: "there.\n\nHow are"}), tick(time.Second), shown(agent.Said{Text: " you?"}),
-			shown(agent.Replied{}), become(agent.Finished), shown(agent.Ended{Reason: agent.Answered, Steps: 1, Usage: agent.Usage{Input: 12345, Cached: 1000, Output: 20}}),
+			stateChange(agent.Thinking), atOnce(agent.Thought{Text: "The user greets me. "}), tick(2 * time.Second), atOnce(agent.Thought{Text: "I greet back."}),
+			atOnce(agent.Said{Text: "Hello "}), atOnce(agent.Said{Text: "there.\n\nHow are"}), tick(time.Second), atOnce(agent.Said{Text: " you?"}),
+			atOnce(agent.Replied{}), stateChange(agent.Finished), atOnce(agent.Ended{Reason: agent.Answered, Steps: 1, Usage: agent.Usage{Input: 12345, Cached: 1000, Output: 20}}),
 		},
 		"calls": {
-			become(agent.Thinking), shown(agent.Said{Text: "Let me see."}), shown(agent.Replied{}), become(agent.Acting),
-			shown(read), shown(buy),
-			later(1500*time.Millisecond, progressing("1", 1, 4, "reading")), tick(time.Second),
-			later(0, failed), later(0, endingWith(read, strings.Repeat("ä", 5000), 83*time.Second)),
-			shown(look), later(time.Second, picture),
-			become(agent.Thinking), shown(agent.Said{Text: "There."}), shown(agent.Replied{}), become(agent.Finished), shown(agent.Ended{Reason: agent.Answered, Steps: 2}),
+			stateChange(agent.Thinking), atOnce(agent.Said{Text: "Let me see."}), atOnce(agent.Replied{}), stateChange(agent.Acting),
+			atOnce(read), atOnce(buy),
+			afterDelay(1500*time.Millisecond, newProgress("1", 1, 4, "reading")), tick(time.Second),
+			afterDelay(0, failed), afterDelay(0, newCallEnd(read, strings.Repeat("ä", 5000), 83*time.Second)),
+			atOnce(look), afterDelay(time.Second, picture),
+			stateChange(agent.Thinking), atOnce(agent.Said{Text: "There."}), atOnce(agent.Replied{}), stateChange(agent.Finished), atOnce(agent.Ended{Reason: agent.Answered, Steps: 2}),
 		},
 		"refusals": {
-			become(agent.Thinking), shown(agent.Replied{}), become(agent.Acting),
-			shown(agent.Approval{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Server: "files", By: agent.ByUser, Reason: "the user refused: not there"}),
-			shown(agent.CallEnded{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Refusal: "the user refused: not there"}),
-			shown(agent.CallEnded{Call: mcp.ToolUse{ID: "2", Name: "x"}, Refusal: "there is no tool x"}),
-			shown(agent.Approval{Server: "everything", Reason: "the user refused"}),
-			shown(agent.Approval{Call: mcp.ToolUse{ID: "3", Name: "files__read"}, Allowed: true, By: agent.ByAnnotation}),
+			stateChange(agent.Thinking), atOnce(agent.Replied{}), stateChange(agent.Acting),
+			atOnce(agent.Approval{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Server: "files", By: agent.ByUser, Reason: "the user refused: not there"}),
+			atOnce(agent.CallEnded{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Refusal: "the user refused: not there"}),
+			atOnce(agent.CallEnded{Call: mcp.ToolUse{ID: "2", Name: "x"}, Refusal: "there is no tool x"}),
+			atOnce(agent.Approval{Server: "everything", Reason: "the user refused"}),
+			atOnce(agent.Approval{Call: mcp.ToolUse{ID: "3", Name: "files__read"}, Allowed: true, By: agent.ByAnnotation}),
 		},
 		"remarks": {
-			become(agent.Thinking), shown(agent.Said{Text: "One"}),
-			shown(agent.ToolsChanged{Added: []string{"a__x", "a__y", "b__1", "b__2", "b__3", "b__4", "b__5", "b__6"}, Removed: []string{"c__z", "plain"}}),
-			shown(agent.Noticed{Text: "the model called x, which is taken for a__x"}),
-			shown(agent.Compacted{Before: 90000, After: 12000, Summary: "The user wants\ncheese. " + strings.Repeat("And more. ", 50)}),
-			shown(agent.Said{Text: "\nTwo"}), shown(agent.Replied{}),
-			become(agent.Finished), shown(agent.Ended{Reason: agent.BudgetSpent, Steps: 30}),
+			stateChange(agent.Thinking), atOnce(agent.Said{Text: "One"}),
+			atOnce(agent.ToolsChanged{Added: []string{"a__x", "a__y", "b__1", "b__2", "b__3", "b__4", "b__5", "b__6"}, Removed: []string{"c__z", "plain"}}),
+			atOnce(agent.Noticed{Text: "the model called x, which is taken for a__x"}),
+			atOnce(agent.Compacted{Before: 90000, After: 12000, Summary: "The user wants\ncheese. " + strings.Repeat("And more. ", 50)}),
+			atOnce(agent.Said{Text: "\nTwo"}), atOnce(agent.Replied{}),
+			stateChange(agent.Finished), atOnce(agent.Ended{Reason: agent.BudgetSpent, Steps: 30}),
 		},
 		"failure": {
-			become(agent.Thinking), shown(agent.Thought{Text: "Hm."}), shown(agent.Said{Text: "I was about to"}), become(agent.Failed),
+			stateChange(agent.Thinking), atOnce(agent.Thought{Text: "Hm."}), atOnce(agent.Said{Text: "I was about to"}), stateChange(agent.Failed),
 			{do: func(r *Renderer) { r.Idle(); r.Trouble(errors.New("the model has not replied:\nno key")) }},
 		},
 		"escapes": {
-			become(agent.Thinking), shown(agent.Said{Text: "red \x1b[31mtext\x1b[0m\x07 \u202eback"}), shown(agent.Thought{Text: "\x1b]0;title\x07sly"}), become(agent.Acting),
-			shown(callOf("1", "a__\x1b[2Jb", `{"k\u001b[1m":"\u001b[2Jv"}`)), shown(endingWith(callOf("1", "a__\x1b[2Jb", `{"k\u001b[1m":"\u001b[2Jv"}`), "\x1b[2J", 0)),
+			stateChange(agent.Thinking), atOnce(agent.Said{Text: "red \x1b[31mtext\x1b[0m\x07 \u202eback"}), atOnce(agent.Thought{Text: "\x1b]0;title\x07sly"}), stateChange(agent.Acting),
+			atOnce(newCall("1", "a__\x1b[2Jb", `{"k\u001b[1m":"\u001b[2Jv"}`)), atOnce(newCallEnd(newCall("1", "a__\x1b[2Jb", `{"k\u001b[1m":"\u001b[2Jv"}`), "\x1b[2J", 0)),
 		},
 		"question": {
-			become(agent.Thinking), shown(agent.Said{Text: "I ask"}), become(agent.Waiting), {do: func(r *Renderer) { r.Hold(true) }},
-			tick(time.Second), {do: func(r *Renderer) { r.Hold(false) }}, shown(agent.Said{Text: "Thanks."}), {do: (*Renderer).Idle},
+			stateChange(agent.Thinking), atOnce(agent.Said{Text: "I ask"}), stateChange(agent.Waiting), {do: func(r *Renderer) { r.Hold(true) }},
+			tick(time.Second), {do: func(r *Renderer) { r.Hold(false) }}, atOnce(agent.Said{Text: "Thanks."}), {do: (*Renderer).Idle},
 		},
 	}
 }
 
-// TestShown holds what is shown against golden files: on a terminal, and where the answer and what is about it go apart.
+// TestShown compares the output with golden files: on one terminal, and on two separate streams.
 func TestShown(t *testing.T) {
-	nowhere, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	devNull, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nowhere.Close()
+	defer devNull.Close()
 	for name, steps := range shownRuns() {
 		t.Run(name, func(t *testing.T) {
 			var tty, out, side bytes.Buffer
 			screenOf := func(b *bytes.Buffer) *term.Screen { return term.NewScreen(b, func() {}) }
-			onTTY := term.NewTerminalScreen(&tty, nowhere, true)
-			playShown(NewRenderer(onTTY, onTTY), steps)
-			playShown(NewRenderer(screenOf(&out), screenOf(&side)), steps)
-			got := "== terminal\n" + visibly(tty.String()) + "\n== output\n" + visibly(out.String()) + "\n== beside\n" + visibly(side.String())
+			onTTY := term.NewTerminalScreen(&tty, devNull, true)
+			playSteps(NewRenderer(onTTY, onTTY), steps)
+			playSteps(NewRenderer(screenOf(&out), screenOf(&side)), steps)
+			got := "== terminal\n" + escapeControls(tty.String()) + "\n== output\n" + escapeControls(out.String()) + "\n== beside\n" + escapeControls(side.String())
 			golden := filepath.Join("testdata", "shown", name+".golden")
 			if *updateShown {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -130,7 +132,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-func playShown(r *Renderer, steps []shownStep) {
+func playSteps(r *Renderer, steps []shownStep) {
 	now := time.Unix(0, 0)
 	r.now = func() time.Time { return now }
 	for _, s := range steps {
@@ -143,16 +145,16 @@ func playShown(r *Renderer, steps []shownStep) {
 	}
 }
 
-// A thought of many pieces costs no more than they do, and is shown a few times a second.
+// A thought of many pieces takes linear time and updates the status at most ten times a second.
 func TestLongThought(t *testing.T) {
-	nowhere, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	devNull, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nowhere.Close()
+	defer devNull.Close()
 	var tty bytes.Buffer
 	onTTY := term.NewScreen(&tty, func() {})
-	onTTY.File = nowhere
+	onTTY.File = devNull
 	r := NewRenderer(onTTY, onTTY)
 	now := time.Unix(0, 0)
 	r.now = func() time.Time { return now }
@@ -165,8 +167,8 @@ func TestLongThought(t *testing.T) {
 		r.Event(agent.Thought{Text: fmt.Sprintf("thought %d of many, and ", i)})
 	}
 	runtime.ReadMemStats(&after)
-	if made := after.TotalAlloc - before.TotalAlloc; made > 16<<20 {
-		t.Errorf("%d MiB were allocated", made>>20)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 16<<20 {
+		t.Errorf("%d MiB were allocated", allocated>>20)
 	}
 	if n := strings.Count(tty.String(), "\r"); n < 20 || n > 60 { // ten times a second, for five
 		t.Errorf("it was drawn %d times", n)
@@ -182,8 +184,8 @@ func TestLongThought(t *testing.T) {
 	}
 }
 
-// visibly is text with what a terminal obeys made visible.
-func visibly(text string) string {
+// escapeControls makes control characters of a terminal visible.
+func escapeControls(text string) string {
 	return strings.NewReplacer("\x1b", "␛", "\r", "␍").Replace(text)
 }
 

@@ -8,34 +8,37 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// thought is what the model thinks.
+// thought collects the model's thinking since its last answer or call.
 type thought struct {
-	whole strings.Builder
-	tail  []byte    // its end, of which as much is shown as there is room
-	drawn time.Time // when that was shown last, because of a piece of it
+	whole   strings.Builder
+	tail    []byte    // the end of whole, for the status line
+	drawnAt time.Time // when a new piece last updated the status line
 }
 
-// Bounds of what is looked at each time that the end of a thought is shown, and how often that is, because of its pieces.
+// A long thought arrives in many small pieces. Each update of the status line looks at a tail of
+// bounded size, and pieces cause at most one update in an interval, so the cost stays linear.
 const (
-	enoughThought = 4 << 10
-	redraw        = 100 * time.Millisecond
+	thoughtTailSize = 4 << 10 // bytes; the tail holds up to twice as many
+	thoughtInterval = 100 * time.Millisecond
 )
 
-func (t *thought) add(text string) {
+// appendText appends a piece and trims the tail.
+func (t *thought) appendText(text string) {
 	t.whole.WriteString(text)
-	t.tail = append(t.tail, text[max(len(text)-2*enoughThought, 0):]...)
-	if n := len(t.tail); n > 2*enoughThought {
-		t.tail = append(t.tail[:0], t.tail[n-enoughThought:]...)
+	t.tail = append(t.tail, text[max(len(text)-2*thoughtTailSize, 0):]...)
+	if n := len(t.tail); n > 2*thoughtTailSize {
+		t.tail = append(t.tail[:0], t.tail[n-thoughtTailSize:]...)
 	}
 }
 
-// thinking is the line while the model replies: the end of what it thinks, as far as there is room.
-func (r *Renderer) thinking(width int) string {
+// thinkingLine returns the status line while the model replies: the time, and the end of the
+// thought as far as width allows.
+func (r *Renderer) thinkingLine(width int) string {
 	text := "thinking"
-	if took := r.now().Sub(r.since); took >= time.Second {
+	if took := r.now().Sub(r.stateStart); took >= time.Second {
 		text += " " + display.Duration(took.Truncate(time.Second))
 	}
-	thought := []rune(term.Line(strings.ToValidUTF8(string(r.thought.tail), ""))) // it may begin in the middle of a character
+	thought := []rune(term.Line(strings.ToValidUTF8(string(r.thought.tail), ""))) // the tail may begin in the middle of a character
 	room := width - len([]rune(text)) - len(": …")
 	if len(thought) == 0 || room < 10 {
 		return text + " …"
@@ -46,18 +49,20 @@ func (r *Renderer) thinking(width int) string {
 	return text + ": " + string(thought)
 }
 
-// endThought shows what the model has thought, shortened, once it does something else.
-func (r *Renderer) endThought() {
+// finishThought writes the beginning of the thought, or all of it if Verbose is set, and forgets
+// it.
+func (r *Renderer) finishThought() {
 	thought := strings.TrimSpace(r.thought.whole.String())
 	r.thought.whole.Reset()
 	r.thought.tail = r.thought.tail[:0]
 	if thought == "" || !r.Side.IsTerminal() && !r.Verbose {
 		return
 	}
-	r.remark("%s", r.Side.Dim("thought: "+r.Excerpt(thought, 2)))
+	r.writeRemark("%s", r.Side.Dim("thought: "+r.Excerpt(thought, 2)))
 }
 
-// Excerpt is the beginning of a text in so many lines of the screen; all of it where everything is to be shown.
+// Excerpt returns the beginning of a text that fits in the given number of screen lines, or the
+// whole text if Verbose is set. Control characters are made visible or removed.
 func (r *Renderer) Excerpt(text string, lines int) string {
 	if r.Verbose {
 		return strings.ReplaceAll(strings.TrimSpace(r.Side.Clean(text)), "\n", "\n  ")

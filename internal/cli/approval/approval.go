@@ -13,14 +13,18 @@ import (
 	"github.com/dowel-mcp/dowel/internal/suggest"
 )
 
-// EveryTool stands for all tools of a server: a tool of that very name cannot be allowed for good.
+// EveryTool is the name that allows all tools of a server. A tool that is itself called "*" cannot
+// be allowed for good.
 const EveryTool = "*"
 
+// Contains reports whether a list of allowed tools allows tool, by name or with [EveryTool].
 func Contains(tools []string, tool string) bool {
 	return slices.Contains(tools, tool) || slices.Contains(tools, EveryTool)
 }
 
-// ParseTool reads SERVER.TOOL. The server has to be one of the user's; where something is taken back, one of which something is kept.
+// ParseTool splits SERVER.TOOL into the server and the tool, or [EveryTool]. The server must belong
+// to the user's own configuration. To revoke an approval, the approval must exist in store. Errors
+// are usage errors.
 func ParseTool(f *factory.Factory, store *state.State, name string, revoke bool) (server, tool string, err error) {
 	var known []string
 	for _, p := range store.Approvals() {
@@ -37,17 +41,17 @@ func ParseTool(f *factory.Factory, store *state.State, name string, revoke bool)
 	server, tool, err = connect.SplitName(name, known)
 	switch {
 	case err != nil && revoke:
-		return "", "", exit.Usagef("%s needs an approval anyhow; see dowel trust --list", name)
+		return "", "", exit.Usagef("%s has no approval to revoke; see dowel trust --list", name)
 	case err != nil:
 		return "", "", err
 	case tool == "":
-		return "", "", exit.Usagef("name the tool, too: %s.TOOL, or '%s.*' for all", server, server)
+		return "", "", exit.Usagef("the tool is missing: write %s.TOOL, or '%s.*' for all tools", server, server)
 	case foreign[server]:
-		return "", "", exit.Usagef("%s came with a project, and only of your own servers it is kept which tools need no approval", server)
+		return "", "", exit.Usagef("%s came with a project: only tools of your own servers can be allowed for good", server)
 	case revoke && tool != EveryTool && slices.Contains(store.AlwaysAllow(server), EveryTool):
-		return "", "", exit.Usagef("%s.%s needs no approval because none of %[1]s does: take that back with dowel trust --tool --revoke '%[1]s.*', and then allow those that you mean", server, tool)
+		return "", "", exit.Usagef("all tools of %[1]s are allowed, so %[1]s.%[2]s cannot be revoked alone: revoke all with dowel trust --tool --revoke '%[1]s.*', then allow single tools", server, tool)
 	case revoke && tool != EveryTool && !slices.Contains(store.AlwaysAllow(server), tool):
-		return "", "", exit.Usagef("%s.%s needs an approval anyhow%s; see dowel trust --list", server, tool, suggest.Hint(tool, store.AlwaysAllow(server)))
+		return "", "", exit.Usagef("%s.%s has no approval to revoke%s; see dowel trust --list", server, tool, suggest.Hint(tool, store.AlwaysAllow(server)))
 	}
 	return server, tool, nil
 }

@@ -18,17 +18,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// approve puts a question of the agent's to the user, who is asked until there is an answer.
-func (c *conversation) approve(ctx context.Context, q agent.Question) (agent.Decision, error) {
-	c.show.Hold(true)
-	defer c.show.Hold(false)
+// askApproval asks the user whether a call may run, and repeats the prompt until the user decides.
+// It implements [agent.Options.Approve]. Ctrl-D refuses; Ctrl-C stops the agent's work.
+func (c *conversation) askApproval(ctx context.Context, q agent.Question) (agent.Decision, error) {
+	c.view.Hold(true)
+	defer c.view.Hold(false)
 	if q.Sampling != nil {
-		return c.approveSampling(ctx, q)
+		return c.askSamplingApproval(ctx, q)
 	}
 	var edited json.RawMessage
 	c.describeCall(q, q.Call.Input)
 	for {
-		answer, err := c.answer(ctx, c.approvalPrompt(q))
+		answer, err := c.askUser(ctx, c.approvalPrompt(q))
 		if errors.Is(err, io.EOF) {
 			return agent.Decision{}, nil
 		}
@@ -48,7 +49,7 @@ func (c *conversation) approve(ctx context.Context, q agent.Question) (agent.Dec
 		case "a":
 			return c.allowAlways(q, d), nil
 		case "n", "N", "no":
-			return c.refusal(ctx, rest)
+			return c.askRefusalReason(ctx, rest)
 		case "e", "E", "edit":
 			if edited, err = c.editArguments(ctx, q, edited); err != nil {
 				return d, err
@@ -57,7 +58,7 @@ func (c *conversation) approve(ctx context.Context, q agent.Question) (agent.Dec
 			c.explainApproval(q)
 		case "":
 		default:
-			c.tell("%s", c.show.Side.Yellow(fmt.Sprintf("%q is no answer; ? explains them", word)))
+			c.writeLine("%s", c.view.Side.Yellow(fmt.Sprintf("%q is not an answer; ? lists the answers", word)))
 		}
 	}
 }
@@ -66,64 +67,67 @@ func (c *conversation) approvalPrompt(q agent.Question) string {
 	return fmt.Sprintf("Run %s? [y/s/server/a/e/n/?]", toolname.Display(q.Tool.Name))
 }
 
-// tell writes a line of a question.
-func (c *conversation) tell(format string, args ...any) {
-	fmt.Fprintf(c.show.Side, format+"\n", args...)
+// writeLine writes one line of a question to the screen for messages.
+func (c *conversation) writeLine(format string, args ...any) {
+	fmt.Fprintf(c.view.Side, format+"\n", args...)
 }
 
-// answer reads the answer to a question. Ctrl-C stops what has asked.
-func (c *conversation) answer(ctx context.Context, prompt string) (string, error) {
-	return c.reply(ctx, term.Question{Prompt: c.show.Side.Bold(prompt) + " ", Answer: true, Fresh: true})
+// askUser shows a prompt and reads one answer. Keys typed before the prompt do not count. Ctrl-C
+// stops the work that asked.
+func (c *conversation) askUser(ctx context.Context, prompt string) (string, error) {
+	return c.readAnswer(ctx, term.Question{Prompt: c.view.Side.Bold(prompt) + " ", Answer: true, Fresh: true})
 }
 
-func (c *conversation) reply(ctx context.Context, a term.Question) (string, error) {
+// readAnswer reads a line and turns Ctrl-C into the cause for which ctx ended, or errStopped.
+func (c *conversation) readAnswer(ctx context.Context, a term.Question) (string, error) {
 	text, err := c.in.ReadLine(ctx, a)
 	if errors.Is(err, term.ErrInterrupted) {
-		c.keys.press()
+		c.interrupts.handlePress()
 		if err = context.Cause(ctx); err == nil {
 			err = errStopped
 		}
 	}
 	if err == nil {
-		c.keys.typed()
+		c.interrupts.forgetPress()
 	}
 	return text, err
 }
 
-// describeCall shows all that the decision is about.
+// describeCall shows the tool, its effect, and every argument of a call.
 func (c *conversation) describeCall(q agent.Question, input json.RawMessage) {
-	out := c.show.Side
+	out := c.view.Side
 	paint := out.Yellow
 	if q.Effect == agent.Destructive {
 		paint = out.Red
 	}
-	c.tell("\n%s wants to run: %s", out.Bold(toolname.Display(q.Tool.Name)), paint(effectWords(q)))
+	c.writeLine("\n%s wants to run: %s", out.Bold(toolname.Display(q.Tool.Name)), paint(describeEffect(q)))
 	if about := term.FirstLine(term.Reveal(q.Tool.Description)); about != "" {
-		c.tell("  %s", out.Dim(term.Shorten(about, out.Columns()-3)))
+		c.writeLine("  %s", out.Dim(term.Shorten(about, out.Columns()-3)))
 	}
-	for _, text := range wholeArguments(input) {
-		c.tell("  %s %s", out.Dim("│"), text)
+	for _, text := range formatArguments(input) {
+		c.writeLine("  %s %s", out.Dim("│"), text)
 	}
 }
 
-// effectWords say what a tool may do, and who says so.
-func effectWords(q agent.Question) string {
-	said := "by its own word"
+// describeEffect describes the effect of a tool and whether the server declared it.
+func describeEffect(q agent.Question) string {
+	source := "as its server declares"
 	if a := q.Tool.Annotations; a == nil || a.ReadOnlyHint == nil && a.DestructiveHint == nil {
-		said = "it does not say what it may do"
+		source = "its server declares no effect"
 	}
 	switch q.Effect {
 	case agent.ReadOnly:
-		return "read-only, " + said
+		return "read-only, " + source
 	case agent.Changes:
-		return "it changes things, and destroys nothing, " + said
+		return "changes things, destroys nothing, " + source
 	}
-	return "it may be destructive, " + said
+	return "may be destructive, " + source
 }
 
-// wholeArguments are the arguments in lines, nothing left out: key: value for each, and texts of several lines as they are. What is
-// a text and could be taken for another value is told to be one.
-func wholeArguments(input json.RawMessage) (lines []string) {
+// formatArguments formats arguments completely, as "key: value" lines. Strings of several lines
+// keep their lines, indented. A string that would read as another JSON value is quoted or marked
+// "(text)".
+func formatArguments(input json.RawMessage) (lines []string) {
 	if !rawjson.IsObject(input) {
 		return []string{term.RevealLine(string(input))}
 	}
@@ -155,21 +159,23 @@ func wholeArguments(input json.RawMessage) (lines []string) {
 	return lines
 }
 
-// allowAlways keeps that the tool needs no approval any more; where that cannot be kept it holds for the session.
+// allowAlways stores a permanent approval of the tool. If it cannot be stored, the approval holds
+// for this session.
 func (c *conversation) allowAlways(q agent.Question, d agent.Decision) agent.Decision {
 	d.For = agent.ThisTool
-	if err := c.it.Always(q.Tool.Name); err != nil {
-		c.tell("%s", c.show.Side.Yellow("That is not kept, and holds for this session: "+term.Printable(err.Error())))
+	if err := c.runtime.Always(q.Tool.Name); err != nil {
+		c.writeLine("%s", c.view.Side.Yellow("That is not kept. The tool is allowed for this session: "+term.Printable(err.Error())))
 	}
 	return d
 }
 
-// refusal asks why not, unless that was said.
-func (c *conversation) refusal(ctx context.Context, reason string) (agent.Decision, error) {
+// askRefusalReason refuses a call with a reason for the model. It asks for the reason if it is
+// empty.
+func (c *conversation) askRefusalReason(ctx context.Context, reason string) (agent.Decision, error) {
 	if reason = strings.TrimSpace(reason); reason != "" {
 		return agent.Decision{Reason: reason}, nil
 	}
-	reason, err := c.answer(ctx, "Why not? The model reads it (Enter: no reason):")
+	reason, err := c.askUser(ctx, "Why not? The model reads the reason (Enter: no reason):")
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
@@ -177,32 +183,33 @@ func (c *conversation) refusal(ctx context.Context, reason string) (agent.Decisi
 }
 
 func (c *conversation) explainApproval(q agent.Question) {
-	c.tell(`  y          runs it once
-  s          runs it, and %[1]s without a question for the rest of this session
-  server, S  runs it, and every tool of %[2]s without a question for the rest of this session
-  a          runs it, and %[1]s never asks again: dowel keeps that in your own state
-  e          changes the arguments first
-  n          does not run it; n and some words tell the model why
-  Ctrl-C     stops the model's work altogether
-What a tool may do is what its server says of it, which is as good as the server.`, toolname.Display(q.Tool.Name), serverName(q))
+	c.writeLine(`  y          run it once
+  s          run it, and run %[1]s without a question for the rest of this session
+  server, S  run it, and run every tool of %[2]s without a question for the rest of this session
+  a          run it, and never ask about %[1]s again: dowel keeps that in your state
+  e          change the arguments first
+  n          do not run it; words after n tell the model why
+  Ctrl-C     stop the model's work
+The server declares the effect of its tools. Trust that as far as you trust the server.`, toolname.Display(q.Tool.Name), displayServer(q))
 }
 
-func serverName(q agent.Question) string {
+// displayServer returns the name of the asking server for a sentence.
+func displayServer(q agent.Question) string {
 	if q.Server == "" {
 		return "its server"
 	}
 	return term.RevealLine(q.Server)
 }
 
-// approveSampling asks whether a server may use the model.
-func (c *conversation) approveSampling(ctx context.Context, q agent.Question) (agent.Decision, error) {
-	out := c.show.Side
-	c.tell("\n%s wants to ask the model %s, at your cost:", out.Bold(serverName(q)), term.Line(c.it.Model.Label()))
-	for _, text := range samplingLines(q.Sampling) {
-		c.tell("  %s %s", out.Dim("│"), text)
+// askSamplingApproval asks whether a server may use the model.
+func (c *conversation) askSamplingApproval(ctx context.Context, q agent.Question) (agent.Decision, error) {
+	out := c.view.Side
+	c.writeLine("\n%s wants to ask the model %s, at your cost:", out.Bold(displayServer(q)), term.Line(c.runtime.Model.Label()))
+	for _, text := range formatSampling(q.Sampling) {
+		c.writeLine("  %s %s", out.Dim("│"), text)
 	}
 	for {
-		answer, err := c.answer(ctx, "Let it? [y/server/n/?]")
+		answer, err := c.askUser(ctx, "Allow it? [y/server/n/?]")
 		if errors.Is(err, io.EOF) {
 			return agent.Decision{}, nil
 		}
@@ -218,16 +225,17 @@ func (c *conversation) approveSampling(ctx context.Context, q agent.Question) (a
 			return agent.Decision{Reason: strings.TrimSpace(rest)}, nil
 		case "":
 		default:
-			c.tell("  y          lets it, once\n  server, S  lets %s use the model for the rest of this session\n  n          does not; the server is told so", serverName(q))
+			c.writeLine("  y          allow it once\n  server, S  let %s use the model for the rest of this session\n  n          refuse; the server gets an error", displayServer(q))
 		}
 	}
 }
 
-// samplingLines are what a server wants to ask: all that is said, and which tools the model may ask the server to call.
-func samplingLines(p *mcp.CreateMessageParams) (lines []string) {
-	add := func(who, text string) {
+// formatSampling formats a sampling request completely: the system prompt, all messages, and the
+// tools that the model may call.
+func formatSampling(p *mcp.CreateMessageParams) (lines []string) {
+	add := func(role, text string) {
 		all := strings.Split(strings.TrimSuffix(term.Reveal(text), "\n"), "\n")
-		lines = append(lines, who+": "+all[0])
+		lines = append(lines, role+": "+all[0])
 		for _, more := range all[1:] {
 			lines = append(lines, "    "+more)
 		}
@@ -238,7 +246,7 @@ func samplingLines(p *mcp.CreateMessageParams) (lines []string) {
 	for _, m := range p.Messages {
 		for _, block := range m.Content {
 			if r := block.ToolResult; r != nil {
-				add("result of "+term.RevealLine(r.ToolUseID), sampledResult(r))
+				add("result of "+term.RevealLine(r.ToolUseID), formatSampledResult(r))
 				continue
 			}
 			add(term.RevealLine(string(m.Role)), block.String())
@@ -253,8 +261,8 @@ func samplingLines(p *mcp.CreateMessageParams) (lines []string) {
 	return lines
 }
 
-// sampledResult is all that the model would read of a result.
-func sampledResult(r *mcp.ToolResultContent) string {
+// formatSampledResult returns the text of a tool result as the model would read it.
+func formatSampledResult(r *mcp.ToolResultContent) string {
 	text := agentview.ResultText(*r)
 	if text == "" && r.StructuredContent != nil {
 		text = string(r.StructuredContent)

@@ -18,30 +18,31 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// editArguments lets the user change what a tool is called with, until it fits. It returns what was before where the user changes
-// nothing, and shows the call again.
+// editArguments lets the user edit the arguments of a call until they match the tool's schema, and
+// shows the edited call. It returns before, the result of an earlier edit, if the user changes
+// nothing; nil means that the call's own arguments apply.
 func (c *conversation) editArguments(ctx context.Context, q agent.Question, before json.RawMessage) (json.RawMessage, error) {
-	now := q.Call.Input
+	current := q.Call.Input
 	if before != nil {
-		now = before
+		current = before
 	}
-	text := string(factory.IndentJSON(now))
+	text := string(factory.IndentJSON(current))
 	for {
-		changed, err := c.edited(ctx, text)
+		changed, err := c.editText(ctx, text)
 		if errors.Is(err, io.EOF) || err == nil && strings.TrimSpace(changed) == "" {
-			c.tell("%s", c.show.Side.Dim("nothing is changed"))
+			c.writeLine("%s", c.view.Side.Dim("nothing was changed"))
 			return before, nil
 		}
 		if err != nil {
 			return before, err
 		}
 		arguments := json.RawMessage(strings.TrimSpace(changed))
-		if err = fitsTool(q, arguments); err == nil {
+		if err = checkArguments(q, arguments); err == nil {
 			c.describeCall(q, arguments)
 			return arguments, nil
 		}
-		c.tell("%s", c.show.Side.Yellow(term.Printable(err.Error())))
-		again, err := c.answer(ctx, "Change it again? [Y/n]")
+		c.writeLine("%s", c.view.Side.Yellow(term.Printable(err.Error())))
+		again, err := c.askUser(ctx, "Change it again? [Y/n]")
 		if err != nil && !errors.Is(err, io.EOF) {
 			return before, err
 		}
@@ -52,10 +53,10 @@ func (c *conversation) editArguments(ctx context.Context, q agent.Question, befo
 	}
 }
 
-// fitsTool holds arguments to the tool's schema.
-func fitsTool(q agent.Question, arguments json.RawMessage) error {
+// checkArguments checks that arguments are a JSON object that matches the tool's schema.
+func checkArguments(q agent.Question, arguments json.RawMessage) error {
 	if err := rawjson.CheckAll(arguments); err != nil {
-		return fmt.Errorf("this is no JSON: %w", err)
+		return fmt.Errorf("the arguments are not JSON: %w", err)
 	}
 	if !rawjson.IsObject(arguments) {
 		return errors.New(`the arguments must be an object, such as {"key":"value"}`)
@@ -63,17 +64,18 @@ func fitsTool(q agent.Question, arguments json.RawMessage) error {
 	return toolargs.Check(toolargs.NewSpec(q.Tool.InputSchema), arguments)
 }
 
-// edited has the user change a text: in the editor of the environment, else on a line.
-func (c *conversation) edited(ctx context.Context, text string) (string, error) {
+// editText lets the user edit text in $VISUAL or $EDITOR, or on one line if neither is set. It
+// returns "" if the editor fails.
+func (c *conversation) editText(ctx context.Context, text string) (string, error) {
 	editor := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")))
 	if len(editor) == 0 || c.term == nil {
 		flat := text
 		if compact, err := json.Marshal(json.RawMessage(text)); err == nil {
 			flat = string(compact)
 		}
-		return c.reply(ctx, term.Question{Prompt: c.show.Side.Bold("Arguments:") + " ", Prefill: flat, Answer: true, Fresh: true})
+		return c.readAnswer(ctx, term.Question{Prompt: c.view.Side.Bold("Arguments:") + " ", Prefill: flat, Answer: true, Fresh: true})
 	}
-	file, err := os.CreateTemp("", "dowel-arguments-*.json") // for the user alone
+	file, err := os.CreateTemp("", "dowel-arguments-*.json") // mode 0600
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +87,7 @@ func (c *conversation) edited(ctx context.Context, text string) (string, error) 
 	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], file.Name())...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.term.In, c.term.Out, c.term.Out
 	if err := cmd.Run(); err != nil {
-		c.tell("%s", c.show.Side.Yellow(fmt.Sprintf("%s: %v", editor[0], err)))
+		c.writeLine("%s", c.view.Side.Yellow(fmt.Sprintf("%s: %v", editor[0], err)))
 		return "", context.Cause(ctx)
 	}
 	changed, err := os.ReadFile(file.Name())

@@ -1,6 +1,10 @@
-// Package chat is dowel chat: a conversation with a model at the terminal or over a pipe. The user
-// approves calls, answers servers' questions, uses prompts and files, and resumes conversations of
-// before.
+// Package chat implements dowel chat, a conversation with a model at the terminal or over a pipe.
+// The user approves calls, answers the servers' questions, uses prompts and files, and resumes
+// earlier conversations.
+//
+// One goroutine reads the user's input and handles it (runLoop). A second one starts the agent
+// meanwhile (startRuntime), so the prompt does not wait for servers. Ctrl-C goes through an
+// interruptHandler, which stops either the current work or the program.
 package chat
 
 import (
@@ -20,62 +24,64 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are those of a conversation.
+// Options holds the flags of dowel chat. The zero value is not usable: [NewCommand] sets the
+// defaults.
 type Options struct {
 	agentcmd.Flags
 	approve string
 	steps   int
 	system  string
 
-	resume   string // an ID, or latest
+	resume   string // a session ID, latestSession, or "" for a new conversation
 	sessions bool
 	noSave   bool
 }
 
-// latest is what --resume alone says.
-const latest = "latest"
+// latestSession is the value of --resume without an ID.
+const latestSession = "latest"
 
-const aboutChat = `Talk with a model that has your servers' tools. What you type goes to the model; what it answers appears as it is written, and each
-tool that it calls is shown with its arguments, its progress, and what it took.
+const chatHelp = `Talk with a model that has your servers' tools. What you type goes to the model. Its answer appears as it is written,
+and each tool call is shown with its arguments, progress and duration.
 
 ` + modelregistry.Help + `
 
-The servers are all of your configuration, those of the running dowel if there is one; or those of --server, of --url, or of a
-command behind --. The prompt does not wait for them: who comes late is told to the model then.
+dowel chat uses all servers of your configuration, through the running dowel if it runs (dowel up). --server, --url, or a command
+after -- choose other servers. The prompt does not wait for servers: the model learns of a late server when it is ready.
 
-A tool that is not read-only, by its server's own word, is asked about before it runs:
+dowel asks you before it runs a tool that its server does not declare read-only. The answers:
   y          once
   s          this tool, for this session
   server, S  all of the server's tools, for this session
-  a          this tool always: dowel keeps it in your state, never in a project
-  e          change the arguments first, in $VISUAL or $EDITOR where one of them is set
-  n          no; what you say why is read by the model
-  ?          explains
---approve and /approve choose another way: read-only refuses instead of asking, also what was allowed for this session; all asks
-about nothing, and none runs nothing.
+  a          this tool always: dowel keeps that in your state, never in a project
+  e          change the arguments first, in $VISUAL or $EDITOR if one of them is set
+  n          no; the model reads the reason that you give
+  ?          explain the answers
+--approve and /approve change the mode: read-only refuses instead of asking, even tools allowed for this session; all runs
+every tool without a question; none runs no tool.
 
 While you type:
-  /help                      what else can be said to dowel instead of the model; Tab completes it
-  /SERVER.PROMPT KEY=VALUE   a prompt of a server; it asks for what is missing
-  //text                     says text that begins with /
-  @path                      adds a file: text, image or sound; @"with spaces" in quotes
-  \ at the end of a line     goes on with the next one; what is pasted stays together
-  Ctrl-C                     stops the reply or call that is under way, and keeps what was said; twice ends dowel
-  Ctrl-D                     ends dowel
+  /help                      list the commands; Tab completes them
+  /SERVER.PROMPT KEY=VALUE   use a prompt of a server; dowel asks for missing arguments
+  //text                     send text that begins with /
+  @path                      add a file: text, image or sound; quote spaces: @"my file"
+  \ at the end of a line     continue on the next line; pasted lines stay together
+  Ctrl-C                     stop the current reply or call, and keep the conversation; twice ends dowel
+  Ctrl-D                     end dowel
 
-Each conversation is kept, as it goes, in a file that only you can read; --sessions lists them, --resume goes on with the last one
-of this folder, --resume=ID with any, and --no-save keeps nothing.
+dowel saves each conversation as it proceeds, in a file that only you can read. --sessions lists them, --resume continues the last
+one of this folder, --resume=ID continues any, and --no-save saves nothing.
 
-Without a terminal each line of standard input is said, the answers go to standard output and all else to standard error, and
-what would have to be asked is refused, but for what --answer says: key=value answers whoever asks for that key, SERVER.key=value
-that server alone, before the other. For one task, with its result as JSON or exit code, there is dowel run.`
+Without a terminal, each line of standard input is a message. Answers go to standard output, everything else to standard error.
+Questions are refused unless --answer answers them: key=value answers every server that asks for that key, SERVER.key=value
+answers one server and takes precedence. For one task with a result as JSON or an exit code, use dowel run.`
 
+// NewCommand returns the command dowel chat. f must not be nil.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var opts Options
 	cmd := &cobra.Command{
 		Use:   "chat [-- COMMAND…]",
 		Short: "Talk with a model that has your servers' tools",
-		Long:  aboutChat,
+		Long:  chatHelp,
 		Example: `  dowel chat --model claude-sonnet-4-5
   dowel chat --model qwen3 --base-url http://localhost:11434/v1 --server files --server everything
   dowel chat --resume
@@ -84,7 +90,7 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			words, err := opts.TakeCommand(cmd, args)
 			if err == nil {
-				err = opts.check(f, cmd, words)
+				err = opts.checkFlags(f, cmd, words)
 			}
 			if err != nil {
 				return err
@@ -99,61 +105,64 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 	opts.Flags.AddFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.approve, "approve", string(agent.ModeAsk), "which tools run (`MODE`): ask about those that are not read-only, read-only, all, none")
-	flags.IntVar(&opts.steps, "max-steps", 0, fmt.Sprintf("how many replies the model may take for an answer (default %d)", agent.DefaultMaxSteps))
-	flags.StringVar(&opts.system, "system", "", "what the model is told before everything else (`text`, or @file)")
-	flags.StringVar(&opts.resume, "resume", "", "go on with the last conversation of this folder, or with that of an `ID` (--resume=ID)")
-	flags.Lookup("resume").NoOptDefVal = latest
-	flags.BoolVar(&opts.sessions, "sessions", false, "list the conversations that were kept")
-	flags.BoolVar(&opts.noSave, "no-save", false, "do not keep this conversation")
+	flags.IntVar(&opts.steps, "max-steps", 0, fmt.Sprintf("how many replies the model may use for one answer (default %d)", agent.DefaultMaxSteps))
+	flags.StringVar(&opts.system, "system", "", "the system prompt, instead of dowel's (`text`, or @file)")
+	flags.StringVar(&opts.resume, "resume", "", "continue the last conversation of this folder, or the conversation `ID` (--resume=ID)")
+	flags.Lookup("resume").NoOptDefVal = latestSession
+	flags.BoolVar(&opts.sessions, "sessions", false, "list the saved conversations")
+	flags.BoolVar(&opts.noSave, "no-save", false, "do not save this conversation")
 	return cmd
 }
 
-// check finds what cannot be used. The word behind --resume is its ID, although flags whose value may be left out take none.
-func (opts *Options) check(f *factory.Factory, cmd *cobra.Command, words []string) error {
+// checkFlags validates the flags and words. One word after a bare --resume is the session's ID:
+// the flag parser takes no separate value for a flag with an optional value.
+func (opts *Options) checkFlags(f *factory.Factory, cmd *cobra.Command, words []string) error {
 	switch {
-	case len(words) == 1 && opts.resume == latest:
+	case len(words) == 1 && opts.resume == latestSession:
 		opts.resume = words[0]
 	case len(words) == 0:
 	case cmd.ArgsLenAtDash() < 0 && slices.Contains(opts.Directory().Known(), words[0]):
-		return exit.Usagef("%q is too much: a server is named with --server %s", words[0], words[0])
+		return exit.Usagef("unexpected word %q: name a server with --server %s", words[0], words[0])
 	default:
-		return exit.Usagef("%q is too much: what is to be said is typed once dowel chat runs; dowel run takes it as a word", words[0])
+		return exit.Usagef("unexpected word %q: type messages after dowel chat starts, or use dowel run", words[0])
 	}
-	if _, err := modeOf(opts.approve); err != nil {
+	if _, err := parseMode(opts.approve); err != nil {
 		return exit.Usagef("--approve %w", err)
 	}
 	if opts.steps < 0 {
 		return exit.Usagef("--max-steps %d: write a number above 0", opts.steps)
 	}
 	if f.JSON && !opts.sessions {
-		return exit.Usagef("dowel chat is for people, and has no --json; dowel run --json streams what happens")
+		return exit.Usagef("dowel chat has no --json: use dowel run --json")
 	}
 	return nil
 }
 
 var modes = []string{string(agent.ModeAsk), string(agent.ModeReadOnly), string(agent.ModeAll), string(agent.ModeNone)}
 
-func modeOf(word string) (agent.Mode, error) {
+// parseMode returns the approval mode with the given name.
+func parseMode(word string) (agent.Mode, error) {
 	if !slices.Contains(modes, word) {
-		return "", fmt.Errorf("%s: there are %s%s", word, strings.Join(modes, ", "), suggest.ForFlag(word, modes))
+		return "", fmt.Errorf("%s: want %s%s", word, strings.Join(modes, ", "), suggest.ForFlag(word, modes))
 	}
 	return agent.Mode(word), nil
 }
 
-// runChat holds a conversation.
+// runChat runs a conversation until the user ends it.
 func runChat(ctx context.Context, f *factory.Factory, opts *Options) error {
-	c, err := newChat(ctx, f, opts)
+	c, err := newConversation(ctx, f, opts)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	if err := c.open(); err != nil {
+	if err := c.startRuntime(); err != nil {
 		return err
 	}
-	return c.loop()
+	return c.runLoop()
 }
 
-// sessionsDir is where conversations are kept; empty where there is no place.
+// sessionsDir returns the folder of saved conversations. It returns "" if
+// the state folder is unknown.
 func sessionsDir() string {
 	if dir := factory.StateDir(); dir != "" {
 		return dir + string(os.PathSeparator) + "sessions"
@@ -161,18 +170,19 @@ func sessionsDir() string {
 	return ""
 }
 
-// keptSession is what --resume means.
-func keptSession(word, here string) (session.Summary, error) {
-	if word != latest {
+// findSession returns the session that a value of --resume names. The folder applies to
+// latestSession.
+func findSession(word, folder string) (session.Summary, error) {
+	if word != latestSession {
 		s, err := session.Find(sessionsDir(), word)
 		if err != nil {
 			return s, exit.UsageError{Err: err, See: "dowel chat --sessions"}
 		}
 		return s, nil
 	}
-	s, ok, err := session.Latest(sessionsDir(), here)
+	s, ok, err := session.Latest(sessionsDir(), folder)
 	if err == nil && !ok {
-		err = exit.UsageError{Err: fmt.Errorf("no conversation was kept in %s", here), See: "dowel chat --sessions"}
+		err = exit.UsageError{Err: fmt.Errorf("no saved conversation in %s", folder), See: "dowel chat --sessions"}
 	}
 	return s, err
 }

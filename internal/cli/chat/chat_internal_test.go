@@ -32,7 +32,7 @@ func TestSplitWords(t *testing.T) {
 }
 
 func TestWholeArguments(t *testing.T) {
-	got := wholeArguments([]byte(`{"path":"a\u001b[2Jb","text":"one\n  Run it? y\n","n":{"x":[1]},"e":""}`))
+	got := formatArguments([]byte(`{"path":"a\u001b[2Jb","text":"one\n  Run it? y\n","n":{"x":[1]},"e":""}`))
 	want := []string{`path: a\x1b[2Jb`, "text:", "    one", "      Run it? y", "n:", "    {", `      "x": [`, "        1", "      ]", "    }", "e: "}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -47,18 +47,18 @@ func TestMentioned(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
-	var told strings.Builder
-	c := &conversation{show: agentview.NewRenderer(term.NewScreen(&strings.Builder{}, nil), term.NewScreen(&told, nil))}
+	var notes strings.Builder
+	c := &conversation{view: agentview.NewRenderer(term.NewScreen(&strings.Builder{}, nil), term.NewScreen(&notes, nil))}
 	for text, want := range map[string]int{
 		"no file": 0, "see @gone.txt": 0, "@a.txt": 1, "see @a.txt.": 1, "(@a.txt)": 0, "see @a.txt, and @\"b c.txt\"!": 2, "@a.txt @a.txt": 1, "mail me@a.txt": 0, "@nobody": 0, "@odd)": 1, "@.": 0,
 	} {
-		content, err := c.mentions(text)
+		content, err := c.attachMentions(text)
 		if err != nil || len(content)-1 != want || content[0].Text != text {
 			t.Errorf("%s: got %v, %v", text, content, err)
 		}
 	}
-	if got := told.String(); strings.Count(got, "there is no file") != 1 || !strings.Contains(got, "there is no file gone.txt") {
-		t.Errorf("it is told: %s", got)
+	if got := notes.String(); strings.Count(got, "no file ") != 1 || !strings.Contains(got, "no file gone.txt") {
+		t.Errorf("got notes: %s", got)
 	}
 }
 
@@ -67,8 +67,8 @@ func TestUsageLines(t *testing.T) {
 	for i := range 12 {
 		tokens.PerTool = append(tokens.PerTool, agent.ToolTokens{Name: "a__t" + string(rune('a'+i)), Tokens: 100 * (i + 1), Offered: i > 0})
 	}
-	said := []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello\nthere")}}, {Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.UseTool("1", "a__tb", []byte(`{"x":1}`))}}}
-	got := strings.Join(usageLines(tokens, said, 80), "\n")
+	messages := []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello\nthere")}}, {Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.UseTool("1", "a__tb", []byte(`{"x":1}`))}}}
+	got := strings.Join(formatUsage(tokens, messages, 80), "\n")
 	for _, part := range []string{
 		"       10  instructions", "    4,000  definitions of 11 tools", "    1,200    a.tl\n    1,100    a.tk", "      200    1 other", "1 more tool found by search",
 		"       90  2 messages\n       20    you: hello\n       70    model: calls a.tb x=1", "4,100  in all, 51% of the window of 8,000, estimated", "1,500 read (400 of them cached), 7 written",
@@ -79,7 +79,7 @@ func TestUsageLines(t *testing.T) {
 	}
 }
 
-// The help and the guide know the same answers to the question whether a tool may run.
+// The help and the guide list the same answers to the approval question.
 func TestApprovalAnswers(t *testing.T) {
 	guide, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "guide-program.md"))
 	if err != nil {
@@ -87,13 +87,13 @@ func TestApprovalAnswers(t *testing.T) {
 	}
 	for _, answer := range []string{"y", "s", "server, S", "a", "e", "n", "?"} {
 		row := "\n| `" + strings.ReplaceAll(answer, ", ", "`, `") + "` | "
-		if !strings.Contains(aboutChat, "\n  "+answer+" ") || !strings.Contains(string(guide), row) {
-			t.Errorf("%s is in the help: %v, and in the guide: %v", answer, strings.Contains(aboutChat, "\n  "+answer+" "), strings.Contains(string(guide), row))
+		if !strings.Contains(chatHelp, "\n  "+answer+" ") || !strings.Contains(string(guide), row) {
+			t.Errorf("%s is in the help: %v, and in the guide: %v", answer, strings.Contains(chatHelp, "\n  "+answer+" "), strings.Contains(string(guide), row))
 		}
 	}
 }
 
-// What is decided about is shown as it is: a text is no other value.
+// The approval question shows arguments so that a string cannot pass for another value.
 func TestArgumentsAreTold(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"a":false,"b":"false","c":"no"}`:       "a: false\nb: \"false\"\nc: no",
@@ -103,16 +103,16 @@ func TestArgumentsAreTold(t *testing.T) {
 		`{"a":"two\nlines","n":null,"m":"null"}`: "a:\n    two\n    lines\nn: null\nm: \"null\"",
 		`{}`:                                     "(no arguments)",
 	} {
-		if got := strings.Join(wholeArguments(json.RawMessage(input)), "\n"); got != want {
+		if got := strings.Join(formatArguments(json.RawMessage(input)), "\n"); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", input, got, want)
 		}
 	}
 }
 
-// All that a server wants to ask is shown, with what the model is told of tools and their results.
+// A sampling request is shown completely, with tools and their results.
 func TestSamplingLines(t *testing.T) {
 	result := mcp.ToolResultContent{ToolUseID: "1", IsError: true, Content: []mcp.Content{mcp.Text("first\nsec\u200bond"), mcp.Image(make([]byte, 3), "image/png")}}
-	got := strings.Join(samplingLines(&mcp.CreateMessageParams{
+	got := strings.Join(formatSampling(&mcp.CreateMessageParams{
 		SystemPrompt: "Be brief.", MaxTokens: 10,
 		Messages: []mcp.SamplingMessage{
 			{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("go")}},
@@ -137,20 +137,20 @@ at most 10 tokens`
 	}
 }
 
-// A line that is typed between two presses of Ctrl-C makes the second one a first.
+// A typed line between two presses of Ctrl-C makes the second press count as a first one.
 func TestInterruptsApart(t *testing.T) {
-	i := &interrupts{end: func(error) {}}
+	i := &interruptHandler{endProgram: func(error) {}}
 	for n, typed := range []bool{false, true, false} {
 		if typed {
-			i.typed()
+			i.forgetPress()
 		}
-		if ends := i.press(); ends != (n == 2) {
+		if ends := i.handlePress(); ends != (n == 2) {
 			t.Errorf("press %d ends dowel: %v", n, ends)
 		}
 	}
 }
 
-// A session goes on with its own model, and at no other place than its own.
+// A resumed session uses its own model and URL.
 func TestSameModel(t *testing.T) {
 	for _, test := range []struct {
 		notes []string
@@ -168,16 +168,17 @@ func TestSameModel(t *testing.T) {
 		c.flags.ModelFlags = test.given
 		var events []session.Event
 		for _, note := range test.notes {
-			events = append(events, session.Event{Name: usedModel, Data: json.RawMessage(note)})
+			events = append(events, session.Event{Name: modelEvent, Data: json.RawMessage(note)})
 		}
-		err := c.sameModel(events)
+		err := c.restoreModel(events)
 		if c.flags.ModelFlags != test.want || (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
 			t.Errorf("%v: got %+v, %v", test.notes, c.flags.ModelFlags, err)
 		}
 	}
 }
 
-// The secrets of a model's URL are neither shown nor kept, and of a model of the configuration no URL is.
+// Secrets in a model's URL are neither shown nor saved. The URL of a model of the configuration is
+// not saved at all.
 func TestModelURLsAreMasked(t *testing.T) {
 	m := modelregistry.Choice{Provider: "openai", Model: "m", URL: "https://me:hush@host/v1?key=hush"}
 	if got := describeModel(m); got != "m (openai, at https://****@host/v1?key=****)" {
@@ -186,11 +187,11 @@ func TestModelURLsAreMasked(t *testing.T) {
 	for name, want := range map[string]string{"": `https://****@host/v1?key=****`, "mine": ""} {
 		m.Name = name
 		s := session.New(t.TempDir(), session.Header{})
-		c := &conversation{kept: s}
+		c := &conversation{session: s}
 		if err := s.Message(agent.Message{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello")}}); err != nil {
 			t.Fatal(err)
 		}
-		c.noteModel(m)
+		c.recordModel(m)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +202,7 @@ func TestModelURLsAreMasked(t *testing.T) {
 	}
 }
 
-// Who hears that there is no agent finds the conversation ended.
+// If the agent cannot start, the conversation has ended before runtimeReady is closed.
 func TestChatNotBegun(t *testing.T) {
 	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", modelregistry.ModelVariable} {
 		t.Setenv(name, "")
@@ -211,16 +212,16 @@ func TestChatNotBegun(t *testing.T) {
 		f := &factory.Factory{Stdin: strings.NewReader(""), Stdout: term.NewScreen(&strings.Builder{}, nil), Stderr: term.NewScreen(&strings.Builder{}, nil)}
 		opts := &Options{approve: "ask", noSave: true}
 		opts.Flags.Servers = []string{"everything"}
-		c, err := newChat(t.Context(), f, opts)
+		c, err := newConversation(t.Context(), f, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.open(); err != nil {
+		if err := c.startRuntime(); err != nil {
 			t.Fatal(err)
 		}
 		for waiting := true; waiting; {
 			select {
-			case <-c.ready:
+			case <-c.runtimeReady:
 				waiting = false
 			default:
 			}
@@ -228,7 +229,7 @@ func TestChatNotBegun(t *testing.T) {
 		ended := c.ctx.Err()
 		c.close()
 		if ended == nil {
-			t.Fatal("the conversation goes on")
+			t.Fatal("the conversation has not ended")
 		}
 	}
 }

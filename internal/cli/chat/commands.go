@@ -16,72 +16,72 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// slash is something that is said to dowel and not to the model.
-type slash struct {
-	name, takes, about string
-	do                 func(c *conversation, ctx context.Context, rest string) error
+// slashCommand is a command to dowel itself, typed as /name.
+type slashCommand struct {
+	name, params, summary string
+	run                   func(c *conversation, ctx context.Context, rest string) error
 }
 
-// slashes are in the order of the help.
-func slashes() []slash {
-	return []slash{
-		{"help", "", "what can be said to dowel", (*conversation).help},
-		{"tools", "[WORDS]", "the tools that the model has; those that match, in full", (*conversation).listTools},
-		{"servers", "", "how the servers are", (*conversation).listServers},
-		{"prompts", "[WORDS]", "the servers' prompts, which are said as /SERVER.PROMPT KEY=VALUE …", (*conversation).listPrompts},
-		{"model", "[NAME]", "which model replies; another from now on", (*conversation).changeModel},
-		{"approve", "[MODE]", "which tools run without a question: ask, read-only, all, none", (*conversation).changeMode},
-		{"usage", "", "how many tokens the conversation takes, part by part, and has taken", (*conversation).usage},
-		{"save", "[FILE]", "where the conversation is kept; a copy of it", (*conversation).save},
-		{"quit", "", "ends dowel, as does Ctrl-D", func(*conversation, context.Context, string) error { return errQuit }},
+// slashCommands returns all commands in the order of /help.
+func slashCommands() []slashCommand {
+	return []slashCommand{
+		{"help", "", "list these commands", (*conversation).showHelp},
+		{"tools", "[WORDS]", "list the model's tools; with words, show matching tools in full", (*conversation).listTools},
+		{"servers", "", "list the servers and their state", (*conversation).listServers},
+		{"prompts", "[WORDS]", "list the servers' prompts; use one with /SERVER.PROMPT KEY=VALUE …", (*conversation).listPrompts},
+		{"model", "[NAME]", "show the model, or change it", (*conversation).changeModel},
+		{"approve", "[MODE]", "show or set which tools run: ask, read-only, all, none", (*conversation).changeMode},
+		{"usage", "", "show the tokens of each part of the conversation, and the total spent", (*conversation).showUsage},
+		{"save", "[FILE]", "show where the conversation is saved, or write a copy", (*conversation).saveSession},
+		{"quit", "", "end dowel, like Ctrl-D", func(*conversation, context.Context, string) error { return errQuit }},
 	}
 }
 
-func slashNames() (names []string) {
-	for _, s := range slashes() {
+func slashCommandNames() (names []string) {
+	for _, s := range slashCommands() {
 		names = append(names, s.name)
 	}
 	return names
 }
 
-// command does what stands behind a slash.
-func (c *conversation) command(text string) error {
+// runCommand runs the command or prompt in text, the input without its leading slash.
+func (c *conversation) runCommand(text string) error {
 	name, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
-	ctx, done := c.keys.during(c.ctx)
+	ctx, done := c.interrupts.startWork(c.ctx)
 	defer done()
-	known := slashes()
-	at := slices.IndexFunc(known, func(s slash) bool { return s.name == strings.ToLower(name) })
+	known := slashCommands()
+	at := slices.IndexFunc(known, func(s slashCommand) bool { return s.name == strings.ToLower(name) })
 	switch {
-	case at >= 0 && known[at].takes == "" && rest != "":
-		return exit.Usagef("/%s takes nothing; a message that begins with / is written with //", known[at].name)
+	case at >= 0 && known[at].params == "" && rest != "":
+		return exit.Usagef("/%s takes no words; write // to send a message that begins with /", known[at].name)
 	case at >= 0:
-		return c.stopped(ctx, known[at].do(c, ctx, rest))
+		return c.reportStopped(ctx, known[at].run(c, ctx, rest))
 	case name == "exit" || name == "q":
 		return errQuit
 	case strings.Contains(name, ".") || strings.Contains(name, "__"):
-		return c.stopped(ctx, c.prompt(ctx, name, rest))
+		return c.reportStopped(ctx, c.sendPrompt(ctx, name, rest))
 	}
-	return exit.WithHelp(exit.Usagef("there is no command /%s%s; a message that begins with / is written with //", name, suggest.ForFlag(name, slashNames())), "/help")
+	return exit.WithHelp(exit.Usagef("unknown command /%s%s; write // to send a message that begins with /", name, suggest.ForFlag(name, slashCommandNames())), "/help")
 }
 
-func (c *conversation) help(context.Context, string) error {
+func (c *conversation) showHelp(context.Context, string) error {
 	rows := [][2]string{}
-	for _, s := range slashes() {
-		rows = append(rows, [2]string{strings.TrimSpace("/" + s.name + " " + s.takes), s.about})
+	for _, s := range slashCommands() {
+		rows = append(rows, [2]string{strings.TrimSpace("/" + s.name + " " + s.params), s.summary})
 	}
 	rows = append(rows,
-		[2]string{"/SERVER.PROMPT KEY=VALUE …", "says a prompt of a server's; what is missing is asked for"},
-		[2]string{"//TEXT", "says text that begins with /"},
-		[2]string{"@PATH", "adds a file to what is said: text, an image or a sound"},
-		[2]string{`… \`, "goes on with the next line"},
-		[2]string{"Ctrl-C", "stops the reply or call that is under way; twice ends dowel"})
-	c.columns(rows)
+		[2]string{"/SERVER.PROMPT KEY=VALUE …", "use a prompt of a server; dowel asks for missing arguments"},
+		[2]string{"//TEXT", "send text that begins with /"},
+		[2]string{"@PATH", "add a file to the message: text, image or sound"},
+		[2]string{`… \`, "continue on the next line"},
+		[2]string{"Ctrl-C", "stop the current reply or call; twice ends dowel"})
+	c.writeColumns(rows)
 	return nil
 }
 
-// columns writes names beside what they are, in as many lines as that takes.
-func (c *conversation) columns(rows [][2]string) {
+// writeColumns writes rows of a name and a description, and wraps long descriptions.
+func (c *conversation) writeColumns(rows [][2]string) {
 	out, width := c.app.Stdout, 0
 	for _, r := range rows {
 		width = max(width, utf8.RuneCountInString(r[0]))
@@ -100,87 +100,88 @@ func (c *conversation) columns(rows [][2]string) {
 	}
 }
 
-// changeModel shows the models, or has another one reply.
+// changeModel shows the current model and the others of the configuration, or switches to name.
 func (c *conversation) changeModel(ctx context.Context, name string) error {
-	it, err := c.assembled(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
 	if name == "" {
-		fmt.Fprintf(c.app.Stdout, "%s\n", describeModel(it.Model))
-		if others := it.Models(); len(others) > 0 {
-			fmt.Fprintf(c.app.Stdout, "%s\n", c.app.Stdout.Dim("of your configuration: "+term.Line(strings.Join(others, ", "))))
+		fmt.Fprintf(c.app.Stdout, "%s\n", describeModel(rt.Model))
+		if others := rt.Models(); len(others) > 0 {
+			fmt.Fprintf(c.app.Stdout, "%s\n", c.app.Stdout.Dim("models of your configuration: "+term.Line(strings.Join(others, ", "))))
 		}
 		return nil
 	}
-	m, chosen, err := it.Choose(name)
+	m, chosen, err := rt.Choose(name)
 	if err != nil {
 		return err
 	}
-	it.Agent.SetModel(m)
-	it.Model, c.noted = chosen, false
-	c.show.Note("model %s", describeModel(chosen))
+	rt.Agent.SetModel(m)
+	rt.Model, c.modelRecorded = chosen, false
+	c.view.Note("model %s", describeModel(chosen))
 	return nil
 }
 
-// changeMode shows which tools run, or changes it.
+// changeMode shows or sets the approval mode.
 func (c *conversation) changeMode(ctx context.Context, word string) error {
-	it, err := c.assembled(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
 	if word != "" {
-		mode, err := modeOf(word)
+		mode, err := parseMode(word)
 		if err != nil {
 			return exit.Usagef("/approve %w", err)
 		}
 		c.mode = mode
-		it.Agent.SetMode(mode)
+		rt.Agent.SetMode(mode)
 	}
 	fmt.Fprintln(c.app.Stdout, map[agent.Mode]string{
-		agent.ModeAsk:      "ask: tools that are not read-only are asked about",
-		agent.ModeReadOnly: "read-only: tools that are not read-only are refused, but for those that are always allowed",
-		agent.ModeAll:      "all: every tool runs, and nothing is asked",
+		agent.ModeAsk:      "ask: dowel asks before it runs a tool that is not read-only",
+		agent.ModeReadOnly: "read-only: only read-only tools and always allowed tools run",
+		agent.ModeAll:      "all: every tool runs without a question",
 		agent.ModeNone:     "none: no tool runs",
 	}[c.mode])
 	return nil
 }
 
-// save tells where the conversation is kept, begins to keep it, or writes a copy.
-func (c *conversation) save(ctx context.Context, file string) error {
-	it, err := c.assembled(ctx)
+// saveSession writes a copy of the conversation to file. Without a file it shows where the
+// conversation is saved, and starts saving it if it is not.
+func (c *conversation) saveSession(ctx context.Context, file string) error {
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	said := it.Agent.Messages()
-	if len(said) == 0 {
-		return exit.Usagef("nothing has been said yet")
+	messages := rt.Agent.Messages()
+	if len(messages) == 0 {
+		return exit.Usagef("the conversation is empty")
 	}
-	header := session.Header{Model: it.Model.Label()}
+	header := session.Header{Model: rt.Model.Label()}
 	if header.Folder, err = connect.Folder("."); err != nil {
 		return err
 	}
 	if file != "" {
-		return c.saveCopy(file, header, said, it.Model)
+		return c.saveCopy(file, header, messages, rt.Model)
 	}
-	if c.kept == nil {
+	if c.session == nil {
 		if sessionsDir() == "" {
-			return exit.Usagef("there is no folder to keep conversations in: name a FILE")
+			return exit.Usagef("no folder for conversations was found: name a FILE")
 		}
 		s := session.New(sessionsDir(), header)
-		if err := saved(s, said, it.Model); err != nil {
+		if err := writeSession(s, messages, rt.Model); err != nil {
 			return err
 		}
-		c.kept, c.noted = s, true
+		c.session, c.modelRecorded = s, true
 	}
-	fmt.Fprintf(c.app.Stdout, "kept as %s in %s\n", c.kept.Header().ID, c.kept.Path())
+	fmt.Fprintf(c.app.Stdout, "saved as %s in %s\n", c.session.Header().ID, c.session.Path())
 	return nil
 }
 
-// saved keeps a conversation in a session that holds nothing yet, with the model that it goes on with.
-func saved(s *session.Session, said []agent.Message, m modelregistry.Choice) error {
-	if err := s.Sync(said); err != nil {
+// writeSession writes a conversation and its current model to a session that is still empty.
+func writeSession(s *session.Session, messages []agent.Message, m modelregistry.Choice) error {
+	if err := s.Sync(messages); err != nil {
 		return err
 	}
-	return s.Note(usedModel, noteOf(m))
+	return s.Note(modelEvent, newModelNote(m))
 }

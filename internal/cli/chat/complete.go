@@ -13,23 +13,25 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// tabLimit is how long Tab waits for a server.
-const tabLimit = 2 * time.Second
+// completionTimeout limits how long Tab waits for a server.
+const completionTimeout = 2 * time.Second
 
-// complete finds how the word before the cursor can go on: a command, a prompt, an argument of it, or a file. It runs beside the
-// goroutine that reads, and at no other time.
-func (c *conversation) complete(text string, at int) (longer string, to int, choices []string) {
+// completeInput completes the word before the cursor, byte offset at of text: a command, a prompt,
+// an argument of either, or a file. It returns the longer text, the new cursor and all choices. The
+// console calls it while the goroutine of runLoop waits for a line, so it may read that
+// goroutine's fields.
+func (c *conversation) completeInput(text string, at int) (longer string, to int, choices []string) {
 	head, tail := text[:at], text[at:]
 	start := strings.LastIndexByte(head, ' ') + 1
 	word := head[start:]
 	var all []string
 	switch first, _, _ := strings.Cut(head, " "); {
 	case strings.HasPrefix(word, "@"):
-		all = filesFrom(word)
+		all = completePath(word)
 	case start == 0 && strings.HasPrefix(word, "/"):
-		all = c.commandsFrom(word)
+		all = c.completeCommand(word)
 	case strings.HasPrefix(head, "/"):
-		all = c.argumentsFrom(first, strings.Fields(head[len(first):start]), word)
+		all = c.completeArgument(first, strings.Fields(head[len(first):start]), word)
 	}
 	if len(all) == 0 {
 		return text, at, nil
@@ -45,6 +47,7 @@ func (c *conversation) complete(text string, at int) (longer string, to int, cho
 	return longer, start + len(common), all
 }
 
+// commonPrefix returns the longest common prefix of a non-empty list, in whole characters.
 func commonPrefix(all []string) string {
 	common := all[0]
 	for _, one := range all[1:] {
@@ -55,7 +58,7 @@ func commonPrefix(all []string) string {
 	return strings.ToValidUTF8(common, "")
 }
 
-func startingWith(all []string, typed string) (found []string) {
+func filterPrefix(all []string, typed string) (found []string) {
 	for _, one := range all {
 		if strings.HasPrefix(one, typed) {
 			found = append(found, one)
@@ -64,50 +67,50 @@ func startingWith(all []string, typed string) (found []string) {
 	return found
 }
 
-// commandsFrom are the commands, and the prompts that there are.
-func (c *conversation) commandsFrom(typed string) []string {
+// completeCommand returns the commands and prompts that begin with typed.
+func (c *conversation) completeCommand(typed string) []string {
 	var all []string
-	for _, name := range slashNames() {
+	for _, name := range slashCommandNames() {
 		all = append(all, "/"+name)
 	}
-	for _, p := range c.promptsNow() {
+	for _, p := range c.availablePrompts() {
 		all = append(all, "/"+toolname.Display(p.Name))
 	}
-	return startingWith(all, typed)
+	return filterPrefix(all, typed)
 }
 
-// promptsNow are the prompts as far as they can be had at once.
-func (c *conversation) promptsNow() []mcp.Prompt {
+// availablePrompts returns the servers' prompts, or nil if the agent has not started yet.
+func (c *conversation) availablePrompts() []mcp.Prompt {
 	select {
-	case <-c.ready:
+	case <-c.runtimeReady:
 	default:
 		return nil
 	}
-	if c.it == nil {
+	if c.runtime == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, tabLimit)
+	ctx, cancel := context.WithTimeout(c.ctx, completionTimeout)
 	defer cancel()
-	prompts, _ := c.it.ListPrompts(ctx) // there is no place here for what went wrong
+	prompts, _ := c.runtime.ListPrompts(ctx) // Tab cannot show errors
 	return prompts
 }
 
-// argumentsFrom are what can stand behind a command.
-func (c *conversation) argumentsFrom(command string, before []string, typed string) []string {
+// completeArgument returns the words that can follow a command and the words before.
+func (c *conversation) completeArgument(command string, before []string, typed string) []string {
 	switch command {
 	case "/approve":
-		return startingWith(modes, typed)
+		return filterPrefix(modes, typed)
 	case "/model":
 		select {
-		case <-c.ready:
-			if c.it != nil {
-				return startingWith(c.it.Models(), typed)
+		case <-c.runtimeReady:
+			if c.runtime != nil {
+				return filterPrefix(c.runtime.Models(), typed)
 			}
 		default:
 		}
 		return nil
 	}
-	p, err := findPrompt(c.promptsNow(), strings.TrimPrefix(command, "/"))
+	p, err := findPrompt(c.availablePrompts(), strings.TrimPrefix(command, "/"))
 	if err != nil {
 		return nil
 	}
@@ -119,7 +122,7 @@ func (c *conversation) argumentsFrom(command string, before []string, typed stri
 		}
 	}
 	if valued {
-		return c.valuesFrom(p, key, value, settled)
+		return c.completeValue(p, key, value, settled)
 	}
 	var all []string
 	for _, a := range p.Arguments {
@@ -127,16 +130,16 @@ func (c *conversation) argumentsFrom(command string, before []string, typed stri
 			all = append(all, a.Name+"=")
 		}
 	}
-	return startingWith(all, typed)
+	return filterPrefix(all, typed)
 }
 
-// valuesFrom asks the server how an argument can go on.
-func (c *conversation) valuesFrom(p mcp.Prompt, key, value string, settled map[string]string) (all []string) {
-	ctx, cancel := context.WithTimeout(c.ctx, tabLimit)
+// completeValue asks the server to complete the value of a prompt's argument.
+func (c *conversation) completeValue(p mcp.Prompt, key, value string, settled map[string]string) (all []string) {
+	ctx, cancel := context.WithTimeout(c.ctx, completionTimeout)
 	defer cancel()
-	found, err := c.it.Toolbox.Client().Complete(ctx, mcp.PromptRef(p.Name), key, value, settled)
+	found, err := c.runtime.Toolbox.Client().Complete(ctx, mcp.PromptRef(p.Name), key, value, settled)
 	if err != nil {
-		return nil // there is no place here for what went wrong
+		return nil // Tab cannot show errors
 	}
 	for _, v := range found.Values {
 		if !strings.ContainsAny(v, " \t\"'") {
@@ -146,11 +149,11 @@ func (c *conversation) valuesFrom(p mcp.Prompt, key, value string, settled map[s
 	return all
 }
 
-// filesFrom are the files and folders that a path can go on to.
-func filesFrom(typed string) (all []string) {
+// completePath returns the files and folders that complete @path, at most 200.
+func completePath(typed string) (all []string) {
 	path := strings.TrimPrefix(typed, "@")
 	dir, base := filepath.Split(path)
-	entries, err := os.ReadDir(atHome(dir + "."))
+	entries, err := os.ReadDir(expandHome(dir + "."))
 	if err != nil {
 		return nil
 	}

@@ -11,23 +11,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// elicit puts a server's question to the user: on the terminal, and with the answers of --answer.
-func (c *conversation) elicit(ctx context.Context, r *client.ElicitRequest, given []toolargs.Argument) (*mcp.ElicitResult, error) {
-	c.show.Hold(true)
-	defer c.show.Hold(false)
-	q := &elicit.Asker{Out: c.show.Side, Origin: c.originOf(ctx, r.Server), Answers: given, Warn: c.app.Warn}
+// answerElicitation answers a server's question from given, the answers of --answer, and asks the
+// user for the rest if the conversation has a terminal.
+func (c *conversation) answerElicitation(ctx context.Context, r *client.ElicitRequest, given []toolargs.Argument) (*mcp.ElicitResult, error) {
+	c.view.Hold(true)
+	defer c.view.Hold(false)
+	q := &elicit.Asker{Out: c.view.Side, Origin: c.lookupOrigin(ctx, r.Server), Answers: given, Warn: c.app.Warn}
 	if c.term != nil {
 		defer c.term.Hold()()
-		q.In = term.NewLines(&answers{chat: c, ctx: ctx})
+		q.In = term.NewLines(&answerReader{chat: c, ctx: ctx})
 	}
 	return q.Ask(ctx, r)
 }
 
-// originOf tells where a server comes from.
-func (c *conversation) originOf(ctx context.Context, server string) string {
+// lookupOrigin returns the origin of a server, such as its command or URL.
+func (c *conversation) lookupOrigin(ctx context.Context, server string) string {
 	ctx, cancel := context.WithTimeout(ctx, connect.StatusTimeout)
 	defer cancel()
-	servers, err := c.it.Servers(ctx)
+	servers, err := c.runtime.Servers(ctx)
 	if err == nil {
 		for _, s := range servers {
 			if s.Name == server {
@@ -38,23 +39,23 @@ func (c *conversation) originOf(ctx context.Context, server string) string {
 	return "a server of this conversation"
 }
 
-// answers are the lines that answer one question, as a stream.
-type answers struct {
-	chat *conversation
-	ctx  context.Context
-	rest []byte
+// answerReader reads the user's answers to one question as a stream of lines.
+type answerReader struct {
+	chat   *conversation
+	ctx    context.Context
+	unread []byte
 }
 
-// Read implements [io.Reader]. It ends with Ctrl-D, and with an error where Ctrl-C stops what has asked.
-func (a *answers) Read(p []byte) (int, error) {
-	if len(a.rest) == 0 {
-		text, err := a.chat.reply(a.ctx, term.Question{Answer: true})
+// Read implements [io.Reader]. Ctrl-D is [io.EOF]. Ctrl-C returns the cause that stopped the work.
+func (a *answerReader) Read(p []byte) (int, error) {
+	if len(a.unread) == 0 {
+		text, err := a.chat.readAnswer(a.ctx, term.Question{Answer: true})
 		if err != nil {
 			return 0, err
 		}
-		a.rest = append([]byte(text), '\n')
+		a.unread = append([]byte(text), '\n')
 	}
-	n := copy(p, a.rest)
-	a.rest = a.rest[n:]
+	n := copy(p, a.unread)
+	a.unread = a.unread[n:]
 	return n, nil
 }

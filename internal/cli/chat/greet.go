@@ -15,27 +15,28 @@ import (
 	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 
-// greet tells what was assembled, and what becomes of servers that are starting. model describes the one at the beginning: that of
-// the conversation is the goroutine's that reads.
-func (c *conversation) greet(it *agentcmd.Runtime, model string) {
-	c.show.Note("model %s; /model changes it", model)
-	told := map[string]bool{}
+// showStartup shows the model and the servers, and waits for servers that are still starting. model
+// describes the first model: c.runtime.Model belongs to the goroutine of runLoop, which may change
+// it meanwhile.
+func (c *conversation) showStartup(rt *agentcmd.Runtime, model string) {
+	c.view.Note("model %s; /model changes it", model)
+	reported := map[string]bool{}
 	for settled := false; ; {
-		servers, err := it.Servers(c.ctx)
+		servers, err := rt.Servers(c.ctx)
 		if err != nil {
-			return // calls tell
+			return // the next call of a tool reports the error
 		}
-		ready, missing, starting := sortServers(servers)
-		missing = slices.DeleteFunc(missing, func(s agentcmd.Server) bool { return told[s.Name] })
+		ready, missing, starting := groupServers(servers)
+		missing = slices.DeleteFunc(missing, func(s agentcmd.Server) bool { return reported[s.Name] })
 		for _, s := range missing {
-			told[s.Name] = true
+			reported[s.Name] = true
 		}
 		agentcmd.WarnMissing(c.app, missing)
 		if settled {
-			c.show.Note("servers: %s", cmp.Or(strings.Join(ready, ", "), "none is ready"))
+			c.view.Note("servers: %s", cmp.Or(strings.Join(ready, ", "), "none is ready"))
 			return
 		}
-		settled = !starting // what they offer is sure to be known when they are asked once more
+		settled = !starting // one more round: the lists of tools are complete then
 		select {
 		case <-time.After(agentcmd.SettlePause):
 		case <-c.ctx.Done():
@@ -44,8 +45,9 @@ func (c *conversation) greet(it *agentcmd.Runtime, model string) {
 	}
 }
 
-// sortServers tells those that are ready, and what they offer, from those whose tools are missing.
-func sortServers(servers []agentcmd.Server) (ready []string, missing []agentcmd.Server, starting bool) {
+// groupServers describes the ready servers, returns the servers without tools, and reports whether
+// a server is still starting for the first time.
+func groupServers(servers []agentcmd.Server) (ready []string, missing []agentcmd.Server, starting bool) {
 	for _, s := range servers {
 		switch {
 		case s.Status == hub.Starting && s.Attempt == 0:
@@ -59,6 +61,8 @@ func sortServers(servers []agentcmd.Server) (ready []string, missing []agentcmd.
 	return ready, missing, starting
 }
 
+// describeModel describes a model for the user: its label, provider and URL. Secrets in the URL are
+// masked.
 func describeModel(m modelregistry.Choice) string {
 	text := term.Line(m.Label())
 	var about []string

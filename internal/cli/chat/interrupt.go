@@ -11,74 +11,77 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// errStopped is the cause of what Ctrl-C has stopped.
+// errStopped is the cause of a context that Ctrl-C cancelled.
 var errStopped = errors.New("the user stopped it")
 
-// interrupts are the presses of Ctrl-C in a conversation: one stops what is going on, a second within a moment the program, unless
-// a line was typed between them. It is safe for concurrent use.
-type interrupts struct {
-	end func(cause error) // ends the program
+// interruptHandler handles Ctrl-C in a conversation. One press stops the current work. A second
+// press within doublePressTime ends the program, unless the user typed a line between them. It is
+// safe for concurrent use.
+type interruptHandler struct {
+	endProgram func(cause error)
 
-	mu     sync.Mutex
-	before time.Time         // when it was pressed last
-	stop   func(cause error) // ends what is going on; nil: nothing is
-	ended  bool
+	mu        sync.Mutex        // guards the fields below
+	lastPress time.Time         // zero after the user typed a line
+	stopWork  func(cause error) // nil if no work is running
+	isEnding  bool              // the next press exits at once
 }
 
-// moment is within how long a second Ctrl-C ends the program.
-const moment = 2 * time.Second
+// doublePressTime is the longest time between the two presses of Ctrl-C that end the program.
+const doublePressTime = 2 * time.Second
 
-// press is one Ctrl-C. A third, once the program is ending, does not wait for its end.
-func (i *interrupts) press() (ends bool) {
+// handlePress handles one press of Ctrl-C, and reports whether it ends the program. A press while
+// the program is ending exits at once.
+func (i *interruptHandler) handlePress() (ends bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	now := time.Now()
 	switch {
-	case i.ended:
+	case i.isEnding:
 		os.Exit(exit.Interrupted)
-	case now.Sub(i.before) < moment:
-		i.ended = true
-		i.end(&exit.Interruption{Signal: os.Interrupt})
+	case now.Sub(i.lastPress) < doublePressTime:
+		i.isEnding = true
+		i.endProgram(&exit.Interruption{Signal: os.Interrupt})
 		return true
 	}
-	i.before = now
-	if i.stop != nil {
-		i.stop(errStopped)
+	i.lastPress = now
+	if i.stopWork != nil {
+		i.stopWork(errStopped)
 	}
 	return false
 }
 
-// typed says that a line was typed: what is pressed from then on has nothing to do with what was pressed before.
-func (i *interrupts) typed() {
+// forgetPress must be called when the user has typed a line. The next press counts as a first one.
+func (i *interruptHandler) forgetPress() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.before = time.Time{}
+	i.lastPress = time.Time{}
 }
 
-// last says that the program is ending: the next Ctrl-C does not wait for its end.
-func (i *interrupts) last() {
+// markEnding must be called when the program ends. The next press exits at once.
+func (i *interruptHandler) markEnding() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.ended = true
+	i.isEnding = true
 }
 
-// during returns a context that Ctrl-C ends. What it is for is over when done is called.
-func (i *interrupts) during(ctx context.Context) (_ context.Context, done func()) {
+// startWork returns a context that Ctrl-C cancels with errStopped. Call done when the work has
+// ended.
+func (i *interruptHandler) startWork(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	i.mu.Lock()
-	i.stop = cancel
+	i.stopWork = cancel
 	i.mu.Unlock()
 	return ctx, func() {
 		i.mu.Lock()
-		i.stop = nil
+		i.stopWork = nil
 		i.mu.Unlock()
 		cancel(nil)
 	}
 }
 
-// listen takes Ctrl-C over from the program, of which it would be the end, until done is called.
-func (i *interrupts) listen() (done func()) {
-	signal.Ignore(os.Interrupt) // which takes it from whoever had it
+// listenSignals handles Ctrl-C, which would otherwise end the program, until done is called.
+func (i *interruptHandler) listenSignals() (done func()) {
+	signal.Ignore(os.Interrupt) // takes the signal from the program's own handler
 	signals, stop, stopped := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
 	signal.Notify(signals, os.Interrupt)
 	go func() {
@@ -86,7 +89,7 @@ func (i *interrupts) listen() (done func()) {
 		for {
 			select {
 			case <-signals:
-				i.press()
+				i.handlePress()
 			case <-stop:
 				return
 			}

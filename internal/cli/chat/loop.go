@@ -15,144 +15,146 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// errQuit ends the conversation as the user wants.
+// errQuit is returned when the user ends the conversation.
 var errQuit = errors.New("quit")
 
-// loop takes what the user says until there is no more.
-func (c *conversation) loop() error {
+// runLoop reads and handles the user's input until the conversation ends.
+func (c *conversation) runLoop() error {
 	for {
-		text, err := c.said()
+		text, err := c.readInput()
 		switch {
 		case errors.Is(err, term.ErrInterrupted):
 			continue
 		case errors.Is(err, io.EOF):
-			return c.over()
+			return c.endConversation()
 		case c.ctx.Err() != nil:
-			return c.why()
+			return c.endCause()
 		case err != nil:
 			return err
 		}
-		err = c.take(text)
+		err = c.handleInput(text)
 		switch {
 		case errors.Is(err, errQuit):
-			return c.over()
+			return c.endConversation()
 		case c.ctx.Err() != nil:
-			return c.why()
+			return c.endCause()
 		}
-		c.failed = err
+		c.lastErr = err
 	}
 }
 
-// errLastFailed is what a program's conversation comes to whose last words failed, which has been told.
-var errLastFailed = errors.New("what was said last has failed")
+// errLastFailed ends a piped conversation after its last message failed. The failure itself was
+// already shown.
+var errLastFailed = errors.New("the last message failed")
 
-// over is the end that the user wants.
-func (c *conversation) over() error {
+// endConversation returns the result of a conversation that the user ended.
+func (c *conversation) endConversation() error {
 	if c.term == nil {
-		if c.failed != nil {
+		if c.lastErr != nil {
 			return errLastFailed
 		}
 		return nil
 	}
-	if c.kept != nil {
-		c.show.Note("kept; dowel chat --resume goes on with it")
+	if c.session != nil {
+		c.view.Note("saved; continue with dowel chat --resume")
 	}
 	return nil
 }
 
-// said reads what the user says: a line, and those after it while they end with \.
-func (c *conversation) said() (string, error) {
+// readInput reads one message: a line, and the next line after each line that ends with \.
+func (c *conversation) readInput() (string, error) {
 	var lines []string
-	prompt := c.show.Out.Bold(">") + " "
+	prompt := c.view.Out.Bold(">") + " "
 	for {
 		text, err := c.in.ReadLine(c.ctx, term.Question{Prompt: prompt})
-		if errors.Is(err, term.ErrInterrupted) && text == "" && lines == nil && !c.keys.press() {
-			c.show.Note("Ctrl-D or /quit ends the conversation, and so does Ctrl-C twice")
+		if errors.Is(err, term.ErrInterrupted) && text == "" && lines == nil && !c.interrupts.handlePress() {
+			c.view.Note("Ctrl-D or /quit ends the conversation, and so does Ctrl-C twice")
 		}
 		if err == io.EOF && lines != nil {
-			err = nil // what is there is all
+			err = nil // the input ends after a line with \
 		}
 		if err != nil {
 			return "", err
 		}
-		c.keys.typed()
-		more, goesOn := strings.CutSuffix(text, `\`)
+		c.interrupts.forgetPress()
+		more, continues := strings.CutSuffix(text, `\`)
 		lines = append(lines, more)
-		if !goesOn {
+		if !continues {
 			return strings.Join(lines, "\n"), nil
 		}
-		prompt = c.show.Out.Dim("…") + " "
+		prompt = c.view.Out.Dim("…") + " "
 	}
 }
 
-// take does what the user says. An error has been shown.
-func (c *conversation) take(text string) error {
+// handleInput runs a command or sends a message, and shows the error if it fails.
+func (c *conversation) handleInput(text string) error {
 	var err error
 	switch command, isCommand := strings.CutPrefix(strings.TrimSpace(text), "/"); {
 	case strings.TrimSpace(text) == "":
-		return c.failed
+		return c.lastErr
 	case isCommand && !strings.HasPrefix(command, "/"):
-		err = c.command(command)
+		err = c.runCommand(command)
 	default:
 		if isCommand {
 			text = command
 		}
 		var content []mcp.Content
-		if content, err = c.mentions(text); err == nil {
-			err = c.send(content)
+		if content, err = c.attachMentions(text); err == nil {
+			err = c.sendMessage(content)
 		}
 	}
 	if err != nil && !errors.Is(err, errQuit) && c.ctx.Err() == nil {
-		c.show.Trouble(err)
+		c.view.Trouble(err)
 	}
 	return err
 }
 
-// send says something to the model, and shows what comes of it.
-func (c *conversation) send(content []mcp.Content) error {
-	ctx, done := c.keys.during(c.ctx)
+// sendMessage sends a message to the model, shows the run, and saves it to the session.
+func (c *conversation) sendMessage(content []mcp.Content) error {
+	ctx, done := c.interrupts.startWork(c.ctx)
 	defer done()
-	it, err := c.assembled(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
-		return c.stopped(ctx, err)
+		return c.reportStopped(ctx, err)
 	}
-	if c.kept == nil && c.next != nil {
-		c.next.With(it.Model.Label())
-		c.kept, c.next = c.next, nil
+	if c.session == nil && c.pendingSession != nil {
+		c.pendingSession.With(rt.Model.Label())
+		c.session, c.pendingSession = c.pendingSession, nil
 	}
-	c.keep(func(s *session.Session) error { return s.Message(agent.Message{Role: mcp.RoleUser, Content: content}) })
-	c.noteModel(it.Model)
-	stop := c.ticking()
+	c.updateSession(func(s *session.Session) error { return s.Message(agent.Message{Role: mcp.RoleUser, Content: content}) })
+	c.recordModel(rt.Model)
+	stop := c.startTicker()
 	var failed error
-	for e, err := range it.Run(ctx, content...) {
+	for e, err := range rt.Run(ctx, content...) {
 		if err != nil {
 			failed = err
 			continue
 		}
-		c.record(e)
-		c.show.Event(e)
+		c.recordEvent(e)
+		c.view.Event(e)
 	}
 	stop()
-	c.show.Idle()
-	c.keep(func(s *session.Session) error { return s.Sync(it.Agent.Messages()) })
-	return c.stopped(ctx, failed)
+	c.view.Idle()
+	c.updateSession(func(s *session.Session) error { return s.Sync(rt.Agent.Messages()) })
+	return c.reportStopped(ctx, failed)
 }
 
-// stopped tells what the user has stopped from what went wrong.
-func (c *conversation) stopped(ctx context.Context, err error) error {
+// reportStopped shows a note and returns nil if err came from Ctrl-C, and returns other errors.
+func (c *conversation) reportStopped(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) && c.ctx.Err() == nil {
-		c.show.Note("stopped; what was said until then is kept")
+		c.view.Note("stopped; the conversation until then is kept")
 		return nil
 	}
 	return err
 }
 
-// ticking shows that time passes while the model or a tool works.
-func (c *conversation) ticking() (stop func()) {
-	if !c.show.Side.IsTerminal() {
+// startTicker updates the status line every second until stop is called. stop waits for the last
+// update.
+func (c *conversation) startTicker() (stop func()) {
+	if !c.view.Side.IsTerminal() {
 		return func() {}
 	}
-	over, ended := make(chan struct{}), make(chan struct{})
+	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		ticker := time.NewTicker(time.Second)
@@ -160,21 +162,21 @@ func (c *conversation) ticking() (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				c.show.Tick()
-			case <-over:
+				c.view.Tick()
+			case <-quit:
 				return
 			}
 		}
 	}()
 	return func() {
-		close(over)
+		close(quit)
 		<-ended
 	}
 }
 
-// record keeps what happens, as it happens.
-func (c *conversation) record(e agent.Event) {
-	c.keep(func(s *session.Session) error {
+// recordEvent appends an event of a run to the session.
+func (c *conversation) recordEvent(e agent.Event) {
+	c.updateSession(func(s *session.Session) error {
 		switch e := e.(type) {
 		case agent.Replied:
 			return s.Message(e.Message)
@@ -191,27 +193,29 @@ func (c *conversation) record(e agent.Event) {
 	})
 }
 
-// keep keeps something in the session. Where that fails, it is said once, and nothing is kept any more.
-func (c *conversation) keep(do func(*session.Session) error) {
-	if c.kept == nil {
+// updateSession writes to the session, if the conversation has one. After the first error it warns
+// and stops saving.
+func (c *conversation) updateSession(do func(*session.Session) error) {
+	if c.session == nil {
 		return
 	}
-	if err := do(c.kept); err != nil {
+	if err := do(c.session); err != nil {
 		c.app.Warn("%v", err)
-		c.kept = nil
+		c.session = nil
 	}
 }
 
-// noteModel keeps which model replies from now on: where one of the configuration's is, stands there.
-func (c *conversation) noteModel(m modelregistry.Choice) {
-	if !c.noted {
-		c.noted = true
-		c.keep(func(s *session.Session) error { return s.Note(usedModel, noteOf(m)) })
+// recordModel records in the session which model replies from now on, once for each change.
+func (c *conversation) recordModel(m modelregistry.Choice) {
+	if !c.modelRecorded {
+		c.modelRecorded = true
+		c.updateSession(func(s *session.Session) error { return s.Note(modelEvent, newModelNote(m)) })
 	}
 }
 
-// noteOf is what a session says of a model.
-func noteOf(m modelregistry.Choice) modelNote {
+// newModelNote describes a model for the session. It leaves out the URL of a model of the
+// configuration, which holds it, and masks secrets in others.
+func newModelNote(m modelregistry.Choice) modelNote {
 	note := modelNote{Name: m.Name, Provider: m.Provider, Model: m.Model}
 	if m.Name == "" {
 		note.URL = urlmask.URL(m.URL)

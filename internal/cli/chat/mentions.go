@@ -13,17 +13,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// mention is @path or @"path", at the beginning of a word.
-var mention = regexp.MustCompile(`(?:^|\s)@(?:"([^"]+)"|(\S+))`)
+// mentionPattern matches @path and @"path" at the beginning of a word.
+var mentionPattern = regexp.MustCompile(`(?:^|\s)@(?:"([^"]+)"|(\S+))`)
 
-// mentions are what the user says, with the files that are named in it behind. A word that names no file is just a word.
-func (c *conversation) mentions(text string) ([]mcp.Content, error) {
+// attachMentions returns the user's text followed by the files that it mentions. An @word that
+// does not name a file stays part of the text.
+func (c *conversation) attachMentions(text string) ([]mcp.Content, error) {
 	content := []mcp.Content{mcp.Text(text)}
 	var added []string
-	for _, found := range mention.FindAllStringSubmatch(text, -1) {
-		path, ok := mentioned(found[1], found[2])
+	for _, found := range mentionPattern.FindAllStringSubmatch(text, -1) {
+		path, ok := resolveMention(found[1], found[2])
 		if missing := found[1] + found[2]; !ok && strings.ContainsAny(strings.Trim(missing, "."), "/.") {
-			c.show.Note("there is no file %s: what you said goes out as it stands", term.Line(missing))
+			c.view.Note("no file %s: the message is sent as typed", term.Line(missing))
 		}
 		if !ok || slices.Contains(added, path) {
 			continue
@@ -35,18 +36,19 @@ func (c *conversation) mentions(text string) ([]mcp.Content, error) {
 		added, content = append(added, path), append(content, blocks...)
 	}
 	if added != nil {
-		c.show.Note("added %s", strings.Join(added, ", "))
+		c.view.Note("added %s", strings.Join(added, ", "))
 	}
 	return content, nil
 }
 
-// mentioned finds the file that is meant: what ends a sentence is part of no name, unless there is such a file.
-func mentioned(quoted, word string) (path string, ok bool) {
+// resolveMention returns the file that a mention names. Punctuation after the name is ignored,
+// unless a file has that name.
+func resolveMention(quoted, word string) (path string, ok bool) {
 	for _, path := range []string{quoted, word, strings.TrimRight(word, ".,;:!?)]}'")} {
 		if path == "" {
 			continue
 		}
-		path = atHome(path)
+		path = expandHome(path)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			return path, true
 		}
@@ -54,8 +56,8 @@ func mentioned(quoted, word string) (path string, ok bool) {
 	return "", false
 }
 
-// atHome is a path whose ~ is the user's folder.
-func atHome(path string) string {
+// expandHome replaces a leading ~/ by the user's home folder.
+func expandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path+"/", "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)

@@ -16,13 +16,14 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// prompt says a server's prompt to the model.
-func (c *conversation) prompt(ctx context.Context, name, rest string) error {
-	it, err := c.assembled(ctx)
+// sendPrompt gets a prompt from its server and sends it to the model. It asks the user for missing
+// arguments.
+func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error {
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	prompts, err := it.ListPrompts(ctx)
+	prompts, err := rt.ListPrompts(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,26 +40,27 @@ func (c *conversation) prompt(ctx context.Context, name, rest string) error {
 		return err
 	}
 	arguments := toolargs.Texts(given)
-	if err := c.askMissing(ctx, p, arguments); err != nil {
+	if err := c.askMissingArguments(ctx, p, arguments); err != nil {
 		return err
 	}
 	if err := toolargs.CheckPrompt(p, arguments); err != nil {
 		return err
 	}
-	result, err := it.Toolbox.Client().GetPrompt(ctx, p.Name, arguments)
+	result, err := rt.Toolbox.Client().GetPrompt(ctx, p.Name, arguments)
 	if err != nil {
 		return err
 	}
-	content := promptContent(result.Messages)
+	content := convertPrompt(result.Messages)
 	if len(content) == 0 {
 		return fmt.Errorf("the prompt %s is empty", toolname.Display(p.Name))
 	}
 	for _, block := range content {
-		c.show.Note("%s", c.show.Excerpt(block.String(), 6))
+		c.view.Note("%s", c.view.Excerpt(block.String(), 6))
 	}
-	return c.send(content)
+	return c.sendMessage(content)
 }
 
+// findPrompt returns the prompt with the given name, on the wire or for people.
 func findPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
 	var known []string
 	for _, p := range prompts {
@@ -67,21 +69,22 @@ func findPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
 		}
 		known = append(known, toolname.Display(p.Name))
 	}
-	return mcp.Prompt{}, exit.WithHelp(exit.Usagef("there is no prompt /%s%s; a message that begins with / is written with //", name, suggest.ForFlag(name, known)), "/prompts")
+	return mcp.Prompt{}, exit.WithHelp(exit.Usagef("unknown prompt /%s%s; write // to send a message that begins with /", name, suggest.ForFlag(name, known)), "/prompts")
 }
 
-// askMissing asks for the arguments that the prompt needs and that are not given.
-func (c *conversation) askMissing(ctx context.Context, p mcp.Prompt, given map[string]string) error {
+// askMissingArguments asks the user for required arguments that are missing in given, and adds
+// them. Without a terminal it asks nothing.
+func (c *conversation) askMissingArguments(ctx context.Context, p mcp.Prompt, given map[string]string) error {
 	for _, a := range p.Arguments {
 		if _, ok := given[a.Name]; ok || !a.Required || c.term == nil {
 			continue
 		}
 		if about := term.FirstLine(a.Description); about != "" {
-			c.tell("  %s", c.show.Side.Dim(about))
+			c.writeLine("  %s", c.view.Side.Dim(about))
 		}
-		text, err := c.answer(ctx, term.Line(a.Name)+"=")
+		text, err := c.askUser(ctx, term.Line(a.Name)+"=")
 		if errors.Is(err, io.EOF) {
-			return exit.Usagef("the prompt %s was not said", toolname.Display(p.Name))
+			return exit.Usagef("the prompt %s was not sent", toolname.Display(p.Name))
 		}
 		if err != nil {
 			return err
@@ -91,8 +94,9 @@ func (c *conversation) askMissing(ctx context.Context, p mcp.Prompt, given map[s
 	return nil
 }
 
-// promptContent is what a prompt says as something that the user says. What it has the assistant say is told as such.
-func promptContent(messages []mcp.PromptMessage) (content []mcp.Content) {
+// convertPrompt converts a prompt to one user message. If the prompt has messages of the assistant,
+// each text begins with its role.
+func convertPrompt(messages []mcp.PromptMessage) (content []mcp.Content) {
 	talks := slices.ContainsFunc(messages, func(m mcp.PromptMessage) bool { return m.Role != mcp.RoleUser })
 	for _, m := range messages {
 		block := m.Content
@@ -107,31 +111,31 @@ func promptContent(messages []mcp.PromptMessage) (content []mcp.Content) {
 	return content
 }
 
-// splitWords splits a line at its spaces, but for those in quotes: key="two words".
+// splitWords splits a line at spaces outside quotes: key="two words" is one word.
 func splitWords(text string) (words []string, err error) {
 	var word strings.Builder
-	quote, begun := rune(0), false
+	quote, inWord := rune(0), false
 	for _, r := range text {
 		switch {
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote == 0 && (r == '"' || r == '\''):
-			quote, begun = r, true
+			quote, inWord = r, true
 		case quote == 0 && (r == ' ' || r == '\n' || r == '\t'):
-			if begun {
+			if inWord {
 				words = append(words, word.String())
 			}
 			word.Reset()
-			begun = false
+			inWord = false
 		default:
 			word.WriteRune(r)
-			begun = true
+			inWord = true
 		}
 	}
 	if quote != 0 {
-		return nil, exit.Usagef("there is a %c without its other half", quote)
+		return nil, exit.Usagef("missing closing %c", quote)
 	}
-	if begun {
+	if inWord {
 		words = append(words, word.String())
 	}
 	return words, nil

@@ -15,19 +15,20 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// recall finds the session to go on with, or begins one.
-func (c *conversation) recall() error {
-	here, err := connect.Folder(".")
+// openSession loads the session of --resume, or prepares a new one, which is created with the first
+// message.
+func (c *conversation) openSession() error {
+	folder, err := connect.Folder(".")
 	if err != nil {
 		return err
 	}
 	if c.flags.resume == "" {
 		if !c.flags.noSave && sessionsDir() != "" {
-			c.next = session.New(sessionsDir(), session.Header{Folder: here})
+			c.pendingSession = session.New(sessionsDir(), session.Header{Folder: folder})
 		}
 		return nil
 	}
-	one, err := keptSession(c.flags.resume, here)
+	one, err := findSession(c.flags.resume, folder)
 	if err != nil {
 		return err
 	}
@@ -35,12 +36,12 @@ func (c *conversation) recall() error {
 	if err != nil {
 		return err
 	}
-	c.before = held.Messages
-	if err := c.sameModel(held.Events); err != nil {
+	c.resumedMessages = held.Messages
+	if err := c.restoreModel(held.Events); err != nil {
 		return err
 	}
 	if !c.flags.noSave {
-		c.kept = s
+		c.session = s
 	}
 	if held.Damaged > 0 {
 		c.app.Warn("%s of %s cannot be read, and %s left out", display.Count(held.Damaged, "line"), one.Path, suggest.IsAre(held.Damaged))
@@ -48,10 +49,10 @@ func (c *conversation) recall() error {
 	return nil
 }
 
-// usedModel is the event that says which model replies from then on.
-const usedModel = "model"
+// modelEvent is the session event that names the model of all later replies.
+const modelEvent = "model"
 
-// modelNote is its data.
+// modelNote is the data of a modelEvent.
 type modelNote struct {
 	Name     string `json:"name,omitzero"`
 	Provider string `json:"provider,omitzero"`
@@ -59,8 +60,8 @@ type modelNote struct {
 	URL      string `json:"url,omitzero"`
 }
 
-// sameModel goes on with the session's model, where none is named.
-func (c *conversation) sameModel(events []session.Event) error {
+// restoreModel selects the session's last model, unless flags name one.
+func (c *conversation) restoreModel(events []session.Event) error {
 	opts := &c.flags.ModelFlags
 	if *opts != (modelregistry.ModelFlags{}) {
 		return nil
@@ -68,7 +69,7 @@ func (c *conversation) sameModel(events []session.Event) error {
 	var last modelNote
 	for _, e := range events {
 		var m modelNote
-		if e.Name == usedModel && json.Unmarshal(e.Data, &m) == nil {
+		if e.Name == modelEvent && json.Unmarshal(e.Data, &m) == nil {
 			last = m
 		}
 	}
@@ -76,20 +77,21 @@ func (c *conversation) sameModel(events []session.Event) error {
 	case last.Name != "":
 		*opts = modelregistry.ModelFlags{Model: last.Name, Again: true}
 	case strings.Contains(last.URL, urlmask.Mask):
-		return exit.Usagef("the session's model %s was at %s, whose secrets are not kept: name it with --model and --base-url", term.Line(last.Model), term.Line(last.URL))
+		return exit.Usagef("the session's model %s was at %s, and its secrets were not saved: name it with --model and --base-url", term.Line(last.Model), term.Line(last.URL))
 	case last.Model != "":
 		*opts = modelregistry.ModelFlags{Model: last.Model, Provider: last.Provider, Url: last.URL, Again: true}
 	}
 	return nil
 }
 
-// recapitulate shows what was said last in the session that is gone on with.
-func (c *conversation) recapitulate() {
+// showLastExchange shows the last question and answer of a resumed session, and adds the session's
+// messages to the input history.
+func (c *conversation) showLastExchange() {
 	if c.flags.resume == "" || c.term == nil {
 		return
 	}
 	var asked, answered string
-	for _, m := range c.before {
+	for _, m := range c.resumedMessages {
 		text := m.Text()
 		if m.Role == mcp.RoleUser {
 			c.term.History.Add(term.Typeable.Replace(text))
@@ -102,10 +104,10 @@ func (c *conversation) recapitulate() {
 			answered = text
 		}
 	}
-	c.show.Note("going on with %s:", display.Count(len(c.before), "message"))
-	for _, said := range []struct{ mark, text string }{{"> ", asked}, {"  ", answered}} {
-		if said.text != "" {
-			c.show.Note("%s%s", said.mark, c.show.Excerpt(said.text, 3))
+	c.view.Note("resuming a conversation of %s:", display.Count(len(c.resumedMessages), "message"))
+	for _, message := range []struct{ mark, text string }{{"> ", asked}, {"  ", answered}} {
+		if message.text != "" {
+			c.view.Note("%s%s", message.mark, c.view.Excerpt(message.text, 3))
 		}
 	}
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// slyText is text that hides most of itself from whoever reads it on a terminal.
+// slyText is text that a terminal would mostly hide.
 const slyText = "ls \x1b]0;rm -rf ~\x07\x1b[8m; id\x1b[0m\r\u009d\x7f\u202e\u200b\U000e0041\ufe0f"
 
 const slyTextShown = `ls \x1b]0;rm -rf ~\x07\x1b[8m; id\x1b[0m\r\u009d\x7f\u202e\u200b\U000e0041\ufe0f`
 
-// Nothing of what the user decides about is hidden.
+// The approval question hides no character of the call.
 func TestApprovalsReveal(t *testing.T) {
 	quoted, err := json.Marshal(map[string]any{"command": slyText, "two": slyText + "\nmore", "nested": []string{slyText}, slyText: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := map[string][]string{
-		"arguments":          wholeArguments(quoted),
-		"no object":          wholeArguments(json.RawMessage(slyText)),
+		"arguments":          formatArguments(quoted),
+		"no object":          formatArguments(json.RawMessage(slyText)),
 		"the line of a call": {agentview.BrieflyInput(quoted, 1000)},
-		"sampling":           samplingLines(&mcp.CreateMessageParams{SystemPrompt: slyText, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(slyText)}}}}),
+		"sampling":           formatSampling(&mcp.CreateMessageParams{SystemPrompt: slyText, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(slyText)}}}}),
 		"the tool":           {toolname.Display("server__" + slyText)},
-		"the server":         {serverName(agent.Question{Server: slyText})},
+		"the server":         {displayServer(agent.Question{Server: slyText})},
 	}
 	for what, lines := range shown {
 		text := strings.Join(lines, "\n")

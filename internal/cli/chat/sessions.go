@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// SessionLine is a conversation as a program reads it.
+// SessionLine is a saved conversation in the JSON output of dowel chat --sessions.
 type SessionLine struct {
 	ID      string    `json:"id"`
 	Changed time.Time `json:"changed"`
@@ -21,7 +21,7 @@ type SessionLine struct {
 	Path    string    `json:"path"`
 }
 
-// listSessions shows the conversations that were kept.
+// listSessions lists the saved conversations.
 func listSessions(f *factory.Factory) error {
 	all, err := session.List(sessionsDir())
 	if err != nil {
@@ -35,12 +35,12 @@ func listSessions(f *factory.Factory) error {
 		return f.WriteValue(map[string]any{"sessions": lines})
 	}
 	if len(all) == 0 {
-		f.Warn("no conversation was kept")
+		f.Warn("no conversation is saved")
 		return nil
 	}
 	rows := [][]string{{"ID", "CHANGED", "MODEL", "FOLDER", "FIRST WORDS"}}
 	for _, s := range all {
-		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), term.Line(s.Model), ending(term.Line(s.Folder), 30), term.FirstLine(s.Words)})
+		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), term.Line(s.Model), truncateStart(term.Line(s.Folder), 30), term.FirstLine(s.Words)})
 	}
 	for _, text := range f.Stdout.Table(rows) {
 		fmt.Fprintln(f.Stdout, text)
@@ -48,8 +48,9 @@ func listSessions(f *factory.Factory) error {
 	return nil
 }
 
-// ending is the end of a text in so many characters.
-func ending(text string, width int) string {
+// truncateStart returns the last width characters of a text, with … in place of its start if it is
+// longer.
+func truncateStart(text string, width int) string {
 	if n := utf8.RuneCountInString(text); n > width {
 		return "…" + string([]rune(text)[n-width+1:])
 	}

@@ -25,138 +25,142 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// conversation is a conversation of a user with an agent. What is below is the goroutine's that reads what the user says, but for what is
-// assembled beside it.
+// conversation is a conversation of a user with an agent. Its fields belong to the goroutine of
+// runLoop, except runtime and runtimeErr before runtimeReady is closed.
 type conversation struct {
-	app   *factory.Factory
-	flags *Options
-	show  *agentview.Renderer
-	in    input
-	term  *term.Console // nil without a terminal
-	keys  *interrupts
+	app        *factory.Factory
+	flags      *Options
+	view       *agentview.Renderer
+	in         lineReader
+	term       *term.Console // nil without a terminal
+	interrupts *interruptHandler
 
-	ctx context.Context
-	end context.CancelCauseFunc
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 
-	work  sync.WaitGroup // assembling
-	ready chan struct{}  // closed when the next two are set
-	it    *agentcmd.Runtime
-	wrong error
+	background   sync.WaitGroup // the goroutine of startRuntime
+	runtimeReady chan struct{}  // closed when runtime and runtimeErr are set
+	runtime      *agentcmd.Runtime
+	runtimeErr   error
 
-	kept    *session.Session // nil where nothing is kept
-	next    *session.Session // that which begins with the first words; nil: none does
-	before  []agent.Message  // of the session that is gone on with
-	noted   bool             // the session says which model it is with
-	mode    agent.Mode
-	failed  error // what the last thing that was said came to
-	release []func()
+	session         *session.Session // nil if the conversation is not saved
+	pendingSession  *session.Session // becomes session with the first message; may be nil
+	resumedMessages []agent.Message  // of the session of --resume
+	modelRecorded   bool             // the session names the current model
+	mode            agent.Mode
+	lastErr         error    // of the last command or message
+	cleanups        []func() // called in reverse order when the conversation ends
 }
 
-// input is where what the user says comes from.
-type input interface {
+// lineReader reads the user's input.
+type lineReader interface {
 	ReadLine(ctx context.Context, a term.Question) (string, error)
 }
 
-// piped is what a program says.
-type piped struct{ lines *term.Lines }
+// pipedInput reads lines from a pipe or file.
+type pipedInput struct{ lines *term.Lines }
 
-func (p piped) ReadLine(ctx context.Context, _ term.Question) (string, error) {
+// ReadLine implements [lineReader]. It shows no prompt.
+func (p pipedInput) ReadLine(ctx context.Context, _ term.Question) (string, error) {
 	return p.lines.Next(ctx)
 }
 
-// newChat makes a conversation, and starts nothing.
-func newChat(ctx context.Context, f *factory.Factory, opts *Options) (*conversation, error) {
-	c := &conversation{app: f, flags: opts, ready: make(chan struct{})}
-	c.mode, _ = modeOf(opts.approve) // checked before
-	if err := c.recall(); err != nil {
+// newConversation prepares a conversation and takes the terminal, if it has one. It does not start
+// the agent.
+func newConversation(ctx context.Context, f *factory.Factory, opts *Options) (*conversation, error) {
+	c := &conversation{app: f, flags: opts, runtimeReady: make(chan struct{})}
+	c.mode, _ = parseMode(opts.approve) // checkFlags validated it
+	if err := c.openSession(); err != nil {
 		return nil, err
 	}
-	c.ctx, c.end = context.WithCancelCause(ctx)
-	c.keys = &interrupts{end: func(cause error) { c.end(cause) }}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.interrupts = &interruptHandler{endProgram: func(cause error) { c.cancel(cause) }}
 	in := term.Terminal(f.Stdin)
 	if in == nil || !f.Stdout.IsTerminal() {
-		c.in, c.show = piped{term.NewLines(f.Stdin)}, agentview.NewRenderer(f.Stdout, f.Stderr)
+		c.in, c.view = pipedInput{term.NewLines(f.Stdin)}, agentview.NewRenderer(f.Stdout, f.Stderr)
 		opts.AwaitServers = true
 	} else {
-		c.occupy(in)
+		c.takeTerminal(in)
 	}
-	c.show.Verbose = f.Verbose
+	c.view.Verbose = f.Verbose
 	return c, nil
 }
 
-// occupy takes the terminal: what is said from then on does not disturb what is typed.
-func (c *conversation) occupy(in *os.File) {
+// takeTerminal reads input with a line editor, and prints all output of the program above the line
+// that the user types.
+func (c *conversation) takeTerminal(in *os.File) {
 	out, side := c.app.Stdout, c.app.Stderr
 	c.term = term.NewConsole(in, out.File)
-	c.term.Complete = c.complete
-	c.in, c.show = c.term, agentview.NewRenderer(out, out)
-	c.release = append(c.release, out.Divert(c.term))
+	c.term.Complete = c.completeInput
+	c.in, c.view = c.term, agentview.NewRenderer(out, out)
+	c.cleanups = append(c.cleanups, out.Divert(c.term))
 	if side.IsTerminal() {
-		c.release = append(c.release, side.Divert(beside{c.show}))
+		c.cleanups = append(c.cleanups, side.Divert(stderrWriter{c.view}))
 	}
-	c.release = append(c.release, c.keys.listen())
+	c.cleanups = append(c.cleanups, c.interrupts.listenSignals())
 }
 
-// beside writes what is told on stderr into the conversation, on lines of its own.
-type beside struct{ show *agentview.Renderer }
+// stderrWriter writes standard error into the conversation, on separate lines.
+type stderrWriter struct{ view *agentview.Renderer }
 
 // Write implements [io.Writer].
-func (b beside) Write(p []byte) (int, error) {
-	b.show.Mu.Lock()
-	defer b.show.Mu.Unlock()
-	b.show.EndLine()
-	return b.show.Side.Write(p)
+func (b stderrWriter) Write(p []byte) (int, error) {
+	b.view.Mu.Lock()
+	defer b.view.Mu.Unlock()
+	b.view.EndLine()
+	return b.view.Side.Write(p)
 }
 
-// open begins: it greets, and assembles the agent meanwhile.
-func (c *conversation) open() error {
+// startRuntime starts the agent on another goroutine, and shows the beginning of the conversation
+// meanwhile. awaitRuntime waits for the agent.
+func (c *conversation) startRuntime() error {
 	o, err := agentcmd.ClientOptions(c.app, &c.flags.Flags)
 	if err != nil {
 		return err
 	}
-	if err := c.answering(&o); err != nil {
+	if err := c.configureElicitation(&o); err != nil {
 		return err
 	}
-	options := agent.Options{Messages: c.before, MaxSteps: c.flags.steps, Mode: c.mode}
-	if options.System, err = c.instructions(); err != nil {
+	options := agent.Options{Messages: c.resumedMessages, MaxSteps: c.flags.steps, Mode: c.mode}
+	if options.System, err = c.readSystemPrompt(); err != nil {
 		return err
 	}
 	switch {
-	case c.kept != nil:
-		options.Results = c.kept.Results()
-	case c.next != nil:
-		options.Results = c.next.Results()
+	case c.session != nil:
+		options.Results = c.session.Results()
+	case c.pendingSession != nil:
+		options.Results = c.pendingSession.Results()
 	}
 	if c.term != nil {
-		options.Approve = c.approve
-		c.show.Note("dowel %s: what you type goes to the model; /help says what else there is, Ctrl-D ends.", version.Number())
+		options.Approve = c.askApproval
+		c.view.Note("dowel %s: what you type goes to the model; /help lists commands, Ctrl-D ends.", version.Number())
 	}
-	c.recapitulate()
-	c.work.Go(func() {
-		it, err := agentcmd.NewRuntime(c.ctx, c.app, &c.flags.Flags, options, o)
-		c.it, c.wrong = it, err
+	c.showLastExchange()
+	c.background.Go(func() {
+		rt, err := agentcmd.NewRuntime(c.ctx, c.app, &c.flags.Flags, options, o)
+		c.runtime, c.runtimeErr = rt, err
 		if err != nil {
-			c.end(notAssembled{err}) // before anybody hears of it, who would tell it a second time
-			close(c.ready)
+			c.cancel(startError{err}) // before runtimeReady, so that a waiting command does not report the error too
+			close(c.runtimeReady)
 			return
 		}
-		model := describeModel(it.Model)
-		close(c.ready)
+		model := describeModel(rt.Model)
+		close(c.runtimeReady)
 		if c.term != nil {
-			c.greet(it, model)
+			c.showStartup(rt, model)
 		}
 	})
 	return nil
 }
 
-// notAssembled is the cause of a conversation's end that could not begin.
-type notAssembled struct{ error }
+// startError is the cause of a conversation that ended because its agent could not start.
+type startError struct{ error }
 
-// Unwrap keeps what kind of error it is.
-func (e notAssembled) Unwrap() error { return e.error }
+// Unwrap returns the error of the start.
+func (e startError) Unwrap() error { return e.error }
 
-// instructions are what the model is told first.
-func (c *conversation) instructions() (string, error) {
+// readSystemPrompt returns the system prompt: the text or file of --system, or dowel's own.
+func (c *conversation) readSystemPrompt() (string, error) {
 	text := c.flags.system
 	if file, at := strings.CutPrefix(text, "@"); at {
 		read, err := os.ReadFile(file)
@@ -168,15 +172,16 @@ func (c *conversation) instructions() (string, error) {
 	if text != "" {
 		return text, nil
 	}
-	here, err := connect.Folder(".")
-	return fmt.Sprintf(systemOfChat, here, runtime.GOOS, time.Now().Format("Monday, 2 January 2006")), err
+	folder, err := connect.Folder(".")
+	return fmt.Sprintf(defaultSystemPrompt, folder, runtime.GOOS, time.Now().Format("Monday, 2 January 2006")), err
 }
 
-const systemOfChat = `You talk with a user in a terminal, and have tools. Use them where they help, and say plainly what you did and found. The user may refuse a call: do not try to get around that. Answer in plain text; short Markdown is fine.
+const defaultSystemPrompt = `You talk with a user in a terminal, and have tools. Use them where they help, and say plainly what you did and found. The user may refuse a call: do not try to get around that. Answer in plain text; short Markdown is fine.
 The current folder is %s, the system is %s, and today is %s.`
 
-// answering sets what servers may ask the user.
-func (c *conversation) answering(o *client.Options) error {
+// configureElicitation lets servers ask the user. Without a terminal they may ask only if --answer
+// is given, and cannot ask to open a URL.
+func (c *conversation) configureElicitation(o *client.Options) error {
 	answers, err := toolargs.ParseArguments(c.flags.Answers)
 	if err != nil {
 		return exit.Usagef("--answer: %w", err)
@@ -186,52 +191,52 @@ func (c *conversation) answering(o *client.Options) error {
 	}
 	o.Answers.ElicitURL = c.term != nil
 	o.Answers.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
-		return c.elicit(ctx, r, elicit.AnswersFor(r.Server, answers))
+		return c.answerElicitation(ctx, r, elicit.AnswersFor(r.Server, answers))
 	}
 	return nil
 }
 
-// assembled waits for the agent.
-func (c *conversation) assembled(ctx context.Context) (*agentcmd.Runtime, error) {
+// awaitRuntime waits until the agent has started, and returns the error if it could not.
+func (c *conversation) awaitRuntime(ctx context.Context) (*agentcmd.Runtime, error) {
 	select {
-	case <-c.ready:
+	case <-c.runtimeReady:
 	default:
-		c.show.Side.SetStatus(c.show.Side.Dim("starting …"))
-		defer c.show.Side.SetStatus("")
+		c.view.Side.SetStatus(c.view.Side.Dim("starting …"))
+		defer c.view.Side.SetStatus("")
 	}
 	select {
-	case <-c.ready:
-		return c.it, c.wrong
+	case <-c.runtimeReady:
+		return c.runtime, c.runtimeErr
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// close ends what was started.
+// close stops the agent, saves the session, and returns the terminal.
 func (c *conversation) close() {
-	c.keys.last()
-	c.end(nil)
-	c.work.Wait()
-	c.show.Idle()
-	if c.it != nil {
-		c.it.Close()
+	c.interrupts.markEnding()
+	c.cancel(nil)
+	c.background.Wait()
+	c.view.Idle()
+	if c.runtime != nil {
+		c.runtime.Close()
 	}
-	if c.kept != nil {
-		if err := c.kept.Close(); err != nil {
+	if c.session != nil {
+		if err := c.session.Close(); err != nil {
 			c.app.Warn("%v", err)
 		}
 	}
-	for i := range c.release {
-		c.release[len(c.release)-1-i]()
+	for i := range c.cleanups {
+		c.cleanups[len(c.cleanups)-1-i]()
 	}
 }
 
-// why is the reason for which the conversation has ended.
-func (c *conversation) why() error {
+// endCause returns the error that ended the conversation.
+func (c *conversation) endCause() error {
 	err := context.Cause(c.ctx)
-	var begun notAssembled
-	if errors.As(err, &begun) {
-		return begun.error
+	var failed startError
+	if errors.As(err, &failed) {
+		return failed.error
 	}
 	return err
 }

@@ -15,13 +15,14 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// listTools shows the tools that there are, a line each; those that hold all of the words with their arguments.
+// listTools lists all tools, one on a line. With words it shows the tools that contain all of them,
+// with their arguments.
 func (c *conversation) listTools(ctx context.Context, words string) error {
-	it, err := c.assembled(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	tools, err := toolname.Recorder{Toolbox: it.Toolbox}.List(ctx)
+	tools, err := toolname.Recorder{Toolbox: rt.Toolbox}.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -29,12 +30,12 @@ func (c *conversation) listTools(ctx context.Context, words string) error {
 	shown := 0
 	for i := range tools {
 		t := &tools[i]
-		if !holdsAll(toolname.Display(t.Name)+" "+t.Title+" "+t.Description, words) {
+		if !containsAll(toolname.Display(t.Name)+" "+t.Title+" "+t.Description, words) {
 			continue
 		}
 		shown++
 		if words == "" {
-			c.toolLine(t)
+			c.writeToolLine(t)
 			continue
 		}
 		full := *t
@@ -43,17 +44,17 @@ func (c *conversation) listTools(ctx context.Context, words string) error {
 	}
 	switch {
 	case shown == 0 && words != "":
-		return exit.Usagef("no tool of %d holds %q", len(tools), words)
+		return exit.Usagef("none of %d tools contains %q", len(tools), words)
 	case shown == 0:
-		c.show.Note("no server offers a tool; /servers says how they are")
+		c.view.Note("no server offers a tool; /servers shows their state")
 	case words == "":
-		c.show.Note("%s; /tools WORDS shows those that hold the words, with their arguments", display.Count(shown, "tool"))
+		c.view.Note("%s; /tools WORDS shows matching tools with their arguments", display.Count(shown, "tool"))
 	}
 	return nil
 }
 
-// toolLine is "server.tool  read-only  what it does".
-func (c *conversation) toolLine(t *mcp.Tool) {
+// writeToolLine writes one line: "server.tool read-only description".
+func (c *conversation) writeToolLine(t *mcp.Tool) {
 	out, name := c.app.Stdout, toolname.Display(t.Name)
 	effect := ""
 	switch agent.EffectOf(t) {
@@ -69,8 +70,8 @@ func (c *conversation) toolLine(t *mcp.Tool) {
 	fmt.Fprintf(out, "%s %s%s\n", out.Bold(name), out.Yellow(effect), about)
 }
 
-// holdsAll reports whether a text holds every one of the words, in any case.
-func holdsAll(text, words string) bool {
+// containsAll reports whether text contains every word, ignoring case.
+func containsAll(text, words string) bool {
 	text = strings.ToLower(text)
 	for _, word := range strings.Fields(strings.ToLower(words)) {
 		if !strings.Contains(text, word) {
@@ -81,11 +82,11 @@ func holdsAll(text, words string) bool {
 }
 
 func (c *conversation) listServers(ctx context.Context, _ string) error {
-	it, err := c.assembled(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	servers, err := it.Servers(ctx)
+	servers, err := rt.Servers(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,17 +97,17 @@ func (c *conversation) listServers(ctx context.Context, _ string) error {
 }
 
 func (c *conversation) listPrompts(ctx context.Context, words string) error {
-	it, err := c.assembled(ctx)
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	prompts, err := it.ListPrompts(ctx)
+	prompts, err := rt.ListPrompts(ctx)
 	if err != nil {
 		return err
 	}
 	shown := 0
 	for _, p := range prompts {
-		if !holdsAll(p.Name+" "+p.Title+" "+p.Description, words) {
+		if !containsAll(p.Name+" "+p.Title+" "+p.Description, words) {
 			continue
 		}
 		shown++
@@ -114,7 +115,7 @@ func (c *conversation) listPrompts(ctx context.Context, words string) error {
 		display.WritePrompt(c.app, p)
 	}
 	if shown == 0 {
-		c.show.Note("there is no such prompt")
+		c.view.Note("no prompt was found")
 	}
 	return nil
 }

@@ -21,20 +21,21 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// usage shows how much of the model's window is used, and by what.
-func (c *conversation) usage(ctx context.Context, _ string) error {
-	it, err := c.assembled(ctx)
+// showUsage shows how many tokens each part of the conversation uses.
+func (c *conversation) showUsage(ctx context.Context, _ string) error {
+	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return err
 	}
-	for _, text := range usageLines(it.Agent.Tokens(), it.Agent.Messages(), c.app.Stdout.Width()) {
+	for _, text := range formatUsage(rt.Agent.Tokens(), rt.Agent.Messages(), c.app.Stdout.Width()) {
 		fmt.Fprintln(c.app.Stdout, text)
 	}
 	return nil
 }
 
-// usageLines lays the figures out: the tools that take most, all messages, and what it comes to.
-func usageLines(t agent.Tokens, said []agent.Message, width int) (lines []string) {
+// formatUsage formats token counts: the ten largest tools, every message, the total, and the tokens
+// spent so far. Rows with counts are shortened to width characters.
+func formatUsage(t agent.Tokens, messages []agent.Message, width int) (lines []string) {
 	row := func(n int, text string) {
 		lines = append(lines, term.Shorten(fmt.Sprintf("%9s  %s", display.Thousands(n), text), width))
 	}
@@ -56,10 +57,10 @@ func usageLines(t agent.Tokens, said []agent.Message, width int) (lines []string
 	if hidden := len(t.PerTool) - len(offered); hidden > 0 {
 		lines = append(lines, fmt.Sprintf("%9s  %s found by search when the model needs them", "", display.Count(hidden, "more tool")))
 	}
-	row(t.Messages, display.Count(len(said), "message"))
+	row(t.Messages, display.Count(len(messages), "message"))
 	for i, n := range t.PerMessage {
-		if i < len(said) {
-			row(n, "  "+aboutMessage(&said[i]))
+		if i < len(messages) {
+			row(n, "  "+summarizeMessage(&messages[i]))
 		}
 	}
 	total := "in all"
@@ -67,7 +68,7 @@ func usageLines(t agent.Tokens, said []agent.Message, width int) (lines []string
 		total += fmt.Sprintf(", %.0f%% of the window of %s", 100*float64(t.Total)/float64(t.Window), display.Thousands(t.Window))
 	}
 	if t.Estimated {
-		total += ", estimated: the provider has not said yet"
+		total += ", estimated until the provider reports usage"
 	}
 	row(t.Total, total)
 	spent := fmt.Sprintf("spent so far: %s read", display.Thousands(t.Spent.Input))
@@ -77,29 +78,29 @@ func usageLines(t agent.Tokens, said []agent.Message, width int) (lines []string
 	return append(lines, fmt.Sprintf("%9s  %s, %s written", "", spent, display.Thousands(t.Spent.Output)))
 }
 
-// aboutMessage is a message in a line.
-func aboutMessage(m *agent.Message) string {
-	who := "you: "
+// summarizeMessage returns the sender of a message and its first line or call.
+func summarizeMessage(m *agent.Message) string {
+	sender := "you: "
 	if m.Role == mcp.RoleAssistant {
-		who = "model: "
+		sender = "model: "
 	}
 	for _, block := range m.Content {
 		switch {
 		case block.ToolResult != nil:
-			who, text := "results: ", agentview.ResultText(*block.ToolResult)
-			return who + term.FirstLine(text)
+			text := agentview.ResultText(*block.ToolResult)
+			return "results: " + term.FirstLine(text)
 		case block.ToolUse != nil:
 			return "model: calls " + toolname.Display(block.ToolUse.Name) + agentview.Spaced(agentview.BrieflyInput(block.ToolUse.Input, 60))
 		case term.FirstLine(block.String()) != "":
-			return who + term.FirstLine(block.String())
+			return sender + term.FirstLine(block.String())
 		}
 	}
-	return who
+	return sender
 }
 
-// saveCopy writes the conversation to a file of its own, which must not be there yet, in a folder that is there.
-func (c *conversation) saveCopy(file string, h session.Header, said []agent.Message, m modelregistry.Choice) error {
-	file, err := filepath.Abs(atHome(file))
+// saveCopy writes the conversation to a new file. The file must not exist; its folder must.
+func (c *conversation) saveCopy(file string, h session.Header, messages []agent.Message, m modelregistry.Choice) error {
+	file, err := filepath.Abs(expandHome(file))
 	if err != nil {
 		return err
 	}
@@ -107,12 +108,12 @@ func (c *conversation) saveCopy(file string, h session.Header, said []agent.Mess
 		return exit.Usagef("%s cannot be saved: %w", file, err)
 	}
 	s := session.At(file, h)
-	err = saved(s, said, m)
+	err = writeSession(s, messages, m)
 	if err == nil {
 		err = s.Close()
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return exit.Usagef("%s is there already", file)
+		return exit.Usagef("%s already exists", file)
 	}
 	if err == nil {
 		fmt.Fprintf(c.app.Stdout, "saved to %s\n", file)

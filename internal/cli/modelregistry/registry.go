@@ -1,7 +1,7 @@
 // Package modelregistry finds the model that an agent works with. A name is one of the
-// configuration's models, or else the id by which a provider knows the model. Flags come before the
-// configuration, and the configuration before the environment; a key is sent only to the place that
-// it belongs to.
+// configuration's models, or otherwise the ID by which a provider knows the model. --model takes
+// precedence over DOWEL_MODEL, and DOWEL_MODEL over the configuration's default. A key is sent only
+// to the URL that it belongs to.
 package modelregistry
 
 import (
@@ -24,99 +24,103 @@ import (
 	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 
-// The providers' names.
+// Names of the providers.
 const (
 	providerOpenAI    = "openai"
 	providerAnthropic = "anthropic"
 )
 
-// providers are where each is, and the variables that say where else, and what its key is.
-var providers = map[string]struct{ place, urlVariable, keyVariable string }{
+// providers holds each provider's URL, and the environment variables for another URL and for the
+// key.
+var providers = map[string]struct{ defaultURL, urlVariable, keyVariable string }{
 	providerOpenAI:    {openai.DefaultBaseURL, "OPENAI_BASE_URL", "OPENAI_API_KEY"},
 	providerAnthropic: {anthropic.DefaultBaseURL, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
 }
 
-// ModelVariable names the model that is meant where no --model is given.
+// ModelVariable is the environment variable that names the model if --model is not given.
 const ModelVariable = "DOWEL_MODEL"
 
-// Help says how the model is chosen.
-const Help = `The model is that of --model, else of the variable DOWEL_MODEL, else of your configuration: a name that stands under models
-there, or the provider's own name for it. Whose it is says --provider; without it, names that begin with claude are
-Anthropic's, what is at a --base-url or OPENAI_BASE_URL speaks OpenAI's chat completions, and otherwise a key decides, where
-only one is set: ANTHROPIC_API_KEY or OPENAI_API_KEY. A server of your own, such as Ollama's, needs none. Where Anthropic's models
-are reached through another server says ANTHROPIC_BASE_URL.`
+// Help is the part of a command's help that explains how the model is chosen.
+const Help = `--model, or else the variable DOWEL_MODEL, or else your configuration, names the model: a name under models in the configuration,
+or the provider's own name. --provider selects the API. Without it, names that begin with claude use Anthropic's API; a --base-url
+or OPENAI_BASE_URL means OpenAI's chat completions; otherwise the provider is the one with a key: ANTHROPIC_API_KEY or
+OPENAI_API_KEY. Your own server, such as Ollama, needs no key. ANTHROPIC_BASE_URL changes the URL of Anthropic's API.`
 
-// Choice is the model that an agent works with.
+// Choice describes the model that an agent works with.
 type Choice struct {
-	Name     string // in the configuration; empty for one that is named by its id
+	Name     string // in the configuration; "" for a model that was named by its ID
 	Provider string // openai or anthropic
-	Model    string // the id that the provider knows
-	URL      string // empty: the provider's own
-	Window   int    // in tokens; 0: not known
+	Model    string // the provider's ID of the model
+	URL      string // "" means the provider's own; may hold secrets
+	Window   int    // context window in tokens; 0 means unknown
 }
 
-// Label is how the user knows the model.
-func (m Choice) Label() string { return cmp.Or(m.Name, m.Model) }
+// Label returns the name by which the user chose the model.
+func (c Choice) Label() string { return cmp.Or(c.Name, c.Model) }
 
-// ModelFlags say which model.
+// ModelFlags choose a model. The zero value chooses the default model.
 type ModelFlags struct {
 	Model, Provider, Url string
-	// again: they are those of a session that is gone on with, and mean what they meant then: without a provider a name of the
-	// configuration, else an id and no name, at the provider's own place where there is no URL.
+	// Again is set if the other fields come from a saved session. Then Model is a name of the
+	// configuration if Provider is empty, and otherwise the provider's ID, at the provider's own
+	// URL if Url is empty. The environment does not change the URL.
 	Again bool
 }
 
-// Registry is where models are chosen from.
+// Registry chooses models from a configuration and the environment. Make one with [New]. It is safe
+// for concurrent use.
 type Registry struct {
-	Set  *config.Set
-	warn func(format string, args ...any)
-	env  func(string) string
+	Set    *config.Set
+	warn   func(format string, args ...any)
+	getenv func(string) string
 }
 
-// Named returns the name of the model that is meant, and who says so; empty where nobody does.
+// Named returns the name of the chosen model and the source of the choice: flag if it is not empty,
+// [ModelVariable], or the configuration. Both are "" if no model is named.
 func (r *Registry) Named(flag string) (name, from string) {
 	switch {
 	case flag != "":
 		return flag, "--model"
-	case r.env(ModelVariable) != "":
-		return r.env(ModelVariable), ModelVariable
+	case r.getenv(ModelVariable) != "":
+		return r.getenv(ModelVariable), ModelVariable
 	case r.Set.DefaultModel != "":
-		return r.Set.DefaultModel, byConfiguration
+		return r.Set.DefaultModel, fromConfiguration
 	case len(r.Set.Models) == 1:
-		return r.Set.Models[0].Name, byConfiguration
+		return r.Set.Models[0].Name, fromConfiguration
 	}
 	return "", ""
 }
 
-// byConfiguration: a model is named by the configuration.
-const byConfiguration = "your configuration"
+// fromConfiguration is the source of a model that the configuration names.
+const fromConfiguration = "your configuration"
 
-// Choose makes the model that is meant.
+// Choose returns the model that opts name, or the default model, ready for use. Errors are usage
+// errors; [Registry.NoModelError] describes a missing model.
 func (r *Registry) Choose(opts ModelFlags) (agent.Model, Choice, error) {
 	name, from := r.Named(opts.Model)
 	def := r.Set.LookupModel(name)
 	if opts.Again && opts.Provider != "" {
-		return r.resume(opts)
+		return r.resumeModel(opts)
 	}
 	if opts.Again && def == nil {
-		return nil, Choice{}, exit.Usagef("the session's model %s is not in your configuration any more: name one with --model", term.Line(name))
+		return nil, Choice{}, exit.Usagef("the session's model %s is no longer in your configuration: name one with --model", term.Line(name))
 	}
-	alone := opts.Provider != "" || opts.Url != ""
+	hasEndpoint := opts.Provider != "" || opts.Url != ""
 	switch {
-	case name == "" || def == nil && from == byConfiguration:
+	case name == "" || def == nil && from == fromConfiguration:
 		return nil, Choice{}, r.NoModelError(opts)
-	case def != nil && alone && opts.Model == "":
-		return nil, Choice{}, exit.Usagef("--provider and --base-url are for a model that is named with --model")
-	case def != nil && alone:
-		return nil, Choice{}, exit.Usagef("--provider and --base-url do not go with %s, which is one of your configuration's models: %s", name, def.At)
+	case def != nil && hasEndpoint && opts.Model == "":
+		return nil, Choice{}, exit.Usagef("--provider and --base-url need --model")
+	case def != nil && hasEndpoint:
+		return nil, Choice{}, exit.Usagef("--provider and --base-url do not go with %s, a model of your configuration: %s", name, def.At)
 	case def == nil:
 		def = &config.Model{Name: "", Model: name, Provider: opts.Provider, URL: opts.Url}
-		return r.build(*def, true)
+		return r.buildModel(*def, true)
 	}
 	return r.buildDefined(def)
 }
 
-// buildDefined makes a model of the configuration.
+// buildDefined returns a model of the configuration.
 func (r *Registry) buildDefined(def *config.Model) (agent.Model, Choice, error) {
 	resolved, problems := def.Resolve(r.Set.Variables)
 	for _, p := range problems {
@@ -124,27 +128,29 @@ func (r *Registry) buildDefined(def *config.Model) (agent.Model, Choice, error) 
 			return nil, Choice{}, exit.UsageError{Err: fmt.Errorf("the model %s cannot be used: %s", def.Name, p.Text()), See: "dowel config check"}
 		}
 	}
-	return r.build(resolved, false)
+	return r.buildModel(resolved, false)
 }
 
-// resume makes the model of a session, which is where it was: what was said there goes to nobody else.
-func (r *Registry) resume(opts ModelFlags) (agent.Model, Choice, error) {
-	if opts.Url == "" { // and not that of the environment
-		opts.Url = providers[opts.Provider].place
+// resumeModel returns the model of a saved session at its old URL, so that the session's messages
+// go only to the server that had them before.
+func (r *Registry) resumeModel(opts ModelFlags) (agent.Model, Choice, error) {
+	if opts.Url == "" { // ignore the URL of the environment
+		opts.Url = providers[opts.Provider].defaultURL
 	}
-	return r.build(config.Model{Model: opts.Model, Provider: opts.Provider, URL: opts.Url}, true)
+	return r.buildModel(config.Model{Model: opts.Model, Provider: opts.Provider, URL: opts.Url}, true)
 }
 
-// build makes a model. What the environment says of URLs counts for one that no configuration describes.
-func (r *Registry) build(m config.Model, environment bool) (agent.Model, Choice, error) {
+// buildModel returns the model that m describes. useEnvironment allows a URL from the environment,
+// and the environment's key for any URL; it is set for models outside the configuration.
+func (r *Registry) buildModel(m config.Model, useEnvironment bool) (agent.Model, Choice, error) {
 	if m.Provider == "" {
-		m.Provider = r.provider(m)
+		m.Provider = r.detectProvider(m)
 	}
 	if !slices.Contains(config.Providers, m.Provider) {
 		return nil, Choice{}, exit.Usagef("--provider %s: write %s%s", m.Provider, strings.Join(config.Providers, " or "), suggest.ForFlag(m.Provider, config.Providers))
 	}
-	if environment && m.URL == "" {
-		m.URL = r.env(providers[m.Provider].urlVariable)
+	if useEnvironment && m.URL == "" {
+		m.URL = r.getenv(providers[m.Provider].urlVariable)
 	}
 	if m.URL != "" {
 		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -152,17 +158,18 @@ func (r *Registry) build(m config.Model, environment bool) (agent.Model, Choice,
 		}
 	}
 	variable := providers[m.Provider].keyVariable
-	if m.Key == "" && (environment || m.URL == "") {
-		m.Key = r.env(variable)
+	if m.Key == "" && (useEnvironment || m.URL == "") {
+		m.Key = r.getenv(variable)
 	}
 	if m.Key == "" && m.URL == "" {
-		return nil, Choice{}, exit.UsageError{Err: fmt.Errorf("there is no key for %s: set %s, or give the model a key in your configuration; for a server of your own, say where it is with --base-url",
+		return nil, Choice{}, exit.UsageError{Err: fmt.Errorf("there is no key for %s: set %s, or give the model a key in your configuration; for your own server, give its URL with --base-url",
 			m.Model, variable), See: "dowel models --help"}
 	}
-	made := r.newModel(m)
-	return made, Choice{Name: m.Name, Provider: m.Provider, Model: m.Model, URL: m.URL, Window: made.Window()}, nil
+	model := r.newModel(m)
+	return model, Choice{Name: m.Name, Provider: m.Provider, Model: m.Model, URL: m.URL, Window: model.Window()}, nil
 }
 
+// newModel returns the client of a model. The caller has completed the fields of m.
 func (r *Registry) newModel(m config.Model) agent.Model {
 	warn := func(text string) { r.warn("%s", text) }
 	if m.Provider == providerAnthropic {
@@ -185,23 +192,24 @@ func (r *Registry) newModel(m config.Model) agent.Model {
 	return openai.New(o)
 }
 
-// provider tells whose a model is; modelHelp says how.
-func (r *Registry) provider(m config.Model) string {
+// detectProvider returns the provider of a model without one, by the rules in [Help].
+func (r *Registry) detectProvider(m config.Model) string {
 	switch {
 	case strings.HasPrefix(m.Model, "claude"):
 		return providerAnthropic
-	case m.URL != "", r.env("OPENAI_BASE_URL") != "":
+	case m.URL != "", r.getenv("OPENAI_BASE_URL") != "":
 		return providerOpenAI
-	case r.env("OPENAI_API_KEY") == "" && r.env("ANTHROPIC_API_KEY") != "":
+	case r.getenv("OPENAI_API_KEY") == "" && r.getenv("ANTHROPIC_API_KEY") != "":
 		return providerAnthropic
 	}
 	return providerOpenAI
 }
 
-// NoModelError says what to do where no model is named.
+// NoModelError returns a usage error for a missing model, with advice that fits the configuration
+// and the keys of the environment.
 func (r *Registry) NoModelError(opts ModelFlags) error {
 	if r.Set.DefaultModel != "" {
-		return exit.UsageError{Err: fmt.Errorf("the configuration chooses the model %q, and there is none of that name%s", r.Set.DefaultModel,
+		return exit.UsageError{Err: fmt.Errorf("the configuration's default model %q does not exist%s", r.Set.DefaultModel,
 			suggest.Hint(r.Set.DefaultModel, r.Set.ModelNames())), See: "dowel config check"}
 	}
 	if names := r.Set.ModelNames(); len(names) > 0 {
@@ -210,24 +218,24 @@ func (r *Registry) NoModelError(opts ModelFlags) error {
 	switch {
 	case opts.Provider != "" || opts.Url != "":
 		return exit.Usagef("no model is named: add --model with the name by which the provider knows it")
-	case r.env("ANTHROPIC_API_KEY") != "" && r.env("OPENAI_API_KEY") == "":
+	case r.getenv("ANTHROPIC_API_KEY") != "" && r.getenv("OPENAI_API_KEY") == "":
 		return exit.Usagef("no model is named: ANTHROPIC_API_KEY is set, so write --model with one of Anthropic's, such as claude-sonnet-4-5, or set %s", ModelVariable)
-	case r.env("OPENAI_BASE_URL") != "":
-		return exit.Usagef("no model is named: OPENAI_BASE_URL is set, so write --model with the name of one that is there, or set %s", ModelVariable)
-	case r.env("OPENAI_API_KEY") != "":
+	case r.getenv("OPENAI_BASE_URL") != "":
+		return exit.Usagef("no model is named: OPENAI_BASE_URL is set, so write --model with a model of that server, or set %s", ModelVariable)
+	case r.getenv("OPENAI_API_KEY") != "":
 		return exit.Usagef("no model is named: OPENAI_API_KEY is set, so write --model with one of OpenAI's, such as gpt-5, or set %s", ModelVariable)
 	}
-	return exit.UsageError{Err: errors.New(noModel), See: "dowel models --help, and for models under names of your own docs/guide-program.md"}
+	return exit.UsageError{Err: errors.New(noModelHelp), See: "dowel models --help, and docs/guide-program.md for models in your configuration"}
 }
 
-const noModel = `there is no model to work with. Name one, and give its key where it needs one:
+const noModelHelp = `there is no model to work with. Name one, and give its key if it needs one:
   OpenAI     export OPENAI_API_KEY=sk-…      dowel run --model gpt-5 "…"
   Anthropic  export ANTHROPIC_API_KEY=sk-…   dowel run --model claude-sonnet-4-5 "…"
   Ollama     ollama pull qwen3               dowel run --model qwen3 --base-url http://localhost:11434/v1 "…"
-DOWEL_MODEL keeps --model for you, and your dowel.json has room for all three:
+Set DOWEL_MODEL to leave out --model, or define models in your dowel.json:
   {"models": {"local": {"provider": "openai", "model": "qwen3", "url": "http://localhost:11434/v1"}}, "model": "local"}`
 
-// New is the models of a configuration, and those of the environment.
+// New returns the registry of a configuration and the process's environment. set must not be nil.
 func New(f *factory.Factory, set *config.Set) *Registry {
-	return &Registry{Set: set, warn: f.Warn, env: os.Getenv}
+	return &Registry{Set: set, warn: f.Warn, getenv: os.Getenv}
 }

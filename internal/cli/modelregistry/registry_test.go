@@ -22,8 +22,8 @@ const namedModels = `{"models": {
 	"wrong": {"provider": "opnai", "model": "gpt-5"}
 }%s}`
 
-// rosterOf is the models of a file, in an environment.
-func rosterOf(t *testing.T, file string, environment map[string]string) *Registry {
+// newTestRegistry returns the registry of a configuration file and an environment.
+func newTestRegistry(t *testing.T, file string, environment map[string]string) *Registry {
 	t.Helper()
 	path := t.TempDir() + "/dowel.json"
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
@@ -33,7 +33,7 @@ func rosterOf(t *testing.T, file string, environment map[string]string) *Registr
 		value, ok := environment[name]
 		return value, ok
 	}})
-	return &Registry{Set: set, warn: t.Errorf, env: func(name string) string { return environment[name] }}
+	return &Registry{Set: set, warn: t.Errorf, getenv: func(name string) string { return environment[name] }}
 }
 
 func TestChooseModel(t *testing.T) {
@@ -77,7 +77,7 @@ func TestChooseModel(t *testing.T) {
 		{name: "flags beside a name", config: namedModels, flags: ModelFlags{Model: "local", Url: "http://localhost:2/v1"}, want: "do not go with local"},
 
 		{name: "a session's name", config: namedModels, flags: ModelFlags{Model: "local", Again: true}, want: "openai qwen3 http://localhost:11434/v1"},
-		{name: "a session's name that is gone", config: namedModels, environment: openAI + " " + local, flags: ModelFlags{Model: "locl", Again: true}, want: "the session's model locl is not in your configuration any more: name one with --model"},
+		{name: "a session's name that is gone", config: namedModels, environment: openAI + " " + local, flags: ModelFlags{Model: "locl", Again: true}, want: "the session's model locl is no longer in your configuration: name one with --model"},
 		{name: "a session's id", config: namedModels, flags: ModelFlags{Model: "qwen3", Provider: "openai", Url: "http://localhost:2/v1", Again: true}, want: "openai qwen3 http://localhost:2/v1"},
 		{name: "a session's id that is a name by now", config: namedModels, flags: ModelFlags{Model: "local", Provider: "openai", Url: "http://localhost:2/v1", Again: true}, want: "openai local http://localhost:2/v1"},
 		{name: "a session's id at its provider's place", environment: openAI + " " + local, flags: ModelFlags{Model: "gpt-5", Provider: "openai", Again: true}, want: "openai gpt-5 https://api.openai.com/v1"},
@@ -92,7 +92,7 @@ func TestChooseModel(t *testing.T) {
 			if file == "" {
 				file = "{}"
 			}
-			_, c, err := rosterOf(t, file, environment).Choose(test.flags)
+			_, c, err := newTestRegistry(t, file, environment).Choose(test.flags)
 			got := c.Provider + " " + c.Model + " " + c.URL
 			if err != nil {
 				if exit.Code(err) != exit.Usage {
@@ -107,7 +107,7 @@ func TestChooseModel(t *testing.T) {
 	}
 }
 
-// A URL's query goes with every request, as Azure and some proxies want it.
+// A URL's query is sent with every request, as Azure and some proxies need it.
 func TestModelQuery(t *testing.T) {
 	for provider, want := range map[string]string{
 		providerOpenAI: "/v1/chat/completions?api-version=2024&key=k", providerAnthropic: "/v1/messages?api-version=2024&key=k",
@@ -119,8 +119,8 @@ func TestModelQuery(t *testing.T) {
 		}))
 		defer web.Close()
 		for _, base := range []string{"/v1", "/v1/"} {
-			r := rosterOf(t, "{}", nil)
-			m, _, err := r.build(config.Model{Model: "m", Provider: provider, URL: web.URL + base + "?key=k&api-version=2024"}, false)
+			r := newTestRegistry(t, "{}", nil)
+			m, _, err := r.buildModel(config.Model{Model: "m", Provider: provider, URL: web.URL + base + "?key=k&api-version=2024"}, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,5 @@
-// Package models is dowel models: the models of the configuration, and a test whether one answers.
+// Package models implements dowel models, which lists the models of the configuration. With --check
+// it asks each of them for one word, to find out whether it answers.
 package models
 
 import (
@@ -22,15 +23,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command dowel models. f must not be nil.
 func NewCommand(f *factory.Factory) *cobra.Command {
-	var where factory.Places
+	var places factory.Places
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "models [NAME…]",
-		Short: "List the models that run and chat can work with, and try them out",
-		Long: `List the models of your configuration, and the one that is named by DOWEL_MODEL: which of them is meant where no --model is
-given (*), where it is, and whether there is a key. With --check each of them, or of those that you name, is asked for one
-word: what comes of it is told, and where one fails the exit code is 1.
+		Short: "List the models for run and chat, and check that they answer",
+		Long: `List the models of your configuration and the model of DOWEL_MODEL: the default model (*), its URL, and whether it has a key.
+--check asks all models, or the named ones, for one word each and shows the result. If a model fails, the exit code is 1.
 
 ` + modelregistry.Help,
 		Example: `  dowel models
@@ -38,35 +39,37 @@ word: what comes of it is told, and where one fails the exit code is 1.
   dowel models --json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.Parsed = true
-			return listModels(cmd.Context(), f, where, names, check)
+			return listModels(cmd.Context(), f, places, names, check)
 		},
 	}
-	where.AddFlags(cmd)
+	places.AddFlags(cmd)
 	cmd.Flags().BoolVar(&check, "check", false, "ask each of them for one word")
 	return cmd
 }
 
-// ModelLine is a model as a program reads it.
+// ModelLine is a model in the JSON output of dowel models.
 type ModelLine struct {
 	Name     string `json:"name"`
 	Chosen   bool   `json:"chosen"`
 	Provider string `json:"provider,omitzero"`
 	Model    string `json:"model,omitzero"`
 	URL      string `json:"url,omitzero"`
-	Problem  string `json:"problem,omitzero"` // why it cannot be used
+	Problem  string `json:"problem,omitzero"` // why the model cannot be used; empty if it can
 	Checked  bool   `json:"checked,omitzero"`
 	TookMS   int64  `json:"tookMs,omitzero"`
 
 	model agent.Model
 }
 
-func listModels(ctx context.Context, f *factory.Factory, where factory.Places, names []string, check bool) error {
-	o, err := where.ConfigOptions()
+// listModels lists the models with the given names. No names mean all models. It checks them if
+// check is set. A failed check is an error.
+func listModels(ctx context.Context, f *factory.Factory, places factory.Places, names []string, check bool) error {
+	o, err := places.ConfigOptions()
 	if err != nil {
 		return err
 	}
 	r := modelregistry.New(f, config.Load(o))
-	lines, err := lines(r, names)
+	lines, err := selectModels(r, names)
 	if err != nil {
 		return err
 	}
@@ -77,7 +80,7 @@ func listModels(ctx context.Context, f *factory.Factory, where factory.Places, n
 	failed := 0
 	for i := range lines {
 		if l := &lines[i]; check {
-			l.try(ctx)
+			l.checkModel(ctx)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -92,13 +95,15 @@ func listModels(ctx context.Context, f *factory.Factory, where factory.Places, n
 	return errModels(failed)
 }
 
-// errModels says that models have failed, which was shown.
+// errModels is the number of models that failed. The list has shown their errors.
 type errModels int
 
+// Error implements [error].
 func (n errModels) Error() string { return display.Count(int(n), "model") + " cannot be used" }
 
-// lines are the models of the configuration and the one that the environment names, or those of the names.
-func lines(r *modelregistry.Registry, names []string) (all []ModelLine, err error) {
+// selectModels returns the models with the given names, or all models of the configuration and the
+// environment if names is empty.
+func selectModels(r *modelregistry.Registry, names []string) (all []ModelLine, err error) {
 	chosen, _ := r.Named("")
 	known := r.Set.ModelNames()
 	if chosen != "" && !slices.Contains(known, chosen) && r.Set.DefaultModel != chosen {
@@ -106,22 +111,22 @@ func lines(r *modelregistry.Registry, names []string) (all []ModelLine, err erro
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, exit.Usagef("there is no model %s in your configuration%s", term.Line(name), suggest.ForFlag(name, known))
+			return nil, exit.Usagef("your configuration has no model %s%s", term.Line(name), suggest.ForFlag(name, known))
 		}
 	}
 	for _, name := range known {
 		if len(names) == 0 || slices.Contains(names, name) {
 			l := ModelLine{Name: name, Chosen: name == chosen}
-			describe(r, &l)
+			describeModel(r, &l)
 			all = append(all, l)
 		}
 	}
 	return all, nil
 }
 
-// describe looks at what is behind a name.
-func describe(r *modelregistry.Registry, l *ModelLine) {
-	made, chosen, err := r.Choose(modelregistry.ModelFlags{Model: l.Name})
+// describeModel fills in a line from the model's name: the model, or the problem of using it.
+func describeModel(r *modelregistry.Registry, l *ModelLine) {
+	model, chosen, err := r.Choose(modelregistry.ModelFlags{Model: l.Name})
 	if err != nil {
 		l.Problem = err.Error()
 		if def := r.Set.LookupModel(l.Name); def != nil {
@@ -129,31 +134,31 @@ func describe(r *modelregistry.Registry, l *ModelLine) {
 		}
 		return
 	}
-	l.model, l.Provider, l.Model, l.URL = made, chosen.Provider, chosen.Model, urlmask.URL(chosen.URL)
+	l.model, l.Provider, l.Model, l.URL = model, chosen.Provider, chosen.Model, urlmask.URL(chosen.URL)
 }
 
-// tryLimit is how long a model may take for one word; those at home may have to be loaded first.
-const tryLimit = 2 * time.Minute
+// checkTimeout limits one check. It is long because a local server may load the model first.
+const checkTimeout = 2 * time.Minute
 
-// try asks the model for a word.
-func (l *ModelLine) try(ctx context.Context) {
+// checkModel asks the model for one word and records the time or the problem.
+func (l *ModelLine) checkModel(ctx context.Context) {
 	if l.model == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it has not answered within %s", display.Duration(tryLimit)))
+	ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("it did not answer within %s", display.Duration(checkTimeout)))
 	defer cancel()
-	began, heard := time.Now(), false
+	start, answered := time.Now(), false
 	c := agent.Conversation{Messages: []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("Answer with the word yes.")}}}}
 	for delta, err := range l.model.Reply(ctx, c) {
 		if err != nil {
 			l.Problem = cmp.Or(context.Cause(ctx), err).Error()
 		}
-		heard = heard || delta.Message != nil
+		answered = answered || delta.Message != nil
 	}
-	if !heard && l.Problem == "" {
-		l.Problem = "it has not answered"
+	if !answered && l.Problem == "" {
+		l.Problem = "it did not answer"
 	}
-	l.Checked, l.TookMS = true, time.Since(began).Milliseconds()
+	l.Checked, l.TookMS = true, time.Since(start).Milliseconds()
 }
 
 func showModels(f *factory.Factory, lines []ModelLine) error {
@@ -165,7 +170,7 @@ func showModels(f *factory.Factory, lines []ModelLine) error {
 	}
 	rows := [][]string{{"", "NAME", "PROVIDER", "MODEL", "URL", "STATE"}}
 	for _, l := range lines {
-		rows = append(rows, l.cells())
+		rows = append(rows, l.formatCells())
 	}
 	for i, text := range f.Stdout.Table(rows) {
 		fmt.Fprintln(f.Stdout, text)
@@ -180,7 +185,7 @@ func showModels(f *factory.Factory, lines []ModelLine) error {
 	return nil
 }
 
-func (l *ModelLine) cells() []string {
+func (l *ModelLine) formatCells() []string {
 	mark, state := "", "ready"
 	if l.Chosen {
 		mark = "*"

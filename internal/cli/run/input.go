@@ -14,15 +14,16 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// input is what the model is told: the task, what is piped in, and the files.
-func input(ctx context.Context, f *factory.Factory, opts *Options, words []string) (content []mcp.Content, err error) {
+// readTask returns the message to the model: the files of -f, the task, and standard input if it is
+// piped or the task is "-".
+func readTask(ctx context.Context, f *factory.Factory, opts *Options, words []string) (content []mcp.Content, err error) {
 	task := strings.Join(words, " ")
-	whole := task == "-"
-	if whole {
+	onlyStdin := task == "-"
+	if onlyStdin {
 		task = ""
 	}
-	if whole || isPiped(f) {
-		piped, err := readPiped(ctx, f, whole)
+	if onlyStdin || isPiped(f) {
+		piped, err := readPiped(ctx, f, onlyStdin)
 		if err != nil {
 			return nil, err
 		}
@@ -38,25 +39,26 @@ func input(ctx context.Context, f *factory.Factory, opts *Options, words []strin
 	switch {
 	case strings.TrimSpace(task) != "":
 		return append(content, mcp.Text(task)), nil
-	case whole:
+	case onlyStdin:
 		return nil, exit.Usagef("standard input is empty: pipe the task into it")
 	}
-	return nil, exit.Usagef(`there is no task: dowel run "What is to be done"`)
+	return nil, exit.Usagef(`no task is given: write dowel run "TASK"`)
 }
 
-// isPiped reports whether something is piped into standard input, or it is a file.
+// isPiped reports whether standard input is a pipe, a socket or a file.
 func isPiped(f *factory.Factory) bool {
 	file, ok := f.Stdin.(*os.File)
 	if !ok {
 		return f.Stdin != nil
 	}
 	info, err := file.Stat()
-	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0) // Node makes its pipes of sockets
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0) // Node.js uses sockets as pipes
 }
 
-// readPiped reads standard input to its end.
-func readPiped(ctx context.Context, f *factory.Factory, whole bool) (string, error) {
-	if whole && term.Terminal(f.Stdin) != nil {
+// readPiped reads standard input to its end. It prompts a user at a terminal if standard input is
+// the whole task, and warns if a pipe stays open for pipeWarningDelay.
+func readPiped(ctx context.Context, f *factory.Factory, onlyStdin bool) (string, error) {
+	if onlyStdin && term.Terminal(f.Stdin) != nil {
 		f.Notice("Write the task, and end it with Ctrl-D.")
 	}
 	type read struct {
@@ -64,19 +66,19 @@ func readPiped(ctx context.Context, f *factory.Factory, whole bool) (string, err
 		err  error
 	}
 	got := make(chan read, 1)
-	go func() { // which ends with the process at last, where the context ends before
+	go func() { // if ctx ends first, the goroutine stays until the process ends
 		text, err := io.ReadAll(io.LimitReader(f.Stdin, attach.MaxText+1))
 		got <- read{text, err}
 	}()
-	patient := time.NewTimer(patienceWithPipe)
-	defer patient.Stop()
+	warning := time.NewTimer(pipeWarningDelay)
+	defer warning.Stop()
 	for {
 		select {
 		case r := <-got:
 			return attach.Text("standard input", r.text, r.err)
-		case <-patient.C:
+		case <-warning.C:
 			if term.Terminal(f.Stdin) == nil {
-				f.Warn("standard input is still open, and what comes there belongs to the task: close it, or keep it out with < /dev/null")
+				f.Warn("waiting for the end of standard input, which belongs to the task: close it, or leave it out with < /dev/null")
 			}
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
@@ -84,5 +86,5 @@ func readPiped(ctx context.Context, f *factory.Factory, whole bool) (string, err
 	}
 }
 
-// patienceWithPipe is after what time it is told that standard input is waited for.
-const patienceWithPipe = 3 * time.Second
+// pipeWarningDelay is the time after which dowel warns that it waits for standard input.
+const pipeWarningDelay = 3 * time.Second

@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 )
 
-// What is piped in may come through a socket, as from Node.
+// A socket counts as a pipe: Node.js connects the standard input of its children with sockets.
 func TestPipedSocket(t *testing.T) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {

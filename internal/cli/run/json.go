@@ -14,20 +14,21 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// jsonViewer shows a task to programs: a line of JSON for each event, which can be understood without those before it.
+// jsonViewer writes events for programs, each as one line of JSON. A line does not depend on
+// earlier lines.
 type jsonViewer struct {
 	*factory.Factory
-	p *taskProgress
+	progress *taskProgress
 }
 
-// eventHead is what all events begin with.
+// eventHead holds the fields that every event begins with.
 type eventHead struct {
 	Event string    `json:"event"`
 	Time  time.Time `json:"time"`
-	Step  int       `json:"step"` // 0 before the first
+	Step  int       `json:"step"` // 0 before the first step
 }
 
-// The events, by their names in "event".
+// The types of events. The comment of each names the values of "event" that it has.
 type (
 	eventBegan struct { // began
 		eventHead
@@ -49,20 +50,20 @@ type (
 		eventHead
 		Text string `json:"text"`
 	}
-	eventReply struct { // reply: all of it
+	eventReply struct { // reply, complete
 		eventHead
-		Text  string       `json:"text"`
-		Calls []eventUse   `json:"calls"`
-		Usage *agent.Usage `json:"usage,omitzero"`
+		Text  string         `json:"text"`
+		Calls []eventToolUse `json:"calls"`
+		Usage *agent.Usage   `json:"usage,omitzero"`
 	}
-	eventUse struct {
+	eventToolUse struct {
 		ID        string          `json:"id"`
 		Tool      string          `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	eventDecision struct { // decision; id and tool are empty where a server wants to use the model
+	eventDecision struct { // decision; id and tool are empty if a server wants to use the model
 		eventHead
-		eventUse
+		eventToolUse
 		Server  string       `json:"server"`
 		Effect  agent.Effect `json:"effect,omitzero"`
 		Allowed bool         `json:"allowed"`
@@ -71,7 +72,7 @@ type (
 	}
 	eventCall struct { // call
 		eventHead
-		eventUse
+		eventToolUse
 	}
 	eventProgress struct { // progress
 		eventHead
@@ -112,8 +113,8 @@ type (
 		Reason  string      `json:"reason"` // answered, budget spent, time over, cut off, approval needed, interrupted, failed
 		Exit    int         `json:"exit"`
 		Answer  string      `json:"answer"`
-		Partial bool        `json:"partial,omitzero"` // the answer is what there was of one
-		Tool    string      `json:"tool,omitzero"`    // that needs an approval
+		Partial bool        `json:"partial,omitzero"` // the run failed in the middle of the answer
+		Tool    string      `json:"tool,omitzero"`    // the tool that needs an approval
 		Error   string      `json:"error,omitzero"`
 		Advice  string      `json:"advice,omitzero"`
 		Usage   agent.Usage `json:"usage"`
@@ -121,10 +122,11 @@ type (
 	}
 )
 
-func newJSONViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, p *taskProgress) *jsonViewer {
+// newJSONViewer returns a viewer and writes the first event, "began".
+func newJSONViewer(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, p *taskProgress) *jsonViewer {
 	v := &jsonViewer{f, p}
-	began := eventBegan{eventHead: v.head("began"), Model: b.Model.Model, Provider: b.Model.Provider, Approve: b.Mode, Servers: []eventServer{}}
-	if servers, err := b.Servers(ctx); err == nil {
+	began := eventBegan{eventHead: v.newHead("began"), Model: r.Model.Model, Provider: r.Model.Provider, Approve: r.Mode, Servers: []eventServer{}}
+	if servers, err := r.Servers(ctx); err == nil {
 		for _, s := range servers {
 			began.Servers = append(began.Servers, eventServer{s.Name, s.Status, s.Tools})
 		}
@@ -133,69 +135,74 @@ func newJSONViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime,
 	return v
 }
 
-func (v *jsonViewer) head(event string) eventHead { return eventHead{event, time.Now(), v.p.step} }
+func (v *jsonViewer) newHead(event string) eventHead {
+	return eventHead{event, time.Now(), v.progress.step}
+}
 
-func (v *jsonViewer) event(e agent.Event) {
-	if line := v.line(e); line != nil {
+// showEvent implements [viewer].
+func (v *jsonViewer) showEvent(e agent.Event) {
+	if line := v.encodeEvent(e); line != nil {
 		factory.WriteJSONLine(v.Stdout, line)
 	}
 }
 
-// line is an event in its form for programs; nil for one that says nothing further.
-func (v *jsonViewer) line(e agent.Event) any {
+// encodeEvent returns the JSON form of an event, or nil for an event that is not written.
+func (v *jsonViewer) encodeEvent(e agent.Event) any {
 	switch e := e.(type) {
 	case agent.StateChanged:
-		return eventState{v.head("state"), e.State}
+		return eventState{v.newHead("state"), e.State}
 	case agent.Said:
-		return eventText{v.head("text"), e.Text}
+		return eventText{v.newHead("text"), e.Text}
 	case agent.Thought:
-		return eventText{v.head("thought"), e.Text}
+		return eventText{v.newHead("thought"), e.Text}
 	case agent.Noticed:
-		return eventText{v.head("notice"), e.Text}
+		return eventText{v.newHead("notice"), e.Text}
 	case agent.Replied:
-		calls := []eventUse{}
+		calls := []eventToolUse{}
 		for _, use := range e.Message.Calls() {
-			calls = append(calls, useOf(*use))
+			calls = append(calls, encodeCall(*use))
 		}
-		return eventReply{v.head("reply"), e.Message.Text(), calls, e.Message.Usage}
+		return eventReply{v.newHead("reply"), e.Message.Text(), calls, e.Message.Usage}
 	case agent.Approval:
-		return eventDecision{v.head("decision"), useOf(e.Call), e.Server, e.Effect, e.Allowed, e.By, e.Reason}
+		return eventDecision{v.newHead("decision"), encodeCall(e.Call), e.Server, e.Effect, e.Allowed, e.By, e.Reason}
 	case agent.CallStarted:
-		return eventCall{v.head("call"), useOf(e.Call)}
+		return eventCall{v.newHead("call"), encodeCall(e.Call)}
 	case agent.CallProgressed:
-		return eventProgress{v.head("progress"), e.Call.ID, e.Call.Name, e.Progress, e.Total, e.Message}
+		return eventProgress{v.newHead("progress"), e.Call.ID, e.Call.Name, e.Progress, e.Total, e.Message}
 	case agent.CallEnded:
 		content := e.Result.Content
 		if content == nil {
 			content = []mcp.Content{}
 		}
-		return eventResult{v.head("result"), e.Call.ID, e.Call.Name, e.Result.IsError, e.Refusal, milliseconds(e.Took), content}
+		return eventResult{v.newHead("result"), e.Call.ID, e.Call.Name, e.Result.IsError, e.Refusal, toMilliseconds(e.Took), content}
 	case agent.Asked:
-		return eventQuestion{v.head("question"), e.Server, e.Kind, e.Message}
+		return eventQuestion{v.newHead("question"), e.Server, e.Kind, e.Message}
 	case agent.ToolsChanged:
-		return eventTools{v.head("tools"), notNil(e.Added), notNil(e.Removed)}
+		return eventTools{v.newHead("tools"), emptyIfNil(e.Added), emptyIfNil(e.Removed)}
 	case agent.Compacted:
-		return eventCompacted{v.head("compacted"), e.Before, e.After, e.Summary}
+		return eventCompacted{v.newHead("compacted"), e.Before, e.After, e.Summary}
 	}
 	return nil
 }
 
-func useOf(use mcp.ToolUse) eventUse {
+// encodeCall returns the JSON form of a call. Arguments that are not JSON become null.
+func encodeCall(use mcp.ToolUse) eventToolUse {
 	arguments := use.Input
 	if !json.Valid(arguments) {
 		arguments = json.RawMessage("null")
 	}
-	return eventUse{use.ID, use.Name, arguments}
+	return eventToolUse{use.ID, use.Name, arguments}
 }
 
-func notNil(names []string) []string { return append([]string{}, names...) }
+func emptyIfNil(names []string) []string { return append([]string{}, names...) }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func toMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func (v *jsonViewer) end(err error) {
+// showEnd implements [viewer]. It writes the last event, "end".
+func (v *jsonViewer) showEnd(err error) {
 	e := eventEnd{
-		eventHead: v.head("end"), Reason: "answered", Exit: exit.Code(err), Answer: v.p.result(), Partial: err != nil && v.p.result() != "",
-		Usage: v.p.usage, MS: milliseconds(time.Since(v.p.began)),
+		eventHead: v.newHead("end"), Reason: "answered", Exit: exit.Code(err), Answer: v.progress.answerText(), Partial: err != nil && v.progress.answerText() != "",
+		Usage: v.progress.usage, MS: toMilliseconds(time.Since(v.progress.startTime)),
 	}
 	var budget errBudget
 	var approval errApproval

@@ -15,74 +15,77 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// lineViewer shows a task to people: the answer on standard output, as it comes where that is a terminal, and what happens on
-// standard error, where somebody reads it.
+// lineViewer shows a run to a person. The answer goes to standard output: as it is written if that
+// is a terminal, else at the end. Everything else goes to standard error if that is a terminal or
+// the user asked for it with -v.
 type lineViewer struct {
 	*factory.Factory
-	p       *taskProgress
-	lines   *agentview.Renderer
-	streams bool // what the model says is shown at once
-	hinted  bool // that --answer would help
-	stop    chan struct{}
-	ticking sync.WaitGroup
+	progress      *taskProgress
+	renderer      *agentview.Renderer
+	streamsAnswer bool // the answer appears as it is written
+	hintShown     bool // the hint at --answer was shown
+	stop          chan struct{}
+	ticker        sync.WaitGroup
 }
 
-// tick is how often what stands on the terminal is looked at again.
-const tick = 200 * time.Millisecond
+// tickInterval is the time between two updates of the status line.
+const tickInterval = 200 * time.Millisecond
 
 func newLineViewer(f *factory.Factory, p *taskProgress) *lineViewer {
-	nowhere := term.NewScreen(io.Discard, func() {})
-	v := &lineViewer{Factory: f, p: p, streams: f.Stdout.IsTerminal(), stop: make(chan struct{})}
+	discard := term.NewScreen(io.Discard, func() {})
+	v := &lineViewer{Factory: f, progress: p, streamsAnswer: f.Stdout.IsTerminal(), stop: make(chan struct{})}
 	out, side := f.Stdout, f.Stderr
-	if !v.streams {
-		out = nowhere
+	if !v.streamsAnswer {
+		out = discard
 	}
 	if !side.IsTerminal() && !f.Verbose {
-		side = nowhere
+		side = discard
 	}
-	v.lines = agentview.NewRenderer(out, side)
-	v.lines.Verbose = f.Verbose
+	v.renderer = agentview.NewRenderer(out, side)
+	v.renderer.Verbose = f.Verbose
 	if side.IsTerminal() {
-		v.ticking.Go(v.tick)
+		v.ticker.Go(v.runTicker)
 	}
 	return v
 }
 
-func (v *lineViewer) tick() {
-	passes := time.NewTicker(tick)
-	defer passes.Stop()
+func (v *lineViewer) runTicker() {
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
 	for {
 		select {
-		case <-passes.C:
-			v.lines.Tick()
+		case <-ticker.C:
+			v.renderer.Tick()
 		case <-v.stop:
 			return
 		}
 	}
 }
 
-func (v *lineViewer) event(e agent.Event) {
-	if ended, ok := e.(agent.CallEnded); ok && ended.Refusal != "" && v.p.needed != nil {
-		return // what it has led to is said at the end
+// showEvent implements [viewer]. It leaves out refusals that the task's error reports.
+func (v *lineViewer) showEvent(e agent.Event) {
+	if ended, ok := e.(agent.CallEnded); ok && ended.Refusal != "" && v.progress.missingApproval != nil {
+		return // the task's error reports it
 	}
 	if decided, ok := e.(agent.Approval); ok && !decided.Allowed && decided.Call.Name != "" {
 		return
 	}
-	v.lines.Event(e)
-	if ended, ok := e.(agent.CallEnded); ok && !v.hinted && ended.Result.IsError && strings.Contains(agentview.ResultText(ended.Result), nobodyAsked) {
-		v.hinted = true
-		v.Warn("%s asks the user, and nobody is there: answer with --answer KEY=VALUE, or use dowel chat", toolname.Display(ended.Call.Name))
+	v.renderer.Event(e)
+	if ended, ok := e.(agent.CallEnded); ok && !v.hintShown && ended.Result.IsError && strings.Contains(agentview.ResultText(ended.Result), missingCapabilityCode) {
+		v.hintShown = true
+		v.Warn("%s asks the user, and dowel run cannot: answer with --answer KEY=VALUE, or use dowel chat", toolname.Display(ended.Call.Name))
 	}
 }
 
-// nobodyAsked is in the error of a call whose server wants to ask the user, and may not.
-var nobodyAsked = fmt.Sprintf("(%d)", mcp.CodeMissingCapability)
+// missingCapabilityCode is part of the error of a call that needs an answer of the user.
+var missingCapabilityCode = fmt.Sprintf("(%d)", mcp.CodeMissingCapability)
 
-func (v *lineViewer) end(error) {
+// showEnd implements [viewer]. It writes the answer, unless it was shown as it was written.
+func (v *lineViewer) showEnd(error) {
 	close(v.stop)
-	v.ticking.Wait()
-	v.lines.Idle()
-	if !v.streams {
-		v.WriteText(v.p.result())
+	v.ticker.Wait()
+	v.renderer.Idle()
+	if !v.streamsAnswer {
+		v.WriteText(v.progress.answerText())
 	}
 }

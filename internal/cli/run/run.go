@@ -1,5 +1,6 @@
-// Package run is dowel run: a model carries out one task with the tools of the user's servers, and
-// nobody is asked meanwhile. A viewer shows what happens, as lines for a person or as JSON.
+// Package run implements dowel run: a model carries out one task with the tools of the user's
+// servers, without asking the user. A viewer shows the events of the run, as lines for a person or
+// as JSON for a program. taskProgress follows the same events and decides the exit code.
 package run
 
 import (
@@ -25,7 +26,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options say what is to be done, and how.
+// Options holds the flags of dowel run. The zero value is not usable: [NewCommand] sets the
+// defaults.
 type Options struct {
 	agentcmd.Flags
 	files    []string
@@ -35,37 +37,37 @@ type Options struct {
 	approve  string
 }
 
+// NewCommand returns the command dowel run. f must not be nil.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	opts := Options{Flags: agentcmd.Flags{AwaitServers: true}}
 	cmd := &cobra.Command{
 		Use:   "run TASK [-- COMMAND…]",
 		Short: "Have a model carry out a task with the tools of your servers, and print its answer",
-		Long: `Give a task to a language model that works with the tools of your servers, and print its answer. Nobody is asked meanwhile:
-what tools may do is said before, by --approve.
+		Long: `Give a task to a language model that works with the tools of your servers, and print its answer. dowel run never asks you:
+--approve decides which tools may run.
 
-  read-only   tools that say that they change nothing run, and those that you have allowed for good (dowel trust --tool); when
-              the model calls another one, dowel ends with exit code 3 and names it. It is the default.
-  all         all tools run, whatever they do: as you, on this machine
+  read-only   read-only tools run, and tools that you have allowed for good (dowel trust --tool). If the model calls another
+              tool, dowel names it and ends with exit code 3. This is the default.
+  all         all tools run, whatever they do, with your rights on this machine
   none        no tool runs; a call ends dowel with exit code 3
 
-The task is also read from standard input, where something is piped into it: behind the task, or alone where that is -.
-Files of -f go along: texts, images, sounds.
+If standard input is piped, it is added to the task; if the task is -, standard input is the whole task. -f adds files: texts,
+images, sounds.
 
-The tools are those of your whole configuration: of the running dowel (dowel up), else of servers that are started for the while.
-With --server, --url or a command behind -- they are those of the named servers alone; files and shell are built in, and work in
-the current folder (--dir). What a server asks the user is answered by --answer: key=value answers whoever asks for that key, and
-SERVER.key=value that server alone, before the other. What it asks a model is answered by the model that works, where --approve is
-all, or by --sample-text.
+dowel run uses all servers of your configuration, through the running dowel if it runs (dowel up); otherwise it starts them for
+the task. --server, --url, or a command after -- choose other servers; files and shell are built in and work in the current folder
+(--dir). --answer answers the questions of servers to the user: key=value answers every server that asks for that key,
+SERVER.key=value answers one server and takes precedence. If a server asks for a model, the task's model answers with --approve
+all; --sample-text answers with a fixed text.
 
 ` + modelregistry.Help + `
 
-On a terminal the answer appears as it comes, and what happens meanwhile on standard error, elsewhere with -v. --json writes what
-happens as lines of JSON instead, each with its "event": began, state, text, thought, reply, decision, call, progress, result,
-question, tools, compacted, notice, and at last end, with the answer. docs/guide-program.md says what is in them.
+On a terminal the answer appears as it is written, and progress appears on standard error; elsewhere progress needs -v. --json
+writes lines of JSON instead, each with an "event": began, state, text, thought, reply, decision, call, progress, result,
+question, tools, compacted, notice, and finally end, with the answer. docs/guide-program.md describes their fields.
 
-Exit codes: 0 the model has answered, 1 a failure, or an answer that was cut off, 2 the steps of --max-steps are spent, 3 an
-approval is needed, 124 the time of --max-time is over, 130 interrupted; 2 and 3 also stand for what they do in all commands, see
-dowel help exit-codes.`,
+Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the steps of --max-steps are used up, 3 an approval is needed,
+124 the time of --max-time is over, 130 interrupted. 2 and 3 also have the meanings of all commands, see dowel help exit-codes.`,
 		Example: `  dowel run "Which of my notes speak of Lisbon?" --server files
   dowel run "Fix the failing test" --server files --server shell --approve all --max-steps 50
   git diff | dowel run "Write a commit message for this change:" --model qwen3 --base-url http://localhost:11434/v1
@@ -82,17 +84,17 @@ dowel help exit-codes.`,
 	}
 	opts.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&opts.files, "file", "f", nil, "give the model this `file`, too: a text, an image or a sound (repeatable)")
-	flags.StringVar(&opts.system, "system", "", "what the model is told first, instead of a few words of dowel's (`TEXT`, or @FILE)")
-	flags.IntVar(&opts.maxSteps, "max-steps", agent.DefaultMaxSteps, "how many replies of the model there may be")
-	flags.DurationVar(&opts.maxTime, "max-time", 0, "how long the task may take, once its servers are there; 0: no limit. --timeout is for each call of a tool")
+	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add this `file` to the task: a text, an image or a sound (repeatable)")
+	flags.StringVar(&opts.system, "system", "", "the system prompt, instead of dowel's (`TEXT`, or @FILE)")
+	flags.IntVar(&opts.maxSteps, "max-steps", agent.DefaultMaxSteps, "how many replies the model may use")
+	flags.DurationVar(&opts.maxTime, "max-time", 0, "limit of the task's time after its servers have started; 0: no limit. --timeout limits each call of a tool")
 	flags.StringVar(&opts.approve, "approve", string(agent.ModeReadOnly), "which `tools` run: read-only, all or none")
 	return cmd
 }
 
-// runTask carries out a task.
+// runTask starts an agent, has it carry out the task, and shows the run.
 func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []string) error {
-	o, err := opts.options()
+	o, err := opts.agentOptions()
 	if err != nil {
 		return err
 	}
@@ -100,29 +102,29 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if err != nil {
 		return err
 	}
-	input, err := input(ctx, f, opts, words)
+	input, err := readTask(ctx, f, opts, words)
 	if err != nil {
 		return err
 	}
-	if results, err := os.MkdirTemp("", "dowel-results-"); err == nil { // else they are kept in memory
+	if results, err := os.MkdirTemp("", "dowel-results-"); err == nil { // without a folder, results stay in memory
 		o.Results = results
 		defer os.RemoveAll(results)
 	}
-	b, err := agentcmd.NewRuntime(ctx, f, &opts.Flags, o, c)
+	r, err := agentcmd.NewRuntime(ctx, f, &opts.Flags, o, c)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	return watchTask(ctx, f, b, input, opts.maxTime)
+	defer r.Close()
+	return watchTask(ctx, f, r, input, opts.maxTime)
 }
 
-// options are the agent's.
-func (opts *Options) options() (agent.Options, error) {
+// agentOptions validates the flags and returns the agent's options.
+func (opts *Options) agentOptions() (agent.Options, error) {
 	o := agent.Options{MaxSteps: opts.maxSteps, Mode: agent.Mode(opts.approve)}
 	switch o.Mode {
 	case agent.ModeReadOnly, agent.ModeAll, agent.ModeNone:
 	default:
-		return o, exit.Usagef("--approve %s: there are read-only, all and none", opts.approve)
+		return o, exit.Usagef("--approve %s: want read-only, all or none", opts.approve)
 	}
 	if opts.maxSteps < 1 {
 		return o, exit.Usagef("--max-steps %d: write a number from 1", opts.maxSteps)
@@ -131,12 +133,12 @@ func (opts *Options) options() (agent.Options, error) {
 		return o, exit.Usagef("--max-time %v: write a duration such as 5m", opts.maxTime)
 	}
 	var err error
-	o.System, err = opts.instructions()
+	o.System, err = opts.readSystemPrompt()
 	return o, err
 }
 
-// instructions are what the model is told first.
-func (opts *Options) instructions() (string, error) {
+// readSystemPrompt returns the system prompt: the text or file of --system, or dowel's own.
+func (opts *Options) readSystemPrompt() (string, error) {
 	path, isFile := strings.CutPrefix(opts.system, "@")
 	switch {
 	case isFile:
@@ -148,15 +150,16 @@ func (opts *Options) instructions() (string, error) {
 	case opts.system != "":
 		return opts.system, nil
 	}
-	here, err := os.Getwd()
+	folder, err := os.Getwd()
 	if err != nil {
-		here = "not known"
+		folder = "not known"
 	}
 	return fmt.Sprintf(`You carry out a task for a user who cannot be asked meanwhile. Decide for yourself what is left open, and say so in your answer. Use your tools to find out what you do not know, and to do what is to be done; do not guess what they can tell. Your last reply, the one without a call of a tool, is printed in a terminal: make it the answer, complete and to the point.
-The current folder is %s, the system is %s, and today is %s.`, here, runtime.GOOS, time.Now().Format("Monday, 2 January 2006")), nil
+The current folder is %s, the system is %s, and today is %s.`, folder, runtime.GOOS, time.Now().Format("Monday, 2 January 2006")), nil
 }
 
-// clientOptions are the options of a connection to servers whose questions nobody answers but flags.
+// clientOptions returns the options of the connection to the servers. Only --answer answers the
+// servers' questions.
 func clientOptions(f *factory.Factory, opts *agentcmd.Flags) (client.Options, error) {
 	o, err := agentcmd.ClientOptions(f, opts)
 	if err != nil {
@@ -175,57 +178,61 @@ func clientOptions(f *factory.Factory, opts *agentcmd.Flags) (client.Options, er
 	return o, nil
 }
 
-// errBudget says that a task was not done within its steps.
+// errBudget is the error of a task that used up its steps.
 type errBudget struct{ steps int }
 
+// Error implements [error].
 func (e errBudget) Error() string {
-	return fmt.Sprintf("the model has not come to an end within %d steps", e.steps)
+	return fmt.Sprintf("the model did not finish within %d steps", e.steps)
 }
 
 // ExitStatus tells package exit the code.
 func (errBudget) ExitStatus() int { return exit.Budget }
 
-// Advice tells the user how to go on.
+// Advice tells the user how to allow more steps.
 func (errBudget) Advice() string { return "allow more with --max-steps" }
 
-// errCut says that an answer is not whole.
+// errCut is the error of an answer that was cut off.
 type errCut struct{}
 
+// Error implements [error].
 func (errCut) Error() string {
-	return "the model's answer has reached the bound of its length, and was cut off"
+	return "the model's answer reached its length limit and was cut off"
 }
 
 // Advice tells the user how to get the whole answer.
 func (errCut) Advice() string {
-	return `raise "maxTokens" of the model in your dowel.json, or ask for less at a time; in dowel chat, "go on" brings the rest`
+	return `raise "maxTokens" of the model in your dowel.json, or ask for less at a time; in dowel chat, write "go on" for the rest`
 }
 
-// errTime says that a task was not done within its time.
+// errTime is the error of a task that exceeded --max-time.
 type errTime struct{ limit time.Duration }
 
+// Error implements [error].
 func (e errTime) Error() string {
-	return fmt.Sprintf("the model has not come to an end within %v", e.limit)
+	return fmt.Sprintf("the model did not finish within %v", e.limit)
 }
 
-// Unwrap says that it is a limit that has passed.
+// Unwrap returns [context.DeadlineExceeded].
 func (errTime) Unwrap() error { return context.DeadlineExceeded }
 
 // Advice tells the user how to allow more time.
 func (errTime) Advice() string { return "allow more with --max-time" }
 
-// errApproval says that a tool was called that may not run without an approval.
+// errApproval is the error of a call that needs an approval.
 type errApproval struct {
 	tool   string
 	effect agent.Effect
 	mode   agent.Mode
-	trust  string // what dowel trust --tool takes for the tool; empty where that would not allow it, or more
+	trust  string // argument of dowel trust --tool; "" if trust cannot allow exactly this tool
 }
 
+// Error implements [error].
 func (e errApproval) Error() string {
-	what := map[agent.Effect]string{
-		agent.ReadOnly: "it only reads", agent.Changes: "it changes something", agent.Destructive: "it may destroy something, or does not say what it does",
+	effect := map[agent.Effect]string{
+		agent.ReadOnly: "it only reads", agent.Changes: "it changes something", agent.Destructive: "it may destroy something, or declares no effect",
 	}[e.effect]
-	return fmt.Sprintf("the model wants to call %s, which needs an approval that nobody can give here: %s", toolname.Display(e.tool), what)
+	return fmt.Sprintf("the model called %s, which needs an approval: %s", toolname.Display(e.tool), effect)
 }
 
 // ExitStatus tells package exit the code.
@@ -236,85 +243,89 @@ func (e errApproval) Advice() string {
 	switch {
 	case e.mode == agent.ModeNone && e.effect == agent.ReadOnly:
 		return "allow it with --approve read-only"
-	case e.mode == agent.ModeNone, e.trust == "": // none of those that are allowed for good run in that mode
+	case e.mode == agent.ModeNone, e.trust == "": // ModeNone ignores permanent approvals
 		return "allow all tools with --approve all"
 	}
 	return "allow all tools with --approve all, or this one for good with dowel trust --tool " + e.trust
 }
 
-// errTask says why a task has failed, whatever led to it.
+// errTask is the error of a failed task.
 type errTask struct{ err error }
 
+// Error returns the message of the cause.
 func (e errTask) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
 func (e errTask) Unwrap() error { return e.err }
 
 // ExitStatus tells package exit the code. A failed task has the same code whatever made it fail.
 func (errTask) ExitStatus() int { return exit.Failed }
 
-// watchTask runs the task, and shows what happens.
-func watchTask(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, input []mcp.Content, limit time.Duration) error {
+// watchTask runs the task and shows its events. limit bounds the run; 0 means no limit. A call that
+// needs an approval ends the run.
+func watchTask(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, input []mcp.Content, limit time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if limit > 0 {
-		late := time.AfterFunc(limit, func() { cancel(errTime{limit}) })
-		defer late.Stop()
+		timer := time.AfterFunc(limit, func() { cancel(errTime{limit}) })
+		defer timer.Stop()
 	}
-	p := &taskProgress{began: time.Now(), mode: b.Mode, trusted: b.Trusted}
-	show := newViewer(ctx, f, b, p)
+	p := &taskProgress{startTime: time.Now(), mode: r.Mode, trustArgument: r.Trusted}
+	view := newViewer(ctx, f, r, p)
 	var err error
-	for e, failed := range b.Run(ctx, input...) {
+	for e, failed := range r.Run(ctx, input...) {
 		if failed != nil {
 			err = failed
 			break
 		}
-		p.take(e)
-		show.event(e)
-		if p.needed != nil {
-			cancel(*p.needed) // the calls of the same reply that run already, too
+		p.recordEvent(e)
+		view.showEvent(e)
+		if p.missingApproval != nil {
+			cancel(*p.missingApproval) // also stops other calls of the same reply
 		}
 	}
-	err = p.outcome(ctx, err)
-	show.end(err)
+	err = p.taskError(ctx, err)
+	view.showEnd(err)
 	return err
 }
 
-// viewer shows a performance, to people or to programs.
+// viewer shows a run to a person or a program.
 type viewer interface {
-	event(e agent.Event)
-	end(err error)
+	showEvent(e agent.Event)
+	showEnd(err error)
 }
 
-func newViewer(ctx context.Context, f *factory.Factory, b *agentcmd.Runtime, p *taskProgress) viewer {
+func newViewer(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, p *taskProgress) viewer {
 	if f.JSON {
-		return newJSONViewer(ctx, f, b, p)
+		return newJSONViewer(ctx, f, r, p)
 	}
 	return newLineViewer(f, p)
 }
 
-// taskProgress is what is known of a task that is being carried out.
+// taskProgress collects the state of a run from its events.
 type taskProgress struct {
-	began  time.Time
-	mode   agent.Mode
-	step   int
-	said   strings.Builder // of the present reply, as far as it has come
-	answer string          // the last reply
-	ended  *agent.Ended
-	usage  agent.Usage
-	needed *errApproval
+	startTime       time.Time
+	mode            agent.Mode
+	step            int
+	partialReply    strings.Builder // text of the current reply so far
+	answer          string          // the last reply
+	ended           *agent.Ended
+	usage           agent.Usage
+	missingApproval *errApproval
 
-	trusted func(tool string) string // of what is assembled
+	trustArgument func(tool string) string // see [agentcmd.Runtime.Trusted]
 }
 
-func (p *taskProgress) take(e agent.Event) {
+func (p *taskProgress) recordEvent(e agent.Event) {
 	switch e := e.(type) {
 	case agent.StateChanged:
 		if p.step = e.Step; e.State == agent.Thinking {
-			p.said.Reset()
+			p.partialReply.Reset()
 		}
 	case agent.Said:
-		p.said.WriteString(e.Text)
+		p.partialReply.WriteString(e.Text)
 	case agent.Replied:
-		p.said.Reset()
+		p.partialReply.Reset()
 		p.answer = e.Message.Text()
 		if u := e.Message.Usage; u != nil {
 			p.usage.Input += u.Input
@@ -322,8 +333,8 @@ func (p *taskProgress) take(e agent.Event) {
 			p.usage.Output += u.Output
 		}
 	case agent.Approval:
-		if !e.Allowed && e.Call.Name != "" && p.needed == nil {
-			p.needed = &errApproval{e.Call.Name, e.Effect, p.mode, p.trusted(e.Call.Name)}
+		if !e.Allowed && e.Call.Name != "" && p.missingApproval == nil {
+			p.missingApproval = &errApproval{e.Call.Name, e.Effect, p.mode, p.trustArgument(e.Call.Name)}
 		}
 	case agent.Ended:
 		p.ended = &e
@@ -331,18 +342,20 @@ func (p *taskProgress) take(e agent.Event) {
 	}
 }
 
-// result is the answer, or what there is of one.
-func (p *taskProgress) result() string { return cmp.Or(strings.TrimSpace(p.said.String()), p.answer) }
+// answerText returns the answer. If the run ended in the middle of a reply, it returns that part.
+func (p *taskProgress) answerText() string {
+	return cmp.Or(strings.TrimSpace(p.partialReply.String()), p.answer)
+}
 
-// outcome is what the task has come to.
-func (p *taskProgress) outcome(ctx context.Context, err error) error {
+// taskError returns the error of the task, which decides the exit code. err is the run's error.
+func (p *taskProgress) taskError(ctx context.Context, err error) error {
 	var interrupted *exit.Interruption
-	var late errTime
+	var timeout errTime
 	switch {
-	case p.needed != nil:
-		return *p.needed
-	case err != nil && errors.As(context.Cause(ctx), &late):
-		return late
+	case p.missingApproval != nil:
+		return *p.missingApproval
+	case err != nil && errors.As(context.Cause(ctx), &timeout):
+		return timeout
 	case errors.As(err, &interrupted), errors.As(context.Cause(ctx), &interrupted) && err != nil:
 		return fmt.Errorf("the task was interrupted: %w", interrupted)
 	case err != nil && errors.Is(context.Cause(ctx), exit.ErrReaderGone):

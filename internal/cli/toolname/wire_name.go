@@ -13,29 +13,32 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// origins are the servers and names of tools whose names on the wire do not say them. It is shared by all: what such a name is of
-// never changes, since it is made of nothing else.
-var origins sync.Map // of string to origin
+// origins maps marked wire names, which do not contain the server and the name literally, to their
+// origin. All recorders share it: a marked name is computed from its origin alone, so an entry
+// never changes.
+var origins sync.Map // of string to Origin
 
-// Origin is the server that has a tool or prompt, and what it calls it.
-type Origin struct{ Server, thing string }
+// Origin is the server of a tool or prompt, and its name at that server.
+type Origin struct{ Server, name string }
 
-// Recorder keeps what tools that are listed are called for people.
+// Recorder is a toolbox that records the origins of the tools it lists, for [Split] and [Display].
+// It is safe for concurrent use.
 type Recorder struct{ *agent.Toolbox }
 
 // List implements [agent.Tools].
-func (m Recorder) List(ctx context.Context) ([]mcp.Tool, error) {
-	tools, err := m.Toolbox.List(ctx)
+func (r Recorder) List(ctx context.Context) ([]mcp.Tool, error) {
+	tools, err := r.Toolbox.List(ctx)
 	for i := range tools {
 		wire := tools[i].Name
-		if server, tool, ok := m.Origin(wire); ok && wirename.Marked(wire) {
+		if server, tool, ok := r.Origin(wire); ok && wirename.Marked(wire) {
 			origins.Store(wire, Origin{server, tool})
 		}
 	}
 	return tools, err
 }
 
-// RecordPrompts keeps what prompts are called for people.
+// RecordPrompts records the origins of prompts, for [Split] and [Display]. It is safe for
+// concurrent use.
 func RecordPrompts(prompts []mcp.Prompt) {
 	for _, p := range prompts {
 		server, prompt, ok := wirename.Split(p.Name, p.Meta[wirename.MetaServer], p.Meta[wirename.MetaThing])
@@ -45,22 +48,24 @@ func RecordPrompts(prompts []mcp.Prompt) {
 	}
 }
 
-// Split returns what a name on the wire is of; false where that is not known.
+// Split returns the origin of a wire name. ok is false if the name is not qualified, or is marked
+// and was not recorded.
 func Split(wire string) (o Origin, ok bool) {
 	if known, listed := origins.Load(wire); listed {
 		return known.(Origin), true
 	}
-	o.Server, o.thing, ok = wirename.Split(wire, nil, nil)
+	o.Server, o.name, ok = wirename.Split(wire, nil, nil)
 	return o, ok
 }
 
-// Qualified returns what a tool or prompt is called for people.
+// Qualified returns SERVER.NAME for a wire name, or the wire name itself if its origin is unknown.
+// The result may hold any character; use [Display] for output.
 func Qualified(wire string) string {
 	if o, ok := Split(wire); ok {
-		return o.Server + "." + o.thing
+		return o.Server + "." + o.name
 	}
 	return wire
 }
 
-// Display is a tool's name for people: server.tool.
+// Display returns SERVER.NAME for a wire name, with control characters made visible.
 func Display(name string) string { return term.RevealLine(Qualified(name)) }
