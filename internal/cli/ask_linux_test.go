@@ -9,11 +9,11 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// asked is a project with something to be asked about: a server that waits for trust, and one of another tool.
-func asked(t *testing.T) (home, project string) {
+// newUndecidedProject is a project with something to be asked about: a server that waits for trust, and one of another tool.
+func newUndecidedProject(t *testing.T) (home, project string) {
 	t.Helper()
 	home, project = t.TempDir(), t.TempDir()
-	for _, name := range homes {
+	for _, name := range homeVariables {
 		t.Setenv(name, home)
 	}
 	for path, text := range map[string]string{
@@ -34,11 +34,11 @@ func asked(t *testing.T) (home, project string) {
 func TestInterruptOfConsent(t *testing.T) {
 	for _, command := range []string{"trust", "import"} {
 		t.Run(command, func(t *testing.T) {
-			home, project := asked(t)
+			home, project := newUndecidedProject(t)
 			p := onTerminal(t, command, "--project", project)
 			p.expect("[y/N] ")
-			p.enter("\x03")
-			p.exits(exit.Interrupted)
+			p.typeText("\x03")
+			p.expectExit(exit.Interrupted)
 			for _, file := range []string{"dowel/state.json", "dowel/dowel.json"} {
 				if text, err := os.ReadFile(filepath.Join(home, file)); err == nil {
 					t.Errorf("%s holds %s", file, text)
@@ -59,14 +59,14 @@ func TestConsent(t *testing.T) {
 		{"import", "\x04", "dowel/dowel.json", ""},
 	} {
 		t.Run(test.command+" "+strings.TrimSpace(test.answer), func(t *testing.T) {
-			home, project := asked(t)
+			home, project := newUndecidedProject(t)
 			p := onTerminal(t, test.command, "--project", project)
 			if test.command == "import" {
 				p.expect("command npx")
 			}
 			p.expect("[y/N] ")
-			p.enter(test.answer)
-			p.exits(exit.OK)
+			p.typeText(test.answer)
+			p.expectExit(exit.OK)
 			text, err := os.ReadFile(filepath.Join(home, test.file))
 			if test.Contains == "" && err == nil || !strings.Contains(string(text), test.Contains) {
 				t.Errorf("%s, %v", text, err)

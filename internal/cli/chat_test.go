@@ -50,8 +50,8 @@ func TestChatPiped(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("XDG_STATE_HOME", t.TempDir())
-			m := follow(t, `{"turns": [`+test.turns+`]}`)
-			out := dowel(t, test.stdin, onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, test.words...)...)...)
+			m := newModel(t, `{"turns": [`+test.turns+`]}`)
+			out := runDowel(t, test.stdin, withTestServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, test.words...)...)...)
 			if out.code != test.code || out.stdout != test.stdout || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
 				t.Errorf("exit code %d\n%s\nstderr: %s", out.code, out.stdout, out.stderr)
 			}
@@ -63,7 +63,7 @@ func TestChatPiped(t *testing.T) {
 }
 
 func TestChatUsage(t *testing.T) {
-	noModels(t)
+	unsetModels(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for words, want := range map[string]string{
 		"hello":                     "dowel run takes it as a word",
@@ -79,11 +79,11 @@ func TestChatUsage(t *testing.T) {
 		"--server everything":              "there is no model to work with",
 		"--model m --server everything --": "there is no command behind --",
 	} {
-		if out := dowel(t, "hello\n", append([]string{"chat"}, strings.Fields(words)...)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+		if out := runDowel(t, "hello\n", append([]string{"chat"}, strings.Fields(words)...)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%s: %+v", words, out)
 		}
 	}
-	if out := dowel(t, "", "chat", "--sessions"); out.code != exit.OK || !strings.Contains(out.stderr, "no conversation was kept") {
+	if out := runDowel(t, "", "chat", "--sessions"); out.code != exit.OK || !strings.Contains(out.stderr, "no conversation was kept") {
 		t.Errorf("%+v", out)
 	}
 }
@@ -92,9 +92,9 @@ func TestChatUsage(t *testing.T) {
 func TestChatNotSaved(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
-	m := follow(t, `{"turns": [{"text": "ok"}, {"text": "ok"}]}`)
+	m := newModel(t, `{"turns": [{"text": "ok"}, {"text": "ok"}]}`)
 	for _, words := range [][]string{{"--no-save"}, {}} {
-		if out := dowel(t, "x\n", onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...); out.code != exit.OK {
+		if out := runDowel(t, "x\n", withTestServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...); out.code != exit.OK {
 			t.Errorf("%+v", out)
 		}
 		found, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*"))
@@ -108,8 +108,8 @@ func TestChatNotSaved(t *testing.T) {
 func TestChatSavedLater(t *testing.T) {
 	state, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy.jsonl")
 	t.Setenv("XDG_STATE_HOME", state)
-	m := follow(t, `{"turns": [{"text": "ok"}, {"expect": ["and now"], "text": "again"}]}`)
-	out := dowel(t, "x\n/save\n/save "+copied+"\n", onServer(t, "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url)...)
+	m := newModel(t, `{"turns": [{"text": "ok"}, {"expect": ["and now"], "text": "again"}]}`)
+	out := runDowel(t, "x\n/save\n/save "+copied+"\n", withTestServer(t, "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url)...)
 	kept, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*.jsonl"))
 	if err != nil || out.code != exit.OK || len(kept) != 1 {
 		t.Fatalf("%+v, %v, %v", out, kept, err)
@@ -120,7 +120,7 @@ func TestChatSavedLater(t *testing.T) {
 			t.Errorf("%s holds %s, %v", path, text, err)
 		}
 	}
-	if out := dowel(t, "and now\n", onServer(t, "chat", "--resume")...); out.code != exit.OK || out.stdout != "again\n" {
+	if out := runDowel(t, "and now\n", withTestServer(t, "chat", "--resume")...); out.code != exit.OK || out.stdout != "again\n" {
 		t.Errorf("the model is not that of the session: %+v", out)
 	}
 }
@@ -132,8 +132,8 @@ func TestChatSave(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
 	t.Chdir(here)
-	m := follow(t, `{"turns": [{"text": "ok"}]}`)
-	out := dowel(t, "x\n/save nowhere/copy.jsonl\n/save here.jsonl\n/save ~/copy.jsonl\n", onServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...)
+	m := newModel(t, `{"turns": [{"text": "ok"}]}`)
+	out := runDowel(t, "x\n/save nowhere/copy.jsonl\n/save here.jsonl\n/save ~/copy.jsonl\n", withTestServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...)
 	for _, want := range []string{filepath.Join(home, "copy.jsonl"), string(filepath.Separator) + "here.jsonl"} {
 		if !strings.Contains(out.stdout, want+"\n") {
 			t.Errorf("%s is missing in %+v", want, out)

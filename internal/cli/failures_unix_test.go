@@ -19,7 +19,7 @@ func TestFullDevice(t *testing.T) {
 		t.Skipf("there is no device that is always full: %v", err)
 	}
 	defer full.Close()
-	cmd := process(t, onServer(t, "tools")...)
+	cmd := newCommand(t, withTestServer(t, "tools")...)
 	cmd.Stdout = full
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -48,7 +48,7 @@ func TestWhoseFault(t *testing.T) {
 		{[]string{"--json", "bogus"}, exit.Usage, `{"error":`},
 		{[]string{"call", "everything.echo", "--bogus", "--json"}, exit.Usage, `{"error":`},
 	} {
-		if out := dowel(t, "", test.words...); out.code != test.code || !strings.Contains(out.stderr, test.says) {
+		if out := runDowel(t, "", test.words...); out.code != test.code || !strings.Contains(out.stderr, test.says) {
 			t.Errorf("%v: exit code %d, want %d: %s", test.words, out.code, test.code, out.stderr)
 		}
 	}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		os.Setenv(childVariable, "1")
 		home := clitest.EmptyHome()
 		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each child of a -race run sleeps for a second
-		code := wireChecked(m.Run)
+		code := runWireChecked(m.Run)
 		if err := goleak.Find(); err != nil && code == 0 {
 			fmt.Println("goroutines are left behind:", err)
 			code = 1
@@ -52,13 +52,13 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// onServer are words of dowel with the server for tests behind them.
-func onServer(t *testing.T, words ...string) []string {
+// withTestServer are words of dowel with the server for tests behind them.
+func withTestServer(t *testing.T, words ...string) []string {
 	t.Helper()
-	return append(append(words[:len(words):len(words)], "--"), self(t), serverWord)
+	return append(append(words[:len(words):len(words)], "--"), testBinary(t), serverWord)
 }
 
-func self(t *testing.T) string {
+func testBinary(t *testing.T) string {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -73,20 +73,20 @@ type output struct {
 	code           int
 }
 
-// dowel runs dowel in this process.
-func dowel(t *testing.T, stdin string, words ...string) output {
+// runDowel runs dowel in this process.
+func runDowel(t *testing.T, stdin string, words ...string) output {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := Run(t.Context(), words, strings.NewReader(stdin), &stdout, &stderr)
 	return output{stdout.String(), stderr.String(), code}
 }
 
-// process is dowel as a process of its own.
-func process(t *testing.T, words ...string) *exec.Cmd {
+// newCommand is dowel as a process of its own.
+func newCommand(t *testing.T, words ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	return exec.CommandContext(ctx, self(t), words...)
+	return exec.CommandContext(ctx, testBinary(t), words...)
 }
 
 var pixel, _ = base64.StdEncoding.DecodeString(
@@ -144,12 +144,12 @@ func testServer() mcp.Handler {
 			s.Updated("test://ticking")
 		}
 	}()
-	return liar(s)
+	return addInvalidOutput(s)
 }
 
-// liar answers one tool with what its own output schema does not allow.
-func liar(s *server.Server) mcp.Handler {
-	s.Add(must(server.NewRawTool(mcp.Tool{
+// addInvalidOutput answers one tool with what its own output schema does not allow.
+func addInvalidOutput(s *server.Server) mcp.Handler {
+	s.Add(mustItem(server.NewRawTool(mcp.Tool{
 		Name: "lie", InputSchema: json.RawMessage(`{"type":"object"}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
 	}, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
@@ -163,14 +163,14 @@ func liar(s *server.Server) mcp.Handler {
 	})
 }
 
-func must(item server.Item, err error) server.Item {
+func mustItem(item server.Item, err error) server.Item {
 	if err != nil {
 		panic(err)
 	}
 	return item
 }
 
-func trace(text string) {
+func writeTrace(text string) {
 	if file := os.Getenv(traceVariable); file != "" {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			panic(err)
@@ -211,9 +211,9 @@ func addTools(s *server.Server) {
 	})
 	server.Tool(s, "wait", "Waits to be cancelled.", func(ctx context.Context, _ struct{}) (string, error) {
 		server.Progress(ctx, 1, 100, "waiting")
-		trace("waiting")
+		writeTrace("waiting")
 		<-ctx.Done()
-		trace("cancelled")
+		writeTrace("cancelled")
 		return "", ctx.Err()
 	})
 	server.Tool(s, "lines", "Returns many lines.", func(context.Context, struct{}) (string, error) {
@@ -260,7 +260,7 @@ func addQuestions(s *server.Server) {
 		return fmt.Sprint(roots), nil
 	})
 	server.Tool(s, "grow", "Adds a tool.", func(context.Context, struct{}) (string, error) {
-		err := s.Add(must(server.NewTool("grown", "New.", func(context.Context, struct{}) (string, error) { return "", nil })))
+		err := s.Add(mustItem(server.NewTool("grown", "New.", func(context.Context, struct{}) (string, error) { return "", nil })))
 		return "grown", err
 	})
 }

@@ -27,7 +27,7 @@ func TestSignals(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			trace := filepath.Join(t.TempDir(), "trace")
-			cmd := process(t, onServer(t, "call", "wait", "-e", traceVariable+"="+trace)...)
+			cmd := newCommand(t, withTestServer(t, "call", "wait", "-e", traceVariable+"="+trace)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			if err := cmd.Start(); err != nil {
@@ -51,7 +51,7 @@ func TestSecondInterrupt(t *testing.T) {
 	t.Parallel()
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	script := fmt.Sprintf(`trap "" TERM; echo $$ > '%s.part'; mv '%s.part' '%s'; while :; do sleep 1; done`, pidFile, pidFile, pidFile)
-	cmd := process(t, "tools", "--", "sh", "-c", script)
+	cmd := newCommand(t, "tools", "--", "sh", "-c", script)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestBrokenPipe(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := process(t, onServer(t, test.words...)...)
+			cmd := newCommand(t, withTestServer(t, test.words...)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdout, err := cmd.StdoutPipe()
@@ -113,7 +113,7 @@ func TestWatch(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
-			cmd := process(t, onServer(t, "watch", "--json", "--revision", revision, "test://ticking")...)
+			cmd := newCommand(t, withTestServer(t, "watch", "--json", "--revision", revision, "test://ticking")...)
 			stdout, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -137,7 +137,7 @@ func TestWatch(t *testing.T) {
 
 func TestWatchCounts(t *testing.T) {
 	t.Parallel()
-	out := dowel(t, "", onServer(t, "watch", "-n", "2", "--uri", "test://ticking")...)
+	out := runDowel(t, "", withTestServer(t, "watch", "-n", "2", "--uri", "test://ticking")...)
 	if out.code != exit.OK || strings.Count(out.stdout, " updated test://ticking\n") != 2 {
 		t.Errorf("exit code %d, stdout: %s, stderr: %s", out.code, out.stdout, out.stderr)
 	}
@@ -146,7 +146,7 @@ func TestWatchCounts(t *testing.T) {
 // The built-in server is a process like any other.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
-	cmd := process(t, "call", "everything.echo", "message=hello", "--wire")
+	cmd := newCommand(t, "call", "everything.echo", "message=hello", "--wire")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
@@ -171,7 +171,7 @@ func waitFor(t *testing.T, file, text string) string {
 // What the help shows works, as far as it needs nothing but dowel.
 func TestExamples(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Symlink(self(t), filepath.Join(folder, "dowel")); err != nil {
+	if err := os.Symlink(testBinary(t), filepath.Join(folder, "dowel")); err != nil {
 		t.Fatal(err)
 	}
 	f := &factory.Factory{Stdout: term.NewScreen(&bytes.Buffer{}, nil), Stderr: term.NewScreen(&bytes.Buffer{}, nil)}
@@ -184,7 +184,7 @@ func TestExamples(t *testing.T) {
 				continue // they need something, such as a model, or never end
 			}
 			ran++
-			cmd := process(t)
+			cmd := newCommand(t)
 			cmd.Path, cmd.Args, cmd.Dir = "/bin/sh", []string{"sh", "-c", line}, folder
 			cmd.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) == 0 && !strings.Contains(line, "--json") {

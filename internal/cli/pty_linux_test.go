@@ -48,7 +48,7 @@ func onTerminal(t *testing.T, words ...string) *pty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pty{t: t, master: master, cmd: process(t, words...), more: make(chan struct{}, 1), ended: make(chan struct{})}
+	p := &pty{t: t, master: master, cmd: newCommand(t, words...), more: make(chan struct{}, 1), ended: make(chan struct{})}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal
 	p.cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=")
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -56,7 +56,7 @@ func onTerminal(t *testing.T, words ...string) *pty {
 		t.Fatal(err)
 	}
 	terminal.Close()
-	go p.listen()
+	go p.readOutput()
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.ended
@@ -65,8 +65,8 @@ func onTerminal(t *testing.T, words ...string) *pty {
 	return p
 }
 
-// listen reads what is said until nobody is left to say anything.
-func (p *pty) listen() {
+// readOutput reads what is said until nobody is left to say anything.
+func (p *pty) readOutput() {
 	defer close(p.ended)
 	buffer := make([]byte, 4096)
 	for {
@@ -113,15 +113,15 @@ func (p *pty) expect(text string) {
 	}
 }
 
-func (p *pty) enter(text string) {
+func (p *pty) typeText(text string) {
 	p.t.Helper()
 	if _, err := p.master.WriteString(text); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// exits waits for the end, and checks the exit code.
-func (p *pty) exits(code int) {
+// expectExit waits for the end, and checks the exit code.
+func (p *pty) expectExit(code int) {
 	p.t.Helper()
 	_ = p.cmd.Wait() // the state says more
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
@@ -131,8 +131,8 @@ func (p *pty) exits(code int) {
 	}
 }
 
-// all is what was said so far.
-func (p *pty) all() string {
+// output is what was said so far.
+func (p *pty) output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.said.String()

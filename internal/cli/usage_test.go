@@ -49,7 +49,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(test.words, func(t *testing.T) {
 			t.Parallel()
-			out := dowel(t, "", strings.Fields(test.words)...)
+			out := runDowel(t, "", strings.Fields(test.words)...)
 			if out.code != exit.Usage || out.stdout != "" || !strings.Contains(out.stderr, test.says) || !strings.Contains(out.stderr, " --help") {
 				t.Errorf("exit code %d\nstdout: %s\nstderr: %s\nwant:   %s", out.code, out.stdout, out.stderr, test.says)
 			}
@@ -67,7 +67,7 @@ func TestGroups(t *testing.T) {
 	for _, words := range []string{"", "servers", "config", "help", "help servers", "servers --help", "help exit-codes"} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
-			out := dowel(t, "", strings.Fields(words)...)
+			out := runDowel(t, "", strings.Fields(words)...)
 			if out.code != exit.OK || out.stdout == "" || out.stderr != "" || strings.Contains(out.stdout, "servers\n  dowel servers [command]") {
 				t.Errorf("%+v", out)
 			}
@@ -98,15 +98,15 @@ func TestExpected(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	out := dowel(t, "", "version")
+	out := runDowel(t, "", "version")
 	if out.code != exit.OK || !strings.Contains(out.stdout, "dowel     "+version.Number()+"\n") || !strings.Contains(out.stdout, "go        "+runtime.Version()+"\n") {
 		t.Errorf("%+v", out)
 	}
 	var b version.Build
-	if err := json.Unmarshal([]byte(dowel(t, "", "version", "--json").stdout), &b); err != nil || b != version.Current() || b.Version == "" {
+	if err := json.Unmarshal([]byte(runDowel(t, "", "version", "--json").stdout), &b); err != nil || b != version.Current() || b.Version == "" {
 		t.Errorf("%v, %+v", err, b)
 	}
-	if out := dowel(t, "", "--version"); out.code != exit.OK || out.stdout != "dowel "+version.Current().String()+"\n" {
+	if out := runDowel(t, "", "--version"); out.code != exit.OK || out.stdout != "dowel "+version.Current().String()+"\n" {
 		t.Errorf("%+v", out)
 	}
 	for want, b := range map[string]version.Build{

@@ -15,8 +15,8 @@ import (
 // violationsVariable names the file to which every dowel of these tests writes what it sends against the protocol.
 const violationsVariable = "DOWEL_TEST_VIOLATIONS"
 
-// wireChecked runs the tests with every message that dowel sends in them checked against the schema of its revision.
-func wireChecked(tests func() int) int {
+// runWireChecked runs the tests with every message that dowel sends in them checked against the schema of its revision.
+func runWireChecked(tests func() int) int {
 	folder, err := os.MkdirTemp("", "dowel-wire")
 	if err != nil {
 		panic(err)
@@ -48,7 +48,7 @@ func checkWire(next transport.Tap) transport.Tap {
 		if f.Kind != transport.Malformed {
 			for _, err := range check.Frame(from, bytes.Clone(f.Data)) {
 				if from == schemas.Client {
-					report(err)
+					reportViolation(err)
 				}
 			}
 		}
@@ -58,7 +58,7 @@ func checkWire(next transport.Tap) transport.Tap {
 	}
 }
 
-func report(violation error) {
+func reportViolation(violation error) {
 	f, err := os.OpenFile(os.Getenv(violationsVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		panic(err)

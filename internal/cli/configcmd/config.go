@@ -31,10 +31,10 @@ the same name. check shows what is wrong with the files and which were read, exp
 	return cmd
 }
 
-// errProblems says that there are errors in the configuration, which were shown.
-type errProblems int
+// problemsError says that there are errors in the configuration, which were shown.
+type problemsError int
 
-func (n errProblems) Error() string {
+func (n problemsError) Error() string {
 	if n == 1 {
 		return "there is one error in the configuration"
 	}
@@ -49,14 +49,14 @@ func checkCommand(f *factory.Factory) *cobra.Command {
   dowel config check --json | jq .message`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Parsed = true
-			return check(f, where)
+			return checkConfig(f, where)
 		},
 	}
 	where.AddFlags(cmd)
 	return cmd
 }
 
-func check(f *factory.Factory, where factory.Places) error {
+func checkConfig(f *factory.Factory, where factory.Places) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
@@ -71,16 +71,16 @@ func check(f *factory.Factory, where factory.Places) error {
 		display.WriteProblem(f, p)
 	}
 	if !f.JSON {
-		summary(f, set, problems)
+		writeSummary(f, set, problems)
 	}
 	if errors > 0 {
-		return errProblems(errors)
+		return problemsError(errors)
 	}
 	return nil
 }
 
-// summary says which files were read, or where they were looked for.
-func summary(f *factory.Factory, set *config.Set, problems []config.Problem) {
+// writeSummary says which files were read, or where they were looked for.
+func writeSummary(f *factory.Factory, set *config.Set, problems []config.Problem) {
 	var read, missing []string
 	for _, file := range set.Files {
 		if file.Missing {
@@ -113,7 +113,7 @@ func explainCommand(f *factory.Factory) *cobra.Command {
   dowel config explain github --json | jq '.values[].from'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return explain(f, where, args[0])
+			return explainServer(f, where, args[0])
 		},
 	}
 	where.AddFlags(cmd)
@@ -129,7 +129,7 @@ type valueLine struct {
 	From    []string `json:"from,omitempty"`
 }
 
-func explain(f *factory.Factory, where factory.Places, name string) error {
+func explainServer(f *factory.Factory, where factory.Places, name string) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
@@ -144,16 +144,16 @@ func explain(f *factory.Factory, where factory.Places, name string) error {
 		return exit.Usagef("no server of the configuration is called %s%s", name, suggest.Hint(name, names))
 	}
 	if f.JSON {
-		return f.WriteValue(explanation(e))
+		return f.WriteValue(encodeExplanation(e))
 	}
 	fmt.Fprintf(f.Stdout, "%s, of %s\n", f.Stdout.Bold(term.Line(name)), e.Server.At)
 	for _, v := range e.Values {
-		text := "  " + term.Line(v.Field) + " = " + quoted(v.Value)
+		text := "  " + term.Line(v.Field) + " = " + quoteValue(v.Value)
 		switch {
 		case len(v.From) > 0 && v.Written == "":
 			text += f.Stdout.Dim("  from " + term.Line(strings.Join(v.From, ", ")))
 		case len(v.From) > 0:
-			text += f.Stdout.Dim("  from " + quoted(v.Written) + " (" + term.Line(strings.Join(v.From, ", ")) + ")")
+			text += f.Stdout.Dim("  from " + quoteValue(v.Written) + " (" + term.Line(strings.Join(v.From, ", ")) + ")")
 		}
 		fmt.Fprintln(f.Stdout, text)
 	}
@@ -166,8 +166,8 @@ func explain(f *factory.Factory, where factory.Places, name string) error {
 	return nil
 }
 
-// quoted is a value as one word: in quotes where it would not be one otherwise.
-func quoted(value string) string {
+// quoteValue is a value as one word: in quotes where it would not be one otherwise.
+func quoteValue(value string) string {
 	plain := value != "" && !strings.ContainsFunc(value, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("\"'`", r)
 	})
@@ -177,7 +177,7 @@ func quoted(value string) string {
 	return strconv.QuoteToGraphic(value)
 }
 
-func explanation(e config.Explanation) map[string]any {
+func encodeExplanation(e config.Explanation) map[string]any {
 	values, shadowed, problems := []valueLine{}, []string{}, []string{}
 	for _, v := range e.Values {
 		values = append(values, valueLine{v.Field, v.Value, v.Written, v.At.String(), v.From})

@@ -68,7 +68,7 @@ func chooseServers(f *factory.Factory, cmd *cobra.Command, where factory.Places,
 		if err == nil && len(rest) > 0 {
 			err = exit.Usagef("the server is named twice: as %s, and by --url or the command behind --", rest[0])
 		}
-		return []hub.Definition{serverDefinition(t)}, err
+		return []hub.Definition{newDefinition(t)}, err
 	}
 	if len(w.Headers) > 0 {
 		return nil, exit.Usagef("--header is for servers at a --url")
@@ -80,8 +80,8 @@ func chooseServers(f *factory.Factory, cmd *cobra.Command, where factory.Places,
 	return selectDefinitions(definitions, args, w)
 }
 
-// serverDefinition is a server that a command line describes.
-func serverDefinition(t connect.Target) hub.Definition {
+// newDefinition is a server that a command line describes.
+func newDefinition(t connect.Target) hub.Definition {
 	d := hub.Definition{Name: t.Label(), Origin: t.Origin, Target: t.Dial, Options: t.Options}
 	if len(t.Header) > 0 {
 		d.Options.HTTP.Header = func(context.Context) (http.Header, error) { return t.Header, nil }
@@ -117,16 +117,16 @@ func selectDefinitions(all []hub.Definition, names []string, w *connect.TargetFl
 			if err != nil {
 				return nil, err
 			}
-			d = serverDefinition(t)
+			d = newDefinition(t)
 		}
 		chosen = append(chosen, d)
 	}
 	return chosen, nil
 }
 
-// examined is how many servers are looked at at a time, and ahead how many steps of each may wait to be shown: more than there
+// maxParallel is how many servers are looked at at a time, and ahead how many steps of each may wait to be shown: more than there
 // are.
-const examined, ahead = 8, 32
+const maxParallel, stepBuffer = 8, 32
 
 // runDoctor looks at servers, several at a time, and shows what it finds in their order.
 func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition) error {
@@ -135,7 +135,7 @@ func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition)
 	}
 	walks := make([]chan doctor.Step, len(chosen))
 	for i := range walks {
-		walks[i] = make(chan doctor.Step, ahead)
+		walks[i] = make(chan doctor.Step, stepBuffer)
 	}
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -159,7 +159,7 @@ func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition)
 
 // examineAll looks at servers, those in front first, and closes the channel of each behind its last step.
 func examineAll(ctx context.Context, chosen []hub.Definition, walks []chan doctor.Step) {
-	free := make(chan struct{}, examined)
+	free := make(chan struct{}, maxParallel)
 	var work sync.WaitGroup
 	defer work.Wait()
 	for i, d := range chosen {

@@ -40,7 +40,7 @@ func EditFile(f *factory.Factory, path string, dry, backup bool, change func(tex
 
 // PreviewEdit shows what an edit would change.
 func PreviewEdit(a *factory.Factory, path string, change func(text []byte, format edit.Format) ([]byte, error)) error {
-	format, err := formatOf(path)
+	format, err := lookupFormat(path)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func PreviewEdit(a *factory.Factory, path string, change func(text []byte, forma
 	return ShowChange(a, path, string(old), string(text))
 }
 
-func formatOf(path string) (edit.Format, error) {
+func lookupFormat(path string) (edit.Format, error) {
 	format, ok := edit.FormatOf(path)
 	if !ok {
 		return format, exit.Usagef("%s is neither JSON nor YAML nor TOML", path)
@@ -64,7 +64,7 @@ func formatOf(path string) (edit.Format, error) {
 }
 
 func WriteEdit(path string, backup bool, change func(text []byte, format edit.Format) ([]byte, error)) (atomicfile.Result, error) {
-	format, err := formatOf(path)
+	format, err := lookupFormat(path)
 	if err != nil {
 		return atomicfile.Result{}, err
 	}
@@ -147,12 +147,12 @@ func InstalledPath() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return lastingPath(self)
+	return permanentPath(self)
 }
 
-// lastingPath returns where others can start dowel, which runs as the program self: there, or where it is installed if self will
+// permanentPath returns where others can start dowel, which runs as the program self: there, or where it is installed if self will
 // be gone soon.
-func lastingPath(self string) (string, error) {
+func permanentPath(self string) (string, error) {
 	if !isTemporary(self) {
 		return self, nil
 	}

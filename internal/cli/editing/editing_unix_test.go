@@ -41,21 +41,21 @@ func TestLasting(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", "/scratch")
 	t.Setenv("PATH", folder)
-	if got, err := lastingPath("/home/u/go/bin/dowel"); err != nil || got != "/home/u/go/bin/dowel" {
+	if got, err := permanentPath("/home/u/go/bin/dowel"); err != nil || got != "/home/u/go/bin/dowel" {
 		t.Error(got, err)
 	}
-	if got, err := lastingPath("/scratch/go-build1/b001/exe/dowel"); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "go install ./cmd/dowel") {
+	if got, err := permanentPath("/scratch/go-build1/b001/exe/dowel"); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "go install ./cmd/dowel") {
 		t.Error(got, err)
 	}
 	installed := filepath.Join(folder, "dowel")
 	if err := os.WriteFile(installed, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := lastingPath("/scratch/go-build1/b001/exe/dowel"); err != nil || got != installed {
+	if got, err := permanentPath("/scratch/go-build1/b001/exe/dowel"); err != nil || got != installed {
 		t.Error(got, err)
 	}
 	t.Setenv("TMPDIR", folder)
-	if got, err := lastingPath("/home/u/.cache/go-build/ab/0-d/dowel"); err == nil {
+	if got, err := permanentPath("/home/u/.cache/go-build/ab/0-d/dowel"); err == nil {
 		t.Errorf("%s is not there for long", got)
 	}
 }

@@ -30,7 +30,7 @@ type Options struct {
 	factory.Places
 	from      []string
 	ofProject bool
-	dry, yes  bool
+	dryRun, yes  bool
 }
 
 func NewCommand(f *factory.Factory) *cobra.Command {
@@ -60,7 +60,7 @@ Nobody answers VS Code's inputs later: those without a default have to become en
 	opts.Places.AddFlags(cmd)
 	cmd.Flags().StringSliceVar(&opts.from, "from", nil, "look at these `tools` only")
 	cmd.Flags().BoolVar(&opts.ofProject, "of-project", false, "add what tools keep for the project, to the project's dowel.json")
-	cmd.Flags().BoolVar(&opts.dry, "dry-run", false, "show what would be written without its secrets, and write nothing")
+	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "show what would be written without its secrets, and write nothing")
 	cmd.Flags().BoolVar(&opts.yes, "yes", false, "add them without asking")
 	return cmd
 }
@@ -68,7 +68,7 @@ Nobody answers VS Code's inputs later: those without a default have to become en
 // finding is a server of another tool.
 type finding struct {
 	*config.Server
-	why string // it is not added; empty where it is
+	skipReason string // it is not added; empty where it is
 }
 
 // findingLine is a finding as a program reads it.
@@ -91,16 +91,16 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	if err != nil {
 		return err
 	}
-	goal, err := goalOf(o, opts.ofProject)
+	goal, err := chooseDestination(o, opts.ofProject)
 	if err != nil {
 		return err
 	}
-	all, err := find(f, o, goal, names, opts.from)
+	all, err := findServers(f, o, goal, names, opts.from)
 	if err != nil {
 		return err
 	}
 	showFindings(f, all)
-	added := slices.DeleteFunc(all, func(found finding) bool { return found.why != "" })
+	added := slices.DeleteFunc(all, func(found finding) bool { return found.skipReason != "" })
 	warnOfSecrets(f, added, goal)
 	switch {
 	case len(added) == 0 && !f.JSON:
@@ -108,14 +108,14 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 		return nil
 	case len(added) == 0:
 		return nil
-	case opts.dry:
+	case opts.dryRun:
 		return showImport(f, goal, added, o)
 	}
-	if agreed, err := agreesToImport(ctx, f, goal, len(added), opts.yes); err != nil || !agreed {
+	if agreed, err := confirmImport(ctx, f, goal, len(added), opts.yes); err != nil || !agreed {
 		return err
 	}
 	err = editing.EditFile(f, goal.path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
-		return addAll(text, format, added, goal)
+		return addEntries(text, format, added, goal)
 	})
 	if err != nil {
 		return err
@@ -125,36 +125,36 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	return nil
 }
 
-// goal is the file that servers are added to.
-type goal struct {
+// destination is the file that servers are added to.
+type destination struct {
 	path string
-	// folder is that of the project, for the user's file, in which nothing else says where it is; empty for a file of the project.
-	folder    string
+	// projectFolder is that of the project, for the user's file, in which nothing else says where it is; empty for a file of the project.
+	projectFolder    string
 	ofProject bool
 }
 
-// goalOf returns where the user's own servers go, or those of the project.
-func goalOf(o config.Options, ofProject bool) (goal, error) {
+// chooseDestination returns where the user's own servers go, or those of the project.
+func chooseDestination(o config.Options, ofProject bool) (destination, error) {
 	if !ofProject {
-		return goal{path: editing.UserFile(o), folder: o.Project}, nil
+		return destination{path: editing.UserFile(o), projectFolder: o.Project}, nil
 	}
 	if len(o.Files) > 0 {
-		return goal{}, exit.Usagef("--of-project is about the files of the project, and --config about one of yours: leave one of them out")
+		return destination{}, exit.Usagef("--of-project is about the files of the project, and --config about one of yours: leave one of them out")
 	}
 	path := filepath.Join(o.Project, "dowel.json")
 	for _, file := range config.Load(o).Files {
 		switch {
 		case file.Path == path && file.Scope == config.User:
-			return goal{}, exit.Usagef("%s is your own file: --of-project is for the folder of a project", path)
+			return destination{}, exit.Usagef("%s is your own file: --of-project is for the folder of a project", path)
 		case file.Dialect == config.Own && file.Scope == config.Project && !file.Missing:
-			return goal{path: file.Path, ofProject: true}, nil
+			return destination{path: file.Path, ofProject: true}, nil
 		}
 	}
-	return goal{path: path, ofProject: true}, nil
+	return destination{path: path, ofProject: true}, nil
 }
 
-// find returns the servers of other tools, each with the reason why it is not added; those of the project come last.
-func find(a *factory.Factory, o config.Options, to goal, names, from []string) (all []finding, err error) {
+// findServers returns the servers of other tools, each with the reason why it is not added; those of the project come last.
+func findServers(a *factory.Factory, o config.Options, to destination, names, from []string) (all []finding, err error) {
 	own := config.Load(o)
 	taken := map[string]*config.Server{}
 	var known []string
@@ -171,8 +171,8 @@ func find(a *factory.Factory, o config.Options, to goal, names, from []string) (
 			if len(names) > 0 && !slices.Contains(names, s.Name) || to.ofProject && !ofProject {
 				continue
 			}
-			found := finding{Server: s, why: whyNot(own, s, to, ofProject, taken[s.Name])}
-			if found.why == "" {
+			found := finding{Server: s, skipReason: reasonToSkip(own, s, to, ofProject, taken[s.Name])}
+			if found.skipReason == "" {
 				taken[s.Name] = s
 			}
 			if ofProject {
@@ -190,13 +190,13 @@ func find(a *factory.Factory, o config.Options, to goal, names, from []string) (
 	return append(all, theirs...), nil
 }
 
-// whyNot says why a server is not added; empty where it is. taken is the one of that name that is.
-func whyNot(own *config.Set, s *config.Server, to goal, ofProject bool, taken *config.Server) string {
+// reasonToSkip says why a server is not added; empty where it is. taken is the one of that name that is.
+func reasonToSkip(own *config.Set, s *config.Server, to destination, ofProject bool, taken *config.Server) string {
 	mine := own.Server(s.Name)
 	switch {
 	case mine != nil && mine.Path == s.Path:
 		return "dowel reads this file itself"
-	case mine != nil && same(mine, s, to.folder):
+	case mine != nil && hasSameEntry(mine, s, to.projectFolder):
 		return "you have the same: " + mine.At.String()
 	case mine != nil:
 		return "you have another one of that name: " + mine.At.String()
@@ -206,23 +206,23 @@ func whyNot(own *config.Set, s *config.Server, to goal, ofProject bool, taken *c
 		return "it is dowel itself"
 	case ofProject && !to.ofProject:
 		return "it is of this project, not yours: dowel import --of-project adds it to the project"
-	case taken != nil && same(taken, s, to.folder):
+	case taken != nil && hasSameEntry(taken, s, to.projectFolder):
 		return "it is the same as that of " + taken.At.String()
 	case taken != nil:
 		return fmt.Sprintf("it differs from that of %s, which is taken: choose with --from", taken.At)
-	case otherInput(own, s) != "":
-		return "its input " + otherInput(own, s) + " means something else in your file: give one of the two another id"
+	case conflictingInput(own, s) != "":
+		return "its input " + conflictingInput(own, s) + " means something else in your file: give one of the two another id"
 	}
 	return ""
 }
 
-// same reports whether two servers make the same entry.
-func same(a, b *config.Server, folder string) bool {
+// hasSameEntry reports whether two servers make the same entry.
+func hasSameEntry(a, b *config.Server, folder string) bool {
 	return reflect.DeepEqual(transfer.Entry(a, folder), transfer.Entry(b, folder))
 }
 
-// otherInput returns an input of a server that the user's own files declare otherwise; empty where there is none.
-func otherInput(own *config.Set, s *config.Server) string {
+// conflictingInput returns an input of a server that the user's own files declare otherwise; empty where there is none.
+func conflictingInput(own *config.Set, s *config.Server) string {
 	for _, in := range s.Inputs() {
 		for _, mine := range own.Inputs {
 			in.At, in.Description = mine.At, mine.Description
@@ -234,10 +234,10 @@ func otherInput(own *config.Set, s *config.Server) string {
 	return ""
 }
 
-// addAll adds servers to the text of a file.
-func addAll(text []byte, format edit.Format, added []finding, to goal) (_ []byte, err error) {
+// addEntries adds servers to the text of a file.
+func addEntries(text []byte, format edit.Format, added []finding, to destination) (_ []byte, err error) {
 	for _, found := range added {
-		if text, err = addEntry(text, format, found.Server, to.folder); err != nil {
+		if text, err = addEntry(text, format, found.Server, to.projectFolder); err != nil {
 			return nil, err
 		}
 	}
@@ -260,11 +260,11 @@ func showFindings(f *factory.Factory, all []finding) {
 	for _, found := range all {
 		facts := found.Masked().TrustFacts()
 		if f.JSON {
-			factory.WriteJSONLine(f.Stdout, findingLine{found.Name, found.Dialect, found.Path, found.why == "", found.why, facts})
+			factory.WriteJSONLine(f.Stdout, findingLine{found.Name, found.Dialect, found.Path, found.skipReason == "", found.skipReason, facts})
 			continue
 		}
-		if found.why != "" {
-			fmt.Fprintf(f.Stdout, "%s %s  %s%s\n", f.Stdout.Dim("–"), f.Stdout.Bold(term.Line(found.Name)), found.At, f.Stdout.Dim("  "+term.Line(found.why)))
+		if found.skipReason != "" {
+			fmt.Fprintf(f.Stdout, "%s %s  %s%s\n", f.Stdout.Dim("–"), f.Stdout.Bold(term.Line(found.Name)), found.At, f.Stdout.Dim("  "+term.Line(found.skipReason)))
 			continue
 		}
 		fmt.Fprintf(f.Stdout, "%s %s  %s\n", f.Stdout.Green("+"), f.Stdout.Bold(term.Line(found.Name)), found.At)
@@ -275,7 +275,7 @@ func showFindings(f *factory.Factory, all []finding) {
 }
 
 // showImport shows what would be written, without secrets.
-func showImport(f *factory.Factory, to goal, added []finding, o config.Options) error {
+func showImport(f *factory.Factory, to destination, added []finding, o config.Options) error {
 	format, ok := edit.FormatOf(to.path)
 	if !ok {
 		return exit.Usagef("%s is neither JSON nor YAML nor TOML", to.path)
@@ -288,16 +288,16 @@ func showImport(f *factory.Factory, to goal, added []finding, o config.Options) 
 	for i, found := range masked {
 		masked[i].Server = found.Masked()
 	}
-	after, err := addAll(before, format, masked, to)
+	after, err := addEntries(before, format, masked, to)
 	if err != nil {
 		return fmt.Errorf("%s: %w", to.path, err)
 	}
-	mask := maskOf(config.Load(o), added)
+	mask := newMask(config.Load(o), added)
 	return editing.ShowChange(f, to.path, mask(string(before)), mask(string(after)))
 }
 
-// maskOf returns what hides the secrets of a configuration, and of servers that are to be added, in the text of a file.
-func maskOf(own *config.Set, added []finding) func(string) string {
+// newMask returns what hides the secrets of a configuration, and of servers that are to be added, in the text of a file.
+func newMask(own *config.Set, added []finding) func(string) string {
 	servers := slices.Clone(own.Servers)
 	for _, found := range added {
 		servers = append(servers, found.Server)
@@ -323,8 +323,8 @@ func maskOf(own *config.Set, added []finding) func(string) string {
 	}
 }
 
-// agreesToImport asks whether servers shall be added.
-func agreesToImport(ctx context.Context, f *factory.Factory, to goal, n int, yes bool) (bool, error) {
+// confirmImport asks whether servers shall be added.
+func confirmImport(ctx context.Context, f *factory.Factory, to destination, n int, yes bool) (bool, error) {
 	switch {
 	case yes:
 		return true, nil
@@ -335,7 +335,7 @@ func agreesToImport(ctx context.Context, f *factory.Factory, to goal, n int, yes
 }
 
 // warnOfSecrets says what should not stand in a file of a project.
-func warnOfSecrets(f *factory.Factory, added []finding, to goal) {
+func warnOfSecrets(f *factory.Factory, added []finding, to destination) {
 	for _, found := range added {
 		if to.ofProject && !reflect.DeepEqual(found.Spec, found.Masked().Spec) {
 			f.Warn("%s: there is a secret in the entry of %s, and %s may be shared: write a variable such as ${NAME} in its place", found.At, found.Name, to.path)
@@ -344,7 +344,7 @@ func warnOfSecrets(f *factory.Factory, added []finding, to goal) {
 }
 
 // showNeeds says what added servers lack before they can be started.
-func showNeeds(f *factory.Factory, added []finding, o config.Options, to goal) {
+func showNeeds(f *factory.Factory, added []finding, o config.Options, to destination) {
 	if f.JSON {
 		return
 	}

@@ -42,7 +42,7 @@ first one they are not any more.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return add(f, cmd, args, w, where, dry)
+			return addServer(f, cmd, args, w, where, dry)
 		},
 	}
 	w.AddFlags(cmd)
@@ -52,12 +52,12 @@ first one they are not any more.`,
 	return cmd
 }
 
-func add(f *factory.Factory, cmd *cobra.Command, args []string, w connect.TargetFlags, where factory.Places, dry bool) error {
+func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.TargetFlags, where factory.Places, dry bool) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
 	}
-	name, entry, err := aimNew(&w, cmd, args)
+	name, entry, err := parseNewServer(&w, cmd, args)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func add(f *factory.Factory, cmd *cobra.Command, args []string, w connect.Target
 		return edit.Set(text, format, []string{"mcpServers", name}, entry)
 	}
 	path := editing.UserFile(o)
-	warnings := unreadableName(name)
+	warnings := nameWarnings(name)
 	if dry {
 		for _, text := range warnings {
 			f.Warn("%s", text)
@@ -86,7 +86,7 @@ func add(f *factory.Factory, cmd *cobra.Command, args []string, w connect.Target
 	added := Addition{File: path, Changed: result.Changed, Warnings: warnings}
 	if len(o.Files) == 0 && usesBuiltIn(set) {
 		added.Notes = append(added.Notes, fmt.Sprintf("the servers that are built into dowel (%s) are not started by themselves any more, now that you have one of your own; keep one with dowel servers add, such as dowel servers add %s",
-			strings.Join(daemon.DefaultServers(), ", "), otherName(name)))
+			strings.Join(daemon.DefaultServers(), ", "), otherBuiltIn(name)))
 	}
 	if !f.JSON {
 		editing.ShowWritten(f, path, result)
@@ -111,8 +111,8 @@ func checkEditable(set *config.Set, o config.Options) error {
 	return nil
 }
 
-// otherName is a built-in server of another name.
-func otherName(name string) string {
+// otherBuiltIn is a built-in server of another name.
+func otherBuiltIn(name string) string {
 	names := daemon.DefaultServers()
 	return names[slices.IndexFunc(names, func(other string) bool { return other != name })]
 }
@@ -164,19 +164,19 @@ func awaitAdded(ctx context.Context, f *factory.Factory, name string, o *Outcome
 	return describeState(s), err
 }
 
-// readableName is a name that stays as it is in the names of tools.
-var readableName = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z0-9-]$`)
+// plainName is a name that stays as it is in the names of tools.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z0-9-]$`)
 
-// unreadableName warns of a name that does not read well on the wire.
-func unreadableName(name string) []string {
-	if readableName.MatchString(name) && !strings.Contains(name, "__") && name != "dowel" {
+// nameWarnings warns of a name that does not read well on the wire.
+func nameWarnings(name string) []string {
+	if plainName.MatchString(name) && !strings.Contains(name, "__") && name != "dowel" {
 		return nil
 	}
 	return []string{fmt.Sprintf("the name %q does not read well: in the names of tools, which hold letters, digits, - and single _ alone, it stands in another form, with a mark", name)}
 }
 
-// aimNew reads a server that is to be added: its name and entry.
-func aimNew(w *connect.TargetFlags, cmd *cobra.Command, args []string) (name string, entry edit.Object, err error) {
+// parseNewServer reads a server that is to be added: its name and entry.
+func parseNewServer(w *connect.TargetFlags, cmd *cobra.Command, args []string) (name string, entry edit.Object, err error) {
 	words, command := args, []string(nil)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		words, command = args[:dash], args[dash:]
@@ -197,18 +197,18 @@ func aimNew(w *connect.TargetFlags, cmd *cobra.Command, args []string) (name str
 	case len(w.BuiltinOptions) > 0 && (w.Url != "" || len(command) > 0):
 		return "", nil, exit.Usagef("--option is for built-in servers; write what the server takes behind its command")
 	case w.Url != "":
-		err = entryOfURL(w, s)
+		err = fillURLEntry(w, s)
 	case len(command) > 0:
-		err = entryOfCommand(w, s, command)
+		err = fillCommandEntry(w, s, command)
 	case builtIn:
-		err = entryOfBuiltIn(w, s, name)
+		err = fillBuiltInEntry(w, s, name)
 	default:
 		err = exit.Usagef("say how %s is reached: by its command behind --, or by --url; built in are %s", name, strings.Join(builtin.Names(), ", "))
 	}
 	return name, transfer.Entry(s, ""), err
 }
 
-func entryOfURL(w *connect.TargetFlags, s *config.Server) error {
+func fillURLEntry(w *connect.TargetFlags, s *config.Server) error {
 	if _, err := w.ByURL(); err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func entryOfURL(w *connect.TargetFlags, s *config.Server) error {
 	return nil
 }
 
-func entryOfCommand(w *connect.TargetFlags, s *config.Server, command []string) error {
+func fillCommandEntry(w *connect.TargetFlags, s *config.Server, command []string) error {
 	if len(w.Headers) > 0 {
 		return exit.Usagef("--header is for servers at a --url")
 	}
@@ -235,8 +235,8 @@ func entryOfCommand(w *connect.TargetFlags, s *config.Server, command []string) 
 	return nil
 }
 
-// entryOfBuiltIn is that of a server of this binary, which is started as others are.
-func entryOfBuiltIn(w *connect.TargetFlags, s *config.Server, name string) error {
+// fillBuiltInEntry is that of a server of this binary, which is started as others are.
+func fillBuiltInEntry(w *connect.TargetFlags, s *config.Server, name string) error {
 	options, err := builtin.ParseOptions(w.BuiltinOptions)
 	if err == nil {
 		err = builtin.Check(name, options)
@@ -256,5 +256,5 @@ func entryOfBuiltIn(w *connect.TargetFlags, s *config.Server, name string) error
 		}
 		words = builtin.Anchored(name, words, folder)
 	}
-	return entryOfCommand(w, s, append([]string{self, "serve", name}, words...))
+	return fillCommandEntry(w, s, append([]string{self, "serve", name}, words...))
 }

@@ -27,7 +27,7 @@ copy of it is kept. An entry of the same name in another file comes into force t
 		Example: "  dowel servers remove github --dry-run\n  dowel servers remove github",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return remove(cmd.Context(), f, args[0], where, dry)
+			return removeServer(cmd.Context(), f, args[0], where, dry)
 		},
 	}
 	where.AddFlags(cmd)
@@ -36,7 +36,7 @@ copy of it is kept. An entry of the same name in another file comes into force t
 	return cmd
 }
 
-func remove(ctx context.Context, f *factory.Factory, name string, where factory.Places, dry bool) error {
+func removeServer(ctx context.Context, f *factory.Factory, name string, where factory.Places, dry bool) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func switchServers(ctx context.Context, f *factory.Factory, verb string, names [
 		case verb == "restart" && isFailing(s):
 			errs = append(errs, exit.ConnectError{Server: name, Err: errors.New("it was started again: " + describeState(s))})
 		}
-		outcome(f, Outcome{Did: verb, Running: true, Server: s.Name, Status: s.Status, Cause: s.Cause, Problem: s.Problem, Advice: s.Advice}, describeState(s))
+		writeOutcome(f, Outcome{Did: verb, Running: true, Server: s.Name, Status: s.Status, Cause: s.Cause, Problem: s.Problem, Advice: s.Advice}, describeState(s))
 	}
 	return errors.Join(errs...)
 }
@@ -101,8 +101,8 @@ type Outcome struct {
 	Advice  string     `json:"advice,omitzero"`
 }
 
-// outcome tells of one, with how the server is now.
-func outcome(f *factory.Factory, o Outcome, now string) {
+// writeOutcome tells of one, with how the server is now.
+func writeOutcome(f *factory.Factory, o Outcome, now string) {
 	if f.JSON {
 		factory.WriteJSONLine(f.Stdout, o)
 		return
@@ -118,12 +118,12 @@ func outcome(f *factory.Factory, o Outcome, now string) {
 	fmt.Fprintln(f.Stdout, text)
 }
 
-// settleTime bounds waiting for what comes of a start.
-const settleTime = 3 * time.Second
+// settleTimeout bounds waiting for what comes of a start.
+const settleTimeout = 3 * time.Second
 
 // awaitSettled returns how a server of the running dowel is, when that is known or settling has passed.
 func awaitSettled(ctx context.Context, name string) (control.Server, error) {
-	for end := time.Now().Add(settleTime); ; {
+	for end := time.Now().Add(settleTimeout); ; {
 		status, err := factory.RunningDaemon().Status(ctx)
 		if err == nil {
 			err = connect.CheckServers(status, []string{name})
@@ -178,12 +178,12 @@ func reloadCommand(f *factory.Factory) *cobra.Command {
 		Example: "  dowel servers reload",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Parsed = true
-			return reload(cmd.Context(), f)
+			return reloadConfig(cmd.Context(), f)
 		},
 	}
 }
 
-func reload(ctx context.Context, f *factory.Factory) error {
+func reloadConfig(ctx context.Context, f *factory.Factory) error {
 	if err := factory.RunningDaemon().Reload(ctx); err != nil {
 		return err
 	}
@@ -209,14 +209,14 @@ func logsCommand(f *factory.Factory) *cobra.Command {
 		Example: "  dowel servers logs github\n  dowel servers logs github --follow",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return logs(cmd.Context(), f, args[0], follow)
+			return showLogs(cmd.Context(), f, args[0], follow)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	return cmd
 }
 
-func logs(ctx context.Context, f *factory.Factory, name string, follow bool) error {
+func showLogs(ctx context.Context, f *factory.Factory, name string, follow bool) error {
 	s, err := factory.RunningDaemon().Status(ctx)
 	if err == nil {
 		err = connect.CheckServers(s, []string{name})

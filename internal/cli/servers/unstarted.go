@@ -48,14 +48,14 @@ func usesBuiltIn(set *config.Set) bool {
 	return !slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Lists || file.Broken })
 }
 
-func (u configuredServers) names() (names []string) {
+func (u configuredServers) serverNames() (names []string) {
 	for _, d := range u.definitions {
 		names = append(names, d.Name)
 	}
 	return names
 }
 
-func (u configuredServers) server(name string) *hub.Definition {
+func (u configuredServers) definition(name string) *hub.Definition {
 	i := slices.IndexFunc(u.definitions, func(d hub.Definition) bool { return d.Name == name })
 	if i < 0 {
 		return nil
@@ -71,13 +71,13 @@ func saveSwitch(f *factory.Factory, verb string, names []string) error {
 	}
 	for _, name := range names {
 		switch {
-		case before.server(name) != nil:
+		case before.definition(name) != nil:
 		case daemon.IsLocal(name):
 			return exit.Usagef("%s is built in, and nothing starts it but a command that names it: add it to your servers with dowel servers add %[1]s", name)
 		case slices.Contains(builtin.Names(), name):
 			return exit.Usagef("%s is built in, and not started by itself since you have servers of your own: add it with dowel servers add %[1]s", name)
 		default:
-			return exit.Usagef("%w: %s%s", control.ErrNoServer, name, suggest.Hint(name, before.names()))
+			return exit.Usagef("%w: %s%s", control.ErrNoServer, name, suggest.Hint(name, before.serverNames()))
 		}
 	}
 	for _, name := range names {
@@ -91,14 +91,14 @@ func saveSwitch(f *factory.Factory, verb string, names []string) error {
 	}
 	for _, name := range names {
 		o, now := Outcome{Server: name, Did: verb}, "no dowel is running, and dowel up will start it"
-		if d := after.server(name); d != nil && d.Hold.Status != 0 {
+		if d := after.definition(name); d != nil && d.Hold.Status != 0 {
 			o.Status, o.Cause = d.Hold.Status, d.Hold.Reason
 			now = "no dowel is running, and " + o.Status.String() + ": " + term.Line(o.Cause)
 			if o.Status == hub.Disabled {
 				now = "no dowel is running, and dowel up will not start it"
 			}
 		}
-		outcome(f, o, now)
+		writeOutcome(f, o, now)
 	}
 	return nil
 }

@@ -59,8 +59,8 @@ Servers are in one of these states:
 	return cmd
 }
 
-// askStatus asks the running dowel how it is.
-func askStatus(ctx context.Context) (control.Status, error) {
+// fetchStatus asks the running dowel how it is.
+func fetchStatus(ctx context.Context) (control.Status, error) {
 	s, err := factory.RunningDaemon().Status(ctx)
 	if err != nil && !errors.Is(err, control.ErrNotRunning) {
 		err = exit.ConnectError{Server: "the running dowel", Err: err}
@@ -69,7 +69,7 @@ func askStatus(ctx context.Context) (control.Status, error) {
 }
 
 func runStatus(ctx context.Context, f *factory.Factory) error {
-	s, err := askStatus(ctx)
+	s, err := fetchStatus(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 	return nil
 }
 
-// lastLines is how many lines of a server's stderr are shown with its status.
-const lastLines = 10
+// maxStderrLines is how many lines of a server's stderr are shown with its status.
+const maxStderrLines = 10
 
 // FullStatus is one server, as a program reads it.
 type FullStatus struct {
@@ -105,7 +105,7 @@ type FullStatus struct {
 
 // showServer tells all that is known of one server.
 func showServer(ctx context.Context, f *factory.Factory, name string) error {
-	status, err := askStatus(ctx)
+	status, err := fetchStatus(ctx)
 	if err == nil {
 		err = connect.CheckServers(status, []string{name})
 	}
@@ -113,7 +113,7 @@ func showServer(ctx context.Context, f *factory.Factory, name string) error {
 		return err
 	}
 	i := slices.IndexFunc(status.Servers, func(s control.Server) bool { return s.Name == name })
-	full := FullStatus{Server: status.Servers[i], Stderr: []string{}, File: entryPlace(status, name)}
+	full := FullStatus{Server: status.Servers[i], Stderr: []string{}, File: entryPosition(status, name)}
 	for e, err := range factory.RunningDaemon().Logs(ctx, name, false) {
 		if err != nil {
 			return err
@@ -122,16 +122,16 @@ func showServer(ctx context.Context, f *factory.Factory, name string) error {
 			full.Stderr = append(full.Stderr, e.Line)
 		}
 	}
-	full.Stderr = full.Stderr[max(0, len(full.Stderr)-lastLines):]
+	full.Stderr = full.Stderr[max(0, len(full.Stderr)-maxStderrLines):]
 	if f.JSON {
 		return f.WriteValue(full)
 	}
-	showFull(f, full)
+	writeServer(f, full)
 	return nil
 }
 
-// entryPlace returns where the entry of a server stands that the running dowel has; empty where that is not known.
-func entryPlace(s control.Status, name string) string {
+// entryPosition returns where the entry of a server stands that the running dowel has; empty where that is not known.
+func entryPosition(s control.Status, name string) string {
 	o, err := new(factory.Places).ConfigOptions()
 	if err != nil {
 		return ""
@@ -143,7 +143,7 @@ func entryPlace(s control.Status, name string) string {
 	return entry.At.String()
 }
 
-func showFull(f *factory.Factory, s FullStatus) {
+func writeServer(f *factory.Factory, s FullStatus) {
 	row := func(key, value string) {
 		if value != "" {
 			fmt.Fprintf(f.Stdout, "  %s %s\n", f.Stdout.Dim(fmt.Sprintf("%-9s", key)), strings.ReplaceAll(f.Stdout.Clean(strings.TrimSpace(value)), "\n", "\n            "))

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// approvedTools are those that a model may call without an approval; with names, those of these servers.
-func approvedTools(store *state.State, names []string) (all []state.Approval) {
+// selectApprovals are those that a model may call without an approval; with names, those of these servers.
+func selectApprovals(store *state.State, names []string) (all []state.Approval) {
 	for _, p := range store.Approvals() {
 		if len(names) == 0 || slices.Contains(names, p.Server) {
 			all = append(all, p)
@@ -22,7 +22,7 @@ func approvedTools(store *state.State, names []string) (all []state.Approval) {
 	return all
 }
 
-func showApproved(f *factory.Factory, all []state.Approval) {
+func showApprovals(f *factory.Factory, all []state.Approval) {
 	for _, p := range all {
 		what := strings.Join(p.Tools, ", ")
 		if slices.Contains(p.Tools, approval.EveryTool) {

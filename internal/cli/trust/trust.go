@@ -147,7 +147,7 @@ func listTrusted(f *factory.Factory, names []string) error {
 			all = append(all, GrantLine{Name: g.Name, File: g.File, Facts: g.Facts})
 		}
 	}
-	approved := approvedTools(store, names)
+	approved := selectApprovals(store, names)
 	if f.JSON {
 		for _, t := range approved {
 			all = append(all, GrantLine{Name: t.Server, Tools: t.Tools})
@@ -163,7 +163,7 @@ func listTrusted(f *factory.Factory, names []string) error {
 	if len(all) == 0 {
 		fmt.Fprintln(f.Stdout, "Nothing of a project is allowed.")
 	}
-	showApproved(f, approved)
+	showApprovals(f, approved)
 	return nil
 }
 
@@ -179,7 +179,7 @@ func revokeTrust(ctx context.Context, f *factory.Factory, where factory.Places, 
 	}
 	gone := []GrantLine{}
 	for _, name := range names {
-		of, err := grantsOf(store.Grants(), name, config.Load(o).Files)
+		of, err := findGrants(store.Grants(), name, config.Load(o).Files)
 		if err != nil {
 			return err
 		}
@@ -200,8 +200,8 @@ func revokeTrust(ctx context.Context, f *factory.Factory, where factory.Places, 
 	return nil
 }
 
-// grantsOf returns what was allowed of a name in some files. That there is nothing is an error, which says where there is.
-func grantsOf(grants []state.Grant, name string, files []config.File) (of []GrantLine, err error) {
+// findGrants returns what was allowed of a name in some files. That there is nothing is an error, which says where there is.
+func findGrants(grants []state.Grant, name string, files []config.File) (of []GrantLine, err error) {
 	elsewhere := ""
 	for _, g := range grants {
 		switch {

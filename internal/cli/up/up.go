@@ -83,7 +83,7 @@ func runUp(ctx context.Context, f *factory.Factory, opts Options) error {
 		return err
 	}
 	defer h.Stop(ctx)
-	return (&statusView{f, h}).show(ctx)
+	return (&statusView{f, h}).showStatus(ctx)
 }
 
 // serveStdio serves the gateway of the dowel that is running over standard input and output. Where none is, or when it has ended,
@@ -107,37 +107,37 @@ type statusView struct {
 	daemon *daemon.Daemon
 }
 
-// show tells how the servers are, until ctx ends.
-func (v *statusView) show(ctx context.Context) error {
+// showStatus tells how the servers are, until ctx ends.
+func (v *statusView) showStatus(ctx context.Context) error {
 	events := v.daemon.Hub.Events(ctx, hub.StateChanged, hub.CatalogChanged)
 	if v.JSON {
 		factory.WriteJSONLine(v.Stdout, v.daemon.Status())
 	} else {
-		fmt.Fprintln(v.Stdout, v.greeting())
+		fmt.Fprintln(v.Stdout, v.startMessage())
 	}
 	if v.Stdout.IsTerminal() && !v.JSON {
-		return v.live(ctx)
+		return v.showTable(ctx)
 	}
 	told := map[string]string{}
 	for _, u := range v.daemon.Hub.Upstreams() {
 		if s := u.State(); s.Status.Held() && !v.JSON { // which has happened before anybody listened
-			fmt.Fprintln(v.Stdout, v.eventLine(hub.Event{Time: s.Since, Upstream: u.Name(), State: s}))
+			fmt.Fprintln(v.Stdout, v.formatEvent(hub.Event{Time: s.Since, Upstream: u.Name(), State: s}))
 		}
 	}
 	for e := range events {
 		switch {
 		case v.JSON:
 			factory.WriteJSONLine(v.Stdout, control.EventOf(e))
-		case e.Kind == hub.StateChanged && v.news(told, e):
-			fmt.Fprintln(v.Stdout, v.eventLine(e))
+		case e.Kind == hub.StateChanged && v.isNews(told, e):
+			fmt.Fprintln(v.Stdout, v.formatEvent(e))
 		}
 	}
 	return nil // it was told to end
 }
 
-// news reports whether an event says anything that the one told last of that server has not: a server that fails is tried again
+// isNews reports whether an event says anything that the one told last of that server has not: a server that fails is tried again
 // and again.
-func (v *statusView) news(told map[string]string, e hub.Event) bool {
+func (v *statusView) isNews(told map[string]string, e hub.Event) bool {
 	s := e.State
 	if s.Status == hub.Starting && s.Attempt > 0 {
 		return false
@@ -153,7 +153,7 @@ func (v *statusView) news(told map[string]string, e hub.Event) bool {
 	return true
 }
 
-func (v *statusView) greeting() string {
+func (v *statusView) startMessage() string {
 	w := v.daemon.Web.Load()
 	text := "The gateway is at " + w.Url + "/mcp, its page at " + w.Url + "/. Ctrl-C ends it."
 	if w.Token {
@@ -167,8 +167,8 @@ func (v *statusView) greeting() string {
 	return "There is no dowel.json yet: these are the servers that are built into dowel. Add your own with dowel servers add.\n" + text
 }
 
-// eventLine is what happened to a server, for who reads lines.
-func (v *statusView) eventLine(e hub.Event) string {
+// formatEvent is what happened to a server, for who reads lines.
+func (v *statusView) formatEvent(e hub.Event) string {
 	text := e.Time.Format(time.TimeOnly) + " " + term.Line(e.Upstream) + ": " + e.State.Status.String()
 	if u := v.daemon.Hub.Upstream(e.Upstream); e.State.Status == hub.Ready && u != nil {
 		s := control.Describe(u, v.daemon.Hub.Catalog())
@@ -186,8 +186,8 @@ func (v *statusView) eventLine(e hub.Event) string {
 	return text
 }
 
-// live keeps a table on the terminal.
-func (v *statusView) live(ctx context.Context) error {
+// showTable keeps a table on the terminal.
+func (v *statusView) showTable(ctx context.Context) error {
 	look := time.NewTicker(250 * time.Millisecond)
 	defer look.Stop()
 	for {
