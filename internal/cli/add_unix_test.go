@@ -17,16 +17,16 @@ import (
 func TestAddBuiltIn(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
-	p.expectFailure(exit.Usage, "kv is built into dowel and stands in no file; it can be switched off with dowel servers disable kv", "servers", "remove", "kv")
+	p.expectFailure(exit.Usage, "kv is built into dowel and not in your configuration; switch it off with dowel servers disable kv", "servers", "remove", "kv")
 	p.expectFailure(exit.Usage, "did you mean memory?", "servers", "add", "kv", "-O", "memry=true")
 	p.expectFailure(exit.Usage, "--option is for built-in servers", "servers", "add", "kv", "-O", "memory=true", "--", "npx")
-	p.expectFailure(exit.Usage, "say how mine is reached", "servers", "add", "mine")
-	p.expectFailure(exit.Usage, "write a name", "servers", "add", "--", "npx")
+	p.expectFailure(exit.Usage, "give the command of mine after --", "servers", "add", "mine")
+	p.expectFailure(exit.Usage, "name the server", "servers", "add", "--", "npx")
 	if got := p.readText(p.userFile()); got != "" {
 		t.Fatal(got)
 	}
-	out := p.expectSuccess("kv: no dowel is running; dowel up starts it", "servers", "add", "kv", "-O", "memory=true")
-	if !strings.Contains(out, "are not started by themselves any more") || !strings.Contains(out, "dowel servers add everything") {
+	out := p.expectSuccess("kv: dowel is not running; dowel up starts the server", "servers", "add", "kv", "-O", "memory=true")
+	if !strings.Contains(out, "no longer starts its built-in servers") || !strings.Contains(out, "dowel servers add everything") {
 		t.Error(out)
 	}
 	var file struct {
@@ -41,7 +41,7 @@ func TestAddBuiltIn(t *testing.T) {
 	if e := file.MCPServers["kv"]; e.Command != testBinary(t) || strings.Join(e.Args, " ") != "serve kv memory=true" {
 		t.Errorf("%+v", e)
 	}
-	if out := p.expectSuccess("everything: ", "servers", "add", "everything"); strings.Contains(out, "any more") {
+	if out := p.expectSuccess("everything: ", "servers", "add", "everything"); strings.Contains(out, "no longer") {
 		t.Error(out)
 	}
 	other := newTestUser(t)
@@ -55,7 +55,7 @@ func TestAddToDowel(t *testing.T) {
 	p.startDaemon()
 	p.awaitStates(map[string]hub.Status{"everything": hub.Ready, "weather": hub.Ready, "kv": hub.Ready})
 	out := p.expectSuccess("kv: ready, ", "servers", "add", "kv", "-O", "memory=true")
-	if strings.Contains(out, " 0 tools") || !strings.Contains(out, "any more") {
+	if strings.Contains(out, " 0 tools") || !strings.Contains(out, "no longer") {
 		t.Error(out)
 	}
 	p.awaitStates(map[string]hub.Status{"kv": hub.Ready})
@@ -73,7 +73,7 @@ func TestAddNamesAndFiles(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
 	for _, name := range []string{"my server", "a.b", "a__b", "a_", "dowel", "über"} {
-		p.expectFailure(exit.OK, "does not read well", "servers", "add", name, "--dry-run", "--", "npx")
+		p.expectFailure(exit.OK, "in another form", "servers", "add", name, "--dry-run", "--", "npx")
 	}
 	for _, name := range []string{"a", "my-server_2", "A_b"} {
 		if out := p.runDowel("servers", "add", name, "--dry-run", "--", "npx"); out.code != exit.OK || out.stderr != "" {
@@ -86,8 +86,8 @@ func TestAddNamesAndFiles(t *testing.T) {
 	p.writeFile(code, `{"servers": {}}`)
 	p.expectSuccess("Written: "+empty, "servers", "add", "a", "--config", empty, "--", "npx")
 	p.expectSuccess("Written: "+mine, "servers", "add", "a", "--config", mine, "--", "npx")
-	p.expectFailure(exit.Usage, "writes servers in another way", "servers", "add", "a", "--config", code, "--", "npx")
-	p.expectFailure(exit.Usage, "write into one file", "servers", "add", "b", "--config", empty, "--config", mine, "--", "npx")
+	p.expectFailure(exit.Usage, "which dowel servers add cannot write", "servers", "add", "a", "--config", code, "--", "npx")
+	p.expectFailure(exit.Usage, "want one file", "servers", "add", "b", "--config", empty, "--config", mine, "--", "npx")
 	if p.readText(p.userFile()) != "" || p.readText(code) != `{"servers": {}}` || !strings.Contains(p.readText(empty), "npx") || !strings.Contains(p.readText(mine), "npx") {
 		t.Errorf("%s %s %s %s", p.readText(p.userFile()), p.readText(code), p.readText(empty), p.readText(mine))
 	}

@@ -13,7 +13,7 @@ import (
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
-	checkText(t, p.expectSuccess("There is no configuration file. Looked for:", "config", "check"), []string{p.userFile(), p.projectFile(), ".mcp.json"}, nil)
+	checkText(t, p.expectSuccess("Found no configuration file. Looked for:", "config", "check"), []string{p.userFile(), p.projectFile(), ".mcp.json"}, nil)
 	p.writeFile(p.userFile(), `{"mcpServers": {"a": {"command": "x"}}}`)
 	checkText(t, p.expectSuccess("1 server, no problems. Read:\n  "+p.userFile(), "config", "check"), nil, []string{"1 servers", ".mcp.json"})
 	p.writeFile(p.userFile(), "{\"gateway\": {\"address\": \"here\"},\n\"mcpServers\": {\n\"a\": {\"command\": \"x\", \"disabeld\": true, \"args\": [\"${NO_SUCH_A}\"], \"env\": 1},\n\"b\": {\"command\": \"${NO_SUCH_B}\"}}}")

@@ -42,10 +42,10 @@ func TestDoctorTargets(t *testing.T) {
 	}
 	mu.Unlock()
 	for words, want := range map[string]string{
-		"doctor mine --url http://x/mcp": "named twice",
+		"doctor mine --url http://x/mcp": "not both",
 		"doctor mine -H A:b":             "--header is for servers at a --url",
-		"doctor mine -e A=b":             "not for mine",
-		"doctor -e A=b":                  "a server that is named",
+		"doctor mine -e A=b":             "do not apply to mine",
+		"doctor -e A=b":                  "need the name of a built-in server",
 		"doctor everythin":               "did you mean everything?",
 		"doctor --":                      "no command behind --",
 		"doctor --url nowhere":           "write a URL",

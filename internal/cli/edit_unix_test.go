@@ -55,7 +55,7 @@ func TestServersAdd(t *testing.T) {
 	}
 	const broken = `{"mcpServers": {`
 	p.writeFile(p.userFile(), broken)
-	if out := p.runDowel("servers", "add", "c", "--", "c"); out.code == exit.OK || p.readText(p.userFile()) != broken || !strings.Contains(out.stderr, "dowel.json is left as it was") {
+	if out := p.runDowel("servers", "add", "c", "--", "c"); out.code == exit.OK || p.readText(p.userFile()) != broken || !strings.Contains(out.stderr, "dowel.json is unchanged") {
 		t.Errorf("%+v, and then\n%s", out, p.readText(p.userFile()))
 	}
 	yaml := newTestUser(t)
@@ -90,7 +90,7 @@ func TestServersRemove(t *testing.T) {
 			t.Errorf("what was there before is not kept: %s", kept)
 		}
 	}
-	if out := p.runDowel("servers", "remove", "bb"); out.code != exit.Usage || !strings.Contains(out.stderr, "no server of the configuration is called bb") {
+	if out := p.runDowel("servers", "remove", "bb"); out.code != exit.Usage || !strings.Contains(out.stderr, "the configuration has no server named bb") {
 		t.Errorf("%+v", out)
 	}
 }

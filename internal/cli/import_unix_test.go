@@ -58,10 +58,10 @@ func TestImportTwice(t *testing.T) {
 	p.writeFile(filepath.Join(p.home, ".kiro/settings/mcp.json"), `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}`)
 	p.writeFile(p.userFile(), `{"mcpServers": {"c": {"command": "x"}, "d": {"command": "z"}}}`)
 	checkText(t, p.expectSuccess("", "import", "--dry-run"), []string{
-		"it is the same as that of " + filepath.Join(p.home, ".cursor/mcp.json:1:17"),
-		"it differs from that of " + filepath.Join(p.home, ".cursor/mcp.json:1:40"),
-		"you have the same: " + p.userFile() + ":1:17",
-		"you have another one of that name: " + p.userFile() + ":1:40",
+		"it is the same as " + filepath.Join(p.home, ".cursor/mcp.json:1:17"),
+		"it differs from " + filepath.Join(p.home, ".cursor/mcp.json:1:40"),
+		"you already have the same server: " + p.userFile() + ":1:17",
+		"you have a different server of this name: " + p.userFile() + ":1:40",
 	}, nil)
 }
 
@@ -89,9 +89,9 @@ func TestImportOfProject(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	out := p.runDowel("import", "--of-project", "--yes")
-	checkText(t, out.stdout+out.stderr, []string{"dowel trust", "replace ${input:key} by ${KEY}", "there is a secret in the entry of v"}, []string{"fine", "in-clear"})
+	checkText(t, out.stdout+out.stderr, []string{"dowel trust", "replace ${input:key} by ${KEY}", "the entry of v contains a secret"}, []string{"fine", "in-clear"})
 	checkText(t, p.readText(p.projectFile()), []string{"${workspaceFolder}/x", `"v"`, `"c"`, `"local"`}, []string{project, "fine"})
-	checkText(t, p.expectSuccess("", "trust"), []string{"v, of", "c, of", "local, of"}, nil)
+	checkText(t, p.expectSuccess("", "trust"), []string{"v, from", "c, from", "local, from"}, nil)
 	if p.readText(filepath.Join(p.home, "dowel/state.json")) != "" {
 		t.Error("something is trusted")
 	}

@@ -47,11 +47,11 @@ func TestServersWithoutDowel(t *testing.T) {
 			t.Errorf("%s: %s", words, out.stderr)
 		}
 	}
-	p.expectSuccess("kv was switched off; no dowel is running, and dowel up will not start it\n", "servers", "disable", "kv")
+	p.expectSuccess("kv was switched off; dowel is not running; dowel up will not start it\n", "servers", "disable", "kv")
 	if got := p.listStates(); got["kv"] != "disabled" || got["weather"] != "not running" {
 		t.Errorf("%v", got)
 	}
-	p.expectSuccess("No dowel is running: dowel up starts them.", "servers", "list")
+	p.expectSuccess("dowel is not running; dowel up starts these servers.", "servers", "list")
 	p.expectFailure(exit.Usage, "there is no such server: wether; did you mean weather?", "servers", "disable", "wether")
 	p.expectFailure(exit.Usage, "there is no such server: nope", "servers", "disable", "weather", "nope")
 	if got := p.listStates(); got["weather"] != "not running" {
@@ -69,8 +69,8 @@ func TestServersWithoutDowel(t *testing.T) {
 	}
 	p.expectSuccess("dowel.json:1:", "servers", "list")
 	p.expectFailure(exit.Usage, "add it with dowel servers add kv", "servers", "enable", "kv")
-	p.expectSuccess("off was switched on; no dowel is running, and dowel up will start it\n", "servers", "enable", "off")
-	p.expectSuccess("bad was switched on; no dowel is running, and needs configuration: ", "servers", "enable", "bad")
+	p.expectSuccess("off was switched on; dowel is not running; dowel up will start it\n", "servers", "enable", "off")
+	p.expectSuccess("bad was switched on; dowel is not running; needs configuration: ", "servers", "enable", "bad")
 	if got := p.listStates(); got["off"] != "not running" {
 		t.Errorf("%v", got)
 	}
@@ -91,14 +91,14 @@ func TestServersOfDowel(t *testing.T) {
 	if out := p.expectSuccess("", "servers", "enable", "good"); !strings.HasPrefix(out, "good was switched on: ready, ") || strings.Contains(out, " 0 tools") {
 		t.Error(out)
 	}
-	p.expectSuccess("good was ended and started again: ready, ", "servers", "restart", "good")
+	p.expectSuccess("good was restarted: ready, ", "servers", "restart", "good")
 	var o servers.Outcome
 	if err := json.Unmarshal([]byte(p.expectSuccess("", "servers", "restart", "good", "--json")), &o); err != nil ||
 		o.Server != "good" || o.Did != "restart" || !o.Running || o.Status != hub.Ready {
 		t.Errorf("%v, %+v", err, o)
 	}
-	out := p.expectFailure(exit.Connection, "no connection to bad: it was started again: failed: ", "servers", "restart", "good", "bad")
-	if !strings.Contains(out.stdout, "good was ended and started again: ready") {
+	out := p.expectFailure(exit.Connection, "no connection to bad: restarted: failed: ", "servers", "restart", "good", "bad")
+	if !strings.Contains(out.stdout, "good was restarted: ready") {
 		t.Errorf("%+v", out)
 	}
 	for _, words := range []string{"disable god", "restart god", "logs god"} {

@@ -97,7 +97,7 @@ func TestLocalServersAreAskedFor(t *testing.T) {
 	p.expectSuccess("by\n[shell ", "call", "shell.run", "command=echo by")
 	p.expectSuccess("Returns a file", "tools", "files.read")
 	p.expectSuccess("", "tools", "shell", "-O", "timeout=5s")
-	p.expectFailure(exit.Usage, "nothing starts it but a command that names it", "servers", "remove", "shell")
+	p.expectFailure(exit.Usage, "it only runs when a command names it", "servers", "remove", "shell")
 	p.expectFailure(exit.Usage, "dowel servers add shell", "servers", "disable", "shell")
 	p.expectFailure(exit.Usage, "shell acts on this machine", "serve", "shell", "--http", "0.0.0.0:0")
 	p.expectFailure(exit.Usage, "files acts on this machine", "serve", "files", "--http", "[::]:0")

@@ -21,7 +21,7 @@ func TestTrustAdvice(t *testing.T) {
 	p.expectSuccess("dowel trust evil --yes", "trust")
 	for words, want := range map[string]string{
 		"trust --yes":             "dowel trust NAME --yes",
-		"trust --revoke":          "named",
+		"trust --revoke":          "need the names of servers",
 		"trust nope":              "nope does not wait for your trust: evil does",
 		"trust --revoke evil":     "no server called evil is allowed in this project",
 		"trust x --yes --revoke":  "none of the others can be",
@@ -43,14 +43,14 @@ func TestTrustAdvice(t *testing.T) {
 func TestTrustRevoked(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
-	p.expectSuccess("Nothing of a project is allowed", "trust", "--list")
+	p.expectSuccess("You have not allowed any server of a project", "trust", "--list")
 	p.writeFile(p.projectFile(), `{"mcpServers": {"theirs": `+p.builtInEntry("everything", "")+`}}`)
 	p.startDaemon()
 	p.awaitStates(map[string]hub.Status{"theirs": hub.NeedsTrust})
 	p.expectSuccess("allowed", "trust", "theirs", "--yes")
 	p.awaitStates(map[string]hub.Status{"theirs": hub.Ready})
-	checkText(t, p.expectSuccess("", "trust", "--list"), []string{"theirs, of ", "dowel.json", "kind stdio", "command "}, nil)
-	p.expectSuccess("Nothing of a project is allowed", "trust", "--list", "other")
+	checkText(t, p.expectSuccess("", "trust", "--list"), []string{"theirs, from ", "dowel.json", "kind stdio", "command "}, nil)
+	p.expectSuccess("You have not allowed any server of a project", "trust", "--list", "other")
 	var list []trust.GrantLine
 	if err := json.Unmarshal([]byte(p.expectSuccess("", "trust", "--list", "--json")), &list); err != nil || len(list) != 1 || list[0].Name != "theirs" || len(list[0].Facts) == 0 {
 		t.Errorf("%v, %v", list, err)
@@ -59,7 +59,7 @@ func TestTrustRevoked(t *testing.T) {
 	if out.code != exit.Usage || !strings.Contains(out.stderr, "add --project "+filepath.Dir(list[0].File)) {
 		t.Errorf("%+v", out)
 	}
-	p.expectSuccess("is not allowed any more", "trust", "--revoke", "theirs")
+	p.expectSuccess("is no longer allowed", "trust", "--revoke", "theirs")
 	p.awaitStates(map[string]hub.Status{"theirs": hub.NeedsTrust})
-	p.expectSuccess("Nothing of a project is allowed", "trust", "--list")
+	p.expectSuccess("You have not allowed any server of a project", "trust", "--list")
 }

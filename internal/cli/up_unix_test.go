@@ -264,7 +264,7 @@ func TestUpFollows(t *testing.T) {
 	p.startDaemon()
 	since := p.awaitStates(map[string]hub.Status{"same": hub.Ready, "gone": hub.Ready})["same"].Since
 	p.writeFile(p.userFile(), `{"mcpServers": {"same": `)
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(p.runDowel("status").stderr, "what ran before goes on"); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(p.runDowel("status").stderr, "keeps its previous configuration"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the status does not say that the file is broken")
 		}
@@ -339,7 +339,7 @@ func TestImportAndExport(t *testing.T) {
 		`{"inputs": [{"type": "promptString", "id": "port", "default": "8080"}], "servers": {"v": {"type": "http", "url": "http://127.0.0.1:${input:port}/mcp"}}}`)
 	p.expectSuccess("Written", "import", "--from", "cursor,vscode", "--yes")
 	p.expectSuccess("url = http://127.0.0.1:8080/mcp", "config", "explain", "v")
-	p.expectSuccess("nothing to add", "import", "--yes")
+	p.expectSuccess("no servers to add", "import", "--yes")
 	p.expectSuccess("+ ", "export", "--to", "cursor", "--dry-run")
 	p.expectSuccess("mcp.json.bak", "export", "--to", "cursor")
 	text, err := os.ReadFile(cursor)

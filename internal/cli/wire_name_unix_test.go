@@ -29,7 +29,7 @@ func TestApprovalsOfChangedNames(t *testing.T) {
 			if needed.code != exit.Approval || !strings.Contains(needed.stderr, "dowel trust --tool my.server.set") {
 				t.Errorf("%+v", needed)
 			}
-			p.expectSuccess("my.server.set needs no approval any more", "trust", "--tool", "my.server.set")
+			p.expectSuccess("my.server.set no longer needs an approval", "trust", "--tool", "my.server.set")
 			p.expectSuccess("stored\n", "run", "Store it.")
 			by := map[string]bool{}
 			for _, r := range readAudit(t, audit) {

@@ -1,5 +1,5 @@
-// Package configcmd is dowel config: it checks the configuration and explains how the entry of a
-// server comes about.
+// Package configcmd is dowel config: it checks the configuration and explains where each value of a
+// server's entry came from.
 package configcmd
 
 import (
@@ -17,13 +17,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command dowel config.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check and explain your configuration",
-		Long: `Your servers stand in dowel.json (or .jsonc, .yaml, .toml) in your configuration folder, and in that of a project in its
-folder, under mcpServers as everybody writes it; .mcp.json of a project is read too. The project's entry wins over yours of
-the same name. check shows what is wrong with the files and which were read, explain where the values of a server come from.`,
+		Long: `dowel reads servers from mcpServers in dowel.json (or .jsonc, .yaml, .toml) in your configuration folder and in the folder of
+a project, and from the project's .mcp.json. A project's entry takes precedence over your entry of the same name. check shows
+the problems of the files and which files were read. explain shows where the values of a server came from.`,
 		Example: `  dowel config check
   dowel config check --json --project .`,
 	}
@@ -31,14 +32,15 @@ the same name. check shows what is wrong with the files and which were read, exp
 	return cmd
 }
 
-// problemsError says that there are errors in the configuration, which were shown.
+// problemsError is the error of a configuration with errors. It holds their number; the problems
+// were shown before.
 type problemsError int
 
 func (n problemsError) Error() string {
 	if n == 1 {
-		return "there is one error in the configuration"
+		return "the configuration has one error"
 	}
-	return fmt.Sprintf("there are %d errors in the configuration", int(n))
+	return fmt.Sprintf("the configuration has %d errors", int(n))
 }
 
 func checkCommand(f *factory.Factory) *cobra.Command {
@@ -56,6 +58,7 @@ func checkCommand(f *factory.Factory) *cobra.Command {
 	return cmd
 }
 
+// checkConfig shows all problems of the configuration and fails if one of them is an error.
 func checkConfig(f *factory.Factory, where factory.Places) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
@@ -79,7 +82,7 @@ func checkConfig(f *factory.Factory, where factory.Places) error {
 	return nil
 }
 
-// writeSummary says which files were read, or where they were looked for.
+// writeSummary shows which files were read, or where dowel looked for files.
 func writeSummary(f *factory.Factory, set *config.Set, problems []config.Problem) {
 	var read, missing []string
 	for _, file := range set.Files {
@@ -90,7 +93,7 @@ func writeSummary(f *factory.Factory, set *config.Set, problems []config.Problem
 		}
 	}
 	if read == nil {
-		fmt.Fprintln(f.Stdout, "There is no configuration file. Looked for:")
+		fmt.Fprintln(f.Stdout, "Found no configuration file. Looked for:")
 		read = missing
 	} else {
 		verdict := "no problems"
@@ -107,7 +110,7 @@ func writeSummary(f *factory.Factory, set *config.Set, problems []config.Problem
 func explainCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	cmd := &cobra.Command{
-		Use: "explain NAME", Short: "Show each value of a server, where it came from, and what its variables became",
+		Use: "explain NAME", Short: "Show each value of a server, its origin, and the values of its variables",
 		Args: cobra.ExactArgs(1),
 		Example: `  dowel config explain github
   dowel config explain github --json | jq '.values[].from'`,
@@ -120,7 +123,7 @@ func explainCommand(f *factory.Factory) *cobra.Command {
 	return cmd
 }
 
-// valueLine is a value as a program reads it.
+// valueLine is the JSON output for a value.
 type valueLine struct {
 	Field   string   `json:"field"`
 	Value   string   `json:"value"`
@@ -129,6 +132,7 @@ type valueLine struct {
 	From    []string `json:"from,omitempty"`
 }
 
+// explainServer shows the values of a server with their origins.
 func explainServer(f *factory.Factory, where factory.Places, name string) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
@@ -141,12 +145,12 @@ func explainServer(f *factory.Factory, where factory.Places, name string) error 
 		for _, s := range set.Servers {
 			names = append(names, s.Name)
 		}
-		return exit.Usagef("no server of the configuration is called %s%s", name, suggest.Hint(name, names))
+		return exit.Usagef("the configuration has no server named %s%s", name, suggest.Hint(name, names))
 	}
 	if f.JSON {
 		return f.WriteValue(encodeExplanation(e))
 	}
-	fmt.Fprintf(f.Stdout, "%s, of %s\n", f.Stdout.Bold(term.Line(name)), e.Server.At)
+	fmt.Fprintf(f.Stdout, "%s, from %s\n", f.Stdout.Bold(term.Line(name)), e.Server.At)
 	for _, v := range e.Values {
 		text := "  " + term.Line(v.Field) + " = " + quoteValue(v.Value)
 		switch {
@@ -158,7 +162,7 @@ func explainServer(f *factory.Factory, where factory.Places, name string) error 
 		fmt.Fprintln(f.Stdout, text)
 	}
 	for _, s := range e.Shadowed {
-		fmt.Fprintln(f.Stdout, "  shadows the one of "+s.At.String())
+		fmt.Fprintln(f.Stdout, "  replaces the entry at "+s.At.String())
 	}
 	for _, p := range e.Problems {
 		display.WriteProblem(f, p)
@@ -166,7 +170,7 @@ func explainServer(f *factory.Factory, where factory.Places, name string) error 
 	return nil
 }
 
-// quoteValue is a value as one word: in quotes where it would not be one otherwise.
+// quoteValue quotes a value that is empty or has spaces, quotes or unprintable characters.
 func quoteValue(value string) string {
 	plain := value != "" && !strings.ContainsFunc(value, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("\"'`", r)
@@ -177,6 +181,7 @@ func quoteValue(value string) string {
 	return strconv.QuoteToGraphic(value)
 }
 
+// encodeExplanation returns the JSON output for an explanation.
 func encodeExplanation(e config.Explanation) map[string]any {
 	values, shadowed, problems := []valueLine{}, []string{}, []string{}
 	for _, v := range e.Values {

@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// A dowel that will be gone is not what another tool should start.
-func TestPassing(t *testing.T) {
+// isTemporary recognizes programs that go run has built and programs in temporary folders.
+func TestIsTemporary(t *testing.T) {
 	t.Setenv("TMPDIR", "/scratch")
 	t.Setenv("GOCACHE", "/elsewhere/cache")
 	for program, want := range map[string]bool{
@@ -36,8 +36,9 @@ func TestPassing(t *testing.T) {
 	}
 }
 
-// In its place the dowel that is installed is, and where none is, it is said how to have one.
-func TestLasting(t *testing.T) {
+// Instead of a temporary program, other tools start the installed dowel. Without one, the error tells
+// how to install it.
+func TestPermanentPath(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", "/scratch")
 	t.Setenv("PATH", folder)
@@ -56,6 +57,6 @@ func TestLasting(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", folder)
 	if got, err := permanentPath("/home/u/.cache/go-build/ab/0-d/dowel"); err == nil {
-		t.Errorf("%s is not there for long", got)
+		t.Errorf("got the temporary path %s", got)
 	}
 }

@@ -25,28 +25,29 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options say what is imported.
+// Options are the flags of dowel import.
 type Options struct {
 	factory.Places
-	from      []string
-	ofProject bool
-	dryRun, yes  bool
+	from        []string
+	ofProject   bool
+	dryRun, yes bool
 }
 
+// NewCommand returns the command dowel import.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var opts Options
 	cmd := &cobra.Command{
 		Use:   "import [NAME…]",
-		Short: "Take over the servers of your other tools",
-		Long: `Look into the configuration files of other tools, show the servers there with what each would run or reach, and add those
-that you do not have yet to your dowel.json; with names, those alone. Variables stay variables, but the folder of a project is
-written out. The other tools' files are left as they are.
+		Short: "Copy the servers of your other tools",
+		Long: `Find servers in the configuration files of other tools, show the command or URL of each, and add the new ones to your
+dowel.json. With names, add only these servers. Variables stay variables, but the folder of a project is written out. The
+other tools' files stay unchanged.
 
-Your own files are looked at. What tools keep for the current project (its .vscode/mcp.json or .cursor/mcp.json, what Claude
-Code has under the project's path) may be somebody else's: it is listed, and added with --of-project alone, to the dowel.json
-of the project. There it waits for your trust, as all that comes with a project: dowel trust.
+Servers that tools keep for the current project (.vscode/mcp.json, .cursor/mcp.json, or Claude Code's entries for its path)
+may come from someone else. They are shown, but only added with --of-project, to the project's dowel.json. There they wait
+until you allow them: dowel trust.
 
-Nobody answers VS Code's inputs later: those without a default have to become environment variables. The tools are:
+dowel cannot ask for VS Code's inputs: replace inputs without a default by environment variables. The tools are:
 
   ` + strings.Join(term.Wrap(editing.ToolNames(), 100), "\n  "),
 		Example: `  dowel import --dry-run
@@ -59,19 +60,19 @@ Nobody answers VS Code's inputs later: those without a default have to become en
 	}
 	opts.Places.AddFlags(cmd)
 	cmd.Flags().StringSliceVar(&opts.from, "from", nil, "look at these `tools` only")
-	cmd.Flags().BoolVar(&opts.ofProject, "of-project", false, "add what tools keep for the project, to the project's dowel.json")
-	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "show what would be written without its secrets, and write nothing")
-	cmd.Flags().BoolVar(&opts.yes, "yes", false, "add them without asking")
+	cmd.Flags().BoolVar(&opts.ofProject, "of-project", false, "add the servers that tools keep for the project to the project's dowel.json")
+	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "show the changes without secrets, and write nothing")
+	cmd.Flags().BoolVar(&opts.yes, "yes", false, "add the servers without asking")
 	return cmd
 }
 
 // finding is a server of another tool.
 type finding struct {
 	*config.Server
-	skipReason string // it is not added; empty where it is
+	skipReason string // why the server is not added; "" if it is
 }
 
-// findingLine is a finding as a program reads it.
+// findingLine is the JSON output for a finding.
 type findingLine struct {
 	Server string   `json:"server"`
 	Tool   string   `json:"tool"`
@@ -84,7 +85,7 @@ type findingLine struct {
 func runImport(ctx context.Context, f *factory.Factory, names []string, opts Options) error {
 	for _, tool := range opts.from {
 		if !slices.Contains(editing.ToolNames(), tool) {
-			return exit.Usagef("--from %s: there is no such tool%s", tool, suggest.Hint(tool, editing.ToolNames()))
+			return exit.Usagef("--from %s: unknown tool%s", tool, suggest.Hint(tool, editing.ToolNames()))
 		}
 	}
 	o, err := opts.Places.ConfigOptions()
@@ -104,7 +105,7 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	warnOfSecrets(f, added, goal)
 	switch {
 	case len(added) == 0 && !f.JSON:
-		fmt.Fprintln(f.Stdout, "There is nothing to add.")
+		fmt.Fprintln(f.Stdout, "Found no servers to add.")
 		return nil
 	case len(added) == 0:
 		return nil
@@ -125,27 +126,28 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	return nil
 }
 
-// destination is the file that servers are added to.
+// destination is the file to which servers are added.
 type destination struct {
 	path string
-	// projectFolder is that of the project, for the user's file, in which nothing else says where it is; empty for a file of the project.
-	projectFolder    string
-	ofProject bool
+	// projectFolder replaces variables for the project's folder in entries of the user's file. It
+	// is "" for a file of the project, where such variables keep their meaning.
+	projectFolder string
+	ofProject     bool
 }
 
-// chooseDestination returns where the user's own servers go, or those of the project.
+// chooseDestination returns the project's file if ofProject is set, otherwise the user's file.
 func chooseDestination(o config.Options, ofProject bool) (destination, error) {
 	if !ofProject {
 		return destination{path: editing.UserFile(o), projectFolder: o.Project}, nil
 	}
 	if len(o.Files) > 0 {
-		return destination{}, exit.Usagef("--of-project is about the files of the project, and --config about one of yours: leave one of them out")
+		return destination{}, exit.Usagef("--of-project adds to the project's file, --config to your own: use only one of them")
 	}
 	path := filepath.Join(o.Project, "dowel.json")
 	for _, file := range config.Load(o).Files {
 		switch {
 		case file.Path == path && file.Scope == config.User:
-			return destination{}, exit.Usagef("%s is your own file: --of-project is for the folder of a project", path)
+			return destination{}, exit.Usagef("%s is your own file: use --of-project in the folder of a project", path)
 		case file.Dialect == config.Own && file.Scope == config.Project && !file.Missing:
 			return destination{path: file.Path, ofProject: true}, nil
 		}
@@ -153,12 +155,13 @@ func chooseDestination(o config.Options, ofProject bool) (destination, error) {
 	return destination{path: path, ofProject: true}, nil
 }
 
-// findServers returns the servers of other tools, each with the reason why it is not added; those of the project come last.
+// findServers returns the servers of other tools, the project's servers last. A server that is not
+// added has the reason.
 func findServers(a *factory.Factory, o config.Options, to destination, names, from []string) (all []finding, err error) {
 	own := config.Load(o)
 	taken := map[string]*config.Server{}
 	var known []string
-	var theirs []finding
+	var projects []finding
 	for _, f := range config.Discover(o, from...) {
 		for _, p := range f.Problems {
 			if p.Server == "" {
@@ -176,7 +179,7 @@ func findServers(a *factory.Factory, o config.Options, to destination, names, fr
 				taken[s.Name] = s
 			}
 			if ofProject {
-				theirs = append(theirs, found)
+				projects = append(projects, found)
 			} else {
 				all = append(all, found)
 			}
@@ -184,44 +187,46 @@ func findServers(a *factory.Factory, o config.Options, to destination, names, fr
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, exit.Usagef("no tool has a server called %s%s", name, suggest.Hint(name, known))
+			return nil, exit.Usagef("no tool has a server named %s%s", name, suggest.Hint(name, known))
 		}
 	}
-	return append(all, theirs...), nil
+	return append(all, projects...), nil
 }
 
-// reasonToSkip says why a server is not added; empty where it is. taken is the one of that name that is.
+// reasonToSkip returns the reason not to add a server, or "". taken is a server of the same name
+// that will be added, or nil.
 func reasonToSkip(own *config.Set, s *config.Server, to destination, ofProject bool, taken *config.Server) string {
 	mine := own.Server(s.Name)
 	switch {
 	case mine != nil && mine.Path == s.Path:
 		return "dowel reads this file itself"
 	case mine != nil && hasSameEntry(mine, s, to.projectFolder):
-		return "you have the same: " + mine.At.String()
+		return "you already have the same server: " + mine.At.String()
 	case mine != nil:
-		return "you have another one of that name: " + mine.At.String()
+		return "you have a different server of this name: " + mine.At.String()
 	case !s.Valid():
 		return "its entry is wrong: " + s.Problems[0].Text()
 	case s.Command != "" && slices.Contains(s.Args, "up") && slices.Contains(s.Args, "--stdio"):
 		return "it is dowel itself"
 	case ofProject && !to.ofProject:
-		return "it is of this project, not yours: dowel import --of-project adds it to the project"
+		return "it belongs to this project: dowel import --of-project adds it to the project"
 	case taken != nil && hasSameEntry(taken, s, to.projectFolder):
-		return "it is the same as that of " + taken.At.String()
+		return "it is the same as " + taken.At.String()
 	case taken != nil:
-		return fmt.Sprintf("it differs from that of %s, which is taken: choose with --from", taken.At)
+		return fmt.Sprintf("it differs from %s, which is added: choose with --from", taken.At)
 	case conflictingInput(own, s) != "":
-		return "its input " + conflictingInput(own, s) + " means something else in your file: give one of the two another id"
+		return "your file has a different input " + conflictingInput(own, s) + ": change one of the two ids"
 	}
 	return ""
 }
 
-// hasSameEntry reports whether two servers make the same entry.
+// hasSameEntry reports whether two servers have the same entry in a file.
 func hasSameEntry(a, b *config.Server, folder string) bool {
 	return reflect.DeepEqual(transfer.Entry(a, folder), transfer.Entry(b, folder))
 }
 
-// conflictingInput returns an input of a server that the user's own files declare otherwise; empty where there is none.
+// conflictingInput returns the id of a server's input that the user's files declare differently, or
+// "".
 func conflictingInput(own *config.Set, s *config.Server) string {
 	for _, in := range s.Inputs() {
 		for _, mine := range own.Inputs {
@@ -244,7 +249,7 @@ func addEntries(text []byte, format edit.Format, added []finding, to destination
 	return text, nil
 }
 
-// addEntry adds a server to the text of a file, with the inputs that it refers to.
+// addEntry adds a server to the text of a file, together with the inputs that it uses.
 func addEntry(text []byte, format edit.Format, s *config.Server, folder string) (_ []byte, err error) {
 	for _, in := range s.Inputs() {
 		path, value := transfer.Input(in)
@@ -255,7 +260,8 @@ func addEntry(text []byte, format edit.Format, s *config.Server, folder string) 
 	return edit.Set(text, format, []string{"mcpServers", s.Name}, transfer.Entry(s, folder))
 }
 
-// showFindings shows what was found: of what is to be added all that it would run or reach.
+// showFindings shows the found servers: for each new one its command or URL and other facts, for
+// each other one the reason to skip it.
 func showFindings(f *factory.Factory, all []finding) {
 	for _, found := range all {
 		facts := found.Masked().TrustFacts()
@@ -274,11 +280,11 @@ func showFindings(f *factory.Factory, all []finding) {
 	}
 }
 
-// showImport shows what would be written, without secrets.
+// showImport shows the change to the file without secrets.
 func showImport(f *factory.Factory, to destination, added []finding, o config.Options) error {
 	format, ok := edit.FormatOf(to.path)
 	if !ok {
-		return exit.Usagef("%s is neither JSON nor YAML nor TOML", to.path)
+		return exit.Usagef("%s: want a JSON, YAML or TOML file", to.path)
 	}
 	before, err := os.ReadFile(to.path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -296,7 +302,8 @@ func showImport(f *factory.Factory, to destination, added []finding, o config.Op
 	return editing.ShowChange(f, to.path, mask(string(before)), mask(string(after)))
 }
 
-// newMask returns what hides the secrets of a configuration, and of servers that are to be added, in the text of a file.
+// newMask returns a function that replaces the secrets of the configuration and of the added
+// servers in the text of a file.
 func newMask(own *config.Set, added []finding) func(string) string {
 	servers := slices.Clone(own.Servers)
 	for _, found := range added {
@@ -323,27 +330,28 @@ func newMask(own *config.Set, added []finding) func(string) string {
 	}
 }
 
-// confirmImport asks whether servers shall be added.
+// confirmImport asks the user whether to add n servers. It returns true without asking if yes is
+// set, and fails without a terminal.
 func confirmImport(ctx context.Context, f *factory.Factory, to destination, n int, yes bool) (bool, error) {
 	switch {
 	case yes:
 		return true, nil
 	case term.Terminal(f.Stdin) == nil:
-		return false, exit.Usagef("nothing was added, since nobody can be asked here: --yes adds what is shown, --dry-run shows what would be written")
+		return false, exit.Usagef("nothing was added: without a terminal, use --yes to add the servers or --dry-run to see the change")
 	}
 	return consent.Ask(ctx, f, term.NewLines(f.Stdin), fmt.Sprintf("Add %s to %s?", display.Plural(n, "server"), to.path))
 }
 
-// warnOfSecrets says what should not stand in a file of a project.
+// warnOfSecrets warns of secrets that would be written into a project's file.
 func warnOfSecrets(f *factory.Factory, added []finding, to destination) {
 	for _, found := range added {
 		if to.ofProject && !reflect.DeepEqual(found.Spec, found.Masked().Spec) {
-			f.Warn("%s: there is a secret in the entry of %s, and %s may be shared: write a variable such as ${NAME} in its place", found.At, found.Name, to.path)
+			f.Warn("%s: the entry of %s contains a secret, and %s may be shared: replace it by a variable such as ${NAME}", found.At, found.Name, to.path)
 		}
 	}
 }
 
-// showNeeds says what added servers lack before they can be started.
+// showNeeds shows the problems that keep added servers from starting.
 func showNeeds(f *factory.Factory, added []finding, o config.Options, to destination) {
 	if f.JSON {
 		return
@@ -360,6 +368,6 @@ func showNeeds(f *factory.Factory, added []finding, o config.Options, to destina
 		}
 	}
 	if to.ofProject {
-		fmt.Fprintln(f.Stdout, "They wait for your trust: dowel trust")
+		fmt.Fprintln(f.Stdout, "To allow them to run: dowel trust")
 	}
 }
