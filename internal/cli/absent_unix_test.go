@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// A server that is down is not taken for one that has nothing: alone it is an error, among others a warning.
+// A list reports a server that is down: as an error if it is the only one, otherwise as a warning.
 func TestServersThatAreDown(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

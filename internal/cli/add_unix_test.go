@@ -13,7 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/servers"
 )
 
-// A built-in server is added by its name, as an entry that runs this dowel; the first server ends those that came by themselves.
+// A built-in server is added by name, as an entry that runs this dowel. After the first added
+// server, dowel no longer starts its built-in ones.
 func TestAddBuiltIn(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -48,7 +49,7 @@ func TestAddBuiltIn(t *testing.T) {
 	other.expectSuccess(filepath.Join(other.project, "notes.db"), "servers", "add", "kv", "-O", "path=notes.db", "--dry-run")
 }
 
-// An added server is told of with what the running dowel makes of it.
+// servers add shows whether the running dowel could start the new server.
 func TestAddToDowel(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -68,7 +69,7 @@ func TestAddToDowel(t *testing.T) {
 	}
 }
 
-// Names are warned of that have another form on the wire, and with --config the entry goes into that file.
+// servers add warns of a name with another form on the wire. With --config, it writes to that file.
 func TestAddNamesAndFiles(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

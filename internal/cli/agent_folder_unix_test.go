@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// A task that goes through a dowel which was started in another folder says so, to the user and to the model.
+// A task that uses a dowel in another folder tells the user and the model so.
 func TestRunTaskElsewhere(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

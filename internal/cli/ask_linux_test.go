@@ -9,7 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// newUndecidedProject is a project with something to be asked about: a server that waits for trust, and one of another tool.
+// newUndecidedProject makes a project for which dowel asks the user: it has a server that waits for
+// trust, and the home has a server of another tool.
 func newUndecidedProject(t *testing.T) (home, project string) {
 	t.Helper()
 	home, project = t.TempDir(), t.TempDir()
@@ -30,7 +31,7 @@ func newUndecidedProject(t *testing.T) (home, project string) {
 	return home, project
 }
 
-// One Ctrl-C ends a question, and nothing has been done.
+// One Ctrl-C ends a question and changes nothing.
 func TestInterruptOfConsent(t *testing.T) {
 	for _, command := range []string{"trust", "import"} {
 		t.Run(command, func(t *testing.T) {
@@ -48,7 +49,7 @@ func TestInterruptOfConsent(t *testing.T) {
 	}
 }
 
-// Only a yes is one.
+// Only y and yes mean agreement.
 func TestConsent(t *testing.T) {
 	for _, test := range []struct{ command, answer, file, Contains string }{
 		{"trust", "y\n", "dowel/state.json", "command evil"},

@@ -13,10 +13,11 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// prompt is where the user's next words are typed.
+// prompt is shown when the chat waits for the user.
 const prompt = "\x1b[1m>\x1b[0m "
 
-// startChat starts a conversation on a terminal with a model and the server for tests, and waits until all is there. Its state is its own.
+// startChat starts a chat on a terminal with a model and the test server, and waits until both are
+// ready.
 func startChat(t *testing.T, m *model, words ...string) *pty {
 	t.Helper()
 	p := onTerminal(t, withTestServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...)
@@ -25,7 +26,7 @@ func startChat(t *testing.T, m *model, words ...string) *pty {
 	return p
 }
 
-// ownState gives a test its own state, which holds its sessions, and no editor.
+// ownState gives a test its own state folder, which holds the sessions, and unsets the editor.
 func ownState(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +36,7 @@ func ownState(t *testing.T) string {
 	return dir
 }
 
-// converse waits for texts and types what stands behind each.
+// converse takes pairs of texts: it waits for the first and types the second.
 func (p *pty) converse(steps ...string) {
 	p.t.Helper()
 	for i := 0; i+1 < len(steps); i += 2 {
@@ -44,7 +45,7 @@ func (p *pty) converse(steps ...string) {
 	}
 }
 
-// endChat waits for the prompt and ends the conversation.
+// endChat waits for the prompt and ends the chat.
 func (p *pty) endChat() {
 	p.t.Helper()
 	p.expect(prompt)
@@ -71,7 +72,7 @@ func TestChatApproval(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		turns []string
-		steps []string // what is waited for, and what is typed then
+		steps []string // pairs for converse
 		shows []string
 	}{
 		{"once", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "y\r", question, "y\r"}, []string{"a=3 b=4"}},
@@ -101,7 +102,7 @@ func TestChatApproval(t *testing.T) {
 	}
 }
 
-// What the user allows for good is in the state, and asked about never again.
+// A lasting approval is in the state, and dowel does not ask again.
 func TestChatApprovalAlways(t *testing.T) {
 	state := ownState(t)
 	config := filepath.Join(t.TempDir(), "dowel.json")
@@ -130,7 +131,7 @@ func TestChatApprovalAlways(t *testing.T) {
 	}
 }
 
-// The arguments are changed in the editor of the environment.
+// The user edits the arguments in the editor that the environment names.
 func TestChatApprovalInEditor(t *testing.T) {
 	ownState(t)
 	editor := filepath.Join(t.TempDir(), "editor")
@@ -145,7 +146,7 @@ func TestChatApprovalInEditor(t *testing.T) {
 	p.endChat()
 }
 
-// What was typed before a question is no answer to it.
+// Text that was typed before a question does not answer it.
 func TestChatTypedAhead(t *testing.T) {
 	ownState(t)
 	p := startChat(t, newModel(t, `{"turns": [{"delayMs": 500, "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}, {"expect": ["refused"], "text": "done"}]}`))
@@ -166,7 +167,7 @@ func TestChatElicitation(t *testing.T) {
 	p.endChat()
 }
 
-// The built-in server asks with a form, and for a visit that needs consent.
+// The built-in server asks with a form, and for consent to open a page.
 func TestChatElicitationOfEverything(t *testing.T) {
 	ownState(t)
 	p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "everything__test_elicitation", "arguments": {"message": "Who are you?"}}]},
@@ -199,7 +200,7 @@ func TestChatSampling(t *testing.T) {
 	p.endChat()
 }
 
-// Ctrl-C stops the call, which the server hears of, and the conversation goes on.
+// Ctrl-C cancels the call at the server, and the chat continues.
 func TestChatInterruptOfCall(t *testing.T) {
 	ownState(t)
 	trace := filepath.Join(t.TempDir(), "trace")
@@ -218,7 +219,7 @@ func TestChatInterruptOfCall(t *testing.T) {
 	p.endChat()
 }
 
-// Ctrl-C at a question stops what has asked.
+// Ctrl-C at a question stops the call that asked it.
 func TestChatInterruptOfQuestion(t *testing.T) {
 	for _, tool := range []string{"add", "name"} {
 		t.Run(tool, func(t *testing.T) {
@@ -240,7 +241,7 @@ func TestChatInterruptOfQuestion(t *testing.T) {
 	}
 }
 
-// Ctrl-C stops a reply, and what has come of it stays in the conversation.
+// Ctrl-C stops a reply. The received part stays in the chat.
 func TestChatInterruptOfReply(t *testing.T) {
 	ownState(t)
 	m := newModel(t, `{"turns": [{"delayMs": 20000, "text": "never"}, {"expectBody": ["first words"], "text": "we go on"}]}`)
@@ -285,7 +286,7 @@ func TestChatInterruptTwice(t *testing.T) {
 	}
 }
 
-// Ctrl-C behind a line that was typed is the first one again.
+// After a typed line, Ctrl-C counts as the first one again.
 func TestChatInterruptApart(t *testing.T) {
 	ownState(t)
 	p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "cli-test__wait"}]}, {"text": "we go on"}]}`), "--approve", "all")
@@ -398,7 +399,7 @@ func TestChatMentions(t *testing.T) {
 	p.endChat()
 }
 
-// A conversation is gone on with where it ended, by the process that comes after.
+// A later process continues a saved chat.
 func TestChatResume(t *testing.T) {
 	ownState(t)
 	m := newModel(t, `{"turns": [`+addCall("1", "2")+`, {"text": "It is three."}, {"expectBody": ["what is one and two", "It is three."], "text": "I said three."}, {"expectBody": ["I said three."], "text": "Still three."}]}`)
@@ -437,7 +438,7 @@ func TestChatResume(t *testing.T) {
 	}
 }
 
-// The first prompt does not wait for servers: the model is told of those that come late.
+// The first prompt does not wait for servers. The model learns later which servers became ready.
 func TestChatSlowServer(t *testing.T) {
 	ownState(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -459,7 +460,7 @@ func TestChatSlowServer(t *testing.T) {
 	p.endChat()
 }
 
-// What is wrong with a server is said above what is being typed, which stays.
+// The problem of a server appears above the line that is being typed, which stays.
 func TestChatMissingServer(t *testing.T) {
 	ownState(t)
 	m := newModel(t, `{"turns": [{"expect": ["half a line, and the rest"], "text": "done"}]}`)
@@ -467,14 +468,14 @@ func TestChatMissingServer(t *testing.T) {
 	p.expect(prompt)
 	p.typeText("half a line")
 	p.expect("the tools of sh are missing")
-	p.expect("servers: none is ready") // the last of what is told beside the conversation
+	p.expect("servers: none is ready") // the last message before the prompt
 	p.expect(prompt + "half a line")
 	p.typeText(", and the rest\r")
 	p.expect("done\r\n")
 	p.endChat()
 }
 
-// Without a model there is no conversation, and the terminal is as it was.
+// Without a model, chat fails and leaves the terminal unchanged.
 func TestChatWithoutModel(t *testing.T) {
 	ownState(t)
 	unsetModels(t)
@@ -483,7 +484,7 @@ func TestChatWithoutModel(t *testing.T) {
 	p.expectExit(exit.Usage)
 }
 
-// A signal from outside ends the conversation in order.
+// SIGTERM ends the chat and restores the terminal.
 func TestChatTerminated(t *testing.T) {
 	ownState(t)
 	p := startChat(t, newModel(t, `{"turns": []}`))

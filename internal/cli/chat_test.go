@@ -9,19 +9,20 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// addCall is a turn in which the model wants to call a tool that does not say what it may do.
+// addCall returns a turn in which the model calls add, a tool without annotations.
 func addCall(a, b string) string {
 	return `{"calls": [{"name": "cli-test__add", "arguments": {"a": ` + a + `, "b": ` + b + `}}]}`
 }
 
-// Without a terminal lines go in and answers come out; what happens meanwhile is told beside.
+// Without a terminal, chat reads lines from stdin and writes answers to stdout and events to
+// stderr.
 func TestChatPiped(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		turns          string
 		stdin          string
 		words          []string
-		stdout, stderr string // of stderr a part; empty: nothing
+		stdout, stderr string // stderr is a part of it; "" means empty
 		code           int
 	}{
 		{name: "nothing", stdin: ""},
@@ -88,7 +89,7 @@ func TestChatUsage(t *testing.T) {
 	}
 }
 
-// With --no-save nothing of what is said is left.
+// With --no-save, chat stores nothing.
 func TestChatNotSaved(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
@@ -104,7 +105,7 @@ func TestChatNotSaved(t *testing.T) {
 	}
 }
 
-// What is kept late says which model it is with, as a copy does: it is gone on with that one.
+// A chat that is saved late, or copied, records its model and continues with it.
 func TestChatSavedLater(t *testing.T) {
 	state, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy.jsonl")
 	t.Setenv("XDG_STATE_HOME", state)
@@ -125,7 +126,7 @@ func TestChatSavedLater(t *testing.T) {
 	}
 }
 
-// A copy goes to a folder that is there; ~ is the user's.
+// A copy needs an existing folder; ~ means the user's home.
 func TestChatSave(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	home, here := t.TempDir(), t.TempDir()

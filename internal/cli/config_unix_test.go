@@ -9,7 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// Whoever checks the configuration learns all that is wrong, in order, and which files that is about.
+// config check shows all problems in order, and the files that it read.
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -34,7 +34,7 @@ func TestConfigCheck(t *testing.T) {
 	checkText(t, out.stdout, []string{"the file ends too early"}, []string{"hujson", "parsing", "EOF"})
 }
 
-// A value that is not one word is in quotes, so that one sees where it ends; one that is empty is too.
+// config explain quotes values that are empty or contain spaces.
 func TestConfigExplain(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

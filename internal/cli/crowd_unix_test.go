@@ -23,22 +23,22 @@ import (
 )
 
 const (
-	callLimit = 20 * time.Second     // what a call may take before it is taken for lost
-	callPause = 5 * time.Millisecond // between the calls of a caller
+	callLimit = 20 * time.Second     // a call that takes longer counts as lost
+	callPause = 5 * time.Millisecond // between two calls of a client
 )
 
-// clientLoad is clients of one dowel, in each way to it, that call it all the time.
+// clientLoad calls one dowel all the time, with a client for each way to reach it.
 type clientLoad struct {
 	t       *testing.T
-	clients map[string]*client.Client // by their way
+	clients map[string]*client.Client // keyed by the way to reach dowel
 	stopped chan struct{}
 	callers sync.WaitGroup
 
 	mu      sync.Mutex
-	tallies map[string]tally // by tool
+	tallies map[string]tally // keyed by tool
 }
 
-// tally is what became of calls.
+// tally counts the results of calls.
 type tally struct {
 	answers, errors int
 	last            error
@@ -68,7 +68,7 @@ func (l *clientLoad) dialClient(way string, target any, revision mcp.Revision) {
 	l.clients[way] = one
 }
 
-// repeatCalls has each client call tools with a text, again and again until stop.
+// repeatCalls makes each client call tools and check the answers, until stopCalls.
 func (l *clientLoad) repeatCalls(tools ...string) {
 	for _, tool := range tools {
 		l.repeat(tool, callPause, func(ctx context.Context, one *client.Client, text string) error {
@@ -81,7 +81,7 @@ func (l *clientLoad) repeatCalls(tools ...string) {
 	}
 }
 
-// repeatLists has each client list the tools, again and again until stop.
+// repeatLists makes each client list the tools, until stopCalls.
 func (l *clientLoad) repeatLists(present string) {
 	l.repeat("the list", 10*callPause, func(ctx context.Context, one *client.Client, _ string) error {
 		tools, err := client.All(one.Tools(ctx, client.CallOptions{NoCache: true}))
@@ -92,8 +92,8 @@ func (l *clientLoad) repeatLists(present string) {
 	})
 }
 
-// repeat does something for each client, one after the other, until stop.
-func (l *clientLoad) repeat(what string, pause time.Duration, do func(ctx context.Context, one *client.Client, text string) error) {
+// repeat calls do in a loop for each client, until stopCalls. It records the results under name.
+func (l *clientLoad) repeat(name string, pause time.Duration, do func(ctx context.Context, one *client.Client, text string) error) {
 	for way, one := range l.clients {
 		l.callers.Go(func() {
 			for n := 0; ; n++ {
@@ -102,10 +102,10 @@ func (l *clientLoad) repeat(what string, pause time.Duration, do func(ctx contex
 				began := time.Now()
 				err := do(ctx, one, text)
 				if ctx.Err() != nil {
-					l.t.Errorf("%s: %s is neither answered nor given up: %v", what, text, err)
+					l.t.Errorf("%s: %s is neither answered nor given up: %v", name, text, err)
 				}
 				cancel()
-				l.recordCall(what, time.Since(began), err)
+				l.recordCall(name, time.Since(began), err)
 				select {
 				case <-l.stopped:
 					return
@@ -116,20 +116,20 @@ func (l *clientLoad) repeat(what string, pause time.Duration, do func(ctx contex
 	}
 }
 
-func (l *clientLoad) recordCall(what string, took time.Duration, err error) {
+func (l *clientLoad) recordCall(name string, took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.tallies[what]
+	n := l.tallies[name]
 	if n.slowest = max(n.slowest, took); err == nil {
 		n.answers++
 	} else {
 		n.errors++
 		n.last = err
 	}
-	l.tallies[what] = n
+	l.tallies[name] = n
 }
 
-// awaitAnswers waits until the calls are under way.
+// awaitAnswers waits until each kind of call has 20 answers.
 func (l *clientLoad) awaitAnswers() {
 	l.t.Helper()
 	const enough = 20
@@ -150,9 +150,9 @@ func (l *clientLoad) awaitAnswers() {
 	}
 }
 
-// startBlockedCalls has clients call a tool that waits to be cancelled, and returns when all calls are there. They are to end with dowel: cut
-// waits for that.
-func (l *clientLoad) startBlockedCalls(tool string, ways ...string) (cut func(limit time.Duration)) {
+// startBlockedCalls makes clients call a tool that blocks until its call is canceled, and returns
+// when all calls have reached the server. awaitCut waits until dowel's end has ended them too.
+func (l *clientLoad) startBlockedCalls(tool string, ways ...string) (awaitCut func(limit time.Duration)) {
 	l.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	there, ended := make(chan string, len(ways)), make(chan string, len(ways))
@@ -184,13 +184,13 @@ func (l *clientLoad) startBlockedCalls(tool string, ways ...string) (cut func(li
 					l.t.Errorf("%s: a call in flight has not ended %v after dowel", way, limit)
 				}
 			case <-late:
-				cancel() // and wait for those that are left
+				cancel() // and wait for the remaining calls
 			}
 		}
 	}
 }
 
-// stopCalls ends the calls and returns what became of those of each tool.
+// stopCalls stops the loops and returns the results for each tool.
 func (l *clientLoad) stopCalls() map[string]tally {
 	close(l.stopped)
 	l.callers.Wait()
@@ -201,25 +201,26 @@ func (l *clientLoad) stopCalls() map[string]tally {
 	return l.tallies
 }
 
-// closeClients ends the clients.
+// closeClients closes all clients.
 func (l *clientLoad) closeClients() {
 	for _, one := range l.clients {
 		one.Close()
 	}
 }
 
-// scriptEntry is an entry for a server that a shell script starts as $SERVER, and that writes the ids of its processes to $LOG.
+// scriptEntry returns an entry for a server that a shell script starts as $SERVER. The script
+// writes the ids of its processes to $LOG.
 func (u *testUser) scriptEntry(name, script string, more ...string) string {
 	return fmt.Sprintf(`{"command": "/bin/sh", "args": ["-c", %q], "env": {"SERVER": %q, "WORD": %q, "LOG": %q%s}}`,
 		script, testBinary(u.t), serverWord, u.logPath(name), strings.Join(more, ""))
 }
 
-// execScript is the script of a server of one process, with what follows the id in the log.
+// execScript starts a server in the script's own process, and writes $VALUE after the id.
 const execScript = `echo $$ $VALUE >> "$LOG"; exec "$SERVER" $WORD`
 
 func (u *testUser) logPath(name string) string { return filepath.Join(u.home, name+".log") }
 
-// readLog returns the ids in a server's log, and what follows the last one.
+// readLog returns the process ids in a server's log, and the text after the last one.
 func (u *testUser) readLog(name string) (pids []int, last string) {
 	u.t.Helper()
 	text, err := os.ReadFile(u.logPath(name))
@@ -237,11 +238,11 @@ func (u *testUser) readLog(name string) (pids []int, last string) {
 	return pids, last
 }
 
-// awaitExit waits for the dowel that runs to end, and returns its exit code.
+// awaitExit waits for the user's daemon to end and returns its exit code. It kills it after limit.
 func (u *testUser) awaitExit(limit time.Duration) int {
 	u.t.Helper()
-	late := time.AfterFunc(limit, func() { _ = u.cmd.Process.Kill() }) // it may have ended
-	_ = u.cmd.Wait()                                                   // the state says more
+	late := time.AfterFunc(limit, func() { _ = u.cmd.Process.Kill() }) // fails if it has ended
+	_ = u.cmd.Wait()                                                   // ProcessState has the result
 	if !late.Stop() {
 		u.t.Errorf("dowel up has not ended within %v:\n%s", limit, u.output())
 	}
@@ -250,7 +251,7 @@ func (u *testUser) awaitExit(limit time.Duration) int {
 	return code
 }
 
-// isRunning reports whether a process runs: a zombie does not, for which nobody may be there to reap it.
+// isRunning reports whether a process runs. A zombie does not count: its parent may never reap it.
 func isRunning(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -259,10 +260,11 @@ func isRunning(pid int) bool {
 	return state != "Z" && state != "X"
 }
 
-// readProcStat returns the state and the parent of a process; nothing where the system has no such file.
+// readProcStat returns the state and the parent of a process, or zero values on systems without
+// /proc.
 func readProcStat(pid int) (state string, parent int) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // behind the name, which may hold anything
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // skips the name, which may contain spaces
 	if len(fields) < 2 {
 		return "", 0
 	}
@@ -270,7 +272,8 @@ func readProcStat(pid int) (state string, parent int) {
 	return fields[0], parent
 }
 
-// descendants returns the processes that a process has started, and those that they have, where the system lists them.
+// descendants returns the children of a process and all their descendants. It returns nil on
+// systems without /proc.
 func descendants(pid int) (all []int) {
 	entries, _ := os.ReadDir("/proc")
 	children := map[int][]int{}
@@ -287,7 +290,7 @@ func descendants(pid int) (all []int) {
 	return all
 }
 
-// awaitExits waits for processes to be gone.
+// awaitExits waits until none of the processes runs.
 func awaitExits(t *testing.T, pids []int, limit time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {

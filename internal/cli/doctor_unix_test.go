@@ -16,7 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// The doctor takes a server as every command does.
+// doctor takes a server in all forms that other commands take.
 func TestDoctorTargets(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -56,7 +56,8 @@ func TestDoctorTargets(t *testing.T) {
 	}
 }
 
-// Several servers are looked at at the same time: each of these waits for the others to be started. They are shown in order.
+// doctor examines servers in parallel and shows them in order. Each of these servers waits until
+// the others have started.
 func TestDoctorAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// readText is what a file holds; empty if it is not there.
+// readText returns the text of a file, or "" if the file is missing.
 func (u *testUser) readText(path string) string {
 	u.t.Helper()
 	text, err := os.ReadFile(path)
@@ -24,7 +24,7 @@ func (u *testUser) readText(path string) string {
 	return string(text)
 }
 
-// What is added is written into the user's own file, which is made where there is none, and everything else stays in it.
+// servers add writes to the user's file, creates it if it is missing, and keeps the rest unchanged.
 func TestServersAdd(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -67,7 +67,7 @@ func TestServersAdd(t *testing.T) {
 	}
 }
 
-// What is removed is removed from the file that it counts in: what it has shadowed comes into force.
+// servers remove edits the file with the effective entry. A shadowed entry then takes effect.
 func TestServersRemove(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -95,7 +95,7 @@ func TestServersRemove(t *testing.T) {
 	}
 }
 
-// A file that appears is taken up, and with one that is deleted its servers go; who looks is told, and nobody else notices.
+// A new file starts its servers and a deleted file ends them, while the other servers keep running.
 func TestUpFollowsFilesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -123,8 +123,8 @@ func TestUpFollowsFilesThatComeAndGo(t *testing.T) {
 	}
 }
 
-// A restart begins with what the files say now, those that are not watched among them; where they cannot be read, with what
-// they said before.
+// A restart applies the current files, including files that dowel does not watch. If they
+// cannot be read, it applies their last content.
 func TestRestartReadsAnew(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

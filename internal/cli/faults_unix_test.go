@@ -22,8 +22,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// A file that is rewritten fifty times a second, in all the ways of editors: who has not changed goes on and answers every
-// call, and in the end there is what the file says in the end.
+// A file is rewritten fifty times a second, in all ways that editors use. Servers with an unchanged
+// entry answer every call, and at the end the servers match the file.
 func TestUpRewrittenUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -41,7 +41,7 @@ func TestUpRewrittenUnderLoad(t *testing.T) {
 	const rewritten, most = 200, 1000
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	var all []int // processes of the one that changes
+	var all []int // processes of the changing server
 	var value, now string
 	for i := 0; i < rewritten || len(all) < 3 && i < most; i++ {
 		<-tick.C
@@ -49,7 +49,7 @@ func TestUpRewrittenUnderLoad(t *testing.T) {
 		switch {
 		case i%10 == 3 || i%10 == 7:
 			now = text(value)[:20+i%rewritten]
-		case i%10 != 5: // else what it says already
+		case i%10 != 5: // otherwise the same text again
 			value = []string{"one", "two"}[i/2%2]
 			now = text(value)
 		}
@@ -86,8 +86,8 @@ func TestUpRewrittenUnderLoad(t *testing.T) {
 	awaitExits(t, all, 0)
 }
 
-// rewrite writes the person's file in one of the ways of editors and programs: another file takes its name, it is written over,
-// it is emptied first, or it is removed first.
+// rewrite writes the user's file in one of the ways that editors use: rename another file over it,
+// write over it, empty it first, or remove it first.
 func (u *testUser) rewrite(text string, way int) {
 	u.t.Helper()
 	path := u.userFile()
@@ -117,14 +117,16 @@ func (u *testUser) rewrite(text string, way int) {
 	}
 }
 
-// writeFamilies are two servers of three processes each, one of which ends for nothing but SIGKILL.
+// writeFamilies configures two servers with three processes each. One of them only ends with
+// SIGKILL.
 func (u *testUser) writeFamilies() (ready map[string]hub.Status) {
 	const family = `echo $$ >> "$LOG"; sleep 600 & echo $! >> "$LOG"; sh -c 'echo $$ >> "$LOG"; exec "$SERVER" $WORD'; exit $?`
 	u.writeFile(u.userFile(), fmt.Sprintf(`{"mcpServers": {"family": %s, "stubborn": %s}}`, u.scriptEntry("family", family), u.scriptEntry("stubborn", `trap '' TERM; `+family)))
 	return map[string]hub.Status{"family": hub.Ready, "stubborn": hub.Ready}
 }
 
-// familyProcesses returns the processes that dowel has started, and all that the families have ever had.
+// familyProcesses returns the current descendants of dowel and all processes that the two servers
+// ever had.
 func (u *testUser) familyProcesses() []int {
 	u.t.Helper()
 	all := descendants(u.cmd.Process.Pid)
@@ -138,9 +140,9 @@ func (u *testUser) familyProcesses() []int {
 	return all
 }
 
-// startUnderLoad is a dowel with the families under load: calls all the time, and one in flight of each way that waits to be cut off. all
-// are the processes.
-func (u *testUser) startUnderLoad(ready map[string]hub.Status) (c *clientLoad, cut func(limit time.Duration), all []int) {
+// startUnderLoad starts dowel with the two servers and clients that call all the time. Each client
+// also has a blocked call. all are the processes.
+func (u *testUser) startUnderLoad(ready map[string]hub.Status) (c *clientLoad, awaitCut func(limit time.Duration), all []int) {
 	u.t.Helper()
 	url := u.startDaemon()
 	u.awaitStates(ready)
@@ -150,24 +152,24 @@ func (u *testUser) startUnderLoad(ready map[string]hub.Status) (c *clientLoad, c
 	return c, c.startBlockedCalls("family__wait", "modern", "stdio", "legacy"), u.familyProcesses()
 }
 
-// What a dowel has started that is killed ends with it, and so do the calls; the next one finds nothing in its way.
+// If dowel is killed, its servers and calls end too, and the next dowel can start.
 func TestUpKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
 	ready := p.writeFamilies()
-	c, cut, all := p.startUnderLoad(ready)
+	c, awaitCut, all := p.startUnderLoad(ready)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	p.awaitExit(callLimit)
-	cut(callLimit) // of older clients, which try to come back for their answers
+	awaitCut(callLimit) // the legacy client first tries to resume its answers
 	awaitExits(t, all, 10*time.Second)
 	for tool, n := range c.stopCalls() {
 		if n.errors == 0 {
 			t.Errorf("%s: that is no test of it: %+v", tool, n)
 		}
 	}
-	url := p.startDaemon() // in the place of the client's own, which has taken that of the one that was killed
+	url := p.startDaemon() // replaces the stdio client's process, which took over from the killed one
 	p.awaitStates(ready)
 	again := p.newClientLoad(url)
 	again.clients["stdio of before"] = c.clients["stdio"]
@@ -185,11 +187,11 @@ func TestUpKilledUnderLoad(t *testing.T) {
 	awaitExits(t, all, 0)
 }
 
-// Ctrl-C ends everything before dowel itself ends: the servers and the calls.
+// Ctrl-C ends the servers and the calls before dowel itself ends.
 func TestUpInterruptedUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
-	c, cut, all := p.startUnderLoad(p.writeFamilies())
+	c, awaitCut, all := p.startUnderLoad(p.writeFamilies())
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -197,20 +199,20 @@ func TestUpInterruptedUnderLoad(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, p.output())
 	}
 	awaitExits(t, all, 0)
-	cut(5 * time.Second)
+	awaitCut(5 * time.Second)
 	for tool, n := range c.stopCalls() {
 		if n.errors == 0 {
 			t.Errorf("%s: that is no test of it: %+v", tool, n)
 		}
 	}
-	c.closeClients() // one of which may have become a dowel itself
+	c.closeClients() // the stdio client's process may have become the daemon
 	for _, name := range []string{"family", "stubborn"} {
 		pids, _ := p.readLog(name)
 		awaitExits(t, pids, 10*time.Second)
 	}
 }
 
-// newGrowingServer is a server that has one tool more with each list that it is asked for.
+// newGrowingServer starts a server that adds a tool at each list, up to most.
 func newGrowingServer(t *testing.T, most int) (url string) {
 	s := server.New("growing", "1", &server.Options{PageSize: 4})
 	echo := func(_ context.Context, in struct {
@@ -240,8 +242,8 @@ func newGrowingServer(t *testing.T, most int) (url string) {
 	return web.URL
 }
 
-// Servers that are killed all the time, that never answer, that flood stderr and that grow while they are listed trouble nobody
-// else.
+// Some servers are killed all the time, never answer, flood stderr, or grow while they are listed.
+// The other servers are not affected.
 func TestUpWithStrangeServers(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

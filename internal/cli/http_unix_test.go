@@ -15,7 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// serveOverHTTP starts a built-in server at a free port; stop sends it Ctrl-C and returns its exit code.
+// serveOverHTTP starts a built-in server at a free port; stop sends it Ctrl-C and returns its exit
+// code.
 func serveOverHTTP(t *testing.T, words ...string) (base string, stop func() int) {
 	t.Helper()
 	cmd := newCommand(t, append([]string{"serve", "--http", "0"}, words...)...)
@@ -40,7 +41,7 @@ func serveOverHTTP(t *testing.T, words ...string) (base string, stop func() int)
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Error(err)
 		}
-		_ = cmd.Wait() // the state says more
+		_ = cmd.Wait() // ProcessState has the result
 		return cmd.ProcessState.ExitCode()
 	}
 	return base, stop
@@ -69,7 +70,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// An agent works with a server at a URL: it is called by its host.
+// An agent uses a server at a URL and names it by its host.
 func TestAgentAtURL(t *testing.T) {
 	m := newModel(t, `{"turns": [
 		{"calls": [{"name": "server__echo", "arguments": {"message": "from afar"}}]}, {"expect": ["from afar"], "text": "It said so."},

@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// checkText checks that a text holds some parts, and none of others.
+// checkText checks that text contains all parts and does not contain any of not.
 func checkText(t *testing.T, text string, parts, not []string) {
 	t.Helper()
 	for _, part := range parts {
@@ -25,7 +25,8 @@ func checkText(t *testing.T, text string, parts, not []string) {
 	}
 }
 
-// What is offered says what it would run, and no secret; nothing is added where nobody can be asked.
+// import shows the command or URL of each server without secrets. Without a terminal and --yes, it
+// adds nothing.
 func TestImportShows(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -50,7 +51,7 @@ func TestImportShows(t *testing.T) {
 	checkText(t, p.readText(p.userFile()), secrets, []string{"****"})
 }
 
-// Of a name that is there already it is said whether it is the same.
+// For a name that the user has already, import tells whether the entries are equal.
 func TestImportTwice(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -65,7 +66,8 @@ func TestImportTwice(t *testing.T) {
 	}, nil)
 }
 
-// What tools keep for a project is not added to what is the user's, and waits for trust in the project's own file.
+// import does not add a project's servers to the user's file. In the project's file, they wait for
+// trust.
 func TestImportOfProject(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

@@ -21,11 +21,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary is dowel, or a server for it, when it is started with childVariable set.
+// If childVariable is set, the test binary runs as dowel, or as a test server if its first argument
+// is serverWord.
 const (
 	childVariable = "DOWEL_TEST_CHILD"
 	serverWord    = "a-server-for-tests"
-	traceVariable = "DOWEL_TEST_TRACE" // a file to which the server writes what becomes of it
+	traceVariable = "DOWEL_TEST_TRACE" // a file to which the server writes its events
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(childVariable) == "":
 		os.Setenv(childVariable, "1")
 		home := clitest.EmptyHome()
-		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each child of a -race run sleeps for a second
+		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // otherwise each child of a -race run sleeps for a second
 		code := runWireChecked(m.Run)
 		if err := goleak.Find(); err != nil && code == 0 {
 			fmt.Println("goroutines are left behind:", err)
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// withTestServer are words of dowel with the server for tests behind them.
+// withTestServer appends the command of the test server to words.
 func withTestServer(t *testing.T, words ...string) []string {
 	t.Helper()
 	return append(append(words[:len(words):len(words)], "--"), testBinary(t), serverWord)
@@ -67,7 +68,7 @@ func testBinary(t *testing.T) string {
 	return path
 }
 
-// output is what a run of dowel left.
+// output is the result of a run of dowel.
 type output struct {
 	stdout, stderr string
 	code           int
@@ -81,7 +82,7 @@ func runDowel(t *testing.T, stdin string, words ...string) output {
 	return output{stdout.String(), stderr.String(), code}
 }
 
-// newCommand is dowel as a process of its own.
+// newCommand returns a command that runs dowel in another process.
 func newCommand(t *testing.T, words ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -92,7 +93,7 @@ func newCommand(t *testing.T, words ...string) *exec.Cmd {
 var pixel, _ = base64.StdEncoding.DecodeString(
 	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
 
-// everyField is a form with a field of every kind.
+// everyField is a form with a field of each kind.
 const everyField = `{"type":"object","properties":{
 	"name":{"type":"string","title":"Your name","description":"As on your passport","minLength":2},
 	"age":{"type":"integer","minimum":0,"maximum":150,"default":30},
@@ -139,7 +140,7 @@ func testServer() mcp.Handler {
 		return "Greet " + in.Name + "!", nil
 	})
 	server.Resource(s, "test://ticking", "Changes all the time.", func(context.Context, struct{}) (string, error) { return "tick", nil })
-	go func() { // as long as the process
+	go func() { // runs until the process ends
 		for range time.Tick(50 * time.Millisecond) {
 			s.Updated("test://ticking")
 		}
@@ -147,7 +148,7 @@ func testServer() mcp.Handler {
 	return addInvalidOutput(s)
 }
 
-// addInvalidOutput answers one tool with what its own output schema does not allow.
+// addInvalidOutput adds a tool that answers with a result that its output schema forbids.
 func addInvalidOutput(s *server.Server) mcp.Handler {
 	s.Add(mustItem(server.NewRawTool(mcp.Tool{
 		Name: "lie", InputSchema: json.RawMessage(`{"type":"object"}`),

@@ -35,7 +35,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// A model of the environment is one that can be asked; without any, it is said how to get one.
+// models lists the model that the environment names. Without any model, it tells how to get one.
 func TestModelsOfTheEnvironment(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := newModel(t, `{"turns": [{"fail": {"status": 401, "message": "no"}}]}`)

@@ -21,7 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// A signal ends the call, the server and dowel, in that order.
+// A signal ends the call, the server and dowel, in this order.
 func TestSignals(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestSignals(t *testing.T) {
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // the state says more
+			_ = cmd.Wait() // ProcessState has the result
 			if got := cmd.ProcessState.ExitCode(); got != 128+int(signal) {
 				t.Errorf("exit code %d, stderr: %s", got, stderr.String())
 			}
@@ -46,7 +46,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// The second Ctrl-C does not wait for a server that does not end, and yet nothing of that server is left.
+// The second Ctrl-C ends dowel without waiting for a server that ignores the first. All processes
+// of the server end too.
 func TestSecondInterrupt(t *testing.T) {
 	t.Parallel()
 	pidFile := filepath.Join(t.TempDir(), "pid")
@@ -64,9 +65,9 @@ func TestSecondInterrupt(t *testing.T) {
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond) // two signals at once may become one
+		time.Sleep(100 * time.Millisecond) // the system may merge two signals at once
 	}
-	_ = cmd.Wait() // the state says more
+	_ = cmd.Wait() // ProcessState has the result
 	if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || time.Since(start) > 3*time.Second {
 		t.Errorf("exit code %d after %v", code, time.Since(start))
 	}
@@ -77,7 +78,7 @@ func TestSecondInterrupt(t *testing.T) {
 	}
 }
 
-// A reader that has enough is no failure, and nothing is said about it.
+// If the reader of the output closes it, dowel ends silently and without failure.
 func TestBrokenPipe(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -127,7 +128,7 @@ func TestWatch(t *testing.T) {
 			if err != nil || !strings.Contains(line, `"method":"notifications/resources/updated"`) || !strings.Contains(line, "test://ticking") {
 				t.Errorf("got %q, %v", line, err)
 			}
-			stdout.Close() // the next change finds nobody
+			stdout.Close() // the next change cannot be written
 			if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
 				t.Errorf("%v, stderr: %s", err, stderr.String())
 			}
@@ -143,7 +144,7 @@ func TestWatchCounts(t *testing.T) {
 	}
 }
 
-// The built-in server is a process like any other.
+// A built-in server runs as an ordinary child process.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
 	cmd := newCommand(t, "call", "everything.echo", "message=hello", "--wire")
@@ -168,7 +169,7 @@ func waitFor(t *testing.T, file, text string) string {
 	return ""
 }
 
-// What the help shows works, as far as it needs nothing but dowel.
+// The examples of the help work. Examples that need more than dowel are skipped.
 func TestExamples(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.Symlink(testBinary(t), filepath.Join(folder, "dowel")); err != nil {
@@ -181,7 +182,7 @@ func TestExamples(t *testing.T) {
 			words := strings.Fields(line)
 			if len(words) < 2 || words[0] != "dowel" || strings.Contains(line, "npx") || strings.Contains(line, "jq") ||
 				slices.Contains([]string{"watch", "serve", "up", "servers", "status", "run", "chat", "models"}, words[1]) {
-				continue // they need something, such as a model, or never end
+				continue // needs something such as a model, or never ends
 			}
 			ran++
 			cmd := newCommand(t)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty is a process on a pseudo-terminal of its own.
+// pty is a process on its own pseudo-terminal.
 type pty struct {
 	t      *testing.T
 	master *os.File
@@ -21,9 +21,9 @@ type pty struct {
 
 	mu    sync.Mutex
 	said  strings.Builder
-	seen  int // how much of it was waited for
+	seen  int // length of the output that expect has passed
 	more  chan struct{}
-	ended chan struct{} // closed when the terminal has no process any more
+	ended chan struct{} // closed when the last process has left the terminal
 }
 
 // onTerminal starts dowel on a terminal that is 80 columns wide.
@@ -58,14 +58,14 @@ func onTerminal(t *testing.T, words ...string) *pty {
 	terminal.Close()
 	go p.readOutput()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Process.Kill() // fails if it has ended
 		<-p.ended
 		master.Close()
 	})
 	return p
 }
 
-// readOutput reads what is said until nobody is left to say anything.
+// readOutput collects the output until the last process has left the terminal.
 func (p *pty) readOutput() {
 	defer close(p.ended)
 	buffer := make([]byte, 4096)
@@ -84,7 +84,7 @@ func (p *pty) readOutput() {
 	}
 }
 
-// expect waits for the text behind what was waited for before.
+// expect waits for text after the end of the last expected text.
 func (p *pty) expect(text string) {
 	p.t.Helper()
 	deadline := time.NewTimer(20 * time.Second)
@@ -120,10 +120,10 @@ func (p *pty) typeText(text string) {
 	}
 }
 
-// expectExit waits for the end, and checks the exit code.
+// expectExit waits for the process to end and checks its exit code.
 func (p *pty) expectExit(code int) {
 	p.t.Helper()
-	_ = p.cmd.Wait() // the state says more
+	_ = p.cmd.Wait() // ProcessState has the result
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -131,7 +131,7 @@ func (p *pty) expectExit(code int) {
 	}
 }
 
-// output is what was said so far.
+// output returns the output so far.
 func (p *pty) output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// A key of the environment goes to the provider's own place, or to that of the flags and the environment, and to no other one.
+// A key from the environment is sent to the provider's own URL, or to the URL of the flags or the
+// environment, but not to a URL of the configuration.
 func TestKeysOfTheEnvironment(t *testing.T) {
 	m := newModel(t, `{"key": "of-the-environment", "turns": [{"text": "ok"}]}`)
 	t.Setenv("OPENAI_API_KEY", "of-the-environment")
@@ -29,7 +30,7 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// What a model of the configuration says goes into its requests.
+// The settings of a configured model are sent with its requests.
 func TestModelSettings(t *testing.T) {
 	for name, test := range map[string]struct{ entry, body string }{
 		"chat":     {`"provider": "openai", "url": "URL", "maxTokens": 321, "extra": {"reasoning_effort": "low"}`, `"max_tokens":321 "reasoning_effort":"low"`},

@@ -54,7 +54,7 @@ func TestTools(t *testing.T) {
 	for _, want := range []string{
 		"echo                                                                   read-only\n  message=string\n  Says it again.\n",
 		"add\n  a=integer b=integer [more=integer…] [tags=string…] [unit=object]\n  Adds numbers.\n",
-		"visit\n", // the lists go on over pages
+		"visit\n", // on the second page of the list
 	} {
 		if !strings.Contains(out.stdout, want) {
 			t.Errorf("no %q in\n%s", want, out.stdout)
@@ -85,7 +85,7 @@ func TestDiscover(t *testing.T) {
 func TestJSON(t *testing.T) {
 	for _, test := range []struct {
 		words []string
-		want  string // the beginning, or all of what has no beginning of its own
+		want  string // a prefix of the output
 	}{
 		{[]string{"tools"}, `{"tools":[{"name":"echo","description":"Says it again.\nIn full.","inputSchema":{`},
 		{[]string{"tools", "echo"}, `{"name":"echo","description":"Says it again.\nIn full.","inputSchema":{`},
@@ -129,7 +129,7 @@ func TestFailures(t *testing.T) {
 		words []string
 		code  int
 		says  string
-		alone bool // without the server's command behind
+		alone bool // without the server's command after --
 	}{
 		{[]string{"call", "fail"}, 1, "dowel: fail: out of cheese\n", false},
 		{[]string{"call", "echo", "message=x", "-o", "/nonexistent/file"}, 1, "saving the result: open /nonexistent/file", false},
@@ -199,7 +199,7 @@ func TestErrorAsJSON(t *testing.T) {
 	}
 }
 
-// A tool's failure is a result all the same: JSON has it whole.
+// With --json, the result of a failed tool is shown in full.
 func TestToolFailureAsJSON(t *testing.T) {
 	out := runDowel(t, "", withTestServer(t, "call", "fail", "--json")...)
 	if out.code != exit.Failed || !strings.Contains(out.stdout, `"isError":true`) || !strings.Contains(out.stderr, `"exit":1`) {
@@ -207,7 +207,7 @@ func TestToolFailureAsJSON(t *testing.T) {
 	}
 }
 
-// With --json all of stderr is JSON, what the server has to say there too.
+// With --json all of stderr is JSON, including the server's own stderr.
 func TestStderrOfTheServerAsJSON(t *testing.T) {
 	out := runDowel(t, "", "tools", "--json", "-v", "--", "sh", "-c", "echo 'two words' >&2; printf rest >&2; exec \"$@\"", "sh", testBinary(t), serverWord)
 	var said []string
@@ -240,7 +240,7 @@ func TestWire(t *testing.T) {
 }
 
 func TestWireAsJSON(t *testing.T) {
-	// A server that greets with a line that is no message, and one that is JSON but no message.
+	// One server starts with a line of text, another with JSON that is not a message.
 	script := `echo 'Starting up'; echo '{"level":"info"}'; exec "$0" ` + serverWord
 	out := runDowel(t, "", "call", "echo", "message=hi", "--wire", "--json", "--", "sh", "-c", script, testBinary(t))
 	kinds := map[string]int{}
@@ -371,7 +371,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Every command teaches: its help has two to four examples, says how a server is named and what comes out.
+// The help of each command has two to four examples, and tells how to name a server and what the
+// output is.
 func TestEveryCommandHasExamples(t *testing.T) {
 	f := &factory.Factory{}
 	f.Stdout, f.Stderr = term.NewScreen(&bytes.Buffer{}, nil), term.NewScreen(&bytes.Buffer{}, nil)

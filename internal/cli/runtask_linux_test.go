@@ -7,7 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// On a terminal the answer appears as it comes, and what happens stands beside it.
+// On a terminal, run shows the answer as it arrives, and events on their own lines.
 func TestRunTaskOnTerminal(t *testing.T) {
 	m := newModel(t, `{"turns": [
 		{"text": "Let me see.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}, {"name": "cli-test__fail"}]},
@@ -22,7 +22,7 @@ func TestRunTaskOnTerminal(t *testing.T) {
 	}
 }
 
-// The task is typed where that is asked for.
+// With - as the task, run asks for it on the terminal.
 func TestRunTaskTyped(t *testing.T) {
 	m := newModel(t, `{"turns": [{"expect": ["typed by hand"], "text": "ok"}]}`)
 	p := onTerminal(t, m.args(t, "-")...)
@@ -32,7 +32,7 @@ func TestRunTaskTyped(t *testing.T) {
 	p.expectExit(exit.OK)
 }
 
-// A call that needs an approval is named once, with what allows it.
+// A call that needs an approval is shown once, with a flag that allows it.
 func TestRunTaskApprovalOnTerminal(t *testing.T) {
 	m := newModel(t, `{"turns": [{"text": "I add.", "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`)
 	p := onTerminal(t, m.args(t, "Add")...)
@@ -40,7 +40,7 @@ func TestRunTaskApprovalOnTerminal(t *testing.T) {
 	p.expect("the model wants to call cli-test.add")
 	p.expect("--approve all")
 	p.expectExit(exit.Approval)
-	if n := strings.Count(p.output(), "cli-test.add"); n != 1 { // it is on the command line, and no advice names it
+	if n := strings.Count(p.output(), "cli-test.add"); n != 1 { // no advice: a server of the command line cannot be trusted for good
 		t.Errorf("the tool is named %d times: %q", n, p.output())
 	}
 }

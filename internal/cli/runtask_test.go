@@ -17,20 +17,21 @@ import (
 	"github.com/dowel-mcp/dowel/internal/modelserver"
 )
 
-// model is a model that follows a script. What it is asked is checked as its provider would.
+// model is a server for a scripted model. It checks requests as the provider would.
 type model struct {
 	*modelserver.Server
 	url string
 }
 
-// newModel starts a model of both providers. Each turn of the script has to be taken.
+// newModel starts a model with the APIs of both providers. The test must use all turns of the
+// script.
 func newModel(t *testing.T, script string) *model {
 	t.Helper()
 	unsetModels(t)
 	return startModel(t, script)
 }
 
-// startModel is follow, whatever the environment says of models.
+// startModel is like newModel, but leaves the environment unchanged.
 func startModel(t *testing.T, script string) *model {
 	t.Helper()
 	parsed, err := modelserver.Parse([]byte(script))
@@ -53,7 +54,7 @@ func startModel(t *testing.T, script string) *model {
 	return &model{s, web.URL + "/v1"}
 }
 
-// unsetModels takes what the environment says of models away.
+// unsetModels unsets all environment variables for models.
 func unsetModels(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "DOWEL_MODEL"} {
@@ -61,7 +62,7 @@ func unsetModels(t *testing.T) {
 	}
 }
 
-// args are words of dowel with the model, and behind them the server for tests.
+// args appends the flags for the model and the test server to words.
 func (m *model) args(t *testing.T, words ...string) []string {
 	t.Helper()
 	return withTestServer(t, append([]string{"run", "--model", "gpt-test", "--base-url", m.url}, words...)...)
@@ -73,7 +74,7 @@ func TestRunTask(t *testing.T) {
 		script         string
 		words          []string
 		stdin          string
-		stdout, stderr string // of stderr a part
+		stdout, stderr string // stderr is a part of it
 		code           int
 	}{
 		{
@@ -179,7 +180,8 @@ func TestRunTask(t *testing.T) {
 	}
 }
 
-// Files go along with their names, and what no model takes is an error before anything is started.
+// Attached files are sent with their names. A file type that no model accepts is an error before
+// any server starts.
 func TestRunTaskFiles(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, content string) string {
@@ -208,7 +210,7 @@ func TestRunTaskFiles(t *testing.T) {
 	}
 }
 
-// Each line of --json can be read by itself.
+// Each line of --json is a JSON value.
 func TestRunTaskJSON(t *testing.T) {
 	m := newModel(t, `{"turns": [
 		{"reasoning": "hm", "text": "Let me see.", "calls": [{"id": "one", "name": "cli-test__steps"}], "usage": {"input": 10, "output": 2}},
@@ -256,12 +258,12 @@ func TestRunTaskJSON(t *testing.T) {
 	}
 }
 
-// A model that says nothing any more is waited for as long as --max-time says.
+// --max-time limits the wait for a model that stops in the middle of its reply.
 func TestRunTaskLate(t *testing.T) {
 	unsetModels(t)
 	for name, test := range map[string]struct {
 		words          []string
-		stdout, stderr string // parts
+		stdout, stderr string // parts of them
 	}{
 		"lines": {nil, "The answer is\n", "dowel: the model has not come to an end within 600ms\n  allow more with --max-time\n"},
 		"json":  {[]string{"--json"}, `"reason":"time over","exit":124,"answer":"The answer is","partial":true`, `"exit":124`},
@@ -279,10 +281,10 @@ func TestRunTaskLate(t *testing.T) {
 	}
 }
 
-// stallingServer is a model that says something, and then nothing any more.
+// stallingServer is a model that sends a part of a reply and then stops.
 type stallingServer struct {
 	url    string
-	stalls chan struct{} // closed when it has said it
+	stalls chan struct{} // closed when the part is sent
 }
 
 func startStallingServer(t *testing.T, says string) stallingServer {
@@ -292,7 +294,7 @@ func startStallingServer(t *testing.T, says string) stallingServer {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%q}}]}\n\n", says)
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(300 * time.Millisecond) // until it is read
+		time.Sleep(300 * time.Millisecond) // until the client has read it
 		close(s.stalls)
 		<-r.Context().Done()
 	}))

@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// writeConfig writes the person's own file: a server, a model that is the one to work with, and an audit log.
+// writeConfig writes the user's file with servers, a default model and an audit log.
 func (u *testUser) writeConfig(m *model) (audit string) {
 	audit = filepath.Join(u.home, "audit", "log.jsonl")
 	u.writeFile(u.userFile(), `{
@@ -26,7 +26,7 @@ func (u *testUser) writeConfig(m *model) (audit string) {
 	return audit
 }
 
-// readAudit reads an audit log.
+// readAudit returns the records of an audit log.
 func readAudit(t *testing.T, path string) (all []gateway.Record) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -47,7 +47,8 @@ const wholeScript = `{"turns": [
 	{"calls": [{"name": "mine__echo", "arguments": {"message": "hi"}}, {"name": "keys__list"}]},
 	{"expect": ["hi", "keys"], "text": "Both."}]}`
 
-// The whole configuration is worked with: by the dowel that is running, or by this one. What came with a project waits for trust.
+// A task can use all configured servers, through the running dowel or without one. Servers of a
+// project wait for trust.
 func TestRunTaskWhole(t *testing.T) {
 	for name, running := range map[string]bool{"alone": false, "beside dowel up": true} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestRunTaskWhole(t *testing.T) {
 	}
 }
 
-// What is allowed for good runs without being asked about, until that is taken back; of a server of a project it is not kept.
+// Lasting approvals hold until they are revoked. Tools of a project's server cannot have one.
 func TestRunTaskApprovals(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -152,7 +153,7 @@ func (u *testUser) readState() string {
 	return string(text)
 }
 
-// Servers can be named, and no others are started then.
+// With --server, only the named servers start.
 func TestRunTaskServers(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -189,7 +190,7 @@ func TestRunTaskServers(t *testing.T) {
 	}
 }
 
-// The first Ctrl-C cancels the call that runs, and what there is of an answer is printed.
+// The first Ctrl-C cancels the running call and prints the partial answer.
 func TestRunTaskInterrupted(t *testing.T) {
 	for name, flags := range map[string][]string{"lines": nil, "json": {"--json"}} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +206,7 @@ func TestRunTaskInterrupted(t *testing.T) {
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // the state says more
+			_ = cmd.Wait() // ProcessState has the result
 			if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted || !strings.Contains(stdout.String(), "I wait.") {
 				t.Errorf("exit code %d, stdout: %s\nstderr: %s", got, stdout.String(), stderr.String())
 			}
@@ -217,7 +218,7 @@ func TestRunTaskInterrupted(t *testing.T) {
 	}
 }
 
-// A reply that is cut off by Ctrl-C is printed as far as it has come.
+// If Ctrl-C stops a reply, its received part is printed.
 func TestRunTaskPartialReply(t *testing.T) {
 	t.Parallel()
 	m := startStallingServer(t, "The answer is")
@@ -231,7 +232,7 @@ func TestRunTaskPartialReply(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the state says more
+	_ = cmd.Wait() // ProcessState has the result
 	if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted || stdout.String() != "The answer is\n" {
 		t.Errorf("exit code %d, stdout: %s\nstderr: %s", got, stdout.String(), stderr.String())
 	}
@@ -242,7 +243,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// Ctrl-C ends dowel while it waits for its servers, too.
+// Ctrl-C also ends dowel while it waits for its servers.
 func TestRunTaskInterruptedEarly(t *testing.T) {
 	t.Parallel()
 	started := filepath.Join(t.TempDir(), "started")
@@ -256,7 +257,7 @@ func TestRunTaskInterruptedEarly(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the state says more
+	_ = cmd.Wait() // ProcessState has the result
 	if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted {
 		t.Errorf("exit code %d, stderr: %s", got, stderr.String())
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/status"
 )
 
-// expectFailure runs dowel, which must end with an exit code and say a text on stderr.
+// expectFailure runs dowel and checks its exit code and a part of its stderr.
 func (u *testUser) expectFailure(code int, says string, words ...string) output {
 	u.t.Helper()
 	out := u.runDowel(words...)
@@ -23,7 +23,7 @@ func (u *testUser) expectFailure(code int, says string, words ...string) output 
 	return out
 }
 
-// listStates returns what servers list says of each server.
+// listStates returns the state of each server from servers list.
 func (u *testUser) listStates() map[string]string {
 	u.t.Helper()
 	var all []struct{ Name, Status string }
@@ -37,7 +37,8 @@ func (u *testUser) listStates() map[string]string {
 	return states
 }
 
-// Where no dowel is running, the switches are there all the same, and what needs one says so, in one way.
+// Without a running dowel, enable and disable work, and the other commands fail with the same
+// error.
 func TestServersWithoutDowel(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -76,7 +77,7 @@ func TestServersWithoutDowel(t *testing.T) {
 	}
 }
 
-// What is done with servers of a running dowel says what has come of it.
+// Changes to servers of a running dowel show the result.
 func TestServersOfDowel(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -111,7 +112,7 @@ func TestServersOfDowel(t *testing.T) {
 	p.expectSuccess(p.userFile()+" was read again: 2 servers.", "servers", "reload")
 }
 
-// A server's status in full is all that is known of it.
+// status NAME shows everything about a server.
 func TestStatusOfOne(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// offspringScript writes the ids of the server, of the shell and of what the shell starts to a file, and goes on.
+// offspringScript writes the process ids of the server, of the shell and of the shell's children to
+// a file, and keeps running.
 const offspringScript = `exec 2>/dev/null
 { echo $PPID; echo $$
 sleep 1000 & echo $!
@@ -28,7 +29,7 @@ echo up; } > pids.part
 mv pids.part pids
 wait`
 
-// readOffspring reads the ids that offspring has written. The server's is the first.
+// readOffspring returns the ids that offspringScript has written. The server's id is the first.
 func readOffspring(t *testing.T, dir string) (pids []int) {
 	t.Helper()
 	for line := range strings.Lines(waitFor(t, filepath.Join(dir, "pids"), "up\n")) {
@@ -47,7 +48,7 @@ func readOffspring(t *testing.T, dir string) (pids []int) {
 	return pids
 }
 
-// Nothing of a shell outlives its server, in whatever way that ends.
+// The processes of a shell end with their server, however it ends.
 func TestShellEndsWithItsServer(t *testing.T) {
 	for name, end := range map[string]func(c *client.Client, server int){
 		"killed":     func(_ *client.Client, server int) { syscall.Kill(server, syscall.SIGKILL) },
@@ -73,7 +74,7 @@ func TestShellEndsWithItsServer(t *testing.T) {
 	}
 }
 
-// Nor does it outlive who has started the server.
+// They also end with the process that has started the server.
 func TestShellEndsWithACommandThatIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -83,11 +84,11 @@ func TestShellEndsWithACommandThatIsKilled(t *testing.T) {
 	}
 	pids := readOffspring(t, dir)
 	cmd.Process.Kill()
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // killed above
 	awaitExits(t, pids, 15*time.Second)
 }
 
-// files and shell are there for who names them, and for nobody else.
+// The built-in servers files and shell only start when a command names them.
 func TestLocalServersAreAskedFor(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -110,7 +111,7 @@ func TestLocalServersAreAskedFor(t *testing.T) {
 	p.expectSuccess("by\n[shell ", "call", "shell.run", "command=echo by")
 }
 
-// Commands see no key of a model but one that is set for them.
+// Commands in a shell only see the keys of models that are set for them.
 func TestShellHasNoModelKeys(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "one")
 	t.Setenv("ANTHROPIC_API_KEY", "two")
@@ -122,7 +123,7 @@ func TestShellHasNoModelKeys(t *testing.T) {
 	p.expectFailure(exit.Usage, "is none of OPENAI_API_KEY", "serve", "shell", "keys=HOME")
 }
 
-// Added to the servers of a person, they are in the folder in which that was done.
+// Once added to the user's servers, they work in the folder of the servers add command.
 func TestLocalServersAreAnchored(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// answerPrompt is where an answer is typed.
+// answerPrompt is shown when a form waits for an answer.
 const answerPrompt = ">\x1b[0m "
 
 func TestFormOnTerminal(t *testing.T) {
@@ -92,7 +92,7 @@ func TestFormCanBeEdited(t *testing.T) {
 	p.expectExit(exit.OK)
 }
 
-// A page is shown whole, and opened only where the user agrees, without a shell.
+// dowel shows a page's full URL, and opens it without a shell if the user agrees.
 func TestVisitOnTerminal(t *testing.T) {
 	const page = "https://login.example.com/x?a=1&b=$(touch%20owned);c#d"
 	for _, test := range []struct {
@@ -161,7 +161,7 @@ func TestTerminalIsNotObeyed(t *testing.T) {
 	p.expectExit(exit.OK)
 }
 
-// Ctrl-C on the terminal cancels the call at the server, which lives long enough to hear of it.
+// Ctrl-C on the terminal cancels the call before the server ends.
 func TestInterruptOnTerminal(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestInterruptOnTerminal(t *testing.T) {
 	}
 }
 
-// A question does not outlive the interruption.
+// Ctrl-C ends a question.
 func TestInterruptOfQuestion(t *testing.T) {
 	t.Parallel()
 	p := onTerminal(t, withTestServer(t, "call", "name")...)
@@ -190,7 +190,7 @@ func TestInterruptOfQuestion(t *testing.T) {
 	p.expectExit(exit.Interrupted)
 }
 
-// awaitFile waits for a file, and returns what it holds.
+// awaitFile waits until a file exists and returns its text.
 func awaitFile(t *testing.T, file string) string {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

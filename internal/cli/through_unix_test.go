@@ -19,16 +19,16 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// watchedURI is a resource of the server everything that changes.
+// watchedURI is a changing resource of the server everything.
 const watchedURI = "test://watched-resource"
 
-// stdioClient is a client that has started dowel up --stdio.
+// stdioClient is a client that started dowel up --stdio.
 type stdioClient struct {
 	*client.Client
 	t *testing.T
 }
 
-// stdioCommand is what such a client starts.
+// stdioCommand returns the command that a stdioClient starts.
 func (u *testUser) stdioCommand() stdio.Command {
 	env := map[string]string{}
 	for _, name := range homeVariables {
@@ -49,7 +49,7 @@ func (u *testUser) startStdioClient(r mcp.Revision) *stdioClient {
 	return &stdioClient{Client: c, t: u.t}
 }
 
-// expectText calls a tool until it says something: the dowel that is running may be changing.
+// expectText calls a tool until its result contains want. Calls may fail during a handover.
 func (c *stdioClient) expectText(want, tool string, args map[string]string) {
 	c.t.Helper()
 	var got string
@@ -67,7 +67,7 @@ func (c *stdioClient) expectEcho() {
 	c.expectText("hi", "one__echo", map[string]string{"message": "hi"})
 }
 
-// awaitDaemon waits until another process is the dowel that runs, and returns which.
+// awaitDaemon waits until a process other than not is the daemon, and returns its id.
 func (u *testUser) awaitDaemon(not int) int {
 	u.t.Helper()
 	c := control.NewClient(control.Path(u.home, u.home))
@@ -83,8 +83,8 @@ func (u *testUser) awaitDaemon(not int) int {
 	return 0
 }
 
-// Clients that have started dowel up --stdio do not notice which dowel is the one that is running: one of their own, or one
-// that somebody has started and ends again.
+// Clients of dowel up --stdio do not notice which process is the daemon: one of their own, or a
+// dowel up that the user starts and ends.
 func TestUpStdioHandsOver(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -142,7 +142,7 @@ func TestUpStdioHandsOver(t *testing.T) {
 	older.expectEcho()
 	newer.expectEcho()
 	hears("when that has ended")
-	p.awaitStates(map[string]hub.Status{"one": hub.Ready, "notes": hub.Ready}) // one process at a time can have its file
+	p.awaitStates(map[string]hub.Status{"one": hub.Ready, "notes": hub.Ready}) // only one process at a time can open its file
 
 	owner, other := older, newer
 	if third != first {
@@ -153,7 +153,7 @@ func TestUpStdioHandsOver(t *testing.T) {
 	other.expectEcho()
 }
 
-// Each process that goes through the dowel that is running is a client of its own.
+// The daemon treats each dowel up --stdio as a separate client.
 func TestUpStdioIsAClient(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -167,7 +167,7 @@ func TestUpStdioIsAClient(t *testing.T) {
 	other.expectText("the other's", "notes__get", map[string]string{"key": "k"})
 }
 
-// A client that comes while the dowel that is running ends waits for the next one.
+// A client that starts while the daemon ends waits for the next daemon.
 func TestUpStdioWhileOneEnds(t *testing.T) {
 	t.Parallel()
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20250618} {
@@ -179,7 +179,7 @@ func TestUpStdioWhileOneEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			place.Close() // nobody is let in, and its servers take a while
+			place.Close() // it accepts no clients and ends slowly
 			time.AfterFunc(2*time.Second, func() { _ = place.Release() })
 			c := p.startStdioClient(r)
 			if _, err := c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodListTools}); err != nil {
@@ -192,7 +192,7 @@ func TestUpStdioWhileOneEnds(t *testing.T) {
 	}
 }
 
-// callDuring calls a tool all the time for a while, and says what fails.
+// callDuring calls a tool repeatedly for d and reports failures.
 func (c *stdioClient) callDuring(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if _, err := client.Call[string](c.t.Context(), c.Client, "one__echo", map[string]string{"message": "hi"}); err != nil {
@@ -201,7 +201,7 @@ func (c *stdioClient) callDuring(d time.Duration) {
 	}
 }
 
-// startSlowCalls makes calls that take a second.
+// startSlowCalls starts ten calls that take a second each.
 func (c *stdioClient) startSlowCalls(work *sync.WaitGroup) {
 	for range 10 {
 		work.Go(func() {
@@ -212,8 +212,8 @@ func (c *stdioClient) startSlowCalls(work *sync.WaitGroup) {
 	}
 }
 
-// Calls in flight at a hand-over are done, and those that come meanwhile wait: of clients that go through a dowel that ends, and
-// of the one that makes room.
+// At a handover, calls in flight finish and new calls wait. This holds for clients of the old
+// daemon and for the client whose process was the daemon.
 func TestUpStdioLosesNoCall(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -239,7 +239,7 @@ func TestUpStdioLosesNoCall(t *testing.T) {
 	during(func() { p.stopDaemon(); p.awaitDaemon(first) })
 }
 
-// Header fields that mirror arguments are sent whatever a model makes of a tool's name.
+// Header fields that mirror arguments are sent even if the tool's name is encoded for models.
 func TestUpStdioSendsHeaders(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

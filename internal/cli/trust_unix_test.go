@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/trust"
 )
 
-// What waits says how it is allowed where nobody can be asked, and the advice works.
+// Without a terminal, trust shows how to allow a waiting server, and that command works.
 func TestTrustAdvice(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -39,7 +39,7 @@ func TestTrustAdvice(t *testing.T) {
 	p.expectSuccess("allowed", "trust", "evil", "--yes")
 }
 
-// What is allowed can be looked at, and taken back: a dowel that runs ends the server.
+// trust --list shows the allowed servers. --revoke ends it, and a running dowel stops the server.
 func TestTrustRevoked(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

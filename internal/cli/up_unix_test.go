@@ -23,17 +23,17 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
-// testUser is somebody with a home and a project of their own, and perhaps a dowel that runs.
+// testUser is a user with their own home and project, and perhaps a running dowel.
 type testUser struct {
 	t             *testing.T
 	home, project string
 
 	cmd        *exec.Cmd
 	mu         sync.Mutex
-	outputText strings.Builder // by the dowel that runs, on stdout and stderr
+	outputText strings.Builder // stdout and stderr of the running dowel
 }
 
-// homeVariables are the variables that say where what is a person's own lies.
+// homeVariables name the environment variables for a user's folders.
 var homeVariables = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"}
 
 func newTestUser(t *testing.T) *testUser {
@@ -43,7 +43,7 @@ func newTestUser(t *testing.T) *testUser {
 	return p
 }
 
-// newCommand is a run of dowel as the person, in the project.
+// newCommand returns a command that runs dowel as the user in the project.
 func (u *testUser) newCommand(words ...string) *exec.Cmd {
 	cmd := newCommand(u.t, words...)
 	cmd.Dir = u.project
@@ -54,17 +54,17 @@ func (u *testUser) newCommand(words ...string) *exec.Cmd {
 	return cmd
 }
 
-// runDowel runs dowel to its end.
+// runDowel runs dowel and returns its result.
 func (u *testUser) runDowel(words ...string) output {
 	u.t.Helper()
 	cmd := u.newCommand(words...)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	_ = cmd.Run() // the state says more
+	_ = cmd.Run() // ProcessState has the result
 	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// expectSuccess runs dowel and returns what it wrote, which must hold a text.
+// expectSuccess runs dowel and returns its stdout, which must contain want.
 func (u *testUser) expectSuccess(want string, words ...string) string {
 	u.t.Helper()
 	out := u.runDowel(words...)
@@ -74,10 +74,10 @@ func (u *testUser) expectSuccess(want string, words ...string) string {
 	return out.stdout
 }
 
-// startDaemon starts dowel up and waits until it says where it is.
+// startDaemon starts dowel up and returns the gateway's URL.
 func (u *testUser) startDaemon(words ...string) (url string) {
 	u.t.Helper()
-	one := u.newCommand() // its context ends with the test, before what is cleaned up
+	one := u.newCommand() // used for its fields only, since its context ends before the cleanup
 	u.cmd = &exec.Cmd{Path: one.Path, Args: append([]string{"dowel", "up", "--http", "0"}, words...), Dir: one.Dir, Env: one.Env}
 	out, err := u.cmd.StdoutPipe()
 	if err == nil {
@@ -126,7 +126,7 @@ func (u *testUser) output() string {
 	return u.outputText.String()
 }
 
-// stopDaemon ends the dowel that runs with Ctrl-C.
+// stopDaemon ends the running dowel with Ctrl-C.
 func (u *testUser) stopDaemon() {
 	if u.cmd == nil {
 		return
@@ -149,11 +149,11 @@ func (u *testUser) writeFile(path, text string) {
 	}
 }
 
-// userFile is the person's own file, and shared that of the project.
+// userFile is the user's own configuration file, projectFile the project's.
 func (u *testUser) userFile() string    { return filepath.Join(u.home, "dowel", "dowel.json") }
 func (u *testUser) projectFile() string { return filepath.Join(u.project, "dowel.json") }
 
-// serverStates returns how the servers are.
+// serverStates returns the servers of the running dowel by name.
 func (u *testUser) serverStates() map[string]control.Server {
 	u.t.Helper()
 	var s control.Status
@@ -167,7 +167,7 @@ func (u *testUser) serverStates() map[string]control.Server {
 	return servers
 }
 
-// awaitStates waits for the servers to be so.
+// awaitStates waits until the servers have these states.
 func (u *testUser) awaitStates(want map[string]hub.Status) map[string]control.Server {
 	u.t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
@@ -185,12 +185,12 @@ func (u *testUser) awaitStates(want map[string]hub.Status) map[string]control.Se
 	}
 }
 
-// builtInEntry is an entry for a server that is built into dowel.
+// builtInEntry returns an entry for a built-in server.
 func (u *testUser) builtInEntry(name string, more string) string {
 	return fmt.Sprintf(`{"command": %q, "args": ["serve", %q]%s}`, testBinary(u.t), name, more)
 }
 
-// On a machine without configuration there are the built-in servers.
+// Without a configuration, up runs the built-in servers.
 func TestUpWithNothing(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -256,7 +256,7 @@ func TestUpWithFiles(t *testing.T) {
 	})
 }
 
-// What is changed in a file is taken up at once, and nothing else is restarted.
+// A change of a file takes effect at once and restarts only the affected servers.
 func TestUpFollows(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -288,7 +288,7 @@ func TestUpFollows(t *testing.T) {
 	}
 }
 
-// A client that starts dowel up --stdio gets the servers of the dowel that runs, else those of the configuration.
+// dowel up --stdio offers the servers of the running dowel, or else of the configuration.
 func TestUpStdio(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -349,7 +349,7 @@ func TestImportAndExport(t *testing.T) {
 	p.expectSuccess("it is dowel itself", "import", "--dry-run")
 }
 
-// No process is left behind by a dowel that is killed.
+// A killed dowel leaves no processes behind.
 func TestUpKilled(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -375,7 +375,7 @@ func TestUpKilled(t *testing.T) {
 	}
 }
 
-// A gateway is not opened while it is not clear who may use it.
+// The gateway does not open if its access settings have errors.
 func TestUpWithoutItsToken(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{"gateway": {"token": "${NO_SUCH_VARIABLE}"}}`, `{"gateway": {"token": "x"`} {

@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/version"
 )
 
-// What cannot be used is said in dowel's words, with what to write instead.
+// Errors of the command line show a correct command.
 func TestUsage(t *testing.T) {
 	for _, test := range []struct{ words, says string }{
 		{"servers add foo npx -y bar", "unknown flag -y: put the server's command behind --, as in dowel servers add foo -- npx -y …"},
@@ -62,7 +62,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A group of commands alone shows what there is, and so does its help.
+// A command group alone lists its commands, and so does its help.
 func TestGroups(t *testing.T) {
 	for _, words := range []string{"", "servers", "config", "help", "help servers", "servers --help", "help exit-codes"} {
 		t.Run(words, func(t *testing.T) {

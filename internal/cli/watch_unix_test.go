@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// A watch ends after --timeout, and tells of resources that the server will say nothing of.
+// watch ends after --timeout, and warns of resources for which the server sends no updates.
 func TestWatchInVain(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/wirename"
 )
 
-// A server whose name the wire changes is allowed, recorded and told by its own name.
+// Approvals, audit records and messages use a server's own name, even if its name on the wire
+// differs.
 func TestApprovalsOfChangedNames(t *testing.T) {
 	t.Parallel()
 	for _, through := range []bool{false, true} {
