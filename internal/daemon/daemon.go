@@ -40,7 +40,8 @@ import (
 // AskTrust is required, and so are Socket and Logger.
 type Options struct {
 	ListenOptions
-	// Stdio makes the daemon serve only the client that started this process, unless Address is set.
+	// Stdio makes the daemon serve only the client that started this process, unless Address is
+	// set.
 	Stdio bool
 	// ToolSearch offers a search of tools instead of all tools.
 	ToolSearch bool

@@ -185,8 +185,8 @@ func examineAll(ctx context.Context, chosen []hub.Definition, steps []chan docto
 	}
 }
 
-// examineServer returns the steps of one server as they happen. A server that must not start has one
-// skipped step with the reason.
+// examineServer returns the steps of one server as they happen. A server that must not start has
+// one skipped step with the reason.
 func examineServer(ctx context.Context, d hub.Definition) iter.Seq[doctor.Step] {
 	switch {
 	case ctx.Err() != nil:

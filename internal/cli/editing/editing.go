@@ -21,8 +21,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
-// EditFile changes a configuration file and shows the result. change gets the current text, empty if
-// the file is missing, and returns the new one. With dry, EditFile writes nothing and shows the
+// EditFile changes a configuration file and shows the result. change gets the current text, empty
+// if the file is missing, and returns the new one. With dry, EditFile writes nothing and shows the
 // change. With backup, it keeps a copy of the old file.
 func EditFile(f *factory.Factory, path string, dry, backup bool, change func(text []byte, format edit.Format) ([]byte, error)) error {
 	if dry {
@@ -65,8 +65,8 @@ func lookupFormat(path string) (edit.Format, error) {
 	return format, nil
 }
 
-// WriteEdit changes a configuration file like [EditFile], and shows nothing. If it fails, the file is
-// unchanged.
+// WriteEdit changes a configuration file like [EditFile], and shows nothing. If it fails, the file
+// is unchanged.
 func WriteEdit(path string, backup bool, change func(text []byte, format edit.Format) ([]byte, error)) (atomicfile.Result, error) {
 	format, err := lookupFormat(path)
 	if err != nil {
@@ -116,8 +116,8 @@ func ShowChange(f *factory.Factory, path, before, after string) error {
 	return nil
 }
 
-// UserFile returns the path of the user's own file: the first file of --config, or else the existing
-// one, or else dowel.json in the configuration folder.
+// UserFile returns the path of the user's own file: the first file of --config, or else the
+// existing one, or else dowel.json in the configuration folder.
 func UserFile(o config.Options) string {
 	if len(o.Files) > 0 {
 		return o.Files[0]
@@ -130,15 +130,15 @@ func UserFile(o config.Options) string {
 	return filepath.Join(o.Dir(), "dowel.json")
 }
 
-// ReloadDaemon makes the running daemon read its files again. It does nothing if no daemon runs, and
-// warns of other errors.
+// ReloadDaemon makes the running daemon read its files again. It does nothing if no daemon runs,
+// and warns of other errors.
 func ReloadDaemon(ctx context.Context, f *factory.Factory) {
 	if err := factory.RunningDaemon().Reload(ctx); err != nil && !errors.Is(err, control.ErrNotRunning) {
 		f.Warn("%v", err)
 	}
 }
 
-// ToolNames returns the names of the tools whose configuration files dowel can read and write.
+// ToolNames returns the names of the other tools that dowel can import from and export to.
 func ToolNames() (names []string) {
 	for _, d := range config.Dialects() {
 		if d.Name != config.Own {
@@ -174,8 +174,8 @@ func permanentPath(self string) (string, error) {
 	return "", exit.Usagef("dowel runs as the temporary file %s, and %s: install dowel (go install ./cmd/dowel) and run it from there", self, reason)
 }
 
-// isTemporary reports whether a program will soon be deleted: go run built it, in a folder of its own
-// or in Go's cache, or it is in the folder for temporary files.
+// isTemporary reports whether a program will soon be deleted: go run built it, in a folder of its
+// own or in Go's cache, or it is in the folder for temporary files.
 func isTemporary(program string) bool {
 	parts := strings.Split(filepath.ToSlash(filepath.Dir(program)), "/")
 	if i := slices.IndexFunc(parts, func(part string) bool { return strings.HasPrefix(part, "go-build") }); i >= 0 {

@@ -36,8 +36,8 @@ func TestIsTemporary(t *testing.T) {
 	}
 }
 
-// Instead of a temporary program, other tools start the installed dowel. Without one, the error tells
-// how to install it.
+// Instead of a temporary program, other tools start the installed dowel. Without one, the error
+// tells how to install it.
 func TestPermanentPath(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", "/scratch")

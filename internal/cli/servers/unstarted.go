@@ -44,7 +44,8 @@ func readConfigured(f *factory.Factory) (c configuredServers, err error) {
 	return c, nil
 }
 
-// usesBuiltIn reports whether no file has a list of servers, so that dowel starts its built-in ones.
+// usesBuiltIn reports whether no file has a list of servers, so that dowel starts its built-in
+// ones.
 func usesBuiltIn(set *config.Set) bool {
 	return !slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Lists || file.Broken })
 }

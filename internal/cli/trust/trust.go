@@ -203,8 +203,8 @@ func revokeTrust(ctx context.Context, f *factory.Factory, where factory.Places, 
 	return nil
 }
 
-// findGrants returns the grants for a server name in files. If it finds none, its error names another
-// file in which a server of that name is allowed.
+// findGrants returns the grants for a server name in files. If it finds none, its error names
+// another file in which a server of that name is allowed.
 func findGrants(grants []state.Grant, name string, files []config.File) (found []GrantLine, err error) {
 	elsewhere := ""
 	for _, g := range grants {
