@@ -213,7 +213,7 @@ func (c *stdioClient) startSlowCalls(work *sync.WaitGroup) {
 }
 
 // At a handover, calls in flight finish and new calls wait. This holds for clients of the old
-// daemon and for the client whose process was the daemon.
+// daemon and for the client of the process that was the daemon.
 func TestUpStdioLosesNoCall(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
