@@ -11,7 +11,7 @@ func updated(n int) Change {
 	return Change{Method: mcp.NotificationResourceUpdated, URI: fmt.Sprintf("test://%d", n)}
 }
 
-// Changes come in order, however many wait, and the room of those that were taken does not grow.
+// Changes come in order, however many wait, and received changes take no room.
 func TestChangeQueueOrder(t *testing.T) {
 	q := newChangeQueue()
 	put, taken := 0, 0

@@ -68,7 +68,7 @@ type Item struct {
 // Quarantined is an item that is not offered because it is broken. If Name is a list method, the
 // list could not be read to its end.
 type Quarantined struct {
-	// Kind and Name identify the item. Reason says what is wrong with it.
+	// Kind and Name identify the item. Reason names the fault.
 	Kind   Kind
 	Name   string
 	Reason string

@@ -85,7 +85,7 @@ type State struct {
 // known of the process. It contains no secrets of the definition.
 type Diagnosis = doctor.Diagnosis
 
-// Info is what the server said of itself when it last became ready.
+// Info is the server's description of itself when it last became ready.
 type Info struct {
 	// Server is the server's name and version, Revision the protocol revision that the connection
 	// uses. Instructions are the server's instructions for models.

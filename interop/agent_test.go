@@ -22,7 +22,7 @@ import (
 // dowel run as somebody has it who works with a model: five servers, three of npm and two of dowel's own, and a model that does
 // what a script says, and refuses what its provider would.
 
-// worker is somebody with a model and servers.
+// worker is a user with a model and servers.
 type worker struct {
 	*resident
 	model *modelserver.Server

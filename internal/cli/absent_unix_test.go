@@ -10,25 +10,25 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// A server that is down is not taken for one that has nothing: alone it is an error, among others a warning.
+// A list reports a server that is down: as an error if it is the only one, otherwise as a warning.
 func TestServersThatAreDown(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.own(), `{"mcpServers": {"one": `+p.served("everything", "")+`, "bad": {"command": "/bin/sh", "args": ["-c", "echo no database >&2; exit 3"]}}}`)
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"one": `+p.builtInEntry("everything", "")+`, "bad": {"command": "/bin/sh", "args": ["-c", "echo no database >&2; exit 3"]}}}`)
 	check := func(when string) {
 		t.Helper()
-		all := p.run("tools")
+		all := p.runDowel("tools")
 		if all.code != 0 || !strings.Contains(all.stdout, "one__echo") || !strings.Contains(all.stderr, "bad is") || !strings.Contains(all.stderr, "dowel doctor bad") {
 			t.Errorf("%s: %d\n%s%s", when, all.code, all.stdout, all.stderr)
 		}
 		for _, words := range [][]string{{"tools", "bad"}, {"prompts", "bad"}, {"call", "bad.thing"}} {
-			if one := p.run(words...); one.code != exit.Connection || !strings.Contains(one.stderr, "no database") {
+			if one := p.runDowel(words...); one.code != exit.Connection || !strings.Contains(one.stderr, "no database") {
 				t.Errorf("%s: %v: exit code %d\n%s%s", when, words, one.code, one.stdout, one.stderr)
 			}
 		}
 	}
 	check("nothing runs")
-	p.up()
-	p.until(map[string]hub.Status{"one": hub.Ready, "bad": hub.Failed})
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"one": hub.Ready, "bad": hub.Failed})
 	check("a dowel runs")
 }

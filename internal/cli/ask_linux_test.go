@@ -9,11 +9,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// asked is a project with something to be asked about: a server that waits for trust, and one of another tool.
-func asked(t *testing.T) (home, project string) {
+// newUndecidedProject makes a project for which dowel asks the user: it has a server that waits for
+// trust, and the home has a server of another tool.
+func newUndecidedProject(t *testing.T) (home, project string) {
 	t.Helper()
 	home, project = t.TempDir(), t.TempDir()
-	for _, name := range homes {
+	for _, name := range homeVariables {
 		t.Setenv(name, home)
 	}
 	for path, text := range map[string]string{
@@ -30,15 +31,15 @@ func asked(t *testing.T) (home, project string) {
 	return home, project
 }
 
-// One Ctrl-C ends a question, and nothing has been done.
+// One Ctrl-C ends a question and changes nothing.
 func TestInterruptOfConsent(t *testing.T) {
 	for _, command := range []string{"trust", "import"} {
 		t.Run(command, func(t *testing.T) {
-			home, project := asked(t)
+			home, project := newUndecidedProject(t)
 			p := onTerminal(t, command, "--project", project)
 			p.expect("[y/N] ")
-			p.enter("\x03")
-			p.exits(exit.Interrupted)
+			p.typeText("\x03")
+			p.expectExit(exit.Interrupted)
 			for _, file := range []string{"dowel/state.json", "dowel/dowel.json"} {
 				if text, err := os.ReadFile(filepath.Join(home, file)); err == nil {
 					t.Errorf("%s holds %s", file, text)
@@ -48,7 +49,7 @@ func TestInterruptOfConsent(t *testing.T) {
 	}
 }
 
-// Only a yes is one.
+// Only y and yes mean agreement.
 func TestConsent(t *testing.T) {
 	for _, test := range []struct{ command, answer, file, Contains string }{
 		{"trust", "y\n", "dowel/state.json", "command evil"},
@@ -59,14 +60,14 @@ func TestConsent(t *testing.T) {
 		{"import", "\x04", "dowel/dowel.json", ""},
 	} {
 		t.Run(test.command+" "+strings.TrimSpace(test.answer), func(t *testing.T) {
-			home, project := asked(t)
+			home, project := newUndecidedProject(t)
 			p := onTerminal(t, test.command, "--project", project)
 			if test.command == "import" {
 				p.expect("command npx")
 			}
 			p.expect("[y/N] ")
-			p.enter(test.answer)
-			p.exits(exit.OK)
+			p.typeText(test.answer)
+			p.expectExit(exit.OK)
 			text, err := os.ReadFile(filepath.Join(home, test.file))
 			if test.Contains == "" && err == nil || !strings.Contains(string(text), test.Contains) {
 				t.Errorf("%s, %v", text, err)

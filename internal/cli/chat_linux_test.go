@@ -13,19 +13,20 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// prompt is where the user's next words are typed.
+// prompt is shown when the chat waits for the user.
 const prompt = "\x1b[1m>\x1b[0m "
 
-// talk starts a conversation on a terminal with a model and the server for tests, and waits until all is there. Its state is its own.
-func talk(t *testing.T, m *model, words ...string) *pty {
+// startChat starts a chat on a terminal with a model and the test server, and waits until both are
+// ready.
+func startChat(t *testing.T, m *model, words ...string) *pty {
 	t.Helper()
-	p := onTerminal(t, onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...)
+	p := onTerminal(t, withTestServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...)
 	p.expect(prompt)
 	p.expect("cli-test (17 tools)")
 	return p
 }
 
-// ownState gives a test its own state, which holds its sessions, and no editor.
+// ownState gives a test its own state folder, which holds the sessions, and unsets the editor.
 func ownState(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,34 +36,34 @@ func ownState(t *testing.T) string {
 	return dir
 }
 
-// converse waits for texts and types what stands behind each.
+// converse takes pairs of texts: it waits for the first and types the second.
 func (p *pty) converse(steps ...string) {
 	p.t.Helper()
 	for i := 0; i+1 < len(steps); i += 2 {
 		p.expect(steps[i])
-		p.enter(steps[i+1])
+		p.typeText(steps[i+1])
 	}
 }
 
-// ends waits for the prompt and ends the conversation.
-func (p *pty) ends() {
+// endChat waits for the prompt and ends the chat.
+func (p *pty) endChat() {
 	p.t.Helper()
 	p.expect(prompt)
-	p.enter("\x04")
-	p.exits(exit.OK)
+	p.typeText("\x04")
+	p.expectExit(exit.OK)
 }
 
 func TestChatStreams(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"expect": ["hello"], "reasoning": "somebody greets me", "text": "Hello to you.", "usage": {"input": 1200, "output": 5}}]}`))
-	p.enter("hello\r")
+	p := startChat(t, newModel(t, `{"turns": [{"expect": ["hello"], "reasoning": "somebody greets me", "text": "Hello to you.", "usage": {"input": 1200, "output": 5}}]}`))
+	p.typeText("hello\r")
 	p.expect("thought: somebody greets me")
 	p.expect("Hello to you.\r\n")
 	p.expect("1,200 tokens read, 5 written")
 	p.expect(prompt)
-	p.enter("\x04")
+	p.typeText("\x04")
 	p.expect("saved; continue with dowel chat --resume")
-	p.exits(exit.OK)
+	p.expectExit(exit.OK)
 }
 
 func TestChatApproval(t *testing.T) {
@@ -71,7 +72,7 @@ func TestChatApproval(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		turns []string
-		steps []string // what is waited for, and what is typed then
+		steps []string // pairs for converse
 		shows []string
 	}{
 		{"once", []string{addCall("1", "2"), addCall("3", "4"), `{"expect": ["7"], "text": "done"}`}, []string{question, "y\r", question, "y\r"}, []string{"a=3 b=4"}},
@@ -89,23 +90,23 @@ func TestChatApproval(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ownState(t)
-			p := talk(t, follow(t, `{"turns": [`+strings.Join(test.turns, ",")+`]}`))
-			p.enter("go\r")
+			p := startChat(t, newModel(t, `{"turns": [`+strings.Join(test.turns, ",")+`]}`))
+			p.typeText("go\r")
 			p.converse(test.steps...)
 			for _, text := range test.shows {
 				p.expect(text)
 			}
 			p.expect("done\r\n")
-			p.ends()
+			p.endChat()
 		})
 	}
 }
 
-// What the user allows for good is in the state, and asked about never again.
+// A lasting approval is in the state, and dowel does not ask again.
 func TestChatApprovalAlways(t *testing.T) {
 	state := ownState(t)
 	config := filepath.Join(t.TempDir(), "dowel.json")
-	entry, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"mine": map[string]any{"command": self(t), "args": []string{serverWord}}}})
+	entry, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"mine": map[string]any{"command": testBinary(t), "args": []string{serverWord}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,24 +114,24 @@ func TestChatApprovalAlways(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := `{"calls": [{"name": "mine__add", "arguments": {"a": 1, "b": 2}}]}, {"expect": ["3"], "text": "done"}`
-	m := follow(t, `{"turns": [`+call+`,`+call+`]}`)
+	m := newModel(t, `{"turns": [`+call+`,`+call+`]}`)
 	for _, asked := range []bool{true, false} {
 		p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--config", config)
 		p.expect("servers: mine (")
-		p.enter("go\r")
+		p.typeText("go\r")
 		if asked {
 			p.converse("Run mine.add?", "a\r")
 		}
 		p.expect("mine.add")
 		p.expect("done\r\n")
-		p.ends()
+		p.endChat()
 	}
 	if text, err := os.ReadFile(filepath.Join(state, "dowel", "state.json")); err != nil || !strings.Contains(string(text), `"add"`) {
 		t.Errorf("the state holds %s, %v", text, err)
 	}
 }
 
-// The arguments are changed in the editor of the environment.
+// The user edits the arguments in the editor that the environment names.
 func TestChatApprovalInEditor(t *testing.T) {
 	ownState(t)
 	editor := filepath.Join(t.TempDir(), "editor")
@@ -138,87 +139,87 @@ func TestChatApprovalInEditor(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("VISUAL", editor+" --wait")
-	p := talk(t, follow(t, `{"turns": [`+addCall("1", "2")+`, {"expect": ["42"], "text": "done"}]}`))
-	p.enter("go\r")
+	p := startChat(t, newModel(t, `{"turns": [`+addCall("1", "2")+`, {"expect": ["42"], "text": "done"}]}`))
+	p.typeText("go\r")
 	p.converse("Run cli-test.add?", "e\r", "b: 22", "", "Run cli-test.add?", "y\r")
 	p.expect("done\r\n")
-	p.ends()
+	p.endChat()
 }
 
-// What was typed before a question is no answer to it.
+// Text that was typed before a question does not answer it.
 func TestChatTypedAhead(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"delayMs": 500, "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}, {"expect": ["refused"], "text": "done"}]}`))
-	p.enter("go\r")
+	p := startChat(t, newModel(t, `{"turns": [{"delayMs": 500, "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}, {"expect": ["refused"], "text": "done"}]}`))
+	p.typeText("go\r")
 	p.expect("thinking")
-	p.enter("y\r")
+	p.typeText("y\r")
 	p.converse("Run cli-test.add?", "n\r", "Why not?", "\r")
 	p.expect("done\r\n")
-	p.ends()
+	p.endChat()
 }
 
 func TestChatElicitation(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "cli-test__form"}]}, {"expect": ["accept {\"name\":\"Ada\",\"age\":30,\"agree\":true,\"colour\":\"#0f0\",\"days\":[\"mon\",\"wed\"]}"], "text": "done"}]}`), "--approve", "all")
-	p.enter("go\r")
+	p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "cli-test__form"}]}, {"expect": ["accept {\"name\":\"Ada\",\"age\":30,\"agree\":true,\"colour\":\"#0f0\",\"days\":[\"mon\",\"wed\"]}"], "text": "done"}]}`), "--approve", "all")
+	p.typeText("go\r")
 	p.converse("Who are you?", "", "Your name", "A\r", "must be at least 2", "Ada\r", "Enter takes 30", "\r", "agree", "yes\r", "2) Green", "2\r", "3) wed", "1,wed\r", "mail", "\r", "[Y/n/edit]", "\r")
 	p.expect("done\r\n")
-	p.ends()
+	p.endChat()
 }
 
-// The built-in server asks with a form, and for a visit that needs consent.
+// The built-in server asks with a form, and for consent to open a page.
 func TestChatElicitationOfEverything(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "everything__test_elicitation", "arguments": {"message": "Who are you?"}}]},
+	p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "everything__test_elicitation", "arguments": {"message": "Who are you?"}}]},
 		{"expect": ["accept, content: {\"username\":\"ada\",\"email\":\"ada@example.com\"}"], "calls": [{"name": "everything__ask_url"}]}, {"expect": ["agreed to visit"], "text": "done"}]}`), "--server", "everything")
-	p.enter("go\r")
+	p.typeText("go\r")
 	p.converse("(built into dowel)", "", "Who are you?", "", "username", "ada\r", "email", "ada@example.com\r", "[Y/n/edit]", "y\r", "Nothing has been opened.", "", "[N]o:", "m\r")
 	p.expect("done\r\n")
-	p.ends()
+	p.endChat()
 }
 
 func TestChatElicitationRefused(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "cli-test__name"}]}, {"calls": [{"name": "cli-test__name"}]}, {"text": "done"}]}`), "--approve", "all")
-	p.enter("go\r")
+	p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "cli-test__name"}]}, {"calls": [{"name": "cli-test__name"}]}, {"text": "done"}]}`), "--approve", "all")
+	p.typeText("go\r")
 	p.converse("What is your name?", "", "\x1b[1m  >\x1b[0m ", "/decline\r", "What is your name?", "", "\x1b[1m  >\x1b[0m ", "\x04", "left unanswered", "")
 	p.expect("done\r\n")
-	p.ends()
+	p.endChat()
 }
 
 func TestChatSampling(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "everything__test_sampling", "arguments": {"prompt": "the capital"}}]}, {"expect": ["the capital"], "text": "Paris"}, {"expect": ["Paris"], "text": "done"},
+	p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "everything__test_sampling", "arguments": {"prompt": "the capital"}}]}, {"expect": ["the capital"], "text": "Paris"}, {"expect": ["Paris"], "text": "done"},
 		{"calls": [{"name": "everything__test_sampling", "arguments": {"prompt": "the capital"}}]}, {"text": "done again"}]}`), "--server", "everything")
-	p.enter("go\r")
+	p.typeText("go\r")
 	p.converse("everything\x1b[0m wants to ask the model gpt-test", "", "user: the capital", "", "Allow it? [y/server/n/?]", "y\r")
 	p.expect("done\r\n")
-	p.enter("again\r")
+	p.typeText("again\r")
 	p.converse("Allow it? [y/server/n/?]", "?\r", "let everything use the model for the rest", "", "Allow it? [y/server/n/?]", "n\r", "may not use the model", "")
 	p.expect("done again\r\n")
-	p.ends()
+	p.endChat()
 }
 
-// Ctrl-C stops the call, which the server hears of, and the conversation goes on.
+// Ctrl-C cancels the call at the server, and the chat continues.
 func TestChatInterruptOfCall(t *testing.T) {
 	ownState(t)
 	trace := filepath.Join(t.TempDir(), "trace")
 	t.Setenv(traceVariable, trace)
-	p := talk(t, follow(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "cli-test__wait"}]}, {"expect": ["and now"], "text": "we go on"}]}`), "--approve", "all")
-	p.enter("go\r")
+	p := startChat(t, newModel(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "cli-test__wait"}]}, {"expect": ["and now"], "text": "we go on"}]}`), "--approve", "all")
+	p.typeText("go\r")
 	p.expect("1/100 waiting")
-	p.enter("\x03")
+	p.typeText("\x03")
 	p.expect("stopped; the conversation until then is kept")
 	if got := waitFor(t, trace, "cancelled"); got != "cancelled" {
 		t.Errorf("the server saw %q", got)
 	}
 	p.expect(prompt)
-	p.enter("and now\r")
+	p.typeText("and now\r")
 	p.expect("we go on\r\n")
-	p.ends()
+	p.endChat()
 }
 
-// Ctrl-C at a question stops what has asked.
+// Ctrl-C at a question stops the call that asked it.
 func TestChatInterruptOfQuestion(t *testing.T) {
 	for _, tool := range []string{"add", "name"} {
 		t.Run(tool, func(t *testing.T) {
@@ -227,34 +228,34 @@ func TestChatInterruptOfQuestion(t *testing.T) {
 			if tool == "name" {
 				words, waits, input = []string{"--approve", "all"}, "  >\x1b[0m \x1b[?2004h", "{}"
 			}
-			p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "cli-test__`+tool+`", "arguments": `+input+`}]}, {"text": "we go on"}]}`), words...)
-			p.enter("go\r")
+			p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "cli-test__`+tool+`", "arguments": `+input+`}]}, {"text": "we go on"}]}`), words...)
+			p.typeText("go\r")
 			p.expect(waits)
-			p.enter("\x03")
+			p.typeText("\x03")
 			p.expect("stopped; the conversation until then is kept")
 			p.expect(prompt)
-			p.enter("and now\r")
+			p.typeText("and now\r")
 			p.expect("we go on\r\n")
-			p.ends()
+			p.endChat()
 		})
 	}
 }
 
-// Ctrl-C stops a reply, and what has come of it stays in the conversation.
+// Ctrl-C stops a reply. The received part stays in the chat.
 func TestChatInterruptOfReply(t *testing.T) {
 	ownState(t)
-	m := follow(t, `{"turns": [{"delayMs": 20000, "text": "never"}, {"expectBody": ["first words"], "text": "we go on"}]}`)
-	p := talk(t, m)
-	p.enter("first words\r")
+	m := newModel(t, `{"turns": [{"delayMs": 20000, "text": "never"}, {"expectBody": ["first words"], "text": "we go on"}]}`)
+	p := startChat(t, m)
+	p.typeText("first words\r")
 	for len(m.Requests()) == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	p.enter("\x03")
+	p.typeText("\x03")
 	p.expect("stopped")
 	p.expect(prompt)
-	p.enter("and now\r")
+	p.typeText("and now\r")
 	p.expect("we go on\r\n")
-	p.ends()
+	p.endChat()
 }
 
 func TestChatInterruptTwice(t *testing.T) {
@@ -265,70 +266,70 @@ func TestChatInterruptTwice(t *testing.T) {
 			if test.said != "" {
 				script = `{"turns": [{"calls": [{"name": "cli-test__wait"}]}]}`
 			}
-			p := talk(t, follow(t, script), "--approve", "all")
+			p := startChat(t, newModel(t, script), "--approve", "all")
 			if test.said == "" {
-				p.enter("some words\x03")
+				p.typeText("some words\x03")
 				p.expect(prompt)
-				p.enter("\x03")
+				p.typeText("\x03")
 				p.expect("and so does Ctrl-C twice")
 				p.expect(prompt)
 			} else {
-				p.enter(test.said)
+				p.typeText(test.said)
 				p.expect("1/100 waiting")
-				p.enter("\x03")
+				p.typeText("\x03")
 				p.expect("stopped")
 				p.expect(prompt)
 			}
-			p.enter("\x03")
-			p.exits(exit.Interrupted)
+			p.typeText("\x03")
+			p.expectExit(exit.Interrupted)
 		})
 	}
 }
 
-// Ctrl-C behind a line that was typed is the first one again.
+// After a typed line, Ctrl-C counts as the first one again.
 func TestChatInterruptApart(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"calls": [{"name": "cli-test__wait"}]}, {"text": "we go on"}]}`), "--approve", "all")
-	p.enter("go\r")
+	p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "cli-test__wait"}]}, {"text": "we go on"}]}`), "--approve", "all")
+	p.typeText("go\r")
 	p.expect("1/100 waiting")
-	p.enter("\x03")
+	p.typeText("\x03")
 	p.expect("stopped")
 	p.converse(prompt, "/approve\r", "all: every tool runs", "", prompt, "\x03", "and so does Ctrl-C twice", "")
 	p.expect(prompt)
-	p.enter("and now\r")
+	p.typeText("and now\r")
 	p.expect("we go on\r\n")
-	p.ends()
+	p.endChat()
 }
 
 func TestChatLines(t *testing.T) {
 	ownState(t)
-	m := follow(t, `{"turns": [{"expect": ["one\ntwo"], "text": "first"}, {"expect": ["a\nb\tc"], "text": "second"}, {"expect": ["/etc is a folder"], "text": "third"}, {"expect": ["one\ntwo"], "text": "fourth"}]}`)
-	p := talk(t, m, "--no-save")
-	p.enter("one\\\r")
+	m := newModel(t, `{"turns": [{"expect": ["one\ntwo"], "text": "first"}, {"expect": ["a\nb\tc"], "text": "second"}, {"expect": ["/etc is a folder"], "text": "third"}, {"expect": ["one\ntwo"], "text": "fourth"}]}`)
+	p := startChat(t, m, "--no-save")
+	p.typeText("one\\\r")
 	p.expect("…")
-	p.enter("two\r")
+	p.typeText("two\r")
 	p.expect("first\r\n")
 	p.expect(prompt)
-	p.enter("\x1b[200~a\rb\tc\x1b[201~\r")
+	p.typeText("\x1b[200~a\rb\tc\x1b[201~\r")
 	p.expect("second\r\n")
 	p.expect(prompt)
-	p.enter("/etc is a folder\r")
+	p.typeText("/etc is a folder\r")
 	p.expect("unknown command /etc")
 	p.expect(prompt)
-	p.enter("//etc is a folder\r")
+	p.typeText("//etc is a folder\r")
 	p.expect("third\r\n")
 	p.expect(prompt)
-	p.enter("gone\x03")
+	p.typeText("gone\x03")
 	p.expect(prompt)
-	p.enter("\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\rtwo\r") // the first line again
+	p.typeText("\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\rtwo\r") // the first line again
 	p.expect("fourth\r\n")
-	p.ends()
+	p.endChat()
 }
 
 func TestChatCommands(t *testing.T) {
 	ownState(t)
-	m := follow(t, `{"turns": [{"expect": ["Greet Ada!"], "text": "Dear Ada"}, {"expect": ["Greet Bob!"], "text": "Dear Bob", "usage": {"input": 2000, "output": 10}}]}`)
-	p := talk(t, m)
+	m := newModel(t, `{"turns": [{"expect": ["Greet Ada!"], "text": "Dear Ada"}, {"expect": ["Greet Bob!"], "text": "Dear Bob", "usage": {"input": 2000, "output": 10}}]}`)
+	p := startChat(t, m)
 	for _, step := range []struct{ say, shows string }{
 		{"/help", "add a file to the message"},
 		{"/hepl", "did you mean help?"},
@@ -348,11 +349,11 @@ func TestChatCommands(t *testing.T) {
 		{"/cli-test.greta", "did you mean cli-test.greet?"},
 		{"/cli-test.greet age=3 name=x", "there is no argument age"},
 	} {
-		p.enter(step.say + "\r")
+		p.typeText(step.say + "\r")
 		p.expect(step.shows)
 		p.expect(prompt)
 	}
-	p.enter("/cli-test.greet\r")
+	p.typeText("/cli-test.greet\r")
 	p.converse("Who is greeted", "", "name=", "Bob\r", "Dear Bob\r\n", "", prompt, "/usage\r")
 	p.expect("definitions of")
 	p.expect("you: Greet Ada!")
@@ -360,29 +361,29 @@ func TestChatCommands(t *testing.T) {
 	p.expect("spent so far: 2,000 read, 10 written")
 	p.expect(prompt)
 	copied := filepath.Join(t.TempDir(), "copy.jsonl")
-	p.enter("/save " + copied + "\r")
+	p.typeText("/save " + copied + "\r")
 	p.expect("saved to")
 	p.expect(prompt)
 	if text, err := os.ReadFile(copied); err != nil || !strings.Contains(string(text), "Dear Bob") {
 		t.Errorf("the copy holds %s, %v", text, err)
 	}
-	p.enter("/save\r")
+	p.typeText("/save\r")
 	p.expect("saved as ")
 	p.expect(prompt)
-	p.enter("/quit\r")
-	p.exits(exit.OK)
+	p.typeText("/quit\r")
+	p.expectExit(exit.OK)
 }
 
 func TestChatCompletion(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": [{"expect": ["Greet Ada!"], "text": "Dear Ada"}]}`))
-	p.enter("/ap\t")
+	p := startChat(t, newModel(t, `{"turns": [{"expect": ["Greet Ada!"], "text": "Dear Ada"}]}`))
+	p.typeText("/ap\t")
 	p.expect("/approve ")
-	p.enter("\x15/s\t")
+	p.typeText("\x15/s\t")
 	p.expect("/servers /save")
-	p.enter("\x15/cli\tn\tAda\r")
+	p.typeText("\x15/cli\tn\tAda\r")
 	p.expect("Dear Ada\r\n")
-	p.ends()
+	p.endChat()
 }
 
 func TestChatMentions(t *testing.T) {
@@ -391,31 +392,31 @@ func TestChatMentions(t *testing.T) {
 	if err := os.WriteFile(file, []byte("the cheese is in the cellar"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := talk(t, follow(t, `{"turns": [{"expect": ["the cheese is in the cellar", "@nobody"], "text": "In the cellar."}]}`))
-	p.enter("Where is it, @nobody? See @" + file + ".\r")
+	p := startChat(t, newModel(t, `{"turns": [{"expect": ["the cheese is in the cellar", "@nobody"], "text": "In the cellar."}]}`))
+	p.typeText("Where is it, @nobody? See @" + file + ".\r")
 	p.expect("added ")
 	p.expect("In the cellar.\r\n")
-	p.ends()
+	p.endChat()
 }
 
-// A conversation is gone on with where it ended, by the process that comes after.
+// A later process continues a saved chat.
 func TestChatResume(t *testing.T) {
 	ownState(t)
-	m := follow(t, `{"turns": [`+addCall("1", "2")+`, {"text": "It is three."}, {"expectBody": ["what is one and two", "It is three."], "text": "I said three."}, {"expectBody": ["I said three."], "text": "Still three."}]}`)
-	p := talk(t, m)
-	p.enter("what is one and two\r")
+	m := newModel(t, `{"turns": [`+addCall("1", "2")+`, {"text": "It is three."}, {"expectBody": ["what is one and two", "It is three."], "text": "I said three."}, {"expectBody": ["I said three."], "text": "Still three."}]}`)
+	p := startChat(t, m)
+	p.typeText("what is one and two\r")
 	p.converse("Run cli-test.add?", "y\r")
 	p.expect("It is three.\r\n")
-	p.ends()
-	p = talk(t, m, "--resume")
-	if !strings.Contains(p.all(), "resuming a conversation of 4 messages") || !strings.Contains(p.all(), "It is three.") {
-		t.Errorf("what was said is not shown: %q", p.all())
+	p.endChat()
+	p = startChat(t, m, "--resume")
+	if !strings.Contains(p.output(), "resuming a conversation of 4 messages") || !strings.Contains(p.output(), "It is three.") {
+		t.Errorf("what was said is not shown: %q", p.output())
 	}
-	p.enter("what did you say?\r")
+	p.typeText("what did you say?\r")
 	p.expect("I said three.\r\n")
-	p.ends()
+	p.endChat()
 
-	out := dowel(t, "", "chat", "--sessions", "--json")
+	out := runDowel(t, "", "chat", "--sessions", "--json")
 	var listed struct {
 		Sessions []chat.SessionLine `json:"sessions"`
 	}
@@ -426,70 +427,70 @@ func TestChatResume(t *testing.T) {
 	if info, err := os.Stat(one.Path); err != nil || info.Mode().Perm() != 0o600 || time.Since(one.Began) > time.Hour {
 		t.Errorf("%+v: %v, %v", one, info, err)
 	}
-	if out := dowel(t, "", "chat", "--sessions"); !strings.Contains(out.stdout, one.ID) || !strings.Contains(out.stdout, "what is one and two") {
+	if out := runDowel(t, "", "chat", "--sessions"); !strings.Contains(out.stdout, one.ID) || !strings.Contains(out.stdout, "what is one and two") {
 		t.Errorf("got %s%s", out.stdout, out.stderr)
 	}
-	if out := dowel(t, "And now?\n", onServer(t, "chat", "--resume="+one.ID)...); out.code != exit.OK || out.stdout != "Still three.\n" {
+	if out := runDowel(t, "And now?\n", withTestServer(t, "chat", "--resume="+one.ID)...); out.code != exit.OK || out.stdout != "Still three.\n" {
 		t.Errorf("the model is not that of the session: %+v", out)
 	}
-	if out := dowel(t, "", "chat", "--resume", "nothing"); out.code != exit.Usage || !strings.Contains(out.stderr, "there is no session nothing") {
+	if out := runDowel(t, "", "chat", "--resume", "nothing"); out.code != exit.Usage || !strings.Contains(out.stderr, "there is no session nothing") {
 		t.Errorf("got %+v", out)
 	}
 }
 
-// The first prompt does not wait for servers: the model is told of those that come late.
+// The first prompt does not wait for servers. The model learns later which servers became ready.
 func TestChatSlowServer(t *testing.T) {
 	ownState(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	m := follow(t, `{"turns": [{"expect": ["hello"], "text": "Hello."}, {"expect": ["These tools have become available: sh__", "and now"], "expectBody": ["Be gentle."], "calls": [{"name": "sh__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "done"}]}`)
-	slow := "while [ ! -e '" + gate + "' ]; do sleep 0.05; done; exec '" + self(t) + "' " + serverWord
+	m := newModel(t, `{"turns": [{"expect": ["hello"], "text": "Hello."}, {"expect": ["These tools have become available: sh__", "and now"], "expectBody": ["Be gentle."], "calls": [{"name": "sh__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "done"}]}`)
+	slow := "while [ ! -e '" + gate + "' ]; do sleep 0.05; done; exec '" + testBinary(t) + "' " + serverWord
 	p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--", "sh", "-c", slow)
 	p.expect(prompt)
-	p.enter("hello\r")
+	p.typeText("hello\r")
 	p.expect("Hello.\r\n")
 	p.expect(prompt)
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.expect("servers: sh (17 tools)")
-	p.enter("and now\r")
+	p.typeText("and now\r")
 	p.expect("new: sh (17 tools)")
 	p.expect("sh.echo")
 	p.expect("done\r\n")
-	p.ends()
+	p.endChat()
 }
 
-// What is wrong with a server is said above what is being typed, which stays.
+// The problem of a server appears above the line that is being typed, which stays.
 func TestChatMissingServer(t *testing.T) {
 	ownState(t)
-	m := follow(t, `{"turns": [{"expect": ["half a line, and the rest"], "text": "done"}]}`)
+	m := newModel(t, `{"turns": [{"expect": ["half a line, and the rest"], "text": "done"}]}`)
 	p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--", "sh", "-c", "sleep 0.3; echo out of cheese >&2; exit 3")
 	p.expect(prompt)
-	p.enter("half a line")
+	p.typeText("half a line")
 	p.expect("the tools of sh are missing")
-	p.expect("servers: none is ready") // the last of what is told beside the conversation
+	p.expect("servers: none is ready") // the last message before the prompt
 	p.expect(prompt + "half a line")
-	p.enter(", and the rest\r")
+	p.typeText(", and the rest\r")
 	p.expect("done\r\n")
-	p.ends()
+	p.endChat()
 }
 
-// Without a model there is no conversation, and the terminal is as it was.
+// Without a model, chat fails and leaves the terminal unchanged.
 func TestChatWithoutModel(t *testing.T) {
 	ownState(t)
-	noModels(t)
+	unsetModels(t)
 	p := onTerminal(t, "chat", "--server", "everything")
 	p.expect("there is no model to work with")
-	p.exits(exit.Usage)
+	p.expectExit(exit.Usage)
 }
 
-// A signal from outside ends the conversation in order.
+// SIGTERM ends the chat and restores the terminal.
 func TestChatTerminated(t *testing.T) {
 	ownState(t)
-	p := talk(t, follow(t, `{"turns": []}`))
+	p := startChat(t, newModel(t, `{"turns": []}`))
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	p.expect("ending")
-	p.exits(128 + int(syscall.SIGTERM))
+	p.expectExit(128 + int(syscall.SIGTERM))
 }

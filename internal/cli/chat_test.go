@@ -9,19 +9,20 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// addCall is a turn in which the model wants to call a tool that does not say what it may do.
+// addCall returns a turn in which the model calls add, a tool without annotations.
 func addCall(a, b string) string {
 	return `{"calls": [{"name": "cli-test__add", "arguments": {"a": ` + a + `, "b": ` + b + `}}]}`
 }
 
-// Without a terminal lines go in and answers come out; what happens meanwhile is told beside.
+// Without a terminal, chat reads lines from stdin and writes answers to stdout and events to
+// stderr.
 func TestChatPiped(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		turns          string
 		stdin          string
 		words          []string
-		stdout, stderr string // of stderr a part; empty: nothing
+		stdout, stderr string // stderr is a part of it; "" means empty
 		code           int
 	}{
 		{name: "nothing", stdin: ""},
@@ -50,8 +51,8 @@ func TestChatPiped(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("XDG_STATE_HOME", t.TempDir())
-			m := follow(t, `{"turns": [`+test.turns+`]}`)
-			out := dowel(t, test.stdin, onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, test.words...)...)...)
+			m := newModel(t, `{"turns": [`+test.turns+`]}`)
+			out := runDowel(t, test.stdin, withTestServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, test.words...)...)...)
 			if out.code != test.code || out.stdout != test.stdout || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
 				t.Errorf("exit code %d\n%s\nstderr: %s", out.code, out.stdout, out.stderr)
 			}
@@ -63,7 +64,7 @@ func TestChatPiped(t *testing.T) {
 }
 
 func TestChatUsage(t *testing.T) {
-	noModels(t)
+	unsetModels(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for words, want := range map[string]string{
 		"hello":                     "or use dowel run",
@@ -79,22 +80,22 @@ func TestChatUsage(t *testing.T) {
 		"--server everything":              "there is no model to work with",
 		"--model m --server everything --": "there is no command behind --",
 	} {
-		if out := dowel(t, "hello\n", append([]string{"chat"}, strings.Fields(words)...)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+		if out := runDowel(t, "hello\n", append([]string{"chat"}, strings.Fields(words)...)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%s: %+v", words, out)
 		}
 	}
-	if out := dowel(t, "", "chat", "--sessions"); out.code != exit.OK || !strings.Contains(out.stderr, "no conversation is saved") {
+	if out := runDowel(t, "", "chat", "--sessions"); out.code != exit.OK || !strings.Contains(out.stderr, "no conversation is saved") {
 		t.Errorf("%+v", out)
 	}
 }
 
-// With --no-save nothing of what is said is left.
+// With --no-save, chat stores nothing.
 func TestChatNotSaved(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
-	m := follow(t, `{"turns": [{"text": "ok"}, {"text": "ok"}]}`)
+	m := newModel(t, `{"turns": [{"text": "ok"}, {"text": "ok"}]}`)
 	for _, words := range [][]string{{"--no-save"}, {}} {
-		if out := dowel(t, "x\n", onServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...); out.code != exit.OK {
+		if out := runDowel(t, "x\n", withTestServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...); out.code != exit.OK {
 			t.Errorf("%+v", out)
 		}
 		found, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*"))
@@ -104,12 +105,12 @@ func TestChatNotSaved(t *testing.T) {
 	}
 }
 
-// What is kept late says which model it is with, as a copy does: it is gone on with that one.
+// A chat that is saved late, or copied, records its model and continues with it.
 func TestChatSavedLater(t *testing.T) {
 	state, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy.jsonl")
 	t.Setenv("XDG_STATE_HOME", state)
-	m := follow(t, `{"turns": [{"text": "ok"}, {"expect": ["and now"], "text": "again"}]}`)
-	out := dowel(t, "x\n/save\n/save "+copied+"\n", onServer(t, "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url)...)
+	m := newModel(t, `{"turns": [{"text": "ok"}, {"expect": ["and now"], "text": "again"}]}`)
+	out := runDowel(t, "x\n/save\n/save "+copied+"\n", withTestServer(t, "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url)...)
 	kept, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*.jsonl"))
 	if err != nil || out.code != exit.OK || len(kept) != 1 {
 		t.Fatalf("%+v, %v, %v", out, kept, err)
@@ -120,20 +121,20 @@ func TestChatSavedLater(t *testing.T) {
 			t.Errorf("%s holds %s, %v", path, text, err)
 		}
 	}
-	if out := dowel(t, "and now\n", onServer(t, "chat", "--resume")...); out.code != exit.OK || out.stdout != "again\n" {
+	if out := runDowel(t, "and now\n", withTestServer(t, "chat", "--resume")...); out.code != exit.OK || out.stdout != "again\n" {
 		t.Errorf("the model is not that of the session: %+v", out)
 	}
 }
 
-// A copy goes to a folder that is there; ~ is the user's.
+// A copy needs an existing folder; ~ means the user's home.
 func TestChatSave(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	home, here := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
 	t.Chdir(here)
-	m := follow(t, `{"turns": [{"text": "ok"}]}`)
-	out := dowel(t, "x\n/save nowhere/copy.jsonl\n/save here.jsonl\n/save ~/copy.jsonl\n", onServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...)
+	m := newModel(t, `{"turns": [{"text": "ok"}]}`)
+	out := runDowel(t, "x\n/save nowhere/copy.jsonl\n/save here.jsonl\n/save ~/copy.jsonl\n", withTestServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...)
 	for _, want := range []string{filepath.Join(home, "copy.jsonl"), string(filepath.Separator) + "here.jsonl"} {
 		if !strings.Contains(out.stdout, want+"\n") {
 			t.Errorf("%s is missing in %+v", want, out)

@@ -9,15 +9,15 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// Whoever checks the configuration learns all that is wrong, in order, and which files that is about.
+// config check shows all problems in order, and the files that it read.
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	has(t, p.ok("There is no configuration file. Looked for:", "config", "check"), []string{p.own(), p.shared(), ".mcp.json"}, nil)
-	p.write(p.own(), `{"mcpServers": {"a": {"command": "x"}}}`)
-	has(t, p.ok("1 server, no problems. Read:\n  "+p.own(), "config", "check"), nil, []string{"1 servers", ".mcp.json"})
-	p.write(p.own(), "{\"gateway\": {\"address\": \"here\"},\n\"mcpServers\": {\n\"a\": {\"command\": \"x\", \"disabeld\": true, \"args\": [\"${NO_SUCH_A}\"], \"env\": 1},\n\"b\": {\"command\": \"${NO_SUCH_B}\"}}}")
-	out := p.run("config", "check")
+	p := newTestUser(t)
+	checkText(t, p.expectSuccess("Found no configuration file. Looked for:", "config", "check"), []string{p.userFile(), p.projectFile(), ".mcp.json"}, nil)
+	p.writeFile(p.userFile(), `{"mcpServers": {"a": {"command": "x"}}}`)
+	checkText(t, p.expectSuccess("1 server, no problems. Read:\n  "+p.userFile(), "config", "check"), nil, []string{"1 servers", ".mcp.json"})
+	p.writeFile(p.userFile(), "{\"gateway\": {\"address\": \"here\"},\n\"mcpServers\": {\n\"a\": {\"command\": \"x\", \"disabeld\": true, \"args\": [\"${NO_SUCH_A}\"], \"env\": 1},\n\"b\": {\"command\": \"${NO_SUCH_B}\"}}}")
+	out := p.runDowel("config", "check")
 	last := -1
 	for _, want := range []string{":1:25: error: gateway.address", ":3:", "disabeld", "NO_SUCH_A", ":3:", "env must be", ":4:", "NO_SUCH_B", "2 servers, 5 problems"} {
 		at := strings.Index(out.stdout[last+1:], want)
@@ -29,17 +29,17 @@ func TestConfigCheck(t *testing.T) {
 	if out.code != exit.Failed {
 		t.Errorf("%+v", out)
 	}
-	p.write(p.own(), `{"mcpServers": {`)
-	out = p.run("config", "check")
-	has(t, out.stdout, []string{"the file ends too early"}, []string{"hujson", "parsing", "EOF"})
+	p.writeFile(p.userFile(), `{"mcpServers": {`)
+	out = p.runDowel("config", "check")
+	checkText(t, out.stdout, []string{"the file ends too early"}, []string{"hujson", "parsing", "EOF"})
 }
 
-// A value that is not one word is in quotes, so that one sees where it ends; one that is empty is too.
+// config explain quotes values that are empty or contain spaces.
 func TestConfigExplain(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.own(), `{"mcpServers": {"a": {"command": "x", "args": ["two words", "", "plain"], "env": {"A": "${NO_SUCH_VARIABLE}", "B": "${NO_SUCH_VARIABLE:-}"}}}}`)
-	has(t, p.ok("", "config", "explain", "a"), []string{
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"a": {"command": "x", "args": ["two words", "", "plain"], "env": {"A": "${NO_SUCH_VARIABLE}", "B": "${NO_SUCH_VARIABLE:-}"}}}}`)
+	checkText(t, p.expectSuccess("", "config", "explain", "a"), []string{
 		"command = x\n", "args[0] = \"two words\"\n", "args[1] = \"\"\n", "args[2] = plain\n",
 		`env.A = ""  from ${NO_SUCH_VARIABLE} (environment variable NO_SUCH_VARIABLE is not set)`,
 		`env.B = ""  from ${NO_SUCH_VARIABLE:-} (default`,

@@ -16,14 +16,14 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// The doctor takes a server as every command does.
+// doctor takes a server in all forms that other commands take.
 func TestDoctorTargets(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.own(), `{"mcpServers": {"mine": `+p.served("everything", "")+`}}`)
-	p.ok("✓ end", "doctor", "--", self(t), serverWord)
-	p.ok("kv built into dowel", "doctor", "kv")
-	p.ok("✓ end", "doctor", "mine")
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"mine": `+p.builtInEntry("everything", "")+`}}`)
+	p.expectSuccess("✓ end", "doctor", "--", testBinary(t), serverWord)
+	p.expectSuccess("kv built into dowel", "doctor", "kv")
+	p.expectSuccess("✓ end", "doctor", "mine")
 	var mu sync.Mutex
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func TestDoctorTargets(t *testing.T) {
 		http.Error(w, "no", http.StatusTeapot)
 	}))
 	defer server.Close()
-	if out := p.run("doctor", "--url", server.URL+"/mcp", "-H", "X-Mine: yes"); out.code != exit.Failed || !strings.Contains(out.stdout, "✗") || !strings.Contains(out.stdout, "418") {
+	if out := p.runDowel("doctor", "--url", server.URL+"/mcp", "-H", "X-Mine: yes"); out.code != exit.Failed || !strings.Contains(out.stdout, "✗") || !strings.Contains(out.stdout, "418") {
 		t.Errorf("%+v", out)
 	}
 	mu.Lock()
@@ -42,34 +42,35 @@ func TestDoctorTargets(t *testing.T) {
 	}
 	mu.Unlock()
 	for words, want := range map[string]string{
-		"doctor mine --url http://x/mcp": "named twice",
+		"doctor mine --url http://x/mcp": "not both",
 		"doctor mine -H A:b":             "--header is for servers at a --url",
-		"doctor mine -e A=b":             "not for mine",
-		"doctor -e A=b":                  "a server that is named",
+		"doctor mine -e A=b":             "do not apply to mine",
+		"doctor -e A=b":                  "need the name of a built-in server",
 		"doctor everythin":               "did you mean everything?",
 		"doctor --":                      "no command behind --",
 		"doctor --url nowhere":           "write a URL",
 	} {
-		if out := p.run(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+		if out := p.runDowel(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%s: %+v, want %q", words, out, want)
 		}
 	}
 }
 
-// Several servers are looked at at the same time: each of these waits for the others to be started. They are shown in order.
+// doctor examines servers in parallel and shows them in order. Each of these servers waits until
+// the others have started.
 func TestDoctorAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
+	p := newTestUser(t)
 	var entries []string
 	const n = 3
 	for i := range n {
 		script := fmt.Sprintf("touch %s/began-%d; until [ -e %s/began-0 ] && [ -e %s/began-1 ] && [ -e %s/began-2 ]; do sleep 0.05; done; exec %s serve everything",
-			p.home, i, p.home, p.home, p.home, self(t))
+			p.home, i, p.home, p.home, p.home, testBinary(t))
 		entries = append(entries, fmt.Sprintf(`"s%d": {"command": "/bin/sh", "args": ["-c", %q]}`, i, script))
 	}
-	p.write(p.own(), `{"mcpServers": {`+strings.Join(entries, ", ")+`}}`)
+	p.writeFile(p.userFile(), `{"mcpServers": {`+strings.Join(entries, ", ")+`}}`)
 	began := time.Now()
-	out := p.ok("", "doctor", "--json")
+	out := p.expectSuccess("", "doctor", "--json")
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}

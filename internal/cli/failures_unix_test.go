@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// Output that cannot be written is a failure.
+// A command fails if it cannot write its output.
 func TestFullDevice(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -19,18 +19,18 @@ func TestFullDevice(t *testing.T) {
 		t.Skipf("there is no device that is always full: %v", err)
 	}
 	defer full.Close()
-	cmd := process(t, onServer(t, "tools")...)
+	cmd := newCommand(t, withTestServer(t, "tools")...)
 	cmd.Stdout = full
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	_ = cmd.Run() // the state says more
+	_ = cmd.Run() // ProcessState has the result
 	if code := cmd.ProcessState.ExitCode(); code != exit.Failed || !strings.Contains(stderr.String(), "could not be written") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }
 
-// What the command line says wrongly is usage, and what the machine does not give is not; both are JSON where that was asked
-// for, whatever was understood of the rest.
+// A wrong command line has exit code 2, a missing resource does not. With --json both errors are
+// JSON, even if the rest of the command line is invalid.
 func TestWhoseFault(t *testing.T) {
 	t.Parallel()
 	nowhere := filepath.Join(t.TempDir(), "file")
@@ -48,7 +48,7 @@ func TestWhoseFault(t *testing.T) {
 		{[]string{"--json", "bogus"}, exit.Usage, `{"error":`},
 		{[]string{"call", "everything.echo", "--bogus", "--json"}, exit.Usage, `{"error":`},
 	} {
-		if out := dowel(t, "", test.words...); out.code != test.code || !strings.Contains(out.stderr, test.says) {
+		if out := runDowel(t, "", test.words...); out.code != test.code || !strings.Contains(out.stderr, test.says) {
 			t.Errorf("%v: exit code %d, want %d: %s", test.words, out.code, test.code, out.stderr)
 		}
 	}

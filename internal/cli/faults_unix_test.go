@@ -22,34 +22,34 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// A file that is rewritten fifty times a second, in all the ways of editors: who has not changed goes on and answers every
-// call, and in the end there is what the file says in the end.
+// A file is rewritten fifty times a second, in all ways that editors use. Servers with an unchanged
+// entry answer every call, and at the end the servers match the file.
 func TestUpRewrittenUnderLoad(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
+	p := newTestUser(t)
 	text := func(value string) string {
-		return fmt.Sprintf(`{"mcpServers": {"same": %s, "changes": %s}}`, p.scripted("same", becomes), p.scripted("changes", becomes, `, "VALUE": "`+value+`"`))
+		return fmt.Sprintf(`{"mcpServers": {"same": %s, "changes": %s}}`, p.scriptEntry("same", execScript), p.scriptEntry("changes", execScript, `, "VALUE": "`+value+`"`))
 	}
-	p.write(p.own(), text("first"))
-	url := p.up()
+	p.writeFile(p.userFile(), text("first"))
+	url := p.startDaemon()
 	ready := map[string]hub.Status{"same": hub.Ready, "changes": hub.Ready}
-	p.until(ready)
-	same, _ := p.logged("same")
-	c := p.crowd(url)
-	c.call("same__echo", "changes__echo")
+	p.awaitStates(ready)
+	same, _ := p.readLog("same")
+	c := p.newClientLoad(url)
+	c.repeatCalls("same__echo", "changes__echo")
 
 	const rewritten, most = 200, 1000
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	var all []int // processes of the one that changes
+	var all []int // processes of the changing server
 	var value, now string
 	for i := 0; i < rewritten || len(all) < 3 && i < most; i++ {
 		<-tick.C
-		all, _ = p.logged("changes")
+		all, _ = p.readLog("changes")
 		switch {
 		case i%10 == 3 || i%10 == 7:
 			now = text(value)[:20+i%rewritten]
-		case i%10 != 5: // else what it says already
+		case i%10 != 5: // otherwise the same text again
 			value = []string{"one", "two"}[i/2%2]
 			now = text(value)
 		}
@@ -60,37 +60,37 @@ func TestUpRewrittenUnderLoad(t *testing.T) {
 
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		var runs string
-		all, runs = p.logged("changes")
-		before := slices.ContainsFunc(all[:len(all)-1], alive)
-		if runs == value && alive(all[len(all)-1]) && !before {
+		all, runs = p.readLog("changes")
+		before := slices.ContainsFunc(all[:len(all)-1], isRunning)
+		if runs == value && isRunning(all[len(all)-1]) && !before {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%q runs, want %q alone: %v\n%s", runs, value, all, p.all())
+			t.Fatalf("%q runs, want %q alone: %v\n%s", runs, value, all, p.output())
 		}
 	}
-	p.until(ready)
-	tallies := c.stop()
+	p.awaitStates(ready)
+	tallies := c.stopCalls()
 	if n := tallies["same__echo"]; n.errors > 0 || n.answers < 100 {
 		t.Errorf("calls of a server that has not changed: %+v", n)
 	}
 	if n := tallies["changes__echo"]; n.answers == 0 || len(all) < 3 {
 		t.Errorf("that is no test of it: %+v, started %d times", n, len(all))
 	}
-	if now, _ := p.logged("same"); !slices.Equal(now, same) || !alive(same[0]) {
-		t.Errorf("a server was restarted that has not changed: %v, then %v\n%s", same, now, p.all())
+	if now, _ := p.readLog("same"); !slices.Equal(now, same) || !isRunning(same[0]) {
+		t.Errorf("a server was restarted that has not changed: %v, then %v\n%s", same, now, p.output())
 	}
 	all = slices.Concat(all, same, descendants(p.cmd.Process.Pid))
-	c.leave()
-	p.down()
-	gone(t, all, 0)
+	c.closeClients()
+	p.stopDaemon()
+	awaitExits(t, all, 0)
 }
 
-// rewrite writes the person's file in one of the ways of editors and programs: another file takes its name, it is written over,
-// it is emptied first, or it is removed first.
-func (p *person) rewrite(text string, way int) {
-	p.t.Helper()
-	path := p.own()
+// rewrite writes the user's file in one of the ways that editors use: rename another file over it,
+// write over it, empty it first, or remove it first.
+func (u *testUser) rewrite(text string, way int) {
+	u.t.Helper()
+	path := u.userFile()
 	var err error
 	switch way % 4 {
 	case 0:
@@ -113,105 +113,107 @@ func (p *person) rewrite(text string, way int) {
 		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
 	}
 	if err != nil {
-		p.t.Fatal(err)
+		u.t.Fatal(err)
 	}
 }
 
-// families are two servers of three processes each, one of which ends for nothing but SIGKILL.
-func (p *person) families() (ready map[string]hub.Status) {
+// writeFamilies configures two servers with three processes each. One of them only ends with
+// SIGKILL.
+func (u *testUser) writeFamilies() (ready map[string]hub.Status) {
 	const family = `echo $$ >> "$LOG"; sleep 600 & echo $! >> "$LOG"; sh -c 'echo $$ >> "$LOG"; exec "$SERVER" $WORD'; exit $?`
-	p.write(p.own(), fmt.Sprintf(`{"mcpServers": {"family": %s, "stubborn": %s}}`, p.scripted("family", family), p.scripted("stubborn", `trap '' TERM; `+family)))
+	u.writeFile(u.userFile(), fmt.Sprintf(`{"mcpServers": {"family": %s, "stubborn": %s}}`, u.scriptEntry("family", family), u.scriptEntry("stubborn", `trap '' TERM; `+family)))
 	return map[string]hub.Status{"family": hub.Ready, "stubborn": hub.Ready}
 }
 
-// members returns the processes that dowel has started, and all that the families have ever had.
-func (p *person) members() []int {
-	p.t.Helper()
-	all := descendants(p.cmd.Process.Pid)
+// familyProcesses returns the current descendants of dowel and all processes that the two servers
+// ever had.
+func (u *testUser) familyProcesses() []int {
+	u.t.Helper()
+	all := descendants(u.cmd.Process.Pid)
 	for _, name := range []string{"family", "stubborn"} {
-		pids, _ := p.logged(name)
-		if n := len(pids); n%3 != 0 || slices.ContainsFunc(pids[n-3:], func(pid int) bool { return !alive(pid) }) {
-			p.t.Fatalf("the processes of %s are %v, and not all of the last three live", name, pids)
+		pids, _ := u.readLog(name)
+		if n := len(pids); n%3 != 0 || slices.ContainsFunc(pids[n-3:], func(pid int) bool { return !isRunning(pid) }) {
+			u.t.Fatalf("the processes of %s are %v, and not all of the last three live", name, pids)
 		}
 		all = append(all, pids...)
 	}
 	return all
 }
 
-// besieged is a dowel with the families under load: calls all the time, and one in flight of each way that waits to be cut off. all
-// are the processes.
-func (p *person) besieged(ready map[string]hub.Status) (c *crowd, cut func(limit time.Duration), all []int) {
-	p.t.Helper()
-	url := p.up()
-	p.until(ready)
-	c = p.crowd(url)
-	c.call("family__echo", "stubborn__echo")
-	c.busy()
-	return c, c.wait("family__wait", "modern", "stdio", "legacy"), p.members()
+// startUnderLoad starts dowel with the two servers and clients that call all the time. Each client
+// also has a blocked call. all are the processes.
+func (u *testUser) startUnderLoad(ready map[string]hub.Status) (c *clientLoad, awaitCut func(limit time.Duration), all []int) {
+	u.t.Helper()
+	url := u.startDaemon()
+	u.awaitStates(ready)
+	c = u.newClientLoad(url)
+	c.repeatCalls("family__echo", "stubborn__echo")
+	c.awaitAnswers()
+	return c, c.startBlockedCalls("family__wait", "modern", "stdio", "legacy"), u.familyProcesses()
 }
 
-// What a dowel has started that is killed ends with it, and so do the calls; the next one finds nothing in its way.
+// If dowel is killed, its servers and calls end too, and the next dowel can start.
 func TestUpKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	ready := p.families()
-	c, cut, all := p.besieged(ready)
+	p := newTestUser(t)
+	ready := p.writeFamilies()
+	c, awaitCut, all := p.startUnderLoad(ready)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	p.ends(lost)
-	cut(lost) // of older clients, which try to come back for their answers
-	gone(t, all, 10*time.Second)
-	for tool, n := range c.stop() {
+	p.awaitExit(callLimit)
+	awaitCut(callLimit) // the legacy client first tries to resume its answers
+	awaitExits(t, all, 10*time.Second)
+	for tool, n := range c.stopCalls() {
 		if n.errors == 0 {
 			t.Errorf("%s: that is no test of it: %+v", tool, n)
 		}
 	}
-	url := p.up() // in the place of the client's own, which has taken that of the one that was killed
-	p.until(ready)
-	again := p.crowd(url)
+	url := p.startDaemon() // replaces the stdio client's process, which took over from the killed one
+	p.awaitStates(ready)
+	again := p.newClientLoad(url)
 	again.clients["stdio of before"] = c.clients["stdio"]
-	again.call("family__echo", "stubborn__echo")
-	again.busy()
-	for tool, n := range again.stop() {
+	again.repeatCalls("family__echo", "stubborn__echo")
+	again.awaitAnswers()
+	for tool, n := range again.stopCalls() {
 		if n.errors > 0 {
 			t.Errorf("%s: of a dowel in the place of one that was killed: %+v", tool, n)
 		}
 	}
-	all = p.members()
-	c.leave()
-	again.leave()
-	p.down()
-	gone(t, all, 0)
+	all = p.familyProcesses()
+	c.closeClients()
+	again.closeClients()
+	p.stopDaemon()
+	awaitExits(t, all, 0)
 }
 
-// Ctrl-C ends everything before dowel itself ends: the servers and the calls.
+// Ctrl-C ends the servers and the calls before dowel itself ends.
 func TestUpInterruptedUnderLoad(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	c, cut, all := p.besieged(p.families())
+	p := newTestUser(t)
+	c, awaitCut, all := p.startUnderLoad(p.writeFamilies())
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.ends(lost); code != exit.OK {
-		t.Errorf("exit code %d:\n%s", code, p.all())
+	if code := p.awaitExit(callLimit); code != exit.OK {
+		t.Errorf("exit code %d:\n%s", code, p.output())
 	}
-	gone(t, all, 0)
-	cut(5 * time.Second)
-	for tool, n := range c.stop() {
+	awaitExits(t, all, 0)
+	awaitCut(5 * time.Second)
+	for tool, n := range c.stopCalls() {
 		if n.errors == 0 {
 			t.Errorf("%s: that is no test of it: %+v", tool, n)
 		}
 	}
-	c.leave() // one of which may have become a dowel itself
+	c.closeClients() // the stdio client's process may have become the daemon
 	for _, name := range []string{"family", "stubborn"} {
-		pids, _ := p.logged(name)
-		gone(t, pids, 10*time.Second)
+		pids, _ := p.readLog(name)
+		awaitExits(t, pids, 10*time.Second)
 	}
 }
 
-// growing is a server that has one tool more with each list that it is asked for.
-func growing(t *testing.T, most int) (url string) {
+// newGrowingServer starts a server that adds a tool at each list, up to most.
+func newGrowingServer(t *testing.T, most int) (url string) {
 	s := server.New("growing", "1", &server.Options{PageSize: 4})
 	echo := func(_ context.Context, in struct {
 		Message string `json:"message"`
@@ -230,7 +232,7 @@ func growing(t *testing.T, most int) (url string) {
 	}), nil)
 	web := httptest.NewServer(handler)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), lost)
+		ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 		defer cancel()
 		if err := handler.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -240,37 +242,37 @@ func growing(t *testing.T, most int) (url string) {
 	return web.URL
 }
 
-// Servers that are killed all the time, that never answer, that flood stderr and that grow while they are listed trouble nobody
-// else.
+// Some servers are killed all the time, never answer, flood stderr, or grow while they are listed.
+// The other servers are not affected.
 func TestUpWithStrangeServers(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
+	p := newTestUser(t)
 	const grown = 60
-	p.write(p.own(), `{"mcpServers": {
-		"steady": `+p.scripted("steady", becomes)+`,
-		"mortal": `+p.scripted("mortal", becomes)+`,
+	p.writeFile(p.userFile(), `{"mcpServers": {
+		"steady": `+p.scriptEntry("steady", execScript)+`,
+		"mortal": `+p.scriptEntry("mortal", execScript)+`,
 		"silent": {"command": "/bin/sh", "args": ["-c", "exec cat > /dev/null"]},
-		"flood": `+p.scripted("flood", `(while :; do yes "All work and no play" | head -c 4000000; sleep 0.1; done >&2) & `+becomes)+`,
-		"grows": {"type": "http", "url": "`+growing(t, grown)+`"}
+		"flood": `+p.scriptEntry("flood", `(while :; do yes "All work and no play" | head -c 4000000; sleep 0.1; done >&2) & `+execScript)+`,
+		"grows": {"type": "http", "url": "`+newGrowingServer(t, grown)+`"}
 	}}`)
-	url := p.up()
+	url := p.startDaemon()
 	others := map[string]hub.Status{"steady": hub.Ready, "mortal": hub.Ready, "silent": hub.Starting, "flood": hub.Ready, "grows": hub.Ready}
-	p.until(others)
-	steady, _ := p.logged("steady")
-	c := p.crowd(url)
-	c.call("steady__echo", "flood__echo", "grows__echo", "mortal__echo")
-	c.list("steady__echo")
+	p.awaitStates(others)
+	steady, _ := p.readLog("steady")
+	c := p.newClientLoad(url)
+	c.repeatCalls("steady__echo", "flood__echo", "grows__echo", "mortal__echo")
+	c.repeatLists("steady__echo")
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	killed := 0
 	for range 4 {
 		<-tick.C
-		if pids, _ := p.logged("mortal"); syscall.Kill(pids[len(pids)-1], syscall.SIGKILL) == nil {
+		if pids, _ := p.readLog("mortal"); syscall.Kill(pids[len(pids)-1], syscall.SIGKILL) == nil {
 			killed++
 		}
 	}
-	p.until(others)
-	for what, n := range c.stop() {
+	p.awaitStates(others)
+	for what, n := range c.stopCalls() {
 		switch {
 		case n.answers == 0:
 			t.Errorf("%s is never answered: %+v", what, n)
@@ -283,10 +285,10 @@ func TestUpWithStrangeServers(t *testing.T) {
 	if killed < 2 {
 		t.Errorf("it was killed %d times: that is no test of it", killed)
 	}
-	if n := strings.Count(p.ok("", "tools", "--url", url+"/mcp"), "grows__more_"); n != grown {
+	if n := strings.Count(p.expectSuccess("", "tools", "--url", url+"/mcp"), "grows__more_"); n != grown {
 		t.Errorf("%d tools of one that has grown to %d", n, grown)
 	}
-	if now, _ := p.logged("steady"); !slices.Equal(now, steady) {
+	if now, _ := p.readLog("steady"); !slices.Equal(now, steady) {
 		t.Errorf("a server was restarted that nothing was done to: %v, then %v", steady, now)
 	}
 }

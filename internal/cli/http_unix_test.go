@@ -15,10 +15,11 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// serveOverHTTP starts a built-in server at a free port; stop sends it Ctrl-C and returns its exit code.
+// serveOverHTTP starts a built-in server at a free port; stop sends it Ctrl-C and returns its exit
+// code.
 func serveOverHTTP(t *testing.T, words ...string) (base string, stop func() int) {
 	t.Helper()
-	cmd := process(t, append([]string{"serve", "--http", "0"}, words...)...)
+	cmd := newCommand(t, append([]string{"serve", "--http", "0"}, words...)...)
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -40,7 +41,7 @@ func serveOverHTTP(t *testing.T, words ...string) (base string, stop func() int)
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Error(err)
 		}
-		_ = cmd.Wait() // the state says more
+		_ = cmd.Wait() // ProcessState has the result
 		return cmd.ProcessState.ExitCode()
 	}
 	return base, stop
@@ -59,7 +60,7 @@ func TestHTTP(t *testing.T) {
 		{[]string{"read", "test://static-text", "--url", base + "/mcp"}, "This is the content of the static text resource."},
 		{[]string{"tools", "--json", "--url", base + "/mcp"}, `"name":"echo"`},
 	} {
-		out := dowel(t, "", test.words...)
+		out := runDowel(t, "", test.words...)
 		if out.code != 0 || !strings.Contains(out.stdout, test.want) {
 			t.Errorf("%v: exit code %d, stdout %.300s, stderr %s", test.words, out.code, out.stdout, out.stderr)
 		}
@@ -69,16 +70,16 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// An agent works with a server at a URL: it is called by its host.
+// An agent uses a server at a URL and names it by its host.
 func TestAgentAtURL(t *testing.T) {
-	m := follow(t, `{"turns": [
+	m := newModel(t, `{"turns": [
 		{"calls": [{"name": "server__echo", "arguments": {"message": "from afar"}}]}, {"expect": ["from afar"], "text": "It said so."},
 		{"calls": [{"name": "server__echo", "arguments": {"message": "from there"}}]}, {"expect": ["from there"], "text": "So again."}]}`)
 	base, stop := serveOverHTTP(t, "everything")
-	if out := dowel(t, "", "run", "Say it.", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/mcp"); out.code != exit.OK || out.stdout != "It said so.\n" {
+	if out := runDowel(t, "", "run", "Say it.", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/mcp"); out.code != exit.OK || out.stdout != "It said so.\n" {
 		t.Errorf("%+v", out)
 	}
-	if out := dowel(t, "Say it.\n", "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/sse"); out.code != exit.OK || !strings.Contains(out.stdout, "So again.") {
+	if out := runDowel(t, "Say it.\n", "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/sse"); out.code != exit.OK || !strings.Contains(out.stdout, "So again.") {
 		t.Errorf("%+v", out)
 	}
 	stop()
@@ -94,7 +95,7 @@ func TestHeaderFlag(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	}))
 	defer web.Close()
-	out := dowel(t, "", "tools", "--url", web.URL, "-H", "Authorization: Bearer x", "-H", "X-More: 1", "-H", "x-more:2", "--wire")
+	out := runDowel(t, "", "tools", "--url", web.URL, "-H", "Authorization: Bearer x", "-H", "X-More: 1", "-H", "x-more:2", "--wire")
 	if out.code != exit.Connection || !strings.Contains(out.stderr, "418") || asked.Load() == 0 {
 		t.Errorf("exit code %d, %d requests, stderr: %s", out.code, asked.Load(), out.stderr)
 	}
@@ -116,7 +117,7 @@ func TestURLFailures(t *testing.T) {
 		{[]string{"tools", "-H", "a: b", "everything"}, exit.Usage, "--url"},
 		{[]string{"serve", "everything", "--http", "127.0.0.1:99999"}, exit.Failed, "99999"},
 	} {
-		if out := dowel(t, "", test.words...); out.code != test.code || !strings.Contains(out.stderr, test.says) {
+		if out := runDowel(t, "", test.words...); out.code != test.code || !strings.Contains(out.stderr, test.says) {
 			t.Errorf("%v: exit code %d, want %d: %s", test.words, out.code, test.code, out.stderr)
 		}
 	}

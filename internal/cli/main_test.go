@@ -21,11 +21,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary is dowel, or a server for it, when it is started with childVariable set.
+// If childVariable is set, the test binary runs as dowel, or as a test server if its first argument
+// is serverWord.
 const (
 	childVariable = "DOWEL_TEST_CHILD"
 	serverWord    = "a-server-for-tests"
-	traceVariable = "DOWEL_TEST_TRACE" // a file to which the server writes what becomes of it
+	traceVariable = "DOWEL_TEST_TRACE" // a file to which the server writes its events
 )
 
 func TestMain(m *testing.M) {
@@ -33,8 +34,8 @@ func TestMain(m *testing.M) {
 	case os.Getenv(childVariable) == "":
 		os.Setenv(childVariable, "1")
 		home := clitest.EmptyHome()
-		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each child of a -race run sleeps for a second
-		code := wireChecked(m.Run)
+		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // otherwise each child of a -race run sleeps for a second
+		code := runWireChecked(m.Run)
 		if err := goleak.Find(); err != nil && code == 0 {
 			fmt.Println("goroutines are left behind:", err)
 			code = 1
@@ -52,13 +53,13 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// onServer are words of dowel with the server for tests behind them.
-func onServer(t *testing.T, words ...string) []string {
+// withTestServer appends the command of the test server to words.
+func withTestServer(t *testing.T, words ...string) []string {
 	t.Helper()
-	return append(append(words[:len(words):len(words)], "--"), self(t), serverWord)
+	return append(append(words[:len(words):len(words)], "--"), testBinary(t), serverWord)
 }
 
-func self(t *testing.T) string {
+func testBinary(t *testing.T) string {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -67,32 +68,32 @@ func self(t *testing.T) string {
 	return path
 }
 
-// output is what a run of dowel left.
+// output is the result of a run of dowel.
 type output struct {
 	stdout, stderr string
 	code           int
 }
 
-// dowel runs dowel in this process.
-func dowel(t *testing.T, stdin string, words ...string) output {
+// runDowel runs dowel in this process.
+func runDowel(t *testing.T, stdin string, words ...string) output {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := Run(t.Context(), words, strings.NewReader(stdin), &stdout, &stderr)
 	return output{stdout.String(), stderr.String(), code}
 }
 
-// process is dowel as a process of its own.
-func process(t *testing.T, words ...string) *exec.Cmd {
+// newCommand returns a command that runs dowel in another process.
+func newCommand(t *testing.T, words ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	return exec.CommandContext(ctx, self(t), words...)
+	return exec.CommandContext(ctx, testBinary(t), words...)
 }
 
 var pixel, _ = base64.StdEncoding.DecodeString(
 	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
 
-// everyField is a form with a field of every kind.
+// everyField is a form with a field of each kind.
 const everyField = `{"type":"object","properties":{
 	"name":{"type":"string","title":"Your name","description":"As on your passport","minLength":2},
 	"age":{"type":"integer","minimum":0,"maximum":150,"default":30},
@@ -139,17 +140,17 @@ func testServer() mcp.Handler {
 		return "Greet " + in.Name + "!", nil
 	})
 	server.Resource(s, "test://ticking", "Changes all the time.", func(context.Context, struct{}) (string, error) { return "tick", nil })
-	go func() { // as long as the process
+	go func() { // runs until the process ends
 		for range time.Tick(50 * time.Millisecond) {
 			s.Updated("test://ticking")
 		}
 	}()
-	return liar(s)
+	return addInvalidOutput(s)
 }
 
-// liar answers one tool with what its own output schema does not allow.
-func liar(s *server.Server) mcp.Handler {
-	s.Add(must(server.NewRawTool(mcp.Tool{
+// addInvalidOutput adds a tool that answers with a result that its output schema forbids.
+func addInvalidOutput(s *server.Server) mcp.Handler {
+	s.Add(mustItem(server.NewRawTool(mcp.Tool{
 		Name: "lie", InputSchema: json.RawMessage(`{"type":"object"}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
 	}, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
@@ -163,14 +164,14 @@ func liar(s *server.Server) mcp.Handler {
 	})
 }
 
-func must(item server.Item, err error) server.Item {
+func mustItem(item server.Item, err error) server.Item {
 	if err != nil {
 		panic(err)
 	}
 	return item
 }
 
-func trace(text string) {
+func writeTrace(text string) {
 	if file := os.Getenv(traceVariable); file != "" {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			panic(err)
@@ -211,9 +212,9 @@ func addTools(s *server.Server) {
 	})
 	server.Tool(s, "wait", "Waits to be cancelled.", func(ctx context.Context, _ struct{}) (string, error) {
 		server.Progress(ctx, 1, 100, "waiting")
-		trace("waiting")
+		writeTrace("waiting")
 		<-ctx.Done()
-		trace("cancelled")
+		writeTrace("cancelled")
 		return "", ctx.Err()
 	})
 	server.Tool(s, "lines", "Returns many lines.", func(context.Context, struct{}) (string, error) {
@@ -260,7 +261,7 @@ func addQuestions(s *server.Server) {
 		return fmt.Sprint(roots), nil
 	})
 	server.Tool(s, "grow", "Adds a tool.", func(context.Context, struct{}) (string, error) {
-		err := s.Add(must(server.NewTool("grown", "New.", func(context.Context, struct{}) (string, error) { return "", nil })))
+		err := s.Add(mustItem(server.NewTool("grown", "New.", func(context.Context, struct{}) (string, error) { return "", nil })))
 		return "grown", err
 	})
 }

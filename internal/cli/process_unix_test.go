@@ -21,13 +21,13 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// A signal ends the call, the server and dowel, in that order.
+// A signal ends the call, the server and dowel, in this order.
 func TestSignals(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			trace := filepath.Join(t.TempDir(), "trace")
-			cmd := process(t, onServer(t, "call", "wait", "-e", traceVariable+"="+trace)...)
+			cmd := newCommand(t, withTestServer(t, "call", "wait", "-e", traceVariable+"="+trace)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			if err := cmd.Start(); err != nil {
@@ -37,7 +37,7 @@ func TestSignals(t *testing.T) {
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // the state says more
+			_ = cmd.Wait() // ProcessState has the result
 			if got := cmd.ProcessState.ExitCode(); got != 128+int(signal) {
 				t.Errorf("exit code %d, stderr: %s", got, stderr.String())
 			}
@@ -46,12 +46,13 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// The second Ctrl-C does not wait for a server that does not end, and yet nothing of that server is left.
+// The second Ctrl-C ends dowel without waiting for a server that ignores the first. All processes
+// of the server end too.
 func TestSecondInterrupt(t *testing.T) {
 	t.Parallel()
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	script := fmt.Sprintf(`trap "" TERM; echo $$ > '%s.part'; mv '%s.part' '%s'; while :; do sleep 1; done`, pidFile, pidFile, pidFile)
-	cmd := process(t, "tools", "--", "sh", "-c", script)
+	cmd := newCommand(t, "tools", "--", "sh", "-c", script)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +65,9 @@ func TestSecondInterrupt(t *testing.T) {
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond) // two signals at once may become one
+		time.Sleep(100 * time.Millisecond) // the system may merge two signals at once
 	}
-	_ = cmd.Wait() // the state says more
+	_ = cmd.Wait() // ProcessState has the result
 	if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || time.Since(start) > 3*time.Second {
 		t.Errorf("exit code %d after %v", code, time.Since(start))
 	}
@@ -77,7 +78,7 @@ func TestSecondInterrupt(t *testing.T) {
 	}
 }
 
-// A reader that has enough is no failure, and nothing is said about it.
+// If the reader of the output closes it, dowel ends silently and without failure.
 func TestBrokenPipe(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -88,7 +89,7 @@ func TestBrokenPipe(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := process(t, onServer(t, test.words...)...)
+			cmd := newCommand(t, withTestServer(t, test.words...)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdout, err := cmd.StdoutPipe()
@@ -113,7 +114,7 @@ func TestWatch(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
-			cmd := process(t, onServer(t, "watch", "--json", "--revision", revision, "test://ticking")...)
+			cmd := newCommand(t, withTestServer(t, "watch", "--json", "--revision", revision, "test://ticking")...)
 			stdout, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +128,7 @@ func TestWatch(t *testing.T) {
 			if err != nil || !strings.Contains(line, `"method":"notifications/resources/updated"`) || !strings.Contains(line, "test://ticking") {
 				t.Errorf("got %q, %v", line, err)
 			}
-			stdout.Close() // the next change finds nobody
+			stdout.Close() // the next change cannot be written
 			if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
 				t.Errorf("%v, stderr: %s", err, stderr.String())
 			}
@@ -137,16 +138,16 @@ func TestWatch(t *testing.T) {
 
 func TestWatchCounts(t *testing.T) {
 	t.Parallel()
-	out := dowel(t, "", onServer(t, "watch", "-n", "2", "--uri", "test://ticking")...)
+	out := runDowel(t, "", withTestServer(t, "watch", "-n", "2", "--uri", "test://ticking")...)
 	if out.code != exit.OK || strings.Count(out.stdout, " updated test://ticking\n") != 2 {
 		t.Errorf("exit code %d, stdout: %s, stderr: %s", out.code, out.stdout, out.stderr)
 	}
 }
 
-// The built-in server is a process like any other.
+// A built-in server runs as an ordinary child process.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
-	cmd := process(t, "call", "everything.echo", "message=hello", "--wire")
+	cmd := newCommand(t, "call", "everything.echo", "message=hello", "--wire")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
@@ -168,10 +169,10 @@ func waitFor(t *testing.T, file, text string) string {
 	return ""
 }
 
-// What the help shows works, as far as it needs nothing but dowel.
+// The examples of the help work. Examples that need more than dowel are skipped.
 func TestExamples(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Symlink(self(t), filepath.Join(folder, "dowel")); err != nil {
+	if err := os.Symlink(testBinary(t), filepath.Join(folder, "dowel")); err != nil {
 		t.Fatal(err)
 	}
 	f := &factory.Factory{Stdout: term.NewScreen(&bytes.Buffer{}, nil), Stderr: term.NewScreen(&bytes.Buffer{}, nil)}
@@ -181,10 +182,10 @@ func TestExamples(t *testing.T) {
 			words := strings.Fields(line)
 			if len(words) < 2 || words[0] != "dowel" || strings.Contains(line, "npx") || strings.Contains(line, "jq") ||
 				slices.Contains([]string{"watch", "serve", "up", "servers", "status", "run", "chat", "models"}, words[1]) {
-				continue // they need something, such as a model, or never end
+				continue // needs something such as a model, or never ends
 			}
 			ran++
-			cmd := process(t)
+			cmd := newCommand(t)
 			cmd.Path, cmd.Args, cmd.Dir = "/bin/sh", []string{"sh", "-c", line}, folder
 			cmd.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) == 0 && !strings.Contains(line, "--json") {

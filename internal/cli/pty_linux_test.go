@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty is a process on a pseudo-terminal of its own.
+// pty is a process on its own pseudo-terminal.
 type pty struct {
 	t      *testing.T
 	master *os.File
@@ -21,9 +21,9 @@ type pty struct {
 
 	mu    sync.Mutex
 	said  strings.Builder
-	seen  int // how much of it was waited for
+	seen  int // length of the output that expect has passed
 	more  chan struct{}
-	ended chan struct{} // closed when the terminal has no process any more
+	ended chan struct{} // closed when the last process has left the terminal
 }
 
 // onTerminal starts dowel on a terminal that is 80 columns wide.
@@ -48,7 +48,7 @@ func onTerminal(t *testing.T, words ...string) *pty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pty{t: t, master: master, cmd: process(t, words...), more: make(chan struct{}, 1), ended: make(chan struct{})}
+	p := &pty{t: t, master: master, cmd: newCommand(t, words...), more: make(chan struct{}, 1), ended: make(chan struct{})}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal
 	p.cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=")
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -56,17 +56,17 @@ func onTerminal(t *testing.T, words ...string) *pty {
 		t.Fatal(err)
 	}
 	terminal.Close()
-	go p.listen()
+	go p.readOutput()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Process.Kill() // fails if it has ended
 		<-p.ended
 		master.Close()
 	})
 	return p
 }
 
-// listen reads what is said until nobody is left to say anything.
-func (p *pty) listen() {
+// readOutput collects the output until the last process has left the terminal.
+func (p *pty) readOutput() {
 	defer close(p.ended)
 	buffer := make([]byte, 4096)
 	for {
@@ -84,7 +84,7 @@ func (p *pty) listen() {
 	}
 }
 
-// expect waits for the text behind what was waited for before.
+// expect waits for text after the end of the last expected text.
 func (p *pty) expect(text string) {
 	p.t.Helper()
 	deadline := time.NewTimer(20 * time.Second)
@@ -113,17 +113,17 @@ func (p *pty) expect(text string) {
 	}
 }
 
-func (p *pty) enter(text string) {
+func (p *pty) typeText(text string) {
 	p.t.Helper()
 	if _, err := p.master.WriteString(text); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// exits waits for the end, and checks the exit code.
-func (p *pty) exits(code int) {
+// expectExit waits for the process to end and checks its exit code.
+func (p *pty) expectExit(code int) {
 	p.t.Helper()
-	_ = p.cmd.Wait() // the state says more
+	_ = p.cmd.Wait() // ProcessState has the result
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -131,8 +131,8 @@ func (p *pty) exits(code int) {
 	}
 }
 
-// all is what was said so far.
-func (p *pty) all() string {
+// output returns the output so far.
+func (p *pty) output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.said.String()

@@ -8,18 +8,19 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// A key of the environment goes to the provider's own place, or to that of the flags and the environment, and to no other one.
+// A key from the environment is sent to the provider's own URL, or to the URL of the flags or the
+// environment, but not to a URL of the configuration.
 func TestKeysOfTheEnvironment(t *testing.T) {
-	m := follow(t, `{"key": "of-the-environment", "turns": [{"text": "ok"}]}`)
+	m := newModel(t, `{"key": "of-the-environment", "turns": [{"text": "ok"}]}`)
 	t.Setenv("OPENAI_API_KEY", "of-the-environment")
-	if out := dowel(t, "", m.at(t, "Go")...); out.code != exit.OK {
+	if out := runDowel(t, "", m.args(t, "Go")...); out.code != exit.OK {
 		t.Errorf("%+v", out)
 	}
-	m = follow(t, `{"turns": [{"text": "ok"}]}`)
+	m = newModel(t, `{"turns": [{"text": "ok"}]}`)
 	t.Setenv("OPENAI_API_KEY", "of-the-environment")
 	file := t.TempDir() + "/dowel.json"
 	writeFile(t, file, `{"models": {"other": {"model": "gpt-test", "url": "`+m.url+`"}}}`)
-	if out := dowel(t, "", onServer(t, "run", "Go", "--config", file, "--model", "other")...); out.code != exit.OK {
+	if out := runDowel(t, "", withTestServer(t, "run", "Go", "--config", file, "--model", "other")...); out.code != exit.OK {
 		t.Errorf("%+v", out)
 	}
 	for _, r := range m.Requests() {
@@ -29,7 +30,7 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// What a model of the configuration says goes into its requests.
+// The settings of a configured model are sent with its requests.
 func TestModelSettings(t *testing.T) {
 	for name, test := range map[string]struct{ entry, body string }{
 		"chat":     {`"provider": "openai", "url": "URL", "maxTokens": 321, "extra": {"reasoning_effort": "low"}`, `"max_tokens":321 "reasoning_effort":"low"`},
@@ -37,10 +38,10 @@ func TestModelSettings(t *testing.T) {
 		"prompt":   {`"provider": "openai", "url": "URL", "tools": "prompt"`, `"role":"system"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := follow(t, `{"turns": [{"text": "ok"}]}`)
+			m := newModel(t, `{"turns": [{"text": "ok"}]}`)
 			file := t.TempDir() + "/dowel.json"
 			writeFile(t, file, `{"models": {"it": {"model": "gpt-test", `+strings.ReplaceAll(test.entry, "URL", m.url)+`}}}`)
-			if out := dowel(t, "", onServer(t, "run", "Go", "--config", file)...); out.code != exit.OK || out.stdout != "ok\n" {
+			if out := runDowel(t, "", withTestServer(t, "run", "Go", "--config", file)...); out.code != exit.OK || out.stdout != "ok\n" {
 				t.Errorf("%+v", out)
 			}
 			for _, r := range m.Requests() {

@@ -41,7 +41,7 @@ func TestOutput(t *testing.T) {
 	} {
 		t.Run(strings.Join(test.words, " "), func(t *testing.T) {
 			t.Parallel()
-			out := dowel(t, "", onServer(t, test.words...)...)
+			out := runDowel(t, "", withTestServer(t, test.words...)...)
 			if out.code != exit.OK || out.stdout != test.want || out.stderr != "" {
 				t.Errorf("exit code %d\nstdout: %s\nwant:   %s\nstderr: %s", out.code, out.stdout, test.want, out.stderr)
 			}
@@ -50,17 +50,17 @@ func TestOutput(t *testing.T) {
 }
 
 func TestTools(t *testing.T) {
-	out := dowel(t, "", onServer(t, "tools")...)
+	out := runDowel(t, "", withTestServer(t, "tools")...)
 	for _, want := range []string{
 		"echo                                                                   read-only\n  message=string\n  Says it again.\n",
 		"add\n  a=integer b=integer [more=integer…] [tags=string…] [unit=object]\n  Adds numbers.\n",
-		"visit\n", // the lists go on over pages
+		"visit\n", // on the second page of the list
 	} {
 		if !strings.Contains(out.stdout, want) {
 			t.Errorf("no %q in\n%s", want, out.stdout)
 		}
 	}
-	out = dowel(t, "", onServer(t, "tools", "add")...)
+	out = runDowel(t, "", withTestServer(t, "tools", "add")...)
 	for _, want := range []string{"add\nAdds numbers.\n", "\n  a  integer, required\n    The first summand\n", "\nreturns\n\n  sum  integer"} {
 		if !strings.Contains(out.stdout, want) {
 			t.Errorf("no %q in\n%s", want, out.stdout)
@@ -73,7 +73,7 @@ func TestDiscover(t *testing.T) {
 		{"", "revision      2026-07-28 (modern)\n"},
 		{"2025-06-18", "revision      2025-06-18 (legacy)\n"},
 	} {
-		out := dowel(t, "", onServer(t, "discover", "--revision", test.revision)...)
+		out := runDowel(t, "", withTestServer(t, "discover", "--revision", test.revision)...)
 		for _, want := range []string{"name          tester\n", "version       1.2.3\n", test.want, "tools", "\nBe gentle.\n"} {
 			if !strings.Contains(out.stdout, want) {
 				t.Errorf("no %q in\n%s%s", want, out.stdout, out.stderr)
@@ -85,7 +85,7 @@ func TestDiscover(t *testing.T) {
 func TestJSON(t *testing.T) {
 	for _, test := range []struct {
 		words []string
-		want  string // the beginning, or all of what has no beginning of its own
+		want  string // a prefix of the output
 	}{
 		{[]string{"tools"}, `{"tools":[{"name":"echo","description":"Says it again.\nIn full.","inputSchema":{`},
 		{[]string{"tools", "echo"}, `{"name":"echo","description":"Says it again.\nIn full.","inputSchema":{`},
@@ -100,7 +100,7 @@ func TestJSON(t *testing.T) {
 	} {
 		t.Run(strings.Join(test.words, " "), func(t *testing.T) {
 			t.Parallel()
-			out := dowel(t, "", onServer(t, append(test.words, "--json")...)...)
+			out := runDowel(t, "", withTestServer(t, append(test.words, "--json")...)...)
 			if out.code != exit.OK || out.stderr != "" {
 				t.Errorf("exit code %d, stderr: %s", out.code, out.stderr)
 			}
@@ -118,7 +118,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestResourcesJSONHasTemplates(t *testing.T) {
-	out := dowel(t, "", onServer(t, "resources", "--json")...)
+	out := runDowel(t, "", withTestServer(t, "resources", "--json")...)
 	if !strings.Contains(out.stdout, `"uriTemplate":"test://item/{id}"`) || strings.Contains(out.stdout, "nextCursor") {
 		t.Errorf("got %s", out.stdout)
 	}
@@ -129,7 +129,7 @@ func TestFailures(t *testing.T) {
 		words []string
 		code  int
 		says  string
-		alone bool // without the server's command behind
+		alone bool // without the server's command after --
 	}{
 		{[]string{"call", "fail"}, 1, "dowel: fail: out of cheese\n", false},
 		{[]string{"call", "echo", "message=x", "-o", "/nonexistent/file"}, 1, "saving the result: open /nonexistent/file", false},
@@ -171,9 +171,9 @@ func TestFailures(t *testing.T) {
 			t.Parallel()
 			words := test.words
 			if !test.alone {
-				words = onServer(t, words...)
+				words = withTestServer(t, words...)
 			}
-			out := dowel(t, "", words...)
+			out := runDowel(t, "", words...)
 			if out.code != test.code || !strings.Contains(out.stderr, test.says) {
 				t.Errorf("exit code %d, want %d\nstderr: %s\nwant:   %s", out.code, test.code, out.stderr, test.says)
 			}
@@ -182,7 +182,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestErrorAsJSON(t *testing.T) {
-	out := dowel(t, "", onServer(t, "read", "test://nothing", "--json")...)
+	out := runDowel(t, "", withTestServer(t, "read", "test://nothing", "--json")...)
 	var line struct {
 		Error struct {
 			Message string
@@ -199,17 +199,17 @@ func TestErrorAsJSON(t *testing.T) {
 	}
 }
 
-// A tool's failure is a result all the same: JSON has it whole.
+// With --json, the result of a failed tool is shown in full.
 func TestToolFailureAsJSON(t *testing.T) {
-	out := dowel(t, "", onServer(t, "call", "fail", "--json")...)
+	out := runDowel(t, "", withTestServer(t, "call", "fail", "--json")...)
 	if out.code != exit.Failed || !strings.Contains(out.stdout, `"isError":true`) || !strings.Contains(out.stderr, `"exit":1`) {
 		t.Errorf("exit code %d, stdout %s, stderr %s", out.code, out.stdout, out.stderr)
 	}
 }
 
-// With --json all of stderr is JSON, what the server has to say there too.
+// With --json all of stderr is JSON, including the server's own stderr.
 func TestStderrOfTheServerAsJSON(t *testing.T) {
-	out := dowel(t, "", "tools", "--json", "-v", "--", "sh", "-c", "echo 'two words' >&2; printf rest >&2; exec \"$@\"", "sh", self(t), serverWord)
+	out := runDowel(t, "", "tools", "--json", "-v", "--", "sh", "-c", "echo 'two words' >&2; printf rest >&2; exec \"$@\"", "sh", testBinary(t), serverWord)
 	var said []string
 	for _, line := range strings.Split(strings.TrimSpace(out.stderr), "\n") {
 		var l struct{ Stderr string }
@@ -224,7 +224,7 @@ func TestStderrOfTheServerAsJSON(t *testing.T) {
 }
 
 func TestWire(t *testing.T) {
-	out := dowel(t, "", onServer(t, "call", "echo", "message=hi", "--wire", "--revision", "2025-06-18")...)
+	out := runDowel(t, "", withTestServer(t, "call", "echo", "message=hi", "--wire", "--revision", "2025-06-18")...)
 	lines := strings.Split(strings.TrimSpace(out.stderr), "\n")
 	for i, want := range []string{
 		`→ .*"method":"initialize"`, `← .*"serverInfo"`, `→ .*notifications/initialized`, `→ .*tools/list`, `← .*"tools"`,
@@ -240,9 +240,9 @@ func TestWire(t *testing.T) {
 }
 
 func TestWireAsJSON(t *testing.T) {
-	// A server that greets with a line that is no message, and one that is JSON but no message.
+	// One server starts with a line of text, another with JSON that is not a message.
 	script := `echo 'Starting up'; echo '{"level":"info"}'; exec "$0" ` + serverWord
-	out := dowel(t, "", "call", "echo", "message=hi", "--wire", "--json", "--", "sh", "-c", script, self(t))
+	out := runDowel(t, "", "call", "echo", "message=hi", "--wire", "--json", "--", "sh", "-c", script, testBinary(t))
 	kinds := map[string]int{}
 	for line := range strings.Lines(out.stderr) {
 		var frame struct {
@@ -265,16 +265,16 @@ func TestWireAsJSON(t *testing.T) {
 }
 
 func TestProgressAndLogs(t *testing.T) {
-	out := dowel(t, "", onServer(t, "call", "steps", "-v", "--log", "info")...)
+	out := runDowel(t, "", withTestServer(t, "call", "steps", "-v", "--log", "info")...)
 	for _, want := range []string{"[##########----------] 1/2 half way\n", "[####################] 2/2 there\n", "[warning] the cheese is low\n"} {
 		if !strings.Contains(out.stderr, want) {
 			t.Errorf("no %q in %s", want, out.stderr)
 		}
 	}
-	if out := dowel(t, "", onServer(t, "call", "steps")...); out.stderr != "" {
+	if out := runDowel(t, "", withTestServer(t, "call", "steps")...); out.stderr != "" {
 		t.Errorf("nobody asked for %s", out.stderr)
 	}
-	out = dowel(t, "", onServer(t, "call", "steps", "-v", "--json", "--log", "info")...)
+	out = runDowel(t, "", withTestServer(t, "call", "steps", "-v", "--json", "--log", "info")...)
 	for _, want := range []string{`{"progress":{"message":"half way","progress":1,"total":2}}`, `{"log":{"level":"warning","data":"the cheese is low"}}`} {
 		if !strings.Contains(out.stderr, want) {
 			t.Errorf("no %s in %s", want, out.stderr)
@@ -285,7 +285,7 @@ func TestProgressAndLogs(t *testing.T) {
 func TestSave(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "out.png")
-	out := dowel(t, "", onServer(t, "call", "picture", "-o", file)...)
+	out := runDowel(t, "", withTestServer(t, "call", "picture", "-o", file)...)
 	if !strings.Contains(out.stdout, "behold\n") || !strings.Contains(out.stdout, file) {
 		t.Errorf("stdout: %s", out.stdout)
 	}
@@ -298,16 +298,16 @@ func TestSave(t *testing.T) {
 	holds(file, pixel)
 	holds(filepath.Join(folder, "out-2.png"), []byte("RIFF"))
 	text := filepath.Join(folder, "text")
-	if out := dowel(t, "", onServer(t, "read", "test://text", "-o", text)...); out.stdout != "" || out.code != exit.OK {
+	if out := runDowel(t, "", withTestServer(t, "read", "test://text", "-o", text)...); out.stdout != "" || out.code != exit.OK {
 		t.Errorf("exit code %d, stdout: %s", out.code, out.stdout)
 	}
 	holds(text, []byte("line one\nline two\n"))
-	out = dowel(t, "", onServer(t, "read", "test://pixel", "-o", "-")...)
+	out = runDowel(t, "", withTestServer(t, "read", "test://pixel", "-o", "-")...)
 	if out.stdout != string(pixel) {
 		t.Errorf("stdout: %q", out.stdout)
 	}
 	jsonFile := filepath.Join(folder, "json.png")
-	if out := dowel(t, "", onServer(t, "read", "test://pixel", "-o", jsonFile, "--json")...); !strings.HasPrefix(out.stdout, "{") {
+	if out := runDowel(t, "", withTestServer(t, "read", "test://pixel", "-o", jsonFile, "--json")...); !strings.HasPrefix(out.stdout, "{") {
 		t.Errorf("stdout: %s", out.stdout)
 	}
 	holds(jsonFile, pixel)
@@ -317,7 +317,7 @@ func TestAnswers(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {
 			on := func(words ...string) output {
-				return dowel(t, "", onServer(t, append(words, "--revision", revision)...)...)
+				return runDowel(t, "", withTestServer(t, append(words, "--revision", revision)...)...)
 			}
 			out := on("call", "form", "--answer", "name=Ada", "--answer", "colour=#0f0", "--answer", "days=mon", "--answer", "days=wed")
 			if want := `accept {"name":"Ada","colour":"#0f0","days":["mon","wed"],"age":30}` + "\n"; out.stdout != want || out.stderr != "" {
@@ -343,7 +343,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestArgsFromStandardInput(t *testing.T) {
-	out := dowel(t, `{"message":"from stdin"}`, onServer(t, "call", "echo", "--args", "@-")...)
+	out := runDowel(t, `{"message":"from stdin"}`, withTestServer(t, "call", "echo", "--args", "@-")...)
 	if out.stdout != "from stdin\n" {
 		t.Errorf("got %s%s", out.stdout, out.stderr)
 	}
@@ -362,7 +362,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"__complete", "call", "everything.e"}, []string{"everything.echo\n"}},
 		{[]string{"__complete", "serve", "everything", ""}, []string{"page-size=\n"}},
 	} {
-		out := dowel(t, "", test.words...)
+		out := runDowel(t, "", test.words...)
 		for _, want := range test.want {
 			if out.code != exit.OK || !strings.Contains(out.stdout, want) {
 				t.Errorf("%v: exit code %d, no %q in\n%s", test.words, out.code, want, out.stdout)
@@ -371,7 +371,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Every command teaches: its help has two to four examples, says how a server is named and what comes out.
+// The help of each command has two to four examples, and tells how to name a server and what the
+// output is.
 func TestEveryCommandHasExamples(t *testing.T) {
 	f := &factory.Factory{}
 	f.Stdout, f.Stderr = term.NewScreen(&bytes.Buffer{}, nil), term.NewScreen(&bytes.Buffer{}, nil)

@@ -17,21 +17,22 @@ import (
 	"github.com/dowel-mcp/dowel/internal/modelserver"
 )
 
-// model is a model that follows a script. What it is asked is checked as its provider would.
+// model is a server for a scripted model. It checks requests as the provider would.
 type model struct {
 	*modelserver.Server
 	url string
 }
 
-// follow starts a model of both providers. Each turn of the script has to be taken.
-func follow(t *testing.T, script string) *model {
+// newModel starts a model with the APIs of both providers. The test must use all turns of the
+// script.
+func newModel(t *testing.T, script string) *model {
 	t.Helper()
-	noModels(t)
-	return modelOf(t, script)
+	unsetModels(t)
+	return startModel(t, script)
 }
 
-// modelOf is follow, whatever the environment says of models.
-func modelOf(t *testing.T, script string) *model {
+// startModel is like newModel, but leaves the environment unchanged.
+func startModel(t *testing.T, script string) *model {
 	t.Helper()
 	parsed, err := modelserver.Parse([]byte(script))
 	if err != nil {
@@ -53,18 +54,18 @@ func modelOf(t *testing.T, script string) *model {
 	return &model{s, web.URL + "/v1"}
 }
 
-// noModels takes what the environment says of models away.
-func noModels(t *testing.T) {
+// unsetModels unsets all environment variables for models.
+func unsetModels(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "DOWEL_MODEL"} {
 		t.Setenv(name, "")
 	}
 }
 
-// at are words of dowel with the model, and behind them the server for tests.
-func (m *model) at(t *testing.T, words ...string) []string {
+// args appends the flags for the model and the test server to words.
+func (m *model) args(t *testing.T, words ...string) []string {
 	t.Helper()
-	return onServer(t, append([]string{"run", "--model", "gpt-test", "--base-url", m.url}, words...)...)
+	return withTestServer(t, append([]string{"run", "--model", "gpt-test", "--base-url", m.url}, words...)...)
 }
 
 func TestRunTask(t *testing.T) {
@@ -73,7 +74,7 @@ func TestRunTask(t *testing.T) {
 		script         string
 		words          []string
 		stdin          string
-		stdout, stderr string // of stderr a part
+		stdout, stderr string // stderr is a part of it
 		code           int
 	}{
 		{
@@ -170,8 +171,8 @@ func TestRunTask(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := follow(t, test.script)
-			out := dowel(t, test.stdin, m.at(t, test.words...)...)
+			m := newModel(t, test.script)
+			out := runDowel(t, test.stdin, m.args(t, test.words...)...)
 			if out.code != test.code || out.stdout != test.stdout || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
 				t.Errorf("exit code %d, want %d\nstdout: %s\nwant:   %s\nstderr: %s\nwant:   %s", out.code, test.code, out.stdout, test.stdout, out.stderr, test.stderr)
 			}
@@ -179,7 +180,8 @@ func TestRunTask(t *testing.T) {
 	}
 }
 
-// Files go along with their names, and what no model takes is an error before anything is started.
+// Attached files are sent with their names. A file type that no model accepts is an error before
+// any server starts.
 func TestRunTaskFiles(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, content string) string {
@@ -190,8 +192,8 @@ func TestRunTaskFiles(t *testing.T) {
 		return path
 	}
 	notes, picture := write("notes.txt", "buy milk"), write("picture.png", string(pixel))
-	m := follow(t, `{"turns": [{"expect": ["What is this?"], "expectBody": ["buy milk", "notes.txt", "picture.png", "data:image/png;base64,"], "text": "ok"}]}`)
-	if out := dowel(t, "", m.at(t, "What is this?", "-f", notes, "-f", picture)...); out.code != exit.OK || out.stdout != "ok\n" {
+	m := newModel(t, `{"turns": [{"expect": ["What is this?"], "expectBody": ["buy milk", "notes.txt", "picture.png", "data:image/png;base64,"], "text": "ok"}]}`)
+	if out := runDowel(t, "", m.args(t, "What is this?", "-f", notes, "-f", picture)...); out.code != exit.OK || out.stdout != "ok\n" {
 		t.Errorf("%+v", out)
 	}
 	for path, want := range map[string]string{
@@ -201,19 +203,19 @@ func TestRunTaskFiles(t *testing.T) {
 		write("large.txt", strings.Repeat("a", attach.MaxText+1)):     "it is a text of 1.0 MiB, and the limit is 1.0 MiB",
 		write("large.png", string(pixel)+string(make([]byte, 6<<20))): "the limit is 5.0 MiB",
 	} {
-		out := dowel(t, "", "run", "-f", path, "What is this?")
+		out := runDowel(t, "", "run", "-f", path, "What is this?")
 		if out.code != exit.Usage || !strings.Contains(out.stderr, want) || !strings.Contains(out.stderr, "-f "+path) {
 			t.Errorf("%s: %+v, want %q", path, out, want)
 		}
 	}
 }
 
-// Each line of --json can be read by itself.
+// Each line of --json is a JSON value.
 func TestRunTaskJSON(t *testing.T) {
-	m := follow(t, `{"turns": [
+	m := newModel(t, `{"turns": [
 		{"reasoning": "hm", "text": "Let me see.", "calls": [{"id": "one", "name": "cli-test__steps"}], "usage": {"input": 10, "output": 2}},
 		{"expect": ["done"], "text": "It is done.", "usage": {"input": 20, "cached": 10, "output": 3}}]}`)
-	out := dowel(t, "", m.at(t, "Go", "--json", "--approve", "all")...)
+	out := runDowel(t, "", m.args(t, "Go", "--json", "--approve", "all")...)
 	if out.code != exit.OK || out.stderr != "" {
 		t.Errorf("exit code %d, stderr: %s", out.code, out.stderr)
 	}
@@ -256,43 +258,43 @@ func TestRunTaskJSON(t *testing.T) {
 	}
 }
 
-// A model that says nothing any more is waited for as long as --max-time says.
+// --max-time limits the wait for a model that stops in the middle of its reply.
 func TestRunTaskLate(t *testing.T) {
-	noModels(t)
+	unsetModels(t)
 	for name, test := range map[string]struct {
 		words          []string
-		stdout, stderr string // parts
+		stdout, stderr string // parts of them
 	}{
 		"lines": {nil, "The answer is\n", "dowel: the model did not finish within 600ms\n  allow more with --max-time\n"},
 		"json":  {[]string{"--json"}, `"reason":"time over","exit":124,"answer":"The answer is","partial":true`, `"exit":124`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := stallingModel(t, "The answer is")
-			out := dowel(t, "", append([]string{"run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything", "--max-time", "600ms"}, test.words...)...)
+			m := startStallingServer(t, "The answer is")
+			out := runDowel(t, "", append([]string{"run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything", "--max-time", "600ms"}, test.words...)...)
 			if out.code != exit.Timeout || !strings.Contains(out.stdout, test.stdout) || !strings.Contains(out.stderr, test.stderr) {
 				t.Errorf("%+v", out)
 			}
 		})
 	}
-	if out := dowel(t, "", "run", "Go", "--server", "everything", "--max-time", "-1s"); out.code != exit.Usage || !strings.Contains(out.stderr, "--max-time -1s") {
+	if out := runDowel(t, "", "run", "Go", "--server", "everything", "--max-time", "-1s"); out.code != exit.Usage || !strings.Contains(out.stderr, "--max-time -1s") {
 		t.Errorf("%+v", out)
 	}
 }
 
-// stalling is a model that says something, and then nothing any more.
-type stalling struct {
+// stallingServer is a model that sends a part of a reply and then stops.
+type stallingServer struct {
 	url    string
-	stalls chan struct{} // closed when it has said it
+	stalls chan struct{} // closed when the part is sent
 }
 
-func stallingModel(t *testing.T, says string) stalling {
+func startStallingServer(t *testing.T, says string) stallingServer {
 	t.Helper()
-	s := stalling{stalls: make(chan struct{})}
+	s := stallingServer{stalls: make(chan struct{})}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%q}}]}\n\n", says)
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(300 * time.Millisecond) // until it is read
+		time.Sleep(300 * time.Millisecond) // until the client has read it
 		close(s.stalls)
 		<-r.Context().Done()
 	}))

@@ -15,19 +15,19 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// configured writes the person's own file: a server, a model that is the one to work with, and an audit log.
-func (p *person) configured(m *model) (audit string) {
-	audit = filepath.Join(p.home, "audit", "log.jsonl")
-	p.write(p.own(), `{
-		"mcpServers": {"mine": `+p.served("everything", `, "alwaysAllow": ["test_trigger_resource_update"]`)+`, "keys": {"command": "`+self(p.t)+`", "args": ["serve", "kv", "memory=true"]}},
+// writeConfig writes the user's file with servers, a default model and an audit log.
+func (u *testUser) writeConfig(m *model) (audit string) {
+	audit = filepath.Join(u.home, "audit", "log.jsonl")
+	u.writeFile(u.userFile(), `{
+		"mcpServers": {"mine": `+u.builtInEntry("everything", `, "alwaysAllow": ["test_trigger_resource_update"]`)+`, "keys": {"command": "`+testBinary(u.t)+`", "args": ["serve", "kv", "memory=true"]}},
 		"models": {"scripted": {"provider": "openai", "model": "gpt-test", "url": "`+m.url+`"}}, "model": "scripted",
 		"gateway": {"audit": "`+audit+`", "auditArguments": true}
 	}`)
 	return audit
 }
 
-// records reads an audit log.
-func records(t *testing.T, path string) (all []gateway.Record) {
+// readAudit returns the records of an audit log.
+func readAudit(t *testing.T, path string) (all []gateway.Record) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -47,27 +47,28 @@ const wholeScript = `{"turns": [
 	{"calls": [{"name": "mine__echo", "arguments": {"message": "hi"}}, {"name": "keys__list"}]},
 	{"expect": ["hi", "keys"], "text": "Both."}]}`
 
-// The whole configuration is worked with: by the dowel that is running, or by this one. What came with a project waits for trust.
+// A task can use all configured servers, through the running dowel or without one. Servers of a
+// project wait for trust.
 func TestRunTaskWhole(t *testing.T) {
 	for name, running := range map[string]bool{"alone": false, "beside dowel up": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPerson(t)
-			audit := p.configured(modelOf(t, wholeScript))
-			p.write(p.shared(), `{"mcpServers": {"theirs": `+p.served("everything", "")+`}, "models": {"evil": {"model": "x", "url": "http://evil.example"}}}`)
+			p := newTestUser(t)
+			audit := p.writeConfig(startModel(t, wholeScript))
+			p.writeFile(p.projectFile(), `{"mcpServers": {"theirs": `+p.builtInEntry("everything", "")+`}, "models": {"evil": {"model": "x", "url": "http://evil.example"}}}`)
 			if running {
-				p.up()
+				p.startDaemon()
 			}
-			out := p.run("run", "Do both.")
+			out := p.runDowel("run", "Do both.")
 			if out.code != exit.OK || out.stdout != "Both.\n" {
-				t.Errorf("%+v\n%s", out, p.all())
+				t.Errorf("%+v\n%s", out, p.output())
 			}
-			has(t, out.stderr, []string{"the tools of theirs are missing", "dowel trust theirs", "models has no effect in a project", "dowel.json:1:"}, nil)
+			checkText(t, out.stderr, []string{"the tools of theirs are missing", "dowel trust theirs", "models has no effect in a project", "dowel.json:1:"}, nil)
 			if n := strings.Count(out.stderr, "models has no effect"); n != 1 {
 				t.Errorf("one warning is given %d times: %s", n, out.stderr)
 			}
 			outcomes := map[string]int{}
-			for _, r := range records(t, audit) {
+			for _, r := range readAudit(t, audit) {
 				outcomes[r.Server+"."+r.Name+" "+r.Outcome+" "+r.By]++
 				if r.Name == "echo" && string(r.Arguments) != `{"message":"hi"}` {
 					t.Errorf("the arguments of %+v are %s", r, r.Arguments)
@@ -82,11 +83,11 @@ func TestRunTaskWhole(t *testing.T) {
 	}
 }
 
-// What is allowed for good runs without being asked about, until that is taken back; of a server of a project it is not kept.
+// Lasting approvals hold until they are revoked. Tools of a project's server cannot have one.
 func TestRunTaskApprovals(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	m := modelOf(t, `{"turns": [
+	p := newTestUser(t)
+	m := startModel(t, `{"turns": [
 		{"calls": [{"name": "keys__set", "arguments": {"key": "a", "value": "b"}}]},
 		{"calls": [{"name": "keys__set", "arguments": {"key": "a", "value": "b"}}]},
 		{"expect": ["stored"], "text": "stored"},
@@ -94,11 +95,11 @@ func TestRunTaskApprovals(t *testing.T) {
 		{"text": "allowed by the configuration"},
 		{"calls": [{"name": "keys__set", "arguments": {"key": "a", "value": "b"}}]},
 		{"calls": [{"name": "theirs__set", "arguments": {"key": "a", "value": "b"}}]}]}`)
-	audit := p.configured(m)
-	p.write(p.shared(), `{"mcpServers": {"theirs": {"command": "`+self(t)+`", "args": ["serve", "kv", "memory=true"], "alwaysAllow": ["set"]}}}`)
-	p.ok("allowed", "trust", "theirs", "--yes")
+	audit := p.writeConfig(m)
+	p.writeFile(p.projectFile(), `{"mcpServers": {"theirs": {"command": "`+testBinary(t)+`", "args": ["serve", "kv", "memory=true"], "alwaysAllow": ["set"]}}}`)
+	p.expectSuccess("allowed", "trust", "theirs", "--yes")
 
-	needed := p.run("run", "Store it.")
+	needed := p.runDowel("run", "Store it.")
 	if needed.code != exit.Approval || !strings.Contains(needed.stderr, "dowel trust --tool keys.set") {
 		t.Errorf("%+v", needed)
 	}
@@ -112,9 +113,9 @@ func TestRunTaskApprovals(t *testing.T) {
 	if out := p.run("trust", "--tool", "--revoke", "keys.set"); out.code != exit.Usage || !strings.Contains(out.stderr, "revoke all with dowel trust --tool --revoke 'keys.*'") {
 		t.Errorf("%+v", out)
 	}
-	p.ok("keys: a model calls all of its tools", "trust", "--tool", "--list")
-	p.ok("keys.* needs an approval again", "trust", "--tool", "--revoke", "keys.*")
-	if out := p.run("run", "Store it."); out.code != exit.Approval {
+	p.expectSuccess("keys: a model calls all of its tools", "trust", "--tool", "--list")
+	p.expectSuccess("keys.* needs an approval again", "trust", "--tool", "--revoke", "keys.*")
+	if out := p.runDowel("run", "Store it."); out.code != exit.Approval {
 		t.Errorf("%+v", out)
 	}
 	for words, want := range map[string]string{
@@ -125,16 +126,16 @@ func TestRunTaskApprovals(t *testing.T) {
 		"trust --tool --revoke keys.set":     "keys.set has no approval to revoke",
 		"trust --tool --revoke nope.nothing": "nope.nothing has no approval to revoke",
 	} {
-		if out := p.run(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+		if out := p.runDowel(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%s: %+v, want %q", words, out, want)
 		}
 	}
-	p.write(filepath.Join(p.home, "dowel", "state.json"), strings.Replace(p.state(), `"servers"`, `"x-note": {}, "servers"`, 1))
-	if out := p.run("run", "Store it."); out.code != exit.Approval || !strings.Contains(out.stderr, "theirs.set") {
+	p.writeFile(filepath.Join(p.home, "dowel", "state.json"), strings.Replace(p.readState(), `"servers"`, `"x-note": {}, "servers"`, 1))
+	if out := p.runDowel("run", "Store it."); out.code != exit.Approval || !strings.Contains(out.stderr, "theirs.set") {
 		t.Errorf("what a project's file says counts: %+v", out)
 	}
 	by := map[string]bool{}
-	for _, r := range records(t, audit) {
+	for _, r := range readAudit(t, audit) {
 		by[r.Outcome+" "+r.By+" "+r.Server+"."+r.Name] = true
 	}
 	for _, want := range []string{"refused mode keys.set", "allowed always keys.set", "allowed always mine.test_trigger_resource_update", "refused mode theirs.set"} {
@@ -144,23 +145,23 @@ func TestRunTaskApprovals(t *testing.T) {
 	}
 }
 
-func (p *person) state() string {
-	text, err := os.ReadFile(filepath.Join(p.home, "dowel", "state.json"))
+func (u *testUser) readState() string {
+	text, err := os.ReadFile(filepath.Join(u.home, "dowel", "state.json"))
 	if err != nil {
-		p.t.Fatal(err)
+		u.t.Fatal(err)
 	}
 	return string(text)
 }
 
-// Servers can be named, and no others are started then.
+// With --server, only the named servers start.
 func TestRunTaskServers(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	m := modelOf(t, `{"turns": [
+	p := newTestUser(t)
+	m := startModel(t, `{"turns": [
 		{"calls": [{"name": "keys__list"}, {"name": "everything__echo", "arguments": {"message": "built in"}}, {"name": "mine__echo"}]},
 		{"expect": ["keys", "built in", "there is no tool mine__echo"], "text": "two"}]}`)
-	p.configured(m)
-	if out := p.run("run", "Look.", "--server", "keys", "--server", "everything"); out.code != exit.OK || out.stdout != "two\n" || out.stderr != "" {
+	p.writeConfig(m)
+	if out := p.runDowel("run", "Look.", "--server", "keys", "--server", "everything"); out.code != exit.OK || out.stdout != "two\n" || out.stderr != "" {
 		t.Errorf("%+v", out)
 	}
 	for words, want := range map[string]string{
@@ -179,23 +180,23 @@ func TestRunTaskServers(t *testing.T) {
 		"run Go. --model scripted --base-url http://x": "do not go with scripted",
 		"run Go. --system @nope":                       "--system: open nope",
 	} {
-		if out := p.run(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+		if out := p.runDowel(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%s: %+v, want %q", words, out, want)
 		}
 	}
-	out := p.run("run", "Go.", "--", "no-such-program-anywhere")
+	out := p.runDowel("run", "Go.", "--", "no-such-program-anywhere")
 	if out.code != exit.Connection || !strings.Contains(out.stderr, "no connection to no-such-program-anywhere") {
 		t.Errorf("%+v", out)
 	}
 }
 
-// The first Ctrl-C cancels the call that runs, and what there is of an answer is printed.
+// The first Ctrl-C cancels the running call and prints the partial answer.
 func TestRunTaskInterrupted(t *testing.T) {
 	for name, flags := range map[string][]string{"lines": nil, "json": {"--json"}} {
 		t.Run(name, func(t *testing.T) {
-			m := follow(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "cli-test__wait"}]}]}`)
+			m := newModel(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "cli-test__wait"}]}]}`)
 			trace := filepath.Join(t.TempDir(), "trace")
-			cmd := process(t, m.at(t, append(flags, "Wait", "--approve", "all", "-e", traceVariable+"="+trace)...)...)
+			cmd := newCommand(t, m.args(t, append(flags, "Wait", "--approve", "all", "-e", traceVariable+"="+trace)...)...)
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			if err := cmd.Start(); err != nil {
@@ -205,7 +206,7 @@ func TestRunTaskInterrupted(t *testing.T) {
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // the state says more
+			_ = cmd.Wait() // ProcessState has the result
 			if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted || !strings.Contains(stdout.String(), "I wait.") {
 				t.Errorf("exit code %d, stdout: %s\nstderr: %s", got, stdout.String(), stderr.String())
 			}
@@ -217,11 +218,11 @@ func TestRunTaskInterrupted(t *testing.T) {
 	}
 }
 
-// A reply that is cut off by Ctrl-C is printed as far as it has come.
+// If Ctrl-C stops a reply, its received part is printed.
 func TestRunTaskPartialReply(t *testing.T) {
 	t.Parallel()
-	m := stallingModel(t, "The answer is")
-	cmd := process(t, "run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything")
+	m := startStallingServer(t, "The answer is")
+	cmd := newCommand(t, "run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
@@ -231,7 +232,7 @@ func TestRunTaskPartialReply(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the state says more
+	_ = cmd.Wait() // ProcessState has the result
 	if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted || stdout.String() != "The answer is\n" {
 		t.Errorf("exit code %d, stdout: %s\nstderr: %s", got, stdout.String(), stderr.String())
 	}
@@ -242,11 +243,11 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// Ctrl-C ends dowel while it waits for its servers, too.
+// Ctrl-C also ends dowel while it waits for its servers.
 func TestRunTaskInterruptedEarly(t *testing.T) {
 	t.Parallel()
 	started := filepath.Join(t.TempDir(), "started")
-	cmd := process(t, "run", "Go", "--model", "gpt-test", "--base-url", "http://127.0.0.1:1/v1", "--", "sh", "-c", "echo > '"+started+"'; exec sleep 60")
+	cmd := newCommand(t, "run", "Go", "--model", "gpt-test", "--base-url", "http://127.0.0.1:1/v1", "--", "sh", "-c", "echo > '"+started+"'; exec sleep 60")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
@@ -256,7 +257,7 @@ func TestRunTaskInterruptedEarly(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the state says more
+	_ = cmd.Wait() // ProcessState has the result
 	if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted {
 		t.Errorf("exit code %d, stderr: %s", got, stderr.String())
 	}

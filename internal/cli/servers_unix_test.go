@@ -13,22 +13,22 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/status"
 )
 
-// fails runs dowel, which must end with an exit code and say a text on stderr.
-func (p *person) fails(code int, says string, words ...string) output {
-	p.t.Helper()
-	out := p.run(words...)
+// expectFailure runs dowel and checks its exit code and a part of its stderr.
+func (u *testUser) expectFailure(code int, says string, words ...string) output {
+	u.t.Helper()
+	out := u.runDowel(words...)
 	if out.code != code || !strings.Contains(out.stderr, says) {
-		p.t.Errorf("dowel %s: exit code %d, want %d and %q\n%s%s", strings.Join(words, " "), out.code, code, says, out.stdout, out.stderr)
+		u.t.Errorf("dowel %s: exit code %d, want %d and %q\n%s%s", strings.Join(words, " "), out.code, code, says, out.stdout, out.stderr)
 	}
 	return out
 }
 
-// states returns what servers list says of each server.
-func (p *person) states() map[string]string {
-	p.t.Helper()
+// listStates returns the state of each server from servers list.
+func (u *testUser) listStates() map[string]string {
+	u.t.Helper()
 	var all []struct{ Name, Status string }
-	if err := json.Unmarshal([]byte(p.ok("", "servers", "list", "--json")), &all); err != nil {
-		p.t.Fatal(err)
+	if err := json.Unmarshal([]byte(u.expectSuccess("", "servers", "list", "--json")), &all); err != nil {
+		u.t.Fatal(err)
 	}
 	states := map[string]string{}
 	for _, s := range all {
@@ -37,91 +37,92 @@ func (p *person) states() map[string]string {
 	return states
 }
 
-// Where no dowel is running, the switches are there all the same, and what needs one says so, in one way.
+// Without a running dowel, enable and disable work, and the other commands fail with the same
+// error.
 func TestServersWithoutDowel(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
+	p := newTestUser(t)
 	for _, words := range []string{"status", "status kv", "servers restart kv", "servers logs kv", "servers reload"} {
-		out := p.fails(exit.Connection, "dowel: no dowel is running: start one with dowel up", strings.Fields(words)...)
+		out := p.expectFailure(exit.Connection, "dowel: no dowel is running: start one with dowel up", strings.Fields(words)...)
 		if strings.Contains(out.stderr, "no connection") {
 			t.Errorf("%s: %s", words, out.stderr)
 		}
 	}
-	p.ok("kv was switched off; no dowel is running, and dowel up will not start it\n", "servers", "disable", "kv")
-	if got := p.states(); got["kv"] != "disabled" || got["weather"] != "not running" {
+	p.expectSuccess("kv was switched off; dowel is not running; dowel up will not start it\n", "servers", "disable", "kv")
+	if got := p.listStates(); got["kv"] != "disabled" || got["weather"] != "not running" {
 		t.Errorf("%v", got)
 	}
-	p.ok("No dowel is running: dowel up starts them.", "servers", "list")
-	p.fails(exit.Usage, "there is no such server: wether; did you mean weather?", "servers", "disable", "wether")
-	p.fails(exit.Usage, "there is no such server: nope", "servers", "disable", "weather", "nope")
-	if got := p.states(); got["weather"] != "not running" {
+	p.expectSuccess("dowel is not running; dowel up starts these servers.", "servers", "list")
+	p.expectFailure(exit.Usage, "there is no such server: wether; did you mean weather?", "servers", "disable", "wether")
+	p.expectFailure(exit.Usage, "there is no such server: nope", "servers", "disable", "weather", "nope")
+	if got := p.listStates(); got["weather"] != "not running" {
 		t.Error("one of several was switched although another is unknown")
 	}
-	p.up()
-	p.until(map[string]hub.Status{"everything": hub.Ready, "weather": hub.Ready, "kv": hub.Disabled})
-	p.down()
-	if out := p.ok("", "servers", "enable", "kv", "--json"); out != `{"server":"kv","did":"enable","running":false}`+"\n" {
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"everything": hub.Ready, "weather": hub.Ready, "kv": hub.Disabled})
+	p.stopDaemon()
+	if out := p.expectSuccess("", "servers", "enable", "kv", "--json"); out != `{"server":"kv","did":"enable","running":false}`+"\n" {
 		t.Error(out)
 	}
-	p.write(p.own(), `{"mcpServers": {"mine": `+p.served("everything", "")+`, "off": {"command": "x", "disabled": true}, "bad": {"comand": "x"}}}`)
-	if got := p.states(); len(got) != 3 || got["mine"] != "not running" || got["off"] != "disabled" || got["bad"] != "needs configuration" {
+	p.writeFile(p.userFile(), `{"mcpServers": {"mine": `+p.builtInEntry("everything", "")+`, "off": {"command": "x", "disabled": true}, "bad": {"comand": "x"}}}`)
+	if got := p.listStates(); len(got) != 3 || got["mine"] != "not running" || got["off"] != "disabled" || got["bad"] != "needs configuration" {
 		t.Errorf("%v", got)
 	}
-	p.ok("dowel.json:1:", "servers", "list")
-	p.fails(exit.Usage, "add it with dowel servers add kv", "servers", "enable", "kv")
-	p.ok("off was switched on; no dowel is running, and dowel up will start it\n", "servers", "enable", "off")
-	p.ok("bad was switched on; no dowel is running, and needs configuration: ", "servers", "enable", "bad")
-	if got := p.states(); got["off"] != "not running" {
+	p.expectSuccess("dowel.json:1:", "servers", "list")
+	p.expectFailure(exit.Usage, "add it with dowel servers add kv", "servers", "enable", "kv")
+	p.expectSuccess("off was switched on; dowel is not running; dowel up will start it\n", "servers", "enable", "off")
+	p.expectSuccess("bad was switched on; dowel is not running; needs configuration: ", "servers", "enable", "bad")
+	if got := p.listStates(); got["off"] != "not running" {
 		t.Errorf("%v", got)
 	}
 }
 
-// What is done with servers of a running dowel says what has come of it.
+// Changes to servers of a running dowel show the result.
 func TestServersOfDowel(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.own(), `{"mcpServers": {"good": `+p.served("kv", "")+`,
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"good": `+p.builtInEntry("kv", "")+`,
 		"bad": {"command": "/bin/sh", "args": ["-c", "echo first words >&2; echo last words >&2; exit 1"]}}}`)
-	p.up()
-	p.until(map[string]hub.Status{"good": hub.Ready, "bad": hub.Failed})
-	if out := p.ok("", "servers", "disable", "good"); out != "good was switched off\n" {
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"good": hub.Ready, "bad": hub.Failed})
+	if out := p.expectSuccess("", "servers", "disable", "good"); out != "good was switched off\n" {
 		t.Error(out)
 	}
-	p.fails(exit.Connection, "no connection to good: it is disabled", "servers", "restart", "good")
-	if out := p.ok("", "servers", "enable", "good"); !strings.HasPrefix(out, "good was switched on: ready, ") || strings.Contains(out, " 0 tools") {
+	p.expectFailure(exit.Connection, "no connection to good: it is disabled", "servers", "restart", "good")
+	if out := p.expectSuccess("", "servers", "enable", "good"); !strings.HasPrefix(out, "good was switched on: ready, ") || strings.Contains(out, " 0 tools") {
 		t.Error(out)
 	}
-	p.ok("good was ended and started again: ready, ", "servers", "restart", "good")
+	p.expectSuccess("good was restarted: ready, ", "servers", "restart", "good")
 	var o servers.Outcome
-	if err := json.Unmarshal([]byte(p.ok("", "servers", "restart", "good", "--json")), &o); err != nil ||
+	if err := json.Unmarshal([]byte(p.expectSuccess("", "servers", "restart", "good", "--json")), &o); err != nil ||
 		o.Server != "good" || o.Did != "restart" || !o.Running || o.Status != hub.Ready {
 		t.Errorf("%v, %+v", err, o)
 	}
-	out := p.fails(exit.Connection, "no connection to bad: it was started again: failed: ", "servers", "restart", "good", "bad")
-	if !strings.Contains(out.stdout, "good was ended and started again: ready") {
+	out := p.expectFailure(exit.Connection, "no connection to bad: restarted: failed: ", "servers", "restart", "good", "bad")
+	if !strings.Contains(out.stdout, "good was restarted: ready") {
 		t.Errorf("%+v", out)
 	}
 	for _, words := range []string{"disable god", "restart god", "logs god"} {
-		p.fails(exit.Usage, "there is no such server: god; did you mean good?", append([]string{"servers"}, strings.Fields(words)...)...)
+		p.expectFailure(exit.Usage, "there is no such server: god; did you mean good?", append([]string{"servers"}, strings.Fields(words)...)...)
 	}
-	if got := p.states(); got["good"] != "ready" || len(got) != 2 {
+	if got := p.listStates(); got["good"] != "ready" || len(got) != 2 {
 		t.Errorf("%v", got)
 	}
-	p.ok("SERVER", "servers", "ls")
-	p.ok(p.own()+" was read again: 2 servers.", "servers", "reload")
+	p.expectSuccess("SERVER", "servers", "ls")
+	p.expectSuccess(p.userFile()+" was read again: 2 servers.", "servers", "reload")
 }
 
-// A server's status in full is all that is known of it.
+// status NAME shows everything about a server.
 func TestStatusOfOne(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.own(), `{"mcpServers": {
-		"good": `+p.served("kv", "")+`,
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {
+		"good": `+p.builtInEntry("kv", "")+`,
 		"bad": {"command": "/bin/sh", "args": ["-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line-$i. >&2; done; exit 1"]}}}`)
-	p.up()
-	p.until(map[string]hub.Status{"good": hub.Ready, "bad": hub.Failed})
-	good := p.ok("good\n", "status", "good")
-	for _, part := range []string{"ready for ", "kv 1.0.0", "modern", " tools, ", "serve kv", p.own() + ":2:"} {
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"good": hub.Ready, "bad": hub.Failed})
+	good := p.expectSuccess("good\n", "status", "good")
+	for _, part := range []string{"ready for ", "kv 1.0.0", "modern", " tools, ", "serve kv", p.userFile() + ":2:"} {
 		if !strings.Contains(good, part) {
 			t.Errorf("no %q in\n%s", part, good)
 		}
@@ -129,16 +130,16 @@ func TestStatusOfOne(t *testing.T) {
 	if strings.Contains(good, " 0 tools") || strings.Contains(good, "problem") {
 		t.Error(good)
 	}
-	bad := p.ok("bad\n", "status", "bad")
+	bad := p.expectSuccess("bad\n", "status", "bad")
 	for _, part := range []string{"cause ", "problem ", "advice ", "line-12.", "/bin/sh"} {
 		if !strings.Contains(bad, part) {
 			t.Errorf("no %q in\n%s", part, bad)
 		}
 	}
 	var s status.FullStatus
-	if err := json.Unmarshal([]byte(p.ok("", "status", "bad", "--json")), &s); err != nil ||
+	if err := json.Unmarshal([]byte(p.expectSuccess("", "status", "bad", "--json")), &s); err != nil ||
 		s.Name != "bad" || s.Problem == "" || s.Advice == "" || len(s.Stderr) != 10 || s.Stderr[9] != "line-12." || s.File == "" {
 		t.Errorf("%v, %+v", err, s)
 	}
-	p.fails(exit.Usage, "there is no such server: god; did you mean good?", "status", "god")
+	p.expectFailure(exit.Usage, "there is no such server: god; did you mean good?", "status", "god")
 }

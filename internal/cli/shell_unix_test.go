@@ -17,8 +17,9 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// offspring writes the ids of the server, of the shell and of what the shell starts to a file, and goes on.
-const offspring = `exec 2>/dev/null
+// offspringScript writes the process ids of the server, of the shell and of the shell's children to
+// a file, and keeps running.
+const offspringScript = `exec 2>/dev/null
 { echo $PPID; echo $$
 sleep 1000 & echo $!
 sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' & echo $!
@@ -28,8 +29,8 @@ echo up; } > pids.part
 mv pids.part pids
 wait`
 
-// offspringOf reads the ids that offspring has written. The server's is the first.
-func offspringOf(t *testing.T, dir string) (pids []int) {
+// readOffspring returns the ids that offspringScript has written. The server's id is the first.
+func readOffspring(t *testing.T, dir string) (pids []int) {
 	t.Helper()
 	for line := range strings.Lines(waitFor(t, filepath.Join(dir, "pids"), "up\n")) {
 		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
@@ -40,14 +41,14 @@ func offspringOf(t *testing.T, dir string) (pids []int) {
 		t.Fatalf("got the processes %v", pids)
 	}
 	for _, pid := range pids {
-		if !alive(pid) {
+		if !isRunning(pid) {
 			t.Errorf("%d of %v does not run: this shows nothing of it", pid, pids)
 		}
 	}
 	return pids
 }
 
-// Nothing of a shell outlives its server, in whatever way that ends.
+// The processes of a shell end with their server, however it ends.
 func TestShellEndsWithItsServer(t *testing.T) {
 	for name, end := range map[string]func(c *client.Client, server int){
 		"killed":     func(_ *client.Client, server int) { syscall.Kill(server, syscall.SIGKILL) },
@@ -57,78 +58,78 @@ func TestShellEndsWithItsServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			c, err := client.Dial(t.Context(), stdio.Command{Path: self(t), Args: []string{"serve", "shell", "dir=" + dir}}, nil)
+			c, err := client.Dial(t.Context(), stdio.Command{Path: testBinary(t), Args: []string{"serve", "shell", "dir=" + dir}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			r, err := client.Call[shell.Result](t.Context(), c, "run", map[string]any{"command": offspring, "timeout": 0})
+			r, err := client.Call[shell.Result](t.Context(), c, "run", map[string]any{"command": offspringScript, "timeout": 0})
 			if err != nil || r.State != shell.Running {
 				t.Fatalf("got %+v, %v", r, err)
 			}
-			pids := offspringOf(t, dir)
+			pids := readOffspring(t, dir)
 			end(c, pids[0])
-			gone(t, pids, 15*time.Second)
+			awaitExits(t, pids, 15*time.Second)
 		})
 	}
 }
 
-// Nor does it outlive who has started the server.
+// They also end with the process that has started the server.
 func TestShellEndsWithACommandThatIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cmd := process(t, "call", "shell.run", "command="+offspring, "timeout=100", "-O", "dir="+dir)
+	cmd := newCommand(t, "call", "shell.run", "command="+offspringScript, "timeout=100", "-O", "dir="+dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pids := offspringOf(t, dir)
+	pids := readOffspring(t, dir)
 	cmd.Process.Kill()
-	_ = cmd.Wait() // it was killed
-	gone(t, pids, 15*time.Second)
+	_ = cmd.Wait() // killed above
+	awaitExits(t, pids, 15*time.Second)
 }
 
-// files and shell are there for who names them, and for nobody else.
+// The built-in servers files and shell only start when a command names them.
 func TestLocalServersAreAskedFor(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	if out := p.ok("", "tools"); strings.Contains(out, "shell__") || strings.Contains(out, "files__") || !strings.Contains(out, "everything__echo") {
+	p := newTestUser(t)
+	if out := p.expectSuccess("", "tools"); strings.Contains(out, "shell__") || strings.Contains(out, "files__") || !strings.Contains(out, "everything__echo") {
 		t.Error(out)
 	}
-	p.ok("by\n[shell ", "call", "shell.run", "command=echo by")
-	p.ok("Returns a file", "tools", "files.read")
-	p.ok("", "tools", "shell", "-O", "timeout=5s")
-	p.fails(exit.Usage, "nothing starts it but a command that names it", "servers", "remove", "shell")
-	p.fails(exit.Usage, "dowel servers add shell", "servers", "disable", "shell")
-	p.fails(exit.Usage, "shell acts on this machine", "serve", "shell", "--http", "0.0.0.0:0")
-	p.fails(exit.Usage, "files acts on this machine", "serve", "files", "--http", "[::]:0")
-	p.fails(exit.Usage, "give sandbox=true as well", "serve", "shell", "network=true")
-	p.up()
-	p.until(map[string]hub.Status{"everything": hub.Ready, "weather": hub.Ready, "kv": hub.Ready})
-	if states := p.states(); len(states) != 3 {
+	p.expectSuccess("by\n[shell ", "call", "shell.run", "command=echo by")
+	p.expectSuccess("Returns a file", "tools", "files.read")
+	p.expectSuccess("", "tools", "shell", "-O", "timeout=5s")
+	p.expectFailure(exit.Usage, "it only runs when a command names it", "servers", "remove", "shell")
+	p.expectFailure(exit.Usage, "dowel servers add shell", "servers", "disable", "shell")
+	p.expectFailure(exit.Usage, "shell acts on this machine", "serve", "shell", "--http", "0.0.0.0:0")
+	p.expectFailure(exit.Usage, "files acts on this machine", "serve", "files", "--http", "[::]:0")
+	p.expectFailure(exit.Usage, "give sandbox=true as well", "serve", "shell", "network=true")
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"everything": hub.Ready, "weather": hub.Ready, "kv": hub.Ready})
+	if states := p.listStates(); len(states) != 3 {
 		t.Errorf("got %v", states)
 	}
-	p.ok("by\n[shell ", "call", "shell.run", "command=echo by")
+	p.expectSuccess("by\n[shell ", "call", "shell.run", "command=echo by")
 }
 
-// Commands see no key of a model but one that is set for them.
+// Commands in a shell only see the keys of models that are set for them.
 func TestShellHasNoModelKeys(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "one")
 	t.Setenv("ANTHROPIC_API_KEY", "two")
-	p := newPerson(t)
+	p := newTestUser(t)
 	const show = "command=echo ${OPENAI_API_KEY-none} ${ANTHROPIC_API_KEY-none}"
-	p.ok("none none\n", "call", "shell.run", show)
-	p.ok("three none\n", "call", "shell.run", show, "--env", "OPENAI_API_KEY=three")
-	p.ok("none two\n", "call", "shell.run", show, "-O", "keys=ANTHROPIC_API_KEY")
-	p.fails(exit.Usage, "is none of OPENAI_API_KEY", "serve", "shell", "keys=HOME")
+	p.expectSuccess("none none\n", "call", "shell.run", show)
+	p.expectSuccess("three none\n", "call", "shell.run", show, "--env", "OPENAI_API_KEY=three")
+	p.expectSuccess("none two\n", "call", "shell.run", show, "-O", "keys=ANTHROPIC_API_KEY")
+	p.expectFailure(exit.Usage, "is none of OPENAI_API_KEY", "serve", "shell", "keys=HOME")
 }
 
-// Added to the servers of a person, they are in the folder in which that was done.
+// Once added to the user's servers, they work in the folder of the servers add command.
 func TestLocalServersAreAnchored(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	out := p.ok("roots="+p.project, "servers", "add", "files", "-O", "read-only=true", "--dry-run")
+	p := newTestUser(t)
+	out := p.expectSuccess("roots="+p.project, "servers", "add", "files", "-O", "read-only=true", "--dry-run")
 	if strings.Contains(out, "shell") {
 		t.Error(out)
 	}
-	p.ok("dir="+filepath.Join(p.project, "inner"), "servers", "add", "shell", "-O", "dir=inner", "--dry-run")
+	p.expectSuccess("dir="+filepath.Join(p.project, "inner"), "servers", "add", "shell", "-O", "dir=inner", "--dry-run")
 }

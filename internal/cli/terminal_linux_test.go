@@ -10,48 +10,48 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// ready is where an answer is typed.
-const ready = ">\x1b[0m "
+// answerPrompt is shown when a form waits for an answer.
+const answerPrompt = ">\x1b[0m "
 
 func TestFormOnTerminal(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
-			p := onTerminal(t, onServer(t, "call", "form", "--revision", revision)...)
+			p := onTerminal(t, withTestServer(t, "call", "form", "--revision", revision)...)
 			p.expect("tester\x1b[0m \x1b[2m(")
 			p.expect("asks:\r\n  Who are you?")
 			p.expect("Your name\x1b[0m")
 			p.expect("As on your passport")
-			p.enter("A\n")
+			p.typeText("A\n")
 			p.expect("at least 2")
-			p.enter("Ada\n")
+			p.typeText("Ada\n")
 			p.expect("Enter takes 30")
-			p.enter("\n")
+			p.typeText("\n")
 			p.expect("agree\x1b[0m")
-			p.enter("yes\n")
+			p.typeText("yes\n")
 			p.expect("1) Red")
 			p.expect("2) Green")
-			p.enter("2\n")
+			p.typeText("2\n")
 			p.expect("3) wed")
-			p.enter("1,wed\n")
+			p.typeText("1,wed\n")
 			p.expect("mail\x1b[0m")
-			p.enter("\n")
+			p.typeText("\n")
 			p.expect("Send this to tester? [Y/n/edit]")
-			p.enter("\n")
+			p.typeText("\n")
 			p.expect(`accept {"name":"Ada","age":30,"agree":true,"colour":"#0f0","days":["mon","wed"]}`)
-			p.exits(exit.OK)
+			p.expectExit(exit.OK)
 		})
 	}
 }
 
 func TestQuestionsOfOneField(t *testing.T) {
 	t.Parallel()
-	p := onTerminal(t, onServer(t, "call", "name")...)
+	p := onTerminal(t, withTestServer(t, "call", "name")...)
 	p.expect("What is your name?")
-	p.expect(ready)
-	p.enter("Ada\n")
+	p.expect(answerPrompt)
+	p.typeText("Ada\n")
 	p.expect("hello Ada")
-	p.exits(exit.OK)
+	p.expectExit(exit.OK)
 }
 
 func TestQuestionsCanBeRefused(t *testing.T) {
@@ -61,38 +61,38 @@ func TestQuestionsCanBeRefused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			p := onTerminal(t, onServer(t, "call", "name")...)
-			p.expect(ready)
-			p.enter(test.answer)
+			p := onTerminal(t, withTestServer(t, "call", "name")...)
+			p.expect(answerPrompt)
+			p.typeText(test.answer)
 			p.expect(test.notice)
 			p.expect("dowel:")
 			p.expect(test.result)
-			p.exits(exit.Failed)
+			p.expectExit(exit.Failed)
 		})
 	}
 }
 
 func TestFormCanBeEdited(t *testing.T) {
 	t.Parallel()
-	p := onTerminal(t, onServer(t, "call", "form", "--answer", "colour=#f00", "--answer", "age=1", "--answer", "agree=true", "--answer", "days=mon")...)
-	p.expect(ready)
-	p.enter("Bob\n")
+	p := onTerminal(t, withTestServer(t, "call", "form", "--answer", "colour=#f00", "--answer", "age=1", "--answer", "agree=true", "--answer", "days=mon")...)
+	p.expect(answerPrompt)
+	p.typeText("Bob\n")
 	p.expect("colour: \"#f00\"")
-	p.expect(ready)
-	p.enter("bob@example.com\n")
+	p.expect(answerPrompt)
+	p.typeText("bob@example.com\n")
 	p.expect("[Y/n/edit]")
-	p.enter("edit\n")
-	p.expect(ready)
-	p.enter("Ann\n")
-	p.expect(ready)
-	p.enter("\n")
+	p.typeText("edit\n")
+	p.expect(answerPrompt)
+	p.typeText("Ann\n")
+	p.expect(answerPrompt)
+	p.typeText("\n")
 	p.expect("[Y/n/edit]")
-	p.enter("y\n")
+	p.typeText("y\n")
 	p.expect(`"name":"Ann"}`)
-	p.exits(exit.OK)
+	p.expectExit(exit.OK)
 }
 
-// A page is shown whole, and opened only where the user agrees, without a shell.
+// dowel shows a page's full URL, and opens it without a shell if the user agrees.
 func TestVisitOnTerminal(t *testing.T) {
 	const page = "https://login.example.com/x?a=1&b=$(touch%20owned);c#d"
 	for _, test := range []struct {
@@ -112,7 +112,7 @@ func TestVisitOnTerminal(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
-			p := onTerminal(t, onServer(t, "call", "visit", "url="+page)...)
+			p := onTerminal(t, withTestServer(t, "call", "visit", "url="+page)...)
 			p.expect("Log in, please.")
 			p.expect("https://\x1b[1;4mlogin.example.com\x1b[0m/x?a=1&b=$(touch%20owned);c#d")
 			p.expect("Nothing has been opened.")
@@ -120,15 +120,15 @@ func TestVisitOnTerminal(t *testing.T) {
 			if _, err := os.Stat(trace); err == nil {
 				t.Error("it was opened without consent")
 			}
-			p.enter(test.answer)
-			p.exits(test.code)
+			p.typeText(test.answer)
+			p.expectExit(test.code)
 			if !test.opened {
 				if _, err := os.Stat(trace); err == nil {
 					t.Error("it was opened")
 				}
 				return
 			}
-			if got := appears(t, trace); got != page+"|" {
+			if got := awaitFile(t, trace); got != page+"|" {
 				t.Errorf("opened with %q", got)
 			}
 		})
@@ -137,61 +137,61 @@ func TestVisitOnTerminal(t *testing.T) {
 
 func TestOnlyWebPagesAreVisited(t *testing.T) {
 	t.Parallel()
-	p := onTerminal(t, onServer(t, "call", "visit", "url=file:///etc/passwd")...)
+	p := onTerminal(t, withTestServer(t, "call", "visit", "url=file:///etc/passwd")...)
 	p.expect("dowel opens web pages only.")
-	p.exits(exit.Failed)
+	p.expectExit(exit.Failed)
 }
 
 func TestProgressOnTerminal(t *testing.T) {
 	t.Parallel()
-	p := onTerminal(t, onServer(t, "call", "steps")...)
+	p := onTerminal(t, withTestServer(t, "call", "steps")...)
 	p.expect("\r\x1b[K[##########----------] 1/2 half way")
 	p.expect("\r\x1b[K")
 	p.expect("done\r\n")
-	p.exits(exit.OK)
-	if all := p.all(); !strings.HasSuffix(all, "\r\x1b[Kdone\r\n") {
+	p.expectExit(exit.OK)
+	if all := p.output(); !strings.HasSuffix(all, "\r\x1b[Kdone\r\n") {
 		t.Errorf("something is left of the progress: %q", all)
 	}
 }
 
 func TestTerminalIsNotObeyed(t *testing.T) {
 	t.Parallel()
-	p := onTerminal(t, onServer(t, "call", "escape")...)
+	p := onTerminal(t, withTestServer(t, "call", "escape")...)
 	p.expect("red text and a title .")
-	p.exits(exit.OK)
+	p.expectExit(exit.OK)
 }
 
-// Ctrl-C on the terminal cancels the call at the server, which lives long enough to hear of it.
+// Ctrl-C on the terminal cancels the call before the server ends.
 func TestInterruptOnTerminal(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {
 			trace := filepath.Join(t.TempDir(), "trace")
 			t.Setenv(traceVariable, trace)
-			p := onTerminal(t, onServer(t, "call", "wait", "--wire", "--revision", revision)...)
+			p := onTerminal(t, withTestServer(t, "call", "wait", "--wire", "--revision", revision)...)
 			p.expect("1/100 waiting")
-			p.enter("\x03")
+			p.typeText("\x03")
 			p.expect("ending")
 			p.expect("notifications/cancelled")
 			p.expect("the user ended dowel (interrupt)")
-			p.exits(exit.Interrupted)
-			if got := appears(t, trace); got != "cancelled" {
+			p.expectExit(exit.Interrupted)
+			if got := awaitFile(t, trace); got != "cancelled" {
 				t.Errorf("the server saw %q", got)
 			}
 		})
 	}
 }
 
-// A question does not outlive the interruption.
+// Ctrl-C ends a question.
 func TestInterruptOfQuestion(t *testing.T) {
 	t.Parallel()
-	p := onTerminal(t, onServer(t, "call", "name")...)
-	p.expect(ready)
-	p.enter("\x03")
-	p.exits(exit.Interrupted)
+	p := onTerminal(t, withTestServer(t, "call", "name")...)
+	p.expect(answerPrompt)
+	p.typeText("\x03")
+	p.expectExit(exit.Interrupted)
 }
 
-// appears waits for a file, and returns what it holds.
-func appears(t *testing.T, file string) string {
+// awaitFile waits until a file exists and returns its text.
+func awaitFile(t *testing.T, file string) string {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if content, err := os.ReadFile(file); err == nil && len(content) > 0 {

@@ -19,38 +19,38 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// watchedURI is a resource of the server everything that changes.
+// watchedURI is a changing resource of the server everything.
 const watchedURI = "test://watched-resource"
 
-// program is a client that has started dowel up --stdio.
-type program struct {
+// stdioClient is a client that started dowel up --stdio.
+type stdioClient struct {
 	*client.Client
 	t *testing.T
 }
 
-// stdio is what such a client starts.
-func (p *person) stdio() stdio.Command {
+// stdioCommand returns the command that a stdioClient starts.
+func (u *testUser) stdioCommand() stdio.Command {
 	env := map[string]string{}
-	for _, name := range homes {
-		env[name] = p.home
+	for _, name := range homeVariables {
+		env[name] = u.home
 	}
-	return stdio.Command{Path: self(p.t), Args: []string{"up", "--stdio"}, Dir: p.project, Env: env}
+	return stdio.Command{Path: testBinary(u.t), Args: []string{"up", "--stdio"}, Dir: u.project, Env: env}
 }
 
-func (p *person) program(r mcp.Revision) *program {
-	p.t.Helper()
-	c, err := client.Dial(p.t.Context(), p.stdio(), &client.Options{
+func (u *testUser) startStdioClient(r mcp.Revision) *stdioClient {
+	u.t.Helper()
+	c, err := client.Dial(u.t.Context(), u.stdioCommand(), &client.Options{
 		Wire: client.Wire{Revision: r}, Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		p.t.Fatal(err)
+		u.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { c.Close() })
-	return &program{Client: c, t: p.t}
+	u.t.Cleanup(func() { c.Close() })
+	return &stdioClient{Client: c, t: u.t}
 }
 
-// says calls a tool until it says something: the dowel that is running may be changing.
-func (c *program) says(want, tool string, args map[string]string) {
+// expectText calls a tool until its result contains want. Calls may fail during a handover.
+func (c *stdioClient) expectText(want, tool string, args map[string]string) {
 	c.t.Helper()
 	var got string
 	var err error
@@ -62,35 +62,35 @@ func (c *program) says(want, tool string, args map[string]string) {
 	c.t.Errorf("%s: %q, %v, want %q", tool, got, err, want)
 }
 
-func (c *program) echoes() {
+func (c *stdioClient) expectEcho() {
 	c.t.Helper()
-	c.says("hi", "one__echo", map[string]string{"message": "hi"})
+	c.expectText("hi", "one__echo", map[string]string{"message": "hi"})
 }
 
-// running waits until another process is the dowel that runs, and returns which.
-func (p *person) running(not int) int {
-	p.t.Helper()
-	c := control.NewClient(control.Path(p.home, p.home))
+// awaitDaemon waits until a process other than not is the daemon, and returns its id.
+func (u *testUser) awaitDaemon(not int) int {
+	u.t.Helper()
+	c := control.NewClient(control.Path(u.home, u.home))
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(p.t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(u.t.Context(), time.Second)
 		s, err := c.Status(ctx)
 		cancel()
 		if err == nil && s.PID != not {
 			return s.PID
 		}
 	}
-	p.t.Fatalf("no other dowel than %d is running", not)
+	u.t.Fatalf("no other dowel than %d is running", not)
 	return 0
 }
 
-// Clients that have started dowel up --stdio do not notice which dowel is the one that is running: one of their own, or one
-// that somebody has started and ends again.
+// Clients of dowel up --stdio do not notice which process is the daemon: one of their own, or a
+// dowel up that the user starts and ends.
 func TestUpStdioHandsOver(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.own(), `{"mcpServers": {"one": `+p.served("everything", "")+`, "notes": `+p.served("kv", "")+`}}`)
-	older, newer := p.program(mcp.Revision20250618), p.program(mcp.LatestRevision)
-	first := p.running(os.Getpid())
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"one": `+p.builtInEntry("everything", "")+`, "notes": `+p.builtInEntry("kv", "")+`}}`)
+	older, newer := p.startStdioClient(mcp.Revision20250618), p.startStdioClient(mcp.LatestRevision)
+	first := p.awaitDaemon(os.Getpid())
 	w, err := newer.Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}})
 	if err != nil {
 		t.Fatal(err)
@@ -123,65 +123,65 @@ func TestUpStdioHandsOver(t *testing.T) {
 		}
 		t.Errorf("%s: nobody told of a change", when)
 	}
-	older.echoes()
-	newer.echoes()
+	older.expectEcho()
+	newer.expectEcho()
 	hears("at first")
 
-	p.up()
-	second := p.running(first)
+	p.startDaemon()
+	second := p.awaitDaemon(first)
 	if second != p.cmd.Process.Pid {
 		t.Errorf("%d is running, want %d", second, p.cmd.Process.Pid)
 	}
-	p.until(map[string]hub.Status{"one": hub.Ready, "notes": hub.Ready})
-	older.echoes()
-	newer.echoes()
+	p.awaitStates(map[string]hub.Status{"one": hub.Ready, "notes": hub.Ready})
+	older.expectEcho()
+	newer.expectEcho()
 	hears("through the one that shows its page")
 
-	p.down()
-	third := p.running(second)
-	older.echoes()
-	newer.echoes()
+	p.stopDaemon()
+	third := p.awaitDaemon(second)
+	older.expectEcho()
+	newer.expectEcho()
 	hears("when that has ended")
-	p.until(map[string]hub.Status{"one": hub.Ready, "notes": hub.Ready}) // one process at a time can have its file
+	p.awaitStates(map[string]hub.Status{"one": hub.Ready, "notes": hub.Ready}) // only one process at a time can open its file
 
 	owner, other := older, newer
 	if third != first {
 		owner, other = newer, older
 	}
 	owner.Close()
-	p.running(third)
-	other.echoes()
+	p.awaitDaemon(third)
+	other.expectEcho()
 }
 
-// Each process that goes through the dowel that is running is a client of its own.
+// The daemon treats each dowel up --stdio as a separate client.
 func TestUpStdioIsAClient(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.own(), `{"mcpServers": {"notes": {"command": "`+self(t)+`", "args": ["serve", "kv", "memory=true"], "sharing": "client"}}}`)
-	p.up()
-	p.until(map[string]hub.Status{"notes": hub.Ready})
-	one, other := p.program(mcp.LatestRevision), p.program(mcp.Revision20250618)
-	one.says("", "notes__set", map[string]string{"key": "k", "value": "mine"})
-	other.says("", "notes__set", map[string]string{"key": "k", "value": "the other's"})
-	one.says("mine", "notes__get", map[string]string{"key": "k"})
-	other.says("the other's", "notes__get", map[string]string{"key": "k"})
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"notes": {"command": "`+testBinary(t)+`", "args": ["serve", "kv", "memory=true"], "sharing": "client"}}}`)
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"notes": hub.Ready})
+	one, other := p.startStdioClient(mcp.LatestRevision), p.startStdioClient(mcp.Revision20250618)
+	one.expectText("", "notes__set", map[string]string{"key": "k", "value": "mine"})
+	other.expectText("", "notes__set", map[string]string{"key": "k", "value": "the other's"})
+	one.expectText("mine", "notes__get", map[string]string{"key": "k"})
+	other.expectText("the other's", "notes__get", map[string]string{"key": "k"})
 }
 
-// A client that comes while the dowel that is running ends waits for the next one.
+// A client that starts while the daemon ends waits for the next daemon.
 func TestUpStdioWhileOneEnds(t *testing.T) {
 	t.Parallel()
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20250618} {
 		t.Run(string(r), func(t *testing.T) {
 			t.Parallel()
-			p := newPerson(t)
-			p.write(p.own(), `{"mcpServers": {"one": `+p.served("everything", "")+`}}`)
+			p := newTestUser(t)
+			p.writeFile(p.userFile(), `{"mcpServers": {"one": `+p.builtInEntry("everything", "")+`}}`)
 			place, err := control.Listen(control.Path(p.home, p.home))
 			if err != nil {
 				t.Fatal(err)
 			}
-			place.Close() // nobody is let in, and its servers take a while
+			place.Close() // it accepts no clients and ends slowly
 			time.AfterFunc(2*time.Second, func() { _ = place.Release() })
-			c := p.program(r)
+			c := p.startStdioClient(r)
 			if _, err := c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodListTools}); err != nil {
 				t.Error(err)
 			}
@@ -192,8 +192,8 @@ func TestUpStdioWhileOneEnds(t *testing.T) {
 	}
 }
 
-// calm calls a tool all the time for a while, and says what fails.
-func (c *program) calm(d time.Duration) {
+// callDuring calls a tool repeatedly for d and reports failures.
+func (c *stdioClient) callDuring(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if _, err := client.Call[string](c.t.Context(), c.Client, "one__echo", map[string]string{"message": "hi"}); err != nil {
 			c.t.Errorf("a call at a hand-over: %v", err)
@@ -201,8 +201,8 @@ func (c *program) calm(d time.Duration) {
 	}
 }
 
-// slow makes calls that take a second.
-func (c *program) slow(work *sync.WaitGroup) {
+// startSlowCalls starts ten calls that take a second each.
+func (c *stdioClient) startSlowCalls(work *sync.WaitGroup) {
 	for range 10 {
 		work.Go(func() {
 			if _, err := client.Call[json.RawMessage](c.t.Context(), c.Client, "one__slow", map[string]any{"seconds": 1.0}); err != nil {
@@ -212,40 +212,40 @@ func (c *program) slow(work *sync.WaitGroup) {
 	}
 }
 
-// Calls in flight at a hand-over are done, and those that come meanwhile wait: of clients that go through a dowel that ends, and
-// of the one that makes room.
+// At a handover, calls in flight finish and new calls wait. This holds for clients of the old
+// daemon and for the client of the process that was the daemon.
 func TestUpStdioLosesNoCall(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.own(), `{"mcpServers": {"one": `+p.served("everything", "")+`}}`)
-	owner := p.program(mcp.LatestRevision)
-	first := p.running(os.Getpid())
-	other := p.program(mcp.Revision20250618)
-	for _, c := range []*program{owner, other} {
-		c.echoes()
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"one": `+p.builtInEntry("everything", "")+`}}`)
+	owner := p.startStdioClient(mcp.LatestRevision)
+	first := p.awaitDaemon(os.Getpid())
+	other := p.startStdioClient(mcp.Revision20250618)
+	for _, c := range []*stdioClient{owner, other} {
+		c.expectEcho()
 	}
 	during := func(change func()) {
 		var work sync.WaitGroup
-		for _, c := range []*program{owner, other} {
-			c.slow(&work)
-			work.Go(func() { c.calm(3 * time.Second) })
+		for _, c := range []*stdioClient{owner, other} {
+			c.startSlowCalls(&work)
+			work.Go(func() { c.callDuring(3 * time.Second) })
 		}
 		time.Sleep(300 * time.Millisecond)
 		change()
 		work.Wait()
 	}
-	during(func() { p.up(); first = p.running(first) })
-	p.until(map[string]hub.Status{"one": hub.Ready})
-	during(func() { p.down(); p.running(first) })
+	during(func() { p.startDaemon(); first = p.awaitDaemon(first) })
+	p.awaitStates(map[string]hub.Status{"one": hub.Ready})
+	during(func() { p.stopDaemon(); p.awaitDaemon(first) })
 }
 
-// Header fields that mirror arguments are sent whatever a model makes of a tool's name.
+// Header fields that mirror arguments are sent even if the tool's name is encoded for models.
 func TestUpStdioSendsHeaders(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.own(), `{"mcpServers": {"one": `+p.served("everything", "")+`}}`)
-	c := p.program(mcp.LatestRevision)
-	c.echoes()
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"one": `+p.builtInEntry("everything", "")+`}}`)
+	c := p.startStdioClient(mcp.LatestRevision)
+	c.expectEcho()
 	try := func(when string) {
 		for _, name := range []string{"one__test_x_mcp_header", "one.test_x_mcp_header", "one__test-x-mcp-header", "test_x_mcp_header"} {
 			if _, err := client.Call[string](t.Context(), c.Client, name, map[string]any{"region": "eu"}); err != nil {
@@ -254,10 +254,10 @@ func TestUpStdioSendsHeaders(t *testing.T) {
 		}
 	}
 	try("alone")
-	first := p.running(os.Getpid())
-	p.up()
-	p.running(first)
-	p.until(map[string]hub.Status{"one": hub.Ready})
-	c.echoes()
+	first := p.awaitDaemon(os.Getpid())
+	p.startDaemon()
+	p.awaitDaemon(first)
+	p.awaitStates(map[string]hub.Status{"one": hub.Ready})
+	c.expectEcho()
 	try("through another")
 }

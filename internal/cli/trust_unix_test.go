@@ -13,53 +13,53 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/trust"
 )
 
-// What waits says how it is allowed where nobody can be asked, and the advice works.
+// Without a terminal, trust shows how to allow a waiting server, and that command works.
 func TestTrustAdvice(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.write(p.shared(), `{"mcpServers": {"evil": {"command": "evil"}}}`)
-	p.ok("dowel trust evil --yes", "trust")
+	p := newTestUser(t)
+	p.writeFile(p.projectFile(), `{"mcpServers": {"evil": {"command": "evil"}}}`)
+	p.expectSuccess("dowel trust evil --yes", "trust")
 	for words, want := range map[string]string{
 		"trust --yes":             "dowel trust NAME --yes",
-		"trust --revoke":          "named",
+		"trust --revoke":          "need the names of servers",
 		"trust nope":              "nope does not wait for your trust: evil does",
 		"trust --revoke evil":     "no server called evil is allowed in this project",
 		"trust x --yes --revoke":  "none of the others can be",
 		"trust nope --project /":  "nope does not wait for your trust: no server does",
 		"trust nope --yes --json": "evil does",
 	} {
-		if out := p.run(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+		if out := p.runDowel(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%s: %+v, want %q", words, out, want)
 		}
 	}
-	p.write(filepath.Join(p.project, ".mcp.json"), `{"mcpServers": {"more": {"command": "more"}}}`)
-	if out := p.run("trust", "nope"); !strings.Contains(out.stderr, ": evil, more do") {
+	p.writeFile(filepath.Join(p.project, ".mcp.json"), `{"mcpServers": {"more": {"command": "more"}}}`)
+	if out := p.runDowel("trust", "nope"); !strings.Contains(out.stderr, ": evil, more do") {
 		t.Errorf("%+v", out)
 	}
-	p.ok("allowed", "trust", "evil", "--yes")
+	p.expectSuccess("allowed", "trust", "evil", "--yes")
 }
 
-// What is allowed can be looked at, and taken back: a dowel that runs ends the server.
+// trust --list shows the allowed servers. --revoke ends it, and a running dowel stops the server.
 func TestTrustRevoked(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
-	p.ok("Nothing of a project is allowed", "trust", "--list")
-	p.write(p.shared(), `{"mcpServers": {"theirs": `+p.served("everything", "")+`}}`)
-	p.up()
-	p.until(map[string]hub.Status{"theirs": hub.NeedsTrust})
-	p.ok("allowed", "trust", "theirs", "--yes")
-	p.until(map[string]hub.Status{"theirs": hub.Ready})
-	has(t, p.ok("", "trust", "--list"), []string{"theirs, of ", "dowel.json", "kind stdio", "command "}, nil)
-	p.ok("Nothing of a project is allowed", "trust", "--list", "other")
+	p := newTestUser(t)
+	p.expectSuccess("You have not allowed any server of a project", "trust", "--list")
+	p.writeFile(p.projectFile(), `{"mcpServers": {"theirs": `+p.builtInEntry("everything", "")+`}}`)
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"theirs": hub.NeedsTrust})
+	p.expectSuccess("allowed", "trust", "theirs", "--yes")
+	p.awaitStates(map[string]hub.Status{"theirs": hub.Ready})
+	checkText(t, p.expectSuccess("", "trust", "--list"), []string{"theirs, from ", "dowel.json", "kind stdio", "command "}, nil)
+	p.expectSuccess("You have not allowed any server of a project", "trust", "--list", "other")
 	var list []trust.GrantLine
-	if err := json.Unmarshal([]byte(p.ok("", "trust", "--list", "--json")), &list); err != nil || len(list) != 1 || list[0].Name != "theirs" || len(list[0].Facts) == 0 {
+	if err := json.Unmarshal([]byte(p.expectSuccess("", "trust", "--list", "--json")), &list); err != nil || len(list) != 1 || list[0].Name != "theirs" || len(list[0].Facts) == 0 {
 		t.Errorf("%v, %v", list, err)
 	}
-	out := p.run("trust", "--revoke", "theirs", "--project", p.home)
+	out := p.runDowel("trust", "--revoke", "theirs", "--project", p.home)
 	if out.code != exit.Usage || !strings.Contains(out.stderr, "add --project "+filepath.Dir(list[0].File)) {
 		t.Errorf("%+v", out)
 	}
-	p.ok("is not allowed any more", "trust", "--revoke", "theirs")
-	p.until(map[string]hub.Status{"theirs": hub.NeedsTrust})
-	p.ok("Nothing of a project is allowed", "trust", "--list")
+	p.expectSuccess("is no longer allowed", "trust", "--revoke", "theirs")
+	p.awaitStates(map[string]hub.Status{"theirs": hub.NeedsTrust})
+	p.expectSuccess("You have not allowed any server of a project", "trust", "--list")
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/version"
 )
 
-// What cannot be used is said in dowel's words, with what to write instead.
+// Errors of the command line show a correct command.
 func TestUsage(t *testing.T) {
 	for _, test := range []struct{ words, says string }{
 		{"servers add foo npx -y bar", "unknown flag -y: put the server's command behind --, as in dowel servers add foo -- npx -y …"},
 		{"servers add foo npx --yes bar", "unknown flag --yes: put the server's command behind --, as in dowel servers add foo -- npx --yes …"},
-		{"servers add foo npx bar", "put the server's command behind --: dowel servers add foo -- npx bar"},
+		{"servers add foo npx bar", "put the server's command after --: dowel servers add foo -- npx bar"},
 		{"tools npx -y bar", "put the server's command behind --, as in dowel tools -- npx -y …"},
 		{"tools everything -y", "unknown flag -y"},
 		{"servers add foo --ulr x", "did you mean --url?"},
@@ -28,10 +28,10 @@ func TestUsage(t *testing.T) {
 		{"servers remove a b", `"b" is too much: write dowel servers remove NAME`},
 		{"config explain", "NAME is missing: write dowel config explain NAME"},
 		{"status foo bar", `"bar" is too much: write dowel status [NAME], such as dowel status everything`},
-		{"status foo --token", "write dowel status --token"},
+		{"status foo --token", "gateway's token: dowel status --token"},
 		{"up foo", `dowel up takes flags only, and "foo" is none`},
 		{"export cursor", "did you mean dowel export --to cursor?"},
-		{"export nothing-like-it", "write dowel export --to TOOL"},
+		{"export nothing-like-it", "want dowel export --to TOOL"},
 		{"tools everything --timeout 5", "--timeout 5: a duration needs its unit; did you mean 5s?"},
 		{"tools everything --timeout soon", "--timeout soon: write a duration such as 5s"},
 		{"tools everything --timeout", "--timeout needs a value: write a duration such as 5s"},
@@ -49,7 +49,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(test.words, func(t *testing.T) {
 			t.Parallel()
-			out := dowel(t, "", strings.Fields(test.words)...)
+			out := runDowel(t, "", strings.Fields(test.words)...)
 			if out.code != exit.Usage || out.stdout != "" || !strings.Contains(out.stderr, test.says) || !strings.Contains(out.stderr, " --help") {
 				t.Errorf("exit code %d\nstdout: %s\nstderr: %s\nwant:   %s", out.code, out.stdout, out.stderr, test.says)
 			}
@@ -62,12 +62,12 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A group of commands alone shows what there is, and so does its help.
+// A command group alone lists its commands, and so does its help.
 func TestGroups(t *testing.T) {
 	for _, words := range []string{"", "servers", "config", "help", "help servers", "servers --help", "help exit-codes"} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
-			out := dowel(t, "", strings.Fields(words)...)
+			out := runDowel(t, "", strings.Fields(words)...)
 			if out.code != exit.OK || out.stdout == "" || out.stderr != "" || strings.Contains(out.stdout, "servers\n  dowel servers [command]") {
 				t.Errorf("%+v", out)
 			}
@@ -98,15 +98,15 @@ func TestExpected(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	out := dowel(t, "", "version")
+	out := runDowel(t, "", "version")
 	if out.code != exit.OK || !strings.Contains(out.stdout, "dowel     "+version.Number()+"\n") || !strings.Contains(out.stdout, "go        "+runtime.Version()+"\n") {
 		t.Errorf("%+v", out)
 	}
 	var b version.Build
-	if err := json.Unmarshal([]byte(dowel(t, "", "version", "--json").stdout), &b); err != nil || b != version.Current() || b.Version == "" {
+	if err := json.Unmarshal([]byte(runDowel(t, "", "version", "--json").stdout), &b); err != nil || b != version.Current() || b.Version == "" {
 		t.Errorf("%v, %+v", err, b)
 	}
-	if out := dowel(t, "", "--version"); out.code != exit.OK || out.stdout != "dowel "+version.Current().String()+"\n" {
+	if out := runDowel(t, "", "--version"); out.code != exit.OK || out.stdout != "dowel "+version.Current().String()+"\n" {
 		t.Errorf("%+v", out)
 	}
 	for want, b := range map[string]version.Build{

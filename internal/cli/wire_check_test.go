@@ -12,11 +12,13 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// violationsVariable names the file to which every dowel of these tests writes what it sends against the protocol.
+// violationsVariable names the file to which each dowel process of the tests writes its violations
+// of the protocol.
 const violationsVariable = "DOWEL_TEST_VIOLATIONS"
 
-// wireChecked runs the tests with every message that dowel sends in them checked against the schema of its revision.
-func wireChecked(tests func() int) int {
+// runWireChecked runs the tests and checks each message that dowel sends against the schema of its
+// revision.
+func runWireChecked(tests func() int) int {
 	folder, err := os.MkdirTemp("", "dowel-wire")
 	if err != nil {
 		panic(err)
@@ -33,8 +35,8 @@ func wireChecked(tests func() int) int {
 	return code
 }
 
-// checkWire follows the connections of one dowel in both directions, one after the other: each begins with the request 1.
-// What servers for tests do wrong, they do on purpose.
+// checkWire checks the messages that dowel sends on its connections. A request with the id 1 begins
+// a new connection. It ignores violations of test servers, which are intended.
 func checkWire(next transport.Tap) transport.Tap {
 	check := schemas.NewChecker()
 	return func(f transport.Frame) {
@@ -48,7 +50,7 @@ func checkWire(next transport.Tap) transport.Tap {
 		if f.Kind != transport.Malformed {
 			for _, err := range check.Frame(from, bytes.Clone(f.Data)) {
 				if from == schemas.Client {
-					report(err)
+					reportViolation(err)
 				}
 			}
 		}
@@ -58,7 +60,7 @@ func checkWire(next transport.Tap) transport.Tap {
 	}
 }
 
-func report(violation error) {
+func reportViolation(violation error) {
 	f, err := os.OpenFile(os.Getenv(violationsVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		panic(err)

@@ -11,28 +11,29 @@ import (
 	"github.com/dowel-mcp/dowel/internal/wirename"
 )
 
-// A server whose name the wire changes is allowed, recorded and told by its own name.
+// Approvals, audit records and messages use a server's own name, even if its name on the wire
+// differs.
 func TestApprovalsOfChangedNames(t *testing.T) {
 	t.Parallel()
 	for _, through := range []bool{false, true} {
 		t.Run(fmt.Sprintf("through a running dowel: %v", through), func(t *testing.T) {
 			t.Parallel()
-			p := newPerson(t)
+			p := newTestUser(t)
 			call := `{"calls": [{"name": "` + wirename.Of("my.server", "set") + `", "arguments": {"key": "a", "value": "b"}}]}`
-			m := modelOf(t, `{"turns": [`+call+`, `+call+`, {"expect": ["stored"], "text": "stored"}]}`)
-			audit := p.configured(m)
-			p.write(p.own(), strings.Replace(p.text(p.own()), `"keys": {`, `"my.server": {`, 1))
+			m := startModel(t, `{"turns": [`+call+`, `+call+`, {"expect": ["stored"], "text": "stored"}]}`)
+			audit := p.writeConfig(m)
+			p.writeFile(p.userFile(), strings.Replace(p.readText(p.userFile()), `"keys": {`, `"my.server": {`, 1))
 			if through {
-				p.up()
+				p.startDaemon()
 			}
-			needed := p.run("run", "Store it.")
+			needed := p.runDowel("run", "Store it.")
 			if needed.code != exit.Approval || !strings.Contains(needed.stderr, "dowel trust --tool my.server.set") {
 				t.Errorf("%+v", needed)
 			}
-			p.ok("my.server.set needs no approval any more", "trust", "--tool", "my.server.set")
-			p.ok("stored\n", "run", "Store it.")
+			p.expectSuccess("my.server.set no longer needs an approval", "trust", "--tool", "my.server.set")
+			p.expectSuccess("stored\n", "run", "Store it.")
 			by := map[string]bool{}
-			for _, r := range records(t, audit) {
+			for _, r := range readAudit(t, audit) {
 				by[r.Outcome+" "+r.By+" "+r.Server+" "+r.Name] = true
 			}
 			for _, want := range []string{"refused mode my.server set", "allowed always my.server set"} {

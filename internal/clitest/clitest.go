@@ -1,5 +1,5 @@
-// Package clitest runs the tests of the program's packages in a home of their own. The configuration, the state and a
-// running dowel of the machine's user must not change what a test sees:
+// Package clitest runs the tests of the program's packages in an empty home. Otherwise the
+// configuration, the state and a running dowel of the machine's user would affect the tests:
 //
 //	func TestMain(m *testing.M) { clitest.Main(m) }
 package clitest
@@ -12,7 +12,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package with an empty home, fails if goroutines are left behind, and ends the process.
+// Main runs the tests of a package with an empty home and ends the process. It fails if goroutines
+// are left behind.
 func Main(m *testing.M) {
 	home := EmptyHome()
 	code := m.Run()
@@ -24,8 +25,9 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// EmptyHome makes a folder and points all variables that name a home, or a part of one, to it. Child processes inherit
-// them. The caller removes the folder.
+// EmptyHome creates a folder and sets all environment variables that name a home, or a part of one,
+// to it. Child processes inherit them. The caller removes the folder. EmptyHome panics if it cannot
+// create the folder.
 func EmptyHome() string {
 	home, err := os.MkdirTemp("", "dowel-home-")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// DefaultServers returns the names of the built-in servers that run for a user without a configuration.
-// Servers that act on the machine are not among them.
+// DefaultServers returns the names of the built-in servers that run for a user without a
+// configuration. Servers that act on the machine are excluded.
 func DefaultServers() (names []string) {
 	for _, d := range builtin.Describe() {
 		if !d.Local {
@@ -35,7 +35,7 @@ func BuiltInServers() (all []hub.Definition) {
 	return all
 }
 
-// IsLocal reports whether a built-in server acts on the machine that it runs on.
+// IsLocal reports whether name is a built-in server that acts on the machine, such as its files.
 func IsLocal(name string) bool {
 	return slices.ContainsFunc(builtin.Describe(), func(d builtin.Description) bool { return d.Name == name && d.Local })
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
 )
 
-// catalogCache keeps what servers offer in the user's cache folder, so that it is known before they are started.
+// catalogCache stores the catalogs of servers in the user's cache folder, so that the gateway can
+// list tools before a server has started.
 type catalogCache struct {
 	folder string
 	pruned sync.Once
@@ -20,10 +21,11 @@ type catalogCache struct {
 
 var _ hub.Cache = (*catalogCache)(nil)
 
-// cacheLife is the time after which an unused offer is deleted: its server was removed or changed.
+// cacheLife is the time after which an unused catalog is deleted. Its server was probably removed
+// or changed.
 const cacheLife = 90 * 24 * time.Hour
 
-// newCatalogCache returns nil if the user has no cache folder.
+// newCatalogCache returns nil if the system does not name a cache folder.
 func newCatalogCache() hub.Cache {
 	folder, err := os.UserCacheDir()
 	if err != nil {
@@ -32,31 +34,33 @@ func newCatalogCache() hub.Cache {
 	return &catalogCache{folder: filepath.Join(folder, "dowel", "catalog")}
 }
 
-// path is the file of a server. The fingerprint is made from secrets too, and only a digest of it is kept.
-func (c *catalogCache) path(name, fingerprint string) string {
+// entryPath returns the file of a server. The fingerprint contains secrets, so the name only holds
+// a digest of it.
+func (c *catalogCache) entryPath(name, fingerprint string) string {
 	sum := sha256.Sum256([]byte(name + "\x00" + fingerprint))
 	return filepath.Join(c.folder, hex.EncodeToString(sum[:])+".json")
 }
 
 // Load implements [hub.Cache].
 func (c *catalogCache) Load(name, fingerprint string) ([]byte, bool) {
-	path := c.path(name, fingerprint)
+	path := c.entryPath(name, fingerprint)
 	raw, err := os.ReadFile(path)
 	if err == nil {
-		_ = os.Chtimes(path, time.Time{}, time.Now()) // it is of use
+		_ = os.Chtimes(path, time.Time{}, time.Now()) // keeps the entry from being pruned
 	}
 	return raw, err == nil
 }
 
-// Save implements [hub.Cache]. What cannot be kept is learned again.
-func (c *catalogCache) Save(name, fingerprint string, offer []byte) {
-	_, _ = atomicfile.Update(c.path(name, fingerprint), func([]byte, bool) ([]byte, error) { return offer, nil },
+// Save implements [hub.Cache]. It ignores errors, since the hub then asks the server again.
+func (c *catalogCache) Save(name, fingerprint string, catalog []byte) {
+	_, _ = atomicfile.Update(c.entryPath(name, fingerprint), func([]byte, bool) ([]byte, error) { return catalog, nil },
 		atomicfile.Options{Perm: 0o600, FolderPerm: 0o700})
-	c.pruned.Do(c.prune)
+	c.pruned.Do(c.pruneEntries)
 }
 
-// prune deletes what has not been of use for long. What cannot be deleted does no harm.
-func (c *catalogCache) prune() {
+// pruneEntries deletes entries that were not used for cacheLife. It ignores errors, since an old
+// entry does no harm.
+func (c *catalogCache) pruneEntries() {
 	files, _ := os.ReadDir(c.folder)
 	for _, f := range files {
 		if info, err := f.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > cacheLife {

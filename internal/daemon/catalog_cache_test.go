@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// What is of use stays; what nobody has asked for in a long time goes when something else is saved.
+// Saving an entry deletes entries that were not used for a long time, and keeps the others.
 func TestCatalogCache(t *testing.T) {
 	folder := t.TempDir()
 	cache := func() *catalogCache { return &catalogCache{folder: folder} }
 	for _, name := range []string{"used", "forgotten"} {
 		cache().Save(name, "1", []byte(name))
 		old := time.Now().Add(-2 * cacheLife)
-		if err := os.Chtimes(cache().path(name, "1"), old, old); err != nil {
+		if err := os.Chtimes(cache().entryPath(name, "1"), old, old); err != nil {
 			t.Fatal(err)
 		}
 		if name == "used" {
-			if offer, ok := cache().Load(name, "1"); !ok || string(offer) != name {
-				t.Errorf("%q, %t", offer, ok)
+			if catalog, ok := cache().Load(name, "1"); !ok || string(catalog) != name {
+				t.Errorf("%q, %t", catalog, ok)
 			}
 		}
 	}
 	cache().Save("new", "1", []byte("new"))
 	for name, want := range map[string]bool{"used": true, "forgotten": false, "new": true} {
 		if _, ok := cache().Load(name, "1"); ok != want {
-			t.Errorf("%s is there: %t", name, ok)
+			t.Errorf("%s was loaded: %t", name, ok)
 		}
 	}
 	if _, ok := cache().Load("used", "2"); ok {
-		t.Error("an offer of another definition is taken")
+		t.Error("the catalog of another definition was loaded")
 	}
 }

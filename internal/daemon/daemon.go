@@ -4,8 +4,8 @@
 //
 // One user has one running daemon. [Start] makes this process the daemon, and asks one that serves
 // a single client over stdio to make room. [Join] returns a [Proxy], a gateway over the running
-// daemon wherever it runs: if none runs, or the one that ran has ended, this process becomes the
-// daemon. The clients of a proxy notice nothing of such a change.
+// daemon wherever it runs: if no daemon runs, or the running one ends, this process becomes the
+// daemon. The change is invisible to the clients of a proxy.
 //
 // The package knows no command line: [Options] carries what the user chose, and the functions that
 // tell the user something.
@@ -36,59 +36,67 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// Options say how a daemon runs and how it tells the user of events. All functions but Reported and AskTrust are
-// required.
+// Options configure a daemon and its messages to the user. Every function except Reported and
+// AskTrust is required, and so are Socket and Logger.
 type Options struct {
 	ListenOptions
-	// Stdio makes the daemon serve only the client that started this process, unless Address is set.
+	// Stdio makes the daemon serve only the client that started this process, unless Address is
+	// set.
 	Stdio bool
 	// ToolSearch offers a search of tools instead of all tools.
 	ToolSearch bool
-	// ConfigGiven says that the command line chose files or a project. A proxy warns that they have no effect
-	// if another daemon runs already.
+	// ConfigGiven is true if the command line chose files or a project. If another daemon runs
+	// already, a proxy warns that these flags are ignored.
 	ConfigGiven bool
 
 	// Socket is the path at which other processes of the user reach the daemon.
 	Socket string
-	// Config and State return the places of the configuration and the choices of the user. They are called at each start.
+	// Config returns the places of the configuration, State the choices of the user. Both are
+	// called at each start.
 	Config func() (config.Options, error)
 	State  func() (*state.State, error)
 
 	Logger *slog.Logger
-	// Warn tells the user of a problem, Notice of a fact that only a person at a terminal needs.
+	// Warn reports a problem. Notice reports a fact that only matters to a person at a terminal.
+	// Both may be called concurrently.
 	Warn   func(format string, args ...any)
 	Notice func(text string)
-	// Reported reports whether the user knows a problem of the configuration already; nil means never.
+	// Reported reports whether a problem of the configuration was shown to the user before. If
+	// it is nil, every problem is shown.
 	Reported func(config.Problem) bool
-	// AskTrust asks the user whether a server of a project may run. If it is nil, such servers wait.
+	// AskTrust asks the user whether a server of a project may run. If it is nil, these servers
+	// wait until the user allows them with dowel trust.
 	AskTrust func(ctx context.Context, source *configured.Source, u configured.Untrusted) error
 }
 
-// Daemon is a running dowel: the servers, the gateway in front of them, and what keeps both in step with the files.
+// Daemon is a running dowel: the servers, the gateway in front of them, and the watcher that
+// keeps the servers in step with the files. [Start] and [Join] create daemons.
 type Daemon struct {
-	options  Options
+	options Options
+	// Hub holds the servers. It is closed when the daemon stops.
 	Hub      *hub.Hub
 	source   *configured.Source
 	gateway  *gateway.Gateway
 	state    *state.State
 	settings config.Gateway
-	Web      atomic.Pointer[web]
-	private  bool // serves only the client that started it
-	ending   atomic.Bool
-	started  time.Time
+	// Web is the gateway over HTTP, or nil if the daemon does not serve it.
+	Web          atomic.Pointer[httpGateway]
+	singleClient bool // serves only the client that started this process
+	ending       atomic.Bool
+	started      time.Time
 
-	life context.Context
-	end  context.CancelFunc
-	work sync.WaitGroup
-	ends []func(context.Context) error // of the ways in
-	log  *os.File                      // of the audit
+	ctx        context.Context
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+	shutdowns  []func(context.Context) error // of the control socket and the gateway
+	auditLog   *os.File
 
-	place   *control.Place
-	yield   sync.Once
-	yielded chan struct{} // closed when another dowel is to take the place of this one
+	place     *control.Place
+	yieldOnce sync.Once
+	yielded   chan struct{} // closed when another process wants to become the daemon
 }
 
-// newDaemon builds a daemon; load starts its servers.
+// newDaemon builds a daemon. Its servers start with loadServers.
 func newDaemon(o Options) (*Daemon, error) {
 	where, err := o.Config()
 	if err != nil {
@@ -98,114 +106,117 @@ func newDaemon(o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Daemon{options: o, state: store, started: time.Now(), yielded: make(chan struct{})}
-	h.life, h.end = context.WithCancel(context.Background())
+	d := &Daemon{options: o, state: store, started: time.Now(), yielded: make(chan struct{})}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
-	h.Hub = hub.New(&hub.Options{Info: info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.Logger})
-	h.gateway = gateway.New(h.Hub, &gateway.Options{Info: info, Logger: o.Logger})
-	h.source = configured.New(h.Hub, configured.Options{Config: where, Choices: store, Fallback: BuiltInServers(), Logger: o.Logger})
-	return h, nil
+	d.Hub = hub.New(&hub.Options{Info: info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.Logger})
+	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: info, Logger: o.Logger})
+	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Fallback: BuiltInServers(), Logger: o.Logger})
+	return d, nil
 }
 
-// start starts a house at a place: its servers, and what lets others in. Where there is an error, the place is released.
-func start(ctx context.Context, place *control.Place, o Options, cause string) (_ *Daemon, err error) {
-	h, err := newDaemon(o)
+// startDaemon starts a daemon on a bound control socket: the servers, the control server and the
+// gateway. If it fails, it releases the socket.
+func startDaemon(ctx context.Context, place *control.Place, o Options, cause string) (_ *Daemon, err error) {
+	d, err := newDaemon(o)
 	if err != nil {
 		_ = place.Release()
 		return nil, err
 	}
-	h.place, h.private = place, o.Stdio && o.Address == ""
+	d.place, d.singleClient = place, o.Stdio && o.Address == ""
 	defer func() {
 		if err != nil {
-			h.Stop(context.Background())
+			d.Stop(context.Background())
 		}
 	}()
-	if err := h.load(cause); err != nil {
+	if err := d.loadServers(cause); err != nil {
 		return nil, err
 	}
-	h.ends = append(h.ends, h.listen(place))
+	d.shutdowns = append(d.shutdowns, d.serveControl(place))
 	if !o.Stdio {
-		if err := h.askTrust(ctx); err != nil {
+		if err := d.askTrust(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if !o.Stdio || o.Address != "" {
-		front, err := h.open()
+		web, err := d.serveGateway()
 		if err != nil {
 			return nil, err
 		}
-		h.ends = append(h.ends, front.shutdown)
+		d.shutdowns = append(d.shutdowns, web.shutdown)
 	}
-	return h, nil
+	return d, nil
 }
 
-// Start makes this process the running daemon and starts its servers. It waits for a daemon that is ending,
-// and asks one that serves a single client over stdio to make room; it fails with [control.ErrRunning] if
-// another one stays.
+// Start makes this process the running daemon and starts its servers. It waits for a daemon that
+// is ending, and asks a daemon that serves a single client over stdio to make room. It fails with
+// [control.ErrRunning] if another daemon stays. The caller must call [Daemon.Stop].
 func Start(ctx context.Context, o Options) (*Daemon, error) {
 	place, err := acquirePlace(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, place, o, "dowel begins")
+	return startDaemon(ctx, place, o, "dowel begins")
 }
 
-// acquirePlace binds the control socket. It waits up to four times [ShutdownTimeout] for a daemon that is ending
-// or that serves a single client, which it asks to make room.
+// acquirePlace binds the control socket. It asks a daemon that serves a single client to make
+// room, and waits up to four times [ShutdownTimeout] until the other daemon has ended.
 func acquirePlace(ctx context.Context, o Options) (*control.Place, error) {
 	other := control.NewClient(o.Socket)
-	for end, told := time.Now().Add(4*ShutdownTimeout), false; ; told = true {
+	for end, noticed := time.Now().Add(4*ShutdownTimeout), false; ; noticed = true {
 		place, err := control.Listen(o.Socket)
 		switch {
 		case err == nil:
 			return place, nil
 		case !errors.Is(err, control.ErrRunning):
-			return nil, fmt.Errorf("other programs could not be let in: %w", err)
+			return nil, fmt.Errorf("dowel cannot listen on its control socket: %w", err)
 		}
 		if s, e := other.Status(ctx); e == nil && s.Gateway != "" && !s.Ending || ctx.Err() != nil || time.Now().After(end) {
 			return nil, fmt.Errorf("%w: see dowel status", err)
 		}
-		_ = other.Yield(ctx) // it may be on its way out already
-		if !told {
+		_ = other.Yield(ctx) // fails if the other daemon is ending already
+		if !noticed {
 			o.Notice("Waiting for the dowel that is running to make room.")
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// Stop refuses new clients, waits up to [ShutdownTimeout] for calls in flight, ends the servers, and releases
-// the control socket.
-func (h *Daemon) Stop(ctx context.Context) {
-	h.stopServing(ctx)
-	h.release()
+// Stop refuses new clients, waits up to [ShutdownTimeout] for calls in flight, ends the servers
+// and releases the control socket. It does not end early if ctx is canceled. Problems go to
+// [Options.Warn].
+func (d *Daemon) Stop(ctx context.Context) {
+	d.stopServing(ctx)
+	d.stopServers()
 }
 
-// stopServing refuses new clients and waits up to [ShutdownTimeout] for calls in flight. The servers keep running.
-func (h *Daemon) stopServing(ctx context.Context) {
-	h.ending.Store(true)
+// stopServing refuses new clients and waits up to [ShutdownTimeout] for calls in flight. The
+// servers keep running.
+func (d *Daemon) stopServing(ctx context.Context) {
+	d.ending.Store(true)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShutdownTimeout)
 	defer cancel()
-	if err := Shutdown(end, h.ends...); err != nil {
-		h.options.Warn("%v", err)
+	if err := Shutdown(end, d.shutdowns...); err != nil {
+		d.options.Warn("%v", err)
 	}
-	h.ends = nil
+	d.shutdowns = nil
 }
 
-// load reads the files, starts the servers, and keeps both in step from then on.
-func (h *Daemon) load(cause string) error {
-	set := h.source.Load(cause)
-	h.reportProblems(set)
+// loadServers reads the files, starts the servers and begins to watch the files.
+func (d *Daemon) loadServers(cause string) error {
+	set := d.source.Load(cause)
+	d.reportProblems(set)
 	settings, err := GatewaySettings(set)
 	if err != nil {
 		return err
 	}
-	h.settings = settings
-	h.work.Go(h.follow)
-	return h.openAudit()
+	d.settings = settings
+	d.background.Go(d.followConfig)
+	return d.openAudit()
 }
 
-// GatewaySettings resolves the settings of the gateway. It fails if they are not certain, since a gateway might
-// then be opened without its token.
+// GatewaySettings resolves the settings of the gateway. It fails if a user's file or a setting has
+// an error: without it, the gateway could open without its token.
 func GatewaySettings(set *config.Set) (config.Gateway, error) {
 	settings, problems := set.Gateway.Resolve(set.Variables)
 	for _, p := range set.Problems {
@@ -221,112 +232,117 @@ func GatewaySettings(set *config.Set) (config.Gateway, error) {
 	return settings, nil
 }
 
-// reportProblems warns of problems of the files. The problem of one server is in its row of the table instead.
-func (h *Daemon) reportProblems(set *config.Set) {
+// reportProblems warns of problems of the files, but not of errors in the entry of one server: the
+// state of that server shows them.
+func (d *Daemon) reportProblems(set *config.Set) {
 	for _, p := range set.Problems {
-		if told := h.options.Reported != nil && h.options.Reported(p); !told && (p.Server == "" || p.Severity == config.Warning) {
-			h.options.Warn("%s", p.Text())
+		if reported := d.options.Reported != nil && d.options.Reported(p); !reported && (p.Server == "" || p.Severity == config.Warning) {
+			d.options.Warn("%s", p.Text())
 		}
 	}
 	for _, shadow := range set.Shadowed {
-		h.options.Notice(fmt.Sprintf("%s of %s is shadowed by that of %s, and is not started", shadow.Name, shadow.Path, shadow.By.Path))
+		d.options.Notice(fmt.Sprintf("%s in %s is not started: the entry in %s has priority", shadow.Name, shadow.Path, shadow.By.Path))
 	}
 }
 
-// follow reads the files again when they change, until the daemon ends.
-func (h *Daemon) follow() {
-	for set := range h.source.Changes(h.life, watch.Options{Warn: func(err error) { h.options.Warn("%v", err) }}) {
-		h.reportProblems(set)
-		if now, err := GatewaySettings(set); err == nil && !now.Same(h.settings) {
-			h.options.Warn("what the files say of the gateway counts when dowel is started again")
+// followConfig applies changes of the files until the daemon ends.
+func (d *Daemon) followConfig() {
+	for set := range d.source.Changes(d.ctx, watch.Options{Warn: func(err error) { d.options.Warn("%v", err) }}) {
+		d.reportProblems(set)
+		if now, err := GatewaySettings(set); err == nil && !now.Same(d.settings) {
+			d.options.Warn("the gateway's settings have changed: restart dowel to apply them")
 		}
 	}
 }
 
-func (h *Daemon) release() {
-	h.end()
-	h.work.Wait()
-	h.gateway.Close()
-	h.Hub.Close()
-	if h.log != nil {
-		h.log.Close()
+// stopServers ends the servers and everything that runs in the background, and releases the
+// control socket.
+func (d *Daemon) stopServers() {
+	d.cancel()
+	d.background.Wait()
+	d.gateway.Close()
+	d.Hub.Close()
+	if d.auditLog != nil {
+		d.auditLog.Close()
 	}
-	if err := h.place.Release(); err != nil {
-		h.options.Warn("%v", err)
+	if err := d.place.Release(); err != nil {
+		d.options.Warn("%v", err)
 	}
 }
 
 // serverOptions returns the options that all transports of the gateway share.
-func (h *Daemon) serverOptions() transport.ServerOptions {
-	return transport.ServerOptions{Logger: h.options.Logger}
+func (d *Daemon) serverOptions() transport.ServerOptions {
+	return transport.ServerOptions{Logger: d.options.Logger}
 }
 
-// exposed returns the gateway that clients see: with all tools, or with a search of tools.
-func (h *Daemon) exposed() *gateway.Gateway {
-	if h.options.ToolSearch || h.settings.ToolSearch {
-		return h.gateway.WithToolSearch(append(h.state.Favourites(), h.settings.Pinned...)...)
+// clientGateway returns the gateway that clients see. It offers all tools, or a search of tools.
+func (d *Daemon) clientGateway() *gateway.Gateway {
+	if d.options.ToolSearch || d.settings.ToolSearch {
+		return d.gateway.WithToolSearch(append(d.state.Favourites(), d.settings.Pinned...)...)
 	}
-	return h.gateway
+	return d.gateway
 }
 
-// clients returns the gateways of the clients that the configuration names.
-func (h *Daemon) clients() map[string]*gateway.Gateway {
+// namedGateways returns the gateway for each client that the configuration names.
+func (d *Daemon) namedGateways() map[string]*gateway.Gateway {
 	all := map[string]*gateway.Gateway{}
-	for name, c := range h.settings.Clients {
-		all[name] = h.gateway
-		if c.ToolSearch != nil && *c.ToolSearch || c.ToolSearch == nil && h.settings.ToolSearch {
-			all[name] = h.gateway.WithToolSearch(slices.Concat(h.state.Favourites(), h.settings.Pinned, c.Pinned)...)
+	for name, c := range d.settings.Clients {
+		all[name] = d.gateway
+		if c.ToolSearch != nil && *c.ToolSearch || c.ToolSearch == nil && d.settings.ToolSearch {
+			all[name] = d.gateway.WithToolSearch(slices.Concat(d.state.Favourites(), d.settings.Pinned, c.Pinned)...)
 		}
 	}
 	return all
 }
 
-// askTrust asks whether servers may run that came with the project.
-func (h *Daemon) askTrust(ctx context.Context) error {
-	if h.options.AskTrust == nil {
+// askTrust asks the user for each untrusted server of a project whether it may run.
+func (d *Daemon) askTrust(ctx context.Context) error {
+	if d.options.AskTrust == nil {
 		return nil
 	}
-	for _, u := range h.source.Untrusted() {
-		if err := h.options.AskTrust(ctx, h.source, u); err != nil {
+	for _, u := range d.source.Untrusted() {
+		if err := d.options.AskTrust(ctx, d.source, u); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// handler returns the handler of a client over stdio.
-func (h *Daemon) handler() mcp.Handler { return mcp.Chain(h.exposed(), h.middleware()...) }
+// stdioHandler returns the handler for a client over stdio.
+func (d *Daemon) stdioHandler() mcp.Handler {
+	return mcp.Chain(d.clientGateway(), d.gatewayMiddleware()...)
+}
 
-// middleware returns the handlers in front of the gateway: the rate limit first, so that the audit log records
-// only requests that were let in.
-func (h *Daemon) middleware() []mcp.Middleware {
-	limit := gateway.Limits{Rate: h.settings.Rate, Burst: int(2 * h.settings.Rate), Concurrent: maxConcurrent}
+// gatewayMiddleware returns the handlers in front of the gateway. The rate limit comes first, so
+// that the audit log records only accepted requests.
+func (d *Daemon) gatewayMiddleware() []mcp.Middleware {
+	limit := gateway.Limits{Rate: d.settings.Rate, Burst: int(2 * d.settings.Rate), Concurrent: maxConcurrent}
 	all := []mcp.Middleware{gateway.Limit(limit)}
-	if h.log != nil {
-		all = append(all, gateway.Audit(h.log, gateway.AuditOptions{
-			Arguments: h.settings.AuditArguments, Mask: h.mask, OnError: func(err error) { h.options.Warn("the audit log: %v", err) },
+	if d.auditLog != nil {
+		all = append(all, gateway.Audit(d.auditLog, gateway.AuditOptions{
+			Arguments: d.settings.AuditArguments, Mask: d.maskSecrets, OnError: func(err error) { d.options.Warn("the audit log: %v", err) },
 		}))
 	}
 	return all
 }
 
-// openAudit opens the audit log if the configuration wants one.
-func (h *Daemon) openAudit() (err error) {
-	if h.settings.Audit == "" {
+// openAudit opens the audit log if the configuration names a file for it.
+func (d *Daemon) openAudit() (err error) {
+	if d.settings.Audit == "" {
 		return nil
 	}
-	if err = os.MkdirAll(filepath.Dir(h.settings.Audit), 0o700); err == nil {
-		h.log, err = os.OpenFile(h.settings.Audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err = os.MkdirAll(filepath.Dir(d.settings.Audit), 0o700); err == nil {
+		d.auditLog, err = os.OpenFile(d.settings.Audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("the audit log %s cannot be written: %w", h.settings.Audit, err)
+		return fmt.Errorf("the audit log %s cannot be written: %w", d.settings.Audit, err)
 	}
 	return nil
 }
 
-// mask hides the secrets of all servers.
-func (h *Daemon) mask(text string) string {
-	for _, u := range h.Hub.Upstreams() {
+// maskSecrets replaces the secrets of all servers in text.
+func (d *Daemon) maskSecrets(text string) string {
+	for _, u := range d.Hub.Upstreams() {
 		if d := u.Definition(); d.Mask != nil {
 			text = d.Mask(text)
 		}
@@ -334,12 +350,12 @@ func (h *Daemon) mask(text string) string {
 	return text
 }
 
-// maxConcurrent bounds the requests of a client that are worked on at the same time.
+// maxConcurrent limits the requests of one client that run at the same time.
 const maxConcurrent = 1000
 
 // Files returns the paths of the configuration files that were read.
-func (h *Daemon) Files() (found []string) {
-	for _, f := range h.source.Set().Files {
+func (d *Daemon) Files() (found []string) {
+	for _, f := range d.source.Set().Files {
 		if !f.Missing {
 			found = append(found, f.Path)
 		}
@@ -348,24 +364,24 @@ func (h *Daemon) Files() (found []string) {
 }
 
 // Status implements [control.Controller].
-func (h *Daemon) Status() control.Status {
-	here, _ := os.Getwd()
-	s := control.Status{PID: os.Getpid(), Folder: here, Version: version.Number(), Started: h.started, Files: h.Files(), Servers: control.DescribeAll(h.Hub)}
-	s.Ending = h.ending.Load()
-	for _, p := range h.source.Set().Problems {
+func (d *Daemon) Status() control.Status {
+	folder, _ := os.Getwd()
+	s := control.Status{PID: os.Getpid(), Folder: folder, Version: version.Number(), Started: d.started, Files: d.Files(), Servers: control.DescribeAll(d.Hub)}
+	s.Ending = d.ending.Load()
+	for _, p := range d.source.Set().Problems {
 		if p.Server == "" && p.Severity == config.Error {
 			s.Problems = append(s.Problems, p.Text())
 		}
 	}
-	if w := h.Web.Load(); w != nil {
+	if w := d.Web.Load(); w != nil {
 		s.Gateway, s.Page = w.Url+"/mcp", w.Url+"/"
 	}
 	return s
 }
 
 // Reload implements [control.Controller].
-func (h *Daemon) Reload(context.Context) error {
-	set := h.source.Load("it was asked for")
+func (d *Daemon) Reload(context.Context) error {
+	set := d.source.Load("requested by the user")
 	var errs []error
 	for _, p := range set.Problems {
 		if p.Server == "" && p.Severity == config.Error {
@@ -375,45 +391,45 @@ func (h *Daemon) Reload(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Yield implements [control.Controller]: a daemon that serves a single client over stdio makes room for one that
-// serves all.
-func (h *Daemon) Yield(context.Context) error {
-	if !h.private {
-		return errors.New("it serves others")
+// Yield implements [control.Controller]. A daemon that serves a single client over stdio makes room
+// for the caller; any other daemon refuses.
+func (d *Daemon) Yield(context.Context) error {
+	if !d.singleClient {
+		return errors.New("dowel serves other clients too")
 	}
-	h.yield.Do(func() { close(h.yielded) })
+	d.yieldOnce.Do(func() { close(d.yielded) })
 	return nil
 }
 
 // Do implements [control.Controller].
-func (h *Daemon) Do(_ context.Context, name, verb string) error {
-	u := h.Hub.Upstream(name)
+func (d *Daemon) Do(_ context.Context, name, verb string) error {
+	u := d.Hub.Upstream(name)
 	if u == nil {
-		return fmt.Errorf("%w: %s%s", control.ErrNoServer, name, suggest.Hint(name, h.names()))
+		return fmt.Errorf("%w: %s%s", control.ErrNoServer, name, suggest.Hint(name, d.serverNames()))
 	}
 	switch verb {
 	case "enable":
-		return h.source.Enable(name, true)
+		return d.source.Enable(name, true)
 	case "disable":
-		return h.source.Enable(name, false)
+		return d.source.Enable(name, false)
 	case "trust":
-		return h.source.Trust(name, nil)
+		return d.source.Trust(name, nil)
 	case "restart":
 		if s := u.State(); s.Status.Held() {
 			return fmt.Errorf("%s is %s: %s", name, s.Status, s.Cause)
 		}
 		before := u.Definition().Fingerprint
-		h.source.Load("it was asked for") // what its variables and files say may have changed
+		d.source.Load("requested by the user") // the values of its variables and files may have changed
 		if u.Definition().Fingerprint == before {
-			u.Restart("it was asked for")
+			u.Restart("requested by the user")
 		}
 		return nil
 	}
-	return fmt.Errorf("a server cannot be told to %q: there are enable, disable, restart and trust", verb)
+	return fmt.Errorf("unknown action %q: want enable, disable, restart or trust", verb)
 }
 
-func (h *Daemon) names() (names []string) {
-	for _, u := range h.Hub.Upstreams() {
+func (d *Daemon) serverNames() (names []string) {
+	for _, u := range d.Hub.Upstreams() {
 		names = append(names, u.Name())
 	}
 	return names

@@ -40,17 +40,17 @@ func TestStatusWhileStarting(t *testing.T) {
 	var asking sync.WaitGroup
 	asking.Go(func() {
 		for c := control.NewClient(o.Socket); ctx.Err() == nil; {
-			_, _ = c.Status(ctx) // it may not listen yet
+			_, _ = c.Status(ctx) // fails until the daemon listens
 			if err := c.Yield(ctx); err == nil {
-				t.Error("it makes room, although it serves others")
+				t.Error("the daemon yields although it serves other clients")
 			}
 		}
 	})
-	h, err := start(t.Context(), place, o, "the test begins")
+	d, err := startDaemon(t.Context(), place, o, "the test begins")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	asking.Wait()
-	h.Stop(t.Context())
+	d.Stop(t.Context())
 }

@@ -16,49 +16,50 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// web is the gateway over HTTP, at an address.
-type web struct {
-	front  *gateway.HTTPHandler
-	server *http.Server
-	served chan error
-	Url    string
-	Token  bool // clients have to show one
+// httpGateway serves the gateway over HTTP at one address.
+type httpGateway struct {
+	handler *gateway.HTTPHandler
+	server  *http.Server
+	served  chan error
+	Url     string // with the address for a browser and without a path
+	Token   bool   // clients must send the gateway's token
 }
 
-// open serves the gateway at its address.
-func (h *Daemon) open() (*web, error) {
-	f := h.options.ListenOptions
-	address := f.Address
+// serveGateway serves the gateway over HTTP at the configured address.
+func (d *Daemon) serveGateway() (*httpGateway, error) {
+	listen := d.options.ListenOptions
+	address := listen.Address
 	if address == "" {
-		address = h.settings.Address
+		address = d.settings.Address
 	}
 	if address == "" {
 		address = DefaultAddress
 	}
 	listener, err := net.Listen("tcp", LocalAddress(address))
 	if err != nil {
-		return nil, fmt.Errorf("the gateway cannot be at %s: %w; give it another address with --http", address, err)
+		return nil, fmt.Errorf("the gateway cannot listen at %s: %w; choose another address with --http", address, err)
 	}
-	token, err := h.token(listener.Addr())
+	token, err := d.clientToken(listener.Addr())
 	if err != nil {
 		listener.Close()
 		return nil, err
 	}
-	shared := h.serverOptions()
-	w := &web{served: make(chan error, 1), Url: "http://" + reachable(listener.Addr()), Token: token != ""}
-	f.Hosts, f.Origins = slices.Concat(f.Hosts, h.settings.Hosts), slices.Concat(f.Origins, h.settings.Origins)
-	w.front = h.exposed().HTTPHandler(&gateway.HTTPOptions{
+	shared := d.serverOptions()
+	w := &httpGateway{served: make(chan error, 1), Url: "http://" + displayAddress(listener.Addr()), Token: token != ""}
+	listen.Hosts, listen.Origins = slices.Concat(listen.Hosts, d.settings.Hosts), slices.Concat(listen.Origins, d.settings.Origins)
+	w.handler = d.clientGateway().HTTPHandler(&gateway.HTTPOptions{
 		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
-		Guard: f.Guard(), Token: token, Middleware: h.middleware(), Clients: h.clients(), Page: control.Page(h),
+		Guard: listen.Guard(), Token: token, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways(), Page: control.Page(d),
 	})
-	w.server = &http.Server{Handler: w.front, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(h.options.Logger.Handler(), slog.LevelDebug)}
+	w.server = &http.Server{Handler: w.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(d.options.Logger.Handler(), slog.LevelDebug)}
 	go func() { w.served <- w.server.Serve(listener) }()
-	h.Web.Store(w)
+	d.Web.Store(w)
 	return w, nil
 }
 
-// reachable is an address as one types it: one for all of this machine's is localhost's.
-func reachable(a net.Addr) string {
+// displayAddress returns an address that a browser on this machine can open. It replaces the
+// unspecified address, which means all interfaces, by the loopback address.
+func displayAddress(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {
 		return a.String()
@@ -69,46 +70,50 @@ func reachable(a net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// token returns what clients have to show; empty where only this machine reaches the gateway, and nothing is configured.
-func (h *Daemon) token(a net.Addr) (string, error) {
-	if h.settings.Token != "" {
-		return h.settings.Token, nil
+// clientToken returns the token that clients must send. It is "" if only this machine reaches the
+// gateway and the configuration sets no token.
+func (d *Daemon) clientToken(a net.Addr) (string, error) {
+	if d.settings.Token != "" {
+		return d.settings.Token, nil
 	}
 	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return "", nil
 	}
-	token, err := h.state.Token()
+	token, err := d.state.Token()
 	if err != nil {
-		return "", fmt.Errorf("the gateway is not served to other machines without a token, and none could be kept: %w", err)
+		return "", fmt.Errorf("the gateway needs a token to serve other machines, and dowel cannot store one: %w", err)
 	}
-	h.options.Notice("Other machines need the gateway's token: dowel status --token")
+	d.options.Notice("Other machines need the gateway's token: dowel status --token")
 	return token, nil
 }
 
-func (w *web) shutdown(ctx context.Context) error {
-	return errors.Join(Shutdown(ctx, w.front.Shutdown), Shutdown(ctx, w.server.Shutdown), w.server.Close())
+func (w *httpGateway) shutdown(ctx context.Context) error {
+	return errors.Join(Shutdown(ctx, w.handler.Shutdown), Shutdown(ctx, w.server.Shutdown), w.server.Close())
 }
 
-// closeNotice is how long others of the user's processes have to hear that this dowel ends.
-const closeNotice = 100 * time.Millisecond
+// closingDelay gives the user's other processes time to learn that this daemon ends.
+const closingDelay = 100 * time.Millisecond
 
-// listen lets other programs of the user in, and returns what ends that.
-func (h *Daemon) listen(l net.Listener) func(context.Context) error {
-	inside := h.gateway.HTTPHandler(&gateway.HTTPOptions{
-		Streamable: streamable.Options{ServerOptions: h.serverOptions(), Principal: control.Principal},
-		Guard:      streamable.Guard{Off: true}, Middleware: h.middleware(),
+// serveControl serves the control API and the gateway to the user's other processes on l. It
+// returns a function that stops this, with the calls in flight limited by its context.
+func (d *Daemon) serveControl(l net.Listener) func(context.Context) error {
+	handler := d.gateway.HTTPHandler(&gateway.HTTPOptions{
+		Streamable: streamable.Options{ServerOptions: d.serverOptions(), Principal: control.Principal},
+		Guard:      streamable.Guard{Off: true}, Middleware: d.gatewayMiddleware(),
 	})
-	life, end := context.WithCancel(context.Background())
-	server := &http.Server{Handler: control.Handler(life, h, h.Hub, inside), ReadHeaderTimeout: 10 * time.Second}
+	events, endEvents := context.WithCancel(context.Background())
+	server := &http.Server{Handler: control.Handler(events, d, d.Hub, handler), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(l) // until it is shut down
+		_ = server.Serve(l) // returns at the shutdown
 	}()
 	return func(ctx context.Context) error {
-		end()                   // of the streams of events, which tells those who go through this dowel that it takes no more calls
-		time.Sleep(closeNotice) // what they have sent by then is answered
-		err := Shutdown(ctx, inside.Shutdown)
+		// The end of their event streams tells the other processes to send no more calls here.
+		// Calls that they send before they notice are still answered.
+		endEvents()
+		time.Sleep(closingDelay)
+		err := Shutdown(ctx, handler.Shutdown)
 		_ = Shutdown(ctx, server.Shutdown)
 		server.Close()
 		<-served

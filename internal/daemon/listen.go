@@ -11,35 +11,39 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// ShutdownTimeout is how long calls in flight may take when the server is told to end.
+// ShutdownTimeout limits the time for calls in flight after a server is told to end.
 const ShutdownTimeout = 5 * time.Second
 
-// ListenOptions say at which address a server is reached, and which hosts and origins may reach it.
+// ListenOptions say where a server listens and which hosts and origins may reach it. The zero
+// value means the default address and only this machine.
 type ListenOptions struct {
-	Address        string
-	Hosts, Origins []string
+	Address string   // see [LocalAddress]; "" means the default of the caller
+	Hosts   []string // further host names under which clients reach the server; * is any
+	Origins []string // origins of web pages that may use the server; * is any
 }
 
-func (f *ListenOptions) Guard() streamable.Guard {
+// Guard returns the check for these hosts and origins. The names of this machine are always
+// allowed.
+func (o *ListenOptions) Guard() streamable.Guard {
 	g := streamable.Guard{}
-	if len(f.Hosts) > 0 {
-		g.Hosts = append(g.Hosts, f.Hosts...)
+	if len(o.Hosts) > 0 {
+		g.Hosts = append(g.Hosts, o.Hosts...)
 		g.Hosts = append(g.Hosts, "localhost", "127.0.0.1", "::1")
 	}
-	if len(f.Origins) > 0 {
-		g.AllowOrigin = func(origin string) bool { return slices.Contains(f.Origins, origin) || slices.Contains(f.Origins, "*") }
+	if len(o.Origins) > 0 {
+		g.AllowOrigin = func(origin string) bool { return slices.Contains(o.Origins, origin) || slices.Contains(o.Origins, "*") }
 	}
 	return g
 }
 
-// Shutdown runs all functions at the same time, so that each refuses new work at once. A passed deadline is no
-// error: the caller knows of it by ctx.
+// Shutdown runs all functions at the same time, so that each refuses new work at once. It joins
+// their errors but ignores context.DeadlineExceeded, which the caller sees in ctx.
 func Shutdown(ctx context.Context, all ...func(context.Context) error) error {
 	failed := make([]error, len(all))
 	var wg sync.WaitGroup
-	for i, end := range all {
+	for i, shutdown := range all {
 		wg.Go(func() {
-			if err := end(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			if err := shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				failed[i] = err
 			}
 		})
@@ -48,7 +52,7 @@ func Shutdown(ctx context.Context, all ...func(context.Context) error) error {
 	return errors.Join(failed...)
 }
 
-// LocalAddress completes an address: a port alone, or one without a host, is on this machine only.
+// LocalAddress completes an address: a port without a host is at the loopback address.
 func LocalAddress(address string) string {
 	if !strings.Contains(address, ":") {
 		address = ":" + address
@@ -59,5 +63,5 @@ func LocalAddress(address string) string {
 	return address
 }
 
-// DefaultAddress is where the gateway is.
+// DefaultAddress is the gateway's address if neither flags nor configuration name one.
 const DefaultAddress = "127.0.0.1:7800"

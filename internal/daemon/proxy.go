@@ -23,178 +23,185 @@ import (
 // own default of 3 seconds, because that daemon waits for its servers too.
 const otherStartWait = 9 * time.Second
 
-// Proxy is a gateway over one server: the dowel that is running, which is another process or this one.
+// Proxy is a gateway over one server: the running daemon, in another process or in this one.
 type Proxy struct {
 	options Options
+	// Running is the client for the control API of the running daemon.
 	Running *control.Client
 	hub     *hub.Hub
 	gateway *gateway.Gateway
-	daemon  *Daemon   // nil while another dowel is running
-	calls   *inFlight // of this process's own client to house
+	daemon  *Daemon      // nil while the daemon is another process
+	calls   *callCounter // from this process's client to daemon; nil if daemon is nil
 
 	cancelFollow context.CancelFunc
-	work         sync.WaitGroup
+	background   sync.WaitGroup
 }
 
-// Join finds the running daemon, or makes this process the daemon if none runs, and follows it until [Proxy.Close].
+// Join finds the running daemon and follows it until [Proxy.Close]. If no daemon runs, this process
+// becomes the daemon, now or later. The caller must call [Proxy.Close].
 func Join(ctx context.Context, o Options) (*Proxy, error) {
-	t := &Proxy{
+	p := &Proxy{
 		options: o, Running: control.NewClient(o.Socket),
 		hub: hub.New(&hub.Options{Logger: o.Logger, MinBackoff: retryPause, MaxBackoff: 10 * retryPause}),
 	}
-	if err := t.connect(ctx); err != nil {
+	if err := p.findOrStart(ctx); err != nil {
 		return nil, err
 	}
-	t.gateway = gateway.New(t.hub, &gateway.Options{Logger: o.Logger, StartWait: otherStartWait})
+	p.gateway = gateway.New(p.hub, &gateway.Options{Logger: o.Logger, StartWait: otherStartWait})
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
-	t.cancelFollow = stop
-	t.work.Go(func() { t.follow(following) })
-	return t, nil
+	p.cancelFollow = stop
+	p.background.Go(func() { p.followDaemon(following) })
+	return p, nil
 }
 
-// NewProxy returns a proxy for one handler that never changes, without a daemon.
+// NewProxy returns a proxy for one handler that never changes. It uses no daemon.
 func NewProxy(ctx context.Context, other mcp.Handler) *Proxy {
 	h := hub.New(&hub.Options{})
-	t := &Proxy{hub: h, gateway: gateway.New(h, &gateway.Options{StartWait: -1}), cancelFollow: func() {}}
-	t.use(hub.Definition{Target: other, Fingerprint: "1"})
+	p := &Proxy{hub: h, gateway: gateway.New(h, &gateway.Options{StartWait: -1}), cancelFollow: func() {}}
+	p.setTarget(hub.Definition{Target: other, Fingerprint: "1"})
 	h.Settle(ctx)
-	return t
+	return p
 }
 
-// Handler serves all servers of the running daemon, wherever it runs at the moment.
-func (t *Proxy) Handler() mcp.Handler { return t.gateway.Relay(ProxyName) }
+// Handler returns a handler for all servers of the running daemon. It stays valid when another
+// process becomes the daemon.
+func (p *Proxy) Handler() mcp.Handler { return p.gateway.Relay(ProxyName) }
 
 // Close ends everything that runs in this process. A daemon in another process is not affected.
-func (t *Proxy) Close(ctx context.Context) {
-	t.cancelFollow()
-	t.work.Wait()
-	t.gateway.Close()
-	t.hub.Close()
-	if t.daemon != nil {
-		t.daemon.Stop(ctx)
+func (p *Proxy) Close(ctx context.Context) {
+	p.cancelFollow()
+	p.background.Wait()
+	p.gateway.Close()
+	p.hub.Close()
+	if p.daemon != nil {
+		p.daemon.Stop(ctx)
 	}
 }
 
-// connect finds the dowel that is running, or makes it this process.
-func (t *Proxy) connect(ctx context.Context) error {
-	err := t.takeOver("dowel begins")
+// findOrStart connects to the running daemon, or makes this process the daemon.
+func (p *Proxy) findOrStart(ctx context.Context) error {
+	err := p.takeOver("dowel begins")
 	if !errors.Is(err, control.ErrRunning) {
 		return err
 	}
-	if o := t.options; o.ConfigGiven || o.Address != "" || o.ToolSearch {
-		o.Warn("a dowel is running already, and its servers are offered as it was told to: the other flags do not count")
+	if o := p.options; o.ConfigGiven || o.Address != "" || o.ToolSearch {
+		o.Warn("dowel is running already: the other flags are ignored; dowel status shows its settings")
 	}
-	t.options.Address = ""   // nor later
-	if !t.findRunning(ctx) { // it is ending
-		t.use(t.remote(0))
+	p.options.Address = ""   // ignored too if this process becomes the daemon later
+	if !p.findRunning(ctx) { // the other daemon is ending
+		p.setTarget(p.remoteDefinition(0))
 	}
 	return nil
 }
 
+// ProxyName is the name of the daemon in the hub of a [Proxy].
 const ProxyName = "dowel"
 
-// retryPause is how often it is looked for a dowel that is running, while there is none, and lookAgainLater where there could
-// be one, but for an error.
+// retryPause is the mean time between searches for a running daemon, retryPauseAfterError the time
+// after this process failed to become the daemon.
 const (
 	retryPause           = 200 * time.Millisecond
 	retryPauseAfterError = 10 * time.Second
 )
 
-// follow keeps the hub's server the dowel that is running, until ctx ends.
-func (t *Proxy) follow(ctx context.Context) {
+// followDaemon keeps the hub connected to the running daemon until ctx ends.
+func (p *Proxy) followDaemon(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := retryPause
 		switch {
-		case t.daemon != nil:
-			t.runHere(ctx)
-		case t.findRunning(ctx):
-			for range t.Running.Events(ctx) { // until it ends
+		case p.daemon != nil:
+			p.runHere(ctx)
+		case p.findRunning(ctx):
+			for range p.Running.Events(ctx) { // the stream ends with the daemon
 			}
-			t.use(t.remote(0))
+			p.setTarget(p.remoteDefinition(0))
 		default:
-			if err := t.takeOver("the dowel that was running has ended"); err != nil && !errors.Is(err, control.ErrRunning) {
-				t.options.Warn("this process cannot take the place of the dowel that has ended: %v", err)
+			if err := p.takeOver("the running dowel has ended"); err != nil && !errors.Is(err, control.ErrRunning) {
+				p.options.Warn("dowel has ended, and this process cannot replace it: %v", err)
 				pause = retryPauseAfterError
 			}
 		}
 		select {
-		case <-time.After(pause/2 + rand.N(pause)): // of several that wait for the same, one is the first
+		case <-time.After(pause/2 + rand.N(pause)): // random, so that waiting processes do not collide
 		case <-ctx.Done():
 		}
 	}
 }
 
-// findRunning connects to a daemon in another process. It reports whether one runs.
-func (t *Proxy) findRunning(ctx context.Context) bool {
-	s, err := t.Running.Status(ctx)
+// findRunning connects to a daemon in another process. It returns false if no daemon answers.
+func (p *Proxy) findRunning(ctx context.Context) bool {
+	s, err := p.Running.Status(ctx)
 	if err != nil || s.Ending {
 		return false
 	}
-	t.use(t.remote(s.PID))
+	p.setTarget(p.remoteDefinition(s.PID))
 	return true
 }
 
-// takeOver makes this process the daemon. It fails with [control.ErrRunning] if another one runs.
-func (t *Proxy) takeOver(cause string) error {
-	place, err := control.Listen(t.options.Socket)
+// takeOver makes this process the daemon. It fails with [control.ErrRunning] if another daemon
+// runs.
+func (p *Proxy) takeOver(cause string) error {
+	place, err := control.Listen(p.options.Socket)
 	if err != nil {
 		return err
 	}
-	h, err := start(context.Background(), place, t.options, cause)
+	d, err := startDaemon(context.Background(), place, p.options, cause)
 	if err != nil {
 		return err
 	}
-	t.daemon, t.calls = h, &inFlight{Handler: h.handler()}
-	t.use(hub.Definition{Target: t.calls, Origin: "this dowel", Fingerprint: "this process"})
+	p.daemon, p.calls = d, &callCounter{Handler: d.stdioHandler()}
+	p.setTarget(hub.Definition{Target: p.calls, Origin: "this dowel", Fingerprint: "this process"})
 	return nil
 }
 
-// runHere lets this process be the daemon until another process wants to be it or ctx ends. Calls that arrive during
-// the change wait for the next daemon.
-func (t *Proxy) runHere(ctx context.Context) {
+// runHere waits until another process wants to be the daemon, and hands over to it. It returns
+// early if ctx ends. Calls that arrive during the handover wait for the next daemon.
+func (p *Proxy) runHere(ctx context.Context) {
 	select {
-	case <-t.daemon.yielded:
+	case <-p.daemon.yielded:
 	case <-ctx.Done():
 		return
 	}
-	t.use(t.remote(0)) // what is called from now on
-	t.daemon.stopServing(ctx)
-	t.calls.wait(ShutdownTimeout)
-	t.daemon.release()
-	t.daemon, t.calls = nil, nil
-	for end := time.Now().Add(retryPauseAfterError); !t.findRunning(ctx) && time.Now().Before(end) && ctx.Err() == nil; {
+	p.setTarget(p.remoteDefinition(0)) // new calls go to the next daemon
+	p.daemon.stopServing(ctx)
+	p.calls.waitIdle(ShutdownTimeout)
+	p.daemon.stopServers()
+	p.daemon, p.calls = nil, nil
+	for end := time.Now().Add(retryPauseAfterError); !p.findRunning(ctx) && time.Now().Before(end) && ctx.Err() == nil; {
 		time.Sleep(retryPause / 10)
 	}
 }
 
-func (t *Proxy) use(d hub.Definition) {
+// setTarget makes d the only server of the hub. The calls of the previous one may finish.
+func (p *Proxy) setTarget(d hub.Definition) {
 	d.Name, d.Linger = ProxyName, ShutdownTimeout
-	t.hub.Apply([]hub.Definition{d}, "it is the dowel that is running")
+	p.hub.Apply([]hub.Definition{d}, "it is the running dowel")
 }
 
-// remote is the dowel that runs as a process; 0, as any that there is or will be. It tells the clients of this process and of
-// others apart.
-func (t *Proxy) remote(pid int) hub.Definition {
+// remoteDefinition returns the definition of the daemon in process pid. 0 means the next daemon,
+// in whatever process it runs. A header tells the daemon which process its calls come from.
+func (p *Proxy) remoteDefinition(pid int) hub.Definition {
 	me := http.Header{control.HeaderClient: {fmt.Sprintf("process %d", os.Getpid())}}
 	return hub.Definition{
-		Target: remoteDialer{t.Running, streamable.URL{
-			URL: t.Running.Gateway(), Client: t.Running.HTTP(), Header: func(context.Context) (http.Header, error) { return me, nil },
+		Target: remoteDialer{p.Running, streamable.URL{
+			URL: p.Running.Gateway(), Client: p.Running.HTTP(), Header: func(context.Context) (http.Header, error) { return me, nil },
 		}},
-		Origin: fmt.Sprintf("the dowel that runs as process %d", pid), Fingerprint: fmt.Sprintf("process %d", pid),
+		Origin: fmt.Sprintf("the running dowel, process %d", pid), Fingerprint: fmt.Sprintf("process %d", pid),
 	}
 }
 
-// remoteDialer is the dowel that runs as another process. It is waited for: meanwhile one ends and the next begins.
+// remoteDialer connects to a daemon in another process. It waits until a daemon runs, because one
+// may have ended before the next begins.
 type remoteDialer struct {
 	running *control.Client
 	streamable.URL
 }
 
 // Dial implements [transport.Dialer].
-func (e remoteDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+func (d remoteDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	for {
-		if s, err := e.running.Status(ctx); err == nil && !s.Ending {
-			return e.URL.Dial(ctx, in, opts)
+		if s, err := d.running.Status(ctx); err == nil && !s.Ending {
+			return d.URL.Dial(ctx, in, opts)
 		}
 		select {
 		case <-time.After(retryPause / 4):
@@ -204,30 +211,30 @@ func (e remoteDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.C
 	}
 }
 
-// inFlight counts the calls of a handler.
-type inFlight struct {
+// callCounter counts the calls of a handler that are in flight.
+type callCounter struct {
 	mcp.Handler
 	calls atomic.Int64
 }
 
 // ServeMCP implements [mcp.Handler].
-func (f *inFlight) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	f.calls.Add(1)
-	defer f.calls.Add(-1)
-	return f.Handler.ServeMCP(ctx, req)
+func (c *callCounter) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	c.calls.Add(1)
+	defer c.calls.Add(-1)
+	return c.Handler.ServeMCP(ctx, req)
 }
 
-// wait waits until no call is in flight, up to limit.
-func (f *inFlight) wait(limit time.Duration) {
-	for end := time.Now().Add(limit); f.calls.Load() > 0 && time.Now().Before(end); {
+// waitIdle waits up to limit until no call is in flight.
+func (c *callCounter) waitIdle(limit time.Duration) {
+	for end := time.Now().Add(limit); c.calls.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(retryPause / 20)
 	}
 }
 
-// Instructions fetches the current instructions from the running daemon. The gateway in front of it only knows
-// those of the time when it connected.
-func (t *Proxy) Instructions(ctx context.Context) (string, error) {
-	u := t.hub.Upstream(ProxyName)
+// Instructions fetches the current instructions from the running daemon. The proxy's own gateway
+// only has the instructions from the time when it connected.
+func (p *Proxy) Instructions(ctx context.Context) (string, error) {
+	u := p.hub.Upstream(ProxyName)
 	if u == nil {
 		return "", control.ErrNotRunning
 	}

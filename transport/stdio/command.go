@@ -38,7 +38,7 @@ type Command struct {
 	// locale and time zone, or their counterparts on Windows. No secret of the user reaches the
 	// child.
 	CleanEnv bool
-	// Dir is the working directory of the child; empty means the one of this process.
+	// Dir is the working directory of the child; empty means this process's directory.
 	Dir string
 
 	// Stderr receives a copy of the child's stderr, from one goroutine; nil for no copy. If Write

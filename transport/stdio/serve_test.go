@@ -179,7 +179,7 @@ func socketPair(t *testing.T) (near net.Conn, far *os.File) {
 	return near, os.NewFile(uintptr(fds[1]), "far")
 }
 
-// Serve returns when its context ends, though nobody closes standard input.
+// Serve returns when its context ends, even if standard input stays open.
 func TestServeEndsWithItsContext(t *testing.T) {
 	for name, stdin := range map[string]func(t *testing.T) (*os.File, func()){
 		"a pipe": func(t *testing.T) (*os.File, func()) {

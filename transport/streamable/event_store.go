@@ -20,7 +20,7 @@ type EventStore interface {
 	// whose only use is its id. The store may keep data but must not change it.
 	Append(ctx context.Context, stream string, data []byte) (id string, err error)
 	// After returns the events of the same stream after the one with the given id, in order and
-	// without those that have no data. The id comes from the client. If it is unknown or forgotten,
+	// skipping events without data. The id comes from the client. If it is unknown or forgotten,
 	// the error wraps [ErrEventGone].
 	After(ctx context.Context, id string) ([]StoredEvent, error)
 	// Stream returns the stream that an id names; the event need not exist. ok is false if id is

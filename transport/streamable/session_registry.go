@@ -13,7 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
 
-// sessionRegistry holds the legacy sessions of this process and ends those that are not used.
+// sessionRegistry holds the legacy sessions of this process and ends unused ones.
 type sessionRegistry struct {
 	server *Server
 	sealer *mcp.Sealer

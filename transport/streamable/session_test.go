@@ -245,7 +245,7 @@ func until(t *testing.T, lines <-chan string, prefix string) string {
 	}
 }
 
-// A client that resumes a stream must get the events after the one that it names, and none twice.
+// A client that resumes a stream must get the events after the named one, and none twice.
 func TestResume(t *testing.T) {
 	s := world(nil)
 	_, web := serve(t, s)

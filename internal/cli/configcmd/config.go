@@ -1,5 +1,5 @@
-// Package configcmd is dowel config: it checks the configuration and explains how the entry of a
-// server comes about.
+// Package configcmd is dowel config: it checks the configuration and explains where each value of a
+// server's entry came from.
 package configcmd
 
 import (
@@ -17,13 +17,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command dowel config.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check and explain your configuration",
-		Long: `Your servers stand in dowel.json (or .jsonc, .yaml, .toml) in your configuration folder, and in that of a project in its
-folder, under mcpServers as everybody writes it; .mcp.json of a project is read too. The project's entry wins over yours of
-the same name. check shows what is wrong with the files and which were read, explain where the values of a server come from.`,
+		Long: `dowel reads servers from mcpServers in dowel.json (or .jsonc, .yaml, .toml) in your configuration folder and in the folder of
+a project, and from the project's .mcp.json. A project's entry takes precedence over your entry of the same name. check shows
+the problems of the files and which files were read. explain shows where the values of a server came from.`,
 		Example: `  dowel config check
   dowel config check --json --project .`,
 	}
@@ -31,14 +32,15 @@ the same name. check shows what is wrong with the files and which were read, exp
 	return cmd
 }
 
-// errProblems says that there are errors in the configuration, which were shown.
-type errProblems int
+// problemsError is the error of a configuration with errors. It holds their number; the problems
+// were shown before.
+type problemsError int
 
-func (n errProblems) Error() string {
+func (n problemsError) Error() string {
 	if n == 1 {
-		return "there is one error in the configuration"
+		return "the configuration has one error"
 	}
-	return fmt.Sprintf("there are %d errors in the configuration", int(n))
+	return fmt.Sprintf("the configuration has %d errors", int(n))
 }
 
 func checkCommand(f *factory.Factory) *cobra.Command {
@@ -49,14 +51,15 @@ func checkCommand(f *factory.Factory) *cobra.Command {
   dowel config check --json | jq .message`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Parsed = true
-			return check(f, where)
+			return checkConfig(f, where)
 		},
 	}
 	where.AddFlags(cmd)
 	return cmd
 }
 
-func check(f *factory.Factory, where factory.Places) error {
+// checkConfig shows all problems of the configuration and fails if one of them is an error.
+func checkConfig(f *factory.Factory, where factory.Places) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
@@ -71,16 +74,16 @@ func check(f *factory.Factory, where factory.Places) error {
 		display.WriteProblem(f, p)
 	}
 	if !f.JSON {
-		summary(f, set, problems)
+		writeSummary(f, set, problems)
 	}
 	if errors > 0 {
-		return errProblems(errors)
+		return problemsError(errors)
 	}
 	return nil
 }
 
-// summary says which files were read, or where they were looked for.
-func summary(f *factory.Factory, set *config.Set, problems []config.Problem) {
+// writeSummary shows which files were read, or where dowel looked for files.
+func writeSummary(f *factory.Factory, set *config.Set, problems []config.Problem) {
 	var read, missing []string
 	for _, file := range set.Files {
 		if file.Missing {
@@ -90,7 +93,7 @@ func summary(f *factory.Factory, set *config.Set, problems []config.Problem) {
 		}
 	}
 	if read == nil {
-		fmt.Fprintln(f.Stdout, "There is no configuration file. Looked for:")
+		fmt.Fprintln(f.Stdout, "Found no configuration file. Looked for:")
 		read = missing
 	} else {
 		verdict := "no problems"
@@ -107,20 +110,20 @@ func summary(f *factory.Factory, set *config.Set, problems []config.Problem) {
 func explainCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	cmd := &cobra.Command{
-		Use: "explain NAME", Short: "Show each value of a server, where it came from, and what its variables became",
+		Use: "explain NAME", Short: "Show each value of a server, its origin, and the values of its variables",
 		Args: cobra.ExactArgs(1),
 		Example: `  dowel config explain github
   dowel config explain github --json | jq '.values[].from'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return explain(f, where, args[0])
+			return explainServer(f, where, args[0])
 		},
 	}
 	where.AddFlags(cmd)
 	return cmd
 }
 
-// valueLine is a value as a program reads it.
+// valueLine is the JSON output for a value.
 type valueLine struct {
 	Field   string   `json:"field"`
 	Value   string   `json:"value"`
@@ -129,7 +132,8 @@ type valueLine struct {
 	From    []string `json:"from,omitempty"`
 }
 
-func explain(f *factory.Factory, where factory.Places, name string) error {
+// explainServer shows the values of a server with their origins.
+func explainServer(f *factory.Factory, where factory.Places, name string) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
@@ -141,24 +145,24 @@ func explain(f *factory.Factory, where factory.Places, name string) error {
 		for _, s := range set.Servers {
 			names = append(names, s.Name)
 		}
-		return exit.Usagef("no server of the configuration is called %s%s", name, suggest.Hint(name, names))
+		return exit.Usagef("the configuration has no server named %s%s", name, suggest.Hint(name, names))
 	}
 	if f.JSON {
-		return f.WriteValue(explanation(e))
+		return f.WriteValue(encodeExplanation(e))
 	}
-	fmt.Fprintf(f.Stdout, "%s, of %s\n", f.Stdout.Bold(term.Line(name)), e.Server.At)
+	fmt.Fprintf(f.Stdout, "%s, from %s\n", f.Stdout.Bold(term.Line(name)), e.Server.At)
 	for _, v := range e.Values {
-		text := "  " + term.Line(v.Field) + " = " + quoted(v.Value)
+		text := "  " + term.Line(v.Field) + " = " + quoteValue(v.Value)
 		switch {
 		case len(v.From) > 0 && v.Written == "":
 			text += f.Stdout.Dim("  from " + term.Line(strings.Join(v.From, ", ")))
 		case len(v.From) > 0:
-			text += f.Stdout.Dim("  from " + quoted(v.Written) + " (" + term.Line(strings.Join(v.From, ", ")) + ")")
+			text += f.Stdout.Dim("  from " + quoteValue(v.Written) + " (" + term.Line(strings.Join(v.From, ", ")) + ")")
 		}
 		fmt.Fprintln(f.Stdout, text)
 	}
 	for _, s := range e.Shadowed {
-		fmt.Fprintln(f.Stdout, "  shadows the one of "+s.At.String())
+		fmt.Fprintln(f.Stdout, "  replaces the entry at "+s.At.String())
 	}
 	for _, p := range e.Problems {
 		display.WriteProblem(f, p)
@@ -166,8 +170,8 @@ func explain(f *factory.Factory, where factory.Places, name string) error {
 	return nil
 }
 
-// quoted is a value as one word: in quotes where it would not be one otherwise.
-func quoted(value string) string {
+// quoteValue quotes a value that is empty or has spaces, quotes or unprintable characters.
+func quoteValue(value string) string {
 	plain := value != "" && !strings.ContainsFunc(value, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("\"'`", r)
 	})
@@ -177,7 +181,8 @@ func quoted(value string) string {
 	return strconv.QuoteToGraphic(value)
 }
 
-func explanation(e config.Explanation) map[string]any {
+// encodeExplanation returns the JSON output for an explanation.
+func encodeExplanation(e config.Explanation) map[string]any {
 	values, shadowed, problems := []valueLine{}, []string{}, []string{}
 	for _, v := range e.Values {
 		values = append(values, valueLine{v.Field, v.Value, v.Written, v.At.String(), v.From})

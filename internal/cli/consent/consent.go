@@ -15,9 +15,11 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// AskTrust shows a server that waits, and asks whether it may run.
+// AskTrust shows a server of a project and asks whether it may run as the user. If the user agrees
+// or yes is set, it stores the trust. Without a terminal, it shows how to allow the server.
+// Answers are read from in.
 func AskTrust(ctx context.Context, f *factory.Factory, source *configured.Source, u configured.Untrusted, in *term.Lines, yes bool) error {
-	fmt.Fprintf(f.Stdout, "%s, of %s\n", f.Stdout.Bold(term.Line(u.Name)), u.At)
+	fmt.Fprintf(f.Stdout, "%s, from %s\n", f.Stdout.Bold(term.Line(u.Name)), u.At)
 	facts := u.Facts
 	if u.Before != nil {
 		facts = config.TrustChange(u.Before, u.Facts)
@@ -42,7 +44,8 @@ func AskTrust(ctx context.Context, f *factory.Factory, source *configured.Source
 	return nil
 }
 
-// Ask asks the user. Only a yes is one; the error is the interruption of the question.
+// Ask asks the user a question and returns true if the answer is y or yes. The end of the input
+// means no. The error is the cause of ctx if Ctrl-C ends the question.
 func Ask(ctx context.Context, f *factory.Factory, in *term.Lines, question string) (bool, error) {
 	fmt.Fprint(f.Stdout, question+" [y/N] ")
 	answer, err := in.Next(ctx)

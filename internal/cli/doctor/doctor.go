@@ -22,17 +22,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command dowel doctor.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	var w connect.TargetFlags
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME… | --url URL | -- COMMAND…]",
 		Short: "Find out why a server does not work",
-		Long: `Walk the steps from a server's entry to a working connection, and say at which one it fails and what to do: the command is
-found, the process starts and lives, its output is clean, the handshake; or the name, the connection, TLS, the HTTP
-status, the era. Without a name all servers of the configuration are looked at; with names those, or else the built-in ones
-of these names. Another server is given by its --url, or by the command that starts it, behind --. Nothing of a project is
-started that you have not allowed.`,
+		Long: `Check each step from a server's entry to a working connection, and show the step that fails and how to fix it. For a process
+the steps are: the command exists, the process starts and keeps running, its output is valid, the handshake succeeds. For a
+URL: the host name, the connection, TLS, the HTTP status, the protocol's era. Without a name, check all servers of the
+configuration. A name can also be one of dowel's built-in servers. To check any other server, give its --url or its command
+after --. Servers of a project are only started if you have allowed them.`,
 		Example: `  dowel doctor
   dowel doctor everything
   dowel doctor -- npx -y @modelcontextprotocol/server-everything
@@ -51,7 +52,8 @@ started that you have not allowed.`,
 	return cmd
 }
 
-// failedServers says that a server does not work; how was shown.
+// failedServers is the error of a run that found failing servers. It holds their number; the steps
+// were shown before.
 type failedServers int
 
 func (n failedServers) Error() string {
@@ -61,14 +63,14 @@ func (n failedServers) Error() string {
 	return fmt.Sprintf("%d servers do not work", int(n))
 }
 
-// chooseServers are the servers that a command line names.
+// chooseServers returns the servers that the command line names, or all configured ones.
 func chooseServers(f *factory.Factory, cmd *cobra.Command, where factory.Places, w *connect.TargetFlags, args []string) ([]hub.Definition, error) {
 	if w.Url != "" || cmd.ArgsLenAtDash() >= 0 {
 		t, rest, err := w.Resolve(cmd, args)
 		if err == nil && len(rest) > 0 {
-			err = exit.Usagef("the server is named twice: as %s, and by --url or the command behind --", rest[0])
+			err = exit.Usagef("give either the name %s or one of --url and a command after --, not both", rest[0])
 		}
-		return []hub.Definition{serverDefinition(t)}, err
+		return []hub.Definition{newDefinition(t)}, err
 	}
 	if len(w.Headers) > 0 {
 		return nil, exit.Usagef("--header is for servers at a --url")
@@ -80,8 +82,8 @@ func chooseServers(f *factory.Factory, cmd *cobra.Command, where factory.Places,
 	return selectDefinitions(definitions, args, w)
 }
 
-// serverDefinition is a server that a command line describes.
-func serverDefinition(t connect.Target) hub.Definition {
+// newDefinition returns the definition of a server that the command line describes.
+func newDefinition(t connect.Target) hub.Definition {
 	d := hub.Definition{Name: t.Label(), Origin: t.Origin, Target: t.Dial, Options: t.Options}
 	if len(t.Header) > 0 {
 		d.Options.HTTP.Header = func(context.Context) (http.Header, error) { return t.Header, nil }
@@ -89,13 +91,13 @@ func serverDefinition(t connect.Target) hub.Definition {
 	return d
 }
 
-// selectDefinitions returns the definitions of the names, in their order, and built-in servers of those that are nowhere else; without
-// names all.
+// selectDefinitions returns the definitions of the named servers, in the order of names. A name
+// that is not in all must be a built-in server. Without names, it returns all.
 func selectDefinitions(all []hub.Definition, names []string, w *connect.TargetFlags) (chosen []hub.Definition, err error) {
 	changed := len(w.Env) > 0 || len(w.BuiltinOptions) > 0 || w.Dir != ""
 	if len(names) == 0 {
 		if changed {
-			return nil, exit.Usagef("--env, --option and --dir are for a server that is named, or given by its command behind --")
+			return nil, exit.Usagef("--env, --option and --dir need the name of a built-in server, or a command after --")
 		}
 		return all, nil
 	}
@@ -109,70 +111,72 @@ func selectDefinitions(all []hub.Definition, names []string, w *connect.TargetFl
 		d, ok := known[name]
 		switch {
 		case ok && changed:
-			return nil, exit.Usagef("--env, --option and --dir are not for %s: its entry in the configuration says how it is started", name)
+			return nil, exit.Usagef("--env, --option and --dir do not apply to %s, which has an entry in the configuration", name)
 		case !ok && !slices.Contains(builtin.Names(), name):
-			return nil, exit.Usagef("no server is called %s%s", name, suggest.Hint(name, append(list, builtin.Names()...)))
+			return nil, exit.Usagef("no server is named %s%s", name, suggest.Hint(name, append(list, builtin.Names()...)))
 		case !ok:
 			t, err := w.BuiltIn(name)
 			if err != nil {
 				return nil, err
 			}
-			d = serverDefinition(t)
+			d = newDefinition(t)
 		}
 		chosen = append(chosen, d)
 	}
 	return chosen, nil
 }
 
-// examined is how many servers are looked at at a time, and ahead how many steps of each may wait to be shown: more than there
-// are.
-const examined, ahead = 8, 32
+// maxParallel limits the servers that are examined at the same time. stepBuffer exceeds the number
+// of steps of a server, so that no examination waits for the output of another.
+const maxParallel, stepBuffer = 8, 32
 
-// runDoctor looks at servers, several at a time, and shows what it finds in their order.
+// runDoctor examines servers in parallel and shows the results in order. It returns failedServers
+// if a server does not work.
 func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition) error {
 	if len(chosen) == 0 && !f.JSON {
-		fmt.Fprintln(f.Stdout, "There are no servers in your configuration: add one with dowel servers add, or take over those of other tools with dowel import.")
+		fmt.Fprintln(f.Stdout, "Your configuration has no servers. Add one with dowel servers add, or copy the servers of other tools with dowel import.")
 	}
-	walks := make([]chan doctor.Step, len(chosen))
-	for i := range walks {
-		walks[i] = make(chan doctor.Step, ahead)
+	steps := make([]chan doctor.Step, len(chosen))
+	for i := range steps {
+		steps[i] = make(chan doctor.Step, stepBuffer)
 	}
 	var work sync.WaitGroup
 	defer work.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	work.Go(func() { examineAll(ctx, chosen, walks) })
-	sick := 0
+	work.Go(func() { examineAll(ctx, chosen, steps) })
+	failed := 0
 	for i, d := range chosen {
-		if !showExamination(f, d, walks[i]) {
-			sick++
+		if !showExamination(f, d, steps[i]) {
+			failed++
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
-	if sick > 0 {
-		return failedServers(sick)
+	if failed > 0 {
+		return failedServers(failed)
 	}
 	return nil
 }
 
-// examineAll looks at servers, those in front first, and closes the channel of each behind its last step.
-func examineAll(ctx context.Context, chosen []hub.Definition, walks []chan doctor.Step) {
-	free := make(chan struct{}, examined)
+// examineAll examines servers in order, up to maxParallel at the same time. It sends the steps of
+// each server to its channel and closes the channel after the last step.
+func examineAll(ctx context.Context, chosen []hub.Definition, steps []chan doctor.Step) {
+	slots := make(chan struct{}, maxParallel)
 	var work sync.WaitGroup
 	defer work.Wait()
 	for i, d := range chosen {
-		free <- struct{}{}
+		slots <- struct{}{}
 		work.Go(func() {
-			defer func() { <-free }()
-			defer close(walks[i])
+			defer func() { <-slots }()
+			defer close(steps[i])
 			for s := range examineServer(ctx, d) {
-				if ctx.Err() != nil { // what fails now fails because dowel ends
+				if ctx.Err() != nil { // the step may have failed because dowel ends
 					return
 				}
 				select {
-				case walks[i] <- s:
+				case steps[i] <- s:
 				case <-ctx.Done():
 					return
 				}
@@ -181,7 +185,8 @@ func examineAll(ctx context.Context, chosen []hub.Definition, walks []chan docto
 	}
 }
 
-// examineServer are the steps of one server.
+// examineServer returns the steps of one server as they happen. A server that must not start has
+// one skipped step with the reason.
 func examineServer(ctx context.Context, d hub.Definition) iter.Seq[doctor.Step] {
 	switch {
 	case ctx.Err() != nil:
@@ -192,7 +197,7 @@ func examineServer(ctx context.Context, d hub.Definition) iter.Seq[doctor.Step] 
 	return doctor.Examine(ctx, doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask})
 }
 
-// StepLine is a step as a program reads it.
+// StepLine is the JSON output for a step.
 type StepLine struct {
 	Server string        `json:"server"`
 	Step   string        `json:"step"`
@@ -200,20 +205,21 @@ type StepLine struct {
 	Detail string        `json:"detail,omitzero"`
 	Advice string        `json:"advice,omitzero"`
 	Error  string        `json:"error,omitzero"`
-	Took   float64       `json:"ms"`
+	Took   float64       `json:"ms"` // in milliseconds
 }
 
-// showExamination shows the steps of one server, and reports whether all went well.
+// showExamination shows the steps of one server and reports whether the server works. A server that
+// the user switched off counts as working.
 func showExamination(f *factory.Factory, d hub.Definition, steps <-chan doctor.Step) bool {
 	if !f.JSON {
 		fmt.Fprintln(f.Stdout, f.Stdout.Bold(term.Line(d.Name))+" "+f.Stdout.Dim(term.Line(d.Origin)))
 	}
-	well := d.Hold.Status == 0 || d.Hold.Status == hub.Disabled
+	works := d.Hold.Status == 0 || d.Hold.Status == hub.Disabled
 	for s := range steps {
 		writeStep(f, d.Name, s)
-		well = well && s.Status != doctor.Failed
+		works = works && s.Status != doctor.Failed
 	}
-	return well
+	return works
 }
 
 func writeStep(f *factory.Factory, server string, s doctor.Step) {

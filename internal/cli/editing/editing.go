@@ -21,8 +21,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
-// EditFile changes a configuration file in the smallest span of text, keeps everything else, and says so. With dry it shows
-// what would change. change returns the new text.
+// EditFile changes a configuration file and shows the result. change gets the current text, empty
+// if the file is missing, and returns the new one. With dry, EditFile writes nothing and shows the
+// change. With backup, it keeps a copy of the old file.
 func EditFile(f *factory.Factory, path string, dry, backup bool, change func(text []byte, format edit.Format) ([]byte, error)) error {
 	if dry {
 		return PreviewEdit(f, path, change)
@@ -38,9 +39,9 @@ func EditFile(f *factory.Factory, path string, dry, backup bool, change func(tex
 	return nil
 }
 
-// PreviewEdit shows what an edit would change.
-func PreviewEdit(a *factory.Factory, path string, change func(text []byte, format edit.Format) ([]byte, error)) error {
-	format, err := formatOf(path)
+// PreviewEdit shows the change that an edit would make. It writes nothing.
+func PreviewEdit(f *factory.Factory, path string, change func(text []byte, format edit.Format) ([]byte, error)) error {
+	format, err := lookupFormat(path)
 	if err != nil {
 		return err
 	}
@@ -52,42 +53,46 @@ func PreviewEdit(a *factory.Factory, path string, change func(text []byte, forma
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return ShowChange(a, path, string(old), string(text))
+	return ShowChange(f, path, string(old), string(text))
 }
 
-func formatOf(path string) (edit.Format, error) {
+// lookupFormat returns the format of a file by its name.
+func lookupFormat(path string) (edit.Format, error) {
 	format, ok := edit.FormatOf(path)
 	if !ok {
-		return format, exit.Usagef("%s is neither JSON nor YAML nor TOML", path)
+		return format, exit.Usagef("%s: want a JSON, YAML or TOML file", path)
 	}
 	return format, nil
 }
 
+// WriteEdit changes a configuration file like [EditFile], and shows nothing. If it fails, the file
+// is unchanged.
 func WriteEdit(path string, backup bool, change func(text []byte, format edit.Format) ([]byte, error)) (atomicfile.Result, error) {
-	format, err := formatOf(path)
+	format, err := lookupFormat(path)
 	if err != nil {
 		return atomicfile.Result{}, err
 	}
 	result, err := atomicfile.Update(path, func(old []byte, _ bool) ([]byte, error) { return change(old, format) },
 		atomicfile.Options{Perm: 0o600, Backup: backup})
 	if err != nil {
-		return result, fmt.Errorf("%s is left as it was: %w", path, err)
+		return result, fmt.Errorf("%s is unchanged: %w", path, err)
 	}
 	return result, nil
 }
 
+// ShowWritten shows the result of [WriteEdit] to a person.
 func ShowWritten(f *factory.Factory, path string, result atomicfile.Result) {
 	switch {
 	case !result.Changed:
-		fmt.Fprintln(f.Stdout, path+" says so already.")
+		fmt.Fprintln(f.Stdout, path+" is up to date already.")
 	case result.Backup != "":
-		fmt.Fprintln(f.Stdout, "Written: "+path+"; what was there before is in "+result.Backup)
+		fmt.Fprintln(f.Stdout, "Written: "+path+"; the old file is "+result.Backup)
 	default:
 		fmt.Fprintln(f.Stdout, "Written: "+path)
 	}
 }
 
-// ShowChange shows the lines that an edit would remove and add.
+// ShowChange shows the lines that differ between before and after.
 func ShowChange(f *factory.Factory, path, before, after string) error {
 	if f.JSON {
 		return f.WriteValue(map[string]any{"file": path, "before": before, "after": after})
@@ -111,7 +116,8 @@ func ShowChange(f *factory.Factory, path, before, after string) error {
 	return nil
 }
 
-// UserFile returns the user's own file: the one of --config, else the one that is there, else dowel.json.
+// UserFile returns the path of the user's own file: the first file of --config, or else the
+// existing one, or else dowel.json in the configuration folder.
 func UserFile(o config.Options) string {
 	if len(o.Files) > 0 {
 		return o.Files[0]
@@ -124,14 +130,15 @@ func UserFile(o config.Options) string {
 	return filepath.Join(o.Dir(), "dowel.json")
 }
 
-// ReloadDaemon lets the running dowel, if there is one, read its files again.
+// ReloadDaemon makes the running daemon read its files again. It does nothing if no daemon runs,
+// and warns of other errors.
 func ReloadDaemon(ctx context.Context, f *factory.Factory) {
 	if err := factory.RunningDaemon().Reload(ctx); err != nil && !errors.Is(err, control.ErrNotRunning) {
 		f.Warn("%v", err)
 	}
 }
 
-// ToolNames are the tools that dowel knows, but itself.
+// ToolNames returns the names of the other tools that dowel can import from and export to.
 func ToolNames() (names []string) {
 	for _, d := range config.Dialects() {
 		if d.Name != config.Own {
@@ -141,37 +148,38 @@ func ToolNames() (names []string) {
 	return names
 }
 
-// InstalledPath returns where dowel is, for others to start it.
+// InstalledPath returns the path at which other programs can start dowel. It fails if this program
+// is temporary, such as under go run, and no other dowel is installed.
 func InstalledPath() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	return lastingPath(self)
+	return permanentPath(self)
 }
 
-// lastingPath returns where others can start dowel, which runs as the program self: there, or where it is installed if self will
-// be gone soon.
-func lastingPath(self string) (string, error) {
+// permanentPath returns self, the path of this program, unless it is temporary. Then it returns the
+// dowel on the PATH.
+func permanentPath(self string) (string, error) {
 	if !isTemporary(self) {
 		return self, nil
 	}
-	others := "no dowel is on your PATH"
+	reason := "your PATH has no dowel"
 	if found, err := exec.LookPath("dowel"); err == nil {
 		if found, err = filepath.Abs(found); err == nil && !isTemporary(found) {
 			return found, nil
 		}
-		others = "the dowel on your PATH stands in a folder for temporary files, too"
+		reason = "the dowel on your PATH is in a temporary folder too"
 	}
-	return "", exit.Usagef("dowel runs as %s, which will be gone soon, and %s: install it (go install ./cmd/dowel, or go build -o a folder that stays), and run that", self, others)
+	return "", exit.Usagef("dowel runs as the temporary file %s, and %s: install dowel (go install ./cmd/dowel) and run it from there", self, reason)
 }
 
-// isTemporary reports whether a program will be gone soon: what go run has built, in a folder of its own or in go's cache, and
-// what is in a folder for temporary files.
+// isTemporary reports whether a program will soon be deleted: go run built it, in a folder of its
+// own or in Go's cache, or it is in the folder for temporary files.
 func isTemporary(program string) bool {
 	parts := strings.Split(filepath.ToSlash(filepath.Dir(program)), "/")
 	if i := slices.IndexFunc(parts, func(part string) bool { return strings.HasPrefix(part, "go-build") }); i >= 0 {
-		return parts[i] == "go-build" || parts[len(parts)-1] == "exe" // else it is a test
+		return parts[i] == "go-build" || parts[len(parts)-1] == "exe" // otherwise go test built it
 	}
 	for _, folder := range []string{os.TempDir(), os.Getenv("GOCACHE")} {
 		if rest, err := filepath.Rel(folder, program); folder != "" && err == nil && filepath.IsLocal(rest) {

@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// A dowel that will be gone is not what another tool should start.
-func TestPassing(t *testing.T) {
+// isTemporary recognizes programs that go run has built and programs in temporary folders.
+func TestIsTemporary(t *testing.T) {
 	t.Setenv("TMPDIR", "/scratch")
 	t.Setenv("GOCACHE", "/elsewhere/cache")
 	for program, want := range map[string]bool{
@@ -36,26 +36,27 @@ func TestPassing(t *testing.T) {
 	}
 }
 
-// In its place the dowel that is installed is, and where none is, it is said how to have one.
-func TestLasting(t *testing.T) {
+// Instead of a temporary program, other tools start the installed dowel. Without one, the error
+// tells how to install it.
+func TestPermanentPath(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", "/scratch")
 	t.Setenv("PATH", folder)
-	if got, err := lastingPath("/home/u/go/bin/dowel"); err != nil || got != "/home/u/go/bin/dowel" {
+	if got, err := permanentPath("/home/u/go/bin/dowel"); err != nil || got != "/home/u/go/bin/dowel" {
 		t.Error(got, err)
 	}
-	if got, err := lastingPath("/scratch/go-build1/b001/exe/dowel"); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "go install ./cmd/dowel") {
+	if got, err := permanentPath("/scratch/go-build1/b001/exe/dowel"); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "go install ./cmd/dowel") {
 		t.Error(got, err)
 	}
 	installed := filepath.Join(folder, "dowel")
 	if err := os.WriteFile(installed, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := lastingPath("/scratch/go-build1/b001/exe/dowel"); err != nil || got != installed {
+	if got, err := permanentPath("/scratch/go-build1/b001/exe/dowel"); err != nil || got != installed {
 		t.Error(got, err)
 	}
 	t.Setenv("TMPDIR", folder)
-	if got, err := lastingPath("/home/u/.cache/go-build/ab/0-d/dowel"); err == nil {
-		t.Errorf("%s is not there for long", got)
+	if got, err := permanentPath("/home/u/.cache/go-build/ab/0-d/dowel"); err == nil {
+		t.Errorf("got the temporary path %s", got)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command dowel export.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var to, name string
 	var where factory.Places
@@ -25,8 +26,8 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export --to TOOL",
 		Short: "Make dowel the MCP server of another tool: one entry for all your servers",
-		Long: `Write one entry into another tool's configuration, which starts dowel up --stdio: all your servers, as one. Everything else
-in the file stays as it is, and a copy of it is kept. The tools are:
+		Long: `Add one entry to another tool's configuration, which starts dowel up --stdio and so offers all your servers as one. The rest
+of the file stays unchanged, and dowel keeps a copy of the old file. The tools are:
 
   ` + strings.Join(term.Wrap(editing.ToolNames(), 100), "\n  "),
 		Example: `  dowel export --to cursor --dry-run
@@ -36,9 +37,9 @@ in the file stays as it is, and a copy of it is kept. The tools are:
 				return nil
 			}
 			if tool := suggest.Nearest(words[0], editing.ToolNames()); tool != "" {
-				return exit.Usagef("the tool stands behind --to; did you mean dowel export --to %s?", tool)
+				return exit.Usagef("name the tool with --to; did you mean dowel export --to %s?", tool)
 			}
-			return exit.Usagef("%q is too much: write dowel export --to TOOL%s", words[0], suggest.Hint(words[0], editing.ToolNames()))
+			return exit.Usagef("unexpected argument %q: want dowel export --to TOOL%s", words[0], suggest.Hint(words[0], editing.ToolNames()))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Parsed = true
@@ -48,7 +49,7 @@ in the file stays as it is, and a copy of it is kept. The tools are:
 	where.AddFlags(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "the `tool`")
 	cmd.Flags().StringVar(&name, "name", "dowel", "the `name` of the entry")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be written, and write nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the change, and write nothing")
 	return cmd
 }
 
@@ -74,13 +75,14 @@ func runExport(f *factory.Factory, where factory.Places, to, name string, dry bo
 	if err != nil || dry || f.JSON {
 		return err
 	}
-	if twice := duplicateNotice(userFile(d, o), to, name, o); twice != "" {
-		fmt.Fprintln(f.Stdout, twice)
+	if notice := duplicateNotice(userFile(d, o), to, name, o); notice != "" {
+		fmt.Fprintln(f.Stdout, notice)
 	}
 	return nil
 }
 
-// userFile returns the tool's own file of the user: one that is there, else the usual one.
+// userFile returns the path of the tool's file for the user: an existing file, or else the usual
+// path.
 func userFile(d config.Dialect, o config.Options) string {
 	all := d.Places(o)
 	for _, p := range all {
@@ -91,25 +93,20 @@ func userFile(d config.Dialect, o config.Options) string {
 	return all[0].Path
 }
 
-// duplicateNotice says which servers of a tool's file stay there beside dowel's entry, through which they are offered as well; empty
-// where there are none.
+// duplicateNotice returns a message about servers of a tool's file that dowel offers too, or "".
 func duplicateNotice(path, tool, name string, o config.Options) string {
 	own := config.Load(o)
-	var twice []string
+	var duplicates []string
 	for _, f := range config.Discover(o, tool) {
 		for _, s := range f.Servers {
 			if f.Path == path && s.Name != name && own.Server(s.Name) != nil {
-				twice = append(twice, s.Name)
+				duplicates = append(duplicates, s.Name)
 			}
 		}
 	}
-	if twice == nil {
+	if duplicates == nil {
 		return ""
 	}
-	what := "it is"
-	if len(twice) > 1 {
-		what = "they are"
-	}
-	return fmt.Sprintf("The other entries of %s stay: %s would be there twice, since %s among what dowel offers. Remove what you do not want twice there.",
-		path, strings.Join(twice, ", "), what)
+	return fmt.Sprintf("dowel also offers these servers, which %s keeps: %s. Remove them there to avoid duplicates.",
+		path, strings.Join(duplicates, ", "))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 )
 
-// Whoever makes dowel a server of a tool is told which of its other entries dowel offers too.
-func TestStays(t *testing.T) {
+// After an export, dowel names the tool's other servers that dowel offers too.
+func TestDuplicateNotice(t *testing.T) {
 	o := config.Options{Home: t.TempDir(), GOOS: "linux", Env: func(string) (string, bool) { return "", false }}
 	path := filepath.Join(o.Home, ".cursor/mcp.json")
 	write := func(path, text string) {
@@ -28,7 +28,7 @@ func TestStays(t *testing.T) {
 		t.Error(got)
 	}
 	write(filepath.Join(o.Dir(), "dowel.json"), `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}, "dowel": {"command": "z"}}}`)
-	if got := duplicateNotice(path, "cursor", "dowel", o); !strings.Contains(got, " a, b would be there twice") || !strings.Contains(got, path) {
+	if got := duplicateNotice(path, "cursor", "dowel", o); !strings.Contains(got, ": a, b. ") || !strings.Contains(got, path) {
 		t.Error(got)
 	}
 }

@@ -25,28 +25,29 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options say what is imported.
+// Options are the flags of dowel import.
 type Options struct {
 	factory.Places
-	from      []string
-	ofProject bool
-	dry, yes  bool
+	from        []string
+	ofProject   bool
+	dryRun, yes bool
 }
 
+// NewCommand returns the command dowel import.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var opts Options
 	cmd := &cobra.Command{
 		Use:   "import [NAME…]",
-		Short: "Take over the servers of your other tools",
-		Long: `Look into the configuration files of other tools, show the servers there with what each would run or reach, and add those
-that you do not have yet to your dowel.json; with names, those alone. Variables stay variables, but the folder of a project is
-written out. The other tools' files are left as they are.
+		Short: "Copy the servers of your other tools",
+		Long: `Find servers in the configuration files of other tools, show the command or URL of each, and add the new ones to your
+dowel.json. With names, add only these servers. Variables stay variables, but the folder of a project is written out. The
+other tools' files stay unchanged.
 
-Your own files are looked at. What tools keep for the current project (its .vscode/mcp.json or .cursor/mcp.json, what Claude
-Code has under the project's path) may be somebody else's: it is listed, and added with --of-project alone, to the dowel.json
-of the project. There it waits for your trust, as all that comes with a project: dowel trust.
+Servers that tools keep for the current project (.vscode/mcp.json, .cursor/mcp.json, or Claude Code's entries for its path)
+may come from someone else. They are shown, but only added with --of-project, to the project's dowel.json. There they wait
+until you allow them: dowel trust.
 
-Nobody answers VS Code's inputs later: those without a default have to become environment variables. The tools are:
+dowel cannot ask for VS Code's inputs: replace inputs without a default by environment variables. The tools are:
 
   ` + strings.Join(term.Wrap(editing.ToolNames(), 100), "\n  "),
 		Example: `  dowel import --dry-run
@@ -59,19 +60,19 @@ Nobody answers VS Code's inputs later: those without a default have to become en
 	}
 	opts.Places.AddFlags(cmd)
 	cmd.Flags().StringSliceVar(&opts.from, "from", nil, "look at these `tools` only")
-	cmd.Flags().BoolVar(&opts.ofProject, "of-project", false, "add what tools keep for the project, to the project's dowel.json")
-	cmd.Flags().BoolVar(&opts.dry, "dry-run", false, "show what would be written without its secrets, and write nothing")
-	cmd.Flags().BoolVar(&opts.yes, "yes", false, "add them without asking")
+	cmd.Flags().BoolVar(&opts.ofProject, "of-project", false, "add the servers that tools keep for the project to the project's dowel.json")
+	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "show the changes without secrets, and write nothing")
+	cmd.Flags().BoolVar(&opts.yes, "yes", false, "add the servers without asking")
 	return cmd
 }
 
 // finding is a server of another tool.
 type finding struct {
 	*config.Server
-	why string // it is not added; empty where it is
+	skipReason string // why the server is not added; "" if it is
 }
 
-// findingLine is a finding as a program reads it.
+// findingLine is the JSON output for a finding.
 type findingLine struct {
 	Server string   `json:"server"`
 	Tool   string   `json:"tool"`
@@ -84,38 +85,38 @@ type findingLine struct {
 func runImport(ctx context.Context, f *factory.Factory, names []string, opts Options) error {
 	for _, tool := range opts.from {
 		if !slices.Contains(editing.ToolNames(), tool) {
-			return exit.Usagef("--from %s: there is no such tool%s", tool, suggest.Hint(tool, editing.ToolNames()))
+			return exit.Usagef("--from %s: unknown tool%s", tool, suggest.Hint(tool, editing.ToolNames()))
 		}
 	}
 	o, err := opts.Places.ConfigOptions()
 	if err != nil {
 		return err
 	}
-	goal, err := goalOf(o, opts.ofProject)
+	goal, err := chooseDestination(o, opts.ofProject)
 	if err != nil {
 		return err
 	}
-	all, err := find(f, o, goal, names, opts.from)
+	all, err := findServers(f, o, goal, names, opts.from)
 	if err != nil {
 		return err
 	}
 	showFindings(f, all)
-	added := slices.DeleteFunc(all, func(found finding) bool { return found.why != "" })
+	added := slices.DeleteFunc(all, func(found finding) bool { return found.skipReason != "" })
 	warnOfSecrets(f, added, goal)
 	switch {
 	case len(added) == 0 && !f.JSON:
-		fmt.Fprintln(f.Stdout, "There is nothing to add.")
+		fmt.Fprintln(f.Stdout, "Found no servers to add.")
 		return nil
 	case len(added) == 0:
 		return nil
-	case opts.dry:
+	case opts.dryRun:
 		return showImport(f, goal, added, o)
 	}
-	if agreed, err := agreesToImport(ctx, f, goal, len(added), opts.yes); err != nil || !agreed {
+	if agreed, err := confirmImport(ctx, f, goal, len(added), opts.yes); err != nil || !agreed {
 		return err
 	}
 	err = editing.EditFile(f, goal.path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
-		return addAll(text, format, added, goal)
+		return addEntries(text, format, added, goal)
 	})
 	if err != nil {
 		return err
@@ -125,40 +126,42 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	return nil
 }
 
-// goal is the file that servers are added to.
-type goal struct {
+// destination is the file to which servers are added.
+type destination struct {
 	path string
-	// folder is that of the project, for the user's file, in which nothing else says where it is; empty for a file of the project.
-	folder    string
-	ofProject bool
+	// projectFolder replaces variables for the project's folder in entries of the user's file. It
+	// is "" for a file of the project, where such variables keep their meaning.
+	projectFolder string
+	ofProject     bool
 }
 
-// goalOf returns where the user's own servers go, or those of the project.
-func goalOf(o config.Options, ofProject bool) (goal, error) {
+// chooseDestination returns the project's file if ofProject is set, otherwise the user's file.
+func chooseDestination(o config.Options, ofProject bool) (destination, error) {
 	if !ofProject {
-		return goal{path: editing.UserFile(o), folder: o.Project}, nil
+		return destination{path: editing.UserFile(o), projectFolder: o.Project}, nil
 	}
 	if len(o.Files) > 0 {
-		return goal{}, exit.Usagef("--of-project is about the files of the project, and --config about one of yours: leave one of them out")
+		return destination{}, exit.Usagef("--of-project adds to the project's file, --config to your own: use only one of them")
 	}
 	path := filepath.Join(o.Project, "dowel.json")
 	for _, file := range config.Load(o).Files {
 		switch {
 		case file.Path == path && file.Scope == config.User:
-			return goal{}, exit.Usagef("%s is your own file: --of-project is for the folder of a project", path)
+			return destination{}, exit.Usagef("%s is your own file: use --of-project in the folder of a project", path)
 		case file.Dialect == config.Own && file.Scope == config.Project && !file.Missing:
-			return goal{path: file.Path, ofProject: true}, nil
+			return destination{path: file.Path, ofProject: true}, nil
 		}
 	}
-	return goal{path: path, ofProject: true}, nil
+	return destination{path: path, ofProject: true}, nil
 }
 
-// find returns the servers of other tools, each with the reason why it is not added; those of the project come last.
-func find(a *factory.Factory, o config.Options, to goal, names, from []string) (all []finding, err error) {
+// findServers returns the servers of other tools, the project's servers last. A server that is not
+// added has the reason.
+func findServers(a *factory.Factory, o config.Options, to destination, names, from []string) (all []finding, err error) {
 	own := config.Load(o)
 	taken := map[string]*config.Server{}
 	var known []string
-	var theirs []finding
+	var projects []finding
 	for _, f := range config.Discover(o, from...) {
 		for _, p := range f.Problems {
 			if p.Server == "" {
@@ -171,12 +174,12 @@ func find(a *factory.Factory, o config.Options, to goal, names, from []string) (
 			if len(names) > 0 && !slices.Contains(names, s.Name) || to.ofProject && !ofProject {
 				continue
 			}
-			found := finding{Server: s, why: whyNot(own, s, to, ofProject, taken[s.Name])}
-			if found.why == "" {
+			found := finding{Server: s, skipReason: reasonToSkip(own, s, to, ofProject, taken[s.Name])}
+			if found.skipReason == "" {
 				taken[s.Name] = s
 			}
 			if ofProject {
-				theirs = append(theirs, found)
+				projects = append(projects, found)
 			} else {
 				all = append(all, found)
 			}
@@ -184,45 +187,47 @@ func find(a *factory.Factory, o config.Options, to goal, names, from []string) (
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, exit.Usagef("no tool has a server called %s%s", name, suggest.Hint(name, known))
+			return nil, exit.Usagef("no tool has a server named %s%s", name, suggest.Hint(name, known))
 		}
 	}
-	return append(all, theirs...), nil
+	return append(all, projects...), nil
 }
 
-// whyNot says why a server is not added; empty where it is. taken is the one of that name that is.
-func whyNot(own *config.Set, s *config.Server, to goal, ofProject bool, taken *config.Server) string {
+// reasonToSkip returns the reason not to add a server, or "". taken is a server of the same name
+// that will be added, or nil.
+func reasonToSkip(own *config.Set, s *config.Server, to destination, ofProject bool, taken *config.Server) string {
 	mine := own.Server(s.Name)
 	switch {
 	case mine != nil && mine.Path == s.Path:
 		return "dowel reads this file itself"
-	case mine != nil && same(mine, s, to.folder):
-		return "you have the same: " + mine.At.String()
+	case mine != nil && hasSameEntry(mine, s, to.projectFolder):
+		return "you already have the same server: " + mine.At.String()
 	case mine != nil:
-		return "you have another one of that name: " + mine.At.String()
+		return "you have a different server of this name: " + mine.At.String()
 	case !s.Valid():
 		return "its entry is wrong: " + s.Problems[0].Text()
 	case s.Command != "" && slices.Contains(s.Args, "up") && slices.Contains(s.Args, "--stdio"):
 		return "it is dowel itself"
 	case ofProject && !to.ofProject:
-		return "it is of this project, not yours: dowel import --of-project adds it to the project"
-	case taken != nil && same(taken, s, to.folder):
-		return "it is the same as that of " + taken.At.String()
+		return "it belongs to this project: dowel import --of-project adds it to the project"
+	case taken != nil && hasSameEntry(taken, s, to.projectFolder):
+		return "it is the same as " + taken.At.String()
 	case taken != nil:
-		return fmt.Sprintf("it differs from that of %s, which is taken: choose with --from", taken.At)
-	case otherInput(own, s) != "":
-		return "its input " + otherInput(own, s) + " means something else in your file: give one of the two another id"
+		return fmt.Sprintf("it differs from %s, which is added: choose with --from", taken.At)
+	case conflictingInput(own, s) != "":
+		return "your file has a different input " + conflictingInput(own, s) + ": change one of the two ids"
 	}
 	return ""
 }
 
-// same reports whether two servers make the same entry.
-func same(a, b *config.Server, folder string) bool {
+// hasSameEntry reports whether two servers have the same entry in a file.
+func hasSameEntry(a, b *config.Server, folder string) bool {
 	return reflect.DeepEqual(transfer.Entry(a, folder), transfer.Entry(b, folder))
 }
 
-// otherInput returns an input of a server that the user's own files declare otherwise; empty where there is none.
-func otherInput(own *config.Set, s *config.Server) string {
+// conflictingInput returns the id of a server's input that the user's files declare differently, or
+// "".
+func conflictingInput(own *config.Set, s *config.Server) string {
 	for _, in := range s.Inputs() {
 		for _, mine := range own.Inputs {
 			in.At, in.Description = mine.At, mine.Description
@@ -234,17 +239,17 @@ func otherInput(own *config.Set, s *config.Server) string {
 	return ""
 }
 
-// addAll adds servers to the text of a file.
-func addAll(text []byte, format edit.Format, added []finding, to goal) (_ []byte, err error) {
+// addEntries adds servers to the text of a file.
+func addEntries(text []byte, format edit.Format, added []finding, to destination) (_ []byte, err error) {
 	for _, found := range added {
-		if text, err = addEntry(text, format, found.Server, to.folder); err != nil {
+		if text, err = addEntry(text, format, found.Server, to.projectFolder); err != nil {
 			return nil, err
 		}
 	}
 	return text, nil
 }
 
-// addEntry adds a server to the text of a file, with the inputs that it refers to.
+// addEntry adds a server to the text of a file, together with the inputs that it uses.
 func addEntry(text []byte, format edit.Format, s *config.Server, folder string) (_ []byte, err error) {
 	for _, in := range s.Inputs() {
 		path, value := transfer.Input(in)
@@ -255,16 +260,17 @@ func addEntry(text []byte, format edit.Format, s *config.Server, folder string) 
 	return edit.Set(text, format, []string{"mcpServers", s.Name}, transfer.Entry(s, folder))
 }
 
-// showFindings shows what was found: of what is to be added all that it would run or reach.
+// showFindings shows the found servers: for each new one its command or URL and other facts, for
+// each other one the reason to skip it.
 func showFindings(f *factory.Factory, all []finding) {
 	for _, found := range all {
 		facts := found.Masked().TrustFacts()
 		if f.JSON {
-			factory.WriteJSONLine(f.Stdout, findingLine{found.Name, found.Dialect, found.Path, found.why == "", found.why, facts})
+			factory.WriteJSONLine(f.Stdout, findingLine{found.Name, found.Dialect, found.Path, found.skipReason == "", found.skipReason, facts})
 			continue
 		}
-		if found.why != "" {
-			fmt.Fprintf(f.Stdout, "%s %s  %s%s\n", f.Stdout.Dim("–"), f.Stdout.Bold(term.Line(found.Name)), found.At, f.Stdout.Dim("  "+term.Line(found.why)))
+		if found.skipReason != "" {
+			fmt.Fprintf(f.Stdout, "%s %s  %s%s\n", f.Stdout.Dim("–"), f.Stdout.Bold(term.Line(found.Name)), found.At, f.Stdout.Dim("  "+term.Line(found.skipReason)))
 			continue
 		}
 		fmt.Fprintf(f.Stdout, "%s %s  %s\n", f.Stdout.Green("+"), f.Stdout.Bold(term.Line(found.Name)), found.At)
@@ -274,11 +280,11 @@ func showFindings(f *factory.Factory, all []finding) {
 	}
 }
 
-// showImport shows what would be written, without secrets.
-func showImport(f *factory.Factory, to goal, added []finding, o config.Options) error {
+// showImport shows the change to the file without secrets.
+func showImport(f *factory.Factory, to destination, added []finding, o config.Options) error {
 	format, ok := edit.FormatOf(to.path)
 	if !ok {
-		return exit.Usagef("%s is neither JSON nor YAML nor TOML", to.path)
+		return exit.Usagef("%s: want a JSON, YAML or TOML file", to.path)
 	}
 	before, err := os.ReadFile(to.path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -288,16 +294,17 @@ func showImport(f *factory.Factory, to goal, added []finding, o config.Options) 
 	for i, found := range masked {
 		masked[i].Server = found.Masked()
 	}
-	after, err := addAll(before, format, masked, to)
+	after, err := addEntries(before, format, masked, to)
 	if err != nil {
 		return fmt.Errorf("%s: %w", to.path, err)
 	}
-	mask := maskOf(config.Load(o), added)
+	mask := newMask(config.Load(o), added)
 	return editing.ShowChange(f, to.path, mask(string(before)), mask(string(after)))
 }
 
-// maskOf returns what hides the secrets of a configuration, and of servers that are to be added, in the text of a file.
-func maskOf(own *config.Set, added []finding) func(string) string {
+// newMask returns a function that replaces the secrets of the configuration and of the added
+// servers in the text of a file.
+func newMask(own *config.Set, added []finding) func(string) string {
 	servers := slices.Clone(own.Servers)
 	for _, found := range added {
 		servers = append(servers, found.Server)
@@ -323,28 +330,29 @@ func maskOf(own *config.Set, added []finding) func(string) string {
 	}
 }
 
-// agreesToImport asks whether servers shall be added.
-func agreesToImport(ctx context.Context, f *factory.Factory, to goal, n int, yes bool) (bool, error) {
+// confirmImport asks the user whether to add n servers. It returns true without asking if yes is
+// set, and fails without a terminal.
+func confirmImport(ctx context.Context, f *factory.Factory, to destination, n int, yes bool) (bool, error) {
 	switch {
 	case yes:
 		return true, nil
 	case term.Terminal(f.Stdin) == nil:
-		return false, exit.Usagef("nothing was added, since nobody can be asked here: --yes adds what is shown, --dry-run shows what would be written")
+		return false, exit.Usagef("nothing was added: without a terminal, use --yes to add the servers or --dry-run to see the change")
 	}
 	return consent.Ask(ctx, f, term.NewLines(f.Stdin), fmt.Sprintf("Add %s to %s?", display.Plural(n, "server"), to.path))
 }
 
-// warnOfSecrets says what should not stand in a file of a project.
-func warnOfSecrets(f *factory.Factory, added []finding, to goal) {
+// warnOfSecrets warns of secrets that would be written into a project's file.
+func warnOfSecrets(f *factory.Factory, added []finding, to destination) {
 	for _, found := range added {
 		if to.ofProject && !reflect.DeepEqual(found.Spec, found.Masked().Spec) {
-			f.Warn("%s: there is a secret in the entry of %s, and %s may be shared: write a variable such as ${NAME} in its place", found.At, found.Name, to.path)
+			f.Warn("%s: the entry of %s contains a secret, and %s may be shared: replace it by a variable such as ${NAME}", found.At, found.Name, to.path)
 		}
 	}
 }
 
-// showNeeds says what added servers lack before they can be started.
-func showNeeds(f *factory.Factory, added []finding, o config.Options, to goal) {
+// showNeeds shows the problems that keep added servers from starting.
+func showNeeds(f *factory.Factory, added []finding, o config.Options, to destination) {
 	if f.JSON {
 		return
 	}
@@ -360,6 +368,6 @@ func showNeeds(f *factory.Factory, added []finding, o config.Options, to goal) {
 		}
 	}
 	if to.ofProject {
-		fmt.Fprintln(f.Stdout, "They wait for your trust: dowel trust")
+		fmt.Fprintln(f.Stdout, "To allow them to run: dowel trust")
 	}
 }

@@ -30,40 +30,39 @@ func addCommand(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME [-- COMMAND… | --url URL]",
 		Short: "Add a server to your dowel.json",
-		Long: `Add a server to your own dowel.json: by its command behind --, or by its --url; one that is built into dowel by its name, with
-its options. Variables such as ${TOKEN} stay variables, so write them instead of secrets, in quotes. A running dowel starts
-the server at once, and what has come of that is told.
+		Long: `Add a server to your own dowel.json. Give its command after --, or its --url. A built-in server needs only its name and
+perhaps options. Use variables such as ${TOKEN} in quotes instead of secrets: they are written as variables. A running dowel
+starts the server at once and shows the result.
 
-The servers that are built into dowel are started by themselves while no file of yours has a place for servers; with your
-first one they are not any more.`,
+Without servers of your own, dowel starts its built-in servers. After you add your first server, it no longer does.`,
 		Example: `  dowel servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   dowel servers add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
   dowel servers add kv -O memory=true`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return add(f, cmd, args, w, where, dry)
+			return addServer(f, cmd, args, w, where, dry)
 		},
 	}
 	w.AddFlags(cmd)
 	where.AddFlags(cmd)
-	cmd.Flags().Lookup("config").Usage = "write into this `file` instead of your own dowel.json"
+	cmd.Flags().Lookup("config").Usage = "add it to this `file` instead of your own dowel.json"
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be written, and write nothing")
 	return cmd
 }
 
-func add(f *factory.Factory, cmd *cobra.Command, args []string, w connect.TargetFlags, where factory.Places, dry bool) error {
+func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.TargetFlags, where factory.Places, dry bool) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
 	}
-	name, entry, err := aimNew(&w, cmd, args)
+	name, entry, err := parseNewServer(&w, cmd, args)
 	if err != nil {
 		return err
 	}
 	set := config.Load(o)
 	if s := set.Server(name); s != nil {
-		return exit.Usagef("there is a server called %s already: %s", name, s.At)
+		return exit.Usagef("a server named %s exists already: %s", name, s.At)
 	}
 	if err := checkEditable(set, o); err != nil {
 		return err
@@ -72,7 +71,7 @@ func add(f *factory.Factory, cmd *cobra.Command, args []string, w connect.Target
 		return edit.Set(text, format, []string{"mcpServers", name}, entry)
 	}
 	path := editing.UserFile(o)
-	warnings := unreadableName(name)
+	warnings := nameWarnings(name)
 	if dry {
 		for _, text := range warnings {
 			f.Warn("%s", text)
@@ -85,8 +84,8 @@ func add(f *factory.Factory, cmd *cobra.Command, args []string, w connect.Target
 	}
 	added := Addition{File: path, Changed: result.Changed, Warnings: warnings}
 	if len(o.Files) == 0 && usesBuiltIn(set) {
-		added.Notes = append(added.Notes, fmt.Sprintf("the servers that are built into dowel (%s) are not started by themselves any more, now that you have one of your own; keep one with dowel servers add, such as dowel servers add %s",
-			strings.Join(daemon.DefaultServers(), ", "), otherName(name)))
+		added.Notes = append(added.Notes, fmt.Sprintf("dowel no longer starts its built-in servers (%s), since you now have a server of your own; to keep one, add it, for example: dowel servers add %s",
+			strings.Join(daemon.DefaultServers(), ", "), otherBuiltIn(name)))
 	}
 	if !f.JSON {
 		editing.ShowWritten(f, path, result)
@@ -94,30 +93,30 @@ func add(f *factory.Factory, cmd *cobra.Command, args []string, w connect.Target
 	return showAddition(cmd.Context(), f, name, added)
 }
 
-// checkEditable complains of a file of --config into which an entry of dowel's own would not fit.
+// checkEditable returns an error if the files of --config cannot take an entry in dowel's format.
 func checkEditable(set *config.Set, o config.Options) error {
 	if len(o.Files) == 0 {
 		return nil
 	}
 	if len(o.Files) > 1 {
-		return exit.Usagef("--config: write into one file")
+		return exit.Usagef("--config: want one file to add the server to")
 	}
 	for _, file := range set.Files {
 		d, err := config.LookupDialect(file.Dialect)
 		if file.Dialect != "" && err == nil && !slices.Equal(d.Key, []string{"mcpServers"}) {
-			return exit.Usagef("--config: %s is a file of %s, which writes servers in another way; see dowel import and dowel export", file.Path, d.Title)
+			return exit.Usagef("--config: %s has the format of %s, which dowel servers add cannot write; see dowel import and dowel export", file.Path, d.Title)
 		}
 	}
 	return nil
 }
 
-// otherName is a built-in server of another name.
-func otherName(name string) string {
+// otherBuiltIn returns the name of a built-in server that is not name.
+func otherBuiltIn(name string) string {
 	names := daemon.DefaultServers()
 	return names[slices.IndexFunc(names, func(other string) bool { return other != name })]
 }
 
-// Addition is what has come of an added server, as a program reads it.
+// Addition is the JSON output of dowel servers add.
 type Addition struct {
 	File    string `json:"file"`
 	Changed bool   `json:"changed"`
@@ -126,10 +125,10 @@ type Addition struct {
 	Notes    []string `json:"notes,omitempty"`
 }
 
-// showAddition lets the running dowel, if there is one, read its files again, and tells what has come of the server.
+// showAddition reloads the running daemon, if any, and shows the state of the added server.
 func showAddition(ctx context.Context, f *factory.Factory, name string, added Addition) error {
 	added.Server, added.Did = name, "add"
-	now, err := awaitAdded(ctx, f, name, &added.Outcome)
+	state, err := awaitAdded(ctx, f, name, &added.Outcome)
 	if err != nil {
 		return err
 	}
@@ -139,18 +138,19 @@ func showAddition(ctx context.Context, f *factory.Factory, name string, added Ad
 	for _, text := range added.Warnings {
 		f.Warn("%s", text)
 	}
-	fmt.Fprintln(f.Stdout, term.Line(name)+": "+now)
+	fmt.Fprintln(f.Stdout, term.Line(name)+": "+state)
 	for _, text := range added.Notes {
 		fmt.Fprintln(f.Stdout, "Note: "+text)
 	}
 	return nil
 }
 
-// awaitAdded waits for what a running dowel makes of a new server, and says it.
-func awaitAdded(ctx context.Context, f *factory.Factory, name string, o *Outcome) (now string, err error) {
+// awaitAdded reloads the running daemon, waits until the new server has settled, stores its status
+// in o, and returns a description of it.
+func awaitAdded(ctx context.Context, f *factory.Factory, name string, o *Outcome) (state string, err error) {
 	err = factory.RunningDaemon().Reload(ctx)
 	if errors.Is(err, control.ErrNotRunning) {
-		return "no dowel is running; dowel up starts it, dowel doctor " + name + " tries it", nil
+		return "dowel is not running; dowel up starts the server, dowel doctor " + name + " tests it", nil
 	}
 	o.Running = true
 	if err != nil {
@@ -158,57 +158,58 @@ func awaitAdded(ctx context.Context, f *factory.Factory, name string, o *Outcome
 	}
 	s, err := awaitSettled(ctx, name)
 	if errors.Is(err, control.ErrNoServer) {
-		return "the running dowel does not have it, since it reads other files; see dowel status", nil
+		return "the running dowel reads other files and does not have this server; see dowel status", nil
 	}
 	o.Status, o.Cause, o.Problem, o.Advice = s.Status, s.Cause, s.Problem, s.Advice
 	return describeState(s), err
 }
 
-// readableName is a name that stays as it is in the names of tools.
-var readableName = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z0-9-]$`)
+// plainName matches a server name that tool names on the wire contain unchanged.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z0-9-]$`)
 
-// unreadableName warns of a name that does not read well on the wire.
-func unreadableName(name string) []string {
-	if readableName.MatchString(name) && !strings.Contains(name, "__") && name != "dowel" {
+// nameWarnings returns a warning if the server's name must be encoded in tool names on the wire.
+func nameWarnings(name string) []string {
+	if plainName.MatchString(name) && !strings.Contains(name, "__") && name != "dowel" {
 		return nil
 	}
-	return []string{fmt.Sprintf("the name %q does not read well: in the names of tools, which hold letters, digits, - and single _ alone, it stands in another form, with a mark", name)}
+	return []string{fmt.Sprintf("tool names only allow letters, digits, - and single _, so clients see the name %q in another form", name)}
 }
 
-// aimNew reads a server that is to be added: its name and entry.
-func aimNew(w *connect.TargetFlags, cmd *cobra.Command, args []string) (name string, entry edit.Object, err error) {
+// parseNewServer returns the name and the entry of the server that the command line describes.
+func parseNewServer(w *connect.TargetFlags, cmd *cobra.Command, args []string) (name string, entry edit.Object, err error) {
 	words, command := args, []string(nil)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		words, command = args[:dash], args[dash:]
 	}
 	switch {
 	case len(words) == 0 || words[0] == "" || strings.ContainsFunc(words[0], func(r rune) bool { return r < ' ' }):
-		return "", nil, exit.Usagef("write a name for the server: dowel servers add NAME -- COMMAND…")
+		return "", nil, exit.Usagef("name the server: dowel servers add NAME -- COMMAND…")
 	case len(words) > 1 && len(command) == 0 && w.Url == "":
-		return "", nil, exit.Usagef("put the server's command behind --: dowel servers add %s -- %s", words[0], strings.Join(words[1:], " "))
+		return "", nil, exit.Usagef("put the server's command after --: dowel servers add %s -- %s", words[0], strings.Join(words[1:], " "))
 	case len(words) > 1:
-		return "", nil, exit.Usagef("write one name for the server, and not %s", strings.Join(words, " "))
+		return "", nil, exit.Usagef("want one name for the server, not %s", strings.Join(words, " "))
 	}
 	name = words[0]
 	s := &config.Server{}
 	switch builtIn := slices.Contains(builtin.Names(), name); {
 	case w.Url != "" && len(command) > 0:
-		return "", nil, exit.Usagef("the server is named twice: by --url and by the command behind --")
+		return "", nil, exit.Usagef("give either --url or a command after --, not both")
 	case len(w.BuiltinOptions) > 0 && (w.Url != "" || len(command) > 0):
-		return "", nil, exit.Usagef("--option is for built-in servers; write what the server takes behind its command")
+		return "", nil, exit.Usagef("--option is for built-in servers; put the server's own options after its command")
 	case w.Url != "":
-		err = entryOfURL(w, s)
+		err = fillURLEntry(w, s)
 	case len(command) > 0:
-		err = entryOfCommand(w, s, command)
+		err = fillCommandEntry(w, s, command)
 	case builtIn:
-		err = entryOfBuiltIn(w, s, name)
+		err = fillBuiltInEntry(w, s, name)
 	default:
-		err = exit.Usagef("say how %s is reached: by its command behind --, or by --url; built in are %s", name, strings.Join(builtin.Names(), ", "))
+		err = exit.Usagef("give the command of %s after --, or its --url; built-in servers are %s", name, strings.Join(builtin.Names(), ", "))
 	}
 	return name, transfer.Entry(s, ""), err
 }
 
-func entryOfURL(w *connect.TargetFlags, s *config.Server) error {
+// fillURLEntry sets the entry s of a server at a URL.
+func fillURLEntry(w *connect.TargetFlags, s *config.Server) error {
 	if _, err := w.ByURL(); err != nil {
 		return err
 	}
@@ -220,7 +221,8 @@ func entryOfURL(w *connect.TargetFlags, s *config.Server) error {
 	return nil
 }
 
-func entryOfCommand(w *connect.TargetFlags, s *config.Server, command []string) error {
+// fillCommandEntry sets the entry s of a server that a command starts.
+func fillCommandEntry(w *connect.TargetFlags, s *config.Server, command []string) error {
 	if len(w.Headers) > 0 {
 		return exit.Usagef("--header is for servers at a --url")
 	}
@@ -235,8 +237,8 @@ func entryOfCommand(w *connect.TargetFlags, s *config.Server, command []string) 
 	return nil
 }
 
-// entryOfBuiltIn is that of a server of this binary, which is started as others are.
-func entryOfBuiltIn(w *connect.TargetFlags, s *config.Server, name string) error {
+// fillBuiltInEntry sets the entry s of a built-in server, as a command that runs this program.
+func fillBuiltInEntry(w *connect.TargetFlags, s *config.Server, name string) error {
 	options, err := builtin.ParseOptions(w.BuiltinOptions)
 	if err == nil {
 		err = builtin.Check(name, options)
@@ -249,12 +251,12 @@ func entryOfBuiltIn(w *connect.TargetFlags, s *config.Server, name string) error
 		return err
 	}
 	words := w.BuiltinOptions
-	if w.Dir == "" { // paths mean the folder of this command, not of dowel up
+	if w.Dir == "" { // relative paths refer to the current folder, not to the folder of dowel up
 		folder, err := os.Getwd()
 		if err != nil {
 			return err
 		}
 		words = builtin.Anchored(name, words, folder)
 	}
-	return entryOfCommand(w, s, append([]string{self, "serve", name}, words...))
+	return fillCommandEntry(w, s, append([]string{self, "serve", name}, words...))
 }

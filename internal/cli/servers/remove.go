@@ -21,22 +21,22 @@ func removeCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	var dry bool
 	cmd := &cobra.Command{
-		Use: "remove NAME", Short: "Remove a server from the file that it stands in", Args: cobra.ExactArgs(1), ValidArgsFunction: connect.CompleteNames,
-		Long: `Remove a server from the file whose entry counts: a project's before yours. Everything else in the file stays as it is, and a
-copy of it is kept. An entry of the same name in another file comes into force then.`,
+		Use: "remove NAME", Short: "Remove a server from its configuration file", Args: cobra.ExactArgs(1), ValidArgsFunction: connect.CompleteNames,
+		Long: `Remove a server from the file that defines it. If both a project's file and yours define it, the project's entry is removed,
+and yours takes effect. The rest of the file stays unchanged, and dowel keeps a copy of the old file.`,
 		Example: "  dowel servers remove github --dry-run\n  dowel servers remove github",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return remove(cmd.Context(), f, args[0], where, dry)
+			return removeServer(cmd.Context(), f, args[0], where, dry)
 		},
 	}
 	where.AddFlags(cmd)
-	cmd.Flags().Lookup("config").Usage = "remove it from this `file`, and read no others (repeatable: from the first that has it)"
+	cmd.Flags().Lookup("config").Usage = "remove it from this `file` and read no others (repeatable: the first one that defines it)"
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be removed, and write nothing")
 	return cmd
 }
 
-func remove(ctx context.Context, f *factory.Factory, name string, where factory.Places, dry bool) error {
+func removeServer(ctx context.Context, f *factory.Factory, name string, where factory.Places, dry bool) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
@@ -49,12 +49,12 @@ func remove(ctx context.Context, f *factory.Factory, name string, where factory.
 			names = append(names, known.Name)
 		}
 		if daemon.IsLocal(name) {
-			return exit.Usagef("%s is built into dowel and stands in no file; nothing starts it but a command that names it", name)
+			return exit.Usagef("%s is built into dowel and not in your configuration; it only runs when a command names it", name)
 		}
 		if slices.Contains(builtin.Names(), name) {
-			return exit.Usagef("%s is built into dowel and stands in no file; it can be switched off with dowel servers disable %[1]s", name)
+			return exit.Usagef("%s is built into dowel and not in your configuration; switch it off with dowel servers disable %[1]s", name)
 		}
-		return exit.Usagef("no server of the configuration is called %s%s", name, suggest.Hint(name, names))
+		return exit.Usagef("the configuration has no server named %s%s", name, suggest.Hint(name, names))
 	}
 	d, err := config.LookupDialect(s.Dialect)
 	if err != nil {

@@ -19,13 +19,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command dowel servers.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "servers",
 		Short: "List servers, switch them on and off, restart, add and remove them, read their logs",
-		Long: `Change the servers of your configuration. What you switch on and off is kept in dowel's own state and not in a file that a
-project shares; what you add or remove is written into your dowel.json, in which everything else stays as it is. A dowel
-that is running takes all of it up at once.`,
+		Long: `List and change the servers of your configuration. dowel stores which servers are switched on or off in its own state, not
+in a file that a project shares. It writes added servers to your dowel.json and leaves the rest of that file unchanged. A
+running dowel applies every change at once.`,
 		Example: `  dowel servers list
   dowel servers disable github
   dowel servers logs github --follow
@@ -33,15 +34,15 @@ that is running takes all of it up at once.`,
   dowel servers add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'`,
 	}
 	cmd.AddCommand(listCommand(f), logsCommand(f), reloadCommand(f), addCommand(f), removeCommand(f),
-		verbCommand(f, "enable", "Switch servers on", `Switch servers on, whatever their entries say. That is kept in dowel's own state, also where no dowel is running; one that is
-running starts them, and what has come of that is told.`),
-		verbCommand(f, "disable", "Switch servers off; they are ended", `Switch servers off. That is kept in dowel's own state, also where no dowel is running; one that is running ends them.`),
-		verbCommand(f, "restart", "End servers and start them again", `End servers of the running dowel and start them again, from what the files say now. What has come of it is told; a server
-that fails is no connection, exit code 3.`))
+		verbCommand(f, "enable", "Switch servers on", `Switch servers on, whatever their entries say. dowel stores this in its own state. A running dowel starts the servers and
+shows the result.`),
+		verbCommand(f, "disable", "Switch servers off and stop them", `Switch servers off. dowel stores this in its own state. A running dowel stops the servers.`),
+		verbCommand(f, "restart", "Stop servers and start them again", `Stop servers of the running dowel and start them again with the current configuration files. The exit code is 3 if a server
+fails to start.`))
 	return cmd
 }
 
-// verbCommand does one thing with servers.
+// verbCommand returns the subcommand that does verb to servers: enable, disable or restart.
 func verbCommand(f *factory.Factory, verb, short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " NAME…", Short: short, Long: long, Args: cobra.MinimumNArgs(1), ValidArgsFunction: connect.CompleteNames,
@@ -53,7 +54,8 @@ func verbCommand(f *factory.Factory, verb, short, long string) *cobra.Command {
 	}
 }
 
-// switchServers does one thing with servers, and tells what has come of it: by the running dowel, or, for switches, without.
+// switchServers does verb to servers through the running daemon and shows the result. If no daemon
+// runs, enable and disable change the stored state, and restart fails.
 func switchServers(ctx context.Context, f *factory.Factory, verb string, names []string) error {
 	before, err := factory.RunningDaemon().Status(ctx)
 	if errors.Is(err, control.ErrNotRunning) && verb != "restart" {
@@ -82,18 +84,18 @@ func switchServers(ctx context.Context, f *factory.Factory, verb string, names [
 		case err != nil:
 			return err
 		case verb == "restart" && isFailing(s):
-			errs = append(errs, exit.ConnectError{Server: name, Err: errors.New("it was started again: " + describeState(s))})
+			errs = append(errs, exit.ConnectError{Server: name, Err: errors.New("restarted: " + describeState(s))})
 		}
-		outcome(f, Outcome{Did: verb, Running: true, Server: s.Name, Status: s.Status, Cause: s.Cause, Problem: s.Problem, Advice: s.Advice}, describeState(s))
+		writeOutcome(f, Outcome{Did: verb, Running: true, Server: s.Name, Status: s.Status, Cause: s.Cause, Problem: s.Problem, Advice: s.Advice}, describeState(s))
 	}
 	return errors.Join(errs...)
 }
 
-// Outcome is what has come of something that was done with a server, as a program reads it.
+// Outcome is the JSON output for a change to one server.
 type Outcome struct {
 	Server string `json:"server"`
 	Did    string `json:"did"`
-	// Running: there is a dowel that runs the server.
+	// Running is true if a daemon runs, which then applies the change at once.
 	Running bool       `json:"running"`
 	Status  hub.Status `json:"status,omitzero"`
 	Cause   string     `json:"cause,omitzero"`
@@ -101,29 +103,30 @@ type Outcome struct {
 	Advice  string     `json:"advice,omitzero"`
 }
 
-// outcome tells of one, with how the server is now.
-func outcome(f *factory.Factory, o Outcome, now string) {
+// writeOutcome writes an outcome. state describes the server's state for a person.
+func writeOutcome(f *factory.Factory, o Outcome, state string) {
 	if f.JSON {
 		factory.WriteJSONLine(f.Stdout, o)
 		return
 	}
-	text := map[string]string{"enable": "switched on", "disable": "switched off", "restart": "ended and started again"}[o.Did]
+	text := map[string]string{"enable": "switched on", "disable": "switched off", "restart": "restarted"}[o.Did]
 	text = term.Line(o.Server) + " was " + text
 	switch {
 	case !o.Running:
-		text += "; " + now
+		text += "; " + state
 	case o.Did != "disable":
-		text += ": " + now
+		text += ": " + state
 	}
 	fmt.Fprintln(f.Stdout, text)
 }
 
-// settleTime bounds waiting for what comes of a start.
-const settleTime = 3 * time.Second
+// settleTimeout limits how long a command waits for a server to start.
+const settleTimeout = 3 * time.Second
 
-// awaitSettled returns how a server of the running dowel is, when that is known or settling has passed.
+// awaitSettled waits until a server of the running daemon is started or has failed, but no longer
+// than settleTimeout, and returns its state.
 func awaitSettled(ctx context.Context, name string) (control.Server, error) {
-	for end := time.Now().Add(settleTime); ; {
+	for end := time.Now().Add(settleTimeout); ; {
 		status, err := factory.RunningDaemon().Status(ctx)
 		if err == nil {
 			err = connect.CheckServers(status, []string{name})
@@ -143,12 +146,12 @@ func awaitSettled(ctx context.Context, name string) (control.Server, error) {
 	}
 }
 
-// isFailing reports whether the server's last start has failed, even if it is tried again.
+// isFailing reports whether the server's last start failed, even if another attempt follows.
 func isFailing(s control.Server) bool {
 	return s.Status == hub.Failed || s.Status == hub.NeedsAuthorization || s.Status == hub.Starting && s.Attempt > 0
 }
 
-// describeState is how a server is, behind a colon.
+// describeState returns a server's state as text that follows a colon.
 func describeState(s control.Server) string {
 	switch {
 	case isFailing(s):
@@ -166,7 +169,7 @@ func describeState(s control.Server) string {
 	case s.Status == hub.Ready:
 		return fmt.Sprintf("ready, %d tools", s.Tools)
 	case s.Status == hub.Starting:
-		return "it is still starting, see dowel status " + term.Line(s.Name)
+		return "still starting, see dowel status " + term.Line(s.Name)
 	}
 	return s.Status.String() + ": " + term.Line(s.Cause)
 }
@@ -174,16 +177,16 @@ func describeState(s control.Server) string {
 func reloadCommand(f *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use: "reload", Short: "Let the running dowel read the configuration again", Args: cobra.NoArgs,
-		Long:    "Let the running dowel read the configuration again. It watches its files, so that is needed only where it cannot.",
+		Long:    "Let the running dowel read the configuration again. dowel watches its files, so this is only needed if watching fails.",
 		Example: "  dowel servers reload",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Parsed = true
-			return reload(cmd.Context(), f)
+			return reloadConfig(cmd.Context(), f)
 		},
 	}
 }
 
-func reload(ctx context.Context, f *factory.Factory) error {
+func reloadConfig(ctx context.Context, f *factory.Factory) error {
 	if err := factory.RunningDaemon().Reload(ctx); err != nil {
 		return err
 	}
@@ -196,7 +199,7 @@ func reload(ctx context.Context, f *factory.Factory) error {
 	}
 	files := strings.Join(s.Files, ", ")
 	if files == "" {
-		files = "The configuration, of which there is no file,"
+		files = "The configuration, which has no files,"
 	}
 	fmt.Fprintf(f.Stdout, "%s was read again: %d servers.\n", files, len(s.Servers))
 	return nil
@@ -205,18 +208,18 @@ func reload(ctx context.Context, f *factory.Factory) error {
 func logsCommand(f *factory.Factory) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
-		Use: "logs NAME", Short: "Show what a server wrote to stderr, and what happened to it", Args: cobra.ExactArgs(1), ValidArgsFunction: connect.CompleteNames,
+		Use: "logs NAME", Short: "Show a server's stderr and its changes of state", Args: cobra.ExactArgs(1), ValidArgsFunction: connect.CompleteNames,
 		Example: "  dowel servers logs github\n  dowel servers logs github --follow",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return logs(cmd.Context(), f, args[0], follow)
+			return showLogs(cmd.Context(), f, args[0], follow)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep showing new lines until Ctrl-C")
 	return cmd
 }
 
-func logs(ctx context.Context, f *factory.Factory, name string, follow bool) error {
+func showLogs(ctx context.Context, f *factory.Factory, name string, follow bool) error {
 	s, err := factory.RunningDaemon().Status(ctx)
 	if err == nil {
 		err = connect.CheckServers(s, []string{name})

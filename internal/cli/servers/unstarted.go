@@ -22,48 +22,51 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// configuredServers are the servers that dowel up would have: those of the files, else those that are built in.
+// configuredServers are the servers that dowel up would run: the servers of the files, or the
+// built-in ones if the files define none.
 type configuredServers struct {
 	definitions []hub.Definition
 	set         *config.Set
 	choices     *state.State
 }
 
-func readConfigured(f *factory.Factory) (u configuredServers, err error) {
+func readConfigured(f *factory.Factory) (c configuredServers, err error) {
 	o, err := new(factory.Places).ConfigOptions()
 	if err != nil {
-		return u, err
+		return c, err
 	}
-	if u.choices, err = f.OpenState(); err != nil {
-		return u, err
+	if c.choices, err = f.OpenState(); err != nil {
+		return c, err
 	}
-	source := configured.New(hub.New(nil), configured.Options{Config: o, Choices: u.choices, Fallback: daemon.BuiltInServers(), Logger: slog.New(f.LogHandler())})
-	u.definitions = source.Look()
-	u.set = source.Set()
-	return u, nil
+	source := configured.New(hub.New(nil), configured.Options{Config: o, Choices: c.choices, Fallback: daemon.BuiltInServers(), Logger: slog.New(f.LogHandler())})
+	c.definitions = source.Look()
+	c.set = source.Set()
+	return c, nil
 }
 
-// usesBuiltIn reports whether no file says which servers there are, so that the built-in ones are started.
+// usesBuiltIn reports whether no file has a list of servers, so that dowel starts its built-in
+// ones.
 func usesBuiltIn(set *config.Set) bool {
 	return !slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Lists || file.Broken })
 }
 
-func (u configuredServers) names() (names []string) {
-	for _, d := range u.definitions {
+func (c configuredServers) serverNames() (names []string) {
+	for _, d := range c.definitions {
 		names = append(names, d.Name)
 	}
 	return names
 }
 
-func (u configuredServers) server(name string) *hub.Definition {
-	i := slices.IndexFunc(u.definitions, func(d hub.Definition) bool { return d.Name == name })
+// definition returns the definition of a server, or nil.
+func (c configuredServers) definition(name string) *hub.Definition {
+	i := slices.IndexFunc(c.definitions, func(d hub.Definition) bool { return d.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return &u.definitions[i]
+	return &c.definitions[i]
 }
 
-// saveSwitch switches servers on or off for the next dowel that runs.
+// saveSwitch switches servers on or off while no daemon runs. verb is enable or disable.
 func saveSwitch(f *factory.Factory, verb string, names []string) error {
 	before, err := readConfigured(f)
 	if err != nil {
@@ -71,13 +74,13 @@ func saveSwitch(f *factory.Factory, verb string, names []string) error {
 	}
 	for _, name := range names {
 		switch {
-		case before.server(name) != nil:
+		case before.definition(name) != nil:
 		case daemon.IsLocal(name):
-			return exit.Usagef("%s is built in, and nothing starts it but a command that names it: add it to your servers with dowel servers add %[1]s", name)
+			return exit.Usagef("%s is built in and only runs when a command names it; add it to your servers with dowel servers add %[1]s", name)
 		case slices.Contains(builtin.Names(), name):
-			return exit.Usagef("%s is built in, and not started by itself since you have servers of your own: add it with dowel servers add %[1]s", name)
+			return exit.Usagef("%s is built in and not among your own servers; add it with dowel servers add %[1]s", name)
 		default:
-			return exit.Usagef("%w: %s%s", control.ErrNoServer, name, suggest.Hint(name, before.names()))
+			return exit.Usagef("%w: %s%s", control.ErrNoServer, name, suggest.Hint(name, before.serverNames()))
 		}
 	}
 	for _, name := range names {
@@ -90,24 +93,24 @@ func saveSwitch(f *factory.Factory, verb string, names []string) error {
 		return err
 	}
 	for _, name := range names {
-		o, now := Outcome{Server: name, Did: verb}, "no dowel is running, and dowel up will start it"
-		if d := after.server(name); d != nil && d.Hold.Status != 0 {
+		o, text := Outcome{Server: name, Did: verb}, "dowel is not running; dowel up will start it"
+		if d := after.definition(name); d != nil && d.Hold.Status != 0 {
 			o.Status, o.Cause = d.Hold.Status, d.Hold.Reason
-			now = "no dowel is running, and " + o.Status.String() + ": " + term.Line(o.Cause)
+			text = "dowel is not running; " + o.Status.String() + ": " + term.Line(o.Cause)
 			if o.Status == hub.Disabled {
-				now = "no dowel is running, and dowel up will not start it"
+				text = "dowel is not running; dowel up will not start it"
 			}
 		}
-		outcome(f, o, now)
+		writeOutcome(f, o, text)
 	}
 	return nil
 }
 
 func listCommand(f *factory.Factory) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List the servers and how they are", Args: cobra.NoArgs,
-		Long: `List the servers of the running dowel, and how they are. Where none is running: those that dowel up would have, and what
-keeps it from starting them.`,
+		Use: "list", Aliases: []string{"ls"}, Short: "List the servers and their states", Args: cobra.NoArgs,
+		Long: `List the servers of the running dowel and their states. If dowel is not running, list the servers that dowel up would start,
+and the reason for each server that it would not start.`,
 		Example: "  dowel servers list\n  dowel servers list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Parsed = true
@@ -132,10 +135,10 @@ func listServers(ctx context.Context, f *factory.Factory) error {
 	return nil
 }
 
-// unstartedLine is a server that is not running, as a program reads it.
+// unstartedLine is the JSON output for a server while no daemon runs.
 type unstartedLine struct {
 	Name string `json:"name"`
-	// Status is why dowel up would not start it, or "not running".
+	// Status tells why dowel up would not start the server, or is "not running".
 	Status string `json:"status"`
 	Cause  string `json:"cause,omitzero"`
 	Origin string `json:"origin,omitzero"`
@@ -143,13 +146,13 @@ type unstartedLine struct {
 }
 
 func listUnstarted(f *factory.Factory) error {
-	u, err := readConfigured(f)
+	unstarted, err := readConfigured(f)
 	if err != nil {
 		return err
 	}
 	lines := []unstartedLine{}
 	rows := [][]string{{"SERVER", "STATE", "FROM", "WHAT"}}
-	for _, d := range u.definitions {
+	for _, d := range unstarted.definitions {
 		l := unstartedLine{d.Name, "not running", d.Hold.Reason, d.Origin, d.Source}
 		if d.Hold.Status != 0 {
 			l.Status = d.Hold.Status.String()
@@ -162,7 +165,7 @@ func listUnstarted(f *factory.Factory) error {
 	}
 	width := f.Stdout.Width()
 	if len(lines) == 0 {
-		fmt.Fprintln(f.Stdout, "There are no servers: add one with dowel servers add, or take over those of other tools with dowel import.")
+		fmt.Fprintln(f.Stdout, "You have no servers. Add one with dowel servers add, or copy the servers of other tools with dowel import.")
 		return nil
 	}
 	widths := term.ColumnWidths(rows)
@@ -172,6 +175,6 @@ func listUnstarted(f *factory.Factory) error {
 			fmt.Fprintln(f.Stdout, f.Stdout.Dim(term.Shorten("    "+term.Line(lines[i-1].Cause), width)))
 		}
 	}
-	f.WriteNote("No dowel is running: dowel up starts them.")
+	f.WriteNote("dowel is not running; dowel up starts these servers.")
 	return nil
 }

@@ -21,23 +21,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command dowel status.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var token bool
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
-		Short: "Tell how the servers of the running dowel are, or one of them in full",
-		Long: `Tell how the servers of the dowel are that you have started with dowel up, and where its gateway is; with a name, all that
-is known of that server, the last lines of its stderr among it. Where no dowel is running the exit code is 3.
+		Short: "Show the state of the running dowel and its servers, or all about one server",
+		Long: `Show the servers of the dowel that you started with dowel up, and the address of its gateway. With a name, show everything
+about that server, including the last lines of its stderr. The exit code is 3 if dowel is not running.
 
 Servers are in one of these states:
-  starting             it is being started or connected to
-  ready                calls reach it
-  failed               what went wrong stands below it, and when it is tried again
-  stopped              nobody needs it; the next call starts it
-  disabled             you have switched it off: dowel servers enable NAME
+  starting             dowel starts it or connects to it
+  ready                it accepts calls
+  failed               the problem and the time of the next attempt are shown below it
+  stopped              it is idle; the next call starts it
+  disabled             you switched it off: dowel servers enable NAME
   needs configuration  its entry is wrong, or a variable has no value
-  needs trust          it came with a project: dowel trust NAME
-  needs authorization  the server wants to know who asks`,
+  needs trust          it belongs to a project: dowel trust NAME
+  needs authorization  it requires a login or a token`,
 		Example: `  dowel status
   dowel status everything
   dowel status --json`,
@@ -46,7 +47,7 @@ Servers are in one of these states:
 			f.Parsed = true
 			switch {
 			case token && len(names) > 0:
-				return exit.Usagef("--token is that of the gateway, for all servers: write dowel status --token")
+				return exit.Usagef("--token takes no server name, since all servers share the gateway's token: dowel status --token")
 			case token:
 				return showToken(f)
 			case len(names) > 0:
@@ -59,8 +60,8 @@ Servers are in one of these states:
 	return cmd
 }
 
-// askStatus asks the running dowel how it is.
-func askStatus(ctx context.Context) (control.Status, error) {
+// fetchStatus asks the running daemon for its status.
+func fetchStatus(ctx context.Context) (control.Status, error) {
 	s, err := factory.RunningDaemon().Status(ctx)
 	if err != nil && !errors.Is(err, control.ErrNotRunning) {
 		err = exit.ConnectError{Server: "the running dowel", Err: err}
@@ -69,7 +70,7 @@ func askStatus(ctx context.Context) (control.Status, error) {
 }
 
 func runStatus(ctx context.Context, f *factory.Factory) error {
-	s, err := askStatus(ctx)
+	s, err := fetchStatus(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 		fmt.Fprintln(f.Stdout, "Servers of "+strings.Join(s.Files, ", "))
 	}
 	for _, problem := range s.Problems {
-		f.Warn("%s; what ran before goes on", term.Line(problem))
+		f.Warn("%s; dowel keeps its previous configuration", term.Line(problem))
 	}
 	for _, text := range display.ServerTable(f, s.Servers, f.Stdout.Width()) {
 		fmt.Fprintln(f.Stdout, text)
@@ -92,20 +93,22 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 	return nil
 }
 
-// lastLines is how many lines of a server's stderr are shown with its status.
-const lastLines = 10
+// maxStderrLines limits the lines of a server's stderr in its status.
+const maxStderrLines = 10
 
-// FullStatus is one server, as a program reads it.
+// FullStatus is the JSON output for one server.
 type FullStatus struct {
 	control.Server
-	// File is where its entry stands, as far as the configuration of this folder has it.
-	File   string   `json:"file,omitzero"`
+	// File is the position of the server's entry. It is empty if the configuration of the current
+	// folder does not contain the entry.
+	File string `json:"file,omitzero"`
+	// Stderr has the last lines that the server wrote to stderr, oldest first.
 	Stderr []string `json:"stderr"`
 }
 
-// showServer tells all that is known of one server.
+// showServer shows everything about one server.
 func showServer(ctx context.Context, f *factory.Factory, name string) error {
-	status, err := askStatus(ctx)
+	status, err := fetchStatus(ctx)
 	if err == nil {
 		err = connect.CheckServers(status, []string{name})
 	}
@@ -113,7 +116,7 @@ func showServer(ctx context.Context, f *factory.Factory, name string) error {
 		return err
 	}
 	i := slices.IndexFunc(status.Servers, func(s control.Server) bool { return s.Name == name })
-	full := FullStatus{Server: status.Servers[i], Stderr: []string{}, File: entryPlace(status, name)}
+	full := FullStatus{Server: status.Servers[i], Stderr: []string{}, File: entryPosition(status, name)}
 	for e, err := range factory.RunningDaemon().Logs(ctx, name, false) {
 		if err != nil {
 			return err
@@ -122,16 +125,17 @@ func showServer(ctx context.Context, f *factory.Factory, name string) error {
 			full.Stderr = append(full.Stderr, e.Line)
 		}
 	}
-	full.Stderr = full.Stderr[max(0, len(full.Stderr)-lastLines):]
+	full.Stderr = full.Stderr[max(0, len(full.Stderr)-maxStderrLines):]
 	if f.JSON {
 		return f.WriteValue(full)
 	}
-	showFull(f, full)
+	writeServer(f, full)
 	return nil
 }
 
-// entryPlace returns where the entry of a server stands that the running dowel has; empty where that is not known.
-func entryPlace(s control.Status, name string) string {
+// entryPosition returns the position of a server's entry, or "" if the running daemon does not read
+// the file that the current folder's configuration takes the server from.
+func entryPosition(s control.Status, name string) string {
 	o, err := new(factory.Places).ConfigOptions()
 	if err != nil {
 		return ""
@@ -143,7 +147,8 @@ func entryPlace(s control.Status, name string) string {
 	return entry.At.String()
 }
 
-func showFull(f *factory.Factory, s FullStatus) {
+// writeServer writes a server's status for a person, one row for each fact.
+func writeServer(f *factory.Factory, s FullStatus) {
 	row := func(key, value string) {
 		if value != "" {
 			fmt.Fprintf(f.Stdout, "  %s %s\n", f.Stdout.Dim(fmt.Sprintf("%-9s", key)), strings.ReplaceAll(f.Stdout.Clean(strings.TrimSpace(value)), "\n", "\n            "))
@@ -172,6 +177,7 @@ func showFull(f *factory.Factory, s FullStatus) {
 	row("stderr", strings.Join(s.Stderr, "\n"))
 }
 
+// showToken shows the gateway's token: from the configuration, else the stored one.
 func showToken(f *factory.Factory) error {
 	store, err := f.OpenState()
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// approvedTools are those that a model may call without an approval; with names, those of these servers.
-func approvedTools(store *state.State, names []string) (all []state.Approval) {
+// selectApprovals returns the tools that a model may call without asking. With names, it only
+// returns tools of these servers.
+func selectApprovals(store *state.State, names []string) (all []state.Approval) {
 	for _, p := range store.Approvals() {
 		if len(names) == 0 || slices.Contains(names, p.Server) {
 			all = append(all, p)
@@ -22,17 +23,18 @@ func approvedTools(store *state.State, names []string) (all []state.Approval) {
 	return all
 }
 
-func showApproved(f *factory.Factory, all []state.Approval) {
+// showApprovals shows the tools of each server that a model may call without asking.
+func showApprovals(f *factory.Factory, all []state.Approval) {
 	for _, p := range all {
-		what := strings.Join(p.Tools, ", ")
+		tools := strings.Join(p.Tools, ", ")
 		if slices.Contains(p.Tools, approval.EveryTool) {
-			what = "all of its tools"
+			tools = "all of its tools"
 		}
-		fmt.Fprintf(f.Stdout, "%s: a model calls %s without an approval\n", f.Stdout.Bold(term.Line(p.Server)), term.Line(what))
+		fmt.Fprintf(f.Stdout, "%s: a model calls %s without an approval\n", f.Stdout.Bold(term.Line(p.Server)), term.Line(tools))
 	}
 }
 
-// trustTools lets a model call tools without an approval, or no longer so.
+// trustTools allows a model to call tools without an approval. With revoke, it ends that.
 func trustTools(f *factory.Factory, names []string, revoke bool) error {
 	if len(names) == 0 {
 		return exit.Usagef("name the tools: dowel trust --tool SERVER.TOOL")
@@ -58,15 +60,16 @@ func trustTools(f *factory.Factory, names []string, revoke bool) error {
 		return f.WriteValue(done)
 	}
 	for _, g := range done {
-		what := "needs no approval any more"
+		state := "no longer needs an approval"
 		if revoke {
-			what = "needs an approval again"
+			state = "needs an approval again"
 		}
-		fmt.Fprintf(f.Stdout, "%s.%s %s\n", term.Line(g.Name), term.Line(g.Tools[0]), what)
+		fmt.Fprintf(f.Stdout, "%s.%s %s\n", term.Line(g.Name), term.Line(g.Tools[0]), state)
 	}
 	return nil
 }
 
+// changeApproval stores or removes the approval of one tool, or of every tool of a server.
 func changeApproval(store *state.State, server, tool string, revoke bool) error {
 	switch {
 	case !revoke:

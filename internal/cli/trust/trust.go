@@ -20,21 +20,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command dowel trust.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	var opts Options
 	cmd := &cobra.Command{
 		Use:   "trust [NAME…]",
-		Short: "Allow servers that came with a project",
-		Long: `Show the servers that the current folder's configuration files bring along, what each of them would run or reach, and ask
-whether it may. They run as you, with all that you may do: a project that was cloned is somebody else's.
+		Short: "Allow servers of a project to run",
+		Long: `Show the servers in the configuration files of the current project and the command or URL of each, and ask whether it may
+run. Servers run with your rights, and a cloned project may contain a server that you do not want.
 
-What you allow is what you have seen: the transport, the command and its arguments, the folder, the names of variables and
-header fields, the URL. Where one of them changes you are asked again, and shown what has changed. --list shows what you have
-allowed, in all projects, and --revoke takes that back for servers of the current one: they are ended.
+You allow exactly the values that dowel shows: the transport, the command and its arguments, the folder, the URL, and the
+names of variables and header fields. If one of them changes, dowel shows the change and asks again. --list shows the allowed
+servers of all projects. --revoke stops servers of the current project and no longer allows them.
 
-With --tool it is about tools that a model may call without an approval (dowel run, dowel chat): SERVER.TOOL, or 'SERVER.*' for
-all of a server. That is kept for your own servers, and never for those that came with a project.`,
+With --tool, allow tools that a model may then call without asking (dowel run, dowel chat): SERVER.TOOL, or 'SERVER.*' for all
+tools of a server. This works for your own servers, not for servers of a project.`,
 		Example: `  dowel trust
   dowel trust --list
   dowel trust --tool files.write
@@ -46,14 +47,15 @@ all of a server. That is kept for your own servers, and never for those that cam
 	}
 	where.AddFlags(cmd)
 	cmd.Flags().BoolVar(&opts.yes, "yes", false, "allow the named servers without asking")
-	cmd.Flags().BoolVar(&opts.list, "list", false, "show what you have allowed")
-	cmd.Flags().BoolVar(&opts.revoke, "revoke", false, "do not allow the named servers or tools any more")
+	cmd.Flags().BoolVar(&opts.list, "list", false, "show the allowed servers and tools")
+	cmd.Flags().BoolVar(&opts.revoke, "revoke", false, "no longer allow the named servers or tools")
 	cmd.Flags().BoolVar(&opts.tool, "tool", false, "let a model call the named tools without an approval")
 	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
 	cmd.MarkFlagsMutuallyExclusive("yes", "tool")
 	return cmd
 }
 
+// Options are the flags of dowel trust.
 type Options struct{ yes, list, revoke, tool bool }
 
 func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, names []string, opts Options) error {
@@ -63,7 +65,7 @@ func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, nam
 	case opts.tool:
 		return trustTools(f, names, opts.revoke)
 	case (opts.yes || opts.revoke) && len(names) == 0:
-		return exit.Usagef("--yes and --revoke are for servers that are named: dowel trust NAME --yes")
+		return exit.Usagef("--yes and --revoke need the names of servers: dowel trust NAME --yes")
 	case opts.revoke:
 		return revokeTrust(ctx, f, where, names)
 	}
@@ -96,7 +98,7 @@ func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, nam
 	return nil
 }
 
-// waitingHint names those that wait.
+// waitingHint returns a clause that names the waiting servers.
 func waitingHint(waiting []configured.Untrusted) string {
 	var names []string
 	for _, u := range waiting {
@@ -111,7 +113,7 @@ func waitingHint(waiting []configured.Untrusted) string {
 	return strings.Join(names, ", ") + " do"
 }
 
-// waitingServer is a server that waits, as a program reads it.
+// waitingServer is the JSON output for a server that waits for trust.
 type waitingServer struct {
 	Name   string   `json:"name"`
 	File   string   `json:"file"`
@@ -127,7 +129,7 @@ func describeUntrusted(waiting []configured.Untrusted) []waitingServer {
 	return all
 }
 
-// GrantLine is what was allowed, as a program reads it: a server of a file, or tools of a server.
+// GrantLine is the JSON output for a grant: a server of a file, or tools of a server.
 type GrantLine struct {
 	Name  string   `json:"name"`
 	File  string   `json:"file,omitzero"`
@@ -135,7 +137,8 @@ type GrantLine struct {
 	Tools []string `json:"tools,omitzero"`
 }
 
-// listTrusted shows what the user has allowed, of all projects; with names, those alone.
+// listTrusted shows the servers and tools that the user has allowed in all projects. With names, it
+// only shows these servers.
 func listTrusted(f *factory.Factory, names []string) error {
 	store, err := f.OpenState()
 	if err != nil {
@@ -147,7 +150,7 @@ func listTrusted(f *factory.Factory, names []string) error {
 			all = append(all, GrantLine{Name: g.Name, File: g.File, Facts: g.Facts})
 		}
 	}
-	approved := approvedTools(store, names)
+	approved := selectApprovals(store, names)
 	if f.JSON {
 		for _, t := range approved {
 			all = append(all, GrantLine{Name: t.Server, Tools: t.Tools})
@@ -155,19 +158,19 @@ func listTrusted(f *factory.Factory, names []string) error {
 		return f.WriteValue(all)
 	}
 	for _, g := range all {
-		fmt.Fprintf(f.Stdout, "%s, of %s\n", f.Stdout.Bold(term.Line(g.Name)), term.Line(g.File))
+		fmt.Fprintf(f.Stdout, "%s, from %s\n", f.Stdout.Bold(term.Line(g.Name)), term.Line(g.File))
 		for _, fact := range g.Facts {
 			fmt.Fprintln(f.Stdout, "  "+term.Line(fact))
 		}
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(f.Stdout, "Nothing of a project is allowed.")
+		fmt.Fprintln(f.Stdout, "You have not allowed any server of a project.")
 	}
-	showApproved(f, approved)
+	showApprovals(f, approved)
 	return nil
 }
 
-// revokeTrust takes back what the user has allowed of the files of a project.
+// revokeTrust ends the trust in servers of the current project.
 func revokeTrust(ctx context.Context, f *factory.Factory, where factory.Places, names []string) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
@@ -177,43 +180,44 @@ func revokeTrust(ctx context.Context, f *factory.Factory, where factory.Places, 
 	if err != nil {
 		return err
 	}
-	gone := []GrantLine{}
+	revoked := []GrantLine{}
 	for _, name := range names {
-		of, err := grantsOf(store.Grants(), name, config.Load(o).Files)
+		grants, err := findGrants(store.Grants(), name, config.Load(o).Files)
 		if err != nil {
 			return err
 		}
-		gone = append(gone, of...)
+		revoked = append(revoked, grants...)
 	}
-	for _, g := range gone {
+	for _, g := range revoked {
 		if err := store.Distrust(g.File, g.Name); err != nil {
 			return err
 		}
 	}
 	editing.ReloadDaemon(ctx, f)
 	if f.JSON {
-		return f.WriteValue(gone)
+		return f.WriteValue(revoked)
 	}
-	for _, g := range gone {
-		fmt.Fprintf(f.Stdout, "%s, of %s, is not allowed any more\n", term.Line(g.Name), term.Line(g.File))
+	for _, g := range revoked {
+		fmt.Fprintf(f.Stdout, "%s, from %s, is no longer allowed\n", term.Line(g.Name), term.Line(g.File))
 	}
 	return nil
 }
 
-// grantsOf returns what was allowed of a name in some files. That there is nothing is an error, which says where there is.
-func grantsOf(grants []state.Grant, name string, files []config.File) (of []GrantLine, err error) {
+// findGrants returns the grants for a server name in files. If it finds none, its error names
+// another file in which a server of that name is allowed.
+func findGrants(grants []state.Grant, name string, files []config.File) (found []GrantLine, err error) {
 	elsewhere := ""
 	for _, g := range grants {
 		switch {
 		case g.Name != name:
 		case slices.ContainsFunc(files, func(file config.File) bool { return file.Path == g.File }):
-			of = append(of, GrantLine{Name: g.Name, File: g.File, Facts: g.Facts})
+			found = append(found, GrantLine{Name: g.Name, File: g.File, Facts: g.Facts})
 		default:
-			elsewhere = fmt.Sprintf("; that of %s is: add --project %s", g.File, filepath.Dir(g.File))
+			elsewhere = fmt.Sprintf("; one is allowed in %s: add --project %s", g.File, filepath.Dir(g.File))
 		}
 	}
-	if of == nil {
+	if found == nil {
 		return nil, exit.Usagef("no server called %s is allowed in this project%s", name, elsewhere)
 	}
-	return of, nil
+	return found, nil
 }

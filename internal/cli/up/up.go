@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options say how the servers are run.
+// Options are the flags of dowel up.
 type Options struct {
 	factory.Places
 	daemon.ListenOptions
@@ -30,23 +30,24 @@ type Options struct {
 	toolSearch bool
 }
 
+// NewCommand returns the command dowel up.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var opts Options
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run all your servers, and one MCP endpoint in front of them",
-		Long: `Run the servers of your configuration, all at the same time, and keep them running until Ctrl-C. In front of them is one MCP
-server, the gateway: all of them together at http://` + daemon.DefaultAddress + `/mcp, one of them at /mcp/NAME, and for clients of 2024
-at /sse. Its page, at http://` + daemon.DefaultAddress + `/, tells how they are.
+		Long: `Run all servers of your configuration until Ctrl-C, and serve them through one MCP server, the gateway. All servers together
+are at http://` + daemon.DefaultAddress + `/mcp, a single server is at /mcp/NAME. Clients of the 2024 protocol use /sse.
+The page at http://` + daemon.DefaultAddress + `/ shows the state of the servers.
 
-The servers are those of dowel.json in the current folder and in your configuration folder, and of .mcp.json in the current
-folder; where there are none, the ones that are built into dowel. Servers that come with a project wait until you allow them:
-dowel trust. Files are watched: a change restarts exactly the servers that it changes.
+The servers come from dowel.json in the current folder and in your configuration folder, and from .mcp.json in the current
+folder. If these files define no servers, dowel runs its built-in ones. Servers of a project wait until you allow them with
+dowel trust. dowel watches the files: a change restarts only the servers that it affects.
 
-With --stdio the gateway is served over standard input and output instead, as the child of a client. Where a dowel is running
-already it is that one's, so that all clients share the same servers; when that one ends, this process takes its place.
+With --stdio, dowel serves the gateway over standard input and output to the client that started it. All clients share the
+servers of the dowel that is already running. When that dowel ends, this process takes over.
 
-Other machines need the gateway's token, which is made when it is first served to them: dowel status --token.`,
+Other machines need the gateway's token. To see it: dowel status --token.`,
 		Example: `  dowel up
   dowel up --http 0.0.0.0:7800 --host dowel.example.com
   claude mcp add dowel -- dowel up --stdio`,
@@ -59,10 +60,10 @@ Other machines need the gateway's token, which is made when it is first served t
 	flags := cmd.Flags()
 	opts.Places.AddFlags(cmd)
 	flags.StringVar(&opts.Address, "http", "", "the `address` of the gateway (default "+daemon.DefaultAddress+")")
-	flags.BoolVar(&opts.stdio, "stdio", false, "serve the gateway over standard input and output, as the child of a client")
-	flags.BoolVar(&opts.toolSearch, "tool-search", false, "offer a search of tools in place of all of them, and the pinned ones")
-	flags.StringSliceVar(&opts.Hosts, "host", nil, "a `name` under which the gateway is reached; * is any")
-	flags.StringSliceVar(&opts.Origins, "origin", nil, "an `origin` whose web pages may use the gateway, such as https://app.example.com; * is any")
+	flags.BoolVar(&opts.stdio, "stdio", false, "serve the gateway over standard input and output to the client that starts dowel")
+	flags.BoolVar(&opts.toolSearch, "tool-search", false, "offer the pinned tools and a search, instead of all tools")
+	flags.StringSliceVar(&opts.Hosts, "host", nil, "a host `name` that clients use for the gateway; * allows any")
+	flags.StringSliceVar(&opts.Origins, "origin", nil, "allow web pages of this `origin` to use the gateway, such as https://app.example.com; * allows any")
 	return cmd
 }
 
@@ -78,97 +79,99 @@ func runUp(ctx context.Context, f *factory.Factory, opts Options) error {
 			return consent.AskTrust(ctx, f, source, u, in, false)
 		}
 	}
-	h, err := daemon.Start(ctx, o)
+	d, err := daemon.Start(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer h.Stop(ctx)
-	return (&statusView{f, h}).show(ctx)
+	defer d.Stop(ctx)
+	return (&statusView{f, d}).showStatus(ctx)
 }
 
-// serveStdio serves the gateway of the dowel that is running over standard input and output. Where none is, or when it has ended,
-// this process becomes the one that is, until another wants to be. Its client notices nothing of that.
+// serveStdio serves the gateway of the running daemon over standard input and output. If no daemon
+// runs, or when it ends, this process becomes the daemon until another process asks to be it. The
+// client does not notice the change.
 func serveStdio(ctx context.Context, f *factory.Factory, o daemon.Options) error {
 	o.Stdio = true
-	t, err := daemon.Join(ctx, o)
+	proxy, err := daemon.Join(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer t.Close(ctx)
+	defer proxy.Close(ctx)
 	if term.Terminal(f.Stdin) != nil {
-		f.Notice("Serving all servers to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel export --to NAME")
+		f.Notice("Reading JSON-RPC from this terminal; Ctrl-D ends it. Clients usually start this command themselves: dowel export --to NAME")
 	}
-	return stdio.Serve(ctx, t.Handler(), stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(f.LogHandler())}})
+	return stdio.Serve(ctx, proxy.Handler(), stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(f.LogHandler())}})
 }
 
-// statusView shows how the servers of a daemon are.
+// statusView shows the state of a daemon's servers.
 type statusView struct {
 	*factory.Factory
 	daemon *daemon.Daemon
 }
 
-// show tells how the servers are, until ctx ends.
-func (v *statusView) show(ctx context.Context) error {
+// showStatus shows the state of the servers and its changes until ctx ends: a table on a terminal,
+// lines otherwise.
+func (v *statusView) showStatus(ctx context.Context) error {
 	events := v.daemon.Hub.Events(ctx, hub.StateChanged, hub.CatalogChanged)
 	if v.JSON {
 		factory.WriteJSONLine(v.Stdout, v.daemon.Status())
 	} else {
-		fmt.Fprintln(v.Stdout, v.greeting())
+		fmt.Fprintln(v.Stdout, v.startMessage())
 	}
 	if v.Stdout.IsTerminal() && !v.JSON {
-		return v.live(ctx)
+		return v.showTable(ctx)
 	}
-	told := map[string]string{}
+	lastShown := map[string]string{}
 	for _, u := range v.daemon.Hub.Upstreams() {
-		if s := u.State(); s.Status.Held() && !v.JSON { // which has happened before anybody listened
-			fmt.Fprintln(v.Stdout, v.eventLine(hub.Event{Time: s.Since, Upstream: u.Name(), State: s}))
+		if s := u.State(); s.Status.Held() && !v.JSON { // its event came before Events began
+			fmt.Fprintln(v.Stdout, v.formatEvent(hub.Event{Time: s.Since, Upstream: u.Name(), State: s}))
 		}
 	}
 	for e := range events {
 		switch {
 		case v.JSON:
 			factory.WriteJSONLine(v.Stdout, control.EventOf(e))
-		case e.Kind == hub.StateChanged && v.news(told, e):
-			fmt.Fprintln(v.Stdout, v.eventLine(e))
+		case e.Kind == hub.StateChanged && v.isNews(lastShown, e):
+			fmt.Fprintln(v.Stdout, v.formatEvent(e))
 		}
 	}
-	return nil // it was told to end
+	return nil // stopped by Ctrl-C
 }
 
-// news reports whether an event says anything that the one told last of that server has not: a server that fails is tried again
-// and again.
-func (v *statusView) news(told map[string]string, e hub.Event) bool {
+// isNews reports whether an event differs from the last one shown for its server. A failing server
+// is started again and again, and each attempt sends the same event. lastShown is keyed by server.
+func (v *statusView) isNews(lastShown map[string]string, e hub.Event) bool {
 	s := e.State
 	if s.Status == hub.Starting && s.Attempt > 0 {
 		return false
 	}
-	what := s.Status.String() + " " + s.Cause
+	text := s.Status.String() + " " + s.Cause
 	if s.Diagnosis != nil {
-		what = s.Status.String() + " " + s.Diagnosis.Summary
+		text = s.Status.String() + " " + s.Diagnosis.Summary
 	}
-	if told[e.Upstream] == what && s.Status != hub.Ready {
+	if lastShown[e.Upstream] == text && s.Status != hub.Ready {
 		return false
 	}
-	told[e.Upstream] = what
+	lastShown[e.Upstream] = text
 	return true
 }
 
-func (v *statusView) greeting() string {
+func (v *statusView) startMessage() string {
 	w := v.daemon.Web.Load()
 	text := "The gateway is at " + w.Url + "/mcp, its page at " + w.Url + "/. Ctrl-C ends it."
 	if w.Token {
-		text += "\nOther machines reach it too. Whoever uses it shows its token: dowel status --token."
+		text += "\nOther machines can reach it with its token: dowel status --token."
 	}
 	if files := v.daemon.Files(); len(files) > 0 && len(v.daemon.Hub.Upstreams()) == 0 {
-		return "There are no servers in " + strings.Join(files, ", ") + ": add some with dowel servers add, or dowel import.\n" + text
+		return "No servers in " + strings.Join(files, ", ") + ". Add some with dowel servers add or dowel import.\n" + text
 	} else if len(files) > 0 {
 		return "Servers of " + strings.Join(files, ", ") + ".\n" + text
 	}
-	return "There is no dowel.json yet: these are the servers that are built into dowel. Add your own with dowel servers add.\n" + text
+	return "You have no dowel.json yet, so dowel runs its built-in servers. Add your own with dowel servers add.\n" + text
 }
 
-// eventLine is what happened to a server, for who reads lines.
-func (v *statusView) eventLine(e hub.Event) string {
+// formatEvent returns a line about a server's new state.
+func (v *statusView) formatEvent(e hub.Event) string {
 	text := e.Time.Format(time.TimeOnly) + " " + term.Line(e.Upstream) + ": " + e.State.Status.String()
 	if u := v.daemon.Hub.Upstream(e.Upstream); e.State.Status == hub.Ready && u != nil {
 		s := control.Describe(u, v.daemon.Hub.Catalog())
@@ -186,25 +189,25 @@ func (v *statusView) eventLine(e hub.Event) string {
 	return text
 }
 
-// live keeps a table on the terminal.
-func (v *statusView) live(ctx context.Context) error {
-	look := time.NewTicker(250 * time.Millisecond)
-	defer look.Stop()
+// showTable keeps a table of the servers on the terminal until ctx ends.
+func (v *statusView) showTable(ctx context.Context) error {
+	refresh := time.NewTicker(250 * time.Millisecond)
+	defer refresh.Stop()
 	for {
 		lines := cutLines(display.ServerTable(v.Factory, control.DescribeAll(v.daemon.Hub), v.Stdout.Columns()-1), v.Stdout.Rows()-2)
 		v.Stdout.SetStatusLines(strings.Join(lines, "\n") + "\n")
 		select {
-		case <-look.C:
+		case <-refresh.C:
 		case <-ctx.Done():
-			return nil // it was told to end
+			return nil // stopped by Ctrl-C
 		}
 	}
 }
 
-// cutLines returns as many lines as there is room for, and says how many are left out.
+// cutLines shortens lines to rows. If it leaves lines out, the last line tells how many.
 func cutLines(lines []string, rows int) []string {
 	if len(lines) <= rows || rows < 2 {
 		return lines
 	}
-	return append(lines[:rows-1:rows-1], fmt.Sprintf("… and %d lines more: dowel status", len(lines)-rows+1))
+	return append(lines[:rows-1:rows-1], fmt.Sprintf("… %d more lines: dowel status", len(lines)-rows+1))
 }
